@@ -70,8 +70,8 @@ Result<train::State> Model::state(runtime::Engine& engine) const {
     ASSIGN_OR_RETURN(state.params[i], read(functions.paths[i], functions.shapes[i]));
   }
   const train::StateArrays arrays = train::state_arrays(programs);
-  for (size_t i = arrays.n + state.kept.size(); i < arrays.size(); ++i)
-    state.kept.push_back(Buffer::zeros(arrays.shapes[i]));
+  for (size_t i = arrays.n + state.optimizer.size(); i < arrays.size(); ++i)
+    state.optimizer.push_back(Buffer::zeros(arrays.shapes[i]));
   return state;
 }
 

@@ -115,10 +115,10 @@ Status run(const Args& args) {
         const train::StepResult r,
         runner->run(state, {tokens, targets, mask},
                     optim::step_scalars(config.optimizer, state.step, config.trainer.num_train_steps)));
-    if (!r.ok) return invalid_argument("a loss or gradient is not finite");
+    if (!r.ok()) return invalid_argument("a loss or gradient is not finite");
     const double seconds = wall() - began, cpu_seconds = usage().cpu - cpu_began, start = since_start();
     const double peak = std::max(peak_before, meter.measure());
-    fmt::print(R"({{"loss": {:.6f}, "s": {:.6f}, "cpu_s": {:.6f}, "peak_gflops": {:.1f})", r.loss, seconds,
+    fmt::print(R"({{"loss": {:.6f}, "s": {:.6f}, "cpu_s": {:.6f}, "peak_gflops": {:.1f})", r.loss(), seconds,
                cpu_seconds, peak / 1e9);
     if (i == 0) {
       ASSIGN_OR_RETURN(const runtime::ExecutableInfo defined,

@@ -57,8 +57,8 @@ std::vector<Buffer> new_gradients(const std::vector<ir::Shape>& shapes) {
 void stream(cpu::ThreadPool& pool, train::State& state, const std::vector<Buffer>& gradients) {
   for (size_t i = 0; i < gradients.size(); ++i) {
     float* p = state.params[i].mutable_as<float>().data();
-    float* m = state.kept[i].mutable_as<float>().data();
-    float* v = state.kept[gradients.size() + i].mutable_as<float>().data();
+    float* m = state.optimizer[i].mutable_as<float>().data();
+    float* v = state.optimizer[gradients.size() + i].mutable_as<float>().data();
     const float* g = gradients[i].as<float>().data();
     pool.parallel_for(
         gradients[i].shape().count(),
@@ -71,7 +71,7 @@ Status run(const bench::ModelChoice& choice, int threads, int rounds) {
   cpu::CpuOptions options;
   options.threads = threads;
   ASSIGN_OR_RETURN(auto engine, cpu::make_cpu_engine(options));
-  const size_t n = model.functions.shapes.size();
+  const train::UpdateResults<size_t> at = train::signatures_of(model.programs).update_results;
   ASSIGN_OR_RETURN(auto update,
                    engine->compile(model.programs.update, train::update_options(model.programs)));
   ASSIGN_OR_RETURN(train::State state, model.state(*engine));
@@ -83,13 +83,12 @@ Status run(const bench::ModelChoice& choice, int threads, int rounds) {
   for (int round = -1; round < rounds; ++round) {  // the first is warm-up
     std::vector<Buffer> gradients = new_gradients(model.functions.shapes);
     double began = wall();
-    std::vector<Buffer> in;
-    for (auto* part : {&state.params, &state.kept, &gradients})
-      for (Buffer& b : *part) in.push_back(std::move(b));
-    in.insert(in.end(), 2, Buffer::scalar(ir::DType::f64, 1.0));
-    for (const float s : {1e-3f, 10.0f, 1000.0f}) in.push_back(Buffer::scalar(ir::DType::f32, s));
-    ASSIGN_OR_RETURN(std::vector<Buffer> out, update->run(std::move(in)));
-    for (size_t i = 0; i < 3 * n; ++i) (i < n ? state.params[i] : state.kept[i - n]) = std::move(out[i]);
+    train::UpdateParams<Buffer> in{std::move(state.params), std::move(state.optimizer), std::move(gradients)};
+    in.loss_sum = in.weight = Buffer::scalar(ir::DType::f64, 1.0);
+    for (const float s : {1e-3f, 10.0f, 1000.0f}) in.scalars.push_back(Buffer::scalar(ir::DType::f32, s));
+    ASSIGN_OR_RETURN(std::vector<Buffer> list, update->run(train::as_list(std::move(in))));
+    auto out = train::read_fields(at, std::move(list));
+    state.params = std::move(out.params), state.optimizer = std::move(out.optimizer);
     const double mine = wall() - began;
     gradients = new_gradients(model.functions.shapes);
     began = wall();

@@ -75,9 +75,9 @@ Status drive(const Args& args, const bench::Model& model, const Step& step, doub
     ASSIGN_OR_RETURN(Buffer tokens, model.read(fmt::format("tokens/{}", i), ids));
     ASSIGN_OR_RETURN(Buffer targets, model.read(fmt::format("targets/{}", i), ids));
     ASSIGN_OR_RETURN(const train::StepResult r, step({tokens, targets, mask}, i));
-    if (!r.ok) return invalid_argument("a loss or gradient is not finite");
+    if (!r.ok()) return invalid_argument("a loss or gradient is not finite");
     if (args.rank > 0) continue;
-    fmt::print(R"({{"loss": {:.6f}, "s": {:.6f}, "cpu_s": {:.6f})", r.loss, wall() - start,
+    fmt::print(R"({{"loss": {:.6f}, "s": {:.6f}, "cpu_s": {:.6f})", r.loss(), wall() - start,
                usage().first - cpu);
     if (i == 0)
       fmt::print(R"(, "peer": "ostro, {} x {} threads", "start_to_first_step_s": {:.3f}, "leaves": {})",

@@ -134,7 +134,7 @@ Result<std::optional<std::string>> take_parameters(io::FileSystem& fs, const tra
   for (size_t k = 0; k < arrays.n; ++k) {
     int64_t at = source.find(arrays.paths[k]);
     // The model of a run that keeps means of its weights is made of these.
-    if (const int64_t mean = source.find(train::kept_path(optim::kAverage, arrays.paths[k]));
+    if (const int64_t mean = source.find(train::optimizer_path(optim::kAverage, arrays.paths[k]));
         mean >= 0 && source.manifest().info.step > 0)
       at = mean;
     if (at < 0 && nn::is_adapter(arrays.paths[k])) {

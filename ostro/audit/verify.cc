@@ -96,11 +96,10 @@ Result<Opened> open_run(io::FileSystem& fs, const std::string& directory, const 
     if (end > length)
       return wrong(corrupt(fmt::format("trainer.num_train_steps is {}, but {} steps are done", length, end)));
     out.periods.push_back({period, std::move(*its_config), std::move(programs)});
+    train::ParameterList model = train::signatures_of(out.periods.back().programs).model;
     if (out.periods.size() == 1) {
-      out.paths = out.periods[0].programs.init.result_names;
-      out.shapes = train::parameter_shapes(out.periods[0].programs);
-    } else if (out.paths != out.periods.back().programs.init.result_names ||
-               out.shapes != train::parameter_shapes(out.periods.back().programs)) {
+      out.paths = std::move(model.paths), out.shapes = std::move(model.shapes);
+    } else if (out.paths != model.paths || out.shapes != model.shapes) {
       return wrong(corrupt("its program has other parameters"));
     }
   }
@@ -221,7 +220,7 @@ Result<VerifyReport> verify_run(io::FileSystem& fs, runtime::Engine& engine, con
     if (link == nullptr) return corrupt(fmt::format("the chain has no entry for step {}", step));
     report.last_step = step;
     ++report.entries;
-    if (!result.ok) {
+    if (!result.ok()) {
       report.different_step = step;
       report.what = "loss";
       report.recorded = "finite";

@@ -27,9 +27,9 @@ Result<MeanGradients> mean_gradients(const train::CanonicalPrograms& programs, r
                                      const std::string& remat, const Buffers& params,
                                      const train::BatchArrays& batch) {
   ASSIGN_OR_RETURN(const auto leaf_program, engine.compile(programs.leaf, train::leaf_options(remat)));
-  const auto n = static_cast<int64_t>(train::trained_count(programs));
+  const train::Signatures at = train::signatures_of(programs);
   std::vector<ir::Shape> shapes;
-  for (int64_t k = 0; k < n; ++k) shapes.push_back(params[static_cast<size_t>(k)].shape());
+  for (size_t k = 0; k < at.trained(); ++k) shapes.push_back(params[k].shape());
   ASSIGN_OR_RETURN(const auto add, engine.compile(train::add_program(shapes)));
 
   Status failed;
@@ -45,11 +45,11 @@ Result<MeanGradients> mean_gradients(const train::CanonicalPrograms& programs, r
   ASSIGN_OR_RETURN(const Buffers at_engine, runtime::all_to(params, engine.memory()));
   std::vector<Buffers> outputs;  // loss and weight of each leaf
   for (int64_t first = 0; first < batch[0].shape().axes[0].size; first += rows) {
-    Buffers inputs = at_engine;
-    for (Buffer& b : train::rows_of(batch, first, rows)) inputs.push_back(std::move(b));
-    ASSIGN_OR_RETURN(const Buffers out, leaf_program->run(std::move(inputs)));
-    outputs.push_back({out[0], out[1]});
-    fold.push(Buffers(out.begin() + 2, out.begin() + 2 + n));
+    ASSIGN_OR_RETURN(Buffers out, leaf_program->run(train::as_list(train::LeafParams<Buffer>{
+                                      params, train::rows_of(batch, first, rows)})));
+    auto leaf = train::read_fields(at.leaf_results, std::move(out));
+    leaves.push_back(train::leaf_result(leaf));
+    fold.push(std::move(leaf.gradients));
     RETURN_IF_ERROR(failed);
   }
   MeanGradients result;

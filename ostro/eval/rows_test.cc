@@ -194,9 +194,10 @@ TEST_CASE(
     sum += leaf_sum, weight += leaf_weight, mean_of_means += leaf_sum / leaf_weight / 3;
     std::vector<Buffer> inputs = s.params;
     inputs.insert(inputs.end(), rows.begin(), rows.end());
-    const auto out = leaf->run(std::move(inputs)).value();
+    const auto out = train::read_fields(train::signatures_of(s.programs).leaf_results,
+                                        leaf->run(std::move(inputs)).value());
     for (size_t p = 0; p < n; ++p) {
-      const auto g = out[2 + p].as<float>();
+      const auto g = out.gradients[p].as<float>();
       reference[p].resize(g.size()), wrong[p].resize(g.size());
       for (size_t k = 0; k < g.size(); ++k) {
         reference[p][k] += static_cast<double>(g[k]);
@@ -226,7 +227,7 @@ TEST_CASE(
   auto runner = train::make_step_runner(s.programs, *engine, "none").value();
   train::State state = train::initial_state(s.programs, *engine, 5).value();
   const train::StepResult step = runner->run(state, uneven, {0.0F, 1.0F, 1.0F}).value();
-  CHECK(step.loss == result.loss);
+  CHECK(step.loss() == result.loss);
   CHECK(step.weight == 74);
 }
 

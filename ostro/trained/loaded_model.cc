@@ -102,7 +102,7 @@ auto load_from(io::FileSystem& fs, const std::string& where, const train::ModelC
 train::StateArrays with_means(const checkpoint::Manifest& manifest, const models::ModelFunctions& model) {
   train::StateArrays arrays = train::parameter_arrays(model.paths, model.shapes);
   for (size_t k = 0; k < arrays.n; ++k) {
-    const std::string path = train::kept_path(optim::kAverage, arrays.paths[k]);
+    const std::string path = train::optimizer_path(optim::kAverage, arrays.paths[k]);
     const bool there = std::any_of(manifest.tensors.begin(), manifest.tensors.end(),
                                    [&](const checkpoint::TensorSpec& spec) { return spec.path == path; });
     if (!there) continue;
@@ -144,7 +144,7 @@ Result<Parameters> read_parameters(io::FileSystem& fs, const Source& source,
   for (const size_t k : train::evaluated_arrays(arrays))
     weights.push_back(widened(k < arrays.n || restored.state.step == 0
                                   ? restored.state.params[arrays.parameter[k]]
-                                  : restored.state.kept[k - arrays.n],
+                                  : restored.state.optimizer[k - arrays.n],
                               model.shapes[arrays.parameter[k]]));
   return Parameters{std::move(weights), restored.state.step, restored.path, restored.name};
 }

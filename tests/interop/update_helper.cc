@@ -2,8 +2,8 @@
 //
 // update_helper CONFIG SHAPES                 writes the parameters' paths and shapes, one a line
 // update_helper CONFIG GIVEN OUT STEPS        GIVEN.safetensors has each parameter at its path and the
-// gradient of
-//                                             step i at "i/path"; OUT.safetensors gets the parameters
+// gradient
+//                                             of step i at "i/path"; OUT.safetensors gets the parameters
 //                                             afterwards, and the optimizer's arrays
 #include <fmt/format.h>
 
@@ -45,34 +45,34 @@ Status run(int argc, char** argv) {
     return b;
   };
   const StateArrays arrays = state_arrays(programs);
-  std::vector<Buffer> state;
+  const UpdateResults<size_t> at = signatures_of(programs).update_results;
+  State state;
   for (size_t k = 0; k < arrays.size(); ++k) {
     if (k < arrays.n) {
       ASSIGN_OR_RETURN(Buffer b, read(arrays.paths[k], arrays.shapes[k]));
-      state.push_back(std::move(b));
+      state.params.push_back(std::move(b));
     } else {
-      state.push_back(Buffer::zeros(arrays.shapes[k]));
+      state.optimizer.push_back(Buffer::zeros(arrays.shapes[k]));
     }
   }
   for (int64_t step = 0; step < std::atoi(argv[4]); ++step) {
-    std::vector<Buffer> in = std::move(state);
+    UpdateParams<Buffer> in{std::move(state.params), std::move(state.optimizer)};
     for (size_t k = 0; k < arrays.n; ++k) {
       ASSIGN_OR_RETURN(Buffer b, read(fmt::format("{}/{}", step, arrays.paths[k]), arrays.shapes[k]));
-      in.push_back(std::move(b));
+      in.gradients.push_back(std::move(b));
     }
-    in.push_back(Buffer::scalar(ir::DType::f64, 1.0));
-    in.push_back(Buffer::scalar(ir::DType::f64, 1.0));
+    in.loss_sum = Buffer::scalar(ir::DType::f64, 1.0);
+    in.weight = Buffer::scalar(ir::DType::f64, 1.0);
     for (const float s : optim::step_scalars(config.optimizer, step, config.trainer.num_train_steps))
-      in.push_back(Buffer::scalar(ir::DType::f32, s));
-    ASSIGN_OR_RETURN(std::vector<Buffer> out, update->run(std::move(in)));
-    if (out[update_layout(programs).loss() + 2].item<uint8_t>() == 0)
-      return invalid_argument("a gradient is not finite");
-    out.resize(arrays.size());
-    state = std::move(out);
+      in.scalars.push_back(Buffer::scalar(ir::DType::f32, s));
+    ASSIGN_OR_RETURN(std::vector<Buffer> list, update->run(as_list(std::move(in))));
+    UpdateResults<Buffer> out = read_fields(at, std::move(list));
+    if (numbers_of(out.measures).ok == 0) return invalid_argument("a gradient is not finite");
+    state.params = std::move(out.params), state.optimizer = std::move(out.optimizer);
   }
   std::vector<io::SafetensorsEntry> entries;
   for (size_t k = 0; k < arrays.size(); ++k) {
-    io::SafetensorsEntry entry{arrays.paths[k], "F32", {}, state[k].bytes()};
+    io::SafetensorsEntry entry{arrays.paths[k], "F32", {}, array_of(state, k).bytes()};
     for (const ir::Axis& a : arrays.shapes[k].axes) entry.shape.push_back(a.size);
     entries.push_back(std::move(entry));
   }

@@ -23,7 +23,7 @@ std::string key(const std::string& program, const std::string& place, const std:
 train::BatchArrays made_up_batch(const train::CanonicalPrograms& programs, int64_t vocab) {
   train::BatchArrays batch;
   const ir::Block& body = programs.leaf.body;
-  for (size_t i = train::parameter_count(programs); i < body.params.size(); ++i) {
+  for (const size_t i : train::signatures_of(programs).leaf_params.batch) {
     runtime::Buffer b = runtime::Buffer::zeros(body.shape(body.params[i]));
     const bool segments = programs.leaf.param_names[i].find("segment") != std::string::npos;
     for (int64_t k = 0; k < b.shape().count() && !segments; ++k) {
@@ -54,7 +54,7 @@ Result<PlanTimes> measure_plans(const train::CanonicalPrograms& programs, runtim
   ASSIGN_OR_RETURN(const auto runner, train::make_step_runner(programs, engine, remat));
   ASSIGN_OR_RETURN(train::State state, train::initial_state(programs, engine, 0));
   const train::BatchArrays batch = made_up_batch(programs, vocab);
-  std::vector<float> still(train::update_layout(programs).scalars, 1.0f);
+  std::vector<float> still(train::signatures_of(programs).update_params.scalars.size(), 1.0f);
   still[0] = 0;  // the learning rate
   RETURN_IF_ERROR(runner->run(state, batch, still));
   if (!start_profile()) return busy("a profile is on in this process");

@@ -95,9 +95,10 @@ inline train::State cells_of_rank(const WorkerPlan& plan, int64_t rank, const tr
 }
 
 // The copy that `rank` keeps of what another worker owns.
-inline train::State kept_of_rank(const WorkerPlan& plan, int64_t rank, const train::State& whole) {
-  if (plan.kept_for(rank) < 0) return {};
-  const train::State cells = cells_of_rank(plan, plan.kept_for(rank), whole);
+inline train::State mirror_of_rank(const WorkerPlan& plan, int64_t rank, const train::State& whole) {
+  const std::optional<int64_t> other = plan.mirror_of(rank);
+  if (!other) return {};
+  const train::State cells = cells_of_rank(plan, *other, whole);
   train::State out{whole.step, {}, {}};
   for (const size_t k : plan.mirrored) train::list_of(out, k, plan.n).push_back(train::array_of(cells, k));
   return out;
@@ -112,7 +113,7 @@ inline bool same_arrays(const std::vector<runtime::Buffer>& a, const std::vector
 }
 
 inline bool same_state(const train::State& a, const train::State& b) {
-  return a.step == b.step && same_arrays(a.params, b.params) && same_arrays(a.kept, b.kept);
+  return a.step == b.step && same_arrays(a.params, b.params) && same_arrays(a.optimizer, b.optimizer);
 }
 
 }  // namespace ostro::fleet

@@ -12,7 +12,7 @@ std::vector<CellSnapshot> snapshots_of(const CellSetup& s, const train::State& w
   const Status done = dist::run_workers(s.plan.mesh(), [&](runtime::Collectives& c) -> Status {
     ASSIGN_OR_RETURN(out[static_cast<size_t>(c.rank())],
                      snapshot_cells(s.plan, c, cells_of_rank(s.plan, c.rank(), whole),
-                                    kept_of_rank(s.plan, c.rank(), whole), train::cell_boxes(s.config),
+                                    mirror_of_rank(s.plan, c.rank(), whole), train::cell_boxes(s.config),
                                     info_of_step(whole.step)));
     return Status();
   });

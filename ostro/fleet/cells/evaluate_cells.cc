@@ -15,9 +15,12 @@ using spmd::Role;
 
 Result<CellEvaluator> CellEvaluator::create(const WorkerPlan& plan, const ir::Program& program,
                                             int64_t rank) {
-  ir::Program sums = program;  // without the losses of tokens, which nobody asks for
-  sums.body.results.erase(sums.body.results.begin());
-  sums.result_names.erase(sums.result_names.begin());
+  // Without the losses of tokens, which are not used here.
+  ASSIGN_OR_RETURN(const auto at,
+                   train::signature_of<train::EvalResults>(program, train::Side::kResults, {}));
+  ir::Program sums = program;
+  sums.body.results = train::as_list(train::read_fields(at, program.body.results).sums);
+  sums.result_names.clear();
   spmd::PartitionOptions options;
   options.sharding = plan.options.sharding;
   options.cells = plan.options.cells;
@@ -29,7 +32,7 @@ Result<CellEvaluator> CellEvaluator::create(const WorkerPlan& plan, const ir::Pr
   options.results.assign(sums.body.results.size(), Role::kActivation);
   ASSIGN_OR_RETURN(spmd::Partition parts, spmd::partition(sums, options));
   ASSIGN_OR_RETURN(auto compiled, plan.engine->compile(*parts.programs[static_cast<size_t>(rank)]));
-  return CellEvaluator(plan, std::move(parts), std::move(compiled));
+  return CellEvaluator(plan, train::places_of(at.sums), std::move(parts), std::move(compiled));
 }
 
 Result<std::vector<train::BatchLoss>> CellEvaluator::evaluate(runtime::Collectives& c,
@@ -47,9 +50,8 @@ Result<std::vector<train::BatchLoss>> CellEvaluator::evaluate(runtime::Collectiv
     std::vector<Buffer> inputs = owned;
     for (const Buffer& whole : train::to_arrays(batch))
       inputs.push_back(spmd::shard(parts_.mesh, c.rank(), parts_.params[inputs.size()], whole));
-    ASSIGN_OR_RETURN(const std::vector<Buffer> results, program_->run(std::move(inputs), {&c}));
-    ASSIGN_OR_RETURN(const train::BatchLoss loss, train::batch_loss(results));
-    append_value(mine, loss);
+    ASSIGN_OR_RETURN(std::vector<Buffer> results, program_->run(std::move(inputs), {&c}));
+    append_value(mine, train::batch_loss(train::read_fields(at_, std::move(results))));
   }
   ASSIGN_OR_RETURN(const std::vector<Bytes> received,
                    exchange(c, peers, mine, std::vector<size_t>(peers.size(), mine.size())));

@@ -1,4 +1,4 @@
-// The held-out loss, computed by all workers together: nobody brings the parameters together.
+// CellEvaluator: the held-out loss, computed by all workers together; the parameters stay where they are.
 #pragma once
 
 #include <memory>
@@ -24,10 +24,12 @@ class CellEvaluator {
                                                  const train::HeldOutText& text);
 
  private:
-  CellEvaluator(const WorkerPlan& plan, spmd::Partition parts, std::unique_ptr<runtime::Executable> program)
-      : plan_(&plan), parts_(std::move(parts)), program_(std::move(program)) {}
+  CellEvaluator(const WorkerPlan& plan, train::LossSums<size_t> at, spmd::Partition parts,
+                std::unique_ptr<runtime::Executable> program)
+      : plan_(&plan), at_(std::move(at)), parts_(std::move(parts)), program_(std::move(program)) {}
 
   const WorkerPlan* plan_;
+  train::LossSums<size_t> at_;  // results of program_
   spmd::Partition parts_;
   std::unique_ptr<runtime::Executable> program_;
 };

@@ -60,7 +60,7 @@ Result<train::State> initial_cells(const WorkerPlan& plan, int64_t rank, int64_t
     p = spmd::shard(plan.mesh(), rank, plan.owned(k), whole);
   }
   for (size_t k = plan.n; k < plan.arrays.size(); ++k)
-    state.kept.push_back(Buffer::zeros(plan.owned_shape(k, rank)));
+    state.optimizer.push_back(Buffer::zeros(plan.owned_shape(k, rank)));
   return state;
 }
 

@@ -23,11 +23,11 @@ struct CellSnapshot {
 
 // Called by all workers, with what each owns after the same step. A checkpoint's cell is written by the first
 // worker that owns it. One of which several workers own a part, because numerics.cells does not cut there, is
-// sent to one of them. `kept` is the worker's copy of what plan.kept_for(rank) owns of plan.mirrored. `boxes`
-// are the config's cells (cell_boxes); only worker 0's `info` counts. The memory of `owned` and `kept` must
-// not be written to as long as the snapshot lives.
+// sent to one of them. `mirror` is the worker's copy of what plan.mirror_of(rank) owns of plan.mirrored.
+// `boxes` are the config's cells (cell_boxes); only worker 0's `info` counts. The memory of `owned` and
+// `mirror` must not be written to as long as the snapshot lives.
 Result<CellSnapshot> snapshot_cells(const WorkerPlan& plan, runtime::Collectives& group,
-                                    const train::State& owned, const train::State& kept,
+                                    const train::State& owned, const train::State& mirror,
                                     const optim::Boxes& boxes, const checkpoint::Info& info);
 
 // When a worker was lost before a checkpoint was complete: called by all workers of the new group, each with

@@ -69,7 +69,7 @@ inline Saved save_together(const CellSetup& s, const train::State& whole, const 
   return write_together(s.plan.mesh(), fs, [&](runtime::Collectives& c) -> Result<CellSnapshot> {
     const checkpoint::Info info = c.rank() == 0 ? info_of_step(whole.step) : checkpoint::Info();
     ASSIGN_OR_RETURN(CellSnapshot snapshot, snapshot_cells(s.plan, c, cells_of_rank(s.plan, c.rank(), whole),
-                                                           kept_of_rank(s.plan, c.rank(), whole),
+                                                           mirror_of_rank(s.plan, c.rank(), whole),
                                                            train::cell_boxes(s.config), info));
     if (plant) plant(c.rank(), snapshot);
     return snapshot;

@@ -27,8 +27,8 @@ struct SplitCell {
 
 // What worker `rank` does with the cells of an array.
 struct Deal {
-  Places written, spare, kept;   // whole cells: owned, and of the worker that it keeps copies for
-  std::vector<SplitCell> split;  // that it has a part of, or receives
+  Places written, spare, mirror;  // whole cells: owned, and of the worker that it mirrors
+  std::vector<SplitCell> split;   // that it has a part of, or receives
 };
 
 // For each worker the one that has the same elements too: as an owner, or as a copy.
@@ -62,7 +62,7 @@ Deal deal_out(const WorkerPlan& plan, size_t k, const std::vector<FileBox>& cell
     if (split.parts.size() == 1) {
       if (mine) deal.written.emplace_back(c, cells[c]);
       if (other == rank && !mine)
-        (own.start == owned_box(plan, k, split.writer).start ? deal.spare : deal.kept)
+        (own.start == owned_box(plan, k, split.writer).start ? deal.spare : deal.mirror)
             .emplace_back(c, cells[c]);
       continue;
     }
@@ -145,7 +145,7 @@ Status gather_split(const Deal& deal, runtime::Collectives& c, const FileBox& ow
 }  // namespace
 
 Result<CellSnapshot> snapshot_cells(const WorkerPlan& plan, runtime::Collectives& c,
-                                    const train::State& owned, const train::State& kept,
+                                    const train::State& owned, const train::State& mirror,
                                     const optim::Boxes& boxes, const checkpoint::Info& info) {
   CellSnapshot out;
   out.info = info;
@@ -163,10 +163,9 @@ Result<CellSnapshot> snapshot_cells(const WorkerPlan& plan, runtime::Collectives
     ASSIGN_OR_RETURN(const Buffer buffer, train::array_of(owned, k).to_host());
     add(out.cells, k, deal.written, own, buffer);
     add(out.spare, k, deal.spare, own, buffer);
-    if (!deal.kept.empty()) {
-      ASSIGN_OR_RETURN(const Buffer mirrored, train::array_of(kept, copy).to_host());
-      add(out.spare, k, deal.kept, owned_box(plan, k, plan.kept_for(c.rank())), mirrored);
-    }
+    if (!deal.mirror.empty())
+      add(out.spare, k, deal.mirror, owned_box(plan, k, *plan.mirror_of(c.rank())),
+          train::array_of(mirror, copy));
     RETURN_IF_ERROR(gather_split(deal, c, own, buffer, k, out));
     copy += copy < plan.mirrored.size() && plan.mirrored[copy] == k;
   }

@@ -4,7 +4,7 @@
 
 namespace ostro::fleet {
 Status CellWork::adopt(runtime::Collectives& group, train::State state) {
-  Cells own{std::move(state.params), std::move(state.kept)};
+  Cells own{std::move(state.params), std::move(state.optimizer)};
   ASSIGN_OR_RETURN(Cells copies, worker_.fetch_copies(group, own));
   worker_.adopt_cells(std::move(own), std::move(copies), state.step);
   return Status();
@@ -24,9 +24,9 @@ Result<train::CellsRead> CellWork::restore(runtime::Collectives& group, io::File
 }
 
 Result<CellSnapshot> CellWork::snapshot(runtime::Collectives& group, const checkpoint::Info& info) const {
-  const auto state_of = [](const Cells& c) { return train::State{0, c.params, c.kept}; };
-  const train::State kept = state_of(worker_.kept());
-  return snapshot_cells(plan_, group, state_of(worker_.own()), kept, boxes_, info);
+  const auto state_of = [](const Cells& c) { return train::State{0, c.params, c.optimizer}; };
+  const train::State mirror = state_of(worker_.mirror());
+  return snapshot_cells(plan_, group, state_of(worker_.own()), mirror, boxes_, info);
 }
 
 Result<std::vector<train::BatchLoss>> CellWork::evaluate(runtime::Collectives& group,
@@ -37,8 +37,7 @@ Result<std::vector<train::BatchLoss>> CellWork::evaluate(runtime::Collectives& g
   }
   const Cells& own = worker_.own();
   std::vector<runtime::Buffer> weights;
-  for (const size_t k : train::evaluated_arrays(plan_.arrays))
-    weights.push_back(k < plan_.n ? own.params[k] : own.kept[k - plan_.n]);
+  for (const size_t k : train::evaluated_arrays(plan_.arrays)) weights.push_back(train::array_of(own, k));
   return evaluator_->evaluate(group, weights, text);
 }
 

@@ -1,5 +1,5 @@
-// What one worker does with its part of a state: making it, reading and saving it, evaluating it. Every
-// function is called by all workers of a group at the same point.
+// CellWork: what one worker does with its part of a state: making it, reading and saving it, evaluating it.
+// Every function is called by all workers of a group at the same point.
 #pragma once
 
 #include <optional>

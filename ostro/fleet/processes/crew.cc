@@ -124,13 +124,13 @@ Status Crew::try_form(const EpochView& epoch) {
 }
 
 Result<Settled> Crew::settle_state() {
-  LiveState live;
-  if (old_ != nullptr && settled_.has_state) live = {old_->epoch.number, old_->worker.get()};
+  CarriedState carried;
+  if (old_ != nullptr && settled_.has_state) carried = {old_->epoch.number, old_->worker.get()};
   const auto layout_of = [&](int64_t workers) -> Result<StateLayout> {
     ASSIGN_OR_RETURN(const WorkerOptions options, worker_options(run_->config, workers));
     return make_state_layout(now_->plan.arrays, placement_for(run_->programs, options));
   };
-  ASSIGN_OR_RETURN(Settled settled, settle(now_->plan, *group_, live, layout_of, *now_->worker));
+  ASSIGN_OR_RETURN(Settled settled, settle(now_->plan, *group_, carried, layout_of, *now_->worker));
   old_.reset();
   if (!settled.lost.empty()) log_warning(settled.lost);
   return settled;

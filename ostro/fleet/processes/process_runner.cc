@@ -31,9 +31,9 @@ class ProcessRunner final : public train::StepRunner, private train::SpreadState
       // The others may have finished this step when a worker was lost.
       if (crew_.worker().step_number() > state.step) {
         result = crew_.worker().last_result();
-        if (!result.ok) return lost("this worker does not know the result of its last step");
+        if (!result.ok()) return lost("this worker does not know the result of its last step");
         RETURN_IF_ERROR(command({Command::Kind::kPrints}));
-        return crew_.worker().look(crew_.group(), result);
+        return crew_.worker().add_fingerprints(crew_.group(), result);
       }
       Command step{Command::Kind::kStep, state.step};
       OSTRO_CHECK(scalars.size() <= step.scalars.size(), "an optimizer with {} scalars", scalars.size());
@@ -43,7 +43,7 @@ class ProcessRunner final : public train::StepRunner, private train::SpreadState
       ASSIGN_OR_RETURN(result, crew_.worker().step(crew_.group(), batch, scalars));
       return Status();
     }));
-    if (result.ok) ++state.step;
+    if (result.ok()) ++state.step;
     return result;
   }
 

@@ -18,7 +18,7 @@ std::vector<Holder> holders_of_box(size_t k, const Region& box, const std::vecto
   for (const bool copy : {false, true})
     for (size_t i = 0; i < brought.size(); ++i) {
       if (!recovery.brings[i]) continue;
-      const int64_t of = copy ? brought[i].kept_for : brought[i].rank;
+      const int64_t of = copy ? brought[i].mirror_of : brought[i].rank;
       if (of < 0 || (copy && !before.owned_once[k])) continue;
       if (before.box(k, of) == box) out.push_back({static_cast<int64_t>(i), copy, of});
     }
@@ -41,10 +41,7 @@ Recovery plan_recovery(const std::vector<Brought>& brought) {
     if (b.epoch != out.epoch) continue;
     if (b.step == out.step) {
       out.brings[i] = true;
-      out.measured = {static_cast<float>(b.loss),
-                      b.gradient_norm,
-                      b.ok != 0,
-                      {b.group_norms.begin(), b.group_norms.begin() + b.groups}};
+      out.measured.assign(b.measured.begin(), b.measured.begin() + b.measures);
     } else if (b.step == out.step - 1 && b.can_finish != 0) {
       out.brings[i] = out.behind[i] = true;
     }
@@ -52,12 +49,12 @@ Recovery plan_recovery(const std::vector<Brought>& brought) {
   return out;
 }
 
-std::optional<std::vector<Piece>> pieces_for(size_t k, int64_t to, int64_t kept_for,
+std::optional<std::vector<Piece>> pieces_for(size_t k, int64_t to, std::optional<int64_t> mirror_of,
                                              const std::vector<Brought>& brought, const Recovery& recovery,
                                              const StateLayout& before, const StateLayout& now) {
   std::vector<Piece> out;
   std::vector<std::pair<bool, Region>> wanted{{false, now.box(k, to)}};
-  if (kept_for >= 0 && now.owned_once[k]) wanted.emplace_back(true, now.box(k, kept_for));
+  if (mirror_of && now.owned_once[k]) wanted.emplace_back(true, now.box(k, *mirror_of));
   std::vector<Region> seen;
   for (int64_t old = 0; old < before.mesh.size(); ++old) {
     const Region box = before.box(k, old);

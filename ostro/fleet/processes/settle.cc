@@ -8,6 +8,7 @@
 #include <tuple>
 #include <utility>
 
+#include "ostro/base/check.h"
 #include "ostro/base/profile.h"
 #include "ostro/base/watch/fault_point.h"
 #include "ostro/fleet/processes/command.h"
@@ -18,18 +19,18 @@ namespace {
 
 using runtime::Buffer;
 
-Brought brought_by(const LiveState& live) {
+Brought brought_by(const CarriedState& carried) {
   Brought b;
-  if (live.epoch == 0) return b;
-  b.epoch = live.epoch;
-  const Worker& w = *live.worker;
-  b.size = w.plan().mesh().size(), b.rank = w.rank(), b.kept_for = w.plan().kept_for(w.rank());
+  if (carried.epoch == 0) return b;
+  b.epoch = carried.epoch;
+  const Worker& w = *carried.worker;
+  b.size = w.plan().mesh().size(), b.rank = w.rank(), b.mirror_of = w.plan().mirror_of(w.rank()).value_or(-1);
   b.step = w.step_number();
   b.can_finish = w.can_finish() ? 1 : 0;
-  const Measured m = w.last_measured();
-  b.ok = m.ok ? 1 : 0, b.loss = static_cast<double>(m.loss), b.gradient_norm = m.gradient_norm;
-  b.groups = static_cast<int64_t>(m.group_norms.size());
-  std::copy(m.group_norms.begin(), m.group_norms.end(), b.group_norms.begin());
+  const std::vector<double> measured = train::as_list(w.last_result().measured);
+  OSTRO_CHECK(measured.size() <= b.measured.size(), "{} measures of a step", measured.size());
+  b.measures = static_cast<int64_t>(measured.size());
+  std::copy(measured.begin(), measured.end(), b.measured.begin());
   return b;
 }
 
@@ -64,28 +65,24 @@ class Mover {
     return "";
   }
 
-  Status move(Cells& own, Cells& kept, Cells& new_own, Cells& new_kept) {
+  Status move(Cells& own, Cells& mirror, Cells& new_own, Cells& new_mirror) {
     size_t copies = 0;
     for (size_t k = 0; k < plan_.arrays.size(); ++k) {
       Buffer mine, copy, to_own, to_copy;
-      if (!own.params.empty()) {
-        ASSIGN_OR_RETURN(mine, train::array_of(own, k).to_host());
-      }
-      if (!kept.params.empty() && before_.owned_once[k]) {
-        ASSIGN_OR_RETURN(copy, train::array_of(kept, copies++).to_host());
-      }
+      if (!own.params.empty()) mine = train::array_of(own, k);
+      if (!mirror.params.empty() && before_.owned_once[k]) copy = train::array_of(mirror, copies++);
       RETURN_IF_ERROR(move_one(k, mine, copy, to_own, to_copy));
       train::list_of(new_own, k, plan_.n).push_back(std::move(to_own));
-      if (gets_copy(k)) train::list_of(new_kept, k, plan_.n).push_back(std::move(to_copy));
+      if (gets_copy(k)) train::list_of(new_mirror, k, plan_.n).push_back(std::move(to_copy));
     }
     return Status();
   }
 
  private:
-  bool gets_copy(size_t k) const { return plan_.kept_for(c_.rank()) >= 0 && plan_.state.owned_once[k]; }
+  bool gets_copy(size_t k) const { return plan_.mirror_of(c_.rank()) && plan_.state.owned_once[k]; }
 
   std::optional<std::vector<Piece>> pieces(size_t k, int64_t to) const {
-    return pieces_for(k, to, plan_.kept_for(to), brought_, recovery_, before_, plan_.state);
+    return pieces_for(k, to, plan_.mirror_of(to), brought_, recovery_, before_, plan_.state);
   }
 
   static size_t bytes(const Piece& piece, int64_t element) {
@@ -95,7 +92,7 @@ class Mover {
   Status move_one(size_t k, const Buffer& mine, const Buffer& copy, Buffer& to_own, Buffer& to_copy) {
     const int64_t self = c_.rank(), element = ir::dtype_size(plan_.shape(k).dtype);
     to_own = Buffer::empty(plan_.owned_shape(k, self));
-    if (gets_copy(k)) to_copy = Buffer::empty(plan_.owned_shape(k, plan_.kept_for(self)));
+    if (gets_copy(k)) to_copy = Buffer::empty(plan_.owned_shape(k, *plan_.mirror_of(self)));
     const auto workers = static_cast<size_t>(c_.size());
     std::vector<Bytes> out(workers), in(workers);
     for (int64_t to = 0; to < c_.size(); ++to) {
@@ -129,7 +126,7 @@ class Mover {
     for (const Piece& piece : wanted) {
       const Bytes& message = in[static_cast<size_t>(piece.from)];
       size_t& at = read[static_cast<size_t>(piece.from)];
-      const Region target = plan_.state.box(k, piece.to_copy ? plan_.kept_for(self) : self);
+      const Region target = plan_.state.box(k, piece.to_copy ? *plan_.mirror_of(self) : self);
       copy_region(piece.region, piece.region, message.data() + at, target,
                   (piece.to_copy ? to_copy : to_own).mutable_bytes().data(), element);
       at += bytes(piece, element);
@@ -146,10 +143,10 @@ class Mover {
 
 }  // namespace
 
-Result<Settled> settle(const WorkerPlan& plan, runtime::Collectives& c, const LiveState& live,
+Result<Settled> settle(const WorkerPlan& plan, runtime::Collectives& c, const CarriedState& carried,
                        const LayoutOf& layout_of, Worker& worker) {
   phase("settle state");
-  ASSIGN_OR_RETURN(std::vector<Brought> brought, tell_all(c, brought_by(live)));
+  ASSIGN_OR_RETURN(std::vector<Brought> brought, tell_all(c, brought_by(carried)));
   Recovery recovery = plan_recovery(brought);
   Settled out;
   if (recovery.epoch == 0) return out;
@@ -157,24 +154,25 @@ Result<Settled> settle(const WorkerPlan& plan, runtime::Collectives& c, const Li
   const bool brings = recovery.brings[self];
   ASSIGN_OR_RETURN(StateLayout before, layout_of(recovery.size));
   out.step = recovery.step;
-  const Measured measured = recovery.measured;
+  const std::vector<double> measured = recovery.measured;
   const bool behind = recovery.behind[self];
   Mover mover(plan, c, std::move(brought), std::move(recovery), std::move(before));
   out.lost = mover.missing();
   if (!out.lost.empty()) return out;
   out.has_state = true;
-  Cells own, kept, new_own, new_kept;
+  Cells own, mirror, new_own, new_mirror;
   train::StepResult last;
   if (brings) {
-    if (behind) RETURN_IF_ERROR(live.worker->finish_with(measured));
-    last = live.worker->last_result();
-    own = live.worker->own(), kept = live.worker->kept();
+    if (behind)
+      RETURN_IF_ERROR(carried.worker->finish_with(train::read_fields(plan.update.measures, measured)));
+    last = carried.worker->last_result();
+    own = carried.worker->own(), mirror = carried.worker->mirror();
   }
   fault_point("transfer", out.step, c.rank());
-  RETURN_IF_ERROR(mover.move(own, kept, new_own, new_kept));
-  // Only now may anybody give up the cells that he had.
+  RETURN_IF_ERROR(mover.move(own, mirror, new_own, new_mirror));
+  // Only now may a worker give up the cells that it had.
   RETURN_IF_ERROR(barrier(c));
-  worker.adopt_cells(std::move(new_own), std::move(new_kept), out.step, std::move(last));
+  worker.adopt_cells(std::move(new_own), std::move(new_mirror), out.step, std::move(last));
   return out;
 }
 

@@ -1,5 +1,5 @@
-// How workers that have just connected come to one state: each tells what it brings, those who are behind
-// finish the step that others have finished, and everyone gets the cells that it owns from now on.
+// settle: brings workers that have just connected to one state. Each tells what it carries, those who are
+// behind finish the step that others have finished, and each gets the cells that it owns from now on.
 #pragma once
 
 #include <functional>
@@ -9,15 +9,15 @@
 
 namespace ostro::fleet {
 
-// What a process brings of a training state. Not owned; it keeps its cells.
-struct LiveState {
+// What a process carries of a training state from one epoch to the next. Not owned; it keeps its cells.
+struct CarriedState {
   int64_t epoch = 0;         // in which the cells of `worker` were cut; 0: nothing
   Worker* worker = nullptr;  // of that epoch
 };
 
 struct Settled {
   bool has_state = false;
-  std::string lost;  // without a state: what is missing; "": nobody brought one
+  std::string lost;  // without a state: what is missing; "": none was brought
   int64_t step = 0;
 };
 
@@ -26,7 +26,7 @@ using LayoutOf = std::function<Result<StateLayout>(int64_t workers)>;
 
 // Called by all workers of the group. The cells go to `worker`, which is of the new plan. When it returns,
 // all have got theirs.
-Result<Settled> settle(const WorkerPlan& plan, runtime::Collectives& c, const LiveState& live,
+Result<Settled> settle(const WorkerPlan& plan, runtime::Collectives& c, const CarriedState& carried,
                        const LayoutOf& layout_of, Worker& worker);
 
 }  // namespace ostro::fleet

@@ -9,30 +9,22 @@
 namespace ostro::fleet {
 namespace {
 
-size_t prints_of(const WorkerPlan& plan) {
-  return plan.programs.leaf.body.results.size() - 2 - plan.trained - plan.measured;
-}
+size_t prints_of(const WorkerPlan& plan) { return plan.at.leaf_results.fingerprints.size(); }
+
+size_t measures_of(const WorkerPlan& plan) { return plan.at.leaf_results.measures.size(); }
 
 }  // namespace
 
 train::BatchArrays leaf_batch(const WorkerPlan& plan, int64_t rank, const train::BatchArrays& batch,
                               int64_t leaf) {
   train::BatchArrays rows = train::rows_of(batch, leaf * plan.rows, plan.rows);
-  for (size_t i = 0; i < rows.size(); ++i) {
-    const spmd::Layout& layout = plan.leaf.params[plan.n + i];
-    if (std::any_of(layout.begin(), layout.end(), [](const spmd::Split& s) { return s.split(); }))
-      rows[i] = spmd::shard(plan.mesh(), rank, layout, rows[i]);
-  }
+  for (size_t i = 0; i < rows.size(); ++i)
+    rows[i] = spmd::shard(plan.mesh(), rank, plan.leaf.params[plan.at.leaf_params.batch[i]], rows[i]);
   return rows;
 }
 
-std::vector<runtime::Buffer> take_gradients(const WorkerPlan& plan, std::vector<runtime::Buffer>& out) {
-  const auto first = out.begin() + 2, end = first + static_cast<std::ptrdiff_t>(plan.trained);
-  return {std::make_move_iterator(first), std::make_move_iterator(end)};
-}
-
 int64_t leaf_result_bytes(const WorkerPlan& plan) {
-  return static_cast<int64_t>((2 + plan.measured) * sizeof(double) +
+  return static_cast<int64_t>((2 + measures_of(plan)) * sizeof(double) +
                               prints_of(plan) * sizeof(std::array<int64_t, 2>));
 }
 
@@ -65,7 +57,7 @@ Result<std::vector<train::LeafResult>> share_leaf_results(const WorkerPlan& plan
       r.weight = reader.value<double>();
       for (size_t k = 0; k < prints_of(plan); ++k)
         r.gradient_prints.push_back(reader.value<std::array<int64_t, 2>>());
-      for (size_t k = 0; k < plan.measured; ++k) r.measures.push_back(reader.value<double>());
+      for (size_t k = 0; k < measures_of(plan); ++k) r.measures.push_back(reader.value<double>());
       results[static_cast<size_t>(i)] = std::move(r);
     }
   }

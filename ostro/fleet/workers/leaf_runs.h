@@ -1,4 +1,5 @@
-// What the schedules have in common: the rows of a leaf, and telling all workers what each leaf gave.
+// Leaf runs: what the schedules have in common, the rows of a leaf, and telling all workers what each leaf
+// gave.
 #pragma once
 
 #include <functional>
@@ -11,13 +12,6 @@ namespace ostro::fleet {
 // The rows of one leaf, as the leaf program of worker `rank` takes them.
 train::BatchArrays leaf_batch(const WorkerPlan& plan, int64_t rank, const train::BatchArrays& batch,
                               int64_t leaf);
-
-// Takes the gradients out of what a leaf program gave; their places stay, empty.
-std::vector<runtime::Buffer> take_gradients(const WorkerPlan& plan, std::vector<runtime::Buffer>& out);
-
-// What the leaf programs of this worker gave but for the gradients, by leaf; empty for leaves of others. Read
-// when all of them have been started, so that no leaf waits for another.
-using LeafOutputs = std::vector<std::vector<runtime::Buffer>>;
 
 // Bytes of one leaf's result in a message.
 int64_t leaf_result_bytes(const WorkerPlan& plan);

@@ -69,7 +69,7 @@ Traffic formula(const train::CanonicalPrograms& programs, int64_t leaves, int64_
                 int64_t compute_bytes) {
   const auto w = static_cast<double>(workers), l = static_cast<double>(leaves);
   double parameters = 0, uses = 0;
-  const size_t n = train::parameter_count(programs);
+  const size_t n = programs.init.body.results.size();
   for (size_t k = 0; k < n; ++k) {
     const ir::Shape& shape = programs.leaf.body.shape(programs.leaf.body.params[k]);
     parameters += static_cast<double>(shape.count());
@@ -120,7 +120,7 @@ TEST_CASE("loads: under layer a worker holds its share, one layer, and partial s
     const MeshLoads loads =
         mesh_loads(s.programs, *engine, "none", *worker_options(s.config, workers), 8).value();
     int64_t all = 0, tables = 0, layer = 0;  // bytes of parameters
-    for (size_t k = 0; k < train::parameter_count(s.programs); ++k) {
+    for (size_t k = 0; k < s.programs.init.body.results.size(); ++k) {
       const ir::Shape& shape = s.programs.leaf.body.shape(s.programs.leaf.body.params[k]);
       all += shape.bytes();
       (shape.has("layers") ? layer : tables) += shape.has("layers") ? shape.bytes() / 6 : shape.bytes();

@@ -141,7 +141,7 @@ TEST_CASE("layer: controls that must fail") {
     CHECK_FALSE(same(faulty, expected));
     if (fault == WorkerFault::kLeafOrder) continue;
     // Only the order of the additions differs: the first step's losses are the same.
-    CHECK(faulty.steps[0].loss == expected.steps[0].loss);
+    CHECK(faulty.steps[0].loss() == expected.steps[0].loss());
     CHECK(faulty.steps[0].prints != expected.steps[0].prints);
   }
 }

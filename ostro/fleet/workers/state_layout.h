@@ -19,8 +19,9 @@ struct StateLayout {
   ir::Mesh mesh;
   std::vector<ir::Shape> shapes;      // of whole arrays
   std::vector<spmd::Layout> layouts;  // of each
-  // The parameters of which only one worker owns each element, and what is kept for them. (Another array of
-  // the optimizer is owned by as many as its parameter, or by more: it has no axis that the other lacks.)
+  // The parameters of which only one worker owns each element, and their arrays of the optimizer. (Another
+  // array of the optimizer is owned by as many as its parameter, or by more: it has no axis that the other
+  // lacks.)
   std::vector<bool> owned_once;
 
   Region box(size_t k, int64_t rank) const;

@@ -3,7 +3,7 @@
 #include <algorithm>
 
 #include "ostro/ir/text/sub_program.h"
-#include "ostro/train/step/step.h"
+#include "ostro/train/programs/state_arrays.h"
 
 namespace ostro::fleet {
 namespace {
@@ -11,25 +11,19 @@ namespace {
 using ir::ValueId;
 using spmd::Role;
 
-std::vector<ValueId> values(const std::vector<ValueId>& of, size_t first, size_t count) {
-  const auto at = of.begin() + static_cast<std::ptrdiff_t>(first);
-  return {at, at + static_cast<std::ptrdiff_t>(count)};
+template <template <typename> class Params, template <typename> class Results>
+Part<Params, Results> cut_part(const ir::Program& update, const std::string& name, const Params<ValueId>& in,
+                               const Results<ValueId>& out) {
+  return {ir::sub_program(update, name, train::as_list(in), train::as_list(out)), train::places_of(in),
+          train::places_of(out)};
 }
 
-std::vector<ValueId> operator+(std::vector<ValueId> a, const std::vector<ValueId>& b) {
-  a.insert(a.end(), b.begin(), b.end());
-  return a;
-}
-
-// The first `params` parameters and `results` results are split as parameters are, the others are whole.
-Result<spmd::Partition> partition_part(const ir::Program& program, size_t params, size_t results,
-                                       spmd::PartitionOptions options) {
+template <template <typename> class Params, template <typename> class Results>
+Result<spmd::Partition> partition_part(const Part<Params, Results>& part, spmd::PartitionOptions options) {
   options.values = Role::kParameter;
-  options.params.assign(program.body.params.size(), Role::kActivation);
-  options.results.assign(program.body.results.size(), Role::kActivation);
-  std::fill_n(options.params.begin(), params, Role::kParameter);
-  std::fill_n(options.results.begin(), results, Role::kParameter);
-  return spmd::partition(program, options);
+  options.params = roles_of(part.params, Role::kParameter);
+  options.results = roles_of(part.results, Role::kParameter);
+  return spmd::partition(part.program, options);
 }
 
 // Whether workers send each other something in it.
@@ -44,35 +38,27 @@ bool exchanges(const ir::Block& block) {
 
 UpdateParts update_parts(const train::CanonicalPrograms& programs) {
   const ir::Program& u = programs.update;
-  const train::UpdateLayout at = train::update_layout(programs);
-  const size_t all = at.n + at.kept;
-  const std::vector<ValueId>& in = u.body.params;
-  const std::vector<ValueId>& out = u.body.results;
-  const ValueId loss_sum = in[at.loss_sum()], weight = in[at.loss_sum() + 1];
-  const ValueId loss = out[at.loss()], norm = out[at.loss() + 1], ok = out[at.loss() + 2];
-  const std::vector<ValueId> norms = values(out, at.norm(0), at.norms);
-  UpdateParts parts;
-  parts.measure =
-      ir::sub_program(u, "measure", values(in, at.gradients(), at.trained) + std::vector{loss_sum, weight},
-                      std::vector{loss, norm, ok} + norms);
-  parts.apply =
-      ir::sub_program(u, "apply",
-                      values(in, 0, all + at.trained) + std::vector{weight} +
-                          values(in, at.first_scalar(), at.scalars) + std::vector{loss, norm, ok} + norms,
-                      values(out, 0, all));
-  std::vector<ValueId> loads;
-  for (const size_t k : train::expert_loads(u)) loads.push_back(out[k]);
-  parts.prints = ir::sub_program(u, "prints", values(out, 0, at.n), values(out, at.prints(), at.n) + loads);
-  return parts;
+  const train::Signatures at = train::signatures_of(programs);
+  const auto in = train::read_fields(at.update_params, u.body.params);
+  const auto out = train::read_fields(at.update_results, u.body.results);
+  ReportResults<ValueId> report{out.report, {}};
+  for (const size_t k : train::expert_loads(at.model)) report.expert_loads.push_back(out.params[k]);
+  return {cut_part(u, "measure", MeasureParams<ValueId>{in.gradients, in.loss_sum, in.weight}, out.measures),
+          cut_part(u, "apply",
+                   ApplyParams<ValueId>{in.params, in.optimizer, in.gradients, in.weight, in.scalars,
+                                        out.measures},
+                   ApplyResults<ValueId>{out.params, out.optimizer}),
+          cut_part(u, "prints", ReportParams<ValueId>{out.params}, report)};
 }
 
-Result<UpdatePartitions> partition_update(const UpdateParts& parts, const train::UpdateLayout& at,
-                                          spmd::PartitionOptions options) {
-  const size_t all = at.n + at.kept;
+Result<UpdatePartitions> partition_update(const UpdateParts& parts, spmd::PartitionOptions options) {
   UpdatePartitions out;
-  ASSIGN_OR_RETURN(out.measure, partition_part(parts.measure, at.trained, 0, options));
-  ASSIGN_OR_RETURN(out.apply, partition_part(parts.apply, all + at.trained, all, options));
-  ASSIGN_OR_RETURN(out.prints, partition_part(parts.prints, at.n, 0, options));
+  ASSIGN_OR_RETURN(out.measure, partition_part(parts.measure, options));
+  ASSIGN_OR_RETURN(out.apply, partition_part(parts.apply, options));
+  ASSIGN_OR_RETURN(out.report, partition_part(parts.report, options));
+  out.measures = parts.measure.results;
+  out.apply_params = parts.apply.params, out.applied = parts.apply.results;
+  out.reported = parts.report.results;
   for (const auto& program : out.apply.programs) out.joint |= program != nullptr && exchanges(program->body);
   return out;
 }

@@ -1,38 +1,121 @@
-// The optimizer's update in the parts that workers need: what all of them must agree on, and what each can do
-// alone.
+// UpdateParts: the optimizer's update, cut into what all workers must agree on and what each can do alone.
 #pragma once
 
+#include <string>
+#include <vector>
+
 #include "ostro/spmd/partition.h"
-#include "ostro/train/programs/state_arrays.h"
+#include "ostro/train/programs/programs.h"
 
 namespace ostro::fleet {
 
-// The update program of n parameters, cut in three. Together they give its bits.
+// What the parts take and give, beside train::UpdateMeasures and train::UpdateReport.
+template <typename T>
+struct MeasureParams {
+  std::vector<T> gradients;
+  T loss_sum{}, weight{};
+
+  template <typename Visitor, typename... Self>
+  static void visit(Visitor&& v, Self&... s) {
+    v(train::per_trained("gradient/"), s.gradients...);
+    v(train::one("loss_sum", ir::DType::f64), s.loss_sum...);
+    v(train::one("weight", ir::DType::f64), s.weight...);
+  }
+};
+
+template <typename T>
+struct ApplyParams {
+  std::vector<T> params, optimizer, gradients;
+  T weight{};
+  std::vector<T> scalars;
+  train::UpdateMeasures<T> measures;
+
+  template <typename Visitor, typename... Self>
+  static void visit(Visitor&& v, Self&... s) {
+    v(train::per_parameter(""), s.params...);
+    v(train::optimizer_arrays(), s.optimizer...);
+    v(train::per_trained("gradient/"), s.gradients...);
+    v(train::one("weight", ir::DType::f64), s.weight...);
+    v(train::rest(ir::scalar(ir::DType::f32)), s.scalars...);
+    train::UpdateMeasures<T>::visit(v, s.measures...);
+  }
+};
+
+template <typename T>
+struct ApplyResults {
+  std::vector<T> params, optimizer;
+
+  template <typename Visitor, typename... Self>
+  static void visit(Visitor&& v, Self&... s) {
+    v(train::per_parameter(""), s.params...);
+    v(train::optimizer_arrays(), s.optimizer...);
+  }
+};
+
+template <typename T>
+struct ReportParams {
+  std::vector<T> params;
+
+  template <typename Visitor, typename... Self>
+  static void visit(Visitor&& v, Self&... s) {
+    v(train::per_parameter(""), s.params...);
+  }
+};
+
+template <typename T>
+struct ReportResults {
+  train::UpdateReport<T> report;
+  std::vector<T> expert_loads;  // train::expert_loads, whole
+
+  template <typename Visitor, typename... Self>
+  static void visit(Visitor&& v, Self&... s) {
+    train::UpdateReport<T>::visit(v, s.report...);
+    v(train::rest(), s.expert_loads...);
+  }
+};
+
+template <template <typename> class Params, template <typename> class Results>
+struct Part {
+  ir::Program program;
+  Params<size_t> params;
+  Results<size_t> results;
+};
+
+// The update program, cut in three. Together they give its bits.
 struct UpdateParts {
-  // Gradients, loss sum f64, weight f64 -> loss f32, gradient norm f64, ok bool, and the
-  // norms of what is clipped by itself f64. Workers exchange here: a norm is of all its gradients. Who knows
-  // the norms can finish the step without the others.
-  ir::Program measure;
-  // Parameters, the optimizer's arrays, gradients of the trained parameters, weight f64, the optimizer's
-  // scalars f32, then what `measure` gives -> parameters, the optimizer's arrays. Of most optimizers this is
-  // element by element: no worker needs another one. Of others workers exchange here, too
-  // (UpdatePartitions::joint).
-  ir::Program apply;
-  // Parameters -> n fingerprints, then the experts' loads (expert_loads), whole, for reports.
-  ir::Program prints;
+  // Workers exchange here: a norm is of all its gradients. A worker that knows the measures can finish the
+  // step without the others.
+  Part<MeasureParams, train::UpdateMeasures> measure;
+  // Of most optimizers this is element by element: no worker needs another one. Of others workers exchange
+  // here, too (UpdatePartitions::joint).
+  Part<ApplyParams, ApplyResults> apply;
+  Part<ReportParams, ReportResults> report;
 };
 
 UpdateParts update_parts(const train::CanonicalPrograms& programs);
 
 // Each partitioned over all axes of the mesh. The parameters of `apply` are the cells that a worker owns.
 struct UpdatePartitions {
-  spmd::Partition measure, apply, prints;
-  // In `apply` workers need each other. Then nobody may overwrite his cells before all have their new ones.
+  spmd::Partition measure, apply, report;
+  // Where their parameters and results are, on every worker.
+  train::UpdateMeasures<size_t> measures;
+  ApplyParams<size_t> apply_params;
+  ApplyResults<size_t> applied;
+  ReportResults<size_t> reported;
+  // `apply` contains collectives, so new cells go to separate buffers, and replace the old ones when every
+  // worker has finished.
   bool joint = false;
 };
 
 // `options` says what is split; its roles are set here. Errors: as of partition().
-Result<UpdatePartitions> partition_update(const UpdateParts& parts, const train::UpdateLayout& at,
-                                          spmd::PartitionOptions options);
+Result<UpdatePartitions> partition_update(const UpdateParts& parts, spmd::PartitionOptions options);
+
+// The roles of a program's parameters or results: `role` of what is cut as parameters are, the others whole.
+template <template <typename> class Io>
+std::vector<spmd::Role> roles_of(const Io<size_t>& places, spmd::Role role) {
+  return train::as_list(train::map_fields<spmd::Role>(places, [role](const train::Field& field, size_t) {
+    return field.like_parameter() ? role : spmd::Role::kActivation;
+  }));
+}
 
 }  // namespace ostro::fleet

@@ -25,10 +25,10 @@ train::WorkerLoad Worker::load(int64_t leaves) const {
   schedule_->add_load(leaves, load);
   load.owned = plan_.state_bytes(rank_);
   const auto rank = static_cast<size_t>(rank_);
-  if (const int64_t other = plan_.kept_for(rank_); other >= 0) {
+  if (const std::optional<int64_t> other = plan_.mirror_of(rank_)) {
     int64_t sent = 0;
     for (const size_t k : plan_.mirrored) {
-      load.copies += plan_.owned_shape(k, other).bytes();
+      load.copies += plan_.owned_shape(k, *other).bytes();
       if (k < plan_.trained || plan_.update.joint) sent += plan_.owned_shape(k, rank_).bytes();
     }
     if (plan_.update.joint)
@@ -42,7 +42,7 @@ train::WorkerLoad Worker::load(int64_t leaves) const {
     const int64_t others = plan_.mesh().size() - 1;
     add_sent(load.sent, "word that the new cells are there", others, others * kWordBytes);
   }
-  for (const spmd::Partition* part : {&plan_.update.measure, &plan_.update.apply, &plan_.update.prints})
+  for (const spmd::Partition* part : {&plan_.update.measure, &plan_.update.apply, &plan_.update.report})
     add_collectives(*part->programs[rank], plan_.mesh(), rank_, 1, "in the update", load.sent);
   return load;
 }

@@ -1,5 +1,5 @@
-// One worker of a mesh: its executables, the cells it owns, and its part of a step. Workers communicate only
-// through Collectives.
+// Worker: one worker of a mesh, with its executables, the cells that it owns, and its part of a step. Workers
+// communicate only through Collectives. One thread uses a worker.
 #pragma once
 
 #include <array>
@@ -16,19 +16,11 @@ namespace ostro::fleet {
 // What a worker has of a training state: cells of every parameter and of every array of the optimizer, in the
 // order of the programs. Empty lists: nothing.
 struct Cells {
-  std::vector<runtime::Buffer> params, kept;
+  std::vector<runtime::Buffer> params, optimizer;
 };
 
 // What a worker sends each other when it has made its new cells.
 inline constexpr int64_t kWordBytes = 8;
-
-// What every worker knows when the gradients of a step are measured.
-struct Measured {
-  float loss = 0;
-  double gradient_norm = 0;
-  bool ok = false;
-  std::vector<double> group_norms = {};
-};
 
 class Worker {
  public:
@@ -39,11 +31,11 @@ class Worker {
       : plan_(plan), rank_(rank), schedule_(make_schedule(plan, rank)) {}
 
   // Takes the owned cells out of a whole state.
-  Status adopt(const train::State& state);
-  // The same from parts: what this worker owns, and its copy of what kept_for(rank) owns of the mirrored
+  void adopt(const train::State& state);
+  // The same from parts: what this worker owns, and its copy of what mirror_of(rank) owns of the mirrored
   // arrays (worker_plan.h). They are the state after `step` steps.
   // `last`: the result of that step, if this process did it.
-  void adopt_cells(Cells own, Cells kept, int64_t step, train::StepResult last = {});
+  void adopt_cells(Cells own, Cells mirror, int64_t step, train::StepResult last = {});
   // Runs one step together with all other workers. `batch` holds the rows of all leaves; the worker reads
   // only those of its own leaves.
   Result<train::StepResult> step(runtime::Collectives& collectives, const train::BatchArrays& batch,
@@ -54,24 +46,22 @@ class Worker {
 
   const WorkerPlan& plan() const { return plan_; }
   int64_t rank() const { return rank_; }
-  // The owned cells, and the copies for kept_for(rank).
+  // The owned cells, and the copies of those of mirror_of(rank).
   const Cells& own() const { return own_; }
-  const Cells& kept() const { return kept_; }
+  const Cells& mirror() const { return mirror_; }
   // How many steps the cells are after.
   int64_t step_number() const { return step_; }
 
-  // A step that was cut off. When all that comes before measuring was done, its gradients are there, and the
-  // worker can still finish it by itself with what another one measured. Of a joint update this needs the new
-  // cells, too.
+  // Whether an interrupted step can still be finished by this worker alone, with what another one measured:
+  // its gradients are complete, only the measures were missing. A joint update needs the new cells, too.
   bool can_finish() const { return pending_.has_value() && (!plan_.update.joint || pending_->renewed); }
-  Status finish_with(const Measured& measured);
-  // Of the last step that was finished: its result but for the fingerprints, and what was measured in it.
+  Status finish_with(const train::Measured& measured);
+  // Of the last step that was finished: its result but for the fingerprints.
   const train::StepResult& last_result() const { return last_; }
-  Measured last_measured() const { return {last_.loss, last_.gradient_norm, last_.ok, last_.group_norms}; }
   // Puts the fingerprints of the parameters and the experts' loads into the result. Called by all workers.
-  Status look(runtime::Collectives& c, train::StepResult& result);
+  Status add_fingerprints(runtime::Collectives& c, train::StepResult& result);
 
-  // The copies for kept_for(rank), from the worker that owns them. Called by all workers.
+  // The copies of the cells of mirror_of(rank), from the worker that owns them. Called by all workers.
   Result<Cells> fetch_copies(runtime::Collectives& c, const Cells& own) const;
 
   // The programs of this worker. Each is compiled when it is first used.
@@ -84,33 +74,33 @@ class Worker {
  private:
   // worker_update.cc
   struct Pending {
-    Buffers own, kept;  // gradients
+    Buffers own, mirror;  // gradients
     std::vector<float> scalars;
     train::StepResult result;
     double loss_sum = 0;
     // Of a joint update: the new cells, until all have theirs.
     bool renewed = false;
-    Cells new_own = {}, new_kept = {};
+    Cells new_own = {}, new_mirror = {};
   };
   Result<train::StepResult> update(runtime::Collectives& c, Buffers gradients,
                                    const std::vector<float>& scalars, train::StepResult result);
   // `owned` are arrays number `first` and on of the state.
-  Result<Buffers> mirror(runtime::Collectives& c, const Buffers& owned, size_t first = 0) const;
-  Result<Measured> measure(runtime::Collectives& c);
-  Status renew(runtime::Collectives& c, const Measured& measured);
-  Status apply(runtime::Executable& program, Cells& cells, Buffers gradients, const Measured& measured,
+  Result<Buffers> exchange_mirrored(runtime::Collectives& c, const Buffers& owned, size_t first = 0) const;
+  Result<train::Measured> measure(runtime::Collectives& c);
+  Status make_new_cells(runtime::Collectives& c, const train::Measured& measured);
+  Status apply(runtime::Executable& program, Cells& cells, Buffers gradients, const train::Measured& measured,
                runtime::Collectives* group = nullptr);
   Status compile_once(std::unique_ptr<runtime::Executable>& slot, const ir::Program& program,
                       const runtime::CompileOptions& options);
 
   const WorkerPlan& plan_;
   int64_t rank_;
-  Cells own_, kept_;
+  Cells own_, mirror_;
   int64_t step_ = 0;
   std::optional<Pending> pending_;
   train::StepResult last_;
   std::unique_ptr<GradientSchedule> schedule_;
-  std::unique_ptr<runtime::Executable> measure_, apply_, apply_kept_, prints_;
+  std::unique_ptr<runtime::Executable> measure_, apply_, apply_mirror_, report_;
 };
 
 }  // namespace ostro::fleet

@@ -13,7 +13,7 @@ namespace {
 
 using spmd::Role;
 
-spmd::PartitionOptions options_for(const WorkerOptions& o, const ir::Program& program) {
+spmd::PartitionOptions options_for(const WorkerOptions& o) {
   spmd::PartitionOptions options;
   options.sharding = o.sharding;
   options.cells = o.cells;
@@ -21,8 +21,6 @@ spmd::PartitionOptions options_for(const WorkerOptions& o, const ir::Program& pr
   options.beside = train::kSplitBeside;
   options.wrong_experts = o.fault == WorkerFault::kWrongExperts;
   options.only = o.only;
-  options.params.assign(program.body.params.size(), Role::kActivation);
-  options.results.assign(program.body.results.size(), Role::kActivation);
   return options;
 }
 
@@ -30,10 +28,10 @@ spmd::PartitionOptions options_for(const WorkerOptions& o, const ir::Program& pr
 // the worker owns, and the gradients are the sums over the round of what it owns.
 Result<spmd::Partition> partition_leaf(const train::CanonicalPrograms& p, const WorkerOptions& o,
                                        const std::optional<spmd::LeafExchange>& round) {
-  const auto n = static_cast<std::ptrdiff_t>(train::parameter_count(p));
-  spmd::PartitionOptions options = options_for(o, p.leaf);
-  std::fill_n(options.params.begin(), n, round ? Role::kParameter : Role::kGradient);
-  std::fill_n(options.results.begin() + 2, train::trained_count(p), Role::kGradient);
+  const train::Signatures at = train::signatures_of(p);
+  spmd::PartitionOptions options = options_for(o);
+  options.params = roles_of(at.leaf_params, round ? Role::kParameter : Role::kGradient);
+  options.results = roles_of(at.leaf_results, Role::kGradient);
   options.exchange = round;
   return spmd::partition(p.leaf, options);
 }
@@ -116,9 +114,9 @@ bool WorkerPlan::gathered(size_t k) const {
   return std::any_of(cut(k).begin(), cut(k).end(), [](const spmd::Split& s) { return s.split(); });
 }
 
-int64_t WorkerPlan::kept_for(int64_t rank) const {
-  const auto at = std::find(holders.begin(), holders.end(), rank);
-  return at == holders.end() ? -1 : at - holders.begin();
+std::optional<int64_t> WorkerPlan::mirror_of(int64_t rank) const {
+  const auto holder = std::find(holders.begin(), holders.end(), rank);
+  return holder == holders.end() ? std::optional<int64_t>() : holder - holders.begin();
 }
 
 bool WorkerPlan::first_holder(size_t k, int64_t rank) const {
@@ -138,9 +136,9 @@ Result<WorkerPlan> make_worker_plan(const train::CanonicalPrograms& programs, ru
   plan.remat = remat;
   plan.options = options;
   plan.fault = options.fault;
-  plan.n = train::parameter_count(programs);
-  plan.trained = train::trained_count(programs);
-  plan.measured = train::measure_names(programs.leaf).size();
+  ASSIGN_OR_RETURN(plan.at, train::check_signatures(programs));
+  plan.n = plan.at.model.paths.size();
+  plan.trained = plan.at.trained();
   plan.arrays = train::state_arrays(programs);
   plan.rows = train::leaf_rows(programs);
   std::optional<spmd::LeafExchange> round;
@@ -152,9 +150,7 @@ Result<WorkerPlan> make_worker_plan(const train::CanonicalPrograms& programs, ru
   auto leaf = partition_leaf(programs, options, round);
   if (!leaf.ok()) return round ? leaf.error().with_context("trainer.mesh.exchange: layer") : leaf.error();
   plan.leaf = std::move(leaf).value();
-  const UpdateParts parts = update_parts(programs);
-  ASSIGN_OR_RETURN(plan.update, partition_update(parts, train::update_layout(plan.programs),
-                                                 options_for(options, parts.apply)));
+  ASSIGN_OR_RETURN(plan.update, partition_update(update_parts(programs), options_for(options)));
   plan.state = make_state_layout(plan.arrays, placement_for(programs, options));
   const int64_t workers = plan.mesh().size();
   if (options.state_replicas > 0 && workers > 1)
@@ -198,21 +194,20 @@ Result<std::shared_ptr<const ir::Program>> round_program(const WorkerPlan& plan,
 Result<ir::Program> mirrored_apply(const WorkerPlan& plan, int64_t rank) {
   WorkerOptions options = plan.options;
   options.only = rank;
-  const UpdateParts parts = update_parts(plan.programs);
-  ASSIGN_OR_RETURN(const UpdatePartitions made, partition_update(parts, train::update_layout(plan.programs),
-                                                                 options_for(options, parts.apply)));
+  ASSIGN_OR_RETURN(const UpdatePartitions made,
+                   partition_update(update_parts(plan.programs), options_for(options)));
   const ir::Program& whole = *made.apply.programs[static_cast<size_t>(rank)];
-  std::vector<ir::ValueId> params, results;
+  const auto in = train::read_fields(made.apply_params, whole.body.params);
+  const auto out = train::read_fields(made.applied, whole.body.results);
+  ApplyParams<ir::ValueId> some = in;
+  some.params.clear(), some.optimizer.clear(), some.gradients.clear();
+  ApplyResults<ir::ValueId> results;
   for (const size_t k : plan.mirrored) {
-    params.push_back(whole.body.params[k]);
-    results.push_back(whole.body.results[k]);
+    train::list_of(some, k, plan.n).push_back(train::array_of(in, k));
+    train::list_of(results, k, plan.n).push_back(train::array_of(out, k));
+    if (k < plan.trained) some.gradients.push_back(in.gradients[k]);
   }
-  const size_t gradients = plan.arrays.size();
-  for (const size_t k : plan.mirrored)
-    if (k < plan.trained) params.push_back(whole.body.params[gradients + k]);
-  for (size_t i = gradients + plan.trained; i < whole.body.params.size(); ++i)
-    params.push_back(whole.body.params[i]);
-  return ir::sub_program(whole, "apply_mirrored", params, results);
+  return ir::sub_program(whole, "apply_mirrored", train::as_list(some), train::as_list(results));
 }
 
 WorkerFault planted_worker_fault() {

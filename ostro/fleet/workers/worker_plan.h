@@ -1,4 +1,4 @@
-// What all workers of a run share: the programs, partitioned over the mesh, and who holds what.
+// WorkerPlan: what all workers of a run share, the programs, partitioned over the mesh, and who holds what.
 #pragma once
 
 #include <memory>
@@ -13,6 +13,7 @@
 #include "ostro/train/options/mesh.h"
 #include "ostro/train/programs/leaf_plan.h"
 #include "ostro/train/programs/programs.h"
+#include "ostro/train/programs/state_arrays.h"
 #include "ostro/train/step/step.h"
 
 namespace ostro::fleet {
@@ -64,9 +65,9 @@ struct WorkerPlan {
   runtime::Engine* engine = nullptr;
   std::string remat;
   WorkerFault fault = WorkerFault::kNone;
-  size_t n = 0;         // number of parameters
-  size_t trained = 0;   // of them: the first ones; so many gradients there are
-  size_t measured = 0;  // sums that a leaf gives beside its loss
+  train::Signatures at;  // of `programs`; the partitions keep the order of parameters and results
+  size_t n = 0;          // number of parameters
+  size_t trained = 0;    // of them: the first ones; so many gradients there are
   // The arrays of the state are numbered: the parameters, then those of the optimizer.
   train::StateArrays arrays;
   int64_t rows = 0;  // rows of one leaf
@@ -77,7 +78,8 @@ struct WorkerPlan {
   // The parts of the update program, split over all mesh axes.
   UpdatePartitions update;
   StateLayout state;  // where the cells of the arrays are
-  // holders[rank] keeps a copy of rank's cells and updates it, too. Everyone keeps one. Empty: no copies.
+  // holders[rank] mirrors rank's cells: it keeps a copy of them and updates it, too. Empty: there are no
+  // mirrors.
   std::vector<int64_t> holders;
   std::string gather_axes;  // mesh axes that carry leaves and split parameters, for Mesh::peers; "": none
   std::vector<spmd::Layout> cuts;
@@ -110,8 +112,8 @@ struct WorkerPlan {
   // what the optimizer keeps for them; ascending.
   std::vector<size_t> mirrored;
   int64_t mirrored_gradients() const;
-  // Whose cells worker `rank` keeps; -1: nobody's.
-  int64_t kept_for(int64_t rank) const;
+  // The rank that `rank` mirrors; nothing when it mirrors none.
+  std::optional<int64_t> mirror_of(int64_t rank) const;
   // Whether `rank` is the first of the workers that hold the same elements of array k as it does.
   bool first_holder(size_t k, int64_t rank) const;
 };

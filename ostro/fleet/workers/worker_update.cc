@@ -46,13 +46,13 @@ Status Worker::compile() {
   RETURN_IF_ERROR(leaf_program());
   RETURN_IF_ERROR(apply_program());
   RETURN_IF_ERROR(compile_once(measure_, program_of(plan_.update.measure, rank_), {}));
-  RETURN_IF_ERROR(compile_once(prints_, program_of(plan_.update.prints, rank_), {}));
-  if (const int64_t other = plan_.kept_for(rank_); other >= 0 && !plan_.update.joint)
-    if (apply_kept_ == nullptr) {
-      ASSIGN_OR_RETURN(const ir::Program program, mirrored_apply(plan_, other));
+  RETURN_IF_ERROR(compile_once(report_, program_of(plan_.update.report, rank_), {}));
+  if (const std::optional<int64_t> other = plan_.mirror_of(rank_); other && !plan_.update.joint)
+    if (apply_mirror_ == nullptr) {
+      ASSIGN_OR_RETURN(const ir::Program program, mirrored_apply(plan_, *other));
       const auto gradients = static_cast<size_t>(plan_.mirrored_gradients());
       RETURN_IF_ERROR(
-          compile_once(apply_kept_, program, train::update_options(plan_.mirrored.size() + gradients)));
+          compile_once(apply_mirror_, program, train::update_options(plan_.mirrored.size() + gradients)));
     }
   return Status();
 }
@@ -63,17 +63,16 @@ Status Worker::adopt(const train::State& state) {
     train::list_of(cells, k, plan_.n).push_back(spmd::shard(plan_.mesh(), rank, plan_.owned(k), whole));
     return Status();
   };
-  Cells own, kept;
-  for (size_t k = 0; k < plan_.arrays.size(); ++k) RETURN_IF_ERROR(take(rank_, k, own));
-  if (const int64_t other = plan_.kept_for(rank_); other >= 0)
-    for (const size_t k : plan_.mirrored) RETURN_IF_ERROR(take(other, k, kept));
-  adopt_cells(std::move(own), std::move(kept), state.step);
-  return Status();
+  Cells own, mirror;
+  for (size_t k = 0; k < plan_.arrays.size(); ++k) train::list_of(own, k, plan_.n).push_back(part(rank_, k));
+  if (const std::optional<int64_t> other = plan_.mirror_of(rank_))
+    for (const size_t k : plan_.mirrored) train::list_of(mirror, k, plan_.n).push_back(part(*other, k));
+  adopt_cells(std::move(own), std::move(mirror), state.step);
 }
 
-void Worker::adopt_cells(Cells own, Cells kept, int64_t step, train::StepResult last) {
+void Worker::adopt_cells(Cells own, Cells mirror, int64_t step, train::StepResult last) {
   last_ = std::move(last);
-  own_ = std::move(own), kept_ = std::move(kept);
+  own_ = std::move(own), mirror_ = std::move(mirror);
   step_ = step;
   pending_.reset();
   schedule_->reset();
@@ -81,8 +80,8 @@ void Worker::adopt_cells(Cells own, Cells kept, int64_t step, train::StepResult 
 
 Result<Cells> Worker::fetch_copies(runtime::Collectives& c, const Cells& own) const {
   Cells copies;
-  ASSIGN_OR_RETURN(copies.params, mirror(c, own.params));
-  ASSIGN_OR_RETURN(copies.kept, mirror(c, own.kept, plan_.n));
+  ASSIGN_OR_RETURN(copies.params, exchange_mirrored(c, own.params));
+  ASSIGN_OR_RETURN(copies.optimizer, exchange_mirrored(c, own.optimizer, plan_.n));
   return copies;
 }
 
@@ -93,57 +92,49 @@ Result<train::StepResult> Worker::update(runtime::Collectives& c, Buffers gradie
   std::tie(pending.loss_sum, pending.result.weight) = train::join_losses(pending.result.leaves);
   pending.result.measures = train::join_measures(pending.result.leaves);
   if (!plan_.update.joint) {
-    ASSIGN_OR_RETURN(pending.kept, mirror(c, pending.own));
+    ASSIGN_OR_RETURN(pending.mirror, exchange_mirrored(c, pending.own));
   }
   pending_ = std::move(pending);
   fault_point("update", step_ + 1, rank_);
-  ASSIGN_OR_RETURN(const Measured measured, measure(c));
-  if (plan_.update.joint) RETURN_IF_ERROR(renew(c, measured));
+  ASSIGN_OR_RETURN(const train::Measured measured, measure(c));
+  if (plan_.update.joint) RETURN_IF_ERROR(make_new_cells(c, measured));
   fault_point("commit", step_ + 1, rank_);
   RETURN_IF_ERROR(finish_with(measured));
   fault_point("gather", step_, rank_);
-  RETURN_IF_ERROR(look(c, last_));
+  RETURN_IF_ERROR(add_fingerprints(c, last_));
   return last_;
 }
 
-// The owner of cells sends them to the holder of the copies.
-Result<Worker::Buffers> Worker::mirror(runtime::Collectives& c, const Buffers& owned, size_t first) const {
-  Buffers kept;
-  const int64_t other = plan_.kept_for(rank_);
-  if (other < 0) return kept;
+// The owner of cells sends them to the worker that mirrors it.
+Result<Worker::Buffers> Worker::exchange_mirrored(runtime::Collectives& c, const Buffers& owned,
+                                                  size_t first) const {
+  Buffers copies;
+  const std::optional<int64_t> other = plan_.mirror_of(rank_);
+  if (!other) return copies;
   const int64_t holder = plan_.holders[static_cast<size_t>(rank_)];
   for (const size_t k : plan_.mirrored) {
     if (k < first || k >= first + owned.size()) continue;
-    ASSIGN_OR_RETURN(const Buffer mine, owned[k - first].to_host());
-    kept.push_back(Buffer::empty(plan_.owned_shape(k, other)));
-    RETURN_IF_ERROR(send_and_receive(c, holder, mine.bytes(), other, kept.back().mutable_bytes()));
+    copies.push_back(Buffer::empty(plan_.owned_shape(k, *other)));
+    RETURN_IF_ERROR(
+        send_and_receive(c, holder, owned[k - first].bytes(), *other, copies.back().mutable_bytes()));
   }
-  return kept;
+  return copies;
 }
 
-Result<Measured> Worker::measure(runtime::Collectives& c) {
-  Buffers inputs = pending_->own;
-  inputs.push_back(Buffer::scalar(ir::DType::f64, pending_->loss_sum));
-  inputs.push_back(Buffer::scalar(ir::DType::f64, pending_->result.weight));
+Result<train::Measured> Worker::measure(runtime::Collectives& c) {
+  const MeasureParams<Buffer> in{pending_->own, Buffer::scalar(ir::DType::f64, pending_->loss_sum),
+                                 Buffer::scalar(ir::DType::f64, pending_->result.weight)};
   RETURN_IF_ERROR(compile());
-  ASSIGN_OR_RETURN(const Buffers out, measure_->run(std::move(inputs), {&c}));
-  Measured measured;
-  ASSIGN_OR_RETURN(measured.loss, out[0].scalar<float>());
-  ASSIGN_OR_RETURN(measured.gradient_norm, out[1].scalar<double>());
-  ASSIGN_OR_RETURN(const auto ok, out[2].scalar<uint8_t>());
-  measured.ok = ok != 0;
-  for (size_t i = 3; i < out.size(); ++i) {
-    ASSIGN_OR_RETURN(measured.group_norms.emplace_back(), out[i].scalar<double>());
-  }
-  return measured;
+  ASSIGN_OR_RETURN(Buffers out, measure_->run(train::as_list(in), {&c}));
+  return train::numbers_of(train::read_fields(plan_.update.measures, std::move(out)));
 }
 
-// Makes the new cells of a joint update, and those of the copy. When it returns, all workers have theirs; who
-// does not return from the last exchange has them, too.
-Status Worker::renew(runtime::Collectives& c, const Measured& measured) {
+// Makes the new cells of a joint update, and those of the mirror. When it returns, all workers have theirs; a
+// worker that does not return from the last exchange has them, too.
+Status Worker::make_new_cells(runtime::Collectives& c, const train::Measured& measured) {
   pending_->new_own = own_;
   RETURN_IF_ERROR(apply(*apply_, pending_->new_own, std::move(pending_->own), measured, &c));
-  ASSIGN_OR_RETURN(pending_->new_kept, fetch_copies(c, pending_->new_own));
+  ASSIGN_OR_RETURN(pending_->new_mirror, fetch_copies(c, pending_->new_own));
   pending_->renewed = true;
   fault_point("renew", step_ + 1, rank_);
   std::vector<int64_t> everyone(static_cast<size_t>(c.size()));
@@ -154,57 +145,44 @@ Status Worker::renew(runtime::Collectives& c, const Measured& measured) {
   return Status();
 }
 
-Status Worker::finish_with(const Measured& measured) {
+Status Worker::finish_with(const train::Measured& measured) {
   OSTRO_CHECK(can_finish(), "step {} has nothing to finish it with", step_ + 1);
   RETURN_IF_ERROR(compile());
   train::StepResult result = pending_->result;
-  result.loss = measured.loss;
-  result.gradient_norm = measured.gradient_norm;
-  result.group_norms = measured.group_norms;
-  result.ok = measured.ok;
+  result.measured = measured;
   if (plan_.update.joint) {
-    own_ = std::move(pending_->new_own), kept_ = std::move(pending_->new_kept);
+    own_ = std::move(pending_->new_own), mirror_ = std::move(pending_->new_mirror);
   } else {
     RETURN_IF_ERROR(apply(*apply_, own_, std::move(pending_->own), measured));
     const bool stale = plan_.fault == WorkerFault::kStaleReplica && step_ + 1 == kStaleStep;
-    if (apply_kept_ != nullptr && !stale)
-      RETURN_IF_ERROR(apply(*apply_kept_, kept_, std::move(pending_->kept), measured));
+    if (apply_mirror_ != nullptr && !stale)
+      RETURN_IF_ERROR(apply(*apply_mirror_, mirror_, std::move(pending_->mirror), measured));
   }
   pending_.reset();
   last_ = std::move(result);
-  if (measured.ok) ++step_;
+  if (last_.ok()) ++step_;
   return Status();
 }
 
-Status Worker::apply(runtime::Executable& program, Cells& cells, Buffers gradients, const Measured& measured,
-                     runtime::Collectives* group) {
-  const size_t n = cells.params.size(), kept = cells.kept.size();
-  Buffers inputs;
-  for (Buffers* part : {&cells.params, &cells.kept, &gradients}) {
-    for (Buffer& b : *part) inputs.push_back(std::move(b));
-    part->clear();
-  }
-  inputs.push_back(Buffer::scalar(ir::DType::f64, pending_->result.weight));
-  for (const float x : pending_->scalars) inputs.push_back(Buffer::scalar(ir::DType::f32, x));
-  inputs.push_back(Buffer::scalar(ir::DType::f32, measured.loss));
-  inputs.push_back(Buffer::scalar(ir::DType::f64, measured.gradient_norm));
-  inputs.push_back(Buffer::scalar(ir::DType::boolean, static_cast<uint8_t>(measured.ok)));
-  for (const double norm : measured.group_norms) inputs.push_back(Buffer::scalar(ir::DType::f64, norm));
-  ASSIGN_OR_RETURN(Buffers out, program.run(std::move(inputs), {group}));
-  for (size_t i = 0; i < n + kept; ++i) train::list_of(cells, i, n).push_back(std::move(out[i]));
+Status Worker::apply(runtime::Executable& program, Cells& cells, Buffers gradients,
+                     const train::Measured& measured, runtime::Collectives* group) {
+  const ApplyResults<size_t> at = train::places_of(ApplyResults<Buffer>{cells.params, cells.optimizer});
+  // Moved: what the program may overwrite has no other handle.
+  ApplyParams<Buffer> in{std::move(cells.params), std::move(cells.optimizer), std::move(gradients)};
+  in.weight = Buffer::scalar(ir::DType::f64, pending_->result.weight);
+  for (const float x : pending_->scalars) in.scalars.push_back(Buffer::scalar(ir::DType::f32, x));
+  in.measures = train::buffers_of(measured);
+  ASSIGN_OR_RETURN(Buffers out, program.run(train::as_list(std::move(in)), {group}));
+  ApplyResults<Buffer> made = train::read_fields(at, std::move(out));
+  cells = {std::move(made.params), std::move(made.optimizer)};
   return Status();
 }
 
-Status Worker::look(runtime::Collectives& c, train::StepResult& result) {
+Status Worker::add_fingerprints(runtime::Collectives& c, train::StepResult& result) {
   RETURN_IF_ERROR(compile());
-  ASSIGN_OR_RETURN(const Buffers out, prints_->run(own_.params, {&c}));
-  result.prints.clear(), result.expert_loads.clear();
-  for (size_t i = 0; i < out.size(); ++i)
-    if (i < plan_.n) {
-      ASSIGN_OR_RETURN(result.prints.emplace_back(), train::fingerprint_lanes(out[i]));
-    } else {
-      ASSIGN_OR_RETURN(result.expert_loads.emplace_back(), out[i].to_host());
-    }
+  ASSIGN_OR_RETURN(Buffers out, report_->run(own_.params, {&c}));
+  ReportResults<Buffer> told = train::read_fields(plan_.update.reported, std::move(out));
+  train::put_report(result, told.report, std::move(told.expert_loads));
   return Status();
 }
 

@@ -41,8 +41,8 @@ class WorkerRunner final : public train::StepRunner {
     // A state that is not the one that this runner made last (the first step, a restored checkpoint) is given
     // to the workers.
     if (!state.params.empty() && !same_handles(state.params, last_.params))
-      for (auto& worker : workers_) RETURN_IF_ERROR(worker->adopt(state));
-    state.params.clear(), state.kept.clear();
+      for (auto& worker : workers_) worker->adopt(state);
+    state.params.clear(), state.optimizer.clear();
     last_ = train::State();
     train::StepResult result;
     RETURN_IF_ERROR(dist::run_workers(plan_.mesh(), [&](runtime::Collectives& c) -> Status {
@@ -53,7 +53,7 @@ class WorkerRunner final : public train::StepRunner {
       if (c.rank() == 0) result = std::move(r).value();
       return Status();
     }));
-    if (result.ok) ++state.step;
+    if (result.ok()) ++state.step;
     return result;
   }
 
@@ -62,8 +62,8 @@ class WorkerRunner final : public train::StepRunner {
       ASSIGN_OR_RETURN(state.params, whole(&Cells::params, 0, plan_.n));
       last_.params = state.params;
     }
-    if (what == Collect::kParameters || !state.kept.empty()) return Status();
-    ASSIGN_OR_RETURN(state.kept, whole(&Cells::kept, plan_.n, plan_.arrays.size() - plan_.n));
+    if (what == Collect::kParameters || !state.optimizer.empty()) return Status();
+    ASSIGN_OR_RETURN(state.optimizer, whole(&Cells::optimizer, plan_.n, plan_.arrays.size() - plan_.n));
     return Status();
   }
 

@@ -130,8 +130,8 @@ Result<bool> Follower::obey(Batches& batches) {
         break;
       }
       case fleet::Command::Kind::kPrints: {
-        train::StepResult looked;
-        RETURN_IF_ERROR(worker.look(group, looked));
+        train::StepResult told;
+        RETURN_IF_ERROR(worker.add_fingerprints(group, told));
         break;
       }
       case fleet::Command::Kind::kSave: {

@@ -123,7 +123,7 @@ Result<std::optional<int64_t>> Run::live_step() {
   const int64_t live = crew->worker().step_number();
   ASSIGN_OR_RETURN(const chain::Chain chain, chain::read_chain_until(env_.fs, file(chain::kChainFile), live));
   const int64_t last = chain.last_step();
-  const bool knows_last = crew->worker().last_result().ok;
+  const bool knows_last = crew->worker().last_result().ok();
   const bool saved = !audit::is_due(config_, last) || chain.find_checkpoint(last) != nullptr || last == 0;
   if ((last == live && (saved || knows_last)) || (last == live - 1 && saved && knows_last)) return {last};
   log_warning(

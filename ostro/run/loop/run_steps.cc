@@ -61,8 +61,7 @@ Status Run::evaluate(const Watcher& watcher) {
     RETURN_IF_ERROR(runner_->collect(
         state_, means ? train::StepRunner::Collect::kAll : train::StepRunner::Collect::kParameters));
     std::vector<runtime::Buffer> weights;
-    for (const size_t k : used)
-      weights.push_back(k < arrays.n ? state_.params[k] : state_.kept[k - arrays.n]);
+    for (const size_t k : used) weights.push_back(train::array_of(state_, k));
     ASSIGN_OR_RETURN(held_out, evaluator_->evaluate(weights));
   }
   if (!told_uncounted_ && !held_out.uncounted.empty())
@@ -117,7 +116,7 @@ Result<RunOutcome> Run::steps(const Watcher& watcher) {
         config_.optimizer, state_.step, total,
         train::losses_before(chain_->chain(), state_.step, optim::common(config_.optimizer)));
     ASSIGN_OR_RETURN(const train::StepResult result, runner_->run(state_, train::to_arrays(batch), scalars));
-    if (!result.ok) {
+    if (!result.ok()) {
       if (last_saved_ != state_.step) RETURN_IF_ERROR(save(false));
       RETURN_IF_ERROR(finish_save());
       RETURN_IF_ERROR(close(result.weight == 0 ? "failed: no token counts" : "failed: not finite"));
@@ -134,13 +133,13 @@ Result<RunOutcome> Run::steps(const Watcher& watcher) {
                                "step was kept, the state after step {} is saved. Lower "
                                "optimizer.learning_rate, which was {} here, raise optimizer.warmup, or look "
                                "at the batch: ostro data batch --step {}",
-                               state_.step + 1, result.loss, result.gradient_norm, state_.step, scalars[0],
-                               state_.step));
+                               state_.step + 1, result.loss(), result.gradient_norm(), state_.step,
+                               scalars[0], state_.step));
     }
-    if (optim::common(config_.optimizer).skip_bad_steps && result.loss > scalars.back())
+    if (optim::common(config_.optimizer).skip_bad_steps && result.loss() > scalars.back())
       log_warning(
           fmt::format("step {}: loss {} is above {}, so weights stay as they are (optimizer.skip_bad_steps)",
-                      state_.step, result.loss, scalars.back()));
+                      state_.step, result.loss(), scalars.back()));
     failpoint("step");
     phase("fingerprint");
     measured_ = train::measured_text(result);
@@ -150,8 +149,8 @@ Result<RunOutcome> Run::steps(const Watcher& watcher) {
     RETURN_IF_ERROR(chain_->append(entry));
     report.step = state_.step;
     report.total = total;
-    report.loss = static_cast<double>(result.loss);
-    report.gradient_norm = result.gradient_norm;
+    report.loss = result.measured.loss;
+    report.gradient_norm = result.gradient_norm();
     report.learning_rate = static_cast<double>(scalars[0]);
     report.tokens = tokens_of(batch, result);
     for (size_t k = 0; k < result.measures.size(); ++k)

@@ -5,6 +5,7 @@
 #include <algorithm>
 #include <map>
 
+#include "ostro/base/check.h"
 #include "ostro/base/sha256.h"
 #include "ostro/data/batch/data_set.h"
 #include "ostro/grad/value_and_grad.h"
@@ -37,12 +38,8 @@ std::vector<std::string> batch_names(const TrainConfig& config) {
   return out;
 }
 
-models::Batch as_batch(const TrainConfig& config, const Arrays& a, size_t first) {
-  return {a[first], a[first + 1], a[first + 2], data::has_segments(config.data) ? a[first + 3] : Array()};
-}
-
-Arrays slice_of(const Arrays& a, size_t first, size_t count) {
-  return Arrays(a.begin() + static_cast<int64_t>(first), a.begin() + static_cast<int64_t>(first + count));
+models::Batch as_batch(const TrainConfig& config, const Arrays& batch) {
+  return {batch[0], batch[1], batch[2], data::has_segments(config.data) ? batch[3] : Array()};
 }
 
 // Sum of weight * loss and of weights: each product and sum in f64, tokens serially (numerics.md N11).
@@ -53,33 +50,21 @@ std::pair<Array, Array> total(const models::Loss& loss) {
           sum(weight, axes, Order::kSerial, DType::f64)};
 }
 
-// What a batch comes to: the loss of each token or the margin of each pair, then the loss sum, the weight and
-// what is measured. The reference of pairs is the last input.
-Arrays losses(const TrainConfig& config, const models::ModelFunctions& model, const Arrays& in) {
-  const size_t n = model.shapes.size();
-  const Arrays params = slice_of(in, 0, n);
-  const models::Batch batch = as_batch(config, in, n);
+// What a batch comes to: the loss of each token or the margin of each pair, and the sums. The reference of
+// pairs is the last array of the batch.
+EvalResults<Array> losses(const TrainConfig& config, const models::ModelFunctions& model,
+                          const LeafParams<Array>& in) {
+  const models::Batch batch = as_batch(config, in.batch);
   const DpoObjective* dpo = dpo_objective(config.objective);
   if (dpo == nullptr) {
-    const models::Loss loss = model.loss(params, batch);
+    const models::Loss loss = model.loss(in.params, batch);
     auto [loss_sum, weight] = total(loss);
-    return {loss.per_token, loss_sum, weight};
+    return {loss.per_token, {loss_sum, weight, {}}};
   }
-  const PairLoss pairs = pair_loss(*dpo, answer_scores(model.loss(params, texts_of_pairs(batch))), in.back());
+  const PairLoss pairs =
+      pair_loss(*dpo, answer_scores(model.loss(in.params, texts_of_pairs(batch))), in.batch.back());
   auto [loss_sum, weight] = total(pairs.loss);
-  Arrays out = {pairs.margin, loss_sum, weight};
-  for (const Array& measure : pair_measures(pairs)) out.push_back(measure);
-  return out;
-}
-
-std::vector<std::string> with_prefix(const std::string& prefix, const std::vector<std::string>& names) {
-  std::vector<std::string> out;
-  for (const auto& n : names) out.push_back(prefix + n);
-  return out;
-}
-
-void append(std::vector<std::string>& to, const std::vector<std::string>& more) {
-  to.insert(to.end(), more.begin(), more.end());
+  return {pairs.margin, {loss_sum, weight, pair_measures(pairs)}};
 }
 
 // The random key of a parameter is derived from 32-bit hashes of its path's components. Two components at the
@@ -101,140 +86,141 @@ Status check_path_keys(const std::vector<std::string>& paths) {
   return Status();
 }
 
-std::vector<std::string> trained_paths(const models::ModelFunctions& model) {
-  return {model.paths.begin(), model.paths.begin() + static_cast<std::ptrdiff_t>(model.trained())};
+template <typename T>
+std::vector<T> trained_of(const models::ModelFunctions& model, const std::vector<T>& list) {
+  return {list.begin(), list.begin() + static_cast<std::ptrdiff_t>(model.trained())};
 }
 
 std::vector<std::string> measures(const TrainConfig& config) {
-  return dpo_objective(config.objective) != nullptr ? with_prefix("measure/", kPairMeasures)
-                                                    : std::vector<std::string>();
+  return dpo_objective(config.objective) != nullptr ? kPairMeasures : std::vector<std::string>();
 }
 
-// Inputs of the programs that compute losses: parameters, the batch, the reference of pairs.
-std::vector<Shape> input_shapes(const TrainConfig& config, const models::ModelFunctions& model) {
-  std::vector<Shape> shapes = model.shapes;
-  const auto more = batch_shapes(config);
-  shapes.insert(shapes.end(), more.begin(), more.end());
+LeafParams<Shape> input_shapes(const TrainConfig& config, const models::ModelFunctions& model) {
+  LeafParams<Shape> shapes{model.shapes, batch_shapes(config)};
   if (dpo_objective(config.objective) != nullptr)
-    shapes.push_back({DType::f64, {{"batch", *config.numerics.leaf_examples}, {"side", 2}}});
+    shapes.batch.push_back({DType::f64, {{"batch", *config.numerics.leaf_examples}, {"side", 2}}});
   return shapes;
 }
 
-std::vector<std::string> input_names(const TrainConfig& config, const models::ModelFunctions& model) {
-  std::vector<std::string> names = model.paths;
-  append(names, batch_names(config));
-  if (dpo_objective(config.objective) != nullptr) names.push_back("reference");
+LeafParams<std::string> input_names(const TrainConfig& config, const models::ModelFunctions& model) {
+  LeafParams<std::string> names{model.paths, batch_names(config)};
+  if (dpo_objective(config.objective) != nullptr) names.batch.emplace_back("reference");
   return names;
 }
 
 ir::Program leaf_program(const TrainConfig& config, const models::ModelFunctions& model) {
-  const size_t trained = model.trained(), measured = measures(config).size();
-  ir::Program p = trace_program("leaf", input_shapes(config, model), [&](const Arrays& in) {
-    Arrays out = grad_internal::trace_value_and_grad(
-        in, trained,
+  const LeafParams<Shape> shapes = input_shapes(config, model);
+  const LeafParams<size_t> at = places_of(shapes);
+  ir::Program p = trace_program("leaf", as_list(shapes), [&](const Arrays& in) {
+    LossSums<size_t> sums_at;
+    Arrays all = grad_internal::trace_value_and_grad(
+        in, model.trained(),
         [&](const Arrays& a) {
-          const Arrays all = losses(config, model, a);
-          return slice_of(all, 1, all.size() - 1);
+          const LossSums<Array> sums = losses(config, model, read_fields(at, a)).sums;
+          sums_at = places_of(sums);
+          return as_list(sums);
         },
         Loc::current());
-    // Behind everything else.
-    std::rotate(out.begin() + 2, out.begin() + 2 + static_cast<std::ptrdiff_t>(measured), out.end());
+    LeafResults<Array> out;
+    out.gradients = {all.end() - static_cast<std::ptrdiff_t>(model.trained()), all.end()};
+    const LossSums<Array> sums = read_fields(sums_at, std::move(all));
+    out.loss_sum = sums.loss_sum, out.weight = sums.weight, out.measures = sums.measures;
     if (config.chain.leaf_gradients)
-      for (size_t i = 0; i < trained; ++i)
-        out.insert(out.end() - static_cast<std::ptrdiff_t>(measured), fingerprint(out[2 + i]));
-    return out;
+      for (const Array& g : out.gradients) out.fingerprints.push_back(fingerprint(g));
+    return as_list(out);
   });
   p.leaves = leaf_table(config);
-  p.param_names = input_names(config, model);
-  p.result_names = {"loss_sum", "weight"};
-  const std::vector<std::string> paths = trained_paths(model);
-  append(p.result_names, with_prefix("gradient/", paths));
-  if (config.chain.leaf_gradients) append(p.result_names, with_prefix("fingerprint/", paths));
-  append(p.result_names, measures(config));
+  p.param_names = full_names(input_names(config, model));
+  LeafResults<std::string> names;
+  names.gradients = trained_of(model, model.paths);
+  if (config.chain.leaf_gradients) names.fingerprints = names.gradients;
+  names.measures = measures(config);
+  p.result_names = full_names(names);
   return p;
 }
 
 ir::Program reference_program(const TrainConfig& config, const models::ModelFunctions& model) {
-  const size_t n = model.shapes.size();
-  std::vector<Shape> shapes = input_shapes(config, model);
-  shapes.pop_back();  // the reference itself
-  ir::Program p = trace_program("reference", shapes, [&](const Arrays& in) {
-    const models::Batch texts = texts_of_pairs(as_batch(config, in, n));
-    return Arrays{answer_scores(model.loss(slice_of(in, 0, n), texts)).log_prob};
+  LeafParams<Shape> shapes = input_shapes(config, model);
+  LeafParams<std::string> names = input_names(config, model);
+  shapes.batch.pop_back(), names.batch.pop_back();  // the reference itself
+  const LeafParams<size_t> at = places_of(shapes);
+  ir::Program p = trace_program("reference", as_list(shapes), [&](const Arrays& list) {
+    const LeafParams<Array> in = read_fields(at, list);
+    return Arrays{answer_scores(model.loss(in.params, texts_of_pairs(as_batch(config, in.batch)))).log_prob};
   });
   ir::canonical_order(p.body);
   p.leaves = leaf_table(config);
-  p.param_names = input_names(config, model);
-  p.param_names.pop_back();
+  p.param_names = full_names(names);
   p.result_names = {"log_prob"};
   return p;
 }
 
+// The optimizer step, traced: what UpdateResults declares, from what UpdateParams does.
+UpdateResults<Array> update(const TrainConfig& config, const models::ModelFunctions& model,
+                            const optim::Optimizer& optimizer, const UpdateParams<Array>& in) {
+  const optim::Boxes boxes = cell_boxes(config);
+  const size_t n = in.params.size(), trained = model.trained();
+  const Array inv = cast(full(1, DType::f64, {}) / in.weight, DType::f32);
+  const Array loss = cast(in.loss_sum / in.weight, DType::f32);
+  Arrays clipped;  // all but counts of rows, which are no gradients
+  for (size_t k = 0; k < trained; ++k)
+    if (model.matrix_of[k].counts == nn::Counts::kNo) clipped.push_back(in.gradients[k]);
+  const optim::GlobalNorm norm =
+      optim::global_norm(clipped, inv, optim::common(config.optimizer).max_grad_norm, boxes);
+  const Array ok = is_finite(loss) & is_finite(norm.norm);
+  UpdateResults<Array> out;
+  out.measures.loss = loss, out.measures.gradient_norm = norm.norm, out.measures.ok = ok;
+  Arrays clips(n, norm.clip);
+  for (const auto& set : optimizer.clip_sets()) {
+    Arrays its;
+    for (const size_t k : set.parameters) its.push_back(in.gradients[k]);
+    const optim::GlobalNorm its_norm = optim::global_norm(its, inv, set.max_norm, boxes);
+    out.measures.group_norms.push_back(its_norm.norm);
+    for (const size_t k : set.parameters) clips[k] = its_norm.clip;
+  }
+  const Array skipped = optimizer.skips(loss, in.scalars);
+  const Array renews = skipped.valid() ? ok & logical_not(skipped) : ok;
+  out.optimizer.resize(in.optimizer.size());
+  for (size_t k = 0; k < trained; ++k) {
+    const std::vector<size_t>& at = optimizer.indices_of(k);
+    Arrays its_state;
+    for (const size_t i : at) its_state.push_back(in.optimizer[i]);
+    const optim::RuleResults r =
+        optimizer.update(k, in.params[k], its_state, in.gradients[k], inv, clips[k], in.scalars);
+    out.params.push_back(select(renews, r.p, in.params[k]));
+    for (size_t i = 0; i < at.size(); ++i)
+      out.optimizer[at[i]] = select(renews, r.state[i], in.optimizer[at[i]]);
+    out.report.fingerprints.push_back(fingerprint(out.params.back()));
+  }
+  for (size_t k = trained; k < n; ++k) {
+    out.params.push_back(in.params[k]);
+    out.report.fingerprints.push_back(fingerprint(in.params[k]));
+  }
+  return out;
+}
+
 ir::Program update_program(const TrainConfig& config, const models::ModelFunctions& model) {
   const optim::Optimizer optimizer = optimizer_of(config, model);
-  const auto& kept = optimizer.state();
-  const optim::Boxes boxes = cell_boxes(config);
-  const size_t n = model.shapes.size(), m = kept.size(), trained = model.trained();
-  std::vector<Shape> shapes = model.shapes;
-  for (const auto& a : kept) shapes.push_back(a.shape);
-  shapes.insert(shapes.end(), model.shapes.begin(),
-                model.shapes.begin() + static_cast<std::ptrdiff_t>(trained));
-  shapes.insert(shapes.end(), 2, ir::scalar(DType::f64));
-  shapes.insert(shapes.end(), optimizer.scalars().size(), ir::scalar(DType::f32));
-  ir::Program p = trace_program("update", shapes, [&](const Arrays& in) {
-    const Arrays params = slice_of(in, 0, n), state = slice_of(in, n, m), g = slice_of(in, n + m, trained),
-                 scalars = slice_of(in, n + m + trained + 2, optimizer.scalars().size());
-    const Array loss_sum = in[n + m + trained], weight = in[n + m + trained + 1];
-    const Array inv = cast(full(1, DType::f64, {}) / weight, DType::f32);
-    const Array loss = cast(loss_sum / weight, DType::f32);
-    Arrays clipped;  // all but counts of rows, which are no gradients
-    for (size_t k = 0; k < trained; ++k)
-      if (model.matrix_of[k].counts == nn::Counts::kNo) clipped.push_back(g[k]);
-    const optim::GlobalNorm norm =
-        optim::global_norm(clipped, inv, optim::common(config.optimizer).max_grad_norm, boxes);
-    const Array ok = is_finite(loss) & is_finite(norm.norm);
-    Arrays clips(n, norm.clip), group_norms;
-    for (const auto& set : optimizer.clip_sets()) {
-      Arrays its;
-      for (const size_t k : set.parameters) its.push_back(g[k]);
-      const optim::GlobalNorm its_norm = optim::global_norm(its, inv, set.max_norm, boxes);
-      group_norms.push_back(its_norm.norm);
-      for (const size_t k : set.parameters) clips[k] = its_norm.clip;
-    }
-    const Array skipped = optimizer.skips(loss, scalars);
-    const Array renews = skipped.valid() ? ok & logical_not(skipped) : ok;
-    Arrays new_p, new_state(m), prints;
-    for (size_t k = 0; k < trained; ++k) {
-      const std::vector<size_t>& at = optimizer.indices_of(k);
-      Arrays its_state;
-      for (const size_t i : at) its_state.push_back(state[i]);
-      const optim::RuleResults r = optimizer.update(k, params[k], its_state, g[k], inv, clips[k], scalars);
-      new_p.push_back(select(renews, r.p, params[k]));
-      for (size_t i = 0; i < at.size(); ++i) new_state[at[i]] = select(renews, r.state[i], state[at[i]]);
-      prints.push_back(fingerprint(new_p.back()));
-    }
-    for (size_t k = trained; k < n; ++k) {
-      new_p.push_back(params[k]);
-      prints.push_back(fingerprint(params[k]));
-    }
-    Arrays out = new_p;
-    out.insert(out.end(), new_state.begin(), new_state.end());
-    out.insert(out.end(), {loss, norm.norm, ok});
-    out.insert(out.end(), group_norms.begin(), group_norms.end());
-    out.insert(out.end(), prints.begin(), prints.end());
-    return out;
+  UpdateParams<Shape> shapes{model.shapes, {}, trained_of(model, model.shapes)};
+  UpdateParams<std::string> names{model.paths, {}, trained_of(model, model.paths)};
+  for (const auto& a : optimizer.state()) {
+    shapes.optimizer.push_back(a.shape);
+    names.optimizer.push_back(a.name + "/" + model.paths[a.parameter]);
+  }
+  shapes.loss_sum = shapes.weight = ir::scalar(DType::f64);
+  shapes.scalars.assign(optimizer.scalars().size(), ir::scalar(DType::f32));
+  names.scalars = optimizer.scalars();
+  const UpdateParams<size_t> at = places_of(shapes);
+  ir::Program p = trace_program("update", as_list(shapes), [&](const Arrays& in) {
+    return as_list(update(config, model, optimizer, read_fields(at, in)));
   });
   ir::canonical_order(p.body);
   p.leaves = leaf_table(config);
-  std::vector<std::string> names = model.paths;
-  for (const auto& a : kept) names.push_back(a.name + "/" + model.paths[a.parameter]);
-  p.param_names = p.result_names = names;
-  append(p.param_names, with_prefix("gradient/", trained_paths(model)));
-  append(p.param_names, {"loss_sum", "weight"});
-  append(p.param_names, optimizer.scalars());
-  append(p.result_names, {"loss", "gradient_norm", "ok"});
-  for (const auto& set : optimizer.clip_sets()) p.result_names.push_back("gradient_norm/" + set.name);
-  append(p.result_names, with_prefix("fingerprint/", model.paths));
+  p.param_names = full_names(names);
+  UpdateResults<std::string> results{model.paths, names.optimizer};
+  for (const auto& set : optimizer.clip_sets()) results.measures.group_norms.push_back(set.name);
+  results.report.fingerprints = model.paths;
+  p.result_names = full_names(results);
   return p;
 }
 
@@ -243,7 +229,7 @@ ir::Program update_program(const TrainConfig& config, const models::ModelFunctio
 Result<CanonicalPrograms> make_programs(const TrainConfig& config, const models::ModelFunctions& model) {
   RETURN_IF_ERROR(check_path_keys(model.paths));
   RETURN_IF_ERROR(check_run_model(config, model));
-  RETURN_IF_ERROR(optim::check_groups(optim::common(config.optimizer), trained_paths(model)));
+  RETURN_IF_ERROR(optim::check_groups(optim::common(config.optimizer), trained_of(model, model.paths)));
   try {
     CanonicalPrograms out;
     out.init = trace_program("init", {Shape{DType::u32, {{"word", 2}}}},
@@ -256,6 +242,7 @@ Result<CanonicalPrograms> make_programs(const TrainConfig& config, const models:
     if (dpo_objective(config.objective) != nullptr) out.reference = reference_program(config, model);
     for (const ir::Program* p : {&out.init, &out.leaf, &out.update}) RETURN_IF_ERROR(ir::verify(*p));
     if (out.reference) RETURN_IF_ERROR(ir::verify(*out.reference));
+    RETURN_IF_ERROR(check_signatures(out));
     return out;
   } catch (const TraceError& e) {
     return invalid_argument(e.what());
@@ -280,7 +267,37 @@ Result<CanonicalPrograms> parse_programs(std::string_view text) {
         fmt::format("{} programs; init, leaf, update, and of pairs reference were expected", list.size()));
   CanonicalPrograms out{std::move(list[0]), std::move(list[1]), std::move(list[2])};
   if (list.size() == 4) out.reference = std::move(list[3]);
+  RETURN_IF_ERROR(check_signatures(out));
   return out;
+}
+
+Result<Signatures> check_signatures(const CanonicalPrograms& p) {
+  Signatures out;
+  for (const ir::ValueId v : p.init.body.results) out.model.shapes.push_back(p.init.body.shape(v));
+  out.model.paths = p.init.result_names;
+  if (out.model.paths.size() != out.model.shapes.size())
+    return invalid_argument(fmt::format("the program \"{}\" has {} results and {} names of them", p.init.name,
+                                        out.model.shapes.size(), out.model.paths.size()));
+  ASSIGN_OR_RETURN(out.leaf_params, signature_of<LeafParams>(p.leaf, Side::kParams, out.model));
+  ASSIGN_OR_RETURN(out.leaf_results, signature_of<LeafResults>(p.leaf, Side::kResults, out.model));
+  ASSIGN_OR_RETURN(out.update_params, signature_of<UpdateParams>(p.update, Side::kParams, out.model));
+  ASSIGN_OR_RETURN(out.update_results, signature_of<UpdateResults>(p.update, Side::kResults, out.model));
+  const size_t trained = out.trained(), prints = out.leaf_results.fingerprints.size();
+  const size_t given = out.update_params.optimizer.size(), made = out.update_results.optimizer.size();
+  if (out.leaf_params.batch.empty() || (prints != 0 && prints != trained) || made != given ||
+      out.update_params.gradients.size() != trained)
+    return invalid_argument(fmt::format(
+        "the programs do not fit each other: \"{}\" takes {} arrays of a batch, gives {} gradients and {} "
+        "fingerprints of them; \"{}\" takes {} gradients, and of the optimizer takes {} arrays and gives {}",
+        p.leaf.name, out.leaf_params.batch.size(), trained, prints, p.update.name,
+        out.update_params.gradients.size(), given, made));
+  return out;
+}
+
+Signatures signatures_of(const CanonicalPrograms& p) {
+  Result<Signatures> out = check_signatures(p);
+  OSTRO_CHECK(out.ok(), "programs that were never checked: {}", out.error().message());
+  return std::move(out).value();
 }
 
 std::string canonical_text(const CanonicalPrograms& p) {
@@ -300,14 +317,16 @@ std::vector<std::string> measure_names(const ir::Program& leaf) {
 }
 
 ir::Program make_eval_program(const TrainConfig& config, const models::ModelFunctions& model) {
-  ir::Program p = trace_program("eval", input_shapes(config, model),
-                                [&](const Arrays& in) { return losses(config, model, in); });
+  const LeafParams<Shape> shapes = input_shapes(config, model);
+  const LeafParams<size_t> at = places_of(shapes);
+  ir::Program p = trace_program("eval", as_list(shapes), [&](const Arrays& in) {
+    return as_list(losses(config, model, read_fields(at, in)));
+  });
   ir::canonical_order(p.body);
   p.leaves = leaf_table(config);
-  p.param_names = input_names(config, model);
-  p.result_names = {dpo_objective(config.objective) != nullptr ? "margin" : "per_token", "loss_sum",
-                    "weight"};
-  append(p.result_names, measures(config));
+  p.param_names = full_names(input_names(config, model));
+  const std::string rows = dpo_objective(config.objective) != nullptr ? "margin" : "per_token";
+  p.result_names = full_names(EvalResults<std::string>{rows, {"", "", measures(config)}});
   return p;
 }
 

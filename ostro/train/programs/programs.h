@@ -13,37 +13,46 @@
 #include "ostro/optim/norm.h"
 #include "ostro/optim/optimizer.h"
 #include "ostro/train/options/config.h"
+#include "ostro/train/programs/leaf_io.h"
+#include "ostro/train/programs/update_io.h"
 
 namespace ostro::train {
 
 // The programs for a model with n parameters, in the order of the model's functions: the trained ones
-// first. The programs' param_names and result_names hold the names.
+// first. The programs' param_names and result_names hold the names, which leaf_io.h and update_io.h declare.
 struct CanonicalPrograms {
   // key u32[word:2] -> parameters.
   ir::Program init;
-  // Forward and backward pass of one leaf (microbatch).
-  //
-  // Inputs: parameters, tokens, targets, loss_mask, segments if documents are masked from each other, and
-  // reference f64 [batch, side] if the objective compares with one. Results: loss sum f64, weight f64,
-  // gradients of the trained parameters, with chain.leaf_gradients fingerprints of the gradients, and what is
-  // measured besides (measure_names), f64 sums.
+  // Forward and backward pass of one leaf (microbatch): LeafParams -> LeafResults.
   ir::Program leaf;
-  // The optimizer step. Frozen parameters pass through it: the fingerprints are of all.
-  //
-  // Inputs: parameters, the optimizer's arrays (optim::Optimizer::state), gradients (summed over all leaves),
-  // loss sum, weight, the optimizer's scalars. Results: parameters, the optimizer's arrays, loss f32,
-  // gradient norm f64, ok bool, the norm f64 of each set of parameters that is clipped by itself
-  // (optim::Optimizer::clip_sets), n fingerprints of the new parameters.
+  // The optimizer step: UpdateParams -> UpdateResults. Frozen parameters pass through it: the fingerprints
+  // are of all.
   ir::Program update;
   // Of a run on preference pairs: (parameters, batch without `reference`) -> f64 [batch, side], the
   // log-probabilities of the answers. With the initial parameters it gives the `reference` of all batches.
   std::optional<ir::Program> reference = {};
 };
 
+// Where the programs' parameters and results are.
+struct Signatures {
+  ParameterList model;
+  LeafParams<size_t> leaf_params;
+  LeafResults<size_t> leaf_results;
+  UpdateParams<size_t> update_params;
+  UpdateResults<size_t> update_results;
+
+  size_t trained() const { return leaf_results.gradients.size(); }
+};
+// Error: a program takes or gives something else than leaf_io.h and update_io.h declare; it is named.
+Result<Signatures> check_signatures(const CanonicalPrograms& programs);
+// Of programs that make_programs or parse_programs gave: both have checked them.
+Signatures signatures_of(const CanonicalPrograms& programs);
+
 // Traces the model and differentiates its loss. `model` is made for the tokenizer's vocabulary size.
 Result<CanonicalPrograms> make_programs(const TrainConfig& config, const models::ModelFunctions& model);
 
-// The content of program.ir (the texts of the programs, one after another), and its parser.
+// The content of program.ir (the texts of the programs, one after another), and its parser. Errors of the
+// parser: no text of these programs; check_signatures.
 std::string print_programs(const CanonicalPrograms& programs);
 Result<CanonicalPrograms> parse_programs(std::string_view text);
 // The same texts without names, regions and source places, and the SHA-256 of them. This is the part that
@@ -54,10 +63,8 @@ std::string programs_hash(const CanonicalPrograms& programs);
 // What the leaf program measures beside the loss, without the "measure/" of its result names.
 std::vector<std::string> measure_names(const ir::Program& leaf);
 
-// A program that computes losses only, without derivatives. Inputs: parameters and a batch. Results: loss per
-// token f32 [batch, pos], of pairs instead their margins f64 [batch]; loss sum f64, weight f64, and what the
-// leaf program measures. Every row gets the same bits as in the training loss
-// (numerics.md N16).
+// A program that computes losses only, without derivatives: LeafParams -> EvalResults. Every row gets the
+// same bits as in the training loss (numerics.md N16).
 ir::Program make_eval_program(const TrainConfig& config, const models::ModelFunctions& model);
 
 // The random key of a seed, u32[word:2], as the init program takes it.

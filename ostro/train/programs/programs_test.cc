@@ -40,28 +40,30 @@ TEST_CASE("the update selects the old state where loss or gradient norm is not f
   const CanonicalPrograms programs = make_programs(c, model).value();
   const auto engine = interp::make_interpreter();
   const auto update = engine->compile(programs.update).value();
-  const size_t n = model.shapes.size();
+  const Signatures at = signatures_of(programs);
   const auto run = [&](float bad, double loss_sum) {
-    std::vector<Buffer> in;
-    for (int part = 0; part < 4; ++part)
+    UpdateParams<Buffer> in;
+    const auto fill = [&](std::vector<Buffer>& list, float value) {
       for (const Shape& s : model.shapes) {
-        Buffer b = Buffer::empty(s);
-        for (size_t i = 0; i < b.as<float>().size(); ++i)
-          b.mutable_as<float>()[i] =
-              0.01f * static_cast<float>(part + 1) + 0.001f * static_cast<float>(i % 7);
-        in.push_back(b);
+        list.push_back(Buffer::empty(s));
+        const auto to = list.back().mutable_as<float>();
+        for (size_t i = 0; i < to.size(); ++i) to[i] = value + 0.001f * static_cast<float>(i % 7);
       }
-    in[4 * n - 1].mutable_as<float>()[0] = bad;  // one element of the last gradient
-    in.push_back(Buffer::scalar(DType::f64, loss_sum));
-    in.push_back(Buffer::scalar(DType::f64, 8.0));
-    for (const float x : {1e-2f, 10.0f, 20.0f}) in.push_back(Buffer::scalar(DType::f32, x));
-    const auto out = update->run(in).value();
+    };
+    fill(in.params, 0.01f), fill(in.optimizer, 0.02f), fill(in.optimizer, 0.03f), fill(in.gradients, 0.04f);
+    in.gradients.back().mutable_as<float>()[0] = bad;
+    in.loss_sum = Buffer::scalar(DType::f64, loss_sum);
+    in.weight = Buffer::scalar(DType::f64, 8.0);
+    for (const float x : {1e-2f, 10.0f, 20.0f}) in.scalars.push_back(Buffer::scalar(DType::f32, x));
+    const UpdateResults<Buffer> out = read_fields(at.update_results, update->run(as_list(in)).value());
     bool kept = true, moved = true;
-    for (size_t i = 0; i < 3 * n; ++i) {
-      kept &= same(in[i], out[i]);
-      moved &= !same(in[i], out[i]);
-    }
-    const bool ok = out[3 * n + 2].as<uint8_t>()[0] != 0;
+    const auto compare = [&](const std::vector<Buffer>& before, const std::vector<Buffer>& after) {
+      REQUIRE(before.size() == after.size());
+      for (size_t i = 0; i < before.size(); ++i)
+        kept &= same(before[i], after[i]), moved &= !same(before[i], after[i]);
+    };
+    compare(in.params, out.params), compare(in.optimizer, out.optimizer);
+    const bool ok = out.measures.ok.item<uint8_t>() != 0;
     CHECK(ok == moved);
     CHECK(ok == !kept);
     return ok;

@@ -2,34 +2,22 @@
 
 #include <map>
 
-#include "ostro/base/check.h"
-
 namespace ostro::train {
 
-std::string kept_path(const std::string& name, const std::string& parameter) {
+std::string optimizer_path(const std::string& name, const std::string& parameter) {
   return "optimizer/" + name + "/" + (parameter.starts_with("model/") ? parameter.substr(6) : parameter);
 }
 
 namespace {
 
-void add_kept(StateArrays& out, const std::string& name, size_t parameter, const ir::Shape& shape) {
-  out.paths.push_back(kept_path(name, out.paths[parameter]));
+void add_optimizer_array(StateArrays& out, const std::string& name, size_t parameter,
+                         const ir::Shape& shape) {
+  out.paths.push_back(optimizer_path(name, out.paths[parameter]));
   out.shapes.push_back(shape);
   out.parameter.push_back(parameter);
 }
 
 }  // namespace
-
-UpdateLayout update_layout(const CanonicalPrograms& p) {
-  const ir::Block& body = p.update.body;
-  UpdateLayout at;
-  at.n = p.init.body.results.size();
-  for (const std::string& name : p.leaf.result_names) at.trained += name.starts_with("gradient/");
-  for (const std::string& name : p.update.result_names) at.norms += name.starts_with("gradient_norm/");
-  at.kept = body.results.size() - 2 * at.n - 3 - at.norms;
-  at.scalars = body.params.size() - at.first_scalar();
-  return at;
-}
 
 StateArrays parameter_arrays(const std::vector<std::string>& paths, const std::vector<ir::Shape>& shapes) {
   StateArrays out{paths.size(), paths, shapes, {}, true};
@@ -47,19 +35,16 @@ std::vector<size_t> evaluated_arrays(const StateArrays& arrays) {
 }
 
 StateArrays state_arrays(const CanonicalPrograms& p) {
-  const UpdateLayout at = update_layout(p);
-  std::vector<ir::Shape> shapes;
-  for (const ir::ValueId v : p.init.body.results) shapes.push_back(p.init.body.shape(v));
-  StateArrays out = parameter_arrays(p.init.result_names, shapes);
+  const Signatures at = signatures_of(p);
+  StateArrays out = parameter_arrays(at.model.paths, at.model.shapes);
   out.partial = false;
   std::map<std::string, size_t> place;
-  for (size_t k = 0; k < at.n; ++k) place[out.paths[k]] = k;
-  for (size_t i = at.n; i < at.n + at.kept; ++i) {
+  for (size_t k = 0; k < out.n; ++k) place[out.paths[k]] = k;
+  for (const size_t i : at.update_params.optimizer) {
     const std::string& name = p.update.param_names[i];  // "first_moment/model/a/b"
-    const auto found = place.find(name.substr(name.find('/') + 1));
-    OSTRO_CHECK(found != place.end(), "{} is of no parameter", name);
-    add_kept(out, name.substr(0, name.find('/')), found->second,
-             p.update.body.shape(p.update.body.params[i]));
+    const size_t slash = name.find('/');
+    add_optimizer_array(out, name.substr(0, slash), place.at(name.substr(slash + 1)),
+                        p.update.body.shape(p.update.body.params[i]));
   }
   return out;
 }
@@ -68,17 +53,17 @@ StateArrays state_arrays(const TrainConfig& config, const models::ModelFunctions
   StateArrays out = parameter_arrays(model.paths, model.shapes);
   out.partial = false;
   const optim::Optimizer optimizer = optimizer_of(config, model);
-  for (const auto& kept : optimizer.state()) add_kept(out, kept.name, kept.parameter, kept.shape);
+  for (const auto& a : optimizer.state()) add_optimizer_array(out, a.name, a.parameter, a.shape);
   return out;
 }
 
-std::vector<size_t> expert_loads(const ir::Program& update) {
+std::vector<size_t> expert_loads(const ParameterList& model) {
   std::vector<size_t> out;
-  for (size_t k = 0; k < update.result_names.size() && update.result_names[k] != "loss"; ++k) {
-    const ir::Shape& shape = update.body.shape(update.body.results[k]);
-    const std::string& name = update.result_names[k];
-    if (name.starts_with("model/") && name.ends_with("/load") && !shape.axes.empty() &&
-        shape.axes.back().name == "experts")
+  for (size_t k = 0; k < model.paths.size(); ++k) {
+    const std::string& path = model.paths[k];
+    const std::vector<ir::Axis>& axes = model.shapes[k].axes;
+    if (path.starts_with("model/") && path.ends_with("/load") && !axes.empty() &&
+        axes.back().name == "experts")
       out.push_back(k);
   }
   return out;

@@ -17,8 +17,9 @@ Result<HeldOut> HeldOut::create(const TrainConfig& config, int64_t vocab, runtim
 }
 
 Result<HeldOut> HeldOut::create(HeldOutText text, const ir::Program& program, runtime::Engine& engine) {
+  ASSIGN_OR_RETURN(EvalResults<size_t> at, signature_of<EvalResults>(program, Side::kResults, {}));
   ASSIGN_OR_RETURN(auto compiled, engine.compile(program));
-  return HeldOut(std::move(text), std::move(compiled), engine.memory());
+  return HeldOut(std::move(text), std::move(at), std::move(compiled));
 }
 
 Result<HeldOutLoss> HeldOut::evaluate(const std::vector<runtime::Buffer>& params,
@@ -27,14 +28,11 @@ Result<HeldOutLoss> HeldOut::evaluate(const std::vector<runtime::Buffer>& params
   std::vector<BatchLoss> losses;
   for (int64_t i = 0; i < text_.batches(); ++i) {
     ASSIGN_OR_RETURN(const data::Batch batch, text_.batch(i));
-    std::vector<runtime::Buffer> inputs = at_engine;
-    for (runtime::Buffer& b : to_arrays(batch)) inputs.push_back(std::move(b));
-    ASSIGN_OR_RETURN(const std::vector<runtime::Buffer> results, program_->run(std::move(inputs)));
-    if (on_batch) {
-      ASSIGN_OR_RETURN(const runtime::Buffer of_tokens, results[0].to_host());
-      RETURN_IF_ERROR(on_batch(batch, of_tokens));
-    }
-    ASSIGN_OR_RETURN(losses.emplace_back(), batch_loss(std::span(results).subspan(1)));
+    ASSIGN_OR_RETURN(std::vector<runtime::Buffer> list,
+                     program_->run(as_list(LeafParams<runtime::Buffer>{params, to_arrays(batch)})));
+    const EvalResults<runtime::Buffer> results = read_fields(at_, std::move(list));
+    if (on_batch) RETURN_IF_ERROR(on_batch(batch, results.rows));
+    losses.push_back(batch_loss(results.sums));
   }
   return text_.loss(losses);
 }

@@ -32,10 +32,11 @@ class HeldOut {
                                const OnBatch& on_batch = {}) const;
 
  private:
-  HeldOut(HeldOutText text, std::unique_ptr<runtime::Executable> program, runtime::Memory& memory)
-      : text_(std::move(text)), program_(std::move(program)), memory_(&memory) {}
+  HeldOut(HeldOutText text, EvalResults<size_t> at, std::unique_ptr<runtime::Executable> program)
+      : text_(std::move(text)), at_(std::move(at)), program_(std::move(program)) {}
 
   HeldOutText text_;
+  EvalResults<size_t> at_;
   std::unique_ptr<runtime::Executable> program_;
   runtime::Memory* memory_;  // the engine's
 };

@@ -25,8 +25,8 @@ std::string batch_fingerprint(const BatchArrays& batch, const std::vector<std::s
 }
 
 std::string measured_text(const StepResult& result) {
-  return fmt::format("{} {} {}", chain::hex_float(static_cast<double>(result.loss)),
-                     chain::hex_float(result.gradient_norm), chain::hex_float(result.weight));
+  return fmt::format("{} {} {}", chain::hex_float(result.measured.loss),
+                     chain::hex_float(result.gradient_norm()), chain::hex_float(result.weight));
 }
 
 std::string state_fingerprint(const std::vector<ParameterPrint>& parameters, const std::string& measured) {
@@ -51,7 +51,7 @@ chain::StepEntry step_entry(int64_t step, const StepResult& result, const std::s
                             const std::vector<std::string>& paths, const std::vector<ir::Shape>& shapes) {
   chain::StepEntry entry;
   entry.step = step;
-  entry.loss = static_cast<double>(result.loss);
+  entry.loss = result.measured.loss;
   entry.tokens = static_cast<int64_t>(result.weight);
   entry.batch = batch;
   std::vector<ParameterPrint> parameters;

@@ -17,14 +17,11 @@ std::string uncounted_text(const HeldOutLoss& loss) {
       named ? " of component " : "", fmt::join(loss.uncounted, ", "));
 }
 
-Result<BatchLoss> batch_loss(std::span<const runtime::Buffer> sums) {
-  BatchLoss out;
-  ASSIGN_OR_RETURN(out.loss_sum, sums[0].scalar<double>());
-  ASSIGN_OR_RETURN(out.weight, sums[1].scalar<double>());
-  if (sums.size() > 2) {
-    ASSIGN_OR_RETURN(out.correct, sums[2].scalar<double>());
-    ASSIGN_OR_RETURN(out.margin, sums[3].scalar<double>());
-  }
+BatchLoss batch_loss(const LossSums<runtime::Buffer>& sums) {
+  BatchLoss out{sums.loss_sum.item<double>(), sums.weight.item<double>()};
+  if (sums.measures.empty()) return out;
+  out.correct = sums.measures[0].item<double>(),
+  out.margin = sums.measures[1].item<double>();  // kPairMeasures
   return out;
 }
 

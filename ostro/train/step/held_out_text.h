@@ -10,6 +10,7 @@
 #include "ostro/data/batch/eval_loader.h"
 #include "ostro/runtime/buffer.h"
 #include "ostro/train/options/config.h"
+#include "ostro/train/programs/leaf_io.h"
 
 namespace ostro::train {
 
@@ -45,8 +46,7 @@ struct BatchLoss {
   double loss_sum = 0, weight = 0;
   double correct = 0, margin = 0;  // of pairs: sums (measure_names)
 };
-// From the results of make_eval_program without the first.
-Result<BatchLoss> batch_loss(std::span<const runtime::Buffer> sums);
+BatchLoss batch_loss(const LossSums<runtime::Buffer>& sums);
 
 // A value; copies share the store's files.
 class HeldOutText {

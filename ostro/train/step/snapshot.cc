@@ -52,9 +52,9 @@ struct Slots {
 
   explicit Slots(const StateArrays& arrays) {
     state.params.reserve(arrays.n);
-    state.kept.reserve(arrays.size() - arrays.n);
+    state.optimizer.reserve(arrays.size() - arrays.n);
     for (size_t i = 0; i < arrays.size(); ++i) {
-      std::vector<Buffer>& list = i < arrays.n ? state.params : state.kept;
+      std::vector<Buffer>& list = i < arrays.n ? state.params : state.optimizer;
       list.push_back(Buffer::empty(arrays.shapes[i]));
       by_path[arrays.paths[i]] = &list.back();
     }
@@ -115,8 +115,7 @@ Result<std::vector<checkpoint::Tensor>> snapshot(const State& state, const State
                                                  const optim::Boxes& boxes) {
   std::vector<checkpoint::Tensor> out;
   for (size_t i = 0; i < arrays.size(); ++i) {
-    ASSIGN_OR_RETURN(Buffer on_host, (i < arrays.n ? state.params[i] : state.kept[i - arrays.n]).to_host());
-    const auto owner = std::make_shared<const Buffer>(std::move(on_host));
+    auto owner = std::make_shared<Buffer>(i < arrays.n ? state.params[i] : state.optimizer[i - arrays.n]);
     out.push_back({spec_of(arrays.paths[i], owner->shape(), boxes), owner->bytes(), owner});
   }
   return out;

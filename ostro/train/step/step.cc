@@ -18,12 +18,6 @@ using runtime::Buffer;
 
 using Buffers = std::vector<Buffer>;
 
-Buffers take(Buffers& from, size_t first, size_t count) {
-  Buffers out(std::make_move_iterator(from.begin() + static_cast<int64_t>(first)),
-              std::make_move_iterator(from.begin() + static_cast<int64_t>(first + count)));
-  return out;
-}
-
 std::vector<int64_t> first_inputs(size_t count) {
   std::vector<int64_t> inputs(count);
   std::iota(inputs.begin(), inputs.end(), 0);
@@ -37,21 +31,20 @@ std::vector<int64_t> first_inputs(size_t count) {
 
 class SerialRunner final : public StepRunner {
  public:
-  SerialRunner(UpdateLayout at, int64_t rows, size_t measured)
-      : at_(at), n_(at.n), trained_(at.trained), rows_(rows), measured_(measured) {}
+  SerialRunner(Signatures at, int64_t rows) : at_(std::move(at)), rows_(rows) {}
 
   Status compile(const CanonicalPrograms& p, runtime::Engine& engine, const std::string& remat) {
     ASSIGN_OR_RETURN(leaf_, engine.compile(p.leaf, leaf_options(remat)));
     ASSIGN_OR_RETURN(update_, engine.compile(p.update, update_options(p)));
     std::vector<ir::Shape> gradients;
-    for (size_t i = 0; i < trained_; ++i) {
-      gradients.push_back(p.leaf.body.shape(p.leaf.body.results[2 + i]));
+    for (const size_t i : at_.leaf_results.gradients) {
+      gradients.push_back(p.leaf.body.shape(p.leaf.body.results[i]));
       gradient_bytes_ += gradients.back().bytes();
     }
     memory_ = &engine.memory();
     for (const ir::Shape& shape : state_arrays(p).shapes) state_bytes_ += shape.bytes();
-    expert_loads_ = expert_loads(p.update);
-    ASSIGN_OR_RETURN(add_, engine.compile(add_program(gradients), add_options(trained_)));
+    expert_loads_ = expert_loads(at_.model);
+    ASSIGN_OR_RETURN(add_, engine.compile(add_program(gradients), add_options(gradients.size())));
     return Status();
   }
 
@@ -72,11 +65,12 @@ class SerialRunner final : public StepRunner {
     std::vector<Buffers> outputs;  // by leaf, without gradients: read when all leaves have been started
     for (int64_t i = 0; i < leaves; ++i) {
       phase("leaf", i);
-      Buffers inputs = state.params;
-      for (Buffer& b : rows_of(batch, i * rows_, rows_)) inputs.push_back(std::move(b));
-      ASSIGN_OR_RETURN(Buffers out, leaf_->run(std::move(inputs)));
-      Buffers made = take(out, 2, trained_);
-      faulty_.push(i, leaves, std::move(made), out[1],
+      ASSIGN_OR_RETURN(
+          Buffers out,
+          leaf_->run(as_list(LeafParams<Buffer>{state.params, rows_of(batch, i * rows_, rows_)})));
+      LeafResults<Buffer> leaf = read_fields(at_.leaf_results, std::move(out));
+      result.leaves.push_back(leaf_result(leaf));
+      faulty_.push(i, leaves, std::move(leaf.gradients), result.leaves.back().weight,
                    [&](Buffers gradients) { fold.push(std::move(gradients)); });
       RETURN_IF_ERROR(failed);
       outputs.push_back(std::move(out));
@@ -93,32 +87,21 @@ class SerialRunner final : public StepRunner {
     const auto [loss_sum, weight] = join_losses(result.leaves);
     result.weight = weight;
     result.measures = join_measures(result.leaves);
-    Buffers inputs = std::move(state.params);
-    for (Buffers* part : {&state.kept, &gradients})
-      for (Buffer& b : *part) inputs.push_back(std::move(b));
-    state.kept.clear();
+    // Moved: what the program may overwrite has no other handle.
     const size_t count = result.leaves.size();
-    inputs.push_back(Buffer::scalar(ir::DType::f64, faulty_.loss(loss_sum, weight, count)));
-    inputs.push_back(Buffer::scalar(ir::DType::f64, faulty_.weight(weight, count)));
-    for (const float s : scalars) inputs.push_back(Buffer::scalar(ir::DType::f32, s));
-    gradients.clear();
-    ASSIGN_OR_RETURN(Buffers out, update_->run(std::move(inputs)));
-    state.params = take(out, 0, n_);
-    state.kept = take(out, n_, at_.kept);
-    ASSIGN_OR_RETURN(result.loss, out[at_.loss()].scalar<float>());
-    ASSIGN_OR_RETURN(result.gradient_norm, out[at_.loss() + 1].scalar<double>());
-    for (size_t i = 0; i < at_.norms; ++i) {
-      ASSIGN_OR_RETURN(result.group_norms.emplace_back(), out[at_.norm(i)].scalar<double>());
-    }
-    ASSIGN_OR_RETURN(const auto ok, out[at_.loss() + 2].scalar<uint8_t>());
-    result.ok = ok != 0;
-    for (size_t i = 0; i < n_; ++i) {
-      ASSIGN_OR_RETURN(result.prints.emplace_back(), fingerprint_lanes(out[at_.prints() + i]));
-    }
-    for (const size_t k : expert_loads_) {
-      ASSIGN_OR_RETURN(result.expert_loads.emplace_back(), state.params[k].to_host());
-    }
-    if (result.ok) ++state.step;
+    UpdateParams<Buffer> in{std::move(state.params), std::move(state.optimizer), std::move(gradients)};
+    in.loss_sum = Buffer::scalar(ir::DType::f64, faulty_.loss(loss_sum, weight, count));
+    in.weight = Buffer::scalar(ir::DType::f64, faulty_.weight(weight, count));
+    for (const float s : scalars) in.scalars.push_back(Buffer::scalar(ir::DType::f32, s));
+    ASSIGN_OR_RETURN(Buffers list, update_->run(as_list(std::move(in))));
+    UpdateResults<Buffer> out = read_fields(at_.update_results, std::move(list));
+    state.params = std::move(out.params);
+    state.optimizer = std::move(out.optimizer);
+    result.measured = numbers_of(out.measures);
+    Buffers loads;
+    for (const size_t k : expert_loads_) loads.push_back(state.params[k]);
+    put_report(result, out.report, std::move(loads));
+    if (result.ok()) ++state.step;
     return result;
   }
 
@@ -134,10 +117,8 @@ class SerialRunner final : public StepRunner {
   }
 
  private:
-  UpdateLayout at_;
-  size_t n_, trained_;
+  const Signatures at_;
   int64_t rows_;
-  size_t measured_;
   std::vector<size_t> expert_loads_;
   int64_t gradient_bytes_ = 0, state_bytes_ = 0;
   runtime::Memory* memory_ = nullptr;  // the engine's
@@ -158,7 +139,7 @@ runtime::CompileOptions leaf_options(const std::string& remat) { return {.donate
 runtime::CompileOptions update_options(size_t arrays) { return {.donate = first_inputs(arrays)}; }
 
 runtime::CompileOptions update_options(const CanonicalPrograms& p) {
-  return update_options(update_layout(p).loss_sum());
+  return update_options(signatures_of(p).update_params.loss_sum);
 }
 
 runtime::CompileOptions add_options(size_t n) { return {.donate = first_inputs(n)}; }
@@ -169,18 +150,15 @@ Result<std::array<int64_t, 2>> fingerprint_lanes(const Buffer& print) {
   return lanes;
 }
 
-size_t parameter_count(const CanonicalPrograms& p) { return p.init.body.results.size(); }
-
-size_t trained_count(const CanonicalPrograms& p) { return update_layout(p).trained; }
-
-std::vector<ir::Shape> parameter_shapes(const CanonicalPrograms& p) {
-  std::vector<ir::Shape> shapes;
-  for (const ir::ValueId v : p.init.body.results) shapes.push_back(p.init.body.shape(v));
-  return shapes;
+void put_report(StepResult& result, const UpdateReport<Buffer>& report, Buffers expert_loads) {
+  result.prints.clear();
+  for (const Buffer& print : report.fingerprints) result.prints.push_back(fingerprint_lanes(print));
+  result.expert_loads = std::move(expert_loads);
 }
 
 int64_t leaf_rows(const CanonicalPrograms& p) {
-  return p.leaf.body.shape(p.leaf.body.params[parameter_count(p)]).axes[0].size;
+  const size_t tokens = signatures_of(p).leaf_params.batch[0];
+  return p.leaf.body.shape(p.leaf.body.params[tokens]).axes[0].size;
 }
 
 ir::Program add_program(const std::vector<ir::Shape>& shapes) {
@@ -221,23 +199,17 @@ std::vector<double> join_measures(const std::vector<LeafResult>& leaves) {
   return out;
 }
 
-Result<LeafResult> leaf_result(const Buffers& results, size_t trained, size_t measured) {
-  LeafResult leaf;
-  ASSIGN_OR_RETURN(leaf.loss_sum, results[0].scalar<double>());
-  ASSIGN_OR_RETURN(leaf.weight, results[1].scalar<double>());
-  const size_t end = results.size() - measured;
-  for (size_t k = 2 + trained; k < end; ++k) {
-    ASSIGN_OR_RETURN(leaf.gradient_prints.emplace_back(), fingerprint_lanes(results[k]));
-  }
-  for (size_t k = end; k < results.size(); ++k) {
-    ASSIGN_OR_RETURN(leaf.measures.emplace_back(), results[k].scalar<double>());
-  }
+LeafResult leaf_result(const LeafResults<Buffer>& results) {
+  LeafResult leaf{results.loss_sum.item<double>(), results.weight.item<double>(), {}, {}};
+  for (const Buffer& print : results.fingerprints) leaf.gradient_prints.push_back(fingerprint_lanes(print));
+  for (const Buffer& sum : results.measures) leaf.measures.push_back(sum.item<double>());
   return leaf;
 }
 
 Result<std::unique_ptr<StepRunner>> make_step_runner(const CanonicalPrograms& p, runtime::Engine& engine,
                                                      const std::string& remat) {
-  auto runner = std::make_unique<SerialRunner>(update_layout(p), leaf_rows(p), measure_names(p.leaf).size());
+  ASSIGN_OR_RETURN(Signatures at, check_signatures(p));
+  auto runner = std::make_unique<SerialRunner>(std::move(at), leaf_rows(p));
   RETURN_IF_ERROR(runner->compile(p, engine, remat));
   return std::unique_ptr<StepRunner>(std::move(runner));
 }
@@ -247,7 +219,8 @@ Result<State> initial_state(const CanonicalPrograms& p, runtime::Engine& engine,
   State state;
   ASSIGN_OR_RETURN(state.params, init->run({init_key(seed)}));
   const StateArrays arrays = state_arrays(p);
-  for (size_t i = arrays.n; i < arrays.size(); ++i) state.kept.push_back(Buffer::zeros(arrays.shapes[i]));
+  for (size_t i = arrays.n; i < arrays.size(); ++i)
+    state.optimizer.push_back(Buffer::zeros(arrays.shapes[i]));
   return state;
 }
 

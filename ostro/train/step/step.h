@@ -17,7 +17,7 @@ namespace ostro::train {
 struct State {
   int64_t step = 0;
   std::vector<runtime::Buffer> params;
-  std::vector<runtime::Buffer> kept;  // the optimizer's arrays
+  std::vector<runtime::Buffer> optimizer;
 };
 
 // All rows of one step, as [batch, pos] arrays in the order of the leaf program's batch inputs.
@@ -30,19 +30,23 @@ struct LeafResult {
 };
 
 struct StepResult {
-  bool ok = false;  // loss and gradient norm are finite; if not, the state is unchanged
-  float loss = 0;
-  double gradient_norm = 0;
-  std::vector<double> group_norms;  // of parameters that are clipped by themselves
-  double weight = 0;                // sum of the loss weights (tokens that count)
-  std::vector<double> measures;     // sums over the batch (measure_names)
+  Measured measured;             // what the update program measures (programs/update_io.h)
+  double weight = 0;             // sum of the loss weights (tokens that count)
+  std::vector<double> measures;  // sums over the batch (measure_names)
   std::vector<LeafResult> leaves;
   std::vector<std::array<int64_t, 2>> prints;  // fingerprint of each parameter after the step
-  std::vector<runtime::Buffer> expert_loads;   // on the host, whole, after the step (programs/state_arrays.h)
+  std::vector<runtime::Buffer> expert_loads;   // whole, after the step (programs/state_arrays.h)
+
+  bool ok() const { return measured.ok != 0; }  // if not, the state is unchanged
+  float loss() const { return static_cast<float>(measured.loss); }
+  double gradient_norm() const { return measured.gradient_norm; }
 };
 
-// The two lanes of a fingerprint. The programs return it as i64 {2}.
-Result<std::array<int64_t, 2>> fingerprint_lanes(const runtime::Buffer& print);
+// The two lanes of a fingerprint. The programs return it as i64 [lane].
+std::array<int64_t, 2> fingerprint_lanes(const runtime::Buffer& print);
+// What the update program tells of the new parameters, and their experts' loads, put into the result.
+void put_report(StepResult& result, const UpdateReport<runtime::Buffer>& report,
+                std::vector<runtime::Buffer> expert_loads);
 
 // One of the things that a worker sends to others in a step.
 struct Sent {
@@ -118,8 +122,8 @@ ir::Program add_program(const std::vector<ir::Shape>& shapes);
 
 // For the leaf program. Parameters are not donated: the next leaf reads them again.
 runtime::CompileOptions leaf_options(const std::string& remat);
-// For the update program, whose first `arrays` inputs are parameters, the optimizer's arrays, and gradients.
-// All of them are donated: nothing reads them after the update.
+// For the update program. Parameters, the optimizer's arrays and gradients, its first `arrays` inputs, are
+// donated: nothing reads them after the update.
 runtime::CompileOptions update_options(size_t arrays);
 runtime::CompileOptions update_options(const CanonicalPrograms& programs);
 // For add_program over n arrays. Each sum overwrites the first of its two inputs.
@@ -129,16 +133,9 @@ runtime::CompileOptions add_options(size_t n);
 std::pair<double, double> join_losses(const std::vector<LeafResult>& leaves);
 std::vector<double> join_measures(const std::vector<LeafResult>& leaves);
 
-// Reads what a leaf program gave: loss, weight, fingerprints and `measured` sums. Its gradients are results 2
-// to 2 + `trained`; they are not read, and may have been moved away. Called when all leaves of a step have
-// been started: it waits for the program's engine.
-Result<LeafResult> leaf_result(const std::vector<runtime::Buffer>& results, size_t trained, size_t measured);
+// The numbers of what a leaf program gave; not its gradients.
+LeafResult leaf_result(const LeafResults<runtime::Buffer>& results);
 
-// Number of parameters of the model; of them, those that are trained, which come first.
-size_t parameter_count(const CanonicalPrograms& programs);
-size_t trained_count(const CanonicalPrograms& programs);
-// Their whole shapes.
-std::vector<ir::Shape> parameter_shapes(const CanonicalPrograms& programs);
 // Number of rows in one leaf.
 int64_t leaf_rows(const CanonicalPrograms& programs);
 

@@ -59,7 +59,7 @@ Steps run_steps(const TrainConfig& c, runtime::Engine& engine, int64_t vocab, in
   for (int i = 0; i < steps; ++i) {
     const auto scalars = optim::step_scalars(c.optimizer, out.state.step, c.trainer.num_train_steps);
     out.results.push_back(runner->run(out.state, batch_of(c, vocab), scalars).value());
-    CHECK(out.results.back().ok);
+    CHECK(out.results.back().ok());
   }
   return out;
 }
@@ -69,7 +69,7 @@ std::vector<float> losses(const TrainConfig& c, int steps) {
   std::vector<float> out;
   for (const StepResult& r : run_steps(c, *engine, 17, steps).results) {
     CHECK(r.leaves.size() == 2);
-    out.push_back(r.loss);
+    out.push_back(r.loss());
   }
   return out;
 }
@@ -90,11 +90,11 @@ std::string difference(const Steps& a, const Steps& b) {
       if (!same_bits(x.leaves[k].loss_sum, y.leaves[k].loss_sum)) return step + "a leaf's loss";
       if (x.leaves[k].gradient_prints != y.leaves[k].gradient_prints) return step + "a leaf's gradients";
     }
-    if (!same_bits(x.loss, y.loss)) return step + "loss";
-    if (!same_bits(x.gradient_norm, y.gradient_norm)) return step + "gradient norm";
+    if (!same_bits(x.loss(), y.loss())) return step + "loss";
+    if (!same_bits(x.gradient_norm(), y.gradient_norm())) return step + "gradient norm";
     if (x.prints != y.prints) return step + "parameters";
   }
-  for (const auto part : {&State::params, &State::kept})
+  for (const auto part : {&State::params, &State::optimizer})
     for (size_t k = 0; k < (a.state.*part).size(); ++k) {
       const runtime::Buffer &x = (a.state.*part)[k], &y = (b.state.*part)[k];
       if (x.shape() != y.shape() || std::memcmp(x.bytes().data(), y.bytes().data(), x.bytes().size()) != 0)
