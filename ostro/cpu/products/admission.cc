@@ -34,8 +34,8 @@ std::vector<uint16_t> draw(int64_t count, uint32_t low, uint64_t& state) {
 
 uint16_t power_of_two(int exponent) { return static_cast<uint16_t>((exponent + 127) << 7); }
 
-// 2^-126 less 2^-152, 2^-151 (a tie), 3 * 2^-152 and so on: whether a result that is tiny after rounding, and
-// only then, becomes zero. Row 0 against columns 0 to 5.
+// Sums of 2^-126 less 2^-152, 2^-151 (a tie) or 3 * 2^-152, on either chain: they show whether a result
+// becomes zero exactly when it is tiny after rounding. Row 0 against columns 0 to 5.
 void set_boundary(std::vector<uint16_t>& a, std::vector<uint16_t>& b) {
   for (int64_t k = 0; k < kK; ++k) {
     a[k] = 0;
@@ -56,7 +56,8 @@ bool same(float x, float y) {
   return std::bit_cast<uint32_t>(x) == std::bit_cast<uint32_t>(y) || (std::isnan(x) && std::isnan(y));
 }
 
-// Empty, or the first difference.
+// Multiplies matrices of three ranges of exponents and the boundary cases, and compares each output with the
+// scalar definition. Returns the first difference, or an empty text.
 std::string compare(Isa isa) {
   GemmSpec spec;
   spec.in = GemmType::kBf16;

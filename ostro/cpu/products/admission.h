@@ -1,5 +1,5 @@
-// The start-up check of docs/spec/numerics.md N7.6: hardware that does not compute the definition is not
-// used.
+// bf16_admitted: the start-up check of docs/spec/numerics.md, N7.6: an instruction set whose bf16 product
+// differs from the definition is not used.
 #pragma once
 
 #include "ostro/cpu/machine/isa.h"

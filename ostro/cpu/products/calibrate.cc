@@ -14,6 +14,8 @@ namespace {
 
 constexpr int kSteps = 4000;
 
+// Bursts: chains of multiply-adds on registers, as many as hide the latency. Each returns the operations that
+// it did; a multiply-add counts as two.
 __attribute__((target("avx2,fma"))) double fma_256() {
   __m256 acc[12];
 #pragma GCC unroll 24

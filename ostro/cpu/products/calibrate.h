@@ -1,5 +1,5 @@
-// Measures the limits of this machine, with which products and steps are compared: arithmetic on registers
-// only, with the instruction that the kernel uses, and a stream through memory.
+// burst_peak, stream_peak: measure the limits of this machine, with which products and steps are compared:
+// arithmetic on registers only, with the instruction that the kernel uses, and a stream through memory.
 #pragma once
 
 #include "ostro/cpu/machine/isa.h"

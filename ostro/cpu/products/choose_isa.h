@@ -1,4 +1,5 @@
-// Chooses the instruction set that this process uses. All give the same bits, so only speed matters.
+// choose_isa, best_isa: choose the instruction set that this process uses. All give the same bits, so only
+// speed matters.
 #pragma once
 
 #include <string_view>

@@ -116,6 +116,9 @@ Gemm::Gemm(GemmSpec spec, Isa isa)
   wide_ = spec_.batch.size() == 1 && m() > 0 && n() > m() && a_bytes <= kWideBytes;
 }
 
+// Cuts k, leaf by leaf, into blocks of at most kc steps, and counts where each begins in a packed panel. All
+// blocks of a leaf but its last are multiples of 32 long, so none cuts a group of N7. Then decides how many
+// panels of B are used together: as many as fit, with the longest span, into half of L2.
 void Gemm::plan_contraction() {
   if (spec_.segment_ends.empty()) spec_.segment_ends = {k()};
   OSTRO_CHECK(spec_.segment_ends.back() == k(), "leaves end at {}, k is {}", spec_.segment_ends.back(), k());
@@ -139,7 +142,8 @@ void Gemm::plan_contraction() {
   group_panels_ = std::max<int64_t>(1, l2_bytes() / 2 / (longest_span_ * kernel_->read_bytes()));
 }
 
-// Of the blocks of one leaf, from first_block to the last.
+// Joins the blocks of one leaf, from first_block to the last, to spans: all of them to one when the leaf is
+// short (kWholeSpan), else each is a span of its own.
 void Gemm::plan_spans(int64_t first_block) {
   const int64_t blocks = static_cast<int64_t>(blocks_.size()) - first_block;
   if (blocks == 0) return segment_spans_.push_back(static_cast<int64_t>(spans_.size()));
@@ -156,6 +160,8 @@ void Gemm::plan_spans(int64_t first_block) {
   segment_spans_.push_back(static_cast<int64_t>(spans_.size()));
 }
 
+// Checks the trees against the leaves, and counts the partials that are alive at once: one, and one more for
+// each step of depth of the nested trees.
 void Gemm::plan_trees() {
   const int64_t segments = static_cast<int64_t>(spec_.segment_ends.size());
   if (spec_.tree_counts.empty()) spec_.tree_counts = {segments};
@@ -177,6 +183,7 @@ void Gemm::plan_rows() {
       rows_a_ = spec_.a_row[i + 1] - spec_.a_row[i] == spec_.a_row[i + 2] - spec_.a_row[i + 1];
 }
 
+// Groups the entries of the batch by their B, so that a B that several of them share is packed once.
 void Gemm::plan_batch() {
   std::vector<std::vector<int64_t>> entries;
   for (size_t i = 0; i < spec_.batch.size(); ++i) {
@@ -196,6 +203,8 @@ void Gemm::plan_batch() {
   }
 }
 
+// Cuts the packing of B into chunks of about kChunkBytes: whole matrices while one fits, else ranges of the
+// panels of one matrix.
 void Gemm::plan_chunks() {
   const int64_t distinct = static_cast<int64_t>(b_offsets_.size());
   const int64_t panel_bytes = std::max<int64_t>(1, packed_k_ * kernel_->b_bytes);
@@ -390,6 +399,9 @@ void Gemm::run_wide(ThreadPool& pool, const void* a, GemmB b, void* c, bool go_o
   });
 }
 
+// Three ways. An int8 B with few rows of A is never packed (run_few). When C is wider than high and A is
+// small, A is packed for all threads, and each thread packs its own panels of B (run_wide). Otherwise all
+// threads pack a chunk of B, and then share the blocks of rows that are multiplied with it.
 void Gemm::run(ThreadPool& pool, const void* a, GemmB b, void* c, bool go_on) const {
   OSTRO_CHECK(!go_on || (spec_.out == GemmType::kF32 && spec_.segment_ends.size() == 1),
               "a product of {} leaves that goes on from its result", spec_.segment_ends.size());

@@ -1,5 +1,6 @@
-// Matrix products C = A B with the arithmetic of docs/spec/numerics.md N6 (f32) and N7 (bf16), contraction
-// leaves and trees of N8 included: the same bits on every instruction set, thread count and blocking.
+// Gemm: matrix products C = A B with the arithmetic of docs/spec/numerics.md, N6 (f32) and N7 (bf16),
+// contraction leaves and trees of N8 included. The bits do not depend on instruction set, thread count or
+// blocking.
 //
 // Operands are addressed by offset tables, in elements, so that callers never transpose:
 //   A(m, k) = a[a_row[m] + a_col[k]], B(k, n) = b[b_row[k] + b_col[n]], C(m, n) = c[c_row[m] + c_col[n]].
@@ -139,7 +140,7 @@ class Gemm {
   // Packs panels [begin, end) of one block of k. They are `panel_stride` bytes apart in `out`.
   void pack_panels(const Operand& operand, const KBlock& block, int64_t begin, int64_t end, std::byte* out,
                    int64_t panel_stride) const;
-  // The same for int8 elements, which are dequantised on the way.
+  // pack_panels for int8 elements, which are dequantised on the way.
   void pack_int8(const Operand& operand, const KBlock& block, int64_t begin, int64_t end, std::byte* out,
                  int64_t panel_stride) const;
   void plan_contraction();
@@ -186,9 +187,9 @@ class Gemm {
   std::vector<int64_t> entry_begin_;  // entries of distinct B i: [entry_begin_[i], entry_begin_[i + 1])
   std::vector<Chunk> chunks_;
   int64_t group_panels_ = 1;  // panels of B that are used together and fit into L2
-  bool wide_ = false;         // run_wide is the way
+  bool wide_ = false;         // run_wide is used
   const Int8Kernel* int8_kernel_ = nullptr;
-  bool few_ = false;        // plan_few(): run_few is the way, if it takes the scales
+  bool few_ = false;        // plan_few(): run_few is used, if it takes the scales
   bool symmetric_ = false;  // plan_symmetry()
   bool rows_a_ = false;     // A is read as it lies in memory, never packed
   int tree_slots_ = 1;      // partials alive at once

@@ -14,6 +14,10 @@ constexpr int64_t kPiecePanels = 4;
 
 }  // namespace
 
+// Cuts every product into pieces for the threads: ranges of rows whose packed A stays in L2, and ranges of
+// columns, so that each thread gets about kPiecesAThread pieces of equal work. A piece packs its own A and B,
+// and prefetches the B of the piece that its thread is likely to take next. Int8 products with few rows go to
+// run_few before.
 void Gemm::run_all(ThreadPool& pool, std::span<const GemmCall> calls) {
   struct Piece {
     const GemmCall* call;

@@ -57,6 +57,13 @@ const std::byte* GemmBlock::packed_panel(const Gemm::Span& span, int64_t panel) 
   return place_.packed_b + k * kernel_.b_bytes;
 }
 
+// The loops, outermost first: groups of panels of B, of a size that L2 holds; spans of k; row panels of A;
+// blocks of k; the panels of the group. Unless A is read in place, it is packed when its row panel is first
+// needed: once for the whole block where several groups use it and L2 can hold it, else again for each group.
+//
+// With a single span, each row of tiles is finished and stored before the next begins (by_row_). With
+// several, all tiles of the group are kept until the last span; with several leaves, one such slot per
+// partial of the tree.
 void GemmBlock::run() {
   if (kernel_.enter != nullptr) kernel_.enter();
   const int64_t tile = int64_t{kernel_.mr} * kernel_.nr;
@@ -114,6 +121,8 @@ int64_t GemmBlock::group_of(const Gemm& gemm, int64_t panels) {
   return ceil_div(panels, ceil_div(panels, std::clamp<int64_t>(gemm.group_panels_, 1, panels)));
 }
 
+// Prefetches the panels of B that are packed next: those of this block, or after its last span those of the
+// next block (place_.next).
 void GemmBlock::look_ahead(const Gemm::Span& then, int64_t panel_begin, int64_t panel_end, bool last,
                            int64_t steps) {
   ahead_b_ = {};
@@ -127,7 +136,9 @@ void GemmBlock::look_ahead(const Gemm::Span& then, int64_t panel_begin, int64_t 
                  b.w_run[begin * b.width] == 1, steps);
 }
 
-// Continues all tiles over the blocks of one span, and stores them to C when `store`.
+// Continues all tiles over the blocks of one span, and stores them to C when `store`. Packs (or widens) the
+// group's panels of B first, and panels of A as it comes to them; while it multiplies, it prefetches the next
+// panels of both, a slice per tile.
 void GemmBlock::span(int64_t index, float* tiles, int64_t panel_begin, int64_t panel_end, bool store) {
   const Gemm::Span& span = gemm_.spans_[index];
   const int64_t tile = int64_t{kernel_.mr} * kernel_.nr;
@@ -263,7 +274,9 @@ void GemmBlock::Ahead::step() {
   }
 }
 
-// The tree of N8 over `count` subtrees of `level`, the first of them number `first`, into slot `slot`.
+// The tree of N8 over `count` subtrees of `level`, the first of them number `first`, into slot `slot`. The
+// left part is the largest power of two below the count; the right part is summed in the slot above and
+// added.
 void GemmBlock::tree(size_t level, int64_t first, int64_t count, int slot, int64_t panel_begin,
                      int64_t panel_end) {
   const std::vector<int64_t>& counts = gemm_.spec_.tree_counts;

@@ -1,4 +1,5 @@
-// One thread's part of a matrix product: a block of rows by a range of column panels. Internal to ostro/cpu.
+// GemmBlock: one thread's part of a matrix product, a block of rows by a range of column panels. Internal to
+// ostro/cpu.
 #pragma once
 
 #include <cstddef>
@@ -37,16 +38,17 @@ class Scratch {
 // f32 arithmetic of one block, from packing A to storing C.
 class GemmBlock {
  public:
-  // Rows [row_panel_begin, row_panel_end) in panels of mr. A and B may each be packed already; otherwise the
-  // block packs its part. packed_b is a matrix as Gemm::pack leaves it, `packed_panels` panels from
-  // packed_begin on, of which [panel_begin, panel_end) are this block's; packed_a has just the rows of the
-  // block.
-  // What this thread is likely to do after a block: panels of another product, whose B is not packed.
+  // The panels of B that this thread is likely to pack after this block, of another product; they are
+  // prefetched.
   struct Next {
     const Gemm* gemm = nullptr;
     GemmB b = nullptr;
     int64_t panel_begin = 0, panel_end = 0;
   };
+  // Rows [row_panel_begin, row_panel_end) in panels of mr. A and B may each be packed already; otherwise the
+  // block packs its part. packed_b is a matrix as Gemm::pack leaves it, `packed_panels` panels from
+  // packed_begin on, of which [panel_begin, panel_end) are this block's; packed_a has just the rows of the
+  // block.
   struct Place {
     GemmBatch offsets;
     int64_t row_panel_begin, row_panel_end;
@@ -59,7 +61,7 @@ class GemmBlock {
     const Next* next = nullptr;
   };
 
-  // `b` is the B of the batch entry; it is not looked at where packed_b is given.
+  // `b` is the B of the batch entry; it is ignored where packed_b is given.
   GemmBlock(const Gemm& gemm, const Place& place, const void* a, GemmB b, void* c);
   void run();
 
@@ -110,7 +112,7 @@ class GemmBlock {
   bool stream_;  // C is written past the caches
   std::byte* packed_a_ = nullptr;
   std::byte* packed_b_ = nullptr;  // room for a group of one span, unless B is packed
-  std::byte* wide_b_ = nullptr;    // the same, for the kernels that widen it
+  std::byte* wide_b_ = nullptr;    // packed_b_ or place_.packed_b widened, for the kernels that widen B
   float* tiles_ = nullptr;         // slots of [panel][row_panel, unless by_row_][mr][nr]
   int64_t slot_floats_ = 0;
 };

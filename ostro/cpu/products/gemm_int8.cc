@@ -16,7 +16,7 @@ namespace {
 // Columns of a strip: at most this many, and strips for each thread, so that all end at about the same time.
 constexpr int64_t kStripColumns = 2048;
 constexpr int64_t kStripsAThread = 4;
-// How many rows of B ahead of those that are read are asked for.
+// The distance, in rows of B, between those that are read and those that are prefetched.
 constexpr int64_t kStepsAhead = 32;
 // The most different rows of scales: those of a strip stay in the caches.
 constexpr int64_t kMostGroups = 64;
@@ -78,6 +78,8 @@ class Int8Strip {
     read_scales(groups);
   }
 
+  // Goes over k, kInt8Steps at a time. N6: one chain per output, in even_. N7: an even and an odd chain,
+  // which are added to c_ after every 32 steps.
   void run() {
     const int64_t all = r_.m * padded_;
     const bool f32 = r_.spec->in == GemmType::kF32;
@@ -121,8 +123,8 @@ class Int8Strip {
     }
   }
 
-  // The rows of B from k on, and what comes after them; whether all have the same scales. Behind the last row
-  // there are zeros, with the scales of zeros: +0, as N7 wants them.
+  // Sets the rows of B from k on, the rows to prefetch and the rows of scales; returns whether all have the
+  // same scales. Rows beyond the last k are zeros with scales of zero, which add +0, as N7 wants.
   bool find_rows(int64_t k) {
     const auto groups = static_cast<int64_t>(r_.scale_starts.size());
     for (int64_t i = 0; i < kInt8Steps; ++i) {
@@ -179,6 +181,9 @@ bool Gemm::takes_few(GemmB b) const {
   return true;
 }
 
+// Reads A of every call once, as f32 [k][m] with zeros up to a whole group of 32 k; then cuts the columns of
+// all calls into strips, about kStripsAThread for each thread. Columns after the last whole vector are a
+// strip of their own.
 void Gemm::run_few(ThreadPool& pool, std::span<const GemmCall> calls) {
   if (calls.empty()) return;
   int64_t floats = 0, columns = 0;
@@ -217,6 +222,8 @@ void Gemm::run_few(ThreadPool& pool, std::span<const GemmCall> calls) {
   });
 }
 
+// Dequantises kPanelsTogether panels of 32 k at a time into a small buffer, with N1's rounding, and packs
+// from there with the kernel's own packer.
 void Gemm::pack_int8(const Operand& operand, const KBlock& block, int64_t begin, int64_t end, std::byte* out,
                      int64_t panel_stride) const {
   const bool f32 = spec_.in == GemmType::kF32;

@@ -1,5 +1,5 @@
-// docs/spec/numerics.md N6, N7 and N8 for one output, in scalar code that shares nothing with the kernels.
-// For tests and for the start-up check. Call it with MXCSR 0x9fc0.
+// dot_f32, dot_bf16, tree, nested_tree: docs/spec/numerics.md, N6, N7 and N8, for one output, in scalar code
+// that shares nothing with the kernels. For tests and for the start-up check. Call them with MXCSR 0x9fc0.
 #pragma once
 
 #include <bit>

@@ -30,6 +30,8 @@ bool Gemm::plan_symmetry() const {
                      [](const GemmBatch& one) { return one.a == one.b; });
 }
 
+// Copies tiles of kMirrorTile x kMirrorTile, one task per row of tiles: a tile's reads, down the columns,
+// then stay in the caches.
 void Gemm::mirror(ThreadPool& pool, void* c) const {
   const int64_t tiles = ceil_div(m(), kMirrorTile);
   pool.run_tiles(static_cast<int64_t>(spec_.batch.size()) * tiles, [&](int64_t task) {

@@ -1,5 +1,5 @@
-// The tile configuration of every AMX kernel here: palette 1, all eight tiles of 16 rows by 64 bytes. Plain
-// data, for LDTILECFG.
+// AmxConfig, kAmxConfig: the tile configuration of every AMX kernel here, as LDTILECFG reads it: palette 1,
+// all eight tiles of 16 rows by 64 bytes.
 #pragma once
 
 #include <cstdint>

@@ -1,8 +1,12 @@
-// Products of bf16 tiles on AMX, for products and attention: one TDPBF16PS per 16 x 16 outputs and group of
-// 32 k, which is N7 itself; MXCSR does not reach it. For files built with AMX.
+// amx_multiply_16, amx_multiply_32: products of bf16 tiles on AMX, for matrix products and attention. Only
+// for files built with AMX.
 //
-// Strides and steps are in words of 4 bytes. A has 16 rows of one group's words a tile, lda apart, groups
-// a_step apart; B has 16 pairs of rows a group, ldb apart, 32 columns; C is f32, continued unless from_zero.
+// lda, ldb, ldc and a_step count words of 4 bytes. A row of A holds the 16 words of one group of 32 k; rows
+// are lda apart, groups a_step apart. B has 16 rows of words a group, ldb apart, and 32 columns. C is f32;
+// its sums are continued, unless from_zero.
+//
+// One TDPBF16PS per 16 x 16 outputs and group of 32 k is docs/spec/numerics.md N7 itself; MXCSR does not
+// affect it. A thread calls amx_enter() before its products and amx_leave() after them.
 #pragma once
 
 #include <immintrin.h>

@@ -1,4 +1,4 @@
-// E(x, y) = 2^((x - y) * kappa) of docs/spec/numerics.md, N9, on one vector.
+// exp2_below: E(x, y) = 2^((x - y) * kappa) of docs/spec/numerics.md, N9, on one vector.
 #pragma once
 
 namespace ostro::cpu::kernels {

@@ -1,4 +1,5 @@
-// f32 to bf16 with VCVTNEPS2BF16, which is N1's rounding for every input.
+// round_row_avx512bf16: rounds a row of `count` f32 values to bf16 with VCVTNEPS2BF16, which is N1's rounding
+// for every input (docs/spec/numerics.md).
 #pragma once
 
 #include <immintrin.h>

@@ -1,4 +1,4 @@
-// The last step of a striped sum (docs/spec/numerics.md, N4).
+// combine_stripes: the last step of a striped sum (docs/spec/numerics.md, N4).
 #pragma once
 
 namespace ostro::cpu::kernels {

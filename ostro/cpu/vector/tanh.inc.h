@@ -1,5 +1,5 @@
-// tanh of docs/spec/numerics.md, N3, over values that lie side by side: plain loops over short blocks, which
-// a compiler turns into the vectors of the file that includes this.
+// tanh_of_scores, cap_scores: the tanh of docs/spec/numerics.md, N3, over values that lie side by side. The
+// loops are plain, over short blocks, which a compiler turns into the vectors of the file that includes this.
 #pragma once
 
 #include <cstdint>

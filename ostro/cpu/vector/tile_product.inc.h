@@ -1,6 +1,9 @@
-// Small products C[i][lane] (+)= sum over k of A(i, k) * B[k][lane], the only matrix arithmetic of attention.
-// Each output keeps the order of docs/spec/numerics.md: N6 (kBf16 = false), or N7 on operands already widened
-// to f32 (kBf16 = true). Lanes are outputs; rows of B and C are as long as the lanes rounded up to the width.
+// product: small products C[i][lane] (+)= sum over k of A(i, k) * B[k][lane], the matrix arithmetic of
+// attention_forward.inc.h and attention_backward.inc.h.
+//
+// All elements are f32. Rows of B and C are as long as the lanes rounded up to the vector's width. Each
+// output keeps the order of docs/spec/numerics.md: N6 (kBf16 = false), or N7 on operands already widened to
+// f32 (kBf16 = true).
 #pragma once
 
 #include <cstdint>
@@ -13,6 +16,10 @@ struct ProductA {
 };
 
 // One register tile of kRows x kVectors vectors over all k. `phase`: the index of the first k modulo 32.
+//
+// N6 is one chain of fused multiply-adds per output, which continues C. N7 has an even and an odd chain (e,
+// o) per group of 32 k; their sum is added to C where the group ends. A first group that begins at an odd
+// phase begins with the odd chain.
 template <class V, bool kBf16, int kRows, int kVectors>
 inline void product_tile(float* c, int64_t ldc, ProductA a, const float* b, int64_t ldb, int64_t count,
                          int phase, bool from_zero) {
@@ -95,6 +102,8 @@ inline void product_tile(float* c, int64_t ldc, ProductA a, const float* b, int6
   }
 }
 
+// All rows of a strip of kVectors vectors: tiles as high as the registers allow, then of two rows, then of
+// one.
 template <class V, bool kBf16, int kVectors>
 inline void product_columns(float* c, int64_t ldc, int64_t rows, ProductA a, const float* b, int64_t ldb,
                             int64_t count, int phase, bool from_zero) {

@@ -1,4 +1,4 @@
-// The transpose of 16 x 16 words in registers, used by the packers.
+// transpose16: transposes 16 x 16 words of 32 bits in registers, for packers and for attention.
 #pragma once
 
 #include <immintrin.h>
@@ -6,7 +6,8 @@
 namespace ostro::cpu {
 namespace {
 
-// rows[i][j] <-> rows[j][i] of 16 x 16 32-bit words.
+// rows[i][j] <-> rows[j][i]. Within quarters of 128 bits first, by interleaving words and then pairs of words
+// of neighbouring rows; then two rounds exchange whole quarters between rows 4 and 8 apart.
 [[maybe_unused]] inline void transpose16(__m512i (&r)[16]) {
   __m512i t[16];
   for (int i = 0; i < 8; ++i) {

@@ -1,4 +1,5 @@
-// Eight f32 lanes in an AVX2 register. Included only by *_avx2.cc.
+// VecAvx2: eight f32 lanes in an AVX2 register, with the operations that kernels over a vector type use.
+// Included only by *_avx2.cc.
 #pragma once
 
 #include <immintrin.h>

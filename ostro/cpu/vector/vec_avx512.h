@@ -1,5 +1,6 @@
-// Sixteen f32 lanes in an AVX-512 register. Included only by *_avx512.cc and above; each of these files gets
-// a type of its own, so that no template over it is shared between files with different -m flags.
+// VecAvx512: sixteen f32 lanes in an AVX-512 register, with the operations that kernels over a vector type
+// use. Included only by *_avx512.cc and above. Each of these files gets a type of its own, so that no
+// template over it is shared between files with different -m flags.
 #pragma once
 
 #include <immintrin.h>

@@ -1,4 +1,5 @@
-// Eight f32 lanes without intrinsics: the vector extensions of gcc and clang, which any target lowers.
+// VecGeneric: eight f32 lanes without intrinsics, in the vector extensions of gcc and clang, which any target
+// lowers.
 #pragma once
 
 #include <cstdint>
@@ -45,7 +46,7 @@ struct VecGeneric {
     return c;
   }
   static VecGeneric max(VecGeneric a, VecGeneric b) { return {pick(a.v > b.v, a.v, b.v)}; }
-  // For |a| < 2^22, ties to even; beyond, nobody uses the result.
+  // For |a| < 2^22, ties to even; the result for other values is not used.
   static VecGeneric rint(VecGeneric a) { return {(a.v + 0x1.8p23f) - 0x1.8p23f}; }
   // p * 2^n for integral n in [-126, 127]; NaN stays NaN because the factor multiplies.
   static VecGeneric scale_by_power(VecGeneric p, VecGeneric n) {

@@ -86,6 +86,7 @@ void widen_pairs(int64_t k, const void* packed, void* wide) {
   }
 }
 
+// Each group in two parts of at most three rows: 16 registers do not hold both chains of six.
 template <int R>
 void bf16_tile(int64_t k, const float* a, const float* b, float* c, int64_t ldc, bool first) {
   constexpr int kHalf = R < 3 ? R : 3;

@@ -29,6 +29,8 @@ void f32_tile(int64_t k, const float* a, const float* b, float* c, int64_t ldc, 
   }
 }
 
+// Per group of 32 k: the even chain from the low halves of B's words, the odd one from the high halves, then
+// C plus their sum (N7).
 template <int R>
 void bf16_tile(int64_t k, const float* a, const uint32_t* b, float* c, int64_t ldc, bool first) {
   const __m512i high = _mm512_set1_epi32(static_cast<int>(0xffff0000u));

@@ -10,6 +10,7 @@ constexpr int kMr = 6, kNr = 32;
 
 inline __m512bh words(__m512i x) { return __builtin_bit_cast(__m512bh, x); }
 
+// Per group of 32 k: eight instructions on the even chain, eight on the odd one, then C plus their sum (N7).
 template <int R>
 void bf16_tile(int64_t k, const uint32_t* a, const uint32_t* b, float* c, int64_t ldc, bool first) {
   for (int64_t k0 = 0; k0 < k; k0 += kGroup, a += 16 * kMr, b += 16 * kNr) {

@@ -28,6 +28,7 @@ void f32_multiply(int64_t k, const void* a, const void* b, float* c, int64_t ldc
     f32_row(k, static_cast<const float*>(a) + r, static_cast<const float*>(b), c + r * ldc, first);
 }
 
+// One row and one group of kSize k: an even and an odd chain for every column, then c plus their sum (N7).
 template <int kSize>
 void bf16_group(const float* a, const uint32_t* b, float* c, bool zero) {
   float e[kNr] = {}, o[kNr] = {};

@@ -1,5 +1,5 @@
-// What one instruction set contributes to a matrix product: packers and a tile kernel. Internal to
-// ostro/cpu; gemm.cc does everything else.
+// GemmKernel: the packers and the tile kernel of one instruction set for matrix products. gemm.cc and
+// gemm_block.cc do everything else. Internal to ostro/cpu.
 #pragma once
 
 #include <cstdint>

@@ -1,11 +1,13 @@
-// Packers in plain C++, for every width; included by the kernel files, each of which gets its own copy.
+// pack_f32_panel, pack_groups: packers in plain C++, for every width. Included by the kernel files, each of
+// which gets its own copy.
+//
 // Layouts of one panel of width W:
 //   f32:      [k][W]
 //   expanded: [k][W] f32 values of bf16 elements (A of the kernels that emulate bf16)
 //   pairs:    [k / 2][W] words, element 2j in the low half, 2j + 1 in the high half
-//   chains:   per 32 k: 8 rows of W words (low = 4q + 2, high = 4q), then 8 rows (low = 4q + 3, high = 4q +
-//   1),
-//             so that VDPBF16PS, which takes the high half first, sees the even and the odd chain of N7
+//   chains:   per 32 k: 8 rows of W words (low = 4q + 2, high = 4q), then 8 rows (low = 4q + 3,
+//             high = 4q + 1), so that VDPBF16PS, which takes the high half first, sees the even and the odd
+//             chain of N7
 //   tiles:    per 32 k and 16 rows: [16][32] bf16, an AMX tile (A of AMX)
 #pragma once
 

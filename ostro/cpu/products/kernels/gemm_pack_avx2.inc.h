@@ -1,6 +1,6 @@
-// Packers for AVX2, in the layouts of gemm_pack.inc.h, for panels of 6 and of 16. There are fast ones for
-// contiguous rows (one panel, or for f32 all panels together) and for contiguous k (8 x 8 transposes of
-// words). The plain one serves all other cases.
+// pack_f32_avx2, pack_group_pairs_avx2, ...: packers for AVX2, in the layouts of gemm_pack.inc.h, for panels
+// of 6 and of 16. There are fast ones for contiguous rows (one panel, or for f32 all panels together) and for
+// contiguous k (8 x 8 transposes of words). The plain one serves all other cases.
 #pragma once
 
 #include <immintrin.h>

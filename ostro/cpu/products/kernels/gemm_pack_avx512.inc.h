@@ -1,5 +1,6 @@
-// Packers for AVX-512, in the layouts of gemm_pack.inc.h. There are fast ones for contiguous rows and for
-// contiguous k (a 16 x 16 transpose of words). The plain one serves all other cases.
+// pack_f32_avx512, pack_group_pairs_avx512, ...: packers for AVX-512, in the layouts of gemm_pack.inc.h.
+// There are fast ones for contiguous rows and for contiguous k (a 16 x 16 transpose of words). The plain one
+// serves all other cases.
 #pragma once
 
 #include <immintrin.h>

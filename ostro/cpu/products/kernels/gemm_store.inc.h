@@ -1,4 +1,5 @@
-// Finished tiles to C in AVX2, for every width; included by the kernel files.
+// store_f32_plain, store_bf16_plain: write finished tiles of any width to C in AVX2. Included by the kernel
+// files.
 #pragma once
 
 #include <immintrin.h>

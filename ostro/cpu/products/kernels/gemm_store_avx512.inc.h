@@ -1,4 +1,5 @@
-// Finished tiles 32 columns wide to C in AVX-512.
+// store_f32_avx512: writes finished tiles 32 columns wide to C in AVX-512; narrower ones as store_f32_plain
+// does.
 #pragma once
 
 #include "ostro/cpu/products/kernels/gemm_store.inc.h"

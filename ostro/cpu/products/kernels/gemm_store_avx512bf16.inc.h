@@ -1,4 +1,5 @@
-// Finished tiles 32 columns wide to C as bf16, rounded by VCVTNE2PS2BF16 (N1's rounding for every input).
+// store_bf16_avx512: writes finished tiles 32 columns wide to C as bf16, rounded by VCVTNE2PS2BF16 (N1's
+// rounding for every input); narrower ones as store_bf16_plain does.
 #pragma once
 
 #include "ostro/cpu/products/kernels/gemm_store_avx512.inc.h"

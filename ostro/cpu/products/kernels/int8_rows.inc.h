@@ -1,4 +1,4 @@
-// The functions of int8_kernel.h for one vector type. Included by int8_*.cc alone.
+// int8_kernel: the functions of int8_kernel.h for one vector type V. Included by int8_*.cc alone.
 //
 // Columns are the outer loop: the chains of a few columns are loaded, continued by kInt8Steps steps and
 // stored. So every row of B is read along memory, a line at a time, and scales are loaded once for all steps.
@@ -13,7 +13,7 @@ enum class Rounding { kNone, kBf16, kBf16Usual };
 
 constexpr int64_t kLine = 64;  // bytes, and so columns of B
 
-// A vector of B. `larger` is looked at only where scales are usual (kInt8Larger).
+// A vector of B, dequantised. `larger` is used only where scales are usual (kInt8Larger).
 template <class V, Rounding kRounding>
 inline V weights(const int8_t* w, V scale, V larger) {
   const V q = V::load_i8(w);
@@ -26,6 +26,8 @@ inline V weights(const int8_t* w, V scale, V larger) {
   return product;
 }
 
+// Continues the chains of the V::kWidth columns from n on by `steps` steps, row of A after row: the elements
+// of B are dequantised once and stay in registers for all rows.
 template <class V, Rounding kRounding, bool kSame, bool kOneRow>
 inline void columns(const Int8Block& b, int64_t n, int steps) {
   V w[kInt8Steps];
@@ -61,6 +63,7 @@ inline void columns(const Int8Block& b, int64_t n, int steps) {
   }
 }
 
+// All columns of the block, a line of B at a time, and the prefetch of the rows that are read later.
 template <class V, Rounding kRounding, bool kSame, bool kOneRow>
 inline void strip(const Int8Block& b, int steps) {
   for (int64_t line = 0; line < b.columns; line += kLine) {
