@@ -138,6 +138,8 @@ void sink_gradient(const AttentionBackward& a, const float* delta, int64_t head)
 
 }  // namespace
 
+// Packs K and V first, where the kernels read them packed: one item per key block. Then one item per tile of
+// query rows.
 void attention_forward(const AttentionForward& args, Isa isa, ThreadPool& pool) {
   check_shape(args.shape, isa);
   const kernels::AttentionKernels& table = table_of(isa, args.shape.type);
@@ -152,6 +154,7 @@ void attention_forward(const AttentionForward& args, Isa isa, ThreadPool& pool) 
             [&](int64_t item, float* scratch) { table.forward(args, packed.get(), item, scratch); });
 }
 
+// First delta of every query row, then the jobs, then the gradient of the sink of each head.
 void attention_backward(const AttentionBackward& args, Isa isa, ThreadPool& pool) {
   const AttentionShape& s = args.shape;
   check_shape(s, isa);

@@ -1,10 +1,11 @@
-// Fused attention (docs/spec/numerics.md, N9), forward and backward: the whole matrix of scores is never in
-// memory, and key blocks that are fully masked are skipped. Every output has one fixed order of operations,
-// so bits do not depend on instruction set, threads or tiles.
+// attention_forward, attention_backward: fused attention (docs/spec/numerics.md, N9). The whole matrix of
+// scores is never in memory, and key blocks that are fully masked are skipped.
 //
-// Requirements: inputs are finite (skipping a masked key gives the bits of p = +0 only then), and head_dim is
+// Inputs must be finite (skipping a masked key gives the bits of p = +0 only then), and head_dim is
 // contiguous in every array. Rows of k and v that no query may attend to are not read, except inside a block
-// of 128 that some query reads.
+// of 128 that some query reads. Shapes out of range abort.
+//
+// Every output has one fixed order of operations, so bits do not depend on instruction set, threads or tiles.
 #pragma once
 
 #include <cstdint>
@@ -58,7 +59,7 @@ struct AttentionForward {
   FloatType out_type = FloatType::kF32;
   float* m =
       nullptr;  // [batch, pos, kv_heads, group]: largest score, in units of q.k (of the cap with soft cap)
-  float* r = nullptr;  // the same shape: 1 / sum of exponentials; +0 for a row without keys
+  float* r = nullptr;  // [batch, pos, kv_heads, group]: 1 / sum of exponentials; +0 for a row without keys
   QueryStrides q_strides, out_strides;
   KeyStrides k_strides, v_strides;
 };

@@ -1,5 +1,6 @@
-// Attention as docs/spec/numerics.md, N9, defines it, one output at a time; a masked key takes part with p =
-// +0. For tests: it shares no code with the kernels and keeps the whole matrix of scores.
+// reference::forward, reference::backward: attention as docs/spec/numerics.md, N9, defines it, one output at
+// a time; a masked key takes part with p = +0. For tests: they share no code with the kernels and keep the
+// whole matrix of scores.
 #pragma once
 
 #include <cstdint>

@@ -1,5 +1,8 @@
-// Cross-entropy over rows of f32 logits (docs/spec/numerics.md, N11), forward and backward. Each row is one
-// independent chain of operations; bits do not depend on instruction set or threads.
+// cross_entropy_forward, cross_entropy_backward, cross_entropy_both: cross-entropy over rows of f32 logits
+// (docs/spec/numerics.md, N11).
+//
+// Each row is one independent chain of operations; bits do not depend on instruction set or threads. Leaves
+// that do not end at vocab abort.
 #pragma once
 
 #include <cstdint>
@@ -40,11 +43,13 @@ struct CrossEntropyBackward {
   int64_t dlogits_stride = 0;  // elements
 };
 
+// Writes loss, m, r and lse of every row.
 void cross_entropy_forward(const CrossEntropyForward& args, Isa isa, ThreadPool& pool);
 // The sums of exponentials alone, for given maxima: of args only the logits and the leaves are read.
 // sums[row] = l of N11 with m[row], which must be at least every logit of the row.
 void cross_entropy_sum(const CrossEntropyForward& args, const float* m, float* sums, Isa isa,
                        ThreadPool& pool);
+// Writes dlogits of every row, from m, r and lse of the forward pass.
 void cross_entropy_backward(const CrossEntropyBackward& args, Isa isa, ThreadPool& pool);
 // Both passes: the gradient of each row right after its loss. So the logits are read from memory once and the
 // exponentials are computed once. `backward` must have the logits, targets, m, r and lse of `forward`. Its

@@ -1,4 +1,5 @@
-// Rows of a table by index, and the gradient of that (docs/spec/numerics.md, N10).
+// embedding_gather, embedding_scatter_add: rows of a table by index, and the gradient of that
+// (docs/spec/numerics.md, N10).
 #pragma once
 
 #include <cstdint>

@@ -1,7 +1,8 @@
-// Attention backward of one job (attention_kernels.h). The loops go over key blocks, leaves, query heads and
-// query tiles, each ascending. So dk and dv add up over queries and dq over keys in the required order,
-// without scratch of size pos x key_pos. Lanes are keys for scores [query][key] and head_dim for dq, dk and
-// dv.
+// attention_backward_job: attention's backward pass of one job (attention_kernels.h).
+//
+// The loops go over key blocks, leaves, query heads and query tiles, each ascending. So dk and dv add up over
+// queries and dq over keys in the required order, without scratch of size pos x key_pos. Lanes are keys for
+// scores [query][key], and head_dim for dq, dk and dv.
 #pragma once
 
 #include "ostro/cpu/attention/kernels/attention_common.inc.h"
@@ -49,6 +50,7 @@ inline float striped_dot(const float* x, const float* y, int64_t n) {
   return combine_stripes<V>(lanes);
 }
 
+// delta of N9: the striped sum over head_dim of dO * O, for every head of rows [begin, end) of batch * pos.
 template <class V, bool kBf16>
 void attention_delta_rows(const AttentionBackward& a, int64_t begin, int64_t end, float* delta) {
   const AttentionShape& s = a.shape;
@@ -110,7 +112,9 @@ struct BackwardState {
   float *dk, *dv;   // [128][wide], one after the other: chains of the current leaf
 };
 
-// Adds query rows [rows) of head g to the chains; rows lie inside one aligned tile.
+// Adds query rows [rows) of head g to the chains; rows lie inside one aligned tile. The rows and keys are
+// first cut to those that attend to each other; then S and dP are computed and become P and dS in place, with
+// +0 where the mask is off; then dV += P^T dO, dK += dS^T Q and dQ += dS K.
 template <class V, bool kBf16>
 void attention_backward_tile(const AttentionBackward& a, const float* delta, const BackwardState& t,
                              int64_t g, Range rows) {
@@ -238,6 +242,9 @@ void load_key_block(const AttentionBackward& a, BackwardState& t) {
   }
 }
 
+// Queries and dO of all rows of the job are widened to f32 first. For each key block, dk and dv of every leaf
+// are pushed on a stack (`partials`) and merged in the order of N8's tree; what remains is stored after the
+// last leaf. dq of all rows adds up over all blocks and is stored at the end.
 template <class V, bool kBf16>
 void attention_backward_job(const AttentionBackward& a, const float* delta, const BackwardJob& job,
                             float* scratch) {

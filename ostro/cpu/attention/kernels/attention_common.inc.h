@@ -1,4 +1,5 @@
-// What the forward and the backward kernels share: masks as bits, rows as f32 tiles.
+// ExampleMask, load_row, store_row: masks as bits and rows as f32 tiles, for the forward and the backward
+// kernels of attention.
 #pragma once
 
 #include <cstdint>
@@ -21,7 +22,7 @@ struct ExampleMask {
   const uint8_t* visible;  // [pos][keys of the array], 0 or 1
   int64_t visible_stride;
 
-  // True when the mask is more than a range of positions: then each key has to be tested.
+  // True when the mask is more than a range of positions, so that each key has to be tested.
   bool by_element() const { return key_segments != nullptr || visible != nullptr; }
 };
 
@@ -124,7 +125,7 @@ inline void load_row(const void* source, int64_t offset, int64_t head_dim, float
   }
 }
 
-// The same with +0 up to `length`.
+// load_row, with +0 up to `length`.
 template <class V, bool kBf16>
 inline void load_padded_row(const void* source, int64_t offset, int64_t head_dim, int64_t length,
                             float* out) {

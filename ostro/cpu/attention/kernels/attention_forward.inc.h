@@ -1,6 +1,6 @@
-// Attention forward on one tile of 64 query rows. Lanes are queries: scores are stored as S^T [key][query]
-// and the accumulator as O^T [head_dim][query]. So the maximum and the sum of each query are one serial chain
-// over the keys, in one lane.
+// attention_forward_item: attention's forward pass of one tile of 64 query rows. Lanes are queries: scores
+// are stored as S^T [key][query] and the accumulator as O^T [head_dim][query]. So the maximum and the sum of
+// each query are one serial chain over the keys, in one lane.
 #pragma once
 
 #include "ostro/cpu/attention/kernels/attention_tile.inc.h"
@@ -9,6 +9,10 @@
 
 namespace ostro::cpu::kernels {
 
+// Transposes the queries, then goes over blocks of 128 keys, ascending. Per block: S^T = K Q^T; the new
+// maximum m of each query, to which its sum l and its column of O^T are rescaled; P^T in the place of S^T;
+// O^T += V^T P^T. Keys that no query of the tile attends to are cut off at both ends of a block; inside,
+// masked scores become p = +0. At the end O is scaled by 1 / l, transposed and stored.
 template <class V, bool kBf16>
 void attention_forward_item(const AttentionForward& a, int64_t item, float* scratch) {
   constexpr int kW = V::kWidth;

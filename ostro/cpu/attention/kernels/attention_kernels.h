@@ -1,5 +1,6 @@
-// The attention kernels of one instruction set. Each call does one independent work item, so a driver may
-// hand items to threads in any order. Callers set N0's floating-point environment.
+// AttentionKernels: the attention kernels of one instruction set, as a table of functions. Each call does one
+// independent work item, so a driver may hand items to threads in any order. Callers set N0's floating-point
+// environment.
 #pragma once
 
 #include <cstdint>

@@ -1,4 +1,5 @@
-// The layouts of bf16 operands of attention for one matrix instruction, and conversions between them.
+// Quad, pair_rows, transpose_words, ...: the layouts of bf16 operands of attention for one matrix
+// instruction, and conversions between them.
 //
 // A product C[row][lane] += sum over k of A(row, k) * B(k, lane) takes k in groups of 32 = 16 words of two
 // bf16. A lies in rows: [row][group][word]. B lies in words: [group][word][lane]. Which two of the 32 share a

@@ -1,7 +1,8 @@
-// bf16 attention backward on matrix instructions (attention_packed.inc.h), one job. Lanes are keys: S = Q K^T
-// and dP = dO V^T [query][key] become P and dS, rounded, as words over pairs of queries for dV^T += dO^T P
-// and dK^T += Q^T dS, and dS also as rows over keys for dQ += dS K. Query rows lie in tiles of 64 that start
-// at multiples of 64 of the absolute position, so no group of 32 is cut.
+// packed_backward_job: bf16 attention backward on matrix instructions (attention_packed.inc.h), one job.
+//
+// Lanes are keys: S = Q K^T and dP = dO V^T [query][key] become P and dS, rounded, as words over pairs of
+// queries for dV^T += dO^T P and dK^T += Q^T dS, and dS also as rows over keys for dQ += dS K. Query rows lie
+// in tiles of 64 that start at multiples of 64 of the absolute position, so no group of 32 is cut.
 #pragma once
 
 #include "ostro/cpu/attention/kernels/attention_backward.inc.h"
@@ -170,7 +171,9 @@ inline void packed_gradients(const AttentionShape& s, const PackedBackward& t, i
   }
 }
 
-// Adds query rows [rows) of head g to the chains; they lie inside tile `index`.
+// Adds query rows [rows) of head g to the chains; they lie inside tile `index`. Keys are taken 32 at a time,
+// with the halves of the tile (32 rows each) that attend to any of them: scores, gradients, dv and dk. dq
+// comes last, for each half over the runs of those key blocks.
 template <class P>
 void packed_backward_tile(const AttentionBackward& a, const float* delta, PackedBackward& t, int64_t g,
                           int64_t index, Range rows) {
@@ -268,6 +271,9 @@ void store_key_gradients(const AttentionBackward& a, const PackedBackward& t, co
   store(root + kKeyBlock * t.wide, false, a.dv, a.dv_strides);
 }
 
+// The loops of attention_backward_job, with all queries of the job packed before and each key block packed
+// when it comes. Accumulators are written, not cleared, by their first product (`started`, dq_started); lanes
+// of dk and dv that no product wrote become zeros before leaves are merged.
 template <class P>
 void packed_backward_job(const AttentionBackward& a, const float* delta, const BackwardJob& job,
                          float* scratch) {

@@ -1,6 +1,8 @@
-// bf16 attention forward on matrix instructions (attention_packed.inc.h), one tile of 64 query rows. As in
-// attention_forward.inc.h lanes are queries, S^T = K Q^T and O^T += V^T P^T; p is rounded and paired straight
-// into words of B. K and V are packed once and read by all tiles and all heads of a group.
+// packed_forward_item, packed_forward_pack: bf16 attention forward on matrix instructions
+// (attention_packed.inc.h), one tile of 64 query rows.
+//
+// As in attention_forward.inc.h lanes are queries, S^T = K Q^T and O^T += V^T P^T; p is rounded and paired
+// straight into words of B. K and V are packed once and read by all tiles and all heads of a group.
 #pragma once
 
 #include "ostro/cpu/attention/kernels/attention_packed.inc.h"
@@ -87,6 +89,10 @@ inline VecAvx512 softmax_lanes(const float* s, Range keys, const uint16_t* masks
   return c;
 }
 
+// The steps of attention_forward_item, block of 128 keys by block, for each part of 32 queries by itself: a
+// part takes whole groups of 32 keys, cuts off those at both ends of a block that none of its queries attends
+// to, and rescales its accumulator only when a maximum changed. The first product of a part writes the
+// accumulator (`started`).
 template <class P>
 void packed_forward_item(const AttentionForward& a, const void* packed, int64_t item, float* scratch) {
   using V = VecAvx512;

@@ -1,4 +1,4 @@
-// The table of bf16 attention kernels over a policy of attention_packed.inc.h.
+// attention_packed_table: the table of bf16 attention kernels over a policy of attention_packed.inc.h.
 #pragma once
 
 #include "ostro/cpu/attention/kernels/attention_packed_backward.inc.h"

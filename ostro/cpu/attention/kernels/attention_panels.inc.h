@@ -1,6 +1,8 @@
-// Attention forward on the tiles of a matrix product kernel (gemm_kernel.h) whose panels of B are f32 rows of
-// 16: K and V are packed once as panels of A, [k][rows of a tile], and read by all query rows and all heads
-// of a group. Lanes are queries, 16 a part; a part's queries, scores and accumulator are panels of their own,
+// use_panels: attention forward on the tiles of a matrix product kernel (gemm_kernel.h) whose panels of B are
+// f32 rows of 16.
+//
+// K and V are packed once as panels of A, [k][rows of a tile], and read by all query rows and all heads of a
+// group. Lanes are queries, 16 a part; a part's queries, scores and accumulator are panels of their own,
 // [k][16], which L1 holds beside the tile at work.
 #pragma once
 
@@ -109,6 +111,10 @@ inline V panel_softmax(float* scores, Range keys, const uint64_t* words, int lan
   return c;
 }
 
+// The steps of attention_forward_item, block of 128 keys by block, for each part of 16 queries by itself: a
+// part cuts off, at both ends of a block, the keys that none of its queries attends to, and rescales its
+// accumulator only when a maximum changed. The first product of a part writes the accumulator (`started`), so
+// it is not cleared before.
 template <class V, bool kBf16>
 void panels_forward_item(const GemmKernel& kernel, const AttentionForward& a, const void* packed,
                          int64_t item, float* scratch) {

@@ -1,8 +1,10 @@
-// Attention backward on the tiles of a matrix product kernel (attention_panels.inc.h), one job. Scores lie in
-// parts of 16 keys, [query][16], and are panels of B as they are: dV^T += dO^T P and dK^T += Q^T dS,
-// [head_dim][16 keys]. dS turned, in parts of 16 queries, [key][16], is that of dQ^T += K^T dS^T. Queries lie
-// in tiles of 64 that start at multiples of 64 of the absolute position, so no group of 32 is cut; each is
-// packed once a job.
+// use_panels_backward: attention backward on the tiles of a matrix product kernel (attention_panels.inc.h),
+// one job.
+//
+// Scores lie in parts of 16 keys, [query][16], and are panels of B as they are: dV^T += dO^T P and dK^T +=
+// Q^T dS, [head_dim][16 keys]. dS turned, in parts of 16 queries, [key][16], is that of dQ^T += K^T dS^T.
+// Queries lie in tiles of 64 that start at multiples of 64 of the absolute position, so no group of 32 is
+// cut; each is packed once a job.
 #pragma once
 
 #include "ostro/cpu/attention/kernels/attention_backward.inc.h"

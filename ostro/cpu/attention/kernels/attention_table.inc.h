@@ -1,4 +1,4 @@
-// The table of attention kernels over a vector type V.
+// attention_table: the table of attention kernels over a vector type V.
 #pragma once
 
 #include "ostro/cpu/attention/kernels/attention_backward.inc.h"

@@ -1,4 +1,4 @@
-// The query rows of one forward item: which they are, and which keys they attend to.
+// ForwardTile: the query rows of one forward item, and the keys that they attend to.
 #pragma once
 
 #include "ostro/cpu/attention/kernels/attention_common.inc.h"

@@ -1,5 +1,5 @@
-// The loop of fingerprint_kernels.h without intrinsics, and the one around lanes that take eight words at a
-// time.
+// fingerprint_words, fingerprint_by_eights: the loop of fingerprint_kernels.h without intrinsics, and the
+// loop around lanes that take eight words at a time.
 #pragma once
 
 #include "ostro/cpu/fingerprint/kernels/fingerprint_kernels.h"
@@ -29,7 +29,8 @@ inline void fingerprint_words(const FingerprintLane* lanes, uint64_t first, cons
   sums[1] += sum1;
 }
 
-// Lane: start(lane, number of the first word), add(Lane::load(data)) for eight words, total().
+// Both lanes over all words; words after the last eight go through fingerprint_words. Lane: start(lane,
+// number of the first word), add(Lane::load(data)) for eight words, total().
 template <class Lane>
 inline void fingerprint_by_eights(const FingerprintLane* lanes, uint64_t first, const char* data,
                                   int64_t words, uint64_t* sums, const char* ahead) {

@@ -1,7 +1,9 @@
-// Eight words at a time without a 64-bit multiplication. x * f mod 2^64 is low(x) * low(f), 64 bits wide,
-// plus low(x) * high(f) + high(x) * low(f), of which the upper half takes the low 32 bits: a product of 32
-// bits gives those of eight words at once when low and high halves lie in vectors of their own. There
-// x ^= x >> 32 is one xor of the two besides.
+// Fingerprint words, eight at a time, without a 64-bit multiplication.
+//
+// x * f mod 2^64 is the 64-bit product low(x) * low(f), plus low(x) * high(f) + high(x) * low(f) in its upper
+// half, of which the low 32 bits count. The low and the high halves of eight words lie in vectors of their
+// own, so one 32-bit multiplication gives such a term for all eight, and x ^= x >> 32 is one xor of the two
+// vectors.
 #include <immintrin.h>
 
 #include "ostro/cpu/fingerprint/kernels/fingerprint.inc.h"
@@ -41,6 +43,9 @@ struct Avx2Lane {
     const auto* words = reinterpret_cast<const __m256i*>(data);
     return {_mm256_loadu_si256(words), _mm256_loadu_si256(words + 1)};
   }
+  // x = (word ^ key) * factor1, x = (x ^ x >> 32) * factor2, sum += x ^ x >> 29, for eight words. The second
+  // product is formed for the even and then for the odd 32-bit lanes of `low`, because mul_epu32 reads only
+  // even ones; the order of the sum does not matter.
   void add(const EightWords& words) {
     const __m256i a = _mm256_xor_si256(words.low, key);
     key = _mm256_add_epi64(key, step);

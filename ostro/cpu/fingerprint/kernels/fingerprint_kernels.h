@@ -1,5 +1,5 @@
-// Fingerprint words of one run of memory (docs/spec/numerics.md, N14), per instruction set. Internal to
-// ostro/cpu.
+// FingerprintWords: adds up the fingerprint words of one run of memory (docs/spec/numerics.md, N14); one
+// function per instruction set. Internal to ostro/cpu.
 #pragma once
 
 #include <cstdint>

@@ -1,4 +1,4 @@
-// Cross-entropy of rows over a vector type V.
+// cross_entropy_table: the cross-entropy kernels over a vector type V.
 #pragma once
 
 #include "ostro/cpu/losses/kernels/cross_entropy_kernels.h"

@@ -1,4 +1,5 @@
-// The cross-entropy kernels of one instruction set: rows [begin, end), each independent of the others.
+// CrossEntropyKernels: the cross-entropy kernels of one instruction set, as a table of functions. Each does
+// rows [begin, end), which are independent of each other.
 #pragma once
 
 #include <cstdint>

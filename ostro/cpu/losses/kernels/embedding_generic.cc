@@ -4,6 +4,7 @@
 
 namespace ostro::cpu::kernels {
 
+// Zeros first, then the updates in the order of the tokens: one chain of additions per element.
 void embedding_scatter_columns(const EmbeddingScatterAdd& a, int64_t begin, int64_t end) {
   const int64_t width = end - begin;
   for (int64_t row = 0; row < a.vocab; ++row)

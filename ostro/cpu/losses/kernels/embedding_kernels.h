@@ -1,4 +1,5 @@
-// One kernel serves all instruction sets: additions over columns are bound by memory.
+// embedding_scatter_columns: the additions of embedding_scatter_add. One kernel serves all instruction sets,
+// because additions over columns are bound by memory.
 #pragma once
 
 #include "ostro/cpu/losses/embedding.h"
