@@ -1,7 +1,8 @@
-// An f32 dot followed by a cast to bf16, where nothing else reads the f32 value: the dot gives bf16 directly.
+// fuse_dot_cast: lets a dot give bf16 directly when a cast to bf16 is the only reader of its f32 result.
+//
 // No bit changes, because a dot with a bf16 result rounds once, after all trees (docs/spec/numerics.md, N1),
-// as the cast does. The same for cross_entropy_grad (N11), whose f32 result would be the largest array of a
-// step.
+// as the cast does. cross_entropy_grad (N11), whose f32 result would be the largest array of a step, is
+// treated alike.
 #include "ostro/compile/passes/pass.h"
 #include "ostro/compile/passes/rewrite.h"
 

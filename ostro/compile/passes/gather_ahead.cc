@@ -1,7 +1,9 @@
-// In the body of a loop, what is gathered of the loop's operands (the parameters of a layer) is gathered
-// first: the engine starts these exchanges one behind the other and waits for each only where it is used, so
-// they go on behind the layer's own work. The order among them stays, so all workers start them in the same
-// order.
+// gather_ahead: moves the gathers of a loop's operands (the parameters of a layer) to the beginning of the
+// loop's body.
+//
+// The engine starts these exchanges one after the other and waits for each only where it is used, so they
+// overlap with the layer's own work. Their order among each other stays, so all workers start them in the
+// same order.
 #include "ostro/compile/passes/pass.h"
 
 namespace ostro::compile {
@@ -12,6 +14,8 @@ bool may_go_first(ir::OpKind kind) {
          kind == ir::OpKind::rename;
 }
 
+// Forwards: marks values made from parameters by casts, uses, renames and gathers alone. Backwards: of these,
+// the gathers and what they are made from go first. The others keep their places.
 void gather_first_in(ir::Block& block) {
   std::vector<char> early(block.values.size(), 0);  // made from parameters by such ops alone
   for (const ir::ValueId v : block.params) early[static_cast<size_t>(v)] = 1;

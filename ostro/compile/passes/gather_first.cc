@@ -1,6 +1,8 @@
-// gather(cast(table)) -> cast(gather(table)), where nothing else reads the cast table: a step looks up a few
-// thousand rows of an embedding and need not cast all of them. Each element is cast as before, and the +0
-// that an index outside the table gives stays +0.
+// gather_first: turns gather(cast(table)) into cast(gather(table)) when the gather is the only reader of the
+// cast table.
+//
+// A step looks up a few thousand rows of an embedding and need not cast all of them. Each element is cast as
+// before, and the +0 that an index outside the table gives stays +0.
 #include "ostro/compile/passes/pass.h"
 #include "ostro/compile/passes/rewrite.h"
 
@@ -9,6 +11,8 @@ namespace {
 
 bool is_float(const ir::Shape& s) { return s.dtype == ir::DType::f32 || s.dtype == ir::DType::bf16; }
 
+// The gather reads the table from before the cast and gives a new value; the cast moves behind it and makes
+// the gather's old result, so no reader changes. Only where the cast then has fewer elements.
 void gather_rows_first(ir::Block& block) {
   std::vector<int32_t> uses(block.values.size(), 0);
   for (const ir::Op& op : block.ops)

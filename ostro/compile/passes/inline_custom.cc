@@ -1,5 +1,5 @@
-// Replaces a custom op by its function (region 0). Its derivative is not needed any more: differentiation
-// comes before the passes.
+// inline_custom: replaces a custom op by its function (region 0). Its derivative is not needed any more:
+// differentiation comes before the passes.
 #include "ostro/compile/passes/pass.h"
 #include "ostro/ir/program/builder.h"
 
@@ -19,12 +19,14 @@ bool has_custom(const Block& block) {
   return false;
 }
 
+// Copies the ops to a new block; in the place of a custom op come the ops of its function, whose own custom
+// ops were replaced before. Later readers are renamed to the function's results.
 void inline_block_customs(Block& block) {
   if (!has_custom(block)) return;
   Block out;
   out.values = block.values;
   out.params = block.params;
-  // What stands for a value now: a custom's results are the values of its inlined function.
+  // The value that stands for each value now: the results of a custom op are those of its function.
   std::vector<ValueId> now(block.values.size());
   for (size_t i = 0; i < now.size(); ++i) now[i] = static_cast<ValueId>(i);
   const auto rename = [&](std::vector<ValueId>& values) {

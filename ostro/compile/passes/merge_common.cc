@@ -1,4 +1,5 @@
-// Common subexpressions: an op equal to an earlier one gives the earlier one's results.
+// merge_common: common subexpressions: an op that equals an earlier one of its block is removed, and its
+// readers read the earlier one's results.
 #include <bit>
 #include <map>
 
@@ -28,6 +29,8 @@ bool same_attrs(const ir::Attrs& a, const ir::Attrs& b) {
   return true;
 }
 
+// Ops are equal when kind, operands (after replacements) and attributes are. Ops with regions and collectives
+// are never merged.
 void merge(Block& block) {
   Replacement now(block.values.size());
   std::map<std::pair<ir::OpKind, std::vector<ir::ValueId>>, std::vector<size_t>> seen;

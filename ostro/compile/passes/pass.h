@@ -1,5 +1,5 @@
-// The passes: Program -> Program. None changes a bit (tests check interp(pass(P)) == interp(P)). They run in
-// the order of the table in passes.cc. Each has its own file.
+// PassInfo, run_passes: the passes, which rewrite a Program. None changes a bit of its results (tests check
+// interp(pass(P)) == interp(P)). They run in the order of the table in passes.cc; each has its own file.
 #pragma once
 
 #include <span>

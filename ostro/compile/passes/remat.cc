@@ -1,9 +1,10 @@
-// Rematerialisation. A residual is a value that a forward scan stacks only for its reversed scan. This pass
-// drops residuals: the reversed scan computes them again, from the operands of the forward body and from the
-// values that are still stacked. CompileOptions::remat says what is still stacked. "keep": every residual.
-// "none": those that cost more to compute again than to write and read (a minimal cut, residual_cut.h).
-// "save:a,b": the loop's carries and the values labelled a or b. "all": the carries only. The same ops run on
-// the same values, so no bit changes.
+// remat: rematerialisation. A residual is a value that a forward scan stacks only for its reversed scan. This
+// pass drops residuals: the reversed scan computes them again, from the operands of the forward body and from
+// the values that are still stacked. The same ops run on the same values, so no bit changes.
+//
+// CompileOptions::remat says what is still stacked. "keep": every residual. "none": those that cost more to
+// compute again than to write and read (a minimal cut, residual_cut.h). "save:a,b": the loop's carries and
+// the values labelled a or b. "all": the carries only.
 #include <algorithm>
 #include <map>
 #include <set>
@@ -50,6 +51,7 @@ class Pair {
     dropped_.push_back(old);
   }
 
+  // Removes the operands that recompute() replaced, and puts the cloned ops into the backward body.
   void finish() {
     for (ValueId old : dropped_) {
       const auto at =
@@ -89,7 +91,9 @@ class Pair {
 
   bool is_kept(ValueId v) const { return kept_.count(v) != 0; }
 
-  // The value in the backward body that equals v of the forward body.
+  // The value in the backward body that equals v of the forward body: a stacked value, when v is kept; an
+  // operand of the forward scan, when v is a parameter; otherwise a clone of the op that makes v, on such
+  // values.
   ValueId value(ValueId v) {
     const auto known = map_.find(v);
     if (known != map_.end()) return known->second;
@@ -154,6 +158,9 @@ std::set<ValueId> labelled(const Op& scan, const std::set<std::string>& labels) 
   return kept;
 }
 
+// For every reversed scan: finds its residuals, which a forward scan of the same axis and length stacks and
+// nothing else reads; decides which values of the forward body are kept; and replaces the other residuals.
+// `all`: the kept values are the carries and those labelled as `saved`; else a minimal cut chooses.
 void remat_block(Block& block, bool all, const std::set<std::string>& saved) {
   for (size_t j = 0; j < block.ops.size(); ++j) {
     Op& backward = block.ops[j];

@@ -1,4 +1,5 @@
-// Removes what nobody reads: ops, and inside scans the stacked results, carries and operands of the body.
+// remove_dead: removes what is not read: ops, and inside scans the stacked results, carries and operands of
+// the body.
 #include <algorithm>
 
 #include "ostro/compile/passes/pass.h"
@@ -42,7 +43,9 @@ void keep_marked(std::vector<T>& items, const std::vector<char>& keep) {
   items.resize(n);
 }
 
-// A carry is needed when its final value is read, or when a needed op of the body reads it.
+// Keeps of a scan the stacked results that are read, the carries that are needed, and the operands that its
+// body then reads. A carry is needed when its final value is read, or when a needed op of the body reads it:
+// the search repeats until no carry is added.
 void clean_scan(Op& op, Marks& read) {
   Block& body = op.regions[0];
   const auto consts = static_cast<size_t>(op.attrs.i64("consts"));
@@ -96,6 +99,9 @@ void clean_cond(Op& op, Marks& read) {
   }
 }
 
+// Goes backwards, so that all readers of an op are known when it is reached: an op without a read result
+// goes, and only the operands of ops that stay count as read. Scans and conds lose parts of their own on the
+// way.
 void clean(Block& block) {
   Marks read = marks(block);
   for (ValueId v : block.results) at(read, v) = 1;

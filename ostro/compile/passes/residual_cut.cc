@@ -51,6 +51,7 @@ class Flow {
     int64_t left;
   };
 
+  // Sends as much as fits along one shortest path that has capacity left; false when there is none.
   bool push(size_t source, size_t sink) {
     std::vector<int64_t> came_by(edges_of_.size(), -1);
     std::deque<size_t> queue{source};

@@ -1,5 +1,5 @@
-// Decides which values of a forward scan's body are stacked for its reversed scan, with a minimal cut of a
-// graph. Internal to the remat pass.
+// residual_cut: decides by a minimal cut of a graph which values of a forward scan's body are stacked for its
+// reversed scan. Internal to the remat pass.
 #pragma once
 
 #include <set>

@@ -1,4 +1,4 @@
-// Helpers for passes that replace values.
+// Replacement, definitions: helpers for passes that replace values.
 #pragma once
 
 #include <vector>
@@ -7,7 +7,7 @@
 
 namespace ostro::compile {
 
-// Which values have been replaced by which: find(v) is the value that stands for v now.
+// Values and their replacements: find(v) is the value that stands for v now.
 class Replacement {
  public:
   explicit Replacement(size_t values) : now_(values) {

@@ -1,6 +1,6 @@
-// Removes ops that change nothing, also for NaN and denormals: layout ops, casts and double negations without
-// effect, and x * 1 where x cannot be a denormal (the product would flush it to zero). It never removes x +
-// 0, reassociates, or replaces x / c by x * (1 / c).
+// simplify: removes ops that change nothing, also for NaN and denormals: layout ops, casts and double
+// negations without effect, and x * 1 where x cannot be a denormal (the product would flush it to zero). It
+// never removes x + 0, reassociates, or replaces x / c by x * (1 / c).
 #include <algorithm>
 
 #include "ostro/compile/passes/pass.h"
