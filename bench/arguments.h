@@ -1,5 +1,6 @@
-// The options of benchmark programs: pairs of a name and a value. A figure taken with other settings than
-// those that were asked for is worse than none, so whatever is not understood is an error.
+// Option, read_options: the options of benchmark programs, as pairs of a name and a value. A figure taken
+// with other settings than those that were asked for is worse than none, so an argument that is not
+// understood is an error.
 #pragma once
 
 #include <fmt/core.h>

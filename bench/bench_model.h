@@ -1,5 +1,5 @@
-// What train_bench and update_bench share: the Llama of a file that bench/peers/start_file.py wrote, or
-// another family of its sizes, its programs and its arrays.
+// ModelChoice, Model, open_model: the model of train_bench and update_bench, with its programs and its
+// arrays: the Llama of a file that bench/peers/start_file.py wrote, or another family of its sizes.
 #pragma once
 
 #include <string>

@@ -1,5 +1,5 @@
-// The cases of the kernel benchmarks: the three products of a linear layer, and causal attention, on fixed
-// data that the peers make too (bench/peers/torch_kernels.py).
+// LinearCase, AttentionCase: the cases of the kernel benchmarks: the three products of a linear layer, and
+// causal attention, on fixed data that the peers make too (bench/peers/torch_kernels.py).
 #pragma once
 
 #include <cstdint>

@@ -1,4 +1,4 @@
-// tiny_tokenizer, TinyModel: a small model of a family and a tokenizer of 260 tokens, for tests.
+// tiny_tokenizer, TinyModel: a tokenizer of 260 tokens and a small model of a family, for tests.
 #pragma once
 
 #include <doctest/doctest.h>

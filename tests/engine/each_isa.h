@@ -1,5 +1,5 @@
-// The compiled engine on every instruction set of this machine against the interpreter, on programs of random
-// size and with inputs that fit them.
+// EachIsa, ProgramWithInputs: compare the compiled engine on every instruction set of this machine with the
+// interpreter, on programs of random size and with inputs that fit them.
 #pragma once
 
 #include <cstdint>
@@ -17,7 +17,7 @@ namespace ostro::testing {
 
 class EachIsa {
  public:
-  // One engine for each instruction set; options.isa is not looked at.
+  // One engine for each instruction set; options.isa is ignored.
   explicit EachIsa(cpu::CpuOptions options);
 
   // Empty when all engines give the interpreter's bits, else which one differs and where. Every second

@@ -1,4 +1,4 @@
-// What the lists of programs are written with.
+// Collector: collects named programs; with it and short names for types the lists of programs are written.
 #pragma once
 
 #include <string>

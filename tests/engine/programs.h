@@ -1,4 +1,5 @@
-// Programs for the equality tests, inputs for them, and comparison by bits.
+// op_programs, make_inputs, difference: programs for the equality tests, inputs for them, and comparison by
+// bits.
 #pragma once
 
 #include <cstdint>

@@ -1,4 +1,4 @@
-// The combinations of op, dtype and place that random programs must reach.
+// Combination, legal_combinations: the combinations of op, dtype and place that random programs must reach.
 #pragma once
 
 #include <compare>

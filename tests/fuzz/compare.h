@@ -1,4 +1,4 @@
-// Do two engines give the same bits on a program?
+// difference: compares two engines on a program, or a program with its rewritings on one engine, bit for bit.
 #pragma once
 
 #include <map>
@@ -11,7 +11,7 @@
 
 namespace ostro::fuzz {
 
-// How the outputs of the runs look, so that equal NaNs prove nothing unnoticed, and what made them.
+// Counts of the outputs of the runs by what they hold and what made them, because equal NaNs prove nothing.
 struct OutputStats {
   int64_t outputs = 0;
   int64_t finite = 0;      // all elements finite (or not floating)

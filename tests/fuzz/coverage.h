@@ -1,4 +1,4 @@
-// Which combinations of op, dtype and place random programs have reached.
+// Coverage: counts the combinations of op, dtype and place that random programs have reached.
 #pragma once
 
 #include <set>

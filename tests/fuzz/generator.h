@@ -1,4 +1,5 @@
-// The generator behind random_case: one Frame per block (program body or region) with a pool of values.
+// World, Frame: the generator behind random_case: one Frame per block (program body or region) with a pool of
+// values.
 #pragma once
 
 #include <string>
@@ -61,7 +62,7 @@ class Frame {
   ir::Builder& builder() { return builder_; }
   // A value of the pool with a floating type, cast to f32.
   ValueId float_from_pool();
-  // Finite and small: what goes on into other ops.
+  // The value made finite and small, as operands of other ops are.
   ValueId tame(ValueId v);
 
  private:

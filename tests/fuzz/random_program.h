@@ -1,4 +1,5 @@
-// Random legal Programs with inputs, for comparing engines bit for bit. Everything follows from the seed.
+// random_case: random legal Programs with inputs, for comparing engines bit for bit. Everything follows from
+// the seed.
 //
 // A program mixes all ops but collectives over all dtypes they take, inside and outside scans, with feature
 // leaves; a third are differentiated, a third have axes of one element. Values are kept moderate, so that
@@ -17,7 +18,7 @@
 
 namespace ostro::fuzz {
 
-// How a program was made by differentiation.
+// The function that was differentiated to make a program.
 struct Derivative {
   ir::Block function;         // result 0 is the loss
   std::vector<int64_t> wrt;   // its parameters with gradients

@@ -1,4 +1,4 @@
-// What the compiler's passes make of a program.
+// rewritings: the programs that the compiler's passes make of a program, for comparing them bit for bit.
 #pragma once
 
 #include <string>

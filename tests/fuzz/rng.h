@@ -1,4 +1,4 @@
-// A stream of random choices: threefry (numerics.md N12) over a counter.
+// Rng: a stream of random choices: threefry (docs/spec/numerics.md, N12) over a counter.
 #pragma once
 
 #include <cstdint>

@@ -1,4 +1,4 @@
-// One small program per op, so that a test can ask every rule about every op.
+// OpSample, op_samples: one small program per op, so that a test can ask every rule about every op.
 #pragma once
 
 #include <string>

@@ -1,4 +1,4 @@
-// tiny: the shape of a small release, for tests.
+// tiny: the shape of a small Grok-1, for tests.
 #pragma once
 
 #include "ostro/grok/layout/shape.h"

@@ -1,4 +1,4 @@
-// BytesFile, pickle_of: pickles in memory, for tests and the fuzzer.
+// pickle_of, BytesFile: pickles of the release as texts, and files in memory, for tests and the fuzzer.
 #pragma once
 
 #include <cstring>

@@ -1,5 +1,6 @@
-// AVX-512 F, BW, DQ and VL, as far as the kernels use them: numbers, bits and masks. Floating-point lanes
-// follow MXCSR as the processor's do, as the processor's own instructions on smaller vectors compute them.
+// AVX-512 arithmetic: numbers, bits and masks of F, BW, DQ and VL, as far as the kernels use them.
+// Floating-point lanes follow MXCSR as the processor's do, as the processor's own instructions on smaller
+// vectors compute them.
 #pragma once
 
 #include <cmath>

@@ -1,4 +1,5 @@
-// AVX512-BF16: to the nearest, ties to even, denormals read and written as zero, whatever MXCSR says.
+// AVX512-BF16: conversions and products, rounded to the nearest, ties to even; denormals are read and written
+// as zero, whatever MXCSR says.
 #pragma once
 
 #include "emulated/arithmetic.h"

@@ -1,4 +1,4 @@
-// AVX-512 F, BW, DQ and VL, as far as the kernels use them: loads, stores and shuffles.
+// AVX-512 moves: loads, stores and shuffles of F, BW, DQ and VL, as far as the kernels use them.
 #pragma once
 
 #include "emulated/vector.h"

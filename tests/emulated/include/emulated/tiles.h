@@ -1,4 +1,4 @@
-// AMX-TILE and AMX-BF16: eight tiles of up to 16 rows of 64 bytes a thread.
+// AMX-TILE, AMX-BF16: eight tiles of up to 16 rows of 64 bytes a thread, and their products.
 #pragma once
 
 #include "emulated/bf16.h"

@@ -1,4 +1,5 @@
-// Vectors of 64 bytes and what emulated instructions are made of: the two halves as AVX2 has them, or lanes.
+// __m512, __m512i: vectors of 64 bytes, as two halves of AVX2; make, halves and lanes_of apply an operation
+// to halves or to lanes.
 #pragma once
 
 #include <array>
