@@ -2,7 +2,7 @@
 """Checks that no two files of a room give the same name to a type or a constant of their own.
 
 Builds without ccache compile a room's files in batches (cmake/Precompile.cmake), where anonymous namespaces are one.
-With ccache nobody would notice that two files clash. Functions are not looked at: they may be overloads of one another.
+With ccache a clash of two files would not be noticed. Functions are not checked: they may be overloads of one another.
 
     scripts/check_names.py [--root DIR]
 """

@@ -1,4 +1,4 @@
-"""python3 -m ostro_ray OPTIONS -- WORDS: runs `ostro worker WORDS` on a Ray cluster. `ostro launch ray` starts it and
+"""Runs `ostro worker WORDS` on a Ray cluster: python3 -m ostro_ray OPTIONS -- WORDS. `ostro launch ray` starts it and
 checks its options."""
 
 import argparse

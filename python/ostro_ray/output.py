@@ -1,4 +1,4 @@
-"""What the user sees."""
+"""Prints the messages that the user sees."""
 
 import os
 import sys

@@ -1,5 +1,5 @@
-"""What runs on the nodes: an actor that runs one worker process and passes on what it prints. Ray carries this class to
-the nodes by value (supervisor.py), so nothing of this package need be installed there; it must not import it."""
+"""The actor on a node: it runs one worker process and passes on what that prints. Ray carries this class to the nodes
+by value (supervisor.py), so this package need not be installed there; it must not import it."""
 
 import ctypes
 import os

@@ -1,5 +1,5 @@
-"""A browser without a window, for pages that are files: what the page is after its script ran, what it looks like, what
-it wrote to the console, and what it asked for.
+"""Opens pages that are files in a browser without a window: returns the page after its script ran, a picture of it,
+what it wrote to the console, and what it asked for.
 
 Chromium looks for its maker's servers at every start; here no name has an address, so nothing leaves the machine.
 """

@@ -1,7 +1,9 @@
 #!/usr/bin/env python3
-"""The worked example of docs/guide/chat.md: text, conversations, pairs and ready-made ids in one run. Its commands print what
-the page says; every target and loss weight of its batches is derived again from the rows; packing is the greedy one;
-a run that was killed, and one by two workers, have the same chain; what does not count does not move the loss.
+"""Tests the worked example of docs/guide/chat.md: text, conversations, pairs and ready-made ids in one run.
+
+Its commands print what the page says; every target and loss weight of its batches is derived again from the rows;
+packing is the greedy one; a run that was killed, and one by two workers, have the same chain; what does not count does
+not move the loss.
 
     chat_test.py --ostro BINARY [--update]
 """

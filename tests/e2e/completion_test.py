@@ -1,6 +1,9 @@
 #!/usr/bin/env python3
-"""tests/e2e/completion_test.py --ostro PROGRAM: what `ostro completion bash` completes, asked of bash itself with
-COMP_WORDS as it sets them. Every command and option that --help lists must be completed, and no other."""
+"""Tests `ostro completion bash` in bash itself, with COMP_WORDS as it sets them: every command and option that --help
+lists must be completed, and no other.
+
+    completion_test.py --ostro PROGRAM
+"""
 
 import argparse
 import pathlib

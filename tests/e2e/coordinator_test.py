@@ -1,8 +1,12 @@
 #!/usr/bin/env python3
-"""tests/e2e/coordinator_test.py --ostro PROGRAM: `ostro coordinator` and `ostro worker` as processes of their own, from
-the command line. A run with them has the chain of `ostro train`; the coordinator tells what happens, a line of JSON
-each; and what cannot work is one clear error: a port in use, two coordinators on one run, an address of other machines
-without a secret, no coordinator, a host that cannot be reached, numbers of workers that make no sense."""
+"""Tests `ostro coordinator` and `ostro worker` as processes of their own, started from the command line.
+
+A run with them has the chain of `ostro train`, and the coordinator reports each event as a line of JSON. What cannot
+work is one clear error: a port in use, two coordinators on one run, an address of other machines without a secret, no
+coordinator, a host that cannot be reached, numbers of workers that make no sense.
+
+    coordinator_test.py --ostro PROGRAM
+"""
 
 import argparse
 import json

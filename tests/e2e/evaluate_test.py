@@ -1,7 +1,8 @@
 #!/usr/bin/env python3
-"""The worked example of docs/guide/evaluate.md: its commands print what the page says. The report is the same file with
-other batches and another number of threads, and its figures follow from the lines of --samples. Errors name their place.
-The page has every key of a task file.
+"""Tests the worked example of docs/guide/evaluate.md: its commands print what the page says.
+
+The report is the same file with other batches and another number of threads, and its figures follow from the lines of
+--samples. Errors name their place. The page has every key of a task file.
 
     evaluate_test.py --ostro BINARY [--update]
 """

@@ -1,10 +1,15 @@
 #!/usr/bin/env python3
-"""tests/e2e/explain_test.py --ostro PROGRAM [--parquet]: what `ostro data batch --explain` says about a batch is where it
-comes from: the named bytes of the named files, tokenized again, give every token and target of the batch. Components
-with weights and batch sizes that change, and the form without components; plain text, jsonl, jsonl.gz and jsonl.zst;
+"""Tests that `ostro data batch --explain` says where a batch comes from, and that `ostro data diff` finds the first
+step that differs.
+
+The named bytes of the named files, tokenized again, must give every token and target of the batch: components with
+weights and batch sizes that change, and the form without components; plain text, jsonl, jsonl.gz and jsonl.zst;
 training and held-out batches; conversations, pairs and ready-made ids, packed; files that changed or are gone, caches
-without texts. And `ostro data diff` finds the first step that differs. With --parquet (it needs pyarrow) the same of
-.parquet files alone, whose row groups, rows and columns are read by pyarrow."""
+without texts. With --parquet (it needs pyarrow) the same is tested with .parquet files alone, whose row groups, rows
+and columns are read by pyarrow.
+
+    explain_test.py --ostro PROGRAM [--parquet]
+"""
 
 import argparse
 import ctypes

@@ -1,7 +1,8 @@
 #!/usr/bin/env python3
-"""Families of decoders from the command line: a run of one process has the chain of a run of two workers and of another
-number of threads, and of a tensor-parallel one; the loss falls; the model continues a text. A sampled run takes
-three of the families.
+"""Tests families of decoders from the command line: a run of one process has the chain of a run of two workers, of
+another number of threads and of tensor parallelism.
+
+The loss falls, and the model continues a text. A sampled run takes three of the families.
 
   python3 tests/e2e/families_test.py --ostro build/release/ostro/cli/ostro [--only FAMILY]
 """

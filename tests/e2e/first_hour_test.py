@@ -1,7 +1,11 @@
 #!/usr/bin/env python3
-"""tests/e2e/first_hour_test.py --ostro PROGRAM: from a folder with three text files to a trained model and a sample in
-three commands, and what can go wrong on the way: a kill while the tokenizer is trained, a second start beside it,
-texts that change, files that are there already."""
+"""Tests the way from a folder with three text files to a trained model and a sample in three commands.
+
+Also what can go wrong on the way: a kill while the tokenizer is trained, a second start beside it, texts that change,
+files that are there already.
+
+    first_hour_test.py --ostro PROGRAM
+"""
 
 import argparse
 import os

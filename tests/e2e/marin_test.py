@@ -1,6 +1,6 @@
 #!/usr/bin/env python3
-"""configs/marin_small.yaml trains for its 20 steps on texts of this machine, mixes the components in the shares of each
-phase, and verifies; in the published sizes it is a model of 8,030,261,248 parameters.
+"""Tests configs/marin_small.yaml: it trains for its 20 steps on texts of this machine, mixes the components in the
+shares of each phase, and verifies; in the published sizes it is a model of 8,030,261,248 parameters.
 
   python3 tests/e2e/marin_test.py --ostro build/release/ostro/cli/ostro
 """

@@ -1,6 +1,6 @@
 #!/usr/bin/env python3
-"""muP (docs/reference/optimizers.md): at a learning rate chosen for a width of 16, a model of width 256 with mup_base_dim 16 learns more
-than the narrow one; without, it learns less than it. Texts of this machine, 60 steps.
+"""Tests muP (docs/reference/optimizers.md): at a learning rate chosen for a width of 16, a model of width 256 with
+mup_base_dim 16 learns more than the narrow one; without, it learns less than it. Texts of this machine, 60 steps.
 
   python3 tests/e2e/mup_test.py --ostro build/release/ostro/cli/ostro
 """

@@ -1,9 +1,12 @@
 #!/usr/bin/env python3
-"""tests/e2e/optimizers_test.py --ostro PROGRAM: every optimizer from the command line. Its chain does not depend on
-threads, instruction set, workers as threads or as processes; a killed run goes on to the same chain, and so does a run
-of which a worker is killed in the middle of an update.
+"""Tests every optimizer from the command line.
 
-The optimizers are a sample that OSTRO_TEST_SEED draws; OSTRO_TEST_SIZE=full runs all of them."""
+Its chain does not depend on threads, instruction set, workers as threads or as processes. A killed run is continued to
+the same chain, and so is a run of which a worker is killed in the middle of an update. The optimizers are a sample that
+OSTRO_TEST_SEED draws; OSTRO_TEST_SIZE=full runs all of them.
+
+    optimizers_test.py --ostro PROGRAM
+"""
 
 import argparse
 import array

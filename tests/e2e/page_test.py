@@ -1,10 +1,10 @@
 #!/usr/bin/env python3
-"""The page of a run: RUN/report.html and `ostro inspect --html` and `--plot`.
+"""Tests the page of a run: RUN/report.html and `ostro inspect --html` and `--plot`.
 
 The page's curves have the values that the chain and metrics.jsonl have, to the last digit that is written; texts with
-markup are text; the same run gives the same page, whoever writes it; a run that cannot have a page is a run all the
-same. With --browser a browser opens the page from disk: the curves are seen, in light and in dark, with and without the
-script; nothing is asked for; the console stays empty.
+markup are text; the same run gives the same page, whichever command writes it; a run that cannot have a page is a run
+all the same. With --browser a browser opens the page from disk: the curves are seen, in light and in dark, with and
+without the script; nothing is asked for; the console stays empty.
 
     page_test.py --ostro BINARY [--browser]
 """

@@ -1,6 +1,9 @@
 #!/usr/bin/env python3
-"""tests/e2e/ray_readme_test.py --ostro PROGRAM [--update]: runs every command of examples/ray/README.md, on a Ray
-cluster on this machine, and compares what they print (readme_test.py). Its cluster file is one that Ray accepts."""
+"""Runs every command of examples/ray/README.md on a Ray cluster on this machine, and compares what they print
+(readme_test.py). Its cluster file must be one that Ray accepts.
+
+    ray_readme_test.py --ostro PROGRAM [--update]
+"""
 
 import argparse
 import json

@@ -1,11 +1,15 @@
 #!/usr/bin/env python3
-"""tests/e2e/state_test.py --ostro PROGRAM: no process of a group holds the whole state, and what they write is what one
-process writes. Over meshes: the checkpoints of `ostro launch local` are those of `ostro train` byte for byte, and the
-held-out losses are the same to the last bit. A run is stopped and goes on with 4, 3, 7 and 1 workers; eval, sample
-and verify read what 4 workers wrote. A worker is killed while it writes its cells. A checkpoint in which a cell of
-another worker is planted, or whose parameters are forged, is passed over by all together.
+"""Tests that no process of a group holds the whole state, and that a group writes what one process writes.
 
-The meshes are a sample that OSTRO_TEST_SEED draws; OSTRO_TEST_SIZE=full runs all of them."""
+Over meshes: the checkpoints of `ostro launch local` are those of `ostro train` byte for byte, and the held-out losses
+are the same to the last bit. A run is stopped and continued with 4, 3, 7 and 1 workers; eval, sample and verify read
+what 4 workers wrote. A worker is killed while it writes its cells. A checkpoint in which a cell of another worker is
+planted, or whose parameters are forged, is passed over by all workers.
+
+The meshes are a sample that OSTRO_TEST_SEED draws; OSTRO_TEST_SIZE=full runs all of them.
+
+    state_test.py --ostro PROGRAM
+"""
 
 import argparse
 import json

@@ -1,9 +1,13 @@
 #!/usr/bin/env python3
-"""tests/e2e/status_test.py --ostro PROGRAM: what a run on several processes tells of itself, and what becomes of workers
-that are stopped or hang. `ostro launch local` with OSTRO_FAULT: a worker that gets SIGSTOP is killed when its lease is
-over and replaced; one that hangs reports the stacks of its threads and is replaced; the chain is that of one process. A
-fault that is not there (another step) replaces nobody. `ostro status` shows a run that trains, one whose processes are
-all gone, one that is finished, and one of a single process."""
+"""Tests what `ostro status` shows of a run on several processes, and that workers that stop or hang are replaced.
+
+`ostro launch local` with OSTRO_FAULT: a worker that gets SIGSTOP is killed when its lease is over and replaced; one
+that hangs reports the stacks of its threads and is replaced; the chain is that of one process. A fault that is not
+there (another step) replaces no worker. `ostro status` shows a run that trains, one whose processes are all gone, one
+that is finished, and one of a single process.
+
+    status_test.py --ostro PROGRAM
+"""
 
 import argparse
 import json

@@ -1,12 +1,16 @@
 #!/usr/bin/env python3
-"""tests/e2e/workers_test.py --ostro PROGRAM [--cases N] [--log FILE]: `ostro launch local` and workers that are started
-by hand train on several processes, and their chain is that of `ostro train` byte for byte: over numbers of workers,
-meshes, schedules, precisions, threads and instruction sets, also such as differ among the workers of one run; when a
-worker is killed, the leader among them; and a worker that does not belong is sent away. Faults planted in the exchange
-and in the copies must give another chain.
+"""Tests that training on several processes, by `ostro launch local` or workers started by hand, has the chain of `ostro
+train` byte for byte.
+
+Over numbers of workers, meshes, schedules, precisions, threads and instruction sets, also such as differ among the
+workers of one run; when a worker is killed, the leader among them; and a worker that does not belong is sent away.
+Faults planted in the exchange and in the copies must give another chain.
 
 The cases are a covering sample that OSTRO_TEST_SEED draws; OSTRO_TEST_SIZE=full runs all of them; --cases N that many
-drawn ones and nothing else, --skip N without the first N of them, so that a long list can be run in parts."""
+drawn ones and nothing else, --skip N without the first N of them, so that a long list can be run in parts.
+
+    workers_test.py --ostro PROGRAM [--cases N] [--skip N] [--log FILE]
+"""
 
 import argparse
 import json

@@ -1,11 +1,15 @@
 #!/usr/bin/env python3
-"""tests/fault/disk_test.py --ostro PROGRAM: the disk is full for one of three workers, for the others it is not. An error
-names the worker, the file and the space. Where three workers are needed, the run ends; the checkpoints before are whole,
-and when there is room, the same run goes on to the chain of one process. Where two are enough and the one with the full
-disk leads, the others go on without it to that chain.
+"""Tests runs in which the disk is full for one of three workers, and not for the others.
 
-The run's folder is a file system of its own, of which half is reserved for the members of a group. All processes but the
-one worker are members. Needs to mount (root), mkfs.ext4 and setpriv; without them it is skipped, and says so."""
+An error names the worker, the file and the space. Where three workers are needed, the run ends; the checkpoints before
+are whole, and when there is room, the same run is continued to the chain of one process. Where two are enough and the
+one with the full disk leads, the others continue without it to that chain.
+
+The run's folder is a file system of its own, of which half is reserved for the members of a group. All processes but
+the one worker are members. Needs to mount (root), mkfs.ext4 and setpriv; without them it is skipped, and says so.
+
+    disk_test.py --ostro PROGRAM
+"""
 
 import argparse
 import os

@@ -1,12 +1,16 @@
 #!/usr/bin/env python3
-"""tests/fault/elastic_test.py --ostro PROGRAM [--faults N] [--seed N] [--log FILE]: what happens to workers while they
-train leaves the chain as it is. Exact faults (OSTRO_FAULT) at every phase of a step, two at once, a worker that is
-stopped; workers that are asked to leave; the coordinator killed and started again; and faults drawn by the seed, some
-tens of milliseconds to seconds apart. Every run must end, with the chain of one process, and go on without a
-checkpoint where one worker at a time is lost.
+"""Tests that losing workers while they train leaves the chain as it is.
+
+Exact faults (OSTRO_FAULT) at every phase of a step, two at once, a worker that is stopped; workers that are asked to
+leave; the coordinator killed and started again; and faults drawn by the seed, some tens of milliseconds to seconds
+apart. Every run must end with the chain of one process, and continue without a checkpoint where one worker at a time is
+lost.
 
 The cases are a sample that OSTRO_TEST_SEED draws; OSTRO_TEST_SIZE=full runs all, with 30 drawn faults in one run;
---faults 500 does only that many drawn faults."""
+--faults 500 does only that many drawn faults.
+
+    elastic_test.py --ostro PROGRAM [--faults N] [--seed N] [--log FILE]
+"""
 
 import argparse
 import os

@@ -1,7 +1,9 @@
 #!/usr/bin/env python3
-"""Checkpoints that are not what the run's chain says. verify names each, the commands that read one refuse it, and training
-goes on from an honest one, loudly, to the same chain. Forged ones have hashes that all fit each other: with --unchecked
-every command takes them, which shows that nothing but the chain gives them away.
+"""Tests that checkpoints that differ from what the run's chain says are found.
+
+verify names each, the commands that read one refuse it, and training continues from an honest one, with a warning, to
+the same chain. Forged ones have hashes that all fit each other: with --unchecked every command takes them, which shows
+that only the chain reveals them.
 
     forged_test.py --ostro BINARY [CASE...]
 """

@@ -1,4 +1,4 @@
-"""What the fault tests share: a small corpus, a tiny model's configuration, and running ostro on them."""
+"""Helpers of the fault tests: a small corpus, a tiny model's configuration, and running ostro on them."""
 
 import argparse
 import contextlib

@@ -1,6 +1,6 @@
 #!/usr/bin/env python3
-"""Kills runs with SIGKILL at named places and at random times; the finished chain must equal that of a run
-that nobody disturbed, byte for byte, and so must the names of the checkpoints.
+"""Kills runs with SIGKILL at named places and at random times; the finished chain must equal that of an undisturbed
+run, byte for byte, and so must the names of the checkpoints.
 
     kill_test.py --ostro BINARY [--seed N]
 """

@@ -1,7 +1,12 @@
 #!/usr/bin/env python3
-"""tests/fault/network_test.py --ostro PROGRAM: one of three workers is in a network namespace of its own. Its link is made
-slow, then cut for longer than its lease, and mended: the others go on without it, it comes back, and the chain is that
-of one process. Needs to make network namespaces (root); without that it is skipped, and says so."""
+"""Tests runs in which the network of one of three workers is slow, then cut for longer than its lease, then whole
+again.
+
+The worker is in a network namespace of its own. The others continue without it, it comes back, and the chain is that of
+one process. Needs to make network namespaces (root); without that it is skipped, and says so.
+
+    network_test.py --ostro PROGRAM
+"""
 
 import argparse
 import os

@@ -1,6 +1,8 @@
-"""Many faults in one run on a Ray cluster, drawn by a seed: tests/fault/ray_test.py --faults N. The cluster's first node
-stays (it has Ray's own books); of the others there are one to three. Between two faults the run gets on by some steps;
-sometimes the second comes at once."""
+"""Makes many faults in one run on a Ray cluster, drawn by a seed: tests/fault/ray_test.py --faults N.
+
+The cluster's first node stays (it has Ray's own books); of the others there are one to three. Between two faults the
+run advances by some steps; sometimes the second comes at once.
+"""
 
 import os
 import pathlib

@@ -1,10 +1,14 @@
 #!/usr/bin/env python3
-"""tests/fault/ray_test.py --ostro PROGRAM [--faults N] [--seed N] [--log FILE]: `ostro launch ray` trains on a real Ray
-cluster of two nodes, both on this machine. Kills a worker, an actor and the coordinator, in an order that OSTRO_TEST_SEED
-draws, adds nodes, kills one and drains one: the run ends, and its chain is that of `ostro train` byte for byte. Then what
-a cluster may lack: one clear error each. --faults does only so many drawn faults in one run (ray_chaos.py).
+"""Tests `ostro launch ray` on a real Ray cluster of two nodes, both on this machine.
 
-Needs Ray (scripts/setup.sh --python). Its nodes listen at 127.0.0.2 and up."""
+Kills a worker, an actor and the coordinator, in an order that OSTRO_TEST_SEED draws, adds nodes, kills one and drains
+one: the run ends, and its chain is that of `ostro train` byte for byte. Then what a cluster may lack: one clear error
+each. --faults does only so many drawn faults in one run (ray_chaos.py).
+
+Needs Ray (scripts/setup.sh --python). Its nodes listen at 127.0.0.2 and up.
+
+    ray_test.py --ostro PROGRAM [--faults N] [--seed N] [--log FILE]
+"""
 
 import argparse
 import os

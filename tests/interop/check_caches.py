@@ -1,15 +1,15 @@
 #!/usr/bin/env python3
-"""Token stores across programs: tensorstore and Python's zarr read ours, ours trains on theirs in place.
+"""Tests token stores across programs: tensorstore and Python's zarr read ours, ours trains on theirs in place.
 
 1. A store made by `ostro data build` is opened by tensorstore with the very options with which Levanter opens its caches
    (another codec, chunk or type would be refused) and by zarr; both see the ids, row ends and hashes of the texts, and
    rows appended by tensorstore leave the others as they were.
 2. Caches in Levanter's layout, written by tensorstore in Levanter's way (rows appended in batches, their number last) and
    by zarr (zstd, and not compressed), whole or as shards side by side, are checked, counted, shown, cut into batches,
-   verified and trained on where they are; the same content has the same ledger hash and gives the same run, whoever wrote
-   it, and nothing is written into it.
+   verified and trained on where they are; the same content has the same ledger hash and gives the same run, whichever
+   program wrote it, and nothing is written into it.
 3. A flipped byte, another layout and impossible contents are refused, with the file and the reason.
-   So are caches whose ledger tells of another tokenizer; one whose ends of texts differ gives a warning.
+   So are caches whose ledger names another tokenizer; one whose ends of texts differ gives a warning.
 Usage: check_caches.py --ostro build/.../ostro
 """
 import argparse

@@ -1,5 +1,5 @@
 #!/usr/bin/env python3
-"""DPO beside PyTorch on the CPU in f32, from the same model and batches; in full beside TRL's own trainer.
+"""Compares DPO with PyTorch on the CPU in f32, from the same model and batches; in full with TRL's own trainer.
 
 Losses of 20 steps of AdamW within 1e-4 of those that DPO's formulas give on the model of `ostro export --to hf`, and
 the margins that Ostro reports within 1e-4 of theirs. Five losses, of which a sampled run takes one. In full

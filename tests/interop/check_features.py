@@ -1,6 +1,6 @@
 #!/usr/bin/env python3
-"""What decoders can have and no imported family has, beside PyTorch in f32: attention sinks, a head with a bias, routers
-with a bias, with sigmoids, with a softmax over the chosen experts.
+"""Compares features of decoders that no imported family has with PyTorch in f32: attention sinks, a head with a bias,
+routers with a bias, with sigmoids, with a softmax over the chosen experts.
 
 Three small models are trained for some steps, so that sinks and biases have values of their own. Log-probabilities of
 held-out text by the definitions below, from the arrays of the checkpoint (Zarr), are within 2e-4; without one of

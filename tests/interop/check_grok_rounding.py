@@ -1,5 +1,6 @@
 #!/usr/bin/env python3
-"""Grok-1 with its released program's rounding (model.rounding: released) beside a NumPy model that rounds in the same places.
+"""Compares Grok-1 with its released program's rounding (model.rounding: released) with a NumPy model that rounds in the
+same places.
 
 Logits are bf16 here. Where two sums of one value lie on both sides of a boundary, a value moves by one unit of its last place,
 and what is computed of it may, too: so logits are counted that are the same number, of one layer alone and of twelve. Without any

@@ -1,5 +1,6 @@
 #!/usr/bin/env python3
-"""lm-evaluation-harness over `ostro score` (python/ostro_lm_eval) beside its own `hf` backend on the exported model.
+"""Compares lm-evaluation-harness over `ostro score` (python/ostro_lm_eval) with its own `hf` backend on the exported
+model.
 
 Three tasks made here: four choices by log-likelihood, with two examples; rolling perplexity of documents longer than the
 context; generation until a line end. Every log-probability within 1e-5 of its value, every score within 1e-6, generated

@@ -1,8 +1,10 @@
 #!/usr/bin/env python3
-"""Every optimizer against its formula in NumPy f64 (optimizer_formulas.py), and AdamW, SGD, Lion, Adafactor against
-PyTorch and Optax, too: 50 steps of a small Llama's update program on given gradients, which follow a trajectory that the
-formula itself takes. Parameters within 1e-4 of their norm, of what they moved within 1e-3. A planted error in each
-formula must be found.
+"""Compares every optimizer with its formula in NumPy f64 (optimizer_formulas.py), and AdamW, SGD, Lion and Adafactor
+with PyTorch and Optax, too.
+
+50 steps of a small Llama's update program on given gradients, which follow a trajectory that the formula itself takes.
+Parameters within 1e-4 of their norm, of what they moved within 1e-3. A planted error in each formula must be found.
+
 Usage: check_optimizers.py --helper build/.../update_helper
 """
 import argparse

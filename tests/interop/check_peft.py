@@ -1,5 +1,5 @@
 #!/usr/bin/env python3
-"""LoRA beside PEFT on the CPU in f32, from the same model, adapters and batches.
+"""Compares LoRA with PEFT on the CPU in f32, from the same model, adapters and batches.
 
 The initial adapters of a run, and those it ends with, are written by `ostro export --to peft` and loaded by PEFT on the
 model of `ostro export --to hf`. Losses of 20 steps of AdamW within 1e-4 of PyTorch's on PEFT's model; log-probabilities

@@ -1,5 +1,6 @@
 #!/usr/bin/env python3
-"""Whether the generated tables of ostro/tokenizer/unicode are what the libraries give: in a sampled run one of them."""
+"""Checks that the generated tables of ostro/tokenizer/unicode are what the libraries give: in a sampled run one of
+them."""
 import pathlib
 import subprocess
 import sys

@@ -1,4 +1,4 @@
-"""Checks that are counted; the first that does not hold ends the program with what it says."""
+"""Counts checks; the first that does not hold ends the program with its text."""
 import pathlib
 import sys
 

@@ -1,5 +1,5 @@
 #!/usr/bin/env python3
-"""summary.py DIR: what the tests cost and drew, from the files that run_test.py left in DIR.
+"""Prints what the tests cost and drew, from the files that run_test.py left in DIR: summary.py DIR.
 
 Prints the seed and size, the CPU time of each family of tests beside its budget, and the tests that took more than
 twice theirs, which is a warning and no failure: machines differ.
