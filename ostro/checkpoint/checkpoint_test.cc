@@ -294,7 +294,7 @@ TEST_CASE("checkpoint: every flipped bit and every cut of every file is caught o
     };
     const size_t step = is_manifest ? 7 : 1;
     for (size_t size = 0; size < good.size(); size += step) {
-      // A metadata file may lose its last line break, and nobody reads a group's.
+      // A metadata file may lose its last line break, and a group's metadata is not read.
       try_content(good.substr(0, size), is_manifest || (!is_group && size + 1 < good.size()));
     }
     for (size_t at = 0; at < good.size(); at += step) {

@@ -57,7 +57,8 @@ TEST_CASE("a mixture with its experts over workers: any number of them, without 
         const Partition parts = check_parts(p, o, in, workers == 3);
         for (const auto& program : parts.programs) {
           CHECK_FALSE(has_value_with(program->body, {{"experts", kFiveExperts}, {"mlp", 28}}));
-          // What the router computes needs nobody: its weights are gathered, and rows of experts selected.
+          // The router computes without other workers: its weights are gathered, and rows of experts
+          // selected.
           for (const OpKind kind : {OpKind::all_reduce_tree, OpKind::all_reduce_max, OpKind::all_reduce_int})
             CHECK(count_ops(program->body, kind) == 0);
           CHECK(count_ops(program->body, OpKind::all_reduce_bits) == 4);  // gate_up and down, and back

@@ -114,7 +114,7 @@ TEST_CASE("a link to nothing among the sources is an error, and not taken for te
   REQUIRE_FALSE(found.ok());
   CHECK(found.error().code() == ErrorCode::kIo);
   CHECK(found.error().message().find("b.txt") != std::string::npos);
-  // Nobody asks what a link in a token store points to.
+  // A link in a token store is not followed.
   CHECK(find_sources(fs, {{folder.parent_path() / folder.filename() / "a*"}, {}})->files.size() == 1);
   std::filesystem::create_directories(folder / "store");
   std::filesystem::rename(folder / "b.txt", folder / "store/b.txt");

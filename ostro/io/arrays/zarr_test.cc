@@ -176,7 +176,7 @@ TEST_CASE("zarr: a chunk file cut anywhere is refused, one with a changed byte n
           doctest::test_suite("one-thread")) {
   for (ZarrSpec spec : sample_specs()) {
     if (spec.shape.size() != 3) continue;
-    if (spec.sharded()) spec.shard = {4, 6, 4};  // no chunks beyond the array, which nobody reads
+    if (spec.sharded()) spec.shard = {4, 6, 4};  // no chunks beyond the array, which are not read
     MemoryFileSystem fs;
     auto array = ZarrArray::create(fs, "a", spec);
     check_ok(array->write_box({0, 0, 0}, spec.shape, bytes_of(ramp(140))));
