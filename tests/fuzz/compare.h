@@ -41,7 +41,7 @@ struct Rewriting {
 std::optional<std::string> difference(runtime::Engine& engine, const RandomCase& c,
                                       const std::vector<Rewriting>& rewritings);
 
-// The same program returning every value of its body, to name the first op that differs.
+// The program of c returning every value of its body, to name the first op that differs.
 RandomCase returning_everything(const RandomCase& c);
 
 }  // namespace ostro::fuzz

@@ -18,7 +18,7 @@ struct VecGeneric {
 
   Floats v;
 
-  // The same bits under another type.
+  // The bits of x as a value of type To.
   template <class To, class From>
   static To as(From x) {
     To y;

@@ -52,7 +52,7 @@ inline void store_words(const Quad& quad, int q, uint32_t* group, int64_t ld) {
   _mm512_storeu_si512(group + P::second(q) * ld, interleaved<P>(quad.second));
 }
 
-// The same vectors as elements of A: lane n is element 16 `half` + n of a group of row i, rows `ld` words
+// Writes such vectors as elements of A: lane n is element 16 `half` + n of a group of row i, rows `ld` words
 // apart.
 template <class P>
 inline void store_rows(const Quad& quad, int half, uint32_t* group, int64_t ld) {

@@ -53,7 +53,7 @@ inline V make(F f) {
   return __builtin_bit_cast(V, out);
 }
 
-// What f gives for either half.
+// The vector of f applied to either half.
 template <class V, class F, class... Vs>
 inline V halves(F f, const Vs&... v) {
   return {f(v.low...), f(v.high...)};
