@@ -1,6 +1,7 @@
-// The floating-point environment every bit depends on (docs/spec/numerics.md, N0): round to nearest even,
-// denormal operands read as zero, tiny results flushed to zero, no traps. It is per thread: an existing pool
-// thread does not inherit later changes, and a foreign call may reset it.
+// set_fp_env, HostArithmetic: the floating-point environment that every bit depends on
+// (docs/spec/numerics.md, N0): round to nearest even, denormal operands read as zero, tiny results flushed to
+// zero, no traps. It is per thread: an existing pool thread does not inherit later changes, and a foreign
+// call may reset it.
 #pragma once
 
 #include <cstdint>
