@@ -3,9 +3,6 @@
 #include <fmt/format.h>
 
 #include <cmath>
-#include <cstdlib>
-#include <filesystem>
-#include <fstream>
 
 #include "ostro/data/build/documents.h"
 #include "ostro/init/config_text.h"
@@ -286,7 +283,7 @@ TEST_CASE("the configuration loads, has the chosen sizes, and says why behind ea
   const std::string id = run_id("my texts/");
   CHECK(id == "my_texts");
   const std::string yaml = config_text(s, h, sizes, machine(), {.id = id}, "ostro init");
-  const auto config = train::parse_train_config(yaml, "train.yaml", train::builtin_models());
+  const auto config = train::parse_train_config(yaml, "train.yaml", models::builtin_models());
   REQUIRE_MESSAGE(config.ok(), config.error().message());
   CHECK_FALSE(config->data.tokenizer);
   CHECK(config->data.vocab_size == 320);
@@ -322,7 +319,7 @@ TEST_CASE("no path and no typed word leaves its comment") {
       config_text(s, h, sizes, machine(), {.id = "t"}, "ostro init --out a\nb\x01\x7f\xff.yaml");
   CHECK(yaml.find("`ostro init --out a b  \xef\xbf\xbd.yaml`") != std::string::npos);
   CHECK(yaml.find("# t/0   evil: 1 .txt of 3 files") != std::string::npos);
-  const auto config = train::parse_train_config(yaml, "train.yaml", train::builtin_models());
+  const auto config = train::parse_train_config(yaml, "train.yaml", models::builtin_models());
   REQUIRE_MESSAGE(config.ok(), config.error().message());
   CHECK(config->data.validation_urls == h.validation_urls);
 }
@@ -332,43 +329,6 @@ TEST_CASE("names of runs are names of folders") {
   CHECK(run_id("a/b*.txt") == "run");
   CHECK(run_id("../some/texts") == "texts");
   CHECK(run_id("book.txt") == "book.txt");
-}
-
-TEST_CASE("memory is what the system has available, or what its control groups leave") {
-  namespace stdfs = std::filesystem;
-  const stdfs::path root = stdfs::temp_directory_path() / fmt::format("ostro_init_test_{}", std::rand());
-  const auto put = [&root](const char* path, const char* text) {
-    stdfs::create_directories((root / path).parent_path());
-    std::ofstream(root / path) << text;
-  };
-  const auto memory = [&root] { return available_memory(root.string()); };
-  CHECK(memory().bytes == 0);
-  put("proc/meminfo", "MemTotal:       16000 kB\nMemAvailable:    8000 kB\n");
-  CHECK(memory().bytes == 8000 * 1024);
-  CHECK(memory().source == "MemAvailable");
-  put("proc/self/cgroup", "9:name=systemd:/x\n0::/a/b\n");
-  CHECK(memory().bytes == 8000 * 1024);
-  put("sys/fs/cgroup/a/b/memory.max", "max\n");
-  put("sys/fs/cgroup/a/b/memory.current", "1000000\n");
-  CHECK(memory().bytes == 8000 * 1024);
-  put("sys/fs/cgroup/a/memory.max", "5000000\n");
-  put("sys/fs/cgroup/a/memory.current", "2000000\n");
-  CHECK(memory().bytes == 3'000'000);
-  CHECK(memory().source == "the limit of its control group");
-  put("sys/fs/cgroup/a/memory.stat", "anon 1\nactive_file 7\ninactive_file 500000\n");
-  CHECK(memory().bytes == 3'500'000);
-  put("sys/fs/cgroup/a/memory.current", "6000000\n");
-  CHECK(memory().bytes == 1);  // 0 would say: not known
-  CHECK(memory().source == "the limit of its control group");
-  put("proc/self/cgroup", "4:cpu,memory:/c\n");
-  put("sys/fs/cgroup/memory/c/memory.limit_in_bytes", "9223372036854771712\n");
-  put("sys/fs/cgroup/memory/c/memory.usage_in_bytes", "1000\n");
-  CHECK(memory().bytes == 8000 * 1024);
-  put("sys/fs/cgroup/memory/c/memory.limit_in_bytes", "2001000\n");
-  CHECK(memory().bytes == 2'000'000);
-  put("sys/fs/cgroup/memory/c/memory.stat", "inactive_file 1\ntotal_inactive_file 400\n");
-  CHECK(memory().bytes == 2'000'400);
-  stdfs::remove_all(root);
 }
 
 }  // namespace

@@ -390,7 +390,7 @@ class Cases:
 
 
 def sealed(kernels):
-    """Whether compiled kernels end with the hash of all before it, as ostro/cpu/engine/kernel_files.cc does it."""
+    """Whether compiled kernels end with the hash of all before it, as ostro/base/object_cache.cc does it."""
     data = kernels.read_bytes()
     return hashlib.sha256(data[:-64]).hexdigest().encode() == data[-64:]
 

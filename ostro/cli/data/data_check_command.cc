@@ -1,12 +1,12 @@
 // ostro data check
 #include <fmt/core.h>
 
+#include "ostro/base/machine.h"
 #include "ostro/cli/main/commands.h"
 #include "ostro/cli/main/exit_code.h"
 #include "ostro/cli/shared/build_progress.h"
 #include "ostro/cli/shared/standard_streams.h"
 #include "ostro/corpus_check/check.h"
-#include "ostro/cpu/machine/thread_pool.h"
 #include "ostro/data/tokenizer/trained_tokenizer.h"
 #include "ostro/io/files/atomic_file.h"
 #include "ostro/io/s3/routing_file_system.h"
@@ -82,7 +82,7 @@ int data_check_command(Args args) {
   if (const auto code = args.parse()) return *code;
   const auto config = args.load_config();
   if (!config.ok()) return report_error(config.error());
-  const Result<int> threads = cpu::default_threads();
+  const Result<int> threads = default_threads();
   if (!threads.ok()) return report_error(threads.error());
   settings.threads = *threads;
   settings.memory = memory_mib << 20;

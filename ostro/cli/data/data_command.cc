@@ -4,11 +4,11 @@
 #include <string>
 #include <vector>
 
+#include "ostro/base/machine.h"
 #include "ostro/cli/data/data_session.h"
 #include "ostro/cli/main/commands.h"
 #include "ostro/cli/main/exit_code.h"
 #include "ostro/cli/shared/standard_streams.h"
-#include "ostro/cpu/machine/thread_pool.h"
 #include "ostro/data/batch/batch_text.h"
 #include "ostro/data/batch/data_set.h"
 #include "ostro/data/batch/eval_loader.h"
@@ -93,7 +93,7 @@ int batch(Args args) {
         "--component: goes with --split validation; a training batch has sequences of all components"));
   const auto config = args.load_config();
   if (!config.ok()) return report_error(config.error());
-  const Result<int> threads = cpu::default_threads();
+  const Result<int> threads = default_threads();
   if (!threads.ok()) return report_error(threads.error());
   const Status done = print_batch(request, *config, *threads);
   return done.ok() ? kExitOk : report_error(done.error());

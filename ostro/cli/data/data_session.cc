@@ -2,8 +2,8 @@
 
 #include <fmt/format.h>
 
+#include "ostro/base/machine.h"
 #include "ostro/cli/shared/build_progress.h"
-#include "ostro/cpu/machine/thread_pool.h"
 #include "ostro/data/store/store_stats.h"
 #include "ostro/data/tokenizer/trained_tokenizer.h"
 #include "ostro/io/s3/routing_file_system.h"
@@ -40,7 +40,7 @@ Result<Component> only_component(const std::vector<Component>& components) {
 Result<DataSession> open_data_session(const Args& args, const std::string& component,
                                       MissingTokenizer missing) {
   ASSIGN_OR_RETURN(train::TrainConfig config, args.load_config());
-  ASSIGN_OR_RETURN(const int threads, cpu::default_threads());
+  ASSIGN_OR_RETURN(const int threads, default_threads());
   io::FileSystem& fs = io::default_file_system();
   BuildProgressLine line;
   ASSIGN_OR_RETURN(const data::BuildSettings settings, build_settings(line));

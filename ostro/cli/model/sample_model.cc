@@ -7,11 +7,11 @@
 #include <chrono>
 #include <cstdio>
 
+#include "ostro/base/machine.h"
 #include "ostro/cli/model/check_weights.h"
 #include "ostro/cli/shared/progress_output.h"
 #include "ostro/infer/streamed.h"
 #include "ostro/infer/weight_store.h"
-#include "ostro/init/machine.h"
 #include "ostro/io/s3/routing_file_system.h"
 #include "ostro/numerics/arrays.h"
 #include "ostro/train/programs/programs.h"
@@ -25,7 +25,7 @@ using Clock = std::chrono::steady_clock;
 
 // Half of the memory that this process may still take.
 int64_t half_of_free_memory() {
-  int64_t bytes = init::available_memory().bytes;
+  int64_t bytes = available_memory().bytes;
   rlimit limit{};
   if (getrlimit(RLIMIT_AS, &limit) == 0 && limit.rlim_cur != RLIM_INFINITY)
     bytes = std::min(bytes, static_cast<int64_t>(limit.rlim_cur));

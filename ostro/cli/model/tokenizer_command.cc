@@ -5,11 +5,11 @@
 #include <cstdio>
 #include <optional>
 
+#include "ostro/base/machine.h"
 #include "ostro/cli/main/commands.h"
 #include "ostro/cli/main/exit_code.h"
 #include "ostro/cli/shared/standard_streams.h"
 #include "ostro/cli/shared/tokenizer_progress.h"
-#include "ostro/cpu/machine/thread_pool.h"
 #include "ostro/data/sources/source_files.h"
 #include "ostro/data/sources/text_source.h"
 #include "ostro/io/s3/routing_file_system.h"
@@ -88,7 +88,7 @@ int train_tokenizer(Args args) {
   if (wanted_threads && (*wanted_threads < 1 || *wanted_threads > 1024))
     return report_error(invalid_argument(fmt::format("--threads {}: use 1 to 1024", *wanted_threads)));
   const Result<int> threads =
-      wanted_threads ? Result<int>(static_cast<int>(*wanted_threads)) : cpu::default_threads();
+      wanted_threads ? Result<int>(static_cast<int>(*wanted_threads)) : default_threads();
   if (!threads.ok()) return report_error(threads.error());
   if (max_distinct_mb < 1 || max_distinct_mb > 4000)
     return report_error(

@@ -1,11 +1,11 @@
 // ostro init
 #include <fmt/core.h>
 
+#include "ostro/base/machine.h"
 #include "ostro/cli/main/commands.h"
 #include "ostro/cli/main/exit_code.h"
 #include "ostro/cli/shared/engine_choice.h"
 #include "ostro/cli/shared/standard_streams.h"
-#include "ostro/cpu/machine/thread_pool.h"
 #include "ostro/init/config_text.h"
 #include "ostro/init/token_sample.h"
 #include "ostro/io/files/atomic_file.h"
@@ -25,8 +25,8 @@ struct InitRequest {
 // How fast training can be here: its products, in the type that it computes in.
 Result<init::Machine> measured_machine() {
   init::Machine machine;
-  ASSIGN_OR_RETURN(machine.cores, cpu::default_threads());
-  machine.memory = init::available_memory();
+  ASSIGN_OR_RETURN(machine.cores, default_threads());
+  machine.memory = available_memory();
   ASSIGN_OR_RETURN(const auto engine, make_engine());
   machine.peak_flops = run::engine_peak(*engine, DType::bf16);
   return machine;

@@ -9,11 +9,11 @@
 #include <utility>
 
 #include "ostro/base/log.h"
+#include "ostro/base/run_program.h"
 #include "ostro/cli/main/commands.h"
 #include "ostro/cli/main/exit_code.h"
 #include "ostro/cli/run/coordinator_options.h"
 #include "ostro/cli/run/worker_words.h"
-#include "ostro/cli/shared/own_path.h"
 #include "ostro/cluster/coordinator.h"
 #include "ostro/cluster/local_launcher.h"
 #include "ostro/run/loop/signals.h"

@@ -10,10 +10,10 @@
 #include <nlohmann/json.hpp>
 
 #include "ostro/base/log.h"
+#include "ostro/base/run_program.h"
 #include "ostro/cli/main/commands.h"
 #include "ostro/cli/main/exit_code.h"
 #include "ostro/cli/run/worker_words.h"
-#include "ostro/cli/shared/own_path.h"
 
 namespace ostro::cli {
 namespace {

@@ -4,7 +4,7 @@
 
 #include <algorithm>
 
-#include "ostro/cpu/machine/thread_pool.h"
+#include "ostro/base/machine.h"
 
 namespace ostro::cli {
 
@@ -43,7 +43,7 @@ void BuildProgressLine::draw(const data::BuildProgress& p) {
 
 Result<data::BuildSettings> build_settings(BuildProgressLine& line) {
   data::BuildSettings settings;
-  ASSIGN_OR_RETURN(settings.threads, cpu::default_threads());
+  ASSIGN_OR_RETURN(settings.threads, default_threads());
   settings.progress = line.callback();
   settings.tokenizer_progress = line.tokenizer_callback();
   return settings;

@@ -6,6 +6,7 @@
 #include <chrono>
 #include <vector>
 
+#include "ostro/base/machine.h"
 #include "ostro/base/profile.h"
 #include "ostro/train/step/step.h"
 
@@ -17,6 +18,19 @@ constexpr std::chrono::seconds kTime(1);
 
 std::string key(const std::string& program, const std::string& place, const std::string& name) {
   return fmt::format("{} {} {}", program, place, name);
+}
+
+Result<compile::MachineLimits> machine_limits() {
+  ASSIGN_OR_RETURN(const cpu::Isa isa, cpu::choose_isa());
+  ASSIGN_OR_RETURN(const int threads, default_threads());
+  cpu::ThreadPool pool(threads);
+  compile::MachineLimits limits;
+  for (int i = 0; i < 20; ++i) {
+    limits.f32_flops = std::max(limits.f32_flops, cpu::burst_peak(pool, isa, cpu::GemmType::kF32));
+    limits.bf16_flops = std::max(limits.bf16_flops, cpu::burst_peak(pool, isa, cpu::GemmType::kBf16));
+  }
+  limits.bytes = cpu::stream_peak(pool);
+  return limits;
 }
 
 // Rows of one leaf: every token counts, the tokens go through the vocabulary.

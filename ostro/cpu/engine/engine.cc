@@ -8,6 +8,7 @@
 
 #include "ostro/base/aligned.h"
 #include "ostro/base/log.h"
+#include "ostro/base/machine.h"
 #include "ostro/compile/passes/pass.h"
 #include "ostro/compile/plan/explain_plan.h"
 #include "ostro/compile/plan/plan.h"

@@ -8,10 +8,10 @@
 #include <sstream>
 
 #include "ostro/base/log.h"
+#include "ostro/base/run_program.h"
 #include "ostro/base/sha256.h"
 #include "ostro/base/test_fault.h"
-#include "ostro/compile/text/prelude.h"
-#include "ostro/cpu/engine/run_program.h"
+#include "ostro/compile/fuse/prelude.h"
 #include "ostro/cpu/machine/machine.h"
 
 namespace ostro::cpu {
@@ -165,8 +165,7 @@ Result<KernelCompiler::Built> KernelCompiler::build(const Place& place, const st
                                                     const std::string& key) const {
   ASSIGN_OR_RETURN(PrivateFolder folder, PrivateFolder::make(place.folder, place.prefix));
   const std::string c = folder.path() / kSource, made = folder.path() / kObject;
-  RETURN_IF_ERROR(
-      write_kernel_file(c, fmt::format("{}const char {}[] = \"{}\";\n", source, kKeySymbol, key)));
+  RETURN_IF_ERROR(write_text_file(c, fmt::format("{}const char {}[] = \"{}\";\n", source, kKeySymbol, key)));
   std::vector<std::string> words = split_words(cc_);
   for (const std::string& f : split_words(flags_)) words.push_back(f);
   words.insert(words.end(), {"-o", made, c});

@@ -1,8 +1,8 @@
 // Generated C -> functions in this process: the C compiler, and a cache of its output on disk.
 //
 // The cache is content-addressed: SHA-256 of source, flags, compiler and its version. Many processes on many
-// hosts may share it, or read one that they cannot write (kernel_files.h). An object contains the hash of its
-// bytes and, as a symbol, its key. An object that is damaged or has another key is compiled again.
+// hosts may share it, or read one that they cannot write (base/object_cache.h). An object contains the hash
+// of its bytes and, as a symbol, its key. An object that is damaged or has another key is compiled again.
 #pragma once
 
 #include <atomic>
@@ -14,8 +14,8 @@
 #include <vector>
 
 #include "ostro/base/error.h"
-#include "ostro/compile/text/dialect.h"
-#include "ostro/cpu/engine/kernel_files.h"
+#include "ostro/base/object_cache.h"
+#include "ostro/compile/plan/plan.h"
 #include "ostro/cpu/machine/isa.h"
 #include "ostro/cpu/plan/runner.h"
 #include "ostro/cpu/text/write_kernel.h"

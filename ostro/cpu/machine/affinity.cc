@@ -3,34 +3,11 @@
 #include <fmt/core.h>
 
 #include <cstdlib>
-#include <fstream>
-#include <set>
-#include <string>
 #include <string_view>
-#include <thread>
+
+#include "ostro/base/machine.h"
 
 namespace ostro::cpu {
-
-std::vector<int> cpus_of_cores() {
-  cpu_set_t set;
-  CPU_ZERO(&set);
-  std::vector<int> cpus;
-  std::set<std::string> cores;
-  if (sched_getaffinity(0, sizeof set, &set) == 0) {
-    for (int cpu = 0; cpu < CPU_SETSIZE; ++cpu) {
-      if (!CPU_ISSET(cpu, &set)) continue;
-      std::ifstream file(fmt::format("/sys/devices/system/cpu/cpu{}/topology/thread_siblings_list", cpu));
-      std::string siblings;
-      if (!std::getline(file, siblings)) siblings = fmt::format("cpu{}", cpu);
-      if (cores.insert(siblings).second) cpus.push_back(cpu);
-    }
-  } else {
-    for (unsigned cpu = 0; cpu < std::thread::hardware_concurrency(); ++cpu)
-      cpus.push_back(static_cast<int>(cpu));
-  }
-  if (cpus.empty()) cpus.push_back(0);
-  return cpus;
-}
 
 Result<std::vector<int>> affinity_from_environment(int threads) {
   const char* text = std::getenv("OSTRO_AFFINITY");

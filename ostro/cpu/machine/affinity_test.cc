@@ -7,6 +7,7 @@
 #include <cstdlib>
 #include <cstring>
 
+#include "ostro/base/machine.h"
 #include "ostro/cpu/engine/engine.h"
 #include "ostro/ir/program/builder.h"
 

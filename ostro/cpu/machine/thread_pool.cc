@@ -3,7 +3,6 @@
 #include <immintrin.h>
 
 #include <algorithm>
-#include <charconv>
 #include <chrono>
 #include <cstdlib>
 #include <string>
@@ -149,17 +148,6 @@ void ThreadPool::parallel_for(int64_t count, FunctionRef<void(int64_t, int64_t)>
     const int64_t end = std::min(count, units * (i + 1) / ranges * grain);
     if (begin < end) fn(begin, end);
   });
-}
-
-Result<int> default_threads() {
-  const char* text = std::getenv("OSTRO_THREADS");
-  if (text == nullptr || *text == '\0') return static_cast<int>(cpus_of_cores().size());
-  const std::string_view view(text);
-  int threads = 0;
-  const auto [end, error] = std::from_chars(view.data(), view.data() + view.size(), threads);
-  if (error != std::errc() || end != view.data() + view.size() || threads < 1 || threads > 1024)
-    return invalid_argument(fmt::format("OSTRO_THREADS is \"{}\"; give a number from 1 to 1024", view));
-  return threads;
 }
 
 }  // namespace ostro::cpu

@@ -58,8 +58,4 @@ class ThreadPool {
   std::vector<std::thread> workers_;
 };
 
-// The value of the environment variable OSTRO_THREADS, else the number of cores (not hyper-threads) that this
-// process may use. Error: not a number from 1 to 1024.
-Result<int> default_threads();
-
 }  // namespace ostro::cpu

@@ -13,6 +13,7 @@
 #include <thread>
 #include <vector>
 
+#include "ostro/base/machine.h"
 #include "ostro/base/profile.h"
 #include "ostro/cpu/machine/affinity.h"
 #include "ostro/cpu/machine/isa.h"
@@ -121,17 +122,6 @@ TEST_CASE("thread pool: a profile has each thread's share of a job, and nothing 
     }
     CHECK(job + 1 == jobs.size());  // all three were in the last one
   }
-}
-
-TEST_CASE("thread pool: OSTRO_THREADS") {
-  CHECK(setenv("OSTRO_THREADS", "3", 1) == 0);
-  CHECK(default_threads().value() == 3);
-  for (const char* bad : {"0", "-1", "two", "3x", "4096"}) {
-    CHECK(setenv("OSTRO_THREADS", bad, 1) == 0);
-    CHECK(!default_threads().ok());
-  }
-  CHECK(unsetenv("OSTRO_THREADS") == 0);
-  CHECK(default_threads().value() >= 1);
 }
 
 TEST_CASE("thread pool: OSTRO_AFFINITY") {

@@ -1,4 +1,4 @@
-// Runs another program, a C compiler, to its end.
+// Runs another program, as a C compiler, to its end.
 #pragma once
 
 #include <string>
@@ -6,10 +6,13 @@
 
 #include "ostro/base/error.h"
 
-namespace ostro::cpu {
+namespace ostro {
 
 // Runs words[0], found on PATH, without input. Its standard output and errors; error: it could not start, was
 // killed, or ended with another status than 0 (with the beginning of what it said).
 Result<std::string> run_program(const std::vector<std::string>& words);
 
-}  // namespace ostro::cpu
+// The path of the program that this process runs, for those that it starts. Errors: kIo without /proc.
+Result<std::string> own_path();
+
+}  // namespace ostro

@@ -1,4 +1,5 @@
-// The files of compiled kernels: private folders to compile in, and objects kept under their keys.
+// The object cache: files that a compiler makes of generated code, kept under their keys, and private folders
+// to compile in. Engines compile their kernels into it.
 //
 // Processes, users and hosts may share a cache. Unfinished files are in a folder whose name nobody else uses;
 // a finished object is moved to the name that is its key.
@@ -10,7 +11,7 @@
 
 #include "ostro/base/error.h"
 
-namespace ostro::cpu {
+namespace ostro {
 
 // A folder that this object made and nobody else can open (mode 0700); removed with all that is in it.
 class PrivateFolder {
@@ -28,7 +29,7 @@ class PrivateFolder {
 };
 
 // Error: why not every byte could be written.
-Status write_kernel_file(const std::filesystem::path& path, std::string_view text);
+Status write_text_file(const std::filesystem::path& path, std::string_view text);
 
 // Appends the hash of the object's bytes, so that damage is found before the loader maps the file.
 Status seal_object(const std::filesystem::path& object);
@@ -46,4 +47,4 @@ inline constexpr std::string_view kUnfinished = "tmp-";
 // Removes unfinished work that is older than a day. Never fails.
 void sweep_unfinished(const std::filesystem::path& folder);
 
-}  // namespace ostro::cpu
+}  // namespace ostro

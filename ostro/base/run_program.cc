@@ -1,4 +1,4 @@
-#include "ostro/cpu/engine/run_program.h"
+#include "ostro/base/run_program.h"
 
 #include <fcntl.h>
 #include <fmt/format.h>
@@ -9,11 +9,12 @@
 
 #include <algorithm>
 #include <cerrno>
+#include <climits>
 #include <cstring>
 
 extern char** environ;  // NOLINT(readability-redundant-declaration)
 
-namespace ostro::cpu {
+namespace ostro {
 namespace {
 
 constexpr size_t kOutputKept = size_t{1} << 20;
@@ -64,4 +65,11 @@ Result<std::string> run_program(const std::vector<std::string>& words) {
                       : fmt::format("{} was killed by signal {}: {}", words[0], WTERMSIG(status), text));
 }
 
-}  // namespace ostro::cpu
+Result<std::string> own_path() {
+  char path[PATH_MAX] = "";
+  if (::readlink("/proc/self/exe", path, sizeof path - 1) < 0)
+    return io_error("cannot read /proc/self/exe, the program that the workers run");
+  return std::string(path);
+}
+
+}  // namespace ostro

@@ -1,11 +1,19 @@
-#include "ostro/init/machine.h"
+#include "ostro/base/machine.h"
+
+#include <fmt/core.h>
+#include <sched.h>
 
 #include <algorithm>
+#include <charconv>
+#include <cstdlib>
 #include <fstream>
 #include <optional>
+#include <set>
 #include <sstream>
+#include <string_view>
+#include <thread>
 
-namespace ostro::init {
+namespace ostro {
 namespace {
 
 // The number that a file begins with; nothing for "max", or if there is no such file.
@@ -62,8 +70,40 @@ std::optional<int64_t> left_in_groups(const std::string& top, std::string group,
 
 }  // namespace
 
-Memory available_memory(const std::string& root) {
-  Memory out;
+std::vector<int> cpus_of_cores() {
+  cpu_set_t set;
+  CPU_ZERO(&set);
+  std::vector<int> cpus;
+  std::set<std::string> cores;
+  if (sched_getaffinity(0, sizeof set, &set) == 0) {
+    for (int cpu = 0; cpu < CPU_SETSIZE; ++cpu) {
+      if (!CPU_ISSET(cpu, &set)) continue;
+      std::ifstream file(fmt::format("/sys/devices/system/cpu/cpu{}/topology/thread_siblings_list", cpu));
+      std::string siblings;
+      if (!std::getline(file, siblings)) siblings = fmt::format("cpu{}", cpu);
+      if (cores.insert(siblings).second) cpus.push_back(cpu);
+    }
+  } else {
+    for (unsigned cpu = 0; cpu < std::thread::hardware_concurrency(); ++cpu)
+      cpus.push_back(static_cast<int>(cpu));
+  }
+  if (cpus.empty()) cpus.push_back(0);
+  return cpus;
+}
+
+Result<int> default_threads() {
+  const char* text = std::getenv("OSTRO_THREADS");
+  if (text == nullptr || *text == '\0') return static_cast<int>(cpus_of_cores().size());
+  const std::string_view view(text);
+  int threads = 0;
+  const auto [end, error] = std::from_chars(view.data(), view.data() + view.size(), threads);
+  if (error != std::errc() || end != view.data() + view.size() || threads < 1 || threads > 1024)
+    return invalid_argument(fmt::format("OSTRO_THREADS is \"{}\"; give a number from 1 to 1024", view));
+  return threads;
+}
+
+AvailableMemory available_memory(const std::string& root) {
+  AvailableMemory out;
   if (const auto available = meminfo(root)) out = {*available, "MemAvailable"};
   std::ifstream file(root + "/proc/self/cgroup");
   for (std::string line; std::getline(file, line);) {  // "hierarchy:controllers:/group"
@@ -82,4 +122,4 @@ Memory available_memory(const std::string& root) {
   return out;
 }
 
-}  // namespace ostro::init
+}  // namespace ostro

@@ -1,4 +1,4 @@
-#include "ostro/cpu/engine/kernel_files.h"
+#include "ostro/base/object_cache.h"
 
 #include <fmt/format.h>
 
@@ -11,14 +11,14 @@
 
 #include "ostro/base/sha256.h"
 
-namespace ostro::cpu {
+namespace ostro {
 namespace {
 
 namespace fs = std::filesystem;
 
 constexpr size_t kHashDigits = 64;
 
-Result<std::string> kernel_file_bytes(const fs::path& path) {
+Result<std::string> bytes_of_file(const fs::path& path) {
   std::ifstream in(path, std::ios::binary);
   std::ostringstream text;
   text << in.rdbuf();
@@ -26,7 +26,7 @@ Result<std::string> kernel_file_bytes(const fs::path& path) {
   return text.str();
 }
 
-Status write_bytes(const fs::path& path, std::string_view bytes, std::ios::openmode mode) {
+Status write_to_file(const fs::path& path, std::string_view bytes, std::ios::openmode mode) {
   std::ofstream out(path, std::ios::binary | mode);
   out << bytes;
   out.close();
@@ -55,17 +55,17 @@ PrivateFolder::~PrivateFolder() {
   if (!path_.empty()) fs::remove_all(path_, ignored);
 }
 
-Status write_kernel_file(const fs::path& path, std::string_view text) {
-  return write_bytes(path, text, std::ios::trunc);
+Status write_text_file(const fs::path& path, std::string_view text) {
+  return write_to_file(path, text, std::ios::trunc);
 }
 
 Status seal_object(const fs::path& object) {
-  ASSIGN_OR_RETURN(const std::string bytes, kernel_file_bytes(object));
-  return write_bytes(object, sha256_hex(bytes), std::ios::app);
+  ASSIGN_OR_RETURN(const std::string bytes, bytes_of_file(object));
+  return write_to_file(object, sha256_hex(bytes), std::ios::app);
 }
 
 bool is_sealed(const fs::path& object) {
-  const Result<std::string> bytes = kernel_file_bytes(object);
+  const Result<std::string> bytes = bytes_of_file(object);
   if (!bytes.ok() || bytes->size() <= kHashDigits) return false;
   const std::string_view all = *bytes;
   const size_t size = all.size() - kHashDigits;
@@ -100,4 +100,4 @@ void sweep_unfinished(const fs::path& folder) {
   }
 }
 
-}  // namespace ostro::cpu
+}  // namespace ostro

@@ -1,0 +1,28 @@
+// The machine: how many cores and how much memory this process may use.
+#pragma once
+
+#include <cstdint>
+#include <string>
+#include <vector>
+
+#include "ostro/base/error.h"
+
+namespace ostro {
+
+// One CPU of every core (not hyper-threads) that this process may run on, ascending; at least one.
+std::vector<int> cpus_of_cores();
+
+// The value of the environment variable OSTRO_THREADS, else the number of cores (not hyper-threads) that this
+// process may use. Error: not a number from 1 to 1024.
+Result<int> default_threads();
+
+struct AvailableMemory {
+  int64_t bytes = 0;   // that a new process may take; 0: not known
+  std::string source;  // what said so: "MemAvailable", or "the limit of its control group"
+};
+
+// The lower of what the system has available and of what the limits of this process' control groups leave,
+// version 1 or 2. `root` stands before /proc and /sys (tests).
+AvailableMemory available_memory(const std::string& root = "");
+
+}  // namespace ostro
