@@ -90,7 +90,7 @@ std::string verified(io::FileSystem& fs, runtime::Engine& engine, int64_t from =
   VerifyOptions options;
   options.from_step = from;
   options.workers = workers;
-  const auto report = verify_run(fs, engine, "runs/run", options, train::builtin_models());
+  const auto report = verify_run(fs, engine, "runs/run", options, models::builtin_models());
   if (!report.ok()) return report.error().message();
   return report->equal ? "equal" : fmt::format("step {} differs: {}", report->different_step, report->what);
 }
@@ -111,7 +111,7 @@ TEST_CASE("an amended run: any workers and interruption, verified; batches befor
 
   // What the run stored says it all: the batch of every step, and each component without gaps or repeats.
   const auto stored = train::parse_train_config(*fs->read_file("runs/run/config.yaml"), "config.yaml",
-                                                train::builtin_models());
+                                                models::builtin_models());
   REQUIRE(stored.ok());
   const auto data = train::open_data(*fs, *stored);
   REQUIRE(data.ok());
@@ -165,7 +165,7 @@ TEST_CASE(
   must_go(*fs, *engine, train::mixed_config(kAmended), true, 5);
   has(refused(kQuiet, false), "other options since it was amended after step 4: ");
   auto stored = train::parse_train_config(*fs->read_file("runs/run/config.yaml"), "config.yaml",
-                                          train::builtin_models());
+                                          models::builtin_models());
   REQUIRE(stored.ok());
   must_go(*fs, *engine, *stored, false, 6);
   must_go(*fs, *engine, train::mixed_config(kAmended), false, 7);
@@ -226,7 +226,7 @@ TEST_CASE("amended batch sizes: the run keeps its leaves when none are given and
     // Both files go on, also where the batches before do not consist of such leaves.
     must_go(fs, *engine, sixteen, false, 6);
     auto stored = train::parse_train_config(*fs.read_file("runs/run/config.yaml"), "config.yaml",
-                                            train::builtin_models());
+                                            models::builtin_models());
     REQUIRE_MESSAGE(stored.ok(), stored.error().message());
     must_go(fs, *engine, *stored, false);
     CHECK(verified(fs, *engine) == "equal");
@@ -265,7 +265,7 @@ TEST_CASE(
   CHECK(*fs->exists(leftover));
   REQUIRE(run::Run::open(train::mixed_config(kAmended), {*fs, *engine}, true).ok());
   CHECK(!*fs->exists(leftover));
-  const auto report = verify_run(*fs, *engine, "runs/run", {}, train::builtin_models());
+  const auto report = verify_run(*fs, *engine, "runs/run", {}, models::builtin_models());
   REQUIRE(report.ok());
   CHECK(report->equal);
   CHECK(report->entries == static_cast<int64_t>(chain_of(*fs).links.size()) - 1);

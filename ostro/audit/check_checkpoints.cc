@@ -74,7 +74,7 @@ const char* verdict_name(Verdict verdict) {
 
 Result<std::vector<CheckedCheckpoint>> check_checkpoints(io::FileSystem& fs, const std::string& run_directory,
                                                          const chain::Chain& chain,
-                                                         const train::ModelChoices& models) {
+                                                         const models::ModelChoices& models) {
   const std::string folder = io::join_path(run_directory, checkpoint::kCheckpointsFolder);
   const std::string chain_path = io::join_path(run_directory, chain::kChainFile);
   ASSIGN_OR_RETURN(const std::vector<checkpoint::Entry> entries, checkpoint::list_checkpoints(fs, folder));

@@ -35,7 +35,7 @@ struct CheckedCheckpoint {
 // is now, so that a run may go on meanwhile. Errors: the files cannot be listed.
 Result<std::vector<CheckedCheckpoint>> check_checkpoints(io::FileSystem& fs, const std::string& run_directory,
                                                          const chain::Chain& chain,
-                                                         const train::ModelChoices& models);
+                                                         const models::ModelChoices& models);
 
 // Makes up its mind about temporary ones from the names of replayed states: the same name is fine, another
 // forged.

@@ -37,7 +37,7 @@ constexpr const char* kNotOfParameters[] = {"model.seq_len",
                                             "adapter.target_modules"};
 
 // Refuses what the chain above it contradicts.
-Status check_chain(io::FileSystem& fs, const Checkpoint& source, const train::ModelChoices& models) {
+Status check_chain(io::FileSystem& fs, const Checkpoint& source, const models::ModelChoices& models) {
   ASSIGN_OR_RETURN(const auto run, run_of_checkpoint(fs, source.path()));
   if (!run) return Status();
   const std::string path = io::join_path(*run, chain::kChainFile);

@@ -13,7 +13,7 @@ Result<std::string> run_hash(io::FileSystem& fs, const std::string& run_director
 
 // How a manifest is compared with the chain of its run (run/witness.h); the arrays are not read.
 struct InspectOptions {
-  train::ModelChoices models = train::builtin_models();
+  models::ModelChoices models = models::builtin_models();
   bool unchecked = false;  // a checkpoint that is not what the chain says is shown all the same
   bool json = false;
 };

@@ -66,7 +66,7 @@ struct PairMachine {
   std::string verified(const std::string& id, int64_t from = 0) {
     VerifyOptions options;
     options.from_step = from;
-    const auto report = verify_run(fs, *engine, "runs/" + id, options, train::builtin_models());
+    const auto report = verify_run(fs, *engine, "runs/" + id, options, models::builtin_models());
     if (!report.ok()) return report.error().message();
     return report->equal && report->last_step == 7 ? "equal" : report->what;
   }

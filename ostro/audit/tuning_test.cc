@@ -67,7 +67,7 @@ struct Machine {
   bool verifies(const std::string& id, int64_t from = 0) {
     VerifyOptions options;
     options.from_step = from;
-    const auto report = verify_run(fs, *engine, "runs/" + id, options, train::builtin_models());
+    const auto report = verify_run(fs, *engine, "runs/" + id, options, models::builtin_models());
     REQUIRE_MESSAGE(report.ok(), report.error().message());
     return report->equal && report->last_step == 7;
   }
@@ -205,7 +205,7 @@ TEST_CASE("a run that begins with an import names its files, and verify compares
   CHECK(chain::read_chain(m.fs, "runs/named/chain.jsonl")->genesis().origin == origin);
   CHECK(m.verifies("named"));
   say(name, std::string(64, 'b'));
-  const auto report = verify_run(m.fs, *m.engine, "runs/named", {}, train::builtin_models());
+  const auto report = verify_run(m.fs, *m.engine, "runs/named", {}, models::builtin_models());
   REQUIRE_FALSE(report.ok());
   CHECK(report.error().message().find("config.json of SHA-256 aaaa") != std::string::npos);
   check_ok(m.fs.remove_all("imported"));  // what is gone is not compared

@@ -58,7 +58,7 @@ Result<train::CanonicalPrograms> read_programs(io::FileSystem& fs, const std::st
 }
 
 Result<Opened> open_run(io::FileSystem& fs, const std::string& directory, const std::string& cache,
-                        train::ModelChoices models) {
+                        models::ModelChoices models) {
   const std::string config_path = directory + "/config.yaml",
                     chain_path = directory + "/" + chain::kChainFile;
   ASSIGN_OR_RETURN(const std::string yaml, fs.read_file(config_path));
@@ -112,7 +112,7 @@ Result<Opened> open_run(io::FileSystem& fs, const std::string& directory, const 
 // The newest checkpoint at or before `step` that the chain records and that is what it says, else the initial
 // state. Others are passed over with a warning.
 Result<train::State> state_before(io::FileSystem& fs, runtime::Engine& engine, const std::string& directory,
-                                  const Opened& run, int64_t step, const train::ModelChoices& models) {
+                                  const Opened& run, int64_t step, const models::ModelChoices& models) {
   ASSIGN_OR_RETURN(const auto entries, checkpoint::list_checkpoints(fs, directory + "/checkpoints"));
   const Witness witness(run.chain, directory + "/" + chain::kChainFile, models);
   for (auto entry = entries.rbegin(); entry != entries.rend(); ++entry) {
@@ -164,7 +164,7 @@ bool compare(const chain::StepEntry& recorded, const chain::StepEntry& replayed,
 }  // namespace
 
 Result<VerifyReport> verify_run(io::FileSystem& fs, runtime::Engine& engine, const std::string& directory,
-                                const VerifyOptions& options, train::ModelChoices models) {
+                                const VerifyOptions& options, models::ModelChoices models) {
   ASSIGN_OR_RETURN(const Opened run, open_run(fs, directory, options.cache, models));
   const int64_t last = options.to_step.value_or(run.chain.last_step());
   if (options.from_step < 0 || options.from_step > last || last > run.chain.last_step())

@@ -39,6 +39,6 @@ struct VerifyReport {
 // what held before it or changes what it cannot, the data or programs on disk are not the chain's, no such
 // steps.
 Result<VerifyReport> verify_run(io::FileSystem& fs, runtime::Engine& engine, const std::string& run_directory,
-                                const VerifyOptions& options, train::ModelChoices models);
+                                const VerifyOptions& options, models::ModelChoices models);
 
 }  // namespace ostro::audit

@@ -33,7 +33,7 @@ void finish_run(io::FileSystem& fs, runtime::Engine& engine) {
 Result<VerifyReport> verify_from(io::FileSystem& fs, runtime::Engine& engine, int64_t step) {
   VerifyOptions options;
   options.from_step = step;
-  return verify_run(fs, engine, "runs/run", options, train::builtin_models());
+  return verify_run(fs, engine, "runs/run", options, models::builtin_models());
 }
 
 // Alters the first value of every chunk below `path`; how many there are.
@@ -95,7 +95,7 @@ TEST_CASE("a sound checkpoint of another state is passed over: the chain vouches
 std::string verdicts(io::FileSystem& fs) {
   const auto chain = chain::read_chain(fs, "runs/run/chain.jsonl");
   REQUIRE(chain.ok());
-  const auto checked = check_checkpoints(fs, "runs/run", *chain, train::builtin_models());
+  const auto checked = check_checkpoints(fs, "runs/run", *chain, models::builtin_models());
   REQUIRE(checked.ok());
   std::string out;
   for (const CheckedCheckpoint& c : *checked) out += fmt::format("{} {}, ", c.step, verdict_name(c.verdict));

@@ -43,7 +43,7 @@ bool is_due(const train::TrainConfig& config, int64_t step) {
   return step == config.trainer.num_train_steps || config.trainer.checkpointer.is_kept(step);
 }
 
-Witness::Witness(chain::Chain chain, std::string path, train::ModelChoices models)
+Witness::Witness(chain::Chain chain, std::string path, models::ModelChoices models)
     : chain_(std::move(chain)), path_(std::move(path)), models_(std::move(models)) {}
 
 Status Witness::check_step(const Manifest& manifest, const std::string& where) const {

@@ -33,7 +33,7 @@ enum class Evidence {
 class Witness {
  public:
   // `path` is the chain's, for errors; `models` are the choices of model.type.
-  Witness(chain::Chain chain, std::string path, train::ModelChoices models);
+  Witness(chain::Chain chain, std::string path, models::ModelChoices models);
 
   const chain::Chain& chain() const { return chain_; }
   const std::string& path() const { return path_; }
@@ -60,7 +60,7 @@ class Witness {
 
   chain::Chain chain_;
   std::string path_;
-  train::ModelChoices models_;
+  models::ModelChoices models_;
 };
 
 // The run directory in which a checkpoint's directory lies: RUN of RUN/checkpoints/step-00000020, also where

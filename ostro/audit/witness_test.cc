@@ -37,7 +37,7 @@ struct Trained {
     return outcome->hash;
   }
   Witness witness() {
-    return Witness(chain::read_chain(fs, kChain).value(), kChain, train::builtin_models());
+    return Witness(chain::read_chain(fs, kChain).value(), kChain, models::builtin_models());
   }
   // What the chain says of a checkpoint: "name", "fingerprint", "nothing" or the error.
   std::string says(int64_t step) {

@@ -56,7 +56,7 @@ Result<models::Rounding> rounding_as(const GrokImport& request) {
 
 // A configuration whose model is the release's. Its data are for the reader to fill in.
 Result<std::string> config_text(const models::DecoderOptions& model, const GrokImport& request,
-                                const train::ModelChoices& models) {
+                                const models::ModelChoices& models) {
   train::TrainConfig config(models);
   config.model.choose("grok");
   auto* options =
@@ -73,7 +73,7 @@ Result<std::string> config_text(const models::DecoderOptions& model, const GrokI
 
 }  // namespace
 
-Result<std::string> import_grok(const GrokImport& request, const train::ModelChoices& models,
+Result<std::string> import_grok(const GrokImport& request, const models::ModelChoices& models,
                                 Progress& progress) {
   ASSIGN_OR_RETURN(const grok::Held held, held_as(request.dtype));
   ASSIGN_OR_RETURN(const models::Rounding rounding, rounding_as(request));

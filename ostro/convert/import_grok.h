@@ -18,7 +18,7 @@ struct GrokImport {
 
 // Writes `out`/checkpoints/step-00000000, and with a tokenizer `out`/tokenizer.json. Returns a line that says
 // what was made.
-Result<std::string> import_grok(const GrokImport& request, const train::ModelChoices& models,
+Result<std::string> import_grok(const GrokImport& request, const models::ModelChoices& models,
                                 Progress& progress);
 
 }  // namespace ostro::convert

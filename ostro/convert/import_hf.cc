@@ -24,7 +24,7 @@ using ImportedModel = models::ModelOptionsOf<models::DecoderOptions, models::Dec
 
 // The configuration that the checkpoint in `out` has: the model, and nothing of a run.
 Result<train::TrainConfig> import_config(const hf::Source& source, const std::string& out,
-                                         const train::ModelChoices& models) {
+                                         const models::ModelChoices& models) {
   train::TrainConfig config(models);
   config.model.choose(source.model.options.type());
   auto* model = dynamic_cast<ImportedModel*>(&config.model.value());
@@ -64,7 +64,7 @@ Status write_import(io::FileSystem& fs, const HfImport& request, const hf::Sourc
 
 }  // namespace
 
-Result<std::string> import_hf(const HfImport& request, const train::ModelChoices& models) {
+Result<std::string> import_hf(const HfImport& request, const models::ModelChoices& models) {
   io::FileSystem& fs = io::default_file_system();
   const std::string out = io::clean_path(request.out);
   RETURN_IF_ERROR(check_is_new(fs, out));
@@ -85,7 +85,7 @@ Result<std::string> import_hf(const HfImport& request, const train::ModelChoices
 }
 
 Result<std::optional<std::string>> import_beginning(const std::string& from, const std::string& to,
-                                                    const train::ModelChoices& models) {
+                                                    const models::ModelChoices& models) {
   io::FileSystem& fs = io::default_file_system();
   ASSIGN_OR_RETURN(const bool is_model, fs.exists(io::join_path(from, "config.json")));
   if (!is_model) return std::optional<std::string>();

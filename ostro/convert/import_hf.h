@@ -17,12 +17,12 @@ struct HfImport {
 // Makes the directory `out`: a checkpoint of the model in `directory`, what came with it, and a configuration
 // to go on training with. Returns what there is to say about it, in a line. If anything fails, there is no
 // `out`.
-Result<std::string> import_hf(const HfImport& request, const train::ModelChoices& models);
+Result<std::string> import_hf(const HfImport& request, const models::ModelChoices& models);
 
 // For trainer.initialize_from (run::Environment::import_model): the checkpoint in the directory `to`, which
 // is made anew, of the Hugging Face directory `from`; nothing where `from` is none.
 Result<std::optional<std::string>> import_beginning(const std::string& from, const std::string& to,
-                                                    const train::ModelChoices& models);
+                                                    const models::ModelChoices& models);
 
 // A Hugging Face directory as trainer.initialize_from, for a command that has no run: a checkpoint of it in a
 // folder of TMPDIR, which the destructor removes.

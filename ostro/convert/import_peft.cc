@@ -64,7 +64,7 @@ Result<std::vector<runtime::Buffer>> held_values(const trained::LoadedModel& bas
 
 }  // namespace
 
-Result<std::string> import_peft(const PeftImport& request, const train::ModelChoices& models) {
+Result<std::string> import_peft(const PeftImport& request, const models::ModelChoices& models) {
   io::FileSystem& fs = io::default_file_system();
   RETURN_IF_ERROR(check_is_new(fs, request.out));
   ASSIGN_OR_RETURN(const hf::LoraFiles files, hf::open_lora(fs, request.directory));

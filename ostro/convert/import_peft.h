@@ -16,6 +16,6 @@ struct PeftImport {
 // to go on training it. Returns a line that says what was made. If anything fails, there is no `out`. Errors:
 // what open_lora and take_lora say; the checkpoint is no decoder, has an adapter already, or holds other
 // parameters than the base that the adapter names by its hash.
-Result<std::string> import_peft(const PeftImport& request, const train::ModelChoices& models);
+Result<std::string> import_peft(const PeftImport& request, const models::ModelChoices& models);
 
 }  // namespace ostro::convert

@@ -125,7 +125,7 @@ Result<std::vector<runtime::Buffer>> mixture_values(const Upcycle& request, cons
 
 }  // namespace
 
-Result<std::string> upcycle(const Upcycle& request, const train::ModelChoices& models,
+Result<std::string> upcycle(const Upcycle& request, const models::ModelChoices& models,
                             const MakeEngine& make_engine) {
   io::FileSystem& fs = io::default_file_system();
   if (request.experts < 2)

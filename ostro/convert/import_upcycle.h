@@ -25,7 +25,7 @@ struct Upcycle {
 // the rounding of the experts' weights, which add up to 1. Returns what there is to say about it, in a line.
 // If anything fails, there is no `out`. Errors: the checkpoint is no decoder, a mixture already, or has an
 // adapter.
-Result<std::string> upcycle(const Upcycle& request, const train::ModelChoices& models,
+Result<std::string> upcycle(const Upcycle& request, const models::ModelChoices& models,
                             const MakeEngine& make_engine);
 
 }  // namespace ostro::convert

@@ -134,7 +134,7 @@ class Comparison {
 };
 
 std::vector<std::string> config_differences(const Checkpoint& first, const Checkpoint& second,
-                                            const train::ModelChoices& models) {
+                                            const models::ModelChoices& models) {
   std::vector<std::string> texts;
   for (const Checkpoint* c : {&first, &second}) {
     const auto config = train::parse_train_config(c->manifest().info.config, c->path() + ": config", models);
@@ -164,7 +164,7 @@ bool CheckpointDiff::equal() const {
 }
 
 Result<CheckpointDiff> diff_checkpoints(io::FileSystem& fs, const std::string& first,
-                                        const std::string& second, const train::ModelChoices& models,
+                                        const std::string& second, const models::ModelChoices& models,
                                         const DiffOptions& options) {
   const numerics::HostArithmetic guard;
   ASSIGN_OR_RETURN(const Checkpoint a, open_checkpoint(fs, first));

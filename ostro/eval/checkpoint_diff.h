@@ -47,7 +47,7 @@ struct DiffOptions {
 // are compared are checked against the manifests; of tensors with equal hashes only the first is read.
 // Errors: no checkpoint there; damage; a glob that matches no tensor of either.
 Result<CheckpointDiff> diff_checkpoints(io::FileSystem& fs, const std::string& first,
-                                        const std::string& second, const train::ModelChoices& models,
+                                        const std::string& second, const models::ModelChoices& models,
                                         const DiffOptions& options);
 
 // The comparison as JSON.

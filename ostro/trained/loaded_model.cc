@@ -66,7 +66,7 @@ auto load_first(const std::vector<std::string>& paths, const std::optional<std::
 }
 
 template <typename Load>
-auto load_from(io::FileSystem& fs, const std::string& where, const train::ModelChoices& models, Trust trust,
+auto load_from(io::FileSystem& fs, const std::string& where, const models::ModelChoices& models, Trust trust,
                const Load& load) -> decltype(load(Source())) {
   ASSIGN_OR_RETURN(const std::vector<std::string> paths, checkpoint::find_checkpoints(fs, where));
   ASSIGN_OR_RETURN(const std::optional<std::string> run, audit::run_of_checkpoint(fs, paths[0]));
@@ -173,7 +173,7 @@ Status check_tokenizer(const Source& source, const tokenizer::Tokenizer& tokeniz
 
 // The configuration that a checkpoint was made with.
 Result<train::TrainConfig> read_config(io::FileSystem& fs, const std::string& path,
-                                       const train::ModelChoices& models) {
+                                       const models::ModelChoices& models) {
   ASSIGN_OR_RETURN(const checkpoint::Manifest manifest, checkpoint::read_manifest(fs, path));
   return train::parse_train_config(manifest.info.config,
                                    io::join_path(path, checkpoint::kManifestName) + ": config", models);
@@ -212,7 +212,7 @@ void take_stored_matrices(const checkpoint::Manifest& manifest, train::TrainConf
 // All but the parameters.
 Result<LoadedModel> read_all_but_parameters(io::FileSystem& fs, const Source& source,
                                             const std::string& tokenizer_path,
-                                            const train::ModelChoices& models) {
+                                            const models::ModelChoices& models) {
   if (source.witness) {
     // Before its config is used for anything.
     ASSIGN_OR_RETURN(const checkpoint::Manifest manifest, checkpoint::read_manifest(fs, source.path));
@@ -240,7 +240,7 @@ Result<LoadedModel> read_all_but_parameters(io::FileSystem& fs, const Source& so
 }
 
 Result<LoadedModel> read_model(io::FileSystem& fs, const Source& source, const std::string& tokenizer_path,
-                               const train::ModelChoices& models) {
+                               const models::ModelChoices& models) {
   ASSIGN_OR_RETURN(LoadedModel out, read_all_but_parameters(fs, source, tokenizer_path, models));
   ASSIGN_OR_RETURN(out.parameters, read_parameters(fs, source, out.functions));
   return out;
@@ -261,7 +261,7 @@ Status check_tensor(const checkpoint::TensorSpec& spec, const ir::Shape& held, c
 }
 
 Result<OpenedModel> open_source(io::FileSystem& fs, const Source& source, const std::string& tokenizer_path,
-                                const train::ModelChoices& models) {
+                                const models::ModelChoices& models) {
   ASSIGN_OR_RETURN(LoadedModel model, read_all_but_parameters(fs, source, tokenizer_path, models));
   ASSIGN_OR_RETURN(const checkpoint::Checkpoint found, checkpoint::Checkpoint::open(fs, source.path));
   const checkpoint::Manifest& manifest = found.manifest();
@@ -322,14 +322,14 @@ Result<Parameters> load_or_init(io::FileSystem& fs, const std::string& where,
 }
 
 Result<LoadedModel> load_model(io::FileSystem& fs, const std::string& where,
-                               const std::string& tokenizer_path, const train::ModelChoices& models,
+                               const std::string& tokenizer_path, const models::ModelChoices& models,
                                Trust trust) {
   return load_from(fs, where, models, trust,
                    [&](const Source& source) { return read_model(fs, source, tokenizer_path, models); });
 }
 
 Result<OpenedModel> open_model(io::FileSystem& fs, const std::string& where,
-                               const std::string& tokenizer_path, const train::ModelChoices& models,
+                               const std::string& tokenizer_path, const models::ModelChoices& models,
                                Trust trust, const std::function<Status(const OpenedModel&)>& check) {
   return load_from(fs, where, models, trust, [&](const Source& source) -> Result<OpenedModel> {
     ASSIGN_OR_RETURN(OpenedModel opened, open_source(fs, source, tokenizer_path, models));

@@ -62,7 +62,7 @@ struct LoadedModel {
 // `tokenizer_path`, or when that is empty the run's copy, which must be the one that the chain names; a
 // checkpoint outside its run (RUN/checkpoints/step-*) needs the path.
 Result<LoadedModel> load_model(io::FileSystem& fs, const std::string& where,
-                               const std::string& tokenizer_path, const train::ModelChoices& models,
+                               const std::string& tokenizer_path, const models::ModelChoices& models,
                                Trust trust);
 
 }  // namespace ostro::trained

@@ -23,7 +23,7 @@ struct OpenedModel {
 // kUnsupported for a model that cannot run layer by layer, and for a checkpoint for which the chain has only
 // a fingerprint and no name, because comparing it needs all parameters in memory.
 Result<OpenedModel> open_model(io::FileSystem& fs, const std::string& where,
-                               const std::string& tokenizer_path, const train::ModelChoices& models,
+                               const std::string& tokenizer_path, const models::ModelChoices& models,
                                Trust trust, const std::function<Status(const OpenedModel&)>& check = {});
 
 }  // namespace ostro::trained

@@ -32,7 +32,7 @@ Result<std::vector<float>> logits(runtime::Engine& engine, const std::string& wh
   ASSIGN_OR_RETURN(const auto found, checkpoint::find_checkpoints(fs, where));
   ASSIGN_OR_RETURN(const auto manifest, checkpoint::read_manifest(fs, found[0]));
   ASSIGN_OR_RETURN(auto config,
-                   train::parse_train_config(manifest.info.config, found[0], train::builtin_models()));
+                   train::parse_train_config(manifest.info.config, found[0], models::builtin_models()));
   trained::take_stored_matrices(fs, where, config);
   const int64_t vocab = manifest.tensors[0].shape[0];
   const auto model = config.model_options().evaluation_functions(vocab, train::compute_dtype(config));

@@ -22,7 +22,7 @@ bool is_override(const std::string& word) {
 }  // namespace
 
 struct Args::State {
-  State(std::string name, std::vector<std::string> rest, train::ModelChoices choices)
+  State(std::string name, std::vector<std::string> rest, models::ModelChoices choices)
       : command(std::move(name)),
         words(std::move(rest)),
         typed(words),
@@ -85,7 +85,7 @@ struct Args::State {
   std::string command;
   std::vector<std::string> words;
   std::vector<std::string> typed;
-  train::ModelChoices models;
+  models::ModelChoices models;
   CLI::App app;
   bool takes_config = false, takes_overrides = false;
   std::string config_file;
@@ -95,7 +95,7 @@ struct Args::State {
   CommandWords* described = nullptr;
 };
 
-Args::Args(std::string command, std::vector<std::string> words, train::ModelChoices models)
+Args::Args(std::string command, std::vector<std::string> words, models::ModelChoices models)
     : state_(std::make_unique<State>(std::move(command), std::move(words), std::move(models))) {}
 Args::Args(Args&&) noexcept = default;
 Args::~Args() = default;
@@ -197,7 +197,7 @@ bool Args::has_config() const { return !state_->config_file.empty(); }
 
 const std::vector<config::Override>& Args::overrides() const { return state_->overrides; }
 
-const train::ModelChoices& Args::models() const { return state_->models; }
+const models::ModelChoices& Args::models() const { return state_->models; }
 
 const std::vector<std::string>& Args::typed() const { return state_->typed; }
 
@@ -218,7 +218,7 @@ bool Args::asks_for_help() const {
                      [](const std::string& word) { return word == "-h" || word == "--help"; });
 }
 
-Args Args::describing(std::string command, train::ModelChoices models, CommandWords* out) {
+Args Args::describing(std::string command, models::ModelChoices models, CommandWords* out) {
   Args args(std::move(command), {}, std::move(models));
   args.state_->described = out;
   return args;

@@ -37,7 +37,7 @@ class Args {
   static constexpr bool kRequired = true;
 
   // `command` is what the user typed ("ostro tokenizer train"), `models` the choices of model.type.
-  Args(std::string command, std::vector<std::string> words, train::ModelChoices models);
+  Args(std::string command, std::vector<std::string> words, models::ModelChoices models);
   Args(Args&&) noexcept;
   ~Args();
 
@@ -78,7 +78,7 @@ class Args {
 
   const std::string& command() const;
   // The choices of model.type.
-  const train::ModelChoices& models() const;
+  const models::ModelChoices& models() const;
   // Everything the user typed behind the command's name.
   const std::vector<std::string>& typed() const;
 
@@ -89,7 +89,7 @@ class Args {
 
   // Arguments with which a command, instead of running, tells what it takes: parse() puts it into `out`,
   // which must outlive them, and says that the command is done.
-  static Args describing(std::string command, train::ModelChoices models, CommandWords* out);
+  static Args describing(std::string command, models::ModelChoices models, CommandWords* out);
   // Where this is to be put; null for a command that runs.
   CommandWords* described() const;
 

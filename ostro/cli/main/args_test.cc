@@ -13,7 +13,7 @@ TEST_CASE("a command with a configuration takes its own words, the file, and ove
   Args args("ostro train",
             {"--optimizer.learning_rate", "1e-3", "--dry_run", "--config", kConfig, "--trainer.id=a=b.c",
              "--step", "-4", "--trainer.tracker", "[{type: json}]", "--trainer.log_dir", "--odd"},
-            train::builtin_models());
+            models::builtin_models());
   bool dry_run = false;
   int64_t step = 0;
   std::optional<int64_t> limit;
@@ -35,7 +35,7 @@ TEST_CASE("a command with a configuration takes its own words, the file, and ove
 
 TEST_CASE("a command that is to describe itself tells what it declares, and does not run") {
   CommandWords words;
-  Args args = Args::describing("tokenizer train", train::builtin_models(), &words);
+  Args args = Args::describing("tokenizer train", models::builtin_models(), &words);
   std::vector<std::string> places, inputs;
   std::string out;
   bool force = false;
@@ -58,7 +58,7 @@ TEST_CASE("options hold numbers, lists and words that begin with a bracket") {
   Args args("ostro x",
             {"--files", "a", "[b]", "[[c,d]]", "--files=[e]", "--prompt", "[1, 2] \"x\"", "--rate", "0.5",
              "--limit", "3", "RUN"},
-            train::builtin_models());
+            models::builtin_models());
   std::vector<std::string> files;
   std::string prompt, run;
   double rate = 0;
@@ -77,10 +77,10 @@ TEST_CASE("options hold numbers, lists and words that begin with a bracket") {
 }
 
 TEST_CASE("an override without a value, or for a command without a configuration, is a usage error") {
-  Args last("ostro train", {"--config", kConfig, "--trainer.id"}, train::builtin_models());
+  Args last("ostro train", {"--config", kConfig, "--trainer.id"}, models::builtin_models());
   last.config();
   CHECK(last.parse() == kExitUsage);
-  Args none("ostro hash", {"--trainer.id", "x"}, train::builtin_models());
+  Args none("ostro hash", {"--trainer.id", "x"}, models::builtin_models());
   CHECK(none.parse() == kExitUsage);
 }
 

@@ -36,7 +36,7 @@ std::string help_text() {
   return text;
 }
 
-int run_command(const std::vector<std::string>& words, train::ModelChoices models) {
+int run_command(const std::vector<std::string>& words, models::ModelChoices models) {
   const std::string first = words.empty() ? "" : words[0];
   if (first == "-h" || first == "--help") {
     std::fputs(help_text().c_str(), stdout);
@@ -70,7 +70,7 @@ void share_small_blocks() {
 
 }  // namespace
 
-int cli_main(int argc, char** argv, train::ModelChoices models) {
+int cli_main(int argc, char** argv, models::ModelChoices models) {
   share_small_blocks();
   std::signal(SIGPIPE, SIG_IGN);  // a closed pipe is a failed write, which is checked below
   int code = kExitFailed;

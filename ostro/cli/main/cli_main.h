@@ -6,6 +6,6 @@
 namespace ostro {
 
 // Runs one command and returns the exit code (cli/exit_code.h). `models` are the choices of model.type.
-int cli_main(int argc, char** argv, train::ModelChoices models = train::builtin_models());
+int cli_main(int argc, char** argv, models::ModelChoices models = models::builtin_models());
 
 }  // namespace ostro

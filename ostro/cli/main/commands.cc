@@ -40,7 +40,7 @@ std::span<const Command> commands() {
 }
 
 std::vector<CommandWords> describe(std::span<const Command> commands, const std::string& prefix,
-                                   const train::ModelChoices& models) {
+                                   const models::ModelChoices& models) {
   std::vector<CommandWords> out;
   for (const Command& command : commands) {
     out.emplace_back();

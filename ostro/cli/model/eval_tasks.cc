@@ -36,7 +36,7 @@ Result<std::vector<std::string>> find_checkpoints(io::FileSystem& fs, const Eval
 
 class Session {
  public:
-  Session(io::FileSystem& fs, const EvalTasksRequest& request, const train::ModelChoices& models)
+  Session(io::FileSystem& fs, const EvalTasksRequest& request, const models::ModelChoices& models)
       : fs_(fs), request_(request), models_(models) {}
 
   Result<eval::Report> run() {
@@ -82,14 +82,14 @@ class Session {
 
   io::FileSystem& fs_;
   const EvalTasksRequest& request_;
-  const train::ModelChoices& models_;
+  const models::ModelChoices& models_;
   PercentProgressLine line_;
   std::string samples_;
 };
 
 }  // namespace
 
-Status evaluate_tasks(const EvalTasksRequest& request, const train::ModelChoices& models) {
+Status evaluate_tasks(const EvalTasksRequest& request, const models::ModelChoices& models) {
   if (request.batch_tokens < 1)
     return invalid_argument(fmt::format("--batch_tokens {}: use 1 or more", request.batch_tokens));
   if (request.limit && *request.limit < 1)

@@ -20,6 +20,6 @@ struct EvalTasksRequest {
 };
 
 // Prints the report, and writes the files that were asked for.
-Status evaluate_tasks(const EvalTasksRequest& request, const train::ModelChoices& models);
+Status evaluate_tasks(const EvalTasksRequest& request, const models::ModelChoices& models);
 
 }  // namespace ostro::cli

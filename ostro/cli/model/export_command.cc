@@ -112,7 +112,7 @@ Status write(io::FileSystem& fs, const ExportRequest& request, const trained::Lo
 
 // With all parameters in memory.
 Result<trained::Parameters> export_from_memory(io::FileSystem& fs, const ExportRequest& request,
-                                               const train::ModelChoices& models) {
+                                               const models::ModelChoices& models) {
   ASSIGN_OR_RETURN(trained::LoadedModel model,
                    trained::load_model(fs, request.checkpoint, request.tokenizer, models, request.trust));
   ASSIGN_OR_RETURN(const models::DecoderOptions* decoder, decoder_of(model));
@@ -129,7 +129,7 @@ Result<trained::Parameters> export_from_memory(io::FileSystem& fs, const ExportR
   return std::move(model.parameters);
 }
 
-Result<trained::Parameters> export_model(const ExportRequest& request, const train::ModelChoices& models) {
+Result<trained::Parameters> export_model(const ExportRequest& request, const models::ModelChoices& models) {
   io::FileSystem& fs = io::default_file_system();
   if (request.to == "peft" || request.merge_lora) return export_from_memory(fs, request, models);
   // The parameters stay in the checkpoint, and are hashed before anything is written.

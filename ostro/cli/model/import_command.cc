@@ -20,7 +20,7 @@ namespace ostro::cli {
 namespace {
 
 Result<std::string> import_upcycled(convert::Upcycle request, const std::string& from,
-                                    const convert::GrokImport& other, const train::ModelChoices& models) {
+                                    const convert::GrokImport& other, const models::ModelChoices& models) {
   if (!from.empty() || !other.directory.empty() || !other.config.empty() || !other.layers.empty() ||
       other.dtype != convert::GrokImport().dtype || other.rounding != convert::GrokImport().rounding)
     return invalid_argument(

@@ -96,7 +96,7 @@ Status write_json(const tokenizer::Tokenizer& tokenizer, const std::string& prom
   return write_stdout(out.dump(-1, ' ', false, nlohmann::json::error_handler_t::replace) + "\n");
 }
 
-Status sample(const Request& request, const train::ModelChoices& models) {
+Status sample(const Request& request, const models::ModelChoices& models) {
   ASSIGN_OR_RETURN(const std::vector<std::string> prompts, prompts_of(request));
   ASSIGN_OR_RETURN(const auto engine, make_engine());
   SampleModel model;

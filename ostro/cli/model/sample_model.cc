@@ -104,7 +104,7 @@ void hold_as_read(trained::LoadedModel& model) {
 }  // namespace
 
 Result<SampleModel> load_resident(const std::string& checkpoint, const std::string& tokenizer,
-                                  const train::ModelChoices& models, trained::Trust trust) {
+                                  const models::ModelChoices& models, trained::Trust trust) {
   ASSIGN_OR_RETURN(trained::LoadedModel loaded,
                    trained::load_model(io::default_file_system(), checkpoint, tokenizer, models, trust));
   hold_as_read(loaded);
@@ -126,7 +126,7 @@ Result<SampleModel> load_resident(const std::string& checkpoint, const std::stri
 }
 
 Result<SampleModel> open_streamed(const std::string& checkpoint, const std::string& tokenizer,
-                                  const train::ModelChoices& models, trained::Trust trust,
+                                  const models::ModelChoices& models, trained::Trust trust,
                                   std::optional<int64_t> keep_bytes) {
   double hashed = 0;
   const auto check = [&](const trained::OpenedModel& opened) {

@@ -25,12 +25,12 @@ struct SampleModel {
 };
 
 Result<SampleModel> load_resident(const std::string& checkpoint, const std::string& tokenizer,
-                                  const train::ModelChoices& models, trained::Trust trust);
+                                  const models::ModelChoices& models, trained::Trust trust);
 
 // Looks at every file of the parameters, and hashes them all, before it returns: a damaged or missing one is
 // an error that names it. `keep_bytes` of weights stay in memory; nothing: half of what is free.
 Result<SampleModel> open_streamed(const std::string& checkpoint, const std::string& tokenizer,
-                                  const train::ModelChoices& models, trained::Trust trust,
+                                  const models::ModelChoices& models, trained::Trust trust,
                                   std::optional<int64_t> keep_bytes);
 
 }  // namespace ostro::cli

@@ -33,7 +33,7 @@ Result<init::Machine> measured_machine() {
 }
 
 Status write_config(const InitRequest& request, const std::string& command,
-                    const train::ModelChoices& models) {
+                    const models::ModelChoices& models) {
   io::FileSystem& fs = io::default_file_system();
   ASSIGN_OR_RETURN(const bool exists, fs.exists(request.out));
   if (exists && !request.force)

@@ -100,7 +100,7 @@ std::string state_of(const std::string& lock_path, const std::string& outcome, c
 }  // namespace
 
 Result<RunStatus> read_status(io::FileSystem& fs, const std::string& directory,
-                              const train::ModelChoices& models) {
+                              const models::ModelChoices& models) {
   const auto in = [&](const char* name) { return io::join_path(directory, name); };
   RunStatus status;
   status.directory = directory;

@@ -29,7 +29,7 @@ struct RunStatus {
 
 // Errors: there is no run; its chain is wrong.
 Result<RunStatus> read_status(io::FileSystem& fs, const std::string& run_directory,
-                              const train::ModelChoices& models);
+                              const models::ModelChoices& models);
 
 std::string status_text(const RunStatus& status);
 std::string status_json(const RunStatus& status);

@@ -97,7 +97,7 @@ void print_text(const RunFindings& f) {
 
 // What can be said of chain and checkpoints without replaying.
 Result<RunFindings> look(const std::string& run, const std::string& given,
-                         const train::ModelChoices& models) {
+                         const models::ModelChoices& models) {
   if (!given.empty() && !chain::is_lower_hex(given, kHashDigits))
     return invalid_argument(fmt::format("--run_hash {}: use the {} digits (0-9, a-f) that ostro hash prints",
                                         given, kHashDigits));
@@ -111,7 +111,7 @@ Result<RunFindings> look(const std::string& run, const std::string& given,
   return out;
 }
 
-Status replay(const std::string& run, audit::VerifyOptions options, const train::ModelChoices& models,
+Status replay(const std::string& run, audit::VerifyOptions options, const models::ModelChoices& models,
               RunFindings& f) {
   ASSIGN_OR_RETURN(const auto engine, make_engine());
   ASSIGN_OR_RETURN(options.workers, sim_workers());

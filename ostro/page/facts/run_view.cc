@@ -58,7 +58,7 @@ int64_t RunView::total_steps() const {
 }
 
 Result<RunView> read_view(io::FileSystem& fs, const std::string& run_directory,
-                          const train::ModelChoices& models, size_t bins) {
+                          const models::ModelChoices& models, size_t bins) {
   RunView view;
   const std::string chain_path = io::join_path(run_directory, chain::kChainFile);
   ASSIGN_OR_RETURN(view.chain, chain::read_chain(fs, chain_path));

@@ -45,6 +45,6 @@ struct RunView {
 // Reads a run directory; `bins` as in read_history. Error: a chain that is missing or wrong. Other files that
 // cannot be read are left out, and the view's error fields say so.
 Result<RunView> read_view(io::FileSystem& fs, const std::string& run_directory,
-                          const train::ModelChoices& models, size_t bins);
+                          const models::ModelChoices& models, size_t bins);
 
 }  // namespace ostro::page

@@ -9,7 +9,7 @@
 namespace ostro::page {
 
 Result<std::string> run_page(io::FileSystem& fs, const std::string& run_directory,
-                             const train::ModelChoices& models) {
+                             const models::ModelChoices& models) {
   ASSIGN_OR_RETURN(const RunView view, read_view(fs, run_directory, models, kPageBins));
   return page_html(view);
 }

@@ -13,7 +13,7 @@ namespace ostro::page {
 
 // The HTML of the page of a run directory. Errors: no run there, or a wrong chain.
 Result<std::string> run_page(io::FileSystem& fs, const std::string& run_directory,
-                             const train::ModelChoices& models);
+                             const models::ModelChoices& models);
 
 // Writes report.json and report.html; returns the path of the page. `sampler` is a fast engine, with which
 // samples of the newest checkpoint are added until `stop` returns true; null: no samples. Facts that cannot

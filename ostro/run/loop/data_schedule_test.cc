@@ -63,7 +63,7 @@ TEST_CASE("a run of changing weights and batch sizes: any workers, any interrupt
   CHECK(whole.evals.back().parts[0].component == "code");
   CHECK(whole.evals.back().bits_per_byte.has_value());
 
-  const auto verified = audit::verify_run(fs, **engine, run_directory(config), {}, builtin_models());
+  const auto verified = audit::verify_run(fs, **engine, run_directory(config), {}, models::builtin_models());
   REQUIRE_MESSAGE(verified.ok(), verified.error().message());
   CHECK(verified->equal);
   CHECK(verified->last_step == 7);

@@ -6,7 +6,6 @@
 
 #include "ostro/chain/canonical.h"
 #include "ostro/data/batch/data_set.h"
-#include "ostro/models/decoder/decoder.h"
 
 namespace ostro::train {
 
@@ -70,14 +69,6 @@ IntMap normal_leaves(const IntMap& leaves, const IntMap& axes) {
 }
 
 }  // namespace
-
-ModelChoices builtin_models() {
-  ModelChoices choices;
-  for (const models::Family& family : models::families())
-    choices.push_back(std::make_shared<models::ModelOptionsOf<models::DecoderOptions, models::Decoder>>(
-        models::DecoderOptions(family.name)));
-  return choices;
-}
 
 void TrainConfig::visit_options(config::OptionTable& t) {
   t.section(&data, "data", "texts, tokens and their order");
@@ -161,7 +152,7 @@ Status TrainConfig::resolve() {
 }
 
 Result<TrainConfig> parse_train_config(const std::string& yaml, const std::string& name,
-                                       ModelChoices models) {
+                                       models::ModelChoices models) {
   TrainConfig config(std::move(models));
   ASSIGN_OR_RETURN(const config::Node tree, config::parse_yaml(yaml, name));
   RETURN_IF_ERROR(config::read_value(tree, "", &config));
@@ -170,7 +161,7 @@ Result<TrainConfig> parse_train_config(const std::string& yaml, const std::strin
 }
 
 Result<TrainConfig> load_train_config(const std::string& path, std::span<const config::Override> overrides,
-                                      ModelChoices models) {
+                                      models::ModelChoices models) {
   TrainConfig config(std::move(models));
   RETURN_IF_ERROR(config::load_options(path, overrides, &config));
   RETURN_IF_ERROR(config.resolve());

@@ -1,7 +1,6 @@
 // The whole configuration of a run.
 #pragma once
 
-#include <memory>
 #include <span>
 #include <string>
 #include <vector>
@@ -9,6 +8,7 @@
 #include "ostro/config/config.h"
 #include "ostro/data/options/options.h"
 #include "ostro/models/decoder/decoder_options.h"
+#include "ostro/models/model_choices.h"
 #include "ostro/models/model_options.h"
 #include "ostro/optim/options.h"
 #include "ostro/train/options/objective_options.h"
@@ -16,11 +16,6 @@
 #include "ostro/train/options/tuning_options.h"
 
 namespace ostro::train {
-
-using ModelChoices = std::vector<std::shared_ptr<const config::SectionValue>>;
-
-// The models of this repository, for `model.type`.
-ModelChoices builtin_models();
 
 // The options of a run. A value type. It holds default values until a file is read, and is complete after
 // resolve().
@@ -35,7 +30,7 @@ struct TrainConfig {
   ChainOptions chain;
 
   // `models` are the choices of model.type, each a ModelOptionsOf<T>. The first one is the default.
-  explicit TrainConfig(ModelChoices models = builtin_models()) : model(std::move(models)) {}
+  explicit TrainConfig(models::ModelChoices models = models::builtin_models()) : model(std::move(models)) {}
 
   void visit_options(config::OptionTable& table);
 
@@ -57,10 +52,11 @@ struct TrainConfig {
 
 // Reads a file, applies the overrides and calls resolve().
 Result<TrainConfig> load_train_config(const std::string& path, std::span<const config::Override> overrides,
-                                      ModelChoices models = builtin_models());
+                                      models::ModelChoices models = models::builtin_models());
 
 // The same for YAML text in memory. Error messages use `name` in place of the file's path.
-Result<TrainConfig> parse_train_config(const std::string& yaml, const std::string& name, ModelChoices models);
+Result<TrainConfig> parse_train_config(const std::string& yaml, const std::string& name,
+                                       models::ModelChoices models);
 
 // Whether a run can be spread over so many workers: the mesh, and the leaves of what it splits. Errors:
 // kInvalidArgument with the key and a value that works.
