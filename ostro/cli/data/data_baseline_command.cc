@@ -3,7 +3,7 @@
 
 #include "ostro/cli/main/commands.h"
 #include "ostro/cli/main/exit_code.h"
-#include "ostro/cli/shared/standard_streams.h"
+#include "ostro/cli/shared/terminal.h"
 #include "ostro/data/batch/data_set.h"
 #include "ostro/data/store/baseline.h"
 #include "ostro/data/tokenizer/trained_tokenizer.h"

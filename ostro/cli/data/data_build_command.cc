@@ -3,8 +3,8 @@
 
 #include "ostro/cli/data/data_session.h"
 #include "ostro/cli/main/commands.h"
-#include "ostro/cli/shared/build_progress.h"
-#include "ostro/cli/shared/standard_streams.h"
+#include "ostro/cli/shared/progress.h"
+#include "ostro/cli/shared/terminal.h"
 #include "ostro/data/batch/data_set.h"
 #include "ostro/data/build/build.h"
 #include "ostro/data/build/consolidate.h"

@@ -8,7 +8,7 @@
 #include "ostro/cli/data/data_session.h"
 #include "ostro/cli/main/commands.h"
 #include "ostro/cli/main/exit_code.h"
-#include "ostro/cli/shared/standard_streams.h"
+#include "ostro/cli/shared/terminal.h"
 #include "ostro/data/batch/batch_text.h"
 #include "ostro/data/batch/data_set.h"
 #include "ostro/data/batch/eval_loader.h"

@@ -3,7 +3,7 @@
 #include <fmt/format.h>
 
 #include "ostro/base/machine.h"
-#include "ostro/cli/shared/build_progress.h"
+#include "ostro/cli/shared/progress.h"
 #include "ostro/data/store/store_stats.h"
 #include "ostro/data/tokenizer/trained_tokenizer.h"
 #include "ostro/io/s3/routing_file_system.h"

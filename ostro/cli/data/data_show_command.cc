@@ -6,7 +6,7 @@
 #include "ostro/base/sha256.h"
 #include "ostro/cli/data/data_session.h"
 #include "ostro/cli/main/commands.h"
-#include "ostro/cli/shared/standard_streams.h"
+#include "ostro/cli/shared/terminal.h"
 #include "ostro/data/batch/batch_text.h"
 #include "ostro/data/batch/row_places.h"
 #include "ostro/data/formats/row_formatter.h"

@@ -7,7 +7,7 @@
 
 #include "ostro/cli/data/data_session.h"
 #include "ostro/cli/main/commands.h"
-#include "ostro/cli/shared/standard_streams.h"
+#include "ostro/cli/shared/terminal.h"
 #include "ostro/data/batch/data_set.h"
 #include "ostro/data/packing/packing.h"
 #include "ostro/data/store/store_stats.h"

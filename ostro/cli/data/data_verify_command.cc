@@ -5,8 +5,8 @@
 
 #include "ostro/cli/data/data_session.h"
 #include "ostro/cli/main/commands.h"
-#include "ostro/cli/shared/build_progress.h"
-#include "ostro/cli/shared/standard_streams.h"
+#include "ostro/cli/shared/progress.h"
+#include "ostro/cli/shared/terminal.h"
 #include "ostro/data/packing/pack_verify.h"
 #include "ostro/data/store/store_plan.h"
 #include "ostro/data/store/store_verify.h"

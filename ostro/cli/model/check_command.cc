@@ -3,8 +3,8 @@
 
 #include "ostro/cli/main/commands.h"
 #include "ostro/cli/main/exit_code.h"
-#include "ostro/cli/shared/percent_progress.h"
-#include "ostro/cli/shared/standard_streams.h"
+#include "ostro/cli/shared/progress.h"
+#include "ostro/cli/shared/terminal.h"
 #include "ostro/grok/release/check.h"
 #include "ostro/io/s3/routing_file_system.h"
 

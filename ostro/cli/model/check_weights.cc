@@ -1,6 +1,6 @@
 #include "ostro/cli/model/check_weights.h"
 
-#include "ostro/cli/shared/percent_progress.h"
+#include "ostro/cli/shared/progress.h"
 
 namespace ostro::cli {
 

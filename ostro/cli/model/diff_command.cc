@@ -1,7 +1,7 @@
 // ostro diff
 #include "ostro/cli/main/commands.h"
 #include "ostro/cli/main/exit_code.h"
-#include "ostro/cli/shared/standard_streams.h"
+#include "ostro/cli/shared/terminal.h"
 #include "ostro/eval/checkpoint_diff.h"
 #include "ostro/io/s3/routing_file_system.h"
 

@@ -7,7 +7,7 @@
 #include "ostro/cli/main/exit_code.h"
 #include "ostro/cli/shared/engine_choice.h"
 #include "ostro/cli/shared/plan_measure.h"
-#include "ostro/cli/shared/standard_streams.h"
+#include "ostro/cli/shared/terminal.h"
 #include "ostro/compile/passes/pass.h"
 #include "ostro/io/s3/routing_file_system.h"
 #include "ostro/ir/text/text.h"

@@ -10,7 +10,7 @@
 #include "ostro/cli/main/exit_code.h"
 #include "ostro/cli/model/sample_model.h"
 #include "ostro/cli/shared/engine_choice.h"
-#include "ostro/cli/shared/standard_streams.h"
+#include "ostro/cli/shared/terminal.h"
 #include "ostro/infer/generator.h"
 #include "ostro/io/read/line_reader.h"
 #include "ostro/io/s3/routing_file_system.h"

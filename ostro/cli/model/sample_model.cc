@@ -9,7 +9,7 @@
 
 #include "ostro/base/machine.h"
 #include "ostro/cli/model/check_weights.h"
-#include "ostro/cli/shared/progress_output.h"
+#include "ostro/cli/shared/progress.h"
 #include "ostro/infer/streamed.h"
 #include "ostro/infer/weight_store.h"
 #include "ostro/io/s3/routing_file_system.h"

@@ -8,7 +8,7 @@
 #include "ostro/cli/main/commands.h"
 #include "ostro/cli/main/exit_code.h"
 #include "ostro/cli/shared/engine_choice.h"
-#include "ostro/cli/shared/standard_streams.h"
+#include "ostro/cli/shared/terminal.h"
 #include "ostro/eval/requests.h"
 #include "ostro/eval/text_model_of.h"
 #include "ostro/io/s3/routing_file_system.h"

@@ -2,7 +2,7 @@
 #include "ostro/audit/inspect.h"
 #include "ostro/cli/main/commands.h"
 #include "ostro/cli/main/exit_code.h"
-#include "ostro/cli/shared/standard_streams.h"
+#include "ostro/cli/shared/terminal.h"
 #include "ostro/io/s3/routing_file_system.h"
 
 namespace ostro::cli {

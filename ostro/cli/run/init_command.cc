@@ -5,7 +5,7 @@
 #include "ostro/cli/main/commands.h"
 #include "ostro/cli/main/exit_code.h"
 #include "ostro/cli/shared/engine_choice.h"
-#include "ostro/cli/shared/standard_streams.h"
+#include "ostro/cli/shared/terminal.h"
 #include "ostro/init/config_text.h"
 #include "ostro/init/token_sample.h"
 #include "ostro/io/files/atomic_file.h"

@@ -6,7 +6,6 @@
 #include "ostro/audit/inspect.h"
 #include "ostro/cli/main/commands.h"
 #include "ostro/cli/main/exit_code.h"
-#include "ostro/cli/shared/standard_streams.h"
 #include "ostro/cli/shared/terminal.h"
 #include "ostro/io/files/atomic_file.h"
 #include "ostro/io/files/path.h"

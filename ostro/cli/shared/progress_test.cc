@@ -1,4 +1,4 @@
-#include "ostro/cli/shared/build_progress.h"
+#include "ostro/cli/shared/progress.h"
 
 #include <doctest/doctest.h>
 

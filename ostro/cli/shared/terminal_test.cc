@@ -1,4 +1,4 @@
-#include "ostro/cli/shared/standard_streams.h"
+#include "ostro/cli/shared/terminal.h"
 
 #include <doctest/doctest.h>
 #include <unistd.h>

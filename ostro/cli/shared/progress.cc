@@ -1,0 +1,128 @@
+#include "ostro/cli/shared/progress.h"
+
+#include <fmt/core.h>
+
+#include <algorithm>
+#include <utility>
+
+#include "ostro/base/machine.h"
+#include "ostro/run/report/console.h"
+
+namespace ostro::cli {
+namespace {
+
+// "1:05 left"
+std::string left_text(double seconds) {
+  const auto whole = static_cast<int64_t>(seconds);
+  return fmt::format("{}:{:02} left", whole / 60, whole % 60);
+}
+
+}  // namespace
+
+ProgressOutput ProgressOutput::standard_error() { return {stderr, run::stderr_columns() > 0, Clock::now}; }
+
+ProgressOutput::ProgressOutput(std::FILE* file, bool is_terminal, std::function<Clock::time_point()> now)
+    : file_(file), is_terminal_(is_terminal), now_(std::move(now)), drawn_(now_()) {}
+
+double ProgressOutput::seconds_since(Clock::time_point begin) const {
+  return std::chrono::duration<double>(now() - begin).count();
+}
+
+bool ProgressOutput::is_due(bool last) {
+  const Clock::time_point now = now_();
+  const auto pause = is_terminal_ ? std::chrono::milliseconds(100) : std::chrono::milliseconds(30'000);
+  if (!(last && is_terminal_) && now - drawn_ < pause) return false;
+  drawn_ = now;
+  return true;
+}
+
+void ProgressOutput::show(const std::string& line) {
+  std::string text = is_terminal_ ? "\r" + line : line;
+  if (line.size() < shown_) text.append(shown_ - line.size(), ' ');
+  if (!is_terminal_) text += '\n';
+  std::fputs(text.c_str(), file_);
+  std::fflush(file_);
+  shown_ = is_terminal_ ? line.size() : 0;
+}
+
+void ProgressOutput::end() {
+  if (shown_ > 0) std::fputc('\n', file_);
+  shown_ = 0;
+}
+
+PercentProgressLine::PercentProgressLine(ProgressOutput output)
+    : output_(std::move(output)), begin_(output_.now()) {}
+
+void PercentProgressLine::show(const std::string& what, double done) {
+  if (!output_.is_due(done >= 1)) return;
+  const double left =
+      done > 0 ? output_.seconds_since(begin_) / std::min(done, 1.0) * std::max(0.0, 1 - done) : 0;
+  output_.show(fmt::format("{}: {:5.1f}%  {}", what, 100 * std::min(done, 1.0), left_text(left)));
+}
+
+void PercentProgressLine::end() {
+  output_.end();
+  begin_ = output_.now();
+}
+
+TokenizerProgressLine::TokenizerProgressLine(ProgressOutput output)
+    : output_(std::move(output)), begin_(output_.now()) {}
+
+void TokenizerProgressLine::draw(const tokenizer::TrainProgress& p) {
+  const bool counting = p.stage == Stage::kCounting;
+  const auto done = static_cast<double>(p.done), total = static_cast<double>(p.total);
+  if (p.stage != stage_) {
+    stage_ = p.stage;
+    begin_ = output_.now();
+    from_ = done;
+  }
+  const bool last = !counting && p.done >= p.total;
+  if (!output_.is_due(last)) return;
+  const double rate = (done - from_) / std::max(output_.seconds_since(begin_), 1e-3);
+  const double percent = total > 0 ? 100 * done / total : 100;
+  const std::string what =
+      counting ? fmt::format("tokenizer, counting pieces: {:5.1f}%  {:.1f} of {:.1f} MB", percent,
+                             done * 1e-6, total * 1e-6)
+               : fmt::format("tokenizer, merging pairs: {:5.1f}%  {} of {} tokens", percent, p.done, p.total);
+  output_.show(fmt::format("{}  {}", what, left_text(rate > 0 ? (total - done) / rate : 0)));
+  if (last) output_.end();
+}
+
+BuildProgressLine::BuildProgressLine(std::string name, ProgressOutput output)
+    : name_(name.empty() ? "tokenizing" : std::move(name)),
+      tokenizer_(output),
+      output_(std::move(output)),
+      begin_(output_.now()) {}
+
+std::function<void(const data::BuildProgress&)> BuildProgressLine::callback() {
+  return [this](const data::BuildProgress& p) { draw(p); };
+}
+
+std::function<void(const tokenizer::TrainProgress&)> BuildProgressLine::tokenizer_callback() {
+  return [this](const tokenizer::TrainProgress& p) {
+    tokenizer_.draw(p);
+    begin_ = output_.now();  // its time is not the build's
+  };
+}
+
+void BuildProgressLine::draw(const data::BuildProgress& p) {
+  if (!output_.is_due(p.bytes_done >= p.bytes_total)) return;
+  const auto done = static_cast<double>(p.bytes_done), total = static_cast<double>(p.bytes_total);
+  const double rate =
+      static_cast<double>(p.bytes_done - p.bytes_resumed) / std::max(output_.seconds_since(begin_), 1e-3);
+  output_.show(fmt::format(
+      "{}: {:5.1f}%  {} of {} files  {} documents  {:.1f}M tokens  {:.1f} of {:.1f} MB  {:.1f} MB/s  {}",
+      name_, total > 0 ? 100 * done / total : 100.0, p.files_done, p.files_total, p.documents,
+      static_cast<double>(p.tokens) * 1e-6, done * 1e-6, total * 1e-6, rate * 1e-6,
+      left_text(rate > 0 ? (total - done) / rate : 0)));
+}
+
+Result<data::BuildSettings> build_settings(BuildProgressLine& line) {
+  data::BuildSettings settings;
+  ASSIGN_OR_RETURN(settings.threads, default_threads());
+  settings.progress = line.callback();
+  settings.tokenizer_progress = line.tokenizer_callback();
+  return settings;
+}
+
+}  // namespace ostro::cli
