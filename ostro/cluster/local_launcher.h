@@ -19,7 +19,9 @@ inline constexpr int kExitLostPlace = 76;
 // is started in its place.
 inline constexpr int kExitLeft = 77;
 
-// The command and the limits of run_local_workers(). The functions are called from its thread.
+// One that was stopped with the whole job, after the run was saved: the same command goes on.
+inline constexpr int kExitInterrupted = 75;
+
 struct LocalWorkers {
   std::vector<std::string> command;                              // program and arguments of every worker
   std::vector<std::pair<std::string, std::string>> environment;  // added to this process's

@@ -11,9 +11,9 @@
 #include "ostro/convert/new_directory.h"
 #include "ostro/grok/convert/import.h"
 #include "ostro/io/files/path.h"
-#include "ostro/io/s3/routing_file_system.h"
 #include "ostro/models/decoder/decoder.h"
 #include "ostro/tokenizer/files/files.h"
+#include "ostro/train/options/config.h"
 
 namespace ostro::convert {
 namespace {
@@ -73,11 +73,10 @@ Result<std::string> config_text(const models::DecoderOptions& model, const GrokI
 
 }  // namespace
 
-Result<std::string> import_grok(const GrokImport& request, const models::ModelChoices& models,
-                                Progress& progress) {
+Result<std::string> import_grok(const Context& context, const GrokImport& request) {
   ASSIGN_OR_RETURN(const grok::Held held, held_as(request.dtype));
   ASSIGN_OR_RETURN(const models::Rounding rounding, rounding_as(request));
-  io::FileSystem& fs = io::default_file_system();
+  io::FileSystem& fs = context.fs;
   ASSIGN_OR_RETURN(const grok::Release release, grok::Release::open(fs, request.directory, request.config));
   grok::ImportOptions options;
   ASSIGN_OR_RETURN(options.layers, layer_range(request.layers, release.shape().layers));
@@ -102,9 +101,9 @@ Result<std::string> import_grok(const GrokImport& request, const models::ModelCh
   checkpoint::Info info;
   info.kind = checkpoint::Kind::kPermanent;
   info.numerics_version = chain::kNumericsVersion;
-  ASSIGN_OR_RETURN(info.config, config_text(model, request, models));
-  options.progress = [&progress](int64_t done, int64_t total) {
-    progress.show("importing", static_cast<double>(done) / static_cast<double>(total));
+  ASSIGN_OR_RETURN(info.config, config_text(model, request, context.models));
+  options.progress = [&context](int64_t done, int64_t total) {
+    context.progress.show("importing", static_cast<double>(done) / static_cast<double>(total));
   };
   checkpoint::Saved saved;
   const Status made = make_whole(fs, request.out, [&](const std::string& place) -> Status {
@@ -114,7 +113,7 @@ Result<std::string> import_grok(const GrokImport& request, const models::ModelCh
     if (!tokenizer) return {};
     return tokenizer::save_tokenizer(fs, *tokenizer, io::join_path(place, "tokenizer.json"));
   });
-  progress.end();
+  context.progress.end();
   if (!made.ok()) return made.error();
   return fmt::format("{}: {}, layers {} to {}, {} (state {})\n",
                      io::join_path(io::join_path(request.out, checkpoint::kCheckpointsFolder),

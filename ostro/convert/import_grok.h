@@ -4,8 +4,7 @@
 #include <string>
 
 #include "ostro/base/error.h"
-#include "ostro/base/progress.h"
-#include "ostro/train/options/config.h"
+#include "ostro/context/context.h"
 
 namespace ostro::convert {
 
@@ -18,7 +17,6 @@ struct GrokImport {
 
 // Writes `out`/checkpoints/step-00000000, and with a tokenizer `out`/tokenizer.json. Returns a line that says
 // what was made.
-Result<std::string> import_grok(const GrokImport& request, const models::ModelChoices& models,
-                                Progress& progress);
+Result<std::string> import_grok(const Context& context, const GrokImport& request);
 
 }  // namespace ostro::convert

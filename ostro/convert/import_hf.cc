@@ -14,7 +14,6 @@
 #include "ostro/hf/import.h"
 #include "ostro/io/files/atomic_file.h"
 #include "ostro/io/files/path.h"
-#include "ostro/io/s3/routing_file_system.h"
 #include "ostro/models/decoder/decoder.h"
 
 namespace ostro::convert {
@@ -64,12 +63,12 @@ Status write_import(io::FileSystem& fs, const HfImport& request, const hf::Sourc
 
 }  // namespace
 
-Result<std::string> import_hf(const HfImport& request, const models::ModelChoices& models) {
-  io::FileSystem& fs = io::default_file_system();
+Result<std::string> import_hf(const Context& context, const HfImport& request) {
+  io::FileSystem& fs = context.fs;
   const std::string out = io::clean_path(request.out);
   RETURN_IF_ERROR(check_is_new(fs, out));
   ASSIGN_OR_RETURN(const hf::Source source, hf::open_source(fs, request.directory, request.tokenizer));
-  ASSIGN_OR_RETURN(const train::TrainConfig config, import_config(source, out, models));
+  ASSIGN_OR_RETURN(const train::TrainConfig config, import_config(source, out, context.models));
   checkpoint::Saved saved;
   RETURN_IF_ERROR(make_whole(fs, out, [&](const std::string& place) {
     return write_import(fs, request, source, config, place, saved);
@@ -84,14 +83,14 @@ Result<std::string> import_hf(const HfImport& request, const models::ModelChoice
                      source.parameters(), saved.name);
 }
 
-Result<std::optional<std::string>> import_beginning(const std::string& from, const std::string& to,
-                                                    const models::ModelChoices& models) {
-  io::FileSystem& fs = io::default_file_system();
+Result<std::optional<std::string>> import_beginning(const Context& context, const std::string& from,
+                                                    const std::string& to) {
+  io::FileSystem& fs = context.fs;
   ASSIGN_OR_RETURN(const bool is_model, fs.exists(io::join_path(from, "config.json")));
   if (!is_model) return std::optional<std::string>();
   RETURN_IF_ERROR(fs.remove_all(to));
   ASSIGN_OR_RETURN(const hf::Source source, hf::open_source(fs, from, ""));
-  ASSIGN_OR_RETURN(const train::TrainConfig config, import_config(source, to, models));
+  ASSIGN_OR_RETURN(const train::TrainConfig config, import_config(source, to, context.models));
   RETURN_IF_ERROR(fs.make_dirs(to));
   const auto saved = write_checkpoint(fs, source, config, to);
   if (!saved.ok()) {
@@ -102,8 +101,8 @@ Result<std::optional<std::string>> import_beginning(const std::string& from, con
       io::join_path(io::join_path(to, checkpoint::kCheckpointsFolder), checkpoint::step_directory(0)));
 }
 
-Result<BorrowedImport> BorrowedImport::take(train::TrainConfig& config) {
-  BorrowedImport out;
+Result<BorrowedImport> BorrowedImport::take(const Context& context, train::TrainConfig& config) {
+  BorrowedImport out(context.fs);
   std::optional<std::string>& from = config.trainer.initialize_from;
   if (!from) return out;
   std::error_code failed;
@@ -112,13 +111,13 @@ Result<BorrowedImport> BorrowedImport::take(train::TrainConfig& config) {
     return Error(ErrorCode::kIo, fmt::format("TMPDIR: no folder for the import of {}: {}; set it to one",
                                              *from, failed.message()));
   out.place_ = (folder / fmt::format("ostro-import-{}", ::getpid())).string();
-  ASSIGN_OR_RETURN(const auto imported, import_beginning(*from, out.place_, config.model.choices()));
+  ASSIGN_OR_RETURN(const auto imported, import_beginning(context, *from, out.place_));
   if (imported) from = *imported;
   return out;
 }
 
 BorrowedImport::~BorrowedImport() {
-  if (!place_.empty()) (void)io::default_file_system().remove_all(place_);
+  if (!place_.empty()) (void)fs_->remove_all(place_);
 }
 
 }  // namespace ostro::convert

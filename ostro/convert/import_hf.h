@@ -5,7 +5,7 @@
 #include <string>
 #include <utility>
 
-#include "ostro/base/error.h"
+#include "ostro/context/context.h"
 #include "ostro/train/options/config.h"
 
 namespace ostro::convert {
@@ -17,12 +17,12 @@ struct HfImport {
 // Makes the directory `out`: a checkpoint of the model in `directory`, what came with it, and a configuration
 // to go on training with. Returns what there is to say about it, in a line. If anything fails, there is no
 // `out`.
-Result<std::string> import_hf(const HfImport& request, const models::ModelChoices& models);
+Result<std::string> import_hf(const Context& context, const HfImport& request);
 
 // For trainer.initialize_from (run::Environment::import_model): the checkpoint in the directory `to`, which
 // is made anew, of the Hugging Face directory `from`; nothing where `from` is none.
-Result<std::optional<std::string>> import_beginning(const std::string& from, const std::string& to,
-                                                    const models::ModelChoices& models);
+Result<std::optional<std::string>> import_beginning(const Context& context, const std::string& from,
+                                                    const std::string& to);
 
 // A Hugging Face directory as trainer.initialize_from, for a command that has no run: a checkpoint of it in a
 // folder of TMPDIR, which the destructor removes.
@@ -30,16 +30,18 @@ class BorrowedImport {
  public:
   // Where `config` names such a directory, makes the checkpoint and lets the config name it instead. Else
   // does nothing. Errors: as import_hf.
-  static Result<BorrowedImport> take(train::TrainConfig& config);
-  BorrowedImport(BorrowedImport&& other) noexcept : place_(std::exchange(other.place_, {})) {}
+  static Result<BorrowedImport> take(const Context& context, train::TrainConfig& config);
+  BorrowedImport(BorrowedImport&& other) noexcept : fs_(other.fs_), place_(std::exchange(other.place_, {})) {}
   BorrowedImport& operator=(BorrowedImport&& other) noexcept {
+    std::swap(fs_, other.fs_);
     std::swap(place_, other.place_);
     return *this;
   }
   ~BorrowedImport();
 
  private:
-  BorrowedImport() = default;
+  explicit BorrowedImport(io::FileSystem& fs) : fs_(&fs) {}
+  io::FileSystem* fs_;
   std::string place_;  // "": there is none
 };
 

@@ -10,7 +10,6 @@
 #include "ostro/convert/new_directory.h"
 #include "ostro/hf/adapter.h"
 #include "ostro/io/files/path.h"
-#include "ostro/io/s3/routing_file_system.h"
 #include "ostro/models/decoder/decoder.h"
 #include "ostro/nn/adapters.h"
 #include "ostro/numerics/arrays.h"
@@ -64,13 +63,13 @@ Result<std::vector<runtime::Buffer>> held_values(const trained::LoadedModel& bas
 
 }  // namespace
 
-Result<std::string> import_peft(const PeftImport& request, const models::ModelChoices& models) {
-  io::FileSystem& fs = io::default_file_system();
+Result<std::string> import_peft(const Context& context, const PeftImport& request) {
+  io::FileSystem& fs = context.fs;
   RETURN_IF_ERROR(check_is_new(fs, request.out));
   ASSIGN_OR_RETURN(const hf::LoraFiles files, hf::open_lora(fs, request.directory));
   ASSIGN_OR_RETURN(
       const trained::LoadedModel base,
-      trained::load_model(fs, request.checkpoint, request.tokenizer, models, trained::Trust::kChain));
+      trained::load_model(fs, request.checkpoint, request.tokenizer, context.models, trained::Trust::kChain));
   if (train::lora_spec(base.config.adapter))
     return invalid_argument(fmt::format("--checkpoint {}: has an adapter; name the base of {}",
                                         request.checkpoint, request.directory));

@@ -3,8 +3,7 @@
 
 #include <string>
 
-#include "ostro/base/error.h"
-#include "ostro/train/options/config.h"
+#include "ostro/context/context.h"
 
 namespace ostro::convert {
 
@@ -16,6 +15,6 @@ struct PeftImport {
 // to go on training it. Returns a line that says what was made. If anything fails, there is no `out`. Errors:
 // what open_lora and take_lora say; the checkpoint is no decoder, has an adapter already, or holds other
 // parameters than the base that the adapter names by its hash.
-Result<std::string> import_peft(const PeftImport& request, const models::ModelChoices& models);
+Result<std::string> import_peft(const Context& context, const PeftImport& request);
 
 }  // namespace ostro::convert

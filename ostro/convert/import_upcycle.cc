@@ -11,7 +11,6 @@
 #include "ostro/convert/made_model.h"
 #include "ostro/convert/new_directory.h"
 #include "ostro/io/files/path.h"
-#include "ostro/io/s3/routing_file_system.h"
 #include "ostro/models/decoder/decoder.h"
 #include "ostro/train/programs/run_model.h"
 #include "ostro/trained/loaded_model.h"
@@ -111,29 +110,27 @@ Result<train::TrainConfig> mixture_config(const trained::LoadedModel& dense, con
 }
 
 // Initial parameters of the mixture, with those of the dense model in their places.
-Result<std::vector<runtime::Buffer>> mixture_values(const Upcycle& request, const trained::LoadedModel& dense,
+Result<std::vector<runtime::Buffer>> mixture_values(const Context& context, const Upcycle& request,
+                                                    const trained::LoadedModel& dense,
                                                     const train::TrainConfig& config,
-                                                    const models::ModelFunctions& functions,
-                                                    const MakeEngine& make_engine) {
-  ASSIGN_OR_RETURN(const auto engine, make_engine());
-  ASSIGN_OR_RETURN(trained::Parameters initial,
-                   trained::load_or_init(io::default_file_system(), "init", config, functions, *engine,
-                                         trained::Trust::kUnchecked));
+                                                    const models::ModelFunctions& functions) {
+  ASSIGN_OR_RETURN(const auto engine, context.engine_for_a_moment());
+  ASSIGN_OR_RETURN(trained::Parameters initial, trained::load_or_init(context.fs, "init", config, functions,
+                                                                      *engine, trained::Trust::kUnchecked));
   RETURN_IF_ERROR(take_dense(dense, functions, request.experts, initial.values));
   return std::move(initial.values);
 }
 
 }  // namespace
 
-Result<std::string> upcycle(const Upcycle& request, const models::ModelChoices& models,
-                            const MakeEngine& make_engine) {
-  io::FileSystem& fs = io::default_file_system();
+Result<std::string> upcycle(const Context& context, const Upcycle& request) {
+  io::FileSystem& fs = context.fs;
   if (request.experts < 2)
     return invalid_argument(fmt::format("--upcycle {}: use 2 or more experts", request.experts));
   RETURN_IF_ERROR(check_is_new(fs, request.out));
   ASSIGN_OR_RETURN(
       const trained::LoadedModel dense,
-      trained::load_model(fs, request.checkpoint, request.tokenizer, models, trained::Trust::kChain));
+      trained::load_model(fs, request.checkpoint, request.tokenizer, context.models, trained::Trust::kChain));
   if (train::lora_spec(dense.config.adapter))
     return invalid_argument(
         fmt::format("--checkpoint {}: has an adapter; ostro export --merge_lora adds it to "
@@ -147,7 +144,7 @@ Result<std::string> upcycle(const Upcycle& request, const models::ModelChoices& 
   ASSIGN_OR_RETURN(const DecoderOptions options, mixture_of(*decoder, request));
   ASSIGN_OR_RETURN(const train::TrainConfig config, mixture_config(dense, options, request));
   const models::ModelFunctions functions = train::base_model(config, dense.tokenizer->vocab_size());
-  ASSIGN_OR_RETURN(const auto values, mixture_values(request, dense, config, functions, make_engine));
+  ASSIGN_OR_RETURN(const auto values, mixture_values(context, request, dense, config, functions));
   ASSIGN_OR_RETURN(
       const checkpoint::Saved saved,
       write_made_model(fs, dense,

@@ -1,18 +1,11 @@
 // ostro import --upcycle
 #pragma once
 
-#include <functional>
-#include <memory>
 #include <string>
 
-#include "ostro/base/error.h"
-#include "ostro/runtime/engine.h"
-#include "ostro/train/options/config.h"
+#include "ostro/context/context.h"
 
 namespace ostro::convert {
-
-// Makes an engine for programs that run once.
-using MakeEngine = std::function<Result<std::unique_ptr<runtime::Engine>>()>;
 
 struct Upcycle {
   std::string checkpoint, out, tokenizer;  // no tokenizer: the checkpoint's
@@ -25,7 +18,6 @@ struct Upcycle {
 // the rounding of the experts' weights, which add up to 1. Returns what there is to say about it, in a line.
 // If anything fails, there is no `out`. Errors: the checkpoint is no decoder, a mixture already, or has an
 // adapter.
-Result<std::string> upcycle(const Upcycle& request, const models::ModelChoices& models,
-                            const MakeEngine& make_engine);
+Result<std::string> upcycle(const Context& context, const Upcycle& request);
 
 }  // namespace ostro::convert

@@ -8,8 +8,8 @@
 
 namespace ostro::trained {
 
-Result<std::vector<runtime::Buffer>> merged_parameters(
-    const LoadedModel& model, const std::function<Result<std::unique_ptr<runtime::Engine>>()>& make_engine) {
+Result<std::vector<runtime::Buffer>> merged_parameters(const LoadedModel& model,
+                                                       const MakeEngine& make_engine) {
   const auto has_adapter = [](const nn::AdaptedMatrix& m) { return m.has_adapter; };
   const std::vector<nn::AdaptedMatrix>& matrices = model.functions.matrices;
   // A model that is trained whole and has no adapter is held in that order, f32.

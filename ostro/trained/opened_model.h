@@ -6,6 +6,7 @@
 #include <optional>
 #include <string>
 
+#include "ostro/base/progress.h"
 #include "ostro/checkpoint/part_reader.h"
 #include "ostro/models/layer_functions.h"
 #include "ostro/trained/loaded_model.h"
@@ -25,5 +26,8 @@ struct OpenedModel {
 Result<OpenedModel> open_model(io::FileSystem& fs, const std::string& where,
                                const std::string& tokenizer_path, const models::ModelChoices& models,
                                Trust trust, const std::function<Status(const OpenedModel&)>& check = {});
+
+// PartReader::check of all weights, shown as "checking weights".
+Status check_weights(const checkpoint::PartReader& reader, Progress& progress);
 
 }  // namespace ostro::trained

@@ -8,13 +8,11 @@
 #include "ostro/data/store/baseline.h"
 #include "ostro/data/tokenizer/trained_tokenizer.h"
 #include "ostro/io/files/atomic_file.h"
-#include "ostro/io/s3/routing_file_system.h"
 
 namespace ostro::cli {
 namespace {
 
-Status run(const train::TrainConfig& config, const std::string& text_file, bool json) {
-  io::FileSystem& fs = io::default_file_system();
+Status run(io::FileSystem& fs, const train::TrainConfig& config, const std::string& text_file, bool json) {
   ASSIGN_OR_RETURN(const tokenizer::Tokenizer tokenizer, data::open_tokenizer(fs, config.data));
   ASSIGN_OR_RETURN(const auto stores, data::DataSet::open(fs, config.data, tokenizer));
   if (stores->parts().size() > 1)
@@ -52,7 +50,7 @@ int data_baseline_command(Args args) {
   if (const auto code = args.parse()) return *code;
   const auto config = args.load_config();
   if (!config.ok()) return report_error(config.error());
-  const Status done = run(*config, text_file, json);
+  const Status done = run(args.context().fs, *config, text_file, json);
   return done.ok() ? kExitOk : report_error(done.error());
 }
 

@@ -8,7 +8,8 @@
 #include "ostro/data/batch/data_set.h"
 #include "ostro/data/build/build.h"
 #include "ostro/data/build/consolidate.h"
-#include "ostro/io/s3/routing_file_system.h"
+#include "ostro/data/options/choose_component.h"
+#include "ostro/data/store/store_text.h"
 
 namespace ostro::cli {
 namespace {
@@ -19,7 +20,7 @@ using data::Split;
 std::string ledger_text(const std::string& name, const std::string& cache_dir,
                         const data::StoreLedger& ledger, bool files) {
   std::string out = name.empty() ? "" : fmt::format("component {}\n", name);
-  out += place_text(cache_dir, ledger, fmt::format("{} files", ledger.files.size()));
+  out += data::place_text(cache_dir, ledger, fmt::format("{} files", ledger.files.size()));
   for (const Split split : data::kSplits) {
     const data::SplitLedger& s = ledger.split(split);
     out += fmt::format("{:<10}  {} documents, {} tokens, {} bytes of text\n", data::split_name(split), s.rows,
@@ -29,24 +30,24 @@ std::string ledger_text(const std::string& name, const std::string& cache_dir,
     for (const data::FileLedger& file : ledger.files)
       out += fmt::format("  {}  {}  {} documents, {} tokens, {} bytes\n", file.sha256, file.source.path,
                          file.documents, file.tokens[0] + file.tokens[1], file.source.size);
-  return out + counts_text(ledger.files) + fmt::format("ledger hash {}\n", ledger.hash());
+  return out + data::counts_text(ledger.files) + fmt::format("ledger hash {}\n", ledger.hash());
 }
 
-Status build_all(const DataSession& session, bool append, bool files) {
+Status build_all(const data::Session& session, bool append, bool files) {
   for (const Component& component : session.components) {
     data::BuildSettings settings;
     settings.threads = session.threads;
     settings.append = append;
     BuildProgressLine line(component.name);
     settings.progress = line.callback();
-    const auto ledger = data::build_store(io::default_file_system(), session.config.data, component,
-                                          session.tokenizer, settings);
+    const auto ledger =
+        data::build_store(session.fs, session.options, component, session.tokenizer, settings);
     line.end();
     if (!ledger.ok()) return ledger.error();
     // First: the store stands, whatever becomes of its index.
     RETURN_IF_ERROR(write_stdout(ledger_text(component.name, component.cache_dir, *ledger, files)));
-    RETURN_IF_ERROR(data::make_packs(io::default_file_system(), session.config.data, component,
-                                     session.tokenizer, session.config.model_options().seq_len()));
+    RETURN_IF_ERROR(
+        data::make_packs(session.fs, session.options, component, session.tokenizer, session.seq_len));
   }
   return {};
 }
@@ -71,8 +72,8 @@ int data_build_command(Args args) {
   args.config();
   if (const auto code = args.parse()) return *code;
   return with_data_session(
-      args, component, [&](const DataSession& session) { return build_all(session, append, files); },
-      MissingTokenizer::kIsTrained);
+      args, component, [&](const data::Session& session) { return build_all(session, append, files); },
+      data::MissingTokenizer::kIsTrained);
 }
 
 int data_consolidate_command(Args args) {
@@ -93,14 +94,14 @@ int data_consolidate_command(Args args) {
   args.flag("--in_place", &in_place, "copy no rows: the parts stay needed, as they are");
   args.config();
   if (const auto code = args.parse()) return *code;
-  return with_data_session(args, component, [&](const DataSession& session) -> Status {
-    ASSIGN_OR_RETURN(const Component c, only_component(session.components));
+  return with_data_session(args, component, [&](const data::Session& session) -> Status {
+    ASSIGN_OR_RETURN(const Component c, data::only_component(session.components));
     data::BuildSettings settings;
     settings.threads = session.threads;
     BuildProgressLine line(c.name);
     settings.progress = line.callback();
     const auto ledger =
-        data::consolidate_stores(io::default_file_system(), session.config.data, c, session.tokenizer, parts,
+        data::consolidate_stores(session.fs, session.options, c, session.tokenizer, parts,
                                  in_place ? data::JoinRows::kInPlace : data::JoinRows::kCopy, settings);
     line.end();
     if (!ledger.ok()) return ledger.error();

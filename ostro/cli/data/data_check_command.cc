@@ -9,15 +9,14 @@
 #include "ostro/corpus_check/check.h"
 #include "ostro/data/tokenizer/trained_tokenizer.h"
 #include "ostro/io/files/atomic_file.h"
-#include "ostro/io/s3/routing_file_system.h"
 #include "ostro/train/options/config.h"
 
 namespace ostro::cli {
 namespace {
 
-Status check_and_report(const train::TrainConfig& config, corpus_check::CheckSettings settings,
-                        const std::string& out, const std::string& json_path) {
-  io::FileSystem& fs = io::default_file_system();
+Status check_and_report(io::FileSystem& fs, const train::TrainConfig& config,
+                        corpus_check::CheckSettings settings, const std::string& out,
+                        const std::string& json_path) {
   for (const std::string& path : {out, json_path})
     if (const auto info = fs.stat(path); info.ok() && info->is_directory)
       return invalid_argument(fmt::format("--out: {} is a directory; name a file", path));
@@ -89,7 +88,7 @@ int data_check_command(Args args) {
   settings.folder = out + ".tmp";
   const std::string json_path =
       out.ends_with(".html") ? out.substr(0, out.size() - 5) + ".json" : out + ".json";
-  const Status done = check_and_report(*config, settings, out, json_path);
+  const Status done = check_and_report(args.context().fs, *config, settings, out, json_path);
   return done.ok() ? kExitOk : report_error(done.error());
 }
 

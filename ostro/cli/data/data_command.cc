@@ -5,7 +5,6 @@
 #include <vector>
 
 #include "ostro/base/machine.h"
-#include "ostro/cli/data/data_session.h"
 #include "ostro/cli/main/commands.h"
 #include "ostro/cli/main/exit_code.h"
 #include "ostro/cli/shared/terminal.h"
@@ -13,8 +12,8 @@
 #include "ostro/data/batch/data_set.h"
 #include "ostro/data/batch/eval_loader.h"
 #include "ostro/data/batch/loader.h"
+#include "ostro/data/options/choose_component.h"
 #include "ostro/data/tokenizer/trained_tokenizer.h"
-#include "ostro/io/s3/routing_file_system.h"
 #include "ostro/train/options/config.h"
 #include "ostro/train/step/batches.h"
 
@@ -27,21 +26,20 @@ struct BatchRequest {
   bool json = false, explain = false;
 };
 
-Status print(const BatchRequest& request, const data::Batch& batch, const data::DataSet& data,
-             const data::ReaderOf& reader_of) {
-  ASSIGN_OR_RETURN(const auto sources,
-                   data::batch_sources(io::default_file_system(), batch, data, reader_of, request.explain));
+Status print(io::FileSystem& fs, const BatchRequest& request, const data::Batch& batch,
+             const data::DataSet& data, const data::ReaderOf& reader_of) {
+  ASSIGN_OR_RETURN(const auto sources, data::batch_sources(fs, batch, data, reader_of, request.explain));
   return write_stdout(request.json      ? data::batch_json(batch, sources)
                       : request.explain ? data::batch_explained(batch, sources)
                                         : data::batch_summary(batch, sources));
 }
 
 // A batch of the evaluation of a component.
-Status print_held_out(const BatchRequest& request, const train::TrainConfig& config,
+Status print_held_out(io::FileSystem& fs, const BatchRequest& request, const train::TrainConfig& config,
                       const data::DataSet& data) {
   ASSIGN_OR_RETURN(const auto components,
-                   named_components(data::components_of(config.data), request.component));
-  ASSIGN_OR_RETURN(const data::Component component, only_component(components));
+                   data::named_components(data::components_of(config.data), request.component));
+  ASSIGN_OR_RETURN(const data::Component component, data::only_component(components));
   size_t index = 0;
   while (data.parts()[index].component.name != component.name) ++index;
   ASSIGN_OR_RETURN(const data::EvalLoader loader,
@@ -51,17 +49,18 @@ Status print_held_out(const BatchRequest& request, const train::TrainConfig& con
     return invalid_argument(
         fmt::format("--step {}: evaluation has {} batches, from 0", request.step, loader.batches()));
   ASSIGN_OR_RETURN(const data::Batch batch, loader.batch(request.step));
-  return print(request, batch, data, [&](size_t) -> const data::SequenceReader& { return loader.reader(); });
+  return print(fs, request, batch, data,
+               [&](size_t) -> const data::SequenceReader& { return loader.reader(); });
 }
 
-Status print_batch(const BatchRequest& request, const train::TrainConfig& config, int threads) {
-  io::FileSystem& fs = io::default_file_system();
+Status print_batch(io::FileSystem& fs, const BatchRequest& request, const train::TrainConfig& config,
+                   int threads) {
   ASSIGN_OR_RETURN(const tokenizer::Tokenizer tokenizer, data::open_tokenizer(fs, config.data));
   ASSIGN_OR_RETURN(const auto stores, data::DataSet::open(fs, config.data, tokenizer));
-  if (request.split == "validation") return print_held_out(request, config, *stores);
+  if (request.split == "validation") return print_held_out(fs, request, config, *stores);
   ASSIGN_OR_RETURN(const data::Loader loader, train::make_loader(config, stores));
   ASSIGN_OR_RETURN(const data::Batch batch, loader.batch(request.step, threads));
-  return print(request, batch, *stores,
+  return print(fs, request, batch, *stores,
                [&](size_t component) -> const data::SequenceReader& { return loader.reader(component); });
 }
 
@@ -95,7 +94,7 @@ int batch(Args args) {
   if (!config.ok()) return report_error(config.error());
   const Result<int> threads = default_threads();
   if (!threads.ok()) return report_error(threads.error());
-  const Status done = print_batch(request, *config, *threads);
+  const Status done = print_batch(args.context().fs, request, *config, *threads);
   return done.ok() ? kExitOk : report_error(done.error());
 }
 

@@ -6,7 +6,6 @@
 #include "ostro/cli/shared/terminal.h"
 #include "ostro/data/batch/batch_diff.h"
 #include "ostro/data/tokenizer/trained_tokenizer.h"
-#include "ostro/io/s3/routing_file_system.h"
 #include "ostro/run/loop/batch_causes.h"
 #include "ostro/train/options/config.h"
 #include "ostro/train/step/batches.h"
@@ -23,8 +22,8 @@ struct Side {
 
 Result<Side> open_side(const std::string& path, const Args& args) {
   ASSIGN_OR_RETURN(train::TrainConfig config,
-                   train::load_train_config(path, args.overrides(), args.models()));
-  io::FileSystem& fs = io::default_file_system();
+                   train::load_train_config(path, args.overrides(), args.context().models));
+  io::FileSystem& fs = args.context().fs;
   ASSIGN_OR_RETURN(const tokenizer::Tokenizer tokenizer, data::open_tokenizer(fs, config.data));
   ASSIGN_OR_RETURN(auto stores, data::DataSet::open(fs, config.data, tokenizer));
   ASSIGN_OR_RETURN(data::Loader loader, train::make_loader(config, stores));

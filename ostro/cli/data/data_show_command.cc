@@ -10,8 +10,9 @@
 #include "ostro/data/batch/batch_text.h"
 #include "ostro/data/batch/row_places.h"
 #include "ostro/data/formats/row_formatter.h"
+#include "ostro/data/options/choose_component.h"
+#include "ostro/data/store/store_text.h"
 #include "ostro/data/store/token_store.h"
-#include "ostro/io/s3/routing_file_system.h"
 
 namespace ostro::cli {
 namespace {
@@ -19,16 +20,16 @@ namespace {
 using data::Component;
 using data::Split;
 
-Status print_row(const DataSession& session, Split split, int64_t row, bool json) {
-  ASSIGN_OR_RETURN(const Component c, only_component(session.components));
-  ASSIGN_OR_RETURN(const auto store, data::TokenStore::open(io::default_file_system(), session.config.data, c,
-                                                            session.tokenizer));
+Status print_row(const data::Session& session, Split split, int64_t row, bool json) {
+  ASSIGN_OR_RETURN(const Component c, data::only_component(session.components));
+  ASSIGN_OR_RETURN(const auto store,
+                   data::TokenStore::open(session.fs, session.options, c, session.tokenizer));
   const data::TokenStream& stream = store->split(split);
   if (row < 0 || row >= stream.rows())
     return invalid_argument(
         fmt::format("--row {}: {} has {} rows, from 0", row, stream.name(), stream.rows()));
   ASSIGN_OR_RETURN(const data::RowSource source, stream.source(row));
-  io::FileSystem& fs = io::default_file_system();
+  io::FileSystem& fs = session.fs;
   data::SourceCheck files(fs, data::kHashedForOneRow);
   const std::vector<data::RowPlace> places =
       data::find_rows(fs, {&source, 1}, data::row_fields(c.format), files);
@@ -85,7 +86,7 @@ int data_show_command(Args args) {
     return report_error(invalid_argument(fmt::format("--split {}: use train or validation", split)));
   const Split which = split == "train" ? Split::kTrain : Split::kValidation;
   return with_data_session(args, component,
-                           [&](const DataSession& s) { return print_row(s, which, row, json); });
+                           [&](const data::Session& s) { return print_row(s, which, row, json); });
 }
 
 }  // namespace ostro::cli

@@ -11,8 +11,8 @@
 #include "ostro/data/batch/data_set.h"
 #include "ostro/data/packing/packing.h"
 #include "ostro/data/store/store_stats.h"
+#include "ostro/data/store/store_text.h"
 #include "ostro/data/store/token_store.h"
-#include "ostro/io/s3/routing_file_system.h"
 
 namespace ostro::cli {
 namespace {
@@ -67,17 +67,17 @@ std::string packing_text(const data::PackCounts& counts, const data::LengthStats
       left_out.empty() ? "" : "; ", left_out);
 }
 
-Status print_stats(const DataSession& session, int64_t step, bool json) {
+Status print_stats(const data::Session& session, int64_t step, bool json) {
   double weights = 0;
-  for (const Component& c : data::components_of(session.config.data))
-    weights += data::weight_of(session.config.data, c.name, step);
+  for (const Component& c : data::components_of(session.options))
+    weights += data::weight_of(session.options, c.name, step);
   nlohmann::json all = nlohmann::json::object();
   std::string out;
   for (const Component& c : session.components) {
-    ASSIGN_OR_RETURN(const auto store, data::TokenStore::open(io::default_file_system(), session.config.data,
-                                                              c, session.tokenizer));
+    ASSIGN_OR_RETURN(const auto store,
+                     data::TokenStore::open(session.fs, session.options, c, session.tokenizer));
     const data::StoreLedger& ledger = store->ledger();
-    const double share = weights > 0 ? data::weight_of(session.config.data, c.name, step) / weights : 0;
+    const double share = weights > 0 ? data::weight_of(session.options, c.name, step) / weights : 0;
     ASSIGN_OR_RETURN(const std::vector<data::FileLedger>* files, store->files());
     const data::FileCounts counts = data::file_counts(*files);
     nlohmann::json entry = {{"ledger_hash", store->hash()},
@@ -91,10 +91,10 @@ Status print_stats(const DataSession& session, int64_t step, bool json) {
                             {"splits", nlohmann::json::object()}};
     if (!c.name.empty())
       out += fmt::format("component {}: {:.4g} of the mixture at step {}\n", c.name, share, step);
-    out +=
-        place_text(c.cache_dir, ledger, fmt::format("{} files of {} bytes", counts.files, counts.file_bytes));
-    out += counts_text(*files);
-    const auto rule = data::pack_rule(c.format, session.config.model_options().seq_len());
+    out += data::place_text(c.cache_dir, ledger,
+                            fmt::format("{} files of {} bytes", counts.files, counts.file_bytes));
+    out += data::counts_text(*files);
+    const auto rule = data::pack_rule(c.format, session.seq_len);
     for (const Split split : data::kSplits) {
       const data::TokenStream& stream = store->split(split);
       ASSIGN_OR_RETURN(const data::LengthStats lengths, data::length_stats(stream));
@@ -143,7 +143,7 @@ int data_stats_command(Args args) {
   if (const auto code = args.parse()) return *code;
   if (step < 0) return report_error(invalid_argument(fmt::format("--step {}: use 0 or more", step)));
   return with_data_session(args, component,
-                           [&](const DataSession& session) { return print_stats(session, step, json); });
+                           [&](const data::Session& session) { return print_stats(session, step, json); });
 }
 
 }  // namespace ostro::cli

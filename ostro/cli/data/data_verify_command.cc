@@ -10,7 +10,6 @@
 #include "ostro/data/packing/pack_verify.h"
 #include "ostro/data/store/store_plan.h"
 #include "ostro/data/store/store_verify.h"
-#include "ostro/io/s3/routing_file_system.h"
 
 namespace ostro::cli {
 namespace {
@@ -111,9 +110,9 @@ void add_packs(const std::vector<PackIndexReport>& packs, bool is_packed, Findin
   found.text += counts[3] == 0 ? "\n" : fmt::format(", {} unread\n", counts[3]);
 }
 
-Result<Findings> verify_component(const DataSession& session, const Component& component) {
-  io::FileSystem& fs = io::default_file_system();
-  ASSIGN_OR_RETURN(const data::StoreFolder folder, data::store_folder(fs, session.config.data, component));
+Result<Findings> verify_component(const data::Session& session, const Component& component) {
+  io::FileSystem& fs = session.fs;
+  ASSIGN_OR_RETURN(const data::StoreFolder folder, data::store_folder(fs, session.options, component));
   Findings found;
   if (!component.name.empty()) found.text = fmt::format("component {}\n", component.name);
   BuildProgressLine line(title("verifying", component));
@@ -140,7 +139,7 @@ Result<Findings> verify_component(const DataSession& session, const Component& c
   return found;
 }
 
-Status verify_all(const DataSession& session, bool as_json) {
+Status verify_all(const data::Session& session, bool as_json) {
   Damage damage;
   json all = json::object();
   for (const Component& component : session.components) {
@@ -177,7 +176,7 @@ int data_verify_command(Args args) {
   args.config();
   if (const auto code = args.parse()) return *code;
   return with_data_session(args, component,
-                           [&](const DataSession& session) { return verify_all(session, as_json); });
+                           [&](const data::Session& session) { return verify_all(session, as_json); });
 }
 
 }  // namespace ostro::cli

@@ -22,12 +22,8 @@ bool is_override(const std::string& word) {
 }  // namespace
 
 struct Args::State {
-  State(std::string name, std::vector<std::string> rest, models::ModelChoices choices)
-      : command(std::move(name)),
-        words(std::move(rest)),
-        typed(words),
-        models(std::move(choices)),
-        app("", command) {
+  State(std::string name, std::vector<std::string> rest, const Context& given)
+      : command(std::move(name)), words(std::move(rest)), typed(words), context(given), app("", command) {
     app.get_formatter()->column_width(34);
     app.set_help_flag("-h,--help", "print this and exit");
   }
@@ -85,7 +81,7 @@ struct Args::State {
   std::string command;
   std::vector<std::string> words;
   std::vector<std::string> typed;
-  models::ModelChoices models;
+  const Context& context;
   CLI::App app;
   bool takes_config = false, takes_overrides = false;
   std::string config_file;
@@ -95,8 +91,8 @@ struct Args::State {
   CommandWords* described = nullptr;
 };
 
-Args::Args(std::string command, std::vector<std::string> words, models::ModelChoices models)
-    : state_(std::make_unique<State>(std::move(command), std::move(words), std::move(models))) {}
+Args::Args(std::string command, std::vector<std::string> words, const Context& context)
+    : state_(std::make_unique<State>(std::move(command), std::move(words), context)) {}
 Args::Args(Args&&) noexcept = default;
 Args::~Args() = default;
 
@@ -176,7 +172,8 @@ std::optional<int> Args::parse() {
   } catch (const CLI::CallForHelp&) {
     std::fputs(s.app.help().c_str(), stdout);
     if (s.takes_overrides) {
-      const std::string text = config::options_help(config::list_options(train::TrainConfig(s.models)));
+      const std::string text =
+          config::options_help(config::list_options(train::TrainConfig(s.context.models)));
       std::printf("\n--a.b.c VALUE overrides a key of the configuration:\n%s", text.c_str());
     }
     return kExitOk;
@@ -190,14 +187,14 @@ std::optional<int> Args::parse() {
 
 Result<train::TrainConfig> Args::load_config() const {
   OSTRO_CHECK(state_->takes_config, "load_config() of a command that takes no configuration");
-  return train::load_train_config(state_->config_file, state_->overrides, state_->models);
+  return train::load_train_config(state_->config_file, state_->overrides, state_->context.models);
 }
 
 bool Args::has_config() const { return !state_->config_file.empty(); }
 
 const std::vector<config::Override>& Args::overrides() const { return state_->overrides; }
 
-const models::ModelChoices& Args::models() const { return state_->models; }
+const Context& Args::context() const { return state_->context; }
 
 const std::vector<std::string>& Args::typed() const { return state_->typed; }
 
@@ -218,8 +215,8 @@ bool Args::asks_for_help() const {
                      [](const std::string& word) { return word == "-h" || word == "--help"; });
 }
 
-Args Args::describing(std::string command, models::ModelChoices models, CommandWords* out) {
-  Args args(std::move(command), {}, std::move(models));
+Args Args::describing(std::string command, const Context& context, CommandWords* out) {
+  Args args(std::move(command), {}, context);
   args.state_->described = out;
   return args;
 }

@@ -9,6 +9,7 @@
 #include <vector>
 
 #include "ostro/config/yaml.h"
+#include "ostro/context/context.h"
 #include "ostro/train/options/config.h"
 
 namespace ostro::cli {
@@ -36,8 +37,8 @@ class Args {
  public:
   static constexpr bool kRequired = true;
 
-  // `command` is what the user typed ("ostro tokenizer train"), `models` the choices of model.type.
-  Args(std::string command, std::vector<std::string> words, models::ModelChoices models);
+  // `command` is what the user typed ("ostro tokenizer train"); `context` must outlive the arguments.
+  Args(std::string command, std::vector<std::string> words, const Context& context);
   Args(Args&&) noexcept;
   ~Args();
 
@@ -77,8 +78,8 @@ class Args {
   const std::vector<config::Override>& overrides() const;
 
   const std::string& command() const;
-  // The choices of model.type.
-  const models::ModelChoices& models() const;
+  // What a command gives to what it calls.
+  const Context& context() const;
   // Everything the user typed behind the command's name.
   const std::vector<std::string>& typed() const;
 
@@ -89,7 +90,7 @@ class Args {
 
   // Arguments with which a command, instead of running, tells what it takes: parse() puts it into `out`,
   // which must outlive them, and says that the command is done.
-  static Args describing(std::string command, models::ModelChoices models, CommandWords* out);
+  static Args describing(std::string command, const Context& context, CommandWords* out);
   // Where this is to be put; null for a command that runs.
   CommandWords* described() const;
 

@@ -3,17 +3,30 @@
 #include <doctest/doctest.h>
 
 #include "ostro/cli/main/exit_code.h"
+#include "ostro/io/files/memory_file_system.h"
 
 namespace ostro::cli {
 namespace {
 
 const std::string kConfig = OSTRO_SOURCE_DIR "/bench/dense.yaml";
 
+// Of a program that parses words and does nothing.
+const Context& context() {
+  static io::MemoryFileSystem fs;
+  static NoProgress progress;
+  static const Context made{.fs = fs,
+                            .models = models::builtin_models(),
+                            .engine = {},
+                            .engine_for_a_moment = {},
+                            .progress = progress};
+  return made;
+}
+
 TEST_CASE("a command with a configuration takes its own words, the file, and overrides anywhere") {
   Args args("ostro train",
             {"--optimizer.learning_rate", "1e-3", "--dry_run", "--config", kConfig, "--trainer.id=a=b.c",
              "--step", "-4", "--trainer.tracker", "[{type: json}]", "--trainer.log_dir", "--odd"},
-            models::builtin_models());
+            context());
   bool dry_run = false;
   int64_t step = 0;
   std::optional<int64_t> limit;
@@ -35,7 +48,7 @@ TEST_CASE("a command with a configuration takes its own words, the file, and ove
 
 TEST_CASE("a command that is to describe itself tells what it declares, and does not run") {
   CommandWords words;
-  Args args = Args::describing("tokenizer train", models::builtin_models(), &words);
+  Args args = Args::describing("tokenizer train", context(), &words);
   std::vector<std::string> places, inputs;
   std::string out;
   bool force = false;
@@ -58,7 +71,7 @@ TEST_CASE("options hold numbers, lists and words that begin with a bracket") {
   Args args("ostro x",
             {"--files", "a", "[b]", "[[c,d]]", "--files=[e]", "--prompt", "[1, 2] \"x\"", "--rate", "0.5",
              "--limit", "3", "RUN"},
-            models::builtin_models());
+            context());
   std::vector<std::string> files;
   std::string prompt, run;
   double rate = 0;
@@ -77,10 +90,10 @@ TEST_CASE("options hold numbers, lists and words that begin with a bracket") {
 }
 
 TEST_CASE("an override without a value, or for a command without a configuration, is a usage error") {
-  Args last("ostro train", {"--config", kConfig, "--trainer.id"}, models::builtin_models());
+  Args last("ostro train", {"--config", kConfig, "--trainer.id"}, context());
   last.config();
   CHECK(last.parse() == kExitUsage);
-  Args none("ostro hash", {"--trainer.id", "x"}, models::builtin_models());
+  Args none("ostro hash", {"--trainer.id", "x"}, context());
   CHECK(none.parse() == kExitUsage);
 }
 

@@ -13,7 +13,10 @@
 
 #include "ostro/cli/main/commands.h"
 #include "ostro/cli/main/exit_code.h"
+#include "ostro/cli/shared/progress.h"
 #include "ostro/config/options.h"
+#include "ostro/engines/engines.h"
+#include "ostro/io/s3/routing_file_system.h"
 
 namespace ostro {
 namespace {
@@ -36,7 +39,14 @@ std::string help_text() {
   return text;
 }
 
-int run_command(const std::vector<std::string>& words, models::ModelChoices models) {
+// The engine that OSTRO_EXECUTOR wishes.
+Result<std::unique_ptr<runtime::Engine>> make_engine(bool generated_code) {
+  ASSIGN_OR_RETURN(engines::Wish wish, engines::wish_from_environment());
+  wish.generated_code = generated_code;
+  return engines::make(wish);
+}
+
+int run_command(const std::vector<std::string>& words, const Context& context) {
   const std::string first = words.empty() ? "" : words[0];
   if (first == "-h" || first == "--help") {
     std::fputs(help_text().c_str(), stdout);
@@ -49,7 +59,7 @@ int run_command(const std::vector<std::string>& words, models::ModelChoices mode
   std::vector<std::string> names;
   for (const Command& command : commands()) {
     if (first == command.name)
-      return command.run(Args("ostro " + first, {words.begin() + 1, words.end()}, std::move(models)));
+      return command.run(Args("ostro " + first, {words.begin() + 1, words.end()}, context));
     names.emplace_back(command.name);
   }
   if (first.empty()) {
@@ -73,9 +83,15 @@ void share_small_blocks() {
 int cli_main(int argc, char** argv, models::ModelChoices models) {
   share_small_blocks();
   std::signal(SIGPIPE, SIG_IGN);  // a closed pipe is a failed write, which is checked below
+  PercentProgressLine line;
+  const Context context{.fs = io::default_file_system(),
+                        .models = std::move(models),
+                        .engine = [] { return make_engine(true); },
+                        .engine_for_a_moment = [] { return make_engine(false); },
+                        .progress = line};
   int code = kExitFailed;
   try {
-    code = run_command({argv + 1, argv + (argc > 0 ? argc : 1)}, std::move(models));
+    code = run_command({argv + 1, argv + (argc > 0 ? argc : 1)}, context);
   } catch (const std::bad_alloc&) {
     return report_error(io_error("out of memory"));
   } catch (const std::exception& e) {

@@ -40,11 +40,11 @@ std::span<const Command> commands() {
 }
 
 std::vector<CommandWords> describe(std::span<const Command> commands, const std::string& prefix,
-                                   const models::ModelChoices& models) {
+                                   const Context& context) {
   std::vector<CommandWords> out;
   for (const Command& command : commands) {
     out.emplace_back();
-    (void)command.run(Args::describing(prefix + command.name, models, &out.back()));
+    (void)command.run(Args::describing(prefix + command.name, context, &out.back()));
   }
   return out;
 }
@@ -52,7 +52,7 @@ std::vector<CommandWords> describe(std::span<const Command> commands, const std:
 int run_verb(Args args, std::span<const Command> verbs) {
   if (CommandWords* out = args.described()) {
     out->name = args.command();
-    out->verbs = describe(verbs, args.command() + " ", args.models());
+    out->verbs = describe(verbs, args.command() + " ", args.context());
     return kExitOk;
   }
   const std::string command = args.command(), word = args.take_word();

@@ -18,7 +18,7 @@ std::span<const Command> commands();
 
 // What each of them takes; `prefix` stands before their names.
 std::vector<CommandWords> describe(std::span<const Command> commands, const std::string& prefix,
-                                   const models::ModelChoices& models);
+                                   const Context& context);
 
 // Runs the verb that the first word names (`ostro tokenizer train ...`), or prints which there are.
 int run_verb(Args args, std::span<const Command> verbs);

@@ -16,8 +16,8 @@ int bash(Args args) {
       "  source <(ostro completion bash)\n"
       "An installed ostro has it in share/bash-completion/completions, where bash finds it by itself.");
   if (const auto code = args.parse()) return *code;
-  const std::string script = bash_completion("ostro", describe(commands(), "", args.models()),
-                                             config::list_options(train::TrainConfig(args.models())));
+  const std::string script = bash_completion("ostro", describe(commands(), "", args.context()),
+                                             config::list_options(train::TrainConfig(args.context().models)));
   std::fputs(script.c_str(), stdout);
   return kExitOk;
 }

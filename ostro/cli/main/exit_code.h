@@ -6,11 +6,12 @@
 namespace ostro::cli {
 
 enum ExitCode : int {
-  kExitOk = 0,            // done; verify: equal, and every checkpoint is fine
-  kExitFailed = 1,        // an error, told in one line that begins with "error: "; verify: differs, or a
-                          // checkpoint is not fine
-  kExitUsage = 2,         // a command line or configuration that makes no sense; verify: cannot compare
-  kExitInterrupted = 75,  // train: stopped by SIGTERM or SIGINT after saving; the same command goes on
+  kExitOk = 0,      // done; verify: equal, and every checkpoint is fine
+  kExitFailed = 1,  // an error, told in one line that begins with "error: "; verify: differs, or a
+                    // checkpoint is not fine
+  kExitUsage = 2,   // a command line or configuration that makes no sense; verify: cannot compare
+  // 75, train: stopped by SIGTERM or SIGINT after saving; the same command goes on
+  kExitInterrupted = cluster::kExitInterrupted,
   kExitLostPlace = cluster::kExitLostPlace,  // 76, worker: it lost its place among the workers
   // 77, worker: it was asked to leave (SIGTERM), and the others have let it go
   kExitLeft = cluster::kExitLeft

@@ -3,10 +3,8 @@
 
 #include "ostro/cli/main/commands.h"
 #include "ostro/cli/main/exit_code.h"
-#include "ostro/cli/shared/progress.h"
 #include "ostro/cli/shared/terminal.h"
 #include "ostro/grok/release/check.h"
-#include "ostro/io/s3/routing_file_system.h"
 
 namespace ostro::cli {
 namespace {
@@ -28,15 +26,15 @@ Status all_whole(const grok::ReleaseReport& report) {
   return {};
 }
 
-Status check(const std::string& directory, grok::CheckOptions options, bool all, bool json) {
-  PercentProgressLine line;
+Status check(const Context& context, const std::string& directory, grok::CheckOptions options, bool all,
+             bool json) {
   if (options.contents) {
-    options.progress = [&line](int64_t done, int64_t total) {
-      line.show("reading", static_cast<double>(done) / static_cast<double>(total));
+    options.progress = [&context](int64_t done, int64_t total) {
+      context.progress.show("reading", static_cast<double>(done) / static_cast<double>(total));
     };
   }
-  const auto report = grok::check_release(io::default_file_system(), directory, options);
-  if (options.contents) line.end();
+  const auto report = grok::check_release(context.fs, directory, options);
+  if (options.contents) context.progress.end();
   if (!report.ok()) return report.error();
   RETURN_IF_ERROR(write_stdout(json ? grok::check_json(*report) : grok::check_text(*report, all)));
   return all_whole(*report);
@@ -67,7 +65,7 @@ int check_command(Args args) {
   args.flag("--all", &all, "list all files, with names, dtypes and shapes");
   args.flag("--json", &json, "print JSON, with all files");
   if (const auto code = args.parse()) return *code;
-  const Status checked = check(directory, std::move(options), all, json);
+  const Status checked = check(args.context(), directory, std::move(options), all, json);
   return checked.ok() ? kExitOk : report_error(checked.error());
 }
 

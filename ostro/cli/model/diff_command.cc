@@ -3,7 +3,6 @@
 #include "ostro/cli/main/exit_code.h"
 #include "ostro/cli/shared/terminal.h"
 #include "ostro/eval/checkpoint_diff.h"
-#include "ostro/io/s3/routing_file_system.h"
 
 namespace ostro::cli {
 
@@ -27,8 +26,8 @@ int diff_command(Args args) {
     return report_error(invalid_argument("two checkpoints are compared; " +
                                          std::to_string(checkpoints.size()) +
                                          " are named (see ostro diff --help)"));
-  const auto diff = eval::diff_checkpoints(io::default_file_system(), checkpoints[0], checkpoints[1],
-                                           args.models(), options);
+  const auto diff = eval::diff_checkpoints(args.context().fs, checkpoints[0], checkpoints[1],
+                                           args.context().models, options);
   if (!diff.ok()) return report_error(diff.error());
   const Status written = write_stdout(json ? eval::diff_json(*diff) : eval::diff_table(*diff, all));
   return written.ok() ? kExitOk : report_error(written.error());

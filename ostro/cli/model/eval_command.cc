@@ -9,12 +9,11 @@
 #include "ostro/base/log.h"
 #include "ostro/cli/main/commands.h"
 #include "ostro/cli/main/exit_code.h"
-#include "ostro/cli/model/eval_tasks.h"
-#include "ostro/cli/shared/engine_choice.h"
 #include "ostro/cli/shared/progress.h"
+#include "ostro/cli/shared/terminal.h"
 #include "ostro/convert/import_hf.h"
+#include "ostro/eval/evaluate_tasks.h"
 #include "ostro/eval/token_log_probs.h"
-#include "ostro/io/s3/routing_file_system.h"
 #include "ostro/train/programs/programs.h"
 #include "ostro/train/programs/run_model.h"
 #include "ostro/train/step/batches.h"
@@ -30,11 +29,11 @@ struct Evaluation {
   std::string path, name;  // of the checkpoint and of its state
 };
 
-Result<Evaluation> evaluate(train::TrainConfig config, const std::string& checkpoint,
+Result<Evaluation> evaluate(const Context& context, train::TrainConfig config, const std::string& checkpoint,
                             const std::string& per_token, trained::Trust trust) {
-  io::FileSystem& fs = io::default_file_system();
+  io::FileSystem& fs = context.fs;
   trained::take_stored_matrices(fs, checkpoint, config);
-  ASSIGN_OR_RETURN(const auto engine, make_engine());
+  ASSIGN_OR_RETURN(const auto engine, context.engine());
   BuildProgressLine line;
   ASSIGN_OR_RETURN(const data::BuildSettings build, build_settings(line));
   ASSIGN_OR_RETURN(const train::DataAccess data, train::open_data(fs, config, build));
@@ -44,7 +43,7 @@ Result<Evaluation> evaluate(train::TrainConfig config, const std::string& checkp
   RETURN_IF_ERROR(train::check_vocabulary(model, vocab));
   std::optional<convert::BorrowedImport> beginning;
   if (checkpoint == "init") {
-    ASSIGN_OR_RETURN(beginning, convert::BorrowedImport::take(config));
+    ASSIGN_OR_RETURN(beginning, convert::BorrowedImport::take(context, config));
   }
   ASSIGN_OR_RETURN(const trained::Parameters parameters,
                    trained::load_or_init(fs, checkpoint, config, model, *engine, trust));
@@ -97,7 +96,7 @@ std::string figures_line(const Figures& of) {
 }
 
 // Words that only one of the two kinds of evaluation takes.
-Status check_words(const EvalTasksRequest& request, const Args& args, const std::string& per_token) {
+Status check_words(const eval::EvalTasksRequest& request, const Args& args, const std::string& per_token) {
   if (request.tasks.empty()) {
     if (!args.has_config())
       return invalid_argument(
@@ -124,8 +123,8 @@ Status check_words(const EvalTasksRequest& request, const Args& args, const std:
 
 int eval_command(Args args) {
   std::string per_token;
-  EvalTasksRequest request;
-  bool unchecked = false;
+  eval::EvalTasksRequest request;
+  bool unchecked = false, json = false;
   args.summary(
       "With --config: loss of a checkpoint on the configuration's held-out text, in nats a token and bits "
       "per\n"
@@ -149,7 +148,7 @@ int eval_command(Args args) {
               "positions that are computed together; changes no figure");
   args.option("--tokenizer", &request.tokenizer, "T",
               "tokenizer.json, when the checkpoint is not in its run");
-  args.flag("--json", &request.json, "print JSON");
+  args.flag("--json", &json, "print JSON");
   args.option("--per_token", &per_token, "FILE",
               "write every token's log-probability: safetensors with tokens, targets, log_prob, mask "
               "[sequence, pos]");
@@ -160,14 +159,15 @@ int eval_command(Args args) {
     return report_error(words.error());
   request.trust = trained::trust(unchecked);
   if (!request.tasks.empty()) {
-    const Status done = evaluate_tasks(request, args.models());
-    return done.ok() ? kExitOk : report_error(done.error());
+    const auto report = eval::evaluate_tasks(args.context(), request);
+    if (!report.ok()) return report_error(report.error());
+    const Status written = write_stdout(json ? eval::report_json(*report) : eval::report_table(*report));
+    return written.ok() ? kExitOk : report_error(written.error());
   }
   const std::string& checkpoint = request.checkpoints[0];
-  const bool json = request.json;
   const auto config = args.load_config();
   if (!config.ok()) return report_error(config.error());
-  const auto result = evaluate(*config, checkpoint, per_token, request.trust);
+  const auto result = evaluate(args.context(), *config, checkpoint, per_token, request.trust);
   if (!result.ok()) return report_error(result.error());
   if (json) {
     nlohmann::ordered_json out = {

@@ -7,12 +7,10 @@
 #include "ostro/audit/with_reference.h"
 #include "ostro/cli/main/commands.h"
 #include "ostro/cli/main/exit_code.h"
-#include "ostro/cli/shared/engine_choice.h"
 #include "ostro/cli/shared/progress.h"
 #include "ostro/convert/import_hf.h"
 #include "ostro/eval/gradients.h"
 #include "ostro/hf/export.h"
-#include "ostro/io/s3/routing_file_system.h"
 #include "ostro/models/decoder/decoder.h"
 #include "ostro/train/programs/run_model.h"
 #include "ostro/train/step/batches.h"
@@ -21,7 +19,7 @@
 namespace ostro::cli {
 namespace {
 
-Result<eval::MeanGradients> write_gradients(train::TrainConfig config, int64_t step,
+Result<eval::MeanGradients> write_gradients(const Context& context, train::TrainConfig config, int64_t step,
                                             const std::string& checkpoint, const std::string& out,
                                             trained::Trust trust) {
   const auto* decoder =
@@ -33,8 +31,8 @@ Result<eval::MeanGradients> write_gradients(train::TrainConfig config, int64_t s
                     config.model_options().type()));
   if (step < 0) return invalid_argument(fmt::format("--step {}: steps count from 0", step));
   RETURN_IF_ERROR(config.check_leaf_examples(step));
-  io::FileSystem& fs = io::default_file_system();
-  ASSIGN_OR_RETURN(const auto engine, make_engine());
+  io::FileSystem& fs = context.fs;
+  ASSIGN_OR_RETURN(const auto engine, context.engine());
   BuildProgressLine line;
   ASSIGN_OR_RETURN(const data::BuildSettings build, build_settings(line));
   ASSIGN_OR_RETURN(const train::DataAccess data, train::open_data(fs, config, build));
@@ -43,7 +41,7 @@ Result<eval::MeanGradients> write_gradients(train::TrainConfig config, int64_t s
   RETURN_IF_ERROR(train::check_vocabulary(model, data.tokenizer->vocab_size()));
   std::optional<convert::BorrowedImport> beginning;
   if (checkpoint == "init") {
-    ASSIGN_OR_RETURN(beginning, convert::BorrowedImport::take(config));
+    ASSIGN_OR_RETURN(beginning, convert::BorrowedImport::take(context, config));
   }
   ASSIGN_OR_RETURN(const trained::Parameters parameters,
                    trained::load_or_init(fs, checkpoint, config, model, *engine, trust));
@@ -83,7 +81,8 @@ int grad_command(Args args) {
   if (const auto code = args.parse()) return *code;
   const auto config = args.load_config();
   if (!config.ok()) return report_error(config.error());
-  const auto result = write_gradients(*config, step, checkpoint, out, trained::trust(unchecked));
+  const auto result =
+      write_gradients(args.context(), *config, step, checkpoint, out, trained::trust(unchecked));
   if (!result.ok()) return report_error(result.error());
   fmt::print("{}: loss {} over {} tokens\n", out, result->loss, result->weight);
   return kExitOk;

@@ -5,11 +5,12 @@
 
 #include "ostro/cli/main/commands.h"
 #include "ostro/cli/main/exit_code.h"
-#include "ostro/cli/shared/engine_choice.h"
-#include "ostro/cli/shared/plan_measure.h"
+#include "ostro/cli/model/plan_measure.h"
 #include "ostro/cli/shared/terminal.h"
 #include "ostro/compile/passes/pass.h"
-#include "ostro/io/s3/routing_file_system.h"
+#include "ostro/compile/plan/explain_plan.h"
+#include "ostro/compile/plan/plan.h"
+#include "ostro/cpu/engine/engine_plan.h"
 #include "ostro/ir/text/text.h"
 #include "ostro/train/programs/programs.h"
 #include "ostro/train/programs/run_model.h"
@@ -19,7 +20,7 @@
 namespace ostro::cli {
 namespace {
 
-struct Wish {
+struct ProgramRequest {
   std::string stage = "grad";
   bool explain = false, measure = false;
 };
@@ -44,49 +45,50 @@ Result<std::string> fused_text(const train::CanonicalPrograms& programs, const s
 }
 
 // What the engine that a run would use makes of the programs.
-Result<std::string> plan_text(const train::CanonicalPrograms& programs, const std::string& remat,
-                              int64_t vocab, const Wish& wish) {
-  ASSIGN_OR_RETURN(const auto engine, make_engine());
-  runtime::Inspector* const inspector = engine->inspector();
-  if (inspector == nullptr)
-    return unsupported(
-        fmt::format("the engine \"{}\" has no plan; use OSTRO_EXECUTOR=compiled", engine->info().name));
-  PlanTimes times;
-  if (wish.measure) {
-    ASSIGN_OR_RETURN(times, measure_plans(programs, *engine, *inspector, remat, vocab));
-  }
-  std::string out = fmt::format("engine: {}\n", engine->info().name);
+Result<std::string> plan_text(const Context& context, const train::CanonicalPrograms& programs,
+                              const std::string& remat, int64_t vocab, const ProgramRequest& request) {
+  ASSIGN_OR_RETURN(const auto engine, context.engine());
+  std::vector<std::pair<std::string, compile::Module>> modules;
   for (const StepProgram& part : step_programs(programs, remat)) {
-    const runtime::Measured measured = times.of(part.program->name);
-    ASSIGN_OR_RETURN(const std::string text,
-                     wish.explain
-                         ? inspector->explain(*part.program, part.options, wish.measure ? &measured : nullptr)
-                         : inspector->plan(*part.program, part.options));
-    out += text + '\n';
+    ASSIGN_OR_RETURN(compile::Module module,
+                     cpu::plan_of(*engine, *part.program, part.options, request.explain));
+    modules.emplace_back(part.program->name, std::move(module));
+  }
+  PlanTimes times;
+  if (request.measure) {
+    ASSIGN_OR_RETURN(times, measure_plans(programs, *engine, remat, vocab));
+  }
+  std::string out = fmt::format("engine: {}\n", engine->name());
+  for (const auto& [name, module] : modules) {
+    const compile::Measured measured = times.of(name);
+    out += request.explain ? compile::explain_plan(name, module, request.measure ? &measured : nullptr)
+                           : fmt::format("{}:\n{}", name, compile::print_plan(module));
+    out += '\n';
   }
   return out;
 }
 
-Result<std::string> program_text(const train::TrainConfig& config, const Wish& wish) {
-  ASSIGN_OR_RETURN(const auto tokenizer, train::open_tokenizer(io::default_file_system(), config));
+Result<std::string> program_text(const Context& context, const train::TrainConfig& config,
+                                 const ProgramRequest& request) {
+  ASSIGN_OR_RETURN(const auto tokenizer, train::open_tokenizer(context.fs, config));
   const models::ModelFunctions model = train::run_model(config, tokenizer->vocab_size());
   RETURN_IF_ERROR(train::check_vocabulary(model, tokenizer->vocab_size()));
-  if (wish.stage == "trace") return ir::print(train::make_eval_program(config, model));
+  if (request.stage == "trace") return ir::print(train::make_eval_program(config, model));
   ASSIGN_OR_RETURN(const train::CanonicalPrograms programs, train::make_programs(config, model));
-  if (wish.stage == "grad") return ir::print(programs.leaf) + "\n" + ir::print(programs.update);
-  if (wish.stage == "canonical") return train::canonical_text(programs);
+  if (request.stage == "grad") return ir::print(programs.leaf) + "\n" + ir::print(programs.update);
+  if (request.stage == "canonical") return train::canonical_text(programs);
   ASSIGN_OR_RETURN(const std::string remat, config.model_options().remat());
-  if (wish.stage == "fused") return fused_text(programs, remat);
-  return plan_text(programs, remat, tokenizer->vocab_size(), wish);
+  if (request.stage == "fused") return fused_text(programs, remat);
+  return plan_text(context, programs, remat, tokenizer->vocab_size(), request);
 }
 
-Status check(const Wish& wish) {
-  const std::string& s = wish.stage;
+Status check(const ProgramRequest& request) {
+  const std::string& s = request.stage;
   if (s != "trace" && s != "grad" && s != "canonical" && s != "fused" && s != "plan")
     return invalid_argument(fmt::format("--stage {}: use trace, grad, canonical, fused or plan", s));
-  if (wish.explain && s != "plan")
+  if (request.explain && s != "plan")
     return invalid_argument(fmt::format("--explain is about the plan: use it with --stage plan, not {}", s));
-  if (wish.measure && !wish.explain)
+  if (request.measure && !request.explain)
     return invalid_argument("--measure adds to --explain: use both, with --stage plan");
   return Status();
 }
@@ -94,23 +96,23 @@ Status check(const Wish& wish) {
 }  // namespace
 
 int program_command(Args args) {
-  Wish wish;
+  ProgramRequest request;
   args.summary("Prints the programs of a training step.");
-  args.option("--stage", &wish.stage, "S",
+  args.option("--stage", &request.stage, "S",
               "trace: a leaf's losses, as the model says them; grad (the default): the canonical leaf and "
               "update programs; canonical: these and that of the initial state without names, as the hash in "
               "the chain is taken of them; fused: leaf and update after the compiler's passes; plan: steps, "
               "kernels and memory");
-  args.flag("--explain", &wish.explain,
+  args.flag("--explain", &request.explain,
             "with --stage plan: what each step costs, which ops were fused into it, and why others were not");
-  args.flag("--measure", &wish.measure,
+  args.flag("--measure", &request.measure,
             "with --explain: run some steps, and add times and how near they come to the machine's limits");
   args.config();
   if (const auto code = args.parse()) return *code;
-  if (const Status s = check(wish); !s.ok()) return report_error(s.error());
+  if (const Status s = check(request); !s.ok()) return report_error(s.error());
   const auto config = args.load_config();
   if (!config.ok()) return report_error(config.error());
-  const auto text = program_text(*config, wish);
+  const auto text = program_text(args.context(), *config, request);
   if (!text.ok()) return report_error(text.error());
   const Status written = write_stdout(*text);
   return written.ok() ? kExitOk : report_error(written.error());

@@ -8,13 +8,11 @@
 
 #include "ostro/cli/main/commands.h"
 #include "ostro/cli/main/exit_code.h"
-#include "ostro/cli/model/sample_model.h"
-#include "ostro/cli/shared/engine_choice.h"
+#include "ostro/cli/shared/progress.h"
 #include "ostro/cli/shared/terminal.h"
 #include "ostro/infer/generator.h"
 #include "ostro/io/read/line_reader.h"
-#include "ostro/io/s3/routing_file_system.h"
-#include "ostro/trained/loaded_model.h"
+#include "ostro/trained/sample_model.h"
 
 namespace ostro::cli {
 namespace {
@@ -40,9 +38,9 @@ Result<std::vector<int32_t>> prompt_ids(const tokenizer::Tokenizer& tokenizer, c
 }
 
 // The lines of the file --batch, or the prompt.
-Result<std::vector<std::string>> prompts_of(const Request& request) {
+Result<std::vector<std::string>> prompts_of(io::FileSystem& fs, const Request& request) {
   if (request.batch.empty()) return std::vector<std::string>{request.prompt};
-  ASSIGN_OR_RETURN(io::LineReader lines, io::LineReader::open(io::default_file_system(), request.batch));
+  ASSIGN_OR_RETURN(io::LineReader lines, io::LineReader::open(fs, request.batch));
   std::vector<std::string> out;
   for (std::string_view line;;) {
     ASSIGN_OR_RETURN(const bool more, lines.next(line));
@@ -87,6 +85,35 @@ class TextPrinter {
   Status written_;
 };
 
+std::string gigabytes(int64_t bytes) { return fmt::format("{:.2f} GB", static_cast<double>(bytes) / 1e9); }
+
+// What a model that is read layer by layer has read and made, on standard error: a line that is redrawn where
+// nothing else is written meanwhile, and one at the end.
+class StreamLine {
+ public:
+  explicit StreamLine(bool draws) : draws_(draws) {}
+
+  void show(const trained::StreamCounts& c) {
+    if (c.over) return end(c);
+    if (draws_ && output_.is_due(false))
+      output_.show(fmt::format("{} tokens, layer {} of {}; {} read, {:.3g} tokens/s", c.tokens, c.layer,
+                               c.layers, gigabytes(c.bytes_read), c.tokens_per_second));
+  }
+
+ private:
+  void end(const trained::StreamCounts& c) {
+    if (draws_) output_.end();
+    fmt::print(stderr,
+               "{}{} tokens in {} sweeps over {} layers; {} bytes read, {} of weights kept, {:.3g} tokens/s, "
+               "{:.2f} GB/s in a sweep, hashes checked at {:.2f} GB/s\n",
+               draws_ ? "" : "\n", c.tokens, c.sweeps, c.layers, c.bytes_read, gigabytes(c.bytes_kept),
+               c.tokens_per_second, c.sweep_speed / 1e9, c.hash_speed / 1e9);
+  }
+
+  bool draws_;
+  ProgressOutput output_ = ProgressOutput::standard_error();
+};
+
 Status write_json(const tokenizer::Tokenizer& tokenizer, const std::string& prompt,
                   const std::vector<int32_t>& ids, const std::vector<int32_t>& made) {
   ASSIGN_OR_RETURN(const std::string text,
@@ -96,15 +123,18 @@ Status write_json(const tokenizer::Tokenizer& tokenizer, const std::string& prom
   return write_stdout(out.dump(-1, ' ', false, nlohmann::json::error_handler_t::replace) + "\n");
 }
 
-Status sample(const Request& request, const models::ModelChoices& models) {
-  ASSIGN_OR_RETURN(const std::vector<std::string> prompts, prompts_of(request));
-  ASSIGN_OR_RETURN(const auto engine, make_engine());
-  SampleModel model;
-  ASSIGN_OR_RETURN(model, request.stream
-                              ? open_streamed(request.checkpoint, request.tokenizer, models,
-                                              trained::trust(request.unchecked), request.keep_bytes)
-                              : load_resident(request.checkpoint, request.tokenizer, models,
-                                              trained::trust(request.unchecked)));
+Status sample(const Context& context, const Request& request) {
+  ASSIGN_OR_RETURN(const std::vector<std::string> prompts, prompts_of(context.fs, request));
+  ASSIGN_OR_RETURN(const auto engine, context.engine());
+  const bool as_text = !request.json && request.batch.empty();
+  StreamLine line(!as_text);
+  trained::SampleModel model;
+  const trained::Trust trust = trained::trust(request.unchecked);
+  ASSIGN_OR_RETURN(
+      model, request.stream ? trained::open_streamed(context, request.checkpoint, request.tokenizer, trust,
+                                                     request.keep_bytes,
+                                                     [&](const trained::StreamCounts& c) { line.show(c); })
+                            : trained::load_resident(context, request.checkpoint, request.tokenizer, trust));
   const tokenizer::Tokenizer& tokenizer = *model.tokenizer;
   std::vector<std::vector<int32_t>> ids;
   int64_t longest = 0;
@@ -126,7 +156,6 @@ Status sample(const Request& request, const models::ModelChoices& models) {
   options.tokens = tokenizer.vocab_size();
   options.eos = tokenizer.eos_id() ? static_cast<int64_t>(*tokenizer.eos_id()) : -1;
 
-  const bool as_text = !request.json && request.batch.empty();
   ASSIGN_OR_RETURN(TextPrinter printer, TextPrinter::create(tokenizer, ids[0]));
   if (as_text) RETURN_IF_ERROR(write_stdout(prompts[0]));
   ASSIGN_OR_RETURN(const auto made,
@@ -186,7 +215,7 @@ int sample_command(Args args) {
     return report_error(
         invalid_argument(fmt::format("--temperature {}: use 0 or more", request.options.temperature)));
   request.options.seed = static_cast<uint64_t>(seed);
-  const Status done = sample(request, args.models());
+  const Status done = sample(args.context(), request);
   return done.ok() ? kExitOk : report_error(done.error());
 }
 

@@ -7,11 +7,9 @@
 
 #include "ostro/cli/main/commands.h"
 #include "ostro/cli/main/exit_code.h"
-#include "ostro/cli/shared/engine_choice.h"
 #include "ostro/cli/shared/terminal.h"
 #include "ostro/eval/requests.h"
 #include "ostro/eval/text_model_of.h"
-#include "ostro/io/s3/routing_file_system.h"
 
 namespace ostro::cli {
 namespace {
@@ -80,9 +78,9 @@ int score_command(Args args) {
   if (const auto code = args.parse()) return *code;
   if (batch_tokens < 1)
     return report_error(invalid_argument(fmt::format("--batch_tokens {}: use 1 or more", batch_tokens)));
-  const auto engine = make_engine();
+  const auto engine = args.context().engine();
   if (!engine.ok()) return report_error(engine.error());
-  auto loaded = trained::load_model(io::default_file_system(), checkpoint, tokenizer, args.models(),
+  auto loaded = trained::load_model(args.context().fs, checkpoint, tokenizer, args.context().models,
                                     trained::trust(unchecked));
   if (!loaded.ok()) return report_error(loaded.error());
   eval::TextModel model = eval::text_model(std::move(*loaded), **engine, batch_tokens);

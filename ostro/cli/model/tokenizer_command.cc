@@ -12,7 +12,6 @@
 #include "ostro/cli/shared/terminal.h"
 #include "ostro/data/sources/source_files.h"
 #include "ostro/data/sources/text_source.h"
-#include "ostro/io/s3/routing_file_system.h"
 #include "ostro/tokenizer/files/files.h"
 #include "ostro/tokenizer/model/id_text.h"
 #include "ostro/tokenizer/split/splitter.h"
@@ -21,9 +20,10 @@ namespace ostro::cli {
 namespace {
 
 // The files that globs, files and directories name, each once.
-Result<std::vector<data::SourceFile>> input_files(const std::vector<std::string>& inputs) {
+Result<std::vector<data::SourceFile>> input_files(io::FileSystem& fs,
+                                                  const std::vector<std::string>& inputs) {
   ASSIGN_OR_RETURN(const data::FoundSources found,
-                   data::find_sources(io::default_file_system(), {inputs, {}}, {.train = "--input"}));
+                   data::find_sources(fs, {inputs, {}}, {.train = "--input"}));
   return found.all();
 }
 
@@ -102,13 +102,13 @@ int train_tokenizer(Args args) {
   if (!is_known)
     return report_error(
         invalid_argument(fmt::format("--pattern {}: use one of {}", pattern, pattern_names())));
-  Result<std::vector<data::SourceFile>> files = input_files(inputs);
+  io::FileSystem& fs = args.context().fs;
+  Result<std::vector<data::SourceFile>> files = input_files(fs, inputs);
   if (!files.ok()) return report_error(files.error());
 
   options.vocab_size = static_cast<uint32_t>(vocab_size);
   options.threads = *threads;
   options.max_distinct_bytes = static_cast<uint64_t>(max_distinct_mb) * 1'000'000;
-  io::FileSystem& fs = io::default_file_system();
   if (const Status writable = check_writable(fs, out); !writable.ok()) return report_error(writable.error());
   const size_t file_count = files->size();
   data::TextProgress read;
@@ -140,7 +140,7 @@ int encode(Args args) {
   args.flag("--add_special_tokens", &special, "add the tokens that the tokenizer puts around a document");
   if (const auto code = args.parse()) return *code;
 
-  const auto loaded = tokenizer::load_tokenizer(io::default_file_system(), path);
+  const auto loaded = tokenizer::load_tokenizer(args.context().fs, path);
   if (!loaded.ok()) return report_error(loaded.error());
   const Result<std::string> text = read_stdin();
   if (!text.ok()) return report_error(text.error());
@@ -160,7 +160,7 @@ int decode(Args args) {
   args.flag("--skip_special_tokens", &skip, "leave special tokens out");
   if (const auto code = args.parse()) return *code;
 
-  const auto loaded = tokenizer::load_tokenizer(io::default_file_system(), path);
+  const auto loaded = tokenizer::load_tokenizer(args.context().fs, path);
   if (!loaded.ok()) return report_error(loaded.error());
   const Result<std::string> lines = read_stdin();
   if (!lines.ok()) return report_error(lines.error());

@@ -12,9 +12,9 @@
 
 #include "ostro/cli/main/commands.h"
 #include "ostro/cli/main/exit_code.h"
-#include "ostro/cli/run/coordinator_options.h"
 #include "ostro/cli/run/worker_words.h"
 #include "ostro/cluster/coordinator.h"
+#include "ostro/run/job/coordinator_options.h"
 #include "ostro/run/loop/signals.h"
 
 namespace ostro::cli {
@@ -135,7 +135,7 @@ int coordinator_command(Args args) {
   if (!workers.ok()) return report_error(workers.error());
   if (port < 0 || port > 65535)
     return report_error(invalid_argument(fmt::format("--port: {} is not a number from 0 to 65535", port)));
-  auto options = coordinator_options(*config, min_workers, max_workers);
+  auto options = run::coordinator_options(*config, min_workers, max_workers);
   if (!options.ok()) return report_error(options.error());
   options->bind = bind;
   options->port = static_cast<int>(port);

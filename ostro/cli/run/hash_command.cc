@@ -3,7 +3,6 @@
 #include "ostro/cli/main/commands.h"
 #include "ostro/cli/main/exit_code.h"
 #include "ostro/cli/shared/terminal.h"
-#include "ostro/io/s3/routing_file_system.h"
 
 namespace ostro::cli {
 
@@ -13,7 +12,7 @@ int hash_command(Args args) {
   args.positional("RUN", &run, "run directory");
   if (const auto code = args.parse()) return *code;
 
-  const Result<std::string> hash = audit::run_hash(io::default_file_system(), run);
+  const Result<std::string> hash = audit::run_hash(args.context().fs, run);
   if (!hash.ok()) return report_error(hash.error());
   const Status written = write_stdout(*hash + "\n");
   return written.ok() ? kExitOk : report_error(written.error());

@@ -4,12 +4,10 @@
 #include "ostro/base/machine.h"
 #include "ostro/cli/main/commands.h"
 #include "ostro/cli/main/exit_code.h"
-#include "ostro/cli/shared/engine_choice.h"
 #include "ostro/cli/shared/terminal.h"
 #include "ostro/init/config_text.h"
 #include "ostro/init/token_sample.h"
 #include "ostro/io/files/atomic_file.h"
-#include "ostro/io/s3/routing_file_system.h"
 #include "ostro/run/loop/reporter.h"
 
 namespace ostro::cli {
@@ -23,18 +21,17 @@ struct InitRequest {
 };
 
 // How fast training can be here: its products, in the type that it computes in.
-Result<init::Machine> measured_machine() {
+Result<init::Machine> measured_machine(const Context& context) {
   init::Machine machine;
   ASSIGN_OR_RETURN(machine.cores, default_threads());
   machine.memory = available_memory();
-  ASSIGN_OR_RETURN(const auto engine, make_engine());
+  ASSIGN_OR_RETURN(const auto engine, context.engine());
   machine.peak_flops = run::engine_peak(*engine, DType::bf16);
   return machine;
 }
 
-Status write_config(const InitRequest& request, const std::string& command,
-                    const models::ModelChoices& models) {
-  io::FileSystem& fs = io::default_file_system();
+Status write_config(const Context& context, const InitRequest& request, const std::string& command) {
+  io::FileSystem& fs = context.fs;
   ASSIGN_OR_RETURN(const bool exists, fs.exists(request.out));
   if (exists && !request.force)
     return invalid_argument(fmt::format(
@@ -44,7 +41,7 @@ Status write_config(const InitRequest& request, const std::string& command,
   ASSIGN_OR_RETURN(const init::Survey survey,
                    init::survey(fs, {request.places, {request.out, places.cache_dir, places.log_dir}}));
   const init::HoldOut held_out = init::choose_hold_out(survey);
-  ASSIGN_OR_RETURN(const init::Machine machine, measured_machine());
+  ASSIGN_OR_RETURN(const init::Machine machine, measured_machine(context));
   init::TextAmount text{.bytes = survey.text_bytes - held_out.held_out_bytes,
                         .documents = survey.documents,
                         .held_out_bytes = held_out.held_out_bytes};
@@ -57,7 +54,7 @@ Status write_config(const InitRequest& request, const std::string& command,
   ASSIGN_OR_RETURN(text.bytes_per_token, init::bytes_per_token(survey.sample, vocab_size, machine.cores));
   const init::Sizes sizes = init::choose_sizes(text, vocab_size, machine, request.minutes);
   const std::string yaml = init::config_text(survey, held_out, sizes, machine, places, command);
-  const auto parsed = train::parse_train_config(yaml, request.out, models);
+  const auto parsed = train::parse_train_config(yaml, request.out, context.models);
   OSTRO_CHECK(parsed.ok(), "init wrote a configuration that does not load: {}", parsed.error().message());
   RETURN_IF_ERROR(io::write_file_atomically(fs, request.out, yaml));
   RETURN_IF_ERROR(write_stdout(init::choices_text(survey, held_out, sizes, machine)));
@@ -86,7 +83,7 @@ int init_command(Args args) {
   if (request.places.empty()) request.places = {"."};
   std::string command = args.command();
   for (const std::string& word : args.typed()) command += " " + word;
-  const Status done = write_config(request, command, args.models());
+  const Status done = write_config(args.context(), request, command);
   return done.ok() ? kExitOk : report_error(done.error());
 }
 

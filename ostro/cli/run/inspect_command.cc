@@ -9,7 +9,6 @@
 #include "ostro/cli/shared/terminal.h"
 #include "ostro/io/files/atomic_file.h"
 #include "ostro/io/files/path.h"
-#include "ostro/io/s3/routing_file_system.h"
 #include "ostro/page/html/run_page.h"
 #include "ostro/page/numbers/history.h"
 #include "ostro/page/terminal/text_plot.h"
@@ -69,7 +68,7 @@ int inspect_command(Args args) {
               "write a run's page: curves, samples, data, hashes and config in one file that a browser opens "
               "from disk");
   if (const auto code = args.parse()) return *code;
-  options.models = args.models();
+  options.models = args.context().models;
   if (options.json && (draw || !html.empty()))
     return report_error(invalid_argument("--json: leave it out, or --plot and --html"));
   if (options.unchecked && (draw || !html.empty()))
@@ -78,12 +77,12 @@ int inspect_command(Args args) {
   if (!draw && (ascii || !metric.empty()))
     return report_error(invalid_argument("--metric and --ascii say what --plot draws; add --plot"));
 
-  io::FileSystem& fs = io::default_file_system();
+  io::FileSystem& fs = args.context().fs;
   Result<std::string> text = std::string();
   if (draw || !html.empty())
     if (const Status run = check_is_run(fs, path); !run.ok()) return report_error(run.error());
   if (!html.empty()) {
-    const auto page = page::run_page(fs, path, args.models());
+    const auto page = page::run_page(fs, path, args.context().models);
     if (!page.ok()) return report_error(page.error());
     if (const Status written = io::write_file_atomically(fs, html, *page); !written.ok())
       return report_error(written.error());

@@ -12,10 +12,10 @@
 #include "ostro/base/run_program.h"
 #include "ostro/cli/main/commands.h"
 #include "ostro/cli/main/exit_code.h"
-#include "ostro/cli/run/coordinator_options.h"
 #include "ostro/cli/run/worker_words.h"
 #include "ostro/cluster/coordinator.h"
 #include "ostro/cluster/local_launcher.h"
+#include "ostro/run/job/coordinator_options.h"
 #include "ostro/run/loop/signals.h"
 #include "ostro/train/options/config.h"
 
@@ -53,7 +53,8 @@ Result<int> launch(int64_t workers, int64_t min_workers, const train::TrainConfi
   local.count = workers;
   const char* given = std::getenv("OSTRO_JOB_SECRET");
   const std::string secret = given != nullptr && *given != '\0' ? given : new_secret();
-  ASSIGN_OR_RETURN(cluster::CoordinatorOptions options, coordinator_options(config, min_workers, workers));
+  ASSIGN_OR_RETURN(cluster::CoordinatorOptions options,
+                   run::coordinator_options(config, min_workers, workers));
   options.secret = secret;
   Silent silent;
   options.on_silence = [&](const cluster::Hello& hello) { silent.add(hello); };

@@ -5,7 +5,6 @@
 
 #include "ostro/cli/main/commands.h"
 #include "ostro/cli/main/exit_code.h"
-#include "ostro/cli/shared/engine_choice.h"
 #include "ostro/cli/shared/sim_workers.h"
 #include "ostro/run/loop/selftest.h"
 
@@ -17,7 +16,7 @@ int selftest_command(Args args) {
       "one\n"
       "that every machine must get. Exit 0: equal, 1: differs.");
   if (const auto code = args.parse()) return *code;
-  const auto engine = make_engine();
+  const auto engine = args.context().engine();
   if (!engine.ok()) return report_error(engine.error());
   const auto workers = sim_workers();
   if (!workers.ok()) return report_error(workers.error());

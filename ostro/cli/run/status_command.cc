@@ -1,9 +1,8 @@
 // ostro status
 #include "ostro/cli/main/commands.h"
 #include "ostro/cli/main/exit_code.h"
-#include "ostro/cli/run/run_status.h"
 #include "ostro/cli/shared/terminal.h"
-#include "ostro/io/s3/routing_file_system.h"
+#include "ostro/run/report/run_status.h"
 
 namespace ostro::cli {
 
@@ -17,9 +16,9 @@ int status_command(Args args) {
   args.positional("RUN", &path, "run directory");
   args.flag("--json", &json, "all of it, as one JSON object");
   if (const auto code = args.parse()) return *code;
-  const auto status = read_status(io::default_file_system(), path, args.models());
+  const auto status = run::read_status(args.context(), path);
   if (!status.ok()) return report_error(status.error());
-  const Status written = write_stdout(json ? status_json(*status) : status_text(*status));
+  const Status written = write_stdout(json ? run::status_json(*status) : run::status_text(*status));
   return written.ok() ? kExitOk : report_error(written.error());
 }
 

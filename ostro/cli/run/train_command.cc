@@ -9,10 +9,8 @@
 #include "ostro/cli/main/commands.h"
 #include "ostro/cli/main/exit_code.h"
 #include "ostro/cli/run/train_run.h"
-#include "ostro/cli/shared/engine_choice.h"
 #include "ostro/cli/shared/progress.h"
 #include "ostro/cli/shared/sim_workers.h"
-#include "ostro/io/s3/routing_file_system.h"
 #include "ostro/run/loop/dry_run.h"
 #include "ostro/run/loop/signals.h"
 
@@ -49,14 +47,14 @@ int train_command(Args args) {
   if (dry_run && !profile_text.empty())
     return report_error(invalid_argument("--profile: --dry_run does no step; leave out one of them"));
   if (dry_run) {
-    auto engine = make_engine();
+    auto engine = args.context().engine();
     if (!engine.ok()) return report_error(engine.error());
     auto workers = sim_workers();
     if (!workers.ok()) return report_error(workers.error());
     BuildProgressLine line;
     const auto build = build_settings(line);
     if (!build.ok()) return report_error(build.error());
-    auto text = run::dry_run(io::default_file_system(), **engine, *config, *workers, *build);
+    auto text = run::dry_run(args.context().fs, **engine, *config, *workers, *build);
     line.end();
     if (!text.ok()) return report_error(text.error());
     std::fputs(text->c_str(), stdout);
@@ -69,16 +67,17 @@ int train_command(Args args) {
     profile = *range;
   }
   const auto outcome = [&]() -> Result<run::RunOutcome> {
-    ASSIGN_OR_RETURN(const auto engine, make_engine());
+    Context context = args.context();
+    ASSIGN_OR_RETURN(const auto engine, context.engine());
     ASSIGN_OR_RETURN(const int64_t workers, sim_workers());
     const run::StopSignals signals;
-    return run_session({.config = *config,
-                        .argv = args.typed(),
-                        .profile = profile,
-                        .amend = amend,
-                        .sim_workers = workers,
-                        .stop = [&] { return signals.stop_requested(); }},
-                       *engine);
+    context.stop = [&] { return signals.stop_requested(); };
+    BuildProgressLine line;
+    ASSIGN_OR_RETURN(run::Environment environment, training_environment(context, *engine, *config, line));
+    environment.workers = workers;
+    environment.argv = args.typed();
+    environment.profile = profile;
+    return run::run_session(*config, environment, amend);
   }();
   return report_outcome(outcome);
 }

@@ -1,26 +1,16 @@
-// One training session with everything around it: console, log, reports, the run's page.
+// Training by this program: what a session has besides the loop, and what the process says at its end.
 #pragma once
 
-#include <functional>
-#include <optional>
-#include <string>
-#include <vector>
-
-#include "ostro/run/loop/run.h"
+#include "ostro/cli/shared/progress.h"
+#include "ostro/context/context.h"
+#include "ostro/run/loop/session.h"
 
 namespace ostro::cli {
 
-struct TrainSession {
-  train::TrainConfig config;
-  std::vector<std::string> argv;                 // what the user typed, for run.json
-  std::optional<train::StepRange> profile = {};  // steps to profile
-  bool amend = false;                            // go on although options have changed
-  int64_t sim_workers = 1;                       // workers that are threads of this process
-  fleet::Crew* crew = nullptr;                   // workers that are processes, this one leading
-  std::function<bool()> stop = {};               // SIGTERM or SIGINT came
-};
-
-Result<run::RunOutcome> run_session(const TrainSession& session, runtime::Engine& engine);
+// The environment of a session on `engine`: the import of models that a run begins with, the run's page, and
+// the building of its data, shown on `line`. All must outlive it.
+Result<run::Environment> training_environment(const Context& context, runtime::Engine& engine,
+                                              const train::TrainConfig& config, BuildProgressLine& line);
 
 // What the process prints and exits with after run_session().
 int report_outcome(const Result<run::RunOutcome>& outcome);

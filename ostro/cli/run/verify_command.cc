@@ -11,10 +11,8 @@
 #include "ostro/chain/canonical.h"
 #include "ostro/cli/main/commands.h"
 #include "ostro/cli/main/exit_code.h"
-#include "ostro/cli/shared/engine_choice.h"
 #include "ostro/cli/shared/sim_workers.h"
 #include "ostro/io/files/path.h"
-#include "ostro/io/s3/routing_file_system.h"
 #include "ostro/run/report/console.h"
 
 namespace ostro::cli {
@@ -96,28 +94,26 @@ void print_text(const RunFindings& f) {
 }
 
 // What can be said of chain and checkpoints without replaying.
-Result<RunFindings> look(const std::string& run, const std::string& given,
-                         const models::ModelChoices& models) {
+Result<RunFindings> look(const Context& context, const std::string& run, const std::string& given) {
   if (!given.empty() && !chain::is_lower_hex(given, kHashDigits))
     return invalid_argument(fmt::format("--run_hash {}: use the {} digits (0-9, a-f) that ostro hash prints",
                                         given, kHashDigits));
-  io::FileSystem& fs = io::default_file_system();
+  io::FileSystem& fs = context.fs;
   ASSIGN_OR_RETURN(const chain::Chain chain, chain::read_chain(fs, io::join_path(run, chain::kChainFile)));
   RunFindings out;
   out.head = chain.head();
   out.given = given;
   if (const chain::ChainLink* link = chain.find_hash(given)) out.given_step = chain::entry_step(link->entry);
-  ASSIGN_OR_RETURN(out.checkpoints, audit::check_checkpoints(fs, run, chain, models));
+  ASSIGN_OR_RETURN(out.checkpoints, audit::check_checkpoints(fs, run, chain, context.models));
   return out;
 }
 
-Status replay(const std::string& run, audit::VerifyOptions options, const models::ModelChoices& models,
-              RunFindings& f) {
-  ASSIGN_OR_RETURN(const auto engine, make_engine());
+Status replay(const Context& context, const std::string& run, audit::VerifyOptions options, RunFindings& f) {
+  ASSIGN_OR_RETURN(const auto engine, context.engine());
   ASSIGN_OR_RETURN(options.workers, sim_workers());
   for (const audit::CheckedCheckpoint& c : f.checkpoints)
     if (c.verdict == audit::Verdict::kTemporary) options.name_steps.push_back(c.step);
-  ASSIGN_OR_RETURN(f.replay, audit::verify_run(io::default_file_system(), *engine, run, options, models));
+  ASSIGN_OR_RETURN(f.replay, audit::verify_run(context.fs, *engine, run, options, context.models));
   audit::compare_with_replay(f.replay->names, f.checkpoints);
   return {};
 }
@@ -158,9 +154,9 @@ int verify_command(Args args) {
     report_error(e);
     return static_cast<int>(kExitUsage);
   };
-  auto found = look(run, run_hash, args.models());
+  auto found = look(args.context(), run, run_hash);
   if (!found.ok()) return cannot(found.error());
-  const Status replayed = no_replay ? Status() : replay(run, options, args.models(), *found);
+  const Status replayed = no_replay ? Status() : replay(args.context(), run, options, *found);
   // What was found before a replay that cannot be done counts all the same.
   if (replayed.ok() || !found->good()) json ? print_json(*found) : print_text(*found);
   if (!replayed.ok()) {

@@ -13,7 +13,6 @@
 #include "ostro/io/files/atomic_file.h"
 #include "ostro/io/files/local_file_system.h"
 #include "ostro/io/files/path.h"
-#include "ostro/io/s3/routing_file_system.h"
 
 namespace ostro::run {
 namespace {
@@ -52,8 +51,8 @@ Result<std::string> place_of_run(const std::string& directory) {
   return text;
 }
 
-std::string find_place_of_run(const std::string& directory, std::chrono::milliseconds patience) {
-  io::FileSystem& fs = io::default_file_system();
+std::string find_place_of_run(io::FileSystem& fs, const std::string& directory,
+                              std::chrono::milliseconds patience) {
   const auto until = std::chrono::steady_clock::now() + patience;
   while (true) {
     const auto found = fs.read_file(io::join_path(directory, kPlaceFile), kMostPlaceBytes);

@@ -5,6 +5,7 @@
 
 #include "ostro/base/error.h"
 #include "ostro/cluster/epoch.h"
+#include "ostro/io/files/file_system.h"
 #include "ostro/train/options/config.h"
 
 namespace ostro::run {
@@ -18,6 +19,7 @@ cluster::Hello job_hello(const train::TrainConfig& config, const std::string& pl
 // there. find_place_of_run() waits for it; "" when it does not come.
 inline constexpr const char* kPlaceFile = "coordinator.place";
 Result<std::string> place_of_run(const std::string& directory);
-std::string find_place_of_run(const std::string& directory, std::chrono::milliseconds patience);
+std::string find_place_of_run(io::FileSystem& fs, const std::string& directory,
+                              std::chrono::milliseconds patience);
 
 }  // namespace ostro::run

@@ -44,6 +44,11 @@ struct Environment {
   // returns its path; nothing where `from` is no such model. For trainer.initialize_from.
   std::function<Result<std::optional<std::string>>(const std::string& from, const std::string& to)>
       import_model = {};
+  // Called when a session has opened the run, so that its data are built.
+  std::function<void()> on_open = {};
+  // Writes the run's page for people after a session, with samples of the model or without; until `stop`.
+  std::function<void(const std::string& run_directory, bool with_samples, const std::function<bool()>& stop)>
+      write_page = {};
 };
 
 // The cost of a run.

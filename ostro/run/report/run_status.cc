@@ -1,4 +1,4 @@
-#include "ostro/cli/run/run_status.h"
+#include "ostro/run/report/run_status.h"
 
 #include <fmt/format.h>
 #include <signal.h>
@@ -20,8 +20,9 @@
 #include "ostro/cluster/watch/cluster_file.h"
 #include "ostro/cluster/watch/host_name.h"
 #include "ostro/io/files/path.h"
+#include "ostro/train/options/config.h"
 
-namespace ostro::cli {
+namespace ostro::run {
 namespace {
 
 constexpr double kFresh = 10;        // seconds; cluster.json is written every second
@@ -99,8 +100,8 @@ std::string state_of(const std::string& lock_path, const std::string& outcome, c
 
 }  // namespace
 
-Result<RunStatus> read_status(io::FileSystem& fs, const std::string& directory,
-                              const models::ModelChoices& models) {
+Result<RunStatus> read_status(const Context& context, const std::string& directory) {
+  io::FileSystem& fs = context.fs;
   const auto in = [&](const char* name) { return io::join_path(directory, name); };
   RunStatus status;
   status.directory = directory;
@@ -129,14 +130,14 @@ Result<RunStatus> read_status(io::FileSystem& fs, const std::string& directory,
     if (!record->sessions.empty()) outcome = record->sessions.back().outcome;
   }
   if (const auto text = fs.read_file(in("config.yaml")); text.ok())
-    if (const auto config = train::parse_train_config(*text, in("config.yaml"), models); config.ok())
+    if (const auto config = train::parse_train_config(*text, in("config.yaml"), context.models); config.ok())
       status.total = config->trainer.num_train_steps;
   if (const auto text = fs.read_file(in(chain::kLockFile)); text.ok()) status.lock = *text;
-  if (const auto totals = run::read_goodput(fs, in(run::kGoodputFile)); totals.ok()) status.goodput = *totals;
+  if (const auto totals = read_goodput(fs, in(kGoodputFile)); totals.ok()) status.goodput = *totals;
   status.state = state_of(in(chain::kLockFile), outcome, status);
   read_speed(last_metrics(fs, in("metrics.jsonl")), status);
   if (status.state != "running" && status.state != "elsewhere") status.eta_seconds.reset();
   return status;
 }
 
-}  // namespace ostro::cli
+}  // namespace ostro::run

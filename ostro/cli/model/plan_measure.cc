@@ -1,4 +1,4 @@
-#include "ostro/cli/shared/plan_measure.h"
+#include "ostro/cli/model/plan_measure.h"
 
 #include <fmt/format.h>
 
@@ -6,31 +6,19 @@
 #include <chrono>
 #include <vector>
 
-#include "ostro/base/machine.h"
 #include "ostro/base/profile.h"
+#include "ostro/engines/machine_limits.h"
 #include "ostro/train/step/step.h"
 
 namespace ostro::cli {
 namespace {
 
 constexpr int kLeastRuns = 3, kMostRuns = 50;
-constexpr std::chrono::seconds kTime(1);
+using Clock = std::chrono::steady_clock;
+constexpr std::chrono::seconds kLeastTime{1};
 
 std::string key(const std::string& program, const std::string& place, const std::string& name) {
   return fmt::format("{} {} {}", program, place, name);
-}
-
-Result<compile::MachineLimits> machine_limits() {
-  ASSIGN_OR_RETURN(const cpu::Isa isa, cpu::choose_isa());
-  ASSIGN_OR_RETURN(const int threads, default_threads());
-  cpu::ThreadPool pool(threads);
-  compile::MachineLimits limits;
-  for (int i = 0; i < 20; ++i) {
-    limits.f32_flops = std::max(limits.f32_flops, cpu::burst_peak(pool, isa, cpu::GemmType::kF32));
-    limits.bf16_flops = std::max(limits.bf16_flops, cpu::burst_peak(pool, isa, cpu::GemmType::kBf16));
-  }
-  limits.bytes = cpu::stream_peak(pool);
-  return limits;
 }
 
 // Rows of one leaf: every token counts, the tokens go through the vocabulary.
@@ -64,7 +52,7 @@ runtime::Measured PlanTimes::of(const std::string& program) const {
 Result<PlanTimes> measure_plans(const train::CanonicalPrograms& programs, runtime::Engine& engine,
                                 runtime::Inspector& inspector, const std::string& remat, int64_t vocab) {
   PlanTimes times;
-  ASSIGN_OR_RETURN(times.limits, inspector.limits());
+  ASSIGN_OR_RETURN(times.limits, engines::machine_limits());
   ASSIGN_OR_RETURN(const auto runner, train::make_step_runner(programs, engine, remat));
   ASSIGN_OR_RETURN(train::State state, train::initial_state(programs, engine, 0));
   const train::BatchArrays batch = made_up_batch(programs, vocab);
@@ -73,9 +61,9 @@ Result<PlanTimes> measure_plans(const train::CanonicalPrograms& programs, runtim
   RETURN_IF_ERROR(runner->run(state, batch, still));
   if (!start_profile()) return busy("a profile is on in this process");
   Status failed;
-  const auto start = std::chrono::steady_clock::now();
+  const Clock::time_point start = Clock::now();
   for (int i = 0; failed.ok() && i < kMostRuns; ++i) {
-    if (i >= kLeastRuns && std::chrono::steady_clock::now() - start >= kTime) break;
+    if (i >= kLeastRuns && Clock::now() - start >= kLeastTime) break;
     if (auto result = runner->run(state, batch, still); !result.ok()) failed = result.error();
   }
   const std::vector<ProfileTrack> tracks = stop_profile();

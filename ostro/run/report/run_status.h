@@ -6,11 +6,10 @@
 #include <string>
 
 #include "ostro/cluster/watch/job_watch.h"
-#include "ostro/io/files/file_system.h"
+#include "ostro/context/context.h"
 #include "ostro/run/report/goodput.h"
-#include "ostro/train/options/config.h"
 
-namespace ostro::cli {
+namespace ostro::run {
 
 struct RunStatus {
   std::string directory;
@@ -22,16 +21,15 @@ struct RunStatus {
   int64_t sessions = 0;
   int64_t step = 0, total = 0;  // total 0: not known
   std::optional<double> loss, tokens_per_second, eta_seconds;
-  std::optional<run::GoodputTotals> goodput;
+  std::optional<GoodputTotals> goodput;
   std::optional<cluster::JobState> job;  // the last one on several processes
   bool job_is_live = false;              // its coordinator is there
 };
 
 // Errors: there is no run; its chain is wrong.
-Result<RunStatus> read_status(io::FileSystem& fs, const std::string& run_directory,
-                              const models::ModelChoices& models);
+Result<RunStatus> read_status(const Context& context, const std::string& run_directory);
 
 std::string status_text(const RunStatus& status);
 std::string status_json(const RunStatus& status);
 
-}  // namespace ostro::cli
+}  // namespace ostro::run

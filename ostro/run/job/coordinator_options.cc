@@ -1,4 +1,4 @@
-#include "ostro/cli/run/coordinator_options.h"
+#include "ostro/run/job/coordinator_options.h"
 
 #include <fmt/format.h>
 
@@ -10,7 +10,7 @@
 #include "ostro/run/loop/resume.h"
 #include "ostro/train/options/mesh.h"
 
-namespace ostro::cli {
+namespace ostro::run {
 namespace {
 
 // "replica 1, data 4, model 1", or "" where so many workers form none.
@@ -32,7 +32,7 @@ Result<cluster::CoordinatorOptions> coordinator_options(const train::TrainConfig
     return invalid_argument(fmt::format(
         "trainer.log_dir: {} is no local folder, where a coordinator keeps its journal", directory));
   // Before anything in that folder changes.
-  RETURN_IF_ERROR(run::check_fixed_options(io::local_file_system(), config));
+  RETURN_IF_ERROR(check_fixed_options(io::local_file_system(), config));
   for (const std::string& idle : train::idle_mesh_axes(config, max_workers)) log_warning(idle);
   cluster::CoordinatorOptions options;
   options.min_workers = min_workers;
@@ -40,11 +40,11 @@ Result<cluster::CoordinatorOptions> coordinator_options(const train::TrainConfig
   options.multiple = train::mesh_multiple(config.trainer.sharding);
   options.mesh = [config](int64_t size) { return mesh_text(config, size); };
   RETURN_IF_ERROR(io::local_file_system().make_dirs(directory));
-  ASSIGN_OR_RETURN(const std::string place, run::place_of_run(directory));
-  options.expected = run::job_hello(config, place);
+  ASSIGN_OR_RETURN(const std::string place, place_of_run(directory));
+  options.expected = job_hello(config, place);
   options.journal = io::join_path(directory, cluster::kJournalFile);
   options.state_file = io::join_path(directory, cluster::kClusterFile);
   return options;
 }
 
-}  // namespace ostro::cli
+}  // namespace ostro::run

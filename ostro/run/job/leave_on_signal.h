@@ -8,7 +8,7 @@
 #include "ostro/cluster/member.h"
 #include "ostro/run/loop/signals.h"
 
-namespace ostro::cli {
+namespace ostro::run {
 
 // SIGTERM makes this worker leave; the others go on.
 class LeaveOnSignal {
@@ -28,9 +28,9 @@ class LeaveOnSignal {
 
  private:
   static constexpr std::chrono::milliseconds kLook{50};
-  const run::StopSignals signals_;
+  const StopSignals signals_;
   std::atomic<bool> ended_ = false, asked_ = false;
   std::thread thread_;
 };
 
-}  // namespace ostro::cli
+}  // namespace ostro::run

@@ -1,23 +1,18 @@
-#include "ostro/cli/model/sample_model.h"
+#include "ostro/trained/sample_model.h"
 
-#include <fmt/core.h>
 #include <sys/resource.h>
 
 #include <algorithm>
 #include <chrono>
-#include <cstdio>
 
 #include "ostro/base/machine.h"
-#include "ostro/cli/model/check_weights.h"
-#include "ostro/cli/shared/progress.h"
 #include "ostro/infer/streamed.h"
 #include "ostro/infer/weight_store.h"
-#include "ostro/io/s3/routing_file_system.h"
 #include "ostro/numerics/arrays.h"
 #include "ostro/train/programs/programs.h"
 #include "ostro/trained/opened_model.h"
 
-namespace ostro::cli {
+namespace ostro::trained {
 namespace {
 
 using Prompts = std::vector<std::vector<int32_t>>;
@@ -33,33 +28,31 @@ int64_t half_of_free_memory() {
 }
 
 double seconds(Clock::duration time) { return std::chrono::duration<double>(time).count(); }
-std::string gigabytes(int64_t bytes) { return fmt::format("{:.2f} GB", static_cast<double>(bytes) / 1e9); }
 
-// What a streamed command has read and made, on standard error: a line that is redrawn where nothing else is
-// written meanwhile, and one at the end.
-class StreamProgress {
+// Counts what a streamed generation reads and makes.
+class StreamCounter {
  public:
-  // `hashed`: GB/s at which the weights were checked.
-  StreamProgress(const infer::WeightStore& store, int64_t layers, double hashed, bool draws)
-      : store_(store), layers_(layers), hashed_(hashed), draws_(draws) {}
+  StreamCounter(const infer::WeightStore& store, int64_t layers, double hash_speed)
+      : store_(store), layers_(layers), hash_speed_(hash_speed) {}
 
   void layer_done(int64_t layer) {
-    if (layer + 1 == layers_) {
-      last_ = {Clock::now(), store_.bytes_read()};
-      if (++sweeps_ == 1) first_ = last_;
-    }
-    if (draws_ && output_.is_due(false))
-      output_.show(fmt::format("{} tokens, layer {} of {}; {} read, {:.3g} tokens/s", tokens_, layer + 1,
-                               layers_, gigabytes(store_.bytes_read()), rate()));
+    layer_ = layer + 1;
+    if (layer_ != layers_) return;
+    last_ = {Clock::now(), store_.bytes_read()};
+    if (++sweeps_ == 1) first_ = last_;
   }
   void token_made() { ++tokens_; }
-  void end() {
-    if (draws_) output_.end();
-    fmt::print(stderr,
-               "{}{} tokens in {} sweeps over {} layers; {} bytes read, {} of weights kept, {:.3g} tokens/s, "
-               "{:.2f} GB/s in a sweep, hashes checked at {:.2f} GB/s\n",
-               draws_ ? "" : "\n", tokens_, sweeps_, layers_, store_.bytes_read(),
-               gigabytes(store_.bytes_kept()), rate(), sweep_rate(), hashed_);
+  StreamCounts counts(bool over) const {
+    return {.tokens = tokens_,
+            .sweeps = sweeps_,
+            .layer = layer_,
+            .layers = layers_,
+            .bytes_read = store_.bytes_read(),
+            .bytes_kept = store_.bytes_kept(),
+            .tokens_per_second = static_cast<double>(tokens_) / seconds(Clock::now() - begin_),
+            .sweep_speed = sweep_speed(),
+            .hash_speed = hash_speed_,
+            .over = over};
   }
 
  private:
@@ -68,25 +61,22 @@ class StreamProgress {
     int64_t bytes = 0;  // read until then
   };
 
-  // GB/s. In the first sweep programs are made, so the others count, if there are any.
-  double sweep_rate() const {
+  // In the first sweep programs are made, so the others count, if there are any.
+  double sweep_speed() const {
     const Mark from = sweeps_ > 1 ? first_ : Mark{begin_, 0};
-    return static_cast<double>(last_.bytes - from.bytes) / seconds(last_.when - from.when) / 1e9;
+    return static_cast<double>(last_.bytes - from.bytes) / seconds(last_.when - from.when);
   }
-  double rate() const { return static_cast<double>(tokens_) / seconds(Clock::now() - begin_); }
 
   const infer::WeightStore& store_;
-  int64_t layers_, sweeps_ = 0, tokens_ = 0;
-  double hashed_;
-  bool draws_;
+  int64_t layers_, layer_ = 0, sweeps_ = 0, tokens_ = 0;
+  double hash_speed_;
   Mark first_, last_;
-  ProgressOutput output_ = ProgressOutput::standard_error();
   Clock::time_point begin_ = Clock::now();
 };
 
 // Holds in bf16 what a model with int8 matrices reads in bf16 and its checkpoint has in f32 (the embedding,
 // which is also the head): every token would round all of it again. No bit depends on it (numerics.md N1).
-void hold_as_read(trained::LoadedModel& model) {
+void hold_as_read(LoadedModel& model) {
   if (train::compute_dtype(model.config) != ir::DType::bf16) return;
   const auto& held = model.functions.shapes;
   if (std::none_of(held.begin(), held.end(), [](const ir::Shape& s) { return s.dtype == ir::DType::i8; }))
@@ -103,13 +93,12 @@ void hold_as_read(trained::LoadedModel& model) {
 
 }  // namespace
 
-Result<SampleModel> load_resident(const std::string& checkpoint, const std::string& tokenizer,
-                                  const models::ModelChoices& models, trained::Trust trust) {
-  ASSIGN_OR_RETURN(trained::LoadedModel loaded,
-                   trained::load_model(io::default_file_system(), checkpoint, tokenizer, models, trust));
+Result<SampleModel> load_resident(const Context& context, const std::string& checkpoint,
+                                  const std::string& tokenizer, Trust trust) {
+  ASSIGN_OR_RETURN(LoadedModel loaded, load_model(context.fs, checkpoint, tokenizer, context.models, trust));
   hold_as_read(loaded);
   SampleModel out{loaded.tokenizer, loaded.config.model_options().seq_len(), {}};
-  const auto model = std::make_shared<trained::LoadedModel>(std::move(loaded));
+  const auto model = std::make_shared<LoadedModel>(std::move(loaded));
   out.generate = [model](runtime::Engine& engine, const Prompts& prompts, const infer::SampleOptions& options,
                          int64_t room, const std::function<bool(int32_t)>& on_token) -> Result<Prompts> {
     ASSIGN_OR_RETURN(
@@ -125,38 +114,42 @@ Result<SampleModel> load_resident(const std::string& checkpoint, const std::stri
   return out;
 }
 
-Result<SampleModel> open_streamed(const std::string& checkpoint, const std::string& tokenizer,
-                                  const models::ModelChoices& models, trained::Trust trust,
-                                  std::optional<int64_t> keep_bytes) {
-  double hashed = 0;
-  const auto check = [&](const trained::OpenedModel& opened) {
+Result<SampleModel> open_streamed(const Context& context, const std::string& checkpoint,
+                                  const std::string& tokenizer, Trust trust,
+                                  std::optional<int64_t> keep_bytes,
+                                  const std::function<void(const StreamCounts&)>& observer) {
+  double hash_speed = 0;
+  const auto check = [&](const OpenedModel& opened) {
     const Clock::time_point begin = Clock::now();
-    const Status checked = check_weights(opened.reader);
-    hashed = static_cast<double>(opened.reader.bytes()) / seconds(Clock::now() - begin) / 1e9;
+    const Status checked = check_weights(opened.reader, context.progress);
+    hash_speed = static_cast<double>(opened.reader.bytes()) / seconds(Clock::now() - begin);
     return checked;
   };
-  ASSIGN_OR_RETURN(trained::OpenedModel opened, trained::open_model(io::default_file_system(), checkpoint,
-                                                                    tokenizer, models, trust, check));
+  ASSIGN_OR_RETURN(OpenedModel opened,
+                   open_model(context.fs, checkpoint, tokenizer, context.models, trust, check));
   SampleModel out{opened.model.tokenizer, opened.model.config.model_options().seq_len(), {}};
   const auto store =
       std::make_shared<infer::WeightStore>(std::move(opened.reader), opened.model.functions.shapes,
                                            opened.layers, keep_bytes.value_or(half_of_free_memory()));
-  out.generate = [layers = opened.layers, store, hashed](
+  out.generate = [layers = opened.layers, store, hash_speed, observer](
                      runtime::Engine& engine, const Prompts& prompts, const infer::SampleOptions& options,
                      int64_t room, const std::function<bool(int32_t)>& on_token) -> Result<Prompts> {
     ASSIGN_OR_RETURN(const auto generator, infer::StreamedGenerator::create(layers, *store, engine, room));
-    StreamProgress progress(*store, static_cast<int64_t>(layers.kind.size()), hashed, !on_token);
+    StreamCounter counter(*store, static_cast<int64_t>(layers.kind.size()), hash_speed);
     const auto made = generator->generate(
         prompts, options,
         [&](size_t, int32_t token) {
-          progress.token_made();
+          counter.token_made();
           return !on_token || on_token(token);
         },
-        [&](int64_t layer) { progress.layer_done(layer); });
-    progress.end();
+        [&](int64_t layer) {
+          counter.layer_done(layer);
+          observer(counter.counts(false));
+        });
+    observer(counter.counts(true));
     return made;
   };
   return out;
 }
 
-}  // namespace ostro::cli
+}  // namespace ostro::trained

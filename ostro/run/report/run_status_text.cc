@@ -4,10 +4,10 @@
 #include <nlohmann/json.hpp>
 
 #include "ostro/chain/clock_text.h"
-#include "ostro/cli/run/run_status.h"
 #include "ostro/cluster/watch/cluster_file.h"
+#include "ostro/run/report/run_status.h"
 
-namespace ostro::cli {
+namespace ostro::run {
 namespace {
 
 using OrderedJson = nlohmann::ordered_json;
@@ -59,7 +59,7 @@ std::string status_text(const RunStatus& s) {
   if (s.eta_seconds) out += fmt::format(", ETA {}", chain::duration_text(*s.eta_seconds));
   out += "\n";
   if (s.goodput) {
-    out += fmt::format("goodput   {}, {} session{}\n", run::goodput_text(*s.goodput), s.sessions,
+    out += fmt::format("goodput   {}, {} session{}\n", goodput_text(*s.goodput), s.sessions,
                        s.sessions == 1 ? "" : "s");
     if (const auto dollars = s.goodput->dollars()) {
       out += fmt::format("cost      {:.2f} dollars", *dollars);
@@ -103,7 +103,7 @@ std::string status_json(const RunStatus& s) {
   json["loss"] = optional(s.loss);
   json["tokens_per_second"] = optional(s.tokens_per_second);
   json["eta_seconds"] = optional(s.eta_seconds);
-  json["goodput"] = s.goodput ? OrderedJson::parse(run::goodput_json(*s.goodput)) : OrderedJson();
+  json["goodput"] = s.goodput ? OrderedJson::parse(goodput_json(*s.goodput)) : OrderedJson();
   json["dollars"] = s.goodput ? optional(s.goodput->dollars()) : OrderedJson();
   json["dollars_per_billion_tokens"] =
       s.goodput ? optional(s.goodput->dollars_per_billion_tokens()) : OrderedJson();
@@ -112,4 +112,4 @@ std::string status_json(const RunStatus& s) {
   return json.dump(1, ' ', false, OrderedJson::error_handler_t::replace) + "\n";
 }
 
-}  // namespace ostro::cli
+}  // namespace ostro::run

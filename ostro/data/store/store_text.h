@@ -1,0 +1,17 @@
+// Store text: lines about a token store for a person.
+#pragma once
+
+#include <span>
+#include <string>
+
+#include "ostro/data/ledger/ledger.h"
+
+namespace ostro::data {
+
+// A line that says where the rows of a store are; `files` counts its source files.
+std::string place_text(const std::string& cache_dir, const StoreLedger& ledger, const std::string& files);
+
+// Lines about what was skipped and repaired, where something was.
+std::string counts_text(std::span<const FileLedger> files);
+
+}  // namespace ostro::data

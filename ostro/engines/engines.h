@@ -1,0 +1,29 @@
+// Engines: the only place that chooses an engine. The choice never changes a bit.
+#pragma once
+
+#include <memory>
+
+#include "ostro/runtime/engine.h"
+
+namespace ostro::engines {
+
+// What an engine is wanted for, and by which of them it shall run.
+struct Wish {
+  enum class Kind {
+    kCompiled,    // ostro/cpu: it heeds OSTRO_ISA and OSTRO_THREADS (cpu/engine/engine.h)
+    kInterpreter  // ostro/interp: plain scalar code on one thread, the specification
+  };
+  Kind kind = Kind::kCompiled;
+  // False: the compiled engine without generated code. It is slower, but for programs that run only a few
+  // times there is nothing to compile first.
+  bool generated_code = true;
+};
+
+// What the variable OSTRO_EXECUTOR wishes: "compiled" (also when it is unset or empty) or "interpreter".
+// Error: kInvalidArgument for another word.
+Result<Wish> wish_from_environment();
+
+// Makes the engine. Error: of make_cpu_engine.
+Result<std::unique_ptr<runtime::Engine>> make(const Wish& wish);
+
+}  // namespace ostro::engines

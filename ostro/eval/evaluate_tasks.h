@@ -1,0 +1,28 @@
+// ostro eval --tasks: checkpoints on the corpora and tasks of a task file.
+#pragma once
+
+#include <optional>
+#include <string>
+#include <vector>
+
+#include "ostro/context/context.h"
+#include "ostro/eval/report/report.h"
+#include "ostro/trained/loaded_model.h"
+
+namespace ostro::eval {
+
+struct EvalTasksRequest {
+  std::vector<std::string> checkpoints;
+  std::string tasks, tokenizer, out, samples;
+  std::vector<std::string> only;
+  std::optional<int64_t> limit;
+  int64_t batch_tokens = 4096;
+  bool all_checkpoints = false;
+  trained::Trust trust = trained::Trust::kChain;
+};
+
+// Measures the checkpoints, and writes the files that were asked for: the report as JSON, and a line of JSON
+// for each document. Errors: options that make no sense, what is missing, and files that cannot be read.
+Result<Report> evaluate_tasks(const Context& context, const EvalTasksRequest& request);
+
+}  // namespace ostro::eval

@@ -1,0 +1,198 @@
+#include "ostro/run/job/worker_loop.h"
+
+#include <fmt/format.h>
+
+#include <limits>
+#include <optional>
+
+#include "ostro/base/log.h"
+#include "ostro/base/watch/fault_point.h"
+#include "ostro/base/watch/pulse.h"
+#include "ostro/cluster/local_launcher.h"
+#include "ostro/cluster/member.h"
+#include "ostro/cluster/watch/cluster_file.h"
+#include "ostro/cluster/wire/socket.h"
+#include "ostro/io/files/path.h"
+#include "ostro/run/job/coordinated_membership.h"
+#include "ostro/run/job/job_hello.h"
+#include "ostro/run/job/leave_on_signal.h"
+#include "ostro/run/job/worker_hang.h"
+#include "ostro/run/loop/follower.h"
+#include "ostro/run/report/goodput.h"
+
+namespace ostro::run {
+namespace {
+
+Result<std::pair<std::string, int>> parse_address(const std::string& text) {
+  const size_t colon = text.rfind(':');
+  const std::string port = colon == std::string::npos ? "" : text.substr(colon + 1);
+  if (colon == 0 || port.empty() || port.size() > 5 ||
+      port.find_first_not_of("0123456789") != std::string::npos || std::stoi(port) < 1 ||
+      std::stoi(port) > 65535)
+    return invalid_argument(fmt::format("--coordinator: \"{}\" is not ADDRESS:PORT", text));
+  return std::pair(text.substr(0, colon), std::stoi(port));
+}
+
+// Leads or follows, from one epoch to the next, until the run is over.
+class WorkerLoop {
+ public:
+  WorkerLoop(const WorkerRequest& request, Environment environment, cluster::Member& member)
+      : request_(request),
+        environment_(std::move(environment)),
+        member_(member),
+        membership_(member, request.bind, request.secret),
+        leave_(member),
+        crew_(membership_, environment_.engine,
+              [this] { return stopped() || (leave_.asked() && !crew_.formed()); }) {}
+
+  int run() {
+    while (true) {
+      // One that comes later learns what is trained before it is taken in.
+      if (!crew_.has_run() && under_way())
+        if (const auto code = learn()) return *code;
+      const auto epoch = crew_.wait_epoch();
+      if (leave_.asked() && !crew_.formed()) return cluster::kExitLeft;
+      if (!epoch.ok() && epoch.error().code() == ErrorCode::kBusy && !stopped()) continue;
+      if (!epoch.ok()) return ended(epoch.error());
+      epoch_ = epoch->number;
+      const auto code = epoch->rank == 0 && !crew_.has_run() && !under_way() ? lead() : work();
+      if (code) return *code;
+    }
+  }
+
+ private:
+  bool stopped() const { return member_.stop_asked() || member_.over().has_value(); }
+
+  bool another_epoch() { return membership_.next(epoch_, std::chrono::milliseconds(1)).ok(); }
+
+  int ended(const Error& error) {
+    if (const auto over = member_.over()) return static_cast<int>(*over);
+    if (crew_.out()) return cluster::kExitLeft;
+    if (member_.stop_asked() && error.code() == ErrorCode::kBusy) return cluster::kExitInterrupted;
+    member_.goes(error.message());
+    const int code = request_.on_error(error);
+    return error.code() == ErrorCode::kIo ? cluster::kExitLostPlace : code;
+  }
+
+  // Whether a leader has said what is trained: then this process learns it, whatever its rank.
+  bool under_way() { return membership_.job().get(fleet::kConfigKey, std::chrono::milliseconds(1)).ok(); }
+
+  // The exit status, if there is an error.
+  std::optional<int> learn() {
+    Environment environment = environment_;
+    // The leader that was to say what is trained may be gone.
+    environment.stop = [this] { return stopped() || another_epoch(); };
+    auto made = Follower::create(request_.config, environment, crew_);
+    if (!made.ok() && made.error().code() == ErrorCode::kBusy && !stopped()) return std::nullopt;
+    if (!made.ok()) return ended(made.error());
+    follower_ = std::move(*made);
+    return std::nullopt;
+  }
+
+  // The exit status; nothing when another epoch is to be waited for.
+  std::optional<int> work() {
+    if (follower_ == nullptr) {
+      if (const auto code = learn()) return *code;
+      if (follower_ == nullptr) return std::nullopt;
+    }
+    if (!crew_.formed()) {
+      const auto formed = crew_.form();
+      if (!formed.ok()) return ended(formed.error());
+    }
+    if (crew_.leads()) return lead();
+    const auto followed = follower_->follow();
+    if (followed.ok() && *followed == Followed::kOver)
+      fault_point("barrier", request_.config.trainer.num_train_steps, crew_.epoch().rank);
+    if (!followed.ok()) return ended(followed.error());
+    if (*followed == Followed::kLeads) return std::nullopt;
+    if (*followed == Followed::kLeft) return cluster::kExitLeft;
+    wait_for_end();
+    return static_cast<int>(member_.over().value_or(0));
+  }
+
+  // The same; the run ends with this process, or another one leads it from here.
+  std::optional<int> lead() {
+    // Its connections may have ended while this process did something else.
+    if (crew_.formed() && crew_.ended(crew_.epoch().number)) {
+      crew_.leave("the epoch has ended");
+      return std::nullopt;
+    }
+    crew_.restarted();
+    Environment environment = environment_;
+    environment.crew = &crew_;
+    environment.stop = [this] { return member_.stop_asked(); };
+    const auto outcome = run_session(request_.config, environment, request_.amend);
+    if (!outcome.ok() && crew_.restarts()) {
+      log_warning(outcome.error().message());
+      return std::nullopt;
+    }
+    if (outcome.ok() && outcome->handed_over) {
+      (void)fleet::send_command(crew_.group(), {fleet::Command::Kind::kSwitch});
+      crew_.leave("another epoch goes on");
+      return cluster::kExitLeft;
+    }
+    if (!outcome.ok() && (crew_.out() || (leave_.asked() && !crew_.formed()))) return cluster::kExitLeft;
+    if (outcome.ok()) fault_point("barrier", outcome->steps, 0);
+    if (outcome.ok() && crew_.formed()) (void)fleet::send_command(crew_.group(), {});
+    if (!outcome.ok()) member_.goes(outcome.error().message());
+    const int code = request_.on_outcome(outcome);
+    if (outcome.ok()) {
+      member_.done(code);
+      wait_for_end();
+    }
+    return code;
+  }
+
+  // Until the coordinator knows that the run is over, or is gone.
+  void wait_for_end() {
+    while (!member_.over()) {
+      const auto next = member_.wait_epoch(std::numeric_limits<int64_t>::max(), std::chrono::seconds(1));
+      if (!next.ok() && next.error().code() != ErrorCode::kBusy) return;
+    }
+  }
+
+  const WorkerRequest& request_;
+  const Environment environment_;
+  cluster::Member& member_;
+  CoordinatedMembership membership_;
+  LeaveOnSignal leave_;
+  fleet::Crew crew_;
+  int64_t epoch_ = 0;  // the last that was seen
+  std::unique_ptr<Follower> follower_;
+};
+
+cluster::Progress progress_now() {
+  const Pulse pulse = read_pulse();
+  return {.epoch = pulse.epoch,
+          .step = pulse.step,
+          .phase = pulse.phase,
+          .compute_microseconds = static_cast<int64_t>(pulse.compute_seconds * 1e6),
+          .wait_microseconds = static_cast<int64_t>(pulse.wait_seconds * 1e6),
+          .work = pulse.work,
+          .bytes_sent = pulse.bytes_sent};
+}
+
+}  // namespace
+
+Result<int> work(const Context& context, const WorkerRequest& request) {
+  ASSIGN_OR_RETURN(const auto address, parse_address(request.coordinator));
+  // An address that is not this host's is told here, not by peers that wait for connections in vain.
+  if (const auto listens = cluster::listen_at(request.bind, 0, false); !listens.ok())
+    return listens.error().with_context("--bind");
+  ASSIGN_OR_RETURN(const auto engine, context.engine());
+  ASSIGN_OR_RETURN(Environment environment, request.environment(*engine));
+  const std::string directory = train::run_directory(request.config);
+  const cluster::Hello hello =
+      job_hello(request.config, find_place_of_run(context.fs, directory, std::chrono::seconds(5)));
+  ASSIGN_OR_RETURN(const auto member, cluster::Member::join(address.first, address.second, request.secret,
+                                                            hello, std::chrono::seconds(30)));
+  member->report(progress_now);
+  // For its goodput: what was before this job is not its time.
+  const std::string state_file = io::join_path(directory, cluster::kClusterFile);
+  if (const auto state = cluster::read_cluster_file(context.fs, state_file); state.ok())
+    set_job_begin(state->started);
+  const auto hangs = watch_for_hangs(request.config);
+  return WorkerLoop(request, std::move(environment), *member).run();
+}
+
+}  // namespace ostro::run

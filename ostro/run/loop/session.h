@@ -1,0 +1,12 @@
+// Session: one training session with everything around the loop: console, log, metrics and the run's page.
+#pragma once
+
+#include "ostro/run/loop/run.h"
+
+namespace ostro::run {
+
+// Opens the run and trains. What happens is told on standard error, in RUN/log.txt and in the config's
+// trackers. Errors: of Run::open and Run::train.
+Result<RunOutcome> run_session(const train::TrainConfig& config, const Environment& environment, bool amend);
+
+}  // namespace ostro::run

@@ -1,0 +1,50 @@
+// Sample model: a trained model that continues texts, in memory or read layer by layer.
+#pragma once
+
+#include <cstdint>
+#include <functional>
+#include <memory>
+#include <optional>
+#include <string>
+#include <vector>
+
+#include "ostro/context/context.h"
+#include "ostro/infer/generator.h"
+#include "ostro/trained/loaded_model.h"
+
+namespace ostro::trained {
+
+struct SampleModel {
+  std::shared_ptr<const tokenizer::Tokenizer> tokenizer;
+  int64_t context = 0;  // positions at most
+  // New tokens of each prompt; `room` positions are enough for each. `on_token` may be empty, and is called
+  // only when there is one prompt.
+  std::function<Result<std::vector<std::vector<int32_t>>>(
+      runtime::Engine& engine, const std::vector<std::vector<int32_t>>& prompts,
+      const infer::SampleOptions& options, int64_t room, const std::function<bool(int32_t)>& on_token)>
+      generate;
+};
+
+// What a model whose weights are read layer by layer has done so far.
+struct StreamCounts {
+  int64_t tokens = 0;
+  int64_t sweeps = 0;             // over all layers
+  int64_t layer = 0, layers = 0;  // the last layer that was computed, from 1; all
+  int64_t bytes_read = 0, bytes_kept = 0;
+  double tokens_per_second = 0;
+  double sweep_speed = 0, hash_speed = 0;  // bytes a second: read in a sweep, and hashed before
+  bool over = false;
+};
+
+Result<SampleModel> load_resident(const Context& context, const std::string& checkpoint,
+                                  const std::string& tokenizer, Trust trust);
+
+// Looks at every file of the parameters, and hashes them all, before it returns: a damaged or missing one is
+// an error that names it. `keep_bytes` of weights stay in memory; nothing: half of what is free. `observer`
+// is called after each layer and at the end of generate().
+Result<SampleModel> open_streamed(const Context& context, const std::string& checkpoint,
+                                  const std::string& tokenizer, Trust trust,
+                                  std::optional<int64_t> keep_bytes,
+                                  const std::function<void(const StreamCounts&)>& observer);
+
+}  // namespace ostro::trained
