@@ -8,7 +8,7 @@
 #include "ostro/audit/amend.h"
 #include "ostro/base/sha256.h"
 #include "ostro/chain/chain_writer.h"
-#include "ostro/chain/merkle.h"
+#include "ostro/chain/leaves.h"
 #include "ostro/chain/record.h"
 #include "ostro/checkpoint/save.h"
 #include "ostro/io/files/memory_file_system.h"

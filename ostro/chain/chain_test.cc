@@ -12,7 +12,7 @@
 
 #include "ostro/base/sha256.h"
 #include "ostro/chain/chain_writer.h"
-#include "ostro/chain/merkle.h"
+#include "ostro/chain/leaves.h"
 #include "ostro/io/files/atomic_file.h"
 #include "ostro/io/files/faulty_file_system.h"
 #include "ostro/io/files/local_file_system.h"

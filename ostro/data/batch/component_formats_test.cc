@@ -170,7 +170,7 @@ TEST_CASE("component formats: the pack indices that a build makes are all that a
   CHECK(*fs.glob("cache/some/**") == files);  // nothing more was made
 }
 
-TEST_CASE("component formats: a store of format 2 is read as one of today, with the same hash") {
+TEST_CASE("component formats: a store of format 3 is read as one of today, with the same hash and root") {
   const DataOptions options =
       options_of(PrebuiltFormat{.input_ids_key = "ids", .loss_weights_key = "weights"});
   io::MemoryFileSystem fs;
@@ -192,9 +192,14 @@ TEST_CASE("component formats: a store of format 2 is read as one of today, with 
     return std::pair(tokens, weights);
   };
   const auto expected = read();
-  write_old_ledger(fs, "cache/some", *built, 2);
+  const auto root = DataSet::open(fs, options, test_tokenizer()).value()->roots().value();
+  CHECK(root == std::map<std::string, std::string>{{"some", built->root}});
+  make_format_3(fs, "cache/some");
   CHECK(verify_store(fs, "cache/some").ok());
   CHECK(read() == expected);
+  CHECK(*DataSet::open(fs, options, test_tokenizer()).value()->roots() == root);
+  // The next build finds it finished and leaves it as it is.
+  CHECK(build_store(fs, options, component, test_tokenizer(), small_settings())->root.empty());
 }
 
 TEST_CASE("component formats: batches of conversations keep them apart and weigh the answers alone") {

@@ -9,6 +9,7 @@
 #include "ostro/data/packing/pair_sequences.h"
 #include "ostro/data/packing/sequence_reader.h"
 #include "ostro/data/store/store_plan.h"
+#include "ostro/data/store/store_verify.h"
 #include "ostro/io/files/path.h"
 
 namespace ostro::data {
@@ -68,6 +69,18 @@ std::string DataSet::hash() const {
   nlohmann::json hashes;
   for (const Part& part : parts_) hashes[part.component.name] = part.store->hash();
   return sha256_hex(hashes.dump());
+}
+
+Result<std::map<std::string, std::string>> DataSet::roots() const {
+  std::map<std::string, std::string> roots;
+  for (const Part& part : parts_) {
+    std::string& root = roots[part.component.name];
+    root = part.store->ledger().root;
+    if (!root.empty()) continue;
+    OSTRO_CHECK(part.fs != nullptr, "the root of a store that is not in a folder");
+    ASSIGN_OR_RETURN(root, root_of_rows(*part.fs, part.folder, *part.store));
+  }
+  return roots;
 }
 
 Result<std::shared_ptr<const DataSet>> build_data_set(io::FileSystem& fs, const DataOptions& options,

@@ -3,6 +3,7 @@
 
 #include <array>
 #include <functional>
+#include <map>
 #include <memory>
 #include <optional>
 #include <string>
@@ -49,6 +50,9 @@ class DataSet {
   // The identity of the data, as it stands in a run's genesis. For a single store without a name this is its
   // ledger hash, otherwise the SHA-256 of the canonical JSON {name: ledger hash, ...}.
   std::string hash() const;
+  // The Merkle root of each component's rows, as they stand in a run's genesis: by name, "" for a store
+  // without one. A store of format 3 has no root; its rows are read, with a warning. Errors of reading.
+  Result<std::map<std::string, std::string>> roots() const;
   int64_t vocab_size() const { return parts_[0].store->ledger().preprocessing.vocab_size; }
 
  private:

@@ -10,6 +10,7 @@
 #include <string_view>
 
 #include "ostro/base/sha256.h"
+#include "ostro/data/arrays/row_tree.h"
 #include "ostro/data/batch/loader.h"
 #include "ostro/data/build/build.h"
 #include "ostro/data/ledger/chunk_table.h"
@@ -138,24 +139,13 @@ inline std::string with_checksum(nlohmann::json json) {
   return json.dump() + "\n";
 }
 
-// Rewrites a finished store's ledger in format 1 or 2, which hold the sums of all chunks, and removes the
-// chunk table. `built` is the ledger with the sums. Returns the JSON that was written.
-inline nlohmann::json write_old_ledger(io::FileSystem& fs, const std::string& cache_dir,
-                                       const StoreLedger& built, int format) {
+// Makes a finished store one of format 3: the ledger has no root, and the folder no tree of rows.
+inline void make_format_3(io::FileSystem& fs, const std::string& cache_dir) {
   nlohmann::json json = nlohmann::json::parse(*fs.read_file(ledger_path(cache_dir)));
-  json["format"] = fmt::format("ostro token store {}", format);
-  json.erase("types");
-  for (const Split split : kSplits)
-    for (const ArrayPlace& place : built.places()) {
-      const ArrayLedger& array = built.split(split).array(place.id);
-      nlohmann::json& entry = json["chunks"][split_name(split)][place.path];
-      entry["crc32c"] = array.crc32c;
-      if (array.type != ElementType::kInt64) entry["type"] = element_name(array.type);
-      if (place.id == ArrayId::kOffsets) entry["last"] = array.last;
-    }
+  json["format"] = kLedgerFormat3;
+  json.erase("root");
   write(fs, ledger_path(cache_dir), with_checksum(json));
-  check_ok(fs.remove(chunk_tables_path(cache_dir)));
-  return json;
+  check_ok(fs.remove(row_tree_path(cache_dir)));
 }
 
 }  // namespace ostro::data

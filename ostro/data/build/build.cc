@@ -156,7 +156,7 @@ Result<StoreLedger> build_locked(io::FileSystem& fs, const StorePlan& plan, cons
     ASSIGN_OR_RETURN(StoreWriter writer, open_writer(fs, plan, there, settings));
     if (writer.state().encoded) {
       // The store only had to be closed. The next round checks whether it is the one that is wanted.
-      const auto closed = writer.finish();
+      const auto closed = writer.finish(settings.threads_or_all());
       if (!closed.ok()) return closed.error();
       continue;
     }

@@ -91,7 +91,7 @@ Result<StoreLedger> copy_rows(io::FileSystem& fs, const StorePlan& plan, const s
                    found.ok() && found->has_commit
                        ? StoreWriter::resume(fs, cache_dir, std::move(*found))
                        : StoreWriter::create(fs, cache_dir, std::move(header), settings.layout, plan.ids));
-  if (writer.state().encoded) return writer.finish();
+  if (writer.state().encoded) return writer.finish(settings.threads_or_all());
   StoreRows rows(files, writer.state().file, writer.state().documents);
   return write_store(writer, rows, settings);
 }

@@ -8,6 +8,7 @@
 
 #include "ostro/base/parallel.h"
 #include "ostro/data/arrays/recorded_sums.h"
+#include "ostro/data/arrays/row_tree.h"
 #include "ostro/data/ledger/store_parts.h"
 
 namespace ostro::data {
@@ -169,7 +170,10 @@ Result<StoreLedger> join_in_place(io::FileSystem& fs, const std::vector<PartStor
   ASSIGN_OR_RETURN(const auto sums, Join(parts, settings, ledger).run(recorded));
   ledger.parts = std::move(whole.parts);
   RETURN_IF_ERROR(record_sums(fs, cache_dir, ledger, sums));
-  RETURN_IF_ERROR(write_ledger(fs, cache_dir, ledger));
+  // The first rows are those of the first part.
+  Result<RowTree> known = kept_row_tree(fs, first.folder);
+  if (!known.ok() || store_root(*known) != first.store->ledger().root) known = RowTree();
+  RETURN_IF_ERROR(finish_store(fs, cache_dir, ledger, settings.threads_or_all(), *known, known->rows));
   return ledger;
 }
 

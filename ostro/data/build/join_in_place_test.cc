@@ -129,9 +129,10 @@ TEST_CASE("join in place: rows, hash and checks are those of one store, and noth
       const auto ledger = join(fs, joined, parts);
       REQUIRE_MESSAGE(ledger.ok(), (ledger.ok() ? "" : ledger.error().message()));
       CHECK(ledger->hash() == hash);
-      CHECK(*fs.glob("d/joined/**") == std::vector<std::string>{"d/joined/chunks.sha256",
-                                                                "d/joined/chunks.table",
-                                                                "d/joined/ledger.json"});
+      CHECK(*fs.glob("d/joined/**") ==
+            std::vector<std::string>{"d/joined/chunks.sha256", "d/joined/chunks.table",
+                                     "d/joined/ledger.json", "d/joined/rows.tree"});
+      CHECK(*fs.read_file(row_tree_path("d/joined")) == *fs.read_file(row_tree_path("whole")));
       // The digests and sums are the same as those of one store, too.
       CHECK(*fs.read_file(digests_path("d/joined")) == *fs.read_file(digests_path("whole")));
       CHECK(*fs.read_file(chunk_tables_path("d/joined")) == *fs.read_file(chunk_tables_path("whole")));

@@ -6,6 +6,7 @@
 
 #include "ostro/base/failpoint.h"
 #include "ostro/data/arrays/recorded_sums.h"
+#include "ostro/data/arrays/row_tree.h"
 #include "ostro/data/ledger/store_damage.h"
 #include "ostro/data/ledger/store_parts.h"
 #include "ostro/data/store/store_verify.h"
@@ -223,7 +224,7 @@ Status StoreWriter::close_array(Split split, const ArrayPlace& place, SplitLedge
   return {};
 }
 
-Result<StoreLedger> StoreWriter::finish() {
+Result<StoreLedger> StoreWriter::finish(int threads) {
   OSTRO_CHECK(state_.encoded, "{}: finish() before all rows are committed", cache_dir_);
   StoreLedger ledger;
   ledger.preprocessing = header_.preprocessing;
@@ -241,7 +242,10 @@ Result<StoreLedger> StoreWriter::finish() {
   }
   RETURN_IF_ERROR(record_sums(*fs_, cache_dir_, ledger, state_.sums));
   failpoint("data_build");
-  RETURN_IF_ERROR(write_ledger(*fs_, cache_dir_, ledger));
+  // A store that is extended has kept the tree of its rows so far: those of first_offsets.
+  const Result<RowTree> known = kept_row_tree(*fs_, cache_dir_);
+  RETURN_IF_ERROR(
+      finish_store(*fs_, cache_dir_, ledger, threads, known.ok() ? *known : RowTree(), state_.first_offsets));
   failpoint("data_build");
   journal_.reset();
   RETURN_IF_ERROR(fs_->remove(Journal::path(cache_dir_)));

@@ -32,9 +32,9 @@ class StoreWriter {
   int64_t uncommitted() const { return uncommitted_; }
   // Makes everything added so far durable. `encoded`: all documents were added.
   Status commit(bool encoded);
-  // Call after commit(true). Closes the arrays, writes the ledger and removes the journal. May be repeated
-  // after a kill.
-  Result<StoreLedger> finish();
+  // Call after commit(true). Closes the arrays, reads the rows for their tree, writes the ledger and removes
+  // the journal. May be repeated after a kill.
+  Result<StoreLedger> finish(int threads);
 
  private:
   StoreWriter(io::FileSystem& fs, std::string cache_dir, Journal::Header header);

@@ -52,7 +52,7 @@ Result<StoreLedger> write_store(StoreWriter& writer, UnitSource& units, const Bu
     progress.add(unit, writer);
   }
   RETURN_IF_ERROR(writer.commit(true));
-  return writer.finish();
+  return writer.finish(settings.threads_or_all());
 }
 
 }  // namespace ostro::data

@@ -118,10 +118,6 @@ Result<std::shared_ptr<const ChunkTables>> ChunkTables::open(io::FileSystem& fs,
       if (pages > INT64_MAX / kPageBytes / 8)
         return corrupt(fmt::format("{}: the ledger names {} chunks of {}", cache_dir, chunks, place.path));
     }
-  if (ledger.has_sums) {
-    tables->memory_ = encode(ledger, hash);
-    return std::shared_ptr<const ChunkTables>(tables);
-  }
   auto file = fs.open(tables->path_);
   if (!file.ok() && file.error().code() == ErrorCode::kNotFound)
     return record_error(tables->store_, kTableFile, corrupt(fmt::format("{}: is gone", tables->path_)));
@@ -147,10 +143,8 @@ ChunkTable ChunkTables::table(Split split, ArrayId id) const {
 Result<std::shared_ptr<const ChunkTables::Page>> ChunkTables::page(int64_t number) const {
   if (auto found = pages_.find(number)) return found;
   Page page(kPageBytes, '\0');
-  if (file_ == nullptr)
-    page = memory_.substr(static_cast<size_t>(number * kPageBytes), kPageBytes);
-  else if (const Status read = file_->read(number * kPageBytes, std::as_writable_bytes(std::span(page)));
-           !read.ok())
+  if (const Status read = file_->read(number * kPageBytes, std::as_writable_bytes(std::span(page)));
+      !read.ok())
     return record_error(store_, kTableFile, read.error());
   uint32_t stored;
   std::memcpy(&stored, page.data() + kPageBytes - kCrcBytes, kCrcBytes);

@@ -65,8 +65,7 @@ class ChunkTables : public std::enable_shared_from_this<ChunkTables> {
   std::array<std::array<Place, kArrayCount>, 2> places_;  // by Split and ArrayId
   std::string path_, store_hash_;
   StoreName store_;
-  std::unique_ptr<io::RandomAccessFile> file_;  // null when the ledger holds the sums itself ...
-  std::string memory_;                          // ... and then this has the content that the file would have
+  std::unique_ptr<io::RandomAccessFile> file_;
   LruCache<Page>::Part pages_{std::make_shared<LruCache<Page>>(1024)};
 };
 

@@ -118,43 +118,6 @@ TEST_CASE("chunk table: opening a store costs the same whatever its length") {
   CHECK(seen[1].bytes_read - seen[0].bytes_read < 200);  // digits
 }
 
-TEST_CASE("chunk table: stores whose ledger holds the sums are read as before") {
-  io::MemoryFileSystem fs;
-  write_corpus(fs, "corpus");
-  const DataOptions options = corpus_options("corpus");
-  const auto built = build_store(fs, options, test_tokenizer(), small_settings());
-  REQUIRE(built.ok());
-  nlohmann::json json = write_old_ledger(fs, options.cache_dir, *built, 1);
-  check_ok(verify_store(fs, options.cache_dir));
-  const auto store = open_store(fs, options);
-  REQUIRE(store.ok());
-  CHECK((*store)->hash() == built->hash());
-  const TokenStream& stream = (*store)->split(Split::kTrain);
-  CHECK(stream.rows_of(0, stream.tokens())->size() == static_cast<size_t>(stream.rows()));
-  // One changed sum is found.
-  json["chunks"]["train"]["input_ids/data"]["crc32c"][0] = 1;
-  json.erase("sha256");
-  json["sha256"] = sha256_hex(json.dump());
-  write(fs, ledger_path(options.cache_dir), json.dump() + "\n");
-  CHECK(verify_store(fs, options.cache_dir).error().code() == ErrorCode::kCorrupt);
-  // Another array with sums of its own is one, too: these ledgers' hash does not have the sums of chunks.
-  std::vector<int32_t> ids(static_cast<size_t>(stream.tokens()));
-  check_ok(stream.read(0, ids));
-  ids[0] ^= 1;
-  const std::string path = "corpus-cache/train/input_ids/data";
-  check_ok(fs.remove_all(path));
-  auto writer = ArrayWriter::create(fs, path, small_settings().layout);
-  REQUIRE(writer.ok());
-  check_ok(writer->append(std::vector<uint32_t>(ids.begin(), ids.end())));
-  REQUIRE(writer->commit().ok());
-  json["chunks"]["train"]["input_ids/data"]["crc32c"][0] = writer->all_chunks()[0].crc32c;
-  write(fs, ledger_path(options.cache_dir), with_checksum(json));
-  CHECK(verify_store(fs, options.cache_dir)
-            .error()
-            .message()
-            .find("damaged token store: corpus-cache/train/input_ids/data: SHA-256 ") == 0);
-}
-
 TEST_CASE("chunk table: one of another store, or of another place, is refused by name") {
   io::MemoryFileSystem fs;
   write_corpus(fs, "corpus");

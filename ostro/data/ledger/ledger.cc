@@ -3,7 +3,6 @@
 #include <fmt/core.h>
 
 #include "ostro/base/sha256.h"
-#include "ostro/data/ledger/chunk_table.h"
 #include "ostro/data/ledger/ledger_json.h"
 #include "ostro/io/files/atomic_file.h"
 #include "ostro/io/files/path.h"
@@ -59,13 +58,10 @@ Status write_ledger(io::FileSystem& fs, const std::string& cache_dir, const Stor
   const std::string hash = ledger.hash();
   Json sources = Json::array();
   for (const FileLedger& file : ledger.files) sources.push_back(source_json(file.source));
-  OSTRO_CHECK(ledger.has_sums, "{}: a ledger without the sums of its chunks", cache_dir);
-  RETURN_IF_ERROR(write_chunk_tables(fs, cache_dir, ledger, hash));
-  Json json = {{"format", kLedgerFormat},
-               {"hash", hash},
-               {"content", content_json(ledger)},
-               {"sources", std::move(sources)},
-               {"types", types_json(ledger)}};
+  OSTRO_CHECK(!ledger.root.empty(), "{}: a ledger without a root", cache_dir);
+  Json json = {{"format", kLedgerFormat},       {"hash", hash},
+               {"root", ledger.root},           {"content", content_json(ledger)},
+               {"sources", std::move(sources)}, {"types", types_json(ledger)}};
   if (!ledger.levanter_cache.empty()) {
     json["levanter_cache"] = ledger.levanter_cache;
     if (!ledger.levanter_tokenizer.empty()) json["levanter_tokenizer"] = ledger.levanter_tokenizer;

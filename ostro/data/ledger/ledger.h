@@ -43,8 +43,7 @@ struct ArrayLedger {
   int64_t chunk = 0;  // elements in one chunk (compressed together)
   ElementType type = ElementType::kInt64;
   std::string sha256;  // SHA-256 over the SHA-256 digests of the chunks; integers are hashed as int64
-  // The next two are filled in only with StoreLedger::has_sums. Otherwise they are in the chunk table
-  // (chunk_table.h).
+  // The next two are filled in only while a store is made. Then they are in the chunk table (chunk_table.h).
   std::vector<uint32_t> crc32c;  // of each chunk: its elements as little-endian bytes, without padding
   std::vector<int64_t> last;     // of each chunk: its last element; only for offsets
 
@@ -94,9 +93,9 @@ struct StoreLedger {
   // the content is the arrays alone. Empty for our own stores.
   std::string levanter_cache;
   std::string levanter_tokenizer;  // the cache's name of its tokenizer; empty if not given
-  // Whether ArrayLedger holds the sums of chunks. It does while a ledger is made, and in ledgers of formats 1
-  // and 2.
-  bool has_sums = true;
+  // The Merkle root of all rows (row_tree.h), in hexadecimal; empty in a ledger of format 3. It follows from
+  // the content, so it is not part of the hash.
+  std::string root;
   // False for LedgerFile::head(); LedgerFile::files() gives the files.
   bool has_files = true;
 
@@ -114,13 +113,14 @@ struct StoreLedger {
 
 std::string ledger_path(const std::string& cache_dir);
 
-// The format that write_ledger writes.
-inline constexpr const char* kLedgerFormat = "ostro token store 3";
+// The format that write_ledger writes. The one before, whose ledgers have no root, is read, too.
+inline constexpr const char *kLedgerFormat = "ostro token store 4", *kLedgerFormat3 = "ostro token store 3";
 
 // Reads the ledger with its files. kNotFound when there is none, kCorrupt (names the file) when it is
 // damaged. Cost: proportional to the number of source files, not of tokens.
 Result<StoreLedger> read_ledger(io::FileSystem& fs, const std::string& cache_dir);
-// Writes the chunk tables, then the ledger, which must have the sums.
+// Writes the ledger of a store whose chunk tables are written, durably. It must have a root; finish_store
+// (row_tree.h) gives it one.
 Status write_ledger(io::FileSystem& fs, const std::string& cache_dir, const StoreLedger& ledger);
 
 // Writes Levanter's shard_ledger.json into the folder of a split.

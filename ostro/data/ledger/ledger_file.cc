@@ -150,15 +150,6 @@ Result<const LedgerFile::Files*> LedgerFile::files() const {
   return files_.get();
 }
 
-void LedgerFile::drop_sums() {
-  head_.has_sums = false;
-  for (SplitLedger& split : head_.splits)
-    for (ArrayLedger& array : split.arrays) {
-      array.crc32c = {};
-      array.last = {};
-    }
-}
-
 Result<StoreLedger> read_ledger(io::FileSystem& fs, const std::string& cache_dir) {
   ASSIGN_OR_RETURN(const auto file, LedgerFile::open(fs, cache_dir));
   ASSIGN_OR_RETURN(const LedgerFile::Files* files, file->files());

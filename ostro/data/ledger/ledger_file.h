@@ -13,7 +13,7 @@ namespace ostro::data {
 
 // Opening checks the whole file. The list of source files, which is nearly all of the text, is parsed only
 // when somebody asks for it: build_store does, to compare it with the sources; reading batches never does.
-// Thread-safe, except for drop_sums().
+// Thread-safe.
 class LedgerFile {
  public:
   struct Files {
@@ -31,9 +31,6 @@ class LedgerFile {
   const std::string& hash() const { return hash_; }
   // kCorrupt when the files do not agree with the ledger's hash.
   Result<const Files*> files() const;
-
-  // Frees the sums of chunks, once chunk tables hold them.
-  void drop_sums();
 
  private:
   LedgerFile() = default;

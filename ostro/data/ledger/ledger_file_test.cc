@@ -111,6 +111,30 @@ TEST_CASE("ledger file: of a format that is not known is said so, whatever is in
   check(json.dump(2));  // without a checksum of ours
 }
 
+TEST_CASE("ledger file: a store of an older format is refused with the command that builds it again") {
+  LedgerOfCorpus ledger;
+  nlohmann::json json = nlohmann::json::parse(ledger.text);
+  for (const char* format : {"ostro token store 1", "ostro token store 2"}) {
+    json["format"] = format;
+    const Error error = ledger.refusal(with_checksum(json));
+    CHECK(error.code() == ErrorCode::kUnsupported);
+    CHECK_MESSAGE(
+        error.message() ==
+            fmt::format("corpus-cache/ledger.json: \"format\" is \"{}\"; this program reads \"ostro "
+                        "token store 3\" and \"ostro token store 4\". To build the store again, remove "
+                        "the folder corpus-cache and run: ostro data build --config ...",
+                        format),
+        error.message());
+  }
+  // A root belongs to format 4 and to no other.
+  json["format"] = kLedgerFormat3;
+  CHECK(ledger.opens(with_checksum(json)));
+  CHECK((*LedgerFile::open(ledger.fs, ledger.options.cache_dir))->head().root.empty());
+  json["format"] = kLedgerFormat;
+  json.erase("root");
+  CHECK(ledger.refusal(with_checksum(json)).message().find("\"root\" is missing") != std::string::npos);
+}
+
 TEST_CASE("ledger file: values that its hash was not taken of are refused") {
   LedgerOfCorpus ledger;
   const nlohmann::json json = nlohmann::json::parse(ledger.text);

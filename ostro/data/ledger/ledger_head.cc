@@ -3,17 +3,10 @@
 #include <fmt/core.h>
 
 #include "ostro/data/ledger/ledger_json.h"
+#include "ostro/io/files/path.h"
 
 namespace ostro::data {
 namespace {
-
-// Formats 1 (without components) and 2 (components) held the sums of all chunks. They can be read, but are no
-// longer written.
-constexpr const char *kFormat1 = "ostro token store 1", *kFormat2 = "ostro token store 2";
-
-const char* old_format_of(const StoreLedger& ledger) {
-  return ledger.preprocessing.is_component() || !ledger.levanter_cache.empty() ? kFormat2 : kFormat1;
-}
 
 Status read_type(const io::JsonFields& fields, const char* key, ElementType& type) {
   ASSIGN_OR_RETURN(const std::string name, fields.string(key));
@@ -23,33 +16,14 @@ Status read_type(const io::JsonFields& fields, const char* key, ElementType& typ
   return {};
 }
 
-// The type and sums of an array in formats 1 and 2.
-Status read_sums(const io::JsonFields& sums, const ArrayPlace& place, ArrayLedger& array) {
-  if (sums.has("type")) RETURN_IF_ERROR(read_type(sums, "type", array.type));
-  ASSIGN_OR_RETURN(const std::vector<int64_t> crcs, sums.integers("crc32c", 0, UINT32_MAX));
-  for (const int64_t crc : crcs) array.crc32c.push_back(static_cast<uint32_t>(crc));
-  if (static_cast<int64_t>(crcs.size()) != array.chunks())
-    return sums.bad("crc32c", fmt::format("has {} entries for {} chunks", crcs.size(), array.chunks()));
-  if (place.id != ArrayId::kOffsets) return {};
-  ASSIGN_OR_RETURN(array.last, sums.integers("last", 0, kMaxCount));
-  if (static_cast<int64_t>(array.last.size()) != array.chunks())
-    return sums.bad("last", fmt::format("has {} entries for {} chunks", array.last.size(), array.chunks()));
-  return {};
-}
-
-// `types` is the JSON of a split: type, or type and sums, by array.
-Status read_array(const io::JsonFields& content, const io::JsonFields& types, bool has_sums,
-                  const ArrayPlace& place, ArrayLedger& array) {
+// `types` is the JSON of a split: type by array.
+Status read_array(const io::JsonFields& content, const io::JsonFields& types, const ArrayPlace& place,
+                  ArrayLedger& array) {
   ASSIGN_OR_RETURN(const io::JsonFields fields, content.object(place.path));
   ASSIGN_OR_RETURN(array.elements, fields.integer("elements", 0, kMaxCount));
   ASSIGN_OR_RETURN(array.chunk, fields.integer("chunk", 2, int64_t{1} << 27));
   ASSIGN_OR_RETURN(array.sha256, read_sha256(fields, "sha256"));
-  if (has_sums) {
-    ASSIGN_OR_RETURN(const io::JsonFields sums, types.object(place.path));
-    RETURN_IF_ERROR(read_sums(sums, place, array));
-  } else {
-    RETURN_IF_ERROR(read_type(types, place.path.c_str(), array.type));
-  }
+  RETURN_IF_ERROR(read_type(types, place.path.c_str(), array.type));
   if (place.id == ArrayId::kOffsets && array.type != ElementType::kInt64)
     return content.bad(place.path, "is not of int64");
   if (place.id != ArrayId::kWeights && !is_integer(array.type))
@@ -66,7 +40,7 @@ Status read_split(const io::JsonFields& fields, const io::JsonFields& types, con
   ASSIGN_OR_RETURN(const io::JsonFields arrays, fields.object("arrays"));
   for (const ArrayPlace& place : ledger.places()) {
     ArrayLedger& array = split.array(place.id);
-    RETURN_IF_ERROR(read_array(arrays, types, ledger.has_sums, place, array));
+    RETURN_IF_ERROR(read_array(arrays, types, place, array));
     // A Levanter cache may lack a split.
     const bool absent = !ledger.levanter_cache.empty() && split.rows == 0 && array.elements == 0;
     if (!absent && array.elements != array_elements(place.id, split.rows, split.tokens,
@@ -113,9 +87,11 @@ Status read_parts(const io::JsonFields& all, StoreLedger& ledger) {
 }  // namespace
 
 Status check_ledger_format(const std::string& format, const std::string& path) {
-  if (format == kFormat1 || format == kFormat2 || format == kLedgerFormat) return {};
-  return unsupported(fmt::format("{}: \"format\" is \"{}\"; this program reads \"{}\", \"{}\" and \"{}\"",
-                                 path, format, kFormat1, kFormat2, kLedgerFormat));
+  if (format == kLedgerFormat3 || format == kLedgerFormat) return {};
+  return unsupported(
+      fmt::format("{}: \"format\" is \"{}\"; this program reads \"{}\" and \"{}\". To build the "
+                  "store again, remove the folder {} and run: ostro data build --config ...",
+                  path, format, kLedgerFormat3, kLedgerFormat, io::parent_path(path)));
 }
 
 Result<StoreLedger> read_ledger_head(const std::string& text, const std::string& path) {
@@ -124,9 +100,11 @@ Result<StoreLedger> read_ledger_head(const std::string& text, const std::string&
   ASSIGN_OR_RETURN(const std::string format, all.string("format"));
   StoreLedger head;
   head.has_files = false;
-  head.has_sums = format != kLedgerFormat;
+  if (format != kLedgerFormat3) {
+    ASSIGN_OR_RETURN(head.root, read_sha256(all, "root"));
+  }
   ASSIGN_OR_RETURN(const io::JsonFields content, all.object("content"));
-  ASSIGN_OR_RETURN(const io::JsonFields types, all.object(head.has_sums ? "chunks" : "types"));
+  ASSIGN_OR_RETURN(const io::JsonFields types, all.object("types"));
   if (all.has("levanter_cache")) {
     ASSIGN_OR_RETURN(head.levanter_cache, all.string("levanter_cache"));
     if (head.levanter_cache.empty()) return all.bad("levanter_cache", "is empty");
@@ -137,7 +115,6 @@ Result<StoreLedger> read_ledger_head(const std::string& text, const std::string&
   ASSIGN_OR_RETURN(const io::JsonFields preprocessing,
                    (head.levanter_cache.empty() ? content : all).object("preprocessing"));
   ASSIGN_OR_RETURN(head.preprocessing, read_preprocessing(preprocessing));
-  if (head.has_sums && format != old_format_of(head)) return all.bad("format", "is not that of its content");
   ASSIGN_OR_RETURN(const io::JsonFields splits, content.object("splits"));
   for (const Split split : kSplits) {
     ASSIGN_OR_RETURN(const io::JsonFields fields, splits.object(split_name(split)));

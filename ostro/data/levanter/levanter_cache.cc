@@ -3,6 +3,7 @@
 #include <fmt/core.h>
 #include <unistd.h>
 
+#include "ostro/data/arrays/row_tree.h"
 #include "ostro/data/ledger/store_check.h"
 #include "ostro/data/ledger/store_damage.h"
 #include "ostro/data/levanter/levanter_ledger.h"
@@ -87,7 +88,7 @@ Result<StoreLedger> check_levanter_cache(io::FileSystem& fs, const std::string& 
   ledger.levanter_cache = place;
   ledger.levanter_tokenizer = tokenizer_of(told);
   RETURN_IF_ERROR(scan_levanter_cache(fs, told, tokenizer, settings, ledger));
-  RETURN_IF_ERROR(write_ledger(fs, cache_dir, ledger));
+  RETURN_IF_ERROR(finish_store(fs, cache_dir, ledger, settings.threads_or_all()));
   return ledger;
 }
 

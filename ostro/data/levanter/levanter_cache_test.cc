@@ -205,8 +205,8 @@ TEST_CASE("levanter cache: is read where it is, with check data of ours elsewher
   CHECK(ledger->split(Split::kTrain).bytes == static_cast<int64_t>(text.size()));
   CHECK(verify_store(fs, "ours/chat").ok());
 
-  // Check data of format 2 say the same.
-  write_old_ledger(fs, "ours/chat", *ledger, 2);
+  // Check data of format 3 say the same.
+  make_format_3(fs, "ours/chat");
   const auto old = TokenStore::open(fs, "ours/chat");
   REQUIRE_MESSAGE(old.ok(), (old.ok() ? "" : old.error().message()));
   CHECK((*old)->hash() == ledger->hash());

@@ -2,13 +2,38 @@
 
 #include <fmt/core.h>
 
+#include <algorithm>
 #include <mutex>
 
+#include "ostro/base/log.h"
 #include "ostro/base/parallel.h"
+#include "ostro/data/arrays/row_tree.h"
+#include "ostro/data/ledger/store_damage.h"
 #include "ostro/data/ledger/store_parts.h"
 #include "ostro/data/store/token_store.h"
 
 namespace ostro::data {
+namespace {
+
+// The tree of rows that is kept, and the ledger's root, against the rows.
+Status check_row_tree(io::FileSystem& fs, const std::string& cache_dir, const StoreLedger& ledger,
+                      const ChunkTables& tables, int threads) {
+  const auto damaged = [&](const std::string& what) {
+    return record_error(store_name(cache_dir, ledger), "rows.tree", corrupt(what));
+  };
+  ASSIGN_OR_RETURN(const RowTree tree, read_row_tree(fs, cache_dir, ledger, tables, threads));
+  if (store_root(tree) != ledger.root)
+    return damaged(fmt::format("{}: the rows have the root {}, the ledger says {}", cache_dir,
+                               store_root(tree), ledger.root));
+  const Result<RowTree> kept = kept_row_tree(fs, cache_dir);
+  if (!kept.ok() && kept.error().code() != ErrorCode::kNotFound) return damaged(kept.error().message());
+  if (!kept.ok()) return damaged(fmt::format("{}: is gone", row_tree_path(cache_dir)));
+  if (*kept != tree)
+    return damaged(fmt::format("{}: is not the tree of this store's rows", row_tree_path(cache_dir)));
+  return {};
+}
+
+}  // namespace
 
 Result<std::vector<ChunkSum>> checked_sums(io::FileSystem& fs, ArraySource source, ArrayId id,
                                            const ArrayLedger& expected, const ChunkTable& table, bool sparse,
@@ -35,6 +60,17 @@ Result<std::vector<ChunkSum>> checked_sums(io::FileSystem& fs, ArraySource sourc
   return sums;
 }
 
+Result<std::string> root_of_rows(io::FileSystem& fs, const std::string& cache_dir, const TokenStore& store) {
+  log_warning(
+      fmt::format("{}: is a token store of an older format, without a tree of rows; reading all rows to "
+                  "make the tree. A store that is built again has one",
+                  cache_dir));
+  ASSIGN_OR_RETURN(const auto tables, ChunkTables::open(fs, cache_dir, store.ledger(), store.hash()));
+  ASSIGN_OR_RETURN(const RowTree tree,
+                   read_row_tree(fs, cache_dir, store.ledger(), *tables, BuildSettings().threads_or_all()));
+  return store_root(tree);
+}
+
 Result<StoreReport> verify_arrays(io::FileSystem& fs, const std::string& cache_dir,
                                   const VerifySettings& settings) {
   ASSIGN_OR_RETURN(const StoreLedger ledger, read_ledger(fs, cache_dir));
@@ -59,6 +95,8 @@ Result<StoreReport> verify_arrays(io::FileSystem& fs, const std::string& cache_d
       progress.bytes_total += bytes;
       ++progress.files_total;
     }
+  const bool has_tree = !ledger.root.empty();
+  if (has_tree) ++progress.files_total;
   int64_t finished = 0;
   for (size_t i = 0; i < tasks.size(); ++i) {
     const auto& [split, place] = tasks[i];
@@ -78,6 +116,15 @@ Result<StoreReport> verify_arrays(io::FileSystem& fs, const std::string& cache_d
     ++progress.files_done;
     if (settings.progress) settings.progress(progress);
   }
+  const bool whole = std::all_of(report.arrays.begin(), report.arrays.end(),
+                                 [](const VerifiedArrayReport& array) { return array.status.ok(); });
+  if (!has_tree || !whole) return report;  // damaged rows have another tree
+  VerifiedArrayReport tree{row_tree_path(cache_dir), ledger.splits[0].rows + ledger.splits[1].rows, 0,
+                           Status()};
+  tree.status = check_row_tree(fs, cache_dir, ledger, *tables, settings.threads);
+  report.arrays.push_back(std::move(tree));
+  ++progress.files_done;
+  if (settings.progress) settings.progress(progress);
   return report;
 }
 

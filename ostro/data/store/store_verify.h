@@ -11,6 +11,8 @@
 
 namespace ostro::data {
 
+class TokenStore;
+
 struct VerifySettings {
   int threads = 1;
   std::function<void(const BuildProgress&)> progress;  // called after every chunk, by one thread at a time
@@ -30,11 +32,16 @@ struct StoreReport {
 };
 
 // Reads every array of a store (or of the Levanter cache that its ledger names). Compares each chunk with its
-// CRC-32C and each array with the ledger's SHA-256. A damaged array does not stop the check of the others.
+// CRC-32C and each array with the ledger's SHA-256, then the rows with the tree of rows, which comes last in
+// the report. A damaged array does not stop the check of the others.
 // `cache_dir` is the folder of the ledger. Errors: the ledger is missing or damaged, or the chunk table has
 // the wrong size.
 Result<StoreReport> verify_arrays(io::FileSystem& fs, const std::string& cache_dir,
                                   const VerifySettings& settings);
+
+// The Merkle root of a store of format 3, whose ledger has none: reads all rows, with a warning that says so.
+// `cache_dir` is the folder of the ledger of `store`. Errors of reading.
+Result<std::string> root_of_rows(io::FileSystem& fs, const std::string& cache_dir, const TokenStore& store);
 
 // Reads an array and gives the sums of its chunks, as sum_chunk makes them. `read`, if given, gets each
 // chunk, from one thread at a time. kCorrupt when the array is not what the ledger says.

@@ -5,6 +5,7 @@
 #include <algorithm>
 
 #include "ostro/data/arrays/ids.h"
+#include "ostro/data/arrays/row_tree.h"
 #include "ostro/data/ledger/store_check.h"
 #include "ostro/data/ledger/store_damage.h"
 #include "ostro/data/ledger/store_parts.h"
@@ -197,14 +198,6 @@ Result<Sha256Digest> TokenStream::row_hash(int64_t row) const {
   return hash_row(std::vector<uint32_t>(ids.begin(), ids.end()), weights);
 }
 
-Sha256Digest hash_row(std::span<const uint32_t> ids, std::span<const float> weights) {
-  Sha256 hash;
-  hash.update(std::as_bytes(ids));
-  if (std::any_of(weights.begin(), weights.end(), [](float weight) { return weight != 1.0f; }))
-    hash.update(std::as_bytes(weights));
-  return hash.finish();
-}
-
 std::shared_ptr<ChunkCache> make_chunk_cache(const DataOptions& options) {
   return std::make_shared<ChunkCache>(static_cast<size_t>(options.chunk_cache_mib) << 20);
 }
@@ -224,7 +217,6 @@ Result<std::shared_ptr<const TokenStore>> TokenStore::open(io::FileSystem& fs, c
   const StoreLedger& ledger = file->head();
   RETURN_IF_ERROR(check_parts(fs, cache_dir, ledger));
   ASSIGN_OR_RETURN(const auto tables, ChunkTables::open(fs, cache_dir, ledger, file->hash()));
-  file->drop_sums();  // `tables` has them
   const std::string& foreign = ledger.levanter_cache;
   const std::string& folder = foreign.empty() ? cache_dir : foreign;
   for (const Split split : kSplits) {

@@ -67,8 +67,7 @@ class TokenStream {
   // Where a row comes from. For a Levanter cache: the folder of the split or shard, and the row's number in
   // it, from 1.
   Result<RowSource> source(int64_t row) const;
-  // SHA-256 of a row's ids (u32, little-endian) and, when not all are 1, its weights (f32). Two runs that saw
-  // the same row have the same hash.
+  // hash_row (row_tree.h) of a row. Two runs that saw the same row have the same hash.
   Result<Sha256Digest> row_hash(int64_t row) const;
 
   // An array of the split, for code that copies rows. Ids may have another type there than on disk.
@@ -105,7 +104,7 @@ class TokenStore {
                                                         const tokenizer::Tokenizer& tokenizer,
                                                         std::shared_ptr<ChunkCache> cache = nullptr);
 
-  // The ledger without the source files and without the sums of chunks.
+  // The ledger without the source files.
   const StoreLedger& ledger() const { return file_->head(); }
   // StoreLedger::hash of the whole ledger.
   const std::string& hash() const { return file_->hash(); }
@@ -121,8 +120,5 @@ class TokenStore {
   std::shared_ptr<const LedgerFile> file_;
   std::vector<TokenStream> streams_;  // by Split
 };
-
-// SHA-256 of a row's ids and, when not all are 1, weights.
-Sha256Digest hash_row(std::span<const uint32_t> ids, std::span<const float> weights);
 
 }  // namespace ostro::data

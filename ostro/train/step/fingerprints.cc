@@ -4,7 +4,7 @@
 
 #include "ostro/base/sha256.h"
 #include "ostro/chain/canonical.h"
-#include "ostro/chain/merkle.h"
+#include "ostro/chain/leaves.h"
 
 namespace ostro::train {
 namespace {

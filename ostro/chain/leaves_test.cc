@@ -1,8 +1,9 @@
-#include "ostro/chain/merkle.h"
+#include "ostro/chain/leaves.h"
 
 #include <doctest/doctest.h>
 
 #include <cmath>
+#include <vector>
 
 namespace ostro::chain {
 namespace {
@@ -10,12 +11,6 @@ namespace {
 std::vector<LeafRecord> records(int64_t n) {
   std::vector<LeafRecord> out;
   for (int64_t i = 0; i < n; ++i) out.push_back({i, std::ldexp(1.0, static_cast<int>(i)), {}});
-  return out;
-}
-
-std::vector<Sha256Digest> leaf_hashes(int64_t n) {
-  std::vector<Sha256Digest> out;
-  for (const LeafRecord& record : records(n)) out.push_back(merkle_leaf(leaf_data(record)));
   return out;
 }
 
@@ -31,29 +26,6 @@ TEST_CASE("Merkle roots equal those computed in Python") {
         R"({"gradient":"00112233445566778899aabbccddeeff","leaf":0,"loss":"0x1p+0"})");
   CHECK(leaves_root({&with_gradient, 1}) ==
         "14202cbc45a23b9e4bbda48ec5c7fa3822b472041e892acf94f2b29b553dacce");
-}
-
-TEST_CASE("a path proves one leaf, and no other leaf, place or number of leaves") {
-  for (int64_t n : {1, 2, 3, 5, 8, 13}) {
-    const std::vector<Sha256Digest> leaves = leaf_hashes(n);
-    const Sha256Digest root = merkle_root(leaves);
-    for (size_t i = 0; i < leaves.size(); ++i) {
-      const std::vector<Sha256Digest> path = merkle_path(leaves, i);
-      CHECK(merkle_proves(leaves[i], i, leaves.size(), path, root));
-      for (size_t j = 0; j < leaves.size(); ++j) {
-        if (j == i) continue;
-        CHECK(!merkle_proves(leaves[j], i, leaves.size(), path, root));
-        CHECK(!merkle_proves(leaves[i], j, leaves.size(), path, root));
-      }
-      for (size_t k = 0; k < path.size(); ++k) {
-        std::vector<Sha256Digest> damaged = path;
-        damaged[k][31] ^= 1;
-        CHECK(!merkle_proves(leaves[i], i, leaves.size(), damaged, root));
-        damaged.erase(damaged.begin() + static_cast<std::ptrdiff_t>(k));
-        CHECK(!merkle_proves(leaves[i], i, leaves.size(), damaged, root));
-      }
-    }
-  }
 }
 
 }  // namespace

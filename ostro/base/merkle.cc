@@ -1,11 +1,8 @@
-#include "ostro/chain/merkle.h"
-
-#include <fmt/core.h>
+#include "ostro/base/merkle.h"
 
 #include "ostro/base/check.h"
-#include "ostro/chain/canonical.h"
 
-namespace ostro::chain {
+namespace ostro {
 namespace {
 
 Sha256Digest node(const Sha256Digest& left, const Sha256Digest& right) {
@@ -26,11 +23,6 @@ std::vector<Sha256Digest> next_level(std::span<const Sha256Digest> level) {
 
 }  // namespace
 
-std::string leaf_data(const LeafRecord& record) {
-  const std::string gradient = record.gradient ? fmt::format("\"gradient\":\"{}\",", *record.gradient) : "";
-  return fmt::format("{{{}\"leaf\":{},\"loss\":\"{}\"}}", gradient, record.leaf, hex_float(record.loss));
-}
-
 Sha256Digest merkle_leaf(std::string_view data) {
   constexpr std::string_view kLeaf("\0", 1);
   return Sha256().update(kLeaf).update(data).finish();
@@ -43,16 +35,6 @@ Sha256Digest merkle_root(std::span<const Sha256Digest> leaves) {
   return level[0];
 }
 
-std::string leaves_root(std::span<const LeafRecord> records) {
-  std::vector<Sha256Digest> leaves;
-  for (const LeafRecord& record : records) {
-    OSTRO_CHECK(record.leaf == static_cast<int64_t>(leaves.size()), "leaf {} at place {}", record.leaf,
-                leaves.size());
-    leaves.push_back(merkle_leaf(leaf_data(record)));
-  }
-  return to_hex(merkle_root(leaves));
-}
-
 std::vector<Sha256Digest> merkle_path(std::span<const Sha256Digest> leaves, size_t leaf) {
   OSTRO_CHECK(leaf < leaves.size(), "leaf {} of {}", leaf, leaves.size());
   std::vector<Sha256Digest> level(leaves.begin(), leaves.end()), path;
@@ -61,17 +43,17 @@ std::vector<Sha256Digest> merkle_path(std::span<const Sha256Digest> leaves, size
   return path;
 }
 
-bool merkle_proves(const Sha256Digest& leaf_hash, size_t leaf, size_t leaves,
-                   std::span<const Sha256Digest> path, const Sha256Digest& root) {
-  if (leaf >= leaves) return false;
+std::optional<Sha256Digest> merkle_root_of_path(const Sha256Digest& leaf_hash, size_t leaf, size_t leaves,
+                                                std::span<const Sha256Digest> path) {
+  if (leaf >= leaves) return std::nullopt;
   Sha256Digest hash = leaf_hash;
   for (; leaves > 1; leaf /= 2, leaves = (leaves + 1) / 2) {
     if ((leaf ^ 1) >= leaves) continue;  // no sibling: the node moves up unchanged
-    if (path.empty()) return false;
+    if (path.empty()) return std::nullopt;
     hash = leaf % 2 == 0 ? node(hash, path[0]) : node(path[0], hash);
     path = path.subspan(1);
   }
-  return path.empty() && hash == root;
+  return path.empty() ? std::optional(hash) : std::nullopt;
 }
 
-}  // namespace ostro::chain
+}  // namespace ostro

@@ -1,0 +1,30 @@
+// A proof that a row is in a store, for somebody who has the row and the store's root and nothing else of it.
+#pragma once
+
+#include <array>
+#include <optional>
+#include <span>
+#include <string>
+#include <vector>
+
+#include "ostro/data/arrays/row_tree.h"
+
+namespace ostro::data {
+
+struct RowProof {
+  Split split = Split::kTrain;
+  int64_t row = 0;                 // number in the split, from 0
+  std::array<int64_t, 2> rows{};   // of the store, by Split
+  Sha256Digest other_split{};      // root of the other split
+  std::vector<Sha256Digest> path;  // from the row's leaf up to the root of its split (merkle_path)
+
+  // The root of the store that has this row, with these ids and weights (empty: all are 1), at this place.
+  // Nothing when the proof's numbers do not fit each other. The row is in a store if its root is this one.
+  std::optional<std::string> root(std::span<const uint32_t> ids, std::span<const float> weights) const;
+};
+
+// The proof of a row that exists. Reads the store's tree of rows and the block of rows around it. kNotFound
+// or kCorrupt when the tree is missing (a store of format 3) or damaged.
+Result<RowProof> prove_row(io::FileSystem& fs, const std::string& cache_dir, Split split, int64_t row);
+
+}  // namespace ostro::data
