@@ -98,6 +98,11 @@ OrderedJson run_json(const std::string& path, const Result<chain::RunRecord>& re
   links["config"] = OrderedJson::parse(genesis.config);
   links["fork"] =
       genesis.fork ? OrderedJson{{"head", genesis.fork->head}, {"step", genesis.fork->step}} : OrderedJson();
+  links["format"] = genesis.format;
+  links["numerics_options"] = OrderedJson::parse(genesis.numerics_options);
+  links["data_roots"] = genesis.data_roots;
+  links["maker"] = genesis.maker ? OrderedJson{{"head", genesis.maker->head}, {"state", genesis.maker->state}}
+                                 : OrderedJson();
   links["amends"] = OrderedJson::array();
   for (const chain::AmendEntry* amend : amends_of(chain))
     links["amends"].push_back({{"step", amend->step}, {"difference", OrderedJson::parse(amend->difference)}});
@@ -135,6 +140,11 @@ std::string run_text(const std::string& path, const Result<chain::RunRecord>& re
          row("data", genesis.data_hash) + row("tokenizer", genesis.tokenizer_hash);
   if (genesis.fork)
     out += row("fork of", fmt::format("{} at step {}", genesis.fork->head, genesis.fork->step));
+  if (genesis.numerics_options != "{}") out += row("options", genesis.numerics_options);
+  for (const auto& [name, root] : genesis.data_roots)
+    out += row("data root", root + (name.empty() ? "" : "  " + name));
+  if (genesis.maker)
+    out += row("model of", fmt::format("{}, state {}", genesis.maker->head, genesis.maker->state));
   for (const chain::AmendEntry* amend : amends_of(chain))
     out += row("amended", fmt::format("after step {}: {}", amend->step, amend_text(amend->difference)));
   for (const Saved& one : saved)
@@ -150,6 +160,7 @@ std::string run_text(const std::string& path, const Result<chain::RunRecord>& re
                                       session.ended.empty() ? "?" : session.ended, session.outcome,
                                       session.from_step, session.to_step));
     out += row("", fmt::format("{}, {}, commit {}", session.cpu, session.compiler, session.source_commit));
+    if (!session.binary_sha256.empty()) out += row("", "binary " + session.binary_sha256);
   }
   return out;
 }

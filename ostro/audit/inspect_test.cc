@@ -80,6 +80,33 @@ TEST_CASE("a run is shown with its chain, checkpoints and sessions") {
     CHECK_MESSAGE(holds(text, part), text);
 }
 
+TEST_CASE("what a genesis may have is shown where it is not empty") {
+  Run run;
+  const char* const rare[] = {"options", "data root", "fork of", "model of"};
+  const std::string plain = *inspect(run.fs, "runs/a", {});
+  for (const char* name : rare) CHECK_MESSAGE(!holds(plain, fmt::format("\n{:<12}", name)), name);
+  chain::GenesisEntry genesis = std::get<chain::GenesisEntry>(run.links[0].entry);
+  genesis.numerics_options = R"({"block":256})";
+  genesis.data_roots = {{"code", std::string(64, '1')}};
+  genesis.fork = chain::Fork{std::string(64, '2'), 7};
+  genesis.maker = chain::Maker{std::string(64, '3'), std::string(64, '4')};
+  check_ok(run.fs.remove_all("runs/a/checkpoints"));
+  check_ok(run.fs.make_dirs("runs/a/checkpoints"));
+  check_ok(run.fs.remove("runs/a/chain.jsonl"));
+  REQUIRE(chain::ChainWriter::create(run.fs, "runs/a/chain.jsonl", genesis).ok());
+  const std::string text = *inspect(run.fs, "runs/a", {});
+  for (const std::string& part :
+       {std::string("options     {\"block\":256}\n"), "data root   " + std::string(64, '1') + "  code\n",
+        "fork of     " + std::string(64, '2') + " at step 7\n",
+        "model of    " + std::string(64, '3') + ", state " + std::string(64, '4') + "\n"})
+    CHECK_MESSAGE(holds(text, part), text);
+  const Json links = Json::parse(*inspect(run.fs, "runs/a", {.json = true}))["chain"];
+  CHECK(links["format"] == 2);
+  CHECK(links["numerics_options"] == Json{{"block", 256}});
+  CHECK(links["data_roots"] == Json{{"code", std::string(64, '1')}});
+  CHECK(links["maker"] == Json{{"head", std::string(64, '3')}, {"state", std::string(64, '4')}});
+}
+
 TEST_CASE("a checkpoint is shown with its tree") {
   Run run;
   const Json json = Json::parse(*inspect(run.fs, run.path, {.json = true}));

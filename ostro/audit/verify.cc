@@ -3,6 +3,7 @@
 #include <fmt/format.h>
 
 #include <algorithm>
+#include <nlohmann/json.hpp>
 
 #include "ostro/audit/amend.h"
 #include "ostro/audit/initial.h"
@@ -11,7 +12,6 @@
 #include "ostro/chain/canonical.h"
 #include "ostro/chain/chain.h"
 #include "ostro/chain/origin.h"
-#include "ostro/chain/version.h"
 #include "ostro/checkpoint/catalog.h"
 #include "ostro/fleet/workers/workers.h"
 #include "ostro/train/step/batches.h"
@@ -57,6 +57,16 @@ Result<train::CanonicalPrograms> read_programs(io::FileSystem& fs, const std::st
   return programs;
 }
 
+// The roots of the genesis against those of the stores, whose hashes are the genesis's.
+Status check_roots(const chain::GenesisEntry& genesis, const data::DataSet& stores,
+                   const std::string& chain_path) {
+  if (genesis.format == 1) return {};
+  ASSIGN_OR_RETURN(const auto roots, stores.roots());
+  if (roots == genesis.data_roots) return {};
+  return corrupt(fmt::format("{}: the genesis has the data roots {}, the token stores have {}", chain_path,
+                             nlohmann::json(genesis.data_roots).dump(), nlohmann::json(roots).dump()));
+}
+
 Result<Opened> open_run(io::FileSystem& fs, const std::string& directory, const std::string& cache,
                         models::ModelChoices models) {
   const std::string config_path = directory + "/config.yaml",
@@ -67,9 +77,7 @@ Result<Opened> open_run(io::FileSystem& fs, const std::string& directory, const 
   Opened out;
   ASSIGN_OR_RETURN(out.chain, chain::read_chain(fs, chain_path));
   const chain::GenesisEntry& g = out.chain.genesis();
-  if (g.numerics_version != chain::kNumericsVersion)
-    return unsupported(fmt::format("{}: numerics version {}; this program replays version {}", directory,
-                                   g.numerics_version, chain::kNumericsVersion));
+  RETURN_IF_ERROR(chain::check_computable(g, directory));
   ASSIGN_OR_RETURN(const std::vector<Period> periods, periods_of(config, out.chain, chain_path));
   // A process that died behind the chain's last amend leaves the config before it.
   const std::string written = train::canonical_text(config);
@@ -106,6 +114,7 @@ Result<Opened> open_run(io::FileSystem& fs, const std::string& directory, const 
   if (g.origin && config.trainer.initialize_from)
     RETURN_IF_ERROR(chain::check_origin(fs, *g.origin, *config.trainer.initialize_from));
   ASSIGN_OR_RETURN(out.data, train::open_run_data(fs, directory, config, g, cache));
+  RETURN_IF_ERROR(check_roots(g, *out.data.stores, chain_path));
   return out;
 }
 

@@ -159,6 +159,45 @@ TEST_CASE("a checkpoint entry that was due and is not there, or is there and was
   CHECK(replay_with(names) == "equal");
 }
 
+TEST_CASE("a genesis with other roots than the data's is refused, and one that this program cannot compute") {
+  const auto engine = cpu::make_cpu_engine({.isa = {}, .threads = 1, .generated_code = false});
+  REQUIRE(engine.ok());
+  io::MemoryFileSystem fs;
+  finish_run(fs, **engine);
+  const auto chain = chain::read_chain(fs, "runs/run/chain.jsonl");
+  REQUIRE(chain.ok());
+  const auto& roots = chain->genesis().data_roots;
+  CHECK(roots.size() == train::mixed_config({}).data.components.size());
+  CHECK(chain->genesis().format == 2);
+  CHECK(verify_from(fs, **engine, 7)->equal);
+  // The errors of verifying and of continuing the run with another genesis.
+  const auto errors = [&](const auto& change) {
+    chain::GenesisEntry genesis = chain->genesis();
+    change(genesis);
+    check_ok(fs.remove("runs/run/chain.jsonl"));
+    REQUIRE(chain::ChainWriter::create(fs, "runs/run/chain.jsonl", genesis).ok());
+    const auto report = verify_from(fs, **engine, 0);
+    const auto run = run::Run::open(train::mixed_config({}), {fs, **engine, 1, {}, {}, {}});
+    return std::pair(report.ok() ? "" : report.error().message(), run.ok() ? "" : run.error().message());
+  };
+  const auto holds = [](const std::string& text, const char* part) {
+    CHECK_MESSAGE(text.find(part) != std::string::npos, text);
+  };
+  holds(errors([](chain::GenesisEntry& g) { g.data_roots.begin()->second = std::string(64, '0'); }).first,
+        "runs/run/chain.jsonl: the genesis has the data roots {");
+  holds(errors([](chain::GenesisEntry& g) { g.data_roots.erase(g.data_roots.begin()); }).first,
+        "the genesis has the data roots");
+  holds(errors([](chain::GenesisEntry& g) { g.data_roots.clear(); }).first,
+        "the genesis has the data roots {}");
+  const auto [verified, opened] =
+      errors([](chain::GenesisEntry& g) { g.numerics_options = R"({"block":256})"; });
+  for (const std::string& error : {verified, opened})
+    holds(error, R"(runs/run: the run has the numerics options {"block":256}; this program computes none)");
+  const auto [fork_verified, fork_opened] =
+      errors([](chain::GenesisEntry& g) { g.fork = chain::Fork{std::string(64, 'a'), 0}; });
+  for (const std::string& error : {fork_verified, fork_opened}) holds(error, "began as a fork");
+}
+
 TEST_CASE("a replay tells of a temporary checkpoint what the chain cannot") {
   std::vector<CheckedCheckpoint> checked = {{3, "a", Verdict::kTemporary, "name", ""},
                                             {4, "b", Verdict::kTemporary, "forged name", ""},

@@ -5,7 +5,7 @@
 
 #include "ostro/base/sha256.h"
 #include "ostro/chain/canonical.h"
-#include "ostro/io/json/json_fields.h"
+#include "ostro/chain/genesis_json.h"
 
 namespace ostro::chain {
 namespace {
@@ -13,53 +13,7 @@ namespace {
 using Json = nlohmann::json;
 using io::JsonFields;
 
-constexpr size_t kHashDigits = 64;
 constexpr int kMaxDepth = 64;  // of nested JSON; a foreign file must not exhaust the stack
-
-std::string dump(const Json& json) { return json.dump(-1, ' ', false, Json::error_handler_t::replace); }
-
-Status need_hex(const char* field, const std::string& text, size_t digits = 0) {
-  if (is_lower_hex(text, digits)) return {};
-  return invalid_argument(fmt::format("chain entry: \"{}\" is \"{}\", not {}lower-case hexadecimal digits",
-                                      field, text, digits == 0 ? "" : fmt::format("{} ", digits)));
-}
-
-Status need_step(int64_t step, int64_t low) {
-  if (step >= low) return {};
-  return invalid_argument(fmt::format("chain entry: step {} is below {}", step, low));
-}
-
-Result<Json> to_json(const GenesisEntry& entry) {
-  RETURN_IF_ERROR(need_hex("program", entry.program_hash, kHashDigits));
-  RETURN_IF_ERROR(need_hex("data", entry.data_hash, kHashDigits));
-  RETURN_IF_ERROR(need_hex("tokenizer", entry.tokenizer_hash, kHashDigits));
-  ASSIGN_OR_RETURN(const std::string config, canonical_object(entry.config));
-  Json json = {{"kind", "genesis"},
-               {"format", kChainFormat},
-               {"numerics", entry.numerics_version},
-               {"program", entry.program_hash},
-               {"config", Json::parse(config)},
-               {"data", entry.data_hash},
-               {"tokenizer", entry.tokenizer_hash}};
-  if (entry.fork) {
-    RETURN_IF_ERROR(need_hex("fork.head", entry.fork->head, kHashDigits));
-    RETURN_IF_ERROR(need_step(entry.fork->step, 0));
-    json["fork"] = {{"head", entry.fork->head}, {"step", entry.fork->step}};
-  }
-  if (entry.initial) {
-    RETURN_IF_ERROR(need_hex("initial", *entry.initial, kHashDigits));
-    json["initial"] = *entry.initial;
-  }
-  if (entry.reference) {
-    RETURN_IF_ERROR(need_hex("reference", *entry.reference, kHashDigits));
-    json["reference"] = *entry.reference;
-  }
-  if (entry.origin) {
-    ASSIGN_OR_RETURN(const std::string origin, canonical_object(*entry.origin));
-    json["origin"] = Json::parse(origin);
-  }
-  return json;
-}
 
 Result<Json> to_json(const StepEntry& entry) {
   RETURN_IF_ERROR(need_step(entry.step, 1));
@@ -86,38 +40,6 @@ Result<Json> to_json(const CheckpointEntry& entry) {
   return Json{{"kind", "checkpoint"}, {"step", entry.step}, {"name", entry.name}};
 }
 
-Result<GenesisEntry> parse_genesis(const JsonFields& fields) {
-  ASSIGN_OR_RETURN(const int64_t format, fields.integer("format", 1, INT64_MAX));
-  if (format > kChainFormat) {
-    return unsupported(fmt::format("{}: format {} is later than the {} this version reads", fields.where(),
-                                   format, kChainFormat));
-  }
-  GenesisEntry entry;
-  ASSIGN_OR_RETURN(entry.numerics_version, fields.string("numerics"));
-  ASSIGN_OR_RETURN(entry.program_hash, fields.string("program"));
-  ASSIGN_OR_RETURN(const Json* config, fields.get("config"));
-  entry.config = dump(*config);
-  ASSIGN_OR_RETURN(entry.data_hash, fields.string("data"));
-  ASSIGN_OR_RETURN(entry.tokenizer_hash, fields.string("tokenizer"));
-  if (fields.has("fork")) {
-    ASSIGN_OR_RETURN(const JsonFields fork, fields.object("fork"));
-    entry.fork.emplace();
-    ASSIGN_OR_RETURN(entry.fork->head, fork.string("head"));
-    ASSIGN_OR_RETURN(entry.fork->step, fork.integer("step", 0, INT64_MAX));
-  }
-  if (fields.has("initial")) {
-    ASSIGN_OR_RETURN(entry.initial, fields.string("initial"));
-  }
-  if (fields.has("reference")) {
-    ASSIGN_OR_RETURN(entry.reference, fields.string("reference"));
-  }
-  if (fields.has("origin")) {
-    ASSIGN_OR_RETURN(const Json* origin, fields.get("origin"));
-    entry.origin = dump(*origin);
-  }
-  return entry;
-}
-
 Result<StepEntry> parse_step(const JsonFields& fields) {
   StepEntry entry;
   ASSIGN_OR_RETURN(entry.step, fields.integer("step", 1, INT64_MAX));
@@ -136,7 +58,7 @@ Result<AmendEntry> parse_amend(const JsonFields& fields) {
   AmendEntry entry;
   ASSIGN_OR_RETURN(entry.step, fields.integer("step", 0, INT64_MAX));
   ASSIGN_OR_RETURN(const Json* difference, fields.get("difference"));
-  entry.difference = dump(*difference);
+  entry.difference = canonical_text(*difference);
   return entry;
 }
 
@@ -230,7 +152,7 @@ std::optional<ChainLink> parse_step_line(std::string_view line, std::string_view
 Result<std::string> entry_json(const ChainEntry& entry) {
   const Result<Json> json = std::visit([](const auto& e) { return to_json(e); }, entry);
   if (!json.ok()) return json.error();
-  return dump(*json);
+  return canonical_text(*json);
 }
 
 std::string entry_hash(std::string_view previous, std::string_view json) {
@@ -240,7 +162,7 @@ std::string entry_hash(std::string_view previous, std::string_view json) {
 std::string chain_line(std::string_view json, std::string_view hash) {
   Json entry = Json::parse(json);
   entry["h"] = hash;
-  return dump(entry);
+  return canonical_text(entry);
 }
 
 Result<ChainLink> parse_chain_line(std::string_view line, std::string_view previous,
@@ -256,9 +178,10 @@ Result<ChainLink> parse_chain_line(std::string_view line, std::string_view previ
     return corrupt(fmt::format("{}: not a JSON object", where));
   ASSIGN_OR_RETURN(std::string hash, JsonFields(json, where).string("h"));
   // One value has one text, so that no byte can change without changing the hash.
-  if (dump(json) != line) return corrupt(fmt::format("{}: not in canonical form; it was altered", where));
+  if (canonical_text(json) != line)
+    return corrupt(fmt::format("{}: not in canonical form; it was altered", where));
   json.erase("h");
-  const std::string text = dump(json);
+  const std::string text = canonical_text(json);
   if (entry_hash(previous, text) != hash) {
     return corrupt(fmt::format(
         "{}: its hash \"h\" is wrong: this entry was altered, or one is missing before it", where));

@@ -2,38 +2,14 @@
 #pragma once
 
 #include <cstdint>
-#include <optional>
 #include <string>
 #include <string_view>
 #include <variant>
 
 #include "ostro/base/error.h"
+#include "ostro/chain/genesis.h"
 
 namespace ostro::chain {
-
-inline constexpr int64_t kChainFormat = 1;
-
-// Where a run that began from another run's state left it.
-struct Fork {
-  std::string head;  // the parent's run hash after that step
-  int64_t step = 0;  // steps that the state has already seen
-  bool operator==(const Fork&) const = default;
-};
-
-// What a run is a function of. Always the first entry.
-struct GenesisEntry {
-  std::string numerics_version;
-  std::string program_hash;    // SHA-256 of the canonical program's text
-  std::string config;          // the canonical config, a JSON object; written as canonical_object gives it
-  std::string data_hash;       // SHA-256 of the data ledger
-  std::string tokenizer_hash;  // SHA-256 of tokenizer.json's content
-  std::optional<Fork> fork;
-  std::optional<std::string> initial = {};  // name of the initial state, where it is not the init program's
-  // SHA-256 of the log-probabilities that the initial state gives to preference pairs (reference.h).
-  std::optional<std::string> reference = {};
-  std::optional<std::string> origin = {};  // of `initial`, where it was imported: a JSON object (origin.h)
-  bool operator==(const GenesisEntry&) const = default;
-};
 
 // One finished step. Steps count from 1; the first of a fork is fork.step + 1.
 struct StepEntry {

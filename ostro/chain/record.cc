@@ -7,6 +7,8 @@
 #include "ostro/chain/clock_text.h"
 #include "ostro/chain/source_commit.h"
 #include "ostro/io/files/atomic_file.h"
+#include "ostro/io/files/file_hash.h"
+#include "ostro/io/files/local_file_system.h"
 #include "ostro/io/json/json_fields.h"
 
 namespace ostro::chain {
@@ -33,6 +35,7 @@ OrderedJson to_json(const Session& session) {
   json["argv"] = session.argv;
   json["directory"] = session.directory;
   json["source_commit"] = session.source_commit;
+  if (!session.binary_sha256.empty()) json["binary_sha256"] = session.binary_sha256;
   json["compiler"] = session.compiler;
   json["cpu"] = session.cpu;
   json["started"] = session.started;
@@ -62,6 +65,9 @@ Result<Session> parse_session(const JsonFields& fields) {
     ASSIGN_OR_RETURN(session.directory, fields.string("directory"));
   }
   ASSIGN_OR_RETURN(session.source_commit, fields.string("source_commit"));
+  if (fields.has("binary_sha256")) {
+    ASSIGN_OR_RETURN(session.binary_sha256, fields.string("binary_sha256"));
+  }
   ASSIGN_OR_RETURN(session.compiler, fields.string("compiler"));
   ASSIGN_OR_RETURN(session.cpu, fields.string("cpu"));
   ASSIGN_OR_RETURN(session.started, fields.string("started"));
@@ -84,6 +90,11 @@ Result<Session> parse_session(const JsonFields& fields) {
 
 std::string source_commit() { return OSTRO_SOURCE_COMMIT; }
 
+std::string binary_sha256() {
+  static const Result<std::string> hash = io::file_sha256(io::local_file_system(), "/proc/self/exe");
+  return hash.ok() ? *hash : std::string();
+}
+
 std::string compiler_name() {
 #if defined(__clang__)
   return "clang " __clang_version__;
@@ -95,17 +106,12 @@ std::string compiler_name() {
 Session begin_session(std::vector<std::string> argv, int64_t from_step) {
   std::error_code gone;  // if the directory was removed, the path stays empty
   std::string directory = std::filesystem::current_path(gone).string();
-  return {std::move(argv),
-          std::move(directory),
-          source_commit(),
-          compiler_name(),
-          cpu_name(),
-          utc_now(),
-          "",
-          "running",
-          from_step,
-          from_step,
-          {}};
+  return {std::move(argv), std::move(directory),
+          source_commit(), binary_sha256(),
+          compiler_name(), cpu_name(),
+          utc_now(),       "",
+          "running",       from_step,
+          from_step,       {}};
 }
 
 void end_session(RunRecord& record, const std::string& outcome, int64_t to_step) {

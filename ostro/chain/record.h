@@ -20,6 +20,8 @@ struct Session {
   std::string directory;  // absolute path of the working directory; relative paths in the config start here
   // git commit, with "-dirty" if files were changed; "unknown" outside a repository
   std::string source_commit;
+  // SHA-256 of the file that the process runs; empty if it could not be read, and in older records
+  std::string binary_sha256;
   std::string compiler;   // "gcc 12.2.0"
   std::string cpu;        // model name of the CPU
   std::string started;    // UTC, as utc_now() gives it
@@ -42,7 +44,7 @@ struct RunRecord {
   bool operator==(const RunRecord&) const = default;
 };
 
-// A new session that starts now, with the commit, compiler and CPU of this process.
+// A new session that starts now, with the commit, binary, compiler and CPU of this process.
 Session begin_session(std::vector<std::string> argv, int64_t from_step);
 // Marks the last session as ended now.
 void end_session(RunRecord& record, const std::string& outcome, int64_t to_step);
@@ -54,8 +56,9 @@ Status write_record(io::FileSystem& fs, const std::string& path, const RunRecord
 // ErrorCode::kCorrupt names the field; a later format is kUnsupported.
 Result<RunRecord> read_record(io::FileSystem& fs, const std::string& path);
 
-// The commit and the compiler that this program was built with, as in Session.
+// The commit and the compiler that this program was built with, and the hash of its file, as in Session.
 std::string source_commit();
+std::string binary_sha256();
 std::string compiler_name();
 
 }  // namespace ostro::chain

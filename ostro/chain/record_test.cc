@@ -2,6 +2,10 @@
 
 #include <doctest/doctest.h>
 
+#include <fstream>
+#include <iterator>
+
+#include "ostro/base/sha256.h"
 #include "ostro/io/files/memory_file_system.h"
 
 namespace ostro::chain {
@@ -24,6 +28,9 @@ TEST_CASE("a record is read as it was written, running or ended") {
   CHECK(record.sessions[0].ended.empty());
   CHECK(!record.sessions[0].source_commit.empty());
   CHECK(!record.sessions[0].cpu.empty());
+  std::ifstream program("/proc/self/exe", std::ios::binary);
+  const std::string bytes((std::istreambuf_iterator<char>(program)), {});
+  CHECK(record.sessions[0].binary_sha256 == sha256_hex(bytes));
   CHECK(record.sessions[0].compiler.find(' ') != std::string::npos);
   check_ok(write_record(fs, kRecordFile, record));
   CHECK(*read_record(fs, kRecordFile) == record);
@@ -36,6 +43,11 @@ TEST_CASE("a record is read as it was written, running or ended") {
   CHECK(*back == record);
   CHECK(back->sessions[0].to_step == 17);
   CHECK(!back->sessions[0].ended.empty());
+  // Records of earlier versions have no hash of the binary.
+  record.sessions[0].binary_sha256.clear();
+  check_ok(write_record(fs, kRecordFile, record));
+  CHECK(fs.content(kRecordFile)->find("binary_sha256") == fs.content(kRecordFile)->rfind("binary_sha256"));
+  CHECK(*read_record(fs, kRecordFile) == record);
 }
 
 TEST_CASE("a damaged, cut or foreign record is refused") {

@@ -35,6 +35,7 @@ Status check_same_run(const std::string& directory, const chain::GenesisEntry& g
   if (genesis.numerics_version != chain::kNumericsVersion)
     return other_run(directory, fmt::format("numerics version {} (now {})", genesis.numerics_version,
                                             chain::kNumericsVersion));
+  RETURN_IF_ERROR(chain::check_computable(genesis, directory));
   if (genesis.tokenizer_hash != data.tokenizer_hash)
     return other("tokenizer", genesis.tokenizer_hash, data.tokenizer_hash);
   if (genesis.data_hash != data.data_hash) return other("data set", genesis.data_hash, data.data_hash);

@@ -131,6 +131,7 @@ Status Run::begin() {
   g.data_hash = data_.data_hash;
   g.tokenizer_hash = data_.tokenizer_hash;
   g.reference = reference_;
+  ASSIGN_OR_RETURN(g.data_roots, data_.stores->roots());
   io::FileSystem& fs = env_.fs;
   RETURN_IF_ERROR(io::write_file_atomically(fs, file("config.yaml"), config::resolved_yaml(config_)));
   RETURN_IF_ERROR(io::write_file_atomically(fs, file("program.ir"), train::print_programs(programs_)));

@@ -1,0 +1,56 @@
+// Genesis: the first entry of a run's chain, which names all that the run is a function of
+// (docs/formats/chain.md).
+#pragma once
+
+#include <cstdint>
+#include <map>
+#include <optional>
+#include <string>
+
+#include "ostro/base/error.h"
+
+namespace ostro::chain {
+
+// New runs have this format. Format 1 is read, and its runs go on in it.
+inline constexpr int64_t kChainFormat = 2;
+
+// Where a run that began from another run's state left it.
+struct Fork {
+  std::string head;  // the parent's run hash after that step
+  int64_t step = 0;  // steps that the state has already seen
+  bool operator==(const Fork&) const = default;
+};
+
+// The published model whose parameters a run began with.
+struct Maker {
+  std::string head;   // run hash of the run that made it, when it was published
+  std::string state;  // name of the state that was published, as that run's chain has it
+  bool operator==(const Maker&) const = default;
+};
+
+// All hashes are 64 lower-case hexadecimal digits.
+struct GenesisEntry {
+  std::string numerics_version;
+  std::string program_hash;    // SHA-256 of the canonical program's text
+  std::string config;          // the canonical config, a JSON object; written as canonical_object gives it
+  std::string data_hash;       // SHA-256 of the data ledger
+  std::string tokenizer_hash;  // SHA-256 of tokenizer.json's content
+  std::optional<Fork> fork;
+  std::optional<std::string> initial = {};  // name of the initial state, where it is not the init program's
+  // SHA-256 of the log-probabilities that the initial state gives to preference pairs (reference.h).
+  std::optional<std::string> reference = {};
+  std::optional<std::string> origin = {};  // of `initial`, where it was imported: a JSON object (origin.h)
+  int64_t format = kChainFormat;
+  // The rest is empty in format 1.
+  std::string numerics_options = "{}";  // what numerics.md leaves to the run: a JSON object
+  // Component -> Merkle root of its rows. The only component of data.train_urls has the name "".
+  std::map<std::string, std::string> data_roots = {};
+  std::optional<Maker> maker = {};
+  bool operator==(const GenesisEntry&) const = default;
+};
+
+// Whether this program can compute the steps of a run with this genesis. kUnsupported, beginning with `run`,
+// names what it cannot: another numerics version, numerics options, a fork.
+Status check_computable(const GenesisEntry& genesis, const std::string& run);
+
+}  // namespace ostro::chain

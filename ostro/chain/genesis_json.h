@@ -1,0 +1,24 @@
+// JSON of a genesis, and checks of fields that entries share. Includes nlohmann/json.hpp: for .cc files only.
+#pragma once
+
+#include "ostro/chain/genesis.h"
+#include "ostro/io/json/json_fields.h"
+
+namespace ostro::chain {
+
+// kInvalidArgument unless `text` has `digits` lower-case hexadecimal digits (0: at least one).
+Status need_hex(const char* field, const std::string& text, size_t digits = 0);
+inline constexpr size_t kHashDigits = 64;
+
+// kInvalidArgument where `step` is below `low`.
+Status need_step(int64_t step, int64_t low);
+
+// The text of a value, with sorted keys and without spaces.
+std::string canonical_text(const nlohmann::json& json);
+
+// Without "h". Errors as entry_json.
+Result<nlohmann::json> to_json(const GenesisEntry& entry);
+// kUnsupported for a later format, kCorrupt names the field.
+Result<GenesisEntry> parse_genesis(const io::JsonFields& fields);
+
+}  // namespace ostro::chain
