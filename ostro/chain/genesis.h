@@ -1,5 +1,5 @@
 // Genesis: the first entry of a run's chain, which names all that the run is a function of
-// (docs/formats/chain.md).
+// (docs/reference/formats/chain.md).
 #pragma once
 
 #include <cstdint>

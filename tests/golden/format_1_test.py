@@ -2,7 +2,7 @@
 
 format_1.jsonl is the chain of that run, as the program wrote it before there was format 2: six steps, checkpoints after
 steps 3 and 6. A new run of the same config must have the same entries behind its genesis, so neither data nor
-arithmetic moved. The program in docs/formats/chain.md, which anybody may use, must accept both chains.
+arithmetic moved. The program in docs/reference/formats/chain.md, which anybody may use, must accept both chains.
 
 If program or numerics change on purpose, --update writes the chain again, from the entries of a new run.
 
@@ -44,8 +44,8 @@ def as_format_1(entries):
 
 
 def documented_check(folder):
-    """The program in docs/formats/chain.md that checks a chain."""
-    text = (HERE.parents[1] / "docs/formats/chain.md").read_text(encoding="utf-8")
+    """The program in docs/reference/formats/chain.md that checks a chain."""
+    text = (HERE.parents[1] / "docs/reference/formats/chain.md").read_text(encoding="utf-8")
     program = [block for block in re.findall(r"```python\n(.*?)```", text, re.S) if "sys.argv" in block]
     assert len(program) == 1, f"{len(program)} programs"
     path = folder / "check_chain.py"

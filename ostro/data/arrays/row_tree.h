@@ -1,6 +1,6 @@
 // The rows of a store as leaves of a Merkle tree (base/merkle.h). The root of a store stands for all its
-// rows; one row can be checked against it without the others (docs/formats/token_store.md, "The tree of
-// rows").
+// rows; one row can be checked against it without the others (docs/reference/formats/token_store.md, "The
+// tree of rows").
 #pragma once
 
 #include <array>
