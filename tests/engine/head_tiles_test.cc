@@ -165,7 +165,7 @@ TEST_CASE("a product of two heads' gradients waits for both") {
   const ValueId second = b.rename(gradients[1], {"vocab"}, {"vocab_2"});
   p.body.results.push_back(b.dot(gradients[0], second, {"batch", "pos"}));
   check_equal(p, {.threads = 2, .head_tile = 32});
-  CHECK(tiling_of(p).reason.find("made behind the loss") != std::string::npos);
+  CHECK(tiling_of(p).reason.find("made after the loss") != std::string::npos);
 }
 
 TEST_CASE("logits of all tokens need no memory") {
