@@ -1,4 +1,4 @@
-// The state before the first step, without anybody who holds it whole.
+// initial_cells: the state before the first step, made by each worker for its own cells.
 #pragma once
 
 #include "ostro/fleet/workers/worker_plan.h"

@@ -1,4 +1,4 @@
-// A checkpoint that all workers read together, each its own cells.
+// restore_cells: all workers read a checkpoint together, each its own cells.
 #pragma once
 
 #include <string>
@@ -7,7 +7,7 @@
 #include "ostro/checkpoint/restore.h"
 #include "ostro/fleet/workers/worker_plan.h"
 #include "ostro/numerics/fingerprint.h"
-#include "ostro/train/step/spread_state.h"
+#include "ostro/train/step/live_state.h"
 
 namespace ostro::fleet {
 

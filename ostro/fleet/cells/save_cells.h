@@ -1,4 +1,5 @@
-// A checkpoint that all workers write together, each its own cells, with the bytes that one process writes.
+// CellSnapshot, SharedSave: a checkpoint that all workers write together, each its own cells, with the bytes
+// that one process writes.
 #pragma once
 
 #include <memory>
@@ -32,7 +33,7 @@ Result<CellSnapshot> snapshot_cells(const WorkerPlan& plan, runtime::Collectives
 
 // When a worker was lost before a checkpoint was complete: called by all workers of the new group, each with
 // what it still has of it, or null. Every cell goes to the first worker that has it. Returns what this worker
-// writes now; no tensors if nobody has anything. kNotFound: a cell is at no worker any more.
+// writes now; no tensors if no worker has any. kNotFound: a cell is at no worker any more.
 Result<CellSnapshot> deal_again(runtime::Collectives& group, int64_t step, const CellSnapshot* mine);
 
 // The place of a checkpoint. All workers see the same files below `root`.

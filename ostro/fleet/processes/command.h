@@ -1,5 +1,5 @@
-// What the leader of a group of workers asks of the others. Sent through the group itself, so that training
-// needs nobody else.
+// Command: what the leader of a group of workers asks of the others. Sent through the group itself: training
+// needs no other connection.
 #pragma once
 
 #include <array>

@@ -124,7 +124,7 @@ Status Crew::try_form(const EpochView& epoch) {
 }
 
 Result<Settled> Crew::settle_state() {
-  CarriedState carried;
+  WorkerState carried;
   if (old_ != nullptr && settled_.has_state) carried = {old_->epoch.number, old_->worker.get()};
   const auto layout_of = [&](int64_t workers) -> Result<StateLayout> {
     ASSIGN_OR_RETURN(const WorkerOptions options, worker_options(run_->config, workers));

@@ -1,5 +1,5 @@
-// One process's part in a run on several processes, through all its epochs: its connections, its worker, and
-// the state that it carries from one epoch to the next.
+// Crew: one process's part in a run on several processes, through all its epochs: its connections, its
+// worker, and the state that it carries from one epoch to the next.
 #pragma once
 
 #include <atomic>

@@ -19,7 +19,7 @@ namespace {
 
 using runtime::Buffer;
 
-Brought brought_by(const CarriedState& carried) {
+Brought brought_by(const WorkerState& carried) {
   Brought b;
   if (carried.epoch == 0) return b;
   b.epoch = carried.epoch;
@@ -143,7 +143,7 @@ class Mover {
 
 }  // namespace
 
-Result<Settled> settle(const WorkerPlan& plan, runtime::Collectives& c, const CarriedState& carried,
+Result<Settled> settle(const WorkerPlan& plan, runtime::Collectives& c, const WorkerState& carried,
                        const LayoutOf& layout_of, Worker& worker) {
   phase("settle state");
   ASSIGN_OR_RETURN(std::vector<Brought> brought, tell_all(c, brought_by(carried)));

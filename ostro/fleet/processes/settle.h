@@ -10,7 +10,7 @@
 namespace ostro::fleet {
 
 // What a process carries of a training state from one epoch to the next. Not owned; it keeps its cells.
-struct CarriedState {
+struct WorkerState {
   int64_t epoch = 0;         // in which the cells of `worker` were cut; 0: nothing
   Worker* worker = nullptr;  // of that epoch
 };
@@ -26,7 +26,7 @@ using LayoutOf = std::function<Result<StateLayout>(int64_t workers)>;
 
 // Called by all workers of the group. The cells go to `worker`, which is of the new plan. When it returns,
 // all have got theirs.
-Result<Settled> settle(const WorkerPlan& plan, runtime::Collectives& c, const CarriedState& carried,
+Result<Settled> settle(const WorkerPlan& plan, runtime::Collectives& c, const WorkerState& carried,
                        const LayoutOf& layout_of, Worker& worker);
 
 }  // namespace ostro::fleet

@@ -1,4 +1,4 @@
-// Where the cells of a training state are, on the workers of a mesh.
+// StateLayout: where the cells of a training state are, on the workers of a mesh.
 #pragma once
 
 #include <string>
@@ -14,7 +14,7 @@ namespace ostro::fleet {
 // Indices [first, second) of each axis.
 using Region = std::vector<std::pair<int64_t, int64_t>>;
 
-// Who holds the elements of every array of a state. It does not change after it is made.
+// Which worker holds which elements of every array of a state. It does not change after it is made.
 struct StateLayout {
   ir::Mesh mesh;
   std::vector<ir::Shape> shapes;      // of whole arrays

@@ -1,4 +1,4 @@
-// A worker that does what the leader of a run asks (fleet/processes/crew.h).
+// Follower: a worker that does what the leader of a run asks (fleet/processes/crew.h).
 #pragma once
 
 #include <memory>
@@ -8,6 +8,7 @@
 #include "ostro/fleet/cells/save_cells.h"
 #include "ostro/fleet/processes/crew.h"
 #include "ostro/run/loop/run.h"
+#include "ostro/train/step/batches.h"
 
 namespace ostro::run {
 

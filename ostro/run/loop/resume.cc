@@ -42,11 +42,11 @@ Status check_same_run(const std::string& directory, const chain::GenesisEntry& g
   return Status();
 }
 
-// Each checkpoint against the chain up to its step. A chain that is damaged before it is final; so is one
-// whose amends do not follow from each other.
-train::StateChecks chain_checks(io::FileSystem& fs, const std::string& chain_path,
+// Each manifest against the chain up to its step. A chain that is damaged before it is final; so is one whose
+// amends do not follow from each other.
+checkpoint::Checks chain_checks(io::FileSystem& fs, const std::string& chain_path,
                                 const train::TrainConfig& given, std::optional<audit::Witness>& witness) {
-  train::StateChecks out;
+  checkpoint::Checks out;
   out.manifest = [&fs, &given, &witness, chain_path](const checkpoint::Manifest& manifest,
                                                      const std::string& where) -> Result<Status> {
     ASSIGN_OR_RETURN(chain::Chain reached, chain::read_chain_until(fs, chain_path, manifest.info.step));
@@ -55,23 +55,17 @@ train::StateChecks chain_checks(io::FileSystem& fs, const std::string& chain_pat
     const Result<audit::Evidence> evidence = witness->check_manifest(manifest, where);
     return evidence.ok() ? Status() : Status(evidence.error());
   };
-  out.parameters = [&witness](const checkpoint::Manifest& manifest, const std::string& where,
-                              const train::ParameterBytes& bytes) {
-    // The initial state is made anew, not taken.
-    return manifest.info.step == 0 ? Status() : witness->checks().parameters(manifest, where, bytes);
-  };
   return out;
 }
 
 // The newest checkpoint whose manifest is fine and of this model. Its arrays are not looked at.
 Status choose_checkpoint(io::FileSystem& fs, const std::string& checkpoints, const train::StateArrays& arrays,
-                         const train::StateChecks& checks, const ResumeOptions& options,
+                         const checkpoint::Checks& checks,
                          const std::shared_ptr<std::optional<audit::Witness>>& witness, Resumption& out) {
-  checkpoint::Checks asked{checks.manifest, {}, options.before};
   ASSIGN_OR_RETURN(const checkpoint::Restored found,
-                   checkpoint::restore_latest(fs, checkpoints, {}, /*pattern=*/"", 1, asked));
+                   checkpoint::restore_latest(fs, checkpoints, {}, /*pattern=*/"", 1, checks));
   RETURN_IF_ERROR(train::check_tensors(found.manifest, arrays, found.path));
-  out.state.step = found.manifest.info.step;
+  out.step = found.manifest.info.step;
   out.checkpoint = found.path;
   out.name = found.manifest.name;
   out.check_prints = [witness, manifest = found.manifest,
@@ -95,11 +89,11 @@ Status warn_of_missing(io::FileSystem& fs, const std::string& chain_path, const 
   return {};
 }
 
-// What was given, compared with what held at the step of out.state.
+// What was given, compared with what held at the step of `out`.
 Result<Resumption> compare_given(io::FileSystem& fs, const std::string& directory,
                                  const train::TrainConfig& given, bool amend, Resumption out) {
   const std::string path = io::join_path(directory, chain::kChainFile);
-  const int64_t step = out.state.step;
+  const int64_t step = out.step;
   ASSIGN_OR_RETURN(const chain::Chain reached, chain::read_chain_to(fs, path, step));
   out.named = reached.find_checkpoint(step) != nullptr;
   ASSIGN_OR_RETURN(const std::vector<audit::Period> periods, audit::periods_of(given, reached, path));
@@ -155,25 +149,19 @@ Result<Resumption> plan_resume(io::FileSystem& fs, const std::string& directory,
   const std::string path = io::join_path(directory, chain::kChainFile);
   const std::string checkpoints = io::join_path(directory, checkpoint::kCheckpointsFolder);
   RETURN_IF_ERROR(check_same_run(directory, genesis, data));
-  Resumption out{{}, "", "", false, {}, given, given, {}};
+  Resumption out{0, "", "", false, {}, given, given, {}};
   const auto witness = std::make_shared<std::optional<audit::Witness>>();
-  const train::StateChecks checks = chain_checks(fs, path, given, *witness);
-  const train::StateArrays arrays = train::state_arrays(given, model);
-  const auto newest = [&]() -> Status {
-    if (!options.arrays) return choose_checkpoint(fs, checkpoints, arrays, checks, options, witness, out);
-    ASSIGN_OR_RETURN(train::RestoredState restored, train::restore_state(fs, checkpoints, arrays, checks));
-    out.state = std::move(restored.state);
-    out.checkpoint = std::move(restored.path);
-    out.name = std::move(restored.name);
-    return Status();
-  };
-  if (const Status found = newest(); !found.ok() && found.error().code() != ErrorCode::kNotFound) {
+  checkpoint::Checks checks = chain_checks(fs, path, given, *witness);
+  checks.before = options.before;
+  const Status found =
+      choose_checkpoint(fs, checkpoints, train::state_arrays(given, model), checks, witness, out);
+  if (!found.ok() && found.error().code() != ErrorCode::kNotFound) {
     if (found.error().code() == ErrorCode::kInvalidArgument && genesis.config != train::canonical_text(given))
       return found.error().with_context(fmt::format("{} holds a run with {}", directory,
                                                     in_words(genesis.config, train::canonical_text(given))));
     return found.error();
   }
-  RETURN_IF_ERROR(warn_of_missing(fs, path, checkpoints, out.state.step));
+  RETURN_IF_ERROR(warn_of_missing(fs, path, checkpoints, out.step));
   return compare_given(fs, directory, given, amend, std::move(out));
 }
 
@@ -181,8 +169,7 @@ Result<Resumption> plan_takeover(io::FileSystem& fs, const std::string& director
                                  const chain::GenesisEntry& genesis, const train::TrainConfig& given,
                                  const train::DataAccess& data, int64_t live) {
   RETURN_IF_ERROR(check_same_run(directory, genesis, data));
-  Resumption out{{}, "", "", false, {}, given, given, {}};
-  out.state.step = live;
+  Resumption out{live, "", "", false, {}, given, given, {}};
   return compare_given(fs, directory, given, false, std::move(out));
 }
 

@@ -1,4 +1,4 @@
-// Where a run that is there already goes on, and with which config.
+// Resumption: where a run that is there already goes on, and with which config.
 #pragma once
 
 #include <array>
@@ -9,17 +9,15 @@
 
 #include "ostro/audit/amend.h"
 #include "ostro/train/step/batches.h"
-#include "ostro/train/step/step.h"
 
 namespace ostro::run {
 
 struct Resumption {
-  train::State
-      state;  // after the newest checkpoint that can be used; step 0 without arrays when there is none yet
-  std::string checkpoint;  // its directory
-  std::string name;        // of that state
+  int64_t step = 0;        // steps done; 0: there is no checkpoint yet
+  std::string checkpoint;  // directory of the newest one whose manifest is what the chain says; "": none
+  std::string name;        // of its state
   bool named = false;      // the chain has this name
-  // Compares the fingerprints of its parameters with the chain; for a state that was not read.
+  // Compares the fingerprints of its parameters with the chain, for a state whose name that has not.
   std::function<Status(const std::vector<std::array<int64_t, 2>>& prints)> check_prints;
   train::TrainConfig config;  // to go on with: the one given, with the stages of earlier steps as they were
   train::TrainConfig held;    // what the last step was done with; the same unless the run is amended now
@@ -34,24 +32,22 @@ Status check_fixed_options(const std::string& directory, const chain::GenesisEnt
 // The same for the run that is in the config's run directory, if there is one whose chain can be read.
 Status check_fixed_options(io::FileSystem& fs, const train::TrainConfig& given);
 
-// What of the newest checkpoint is read.
 struct ResumeOptions {
   bool amend = false;  // other options are taken from that step on, as far as check_amend lets them
-  // False: only its manifest. The workers read the arrays, each its own; `state` has a step alone.
-  bool arrays = true;
   std::optional<int64_t> before = {};  // checkpoints from this step on are known to be damaged
 };
 
-// Restores the newest checkpoint of the run in `directory` that is whole and what the chain says (witness.h),
-// and compares what was given with what held there. Damaged and forged checkpoints are passed over with a
-// warning. Reads only.
+// Chooses the newest checkpoint of the run in `directory` whose manifest is what the chain says (witness.h),
+// and compares what was given with what held there. Damaged and forged manifests are passed over with a
+// warning; the arrays are for LiveState::restore. Reads only.
 // Errors name what differs and what to do: another numerics version, tokenizer or data set; options that
 // differ without `amend`; a damaged chain; checkpoints of which none can be used.
 Result<Resumption> plan_resume(io::FileSystem& fs, const std::string& directory,
                                const chain::GenesisEntry& genesis, const train::TrainConfig& given,
                                const train::DataAccess& data, const models::ModelFunctions& model,
                                const ResumeOptions& options);
-// The same for a run whose state other processes have, as of step `live` or the next: nothing is restored.
+// The same for a run whose state other processes have, as of step `live` or the next: no checkpoint is
+// chosen.
 Result<Resumption> plan_takeover(io::FileSystem& fs, const std::string& directory,
                                  const chain::GenesisEntry& genesis, const train::TrainConfig& given,
                                  const train::DataAccess& data, int64_t live);

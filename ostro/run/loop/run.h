@@ -1,4 +1,4 @@
-// One training run: its directory, its chain, its state, and the loop.
+// Run: one training run, with its directory, its chain, its state, and the loop.
 //
 // A run resumes by starting the same command again: the newest whole checkpoint is restored, the chain is cut
 // to its step, and the steps after it are done again with the same bits.
@@ -10,19 +10,12 @@
 #include <string>
 #include <vector>
 
-#include "ostro/chain/chain_writer.h"
-#include "ostro/chain/lock.h"
-#include "ostro/chain/record.h"
-#include "ostro/checkpoint/async_saver.h"
+#include "ostro/data/arrays/build_settings.h"
 #include "ostro/fleet/processes/crew.h"
 #include "ostro/io/files/file_system.h"
-#include "ostro/run/loop/resume.h"
 #include "ostro/run/report/goodput.h"
 #include "ostro/run/report/progress.h"
-#include "ostro/train/step/batches.h"
-#include "ostro/train/step/evaluate.h"
-#include "ostro/train/step/spread_state.h"
-#include "ostro/train/step/step.h"
+#include "ostro/train/step/live_state.h"
 #include "ostro/train/step/step_profile.h"
 
 namespace ostro::run {
@@ -49,6 +42,8 @@ struct Environment {
   // Writes the run's page for people after a session, with samples of the model or without; until `stop`.
   std::function<void(const std::string& run_directory, bool with_samples, const std::function<bool()>& stop)>
       write_page = {};
+  // Makes the home of the run's state; empty: in this process on `workers` workers, or over the crew.
+  std::function<Result<std::unique_ptr<train::LiveState>>(const train::StateParts&)> make_state = {};
 };
 
 // The cost of a run.
@@ -91,7 +86,10 @@ struct RunOutcome {
   std::string hash;  // head of the chain; after the last step this is the run hash
 };
 
-// Everything a run is made of, ready to step. Create, then train().
+struct OpenedRun;
+class ChainKeeper;
+
+// A run that is ready to step: what was opened, its state, and its chain. Create, then train().
 class Run {
  public:
   // Takes the run directory's lock; begins the run there or resumes it, with `amend` also by another config
@@ -101,66 +99,23 @@ class Run {
                                            bool amend = false);
   ~Run();
 
-  const std::string& directory() const { return directory_; }
-  int64_t step() const { return state_.step; }
+  const std::string& directory() const;
+  int64_t step() const { return state_->step(); }
   Result<RunPlan> plan() const;
 
-  // Trains to the last step, or until stop is set. After an error run.json says what it was; a run that this
-  // session began and that did no step is none any more: its chain and its run.json are removed.
+  // Trains to the last step, or until stop is set (TrainingLoop). After an error run.json says what it was; a
+  // run that this session began and that did no step is none any more: its chain and its run.json are
+  // removed.
   Result<RunOutcome> train(const Watcher& watcher);
 
  private:
-  Run(const train::TrainConfig& config, const Environment& environment);
-  Result<train::State> first_state(const train::CanonicalPrograms& programs,
-                                   const train::StateArrays& arrays);
-  Status make_reference(const std::optional<chain::GenesisEntry>& genesis);
-  Status prepare(int64_t vocab);
-  Result<std::optional<int64_t>> live_step();
-  Result<std::unique_ptr<train::StepRunner>> make_steps();
-  Status begin();
-  Status begin_state(const chain::GenesisEntry& genesis);
-  Status resume(Resumption from, bool amend);
-  // `save_now`: also where no permanent checkpoint is due.
-  Status after_step(const Watcher& watcher, StepReport& report, bool save_now);
-  Result<RunOutcome> steps(const Watcher& watcher);
-  Status evaluate(const Watcher& watcher);
-  Status save(bool permanent);
-  Status finish_save();
-  Status write_session();
-  Status close(const std::string& outcome);
-  Status forget_run();
-  double seconds_since(std::chrono::nanoseconds start) const;
-  std::string file(const std::string& name) const { return directory_ + "/" + name; }
+  Run(std::unique_ptr<OpenedRun> opened, const Environment& environment);
+  Status forget();
 
-  train::TrainConfig config_;
   Environment env_;
-  std::string directory_;
-  std::unique_ptr<io::FileLock> lock_;
-  models::ModelFunctions model_;
-  train::CanonicalPrograms programs_;
-  train::DataAccess data_;
-  std::optional<train::State> first_state_;  // of a new run, where it was made already
-  std::optional<std::string> origin_;        // of the parameters that it begins with
-  std::optional<std::string> reference_;     // hash of what the pairs are compared with
-  std::optional<data::Loader> loader_;
-  std::optional<train::HeldOutText> held_out_;  // nothing when there is no held-out text
-  std::optional<train::HeldOut> evaluator_;     // of a state that is here
-  int64_t vocab_ = 0;
-  bool told_uncounted_ = false;  // held-out text without a token that counts is warned of once
-  std::unique_ptr<train::StepRunner> runner_;
-  std::unique_ptr<chain::ChainWriter> chain_;
-  std::unique_ptr<checkpoint::AsyncSaver> saver_;
-  chain::RunRecord record_;
-  std::unique_ptr<Goodput> goodput_;
-  train::State state_;
-  std::string measured_;      // of the last step, for the manifest
-  int64_t saving_step_ = -1;  // step of the save that runs, when its name goes into the chain
-  int64_t last_saved_ = -1;
-  int64_t saving_epoch_ = 0;  // in which the workers write it
-  bool takes_over_ = false;   // the workers have the state
-  bool save_first_ = false;   // a checkpoint of its step is due
-  bool begun_ = false;        // by this session
-  bool closed_ = false;       // run.json says how the session ended
+  std::unique_ptr<OpenedRun> opened_;
+  std::unique_ptr<train::LiveState> state_;
+  std::unique_ptr<ChainKeeper> keeper_;  // behind the state: its thread writes what the state has
 };
 
 }  // namespace ostro::run

@@ -1,4 +1,5 @@
-// Loss on held-out text. A run reports it while it trains, and `ostro eval` prints it.
+// HeldOut: the loss on held-out text, in one process. A run reports it while it trains, and `ostro eval`
+// prints it.
 #pragma once
 
 #include <functional>

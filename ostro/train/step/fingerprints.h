@@ -1,4 +1,4 @@
-// What the chain records of a step (numerics.md N14, N15).
+// Fingerprints: what the chain records of a step (numerics.md N14, N15).
 #pragma once
 
 #include <string>

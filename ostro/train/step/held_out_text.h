@@ -1,4 +1,4 @@
-// The held-out text of a configuration in batches, and what their losses come to.
+// HeldOutText: the held-out text of a configuration in batches, and what their losses come to.
 #pragma once
 
 #include <optional>

@@ -121,22 +121,6 @@ Result<std::vector<checkpoint::Tensor>> snapshot(const State& state, const State
   return out;
 }
 
-Result<RestoredState> restore_state(io::FileSystem& fs, const std::string& checkpoints,
-                                    const StateArrays& arrays, const StateChecks& checks) {
-  Slots slots(arrays);
-  checkpoint::Checks asked{checks.manifest, {}};
-  if (checks.parameters)
-    asked.tensors = [&](const checkpoint::Manifest& manifest, const std::string& path) {
-      return checks.parameters(manifest, path, slots.bytes_of(manifest));
-    };
-  ASSIGN_OR_RETURN(checkpoint::Restored restored,
-                   checkpoint::restore_latest(
-                       fs, checkpoints, [&](const TensorSpec& s) { return slots.place(s); }, "**", 2, asked));
-  RETURN_IF_ERROR(check_complete(slots, restored.manifest.tensors, restored.path));
-  slots.state.step = restored.manifest.info.step;
-  return RestoredState{std::move(slots.state), restored.path, restored.manifest.name};
-}
-
 Result<RestoredState> load_state(io::FileSystem& fs, const std::string& path, const StateArrays& arrays,
                                  const StateChecks& checks) {
   ASSIGN_OR_RETURN(const checkpoint::Checkpoint c, checkpoint::Checkpoint::open(fs, path));

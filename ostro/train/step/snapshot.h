@@ -1,4 +1,4 @@
-// A training state as the tensors of a checkpoint, and back.
+// Snapshot: a training state as the tensors of a checkpoint, and back.
 #pragma once
 
 #include <functional>
@@ -30,7 +30,7 @@ Status check_tensors(const checkpoint::Manifest& manifest, const StateArrays& ar
 // The bytes of the parameter at this place of a manifest's tensors.
 using ParameterBytes = std::function<Result<std::span<const std::byte>>(size_t tensor)>;
 
-// What a caller knows of a state that its checkpoint alone does not say (run/witness.h); either may be left
+// What a caller knows of a state that its checkpoint alone does not say (audit/witness.h); either may be left
 // out.
 struct StateChecks {
   // Asked before tensors are read. An error of the Result is final, one of the Status refuses this
@@ -45,10 +45,6 @@ struct RestoredState {
   State state;
   std::string path, name;  // of the checkpoint, of the state
 };
-// The newest checkpoint in this folder that is whole and that `checks` do not refuse, or kNotFound. A
-// checkpoint of other arrays is an error naming the tensor and both shapes.
-Result<RestoredState> restore_state(io::FileSystem& fs, const std::string& checkpoints,
-                                    const StateArrays& arrays, const StateChecks& checks);
 // The checkpoint of exactly this directory. Of `arrays` that are partial only these are read.
 Result<RestoredState> load_state(io::FileSystem& fs, const std::string& checkpoint, const StateArrays& arrays,
                                  const StateChecks& checks);

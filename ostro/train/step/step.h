@@ -1,5 +1,5 @@
-// One training step. The leaf program runs on every leaf (microbatch), the results are summed in one fixed
-// tree, and the update program makes the new state (numerics.md, N8).
+// StepRunner: does training steps. The leaf program runs on every leaf (microbatch), the results are summed
+// in one fixed tree, and the update program makes the new state (numerics.md, N8).
 #pragma once
 
 #include <array>
@@ -75,8 +75,6 @@ struct WorkerLoad {
   bool operator==(const WorkerLoad&) const = default;
 };
 
-class SpreadState;
-
 // Runs training steps. Implementations spread the work in different ways, and all of them give the same bits.
 class StepRunner {
  public:
@@ -91,9 +89,6 @@ class StepRunner {
   virtual Status collect(State&, Collect) { return Status(); }
   // The program of a leaf as the first worker at hand runs it. Null: none is at hand.
   virtual const ir::Program* leaf_program() const { return nullptr; }
-  // Not null: the state is spread over processes and stays so. Then the lists of the state are empty,
-  // and what is done with the state is done through this.
-  virtual SpreadState* spread() { return nullptr; }
   // Memory and FLOPs of the leaf and update programs, for reports.
   virtual runtime::ExecutableInfo leaf_info() const = 0;
   virtual runtime::ExecutableInfo update_info() const = 0;

@@ -1,41 +1,57 @@
-#include "ostro/fleet/processes/process_runner.h"
+#include "ostro/fleet/processes/fleet_state.h"
 
 #include <fmt/format.h>
 
 #include <algorithm>
 #include <chrono>
-
 #include <optional>
+#include <utility>
 
 #include "ostro/base/check.h"
 #include "ostro/base/log.h"
 #include "ostro/base/profile.h"
 #include "ostro/base/watch/time_use.h"
+#include "ostro/checkpoint/catalog.h"
 #include "ostro/fleet/processes/cell_work.h"
+#include "ostro/io/files/path.h"
 #include "ostro/train/programs/programs.h"
+#include "ostro/train/step/evaluate.h"
 
 namespace ostro::fleet {
 namespace {
 
 constexpr std::chrono::seconds kPatienceOfLeader{3};
 
-class ProcessRunner final : public train::StepRunner, private train::SpreadState {
+class FleetState final : public train::LiveState {
  public:
-  explicit ProcessRunner(Crew& crew) : crew_(crew) {}
+  FleetState(Crew& crew, const train::StateParts& parts)
+      : crew_(crew),
+        fs_(parts.fs),
+        config_(parts.config),
+        root_(io::join_path(train::run_directory(parts.config), checkpoint::kCheckpointsFolder)),
+        held_out_(parts.held_out),
+        vocab_(parts.vocab) {}
 
-  Result<train::StepResult> run(train::State& state, const train::BatchArrays& batch,
-                                const std::vector<float>& scalars) override {
+  int64_t step() const override { return step_; }
+
+  Status take_over(int64_t step) override {
+    step_ = step;
+    return Status();
+  }
+
+  Result<train::StepResult> advance(const train::BatchArrays& batch,
+                                    const std::vector<float>& scalars) override {
     train::StepResult result;
     RETURN_IF_ERROR(together(true, [&]() -> Status {
-      RETURN_IF_ERROR(check_step(state.step));
+      RETURN_IF_ERROR(check_step(step_));
       // The others may have finished this step when a worker was lost.
-      if (crew_.worker().step_number() > state.step) {
+      if (crew_.worker().step_number() > step_) {
         result = crew_.worker().last_result();
         if (!result.ok()) return lost("this worker does not know the result of its last step");
         RETURN_IF_ERROR(command({Command::Kind::kPrints}));
         return crew_.worker().add_fingerprints(crew_.group(), result);
       }
-      Command step{Command::Kind::kStep, state.step};
+      Command step{Command::Kind::kStep, step_};
       OSTRO_CHECK(scalars.size() <= step.scalars.size(), "an optimizer with {} scalars", scalars.size());
       step.count = static_cast<int64_t>(scalars.size());
       std::copy(scalars.begin(), scalars.end(), step.scalars.begin());
@@ -43,21 +59,23 @@ class ProcessRunner final : public train::StepRunner, private train::SpreadState
       ASSIGN_OR_RETURN(result, crew_.worker().step(crew_.group(), batch, scalars));
       return Status();
     }));
-    if (result.ok()) ++state.step;
+    if (result.ok()) ++step_;
     return result;
   }
 
-  train::SpreadState* spread() override { return this; }
-
   runtime::ExecutableInfo leaf_info() const override { return info(&Worker::leaf_program); }
   runtime::ExecutableInfo update_info() const override { return info(&Worker::apply_program); }
-  std::vector<train::WorkerLoad> loads(int64_t leaves) const override {
-    return crew_.formed() ? std::vector{crew_.worker().load(leaves)} : std::vector<train::WorkerLoad>();
-  }
-  int64_t bytes_sent() const override { return crew_.formed() ? crew_.group().bytes_sent() : 0; }
 
- private:
+  int64_t processes() const override { return crew_.epoch().size; }
+  bool is_shared() const override { return true; }
+  bool goes_elsewhere(const checkpoint::AsyncSaver& saver) override {
+    // Workers write a checkpoint in the background; those who do are to be there until it is done.
+    crew_.hold(saver.running());
+    return crew_.leaves_next();
+  }
+
   Status begin(int64_t seed) override {
+    step_ = 0;
     return together(false, [&]() -> Status {
       RETURN_IF_ERROR(command({Command::Kind::kInit}));
       RETURN_IF_ERROR(cells().begin(crew_.group(), seed));
@@ -66,23 +84,21 @@ class ProcessRunner final : public train::StepRunner, private train::SpreadState
     });
   }
 
-  Result<train::CellsRead> restore(io::FileSystem& fs, const std::string& path, int64_t step,
-                                   bool prints) override {
+  Result<train::CellsRead> restore(const std::string& path, int64_t step, bool prints) override {
     train::CellsRead read;
     RETURN_IF_ERROR(together(false, [&]() -> Status {
       Command c{Command::Kind::kRestore, step};
       c.prints = prints ? 1 : 0;
       RETURN_IF_ERROR(command(c));
-      ASSIGN_OR_RETURN(read, cells().restore(crew_.group(), fs, path, prints));
-      if (read.unfit.empty()) crew_.adopted(step);
+      ASSIGN_OR_RETURN(read, cells().restore(crew_.group(), fs_, path, prints));
+      if (read.unfit.empty()) crew_.adopted(step), step_ = step;
       return Status();
     }));
     return read;
   }
 
-  Status save(io::FileSystem& fs, const std::string& root, const checkpoint::Info& info,
-              checkpoint::AsyncSaver& saver) override {
-    return together(true, [&]() -> Status {
+  Status save(const checkpoint::Info& info, checkpoint::AsyncSaver& saver) override {
+    RETURN_IF_ERROR(together(true, [&]() -> Status {
       if (crew_.worker().step_number() != info.step)
         return lost(
             fmt::format("the workers are after step {}, "
@@ -90,12 +106,56 @@ class ProcessRunner final : public train::StepRunner, private train::SpreadState
                         crew_.worker().step_number(), info.step));
       RETURN_IF_ERROR(command({Command::Kind::kSave, info.step}));
       ASSIGN_OR_RETURN(CellSnapshot snapshot, cells().snapshot(crew_.group(), info));
-      return start(fs, root, std::move(snapshot), saver);
-    });
+      return start(std::move(snapshot), saver);
+    }));
+    saving_ = Saving{info.step, info.kind == checkpoint::Kind::kPermanent, crew_.epoch().number};
+    return Status();
   }
 
-  Result<bool> save_again(io::FileSystem& fs, const std::string& root,
-                          checkpoint::AsyncSaver& saver) override {
+  Result<std::optional<checkpoint::Saved>> finish_save(checkpoint::AsyncSaver& saver) override {
+    auto waited = saver.wait();
+    if (!saving_) return waited;
+    while (!waited.ok() && saving_->named && crew_.ended(saving_->epoch)) {
+      ASSIGN_OR_RETURN(const bool again, save_again(saver));
+      if (!again) break;
+      log_info(
+          fmt::format("the checkpoint of step {} was not complete when a worker was lost; the others write "
+                      "it again",
+                      saving_->step));
+      saving_->epoch = crew_.epoch().number;
+      waited = saver.wait();
+    }
+    const Saving saving = *std::exchange(saving_, std::nullopt);
+    if (waited.ok() || !crew_.ended(saving.epoch)) return waited;
+    log_warning(fmt::format("a checkpoint is lost with a worker: {}", waited.error().message()));
+    if (!saving.named) return std::optional<checkpoint::Saved>();
+    // The chain cannot go on without the name of one that is due.
+    crew_.restart();
+    return waited.error();
+  }
+
+  Result<train::HeldOutLoss> evaluate() override {
+    const ir::Program program = train::held_out_program(config_, vocab_);
+    std::vector<train::BatchLoss> losses;
+    RETURN_IF_ERROR(together(true, [&]() -> Status {
+      RETURN_IF_ERROR(command({Command::Kind::kEvaluate}));
+      ASSIGN_OR_RETURN(losses, cells().evaluate(crew_.group(), *held_out_, program));
+      return Status();
+    }));
+    return held_out_->loss(losses);
+  }
+
+ private:
+  // The save that was begun last, until it has been waited for.
+  struct Saving {
+    int64_t step = 0;
+    bool named = false;  // the chain names it
+    int64_t epoch = 0;   // in which it is written
+  };
+
+  // When a save has failed because a worker was lost: the workers that are left save what they still have of
+  // that state. False: some cell of it is lost.
+  Result<bool> save_again(checkpoint::AsyncSaver& saver) {
     const std::shared_ptr<const CellSnapshot> mine = unfinished_.snapshot;
     if (mine == nullptr) return false;
     bool complete = true;
@@ -105,30 +165,18 @@ class ProcessRunner final : public train::StepRunner, private train::SpreadState
       complete = snapshot.ok() || snapshot.error().code() != ErrorCode::kNotFound;
       if (!complete) return Status();
       RETURN_IF_ERROR(snapshot);
-      return start(fs, root, std::move(*snapshot), saver);
+      return start(std::move(*snapshot), saver);
     }));
     return complete;
   }
 
-  Status start(io::FileSystem& fs, const std::string& root, CellSnapshot snapshot,
-               checkpoint::AsyncSaver& saver) {
+  Status start(CellSnapshot snapshot, checkpoint::AsyncSaver& saver) {
     const EpochView& epoch = crew_.epoch();
     const SharedSave place{
-        &fs,        root,      &crew_.membership().store(epoch.number), save_key(snapshot.info.step),
+        &fs_,       root_,     &crew_.membership().store(epoch.number), save_key(snapshot.info.step),
         epoch.rank, epoch.size};
     unfinished_.snapshot.reset();
     return saver.start(lead_save(place, std::move(snapshot), &unfinished_));
-  }
-
-  Result<std::vector<train::BatchLoss>> evaluate(const train::HeldOutText& text,
-                                                 const ir::Program& program) override {
-    std::vector<train::BatchLoss> losses;
-    RETURN_IF_ERROR(together(true, [&]() -> Status {
-      RETURN_IF_ERROR(command({Command::Kind::kEvaluate}));
-      ASSIGN_OR_RETURN(losses, cells().evaluate(crew_.group(), text, program));
-      return Status();
-    }));
-    return losses;
   }
 
   CellWork& cells() {
@@ -204,15 +252,27 @@ class ProcessRunner final : public train::StepRunner, private train::SpreadState
   }
 
   Crew& crew_;
+  io::FileSystem& fs_;
+  const train::TrainConfig config_;
+  const std::string root_;  // of the checkpoints
+  const std::optional<train::HeldOutText> held_out_;
+  const int64_t vocab_;
+  int64_t step_ = 0;
   std::unique_ptr<CellWork> cells_;
-  int64_t cells_of_ = 0;  // an epoch
-  UnfinishedSave unfinished_;
+  int64_t cells_of_ = 0;       // an epoch
+  UnfinishedSave unfinished_;  // outlives the saver's thread: see Run
+  std::optional<Saving> saving_;
 };
 
 }  // namespace
 
-Result<std::unique_ptr<train::StepRunner>> make_process_runner(Crew& crew) {
-  return std::unique_ptr<train::StepRunner>(std::make_unique<ProcessRunner>(crew));
+std::unique_ptr<train::LiveState> make_fleet_state(Crew& crew, const train::StateParts& parts) {
+  return std::make_unique<FleetState>(crew, parts);
+}
+
+std::optional<CarriedState> carried_state(Crew& crew) {
+  if (!crew.formed() || !crew.settled().has_state) return std::nullopt;
+  return CarriedState{crew.worker().step_number(), crew.worker().last_result()};
 }
 
 }  // namespace ostro::fleet

@@ -1,0 +1,170 @@
+#include "ostro/run/loop/begin.h"
+
+#include <fmt/format.h>
+
+#include <utility>
+
+#include "ostro/audit/initial.h"
+#include "ostro/audit/witness.h"
+#include "ostro/base/failpoint.h"
+#include "ostro/base/log.h"
+#include "ostro/chain/canonical.h"
+#include "ostro/chain/version.h"
+#include "ostro/checkpoint/catalog.h"
+#include "ostro/data/formats/shared_chat_template.h"
+#include "ostro/io/files/atomic_file.h"
+#include "ostro/tokenizer/files/files.h"
+#include "ostro/train/step/fingerprints.h"
+
+namespace ostro::run {
+namespace {
+
+Status begin_state(const OpenedRun& run, const Environment& env, train::LiveState& state,
+                   const chain::GenesisEntry& genesis) {
+  if (!genesis.initial) return state.begin(run.config.trainer.seed);
+  ASSIGN_OR_RETURN(const std::string path, audit::initial_checkpoint(env.fs, run.directory, genesis));
+  ASSIGN_OR_RETURN(const train::CellsRead read, state.restore(path, 0, /*prints=*/false));
+  return read.unfit.empty() ? Status() : corrupt(fmt::format("{}: {}", path, read.unfit));
+}
+
+// config.yaml, which a run can do without, is brought up to the chain whenever the run goes on.
+Status renew_config_file(const OpenedRun& run, const Environment& env) {
+  const std::string path = run.file("config.yaml");
+  const auto text = env.fs.read_file(path);
+  const auto written =
+      text.ok() ? train::parse_train_config(*text, path, run.config.model.choices()) : text.error();
+  if (written.ok() && train::canonical_text(*written) == train::canonical_text(run.config)) return Status();
+  return io::write_file_atomically(env.fs, path, config::resolved_yaml(run.config));
+}
+
+}  // namespace
+
+Result<Resumption> restore_newest(train::LiveState& first_state, Resumption from,
+                                  const std::function<Result<train::LiveState*>(const Resumption&)>& renew,
+                                  const std::function<Result<Resumption>(int64_t before)>& plan) {
+  train::LiveState* state = &first_state;
+  std::string first;  // what is wrong with the newest
+  while (from.step > 0) {
+    ASSIGN_OR_RETURN(const train::CellsRead read, state->restore(from.checkpoint, from.step, !from.named));
+    std::string how = "damaged", why = read.unfit;
+    if (why.empty() && !from.named)
+      if (const Status fits = from.check_prints(read.prints); !fits.ok())
+        how = "refused", why = fits.error().message();
+    if (why.empty()) return from;
+    const std::string warning =
+        fmt::format("checkpoint {} is {} and is passed over: {}", from.checkpoint, how, why);
+    log_warning(warning);
+    if (first.empty()) first = warning;
+    const std::string path = from.checkpoint, config = train::canonical_text(from.config);
+    ASSIGN_OR_RETURN(from, plan(from.step));
+    if (from.step == 0 || train::canonical_text(from.config) == config) continue;
+    if (state->is_shared())  // the others have the config that they were told
+      return corrupt(
+          fmt::format("{}; the one before it, {}, is from before an amend; move {} away and start "
+                      "the same command again",
+                      warning, from.checkpoint, path));
+    ASSIGN_OR_RETURN(state, renew(from));
+  }
+  if (first.empty()) return from;
+  return corrupt(
+      fmt::format("none of the checkpoints can be used; the newest: {}. Restore one from a copy, or "
+                  "move the folder away to begin again from the first step",
+                  first));
+}
+
+Result<std::unique_ptr<ChainKeeper>> begin_run(OpenedRun& run, const Environment& env,
+                                               train::LiveState& state) {
+  chain::GenesisEntry g;
+  g.numerics_version = chain::kNumericsVersion;
+  g.program_hash = train::programs_hash(run.programs);
+  g.config = train::canonical_text(run.config);
+  g.data_hash = run.data.data_hash;
+  g.tokenizer_hash = run.data.tokenizer_hash;
+  ASSIGN_OR_RETURN(g.data_roots, run.data.stores->roots());
+  g.reference = run.reference;
+  io::FileSystem& fs = env.fs;
+  RETURN_IF_ERROR(io::write_file_atomically(fs, run.file("config.yaml"), config::resolved_yaml(run.config)));
+  RETURN_IF_ERROR(io::write_file_atomically(fs, run.file("program.ir"), train::print_programs(run.programs)));
+  RETURN_IF_ERROR(tokenizer::save_tokenizer(fs, *run.data.tokenizer, run.file("tokenizer.json")));
+  // Names the eos, which tokenizer.json does not.
+  RETURN_IF_ERROR(io::write_file_atomically(
+      fs, run.file("tokenizer_config.json"),
+      run.data.tokenizer->tokenizer_config_json(run.config.model_options().seq_len())));
+  // Who exports the model wants to talk to it as it was trained.
+  ASSIGN_OR_RETURN(const auto chat, data::shared_chat_template(fs, run.config.data, *run.data.tokenizer));
+  if (chat) RETURN_IF_ERROR(chat->save(fs, run.directory));
+  if (run.config.trainer.initialize_from) {
+    ASSIGN_OR_RETURN(const FirstState* first, first_state(run, run.programs, env));
+    ASSIGN_OR_RETURN(g.initial, audit::save_initial(fs, run.directory, run.config,
+                                                    train::state_arrays(run.programs), first->state));
+    g.origin = first->origin;
+  }
+  run.first.reset();
+  RETURN_IF_ERROR(begin_state(run, env, state, g));
+  ASSIGN_OR_RETURN(chain::ChainWriter chain, chain::ChainWriter::create(fs, run.file(chain::kChainFile), g));
+  return std::make_unique<ChainKeeper>(fs, run.directory, std::move(chain));
+}
+
+Result<std::unique_ptr<ChainKeeper>> resume_run(const OpenedRun& run, const Environment& env,
+                                                train::LiveState& state, bool amend) {
+  io::FileSystem& fs = env.fs;
+  const Resumption& from = *run.from;
+  const int64_t step = from.step;
+  const audit::Period now{step, train::canonical_text(run.config), train::programs_hash(run.programs)};
+  const std::string difference = audit::amend_difference(run.config, from.period, now);
+  const bool amends = difference != "{}";
+  if (amends && (!amend || step == 0))
+    return invalid_argument(fmt::format(
+        "{} holds a run with another program (the model's code changed): hash {} there, {} here; {}give this "
+        "run another trainer.id, or go back to the code that began it",
+        run.directory, from.period.program_hash, now.program_hash,
+        step == 0 ? "" : fmt::format("to go on with it after step {}, add --amend; ", step)));
+  // Others may still write there what will be of no use.
+  if (const Status removed = checkpoint::remove_leftovers(fs, run.file(checkpoint::kCheckpointsFolder));
+      !removed.ok()) {
+    if (!state.is_shared()) return removed.error();
+    log_warning(removed.error().message());
+  }
+  if (run.carried) {
+    RETURN_IF_ERROR(state.take_over(step));
+    log_info(fmt::format("going on with {} after step {}, with the state that the workers have",
+                         run.directory, step));
+  } else if (step > 0) {
+    log_info(fmt::format("resuming {} after step {}{}", run.directory, step,
+                         from.named ? ""
+                                    : " (its checkpoint is not in the chain: the parameters' fingerprint was "
+                                      "compared, the optimizer's arrays could not be)"));
+  } else {
+    RETURN_IF_ERROR(begin_state(run, env, state, *run.genesis));
+    log_info(fmt::format("resuming {} from the beginning: it has no checkpoint yet", run.directory));
+  }
+  ASSIGN_OR_RETURN(chain::ChainWriter writer,
+                   chain::ChainWriter::resume(fs, run.file(chain::kChainFile), step));
+  auto keeper = std::make_unique<ChainKeeper>(fs, run.directory, std::move(writer));
+  chain::ChainWriter& chain = keeper->writer();
+  if (!run.carried && step > 0) keeper->resumed(step);
+  // The process may have died between the checkpoint's commit and its entry. What is due at this step is what
+  // was due when it was done: an entry of an amend stands behind it.
+  const bool lacks_checkpoint = step > from.period.first && audit::is_due(from.held, step) &&
+                                chain.chain().find_checkpoint(step) == nullptr;
+  if (run.carried && lacks_checkpoint)
+    keeper->owe(train::measured_text(run.carried->last));
+  else if (lacks_checkpoint)
+    RETURN_IF_ERROR(chain.append(chain::CheckpointEntry{step, from.name}));
+  if (amends) {
+    log_info(fmt::format("amended after step {}: {}", step, audit::amend_text(difference)));
+    // The chain is the commit point here, too: what it names is there before it.
+    if (now.program_hash != from.period.program_hash)
+      RETURN_IF_ERROR(io::write_file_atomically(
+          fs, run.file(audit::program_file(chain.chain().genesis(), now.program_hash)),
+          train::print_programs(run.programs)));
+    failpoint("amend");
+    RETURN_IF_ERROR(chain.append(chain::AmendEntry{step, difference}));
+    RETURN_IF_ERROR(chain.sync());
+    failpoint("amend");
+  }
+  RETURN_IF_ERROR(renew_config_file(run, env));
+  return keeper;
+}
+
+}  // namespace ostro::run

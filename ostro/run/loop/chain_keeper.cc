@@ -1,0 +1,61 @@
+#include "ostro/run/loop/chain_keeper.h"
+
+#include <utility>
+
+#include "ostro/base/profile.h"
+#include "ostro/base/watch/fault_point.h"
+#include "ostro/base/watch/time_use.h"
+#include "ostro/chain/version.h"
+#include "ostro/checkpoint/catalog.h"
+#include "ostro/io/files/path.h"
+
+namespace ostro::run {
+
+ChainKeeper::ChainKeeper(io::FileSystem& fs, const std::string& run_directory, chain::ChainWriter chain)
+    : chain_(std::move(chain)), saver_(fs, io::join_path(run_directory, checkpoint::kCheckpointsFolder)) {}
+
+Status ChainKeeper::append(const chain::StepEntry& entry, std::string measured) {
+  measured_ = std::move(measured);
+  return chain_.append(entry);
+}
+
+Status ChainKeeper::finish_save(train::LiveState& state) {
+  const TimeScope saving(TimeUse::kCheckpoint);
+  phase("checkpoint finish");
+  ASSIGN_OR_RETURN(const auto saved, state.finish_save(saver_));
+  if (const auto step = std::exchange(naming_, std::nullopt); step && saved)
+    RETURN_IF_ERROR(chain_.append(chain::CheckpointEntry{*step, saved->name}));
+  return Status();
+}
+
+// The manifest holds the chain's head at its step: the chain is made durable first, so that it always reaches
+// as far as the checkpoints.
+Status ChainKeeper::save(train::LiveState& state, const train::TrainConfig& config, Saving how) {
+  const TimeScope saving(TimeUse::kCheckpoint);
+  RETURN_IF_ERROR(finish_save(state));
+  phase("checkpoint snapshot");
+  fault_point("checkpoint", state.step(), 0);
+  RETURN_IF_ERROR(chain_.sync());
+  checkpoint::Info info;
+  info.step = state.step();
+  info.kind = how == Saving::kNamed ? checkpoint::Kind::kPermanent : checkpoint::Kind::kTemporary;
+  info.numerics_version = chain::kNumericsVersion;
+  info.config = config::resolved_yaml(config);
+  info.chain_head = chain_.head();
+  info.measured = measured_;
+  RETURN_IF_ERROR(state.save(info, saver_));
+  if (how == Saving::kNamed) {
+    naming_ = state.step();
+    chain_.expect_checkpoint();
+  }
+  last_saved_ = state.step();
+  return Status();
+}
+
+Status ChainKeeper::save_owed(train::LiveState& state, const train::TrainConfig& config) {
+  if (!owed_) return Status();
+  measured_ = *std::exchange(owed_, std::nullopt);
+  return save(state, config, Saving::kNamed);
+}
+
+}  // namespace ostro::run

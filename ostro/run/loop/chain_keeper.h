@@ -1,0 +1,59 @@
+// ChainKeeper: the chain of a run that trains, with the checkpoints that it names. It keeps the two in the
+// order that resuming and verifying need: the chain always reaches as far as the checkpoints do.
+#pragma once
+
+#include <memory>
+#include <optional>
+#include <string>
+
+#include "ostro/chain/chain_writer.h"
+#include "ostro/checkpoint/async_saver.h"
+#include "ostro/train/options/config.h"
+#include "ostro/train/step/live_state.h"
+
+namespace ostro::run {
+
+// How the state after a step is saved.
+enum class Saving {
+  kNamed,      // for good; the chain gets its name
+  kTemporary,  // until a later one is there
+};
+
+// One thread uses a keeper. `fs` must outlive it, and so must the states that it saves.
+class ChainKeeper {
+ public:
+  ChainKeeper(io::FileSystem& fs, const std::string& run_directory, chain::ChainWriter chain);
+
+  const chain::Chain& chain() const { return chain_.chain(); }
+  // Entries of the run's own kind (chain_writer.h).
+  chain::ChainWriter& writer() { return chain_; }
+
+  // The entry of a step; `measured` is what its state's checkpoint says of it (train::measured_text).
+  Status append(const chain::StepEntry& entry, std::string measured);
+
+  // Begins to save the state. Errors: of the save before, too.
+  Status save(train::LiveState& state, const train::TrainConfig& config, Saving how);
+  // Waits for the running save, and gives the chain its name.
+  Status finish_save(train::LiveState& state);
+  // Whether a save has come to its end, and the chain does not have its name yet.
+  bool name_is_ready() const { return naming_.has_value() && !saver_.running(); }
+  const checkpoint::AsyncSaver& saver() const { return saver_; }
+  // The step of the state that was saved last, by this keeper or before it (resumed()).
+  std::optional<int64_t> last_saved() const { return last_saved_; }
+
+  // Of a run that goes on: the checkpoint that it came from; a checkpoint of its step that is due and that
+  // the chain lacks, with what its manifest says of the step.
+  void resumed(int64_t step) { last_saved_ = step; }
+  void owe(std::string measured) { owed_ = std::move(measured); }
+  Status save_owed(train::LiveState& state, const train::TrainConfig& config);
+
+ private:
+  chain::ChainWriter chain_;
+  checkpoint::AsyncSaver saver_;
+  std::string measured_;           // of the last step, for the manifest
+  std::optional<int64_t> naming_;  // step of the running save whose name goes into the chain
+  std::optional<int64_t> last_saved_;
+  std::optional<std::string> owed_;
+};
+
+}  // namespace ostro::run
