@@ -44,6 +44,7 @@ Result<Resumption> restore_newest(train::LiveState& first_state, Resumption from
                                   const std::function<Result<Resumption>(int64_t before)>& plan) {
   train::LiveState* state = &first_state;
   std::string first;  // what is wrong with the newest
+  int64_t tried = 0;
   while (from.step > 0) {
     ASSIGN_OR_RETURN(const train::CellsRead read, state->restore(from.checkpoint, from.step, !from.named));
     std::string how = "damaged", why = read.unfit;
@@ -51,6 +52,7 @@ Result<Resumption> restore_newest(train::LiveState& first_state, Resumption from
       if (const Status fits = from.check_prints(read.prints); !fits.ok())
         how = "refused", why = fits.error().message();
     if (why.empty()) return from;
+    ++tried;
     const std::string warning =
         fmt::format("checkpoint {} is {} and is passed over: {}", from.checkpoint, how, why);
     log_warning(warning);
@@ -67,9 +69,9 @@ Result<Resumption> restore_newest(train::LiveState& first_state, Resumption from
   }
   if (first.empty()) return from;
   return corrupt(
-      fmt::format("none of the checkpoints can be used; the newest: {}. Restore one from a copy, or "
+      fmt::format("none of the {} checkpoints can be used; the newest: {}. Restore one from a copy, or "
                   "move the folder away to begin again from the first step",
-                  first));
+                  tried, first));
 }
 
 Result<std::unique_ptr<ChainKeeper>> begin_run(OpenedRun& run, const Environment& env,

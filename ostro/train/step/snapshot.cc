@@ -5,6 +5,7 @@
 #include <algorithm>
 #include <map>
 
+#include "ostro/base/failpoint.h"
 #include "ostro/checkpoint/restore.h"
 #include "ostro/io/files/file_system.h"
 
@@ -135,6 +136,7 @@ Result<RestoredState> load_state(io::FileSystem& fs, const std::string& path, co
     if (arrays.partial && !slots.by_path.count(spec.path)) continue;
     auto place = slots.place(spec);
     if (!place.ok()) return place.error().with_context(path);
+    failpoint("resume");
     RETURN_IF_ERROR(c.read(static_cast<int64_t>(i), *place));
   }
   if (checks.parameters) RETURN_IF_ERROR(checks.parameters(c.manifest(), path, slots.bytes_of(c.manifest())));

@@ -45,7 +45,8 @@ struct RestoredState {
   State state;
   std::string path, name;  // of the checkpoint, of the state
 };
-// The checkpoint of exactly this directory. Of `arrays` that are partial only these are read.
+// The checkpoint of exactly this directory. Passes the failpoint "resume" before each tensor.
+// Of `arrays` that are partial only these are read.
 Result<RestoredState> load_state(io::FileSystem& fs, const std::string& checkpoint, const StateArrays& arrays,
                                  const StateChecks& checks);
 
