@@ -34,6 +34,7 @@ RunView run_of(int64_t steps, int64_t many) {
     view.record->sessions.push_back({{"--config", "a.yaml"},
                                      "/home",
                                      "c0ffee",
+                                     digest(i),
                                      "gcc 12",
                                      "a processor",
                                      "2026-11-21T10:00:00Z",
