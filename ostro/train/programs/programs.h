@@ -1,6 +1,6 @@
 // CanonicalPrograms: what a run computes, as tracing and differentiation give it, before any pass, mesh or
-// engine (docs/design.md). Their text is the file program.ir, which `ostro verify` runs again. The hash of
-// this text is in the first entry (genesis) of the run's chain.
+// engine (docs/inside/design.md). Their text is the file program.ir, which `ostro verify` runs again. The
+// hash of this text is in the first entry (genesis) of the run's chain.
 #pragma once
 
 #include <optional>
