@@ -5,11 +5,15 @@
 namespace ostro::ir {
 namespace {
 constexpr std::array<const char*, kOpCount> kNames = {
-#define X(name) #name,
+#define X(name, family) #name,
     OSTRO_OPS(X)
 #undef X
 };
-bool between(OpKind k, OpKind first, OpKind last) { return k >= first && k <= last; }
+constexpr std::array<OpFamily, kOpCount> kFamilies = {
+#define X(name, family) OpFamily::family,
+    OSTRO_OPS(X)
+#undef X
+};
 }  // namespace
 
 const char* op_name(OpKind kind) { return kNames[static_cast<size_t>(kind)]; }
@@ -20,8 +24,10 @@ std::optional<OpKind> parse_op(std::string_view name) {
   return std::nullopt;
 }
 
-bool is_elementwise(OpKind k) { return between(k, OpKind::neg, OpKind::select); }
-bool is_layout(OpKind k) { return between(k, OpKind::transpose, OpKind::reverse) && k != OpKind::pad; }
-bool is_collective(OpKind k) { return between(k, OpKind::all_gather, OpKind::exchange_leaves); }
+OpFamily op_family(OpKind kind) { return kFamilies[static_cast<size_t>(kind)]; }
+
+bool is_elementwise(OpKind k) { return op_family(k) == OpFamily::elementwise; }
+bool is_layout(OpKind k) { return op_family(k) == OpFamily::layout; }
+bool is_collective(OpKind k) { return op_family(k) == OpFamily::collective; }
 
 }  // namespace ostro::ir

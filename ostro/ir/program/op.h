@@ -10,32 +10,120 @@
 
 namespace ostro::ir {
 
-// X(enum name): the text form uses the same word.
-#define OSTRO_OPS(X)                                                                                       \
-  /* sources */ X(constant) X(iota) X(random) X(fold_in) /* elementwise, one operand */                    \
-      X(neg) X(abs) X(exp) X(log) X(log2) X(log1p) X(tanh) X(sin) X(cos) X(erf) X(erfinv) X(sqrt) X(rsqrt) \
-          X(sigmoid) X(floor) X(logical_not) X(is_finite) X(cast) X(use) /* elementwise, two operands */   \
-      X(add) X(sub) X(mul) X(div) X(rem) X(min) X(max) X(bit_and) X(bit_or) X(bit_xor) X(shl) X(shr) X(eq) \
-          X(ne) X(lt) X(le) X(gt) X(ge) /* elementwise, three operands */ X(select) /* layout */           \
-      X(broadcast) X(transpose) X(rename) X(split_axis) X(merge_axes) X(slice) X(pad) X(concat) X(split)   \
-          X(stack) X(unstack) X(reverse) /* indexed */ X(dynamic_slice) X(dynamic_update_slice) X(gather)  \
-              X(scatter_add) X(sort) X(top_k) /* reductions and contractions */                            \
-      X(sum) X(reduce_max) X(reduce_min) X(argmax) X(tree_sum) X(dequantize) X(dot) X(expert_dot)          \
-          X(expert_outer) /* fused */ X(attention) X(attention_grad) X(cross_entropy) X(cross_entropy_sum) \
-              X(cross_entropy_grad) /* state */ X(box_sumsq)                                               \
-                  X(fingerprint) /* control: have regions */ X(scan) X(cond)                               \
-                      X(custom) /* collectives, put in by partitioning only */                             \
-      X(all_gather) X(shard_slice) X(all_reduce_tree) X(reduce_scatter_tree) X(all_reduce_max)             \
-          X(all_reduce_int) X(all_reduce_bits) X(exchange_leaves)
+enum class OpFamily {
+  source,       // makes a value from attributes, indices and keys
+  elementwise,  // each output element depends only on the element at the same place of each operand
+  layout,       // moves or renames elements
+  spread,       // moves elements, and repeats them or puts new ones between
+  indexed,      // moves elements to where other values say
+  reduction,
+  contraction,
+  fused,       // several of the others at once
+  state,       // reduces whole arrays of a training state
+  control,     // has regions
+  collective,  // put in by partitioning only
+};
+
+// X(enum name, family): the text form uses the same word as the name.
+// clang-format off
+#define OSTRO_OPS(X)                 \
+  X(constant, source)                \
+  X(iota, source)                    \
+  X(random, source)                  \
+  X(fold_in, source)                 \
+  X(neg, elementwise)                \
+  X(abs, elementwise)                \
+  X(exp, elementwise)                \
+  X(log, elementwise)                \
+  X(log2, elementwise)               \
+  X(log1p, elementwise)              \
+  X(tanh, elementwise)               \
+  X(sin, elementwise)                \
+  X(cos, elementwise)                \
+  X(erf, elementwise)                \
+  X(erfinv, elementwise)             \
+  X(sqrt, elementwise)               \
+  X(rsqrt, elementwise)              \
+  X(sigmoid, elementwise)            \
+  X(floor, elementwise)              \
+  X(logical_not, elementwise)        \
+  X(is_finite, elementwise)          \
+  X(cast, elementwise)               \
+  X(use, elementwise)                \
+  X(add, elementwise)                \
+  X(sub, elementwise)                \
+  X(mul, elementwise)                \
+  X(div, elementwise)                \
+  X(rem, elementwise)                \
+  X(min, elementwise)                \
+  X(max, elementwise)                \
+  X(bit_and, elementwise)            \
+  X(bit_or, elementwise)             \
+  X(bit_xor, elementwise)            \
+  X(shl, elementwise)                \
+  X(shr, elementwise)                \
+  X(eq, elementwise)                 \
+  X(ne, elementwise)                 \
+  X(lt, elementwise)                 \
+  X(le, elementwise)                 \
+  X(gt, elementwise)                 \
+  X(ge, elementwise)                 \
+  X(select, elementwise)             \
+  X(broadcast, spread)               \
+  X(transpose, layout)               \
+  X(rename, layout)                  \
+  X(split_axis, layout)              \
+  X(merge_axes, layout)              \
+  X(slice, layout)                   \
+  X(pad, spread)                     \
+  X(concat, layout)                  \
+  X(split, layout)                   \
+  X(stack, layout)                   \
+  X(unstack, layout)                 \
+  X(reverse, layout)                 \
+  X(dynamic_slice, indexed)          \
+  X(dynamic_update_slice, indexed)   \
+  X(gather, indexed)                 \
+  X(scatter_add, indexed)            \
+  X(sort, indexed)                   \
+  X(top_k, indexed)                  \
+  X(sum, reduction)                  \
+  X(reduce_max, reduction)           \
+  X(reduce_min, reduction)           \
+  X(argmax, reduction)               \
+  X(tree_sum, reduction)             \
+  X(dequantize, contraction)         \
+  X(dot, contraction)                \
+  X(expert_dot, contraction)         \
+  X(expert_outer, contraction)       \
+  X(attention, fused)                \
+  X(attention_grad, fused)           \
+  X(cross_entropy, fused)            \
+  X(cross_entropy_sum, fused)        \
+  X(cross_entropy_grad, fused)       \
+  X(box_sumsq, state)                \
+  X(fingerprint, state)              \
+  X(scan, control)                   \
+  X(cond, control)                   \
+  X(custom, control)                 \
+  X(all_gather, collective)          \
+  X(shard_slice, collective)         \
+  X(all_reduce_tree, collective)     \
+  X(reduce_scatter_tree, collective) \
+  X(all_reduce_max, collective)      \
+  X(all_reduce_int, collective)      \
+  X(all_reduce_bits, collective)     \
+  X(exchange_leaves, collective)
+// clang-format on
 
 enum class OpKind {
-#define X(name) name,
+#define X(name, family) name,
   OSTRO_OPS(X)
 #undef X
 };
 
 inline constexpr int kOpCount = 0
-#define X(name) +1
+#define X(name, family) +1
     OSTRO_OPS(X)
 #undef X
     ;
@@ -44,6 +132,7 @@ inline constexpr int kOpCount = 0
 const char* op_name(OpKind kind);
 // The op of this name; nothing if there is none.
 std::optional<OpKind> parse_op(std::string_view name);
+OpFamily op_family(OpKind kind);
 
 // True when each output element depends only on the element at the same place of each operand. All operands
 // have the axes of the result.
