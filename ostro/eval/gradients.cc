@@ -43,21 +43,21 @@ Result<MeanGradients> mean_gradients(const train::CanonicalPrograms& programs, r
   });
   const int64_t rows = train::leaf_rows(programs);
   ASSIGN_OR_RETURN(const Buffers at_engine, runtime::all_to(params, engine.memory()));
-  std::vector<Buffers> outputs;  // loss and weight of each leaf
+  std::vector<train::LeafResults<Buffer>> outputs;  // of each leaf, without gradients
   for (int64_t first = 0; first < batch[0].shape().axes[0].size; first += rows) {
     ASSIGN_OR_RETURN(Buffers out, leaf_program->run(train::as_list(train::LeafParams<Buffer>{
-                                      params, train::rows_of(batch, first, rows)})));
+                                      at_engine, train::rows_of(batch, first, rows)})));
     auto leaf = train::read_fields(at.leaf_results, std::move(out));
-    leaves.push_back(train::leaf_result(leaf));
     fold.push(std::move(leaf.gradients));
+    outputs.push_back(std::move(leaf));
     RETURN_IF_ERROR(failed);
   }
   MeanGradients result;
   const Buffers sums = fold.finish();
   RETURN_IF_ERROR(failed);
   std::vector<train::LeafResult> leaves;
-  for (const Buffers& out : outputs) {
-    ASSIGN_OR_RETURN(leaves.emplace_back(), train::leaf_result(out, 0, 0));
+  for (const auto& leaf : outputs) {
+    ASSIGN_OR_RETURN(leaves.emplace_back(), train::leaf_result(leaf));
   }
   const auto [loss_sum, weight] = train::join_losses(leaves);
   if (weight == 0) return invalid_argument("the batch has no token that counts");

@@ -51,7 +51,9 @@ Result<std::vector<train::BatchLoss>> CellEvaluator::evaluate(runtime::Collectiv
     for (const Buffer& whole : train::to_arrays(batch))
       inputs.push_back(spmd::shard(parts_.mesh, c.rank(), parts_.params[inputs.size()], whole));
     ASSIGN_OR_RETURN(std::vector<Buffer> results, program_->run(std::move(inputs), {&c}));
-    append_value(mine, train::batch_loss(train::read_fields(at_, std::move(results))));
+    ASSIGN_OR_RETURN(const train::BatchLoss loss,
+                     train::batch_loss(train::read_fields(at_, std::move(results))));
+    append_value(mine, loss);
   }
   ASSIGN_OR_RETURN(const std::vector<Bytes> received,
                    exchange(c, peers, mine, std::vector<size_t>(peers.size(), mine.size())));

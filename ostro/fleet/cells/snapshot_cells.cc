@@ -163,9 +163,10 @@ Result<CellSnapshot> snapshot_cells(const WorkerPlan& plan, runtime::Collectives
     ASSIGN_OR_RETURN(const Buffer buffer, train::array_of(owned, k).to_host());
     add(out.cells, k, deal.written, own, buffer);
     add(out.spare, k, deal.spare, own, buffer);
-    if (!deal.mirror.empty())
-      add(out.spare, k, deal.mirror, owned_box(plan, k, *plan.mirror_of(c.rank())),
-          train::array_of(mirror, copy));
+    if (!deal.mirror.empty()) {
+      ASSIGN_OR_RETURN(const Buffer copies, train::array_of(mirror, copy).to_host());
+      add(out.spare, k, deal.mirror, owned_box(plan, k, *plan.mirror_of(c.rank())), copies);
+    }
     RETURN_IF_ERROR(gather_split(deal, c, own, buffer, k, out));
     copy += copy < plan.mirrored.size() && plan.mirrored[copy] == k;
   }

@@ -69,8 +69,12 @@ class Mover {
     size_t copies = 0;
     for (size_t k = 0; k < plan_.arrays.size(); ++k) {
       Buffer mine, copy, to_own, to_copy;
-      if (!own.params.empty()) mine = train::array_of(own, k);
-      if (!mirror.params.empty() && before_.owned_once[k]) copy = train::array_of(mirror, copies++);
+      if (!own.params.empty()) {
+        ASSIGN_OR_RETURN(mine, train::array_of(own, k).to_host());
+      }
+      if (!mirror.params.empty() && before_.owned_once[k]) {
+        ASSIGN_OR_RETURN(copy, train::array_of(mirror, copies++).to_host());
+      }
       RETURN_IF_ERROR(move_one(k, mine, copy, to_own, to_copy));
       train::list_of(new_own, k, plan_.n).push_back(std::move(to_own));
       if (gets_copy(k)) train::list_of(new_mirror, k, plan_.n).push_back(std::move(to_copy));

@@ -54,13 +54,15 @@ class LayerSchedule final : public GradientSchedule {
     SubtreeSums sums(leaves, adder_);
     std::vector<Buffers> ring;
     for (const train::LeafRange& range : rounds(leaves)) {
-      ASSIGN_OR_RETURN(Buffers gradients, run_round(c, owned, batch, leaves, range, results));
+      ASSIGN_OR_RETURN(Buffers gradients, run_round(c, owned, batch, leaves, range, outputs));
       phase("join rounds");
       fault_point("exchange", read_pulse().step, rank_);
       const std::vector<train::Subtree> nodes = train::subtrees(leaves, range);
       for (size_t i = 0; i < nodes.size(); ++i) {
         Buffers part;
-        for (const Buffer& g : gradients) part.push_back(part_of(g, static_cast<int64_t>(i)));
+        for (const Buffer& gradient : gradients) {
+          ASSIGN_OR_RETURN(part.emplace_back(), part_of(gradient, static_cast<int64_t>(i)));
+        }
         if (i + 1 == nodes.size()) gradients.clear();
         if (plan_.fault == WorkerFault::kRingOrder)
           ring.push_back(std::move(part));
@@ -112,7 +114,7 @@ class LayerSchedule final : public GradientSchedule {
     return range.begin + (plan_.fault == WorkerFault::kRoundOrder ? (place + 1) % size : place);
   }
 
-  // The gradients of the round; what the leaf of this worker gave goes to `results`.
+  // The gradients of the round; what else the leaf of this worker gave goes to `outputs`.
   Result<Buffers> run_round(runtime::Collectives& c, const Buffers& owned, const train::BatchArrays& batch,
                             int64_t leaves, const train::LeafRange& range, LeafOutputs& outputs) {
     ASSIGN_OR_RETURN(runtime::Executable * program, program_of(round_of(leaves, range)));
@@ -128,8 +130,9 @@ class LayerSchedule final : public GradientSchedule {
     for (Buffer& b : leaf_batch(plan_, rank_, batch, at)) inputs.push_back(std::move(b));
     ASSIGN_OR_RETURN(Buffers out, program->run(std::move(inputs), {&c}));
     auto given = train::read_fields(plan_.at.leaf_results, std::move(out));
-    if (mine >= 0) results[static_cast<size_t>(leaf)] = train::leaf_result(given);
-    return std::move(given.gradients);
+    Buffers gradients = std::move(given.gradients);
+    if (mine >= 0) outputs[static_cast<size_t>(leaf)] = std::move(given);
+    return gradients;
   }
 
   Result<runtime::Executable*> program_of(const spmd::LeafExchange& round) {

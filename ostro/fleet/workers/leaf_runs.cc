@@ -1,7 +1,6 @@
 #include "ostro/fleet/workers/leaf_runs.h"
 
 #include <algorithm>
-#include <iterator>
 
 #include "ostro/fleet/workers/messages.h"
 #include "ostro/spmd/run_parts.h"
@@ -18,8 +17,11 @@ size_t measures_of(const WorkerPlan& plan) { return plan.at.leaf_results.measure
 train::BatchArrays leaf_batch(const WorkerPlan& plan, int64_t rank, const train::BatchArrays& batch,
                               int64_t leaf) {
   train::BatchArrays rows = train::rows_of(batch, leaf * plan.rows, plan.rows);
-  for (size_t i = 0; i < rows.size(); ++i)
-    rows[i] = spmd::shard(plan.mesh(), rank, plan.leaf.params[plan.at.leaf_params.batch[i]], rows[i]);
+  for (size_t i = 0; i < rows.size(); ++i) {
+    const spmd::Layout& layout = plan.leaf.params[plan.at.leaf_params.batch[i]];
+    if (std::any_of(layout.begin(), layout.end(), [](const spmd::Split& s) { return s.split(); }))
+      rows[i] = spmd::shard(plan.mesh(), rank, layout, rows[i]);
+  }
   return rows;
 }
 
@@ -40,8 +42,7 @@ Result<std::vector<train::LeafResult>> share_leaf_results(const WorkerPlan& plan
     expected.push_back(leaves.size() * static_cast<size_t>(leaf_result_bytes(plan)));
     if (peers[w] != c.rank()) continue;
     for (const int64_t i : leaves) {
-      ASSIGN_OR_RETURN(const train::LeafResult r,
-                       train::leaf_result(outputs[static_cast<size_t>(i)], plan.trained, plan.measured));
+      ASSIGN_OR_RETURN(const train::LeafResult r, train::leaf_result(outputs[static_cast<size_t>(i)]));
       append_value(mine, r.loss_sum);
       append_value(mine, r.weight);
       for (const auto& print : r.gradient_prints) append_value(mine, print);

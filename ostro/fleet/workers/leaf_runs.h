@@ -13,6 +13,10 @@ namespace ostro::fleet {
 train::BatchArrays leaf_batch(const WorkerPlan& plan, int64_t rank, const train::BatchArrays& batch,
                               int64_t leaf);
 
+// What the leaf programs of this worker gave, without the gradients, by leaf; empty for leaves of others.
+// Read when all of them have been started, so that no leaf waits for another.
+using LeafOutputs = std::vector<train::LeafResults<runtime::Buffer>>;
+
 // Bytes of one leaf's result in a message.
 int64_t leaf_result_bytes(const WorkerPlan& plan);
 

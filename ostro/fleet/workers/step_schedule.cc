@@ -122,8 +122,8 @@ class StepSchedule final : public GradientSchedule {
       for (Buffer& b : leaf_batch(plan_, rank_, batch, at)) inputs.push_back(std::move(b));
       ASSIGN_OR_RETURN(Buffers out, leaf->run(std::move(inputs), {&c}));
       auto given = train::read_fields(plan_.at.leaf_results, std::move(out));
-      results[static_cast<size_t>(i)] = train::leaf_result(given);
       RETURN_IF_ERROR(sums.push({i, 1}, std::move(given.gradients)));
+      outputs[static_cast<size_t>(i)] = std::move(given);
     }
     return outputs;
   }

@@ -31,7 +31,7 @@ class Worker {
       : plan_(plan), rank_(rank), schedule_(make_schedule(plan, rank)) {}
 
   // Takes the owned cells out of a whole state.
-  void adopt(const train::State& state);
+  Status adopt(const train::State& state);
   // The same from parts: what this worker owns, and its copy of what mirror_of(rank) owns of the mirrored
   // arrays (worker_plan.h). They are the state after `step` steps.
   // `last`: the result of that step, if this process did it.

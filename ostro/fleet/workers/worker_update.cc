@@ -64,10 +64,11 @@ Status Worker::adopt(const train::State& state) {
     return Status();
   };
   Cells own, mirror;
-  for (size_t k = 0; k < plan_.arrays.size(); ++k) train::list_of(own, k, plan_.n).push_back(part(rank_, k));
+  for (size_t k = 0; k < plan_.arrays.size(); ++k) RETURN_IF_ERROR(take(rank_, k, own));
   if (const std::optional<int64_t> other = plan_.mirror_of(rank_))
-    for (const size_t k : plan_.mirrored) train::list_of(mirror, k, plan_.n).push_back(part(*other, k));
+    for (const size_t k : plan_.mirrored) RETURN_IF_ERROR(take(*other, k, mirror));
   adopt_cells(std::move(own), std::move(mirror), state.step);
+  return Status();
 }
 
 void Worker::adopt_cells(Cells own, Cells mirror, int64_t step, train::StepResult last) {
@@ -114,9 +115,9 @@ Result<Worker::Buffers> Worker::exchange_mirrored(runtime::Collectives& c, const
   const int64_t holder = plan_.holders[static_cast<size_t>(rank_)];
   for (const size_t k : plan_.mirrored) {
     if (k < first || k >= first + owned.size()) continue;
+    ASSIGN_OR_RETURN(const Buffer mine, owned[k - first].to_host());
     copies.push_back(Buffer::empty(plan_.owned_shape(k, *other)));
-    RETURN_IF_ERROR(
-        send_and_receive(c, holder, owned[k - first].bytes(), *other, copies.back().mutable_bytes()));
+    RETURN_IF_ERROR(send_and_receive(c, holder, mine.bytes(), *other, copies.back().mutable_bytes()));
   }
   return copies;
 }
@@ -182,7 +183,7 @@ Status Worker::add_fingerprints(runtime::Collectives& c, train::StepResult& resu
   RETURN_IF_ERROR(compile());
   ASSIGN_OR_RETURN(Buffers out, report_->run(own_.params, {&c}));
   ReportResults<Buffer> told = train::read_fields(plan_.update.reported, std::move(out));
-  train::put_report(result, told.report, std::move(told.expert_loads));
+  RETURN_IF_ERROR(train::put_report(result, told.report, std::move(told.expert_loads)));
   return Status();
 }
 

@@ -41,7 +41,7 @@ class WorkerRunner final : public train::StepRunner {
     // A state that is not the one that this runner made last (the first step, a restored checkpoint) is given
     // to the workers.
     if (!state.params.empty() && !same_handles(state.params, last_.params))
-      for (auto& worker : workers_) worker->adopt(state);
+      for (auto& worker : workers_) RETURN_IF_ERROR(worker->adopt(state));
     state.params.clear(), state.optimizer.clear();
     last_ = train::State();
     train::StepResult result;

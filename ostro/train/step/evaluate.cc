@@ -19,7 +19,7 @@ Result<HeldOut> HeldOut::create(const TrainConfig& config, int64_t vocab, runtim
 Result<HeldOut> HeldOut::create(HeldOutText text, const ir::Program& program, runtime::Engine& engine) {
   ASSIGN_OR_RETURN(EvalResults<size_t> at, signature_of<EvalResults>(program, Side::kResults, {}));
   ASSIGN_OR_RETURN(auto compiled, engine.compile(program));
-  return HeldOut(std::move(text), std::move(at), std::move(compiled));
+  return HeldOut(std::move(text), std::move(at), std::move(compiled), engine.memory());
 }
 
 Result<HeldOutLoss> HeldOut::evaluate(const std::vector<runtime::Buffer>& params,
@@ -29,10 +29,13 @@ Result<HeldOutLoss> HeldOut::evaluate(const std::vector<runtime::Buffer>& params
   for (int64_t i = 0; i < text_.batches(); ++i) {
     ASSIGN_OR_RETURN(const data::Batch batch, text_.batch(i));
     ASSIGN_OR_RETURN(std::vector<runtime::Buffer> list,
-                     program_->run(as_list(LeafParams<runtime::Buffer>{params, to_arrays(batch)})));
+                     program_->run(as_list(LeafParams<runtime::Buffer>{at_engine, to_arrays(batch)})));
     const EvalResults<runtime::Buffer> results = read_fields(at_, std::move(list));
-    if (on_batch) RETURN_IF_ERROR(on_batch(batch, results.rows));
-    losses.push_back(batch_loss(results.sums));
+    if (on_batch) {
+      ASSIGN_OR_RETURN(const runtime::Buffer rows, results.rows.to_host());
+      RETURN_IF_ERROR(on_batch(batch, rows));
+    }
+    ASSIGN_OR_RETURN(losses.emplace_back(), batch_loss(results.sums));
   }
   return text_.loss(losses);
 }

@@ -33,8 +33,9 @@ class HeldOut {
                                const OnBatch& on_batch = {}) const;
 
  private:
-  HeldOut(HeldOutText text, EvalResults<size_t> at, std::unique_ptr<runtime::Executable> program)
-      : text_(std::move(text)), at_(std::move(at)), program_(std::move(program)) {}
+  HeldOut(HeldOutText text, EvalResults<size_t> at, std::unique_ptr<runtime::Executable> program,
+          runtime::Memory& memory)
+      : text_(std::move(text)), at_(std::move(at)), program_(std::move(program)), memory_(&memory) {}
 
   HeldOutText text_;
   EvalResults<size_t> at_;

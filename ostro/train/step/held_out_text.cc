@@ -17,11 +17,13 @@ std::string uncounted_text(const HeldOutLoss& loss) {
       named ? " of component " : "", fmt::join(loss.uncounted, ", "));
 }
 
-BatchLoss batch_loss(const LossSums<runtime::Buffer>& sums) {
-  BatchLoss out{sums.loss_sum.item<double>(), sums.weight.item<double>()};
+Result<BatchLoss> batch_loss(const LossSums<runtime::Buffer>& sums) {
+  BatchLoss out;
+  ASSIGN_OR_RETURN(out.loss_sum, sums.loss_sum.scalar<double>());
+  ASSIGN_OR_RETURN(out.weight, sums.weight.scalar<double>());
   if (sums.measures.empty()) return out;
-  out.correct = sums.measures[0].item<double>(),
-  out.margin = sums.measures[1].item<double>();  // kPairMeasures
+  ASSIGN_OR_RETURN(out.correct, sums.measures[0].scalar<double>());  // kPairMeasures
+  ASSIGN_OR_RETURN(out.margin, sums.measures[1].scalar<double>());
   return out;
 }
 

@@ -46,7 +46,7 @@ struct BatchLoss {
   double loss_sum = 0, weight = 0;
   double correct = 0, margin = 0;  // of pairs: sums (measure_names)
 };
-BatchLoss batch_loss(const LossSums<runtime::Buffer>& sums);
+Result<BatchLoss> batch_loss(const LossSums<runtime::Buffer>& sums);
 
 // A value; copies share the store's files.
 class HeldOutText {

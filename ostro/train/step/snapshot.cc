@@ -116,7 +116,9 @@ Result<std::vector<checkpoint::Tensor>> snapshot(const State& state, const State
                                                  const optim::Boxes& boxes) {
   std::vector<checkpoint::Tensor> out;
   for (size_t i = 0; i < arrays.size(); ++i) {
-    auto owner = std::make_shared<Buffer>(i < arrays.n ? state.params[i] : state.optimizer[i - arrays.n]);
+    ASSIGN_OR_RETURN(Buffer on_host,
+                     (i < arrays.n ? state.params[i] : state.optimizer[i - arrays.n]).to_host());
+    const auto owner = std::make_shared<const Buffer>(std::move(on_host));
     out.push_back({spec_of(arrays.paths[i], owner->shape(), boxes), owner->bytes(), owner});
   }
   return out;

@@ -62,25 +62,24 @@ class SerialRunner final : public StepRunner {
       return Buffers();
     });
     const int64_t leaves = batch[0].shape().axes[0].size / rows_;
-    std::vector<Buffers> outputs;  // by leaf, without gradients: read when all leaves have been started
+    std::vector<LeafResults<Buffer>> outputs;  // without gradients; read when all leaves have been started
     for (int64_t i = 0; i < leaves; ++i) {
       phase("leaf", i);
       ASSIGN_OR_RETURN(
           Buffers out,
           leaf_->run(as_list(LeafParams<Buffer>{state.params, rows_of(batch, i * rows_, rows_)})));
       LeafResults<Buffer> leaf = read_fields(at_.leaf_results, std::move(out));
-      result.leaves.push_back(leaf_result(leaf));
-      faulty_.push(i, leaves, std::move(leaf.gradients), result.leaves.back().weight,
+      Buffers made = std::move(leaf.gradients);
+      faulty_.push(i, leaves, std::move(made), leaf.weight,
                    [&](Buffers gradients) { fold.push(std::move(gradients)); });
       RETURN_IF_ERROR(failed);
-      outputs.push_back(std::move(out));
+      outputs.push_back(std::move(leaf));
     }
     Buffers gradients = fold.finish();
     RETURN_IF_ERROR(failed);
     faulty_.finish(state.step, gradients);
-    for (const Buffers& out : outputs) {
-      ASSIGN_OR_RETURN(LeafResult leaf, leaf_result(out, trained_, measured_));
-      result.leaves.push_back(std::move(leaf));
+    for (const LeafResults<Buffer>& leaf : outputs) {
+      ASSIGN_OR_RETURN(result.leaves.emplace_back(), leaf_result(leaf));
     }
 
     phase("update");
@@ -97,10 +96,10 @@ class SerialRunner final : public StepRunner {
     UpdateResults<Buffer> out = read_fields(at_.update_results, std::move(list));
     state.params = std::move(out.params);
     state.optimizer = std::move(out.optimizer);
-    result.measured = numbers_of(out.measures);
+    ASSIGN_OR_RETURN(result.measured, numbers_of(out.measures));
     Buffers loads;
     for (const size_t k : expert_loads_) loads.push_back(state.params[k]);
-    put_report(result, out.report, std::move(loads));
+    RETURN_IF_ERROR(put_report(result, out.report, std::move(loads)));
     if (result.ok()) ++state.step;
     return result;
   }
@@ -150,10 +149,13 @@ Result<std::array<int64_t, 2>> fingerprint_lanes(const Buffer& print) {
   return lanes;
 }
 
-void put_report(StepResult& result, const UpdateReport<Buffer>& report, Buffers expert_loads) {
+Status put_report(StepResult& result, const UpdateReport<Buffer>& report, Buffers expert_loads) {
   result.prints.clear();
-  for (const Buffer& print : report.fingerprints) result.prints.push_back(fingerprint_lanes(print));
-  result.expert_loads = std::move(expert_loads);
+  for (const Buffer& print : report.fingerprints) {
+    ASSIGN_OR_RETURN(result.prints.emplace_back(), fingerprint_lanes(print));
+  }
+  ASSIGN_OR_RETURN(result.expert_loads, runtime::all_to(std::move(expert_loads), runtime::host_memory()));
+  return Status();
 }
 
 int64_t leaf_rows(const CanonicalPrograms& p) {
@@ -199,10 +201,16 @@ std::vector<double> join_measures(const std::vector<LeafResult>& leaves) {
   return out;
 }
 
-LeafResult leaf_result(const LeafResults<Buffer>& results) {
-  LeafResult leaf{results.loss_sum.item<double>(), results.weight.item<double>(), {}, {}};
-  for (const Buffer& print : results.fingerprints) leaf.gradient_prints.push_back(fingerprint_lanes(print));
-  for (const Buffer& sum : results.measures) leaf.measures.push_back(sum.item<double>());
+Result<LeafResult> leaf_result(const LeafResults<Buffer>& results) {
+  LeafResult leaf;
+  ASSIGN_OR_RETURN(leaf.loss_sum, results.loss_sum.scalar<double>());
+  ASSIGN_OR_RETURN(leaf.weight, results.weight.scalar<double>());
+  for (const Buffer& print : results.fingerprints) {
+    ASSIGN_OR_RETURN(leaf.gradient_prints.emplace_back(), fingerprint_lanes(print));
+  }
+  for (const Buffer& sum : results.measures) {
+    ASSIGN_OR_RETURN(leaf.measures.emplace_back(), sum.scalar<double>());
+  }
   return leaf;
 }
 

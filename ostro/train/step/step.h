@@ -35,7 +35,7 @@ struct StepResult {
   std::vector<double> measures;  // sums over the batch (measure_names)
   std::vector<LeafResult> leaves;
   std::vector<std::array<int64_t, 2>> prints;  // fingerprint of each parameter after the step
-  std::vector<runtime::Buffer> expert_loads;   // whole, after the step (programs/state_arrays.h)
+  std::vector<runtime::Buffer> expert_loads;   // on the host, whole, after the step (programs/state_arrays.h)
 
   bool ok() const { return measured.ok != 0; }  // if not, the state is unchanged
   float loss() const { return static_cast<float>(measured.loss); }
@@ -43,10 +43,10 @@ struct StepResult {
 };
 
 // The two lanes of a fingerprint. The programs return it as i64 [lane].
-std::array<int64_t, 2> fingerprint_lanes(const runtime::Buffer& print);
+Result<std::array<int64_t, 2>> fingerprint_lanes(const runtime::Buffer& print);
 // What the update program tells of the new parameters, and their experts' loads, put into the result.
-void put_report(StepResult& result, const UpdateReport<runtime::Buffer>& report,
-                std::vector<runtime::Buffer> expert_loads);
+Status put_report(StepResult& result, const UpdateReport<runtime::Buffer>& report,
+                  std::vector<runtime::Buffer> expert_loads);
 
 // One of the things that a worker sends to others in a step.
 struct Sent {
@@ -128,8 +128,9 @@ runtime::CompileOptions add_options(size_t n);
 std::pair<double, double> join_losses(const std::vector<LeafResult>& leaves);
 std::vector<double> join_measures(const std::vector<LeafResult>& leaves);
 
-// The numbers of what a leaf program gave; not its gradients.
-LeafResult leaf_result(const LeafResults<runtime::Buffer>& results);
+// Reads the numbers of what a leaf program gave; not its gradients, which may have been moved away. Called
+// when all leaves of a step have been started: it waits for the program's engine.
+Result<LeafResult> leaf_result(const LeafResults<runtime::Buffer>& results);
 
 // Number of rows in one leaf.
 int64_t leaf_rows(const CanonicalPrograms& programs);
