@@ -5,6 +5,7 @@
 
 #include "ostro/nn/init.h"
 #include "ostro/nn/linear.h"
+#include "ostro/nn/norm.h"
 #include "ostro/nn/policy.h"
 #include "ostro/nn/rope.h"
 #include "ostro/numerics/functions.h"

@@ -67,7 +67,8 @@ Status run(int argc, char** argv) {
       in.scalars.push_back(Buffer::scalar(ir::DType::f32, s));
     ASSIGN_OR_RETURN(std::vector<Buffer> list, update->run(as_list(std::move(in))));
     UpdateResults<Buffer> out = read_fields(at, std::move(list));
-    if (numbers_of(out.measures).ok == 0) return invalid_argument("a gradient is not finite");
+    ASSIGN_OR_RETURN(const Measured measured, numbers_of(out.measures));
+    if (measured.ok == 0) return invalid_argument("a gradient is not finite");
     state.params = std::move(out.params), state.optimizer = std::move(out.optimizer);
   }
   std::vector<io::SafetensorsEntry> entries;

@@ -7,7 +7,6 @@
 #include <vector>
 
 #include "ostro/base/profile.h"
-#include "ostro/engines/machine_limits.h"
 #include "ostro/train/step/step.h"
 
 namespace ostro::cli {
@@ -52,7 +51,7 @@ runtime::Measured PlanTimes::of(const std::string& program) const {
 Result<PlanTimes> measure_plans(const train::CanonicalPrograms& programs, runtime::Engine& engine,
                                 runtime::Inspector& inspector, const std::string& remat, int64_t vocab) {
   PlanTimes times;
-  ASSIGN_OR_RETURN(times.limits, engines::machine_limits());
+  ASSIGN_OR_RETURN(times.limits, inspector.limits());
   ASSIGN_OR_RETURN(const auto runner, train::make_step_runner(programs, engine, remat));
   ASSIGN_OR_RETURN(train::State state, train::initial_state(programs, engine, 0));
   const train::BatchArrays batch = made_up_batch(programs, vocab);

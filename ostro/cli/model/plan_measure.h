@@ -6,6 +6,7 @@
 #include <string>
 
 #include "ostro/runtime/engine.h"
+#include "ostro/runtime/inspector.h"
 #include "ostro/train/programs/programs.h"
 
 namespace ostro::cli {

@@ -8,10 +8,8 @@
 #include "ostro/cli/model/plan_measure.h"
 #include "ostro/cli/shared/terminal.h"
 #include "ostro/compile/passes/pass.h"
-#include "ostro/compile/plan/explain_plan.h"
-#include "ostro/compile/plan/plan.h"
-#include "ostro/cpu/engine/engine_plan.h"
 #include "ostro/ir/text/text.h"
+#include "ostro/runtime/inspector.h"
 #include "ostro/train/programs/programs.h"
 #include "ostro/train/programs/run_model.h"
 #include "ostro/train/step/batches.h"
@@ -48,22 +46,22 @@ Result<std::string> fused_text(const train::CanonicalPrograms& programs, const s
 Result<std::string> plan_text(const Context& context, const train::CanonicalPrograms& programs,
                               const std::string& remat, int64_t vocab, const ProgramRequest& request) {
   ASSIGN_OR_RETURN(const auto engine, context.engine());
-  std::vector<std::pair<std::string, compile::Module>> modules;
-  for (const StepProgram& part : step_programs(programs, remat)) {
-    ASSIGN_OR_RETURN(compile::Module module,
-                     cpu::plan_of(*engine, *part.program, part.options, request.explain));
-    modules.emplace_back(part.program->name, std::move(module));
-  }
+  runtime::Inspector* const inspector = engine->inspector();
+  if (inspector == nullptr)
+    return unsupported(
+        fmt::format("the engine \"{}\" has no plan; use OSTRO_EXECUTOR=compiled", engine->info().name));
   PlanTimes times;
   if (request.measure) {
-    ASSIGN_OR_RETURN(times, measure_plans(programs, *engine, remat, vocab));
+    ASSIGN_OR_RETURN(times, measure_plans(programs, *engine, *inspector, remat, vocab));
   }
-  std::string out = fmt::format("engine: {}\n", engine->name());
-  for (const auto& [name, module] : modules) {
-    const compile::Measured measured = times.of(name);
-    out += request.explain ? compile::explain_plan(name, module, request.measure ? &measured : nullptr)
-                           : fmt::format("{}:\n{}", name, compile::print_plan(module));
-    out += '\n';
+  std::string out = fmt::format("engine: {}\n", engine->info().name);
+  for (const StepProgram& part : step_programs(programs, remat)) {
+    const runtime::Measured measured = times.of(part.program->name);
+    ASSIGN_OR_RETURN(const std::string text, request.explain
+                                                 ? inspector->explain(*part.program, part.options,
+                                                                      request.measure ? &measured : nullptr)
+                                                 : inspector->plan(*part.program, part.options));
+    out += text + '\n';
   }
   return out;
 }

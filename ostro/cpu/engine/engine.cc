@@ -14,9 +14,9 @@
 #include "ostro/compile/plan/plan.h"
 #include "ostro/cpu/engine/engine_cc.h"
 #include "ostro/cpu/machine/affinity.h"
-#include "ostro/cpu/plan/plan_flights.h"
-#include "ostro/cpu/plan/plan_runner.h"
+#include "ostro/cpu/plan/runner.h"
 #include "ostro/cpu/products/calibrate.h"
+#include "ostro/cpu/routines/flights.h"
 #include "ostro/ir/rules/verify.h"
 #include "ostro/numerics/fp_env.h"
 
@@ -135,6 +135,7 @@ class CpuEngine final : public runtime::Engine, private runtime::Inspector {
             std::shared_ptr<CallerCpu> caller_cpu, std::unique_ptr<KernelCompiler> compiler)
       : info_{.name = fmt::format("cpu ({}, {} threads)", isa_name(isa), pool->threads())},
         options_(std::move(options)),
+        dialect_(dialect),
         isa_(isa),
         pool_(std::move(pool)),
         caller_cpu_(std::move(caller_cpu)),

@@ -7,19 +7,38 @@ namespace ostro::train {
 using ir::DType;
 using runtime::Buffer;
 
-Measured numbers_of(const UpdateMeasures<Buffer>& measures) {
-  return map_fields<double>(measures, [](const Field& field, const Buffer& b) -> double {
-    switch (b.shape().dtype) {
-      case DType::f32:
-        return static_cast<double>(b.item<float>());
-      case DType::f64:
-        return b.item<double>();
-      case DType::boolean:
-        return b.item<uint8_t>();
-      default:
-        OSTRO_CHECK(false, "{} is {}; numbers are made of f32, f64 and bool", field.name, b.shape().str());
-    }
+namespace {
+
+template <typename T>
+Result<double> number(const Buffer& b) {
+  ASSIGN_OR_RETURN(const T value, b.scalar<T>());
+  return static_cast<double>(value);
+}
+
+Result<double> number_of(const Field& field, const Buffer& b) {
+  switch (b.shape().dtype) {
+    case DType::f32:
+      return number<float>(b);
+    case DType::f64:
+      return number<double>(b);
+    case DType::boolean:
+      return number<uint8_t>(b);
+    default:
+      OSTRO_CHECK(false, "{} is {}; numbers are made of f32, f64 and bool", field.name, b.shape().str());
+  }
+}
+
+}  // namespace
+
+Result<Measured> numbers_of(const UpdateMeasures<Buffer>& measures) {
+  Status failed;
+  Measured out = map_fields<double>(measures, [&](const Field& field, const Buffer& b) {
+    const Result<double> x = number_of(field, b);
+    if (!x.ok()) failed = x.error();
+    return x.ok() ? *x : 0.0;
   });
+  RETURN_IF_ERROR(failed);
+  return out;
 }
 
 UpdateMeasures<Buffer> buffers_of(const Measured& measured) {

@@ -72,9 +72,9 @@ struct UpdateResults {
   }
 };
 
-// The measures as numbers: each value is exact in a double; ok is 0 or 1.
+// The measures as numbers, from wherever they are: each value is exact in a double; ok is 0 or 1.
 using Measured = UpdateMeasures<double>;
-Measured numbers_of(const UpdateMeasures<runtime::Buffer>& measures);
+Result<Measured> numbers_of(const UpdateMeasures<runtime::Buffer>& measures);
 UpdateMeasures<runtime::Buffer> buffers_of(const Measured& measured);
 
 }  // namespace ostro::train
