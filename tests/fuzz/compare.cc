@@ -148,16 +148,16 @@ std::optional<std::string> difference(runtime::Engine& a, runtime::Engine& b, co
   auto again = ir::parse_program(ir::print(c.program));
   if (!again.ok()) return again.error().message();
   auto of_a = run(a, c.program, c.inputs);
-  if (!of_a.ok()) return fmt::format("{}: {}", a.name(), of_a.error().message());
+  if (!of_a.ok()) return fmt::format("{}: {}", a.info().name, of_a.error().message());
   auto of_b = run_again(b, *again, c.inputs, c.give);
-  if (!of_b.ok()) return fmt::format("{}: {}", b.name(), of_b.error().message());
+  if (!of_b.ok()) return fmt::format("{}: {}", b.info().name, of_b.error().message());
   if (stats != nullptr) {
     for (size_t i = 0; i < of_a->results.size(); ++i)
       count(*stats, of_a->results[i], maker_of(c.program.body, c.program.body.results[i]));
     stats->kernels += of_b->info.kernels;
     stats->fallback_ops += of_b->info.fallback_ops;
   }
-  return compare(c.program, *of_a, *of_b, a.name(), b.name());
+  return compare(c.program, *of_a, *of_b, a.info().name, b.info().name);
 }
 
 std::optional<std::string> difference(runtime::Engine& engine, const RandomCase& c,

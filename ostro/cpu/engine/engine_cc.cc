@@ -11,7 +11,7 @@
 #include "ostro/base/run_program.h"
 #include "ostro/base/sha256.h"
 #include "ostro/base/test_fault.h"
-#include "ostro/compile/fuse/prelude.h"
+#include "ostro/compile/text/prelude.h"
 #include "ostro/cpu/machine/machine.h"
 
 namespace ostro::cpu {

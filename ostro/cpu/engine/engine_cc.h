@@ -15,7 +15,7 @@
 
 #include "ostro/base/error.h"
 #include "ostro/base/object_cache.h"
-#include "ostro/compile/plan/plan.h"
+#include "ostro/compile/text/dialect.h"
 #include "ostro/cpu/machine/isa.h"
 #include "ostro/cpu/plan/runner.h"
 #include "ostro/cpu/text/write_kernel.h"

@@ -70,7 +70,8 @@ class LocalState final : public LiveState {
 
   Status save(const checkpoint::Info& info, checkpoint::AsyncSaver& saver) override {
     RETURN_IF_ERROR(runner_->collect(state_, StepRunner::Collect::kAll));
-    return saver.start(info, snapshot(state_, arrays_, boxes_));
+    ASSIGN_OR_RETURN(auto tensors, snapshot(state_, arrays_, boxes_));
+    return saver.start(info, std::move(tensors));
   }
 
   Result<HeldOutLoss> evaluate() override {
