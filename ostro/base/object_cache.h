@@ -1,8 +1,8 @@
 // The object cache: files that a compiler makes of generated code, kept under their keys, and private folders
 // to compile in. Engines compile their kernels into it.
 //
-// Processes, users and hosts may share a cache. Unfinished files are in a folder whose name nobody else uses;
-// a finished object is moved to the name that is its key.
+// Processes, users and hosts may share a cache. Unfinished files are in a folder whose name no other process
+// uses; a finished object is moved to the name that is its key.
 #pragma once
 
 #include <filesystem>
@@ -13,7 +13,7 @@
 
 namespace ostro {
 
-// A folder that this object made and nobody else can open (mode 0700); removed with all that is in it.
+// A folder that this object made and no other user can open (mode 0700); removed with all that is in it.
 class PrivateFolder {
  public:
   // Makes it in `parent`, which is created when it is missing. Its name is `prefix` and random letters.

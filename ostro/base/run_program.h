@@ -1,4 +1,4 @@
-// Runs another program, as a C compiler, to its end.
+// run_program: runs another program, such as a C compiler, to its end.
 #pragma once
 
 #include <string>

@@ -1,4 +1,4 @@
-// ostro eval --tasks: checkpoints on the corpora and tasks of a task file.
+// evaluate_tasks: the work of `ostro eval --tasks`: checkpoints on the corpora and tasks of a task file.
 #pragma once
 
 #include <optional>

@@ -30,7 +30,7 @@ Outcome shell(const std::string& line) {
 
 bool holds(const std::string& text, const std::string& part) { return text.find(part) != std::string::npos; }
 
-const std::string kHash = "33a8886cbdaab918a2814134fa9805dda37351e4f3f480848a82b99782f4ba1a";
+const std::string kHash = "b919d9b3aacf374ecca042a477706b594ef86ec81e740527f9e702cd13909cf2";
 
 TEST_CASE("hash prints the run hash and nothing else") {
   const Outcome whole = shell("$OSTRO hash $RUN");
