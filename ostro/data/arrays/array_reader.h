@@ -1,5 +1,6 @@
-// Reads ranges of an array of a store, whether it is one Zarr array or several in the parts of the store.
-// Does not check the elements; VerifiedArray does.
+// ArrayReader: reads ranges of an array of a store, whether it is one Zarr array or several in the parts of
+// the store. It gives the elements as they are on disk and does not check them; VerifiedArray does. Errors
+// are those of reading. Thread-safe.
 #pragma once
 
 #include <cstdint>

@@ -1,4 +1,8 @@
-// Writes one array of a token store and keeps the checksums of its chunks.
+// ArrayWriter: writes one array of a token store and keeps the checksums of its chunks.
+//
+// It takes integers or elements in their form on disk. What was appended before a commit survives a kill:
+// resume() continues there. Errors are those of writing, and an integer that does not fit the type on disk.
+// Not thread-safe.
 #pragma once
 
 #include <optional>

@@ -1,4 +1,5 @@
-// Settings and progress of everything that builds a token store or reads a whole one.
+// BuildSettings, BuildProgress: settings and progress of all that builds a token store or reads a whole one.
+// Values; callbacks are called by one thread at a time.
 #pragma once
 
 #include <algorithm>

@@ -1,5 +1,7 @@
-// Keeps the SHA-256 digests of all chunks of a finished store in a file. With them the store can be extended
-// without reading its arrays again.
+// record_sums, recorded_sums: keep the SHA-256 digests of all chunks of a finished store in a file.
+//
+// With them the store can be extended without reading its arrays again. Errors are those of reading and
+// writing; a file of digests that is missing or does not fit the ledger is no error.
 #pragma once
 
 #include <optional>

@@ -1,4 +1,7 @@
-// Reads the rows of a split for their leaves.
+// RowLeaves: computes the leaves of a split's rows for the tree of rows (row_tree.h).
+//
+// Where the store keeps the hashes of rows, it reads these and the row ends, else ids and weights, a piece of
+// a row at a time. Errors are those of VerifiedArray.
 #pragma once
 
 #include <optional>

@@ -1,4 +1,6 @@
-// A proof that a row is in a store, for somebody who has the row and the store's root and nothing else of it.
+// RowProof: proves that a row is in a store to a reader who has only the row and the store's root.
+//
+// prove_row makes the proof from the store; root() checks it without the store. A value.
 #pragma once
 
 #include <array>

@@ -1,6 +1,8 @@
-// The rows of a store as leaves of a Merkle tree (base/merkle.h). The root of a store stands for all its
-// rows; one row can be checked against it without the others (docs/reference/formats/token_store.md, "The
-// tree of rows").
+// RowTree: the rows of a store as leaves of a Merkle tree (base/merkle.h).
+//
+// The root of a store stands for all its rows; one row can be checked against it without the others
+// (docs/reference/formats/token_store.md, "The tree of rows"). The functions that read or write files give
+// the errors of doing so, kCorrupt for damage among them.
 #pragma once
 
 #include <array>

@@ -1,5 +1,8 @@
-// Reads an array of a token store. Whenever a chunk is decoded, it is checked against the store's chunk
-// table.
+// VerifiedArray: reads an array of a token store. Whenever a chunk is decoded, it is checked against the
+// store's chunk table.
+//
+// Chunks are kept in a cache that all arrays of a data set share. kCorrupt names the array and the chunk that
+// is not what the ledger says. Thread-safe.
 #pragma once
 
 #include <algorithm>

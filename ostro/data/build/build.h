@@ -1,4 +1,4 @@
-// Builds the token store of a data set from its texts: token ids, row ends and a ledger.
+// build_store: builds the token store of a data set from its texts: token ids, row ends and a ledger.
 #pragma once
 
 #include <string>

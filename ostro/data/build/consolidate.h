@@ -1,4 +1,5 @@
-// Joins finished token stores of parts of a data set into one store, without tokenizing again.
+// consolidate_stores: joins finished token stores of parts of a data set into one store, without tokenizing
+// again.
 #pragma once
 
 #include <string>

@@ -1,4 +1,8 @@
-// Turns rows of source files into documents: which split each belongs to, and its tokens.
+// DocumentReader, encode_unit: turn rows of source files into documents.
+//
+// DocumentReader gives the rows as units of work. encode_unit decides to which split each row of a unit
+// belongs and makes its tokens and weights. Errors name the file and the line. Threads may encode units at
+// the same time, each with an encoder and a parser of its own.
 #pragma once
 
 #include <cstdint>

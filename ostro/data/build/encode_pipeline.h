@@ -1,4 +1,7 @@
-// One thread reads units, several encode them, and next() gives the results in order.
+// EncodePipeline: encodes the units of a build with several threads and gives the results in order.
+//
+// One thread reads units, `threads` others encode them. It holds a bounded number of units. Errors come in
+// the order of the units.
 #pragma once
 
 #include <condition_variable>

@@ -1,4 +1,4 @@
-// Encoded rows of one source file, in order, to be written to a store.
+// EncodedUnit, UnitSource: encoded rows of one source file, in order, to be written to a store.
 #pragma once
 
 #include <cstdint>

@@ -1,4 +1,4 @@
-// Joins finished stores into one whose arrays stay where they are.
+// join_in_place: joins finished stores into one whose arrays stay where they are.
 #pragma once
 
 #include <memory>

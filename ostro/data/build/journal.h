@@ -1,5 +1,7 @@
-// The journal of an unfinished build. It records what is already durable, so that a killed build can
-// continue.
+// Journal: records what an unfinished build has made durable, so that a killed build can continue.
+//
+// kNotFound when there is none, kCorrupt when its first line is damaged, else errors of reading and writing.
+// Not thread-safe; the lock of the build keeps other processes out.
 #pragma once
 
 #include <array>

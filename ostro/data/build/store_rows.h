@@ -1,4 +1,5 @@
-// Reads rows of finished stores, to write them into another one.
+// StoreRows: reads rows of finished stores, to write them into another one. Errors are those of reading the
+// stores. Not thread-safe.
 #pragma once
 
 #include <array>

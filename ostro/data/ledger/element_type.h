@@ -1,4 +1,4 @@
-// The types of array elements on disk.
+// ElementType: the types of array elements on disk, with their names and sizes. Pure functions.
 #pragma once
 
 #include <cstddef>

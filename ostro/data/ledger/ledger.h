@@ -1,5 +1,7 @@
-// The ledger of a token store says what the store contains, from which files it was made, and how
-// (docs/reference/formats/token_store.md). It is written last, so a store with a ledger is complete.
+// StoreLedger: says what a token store contains, from which files it was made, and how.
+//
+// The ledger is written last, so a store with a ledger is complete (docs/reference/formats/token_store.md). A
+// value.
 #pragma once
 
 #include <array>

@@ -29,7 +29,7 @@ std::optional<std::string> without_checksum(std::string_view text) {
   return rest;
 }
 
-// Slow path, for a file that somebody reformatted, and for the error when it is damaged: the canonical JSON
+// Slow path, for a file that was reformatted, and for the error when it is damaged: the canonical JSON
 // without its member "sha256", which must be the checksum of that.
 Result<std::string> without_checksum_slowly(const std::string& text, const std::string& path) {
   ASSIGN_OR_RETURN(Json json, io::parse_json(text, path));

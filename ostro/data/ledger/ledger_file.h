@@ -1,4 +1,4 @@
-// The ledger file of an existing store.
+// LedgerFile: the ledger file of an existing store, with its list of source files parsed on demand.
 #pragma once
 
 #include <array>
@@ -12,7 +12,7 @@
 namespace ostro::data {
 
 // Opening checks the whole file. The list of source files, which is nearly all of the text, is parsed only
-// when somebody asks for it: build_store does, to compare it with the sources; reading batches never does.
+// when files() is called: build_store does, to compare it with the sources; reading batches never does.
 // Thread-safe.
 class LedgerFile {
  public:

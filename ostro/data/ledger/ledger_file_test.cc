@@ -55,7 +55,7 @@ TEST_CASE("ledger file: the head, the files and the hash are those of the ledger
     CHECK(*(*file)->files() == *files);  // made once
   };
   check();
-  // A ledger that somebody reformatted and reordered gives the same values.
+  // A ledger that was reformatted and reordered gives the same values.
   write(fs, path, nlohmann::ordered_json::parse(text).dump(2) + "\n\n");
   check();
   nlohmann::ordered_json turned;
@@ -184,7 +184,7 @@ TEST_CASE("ledger file: values that its hash was not taken of are refused") {
   says(changed("\"vocab_size\":", "\"vocab_siz\\u0065\":"), "\"content\" has");
   says(changed("\"splits\":", "\"splits\":{},\"splits\":"), "\"content\" is not a JSON object whose keys");
   says(changed("\"splits\":", "\"split\\u0073\":"), "\"content\" is not a JSON object whose keys");
-  // The same in a file that somebody formatted.
+  // The same in a file that was reformatted.
   nlohmann::json extra = json;
   extra["content"]["extra"] = 1;
   extra["hash"] = sha256_hex(extra["content"].dump());

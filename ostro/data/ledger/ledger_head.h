@@ -1,4 +1,4 @@
-// Parses a ledger.json without the lists of its source files.
+// read_ledger_head: parses a ledger.json without the lists of its source files. Pure functions.
 #pragma once
 
 #include <string>

@@ -1,4 +1,7 @@
-// JSON forms shared by the ledger and the journal of a build. Includes nlohmann/json.hpp: for .cc files only.
+// Ledger JSON: forms shared by the ledger and the journal of a build. Includes nlohmann/json.hpp, so it is
+// for .cc files only.
+//
+// The read functions give kCorrupt, naming the field, for JSON that is not of the form. Pure functions.
 #pragma once
 
 #include <array>

@@ -1,5 +1,7 @@
-// A cache of source file hashes, kept beside the store. A source file whose path or time differs from the
-// ledger is compared by its hash. This cache avoids reading such a file again at every start.
+// SourceHashes: a cache of source file hashes, kept beside the store.
+//
+// A source file whose path or time differs from the ledger is compared by its hash. This cache avoids reading
+// such a file again at every start.
 #pragma once
 
 #include <map>

@@ -1,4 +1,5 @@
-// The arrays of a split of a token store, and their folders (docs/reference/formats/token_store.md).
+// ArrayId, StoreFields, WeightKind: the arrays of a split of a token store, and their folders
+// (docs/reference/formats/token_store.md). Values and pure functions.
 #pragma once
 
 #include <array>

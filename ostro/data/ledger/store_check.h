@@ -1,4 +1,7 @@
-// Checks that a store on disk is the one that a configuration asks for.
+// Store checks: compare a store on disk with what a configuration asks for.
+//
+// Each check returns no error when they agree; else kInvalidArgument says what differs, and in which store.
+// Only the checks that take SourceHashes may read files.
 #pragma once
 
 #include <string>

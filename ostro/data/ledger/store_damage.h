@@ -1,5 +1,6 @@
-// Errors for stores that cannot be read, with advice. A damaged store must be built again. If only the
-// network or the disk failed, it must not.
+// Store errors: add advice to errors of stores that cannot be read.
+//
+// A damaged store must be built again. If only the network or the disk failed, it must not. Pure functions.
 #pragma once
 
 #include <string>

@@ -1,5 +1,7 @@
-// Says where the elements of a store's arrays are: in one Zarr array, or in the Zarr arrays of several
-// folders, one after the other (docs/reference/formats/token_store.md, "Parts").
+// ArraySource: says where the elements of a store's arrays are.
+//
+// They are in one Zarr array, or in the Zarr arrays of several folders, one after the other
+// (docs/reference/formats/token_store.md, "Parts"). A value; its functions may be called by several threads.
 #pragma once
 
 #include <functional>

@@ -1,4 +1,5 @@
-// The cost of held-out text without a model. A trained model's bits per byte are compared with this figure.
+// Baseline: the cost of held-out text without a model. A trained model's bits per byte are compared with this
+// figure. Errors are those of reading the store.
 #pragma once
 
 #include <cstdint>

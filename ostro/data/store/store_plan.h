@@ -1,4 +1,4 @@
-// What a configuration wants the token store of one component to be.
+// StorePlan: what a configuration wants the token store of one component to be.
 #pragma once
 
 #include <memory>

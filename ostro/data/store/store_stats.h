@@ -1,4 +1,5 @@
-// Figures about a token store, for people: counts and lengths of rows.
+// LengthStats, FileCounts: counts and lengths of a token store's rows, for a person to read. Errors are those
+// of reading the store.
 #pragma once
 
 #include <array>

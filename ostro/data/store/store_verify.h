@@ -1,4 +1,7 @@
-// Checks that the arrays of a token store are what its ledger says.
+// verify_arrays: checks that the arrays of a token store are what its ledger says.
+//
+// It reads every byte with the given number of threads. Damage goes into the report, array by array;
+// root_of_rows and checked_sums give it as an error.
 #pragma once
 
 #include <functional>
