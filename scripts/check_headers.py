@@ -17,11 +17,9 @@ import re
 import sys
 
 DONE_ROOMS = [
-    "base", "chat", "checkpoint", "cluster", "compile/passes", "config", "corpus_check", "cpu/attention",
-    "cpu/fingerprint", "cpu/losses", "cpu/products", "cpu/vector", "data/batch", "data/formats", "data/levanter",
-    "data/options", "data/order", "data/packing", "data/sources", "data/tokenizer", "dist", "eval", "grad", "grok",
-    "hf", "infer", "init", "interp", "io", "ir", "models", "nn", "numerics", "optim", "ostro.h", "page", "spmd",
-    "tokenizer", "trace", "trained",
+    "audit", "base", "chain", "chat", "checkpoint", "cluster", "compile", "config", "corpus_check", "cpu", "data",
+    "dist", "eval", "grad", "grok", "hf", "infer", "init", "interp", "io", "ir", "models", "nn", "numerics",
+    "optim", "ostro.h", "page", "spmd", "tokenizer", "trace", "trained",
 ]
 QUESTIONS = ("what", "which", "how", "who", "whose", "where", "whether", "the same")
 RIDDLES = re.compile(r"\b(nobody|somebody|whoever|everyone)\b", re.IGNORECASE)

@@ -1,4 +1,6 @@
-// Every checkpoint of a run against the run's chain, read whole.
+// check_checkpoints: compares every checkpoint of a run, read whole, with the run's chain.
+//
+// The result is a verdict for each checkpoint; one that is damaged or forged is no error. It only reads.
 #pragma once
 
 #include <cstdint>

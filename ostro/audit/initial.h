@@ -1,6 +1,8 @@
-// A run that begins with the parameters of a checkpoint (trainer.initialize_from). Its whole initial state is
-// kept as a checkpoint in the run directory, and the genesis has its name: resuming and verifying do not need
-// where it came from.
+// Initial checkpoint: for a run that begins with a checkpoint's parameters (trainer.initialize_from).
+//
+// The whole initial state is kept as a checkpoint in the run directory, and the genesis has its name:
+// resuming and verifying do not need the checkpoint that the parameters came from. Errors name the tensor,
+// file or directory that is wrong.
 #pragma once
 
 #include <optional>

@@ -1,4 +1,6 @@
-// Shows what a run directory or a checkpoint holds, as text for people or JSON for tools. It only reads.
+// inspect, run_hash: show what a run directory or a checkpoint holds, as text for people or JSON for tools.
+//
+// They only read, so a run may go on meanwhile. A damaged chain or manifest is kCorrupt.
 #pragma once
 
 #include <string>
@@ -11,7 +13,7 @@ namespace ostro::audit {
 // The run hash of a run directory: its chain's head, after checking the whole chain.
 Result<std::string> run_hash(io::FileSystem& fs, const std::string& run_directory);
 
-// How a manifest is compared with the chain of its run (run/witness.h); the arrays are not read.
+// How a manifest is compared with the chain of its run (audit/witness.h); the arrays are not read.
 struct InspectOptions {
   models::ModelChoices models = models::builtin_models();
   bool unchecked = false;  // a checkpoint that is not what the chain says is shown all the same

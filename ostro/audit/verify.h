@@ -1,4 +1,7 @@
-// Replaying a stretch of somebody's run and comparing every chain entry.
+// verify_run: replays a stretch of a recorded run and compares every chain entry.
+//
+// A difference is a result, with the first step that differs, and no error. The replay may use another engine
+// and another number of workers than the run did; the bits are the same.
 #pragma once
 
 #include <functional>

@@ -1,4 +1,4 @@
-// The reference of preference pairs, for evaluating a checkpoint by itself.
+// with_reference: gives preference pairs their reference, for evaluating a checkpoint by itself.
 #pragma once
 
 #include <memory>

@@ -1,9 +1,9 @@
-// Whether a checkpoint is what the chain of its run says (docs/reference/formats/checkpoint.md, "Checked
-// against the chain").
+// Witness: decides whether a checkpoint is what the chain of its run says.
 //
-// Who changes a tensor can make every hash inside the checkpoint's directory fit again. The chain lies
-// outside of it: its checkpoint entries hold the SHA-256 of whole states, its step entries a fingerprint of
-// the parameters.
+// A person who changes a tensor can make every hash inside the checkpoint's directory fit again. The chain
+// lies outside of it: its checkpoint entries hold the SHA-256 of whole states, its step entries a fingerprint
+// of the parameters (docs/reference/formats/checkpoint.md, "Checked against the chain"). kCorrupt says how a
+// checkpoint differs.
 #pragma once
 
 #include <array>

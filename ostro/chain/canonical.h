@@ -1,4 +1,7 @@
-// Canonical text of what is hashed into the chain (docs/reference/formats/chain.md).
+// Canonical text: the text of what is hashed into the chain (docs/reference/formats/chain.md).
+//
+// Equal values give equal text on every machine. Pure functions; texts that cannot be read are errors or give
+// nothing, as each function says.
 #pragma once
 
 #include <optional>

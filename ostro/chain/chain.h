@@ -1,4 +1,6 @@
-// Reading chain.jsonl, the hash chain of a run: numerics.md N15, docs/reference/formats/chain.md.
+// Chain: reads chain.jsonl, the hash chain of a run (numerics.md N15, docs/reference/formats/chain.md).
+//
+// Every hash and the order of entries are checked. kCorrupt names the file and the line.
 #pragma once
 
 #include <cstdint>

@@ -1,4 +1,5 @@
-// The entries of a run's hash chain and their canonical text (docs/reference/formats/chain.md).
+// ChainEntry, ChainLink: the entries of a run's hash chain and their canonical text
+// (docs/reference/formats/chain.md). Values and pure functions.
 #pragma once
 
 #include <cstdint>

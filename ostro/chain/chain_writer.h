@@ -1,4 +1,4 @@
-// Appending to chain.jsonl.
+// ChainWriter: appends entries to chain.jsonl.
 #pragma once
 
 #include <memory>

@@ -1,4 +1,5 @@
-// Times as text, for people and for run records.
+// utc_text, duration_text: times as text, for people and for run records. Pure functions, except that utc_now
+// reads the clock.
 #pragma once
 
 #include <cstdint>

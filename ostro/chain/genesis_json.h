@@ -1,4 +1,5 @@
-// JSON of a genesis, and checks of fields that entries share. Includes nlohmann/json.hpp: for .cc files only.
+// Genesis JSON: the JSON of a genesis, and checks of fields that entries share. Includes nlohmann/json.hpp,
+// so it is for .cc files only. Pure functions.
 #pragma once
 
 #include "ostro/chain/genesis.h"

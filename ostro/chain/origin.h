@@ -1,4 +1,5 @@
-// Where the parameters of an imported checkpoint are from.
+// read_origin, check_origin: where the parameters of an imported checkpoint are from, and whether its files
+// are still the same.
 #pragma once
 
 #include <optional>

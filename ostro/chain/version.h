@@ -1,4 +1,4 @@
-// The version of docs/spec/numerics.md that this program implements.
+// kNumericsVersion: the version of docs/spec/numerics.md that this program implements.
 #pragma once
 
 namespace ostro::chain {

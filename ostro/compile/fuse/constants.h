@@ -1,4 +1,5 @@
-// The elements of a `constant` op.
+// constant_bytes: the elements of a `constant` op. Aborts on data that is not hexadecimal. A pure
+// function.
 #pragma once
 
 #include <cstddef>

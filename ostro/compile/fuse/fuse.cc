@@ -171,7 +171,7 @@ class Fusion {
            view.dense();
   }
 
-  // The values that somebody reads: by root, the ops, and one number more for the results of the block.
+  // The readers of each value: by root, the ops, and one number more for the results of the block.
   void note_readers() {
     for (size_t i = 0; i < ops_.size(); ++i)
       if (in_.is_view[i] == 0)
@@ -348,7 +348,7 @@ class Fusion {
     units_[static_cast<size_t>(b)] = Unit{};
   }
 
-  // Two built-in routines: nobody expects them to be fused, so no reason is noted.
+  // Notes why units read values from memory. Two built-in routines can never be fused, so no reason is noted.
   void note_barriers() {
     for (size_t b = 0; b < units_.size(); ++b) {
       Unit& u = units_[b];

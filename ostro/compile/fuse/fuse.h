@@ -1,4 +1,4 @@
-// Which ops of a block become one generated kernel.
+// find_units: decides which ops of a block become one generated kernel.
 //
 // A group has a domain: the positions that its loop nest visits. Without reductions, all its ops have that
 // domain. With row reductions, the leading axes of the domain are the rows and the axes after them are
@@ -9,6 +9,8 @@
 // A serial sum (docs/spec/numerics.md, N5) is always a separate unit. It computes the elementwise ops before
 // it again, because that is cheaper than to write their result to memory and read it back; but not an op
 // whose result others need as well, where that reads more than one array.
+//
+// Pure functions of a checked block; there are no errors.
 #pragma once
 
 #include <cstdint>
@@ -49,7 +51,7 @@ struct Unit {
   std::vector<int32_t> ops;         // ascending; kSerial: the inlined ones, then the sum
   std::vector<int64_t> domain;      // sizes; kSerial: of the summed value
   int64_t split = -1;               // number of leading axes that make a row; -1: no reductions
-  std::vector<ir::ValueId> stored;  // values that somebody outside reads
+  std::vector<ir::ValueId> stored;  // values that are read outside of it
   std::vector<Barrier> barriers;    // with FusionInput::reasons
 };
 
@@ -65,7 +67,7 @@ struct FusionInput {
 // Why the unit does not compute that value itself, in words.
 std::string refusal_text(const Barrier& barrier, const Unit& unit, const ir::Block& block);
 
-// The units in an order in which they can run. Units that nobody reads are left out.
+// The units in an order in which they can run. Units whose values are not read are left out.
 std::vector<Unit> find_units(const FusionInput& input);
 
 }  // namespace ostro::compile

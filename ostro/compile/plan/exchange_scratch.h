@@ -1,5 +1,7 @@
-// The working memory of collectives. It is planned like results of the step, after the real one, so that
-// reports of memory count it.
+// ExchangeScratch: the working memory that a collective needs, from its op and shapes.
+//
+// It is planned like results of the step, after the real one, so that reports of memory count it. A pure
+// function.
 #pragma once
 
 #include <cstdint>

@@ -86,7 +86,7 @@ void keep_for_exchanges(const Plan& plan, std::vector<Life>& lives) {
     for (const int32_t b : step.held_open)
       lives[static_cast<size_t>(b)].first = 0, lives[static_cast<size_t>(b)].last = end - 1;
     if (step.kind != StepKind::kOp || step.op != ir::OpKind::all_gather) continue;
-    // Until somebody reads what was gathered.
+    // Until the first step that reads what was gathered.
     int64_t used = s + 1;
     while (used < end && !reads(plan.steps[static_cast<size_t>(used)], step.out[0].buffer)) ++used;
     for_views(step, [&](const View& v) {

@@ -17,7 +17,7 @@
 namespace ostro::compile {
 
 enum class BufferKind {
-  kParam,     // bound by whoever runs the plan
+  kParam,     // bound by the engine that runs the plan
   kResult,    // likewise
   kTemp,      // at `offset` of the arena, or of a result (PlanBuffer::host)
   kConstant,  // Plan::constants[index]

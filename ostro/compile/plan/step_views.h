@@ -1,4 +1,4 @@
-// What a step and its epilogues read and write.
+// for_views, reads, writes: what a step and its epilogues read and write. They change nothing themselves.
 #pragma once
 
 #include <algorithm>

@@ -1,6 +1,7 @@
-// Runs a model's head on tiles of a few hundred tokens: the product that makes the logits, the cross-entropy,
-// and the products that read its gradient. So the logits of all tokens are never in memory at once. Internal
-// to compile.
+// tile_heads: runs a model's head on tiles of a few hundred tokens. Internal to compile.
+//
+// The head is the product that makes the logits, the cross-entropy, and the products that read its gradient.
+// So the logits of all tokens are never in memory at once.
 #pragma once
 
 #include "ostro/compile/plan/plan.h"

@@ -1,5 +1,7 @@
-// Expressions of a dialect for elementwise ops, over values in registers. A bf16 value is held in an f32
-// register, exactly.
+// op_expr, load_expr, store_expr, literal_expr: expressions of a dialect for elementwise ops, over values in
+// registers.
+//
+// A bf16 value is held in an f32 register, exactly. Pure functions; the caller gives elementwise ops only.
 #pragma once
 
 #include <string>

@@ -1,4 +1,5 @@
-// Generated C -> functions in this process: the C compiler, and a cache of its output on disk.
+// KernelCompiler: makes functions of this process from generated C, with the C compiler and a cache of its
+// output on disk.
 //
 // The cache is content-addressed: SHA-256 of source, flags, compiler and its version. Many processes on many
 // hosts may share it, or read one that they cannot write (base/object_cache.h). An object contains the hash

@@ -1,4 +1,4 @@
-// Which CPUs the threads of a pool may use.
+// BoundThread, affinity_from_environment: choose and set the CPUs that the threads of a pool may use.
 #pragma once
 
 #include <sched.h>

@@ -1,4 +1,4 @@
-// The two element types that kernels read and write.
+// FloatType: the two element types that kernels read and write.
 #pragma once
 
 #include <cstdint>

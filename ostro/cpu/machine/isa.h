@@ -1,5 +1,6 @@
-// The instruction sets that kernels are built for, and which of them this process can run. All of them give
-// the same bits (docs/spec/numerics.md, N6 and N7).
+// Isa: the instruction sets that kernels are built for, and which of them this process can run.
+//
+// All of them give the same bits (docs/spec/numerics.md, N6 and N7). The functions are thread-safe.
 #pragma once
 
 #include <optional>

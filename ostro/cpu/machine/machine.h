@@ -1,5 +1,6 @@
-// What the processor can run; isa.h asks once and keeps the answer. It is separate from isa.h so that a test
-// program can be linked with an emulated machine (tests/emulated).
+// Machine: what the processor can run; isa.h asks once and keeps the answer.
+//
+// It is separate from isa.h so that a test program can be linked with an emulated machine (tests/emulated).
 #pragma once
 
 #include "ostro/cpu/machine/isa.h"

@@ -1,4 +1,4 @@
-// A fixed set of threads that run the tiles of one job at a time.
+// ThreadPool: a fixed set of threads that run the tiles of one job at a time.
 //
 // Ownership: the pool owns its workers. The caller owns a job's function and all that it refers to; the
 // caller runs tiles too, and its call returns when all tiles are done. Thread safety: calls from several
@@ -47,7 +47,7 @@ class ThreadPool {
   // The job: written while no worker is inside.
   const FunctionRef<void(int64_t)>* job_ = nullptr;
   int64_t count_ = 0;
-  SpanPlace place_;  // the caller's when the job began; without a label when nobody profiles
+  SpanPlace place_;  // the caller's when the job began; without a label when there is no profile
   alignas(64) std::atomic<int64_t> next_{0};
   // The number of workers inside the job, plus kClosed when the job is closed. A worker that wakes up after
   // the last tile was taken finds the job closed. So the caller never waits for a worker that the operating

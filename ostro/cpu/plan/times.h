@@ -1,7 +1,8 @@
-// How long the steps of a plan take: each run of a step is a span of the profile (base/profile.h) while there
-// is one. With OSTRO_PLAN_TIMES=1, every executable also writes a table of CPU times to stderr when it is
-// destroyed, over all runs but the first. Use it for programs that are not training runs
-// (docs/inside/profiling.md).
+// StepTimer, print_times: measure the time that the steps of a plan take.
+//
+// Each run of a step is a span of the profile (base/profile.h) while there is one. With OSTRO_PLAN_TIMES=1,
+// every executable also writes a table of CPU times to stderr when it is destroyed, over all runs but the
+// first. Use it for programs that are not training runs (docs/inside/profiling.md).
 #pragma once
 
 #include <string>

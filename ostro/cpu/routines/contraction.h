@@ -1,4 +1,5 @@
-// Index tables of contractions, and of values as contractions read them.
+// Contraction: index tables of contractions, and of values as contractions read them. Values and pure
+// functions of checked steps; there are no errors.
 #pragma once
 
 #include <cstdint>

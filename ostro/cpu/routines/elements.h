@@ -1,5 +1,7 @@
-// Copies runs of elements from memory of any dtype and stride to plain arrays of the type in which they are
-// computed, and back.
+// load_run, store_run: copy runs of elements between memory and plain arrays.
+//
+// Memory has any dtype and, for load_run, any stride; a plain array has the type in which its elements are
+// computed. Thread-safe; there are no errors.
 #pragma once
 
 #include <cstdint>

@@ -1,4 +1,7 @@
-// The fingerprint of an array (docs/spec/numerics.md, N14), added up part by part.
+// FingerprintSum: adds up the fingerprint of an array part by part (docs/spec/numerics.md, N14).
+//
+// The sum does not depend on how the parts are cut. Several threads may add different parts, each to a sum of
+// its own.
 #pragma once
 
 #include <cstdint>

@@ -1,6 +1,8 @@
-// Exchanges that are on their way while later steps run. An exchange is started by its step and waited for
-// before the first step that touches memory which it uses, or at the end of the run. So what overlaps follows
-// from the plan of memory, and no step can see the difference.
+// Flights: exchanges that are on their way while later steps run.
+//
+// An exchange is started by its step and waited for before the first step that touches memory which it uses,
+// or at the end of the run. So what overlaps follows from the plan of memory, and no step can see the
+// difference. Errors are those of the exchange and of the function that makes its result.
 #pragma once
 
 #include <functional>
@@ -31,7 +33,7 @@ struct ExchangeSpans {
 class Flights {
  public:
   // Starts the exchange of an op. `done` runs when it has been waited for: it makes the op's result. Until
-  // then nobody may write to `stays`, from where it sends, and nobody may touch the results of the call.
+  // then no step may write to `stays`, from where it sends, or touch the results of the call.
   Status start(const OpCall& call, const ExchangeSpans& spans, const MemoryRange& stays,
                std::function<Status()> done);
   // Waits for all exchanges that a step must not overtake which reads and writes this memory: it may read

@@ -1,5 +1,7 @@
-// Which of two elements is larger: for sort, top_k and argmax (docs/spec/numerics.md, N10) and for max and
-// min (N2).
+// is_below, larger, smaller: decide which of two elements is larger.
+//
+// is_below is for sort, top_k and argmax (docs/spec/numerics.md, N10), larger and smaller are for max and min
+// (N2). Pure functions.
 #pragma once
 
 #include <type_traits>

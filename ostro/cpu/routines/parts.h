@@ -1,4 +1,7 @@
-// What collectives have in common: the parts of a value that workers own, and the sums of what several sent.
+// Peers, Cut, join_slices: what collectives have in common.
+//
+// They find the parts of a value that workers own, and make the sums of what several workers sent. Bits
+// depend on neither threads nor the times at which parts arrive.
 #pragma once
 
 #include <cstdint>
