@@ -1,7 +1,8 @@
 // Journal: records what an unfinished build has made durable, so that a killed build can continue.
 //
-// kNotFound when there is none, kCorrupt when its first line is damaged, else errors of reading and writing.
-// Not thread-safe; the lock of the build keeps other processes out.
+// Errors: kNotFound when there is none, kCorrupt when its first line is damaged, kUnsupported for a format of
+// another version, and those of reading and writing. Not thread-safe; the lock of the build keeps other
+// processes out.
 #pragma once
 
 #include <array>

@@ -1,7 +1,7 @@
 // Store checks: compare a store on disk with what a configuration asks for.
 //
 // Each check returns no error when they agree; else kInvalidArgument says what differs, and in which store.
-// Only the checks that take SourceHashes may read files.
+// Only the checks that take SourceHashes read files, and give errors of reading them, too.
 #pragma once
 
 #include <string>
