@@ -22,7 +22,7 @@ struct MeshCase {
 };
 
 // Cells that all workers own whole, cells that several own a part of, leaves that are no cells (vocab and mlp
-// are rounded up to 8), replicas, parameters that nobody splits, borders inside the words of a fingerprint.
+// are rounded up to 8), replicas, parameters that are not split, borders inside the words of a fingerprint.
 inline std::vector<MeshCase> mesh_cases() {
   const ir::AxisMap embed{{"embed", "data"}};
   const ir::AxisMap tensor{{"kv_heads", "model"}, {"mlp", "model"}, {"vocab", "model"}};

@@ -1,4 +1,4 @@
-// A state that nobody holds whole: made, saved and read by several workers, with the bytes of one.
+// A state that no worker holds whole: made, saved and read by several workers, with the bytes of one.
 #include <doctest/doctest.h>
 
 #include "ostro/checkpoint/catalog.h"
@@ -123,7 +123,7 @@ TEST_CASE("a cell of another worker is found: written twice, left out, or in the
   const auto read = restore_all(*s, fs, 2, states);
   REQUIRE(read.ok());
   CHECK_MESSAGE(read->unfit.starts_with("worker 1: " + array.substr(0, array.size() - 1)), read->unfit);
-  CHECK(states[0].params.empty());  // nobody takes a part of it
+  CHECK(states[0].params.empty());  // no worker takes a part of it
 }
 
 TEST_CASE("a full disk at one worker: an error that names it, and the checkpoints before stay") {

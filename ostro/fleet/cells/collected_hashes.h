@@ -1,4 +1,9 @@
-// The hashes of the cells that several workers wrote, on their way to the manifest. Only for shared_save.cc.
+// Collected: puts the hashes of the cells that several workers wrote together to the manifest of a
+// checkpoint. Only for shared_save.cc.
+//
+// Each worker gives hashes_text() of its cells; the leader adds the texts of all workers and then asks for
+// the manifest. Errors: kCorrupt when a cell does not exist, was written by two workers, or by none. Not
+// thread-safe.
 #pragma once
 
 #include <fmt/format.h>
@@ -53,7 +58,7 @@ class Collected {
     return Status();
   }
 
-  // What hashes_text() made.
+  // Adds the hashes of a text that hashes_text() made at worker `rank`.
   Status add_text(int64_t rank, const std::string& text) {
     for (size_t at = 0; at + sizeof(CellHash) <= text.size(); at += sizeof(CellHash)) {
       CellHash line;
@@ -73,7 +78,7 @@ class Collected {
 
  private:
   checkpoint::Manifest manifest_;
-  std::vector<std::vector<int64_t>> writer_;  // -1: nobody yet
+  std::vector<std::vector<int64_t>> writer_;  // by tensor and cell: its rank; -1: none yet
 };
 
 }  // namespace ostro::fleet

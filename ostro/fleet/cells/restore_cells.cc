@@ -70,7 +70,7 @@ bool is_final(const Error& error) {
   return error.code() == ErrorCode::kInvalidArgument || error.code() == ErrorCode::kUnsupported;
 }
 
-// Joins the workers' verdicts and fingerprints; everyone comes to the same end.
+// Joins the workers' verdicts and fingerprints; every worker comes to the same result.
 Result<train::CellsRead> agree(const WorkerPlan& plan, runtime::Collectives& c, const std::string& path,
                                const CellVerdict& mine, const std::vector<Fingerprint>& prints) {
   std::vector<int64_t> everyone;

@@ -1,4 +1,5 @@
-// What is said about a state that is saved, told to all workers.
+// share_info: gives all workers what worker 0 records beside a state that is saved: its step and kind, the
+// config, the head of the chain.
 #pragma once
 
 #include "ostro/checkpoint/manifest.h"
@@ -6,7 +7,7 @@
 
 namespace ostro::fleet {
 
-// Called by all workers: `info` becomes worker 0's.
+// Called by all workers: `info` becomes worker 0's. Errors: those of the collectives.
 Status share_info(runtime::Collectives& group, checkpoint::Info& info);
 
 }  // namespace ostro::fleet

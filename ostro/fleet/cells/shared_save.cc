@@ -101,7 +101,7 @@ checkpoint::AsyncSaver::Write lead_save(SharedSave save, CellSnapshot given, Unf
   };
   return [save, snapshot, write, unfinished]() -> Result<std::optional<Saved>> {
     Result<Saved> saved = write();
-    // Whoever does not hear it learns that the epoch is over.
+    // A worker that does not receive this learns that the epoch is over.
     (void)tell_others(save, kDone, saved.ok() ? "" : std::string(1, kFailed));
     if (!saved.ok() && unfinished != nullptr) unfinished->snapshot = snapshot;
     if (!saved.ok()) return saved.error();
@@ -138,7 +138,7 @@ checkpoint::AsyncSaver::Write join_save(SharedSave save, CellSnapshot given, Unf
   };
   return [snapshot, take_part, unfinished]() -> Result<std::optional<Saved>> {
     const Result<std::string> end = take_part();
-    // What is wrong is the leader's to say; if it is gone, whoever leads next deals the cells out again.
+    // The leader reports what is wrong. If it is gone, the next leader deals the cells out again.
     if ((!end.ok() || end->starts_with(kFailed)) && unfinished != nullptr) unfinished->snapshot = snapshot;
     return std::optional<Saved>();
   };

@@ -19,7 +19,7 @@ constexpr std::chrono::milliseconds kMostRest{1000};
 
 std::string prepared_key(int64_t rank) { return fmt::format("prepared/{}", rank); }
 
-// Whether another epoch may do what one could not: somebody was lost, or did not come in time.
+// Whether another epoch may do what one could not: a worker was lost, or did not come in time.
 bool is_loss(const Error& error) {
   return error.code() == ErrorCode::kIo || error.code() == ErrorCode::kBusy;
 }
@@ -61,7 +61,7 @@ Result<std::string> Crew::wait_for(int64_t epoch, const std::string& key,
   }
 }
 
-// Everyone says that it is prepared; the leader says that all are.
+// Every worker says that it is prepared; the leader says that all are.
 Status Crew::meet(const EpochView& epoch, const std::function<bool()>& given_up) {
   dist::KeyValue& store = membership_.store(epoch.number);
   if (epoch.rank >= 0) RETURN_IF_ERROR(store.set(prepared_key(epoch.rank), ""));
@@ -97,7 +97,7 @@ Result<Settled> Crew::form() {
     if (!is_loss(formed.error()) || stop_()) return formed.error();
     log_warning(fmt::format("epoch {}: {}", epoch_.number, formed.error().message()));
     leave(formed.error().message());
-    // Losses are soon over. What does not pass (no free port) must not keep everyone busy for ever.
+    // A loss is over with the next epoch. A cause that lasts (no free port) must not keep all workers busy.
     if (++failures == kMostFailures)
       return formed.error().with_context(fmt::format("{} epochs in a row could not be formed", failures));
     std::this_thread::sleep_for(std::min(kMostRest, std::chrono::milliseconds(int64_t{1} << failures)));
@@ -116,7 +116,7 @@ Status Crew::try_form(const EpochView& epoch) {
   membership_.ready();
   RETURN_IF_ERROR(meet(epoch, stop_));
   ASSIGN_OR_RETURN(group_, membership_.connect(epoch, made->plan.mesh()));
-  // The old worker has the state until everyone has got its cells. A plan that never had a state is no loss.
+  // old_ has the state until all workers have their cells of it. A plan that never had a state is no loss.
   if (old_ == nullptr) old_ = std::move(now_);
   now_ = std::move(made);
   ASSIGN_OR_RETURN(settled_, settle_state());
@@ -177,7 +177,7 @@ void Crew::watch() {
     const auto next = membership_.next(after, kLook);
     if (!next.ok()) {
       if (next.error().code() == ErrorCode::kBusy) continue;
-      return;  // whoever uses the group will see it
+      return;  // the thread that uses the group gets the error, too
     }
     after = next->number;
     if (next->rank >= 0) {

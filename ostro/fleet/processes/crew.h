@@ -59,11 +59,11 @@ class Crew {
   Worker& worker() { return *now_->worker; }
   const WorkerPlan& plan() const { return now_->plan; }
 
-  // Another epoch is known, and all its workers are prepared: the leader sends kSwitch and everyone leaves.
+  // Another epoch is known, and all its workers are prepared: the leader sends kSwitch and all leave.
   bool switch_due() const { return switch_due_ && !held_; }
   // Keeps the leader in this epoch for a while.
   void hold(bool on) { held_ = on; }
-  // And this process is not in it: who leads closes the run first.
+  // And this process is not in it. If it leads, it closes the run first.
   bool leaves_next() const { return switch_due() && without_this_; }
   // An epoch goes on without this process.
   bool out() const { return out_; }

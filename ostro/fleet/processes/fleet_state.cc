@@ -210,9 +210,9 @@ class FleetState final : public train::LiveState {
   }
 
   Status come_together(bool state) {
-    // Who leads and leaves closes the run first (Run::train).
+    // A leader that leaves closes the run first (Run::train).
     if (crew_.formed() && crew_.switch_due() && !crew_.leaves_next()) {
-      // Whoever does not hear it sees that the connections end.
+      // A worker that does not receive this sees that the connections end.
       (void)command({Command::Kind::kSwitch});
       crew_.leave("another epoch goes on");
     }

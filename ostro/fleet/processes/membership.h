@@ -1,4 +1,5 @@
-// Who trains a run together, as one process sees it. The coordinator decides (ostro/cluster); training only
+// Membership: the workers that train a run together, as one process sees them: one epoch after the other, its
+// connections, and the values that its workers share. The coordinator decides (ostro/cluster); training only
 // knows this interface.
 #pragma once
 

@@ -1,5 +1,6 @@
-// Cells of parameters and of gradients on their way between the workers that run different leaves: from and
-// into the arrays themselves where the cells lie together in them.
+// exchange_cells, gather_cells: move cells of gradients and of parameters between the workers that run
+// different leaves. Cells that lie together in an array are sent from it and received into it; others are
+// copied. All these workers call at the same time. Errors: those of the collectives.
 #pragma once
 
 #include <utility>

@@ -1,4 +1,5 @@
-// What the collectives of a program send and bring, computed before it runs.
+// add_collectives: the bytes that the collectives of a program send, and those that they make whole; computed
+// before the program runs. No errors; any thread may call.
 #pragma once
 
 #include <cstdint>

@@ -1,5 +1,6 @@
-// How the workers of a mesh come from a batch to the sums of the gradients: who runs which leaf, what is
-// gathered for it, and when gradients are exchanged. All schedules give the same bits (docs/spec/spmd.md).
+// GradientSchedule: takes the workers of a mesh from a batch to the sums of the gradients. It decides which
+// worker runs which leaf, what is gathered for it, and when gradients are exchanged. All schedules give the
+// same bits (docs/spec/spmd.md).
 #pragma once
 
 #include <memory>
@@ -30,7 +31,7 @@ class GradientSchedule {
   virtual void add_load(int64_t leaves, train::WorkerLoad& load) const = 0;
   // The program of a leaf; with rounds, of the first one.
   virtual const ir::Program& leaf_ir() const = 0;
-  // The same, compiled when it is first used.
+  // leaf_ir(), compiled when it is first used.
   virtual Result<runtime::Executable*> leaf_program() = 0;
 };
 

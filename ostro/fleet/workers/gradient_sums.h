@@ -1,4 +1,5 @@
-// Adding up gradients along the tree over leaves (numerics.md, N8).
+// GradientAdder, SubtreeSums: add up gradients along the tree over leaves (numerics.md, N8). Errors: those of
+// the engine. Not thread-safe.
 #pragma once
 
 #include <memory>

@@ -1,10 +1,10 @@
-// Training steps on several workers that are threads of this process. They share nothing but messages, and
-// give the bits of one worker.
+// make_worker_runner: training steps on several workers that are threads of this process. They share nothing
+// but messages, and give the bits of one worker.
 //
-// A step goes like this: every worker runs the leaf program on its own leaves (microbatches) and sums the
-// gradients of whole subtrees of leaves. It sends these sums to the owners of the cells of the parameters.
-// The owners add them up in the one fixed tree over all leaves, update their cells, and send the new
-// parameters to the workers that need them.
+// In a step every worker runs the leaf program on its own leaves (microbatches) and sums the gradients of
+// whole subtrees of leaves. It sends these sums to the owners of the cells of the parameters. The owners add
+// them up in the one fixed tree over all leaves, update their cells, and send the new parameters to the
+// workers that need them.
 #pragma once
 
 #include <memory>
