@@ -1,4 +1,5 @@
-// The whole configuration of a run.
+// TrainConfig: the whole configuration of a run, from a YAML file, overrides and defaults. Errors name the
+// key. A value type: copies are independent.
 #pragma once
 
 #include <span>
@@ -54,15 +55,15 @@ struct TrainConfig {
 Result<TrainConfig> load_train_config(const std::string& path, std::span<const config::Override> overrides,
                                       models::ModelChoices models = models::builtin_models());
 
-// The same for YAML text in memory. Error messages use `name` in place of the file's path.
+// As load_train_config, from YAML text in memory. Error messages use `name` in place of the file's path.
 Result<TrainConfig> parse_train_config(const std::string& yaml, const std::string& name,
                                        models::ModelChoices models);
 
-// Whether a run can be spread over so many workers: the mesh, and the leaves of what it splits. Errors:
+// Checks that a run can be spread over `workers` workers: the mesh, and the leaves of what it splits. Errors:
 // kInvalidArgument with the key and a value that works.
 Status check_workers(const TrainConfig& config, int64_t workers);
-// Mesh axes of more than one worker that split nothing: their workers do the same work twice. In words, one
-// per axis.
+// One warning for each mesh axis of more than one worker that splits nothing: its workers do the same work
+// twice.
 std::vector<std::string> idle_mesh_axes(const TrainConfig& config, int64_t workers);
 
 // The canonical form of a config as chain::canonical_object writes it. The genesis entry holds this text.

@@ -1,4 +1,4 @@
-// How a run is spread over workers: options, and the mesh that follows from them and the number of workers.
+// ShardingOptions: how a run is spread over workers. The options and the number of workers give the mesh.
 // None of it changes a bit of the result.
 #pragma once
 
@@ -41,7 +41,7 @@ struct ShardingOptions {
 inline const std::vector<std::string> kLeafAxes = {"replica", "data"};
 inline constexpr const char* kLeafPeers = "replica*data";  // for Mesh::peers
 
-// Of what number the number of workers must be a multiple.
+// The number of workers must be a multiple of this number.
 int64_t mesh_multiple(const ShardingOptions& options);
 
 // The mesh of `workers` workers, with every size known, and what is split over which of its axes. Errors name

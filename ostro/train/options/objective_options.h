@@ -1,4 +1,4 @@
-// The `objective:` section: what training makes smaller.
+// The `objective:` section of a configuration: the loss that training minimises.
 #pragma once
 
 #include <string>

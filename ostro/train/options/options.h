@@ -1,4 +1,5 @@
-// The `trainer:`, `numerics:` and `chain:` sections.
+// TrainerOptions, NumericsOptions, ChainOptions: the `trainer:`, `numerics:` and `chain:` sections of a
+// configuration. TrainConfig (config.h) reads and checks them.
 #pragma once
 
 #include <cstdint>

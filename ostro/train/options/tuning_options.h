@@ -1,4 +1,5 @@
-// The `adapter:` section, and what is trained of a model.
+// AdapterOptions: the `adapter:` section of a configuration. It says what is trained of a model: its own
+// parameters, or low-rank adapters.
 #pragma once
 
 #include <cstdint>
@@ -29,13 +30,13 @@ struct LoraOptions {
 
   void visit_options(config::OptionTable& table);
   Status validate() const;
-  // What is multiplied with (x a) b.
+  // The factor of (x a) b.
   double scale() const;
 };
 
 using AdapterOptions = std::variant<NoAdapter, LoraOptions>;
 
-// What the model gets of it. Nothing: it has no adapters.
+// The adapters that the model gets; nothing for NoAdapter.
 std::optional<nn::LoraSpec> lora_spec(const AdapterOptions& options);
 
 }  // namespace ostro::train

@@ -1,6 +1,7 @@
-// How the leaves (microbatches) of a step are spread over the workers. The gradients of all leaves are summed
-// in one fixed binary tree, whatever the number of workers (numerics.md, N8). A worker runs a contiguous
-// range of leaves, so it can compute the sums of some subtrees of that tree alone.
+// leaf_range, subtrees: spread the leaves (microbatches) of a step over the workers. The gradients of all
+// leaves are summed in one fixed binary tree, whatever the number of workers (numerics.md, N8). A worker runs
+// a contiguous range of leaves, so it can compute the sums of some subtrees of that tree alone. The functions
+// depend on their arguments alone; any thread may call them.
 #pragma once
 
 #include <cstdint>
@@ -26,7 +27,7 @@ LeafRange leaf_range(int64_t leaves, int64_t workers, int64_t rank);
 // Example: of 8 leaves, the range [2, 8) gives the subtrees [2, 4) and [4, 8).
 std::vector<Subtree> subtrees(int64_t leaves, LeafRange range);
 
-// Whether b begins where a ends and the two are the children of a node of the tree over `leaves` leaves.
+// True if b begins where a ends and the two are the children of a node of the tree over `leaves` leaves.
 bool siblings(int64_t leaves, Subtree a, Subtree b);
 
 // The most partial sums that are in memory at one time while a subtree of `leaves` leaves is summed: log2 +

@@ -1,4 +1,5 @@
-// How much of the machine a run uses: its FLOP/s compared with a measured peak, and its memory.
+// measure_peak, model_flops_utilization, resident_memory: how much of the machine a run uses. Its FLOP/s are
+// compared with a measured peak; its memory is that of the process.
 #pragma once
 
 #include <cstdint>

@@ -1,4 +1,6 @@
-// The loss of preference pairs, traced (numerics.md N17).
+// pair_loss: traces the loss of preference pairs (numerics.md N17): from the model's loss of both texts of
+// every pair, and from the log-probabilities that the weights at the beginning of the run gave to both
+// answers.
 #pragma once
 
 #include <vector>
@@ -8,7 +10,7 @@
 
 namespace ostro::train {
 
-// Of pairs [batch, side, pos] the texts, as the model takes them: [batch, pos], the chosen text of a pair and
+// The texts of pairs [batch, side, pos], as the model takes them: [batch, pos], the chosen text of a pair and
 // then the rejected one.
 models::Batch texts_of_pairs(const models::Batch& pairs);
 
@@ -16,7 +18,7 @@ models::Batch texts_of_pairs(const models::Batch& pairs);
 struct AnswerScores {
   Array log_prob, tokens;
 };
-// From the model's loss of the texts.
+// The scores of both answers of each pair, from the model's loss of texts_of_pairs().
 AnswerScores answer_scores(const models::Loss& texts);
 
 struct PairLoss {
@@ -28,7 +30,7 @@ struct PairLoss {
 // `reference` is f64 [batch, side], the log_prob of the weights that the run began with.
 PairLoss pair_loss(const DpoObjective& objective, const AnswerScores& scores, const Array& reference);
 
-// What is reported of pairs beside the loss: f64 sums over pairs of weight times ...
+// The measures that are reported beside the loss: f64 sums over pairs of weight times ...
 inline const std::vector<std::string> kPairMeasures = {
     "accuracy",  // 1 if the margin is above 0
     "margin",

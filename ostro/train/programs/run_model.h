@@ -13,7 +13,7 @@ enum class ModelUse { kTraining, kEvaluation };
 models::ModelFunctions run_model(const TrainConfig& config, int64_t vocab,
                                  ModelUse use = ModelUse::kTraining);
 
-// The same model before it got adapters, all of it trained.
+// The model of a run before it got adapters, with all of its parameters trained.
 models::ModelFunctions base_model(const TrainConfig& config, int64_t vocab,
                                   ModelUse use = ModelUse::kEvaluation);
 
@@ -21,7 +21,8 @@ models::ModelFunctions base_model(const TrainConfig& config, int64_t vocab,
 // what there is), nothing is trained.
 Status check_run_model(const TrainConfig& config, const models::ModelFunctions& model);
 
-// Whether a model's vocabulary has rows for the tokenizer's `tokens`. Error: model.vocab_size is below them.
+// Checks that a model's vocabulary has rows for the tokenizer's `tokens`. Error: model.vocab_size is below
+// them.
 Status check_vocabulary(const models::ModelFunctions& model, int64_t tokens);
 
 }  // namespace ostro::train

@@ -1,4 +1,5 @@
-// The data of a run as arrays: training batches by step, held-out batches by number.
+// open_data, make_loader, to_arrays: the data of a run, from its token stores to the training batches by
+// step, and each batch as the arrays that programs read.
 #pragma once
 
 #include <cstdint>

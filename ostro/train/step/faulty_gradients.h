@@ -1,5 +1,6 @@
-// Deliberate faults in a step's gradients (base/test_fault.h). Negative controls use them to prove that the
-// equality tests notice an error. Faults are for engines whose memory is the host's.
+// FaultyGradients: puts a deliberate fault (base/test_fault.h) into the gradients of a step. Negative
+// controls use it to prove that the equality tests notice an error. Faults are for engines whose memory is
+// the host's. Not thread-safe.
 #pragma once
 
 #include <algorithm>

@@ -1,5 +1,5 @@
-// What the weights that a run began with give to its preference pairs: the log-probabilities of both answers
-// of every pair, of both splits. They are computed once, by the run's program `reference`, and kept in the
+// Reference: the log-probabilities that the weights at the beginning of a run give to both answers of every
+// preference pair, of both splits. They are computed once, by the run's program `reference`, and kept in the
 // run's directory; the genesis has their hash. So training needs no second model.
 #pragma once
 
@@ -15,8 +15,8 @@
 
 namespace ostro::train {
 
-// Of a run directory: safetensors with a tensor f64 [pairs, 2] for each split of each component, by the names
-// "<component>/train" and "<component>/validation".
+// A file of the run directory: safetensors with a tensor f64 [pairs, 2] for each split of each component,
+// named "<component>/train" and "<component>/validation".
 inline constexpr const char* kReferenceFile = "reference.safetensors";
 
 struct Reference {

@@ -1,4 +1,4 @@
-// A table for --dry_run: memory and FLOPs of a step under each rematerialisation policy.
+// remat_table: the table of `--dry_run` with memory and FLOPs of a step under each rematerialisation policy.
 #pragma once
 
 #include <string>

@@ -1,4 +1,5 @@
-// Finds the data of an existing run, even if this process was started in another directory.
+// open_run_data: finds and opens the data of an existing run, even if this process was started in another
+// directory.
 #pragma once
 
 #include <string>

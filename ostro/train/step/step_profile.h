@@ -1,6 +1,6 @@
-// `ostro train --profile steps=10:13` writes a trace of some steps into the run directory.
-// https://ui.perfetto.dev, chrome://tracing and other readers of the trace event format can open it
-// (docs/inside/profiling.md).
+// StepProfile: `ostro train --profile steps=10:13`, which writes a trace of some steps into the run
+// directory. https://ui.perfetto.dev, chrome://tracing and other readers of the trace event format can open
+// it (docs/inside/profiling.md).
 #pragma once
 
 #include <cstdint>

@@ -1,4 +1,4 @@
-// The trace event format of Chrome and Perfetto, as JSON.
+// trace_json: a recorded profile in the trace event format of Chrome and Perfetto, which is JSON.
 #pragma once
 
 #include <string>
