@@ -1,4 +1,4 @@
-// ostro import --from hf
+// `ostro import --from hf`: a model in the Hugging Face layout as a checkpoint with which training can go on.
 #pragma once
 
 #include <optional>

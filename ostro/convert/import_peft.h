@@ -1,4 +1,4 @@
-// ostro import --from peft
+// `ostro import --from peft`: the adapter of another program, on a checkpoint of its base, as a checkpoint.
 #pragma once
 
 #include <string>

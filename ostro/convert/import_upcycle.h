@@ -1,4 +1,5 @@
-// ostro import --upcycle
+// `ostro import --upcycle`: a dense decoder as a mixture of experts, whose experts begin as copies of its
+// MLP.
 #pragma once
 
 #include <string>

@@ -1,4 +1,5 @@
-// A model that an import made of another one that Ostro has: written as a directory like any import's.
+// MadeModel: a model that an import made of another checkpoint of Ostro. write_made_model() writes it as a
+// directory like any import's.
 #pragma once
 
 #include <string>
@@ -19,7 +20,7 @@ struct MadeModel {
 };
 
 // A configuration with the defaults of a run, but the compute type of `source` and the tokenizer of `out`;
-// the model and the texts are for others to say.
+// the caller sets the model, the reader of train.yaml the texts.
 train::TrainConfig made_config(const trained::LoadedModel& source, const std::string& out);
 
 // Makes the directory: checkpoints/step-00000000, the tokenizer and the chat template of `source`,

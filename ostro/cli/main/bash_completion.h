@@ -1,4 +1,4 @@
-// The script that completes the words of a command line in bash.
+// bash_completion: writes the script that completes the words of a command line in bash.
 #pragma once
 
 #include <string>

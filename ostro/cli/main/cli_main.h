@@ -1,4 +1,4 @@
-// The whole `main` of the `ostro` program, and of a program with models of its own.
+// cli_main: the whole `main` of the `ostro` program, and of a program with models of its own.
 #pragma once
 
 #include "ostro/models/model_choices.h"

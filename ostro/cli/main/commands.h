@@ -1,4 +1,5 @@
-// The table of commands, one file each: x_command.cc. A command that is not finished is not in it.
+// Command: a row of the table of commands. Each command has a file, x_command.cc. A command that is not
+// finished is not in the table.
 #pragma once
 
 #include <span>
@@ -16,7 +17,7 @@ struct Command {
 // In the order in which help lists them.
 std::span<const Command> commands();
 
-// What each of them takes; `prefix` stands before their names.
+// The words that each of the commands takes; `prefix` stands before their names.
 std::vector<CommandWords> describe(std::span<const Command> commands, const std::string& prefix,
                                    const Context& context);
 

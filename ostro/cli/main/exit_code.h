@@ -1,4 +1,4 @@
-// What the process' exit status means. Also printed by `ostro --help`.
+// ExitCode: the meaning of the process' exit status. `ostro --help` prints it, too.
 #pragma once
 
 #include "ostro/cluster/local_launcher.h"

@@ -17,7 +17,7 @@
 namespace ostro::cli {
 namespace {
 
-// A prompt that nobody gives; an empty one is a new document.
+// Stands for no prompt, because an empty prompt begins a new document.
 constexpr const char* kNoPrompt = "\x01";
 
 struct Request {
@@ -65,7 +65,7 @@ class TextPrinter {
     return out;
   }
 
-  // False when nobody reads any more, or writing failed.
+  // False when the reader has closed standard output, or writing failed.
   bool print(int32_t token) {
     so_far_.push_back(static_cast<uint32_t>(token));
     const auto text = tokenizer_->decode_bytes(so_far_, /*skip_special_tokens=*/true);

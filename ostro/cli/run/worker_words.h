@@ -1,4 +1,5 @@
-// What a launcher was told: what is for its workers, and whether it makes sense.
+// worker_words, check_workers: split a launcher's command line into its own options and the words for its
+// workers, and check the numbers of workers.
 #pragma once
 
 #include <cstdint>
@@ -11,13 +12,13 @@
 
 namespace ostro::cli {
 
-// The words of a launcher's command line that its workers get, too: all but the verb, which comes first, and
-// the options `own` with their values.
+// The words of a launcher's command line `typed` that its workers get, too: all but the verb, which comes
+// first, and the options `own` with their values.
 std::vector<std::string> worker_words(const std::vector<std::string>& typed,
                                       const std::set<std::string>& own);
 
-// Whether so many workers can train with this configuration's mesh. Errors: kInvalidArgument, with a number
-// that can.
+// Checks that 1 <= min_workers <= max_workers <= 1024, and that max_workers workers can train with the mesh
+// of `config`. Errors: kInvalidArgument, with a number that works.
 Status check_workers(int64_t min_workers, int64_t max_workers, const train::TrainConfig& config);
 
 }  // namespace ostro::cli

@@ -1,4 +1,4 @@
-// Who trains a run together, as a coordinator decides it.
+// CoordinatedMembership: gives training the epochs, values and connections of a job that a coordinator runs.
 #pragma once
 
 #include <memory>
@@ -11,7 +11,8 @@
 
 namespace ostro::run {
 
-// What training is told of the coordinator's decisions.
+// Passes the calls to `member`, which must outlive it. Workers connect with each other over TCP, each at the
+// address `bind`, and prove that they know `secret`. Errors and threads: as of Membership.
 class CoordinatedMembership final : public fleet::Membership {
  public:
   CoordinatedMembership(cluster::Member& member, std::string bind, std::string secret)

@@ -1,4 +1,5 @@
-// What the workers of a run say of themselves, and their coordinator expects: what must be equal in all.
+// job_hello: how a worker of a run introduces itself to the coordinator. The coordinator expects the same
+// values of all workers.
 #pragma once
 
 #include <chrono>
@@ -10,8 +11,9 @@
 
 namespace ostro::run {
 
-// The run, the numerics version, every option of the canonical config with its value, the mesh, and what the
-// run directory is known by. `place` is the content of the run's place file, as this process sees it.
+// The run, host and process, and the values that must be equal in all workers: the numerics version, every
+// option of the canonical config, the mesh, and `place`. `place` is the content of the run's place file, as
+// this process sees it.
 cluster::Hello job_hello(const train::TrainConfig& config, const std::string& place);
 
 // A file of the run directory with a random text. Two processes that read the same text see the same

@@ -1,4 +1,4 @@
-// A worker that is asked to leave.
+// LeaveOnSignal: lets a worker leave its job when it is asked to by a signal; the other workers go on.
 #pragma once
 
 #include <atomic>
@@ -10,7 +10,8 @@
 
 namespace ostro::run {
 
-// SIGTERM makes this worker leave; the others go on.
+// While it exists, SIGTERM or SIGINT makes this worker leave (StopSignals; at most one at a time). A thread
+// of its own looks for the signal. `member` must outlive it. asked() may be called from any thread.
 class LeaveOnSignal {
  public:
   explicit LeaveOnSignal(cluster::Member& member)

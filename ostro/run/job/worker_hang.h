@@ -1,4 +1,5 @@
-// What a worker does when it hangs: it says where, and leaves, so that another can take its place.
+// watch_for_hangs: ends a worker that hangs, after it has reported where, so that another worker can take its
+// place.
 #pragma once
 
 #include <memory>
@@ -8,7 +9,8 @@
 
 namespace ostro::run {
 
-// For how long a step may stand still: trainer.hang_timeout, or 30 seconds, or 10 times the median step.
+// How long a step may stand still: trainer.hang_timeout if it is set, else 10 times the median step, and at
+// least 30 seconds.
 std::chrono::duration<double> hang_timeout(const train::TrainConfig& config);
 
 // Watches this process. When it hangs, the stacks of its threads go to the log and to RUN/hang-PID.txt, and

@@ -1,4 +1,4 @@
-// Explains why two configurations may train on different batches, for `ostro data diff`.
+// batch_causes: explains why two configurations may train on different batches, for `ostro data diff`.
 #pragma once
 
 #include <string>

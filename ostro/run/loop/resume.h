@@ -29,7 +29,7 @@ struct Resumption {
 Status check_fixed_options(const std::string& directory, const chain::GenesisEntry& genesis,
                            const train::TrainConfig& given);
 
-// The same for the run that is in the config's run directory, if there is one whose chain can be read.
+// As above, for the run in the config's run directory, if there is one whose chain can be read.
 Status check_fixed_options(io::FileSystem& fs, const train::TrainConfig& given);
 
 struct ResumeOptions {

@@ -1,4 +1,4 @@
-// Handles SIGTERM and SIGINT as a request to save and stop.
+// StopSignals: turns SIGTERM and SIGINT into a request to save and stop.
 #pragma once
 
 namespace ostro::run {

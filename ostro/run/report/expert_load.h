@@ -1,4 +1,4 @@
-// What is reported of how evenly a mixture's experts are used.
+// add_load_metrics, collapsed_layer: report how evenly a mixture's experts are used.
 #pragma once
 
 #include <string>
@@ -9,8 +9,9 @@
 
 namespace ostro::run {
 
-// Shares of the rows, f32 [layers, experts], of each block of layers. Adds moe/max_load, moe/min_load (1:
-// even), moe/entropy (0 to 1), moe/load/E of each expert and moe/dropped_tokens. Nothing without loads.
+// `loads`: for each block of layers the shares of the rows that the experts get, f32 [layers, experts]. Adds
+// moe/max_load, moe/min_load (1: even), moe/entropy (0 to 1), moe/load/E of each expert and
+// moe/dropped_tokens. Adds nothing when there are no loads.
 void add_load_metrics(const std::vector<runtime::Buffer>& loads, Metrics& metrics);
 
 // In words, the first layer whose load has an entropy below `least` (of 1); empty if there is none.

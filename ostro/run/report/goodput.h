@@ -1,5 +1,5 @@
-// Which share of a run's time brought it on, and what the rest was spent on; over all of its sessions,
-// whoever leads them (docs/reference/formats/goodput.md). People read it; nothing that trains depends on it.
+// Goodput: the share of a run's time that brought it on, and what the rest was spent on, over all of its
+// sessions (docs/reference/formats/goodput.md). People read it; nothing that trains depends on it.
 #pragma once
 
 #include <optional>
@@ -38,7 +38,7 @@ std::string goodput_text(const GoodputTotals& totals);
 // one job is recovery, that between two jobs does not count. 0: a job of its own.
 void set_job_begin(double unix_seconds);
 
-// Counts for one session. A file that cannot be written is said once and is no error.
+// Counts for one session. If the file cannot be written, it logs one warning; that is no error.
 class Goodput {
  public:
   // Goes on from the file, and from the chain, if there is one, where that has more steps.

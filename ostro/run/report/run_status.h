@@ -1,4 +1,4 @@
-// What `ostro status` shows of a run directory: from its record, chain, metrics, cluster.json and
+// RunStatus: what `ostro status` shows of a run directory: from its record, chain, metrics, cluster.json and
 // goodput.json.
 #pragma once
 
@@ -17,7 +17,7 @@ struct RunStatus {
   // "gone": the last session did not end, and no process of it is left. "elsewhere": it did not end either,
   // and its processes are, or were, on another host. Else the outcome of the last session: "finished", ...
   std::string state;
-  std::string lock;  // who holds the run, or held it last
+  std::string lock;  // the process that holds the run, or held it last
   int64_t sessions = 0;
   int64_t step = 0, total = 0;  // total 0: not known
   std::optional<double> loss, tokens_per_second, eta_seconds;

@@ -1,4 +1,4 @@
-// Trackers write the metrics of a run to metrics.jsonl, to TensorBoard event files, or elsewhere.
+// Tracker: writes the metrics of a run to metrics.jsonl, to TensorBoard event files, or elsewhere.
 #pragma once
 
 #include <cstdint>
