@@ -63,15 +63,15 @@ class Crew {
   bool switch_due() const { return switch_due_ && !held_; }
   // Keeps the leader in this epoch for a while.
   void hold(bool on) { held_ = on; }
-  // And this process is not in it. If it leads, it closes the run first.
+  // A switch is due and this process is not in the next epoch. If it leads, it closes the run first.
   bool leaves_next() const { return switch_due() && without_this_; }
   // An epoch goes on without this process.
   bool out() const { return out_; }
-  // Whether this epoch is over, or no more the one that goes on.
+  // True if this epoch is over, or is not the one that is formed.
   bool ended(int64_t epoch) const;
   // Ends the connections, keeping the state. `fault`: why; "" when all leave together.
   void leave(const std::string& fault);
-  // The state that the workers have is of no use. And the run has to be opened again, from a checkpoint.
+  // Discards the state that the workers have. restart() also has the run opened again, from a checkpoint.
   void forget() { settled_ = Settled(); }
   void restart();
   // The run has to be opened again, or is another worker's; the state is as it was.

@@ -40,7 +40,7 @@ class Reader {
 // Sends messages[i] to peers[i] and receives expected[i] bytes from it.
 Result<std::vector<Bytes>> exchange(runtime::Collectives& c, const std::vector<int64_t>& peers,
                                     const std::vector<Bytes>& messages, const std::vector<size_t>& expected);
-// The same message to all of them.
+// As above, with the same message for all peers.
 Result<std::vector<Bytes>> exchange(runtime::Collectives& c, const std::vector<int64_t>& peers,
                                     const Bytes& message, const std::vector<size_t>& expected);
 

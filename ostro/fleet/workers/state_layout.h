@@ -14,7 +14,7 @@ namespace ostro::fleet {
 // Indices [first, second) of each axis.
 using Region = std::vector<std::pair<int64_t, int64_t>>;
 
-// Which worker holds which elements of every array of a state. It does not change after it is made.
+// The elements of every array of a state that each worker holds. It does not change after it is made.
 struct StateLayout {
   ir::Mesh mesh;
   std::vector<ir::Shape> shapes;      // of whole arrays

@@ -13,13 +13,13 @@
 
 namespace ostro::fleet {
 
-// What a worker has of a training state: cells of every parameter and of every array of the optimizer, in the
-// order of the programs. Empty lists: nothing.
+// The cells of a training state that a worker has: of every parameter and of every array of the optimizer, in
+// the order of the programs. Empty lists: it has none.
 struct Cells {
   std::vector<runtime::Buffer> params, optimizer;
 };
 
-// What a worker sends each other when it has made its new cells.
+// The size of the message with which a worker tells another one that its new cells are made.
 inline constexpr int64_t kWordBytes = 8;
 
 class Worker {
@@ -32,8 +32,8 @@ class Worker {
 
   // Takes the owned cells out of a whole state.
   Status adopt(const train::State& state);
-  // The same from parts: what this worker owns, and its copy of what mirror_of(rank) owns of the mirrored
-  // arrays (worker_plan.h). They are the state after `step` steps.
+  // Takes cells over: those that this worker owns, and its copies of the mirrored arrays' cells that
+  // mirror_of(rank) owns (worker_plan.h). They are the state after `step` steps.
   // `last`: the result of that step, if this process did it.
   void adopt_cells(Cells own, Cells mirror, int64_t step, train::StepResult last = {});
   // Runs one step together with all other workers. `batch` holds the rows of all leaves; the worker reads

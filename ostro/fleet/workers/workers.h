@@ -26,8 +26,8 @@ Result<std::unique_ptr<train::StepRunner>> make_worker_runner(const train::Canon
 // The mesh, the cells and the planted fault of a run on so many workers.
 Result<WorkerOptions> worker_options(const train::TrainConfig& config, int64_t workers);
 
-// What the workers would hold and send in steps of `leaves` leaves, and the arena of a leaf on worker 0.
-// Nothing is compiled.
+// The memory that the workers would need and the bytes that they would send in steps of `leaves` leaves, and
+// the arena of a leaf on worker 0. Nothing is compiled.
 struct MeshLoads {
   std::vector<train::WorkerLoad> workers;
   int64_t leaf_arena = 0;

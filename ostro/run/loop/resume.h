@@ -46,7 +46,7 @@ Result<Resumption> plan_resume(io::FileSystem& fs, const std::string& directory,
                                const chain::GenesisEntry& genesis, const train::TrainConfig& given,
                                const train::DataAccess& data, const models::ModelFunctions& model,
                                const ResumeOptions& options);
-// The same for a run whose state other processes have, as of step `live` or the next: no checkpoint is
+// As plan_resume, for a run whose state other processes have, as of step `live` or the next: no checkpoint is
 // chosen.
 Result<Resumption> plan_takeover(io::FileSystem& fs, const std::string& directory,
                                  const chain::GenesisEntry& genesis, const train::TrainConfig& given,

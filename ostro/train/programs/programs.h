@@ -33,7 +33,7 @@ struct CanonicalPrograms {
   std::optional<ir::Program> reference = {};
 };
 
-// Where the programs' parameters and results are.
+// The places of the programs' parameters and results, by name.
 struct Signatures {
   ParameterList model;
   LeafParams<size_t> leaf_params;
@@ -55,12 +55,12 @@ Result<CanonicalPrograms> make_programs(const TrainConfig& config, const models:
 // parser: no text of these programs; check_signatures.
 std::string print_programs(const CanonicalPrograms& programs);
 Result<CanonicalPrograms> parse_programs(std::string_view text);
-// The same texts without names, regions and source places, and the SHA-256 of them. This is the part that
-// identifies a run.
+// The texts of print_programs() without names, regions and source places, and the SHA-256 of them. This is
+// the part that identifies a run.
 std::string canonical_text(const CanonicalPrograms& programs);
 std::string programs_hash(const CanonicalPrograms& programs);
 
-// What the leaf program measures beside the loss, without the "measure/" of its result names.
+// The names of the leaf program's measures beside the loss, without the "measure/" of its result names.
 std::vector<std::string> measure_names(const ir::Program& leaf);
 
 // A program that computes losses only, without derivatives: LeafParams -> EvalResults. Every row gets the

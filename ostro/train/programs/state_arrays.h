@@ -24,7 +24,7 @@ std::string optimizer_path(const std::string& name, const std::string& parameter
 // (optim::kAverage).
 std::vector<size_t> evaluated_arrays(const StateArrays& arrays);
 StateArrays state_arrays(const CanonicalPrograms& programs);
-// The same before the programs are made.
+// As above, before the programs are made.
 StateArrays state_arrays(const TrainConfig& config, const models::ModelFunctions& model);
 // The parameters alone.
 StateArrays parameter_arrays(const std::vector<std::string>& paths, const std::vector<ir::Shape>& shapes);

@@ -29,7 +29,7 @@ struct UpdateParams {
   }
 };
 
-// What a step measures before it changes anything. All are scalars.
+// The values that a step measures before it changes the state. All are scalars.
 template <typename T>
 struct UpdateMeasures {
   T loss{};                    // f32, the mean
@@ -46,7 +46,7 @@ struct UpdateMeasures {
   }
 };
 
-// What is told of the new parameters.
+// The values that a step reports of the new parameters.
 template <typename T>
 struct UpdateReport {
   std::vector<T> fingerprints;  // i64 [lane]

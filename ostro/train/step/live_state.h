@@ -16,7 +16,7 @@
 
 namespace ostro::train {
 
-// What a state that has read a checkpoint tells.
+// The outcome of reading a checkpoint into a state.
 struct CellsRead {
   // Why this checkpoint cannot be used, naming the worker, if there are several; "": it has been taken over.
   std::string unfit;

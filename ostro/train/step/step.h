@@ -44,7 +44,7 @@ struct StepResult {
 
 // The two lanes of a fingerprint. The programs return it as i64 [lane].
 Result<std::array<int64_t, 2>> fingerprint_lanes(const runtime::Buffer& print);
-// What the update program tells of the new parameters, and their experts' loads, put into the result.
+// Puts the update program's report of the new parameters, and their experts' loads, into the result.
 Status put_report(StepResult& result, const UpdateReport<runtime::Buffer>& report,
                   std::vector<runtime::Buffer> expert_loads);
 
