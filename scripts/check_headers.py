@@ -6,21 +6,14 @@ for". A name is an identifier, a file, a command in backquotes or a phrase of at
 with a question word or "The same". No comment of a header or source file says nobody, somebody, whoever or everyone:
 it names the thread, worker, caller or reader that is meant. Reports FILE:LINE and the reason.
 
-DONE_ROOMS lists the rooms, folders and files below ostro/ that keep the rule; a room whose comments have been
-rewritten is added here.
-
-Usage: scripts/check_headers.py [--root DIR] [--room NAME]..., which checks these rooms or folders instead, or [--all]
+Usage: scripts/check_headers.py [--root DIR] [--room NAME]..., which checks these rooms,
+folders or files alone
 """
 import argparse
 import pathlib
 import re
 import sys
 
-DONE_ROOMS = [
-    "audit", "base", "chain", "chat", "checkpoint", "cluster", "compile", "config", "corpus_check", "cpu", "data",
-    "dist", "eval", "grad", "grok", "hf", "infer", "init", "interp", "io", "ir", "models", "nn", "numerics",
-    "optim", "ostro.h", "page", "spmd", "tokenizer", "trace", "trained",
-]
 QUESTIONS = ("what", "which", "how", "who", "whose", "where", "whether", "the same")
 RIDDLES = re.compile(r"\b(nobody|somebody|whoever|everyone)\b", re.IGNORECASE)
 MOST_WORDS = 6  # of a header's name
@@ -87,9 +80,8 @@ def main():
     parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
     parser.add_argument("--root", type=pathlib.Path, default=pathlib.Path(__file__).resolve().parent.parent)
     parser.add_argument("--room", metavar="NAME", action="append", help="a room, folder or file below ostro/")
-    parser.add_argument("--all", action="store_true", help="all of ostro/")
     args = parser.parse_args()
-    errors, files = check(args.root, [""] if args.all else args.room or DONE_ROOMS)
+    errors, files = check(args.root, args.room or [""])
     print("\n".join(errors) if errors else f"headers: {files} files begin with their name, and no comment is a riddle")
     return 1 if errors else 0
 
