@@ -1,6 +1,7 @@
 # Installs the public header and the headers that it needs; nothing else of a room can be included by a user.
 #
 # Run by `cmake --install`. ostro_source is the source tree, ostro_include the folder below the prefix.
+cmake_minimum_required(VERSION 3.25)  # it runs by itself
 set(public_headers "ostro/ostro.h")
 set(unread ${public_headers})
 while(unread)
