@@ -58,8 +58,9 @@ def cuts(seq_len, mlp):
 
 HOSTS = (("g++ -O3", "g++", "-O3"), ("clang++ -O1", "clang++-19", "-O1"))
 # The rooms in parts that each take a few minutes of CPU time.
-PARTS = ("numerics;compile;cpu;interp", "dist;cluster;optim;train", "tokenizer;chat;data", "base;config;io;ir;runtime",
-         "trace;grad;spmd;nn;models", "checkpoint;infer;eval;hf;cli;init;page;grok")
+PARTS = ("numerics;compile;cpu;interp", "dist;cluster;optim;chain;train;fleet", "tokenizer;chat;data;corpus_check",
+         "base;config;io;ir;runtime;engines;context",
+         "trace;grad;spmd;nn;models", "checkpoint;audit;run;trained;infer;eval;hf;cli;convert;init;page;grok")
 SAMPLED_PAIRS, SAMPLED_RANDOM = 6, 3
 
 
