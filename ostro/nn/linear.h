@@ -1,4 +1,4 @@
-// Linear, Embedding, LowRank, RmsNorm: structs of parameters with a call operator.
+// Linear, Embedding, LowRank: structs of parameters with a call operator.
 #pragma once
 
 #include <string>

@@ -15,17 +15,7 @@ namespace {
 using runtime::Buffer;
 
 TrainConfig tiny() {
-  TrainConfig c;
-  auto& o = llama(c);
-  o.seq_len = 4;
-  o.hidden_dim = 4;
-  o.intermediate_dim = 4;
-  o.num_layers = 1;
-  o.num_heads = 1;
-  o.num_kv_heads = 1;
-  c.data.train_urls = {"text"};
-  c.trainer.train_batch_size = 2;
-  c.trainer.num_train_steps = 10;
+  TrainConfig c = tiny_llama();
   check_ok(c.resolve());
   return c;
 }

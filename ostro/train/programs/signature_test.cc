@@ -10,17 +10,7 @@ namespace ostro::train {
 namespace {
 
 TrainConfig named_config() {
-  TrainConfig c;
-  auto& o = llama(c);
-  o.seq_len = 4;
-  o.hidden_dim = 4;
-  o.intermediate_dim = 4;
-  o.num_layers = 1;
-  o.num_heads = 1;
-  o.num_kv_heads = 1;
-  c.data.train_urls = {"text"};
-  c.trainer.train_batch_size = 2;
-  c.trainer.num_train_steps = 10;
+  TrainConfig c = tiny_llama();
   c.chain.leaf_gradients = true;
   std::get<optim::AdamOptions>(c.optimizer).groups["head"] = {{"*/head/*"}, 1, {}, 2.0};
   check_ok(c.resolve());
