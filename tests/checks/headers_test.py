@@ -1,9 +1,9 @@
 #!/usr/bin/env python3
 """scripts/check_headers.py notices headers and comments that break the rule, and nothing else, on small trees."""
 import pathlib
-import subprocess
 import sys
-import tempfile
+
+from small_tree import run_on_tree
 
 SCRIPT = pathlib.Path(__file__).resolve().parents[2] / "scripts/check_headers.py"
 GOOD = {
@@ -38,14 +38,7 @@ BAD = [
 
 
 def run(files, *options):
-    with tempfile.TemporaryDirectory() as folder:
-        root = pathlib.Path(folder)
-        for name, text in files.items():
-            path = root / "ostro" / name
-            path.parent.mkdir(parents=True, exist_ok=True)
-            path.write_text(text)
-        done = subprocess.run([sys.executable, SCRIPT, "--root", root, *options], capture_output=True, text=True)
-        return done.returncode, done.stdout + done.stderr
+    return run_on_tree(SCRIPT, {f"ostro/{name}": text for name, text in files.items()}, *options)
 
 
 def main():

@@ -1,9 +1,9 @@
 #!/usr/bin/env python3
 """scripts/check_layers.py notices every kind of include that is not allowed, on small trees of its own."""
 import pathlib
-import subprocess
 import sys
-import tempfile
+
+from small_tree import run_on_tree
 
 SCRIPT = pathlib.Path(__file__).resolve().parents[2] / "scripts/check_layers.py"
 LAYERS = """
@@ -40,16 +40,7 @@ BAD = [
 
 
 def run(files, layers):
-    with tempfile.TemporaryDirectory() as folder:
-        root = pathlib.Path(folder)
-        for name, text in files.items():
-            path = root / "ostro" / name
-            path.parent.mkdir(parents=True, exist_ok=True)
-            path.write_text(text)
-        (root / "scripts").mkdir()
-        (root / "scripts/layers.txt").write_text(layers)
-        done = subprocess.run([sys.executable, SCRIPT, "--root", root], capture_output=True, text=True)
-        return done.returncode, done.stdout + done.stderr
+    return run_on_tree(SCRIPT, {**{f"ostro/{name}": text for name, text in files.items()}, "scripts/layers.txt": layers})
 
 
 def main():

@@ -1,9 +1,9 @@
 #!/usr/bin/env python3
 """scripts/check_names.py notices names that two files of a room both have, and nothing else, on small trees of its own."""
 import pathlib
-import subprocess
 import sys
-import tempfile
+
+from small_tree import run_on_tree
 
 SCRIPT = pathlib.Path(__file__).resolve().parents[2] / "scripts/check_names.py"
 
@@ -30,15 +30,9 @@ BAD = {
 
 
 def run(second):
-    with tempfile.TemporaryDirectory() as folder:
-        room = pathlib.Path(folder) / "ostro/data"
-        (room / "more").mkdir(parents=True)
-        (room / "CMakeLists.txt").write_text("")
-        (room / "first.cc").write_text(FIRST)
-        (room / "more/second.cc").write_text(second)
-        (room / "more/second_test.cc").write_text(FIRST)  # tests have batches of their own
-        done = subprocess.run([sys.executable, SCRIPT, "--root", folder], capture_output=True, text=True)
-        return done.returncode, done.stdout + done.stderr
+    return run_on_tree(SCRIPT, {"ostro/data/CMakeLists.txt": "", "ostro/data/first.cc": FIRST,
+                                "ostro/data/more/second.cc": second,
+                                "ostro/data/more/second_test.cc": FIRST})  # tests have batches of their own
 
 
 def main():
