@@ -2,9 +2,10 @@
 #            [WORKING_DIRECTORY folder] [DRAWN])
 #
 # One test of ctest, run by tests/suite/run_test.py: that gives it the seed of its samples, measures it and leaves what it
-# saw in results/NAME.json of the build folder. BUDGET is CPU time in the sampled form (HACKING.md has the table); ctest
-# starts the longest first, so that none is left to run alone at the end. TIMEOUT is CPU time in the full form. DRAWN gives it the
-# label `drawn` besides: scripts/test.sh runs a third of these tests, drawn by the seed, where it runs samples.
+# saw in results/NAME.json of the build folder. BUDGET is CPU time in the sampled form (docs/inside/testing.md has the
+# table); ctest starts the longest first, so that none is left to run alone at the end. TIMEOUT is for the full form on an
+# idle machine (run_test.py). DRAWN gives it the label `drawn` besides: scripts/test.sh runs a
+# third of these tests, drawn by the seed, where it runs samples.
 function(ostro_test name)
   cmake_parse_arguments(TEST "DRAWN" "LABEL;BUDGET;TIMEOUT;PROCESSORS;WORKING_DIRECTORY" "COMMAND;ENVIRONMENT" ${ARGN})
   foreach(needed LABEL BUDGET COMMAND)
