@@ -29,7 +29,6 @@ import sys
 
 LIMIT = 300
 SUFFIXES = (".h", ".cc", ".py", ".sh", ".cmake", ".md")
-IGNORED = {".git", ".venv", ".venv-levanter", "build", "runs", "quickstart"}  # in the root
 # Names in back-ticks that look like paths and are none of this tree, with what they are.
 MADE = {}
 # Texts that name documents which do not exist, on purpose.
@@ -43,6 +42,7 @@ class Tree:
 
     def __init__(self, root):
         self.root = root
+        self.not_ours = self.ignored()
         self.files = sorted(p for p in self.walk(root))
         self.names = [p.relative_to(root).as_posix() for p in self.files]
         self.all = set(self.names) | {parent.as_posix() for n in self.names for parent in pathlib.PurePosixPath(n).parents}
@@ -53,9 +53,15 @@ class Tree:
             r"(docs/.*|(ostro|examples|python)/.*README)(\.md)?", n) and n.endswith(".md")]
         self.text = {n: (root / n).read_text(encoding="utf-8") for n in self.documents}
 
+    def ignored(self):
+        """The folders that .gitignore names by their paths: builds, runs and environments of Python."""
+        path = self.root / ".gitignore"
+        names = path.read_text(encoding="utf-8").split() if path.exists() else []
+        return {self.root / name.strip("/") for name in [".git", *names] if "*" not in name}
+
     def walk(self, folder):
         for path in folder.iterdir():
-            if path.name == "__pycache__" or folder == self.root and path.name in IGNORED:
+            if path.name == "__pycache__" or path in self.not_ours:
                 continue
             if path.is_dir() and not path.is_symlink():
                 yield from self.walk(path)

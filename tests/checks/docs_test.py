@@ -22,6 +22,8 @@ GOOD = {
     "HACKING.md": "| room | holds |\n|---|---|\n| base | errors |\n\n`error.h`, `base/*.h`, `ostro/base/error.{h,cc}`, `tests/<name>.py`, "
                   "`tests/tool`, `train/loss`\n",
     "scripts/layers.txt": "base:\n",
+    ".gitignore": "/.venv-other\n*.pyc\n",
+    ".venv-other/other.py": "# As docs/nothing.md says.\n",
     "ostro/base/README.md": ROOM,
     "ostro/base/error.h": "// As (docs/a.md, \"Part\n// one\") says.\nclass Result;\n",
     "ostro/base/error.cc": "",
@@ -34,6 +36,7 @@ GOOD = {
 FIGURE = {"page": "README.md", "figures": ["2.5 times"], "command": "measure", "commit": "", "date": "2026-01-02", "paths": ["ostro/base"]}
 # What takes the place of a good file (None: it is gone), how the figure's row changes, and what the script must say.
 BAD = [
+    ({".gitignore": ""}, {}, ".venv-other/other.py: there is no docs/nothing.md"),
     ({"README.md": GOOD["README.md"] + "`ostro/base/gone.h`\n"}, {}, "README.md:4: there is no ostro/base/gone.h"),
     ({"README.md": GOOD["README.md"] + "`gone.py`\n"}, {}, "there is no gone.py"),
     ({"docs/a.md": GOOD["docs/a.md"] + "`base/gone.h`\n"}, {}, "there is no base/gone.h"),
