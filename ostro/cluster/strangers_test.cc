@@ -1,5 +1,6 @@
 // Those who do not belong: other secrets, other programs, garbage.
 #include <doctest/doctest.h>
+#include <netinet/in.h>
 #include <poll.h>
 #include <sys/socket.h>
 
@@ -126,9 +127,13 @@ TEST_CASE("options that make no sense, and a port in use") {
   options = {};
   options.bind = "256.1.1.1";
   CHECK(Coordinator::start(options).error().code() == ErrorCode::kInvalidArgument);
-  const int port = job.coordinator->port();
-  job.coordinator.reset();
-  const auto none = Member::join("127.0.0.1", port, "", job.hello(), kNever);
+  // A port that is taken and at which nothing listens: one that is free may be another process's at any time.
+  const Socket taken(::socket(AF_INET, SOCK_STREAM | SOCK_CLOEXEC, 0));
+  sockaddr_in any{};
+  any.sin_family = AF_INET;
+  any.sin_addr.s_addr = htonl(INADDR_LOOPBACK);
+  REQUIRE(::bind(taken.fd(), reinterpret_cast<const sockaddr*>(&any), sizeof any) == 0);
+  const auto none = Member::join("127.0.0.1", port_of(taken), "", job.hello(), kNever);
   REQUIRE(!none.ok());
   CHECK(none.error().code() == ErrorCode::kIo);
 }
