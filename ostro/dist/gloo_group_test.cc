@@ -18,6 +18,9 @@ namespace {
 using std::chrono::milliseconds;
 using Clock = std::chrono::steady_clock;
 
+// What happens at once, also on a busy machine; less than any limit of time after which it would happen too.
+constexpr milliseconds kAtOnce{20'000};
+
 ir::Mesh line(int64_t workers) { return {{{"x", workers}}}; }
 
 // Every rank a thread, with what it makes of its group, or of the error of connecting.
@@ -33,19 +36,27 @@ void play(const ir::Mesh& mesh, const Play& part,
   for (std::thread& t : threads) t.join();
 }
 
-// As run_workers: the first failure is the result and ends all.
+// As run_workers: the first failure is the result and ends all. Connecting may take long on a busy machine,
+// which is no failure of the work.
 Status run_gloo_workers(const ir::Mesh& mesh, const Work& work) {
   std::mutex mutex;
   Status first;
-  play(mesh, [&](int64_t, Result<std::unique_ptr<Group>> group) {
-    const Status status = group.ok() ? work(**group) : Status(group.error());
-    if (status.ok()) return;
-    {
-      const std::lock_guard lock(mutex);
-      if (first.ok()) first = status;
-    }
-    if (group.ok()) (*group)->abort(status.error().message());
-  });
+  play(
+      mesh,
+      [&](int64_t, Result<std::unique_ptr<Group>> group) {
+        const Status status = group.ok() ? work(**group) : Status(group.error());
+        if (status.ok()) return;
+        {
+          const std::lock_guard lock(mutex);
+          if (first.ok()) first = status;
+        }
+        if (group.ok()) (*group)->abort(status.error().message());
+      },
+      [](int64_t) {
+        GlooOptions options;
+        options.connect_timeout = std::chrono::minutes(2);
+        return options;
+      });
   return first;
 }
 
@@ -83,7 +94,7 @@ TEST_CASE("abort ends an exchange that waits, at once, and all later ones") {
     });
     CHECK(errors[0] == "worker 0: the group was aborted: superseded");
     CHECK(errors[1] == errors[0]);
-    CHECK(took.count() < 1000);
+    CHECK(took < kAtOnce);
   }
 }
 
@@ -116,7 +127,7 @@ TEST_CASE("who leaves is missed only by those who exchange with it") {
     const auto begin = Clock::now();
     const auto result = all(**group, "x", 1);
     error = result.ok() ? "no error" : result.error().message();
-    if (Clock::now() - begin > milliseconds(1000)) error += "(late)";
+    if (Clock::now() - begin > kAtOnce) error += "(late)";
     if (all(**group, "x", 1).ok()) error += "(no error later)";
   });
   CHECK(errors[2].empty());
@@ -134,7 +145,7 @@ TEST_CASE("who leaves while the others wait for it is named at once") {
     const auto result = all(**group, "x", 1);
     errors[static_cast<size_t>(rank)] = result.ok() ? "no error" : result.error().message();
   });
-  CHECK(Clock::now() - begin < milliseconds(1500));
+  CHECK(Clock::now() - begin < kAtOnce);
   // One of the two may be told by the other, which has closed its connections.
   const std::string wanted = "lost worker 2: it left the group";
   CHECK_MESSAGE((errors[0] + errors[1]).find(wanted) != std::string::npos, (errors[0] + "; " + errors[1]));
@@ -225,7 +236,7 @@ TEST_CASE("a worker that fails while it connects is missed by the others when th
       errors[static_cast<size_t>(rank)] = group.ok() ? "connected" : group.error().message();
     });
   for (std::thread& t : threads) t.join();
-  CHECK(Clock::now() - begin < milliseconds(3000));
+  CHECK(Clock::now() - begin < kAtOnce);
   CHECK(errors[1] == "worker 1: connecting 3 workers by 127.0.0.1: the store is gone");
   for (const size_t i : {size_t{0}, size_t{2}})
     CHECK_MESSAGE(errors[i].find(fmt::format("worker {}: connecting 3 workers", i)) == 0, errors[i]);

@@ -109,7 +109,7 @@ inline void check_failure(const RunWorkers& run) {
     while (true) RETURN_IF_ERROR(all(c, "model", 1));
   });
   REQUIRE(!status.ok());
-  CHECK(text_of(status).find("bad shard") != std::string::npos);
+  CHECK_MESSAGE(text_of(status).find("bad shard") != std::string::npos, text_of(status));
 }
 
 // Small messages and large ones, between workers and to the sender itself. Checks the receiver's error: the
