@@ -63,7 +63,6 @@ struct Placement {
   numerics::LeafTable leaves;               // of the program
   std::vector<std::string> leaf_axes = {};  // mesh axes that carry leaves of the batch
   Beside beside = {};
-  bool wrong_experts = false;  // a planted fault: PartitionOptions
 
   const ir::AxisMap& map(Role role) const {
     return role == Role::kActivation ? sharding.compute : sharding.parameter;

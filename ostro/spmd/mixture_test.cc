@@ -2,6 +2,7 @@
 // positions over it too, and beside model.
 #include "ostro/spmd/hand_written_for_test.h"
 #include "ostro/spmd/llama_for_test.h"
+#include "ostro/spmd/wrong_experts_for_test.h"
 
 namespace ostro::spmd {
 namespace {
@@ -63,9 +64,13 @@ TEST_CASE("a mixture with its experts over workers: any number of them, without 
             CHECK(count_ops(program->body, kind) == 0);
           CHECK(count_ops(program->body, OpKind::all_reduce_bits) == 4);  // gate_up and down, and back
         }
-        PartitionOptions wrong = o;
-        wrong.wrong_experts = true;
-        check_differs(p, partition(p, wrong).value(), in);
+        Partition wrong = parts;
+        for (auto& program : wrong.programs) {
+          auto shifted = std::make_shared<ir::Program>(*program);
+          shift_experts(shifted->body);
+          program = shifted;
+        }
+        check_differs(p, wrong, in);
       }
 }
 

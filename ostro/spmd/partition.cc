@@ -58,8 +58,8 @@ Result<ir::Program> program_of(const ir::Program& program, const PartitionOption
 // Programs with equal text become one object.
 Result<Partition> partition(const ir::Program& program, const PartitionOptions& options) {
   RETURN_IF_ERROR(check(program, options));
-  const Placement placement{options.sharding,  options.cells,  program.leaves,
-                            options.leaf_axes, options.beside, options.wrong_experts};
+  const Placement placement{options.sharding, options.cells, program.leaves, options.leaf_axes,
+                            options.beside};
   ExchangePlan exchange;
   exchange.results.resize(options.results.size());
   Partition plan;

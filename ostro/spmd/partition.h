@@ -23,8 +23,6 @@ struct PartitionOptions {
   // mapped to them; parameters may, and are gathered by `use`.
   std::vector<std::string> leaf_axes = {};
   Beside beside = {};  // axes that are split only in some values
-  // A planted fault: workers behind the first take the rows of the expert before theirs.
-  bool wrong_experts = false;
   // Set: a result with Role::kGradient is not the gradient of this worker's leaf. The workers of the leaf
   // axes exchange their gradients, and each keeps the sums over the round's subtrees of leaves, of the cells
   // that it owns: [part, the gradient's axes], split as a parameter is. A gradient that a scan stacks, such

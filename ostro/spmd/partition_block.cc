@@ -168,10 +168,10 @@ ir::Attrs BlockPartitioner::local_attrs(const ir::Op& op, const OpSplits& splits
 // value.
 void BlockPartitioner::shift_origins(const ir::Op& op, const OpSplits& splits, std::vector<ValueId>& operands,
                                      const Locals& in) {
-  const auto shift = [&](size_t operand, const std::string& axis, int64_t fault = 0) {
+  const auto shift = [&](size_t operand, const std::string& axis) {
     const auto it = splits.axes.find(axis);
     if (it == splits.axes.end()) return;
-    const int64_t start = std::max<int64_t>(0, mine(it->second, 0).first + fault);
+    const int64_t start = mine(it->second, 0).first;
     if (start == 0) return;
     ValueId& origin = operands[operand];
     const ValueId by = builder_.splat(static_cast<double>(start), builder_.shape(origin));
@@ -186,7 +186,7 @@ void BlockPartitioner::shift_origins(const ir::Op& op, const OpSplits& splits, s
       return shift(2, op.attrs.str("axis"));
     case OpKind::expert_dot:
     case OpKind::expert_outer:
-      return shift(3, op.attrs.str("axis"), placement_.wrong_experts ? -1 : 0);
+      return shift(3, op.attrs.str("axis"));
     case OpKind::cross_entropy_grad:
       return shift(6, op.attrs.str("axis"));
     case OpKind::attention:

@@ -1,13 +1,13 @@
 #!/usr/bin/env python3
 """Negative controls: faults in kernels, threads and collectives that the equality tests must notice.
 
-  negative_controls.py --ostro PATH [--work DIR] [--jobs N]
+  negative_controls.py --ostro PATH --faulty PATH [--work DIR] [--jobs N]
 
 Every control compares, as the equality matrix does, the chains of two runs with the same config and settings,
-one of them with a fault of ostro/base/test_fault.h; controls that differ in the fault alone share the other
-run. A fault must not reach the genesis entry and must change a step's state. Exits 1 if one stays unnoticed.
-The runs without a fault must agree with each other across all settings used here, so that what is noticed is
-the fault.
+one of them with a fault: of the program faulty_ostro, or of the C compiler (faulty_cc.py). Controls that differ
+in the fault alone share the other run. A fault must not reach the genesis entry and must change a step's state.
+Exits 1 if one stays unnoticed. The runs without a fault must agree with each other across all settings used
+here, and with the run of faulty_ostro without a fault, so that what is noticed is the fault. The program `ostro` itself knows no faults.
 """
 import argparse
 import json
@@ -19,12 +19,17 @@ import tempfile
 sys.path.insert(0, str(pathlib.Path(__file__).resolve().parents[1] / "matrix"))
 import runs  # noqa: E402
 
+COMPILER = pathlib.Path(__file__).resolve().parent / "faulty_cc.py"
+
 # Squares of gradients and products of weights fall below 2^-126.
 TINY = {"model.initializer_range": 1e-19, "optimizer.epsilon": 1e-20}
 
-# Fault, what it is, config, settings.
+FAULTS_OF_COMPILER = {"contraction", "libm_exp", "denormals"}
+
+# Fault, what it is, config, settings. The fault "": faulty_ostro itself, whose chain must not differ.
 CONTROLS = [
-    ("leaf_order", "leaves 1 and 2 change places in the tree", {}, {}),
+    ("", "faulty_ostro without a fault", {}, {"OSTRO_ISA": "generic"}),
+    ("leaf_order", "two leaves change places in the tree", {}, {}),
     ("leaf_order", "the same among three workers", {}, {"OSTRO_SIM_WORKERS": "3"}),
     ("ring_order", "partials of workers added along a ring", {}, {"OSTRO_SIM_WORKERS": "3"}),
     ("ring_order", "the same between rounds", {"trainer.mesh.exchange": "layer"}, {"OSTRO_SIM_WORKERS": "3"}),
@@ -42,15 +47,16 @@ CONTROLS = [
 def main():
     parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
     parser.add_argument("--ostro", required=True, type=pathlib.Path, help="the program")
+    parser.add_argument("--faulty", required=True, type=pathlib.Path, help="the program faulty_ostro")
     parser.add_argument("--work", type=pathlib.Path, help="kept; default: a temporary directory")
     parser.add_argument("--jobs", type=int, default=os.cpu_count(), help="runs at once")
     options = parser.parse_args()
     with tempfile.TemporaryDirectory(prefix="ostro-controls-") as temporary:
         work = runs.Workspace(options.ostro, options.work or temporary)
-        return run_all(work, options.jobs)
+        return run_all(work, options.faulty.resolve(), options.jobs)
 
 
-def run_all(work, jobs):
+def run_all(work, faulty, jobs):
     # What a control does not set; the generic instruction set would have no generated kernels.
     plain = {"OSTRO_THREADS": "1", "OSTRO_ISA": "avx2", "OSTRO_CC": "gcc", "OSTRO_CC_OPT": "-O3"}
     config = {"trainer.num_train_steps": 12, "model.seq_len": 100, "chain.leaf_gradients": False}
@@ -60,8 +66,12 @@ def run_all(work, jobs):
 
     def train(item):
         index, (fault, changes, settings) = item
-        armed = {"OSTRO_TEST_FAULT": fault} if fault else {}
-        return work.run(f"{fault or 'good'}-{index}", {**config, **changes}, {**plain, **settings, **armed})
+        settings, program = {**plain, **settings}, None
+        if fault in FAULTS_OF_COMPILER:
+            settings["OSTRO_CC"] = f"python3 {COMPILER} {fault} {settings['OSTRO_CC']}"
+        elif fault is not None:
+            settings, program = {**settings, "OSTRO_TEST_FAULT": fault}, faulty
+        return work.run(f"{fault or 'good'}-{index}", {**config, **changes}, settings, program)
 
     trainings = {}  # by key, so that each is run once
     for fault, _, changes, settings in CONTROLS:
@@ -71,6 +81,9 @@ def run_all(work, jobs):
                 runs.at_once(jobs, train, list(enumerate(trainings.values())))}
 
     failures, chains = [], {}
+    for program, knows in ((work.ostro, False), (faulty, True)):
+        if (b"OSTRO_TEST_FAULT" in program.read_bytes()) != knows:
+            failures.append(f"{program} {'does not know' if knows else 'knows'} the variable OSTRO_TEST_FAULT")
     for fault, what, changes, settings in CONTROLS:
         name = f"{fault} ({what})"
         good, bad = outcomes[key(None, changes, settings)], outcomes[key(fault, changes, settings)]
@@ -78,6 +91,10 @@ def run_all(work, jobs):
             failures.append(f"{name}: {errors[0]}")
             continue
         chains.setdefault(str(changes), {})[good.hash] = settings
+        if fault == "":
+            if good.hash != bad.hash:
+                failures.append(f"{name}: {bad.hash}, and {good.hash} of ostro")
+            continue
         if good.hash == bad.hash:
             failures.append(f"{name}: not noticed, both runs end with {good.hash}")
             continue

@@ -4,12 +4,12 @@ train` byte for byte.
 
 Over numbers of workers, meshes, schedules, precisions, threads and instruction sets, also such as differ among the
 workers of one run; when a worker is killed, the leader among them; and a worker that does not belong is sent away.
-Faults planted in the exchange and in the copies must give another chain.
+Faults planted in the exchange and in the copies (--faulty, tests/controls) must give another chain.
 
 The cases are a covering sample that OSTRO_TEST_SEED draws; OSTRO_TEST_SIZE=full runs all of them; --cases N that many
 drawn ones and nothing else, --skip N without the first N of them, so that a long list can be run in parts.
 
-    workers_test.py --ostro PROGRAM [--cases N] [--skip N] [--log FILE]
+    workers_test.py --ostro PROGRAM --faulty PROGRAM [--cases N] [--skip N] [--log FILE]
 """
 
 import argparse
@@ -59,8 +59,8 @@ optimizer: {{type: adam, learning_rate: 0.003}}
         env |= {"OSTRO_CACHE_DIR": str(self.top / "kernels")}
         return env | settings
 
-    def run(self, words, settings=None, seconds=200):
-        done = subprocess.run([self.ostro, *words], env=self.environment(settings or {}), text=True, timeout=seconds,
+    def run(self, words, settings=None, seconds=200, program=None):
+        done = subprocess.run([program or self.ostro, *words], env=self.environment(settings or {}), text=True, timeout=seconds,
                               capture_output=True, check=False)
         check(done.returncode == 0, f"{words}: exit code {done.returncode}\n{done.stdout}{done.stderr}")
         return done
@@ -75,8 +75,8 @@ optimizer: {{type: adam, learning_rate: 0.003}}
         self.run(["train", *self.words(run, options)], settings, seconds)
         return self.chain(run)
 
-    def launch(self, run, workers, options, settings=None):
-        self.run(["launch", "local", "--workers", str(workers), *self.words(run, options)], settings)
+    def launch(self, run, workers, options, settings=None, program=None):
+        self.run(["launch", "local", "--workers", str(workers), *self.words(run, options)], settings, program=program)
         return self.chain(run)
 
 
@@ -196,10 +196,11 @@ def check_strangers(place):
     print("strangers and senseless meshes: one clear error each")
 
 
-def check_planted(place, expected):
+def check_planted(place, faulty, expected):
     """What must be noticed: a sum in another order, leaves that change places, copies that miss an update."""
     def run(name, workers, options, settings):
-        return place.launch(name, workers, ["--trainer.mp", "f32", *options], {"OSTRO_THREADS": "1"} | settings)
+        return place.launch(name, workers, ["--trainer.mp", "f32", *options], {"OSTRO_THREADS": "1"} | settings,
+                            faulty if "OSTRO_TEST_FAULT" in settings else None)
     for fault, exchange in [("ring_order", "step"), ("leaf_order", "step"), ("ring_order", "layer"),
                             ("round_order", "layer")]:
         got = run(f"{fault}-{exchange}", 3, ["--trainer.mesh.exchange", exchange], {"OSTRO_TEST_FAULT": fault})
@@ -219,11 +220,11 @@ def check_planted(place, expected):
     print("planted faults: other chains; copies that missed an update are noticed when they are used", flush=True)
 
 
-def check_experts(place, rng, expected):
+def check_experts(place, faulty, rng, expected):
     """Rows that go to the wrong expert's worker give another chain. A worker with experts is killed: the same chain. What
     is reported of the experts' loads is what one process reports."""
     options = [*MESHES["data x expert 2"][1], "--trainer.mp", "f32"]
-    got = place.launch("wrong-experts", 2, options, {"OSTRO_THREADS": "1", "OSTRO_TEST_FAULT": "wrong_experts"})
+    got = place.launch("wrong-experts", 2, options, {"OSTRO_THREADS": "1", "OSTRO_TEST_FAULT": "wrong_experts"}, faulty)
     check(got != expected, "rows that go to the wrong worker change nothing")
     once = place.top / "experts.once"
     once.mkdir()
@@ -257,6 +258,7 @@ def check_matrix(place, cases, isas, seed, alone, log):
 def main():
     parser = argparse.ArgumentParser()
     parser.add_argument("--ostro", required=True)
+    parser.add_argument("--faulty", required=True)
     parser.add_argument("--cases", type=int, default=0)
     parser.add_argument("--skip", type=int, default=0)
     parser.add_argument("--log")
@@ -284,8 +286,8 @@ def main():
         print(f"seed {seed}: {len(cases)} of {len(matrix)} cases; instruction sets {', '.join(isas)}", file=log, flush=True)
         check_matrix(place, cases, isas, seed, alone, log)
         if not args.cases:
-            check_planted(place, alone[False, "f32"])
-            check_experts(place, rng, alone[True, "f32"])
+            check_planted(place, os.path.abspath(args.faulty), alone[False, "f32"])
+            check_experts(place, os.path.abspath(args.faulty), rng, alone[True, "f32"])
             check_kills(place, rng, alone[False, "p=f32,c=bfloat16"])
             check_strangers(place)
     print(f"{len(cases)} of {len(matrix)} cases, all with the chain of one process", file=log, flush=True)

@@ -7,7 +7,7 @@ each. --faults does only so many drawn faults in one run (ray_chaos.py).
 
 Needs Ray (scripts/setup.sh --python). Its nodes listen at 127.0.0.2 and up.
 
-    ray_test.py --ostro PROGRAM [--faults N] [--seed N] [--log FILE]
+    ray_test.py --ostro PROGRAM --faulty PROGRAM [--faults N] [--seed N] [--log FILE]
 """
 
 import argparse
@@ -72,12 +72,12 @@ def drain(cluster, node):
 class Launch:
     """A launcher in the background."""
 
-    def __init__(self, place, cluster, run, options, settings=None):
+    def __init__(self, place, cluster, run, options, settings=None, program=None):
         self.place, self.run, self.log = place, run, place.top / f"{run}.log"
         python = {"OSTRO_PYTHON": sys.executable, "PYTHONPATH": str(ROOT / "python"), "OSTRO_THREADS": "1"}
         with open(self.log, "wb") as log:
             self.process = subprocess.Popen(
-                [place.ostro, "launch", "ray", "--address", cluster.address, "--min_workers", "2", "--max_workers", "3",
+                [program or place.ostro, "launch", "ray", "--address", cluster.address, "--min_workers", "2", "--max_workers", "3",
                  *place.words(run, options)],
                 env=place.environment(python | (settings or {})), stdin=subprocess.DEVNULL, stdout=log, stderr=log)
 
@@ -195,8 +195,8 @@ def check_stop(place, cluster, reference):
     print("SIGTERM: saved, and the same chain in the end")
 
 
-def check_planted(place, cluster, reference):
-    launch = Launch(place, cluster, "planted", SHORT, {"OSTRO_TEST_FAULT": "leaf_order"})
+def check_planted(place, cluster, faulty, reference):
+    launch = Launch(place, cluster, "planted", SHORT, {"OSTRO_TEST_FAULT": "leaf_order"}, faulty)
     try:
         launch.end()
     finally:
@@ -231,6 +231,7 @@ def check_errors(place, cluster):
 def main():
     parser = argparse.ArgumentParser()
     parser.add_argument("--ostro", required=True)
+    parser.add_argument("--faulty", help="tests/controls; --faults needs none")
     parser.add_argument("--faults", type=int, default=0)
     parser.add_argument("--seed", type=int)
     parser.add_argument("--log")
@@ -258,7 +259,7 @@ def main():
             if full:
                 reference = place.train("alone-short", SHORT)
                 check_stop(place, cluster, reference)
-                check_planted(place, cluster, reference)
+                check_planted(place, cluster, args.faulty, reference)
         finally:
             # A raylet takes half a minute to end by itself, one after another.
             for node in [*cluster.worker_nodes, cluster.head_node]:

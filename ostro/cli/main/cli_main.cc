@@ -39,11 +39,14 @@ std::string help_text() {
   return text;
 }
 
-// The engine that OSTRO_EXECUTOR wishes.
-Result<std::unique_ptr<runtime::Engine>> make_engine(bool generated_code) {
-  ASSIGN_OR_RETURN(engines::Wish wish, engines::wish_from_environment());
-  wish.generated_code = generated_code;
-  return engines::make(wish);
+// Makes the engine that OSTRO_EXECUTOR wishes, or what `replace` gives for it.
+MakeEngine engine_maker(bool generated_code, const ReplaceEngine& replace) {
+  return [generated_code, replace]() -> Result<std::unique_ptr<runtime::Engine>> {
+    ASSIGN_OR_RETURN(engines::Wish wish, engines::wish_from_environment());
+    wish.generated_code = generated_code;
+    ASSIGN_OR_RETURN(std::unique_ptr<runtime::Engine> engine, engines::make(wish));
+    return replace ? replace(std::move(engine)) : std::move(engine);
+  };
 }
 
 int run_command(const std::vector<std::string>& words, const Context& context) {
@@ -80,14 +83,14 @@ void share_small_blocks() {
 
 }  // namespace
 
-int cli_main(int argc, char** argv, models::ModelChoices models) {
+int cli_main(int argc, char** argv, models::ModelChoices models, const ReplaceEngine& replace) {
   share_small_blocks();
   std::signal(SIGPIPE, SIG_IGN);  // a closed pipe is a failed write, which is checked below
   PercentProgressLine line;
   const Context context{.fs = io::default_file_system(),
                         .models = std::move(models),
-                        .engine = [] { return make_engine(true); },
-                        .engine_for_a_moment = [] { return make_engine(false); },
+                        .engine = engine_maker(true, replace),
+                        .engine_for_a_moment = engine_maker(false, replace),
                         .progress = line};
   int code = kExitFailed;
   try {

@@ -2,7 +2,6 @@
 
 #include <fmt/format.h>
 
-#include "ostro/base/test_fault.h"
 #include "ostro/numerics/coefficients.h"
 
 namespace ostro::compile {
@@ -128,7 +127,6 @@ std::string functions() {
   t += fmt::format("  float r = $fma32(-n, {:a}f, x);\n  r = $fma32(-n, {:a}f, r);\n", kLn2HiF32, kLn2LoF32);
   t += fmt::format("  float tail = $fma32({}, r * r, r);\n  return scale32(1.0f + tail, k);\n}}\n",
                    horner(kExpF32, "r"));
-  if (test_fault("libm_exp")) t += "float expf(float);\n#define exp32 expf\n";
   t += "FN float sigmoid32(float x) { return 1.0f / (1.0f + exp32(neg32(x))); }\n";
   t += "FN float rsqrt32(float x) { return 1.0f / $sqrt32(x); }\n";
   // f64 inside.

@@ -10,7 +10,6 @@
 #include "ostro/base/log.h"
 #include "ostro/base/run_program.h"
 #include "ostro/base/sha256.h"
-#include "ostro/base/test_fault.h"
 #include "ostro/compile/text/prelude.h"
 #include "ostro/cpu/machine/machine.h"
 
@@ -58,9 +57,9 @@ KernelCompiler::KernelCompiler(std::string cc, std::string cc_opt, const std::st
   if (cc_opt.empty()) cc_opt = environment_variable("OSTRO_CC_OPT");
   if (cc_opt.empty()) cc_opt = "-O3";
   flags_ = fmt::format(
-      "{} -ffp-contract={} -fno-math-errno -fno-trapping-math -fno-strict-aliasing -fno-unwind-tables "
+      "{} -ffp-contract=off -fno-math-errno -fno-trapping-math -fno-strict-aliasing -fno-unwind-tables "
       "-fno-asynchronous-unwind-tables {} -w -fPIC -shared {}",
-      target_flags(isa), test_fault("contraction") ? "fast" : "off", dialect.language, cc_opt);
+      target_flags(isa), dialect.language, cc_opt);
   const fs::path cache = cache_dir.empty() ? default_cache_dir() : fs::path(cache_dir);
   if (!cache.empty()) cache_.folder = cache / "kernels";
   cache_.prefix = kUnfinished;

@@ -8,7 +8,6 @@
 #include <string>
 #include <string_view>
 
-#include "ostro/base/test_fault.h"
 #include "ostro/cpu/machine/affinity.h"
 
 namespace ostro::cpu {
@@ -23,9 +22,6 @@ constexpr auto kPatience = std::chrono::milliseconds(2);
 constexpr int kSpins = 400;
 
 thread_local bool inside_job = false;
-
-// The MXCSR that jobs run with: N0's, unless a test has planted the fault "denormals".
-unsigned starter_mxcsr() { return test_fault("denormals") ? kMxcsr & ~0x8040u : kMxcsr; }
 
 // Waits until `word` differs from `old` and returns its value. It spins and yields for kPatience, then
 // sleeps.
@@ -46,8 +42,8 @@ uint32_t wait_change(const std::atomic<uint32_t>& word, uint32_t old) {
 // Sets N0's floating-point environment and puts the caller's back.
 class JobScope {
  public:
-  explicit JobScope(unsigned mxcsr = kMxcsr) : mxcsr_(_mm_getcsr()), inside_(inside_job) {
-    _mm_setcsr(mxcsr);
+  JobScope() : mxcsr_(_mm_getcsr()), inside_(inside_job) {
+    _mm_setcsr(kMxcsr);
     inside_job = true;
   }
   ~JobScope() {
@@ -115,7 +111,7 @@ void ThreadPool::serve(int number) {
 void ThreadPool::run_tiles(int64_t count, FunctionRef<void(int64_t)> fn) {
   if (count <= 0) return;
   if (inside_job || workers_.empty() || count == 1) {
-    JobScope scope(workers_.empty() ? kMxcsr : starter_mxcsr());
+    JobScope scope;
     for (int64_t tile = 0; tile < count; ++tile) fn(tile);
     return;
   }
@@ -128,7 +124,7 @@ void ThreadPool::run_tiles(int64_t count, FunctionRef<void(int64_t)> fn) {
   epoch_.fetch_add(1, std::memory_order_release);
   epoch_.notify_all();
   {
-    JobScope scope(starter_mxcsr());
+    JobScope scope;
     work();
   }
   uint32_t state = state_.fetch_or(kClosed, std::memory_order_acq_rel) | kClosed;

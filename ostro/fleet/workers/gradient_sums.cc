@@ -35,13 +35,4 @@ SubtreeSums::Buffers SubtreeSums::root() {
   return std::move(sums_[0].second);
 }
 
-Result<GradientAdder::Buffers> sum_in_ring_order(std::vector<GradientAdder::Buffers> sums, size_t first,
-                                                 GradientAdder& adder) {
-  GradientAdder::Buffers sum = std::move(sums[first % sums.size()]);
-  for (size_t i = 1; i < sums.size(); ++i) {
-    ASSIGN_OR_RETURN(sum, adder.add(std::move(sum), std::move(sums[(first + i) % sums.size()])));
-  }
-  return sum;
-}
-
 }  // namespace ostro::fleet

@@ -45,8 +45,4 @@ class SubtreeSums {
   std::vector<std::pair<train::Subtree, Buffers>> sums_;
 };
 
-// Not the tree but a chain, which begins with sum `first`: a planted fault.
-Result<GradientAdder::Buffers> sum_in_ring_order(std::vector<GradientAdder::Buffers> sums, size_t first,
-                                                 GradientAdder& adder);
-
 }  // namespace ostro::fleet

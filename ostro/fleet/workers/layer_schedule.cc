@@ -52,7 +52,6 @@ class LayerSchedule final : public GradientSchedule {
     const int64_t leaves = batch[0].shape().axes[0].size / plan_.rows;
     LeafOutputs outputs(static_cast<size_t>(leaves));
     SubtreeSums sums(leaves, adder_);
-    std::vector<Buffers> ring;
     for (const train::LeafRange& range : rounds(leaves)) {
       ASSIGN_OR_RETURN(Buffers gradients, run_round(c, owned, batch, leaves, range, outputs));
       phase("join rounds");
@@ -64,10 +63,7 @@ class LayerSchedule final : public GradientSchedule {
           ASSIGN_OR_RETURN(part.emplace_back(), part_of(gradient, static_cast<int64_t>(i)));
         }
         if (i + 1 == nodes.size()) gradients.clear();
-        if (plan_.fault == WorkerFault::kRingOrder)
-          ring.push_back(std::move(part));
-        else
-          RETURN_IF_ERROR(sums.push(nodes[i], std::move(part)));
+        RETURN_IF_ERROR(sums.push(nodes[i], std::move(part)));
       }
     }
     phase("share results");
@@ -78,7 +74,6 @@ class LayerSchedule final : public GradientSchedule {
       return list;
     };
     ASSIGN_OR_RETURN(results, share_leaf_results(plan_, c, peers_, leaves_of, outputs));
-    if (!ring.empty()) return sum_in_ring_order(std::move(ring), static_cast<size_t>(place_) + 1, adder_);
     return sums.root();
   }
 
@@ -109,9 +104,7 @@ class LayerSchedule final : public GradientSchedule {
 
   // The leaf of the worker at this place in a round. -1: it has none.
   int64_t leaf_of(const train::LeafRange& range, int64_t place) const {
-    const int64_t size = range.end - range.begin;
-    if (place >= size) return -1;
-    return range.begin + (plan_.fault == WorkerFault::kRoundOrder ? (place + 1) % size : place);
+    return place < range.end - range.begin ? range.begin + place : -1;
   }
 
   // The gradients of the round; what else the leaf of this worker gave goes to `outputs`.
@@ -122,12 +115,10 @@ class LayerSchedule final : public GradientSchedule {
     last_ = program;
     // A worker without a leaf takes part in the gathers of the others; what it computes is not read.
     const int64_t mine = leaf_of(range, place_), leaf = mine >= 0 ? mine : range.begin;
-    int64_t at = leaf;
-    if (plan_.fault == WorkerFault::kLeafOrder && leaves > 2 && (leaf == 1 || leaf == 2)) at = 3 - leaf;
     phase("leaf", leaf);
     fault_point("leaf", read_pulse().step, rank_);
     Buffers inputs = owned;
-    for (Buffer& b : leaf_batch(plan_, rank_, batch, at)) inputs.push_back(std::move(b));
+    for (Buffer& b : leaf_batch(plan_, rank_, batch, leaf)) inputs.push_back(std::move(b));
     ASSIGN_OR_RETURN(Buffers out, program->run(std::move(inputs), {&c}));
     auto given = train::read_fields(plan_.at.leaf_results, std::move(out));
     Buffers gradients = std::move(given.gradients);

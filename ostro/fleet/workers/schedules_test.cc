@@ -43,17 +43,18 @@ train::TrainConfig on_mesh(const MeshCase& mesh, train::ExchangeSchedule exchang
   return c;
 }
 
+std::unique_ptr<runtime::Engine> loops() {
+  return cpu::make_cpu_engine({.isa = {}, .threads = 2, .generated_code = false}).value();
+}
+
 struct Engines {
-  std::unique_ptr<runtime::Engine> compiled =
-      cpu::make_cpu_engine({.isa = {}, .threads = 2, .generated_code = false}).value();
+  std::unique_ptr<runtime::Engine> compiled = loops();
   std::unique_ptr<runtime::Engine> interpreter = interp::make_interpreter();
 };
 
-Trail train_config(const Setup& s, runtime::Engine& engine, int64_t workers, int steps,
-                   WorkerFault fault = WorkerFault::kNone) {
+Trail train_config(const Setup& s, runtime::Engine& engine, int64_t workers, int steps) {
   auto options = worker_options(s.config, workers);
   REQUIRE_MESSAGE(options.ok(), (options.ok() ? "" : options.error().message()));
-  options->fault = fault;
   auto runner = make_worker_runner(s.programs, engine, "none", *options);
   REQUIRE_MESSAGE(runner.ok(), (runner.ok() ? "" : runner.error().message()));
   return train(s, **runner, engine, steps);
@@ -116,7 +117,8 @@ TEST_CASE("experts over a mesh axis: the bits of one worker, and the loads that 
           CHECK(same(got.steps[i].expert_loads, expected.steps[i].expert_loads));
       }
     const Setup two = mixture_on({{"expert", 2}}, experts, train::ExchangeSchedule::kStep, precision);
-    CHECK_FALSE(same(train_config(two, *engines.compiled, 2, 2, WorkerFault::kWrongExperts), expected));
+    FaultyEngine wrong(loops(), "wrong_experts");
+    CHECK_FALSE(same(train_config(two, wrong, 2, 2), expected));
   }
 }
 
@@ -133,13 +135,13 @@ TEST_CASE("layer: fewer leaves than workers, fingerprints of leaves, the interpr
 }
 
 TEST_CASE("layer: controls that must fail") {
-  const Engines engines;
   const Setup s = make_setup(on_mesh(kMeshes[0], train::ExchangeSchedule::kLayer, "f32"));
   const Trail expected = train_alone(s, 2);
-  for (const auto fault : {WorkerFault::kLeafOrder, WorkerFault::kRingOrder, WorkerFault::kRoundOrder}) {
-    const Trail faulty = train_config(s, *engines.compiled, 3, 2, fault);
-    CHECK_FALSE(same(faulty, expected));
-    if (fault == WorkerFault::kLeafOrder) continue;
+  for (const char* fault : {"", "leaf_order", "ring_order", "round_order"}) {
+    FaultyEngine engine(loops(), fault);
+    const Trail faulty = train_config(s, engine, 3, 2);
+    CHECK(same(faulty, expected) == (*fault == '\0'));
+    if (*fault == '\0') continue;
     // Only the order of the additions differs: the first step's losses are the same.
     CHECK(faulty.steps[0].loss() == expected.steps[0].loss());
     CHECK(faulty.steps[0].prints != expected.steps[0].prints);

@@ -116,10 +116,8 @@ class StepSchedule final : public GradientSchedule {
     for (int64_t i = own.begin; i < own.end; ++i) {
       phase("leaf", i);
       fault_point("leaf", read_pulse().step, rank_);
-      int64_t at = i;
-      if (plan_.fault == WorkerFault::kLeafOrder && leaves > 2 && (i == 1 || i == 2)) at = 3 - i;
       Buffers inputs = params_;
-      for (Buffer& b : leaf_batch(plan_, rank_, batch, at)) inputs.push_back(std::move(b));
+      for (Buffer& b : leaf_batch(plan_, rank_, batch, i)) inputs.push_back(std::move(b));
       ASSIGN_OR_RETURN(Buffers out, leaf->run(std::move(inputs), {&c}));
       auto given = train::read_fields(plan_.at.leaf_results, std::move(out));
       RETURN_IF_ERROR(sums.push({i, 1}, std::move(given.gradients)));
@@ -144,17 +142,9 @@ class StepSchedule final : public GradientSchedule {
     ASSIGN_OR_RETURN(auto received, exchange_cells(plan_, c, peers_, own, counts));
     mine.clear();
     SubtreeSums sums(leaves, add_owned_);
-    std::vector<Buffers> ring;
-    size_t after_mine = 0;  // in the ring, the first sum of the next worker
-    for (size_t w = 0; w < peers_.size(); ++w) {
+    for (size_t w = 0; w < peers_.size(); ++w)
       for (size_t i = 0; i < nodes[w].size(); ++i)
-        if (plan_.fault == WorkerFault::kRingOrder)
-          ring.push_back(std::move(received[w][i]));
-        else
-          RETURN_IF_ERROR(sums.push(nodes[w][i], std::move(received[w][i])));
-      if (w == place_) after_mine = ring.size();
-    }
-    if (!ring.empty()) return sum_in_ring_order(std::move(ring), after_mine, add_owned_);
+        RETURN_IF_ERROR(sums.push(nodes[w][i], std::move(received[w][i])));
     return sums.root();
   }
 

@@ -3,7 +3,6 @@
 #include <algorithm>
 #include <numeric>
 
-#include "ostro/base/test_fault.h"
 #include "ostro/ir/text/sub_program.h"
 #include "ostro/train/options/mesh.h"
 #include "ostro/train/options/split_beside.h"
@@ -19,7 +18,6 @@ spmd::PartitionOptions options_for(const WorkerOptions& o) {
   options.cells = o.cells;
   options.leaf_axes = train::kLeafAxes;
   options.beside = train::kSplitBeside;
-  options.wrong_experts = o.fault == WorkerFault::kWrongExperts;
   options.only = o.only;
   return options;
 }
@@ -61,7 +59,6 @@ spmd::Placement placement_for(const train::CanonicalPrograms& programs, const Wo
 }
 
 std::vector<std::pair<int64_t, int64_t>> RowShare::of(int64_t batch_size) const {
-  if (all) return {{0, batch_size}};
   const int64_t leaves = batch_size / rows;
   std::vector<std::pair<int64_t, int64_t>> out;
   if (!dealt_out) {
@@ -77,7 +74,7 @@ RowShare WorkerPlan::rows_of(int64_t rank) const {
   const std::vector<int64_t> peers = leaf_peers(rank);
   return {rows, static_cast<int64_t>(peers.size()),
           std::find(peers.begin(), peers.end(), rank) - peers.begin(),
-          options.exchange == train::ExchangeSchedule::kLayer, fault != WorkerFault::kNone};
+          options.exchange == train::ExchangeSchedule::kLayer};
 }
 
 ir::Shape WorkerPlan::owned_shape(size_t k, int64_t rank) const {
@@ -135,7 +132,6 @@ Result<WorkerPlan> make_worker_plan(const train::CanonicalPrograms& programs, ru
   plan.engine = &engine;
   plan.remat = remat;
   plan.options = options;
-  plan.fault = options.fault;
   ASSIGN_OR_RETURN(plan.at, train::check_signatures(programs));
   plan.n = plan.at.model.paths.size();
   plan.trained = plan.at.trained();
@@ -208,15 +204,6 @@ Result<ir::Program> mirrored_apply(const WorkerPlan& plan, int64_t rank) {
     if (k < plan.trained) some.gradients.push_back(in.gradients[k]);
   }
   return ir::sub_program(whole, "apply_mirrored", train::as_list(some), train::as_list(results));
-}
-
-WorkerFault planted_worker_fault() {
-  return test_fault("leaf_order")      ? WorkerFault::kLeafOrder
-         : test_fault("ring_order")    ? WorkerFault::kRingOrder
-         : test_fault("round_order")   ? WorkerFault::kRoundOrder
-         : test_fault("wrong_experts") ? WorkerFault::kWrongExperts
-         : test_fault("stale_replica") ? WorkerFault::kStaleReplica
-                                       : WorkerFault::kNone;
 }
 
 }  // namespace ostro::fleet

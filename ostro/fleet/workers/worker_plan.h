@@ -18,25 +18,10 @@
 
 namespace ostro::fleet {
 
-// Deliberate faults in the communication, used to prove that the equality tests fail (base/test_fault.h).
-enum class WorkerFault {
-  kNone,
-  kLeafOrder,  // leaves 1 and 2 change places
-  // owners add partial sums in ring order, starting with the next worker's, instead of in the tree
-  kRingOrder,
-  // ExchangeSchedule::kLayer: the workers of a round run its leaves in another order than the one in which
-  // their gradients are added up
-  kRoundOrder,
-  kWrongExperts,  // rows go to the worker of the expert behind theirs
-  kStaleReplica,  // the copies that a worker keeps of another's cells miss the update of step kStaleStep
-};
-inline constexpr int64_t kStaleStep = 6;
-
 struct WorkerOptions {
   ir::Sharding sharding;  // the mesh, and what is split over it (options/mesh.h)
   // axis -> number of cells (numerics.cells): parameters are owned in whole cells
   spmd::Cells cells = {};
-  WorkerFault fault = WorkerFault::kNone;
   train::ExchangeSchedule exchange = train::ExchangeSchedule::kStep;
   // Of the largest step; a step may have others. 0: not known.
   int64_t leaves = 0;
@@ -52,7 +37,6 @@ struct WorkerOptions {
 struct RowShare {
   int64_t rows = 1, workers = 1, place = 0;  // rows of a leaf; those who share the leaves, and which it is
   bool dealt_out = false;                    // ExchangeSchedule::kLayer
-  bool all = false;                          // with a planted fault some run the leaves of others
 
   // Ranges [first, second).
   std::vector<std::pair<int64_t, int64_t>> of(int64_t batch_size) const;
@@ -64,7 +48,6 @@ struct WorkerPlan {
   WorkerOptions options;
   runtime::Engine* engine = nullptr;
   std::string remat;
-  WorkerFault fault = WorkerFault::kNone;
   train::Signatures at;  // of `programs`; the partitions keep the order of parameters and results
   size_t n = 0;          // number of parameters
   size_t trained = 0;    // of them: the first ones; so many gradients there are
@@ -134,8 +117,5 @@ Result<ir::Program> mirrored_apply(const WorkerPlan& plan, int64_t rank);
 
 // What decides where the cells of parameters are (make_state_layout).
 spmd::Placement placement_for(const train::CanonicalPrograms& programs, const WorkerOptions& options);
-
-// The fault of OSTRO_TEST_FAULT that concerns workers.
-WorkerFault planted_worker_fault();
 
 }  // namespace ostro::fleet

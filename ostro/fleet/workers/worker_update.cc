@@ -155,8 +155,7 @@ Status Worker::finish_with(const train::Measured& measured) {
     own_ = std::move(pending_->new_own), mirror_ = std::move(pending_->new_mirror);
   } else {
     RETURN_IF_ERROR(apply(*apply_, own_, std::move(pending_->own), measured));
-    const bool stale = plan_.fault == WorkerFault::kStaleReplica && step_ + 1 == kStaleStep;
-    if (apply_mirror_ != nullptr && !stale)
+    if (apply_mirror_ != nullptr)
       RETURN_IF_ERROR(apply(*apply_mirror_, mirror_, std::move(pending_->mirror), measured));
   }
   pending_.reset();

@@ -134,7 +134,6 @@ Result<WorkerOptions> worker_options(const train::TrainConfig& config, int64_t w
   for (const auto& stage : config.trainer.train_batch_size.stages) rows = std::max(rows, stage.value);
   return WorkerOptions{.sharding = std::move(sharding),
                        .cells = config.numerics.cells,
-                       .fault = planted_worker_fault(),
                        .exchange = config.trainer.sharding.mesh.exchange,
                        .leaves = rows / config.numerics.leaf_examples.value_or(rows),
                        .state_replicas = config.trainer.sharding.mesh.state_replicas};

@@ -6,6 +6,7 @@
 #include <cmath>
 #include <cstring>
 
+#include "ostro/fleet/faulty_engine_for_test.h"
 #include "ostro/fleet/workers/workers.h"
 #include "ostro/interp/engine/engine.h"
 #include "ostro/train/options/llama_for_test.h"
@@ -69,9 +70,8 @@ inline train::BatchArrays batch_of(int64_t rows, int64_t step) {
 
 // Workers that run different leaves and own cells of the parameters along `axis`.
 inline WorkerOptions data_parallel(int64_t workers, const spmd::Cells& cells,
-                                   WorkerFault fault = WorkerFault::kNone,
                                    const std::string& axis = "embed") {
-  return {{{{{"data", workers}}}, {}, {{axis, "data"}}}, cells, fault};
+  return {{{{{"data", workers}}}, {}, {{axis, "data"}}}, cells};
 }
 
 // Everything a chain could record of some steps, and the final state.
@@ -102,16 +102,16 @@ inline Trail train_alone(const Setup& s, int steps) {
   return train(s, *train::make_step_runner(s.programs, *engine, "none").value(), *engine, steps);
 }
 
-inline Trail train_on(const Setup& s, const WorkerOptions& options, int steps) {
-  const auto engine = interp::make_interpreter();
-  auto runner = make_worker_runner(s.programs, *engine, "none", options);
+// `fault` is one of FaultyEngine.
+inline Trail train_on(const Setup& s, const WorkerOptions& options, int steps, std::string fault = "") {
+  FaultyEngine engine(interp::make_interpreter(), std::move(fault));
+  auto runner = make_worker_runner(s.programs, engine, "none", options);
   REQUIRE_MESSAGE(runner.ok(), (runner.ok() ? "" : runner.error().message()));
-  return train(s, **runner, *engine, steps);
+  return train(s, **runner, engine, steps);
 }
 
-inline Trail train_workers(const Setup& s, int64_t workers, int steps,
-                           WorkerFault fault = WorkerFault::kNone) {
-  return train_on(s, data_parallel(workers, s.config.numerics.cells, fault), steps);
+inline Trail train_workers(const Setup& s, int64_t workers, int steps, std::string fault = "") {
+  return train_on(s, data_parallel(workers, s.config.numerics.cells), steps, std::move(fault));
 }
 
 inline bool same(const std::vector<Buffer>& a, const std::vector<Buffer>& b) {

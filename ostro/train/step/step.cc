@@ -3,13 +3,13 @@
 #include <fmt/format.h>
 
 #include <numeric>
+#include <utility>
 
 #include "ostro/base/profile.h"
 #include "ostro/ir/program/builder.h"
 #include "ostro/numerics/fp_env.h"
 #include "ostro/numerics/tree.h"
 #include "ostro/train/programs/leaf_plan.h"
-#include "ostro/train/step/faulty_gradients.h"
 
 namespace ostro::train {
 namespace {
@@ -69,15 +69,12 @@ class SerialRunner final : public StepRunner {
           Buffers out,
           leaf_->run(as_list(LeafParams<Buffer>{state.params, rows_of(batch, i * rows_, rows_)})));
       LeafResults<Buffer> leaf = read_fields(at_.leaf_results, std::move(out));
-      Buffers made = std::move(leaf.gradients);
-      faulty_.push(i, leaves, std::move(made), leaf.weight,
-                   [&](Buffers gradients) { fold.push(std::move(gradients)); });
+      fold.push(std::exchange(leaf.gradients, {}));
       RETURN_IF_ERROR(failed);
       outputs.push_back(std::move(leaf));
     }
     Buffers gradients = fold.finish();
     RETURN_IF_ERROR(failed);
-    faulty_.finish(state.step, gradients);
     for (const LeafResults<Buffer>& leaf : outputs) {
       ASSIGN_OR_RETURN(result.leaves.emplace_back(), leaf_result(leaf));
     }
@@ -87,10 +84,9 @@ class SerialRunner final : public StepRunner {
     result.weight = weight;
     result.measures = join_measures(result.leaves);
     // Moved: what the program may overwrite has no other handle.
-    const size_t count = result.leaves.size();
     UpdateParams<Buffer> in{std::move(state.params), std::move(state.optimizer), std::move(gradients)};
-    in.loss_sum = Buffer::scalar(ir::DType::f64, faulty_.loss(loss_sum, weight, count));
-    in.weight = Buffer::scalar(ir::DType::f64, faulty_.weight(weight, count));
+    in.loss_sum = Buffer::scalar(ir::DType::f64, loss_sum);
+    in.weight = Buffer::scalar(ir::DType::f64, weight);
     for (const float s : scalars) in.scalars.push_back(Buffer::scalar(ir::DType::f32, s));
     ASSIGN_OR_RETURN(Buffers list, update_->run(as_list(std::move(in))));
     UpdateResults<Buffer> out = read_fields(at_.update_results, std::move(list));
@@ -121,7 +117,6 @@ class SerialRunner final : public StepRunner {
   std::vector<size_t> expert_loads_;
   int64_t gradient_bytes_ = 0, state_bytes_ = 0;
   runtime::Memory* memory_ = nullptr;  // the engine's
-  FaultyGradients faulty_;
   std::unique_ptr<runtime::Executable> leaf_, update_, add_;
 };
 

@@ -1,5 +1,4 @@
 // Matrix product tiles without intrinsics, for x86-64-v3; the compiler vectorises over columns.
-#include "ostro/base/test_fault.h"
 #include "ostro/cpu/products/kernels/gemm_pack.inc.h"
 #include "ostro/cpu/products/kernels/gemm_store.inc.h"
 
@@ -28,11 +27,10 @@ void f32_multiply(int64_t k, const void* a, const void* b, float* c, int64_t ldc
     f32_row(k, static_cast<const float*>(a) + r, static_cast<const float*>(b), c + r * ldc, first);
 }
 
-// One row and one group of kSize k: an even and an odd chain for every column, then c plus their sum (N7).
-template <int kSize>
+// One row and one group: an even and an odd chain for every column, then c plus their sum (N7).
 void bf16_group(const float* a, const uint32_t* b, float* c, bool zero) {
   float e[kNr] = {}, o[kNr] = {};
-  for (int j = 0; j < kSize / 2; ++j, a += 2 * kMr, b += kNr) {
+  for (int j = 0; j < kGroup / 2; ++j, a += 2 * kMr, b += kNr) {
     for (int n = 0; n < kNr; ++n) {
       e[n] = __builtin_fmaf(a[0], widen(b[n] << 16), e[n]);
       o[n] = __builtin_fmaf(a[kMr], widen(b[n] & 0xffff0000u), o[n]);
@@ -46,16 +44,7 @@ void bf16_multiply(int64_t k, const void* a_panel, const void* b_panel, float* c
   const float* a = static_cast<const float*>(a_panel);
   const uint32_t* b = static_cast<const uint32_t*>(b_panel);
   for (int64_t k0 = 0; k0 < k; k0 += kGroup, a += kGroup * kMr, b += kGroup / 2 * kNr)
-    for (int r = 0; r < rows; ++r) bf16_group<kGroup>(a + r, b, c + r * ldc, first && k0 == 0);
-}
-
-// The fault group_of_16 (base/test_fault.h): each group in two halves, which N7 forbids.
-void bf16_multiply_halves(int64_t k, const void* a_panel, const void* b_panel, float* c, int64_t ldc,
-                          int rows, bool first) {
-  const float* a = static_cast<const float*>(a_panel);
-  const uint32_t* b = static_cast<const uint32_t*>(b_panel);
-  for (int64_t k0 = 0; k0 < k; k0 += kGroup / 2, a += kGroup / 2 * kMr, b += kGroup / 4 * kNr)
-    for (int r = 0; r < rows; ++r) bf16_group<kGroup / 2>(a + r, b, c + r * ldc, first && k0 == 0);
+    for (int r = 0; r < rows; ++r) bf16_group(a + r, b, c + r * ldc, first && k0 == 0);
 }
 
 }  // namespace
@@ -97,12 +86,7 @@ const GemmKernel& gemm_bf16_generic() {
                                          nullptr,
                                          256,
                                          128};
-  static constexpr GemmKernel kHalves = [] {
-    GemmKernel kernel = kKernel;
-    kernel.multiply = bf16_multiply_halves;
-    return kernel;
-  }();
-  return test_fault("group_of_16") ? kHalves : kKernel;
+  return kKernel;
 }
 
 }  // namespace ostro::cpu
