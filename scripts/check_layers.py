@@ -9,6 +9,9 @@ it. Files that lie in the room's own folder may include all of its sub-rooms, an
 no sub-room may include them. Tests (`*_test.cc`, `*_for_test.h`, `test_corpus.*`) may use everything: nothing
 includes them.
 
+A line `way FROM TO: MOST` limits what a reader has to open between two places: the files of FROM's folder that its
+includes lead to, where a header leads to its .cc too. TO is among them, and they are MOST at most.
+
 Usage: scripts/check_layers.py [--root DIR] [--draw ROOM], which prints who includes whom inside a room
 """
 import argparse
@@ -16,7 +19,8 @@ import pathlib
 import re
 import sys
 
-INCLUDE = re.compile(r'^\s*#\s*include\s+"ostro/([^"]+)"')
+INCLUDE = re.compile(r'^\s*#\s*include\s+"ostro/([^"]+)"', re.MULTILINE)
+WAY = re.compile(r"way (\S+) (\S+): (\d+)$")
 MOST_LINES = 3000  # of a folder's own files without tests and generated tables; more need sub-rooms
 
 
@@ -33,7 +37,7 @@ def read_layers(path):
     for number, line in enumerate(path.read_text().splitlines(), 1):
         name, _, allowed = line.split("#")[0].partition(":")
         name = name.strip()
-        if not name:
+        if not name or WAY.match(line):
             continue
         room, _, _ = name.rpartition("/")
         for other in allowed.split():
@@ -70,6 +74,35 @@ def problem(source, target, layers):
     if sub in ("", sub_of_target) or sub_of_target in layers[f"{room}/{sub}"]:
         return None
     return f"sub-room '{room}/{sub}' must not include '{'/'.join(filter(None, target))}'"
+
+
+def files_between(root, first):
+    """The files of a folder to which the includes of its file `first` lead, itself among them."""
+    found = [first]
+    for name in found:
+        for target in INCLUDE.findall((root / "ostro" / name).read_text()):
+            path = pathlib.PurePath(target)
+            if path.parent == pathlib.PurePath(first).parent:
+                both = (str(path), str(path.with_suffix(".cc")))
+                found += [f for f in both if f not in found and (root / "ostro" / f).is_file()]
+    return found
+
+
+def check_ways(root):
+    """What is wrong with the ways of layers.txt, and a line about each."""
+    errors, lines = [], []
+    for first, last, most in filter(None, (WAY.match(line) and WAY.match(line).groups()
+                                           for line in (root / "scripts/layers.txt").read_text().splitlines())):
+        if not (root / "ostro" / first).is_file():
+            errors.append(f"scripts/layers.txt: a way begins at {first}, and there is no such file")
+            continue
+        found = files_between(root, first)
+        if last not in found:
+            errors.append(f"ostro/{first}: its includes do not lead to {last}")
+        if len(found) > int(most):
+            errors.append(f"ostro/{first}: {len(found)} files on the way to {last}, more than {most}: {' '.join(found)}")
+        lines.append(f"{len(found)} files from {first} to {last}")
+    return errors, lines
 
 
 def check(root):
@@ -119,10 +152,13 @@ def main():
     parser.add_argument("--draw", metavar="ROOM")
     args = parser.parse_args()
     layers, errors, edges = check(args.root)
+    wrong_ways, ways = check_ways(args.root)
+    errors += wrong_ways
     if args.draw:
         draw(args.draw, layers, edges)
     rooms = sum("/" not in name for name in layers)
-    print("\n".join(errors) if errors else f"layers: {rooms} rooms, {len(layers) - rooms} sub-rooms, no forbidden include")
+    print("\n".join(errors) if errors else "; ".join(
+        [f"layers: {rooms} rooms, {len(layers) - rooms} sub-rooms, no forbidden include", *ways]))
     return 1 if errors else 0
 
 

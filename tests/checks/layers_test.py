@@ -12,6 +12,7 @@ data: base
 data/files:
 data/store: files
 train: base data
+way train/session.cc train/loop.cc: 6
 """
 GOOD = {
     "base/error.h": "",
@@ -19,6 +20,11 @@ GOOD = {
     "data/store/store.h": '#include "ostro/data/files/row.h"\n',
     "data/store/kernels/fast.h": '#include "ostro/data/store/store.h"\n',  # belongs to data/store
     "data/data.h": '#include "ostro/data/store/store.h"\n',
+    "train/session.cc": '#include "ostro/train/run.h"\n#include "ostro/data/data.h"\n',
+    "train/run.cc": '#include "ostro/train/loop.h"\n',
+    "train/loop.h": "",
+    "train/loop.cc": '#include "ostro/train/session.h"\n',
+    "train/session.h": "",
     "train/run.h": '#include "ostro/data/store/store.h"\n',
     "data/files/long_test.cc": "// a line\n" * 4000,  # tests do not count
     "ostro.h": '#include "ostro/train/run.h"\n',  # the public header
@@ -35,6 +41,10 @@ BAD = [
     ({"lost/bad.h": ""}, "", "room 'lost' is not in scripts/layers.txt"),
     ({}, "data/check: train\n", "'data/check' may include only what stands above it, not 'train'"),
     ({}, "infer: base\n", "there is no folder ostro/infer"),
+    ({"train/loop.cc": '#include "ostro/train/more.h"\n', "train/more.h": '#include "ostro/train/session.h"\n'}, "",
+     "ostro/train/session.cc: 7 files on the way to train/loop.cc, more than 6"),
+    ({"train/run.cc": ""}, "", "ostro/train/session.cc: its includes do not lead to train/loop.cc"),
+    ({}, "way train/lost.cc train/loop.cc: 6\n", "a way begins at train/lost.cc, and there is no such file"),
     ({"data/files/long.h": "// a line\n" * 3000}, "", "ostro/data/files: 3001 lines without tests, more than 3000"),
 ]
 
