@@ -1,11 +1,13 @@
 // Factors: Shampoo's two factors of a hidden matrix, the means of G G^T and of G^T G, and the bases in which
-// they are diagonal. Used by SOAP and Shampoo.
+// they are diagonal. FactoredRule: what SOAP and Shampoo, which use them, have in common.
 #pragma once
 
+#include <memory>
 #include <string>
 #include <vector>
 
 #include "ostro/optim/matrix_parts.h"
+#include "ostro/optim/rule_options.h"
 
 namespace ostro::optim {
 
@@ -42,6 +44,50 @@ class Factors {
  private:
   std::vector<MatrixParts> parts_;  // one, or none
   std::vector<One> all_;
+};
+
+// A rule for the matrices inside a model by their factors; AdamW for the rest. `Options` are FactorOptions
+// with the beta1, beta2 and epsilon of AdamW. The arrays of a parameter are AdamW's two, then
+// Factors::state(); the scalars are AdamW's two, then "started" and "refresh".
+template <typename Options>
+class FactoredRule : public UpdateRule {
+ public:
+  explicit FactoredRule(const Options& options) : o_(options) {
+    AdamRule adam;
+    adam.beta1 = o_.beta1, adam.beta2 = o_.beta2, adam.epsilon = o_.epsilon;
+    adam_ = make_adamw(adam);
+  }
+
+  std::vector<StateArray> state(const Parameter& p) const override {
+    std::vector<StateArray> out = adam_->state(p);
+    const std::vector<StateArray> more = Factors(p, o_.max_precond_dim).state();
+    out.insert(out.end(), more.begin(), more.end());
+    return out;
+  }
+
+  std::vector<Scalar> scalars(int64_t step, int64_t num_train_steps) const override {
+    std::vector<Scalar> out = adam_->scalars(step, num_train_steps);
+    out.push_back({"started", step > 0 ? 1.0f : 0.0f});
+    out.push_back({"refresh", step % o_.precondition_frequency == 0 ? 1.0f : 0.0f});
+    return out;
+  }
+
+  double width_power(const Parameter& p) const override { return adam_->width_power(p); }
+
+  RuleResults update(const Parameter& parameter, const RuleInputs& in) const override {
+    const Factors factors(parameter, o_.max_precond_dim);
+    return factors.all().empty() ? adam_->update(parameter, in) : update_by_factors(parameter, factors, in);
+  }
+
+ protected:
+  // Of a parameter that has factors.
+  virtual RuleResults update_by_factors(const Parameter& parameter, const Factors& factors,
+                                        const RuleInputs& in) const = 0;
+
+  const Options o_;
+
+ private:
+  std::unique_ptr<UpdateRule> adam_;
 };
 
 }  // namespace ostro::optim

@@ -8,35 +8,13 @@ namespace {
 
 using config::Effect;
 
-AdamRule grafted(const ShampooRule& o) {
-  AdamRule out;
-  out.beta1 = o.beta1, out.beta2 = o.beta2, out.epsilon = o.epsilon;
-  return out;
-}
-
-class Shampoo final : public UpdateRule {
+class Shampoo final : public FactoredRule<ShampooRule> {
  public:
-  explicit Shampoo(const ShampooRule& options) : o_(options), adam_(make_adamw(grafted(options))) {}
+  using FactoredRule::FactoredRule;
 
-  std::vector<StateArray> state(const Parameter& p) const override {
-    std::vector<StateArray> out = adam_->state(p);
-    const std::vector<StateArray> more = Factors(p, o_.max_precond_dim).state();
-    out.insert(out.end(), more.begin(), more.end());
-    return out;
-  }
-
-  std::vector<Scalar> scalars(int64_t step, int64_t num_train_steps) const override {
-    std::vector<Scalar> out = adam_->scalars(step, num_train_steps);
-    out.push_back({"started", step > 0 ? 1.0f : 0.0f});
-    out.push_back({"refresh", step % o_.precondition_frequency == 0 ? 1.0f : 0.0f});
-    return out;
-  }
-
-  double width_power(const Parameter& p) const override { return adam_->width_power(p); }
-
-  RuleResults update(const Parameter& parameter, const RuleInputs& in) const override {
-    const Factors factors(parameter, o_.max_precond_dim);
-    if (factors.all().empty()) return adam_->update(parameter, in);
+ private:
+  RuleResults update_by_factors(const Parameter& parameter, const Factors& factors,
+                                const RuleInputs& in) const override {
     const Array &k1 = in.scalars[0], &k2 = in.scalars[1], &started = in.scalars[2], &refresh = in.scalars[3];
     const std::vector<Array> kept(in.state.begin() + 2, in.state.end());
     const std::vector<Array> now =
@@ -59,7 +37,6 @@ class Shampoo final : public UpdateRule {
     return out;
   }
 
- private:
   // The value (q f q + ridge)^(-1/4) of the factor f along each vector q of its basis.
   Array inverse_root(const Array& factor, const Array& basis, const std::string& axis) const {
     const char* other = Factors::kOther;
@@ -70,9 +47,6 @@ class Shampoo final : public UpdateRule {
         sum(maximum(along, 0.0f), {other}) * rounded(o_.ridge / static_cast<double>(basis.size(other)));
     return rsqrt(sqrt(maximum(along, 0.0f) + (ridge + 1e-30f)));
   }
-
-  ShampooRule o_;
-  std::unique_ptr<UpdateRule> adam_;
 };
 
 }  // namespace

@@ -8,35 +8,13 @@ namespace {
 
 using config::Effect;
 
-AdamRule adam_of(const SoapRule& o) {
-  AdamRule out;
-  out.beta1 = o.beta1, out.beta2 = o.beta2, out.epsilon = o.epsilon;
-  return out;
-}
-
-class Soap final : public UpdateRule {
+class Soap final : public FactoredRule<SoapRule> {
  public:
-  explicit Soap(const SoapRule& options) : o_(options), adam_(make_adamw(adam_of(options))) {}
+  using FactoredRule::FactoredRule;
 
-  std::vector<StateArray> state(const Parameter& p) const override {
-    std::vector<StateArray> out = adam_->state(p);
-    const std::vector<StateArray> more = Factors(p, o_.max_precond_dim).state();
-    out.insert(out.end(), more.begin(), more.end());
-    return out;
-  }
-
-  std::vector<Scalar> scalars(int64_t step, int64_t num_train_steps) const override {
-    std::vector<Scalar> out = adam_->scalars(step, num_train_steps);
-    out.push_back({"started", step > 0 ? 1.0f : 0.0f});
-    out.push_back({"refresh", step % o_.precondition_frequency == 0 ? 1.0f : 0.0f});
-    return out;
-  }
-
-  double width_power(const Parameter& p) const override { return adam_->width_power(p); }
-
-  RuleResults update(const Parameter& parameter, const RuleInputs& in) const override {
-    const Factors factors(parameter, o_.max_precond_dim);
-    if (factors.all().empty()) return adam_->update(parameter, in);
+ private:
+  RuleResults update_by_factors(const Parameter& /*parameter*/, const Factors& factors,
+                                const RuleInputs& in) const override {
     const Array &k1 = in.scalars[0], &k2 = in.scalars[1], &started = in.scalars[2], &refresh = in.scalars[3];
     const std::vector<Array> kept(in.state.begin() + 2, in.state.end());
     // Of the gradients before this one: the basis changes after the step.
@@ -50,10 +28,6 @@ class Soap final : public UpdateRule {
       out.state.push_back(x);
     return out;
   }
-
- private:
-  SoapRule o_;
-  std::unique_ptr<UpdateRule> adam_;
 };
 
 }  // namespace
