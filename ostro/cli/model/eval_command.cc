@@ -3,22 +3,16 @@
 
 #include <cstdio>
 #include <nlohmann/json.hpp>
-#include <optional>
 
-#include "ostro/audit/with_reference.h"
 #include "ostro/base/log.h"
 #include "ostro/cli/main/commands.h"
 #include "ostro/cli/main/exit_code.h"
 #include "ostro/cli/shared/progress.h"
 #include "ostro/cli/shared/terminal.h"
-#include "ostro/convert/import_hf.h"
+#include "ostro/convert/configured_model.h"
 #include "ostro/eval/evaluate_tasks.h"
 #include "ostro/eval/token_log_probs.h"
-#include "ostro/train/programs/programs.h"
-#include "ostro/train/programs/run_model.h"
-#include "ostro/train/step/batches.h"
 #include "ostro/train/step/evaluate.h"
-#include "ostro/trained/loaded_model.h"
 
 namespace ostro::cli {
 namespace {
@@ -31,27 +25,18 @@ struct Evaluation {
 
 Result<Evaluation> evaluate(const Context& context, train::TrainConfig config, const std::string& checkpoint,
                             const std::string& per_token, trained::Trust trust) {
-  io::FileSystem& fs = context.fs;
-  trained::take_stored_matrices(fs, checkpoint, config);
-  ASSIGN_OR_RETURN(const auto engine, context.engine());
-  BuildProgressLine line;
-  ASSIGN_OR_RETURN(const data::BuildSettings build, build_settings(line));
-  ASSIGN_OR_RETURN(const train::DataAccess data, train::open_data(fs, config, build));
-  line.end();
-  const int64_t vocab = data.tokenizer->vocab_size();
-  const models::ModelFunctions model = train::run_model(config, vocab);
-  RETURN_IF_ERROR(train::check_vocabulary(model, vocab));
-  std::optional<convert::BorrowedImport> beginning;
-  if (checkpoint == "init") {
-    ASSIGN_OR_RETURN(beginning, convert::BorrowedImport::take(context, config));
-  }
-  ASSIGN_OR_RETURN(const trained::Parameters parameters,
-                   trained::load_or_init(fs, checkpoint, config, model, *engine, trust));
-  ASSIGN_OR_RETURN(const auto stores, audit::with_reference(fs, config, parameters.path, data.stores));
-  ASSIGN_OR_RETURN(const train::HeldOut held_out, train::HeldOut::create(config, vocab, *engine, *stores));
   if (!per_token.empty() && data::has_pairs(config.data))
     return invalid_argument("--per_token: held-out pairs have a loss a pair, not a token; leave it out");
-  Evaluation out{{}, parameters.step, parameters.path, parameters.name};
+  trained::take_stored_matrices(context.fs, checkpoint, config);
+  BuildProgressLine line;
+  ASSIGN_OR_RETURN(const data::BuildSettings build, build_settings(line));
+  ASSIGN_OR_RETURN(const convert::ConfiguredModel of,
+                   convert::open_configured(context, std::move(config), checkpoint, build, trust));
+  line.end();
+  ASSIGN_OR_RETURN(
+      const train::HeldOut held_out,
+      train::HeldOut::create(of.config, of.data.tokenizer->vocab_size(), *of.engine, *of.data.stores));
+  Evaluation out{{}, of.parameters.step, of.parameters.path, of.parameters.name};
   eval::TokenLogProbs tokens;
   train::HeldOut::OnBatch keep;
   if (!per_token.empty())
@@ -59,11 +44,11 @@ Result<Evaluation> evaluate(const Context& context, train::TrainConfig config, c
       tokens.add(batch, losses);
       return Status();
     };
-  ASSIGN_OR_RETURN(out.loss, held_out.evaluate(parameters.values, keep));
+  ASSIGN_OR_RETURN(out.loss, held_out.evaluate(of.parameters.values, keep));
   if (out.loss.tokens == 0) return invalid_argument(train::uncounted_text(out.loss));
   if (!out.loss.uncounted.empty()) log_warning(train::uncounted_text(out.loss));
   if (!per_token.empty())
-    RETURN_IF_ERROR(tokens.write(fs, per_token,
+    RETURN_IF_ERROR(tokens.write(context.fs, per_token,
                                  {{"loss", fmt::format("{}", out.loss.loss)},
                                   {"step", fmt::format("{}", out.step)},
                                   {"checkpoint", out.name.empty() ? out.path : out.name}}));

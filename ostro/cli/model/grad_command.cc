@@ -2,26 +2,22 @@
 #include <fmt/core.h>
 
 #include <cstdio>
-#include <optional>
 
-#include "ostro/audit/with_reference.h"
 #include "ostro/cli/main/commands.h"
 #include "ostro/cli/main/exit_code.h"
 #include "ostro/cli/shared/progress.h"
-#include "ostro/convert/import_hf.h"
+#include "ostro/convert/configured_model.h"
 #include "ostro/eval/gradients.h"
 #include "ostro/hf/export.h"
 #include "ostro/models/decoder/decoder.h"
-#include "ostro/train/programs/run_model.h"
-#include "ostro/train/step/batches.h"
-#include "ostro/trained/loaded_model.h"
+#include "ostro/train/programs/programs.h"
 
 namespace ostro::cli {
 namespace {
 
-Result<eval::MeanGradients> write_gradients(const Context& context, train::TrainConfig config, int64_t step,
-                                            const std::string& checkpoint, const std::string& out,
-                                            trained::Trust trust) {
+Result<eval::MeanGradients> write_gradients(const Context& context, const train::TrainConfig& config,
+                                            int64_t step, const std::string& checkpoint,
+                                            const std::string& out, trained::Trust trust) {
   const auto* decoder =
       models::model_options_as<models::DecoderOptions, models::Decoder>(config.model_options());
   if (decoder == nullptr)
@@ -31,35 +27,25 @@ Result<eval::MeanGradients> write_gradients(const Context& context, train::Train
                     config.model_options().type()));
   if (step < 0) return invalid_argument(fmt::format("--step {}: steps count from 0", step));
   RETURN_IF_ERROR(config.check_leaf_examples(step));
-  io::FileSystem& fs = context.fs;
-  ASSIGN_OR_RETURN(const auto engine, context.engine());
   BuildProgressLine line;
   ASSIGN_OR_RETURN(const data::BuildSettings build, build_settings(line));
-  ASSIGN_OR_RETURN(const train::DataAccess data, train::open_data(fs, config, build));
+  ASSIGN_OR_RETURN(const convert::ConfiguredModel of,
+                   convert::open_configured(context, config, checkpoint, build, trust));
   line.end();
-  const models::ModelFunctions model = train::run_model(config, data.tokenizer->vocab_size());
-  RETURN_IF_ERROR(train::check_vocabulary(model, data.tokenizer->vocab_size()));
-  std::optional<convert::BorrowedImport> beginning;
-  if (checkpoint == "init") {
-    ASSIGN_OR_RETURN(beginning, convert::BorrowedImport::take(context, config));
-  }
-  ASSIGN_OR_RETURN(const trained::Parameters parameters,
-                   trained::load_or_init(fs, checkpoint, config, model, *engine, trust));
-  ASSIGN_OR_RETURN(const auto stores, audit::with_reference(fs, config, parameters.path, data.stores));
-  ASSIGN_OR_RETURN(const data::Loader loader, train::make_loader(config, stores));
+  ASSIGN_OR_RETURN(const data::Loader loader, train::make_loader(of.config, of.data.stores));
   ASSIGN_OR_RETURN(const data::Batch batch, loader.batch(step));
-  ASSIGN_OR_RETURN(const train::CanonicalPrograms programs, train::make_programs(config, model));
+  ASSIGN_OR_RETURN(const train::CanonicalPrograms programs, train::make_programs(of.config, of.model));
   ASSIGN_OR_RETURN(const std::string remat, decoder->remat());
   ASSIGN_OR_RETURN(
       eval::MeanGradients result,
-      eval::mean_gradients(programs, *engine, remat, parameters.values, train::to_arrays(batch)));
+      eval::mean_gradients(programs, *of.engine, remat, of.parameters.values, train::to_arrays(batch)));
   ASSIGN_OR_RETURN(const hf::NamedWeights named,
-                   hf::NamedWeights::create(*decoder, model.paths, result.gradients));
-  RETURN_IF_ERROR(io::write_safetensors(fs, out, named.entries(),
+                   hf::NamedWeights::create(*decoder, of.model.paths, result.gradients));
+  RETURN_IF_ERROR(io::write_safetensors(context.fs, out, named.entries(),
                                         {{"loss", fmt::format("{}", result.loss)},
                                          {"tokens", fmt::format("{}", result.weight)},
                                          {"step", fmt::format("{}", step)},
-                                         {"checkpoint", parameters.path}}));
+                                         {"checkpoint", of.parameters.path}}));
   return result;
 }
 

@@ -1,0 +1,30 @@
+// ConfiguredModel: the model and the data of a configuration, outside of a run.
+#pragma once
+
+#include <memory>
+#include <optional>
+#include <string>
+
+#include "ostro/context/context.h"
+#include "ostro/convert/import_hf.h"
+#include "ostro/train/step/batches.h"
+#include "ostro/trained/loaded_model.h"
+
+namespace ostro::convert {
+
+struct ConfiguredModel {
+  train::TrainConfig config;
+  std::unique_ptr<runtime::Engine> engine;
+  train::DataAccess data;  // pairs have their reference
+  models::ModelFunctions model;
+  std::optional<BorrowedImport> beginning;  // while trainer.initialize_from names it
+  trained::Parameters parameters;
+};
+
+// Opens the data, which is built where it is not there yet, and loads the parameters: `checkpoint` is a
+// checkpoint, a run, or "init" (trained::load_or_init). Errors: those of the data and of the checkpoint.
+Result<ConfiguredModel> open_configured(const Context& context, train::TrainConfig config,
+                                        const std::string& checkpoint, const data::BuildSettings& settings,
+                                        trained::Trust trust);
+
+}  // namespace ostro::convert
