@@ -4,8 +4,8 @@
 #include "ostro/cli/main/commands.h"
 #include "ostro/cli/main/exit_code.h"
 #include "ostro/cli/shared/terminal.h"
+#include "ostro/corpus_check/baseline.h"
 #include "ostro/data/batch/data_set.h"
-#include "ostro/data/store/baseline.h"
 #include "ostro/data/tokenizer/trained_tokenizer.h"
 #include "ostro/io/files/atomic_file.h"
 
@@ -18,9 +18,9 @@ Status run(io::FileSystem& fs, const train::TrainConfig& config, const std::stri
   if (stores->parts().size() > 1)
     return invalid_argument("data.components names several data sets; leave one, whose baseline is wanted");
   const auto& store = stores->parts()[0].store;
-  ASSIGN_OR_RETURN(const data::Baseline b, data::unigram_baseline(*store));
+  ASSIGN_OR_RETURN(const corpus_check::Baseline b, corpus_check::unigram_baseline(*store));
   if (!text_file.empty()) {
-    ASSIGN_OR_RETURN(const std::string text, data::held_out_text(*store, tokenizer));
+    ASSIGN_OR_RETURN(const std::string text, corpus_check::held_out_text(*store, tokenizer));
     RETURN_IF_ERROR(io::write_file_atomically(fs, text_file, text));
   }
   return write_stdout(

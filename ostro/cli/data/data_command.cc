@@ -8,7 +8,7 @@
 #include "ostro/cli/main/commands.h"
 #include "ostro/cli/main/exit_code.h"
 #include "ostro/cli/shared/terminal.h"
-#include "ostro/data/batch/batch_text.h"
+#include "ostro/corpus_check/batch_text.h"
 #include "ostro/data/batch/data_set.h"
 #include "ostro/data/batch/eval_loader.h"
 #include "ostro/data/batch/loader.h"
@@ -29,9 +29,9 @@ struct BatchRequest {
 Status print(io::FileSystem& fs, const BatchRequest& request, const data::Batch& batch,
              const data::DataSet& data, const data::ReaderOf& reader_of) {
   ASSIGN_OR_RETURN(const auto sources, data::batch_sources(fs, batch, data, reader_of, request.explain));
-  return write_stdout(request.json      ? data::batch_json(batch, sources)
-                      : request.explain ? data::batch_explained(batch, sources)
-                                        : data::batch_summary(batch, sources));
+  return write_stdout(request.json      ? corpus_check::batch_json(batch, sources)
+                      : request.explain ? corpus_check::batch_explained(batch, sources)
+                                        : corpus_check::batch_summary(batch, sources));
 }
 
 // A batch of the evaluation of a component.

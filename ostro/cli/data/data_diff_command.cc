@@ -4,7 +4,7 @@
 #include "ostro/cli/main/commands.h"
 #include "ostro/cli/main/exit_code.h"
 #include "ostro/cli/shared/terminal.h"
-#include "ostro/data/batch/batch_diff.h"
+#include "ostro/corpus_check/batch_diff.h"
 #include "ostro/data/tokenizer/trained_tokenizer.h"
 #include "ostro/run/loop/batch_causes.h"
 #include "ostro/train/options/config.h"
@@ -40,7 +40,7 @@ Status run(const std::string& a, const std::string& b, int64_t steps, const Args
                     x.config.data.tokenizer_path(), x.tokenizer, y.config.data.tokenizer_path(), y.tokenizer);
   out += run::batch_causes(x.config, y.config);
   ASSIGN_OR_RETURN(const std::string text,
-                   data::diff_text({*x.stores, x.loader}, {*y.stores, y.loader}, steps));
+                   corpus_check::diff_text({*x.stores, x.loader}, {*y.stores, y.loader}, steps));
   return write_stdout(out + text);
 }
 

@@ -7,7 +7,7 @@
 #include "ostro/cli/data/data_session.h"
 #include "ostro/cli/main/commands.h"
 #include "ostro/cli/shared/terminal.h"
-#include "ostro/data/batch/batch_text.h"
+#include "ostro/corpus_check/batch_text.h"
 #include "ostro/data/batch/row_places.h"
 #include "ostro/data/formats/row_formatter.h"
 #include "ostro/data/options/choose_component.h"
@@ -53,13 +53,13 @@ Status print_row(const data::Session& session, Split split, int64_t row, bool js
                                     {"ids", tokens},
                                     {"text", text}};
     if (!c.name.empty()) entry["component"] = c.name;
-    data::add_place(places[0], entry);
+    corpus_check::add_place(places[0], entry);
     if (weighted) entry["loss_weights"] = weights;
     return write_stdout(entry.dump() + "\n");
   }
   std::string out = fmt::format("row         {} of {} ({})\n", row, stream.rows(), stream.name());
   out += fmt::format("from        {}, document {}{}\n", source.file, source.document,
-                     data::place_text(places[0]));
+                     corpus_check::place_text(places[0]));
   out += fmt::format("tokens      {}: [{}, {}) of the stream\nsha256      {}\n", tokens.size(), ends[0],
                      ends[1], to_hex(hash));
   out += fmt::format("ids         {}\n", fmt::join(tokens, " "));

@@ -1,4 +1,4 @@
-#include "ostro/data/store/baseline.h"
+#include "ostro/corpus_check/baseline.h"
 
 #include <fmt/format.h>
 
@@ -7,11 +7,11 @@
 #include <functional>
 #include <vector>
 
-namespace ostro::data {
+namespace ostro::corpus_check {
 namespace {
 
 // Calls visit for all tokens of a split, block by block.
-Status for_each_stretch(const TokenStream& stream,
+Status for_each_stretch(const data::TokenStream& stream,
                         const std::function<Status(std::span<const int32_t>)>& visit) {
   constexpr int64_t kStretch = 1 << 20;
   std::vector<int32_t> tokens;
@@ -23,7 +23,7 @@ Status for_each_stretch(const TokenStream& stream,
   return {};
 }
 
-Result<std::vector<int64_t>> counts(const TokenStream& stream) {
+Result<std::vector<int64_t>> counts(const data::TokenStream& stream) {
   std::vector<int64_t> counts(static_cast<size_t>(stream.vocab_size()));
   RETURN_IF_ERROR(for_each_stretch(stream, [&](std::span<const int32_t> tokens) -> Status {
     for (const int32_t t : tokens) {
@@ -39,34 +39,34 @@ Result<std::vector<int64_t>> counts(const TokenStream& stream) {
 
 }  // namespace
 
-Result<Baseline> unigram_baseline(const TokenStore& store) {
-  const TokenStream& held_out = store.split(Split::kValidation);
+Result<Baseline> unigram_baseline(const data::TokenStore& store) {
+  const data::TokenStream& held_out = store.split(data::Split::kValidation);
   Baseline b;
   b.tokens = held_out.tokens();
-  b.bytes = store.ledger().split(Split::kValidation).bytes;
+  b.bytes = store.ledger().split(data::Split::kValidation).bytes;
   if (b.tokens == 0 || b.bytes == 0)
     return invalid_argument(
         fmt::format("{} has no held-out text (see data.validation_fraction)", held_out.name()));
-  ASSIGN_OR_RETURN(const std::vector<int64_t> train, counts(store.split(Split::kTrain)));
+  ASSIGN_OR_RETURN(const std::vector<int64_t> train, counts(store.split(data::Split::kTrain)));
   ASSIGN_OR_RETURN(const std::vector<int64_t> test, counts(held_out));
-  const double total = static_cast<double>(store.split(Split::kTrain).tokens() + held_out.vocab_size());
+  const double total = static_cast<double>(store.split(data::Split::kTrain).tokens() + held_out.vocab_size());
   double bits = 0;
   for (size_t t = 0; t < test.size(); ++t)
     bits += static_cast<double>(test[t]) * std::log2(total / static_cast<double>(train[t] + 1));
   const auto tokens = static_cast<double>(b.tokens), bytes = static_cast<double>(b.bytes);
-  b.train_tokens_per_byte = store.split(Split::kTrain).tokens_per_byte();
+  b.train_tokens_per_byte = store.split(data::Split::kTrain).tokens_per_byte();
   b.bits_per_token = bits / tokens;
   b.bits_per_byte = bits / bytes;
   b.uniform_bits_per_byte = std::log2(static_cast<double>(held_out.vocab_size())) * tokens / bytes;
   return b;
 }
 
-Result<std::string> held_out_text(const TokenStore& store, const tokenizer::Tokenizer& tokenizer) {
+Result<std::string> held_out_text(const data::TokenStore& store, const tokenizer::Tokenizer& tokenizer) {
   const int64_t eos = store.ledger().preprocessing.eos_id;
   std::string text;
   std::vector<uint32_t> ids;
   RETURN_IF_ERROR(
-      for_each_stretch(store.split(Split::kValidation), [&](std::span<const int32_t> tokens) -> Status {
+      for_each_stretch(store.split(data::Split::kValidation), [&](std::span<const int32_t> tokens) -> Status {
         ids.clear();
         for (const int32_t t : tokens)
           if (t != eos) ids.push_back(static_cast<uint32_t>(t));
@@ -77,4 +77,4 @@ Result<std::string> held_out_text(const TokenStore& store, const tokenizer::Toke
   return text;
 }
 
-}  // namespace ostro::data
+}  // namespace ostro::corpus_check

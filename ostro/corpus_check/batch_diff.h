@@ -6,12 +6,12 @@
 #include "ostro/data/batch/data_set.h"
 #include "ostro/data/batch/loader.h"
 
-namespace ostro::data {
+namespace ostro::corpus_check {
 
 // One side: the stores and the loader of a configuration.
 struct DiffSide {
-  const DataSet& stores;
-  const Loader& loader;
+  const data::DataSet& stores;
+  const data::Loader& loader;
 };
 
 // A report for people. It says which components differ, the first step and row whose content differs among
@@ -20,4 +20,4 @@ struct DiffSide {
 // weights and segments, so the two stores may differ.
 Result<std::string> diff_text(const DiffSide& a, const DiffSide& b, int64_t steps);
 
-}  // namespace ostro::data
+}  // namespace ostro::corpus_check

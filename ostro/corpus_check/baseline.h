@@ -8,7 +8,7 @@
 #include "ostro/data/store/token_store.h"
 #include "ostro/tokenizer/model/tokenizer.h"
 
-namespace ostro::data {
+namespace ostro::corpus_check {
 
 struct Baseline {
   int64_t tokens = 0, bytes = 0;  // of the held-out split: tokens with eos, bytes of text
@@ -21,9 +21,9 @@ struct Baseline {
 
 // Codes the held-out split by the token frequencies of the training split. Each count is increased by 1, so
 // that no token has probability 0. kInvalidArgument when nothing is held out.
-Result<Baseline> unigram_baseline(const TokenStore& store);
+Result<Baseline> unigram_baseline(const data::TokenStore& store);
 
 // The held-out text, document after document, without eos. Used to try general compressors on it.
-Result<std::string> held_out_text(const TokenStore& store, const tokenizer::Tokenizer& tokenizer);
+Result<std::string> held_out_text(const data::TokenStore& store, const tokenizer::Tokenizer& tokenizer);
 
-}  // namespace ostro::data
+}  // namespace ostro::corpus_check
