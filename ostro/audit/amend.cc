@@ -246,7 +246,7 @@ Status check_amend(const train::TrainConfig& before, const train::TrainConfig& a
 }
 
 std::string program_file(const chain::GenesisEntry& genesis, const std::string& program_hash) {
-  return program_hash == genesis.program_hash ? "program.ir" : fmt::format("program-{:.16}.ir", program_hash);
+  return program_hash == genesis.program_hash ? kProgramFile : fmt::format("program-{:.16}.ir", program_hash);
 }
 
 }  // namespace ostro::audit

@@ -401,7 +401,7 @@ TEST_CASE("a forged difference is found") {
     amend.difference = difference.dump();
   });
   says("the genesis: trainer.num_train_steps is 3, but 4 steps are done");
-  found("program", Json(), "step 5 differs");
+  found("program", Json(), "the configuration after step 4 gives other programs than the chain names");
   // Even when config.yaml goes along.
   const auto forged_config = [&](const config::Override& with, const std::string& key, const Json& value,
                                  const std::string& what) {

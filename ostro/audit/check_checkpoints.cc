@@ -14,17 +14,24 @@
 namespace ostro::audit {
 namespace {
 
+// Of an error of the format, or of the comparison with the chain: `otherwise`, unless this program only does
+// not know what it reads.
+CheckpointVerdict verdict_of(const Error& error, CheckpointVerdict otherwise) {
+  return error.code() == ErrorCode::kUnsupported ? CheckpointVerdict::kUnknown : otherwise;
+}
+
 CheckedCheckpoint check_one(io::FileSystem& fs, const checkpoint::Entry& entry, const Witness& witness) {
-  CheckedCheckpoint out{entry.step, entry.path, Verdict::kDamaged, "", ""};
+  CheckedCheckpoint out{entry.step, entry.path, CheckpointVerdict::kDamaged, "", ""};
   const auto opened = checkpoint::Checkpoint::open(fs, entry.path);
   if (!opened.ok()) {
+    out.verdict = verdict_of(opened.error(), CheckpointVerdict::kDamaged);
     out.detail = opened.error().message();
     return out;
   }
   out.name = opened->manifest().name;
   // Before its arrays are read: a forged manifest may name sizes that no memory has.
   if (const auto evidence = witness.check_manifest(opened->manifest(), entry.path); !evidence.ok()) {
-    out.verdict = Verdict::kForged;
+    out.verdict = verdict_of(evidence.error(), CheckpointVerdict::kForged);
     out.detail = evidence.error().message();
     return out;
   }
@@ -39,12 +46,12 @@ CheckedCheckpoint check_one(io::FileSystem& fs, const checkpoint::Entry& entry, 
   }
   const Result<Evidence> evidence = witness.check(*opened);
   if (!evidence.ok()) {
-    out.verdict = Verdict::kForged;
+    out.verdict = verdict_of(evidence.error(), CheckpointVerdict::kForged);
     out.detail = evidence.error().message();
   } else if (*evidence == Evidence::kName) {
-    out.verdict = Verdict::kFine;
+    out.verdict = CheckpointVerdict::kFine;
   } else {
-    out.verdict = Verdict::kTemporary;
+    out.verdict = CheckpointVerdict::kTemporary;
     out.detail =
         *evidence == Evidence::kFingerprint
             ? "not in the chain; its parameters have the fingerprint of its step there, its moments were not "
@@ -56,18 +63,20 @@ CheckedCheckpoint check_one(io::FileSystem& fs, const checkpoint::Entry& entry, 
 
 }  // namespace
 
-const char* verdict_name(Verdict verdict) {
+const char* verdict_name(CheckpointVerdict verdict) {
   switch (verdict) {
-    case Verdict::kFine:
+    case CheckpointVerdict::kFine:
       return "fine";
-    case Verdict::kTemporary:
+    case CheckpointVerdict::kTemporary:
       return "temporary";
-    case Verdict::kDamaged:
+    case CheckpointVerdict::kDamaged:
       return "damaged";
-    case Verdict::kForged:
+    case CheckpointVerdict::kForged:
       return "forged";
-    case Verdict::kMissing:
+    case CheckpointVerdict::kMissing:
       return "missing";
+    case CheckpointVerdict::kUnknown:
+      return "not checked";
   }
   return "";
 }
@@ -97,21 +106,29 @@ Result<std::vector<CheckedCheckpoint>> check_checkpoints(io::FileSystem& fs, con
     if (const auto* entry = std::get_if<chain::CheckpointEntry>(&link.entry);
         entry && !there.contains(entry->step))
       out.push_back({entry->step, io::join_path(folder, checkpoint::step_directory(entry->step)),
-                     Verdict::kMissing, entry->name,
+                     CheckpointVerdict::kMissing, entry->name,
                      fmt::format("{} has its state, {}", chain_path, entry->name)});
   std::sort(out.begin(), out.end(), [](const auto& a, const auto& b) { return a.step < b.step; });
   return out;
 }
 
-void compare_with_replay(const std::map<int64_t, std::string>& names,
+void compare_with_replay(const std::map<int64_t, std::string>& names, int64_t different_step,
                          std::vector<CheckedCheckpoint>& checked) {
   for (CheckedCheckpoint& one : checked) {
+    if (different_step >= 0 && one.step >= different_step && one.verdict == CheckpointVerdict::kForged) {
+      one.verdict = CheckpointVerdict::kUnknown;
+      one.detail = fmt::format(
+          "{}: the chain differs from the replay from step {} on, so it does not say what "
+          "this checkpoint should be",
+          one.path, different_step);
+      continue;
+    }
     const auto replayed = names.find(one.step);
-    if (one.verdict != Verdict::kTemporary || replayed == names.end()) continue;
+    if (one.verdict != CheckpointVerdict::kTemporary || replayed == names.end()) continue;
     if (one.name == replayed->second) {
       one.detail = "not in the chain; replayed: its state is the same";
     } else {
-      one.verdict = Verdict::kForged;
+      one.verdict = CheckpointVerdict::kForged;
       one.detail = fmt::format("{}: forged, or of another run: its state is {}, {} replayed", one.path,
                                one.name, replayed->second);
     }

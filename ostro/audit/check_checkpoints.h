@@ -14,23 +14,26 @@
 
 namespace ostro::audit {
 
-enum class Verdict {
+enum class CheckpointVerdict {
   kFine,       // the chain has its name
   kTemporary,  // not due by step: what the chain has of it fits, which is a fingerprint of the parameters
   kDamaged,    // its bytes do not have its own hashes, or its manifest cannot be read
   kForged,     // its own hashes fit, but it is not what the chain says
   kMissing,    // the chain has it, the directory has not
+  kUnknown,    // this program cannot compare it: its model, its format, or what the chain should say of it
 };
-// "fine", "temporary", ...
-const char* verdict_name(Verdict verdict);
+// "fine", "temporary", "damaged", "forged", "missing", "not checked".
+const char* verdict_name(CheckpointVerdict verdict);
 
 struct CheckedCheckpoint {
   int64_t step = 0;
   std::string path;
-  Verdict verdict = Verdict::kFine;
+  CheckpointVerdict verdict = CheckpointVerdict::kFine;
   std::string name;    // of its state, where the manifest can be read
   std::string detail;  // what is wrong, or what is not known
-  bool fine() const { return verdict == Verdict::kFine || verdict == Verdict::kTemporary; }
+  bool fine() const {
+    return verdict == CheckpointVerdict::kFine || verdict == CheckpointVerdict::kTemporary;
+  }
 };
 
 // All that are there and all that `chain` names, by step. What is there is compared with the chain file as it
@@ -40,8 +43,9 @@ Result<std::vector<CheckedCheckpoint>> check_checkpoints(io::FileSystem& fs, con
                                                          const models::ModelChoices& models);
 
 // Makes up its mind about temporary ones from the names of replayed states: the same name is fine, another
-// forged.
-void compare_with_replay(const std::map<int64_t, std::string>& names,
+// forged. Where the chain differs from the replay, `different_step` is the first such step (else -1): what
+// the chain says of checkpoints from there on is not known, so they are not called forged.
+void compare_with_replay(const std::map<int64_t, std::string>& names, int64_t different_step,
                          std::vector<CheckedCheckpoint>& checked);
 
 }  // namespace ostro::audit

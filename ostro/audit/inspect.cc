@@ -50,12 +50,13 @@ std::vector<Saved> checkpoints_of(io::FileSystem& fs, const std::vector<checkpoi
     one.entry = entry;
     Result<checkpoint::Manifest> manifest = checkpoint::read_manifest(fs, entry.path);
     if (!manifest.ok()) {
+      if (manifest.error().code() == ErrorCode::kUnsupported) one.what = "not checked";
       one.error = manifest.error().message();
       continue;
     }
     one.manifest = std::move(*manifest);
     if (const auto evidence = witness.check_manifest(one.manifest, entry.path); !evidence.ok()) {
-      one.what = "forged";
+      one.what = evidence.error().code() == ErrorCode::kUnsupported ? "not checked" : "forged";
       one.error = evidence.error().message();
     }
   }
@@ -154,6 +155,7 @@ std::string run_text(const std::string& path, const Result<chain::RunRecord>& re
                                                            one.manifest.name)
                                              : one.what + ": " + one.error));
   if (!record.ok()) return out + row("record", "damaged: " + record.error().message());
+  out += row("record", "run.json, which no hash covers");
   if (!record->parent.empty()) out += row("parent", record->parent);
   for (const chain::Session& session : record->sessions) {
     out += row("session", fmt::format("{} to {}  {}  steps {} to {}", session.started,
@@ -242,7 +244,10 @@ Result<chain::Chain> chain_of(io::FileSystem& fs, const std::string& run_directo
 // A manifest inside a run against its chain.
 Status check_manifest(io::FileSystem& fs, const std::string& path, const checkpoint::Manifest& manifest,
                       const InspectOptions& options) {
-  ASSIGN_OR_RETURN(const std::optional<std::string> run, run_of_checkpoint(fs, path));
+  const auto above = run_of_checkpoint(fs, path);
+  if (!above.ok() && (!options.unchecked || above.error().code() != ErrorCode::kNotFound))
+    return above.error();
+  const std::optional<std::string> run = above.ok() ? *above : std::nullopt;
   if (run && options.unchecked)
     log_warning(fmt::format("{} is not checked against the chain of {} (--unchecked)", path, *run));
   else if (!run && !options.unchecked) {
@@ -267,12 +272,12 @@ Result<std::string> run_hash(io::FileSystem& fs, const std::string& run_director
   return chain.head();
 }
 
-Result<std::string> inspect(io::FileSystem& fs, const std::string& path, const InspectOptions& options) {
+Result<Inspection> inspect(io::FileSystem& fs, const std::string& path, const InspectOptions& options) {
   ASSIGN_OR_RETURN(const bool is_checkpoint, fs.exists(io::join_path(path, checkpoint::kManifestName)));
   if (is_checkpoint) {
     ASSIGN_OR_RETURN(const checkpoint::Manifest manifest, checkpoint::read_manifest(fs, path));
     RETURN_IF_ERROR(check_manifest(fs, path, manifest, options));
-    return options.json ? dump(checkpoint_json(path, manifest)) : checkpoint_text(path, manifest);
+    return Inspection{options.json ? dump(checkpoint_json(path, manifest)) : checkpoint_text(path, manifest)};
   }
   ASSIGN_OR_RETURN(const bool is_run, fs.exists(io::join_path(path, chain::kChainFile)));
   if (!is_run) {
@@ -286,7 +291,10 @@ Result<std::string> inspect(io::FileSystem& fs, const std::string& path, const I
   const Witness witness(chain, io::join_path(path, chain::kChainFile), options.models);
   const std::vector<Saved> saved = checkpoints_of(fs, entries, witness);
   const Result<chain::RunRecord> record = chain::read_record(fs, io::join_path(path, chain::kRecordFile));
-  return options.json ? dump(run_json(path, record, chain, saved)) : run_text(path, record, chain, saved);
+  const bool has_record = record.ok() || record.error().code() == ErrorCode::kNotFound;
+  return Inspection{
+      options.json ? dump(run_json(path, record, chain, saved)) : run_text(path, record, chain, saved),
+      has_record && std::all_of(saved.begin(), saved.end(), [](const Saved& s) { return s.error.empty(); })};
 }
 
 }  // namespace ostro::audit

@@ -20,10 +20,15 @@ struct InspectOptions {
   bool json = false;
 };
 
+struct Inspection {
+  std::string text;   // or JSON; ends with a newline
+  bool sound = true;  // false: a checkpoint or run.json is damaged, or a checkpoint not what the chain says
+};
+
 // A run directory (it holds chain.jsonl): record, chain, checkpoints; those that are not what the chain says
 // are named. A checkpoint (it holds manifest.json): step, names, tree with shapes, axis names, counts and
 // hashes as the manifest has them. Inside a run it must be what the chain says. Anything else is
-// ErrorCode::kNotFound. The text ends with a newline.
-Result<std::string> inspect(io::FileSystem& fs, const std::string& path, const InspectOptions& options);
+// ErrorCode::kNotFound.
+Result<Inspection> inspect(io::FileSystem& fs, const std::string& path, const InspectOptions& options);
 
 }  // namespace ostro::audit

@@ -64,8 +64,9 @@ bool holds(const std::string& text, const std::string& part) { return text.find(
 TEST_CASE("a run is shown with its chain, checkpoints and sessions") {
   Run run;
   CHECK(*run_hash(run.fs, "runs/a") == run.head);
-  const Json json = Json::parse(*inspect(run.fs, "runs/a", {.json = true}));
+  const Json json = Json::parse(inspect(run.fs, "runs/a", {.json = true})->text);
   CHECK(json["kind"] == "run");
+  CHECK(inspect(run.fs, "runs/a", {})->sound);
   CHECK(json["run_hash"] == run.head);
   CHECK(json["step"] == 2);
   CHECK(json["chain"]["entries"] == 4);
@@ -74,7 +75,7 @@ TEST_CASE("a run is shown with its chain, checkpoints and sessions") {
   REQUIRE(json["checkpoints"].size() == 1);
   CHECK(json["checkpoints"][0]["name"] == run.name);
   CHECK(json["record"]["sessions"][0]["outcome"] == "finished");
-  const std::string text = *inspect(run.fs, "runs/a", {});
+  const std::string text = inspect(run.fs, "runs/a", {})->text;
   for (const std::string& part : {run.head, run.name, std::string("4 entries, 2 steps done"),
                                   std::string("4.0000 at step 1"), std::string("steps 0 to 2")})
     CHECK_MESSAGE(holds(text, part), text);
@@ -83,7 +84,7 @@ TEST_CASE("a run is shown with its chain, checkpoints and sessions") {
 TEST_CASE("what a genesis may have is shown where it is not empty") {
   Run run;
   const char* const rare[] = {"options", "data root", "fork of", "model of"};
-  const std::string plain = *inspect(run.fs, "runs/a", {});
+  const std::string plain = inspect(run.fs, "runs/a", {})->text;
   for (const char* name : rare) CHECK_MESSAGE(!holds(plain, fmt::format("\n{:<12}", name)), name);
   chain::GenesisEntry genesis = std::get<chain::GenesisEntry>(run.links[0].entry);
   genesis.numerics_options = R"({"block":256})";
@@ -94,13 +95,13 @@ TEST_CASE("what a genesis may have is shown where it is not empty") {
   check_ok(run.fs.make_dirs("runs/a/checkpoints"));
   check_ok(run.fs.remove("runs/a/chain.jsonl"));
   REQUIRE(chain::ChainWriter::create(run.fs, "runs/a/chain.jsonl", genesis).ok());
-  const std::string text = *inspect(run.fs, "runs/a", {});
+  const std::string text = inspect(run.fs, "runs/a", {})->text;
   for (const std::string& part :
        {std::string("options     {\"block\":256}\n"), "data root   " + std::string(64, '1') + "  code\n",
         "fork of     " + std::string(64, '2') + " at step 7\n",
         "model of    " + std::string(64, '3') + ", state " + std::string(64, '4') + "\n"})
     CHECK_MESSAGE(holds(text, part), text);
-  const Json links = Json::parse(*inspect(run.fs, "runs/a", {.json = true}))["chain"];
+  const Json links = Json::parse(inspect(run.fs, "runs/a", {.json = true})->text)["chain"];
   CHECK(links["format"] == 2);
   CHECK(links["numerics_options"] == Json{{"block", 256}});
   CHECK(links["data_roots"] == Json{{"code", std::string(64, '1')}});
@@ -109,7 +110,7 @@ TEST_CASE("what a genesis may have is shown where it is not empty") {
 
 TEST_CASE("a checkpoint is shown with its tree") {
   Run run;
-  const Json json = Json::parse(*inspect(run.fs, run.path, {.json = true}));
+  const Json json = Json::parse(inspect(run.fs, run.path, {.json = true})->text);
   CHECK(json["kind"] == "checkpoint");
   CHECK(json["step"] == 2);
   CHECK(json["name"] == run.name);
@@ -119,7 +120,7 @@ TEST_CASE("a checkpoint is shown with its tree") {
   CHECK(json["tensors"][0]["axes"] == Json::parse(R"(["embed","mlp"])"));
   CHECK(json["tensors"][0]["shape"] == Json::parse("[2,3]"));
   CHECK(json["tensors"][0]["sha256"] != json["tensors"][1]["sha256"]);
-  const std::string text = *inspect(run.fs, run.path, {});
+  const std::string text = inspect(run.fs, run.path, {})->text;
   for (const std::string& part : {run.name, std::string("model/up/weight        f32[embed:2, mlp:3]"),
                                   std::string("6 elements in model"), std::string("2, 48 bytes")})
     CHECK_MESSAGE(holds(text, part), text);
@@ -139,8 +140,9 @@ TEST_CASE(
     check_ok(writer->append(std::get<chain::StepEntry>(run.links[2].entry)));
     check_ok(writer->append(chain::CheckpointEntry{2, std::string(64, '0')}));
   }
-  const std::string text = *inspect(run.fs, "runs/a", {});
+  const std::string text = inspect(run.fs, "runs/a", {})->text;
   CHECK_MESSAGE(holds(text, "step-00000002  forged: " + run.path), text);
+  CHECK(!inspect(run.fs, "runs/a", {})->sound);
   const auto refused = inspect(run.fs, run.path, {});
   REQUIRE(!refused.ok());
   CHECK_MESSAGE(holds(refused.error().message(), run.name + ", runs/a/chain.jsonl has 0000"),
@@ -154,11 +156,12 @@ TEST_CASE(
 TEST_CASE("what is damaged is said, what is neither is refused") {
   Run run;
   *run.fs.content(run.path + "/manifest.json") += "x";
-  CHECK(holds(*inspect(run.fs, "runs/a", {}), "damaged: "));
-  CHECK(Json::parse(*inspect(run.fs, "runs/a", {.json = true}))["checkpoints"][0].contains("error"));
+  CHECK(holds(inspect(run.fs, "runs/a", {})->text, "damaged: "));
+  CHECK(Json::parse(inspect(run.fs, "runs/a", {.json = true})->text)["checkpoints"][0].contains("error"));
   CHECK(inspect(run.fs, run.path, {}).error().code() == ErrorCode::kCorrupt);
   (*run.fs.content("runs/a/run.json"))[20] ^= 1;
-  CHECK(holds(*inspect(run.fs, "runs/a", {}), "record      damaged: "));
+  CHECK(holds(inspect(run.fs, "runs/a", {})->text, "record      damaged: "));
+  CHECK(!inspect(run.fs, "runs/a", {})->sound);
   (*run.fs.content("runs/a/chain.jsonl"))[20] ^= 1;
   CHECK(inspect(run.fs, "runs/a", {}).error().code() == ErrorCode::kCorrupt);
   CHECK(run_hash(run.fs, "runs/a").error().code() == ErrorCode::kCorrupt);

@@ -20,8 +20,11 @@ struct VerifyOptions {
   int64_t from_step = 0;           // the replay begins at the newest checkpoint at or before this step
   std::optional<int64_t> to_step;  // nothing: the chain's last step
   int64_t workers = 1;
-  std::string cache;                // the token store's folder; empty: found as open_run_data() says
+  std::string cache;  // the token store's folder; empty: found as open_run_data() says
+  // Replay program.ir where this version traces other programs from the configuration (recorded_run.h).
+  bool stored_programs = false;
   std::vector<int64_t> name_steps;  // steps whose replayed states are named in the report
+  std::function<void(int64_t first, int64_t last)> on_begin;  // before the first step
   std::function<void(int64_t step, int64_t first, int64_t last)> on_step;
 };
 
@@ -33,14 +36,15 @@ struct VerifyReport {
   int64_t different_step = -1;  // the first step that differs
   std::string what;             // "batch", "loss", "tokens", "leaves", "state" or "checkpoint"
   std::string recorded, replayed;
+  std::string unproven;  // why the programs may not be the configuration's (stored_programs); empty: they are
   std::map<int64_t, std::string> names;  // of replayed states, by step
 };
 
 // Compares also that every checkpoint has its entry in the chain that was due.
-// Replays what program.ir says (not what today's model code would trace) on the run's data; from an amend on
-// with the config and programs that it leads to. Errors: the chain is broken, an amend does not follow from
-// what held before it or changes what it cannot, the data or programs on disk are not the chain's, no such
-// steps.
+// Replays the programs of the run's configuration, which must be those that the chain names, on the run's
+// data; from an amend on those of the config that it leads to. Errors: kCorrupt where the chain is broken, or
+// contradicts its own amends, config or programs; others where the programs or data cannot be compared or
+// opened (a damaged token store among them), and where there are no such steps.
 Result<VerifyReport> verify_run(io::FileSystem& fs, runtime::Engine& engine, const std::string& run_directory,
                                 const VerifyOptions& options, models::ModelChoices models);
 

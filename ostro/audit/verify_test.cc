@@ -199,16 +199,16 @@ TEST_CASE("a genesis with other roots than the data's is refused, and one that t
 }
 
 TEST_CASE("a replay tells of a temporary checkpoint what the chain cannot") {
-  std::vector<CheckedCheckpoint> checked = {{3, "a", Verdict::kTemporary, "name", ""},
-                                            {4, "b", Verdict::kTemporary, "forged name", ""},
-                                            {5, "c", Verdict::kTemporary, "other", ""},
-                                            {6, "d", Verdict::kDamaged, "name", ""}};
-  compare_with_replay({{3, "name"}, {4, "name"}, {6, "name"}}, checked);
+  std::vector<CheckedCheckpoint> checked = {{3, "a", CheckpointVerdict::kTemporary, "name", ""},
+                                            {4, "b", CheckpointVerdict::kTemporary, "forged name", ""},
+                                            {5, "c", CheckpointVerdict::kTemporary, "other", ""},
+                                            {6, "d", CheckpointVerdict::kDamaged, "name", ""}};
+  compare_with_replay({{3, "name"}, {4, "name"}, {6, "name"}}, -1, checked);
   CHECK(checked[0].fine());
-  CHECK(checked[1].verdict == Verdict::kForged);
+  CHECK(checked[1].verdict == CheckpointVerdict::kForged);
   CHECK(checked[1].detail.find("forged name") != std::string::npos);
   CHECK(checked[2].fine());
-  CHECK(checked[3].verdict == Verdict::kDamaged);
+  CHECK(checked[3].verdict == CheckpointVerdict::kDamaged);
 }
 
 }  // namespace

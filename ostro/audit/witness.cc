@@ -70,7 +70,11 @@ Status Witness::check_step(const Manifest& manifest, const std::string& where) c
 Status Witness::check_config(const Manifest& manifest, const std::string& where) const {
   const auto config =
       train::parse_train_config(manifest.info.config, where + "/manifest.json: config", models_);
-  if (!config.ok()) return forged(where, config.error().message());
+  if (!config.ok())
+    return unsupported(
+        fmt::format("{}: this program does not know its config, so it cannot compare it with {}: "
+                    "{}",
+                    where, path_, config.error().message()));
   ASSIGN_OR_RETURN(const std::vector<Period> periods, periods_of(*config, chain_, path_));
   const std::string &run = config_at(periods, manifest.info.step), its = train::canonical_text(*config);
   if (run == its) return {};
@@ -137,7 +141,12 @@ Result<Evidence> Witness::check(const checkpoint::Checkpoint& checkpoint) const 
     RETURN_IF_ERROR(checkpoint.read(static_cast<int64_t>(tensor), memory));
     return std::span<const std::byte>(memory);
   };
-  if (evidence == Evidence::kFingerprint)
+  // A name that the chain has still has to be that of the step's parameters: who writes both a checkpoint and
+  // its entry anew leaves the step's fingerprint. Runs of chain format 1 have manifests without "measured",
+  // of which the fingerprint is a part.
+  const bool lacks_measured = manifest.info.measured.empty() && chain_.genesis().format == 1;
+  if (evidence == Evidence::kFingerprint ||
+      (evidence == Evidence::kName && !lacks_measured && chain_.find_step(manifest.info.step) != nullptr))
     RETURN_IF_ERROR(check_parameters(manifest, checkpoint.path(), bytes));
   return evidence;
 }
@@ -177,6 +186,13 @@ Result<std::optional<std::string>> run_of_checkpoint(io::FileSystem& fs, const s
     const std::string run = io::parent_path(io::parent_path(place));
     ASSIGN_OR_RETURN(const bool has_chain, fs.exists(io::join_path(run, chain::kChainFile)));
     if (has_chain) return std::optional<std::string>(run);
+    // Its programs are beside every chain: without the chain, nothing says that the checkpoint is the run's.
+    ASSIGN_OR_RETURN(const bool was_run, fs.exists(io::join_path(run, kProgramFile)));
+    if (was_run)
+      return not_found(
+          fmt::format("{} is gone from the directory of a run, and with it what tells whether {} is "
+                      "forged. Put it back; to read the checkpoint all the same, add --unchecked",
+                      io::join_path(run, chain::kChainFile), checkpoint));
   }
   return std::optional<std::string>();
 }

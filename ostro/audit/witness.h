@@ -40,7 +40,7 @@ class Witness {
 
   // Compares all of a manifest with the chain: step, chain head, name, config. With kName, tensors that fit
   // the manifest's hashes are the run's. ErrorCode::kCorrupt says in which way the checkpoint in the
-  // directory `where` is forged, or of another run.
+  // directory `where` is forged, or of another run; kUnsupported: this program does not know its config.
   Result<Evidence> check_manifest(const checkpoint::Manifest& manifest, const std::string& where) const;
   // Compares the fingerprint of the parameters with the one of the step.
   Status check_parameters(const checkpoint::Manifest& manifest, const std::string& where,
@@ -48,7 +48,7 @@ class Witness {
   // The same from the fingerprints, in the order of the parameters in the manifest.
   Status check_prints(const checkpoint::Manifest& manifest, const std::string& where,
                       const std::vector<std::array<int64_t, 2>>& prints) const;
-  // Both, on a directory.
+  // Both, on a directory: also of a state with a name.
   Result<Evidence> check(const checkpoint::Checkpoint& checkpoint) const;
 
   // Both, for load_state; a state of which the chain has nothing is refused. Refers to this.
@@ -64,7 +64,8 @@ class Witness {
 };
 
 // The run directory in which a checkpoint's directory lies: RUN of RUN/checkpoints/step-00000020, also where
-// the path is relative or leads there over a symbolic link. Nothing when no chain lies above it.
+// the path is relative or leads there over a symbolic link. Nothing when no run lies above it.
+// Error: kNotFound for a run without its chain.
 Result<std::optional<std::string>> run_of_checkpoint(io::FileSystem& fs, const std::string& checkpoint);
 
 }  // namespace ostro::audit

@@ -545,6 +545,45 @@ TEST_CASE("whatever goes wrong while writing, what was synced is there and the r
 }
 
 // Run by the next case in a process of its own, with a failpoint set.
+TEST_CASE("a chain whose file was removed, moved or replaced is not called written") {
+  const auto error_after = [](const std::function<void(io::MemoryFileSystem&)>& accident) {
+    io::MemoryFileSystem fs;
+    check_ok(fs.make_dirs("run"));
+    auto writer = ChainWriter::create(fs, kPath, genesis());
+    REQUIRE(writer.ok());
+    check_ok(writer->append(step(1)));
+    check_ok(writer->sync());
+    accident(fs);
+    check_ok(writer->append(step(2)));
+    const Status status = writer->sync();
+    if (status.ok()) return std::string();
+    CHECK(status.error().code() == ErrorCode::kIo);
+    CHECK(!writer->append(step(3)).ok());  // nothing goes on behind what is lost
+    return status.error().message();
+  };
+  CHECK(error_after([](io::MemoryFileSystem&) {}) == "");
+  const auto copied = [](io::MemoryFileSystem& fs) {
+    const std::string text = *fs.content(kPath);
+    check_ok(fs.remove(kPath));
+    check_ok(io::write_file_atomically(fs, kPath, text));
+  };
+  const auto longer = [&](io::MemoryFileSystem& fs) {
+    copied(fs);
+    check_ok((*fs.open_append(kPath))->append(std::string(2000, ' ')));
+  };
+  for (const auto& [accident, word] :
+       std::vector<std::pair<std::function<void(io::MemoryFileSystem&)>, const char*>>{
+           {[](io::MemoryFileSystem& fs) { check_ok(fs.remove(kPath)); }, "is gone"},
+           {[](io::MemoryFileSystem& fs) { check_ok(fs.rename("run", "elsewhere")); }, "is gone"},
+           {copied, "bytes, but"},
+           {longer, "bytes, but"}}) {
+    const std::string error = error_after(accident);
+    CHECK_MESSAGE(error.starts_with(kPath + ": "), error);
+    CHECK_MESSAGE(error.find(word) != std::string::npos, error);
+    CHECK_MESSAGE(error.find("was removed, moved or replaced while") != std::string::npos, error);
+  }
+}
+
 TEST_CASE("child: three steps into $OSTRO_CHAIN_TEST" * doctest::skip()) {
   const char* path = std::getenv("OSTRO_CHAIN_TEST");
   REQUIRE(path != nullptr);

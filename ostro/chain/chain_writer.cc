@@ -1,5 +1,9 @@
 #include "ostro/chain/chain_writer.h"
 
+#include <fmt/format.h>
+
+#include <span>
+
 #include "ostro/base/failpoint.h"
 #include "ostro/io/files/atomic_file.h"
 
@@ -73,7 +77,30 @@ Status ChainWriter::write_line(const std::string& line) {
 Status ChainWriter::sync() {
   RETURN_IF_ERROR(status_);
   status_ = file_->sync();
+  RETURN_IF_ERROR(status_);
+  status_ = check_in_place();
   return status_;
+}
+
+// A file that was removed or replaced can still be written to, and nothing of it would be found afterwards.
+Status ChainWriter::check_in_place() const {
+  const auto lost = [&](const std::string& what) {
+    return Status(io_error(fmt::format(
+        "{}: {}: it was removed, moved or replaced while this process wrote to it. What was "
+        "written since is lost; put back what you have of the run, and start the same command again",
+        path_, what)));
+  };
+  const auto there = fs_->open(path_);
+  if (!there.ok())
+    return there.error().code() == ErrorCode::kNotFound ? lost("is gone") : Status(there.error());
+  if ((*there)->size() != chain_.bytes)
+    return lost(fmt::format("has {} bytes, but {} were written", (*there)->size(), chain_.bytes));
+  ASSIGN_OR_RETURN(const std::string json, entry_json(chain_.links.back().entry));
+  const std::string written = chain_line(json, head()) + "\n";
+  std::string line(written.size(), '\0');
+  RETURN_IF_ERROR((*there)->read(chain_.bytes - static_cast<int64_t>(written.size()),
+                                 std::as_writable_bytes(std::span(line))));
+  return line == written ? Status() : lost("ends with another line than the one written last");
 }
 
 }  // namespace ostro::chain

@@ -34,7 +34,8 @@ class ChainWriter {
   void expect_checkpoint();
   bool expects_checkpoint() const { return expecting_; }
 
-  // Everything written so far becomes durable.
+  // Everything written so far becomes durable. ErrorCode::kIo when the file at the path is no longer the one
+  // that was written to.
   Status sync();
 
   // What is in the file; entries that wait are not.
@@ -46,6 +47,7 @@ class ChainWriter {
 
   Status append_entry(ChainEntry entry);
   Status write_line(const std::string& line);
+  Status check_in_place() const;
 
   io::FileSystem* fs_;
   std::string path_;

@@ -19,6 +19,8 @@ constexpr int64_t kMaxNodes = 100000;  // aliases can multiply a small file with
 // Converts one file. `stack_` holds the files that are being read, to refuse circular includes.
 class Reader {
  public:
+  explicit Reader(bool includes = true) : includes_(includes) {}
+
   Result<Node> file(const std::string& path) {
     std::error_code ignored;
     const std::string real = std::filesystem::weakly_canonical(path, ignored).string();
@@ -60,6 +62,8 @@ class Reader {
       return invalid_argument(
           fmt::format("{}: nested too deeply or too large (an alias inside itself?)", where));
     if (yaml.Tag() == "!include") {
+      if (!includes_)
+        return invalid_argument(fmt::format("{}: !include is not for the configuration of a record", where));
       if (!yaml.IsScalar()) return invalid_argument(fmt::format("{}: !include takes a file name", where));
       const auto path = std::filesystem::path(name).parent_path() / yaml.Scalar();
       Result<Node> tree = file(path.string());
@@ -101,6 +105,7 @@ class Reader {
     return node;
   }
 
+  const bool includes_;
   std::vector<std::string> stack_;
   int64_t nodes_ = 0;
 };
@@ -120,8 +125,8 @@ Result<Node> override_value(const Override& override) {
 
 Result<Node> read_yaml_file(const std::string& path) { return Reader().file(path); }
 
-Result<Node> parse_yaml(const std::string& text, const std::string& name) {
-  return Reader().text(text, name);
+Result<Node> parse_yaml(const std::string& text, const std::string& name, bool includes) {
+  return Reader(includes).text(text, name);
 }
 
 // Walks the dotted path from the root, and makes a section where the path names a null or nothing. The last

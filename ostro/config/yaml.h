@@ -16,8 +16,8 @@ namespace ostro::config {
 Result<Node> read_yaml_file(const std::string& path);
 
 // Reads YAML from text in memory. Error messages use `name` in place of the file, and includes are relative
-// to its folder.
-Result<Node> parse_yaml(const std::string& text, const std::string& name);
+// to its folder. With `includes` false they are an error: a text that comes from outside opens no files.
+Result<Node> parse_yaml(const std::string& text, const std::string& name, bool includes = true);
 
 // One dotted override from the command line: --path value.
 struct Override {

@@ -4,12 +4,16 @@
 
 #include <charconv>
 #include <memory>
+#include <nlohmann/json.hpp>
 #include <optional>
 
 #include "ostro/chain/version.h"
 #include "ostro/checkpoint/catalog.h"
 #include "ostro/convert/new_directory.h"
+#include "ostro/convert/training_yaml.h"
 #include "ostro/grok/convert/import.h"
+#include "ostro/io/files/atomic_file.h"
+#include "ostro/io/files/file_hash.h"
 #include "ostro/io/files/path.h"
 #include "ostro/models/decoder/decoder.h"
 #include "ostro/tokenizer/files/files.h"
@@ -55,8 +59,8 @@ Result<models::Rounding> rounding_as(const GrokImport& request) {
 }
 
 // A configuration whose model is the release's. Its data are for the reader to fill in.
-Result<std::string> config_text(const models::DecoderOptions& model, const GrokImport& request,
-                                const models::ModelChoices& models) {
+Result<train::TrainConfig> import_config(const models::DecoderOptions& model, const GrokImport& request,
+                                         const models::ModelChoices& models) {
   train::TrainConfig config(models);
   config.model.choose("grok");
   auto* options =
@@ -68,7 +72,34 @@ Result<std::string> config_text(const models::DecoderOptions& model, const GrokI
   config.trainer.id = io::base_name(io::clean_path(request.out));
   config.trainer.mp = request.dtype == "f32" ? "f32" : "p=f32,c=bfloat16";
   RETURN_IF_ERROR(config.resolve());
-  return config::resolved_yaml(config);
+  return config;
+}
+
+// Where the checkpoint is from, as for every import: the SHA-256 of the files that it was made of.
+Result<std::string> origin_text(const Context& context, const GrokImport& request,
+                                const grok::Release& release, const grok::LayerRange& layers,
+                                const std::string& state) {
+  std::vector<std::string> names;
+  for (const grok::Leaf& leaf : release.leaves())
+    if (leaf.layer < 0 || (leaf.layer >= layers.first && leaf.layer < layers.last))
+      names.push_back(leaf.file);
+  nlohmann::json files = nlohmann::json::object();
+  for (size_t i = 0; i < names.size(); ++i) {
+    ASSIGN_OR_RETURN(files[names[i]],
+                     io::file_sha256(context.fs, io::join_path(release.directory(), names[i])));
+    context.progress.show("hashing", static_cast<double>(i + 1) / static_cast<double>(names.size()));
+  }
+  const std::string config =
+      request.config.empty() ? io::join_path(release.directory(), "config.json") : request.config;
+  ASSIGN_OR_RETURN(const bool has_config, context.fs.exists(config));
+  if (has_config) {
+    ASSIGN_OR_RETURN(files["config.json"], io::file_sha256(context.fs, config));
+  }
+  const nlohmann::json origin = {{"format", "grok"},
+                                 {"files", std::move(files)},
+                                 {"layers", {layers.first, layers.last}},
+                                 {"state", state}};
+  return origin.dump() + "\n";
 }
 
 }  // namespace
@@ -101,7 +132,8 @@ Result<std::string> import_grok(const Context& context, const GrokImport& reques
   checkpoint::Info info;
   info.kind = checkpoint::Kind::kPermanent;
   info.numerics_version = chain::kNumericsVersion;
-  ASSIGN_OR_RETURN(info.config, config_text(model, request, context.models));
+  ASSIGN_OR_RETURN(const train::TrainConfig config, import_config(model, request, context.models));
+  info.config = config::resolved_yaml(config);
   options.progress = [&context](int64_t done, int64_t total) {
     context.progress.show("importing", static_cast<double>(done) / static_cast<double>(total));
   };
@@ -110,6 +142,13 @@ Result<std::string> import_grok(const Context& context, const GrokImport& reques
     ASSIGN_OR_RETURN(
         saved, grok::import_release(fs, release, io::join_path(place, checkpoint::kCheckpointsFolder), info,
                                     options));
+    ASSIGN_OR_RETURN(const std::string origin,
+                     origin_text(context, request, release, options.layers, saved.name));
+    RETURN_IF_ERROR(io::write_file_atomically(fs, io::join_path(place, checkpoint::kOriginFile), origin));
+    train::TrainConfig training = config;
+    training.data.tokenizer = io::join_path(io::absolute_path(request.out), "tokenizer.json");
+    RETURN_IF_ERROR(io::write_file_atomically(fs, io::join_path(place, kTrainFile),
+                                              training_yaml(training, request.directory, request.out)));
     if (!tokenizer) return {};
     return tokenizer::save_tokenizer(fs, *tokenizer, io::join_path(place, "tokenizer.json"));
   });

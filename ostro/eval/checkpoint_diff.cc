@@ -157,11 +157,12 @@ bool is_wanted(const std::string& path, const DiffOptions& options) {
 
 }  // namespace
 
-bool CheckpointDiff::equal() const {
-  return config.empty() && std::all_of(tensors.begin(), tensors.end(), [](const TensorDiff& t) {
-           return t.kind == TensorDiff::Kind::kEqual;
-         });
+bool CheckpointDiff::tensors_equal() const {
+  return std::all_of(tensors.begin(), tensors.end(),
+                     [](const TensorDiff& t) { return t.kind == TensorDiff::Kind::kEqual; });
 }
+
+bool CheckpointDiff::equal() const { return config.empty() && tensors_equal(); }
 
 Result<CheckpointDiff> diff_checkpoints(io::FileSystem& fs, const std::string& first,
                                         const std::string& second, const models::ModelChoices& models,

@@ -35,7 +35,8 @@ struct CheckpointDiff {
   std::vector<TensorDiff> tensors;  // in the order of the first, then those that only the second has
   TensorDiff all;                   // over all tensors that can be compared; without a path
   std::vector<std::string> config;  // differences: "optimizer.learning_rate: 0.1 -> 0.2"
-  bool equal() const;
+  bool equal() const;               // tensors and configs
+  bool tensors_equal() const;       // of one model, trained or imported
 };
 
 struct DiffOptions {

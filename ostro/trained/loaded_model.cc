@@ -69,7 +69,10 @@ template <typename Load>
 auto load_from(io::FileSystem& fs, const std::string& where, const models::ModelChoices& models, Trust trust,
                const Load& load) -> decltype(load(Source())) {
   ASSIGN_OR_RETURN(const std::vector<std::string> paths, checkpoint::find_checkpoints(fs, where));
-  ASSIGN_OR_RETURN(const std::optional<std::string> run, audit::run_of_checkpoint(fs, paths[0]));
+  auto above = audit::run_of_checkpoint(fs, paths[0]);
+  if (!above.ok() && (trust != Trust::kUnchecked || above.error().code() != ErrorCode::kNotFound))
+    return above.error();
+  const std::optional<std::string> run = above.ok() ? *above : std::nullopt;
   if (!run || trust == Trust::kUnchecked) {
     // An import begins chains; what it is of lies beside it.
     std::optional<std::string> origin;

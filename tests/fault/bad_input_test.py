@@ -154,24 +154,54 @@ class Cases:
         check("equal" in self.w.good("verify", run, cwd=elsewhere), "does not verify from another directory")
         check("equal" in self.w.good("verify", "runs/away"), "does not verify from the directory it was started in")
         (self.w.root / "cache-away").rename(self.w.root / "moved")
-        self.bad("verify", run, cwd=elsewhere, says=[f"{self.w.root}/cache-away", "cache-away:", "--cache"])
+        self.w.verdict("cannot check", run, cwd=elsewhere, says=[f"{self.w.root}/cache-away", "cache-away:", "--cache"])
         check(not (elsewhere / "cache-away").exists(), "verify made a folder")
         check("equal" in self.w.good("verify", run, "--cache", "../moved", cwd=elsewhere), "not with --cache")
-        self.bad("verify", run, "--cache", "../nowhere", cwd=elsewhere, says=["../nowhere"])
+        self.w.verdict("cannot check", run, "--cache", "../nowhere", cwd=elsewhere, says=["../nowhere"])
         # Another data set where the run's was: not taken for it.
         write_corpus(self.w.root / "corpus2", seed=8)
         other = self.w.config("away2", STEPS, EVERY, data__cache_dir="cache-away", data__train_urls=["corpus2/*.txt"])
         self.w.good("data", "build", "--config", other)
-        self.bad("verify", run, cwd=elsewhere, says=["cache-away", "another data set", "--cache"])
+        self.w.verdict("cannot check", run, cwd=elsewhere, says=["cache-away", "another data set", "--cache"])
         shutil.copytree(self.w.root / "moved", elsewhere / "cache-away")
         check("equal" in self.w.good("verify", run, cwd=elsewhere), "does not go on to the second place")
         # A run without a readable record, and without its copy of the tokenizer.
         (self.w.root / "runs" / "away" / "run.json").unlink()
         check("equal" in self.w.good("verify", run, cwd=elsewhere), "does not verify without run.json")
         (self.w.root / "runs" / "away" / "tokenizer.json").unlink()
-        self.bad("verify", run, cwd=elsewhere, says=["tokenizer.json", "own.json"])
+        self.w.verdict("cannot check", run, cwd=elsewhere, says=["tokenizer.json", "own.json"])
         shutil.copy(self.w.root / "tokenizer.json", elsewhere / "own.json")
         check("equal" in self.w.good("verify", run, cwd=elsewhere), "does not take the config's tokenizer")
+
+    # A run whose files are taken away while it writes to them.
+
+    def lost_files(self):
+        """A chain, or the whole folder, that is removed or moved: an error, and no run hash."""
+        def removed(run):
+            (run / "chain.jsonl").unlink()
+
+        def replaced(run):
+            text = (run / "chain.jsonl").read_bytes()
+            (run / "chain.jsonl").unlink()
+            (run / "chain.jsonl").write_bytes(text)
+
+        for accident in (removed, replaced, shutil.rmtree, lambda run: run.rename(run.parent / "elsewhere")):
+            config = self.w.config("lost", STEPS, EVERY, data__cache_dir="cache-good")
+            run = self.w.root / "runs" / "lost"
+            process = self.w.start("train", "--config", config, env={"OSTRO_EXECUTOR": "interpreter"})
+            wait_for(lambda: self.w.chain_lines("lost") > 1, 120, "step 1")
+            accident(run)
+            out, err = process.communicate(timeout=120)
+            check(process.returncode == 1 and "run hash" not in out, f"exit status {process.returncode}\n{out}{err}")
+            check("chain.jsonl" in err and "removed, moved or replaced while" in err, err)
+            for left in (run, run.parent / "elsewhere"):
+                shutil.rmtree(left, ignore_errors=True)
+        # Without its chain nothing says that a checkpoint is not forged.
+        _, run = self.copy("unchained")
+        (run / "chain.jsonl").unlink()
+        self.bad("export", "--checkpoint", "runs/unchained", "--to", "hf", "--out", "unchained-hf",
+                 says=["runs/unchained/chain.jsonl is gone", "--unchecked"])
+        self.w.verdict("cannot check", "runs/unchained", says=["chain.jsonl"])
 
     # Damage.
 

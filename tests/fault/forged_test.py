@@ -91,11 +91,12 @@ class Cases:
 
     def honest(self):
         self.verify("runs/good", status=0, says=[["checkpoints: 4 fine (steps 5, 10, 15, 20)"], ["equal: steps 1 to 20"]])
-        out = self.verify("runs/good", "--no_replay", status=0, says=[["4 fine"]])
-        check("equal" not in out, f"--no_replay replayed:\n{out}")
+        self.w.verdict("equal", "runs/good", says=["steps 1 to 20 replayed, 24 chain entries compared"])
+        out = self.verify("runs/good", "--no_replay", status=0, says=[["4 fine"], ["no step was replayed"]])
+        check("steps 1 to" not in out, f"--no_replay replayed:\n{out}")
         report = json.loads(self.verify("runs/good", "--json", status=0, says=[]))
         found = [(c["step"], c["verdict"]) for c in report["checkpoints"]]
-        check(report["equal"] and found == [(s, "fine") for s in (5, 10, 15, 20)], f"--json: {report}")
+        check(report["verdict"] == "equal" and report["equal"] and found == [(s, "fine") for s in (5, 10, 15, 20)], f"--json: {report}")
         self.taken(self.config, "runs/good")
         self.taken(self.config, f"runs/good/checkpoints/{MIDDLE}")
 
@@ -117,7 +118,8 @@ class Cases:
         self.refused(config, "runs/last", [LAST, "forged", name, honest])
         self.refused(config, f"runs/last/checkpoints/{LAST}", [LAST, "forged", name, honest])
         self.taken(config, "runs/last/checkpoints/step-00000015")
-        listed = self.w.good("inspect", "runs/last")
+        status, listed, _ = self.w.run("inspect", "runs/last")
+        check(status == 1, f"inspect: exit status {status}\n{listed}")
         named = [line for line in listed.splitlines() if "forged" in line]
         check(len(named) == 1 and f"{LAST}  forged" in named[0], f"inspect names it not:\n{listed}")
         self.goes_on("last", config, 15, LAST, "forged")
@@ -188,6 +190,8 @@ class Cases:
         first, second = [word for word, at in vocabulary.items() if at in (60, 61)]
         vocabulary[first], vocabulary[second] = vocabulary[second], vocabulary[first]
         file.write_text(json.dumps(value))
+        for words in ((), ("--no_replay",)):
+            self.w.verdict("differs", "runs/words", *words, says=["tokenizer.json", "another tokenizer"])
         for command in self.readers(config, "runs/words")[::2][:2]:  # sample and export
             self.w.bad(*command, says=["runs/words/tokenizer.json", "another tokenizer", "--unchecked"])
             self.w.good(*command, "--unchecked")
@@ -224,10 +228,11 @@ class Cases:
     def missing(self):
         config, checkpoints = self.copy("missing")
         shutil.rmtree(checkpoints / MIDDLE)
-        self.verify("runs/missing", says=[["3 fine (steps 5, 15, 20)"], [MIDDLE, "missing"], ["equal"]])
+        self.verify("runs/missing", status=3, says=[["3 fine (steps 5, 15, 20)"], ["incomplete: ", MIDDLE, "missing"], ["equal"]])
         self.taken(config, "runs/missing")
         shutil.rmtree(checkpoints / LAST)
-        self.verify("runs/missing", "--no_replay", says=[["2 fine"], [MIDDLE, "missing"], [LAST, "missing"]])
+        out = self.w.verdict("incomplete", "runs/missing", "--no_replay", says=[MIDDLE, "missing", "and 1 more like it"])
+        check("2 fine (steps 5, 15)" in out, out)
         # The newest there is not the newest of the run: it must be asked for by its name.
         for command in self.readers(config, "runs/missing"):
             self.w.bad(*command, says=[LAST, "missing", "step-00000015", "--unchecked"])
@@ -242,7 +247,7 @@ class Cases:
         config, checkpoints = self.copy("none")
         for folder in checkpoints.iterdir():
             forger.forge(folder)
-        self.verify("runs/none", says=[["0 fine"], *([f"step-{s:08}", "forged"] for s in (5, 10, 15, 20)), ["equal"]])
+        self.verify("runs/none", says=[["0 fine"], ["step-00000005", "forged", "and 3 more like it"], ["equal"]])
         self.w.bad("train", "--config", config, says=["none of the 4 checkpoints can be used", LAST, "forged", "copy"])
         check(self.w.chain("none") == self.w.chain("good"), "a run that cannot go on was changed")
 
@@ -279,17 +284,25 @@ class Cases:
         chain = checkpoints.parent / "chain.jsonl"
         chain.write_bytes(chain.read_bytes().replace(b'"tokens":96', b'"tokens":97', 1))
         self.refused(config, "runs/broken", ["chain.jsonl", "line 2", "was altered"])
-        self.w.bad("verify", "runs/broken", says=["chain.jsonl", "line 2", "was altered"])
+        self.w.verdict("differs", "runs/broken", says=["chain.jsonl", "line 2", "was altered"])
 
     def forged_chain(self):
-        """Who rewrites the chain as well is found by the replay and by the run hash, and only by these."""
+        """Who rewrites the chain as well is found by the replay and by the run hash, of moments only by these."""
         config, checkpoints = self.copy("rewritten")
         chain = checkpoints.parent / "chain.jsonl"
         name = forger.forge(checkpoints / LAST)
         forger.rewrite_chain(chain, lambda e: e | {"name": name} if e["kind"] == "checkpoint" and e["step"] == 20 else e)
-        self.verify("runs/rewritten", "--no_replay", status=0, says=[["4 fine"]])
+        # The entry of the step still has the fingerprint of the honest parameters.
+        self.w.verdict("differs", "runs/rewritten", "--no_replay", says=[LAST, "forged", "fingerprint of its parameters"])
         self.taken(config, "runs/rewritten")
         self.verify("runs/rewritten", "--no_replay", "--run_hash", self.hash, says=[["run hash", self.hash]])
+        self.w.verdict("differs", "runs/rewritten", says=["at step 20: checkpoint", name])
+        # Of the moments nothing but the name is in the chain.
+        shutil.rmtree(checkpoints.parent)
+        config, checkpoints = self.copy("rewritten")
+        name = forger.forge(checkpoints / LAST, "optimizer/second_moment/layers/mlp/down/weight")
+        forger.rewrite_chain(chain, lambda e: e | {"name": name} if e["kind"] == "checkpoint" and e["step"] == 20 else e)
+        self.verify("runs/rewritten", "--no_replay", status=0, says=[["4 fine"]])
         self.verify("runs/rewritten", says=[["differs at step 20: checkpoint", name]])
         # Without the entry there is nothing that a checkpoint could contradict; but one is due.
         shutil.rmtree(checkpoints.parent)
@@ -298,6 +311,67 @@ class Cases:
         forger.rewrite_chain(chain, lambda e: None if e["kind"] == "checkpoint" and e["step"] == 10 else e)
         self.verify("runs/rewritten", "--no_replay", says=[[MIDDLE, "forged"]])
         self.verify("runs/rewritten", says=[["differs at step 10: checkpoint", "none"]])
+
+    def claimed_config(self):
+        """Another configuration than the one that was trained, and all hashes fit: its programs are not the chain's."""
+        for section, key, value in (("optimizer", "weight_decay", "0.0"), ("optimizer", "epsilon", "1e-06"),
+                                    ("optimizer", "max_grad_norm", "2.0"), ("model", "activation_function", "relu"),
+                                    ("model", "z_loss_weight", "0.25"), ("model", "layer_norm_epsilon", "0.001")):
+            _, checkpoints = self.copy("claimed")
+            forger.claim(checkpoints.parent, section, key, value)
+            for words in ((), ("--no_replay",)):
+                self.w.verdict("differs", "runs/claimed", *words, says=["other programs than the chain names"])
+            # What run.json says of the program is in no hash: another version could trace other programs.
+            record = checkpoints.parent / "run.json"
+            record.unlink()
+            self.w.verdict("cannot check", "runs/claimed", says=["other programs than the chain names", "version"])
+            self.w.verdict("cannot check", "runs/claimed", "--stored_program", says=["steps 1 to 20 follow from program.ir"])
+            shutil.rmtree(checkpoints.parent)
+
+    def renamed_parameters(self):
+        """Names are in no hash: those of program.ir must be the configuration's."""
+        _, checkpoints = self.copy("renamed")
+        program = checkpoints.parent / "program.ir"
+        good = program.read_text()
+        for old, new in (("mlp/down", "mlp/../../down"), ("mlp/down", "mlp/other"), ("model/norm/weight", "model/" + "n" * 3000)):
+            check(old in good, f"no {old} in program.ir")
+            program.write_text(good.replace(old, new))
+            for words in ((), ("--no_replay",)):
+                self.w.verdict("differs", "runs/renamed", *words, says=["program.ir"])
+
+    def cut_chain(self):
+        """The end of a chain is missing, with its checkpoints, or all of them are."""
+        _, checkpoints = self.copy("cut")
+        chain = checkpoints.parent / "chain.jsonl"
+        whole = chain.read_text().splitlines(keepends=True)
+        for folder in (LAST, "step-00000015"):
+            shutil.rmtree(checkpoints / folder)
+        chain.write_text("".join(line for line in whole if json.loads(line).get("step", 0) <= 12))
+        out = self.w.verdict("incomplete", "runs/cut", says=["chain.jsonl ends at step 12 of 20"])
+        check("replay is equal: steps 1 to 12 replayed" in out, out)
+        status = self.w.good("status", "runs/cut")
+        check("step 12 of 20" in status.split("\n", 1)[0] and "finished" not in status.split("\n", 1)[0], status)
+        chain.write_text(whole[0])
+        shutil.rmtree(checkpoints)
+        self.w.verdict("cannot check", "runs/cut", says=["no step was replayed"])
+        chain.write_text("".join(whole))
+        out = self.w.verdict("incomplete", "runs/cut", says=["missing", "and 3 more like it"])
+        check("replay is equal: steps 1 to 20 replayed" in out, out)
+
+    def nothing_compared(self):
+        for words in (("--from_step", "20"), ("--to_step", "0")):
+            self.w.verdict("cannot check", "runs/good", *words, says=["no step was replayed"])
+        self.w.bad("verify", "runs/good", "--from_step", "21", says=["the chain of runs/good has steps 1 to 20"])
+        self.w.verdict("equal", "runs/good", "--from_step", "10", "--to_step", "15",
+                       says=["steps 11 to 15 replayed", "15 of 20 steps were not replayed"])
+
+    def changed_number(self):
+        """One number in the chain, hashed again: that step is the finding, in decimals, not the honest checkpoints."""
+        _, checkpoints = self.copy("number")
+        chain = checkpoints.parent / "chain.jsonl"
+        forger.rewrite_chain(chain, lambda e: e | {"loss": "0x1p+1"} if e["kind"] == "step" and e["step"] == 7 else e)
+        out = self.w.verdict("differs", "runs/number", says=["at step 7: loss is 2 in the chain, "])
+        check("forged" not in out and "0x" not in out and "and 2 more like it" in out, out)
 
     # Checkpoints that the chain does not name.
 
@@ -314,8 +388,8 @@ class Cases:
         step = int(folder[5:])
         checkpoints = self.w.root / "runs" / "stopped" / "checkpoints"
         self.taken(config, "runs/stopped")
-        self.verify("runs/stopped", "--no_replay", status=0, says=[[folder, "temporary", "not replayed"]])
-        self.verify("runs/stopped", status=0, says=[["1 fine"], [folder, "temporary", "replayed"], ["equal"]])
+        self.verify("runs/stopped", "--no_replay", status=3, says=[[folder, "temporary", "not replayed"]])
+        self.verify("runs/stopped", status=3, says=[["incomplete: ", f"ends at step {step} of 500"], ["1 fine"], [folder, "temporary", "replayed"], ["equal"]])
         honest = self.w.root / "honest"
         shutil.copytree(checkpoints, honest)
 
@@ -329,7 +403,7 @@ class Cases:
         shutil.rmtree(checkpoints)
         shutil.copytree(honest, checkpoints)
         forged = forger.forge(checkpoints / folder, "optimizer/second_moment/layers/mlp/down/weight")
-        self.verify("runs/stopped", "--no_replay", status=0, says=[[folder, "temporary", "not replayed"]])
+        self.verify("runs/stopped", "--no_replay", status=3, says=[[folder, "temporary", "not replayed"]])
         self.verify("runs/stopped", says=[["0 fine"], [folder, "forged", forged, name], ["equal"]])
 
         # What the fingerprint is over cannot be left out or made up.

@@ -87,3 +87,36 @@ def rewrite_chain(path, edit):
 
 def canonical(entry):
     return json.dumps(entry, sort_keys=True, separators=(",", ":"), ensure_ascii=False)
+
+
+def hex_float(value):
+    """As the chain writes it: C's %a with the shortest fraction."""
+    mantissa, exponent = float(value).hex().split("p")
+    return f"{mantissa.rstrip('0').rstrip('.') if '.' in mantissa else mantissa}p{exponent}"
+
+
+def claim(run, section, key, value):
+    """The record of `run` says that an option had another value: in its config, its chain and its manifests, every
+    hash of which fits again."""
+
+    def edited(text):
+        begin = text.index(f"\n{section}:") + 1
+        at = text.index(f"\n  {key}:", begin) + 1
+        end = text.index("\n", at)
+        assert text[at:end] != f"  {key}: {value}", f"{section}.{key} is {value} already"
+        return f"{text[:at]}  {key}: {value}{text[end:]}"
+
+    def edit(entry):
+        if entry["kind"] == "genesis":
+            assert key in entry["config"][section], f"{section}.{key} is not in the chain"
+            number = value.replace(".", "").replace("e-", "").isdigit()
+            entry["config"][section][key] = hex_float(value) if number else value
+        return entry
+
+    (run / "config.yaml").write_text(edited((run / "config.yaml").read_text()))
+    rewrite_chain(run / "chain.jsonl", edit)
+    heads = {e["step"]: e["h"] for e in map(json.loads, (run / "chain.jsonl").read_text().splitlines())
+             if e["kind"] == "step"}
+    for checkpoint in (run / "checkpoints").iterdir():
+        manifest = read_manifest(checkpoint)
+        seal(checkpoint, chain_head=heads[manifest["step"]], config=edited(manifest["config"]))

@@ -118,6 +118,18 @@ class Workspace:
         print(f"    {errors[0][:260]}")
         return errors[0]
 
+    def verdict(self, word, *words, says=(), env=None, cwd=None):
+        """verify, whose first line begins with the verdict `word` and has all the words of `says`."""
+        codes = {"equal": 0, "differs": 1, "incomplete": 3, "cannot check": 4}
+        status, out, err = self.run("verify", *words, env=env, cwd=cwd)
+        first = out.split("\n", 1)[0]
+        check(status == codes[word], f"verify {words}: exit status {status}, not {codes[word]}\n{out}{err}")
+        check(first.startswith((f"{word}:", f"{word} at ")), f"verify {words}: the first line is not {word}:\n{out}{err}")
+        missing = [part for part in says if part not in first]
+        check(not missing, f"verify {words}: no word of {missing} in: {first}")
+        print(f"    {first[:260]}")
+        return out
+
     def train(self, config, *words, env=None):
         return self.good("train", "--config", config, *words, env=env)
 

@@ -419,8 +419,8 @@ class Case:
         (copy / "config.json").write_text((copy / "config.json").read_text() + " ")
         done = subprocess.run([str(self.run.ostro), "verify", str(run)], text=True, capture_output=True, check=False,
                               cwd=self.run.directory)
-        self.report.check(done.returncode != 0 and "config.json" in done.stderr and "SHA-256" in done.stderr,
-                          f"{self.name}: with another config.json: {done.stderr.strip()[:200]}")
+        self.report.check(done.returncode == 1 and "config.json" in done.stdout and "SHA-256" in done.stdout,
+                          f"{self.name}: with another config.json: {done.stdout.strip()[:200]}")
 
     def check_all(self):
         shown, whole = self.options(self.checkpoint)

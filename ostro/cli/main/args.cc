@@ -226,7 +226,7 @@ CommandWords* Args::described() const { return state_->described; }
 int report_error(const Error& error) {
   std::string line = error.message();
   for (char& c : line)
-    if (c == '\n') c = ' ';
+    if (static_cast<unsigned char>(c) < 0x20 || c == 0x7f) c = ' ';  // names of strangers are in it, too
   std::fflush(stdout);
   std::fprintf(stderr, "error: %s\n", line.c_str());
   return error.code() == ErrorCode::kInvalidArgument || error.code() == ErrorCode::kUnsupported ? kExitUsage

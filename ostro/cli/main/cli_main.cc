@@ -32,10 +32,12 @@ std::string help_text() {
       "\nOptions:\n"
       "  -h, --help  print this and exit\n"
       "  --version   print the version and exit\n"
-      "\nExit codes: 0 done; 1 failed, told in one line \"error: ...\", or `verify` found a difference\n"
-      "or a checkpoint that is not fine; 2 a command line or configuration that makes no sense, or `verify`\n"
-      "cannot compare; 75 training was stopped by a signal and saved, the same command goes on;\n"
-      "76 a worker lost its place among the workers, 77 it left them; a launcher may start another.\n";
+      "\nExit codes: 0 done; 1 failed, told in one line \"error: ...\", or `verify`, `diff` or `inspect` "
+      "found\n"
+      "a difference; 2 a command line or configuration that makes no sense; `verify`: 3 incomplete, 4 "
+      "cannot\n"
+      "check; 75 training was stopped by a signal and saved, the same command goes on; 76 a worker lost its\n"
+      "place among the workers, 77 it left them; a launcher may start another.\n";
   return text;
 }
 

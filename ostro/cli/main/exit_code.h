@@ -6,10 +6,11 @@
 namespace ostro::cli {
 
 enum ExitCode : int {
-  kExitOk = 0,      // done; verify: equal, and every checkpoint is fine
-  kExitFailed = 1,  // an error, told in one line that begins with "error: "; verify: differs, or a
-                    // checkpoint is not fine
-  kExitUsage = 2,   // a command line or configuration that makes no sense; verify: cannot compare
+  kExitOk = 0,           // done; verify, diff: equal
+  kExitFailed = 1,       // an error, told in one line that begins with "error: "; verify, diff: differs
+  kExitUsage = 2,        // a command line or configuration that makes no sense; diff: cannot compare
+  kExitIncomplete = 3,   // verify: nothing differs, but a part of the record is missing
+  kExitCannotCheck = 4,  // verify: it could not be compared here
   // 75, train: stopped by SIGTERM or SIGINT after saving; the same command goes on
   kExitInterrupted = cluster::kExitInterrupted,
   kExitLostPlace = cluster::kExitLostPlace,  // 76, worker: it lost its place among the workers

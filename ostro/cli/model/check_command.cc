@@ -1,6 +1,7 @@
 // ostro check
 #include <fmt/core.h>
 
+#include "ostro/base/object_cache.h"
 #include "ostro/cli/main/commands.h"
 #include "ostro/cli/main/exit_code.h"
 #include "ostro/cli/shared/terminal.h"
@@ -13,6 +14,11 @@ namespace {
 Status all_whole(const grok::ReleaseReport& report) {
   const auto whole = report.count(grok::FileState::kWhole);
   const auto files = static_cast<int64_t>(report.files.size());
+  if (whole == files && !report.others.empty())
+    return corrupt(
+        fmt::format("{}: {} further tensor files, for which {} has no place; the first: {}. Is "
+                    "num_hidden_layers of config.json right?",
+                    report.directory, report.others.size(), shape_title(report.shape), report.others[0]));
   if (whole == files) return {};
   for (size_t i = 0; i < report.files.size(); ++i) {
     const grok::FileReport& file = report.files[i];
@@ -29,6 +35,7 @@ Status all_whole(const grok::ReleaseReport& report) {
 Status check(const Context& context, const std::string& directory, grok::CheckOptions options, bool all,
              bool json) {
   if (options.contents) {
+    options.memory = default_cache_dir().string();
     options.progress = [&context](int64_t done, int64_t total) {
       context.progress.show("reading", static_cast<double>(done) / static_cast<double>(total));
     };
@@ -53,7 +60,7 @@ int check_command(Args args) {
       "a\n"
       "directory that a download still fills can be checked as often as wanted. Exit code 0: all are whole; "
       "1:\n"
-      "some are not.");
+      "some are not, or there are files that the configuration has no place for.");
   args.option("--grok", &directory, "DIR",
               "the directory of tensor00000_000, or the one that has it as ckpt-0", Args::kRequired);
   args.option("--config", &options.config, "FILE",
@@ -61,7 +68,7 @@ int check_command(Args args) {
   args.flag(
       "--contents", &options.contents,
       "also read the elements: holes of downloads, numbers that are not finite; files that have not changed "
-      "since are not read again (DIR/.ostro_check.json)");
+      "since are not read again (remembered in Ostro's cache folder, OSTRO_CACHE_DIR)");
   args.flag("--all", &all, "list all files, with names, dtypes and shapes");
   args.flag("--json", &json, "print JSON, with all files");
   if (const auto code = args.parse()) return *code;

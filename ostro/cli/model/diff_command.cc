@@ -14,8 +14,8 @@ int diff_command(Args args) {
       "Which parameters of two checkpoints differ, in the order of the tree: how many elements changed, the\n"
       "largest difference, its root mean square, and its norm relative to the first's; other shapes; "
       "options\n"
-      "that differ. The bytes are checked against the checkpoints' own hashes. Exit code 0, whether they\n"
-      "differ or not.");
+      "that differ. The bytes are checked against the checkpoints' own hashes. Exit code 0: all tensors are\n"
+      "equal (options may differ), 1: some differ, 2: they cannot be compared.");
   args.positional("K", &checkpoints, "two checkpoints, or runs (their newest checkpoints)");
   args.flag("--optimizer", &options.optimizer, "also the optimizer's state");
   args.option("--only", &options.only, "GLOB", "only tensors whose path matches, as \"model/layers/**\"");
@@ -28,9 +28,13 @@ int diff_command(Args args) {
                                          " are named (see ostro diff --help)"));
   const auto diff = eval::diff_checkpoints(args.context().fs, checkpoints[0], checkpoints[1],
                                            args.context().models, options);
-  if (!diff.ok()) return report_error(diff.error());
+  if (!diff.ok()) {
+    report_error(diff.error());
+    return kExitUsage;
+  }
   const Status written = write_stdout(json ? eval::diff_json(*diff) : eval::diff_table(*diff, all));
-  return written.ok() ? kExitOk : report_error(written.error());
+  if (!written.ok()) return report_error(written.error());
+  return diff->tensors_equal() ? kExitOk : kExitFailed;
 }
 
 }  // namespace ostro::cli

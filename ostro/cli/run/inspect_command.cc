@@ -33,8 +33,13 @@ Result<std::string> plot(io::FileSystem& fs, const std::string& path, const std:
         curves.push_back({name, &history.metrics.at(name), name.starts_with("eval/")});
       begin = end + 1;
     }
+  const bool all_in_chain = std::all_of(curves.begin(), curves.end(),
+                                        [](const page::Curve& c) { return c.name == page::kTrainLoss; });
   return fmt::format("{} of {}, {} steps\n", wanted, path, chain.last_step()) +
-         page::text_plot(curves, history.first_step, history.last_step, terminal);
+         page::text_plot(curves, history.first_step, history.last_step, terminal) +
+         (all_in_chain
+              ? ""
+              : "train/loss is in the chain; the rest is from metrics.jsonl, which no hash covers\n");
 }
 
 Status check_is_run(io::FileSystem& fs, const std::string& path) {
@@ -54,7 +59,7 @@ int inspect_command(Args args) {
       "Shows what a run directory (record, chain, checkpoints) or a checkpoint (tree with shapes, axis "
       "names,\n"
       "counts and hashes) holds. Checks the chain, the manifests, and these against the chain; reads no "
-      "arrays.");
+      "arrays. Exit code 1: something is damaged, or is not what the chain says.");
   args.positional("PATH", &path, "run directory, or one checkpoint of it");
   args.flag("--json", &options.json, "all of it, as one JSON object");
   args.flag("--unchecked", &options.unchecked,
@@ -93,10 +98,17 @@ int inspect_command(Args args) {
     if (!drawn.ok()) return report_error(drawn.error());
     text = *text + *drawn;
   }
-  if (!draw && html.empty()) text = audit::inspect(fs, path, options);
+  bool sound = true;
+  if (!draw && html.empty()) {
+    auto seen = audit::inspect(fs, path, options);
+    if (!seen.ok()) return report_error(seen.error());
+    text = std::move(seen->text);
+    sound = seen->sound;
+  }
   if (!text.ok()) return report_error(text.error());
   const Status written = write_stdout(*text);
-  return written.ok() ? kExitOk : report_error(written.error());
+  if (!written.ok()) return report_error(written.error());
+  return sound ? kExitOk : kExitFailed;
 }
 
 }  // namespace ostro::cli

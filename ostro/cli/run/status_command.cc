@@ -12,7 +12,9 @@ int status_command(Args args) {
   args.summary(
       "Shows how a run is doing: step, speed, what its time was spent on, its workers and what happened to "
       "them.\n"
-      "Reads files only; the run may be on any number of processes, finished, or dead.");
+      "Reads files only; the run may be on any number of processes, finished, or dead. Step, length and "
+      "loss\n"
+      "are the chain's. Speed, times, sessions and workers are from files that no hash covers.");
   args.positional("RUN", &path, "run directory");
   args.flag("--json", &json, "all of it, as one JSON object");
   if (const auto code = args.parse()) return *code;

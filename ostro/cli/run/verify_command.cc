@@ -1,169 +1,131 @@
 // ostro verify
 #include <fmt/core.h>
-#include <fmt/format.h>
 
-#include <algorithm>
+#include <chrono>
 #include <cstdio>
-#include <nlohmann/json.hpp>
 
-#include "ostro/audit/check_checkpoints.h"
-#include "ostro/audit/verify.h"
-#include "ostro/chain/canonical.h"
+#include "ostro/audit/audit_run.h"
+#include "ostro/chain/clock_text.h"
+#include "ostro/chain/record.h"
 #include "ostro/cli/main/commands.h"
 #include "ostro/cli/main/exit_code.h"
 #include "ostro/cli/shared/sim_workers.h"
+#include "ostro/cli/shared/terminal.h"
 #include "ostro/io/files/path.h"
 #include "ostro/run/report/console.h"
 
 namespace ostro::cli {
 namespace {
 
-constexpr size_t kHashDigits = 64;
-
-struct RunFindings {
-  std::string head;         // the run hash
-  std::string given;        // by --run_hash; empty: nothing
-  int64_t given_step = -1;  // of the entry that has the given hash and is not the last
-  std::vector<audit::CheckedCheckpoint> checkpoints;
-  std::optional<audit::VerifyReport> replay;  // nothing with --no_replay, or when it could not be done
-
-  bool hash_fits() const { return given.empty() || given == head; }
-  bool good() const {
-    return hash_fits() &&
-           std::all_of(checkpoints.begin(), checkpoints.end(), [](const auto& c) { return c.fine(); }) &&
-           (!replay || replay->equal);
+int exit_code(audit::Verdict verdict) {
+  switch (verdict) {
+    case audit::Verdict::kEqual:
+      return kExitOk;
+    case audit::Verdict::kIncomplete:
+      return kExitIncomplete;
+    case audit::Verdict::kCannotCheck:
+      return kExitCannotCheck;
+    case audit::Verdict::kDiffers:
+      return kExitFailed;
   }
-};
+  return kExitFailed;
+}
 
-void print_json(const RunFindings& f) {
-  nlohmann::ordered_json j = nlohmann::ordered_json::object();
-  if (f.replay) {
-    const audit::VerifyReport& r = *f.replay;
-    j = {
-        {"equal", r.equal}, {"start_step", r.start_step}, {"last_step", r.last_step}, {"entries", r.entries}};
-    if (!r.equal) {
-      j["different_step"] = r.different_step;
-      j["what"] = r.what;
-      j["recorded"] = r.recorded;
-      j["replayed"] = r.replayed;
+// Says on standard error how long a replay takes: beforehand from what the run's sessions took (run.json),
+// then from the steps that were replayed. On a terminal a line that is rewritten, elsewhere only the
+// estimate.
+class ReplayProgress {
+ public:
+  ReplayProgress(io::FileSystem& fs, const std::string& run, bool terminal) : terminal_(terminal) {
+    const auto record = chain::read_record(fs, io::join_path(run, chain::kRecordFile));
+    if (!record.ok()) return;
+    double seconds = 0;
+    int64_t steps = 0;
+    for (const chain::Session& session : record->sessions) {
+      for (const auto& [use, spent] : session.seconds) seconds += spent;
+      steps += session.to_step - session.from_step;
     }
+    if (steps > 0 && seconds > 0) recorded_ = seconds / static_cast<double>(steps);
   }
-  j["run_hash"] = f.head;
-  if (!f.given.empty()) j["run_hash_as_given"] = f.hash_fits();
-  j["checkpoints"] = nlohmann::ordered_json::array();
-  for (const audit::CheckedCheckpoint& c : f.checkpoints)
-    j["checkpoints"].push_back({{"step", c.step},
-                                {"path", c.path},
-                                {"verdict", audit::verdict_name(c.verdict)},
-                                {"name", c.name},
-                                {"detail", c.detail}});
-  fmt::print("{}\n", j.dump(-1, ' ', false, nlohmann::ordered_json::error_handler_t::replace));
-}
 
-// " (steps 5, 10, 15)"; of many the first and the last, since all that are not fine are named.
-std::string steps_text(const std::vector<int64_t>& steps) {
-  constexpr size_t kMany = 8;
-  if (steps.empty()) return "";
-  if (steps.size() == 1) return fmt::format(" (step {})", steps[0]);
-  if (steps.size() > kMany) return fmt::format(" (steps {} to {})", steps.front(), steps.back());
-  return fmt::format(" (steps {})", fmt::join(steps, ", "));
-}
+  void begin(int64_t first, int64_t last) const {
+    const double seconds = recorded_ * static_cast<double>(last - first + 1);
+    if (seconds < kShort) return;
+    fmt::print(stderr, "replaying steps {} to {}: these took {} to train (run.json)\n", first, last,
+               chain::duration_text(seconds));
+  }
 
-void print_text(const RunFindings& f) {
-  if (!f.given.empty() && f.hash_fits()) fmt::print("run hash: {}, as given\n", f.head);
-  if (!f.hash_fits())
-    fmt::print("run hash: {}, not {} as given{}\n", f.head, f.given,
-               f.given_step < 0
-                   ? ""
-                   : fmt::format(", which is the run's hash after step {}: up to there it is that run",
-                                 f.given_step));
-  std::vector<int64_t> fine;
-  for (const audit::CheckedCheckpoint& c : f.checkpoints)
-    if (c.fine()) fine.push_back(c.step);
-  fmt::print("checkpoints: {} fine{}\n", fine.size(), steps_text(fine));
-  for (const audit::CheckedCheckpoint& c : f.checkpoints)
-    if (c.verdict != audit::Verdict::kFine)
-      fmt::print("{} is {}: {}\n", io::base_name(c.path), audit::verdict_name(c.verdict), c.detail);
-  if (!f.replay) return;
-  if (f.replay->equal)
-    fmt::print("equal: steps {} to {} replayed, {} chain entries compared\n", f.replay->start_step + 1,
-               f.replay->last_step, f.replay->entries);
-  else
-    fmt::print("differs at step {}: {} is {} in the chain, {} replayed\n", f.replay->different_step,
-               f.replay->what, f.replay->recorded, f.replay->replayed);
-}
+  void operator()(int64_t step, int64_t first, int64_t last) {
+    const Clock::time_point now = Clock::now();
+    if (step == first) begin_ = now;  // what is compiled for the first step is not counted
+    const double seconds = std::chrono::duration<double>(now - begin_).count();
+    const double rate = seconds > 0 ? static_cast<double>(step - first) / seconds : 0;
+    const bool is_last = step == last;
+    if (!terminal_ || (!is_last && step > first && now - shown_ < std::chrono::milliseconds(200))) return;
+    shown_ = now;
+    fmt::print(stderr, "\rreplayed step {} of {} to {}", step, first, last);
+    if (rate > 0)
+      fmt::print(stderr, ", {:.2f} steps/s, ETA {}", rate,
+                 chain::duration_text(static_cast<double>(last - step) / rate));
+    std::fputs(is_last ? "   \n" : "   ", stderr);
+  }
 
-// What can be said of chain and checkpoints without replaying.
-Result<RunFindings> look(const Context& context, const std::string& run, const std::string& given) {
-  if (!given.empty() && !chain::is_lower_hex(given, kHashDigits))
-    return invalid_argument(fmt::format("--run_hash {}: use the {} digits (0-9, a-f) that ostro hash prints",
-                                        given, kHashDigits));
-  io::FileSystem& fs = context.fs;
-  ASSIGN_OR_RETURN(const chain::Chain chain, chain::read_chain(fs, io::join_path(run, chain::kChainFile)));
-  RunFindings out;
-  out.head = chain.head();
-  out.given = given;
-  if (const chain::ChainLink* link = chain.find_hash(given)) out.given_step = chain::entry_step(link->entry);
-  ASSIGN_OR_RETURN(out.checkpoints, audit::check_checkpoints(fs, run, chain, context.models));
-  return out;
-}
-
-Status replay(const Context& context, const std::string& run, audit::VerifyOptions options, RunFindings& f) {
-  ASSIGN_OR_RETURN(const auto engine, context.engine());
-  ASSIGN_OR_RETURN(options.workers, sim_workers());
-  for (const audit::CheckedCheckpoint& c : f.checkpoints)
-    if (c.verdict == audit::Verdict::kTemporary) options.name_steps.push_back(c.step);
-  ASSIGN_OR_RETURN(f.replay, audit::verify_run(context.fs, *engine, run, options, context.models));
-  audit::compare_with_replay(f.replay->names, f.checkpoints);
-  return {};
-}
+ private:
+  using Clock = std::chrono::steady_clock;
+  static constexpr double kShort = 30;  // seconds; a shorter replay needs no estimate
+  const bool terminal_;
+  double recorded_ = 0;  // seconds a step; 0: not known
+  Clock::time_point begin_, shown_;
+};
 
 }  // namespace
 
 int verify_command(Args args) {
-  std::string run, run_hash;
-  audit::VerifyOptions options;
+  std::string run;
+  audit::AuditOptions options;
   std::optional<int64_t> from, to;
-  bool json = false, no_replay = false;
+  bool json = false;
   args.summary(
-      "Reads every checkpoint of a run and says which are fine, which are damaged, which are not what the\n"
-      "run's chain says (forged, or of another run) and which are missing. Then replays from the newest\n"
-      "checkpoint at or before --from_step that the chain names and that is fine (without any, from the\n"
-      "seed's initial state) to --to_step, and compares every chain entry, and the temporary checkpoints of\n"
-      "these steps. Exit 0: equal and all fine, 1: something differs or is not fine, 2: cannot compare.");
+      "Checks a run's record. Compares every checkpoint with the chain, traces the programs of the\n"
+      "configuration and compares them with the chain's, then replays from the newest checkpoint at or "
+      "before\n"
+      "--from_step that the chain names and that is fine (without any, from the seed's initial state) to\n"
+      "--to_step, and compares every chain entry, and the temporary checkpoints of these steps.\n"
+      "The first line is the verdict, and so is the exit code:\n"
+      "  0 equal         all that was compared is the same\n"
+      "  1 differs       the record contradicts itself, the replay or the run hash that was given\n"
+      "  3 incomplete    nothing differs, but a part is missing: checkpoints, or the end of the chain\n"
+      "  4 cannot check  nothing differs, but this program could not compare it: no data at hand, another\n"
+      "                  version's programs, a model that it does not have\n"
+      "2 is a command line that makes no sense.");
   args.positional("RUN", &run, "run directory");
   args.option("--from_step", &from, "A", "step to begin at or before (default 0: the seed's initial state)");
   args.option("--to_step", &to, "B", "step to end at (default: the last of the chain)");
-  args.option("--run_hash", &run_hash, "H",
+  args.option("--run_hash", &options.run_hash, "H",
               "the run hash that was published: the run must have it. A chain that was written anew for a\n"
               "forged run fits that run; only the hash, or a replay, tells");
-  args.option("--cache", &options.cache, "DIR",
+  args.option("--cache", &options.replay.cache, "DIR",
               "the token store, when it is no longer where the run used it (data.cache_dir)");
-  args.flag("--no_replay", &no_replay, "only checks the chain and the checkpoints; needs no token store");
+  args.flag("--no_replay", &options.no_replay,
+            "only checks chain, programs and checkpoints; needs no token store");
+  args.flag("--stored_program", &options.replay.stored_programs,
+            "where this version traces other programs from the configuration, replays those of program.ir;\n"
+            "that they are the configuration's, it cannot say");
   args.flag("--json", &json, "print the result as JSON");
   if (auto code = args.parse()) return *code;
-  options.from_step = from.value_or(0);
-  options.to_step = to;
-  const bool terminal = run::stderr_columns() > 0 && !json;
-  if (terminal)
-    options.on_step = [](int64_t step, int64_t first, int64_t last) {
-      fmt::print(stderr, "\rreplayed step {} of {} to {} ", step, first, last);
-      if (step == last) std::fputc('\n', stderr);
-    };
-  auto cannot = [](const Error& e) {
-    report_error(e);
-    return static_cast<int>(kExitUsage);
-  };
-  auto found = look(args.context(), run, run_hash);
-  if (!found.ok()) return cannot(found.error());
-  const Status replayed = no_replay ? Status() : replay(args.context(), run, options, *found);
-  // What was found before a replay that cannot be done counts all the same.
-  if (replayed.ok() || !found->good()) json ? print_json(*found) : print_text(*found);
-  if (!replayed.ok()) {
-    const int code = cannot(replayed.error());
-    return found->good() ? code : kExitFailed;
-  }
-  return found->good() ? kExitOk : kExitFailed;
+  options.replay.from_step = from.value_or(0);
+  options.replay.to_step = to;
+  const auto workers = sim_workers();
+  if (!workers.ok()) return report_error(workers.error());
+  options.replay.workers = *workers;
+  const Context& context = args.context();
+  ReplayProgress progress(context.fs, run, run::stderr_columns() > 0 && !json);
+  options.replay.on_begin = [&](int64_t first, int64_t last) { progress.begin(first, last); };
+  options.replay.on_step = [&](int64_t step, int64_t first, int64_t last) { progress(step, first, last); };
+  const auto audit = audit::audit_run(context.fs, context.engine, run, options, context.models);
+  if (!audit.ok()) return report_error(audit.error());
+  const Status written = write_stdout(json ? audit::audit_json(*audit) : audit::audit_text(*audit));
+  return written.ok() ? exit_code(audit->verdict()) : report_error(written.error());
 }
 
 }  // namespace ostro::cli

@@ -140,6 +140,11 @@ Status VerifiedArray::read_checked(int64_t number, std::span<std::byte> out) con
     return array_error(source.store, source.path,
                        corrupt(fmt::format("{} has CRC-32C {:08x}, the ledger says {:08x}", describe(number),
                                            crc, expected)));
+  if (settings_.digests == nullptr) return {};
+  if (const Status same = settings_.digests->check(number, type_, out); !same.ok())
+    return array_error(
+        source.store, source.path,
+        Error(same.error().code(), fmt::format("{} {}", describe(number), same.error().message())));
   return {};
 }
 

@@ -1,5 +1,5 @@
 // VerifiedArray: reads an array of a token store. Whenever a chunk is decoded, it is checked against the
-// store's chunk table.
+// store's chunk table, and the first time against its SHA-256 (chunk_digests.h).
 //
 // Chunks are kept in a cache that all arrays of a data set share. kCorrupt names the array and the chunk that
 // is not what the ledger says. Thread-safe.
@@ -18,6 +18,7 @@
 #include "ostro/base/lru_cache.h"
 #include "ostro/base/spare_bytes.h"
 #include "ostro/data/arrays/array_reader.h"
+#include "ostro/data/arrays/chunk_digests.h"
 #include "ostro/data/ledger/chunk_table.h"
 #include "ostro/data/ledger/element_type.h"
 
@@ -60,6 +61,7 @@ class VerifiedArray {
     // Above 0: the elements are ids; they are checked to be below it, and kept in memory as kept_ids().
     int64_t vocab_size = 0;
     KeepChunks keep = KeepChunks::kSecondTime;
+    std::shared_ptr<const ChunkDigests> digests = nullptr;  // null: only the chunk table is asked
   };
 
   // Opens the array at `source`; `ledger` and `table` are its entry and its chunk table.

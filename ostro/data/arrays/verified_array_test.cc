@@ -71,5 +71,65 @@ TEST_CASE("verified array: one much larger than the cache keeps what comes up ag
   CHECK(!reads(0));
 }
 
+// Copies every file below a folder.
+void copy_folder(io::FileSystem& fs, const std::string& from, const std::string& to) {
+  check_ok(fs.make_dirs(to));
+  const auto names = fs.list(from);
+  REQUIRE(names.ok());
+  for (const io::DirEntry& entry : *names) {
+    const std::string source = from + "/" + entry.name, place = to + "/" + entry.name;
+    if (entry.is_directory)
+      copy_folder(fs, source, place);
+    else
+      write(fs, place, *fs.read_file(source));
+  }
+}
+
+TEST_CASE("verified array: other tokens whose CRC-32C fit are not those of the ledger's SHA-256") {
+  io::MemoryFileSystem fs;
+  write_corpus(fs, "corpus");
+  const DataOptions options = corpus_options("corpus");
+  const auto honest = build_store(fs, options, test_tokenizer(), small_settings());
+  REQUIRE(honest.ok());
+  const std::string folder = options.cache_dir, data = "/train/input_ids/data";
+  // The ids of a corpus in which two words have changed places, and a chunk table that fits them.
+  for (const auto& file : *fs.glob("corpus/**")) {
+    std::string text = *fs.read_file(file);
+    for (size_t at = 0; (at = text.find("cat", at)) != std::string::npos; at += 3) text.replace(at, 3, "dog");
+    write(fs, file, text);
+  }
+  DataOptions other = options;
+  other.cache_dir = folder + "-other";
+  const auto changed = build_store(fs, other, test_tokenizer(), small_settings());
+  REQUIRE(changed.ok());
+  REQUIRE(changed->split(Split::kTrain).tokens == honest->split(Split::kTrain).tokens);
+  check_ok(fs.remove_all(folder + data));
+  copy_folder(fs, other.cache_dir + data, folder + data);
+  StoreLedger forged = *honest;
+  ArrayLedger& ids = forged.split(Split::kTrain).array(ArrayId::kData);
+  ids.crc32c = changed->split(Split::kTrain).array(ArrayId::kData).crc32c;
+  check_ok(write_chunk_tables(fs, folder, forged, honest->hash()));
+  const auto read = [&] {
+    const auto store = TokenStore::open(fs, folder);
+    REQUIRE_MESSAGE(store.ok(), store.error().message());
+    std::vector<int32_t> tokens(static_cast<size_t>((*store)->split(Split::kTrain).tokens()));
+    const Status status = (*store)->split(Split::kTrain).read(0, tokens);
+    return status.ok() ? std::string() : status.error().message();
+  };
+  const std::string error = read();
+  CHECK_MESSAGE(error.find("has SHA-256 ") != std::string::npos, error);
+  CHECK_MESSAGE(error.find("chunk ") != std::string::npos, error);
+  // Without the digests only reading the whole store shows it.
+  check_ok(fs.remove(folder + "/chunks.sha256"));
+  CHECK(read() == "");
+  const auto open = [&] { return DataSet::of(*TokenStore::open(fs, folder)); };
+  CHECK(!*open()->parts()[0].store->has_digests());
+  const auto set = DataSet::open(fs, options, test_tokenizer());
+  REQUIRE_MESSAGE(set.ok(), set.error().message());
+  const Status whole = (*set)->check_contents();
+  REQUIRE(!whole.ok());
+  CHECK_MESSAGE(whole.error().message().find("SHA-256") != std::string::npos, whole.error().message());
+}
+
 }  // namespace
 }  // namespace ostro::data

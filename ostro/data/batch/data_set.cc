@@ -5,6 +5,7 @@
 #include "ostro/base/check.h"
 #include "ostro/base/sha256.h"
 #include "ostro/data/packing/pack_index_file.h"
+#include "ostro/data/packing/pack_verify.h"
 #include "ostro/data/packing/packed_sequences.h"
 #include "ostro/data/packing/pair_sequences.h"
 #include "ostro/data/packing/sequence_reader.h"
@@ -81,6 +82,23 @@ Result<std::map<std::string, std::string>> DataSet::roots() const {
     ASSIGN_OR_RETURN(root, root_of_rows(*part.fs, part.folder, *part.store));
   }
   return roots;
+}
+
+Status DataSet::check_contents() const {
+  for (const Part& part : parts_) {
+    if (part.fs == nullptr) continue;
+    const VerifySettings settings{.threads = BuildSettings().threads_or_all(), .progress = {}};
+    ASSIGN_OR_RETURN(const bool has_digests, part.store->has_digests());
+    if (!has_digests) {
+      ASSIGN_OR_RETURN(const StoreReport report, verify_arrays(*part.fs, part.folder, settings));
+      for (const VerifiedArrayReport& array : report.arrays) RETURN_IF_ERROR(array.status);
+    }
+    if (!is_packed(part.component.format)) continue;
+    ASSIGN_OR_RETURN(const std::vector<PackIndexReport> packs, verify_packs(*part.fs, part.folder, settings));
+    for (const PackIndexReport& pack : packs)
+      if (pack.state != PackIndexState::kStale) RETURN_IF_ERROR(pack.status);
+  }
+  return {};
 }
 
 Result<std::shared_ptr<const DataSet>> build_data_set(io::FileSystem& fs, const DataOptions& options,

@@ -53,6 +53,9 @@ class DataSet {
   // The Merkle root of each component's rows, as they stand in a run's genesis: by name, "" for a store
   // without one. A store of format 3 has no root; its rows are read, with a warning. Errors of reading.
   Result<std::map<std::string, std::string>> roots() const;
+  // What readers do not compare with the ledger's SHA-256 while they read: all of a store without digests of
+  // its chunks, and the pack indices of every store. kCorrupt names the file. For who does not trust a store.
+  Status check_contents() const;
   int64_t vocab_size() const { return parts_[0].store->ledger().preprocessing.vocab_size; }
 
  private:

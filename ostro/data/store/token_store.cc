@@ -217,6 +217,7 @@ Result<std::shared_ptr<const TokenStore>> TokenStore::open(io::FileSystem& fs, c
   const StoreLedger& ledger = file->head();
   RETURN_IF_ERROR(check_parts(fs, cache_dir, ledger));
   ASSIGN_OR_RETURN(const auto tables, ChunkTables::open(fs, cache_dir, ledger, file->hash()));
+  store->digests_ = std::make_shared<const StoreDigests>(fs, cache_dir, ledger, tables);
   const std::string& foreign = ledger.levanter_cache;
   const std::string& folder = foreign.empty() ? cache_dir : foreign;
   for (const Split split : kSplits) {
@@ -225,12 +226,15 @@ Result<std::shared_ptr<const TokenStore>> TokenStore::open(io::FileSystem& fs, c
       const ArrayLedger& array_ledger = ledger.split(split).array(place.id);
       if (array_ledger.elements == 0 && !foreign.empty()) continue;  // absent
       const bool ids = place.id == ArrayId::kData;
-      ASSIGN_OR_RETURN(VerifiedArray array,
-                       VerifiedArray::open(fs, array_source(cache_dir, ledger, split, place), array_ledger,
-                                           tables->table(split, place.id), cache,
-                                           {.sparse = !foreign.empty(),
-                                            .vocab_size = ids ? ledger.preprocessing.vocab_size : int64_t{0},
-                                            .keep = keep}));
+      const ChunkTable table = tables->table(split, place.id);
+      ASSIGN_OR_RETURN(
+          VerifiedArray array,
+          VerifiedArray::open(
+              fs, array_source(cache_dir, ledger, split, place), array_ledger, table, cache,
+              {.sparse = !foreign.empty(),
+               .vocab_size = ids ? ledger.preprocessing.vocab_size : int64_t{0},
+               .keep = keep,
+               .digests = std::make_shared<ChunkDigests>(store->digests_, split, place.id, table.chunks())}));
       arrays[static_cast<size_t>(place.id)].emplace(std::move(array));
     }
     store->streams_.push_back(

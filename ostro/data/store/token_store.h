@@ -114,11 +114,14 @@ class TokenStore {
     return &files->list;
   }
   const TokenStream& split(Split split) const { return streams_[static_cast<size_t>(split)]; }
+  // Whether every chunk that is decoded is compared with its SHA-256. Errors: the chunk table is damaged.
+  Result<bool> has_digests() const { return digests_->is_whole(); }
 
  private:
   TokenStore() = default;
   std::shared_ptr<const LedgerFile> file_;
   std::vector<TokenStream> streams_;  // by Split
+  std::shared_ptr<const StoreDigests> digests_;
 };
 
 }  // namespace ostro::data

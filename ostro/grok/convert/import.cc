@@ -3,11 +3,13 @@
 #include <fmt/core.h>
 
 #include <algorithm>
+#include <cmath>
 #include <cstring>
 #include <memory>
 
 #include "ostro/checkpoint/save_parts.h"
 #include "ostro/numerics/arrays.h"
+#include "ostro/numerics/bf16.h"
 
 namespace ostro::grok {
 namespace {
@@ -89,6 +91,12 @@ Status read_cell(const Release& release, const Parameter& p, const checkpoint::B
   if (p.content == Content::kScales) {
     std::vector<numerics::Bf16> scales(static_cast<size_t>(count));
     RETURN_IF_ERROR(reader.read(first, count / p.columns, std::span(scales)));
+    for (size_t i = 0; i < scales.size(); ++i)  // an int8 weight is at most 128 scales
+      if (const float scale = to_f32(scales[i]); !std::isfinite(128 * scale))
+        return corrupt(fmt::format(
+            "{}: {}{}: scale {} is {}, of which no weight is finite; run `ostro check "
+            "--grok DIR --contents` for details",
+            release.directory(), p.spec.path, layer < 0 ? "" : fmt::format(", layer {}", layer), i, scale));
     std::memcpy(bytes.data(), scales.data(), bytes.size());
     return {};
   }
@@ -147,6 +155,13 @@ Status check_import(const Release& release, const ImportOptions& options) {
   if (options.held == Held::kInt8 && release.shape().matrices != Dtype::kInt8)
     return invalid_argument(fmt::format("dtype int8: {} has its matrices in {}; use f32 or bf16",
                                         release.directory(), dtype_name(release.shape().matrices)));
+  ASSIGN_OR_RETURN(const std::vector<std::string> others, release.other_files());
+  if (!others.empty())
+    return invalid_argument(fmt::format(
+        "{}: {} tensor files that {} has no place for, the first is {}; files are numbered in the order of "
+        "names, so with another number of layers they hold other tensors. Mend num_hidden_layers of "
+        "config.json, or move the files away",
+        release.directory(), others.size(), shape_title(release.shape()), others[0]));
   for (const Leaf& leaf : release.leaves()) {
     if (leaf.layer >= 0 && (leaf.layer < layers.first || leaf.layer >= layers.last)) continue;
     if (const auto file = release.open_tensor(leaf); !file.ok())

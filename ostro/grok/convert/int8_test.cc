@@ -118,6 +118,44 @@ TEST_CASE("an int8 matrix times its scales is what an import to f32 holds") {
   }
 }
 
+TEST_CASE("scales that are not finite are refused, whatever the matrices are held as") {
+  for (const char* scale : {"\xc0\x7f", "\x80\x7f", "\x80\xff", "\x7f\x7f"})  // nan, inf, -inf, 3.4e38
+    for (const Held held : {Held::kInt8, Held::kBf16, Held::kF32}) {
+      io::MemoryFileSystem fs;
+      check_ok(write_noise(fs, "in", tiny()));
+      const std::vector<Leaf> leaves = make_leaves(tiny());
+      std::string* file = fs.content("in/" + leaves[3].file);
+      // Each of a group, so that no weight of zero hides it.
+      const StoredArray& scales = *leaves[3].tensor.scales;
+      for (int64_t at = scales.begin; at < scales.begin + scales.bytes; at += 2)
+        file->replace(static_cast<size_t>(at), 2, scale, 2);
+      const auto release = Release::open(fs, "in");
+      REQUIRE(release.ok());
+      ImportOptions options;
+      options.layers = {0, 3};
+      options.held = held;
+      const auto made = import_release(fs, *release, "out", {.kind = checkpoint::Kind::kPermanent}, options);
+      REQUIRE(!made.ok());
+      CHECK(made.error().code() == ErrorCode::kCorrupt);
+    }
+}
+
+TEST_CASE("files that the configuration has no place for are refused") {
+  io::MemoryFileSystem fs;
+  check_ok(write_noise(fs, "in", tiny()));
+  GrokShape fewer = tiny();
+  fewer.layers = 2;
+  std::string* config = fs.content("in/config.json");
+  REQUIRE(config != nullptr);
+  *config = shape_to_json(fewer);
+  const auto release = Release::open(fs, "in");
+  REQUIRE(release.ok());
+  const Status refused = check_import(*release, {.layers = {0, 2}, .held = Held::kF32, .progress = {}});
+  REQUIRE(!refused.ok());
+  CHECK_MESSAGE(refused.error().message().find("12 tensor files") != std::string::npos,
+                refused.error().message());
+}
+
 TEST_CASE("matrices that are not int8 cannot stay so") {
   io::MemoryFileSystem fs;
   check_ok(write_noise(fs, "in", tiny(Dtype::kBf16)));

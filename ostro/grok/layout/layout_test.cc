@@ -28,6 +28,18 @@ std::string refused(const std::string& from, const std::string& to) {
 
 }  // namespace
 
+TEST_CASE("factors that are zero, or become infinite, are refused") {
+  for (const char* key : {"embedding_multiplier_scale", "output_multiplier_scale", "attn_output_multiplier",
+                          "max_attn_value", "rms_norm_eps"})
+    for (const char* value : {"0.0", "1e-310", "-1.0", "1e300", "1e-45"}) {
+      const std::string text = shape_to_json(GrokShape());
+      const size_t begin = text.find(key), end = text.find_first_of(",\n", begin);
+      const std::string error = refused(text.substr(begin, end - begin), std::string(key) + "\": " + value);
+      CHECK_MESSAGE(error.find(key) != std::string::npos, error);
+      CHECK_MESSAGE(error.find("it must be from 1e-30 to 1e+30") != std::string::npos, error);
+    }
+}
+
 TEST_CASE("Grok-1 has 770 files of eight sizes") {
   const std::vector<Leaf> leaves = make_leaves(GrokShape());
   CHECK(leaves.size() == 770);

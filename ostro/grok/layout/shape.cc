@@ -28,6 +28,14 @@ Status read_number(const JsonFields& fields, const char* key, double& out) {
   return {};
 }
 
+// A factor of the model, or a bound of its values: it and its inverse are numbers of f32 that are not zero.
+Status read_factor(const JsonFields& fields, const char* key, double& out) {
+  RETURN_IF_ERROR(read_number(fields, key, out));
+  constexpr double kLow = 1e-30, kHigh = 1e30;
+  if (out >= kLow && out <= kHigh) return {};
+  return fields.bad(key, fmt::format("is {}; it must be from {} to {}", out, kLow, kHigh));
+}
+
 // The fields that are read below, and those that say nothing of what the model computes.
 constexpr std::string_view kRead[] = {"vocab_size",
                                       "hidden_size",
@@ -199,11 +207,11 @@ Result<GrokShape> shape_from_json(const std::string& text, const std::string& pa
   RETURN_IF_ERROR(read_size(fields, "num_experts_per_tok", 1 << 15, shape.experts_per_token));
   if (fields.has("max_position_embeddings"))
     RETURN_IF_ERROR(read_size(fields, "max_position_embeddings", int64_t{1} << 40, shape.positions));
-  RETURN_IF_ERROR(read_number(fields, "embedding_multiplier_scale", shape.embedding_multiplier));
-  RETURN_IF_ERROR(read_number(fields, "output_multiplier_scale", shape.output_multiplier));
-  RETURN_IF_ERROR(read_number(fields, "attn_output_multiplier", shape.attention_multiplier));
-  RETURN_IF_ERROR(read_number(fields, "max_attn_value", shape.attention_cap));
-  RETURN_IF_ERROR(read_number(fields, "rms_norm_eps", shape.norm_eps));
+  RETURN_IF_ERROR(read_factor(fields, "embedding_multiplier_scale", shape.embedding_multiplier));
+  RETURN_IF_ERROR(read_factor(fields, "output_multiplier_scale", shape.output_multiplier));
+  RETURN_IF_ERROR(read_factor(fields, "attn_output_multiplier", shape.attention_multiplier));
+  RETURN_IF_ERROR(read_factor(fields, "max_attn_value", shape.attention_cap));
+  RETURN_IF_ERROR(read_factor(fields, "rms_norm_eps", shape.norm_eps));
   RETURN_IF_ERROR(read_dtype(fields, shape.matrices));
   if (fields.has("row_groups")) RETURN_IF_ERROR(read_size(fields, "row_groups", 1 << 15, shape.row_groups));
   RETURN_IF_ERROR(check_fixed(fields));

@@ -3,7 +3,6 @@
 #include <fmt/core.h>
 
 #include <algorithm>
-#include <set>
 
 #include "ostro/base/log.h"
 #include "ostro/grok/pickle/opcodes.h"
@@ -23,7 +22,7 @@ class Checker {
         release_(release),
         options_(options),
         report_(report),
-        remembered_(fs, release.directory()) {}
+        remembered_(fs, release.directory(), options.memory) {}
 
   void run() {
     for (const Leaf& leaf : report_.leaves) total_ += leaf.bytes;
@@ -149,13 +148,7 @@ Result<ReleaseReport> check_release(io::FileSystem& fs, const std::string& direc
                        .others = {}};
   report.contents = options.contents;
   Checker(fs, release, options, report).run();
-  std::set<std::string> known;
-  for (const Leaf& leaf : report.leaves) known.insert(leaf.file);
-  ASSIGN_OR_RETURN(const auto entries, fs.list(release.directory()));
-  for (const io::DirEntry& entry : entries) {
-    if (io::glob_match("tensor[0-9]*_[0-9]*", entry.name) && !known.contains(entry.name))
-      report.others.push_back(entry.name);
-  }
+  ASSIGN_OR_RETURN(report.others, release.other_files());
   return report;
 }
 

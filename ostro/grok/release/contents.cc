@@ -109,8 +109,11 @@ Result<Contents> read_contents(const io::RandomAccessFile& file, const StoredTen
   return Contents{to_hex(hash.finish()), damage.error()};
 }
 
-RememberedContents::RememberedContents(io::FileSystem& fs, const std::string& directory)
-    : fs_(fs), path_(io::join_path(directory, ".ostro_check.json")) {
+RememberedContents::RememberedContents(io::FileSystem& fs, const std::string& directory,
+                                       const std::string& memory)
+    : fs_(fs) {
+  if (memory.empty()) return;
+  path_ = io::join_path(memory, fmt::format("check-{}.json", sha256_hex(io::absolute_path(directory))));
   const auto text = fs.read_file(path_, kMaxMemoryBytes);
   const auto parsed = text.ok() ? io::parse_json(*text, path_) : text.error();
   if (!parsed.ok() || !parsed->is_object()) return;
@@ -136,6 +139,8 @@ void RememberedContents::add(const std::string& file, const io::FileInfo& info, 
 }
 
 Status RememberedContents::save() const {
+  if (path_.empty()) return {};
+  RETURN_IF_ERROR(fs_.make_dirs(io::parent_path(path_)));
   nlohmann::ordered_json object = nlohmann::ordered_json::object();
   for (const auto& [name, entry] : entries_)
     object[name] = {{"bytes", entry.bytes},

@@ -25,9 +25,10 @@ Result<Contents> read_contents(const io::RandomAccessFile& file, const StoredTen
 // `fs` must outlive it.
 class RememberedContents {
  public:
-  // Reads `directory`/.ostro_check.json. Anything that is not as save() writes it counts as nothing
-  // remembered.
-  RememberedContents(io::FileSystem& fs, const std::string& directory);
+  // Reads the file that the folder `memory` has of `directory`, named by the hash of its absolute path.
+  // Anything that is not as save() writes it counts as nothing remembered; so does an empty `memory`, to
+  // which nothing is saved.
+  RememberedContents(io::FileSystem& fs, const std::string& directory, const std::string& memory);
 
   // Null when the file is not known, or has changed.
   const Contents* find(const std::string& file, const io::FileInfo& info) const;
@@ -40,7 +41,7 @@ class RememberedContents {
     Contents contents;
   };
   io::FileSystem& fs_;
-  std::string path_;
+  std::string path_;  // empty: nothing is remembered
   std::map<std::string, Entry> entries_;
 };
 

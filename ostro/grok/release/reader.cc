@@ -4,6 +4,7 @@
 
 #include <algorithm>
 #include <cstring>
+#include <set>
 
 #include "ostro/io/files/path.h"
 #include "ostro/numerics/bf16.h"
@@ -135,6 +136,17 @@ Result<Release> Release::open(io::FileSystem& fs, const std::string& directory, 
   }
   out.leaves_ = make_leaves(out.shape_);
   return out;
+}
+
+Result<std::vector<std::string>> Release::other_files() const {
+  std::set<std::string> known;
+  for (const Leaf& leaf : leaves_) known.insert(leaf.file);
+  ASSIGN_OR_RETURN(const auto entries, fs_->list(directory_));
+  std::vector<std::string> others;
+  for (const io::DirEntry& entry : entries)
+    if (io::glob_match("tensor[0-9]*_[0-9]*", entry.name) && !known.contains(entry.name))
+      others.push_back(entry.name);
+  return others;
 }
 
 const Leaf& Release::leaf(Part part, int64_t layer) const {

@@ -60,6 +60,8 @@ class Release {
   const GrokShape& shape() const { return shape_; }
   // In the order of the files.
   const std::vector<Leaf>& leaves() const { return leaves_; }
+  // The names of tensor files in the directory that the shape does not have. Errors of listing it.
+  Result<std::vector<std::string>> other_files() const;
   // A part outside of layers (`layer` -1) or in one.
   const Leaf& leaf(Part part, int64_t layer = -1) const;
   Result<TensorFile> open_tensor(const Leaf& leaf) const { return TensorFile::open(*fs_, directory_, leaf); }

@@ -157,7 +157,7 @@ TEST_CASE("contents are read once, and their damage is found") {
   io::MemoryFileSystem memory;
   io::CountingFileSystem fs(memory);
   check_ok(write(fs, "dir", tiny()));
-  const CheckOptions contents{.config = {}, .contents = true, .progress = {}};
+  const CheckOptions contents{.config = {}, .contents = true, .memory = "memory", .progress = {}};
   ReleaseReport first = checked(fs, contents);
   CHECK(first.count(FileState::kWhole) == 38);
   CHECK(first.bytes_read == first.bytes(FileState::kWhole));
@@ -180,8 +180,13 @@ TEST_CASE("contents are read once, and their damage is found") {
   CHECK(second.files[1].error.ends_with(": an element of its weight is nan"));
   CHECK(second.files[3].error.ends_with(": an element of its scales is -1"));
   CHECK(second.count(FileState::kWrong) == 2);
-  // What is remembered is not trusted when it makes no sense.
-  *memory.content("dir/.ostro_check.json") = "[1, {";
+  // What is remembered is not trusted when it makes no sense, nor when it is the release's own.
+  const auto remembered = memory.glob("memory/*");
+  REQUIRE(remembered->size() == 1);
+  CHECK(memory.glob("dir/*check*")->empty());
+  auto planted = memory.create("dir/.ostro_check.json");
+  check_ok((*planted)->append(*memory.content(remembered->front())));
+  *memory.content(remembered->front()) = "[1, {";
   CHECK(checked(fs, contents).bytes_read ==
         second.bytes(FileState::kWhole) + second.bytes(FileState::kWrong));
 }
@@ -201,12 +206,13 @@ TEST_CASE("contents are checked in a directory that cannot be written to") {
   ReadOnly fs(memory);
   std::vector<std::string> warnings;
   const LogSink sink = set_log_sink([&](LogLevel, std::string_view line) { warnings.emplace_back(line); });
-  const ReleaseReport report = checked(fs, {.config = {}, .contents = true, .progress = {}});
+  const ReleaseReport report =
+      checked(fs, {.config = {}, .contents = true, .memory = "memory", .progress = {}});
   set_log_sink(sink);
   CHECK(report.count(FileState::kWhole) == 38);
   CHECK(report.files[5].sha256 == sha256_hex(*memory.content("dir/tensor00005_000")));
   REQUIRE(warnings.size() == 1);
-  CHECK(warnings[0].find(".ostro_check.json") != std::string::npos);
+  CHECK(warnings[0].find("memory") != std::string::npos);
 }
 
 TEST_CASE("a hole is found in the contents alone") {

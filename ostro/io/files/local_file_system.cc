@@ -142,9 +142,12 @@ class LocalFileLock final : public FileLock {
 class LocalFileSystem final : public FileSystem {
  public:
   Result<std::unique_ptr<RandomAccessFile>> open(const std::string& path) override {
-    ASSIGN_OR_RETURN(Descriptor fd, open_descriptor("open", path, O_RDONLY));
+    // A named pipe would be waited for without an end, and has no offsets.
+    ASSIGN_OR_RETURN(Descriptor fd, open_descriptor("open", path, O_RDONLY | O_NONBLOCK));
     struct stat info;
     if (::fstat(fd.get(), &info) != 0) return system_error("stat", path, errno);
+    if (S_ISFIFO(info.st_mode))
+      return Error(ErrorCode::kIo, fmt::format("{}: is a pipe; a file is needed here", path));
     if (S_ISDIR(info.st_mode)) return system_error("open", path, EISDIR);
     return std::unique_ptr<RandomAccessFile>(
         std::make_unique<LocalRandomAccessFile>(std::move(fd), path, info.st_size));

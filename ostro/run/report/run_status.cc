@@ -14,13 +14,13 @@
 #include <sstream>
 #include <vector>
 
+#include "ostro/audit/audit_run.h"
 #include "ostro/chain/chain.h"
 #include "ostro/chain/lock.h"
 #include "ostro/chain/record.h"
 #include "ostro/cluster/watch/cluster_file.h"
 #include "ostro/cluster/watch/host_name.h"
 #include "ostro/io/files/path.h"
-#include "ostro/train/options/config.h"
 
 namespace ostro::run {
 namespace {
@@ -80,7 +80,6 @@ std::optional<double> number_of(const nlohmann::json& row, const char* name) {
 // Speed from the last steps: their times, without an evaluation or a pause that took longer than all of them.
 void read_speed(const std::vector<nlohmann::json>& rows, RunStatus& status) {
   if (rows.empty()) return;
-  status.loss = number_of(rows.back(), "train/loss");
   if (const auto speed = number_of(rows.back(), "throughput/tokens_per_second"); speed && *speed > 0)
     status.tokens_per_second = speed;
   const auto& first = rows[rows.size() - std::min<size_t>(rows.size(), 30)];
@@ -129,12 +128,14 @@ Result<RunStatus> read_status(const Context& context, const std::string& directo
     status.sessions = static_cast<int64_t>(record->sessions.size());
     if (!record->sessions.empty()) outcome = record->sessions.back().outcome;
   }
-  if (const auto text = fs.read_file(in("config.yaml")); text.ok())
-    if (const auto config = train::parse_train_config(*text, in("config.yaml"), context.models); config.ok())
-      status.total = config->trainer.num_train_steps;
+  // Of loss and length, what the chain says: metrics.jsonl and config.yaml are in no hash.
+  status.total = audit::length_of(chain).value_or(0);
+  if (const chain::ChainLink* last = chain.find_step(status.step))
+    status.loss = std::get<chain::StepEntry>(last->entry).loss;
   if (const auto text = fs.read_file(in(chain::kLockFile)); text.ok()) status.lock = *text;
   if (const auto totals = read_goodput(fs, in(kGoodputFile)); totals.ok()) status.goodput = *totals;
   status.state = state_of(in(chain::kLockFile), outcome, status);
+  if (status.state == "finished" && status.step < status.total) status.state = "incomplete";
   read_speed(last_metrics(fs, in("metrics.jsonl")), status);
   if (status.state != "running" && status.state != "elsewhere") status.eta_seconds.reset();
   return status;

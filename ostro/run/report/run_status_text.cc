@@ -26,6 +26,9 @@ std::string explained(const RunStatus& s) {
   if (s.state == "elsewhere")
     return "it had not ended; whether its processes are there, only their host knows: " + s.lock;
   if (s.state == "waiting") return "its workers start, or recover";
+  if (s.state == "incomplete")
+    return fmt::format("incomplete: its chain ends at step {} of {}, although run.json says that it is done",
+                       s.step, s.total);
   if (s.state == "interrupted") return "interrupted: it was stopped and saved; the same command goes on";
   return s.state;
 }

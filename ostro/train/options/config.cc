@@ -154,7 +154,7 @@ Status TrainConfig::resolve() {
 Result<TrainConfig> parse_train_config(const std::string& yaml, const std::string& name,
                                        models::ModelChoices models) {
   TrainConfig config(std::move(models));
-  ASSIGN_OR_RETURN(const config::Node tree, config::parse_yaml(yaml, name));
+  ASSIGN_OR_RETURN(const config::Node tree, config::parse_yaml(yaml, name, /*includes=*/false));
   RETURN_IF_ERROR(config::read_value(tree, "", &config));
   RETURN_IF_ERROR(config.resolve());
   return config;

@@ -34,36 +34,43 @@ auto first_of(const std::string& what, const std::vector<std::string>& places, c
   return invalid_argument(fmt::format("{}; looked at: {}; {}", what, fmt::join(reasons, "; "), advice));
 }
 
+// Where the run was last started. Without a readable record, only the current directory can be tried.
+std::string started_in(io::FileSystem& fs, const std::string& directory) {
+  const Result<chain::RunRecord> record =
+      chain::read_record(fs, io::join_path(directory, chain::kRecordFile));
+  return record.ok() && !record->sessions.empty() ? record->sessions.back().directory : "";
+}
+
 }  // namespace
+
+Result<std::shared_ptr<const tokenizer::Tokenizer>> open_run_tokenizer(io::FileSystem& fs,
+                                                                       const std::string& directory,
+                                                                       const TrainConfig& config,
+                                                                       const chain::GenesisEntry& genesis) {
+  std::vector<std::string> tokenizers = places(started_in(fs, directory), config.data.tokenizer_path());
+  tokenizers.insert(tokenizers.begin(), io::join_path(directory, "tokenizer.json"));
+  using TokenizerResult = Result<std::shared_ptr<const tokenizer::Tokenizer>>;
+  return first_of(fmt::format("the tokenizer of {} is not there", directory), tokenizers,
+                  "put it back into the run directory", [&](const std::string& path) -> TokenizerResult {
+                    ASSIGN_OR_RETURN(tokenizer::Tokenizer t, tokenizer::load_tokenizer(fs, path));
+                    if (const std::string hash = t.hash(); hash != genesis.tokenizer_hash)
+                      return invalid_argument(fmt::format("it is another tokenizer: hash {}, the run's is {}",
+                                                          hash, genesis.tokenizer_hash));
+                    return std::shared_ptr<const tokenizer::Tokenizer>(
+                        std::make_shared<tokenizer::Tokenizer>(std::move(t)));
+                  });
+}
 
 Result<DataAccess> open_run_data(io::FileSystem& fs, const std::string& directory, const TrainConfig& config,
                                  const chain::GenesisEntry& genesis, const std::string& cache) {
-  // Without a readable record, only the current directory can be tried.
-  const Result<chain::RunRecord> record =
-      chain::read_record(fs, io::join_path(directory, chain::kRecordFile));
-  const std::string started_in =
-      record.ok() && !record->sessions.empty() ? record->sessions.back().directory : "";
-
+  const std::string start = started_in(fs, directory);
   DataAccess out;
   out.tokenizer_hash = genesis.tokenizer_hash;
   out.data_hash = genesis.data_hash;
-  std::vector<std::string> tokenizers = places(started_in, config.data.tokenizer_path());
-  tokenizers.insert(tokenizers.begin(), io::join_path(directory, "tokenizer.json"));
-  using TokenizerResult = Result<std::shared_ptr<const tokenizer::Tokenizer>>;
-  ASSIGN_OR_RETURN(
-      out.tokenizer,
-      first_of(fmt::format("the tokenizer of {} is not there", directory), tokenizers,
-               "put it back into the run directory", [&](const std::string& path) -> TokenizerResult {
-                 ASSIGN_OR_RETURN(tokenizer::Tokenizer t, tokenizer::load_tokenizer(fs, path));
-                 if (const std::string hash = t.hash(); hash != genesis.tokenizer_hash)
-                   return invalid_argument(fmt::format("it is another tokenizer: hash {}, the run's is {}",
-                                                       hash, genesis.tokenizer_hash));
-                 return std::shared_ptr<const tokenizer::Tokenizer>(
-                     std::make_shared<tokenizer::Tokenizer>(std::move(t)));
-               }));
+  ASSIGN_OR_RETURN(out.tokenizer, open_run_tokenizer(fs, directory, config, genesis));
 
   const std::vector<std::string> caches =
-      cache.empty() ? places(started_in, config.data.cache_dir) : std::vector<std::string>{cache};
+      cache.empty() ? places(start, config.data.cache_dir) : std::vector<std::string>{cache};
   using StoreResult = Result<std::shared_ptr<const data::DataSet>>;
   ASSIGN_OR_RETURN(
       out.stores,
@@ -72,10 +79,10 @@ Result<DataAccess> open_run_data(io::FileSystem& fs, const std::string& director
                  data::DataOptions options = config.data;
                  options.cache_dir = path;
                  // cache_dir options of single components are relative to the start directory, too.
-                 if (path == io::join_path(started_in, config.data.cache_dir))
+                 if (path == io::join_path(start, config.data.cache_dir))
                    for (auto& [name, component] : options.components)
                      if (component.cache_dir)
-                       component.cache_dir = io::join_path(started_in, *component.cache_dir);
+                       component.cache_dir = io::join_path(start, *component.cache_dir);
                  ASSIGN_OR_RETURN(auto stores, data::DataSet::open(fs, options, *out.tokenizer));
                  if (const std::string hash = stores->hash(); hash != genesis.data_hash)
                    return invalid_argument(fmt::format("it holds another data set: hash {}, the run's is {}",

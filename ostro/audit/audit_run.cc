@@ -1,0 +1,182 @@
+#include "ostro/audit/audit_run.h"
+
+#include <fmt/format.h>
+
+#include <algorithm>
+#include <nlohmann/json.hpp>
+
+#include "ostro/audit/amend.h"
+#include "ostro/audit/recorded_run.h"
+#include "ostro/chain/canonical.h"
+#include "ostro/io/files/path.h"
+#include "ostro/tokenizer/files/files.h"
+
+namespace ostro::audit {
+namespace {
+
+constexpr size_t kHashDigits = 64;
+
+void check_hash(const chain::Chain& chain, Audit& out) {
+  if (const chain::ChainLink* link = chain.find_hash(out.given))
+    out.given_step = chain::entry_step(link->entry);
+  if (out.hash_fits()) return;
+  out.findings.push_back(
+      {Verdict::kDiffers,
+       fmt::format("the run hash is {}, not {} as given{}", out.head, out.given,
+                   out.given_step < 0
+                       ? ""
+                       : fmt::format(", which is the run's hash after step {}: up to there it is that run",
+                                     out.given_step))});
+}
+
+void check_length(const std::string& chain_path, Audit& out) {
+  if (out.length && out.steps < *out.length)
+    out.findings.push_back({Verdict::kIncomplete, fmt::format("{} ends at step {} of {}: the run was not "
+                                                              "finished, or its end was cut off",
+                                                              chain_path, out.steps, *out.length)});
+}
+
+// Of one kind, and at the same place in the run, checkpoints are one finding (folded()).
+void add_checkpoints(Audit& out) {
+  for (const CheckedCheckpoint& c : out.checkpoints) {
+    if (c.fine()) continue;
+    const Verdict verdict = c.verdict == CheckpointVerdict::kMissing   ? Verdict::kIncomplete
+                            : c.verdict == CheckpointVerdict::kUnknown ? Verdict::kCannotCheck
+                                                                       : Verdict::kDiffers;
+    out.findings.push_back(
+        {verdict, fmt::format("{} is {}: {}", io::base_name(c.path), verdict_name(c.verdict), c.detail)});
+  }
+}
+
+// The run's own copy, which exports and samples use. A run can do without it.
+void check_tokenizer(io::FileSystem& fs, const std::string& run, const chain::GenesisEntry& genesis,
+                     Audit& out) {
+  const std::string path = io::join_path(run, "tokenizer.json");
+  const auto tokenizer = tokenizer::load_tokenizer(fs, path);
+  if (!tokenizer.ok()) {
+    if (tokenizer.error().code() != ErrorCode::kNotFound)
+      out.findings.push_back({Verdict::kDiffers, fmt::format("the run's tokenizer cannot be read: {}",
+                                                             tokenizer.error().message())});
+  } else if (const std::string hash = tokenizer->hash(); hash != genesis.tokenizer_hash) {
+    out.findings.push_back(
+        {Verdict::kDiffers,
+         fmt::format("{} is another tokenizer than the chain's: hash {} here, {} in the chain", path, hash,
+                     genesis.tokenizer_hash)});
+  }
+}
+
+Finding replay_finding(const VerifyReport& r) {
+  if (!r.equal)
+    return {Verdict::kDiffers, fmt::format("at step {}: {} is {} in the chain, {} replayed", r.different_step,
+                                           r.what, r.recorded, r.replayed)};
+  if (!r.unproven.empty())
+    return {Verdict::kCannotCheck,
+            fmt::format("steps {} to {} follow from program.ir ({} chain entries compared), but {}",
+                        r.start_step + 1, r.last_step, r.entries, r.unproven)};
+  return {Verdict::kCannotCheck,
+          fmt::format("no step was replayed: the state after step {} is where the replay "
+                      "begins and ends; name an earlier --from_step",
+                      r.last_step)};
+}
+
+void replay(io::FileSystem& fs, const std::function<Result<std::unique_ptr<runtime::Engine>>()>& make_engine,
+            const std::string& run, VerifyOptions options, const models::ModelChoices& models, Audit& out) {
+  for (const CheckedCheckpoint& c : out.checkpoints)
+    if (c.verdict == CheckpointVerdict::kTemporary) options.name_steps.push_back(c.step);
+  const auto engine = make_engine();
+  if (!engine.ok()) {
+    out.findings.push_back(finding_of(engine.error()));
+    return;
+  }
+  const auto report = verify_run(fs, **engine, run, options, models);
+  if (!report.ok()) {
+    out.findings.push_back(finding_of(report.error()));
+    return;
+  }
+  out.replay = *report;
+  compare_with_replay(report->names, report->different_step, out.checkpoints);
+  if (!report->equal || !report->unproven.empty() || report->last_step == report->start_step)
+    out.findings.push_back(replay_finding(*report));
+}
+
+Status check_request(const AuditOptions& options, const std::string& run, int64_t steps) {
+  const int64_t from = options.replay.from_step, to = options.replay.to_step.value_or(steps);
+  if (from >= 0 && from <= to && to <= steps) return {};
+  return invalid_argument(
+      fmt::format("steps {} to {}: the chain of {} has steps 1 to {}", from, to, run, steps));
+}
+
+}  // namespace
+
+std::optional<int64_t> length_of(const chain::Chain& chain) {
+  const auto steps_in = [](const nlohmann::json& value) -> std::optional<int64_t> {
+    if (!value.is_number_integer()) return std::nullopt;
+    return value.get<int64_t>();
+  };
+  std::optional<int64_t> length;
+  const auto config = nlohmann::json::parse(chain.genesis().config, nullptr, /*allow_exceptions=*/false);
+  if (config.is_object() && config.contains("trainer") && config["trainer"].is_object())
+    length = steps_in(config["trainer"].value("num_train_steps", nlohmann::json()));
+  for (const chain::ChainLink& link : chain.links) {
+    const auto* amend = std::get_if<chain::AmendEntry>(&link.entry);
+    if (amend == nullptr) continue;
+    const auto change = nlohmann::json::parse(amend->difference, nullptr, /*allow_exceptions=*/false);
+    if (!change.is_object() || !change.contains("trainer.num_train_steps")) continue;
+    const auto& steps = change["trainer.num_train_steps"];
+    if (steps.is_object() && steps.contains("to")) length = steps_in(steps["to"]);
+  }
+  return length;
+}
+
+Result<Audit> audit_run(io::FileSystem& fs,
+                        const std::function<Result<std::unique_ptr<runtime::Engine>>()>& engine,
+                        const std::string& run, const AuditOptions& options,
+                        const models::ModelChoices& models) {
+  if (!options.run_hash.empty() && !chain::is_lower_hex(options.run_hash, kHashDigits))
+    return invalid_argument(fmt::format("--run_hash {}: use the {} digits (0-9, a-f) that ostro hash prints",
+                                        options.run_hash, kHashDigits));
+  const std::string chain_path = io::join_path(run, chain::kChainFile);
+  Audit out;
+  out.given = options.run_hash;
+  const auto chain = chain::read_chain(fs, chain_path);
+  if (!chain.ok()) {
+    out.findings.push_back(finding_of(chain.error()));
+    const auto is_model = fs.exists(io::join_path(run, "config.json"));
+    if (chain.error().code() == ErrorCode::kNotFound && is_model.ok() && *is_model)
+      out.findings.back().text = fmt::format(
+          "{} is a model without a record. With the directory of its run: ostro export --checkpoint RUN --to "
+          "hf "
+          "--out AGAIN, then compare AGAIN with {} (docs/guide/check_a_run.md)",
+          run, run);
+    return out;
+  }
+  out.head = chain->head();
+  out.steps = chain->last_step();
+  out.length = length_of(*chain);
+  if (!options.no_replay) RETURN_IF_ERROR(check_request(options, run, out.steps));
+  auto checkpoints = check_checkpoints(fs, run, *chain, models);
+  if (checkpoints.ok())
+    out.checkpoints = std::move(*checkpoints);
+  else
+    out.findings.push_back(finding_of(checkpoints.error()));
+  if (!options.no_replay) {
+    replay(fs, engine, run, options.replay, models, out);
+  } else if (const auto opened = open_recorded(fs, run, models, options.replay.stored_programs);
+             !opened.ok()) {
+    out.findings.push_back(finding_of(opened.error()));
+  } else if (!opened->unproven.empty()) {
+    out.findings.push_back({Verdict::kCannotCheck, opened->unproven});
+  }
+  check_hash(*chain, out);
+  check_tokenizer(fs, run, chain->genesis(), out);
+  add_checkpoints(out);
+  check_length(chain_path, out);
+  if (options.no_replay && out.checkpoints.empty())
+    out.findings.push_back({Verdict::kCannotCheck, "there is no checkpoint to compare, and --no_replay"});
+  std::stable_sort(out.findings.begin(), out.findings.end(),
+                   [](const Finding& a, const Finding& b) { return a.verdict > b.verdict; });
+  out.findings = folded(out.findings);
+  return out;
+}
+
+}  // namespace ostro::audit

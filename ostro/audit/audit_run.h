@@ -1,0 +1,57 @@
+// audit_run: everything that can be said of a run's record, and the one verdict that it comes to.
+//
+// It compares the run hash that was given, the chain's length, every checkpoint, the tokenizer and the
+// programs with the chain, and replays steps. It only reads, so a run may go on meanwhile.
+#pragma once
+
+#include <functional>
+#include <memory>
+#include <optional>
+#include <string>
+#include <vector>
+
+#include "ostro/audit/check_checkpoints.h"
+#include "ostro/audit/verdict.h"
+#include "ostro/audit/verify.h"
+
+namespace ostro::audit {
+
+struct AuditOptions {
+  VerifyOptions replay;
+  bool no_replay = false;  // needs no token store
+  std::string run_hash;    // that was published; empty: none
+};
+
+struct Audit {
+  std::string head;         // the run hash; empty: the chain cannot be read
+  std::string given;        // as AuditOptions::run_hash
+  int64_t given_step = -1;  // of the entry that has the given hash and is not the last
+  int64_t steps = 0;        // in the chain
+  // Steps that the run is to have, as its last config says. Nothing: no such number is in the chain.
+  std::optional<int64_t> length;
+  std::vector<CheckedCheckpoint> checkpoints;
+  std::optional<VerifyReport> replay;  // nothing with no_replay, or when it could not be done
+  // All that is not as it should be, each kind once. The worst come first, of equally bad ones what a replay
+  // found.
+  std::vector<Finding> findings;
+
+  Verdict verdict() const { return findings.empty() ? Verdict::kEqual : findings.front().verdict; }
+  bool hash_fits() const { return given.empty() || given == head; }
+};
+
+// trainer.num_train_steps of the last config that the chain has. Nothing: no such number is there.
+std::optional<int64_t> length_of(const chain::Chain& chain);
+
+// `engine` is asked for only when steps are replayed. Errors: kInvalidArgument for a run hash or steps that
+// no run can have; whatever is wrong with the record is a finding.
+Result<Audit> audit_run(io::FileSystem& fs,
+                        const std::function<Result<std::unique_ptr<runtime::Engine>>()>& engine,
+                        const std::string& run_directory, const AuditOptions& options,
+                        const models::ModelChoices& models);
+
+// The verdict's line first, then the other findings and what was compared. Ends with a newline.
+std::string audit_text(const Audit& audit);
+// One JSON object in a line.
+std::string audit_json(const Audit& audit);
+
+}  // namespace ostro::audit

@@ -1,0 +1,49 @@
+// RecordedRun: a run directory, opened to be checked: its chain, and for each period its config and programs.
+//
+// Opening compares everything that needs no data: config.yaml and the amends with the chain, the programs
+// with program.ir and with what the configuration means. Errors: kCorrupt where these contradict each other,
+// others where something is missing or unknown (audit/verdict.h, finding_of). It only reads.
+#pragma once
+
+#include <memory>
+#include <optional>
+#include <string>
+#include <vector>
+
+#include "ostro/audit/amend.h"
+#include "ostro/io/files/file_system.h"
+#include "ostro/tokenizer/model/tokenizer.h"
+#include "ostro/train/programs/programs.h"
+
+namespace ostro::audit {
+
+// A period of the run with all that its steps follow from.
+struct OpenedPeriod {
+  Period period;
+  train::TrainConfig config;
+  train::CanonicalPrograms programs;
+};
+
+struct RecordedRun {
+  chain::Chain chain;
+  train::TrainConfig config;  // config.yaml
+  std::shared_ptr<const tokenizer::Tokenizer> tokenizer;
+  std::vector<OpenedPeriod> periods;
+  // The parameters, which all periods have.
+  std::vector<std::string> paths;
+  std::vector<ir::Shape> shapes;
+  // With stored programs: why they could not be compared with the configuration. Empty: they are its own.
+  std::string unproven;
+
+  // That of the step after `step` steps.
+  const OpenedPeriod& period_after(int64_t step) const;
+  // Steps that the run is to have: of its last period's config.
+  int64_t length() const { return periods.back().config.trainer.num_train_steps; }
+};
+
+// `stored_programs`: where this version traces other programs from the configuration than the chain names,
+// those of program.ir are taken instead of an error.
+Result<RecordedRun> open_recorded(io::FileSystem& fs, const std::string& directory,
+                                  models::ModelChoices models, bool stored_programs);
+
+}  // namespace ostro::audit
