@@ -227,6 +227,13 @@ TEST_CASE("witness: the run of a checkpoint is found above it") {
     CHECK(run_of_checkpoint(fs, path)->value() == "runs/a");
   for (const char* path : {"runs/a/checkpoints", "runs/a", "step-00000001", "elsewhere/step-00000001"})
     CHECK(!run_of_checkpoint(fs, path)->has_value());
+  // A run that lost its chain is no place where nothing can be compared.
+  check_ok(fs.remove("runs/a/chain.jsonl"));
+  REQUIRE(fs.create("runs/a/program.ir").ok());
+  const auto lost = run_of_checkpoint(fs, "runs/a/checkpoints/step-00000001");
+  REQUIRE(!lost.ok());
+  CHECK(lost.error().code() == ErrorCode::kNotFound);
+  CHECK_MESSAGE(mentions(lost.error().message(), "runs/a/chain.jsonl is gone"), lost.error().message());
 }
 
 }  // namespace

@@ -3,6 +3,7 @@
 #include <fmt/core.h>
 
 #include <algorithm>
+#include <cmath>
 #include <cstring>
 #include <functional>
 #include <vector>
@@ -73,12 +74,15 @@ class Rows {
   const hf::WeightSource& source_;
 };
 
-// Values as the elements of a type that holds them exactly.
-void narrow(std::span<const float> values, const checkpoint::TensorSpec& spec, std::span<std::byte> out) {
+// Values as the elements of a type that holds them exactly. Error: a value that is not finite.
+Status narrow(std::span<const float> values, const checkpoint::TensorSpec& spec, std::span<std::byte> out) {
   const int64_t size = checkpoint::dtype_size(spec.dtype);
   OSTRO_CHECK(out.size() == values.size() * static_cast<size_t>(size), "{}: {} bytes for {} elements",
               spec.path, out.size(), values.size());
   for (size_t i = 0; i < values.size(); ++i) {
+    if (!std::isfinite(values[i]))
+      return corrupt(fmt::format("{}: an element is {}; the checkpoint holds no usable weights", spec.path,
+                                 values[i]));
     std::byte* to = out.data() + i * static_cast<size_t>(size);
     if (spec.dtype == "i8") {
       const auto x = static_cast<int8_t>(values[i]);
@@ -91,6 +95,7 @@ void narrow(std::span<const float> values, const checkpoint::TensorSpec& spec, s
       std::memcpy(to, &values[i], sizeof(float));
     }
   }
+  return {};
 }
 
 std::string directory_in(const std::string& out) { return io::join_path(out, "ckpt-0"); }
@@ -128,8 +133,7 @@ Status export_grok(io::FileSystem& fs, const std::string& out, const trained::Lo
       std::vector<float> values(static_cast<size_t>(count * p.columns));
       RETURN_IF_ERROR(
           rows.read(p.spec.path, std::max<int64_t>(layer, 0) * p.rows + first, count, p.columns, values));
-      narrow(values, p.spec, out_bytes);
-      return {};
+      return narrow(values, p.spec, out_bytes);
     };
   options.progress = [&progress](int64_t done, int64_t total) {
     progress.show("exporting", static_cast<double>(done) / static_cast<double>(total));

@@ -30,7 +30,6 @@ NUMBERS = [0, -1, 1, 2, 3, 2**31 - 1, 2**31, 2**40, 2**53, 2**62, 2**63 - 1, 2**
            -0.0, 1e400]
 TEXTS = ["", "a", "model", "../../x", "/etc/passwd", "a/../b", "x" * 5000, "\n", "\x00", "\x1b[2J", "é", "nan", "inf", "0x1p+9999",
          "0x0p+0", "-0x1p-1074", "!include /dev/zero", "{{", "%s%n", "step-00000002", "f32", "bf16", "i8", "null", "\ud800"]
-WORDS = {"chain.jsonl": ["kind", "step", "loss", "batch"], "program.ir": ["f32", "dot", "batch", "scan"]}
 
 
 def mutated_value(rng, value):
@@ -44,15 +43,12 @@ def mutated_value(rng, value):
         return rng.choice([None, True, False, [], {}, [[]], [None], {"a": 1}])
     if how == 3 and isinstance(value, (int, float)) and not isinstance(value, bool):
         return rng.choice([value + 1, value - 1, -value, value * 2, value * 1000003])
-    if how == 4 and isinstance(value, list):
+    if how == 4 and isinstance(value, list) and not isinstance(value, Deep):
         return value * rng.randrange(4)
     if how == 5 and isinstance(value, str):
         at = rng.randrange(len(value) + 1)
         return value[:at] + rng.choice(TEXTS) + value[at + rng.randrange(3):]
-    deep = value
-    for _ in range(rng.choice([1, 2, 3000, 100000])):
-        deep = [deep]
-    return deep if how == 6 else rng.choice(NUMBERS)
+    return Deep([rng.choice([1, 2, 3000, 100000]), value]) if how == 6 else rng.choice(NUMBERS)
 
 
 def edit_json(rng, value, edits):
@@ -61,8 +57,9 @@ def edit_json(rng, value, edits):
         places = []
 
         def walk(node):
-            items = node.items() if isinstance(node, dict) else enumerate(node) if isinstance(node, list) else ()
-            for key, child in items:
+            if isinstance(node, Deep) or not isinstance(node, (dict, list)):
+                return
+            for key, child in node.items() if isinstance(node, dict) else enumerate(node):
                 places.append((node, key))
                 walk(child)
 
@@ -83,20 +80,29 @@ def edit_json(rng, value, edits):
     return value
 
 
+class Deep(list):
+    """A value below many lists: `dumped` writes their brackets, which are too many for Python's stack."""
+
+
 def dumped(value, **options):
-    """JSON of values that may be nested deeper than Python's stack."""
-    depth, inner = 0, value
-    try:
-        return json.dumps(value, ensure_ascii=True, **options)
-    except RecursionError:
-        while isinstance(inner, list) and len(inner) == 1:
-            depth, inner = depth + 1, inner[0]
-        if depth:
-            return "[" * depth + dumped(inner, **options) + "]" * depth
-        raise
+    """JSON, also of Deep values."""
+    found = []
+
+    def flat(node):
+        if isinstance(node, Deep):
+            found.append(node)
+            return f"@deep{len(found) - 1}@"
+        if isinstance(node, dict):
+            return {k: flat(v) for k, v in node.items()}
+        return [flat(v) for v in node] if isinstance(node, list) else node
+
+    text = json.dumps(flat(value), ensure_ascii=True, **options)
+    for i, (depth, inner) in enumerate(found):
+        text = text.replace(f'"@deep{i}@"', "[" * depth + dumped(inner, **options) + "]" * depth)
+    return text
 
 
-def edit_bytes(rng, data, name):
+def edit_bytes(rng, data):
     """Changes bytes, or words of a text."""
     data = bytearray(data)
     for _ in range(rng.choice([1, 1, 1, 2, 5, 20])):
@@ -165,11 +171,20 @@ class Fuzz:
     def harm(self, rng, folder, names):
         """Harms one file of the folder; what was done."""
         path = folder / rng.choice(names)
-        data = path.read_bytes()
         name = path.relative_to(folder).as_posix()
+        if path.is_symlink() or not path.is_file() or path.stat().st_size > 1 << 30:
+            return f"{name}: harmed before"
+        data = path.read_bytes()
         how = rng.random()
+        try:
+            return f"{name}: {self.harm_text(rng, path, data, how)}"
+        except ValueError:  # harmed before, and no JSON any more
+            path.write_bytes(edit_bytes(rng, data))
+            return f"{name}: bytes"
+
+    def harm_text(self, rng, path, data, how):
         if how < 0.08:
-            return f"{name}: {special_file(rng, path)}"
+            return special_file(rng, path)
         if path.suffix == ".jsonl" and how < 0.75:
             lines = [json.loads(line) for line in data.splitlines()]
             at = rng.randrange(len(lines))
@@ -187,7 +202,7 @@ class Fuzz:
                     text = dumped(entry)
                 out.append(text)
             path.write_text("\n".join(out) + "\n")
-            return f"{name}: entry {at}, hashed again"
+            return f"entry {at}, hashed again"
         if path.suffix == ".json" and how < 0.8:
             value = edit_json(rng, json.loads(data), rng.choice([1, 1, 2, 4]))
             text = dumped(value, indent=2)
@@ -196,9 +211,9 @@ class Fuzz:
                 body = dumped(value, indent=2)[: -len("\n}")]
                 text = f'{body}{forger.CHECKSUM}{forger.sha(body.encode())}"\n}}\n'
             path.write_text(text)
-            return f"{name}: values, sealed"
-        path.write_bytes(edit_bytes(rng, data, path.name))
-        return f"{name}: bytes"
+            return "values, sealed"
+        path.write_bytes(edit_bytes(rng, data))
+        return "bytes"
 
     def record(self, rng):
         run = self.top / rng.choice(["run", "run", "run", "r\udcff\udcfe", "r\n\x1b[2J"])
@@ -269,7 +284,6 @@ def main():
     parser.add_argument("--count", type=int, default=600 if full else 40)
     parser.add_argument("--seconds", type=float, default=0)
     args = parser.parse_args()
-    sys.setrecursionlimit(5000)
     fuzz = Fuzz(args.ostro)
     try:
         return fuzz.run(args.seed, args.count, args.seconds)
