@@ -1,6 +1,7 @@
 #include "ostro/convert/import_hf.h"
 
 #include <fmt/core.h>
+#include <fmt/ranges.h>
 #include <unistd.h>
 
 #include <filesystem>
@@ -73,6 +74,9 @@ Result<std::string> import_hf(const Context& context, const HfImport& request) {
   RETURN_IF_ERROR(make_whole(fs, out, [&](const std::string& place) {
     return write_import(fs, request, source, config, place, saved);
   }));
+  if (!source.model.passed_over.empty())
+    log_info(fmt::format("{}: keys without effect here: {}", io::join_path(request.directory, "config.json"),
+                         fmt::join(source.model.passed_over, "; ")));
   if (source.model.options.vocab_size)
     log_info(
         fmt::format("{} of {} rows of the embedding have no token in {}: they are parameters like others "

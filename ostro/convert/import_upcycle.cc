@@ -27,7 +27,8 @@ const char* family_of_mixture(const DecoderOptions& o) {
   const bool window_everywhere =
       !o.sliding_window || std::all_of(o.layer_pattern.begin(), o.layer_pattern.end(),
                                        [](LayerKind kind) { return kind == LayerKind::kSliding; });
-  if (type == "llama" || type == "mistral") return "mixtral";
+  const bool biased = o.qkv_bias || o.out_bias;
+  if ((type == "llama" || type == "mistral") && !biased) return "mixtral";
   if (type == "qwen3" && window_everywhere) return "qwen3_moe";
   return "decoder";
 }

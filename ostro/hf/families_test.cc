@@ -90,7 +90,7 @@ TEST_CASE("one key for several biases: a model in which they differ cannot be wr
     CHECK(text.error().message().find("model.qkv_bias") != std::string::npos);
     CHECK(text.error().message().find("model.out_bias") != std::string::npos);
   }
-  CHECK(seen == 7);
+  CHECK(seen == 14);
 }
 
 TEST_CASE("every element of every parameter is in one tensor, whatever the family") {
@@ -181,7 +181,10 @@ TEST_CASE("config.json: what a family does not know is refused by name") {
     return read.error().message();
   };
   CHECK(refusal("llama", "clip_qkv", 8).find("\"clip_qkv\" is 8") != std::string::npos);
-  CHECK(refusal("llama", "attention_bias", true).find("only false") != std::string::npos);
+  CHECK(refusal("mistral", "attention_bias", true).find("mistral does not know") != std::string::npos);
+  CHECK(refusal("deepseek_v2", "mlp_bias", true).find("only false") != std::string::npos);
+  CHECK(refusal("granite", "head_dim", 16).find("here it is 4, \"hidden_size\" divided") !=
+        std::string::npos);
   CHECK(refusal("llama", "model_type", "mamba").find("\"mamba\"") != std::string::npos);
   CHECK(refusal("llama", "hidden_act", "mish").find("gelu_new") != std::string::npos);
   CHECK(refusal("llama", "quantization_config", {{"bits", 4}}).find("quantized") != std::string::npos);
@@ -230,6 +233,68 @@ TEST_CASE("config.json: what a family does not know is refused by name") {
   longrope["original_max_position_embeddings"] = 8,
   longrope["short_factor"] = {1.0, 2.0, 3.0, 4.0, 5.0, 6.0, 7.0};
   CHECK(rope_refusal(longrope).find("model.rope.short_factor: 7 factors") != std::string::npos);
+}
+
+TEST_CASE("config.json: keys that change no number are passed over with a reason, in files of their family") {
+  const tokenizer::Tokenizer tokenizer = tiny_tokenizer();
+  const auto read = [&](const char* type, const Json& more) {
+    Json json = Json::parse(config_json({unusual(type), 260}, tokenizer).value());
+    json.update(more);
+    return read_config_json(json.dump(), "config.json");
+  };
+  const auto plain = read("llama", Json::object());
+  REQUIRE(plain.ok());
+  CHECK(plain->passed_over.empty());
+  const auto published = read("llama", {{"unsloth_fixed", true},
+                                        {"unsloth_version", "2025.1"},
+                                        {"transformers.js_config", {{"dtype", "q4"}}},
+                                        {"max_sequence_length", 77},
+                                        {"gradient_checkpointing", true},
+                                        {"temperature", 0.6},
+                                        {"pruned_heads", Json::object()},
+                                        {"hidden_dropout", 0.5},
+                                        {"torch_dtype", "bfloat16"}});
+  REQUIRE(published.ok());
+  CHECK(published->options.signature() == plain->options.signature());
+  CHECK(published->passed_over.size() == 8);
+  CHECK(published->passed_over[0] == "\"unsloth_fixed\" names a class, a program or a version");
+  CHECK(read("starcoder2", {{"activation_function", "gelu"}}).value().passed_over.size() == 1);
+  CHECK(read("gpt2", {{"n_ctx", 1024}, {"summary_type", "cls_index"}}).value().passed_over.empty());
+  // Of another family, or with a value that says something.
+  for (const auto& [type, more] : {std::pair<const char*, Json>{"llama", {{"activation_function", "gelu"}}},
+                                   {"llama", {{"pruned_heads", {{"0", {1}}}}}},
+                                   {"llama", {{"is_encoder_decoder", true}}},
+                                   {"llama", {{"hidden_dropout_scale", 2}}},
+                                   {"qwen3", {{"num_mtp_layers", 1}}}}) {
+    CAPTURE(more.dump());
+    const auto refused = read(type, more);
+    REQUIRE(!refused.ok());
+    CHECK(refused.error().message().find(more.items().begin().key()) != std::string::npos);
+  }
+  CHECK(read("llama", {{"quantization", {{"bits", 4}}}}).error().message().find("quantized") !=
+        std::string::npos);
+}
+
+TEST_CASE("config.json: biases of a Llama, and heads of odd width where nothing turns") {
+  const Json sizes = {{"vocab_size", 260},      {"hidden_size", 24},        {"intermediate_size", 20},
+                      {"num_hidden_layers", 2}, {"num_attention_heads", 6}, {"model_type", "llama"}};
+  Json json = sizes;
+  json.update({{"attention_bias", true}, {"mlp_bias", true}});
+  const auto llama = read_config_json(json.dump(), "config.json");
+  REQUIRE(llama.ok());
+  CHECK((llama->options.qkv_bias && llama->options.out_bias && llama->options.mlp_bias));
+  const Json gpt2 = {{"model_type", "gpt2"}, {"vocab_size", 260}, {"n_embd", 21},
+                     {"n_layer", 2},         {"n_head", 3},       {"n_positions", 16}};
+  const auto odd = read_config_json(gpt2.dump(), "config.json");
+  REQUIRE(odd.ok());
+  CHECK(*odd->options.head_dim == 7);
+  json = sizes;
+  json["hidden_size"] = 42;
+  CHECK(read_config_json(json.dump(), "config.json").error().message().find("rotary position codes") !=
+        std::string::npos);
+  // Of a head of seven, four elements turn.
+  json.update({{"model_type", "gpt_neox"}, {"rotary_pct", 0.6}});
+  CHECK(read_config_json(json.dump(), "config.json").value().options.rotary_dim() == 4);
 }
 
 TEST_CASE("config.json: what programs would read in two ways is refused") {

@@ -31,7 +31,7 @@ Result<HfModel> read_config_json(std::string_view json, const std::string& where
   ASSIGN_OR_RETURN(ConfigFields f, ConfigFields::reader(json, where));
   HfModel model{models::DecoderOptions(family->type)};
   family->config(f, model);
-  RETURN_IF_ERROR(f.finish(family->type));
+  RETURN_IF_ERROR(f.finish(family->type, &model.passed_over));
   // An impossible model: the error names our option keys, so it needs the file as context.
   if (const Status resolved = model.options.resolve(); !resolved.ok())
     return resolved.error().with_context(where);

@@ -6,41 +6,12 @@
 #include <cmath>
 
 #include "ostro/hf/families/config_state.h"
+#include "ostro/hf/families/harmless_keys.h"
 
 namespace ostro::hf {
 namespace {
 
 using Json = nlohmann::ordered_json;
-
-// Keys that programs leave in the configuration of any model and that say nothing about what it computes.
-constexpr std::string_view kAnyModel[] = {"architectures",
-                                          "model_type",
-                                          "transformers_version",
-                                          "_name_or_path",
-                                          "name_or_path",
-                                          "use_cache",
-                                          "bos_token_id",
-                                          "eos_token_id",
-                                          "pad_token_id",
-                                          "sep_token_id",
-                                          "decoder_start_token_id",
-                                          "dtype",
-                                          "torch_dtype",
-                                          "return_dict",
-                                          "output_attentions",
-                                          "output_hidden_states",
-                                          "chunk_size_feed_forward",
-                                          "id2label",
-                                          "label2id",
-                                          "problem_type",
-                                          "cache_implementation",
-                                          "_attn_implementation",
-                                          "_attn_implementation_autoset",
-                                          "attn_implementation",
-                                          "auto_map",
-                                          "tokenizer_class",
-                                          "task_specific_params",
-                                          "pretraining_tp"};
 
 Json number_json(double value, bool whole) {
   return whole && value == std::floor(value) && std::abs(value) < 1e15 ? Json(static_cast<int64_t>(value))
@@ -207,10 +178,6 @@ void ConfigFields::must_be_null(std::string_view key) {
   if (state_->reading && state_->find(key) != nullptr) state_->bad(key, "only null is known");
 }
 
-void ConfigFields::harmless(std::initializer_list<std::string_view> keys) {
-  for (const std::string_view key : keys) state_->known.emplace(key);
-}
-
 void ConfigFields::harmless(std::string_view key, double value) {
   state_->known.emplace(key);
   if (!state_->reading) state_->json[std::string(key)] = value;
@@ -235,13 +202,15 @@ void ConfigFields::id(std::string_view key, const std::optional<uint32_t>& value
 
 std::string ConfigFields::written() const { return state_->json.dump(2) + "\n"; }
 
-Status ConfigFields::finish(std::string_view family) const {
+Status ConfigFields::finish(std::string_view family, std::vector<std::string>* passed_over) const {
   RETURN_IF_ERROR(state_->status);
   for (const auto& [key, value] : state_->json.items()) {
     if (value.is_null() || state_->known.contains(key)) continue;
-    if (std::find(std::begin(kAnyModel), std::end(kAnyModel), key) != std::end(kAnyModel)) continue;
-    if (key == "is_encoder_decoder" && value == false) continue;
-    if (key == "quantization_config")
+    if (const HarmlessKey* harmless = find_harmless(key, value, family)) {
+      if (!harmless->usual) passed_over->push_back(fmt::format("\"{}\" {}", key, harmless->reason));
+      continue;
+    }
+    if (key == "quantization_config" || key == "quantization" || key == "compression_config")
       return unsupported(
           fmt::format("{}: \"{}\": quantized weights are not read; take the directory of the "
                       "model in bf16, f16 or f32",

@@ -58,9 +58,8 @@ class ConfigFields {
   void must_be(std::string_view key, int64_t value);
   void must_say(std::string_view key, std::string_view value);
   void must_be_null(std::string_view key);  // not written
-  // Keys that change no value of the trained model (dropout, defaults of programs): accepted, not written.
-  void harmless(std::initializer_list<std::string_view> keys);
-  // Such a key, written with this value.
+  // A key that changes no value of the trained model, but that programs expect: any value is accepted, this
+  // one is written. Such keys that are not written are in harmless_keys.cc.
   void harmless(std::string_view key, double value);
   void harmless(std::string_view key, bool value);
 
@@ -81,8 +80,9 @@ class ConfigFields {
   void id(std::string_view key, const std::optional<uint32_t>& value);
   // The finished text.
   std::string written() const;
-  // Of a reader: the first error, or one for the first key that is not known and not null.
-  Status finish(std::string_view family) const;
+  // Of a reader: the first error, or one for the first key that is not null, not known and not harmless
+  // (find_harmless). Harmless keys that are not usual are added to `passed_over`, each with its reason.
+  Status finish(std::string_view family, std::vector<std::string>* passed_over) const;
 
  private:
   struct State;

@@ -7,16 +7,6 @@
 namespace ostro::hf {
 namespace {
 
-// A key whose value follows from others: compared, not written.
-void derived(ConfigFields& f, const char* key, int64_t value, const char* from) {
-  if (!f.reading() || !f.has(key)) return;
-  int64_t given = 0;
-  f.integer(key, &given);
-  if (f.status().ok() && given != value)
-    f.fail(
-        unsupported(fmt::format("{}: \"{}\" is {}; here it is {}, {}", f.where(), key, given, value, from)));
-}
-
 void size_fields_of_both(ConfigFields& f, HfModel& m, int64_t dense, int64_t of_experts) {
   models::DecoderOptions& o = m.options;
   f.integer("vocab_size", &m.vocab);
@@ -43,8 +33,8 @@ void latent_fields(ConfigFields& f, HfModel& m) {
   f.integer("qk_nope_head_dim", &o.qk_nope_head_dim, 128);
   f.integer("qk_rope_head_dim", &o.qk_rope_head_dim, 64);
   f.integer("v_head_dim", &o.v_head_dim, 128);
-  derived(f, "head_dim", o.qk_rope_head_dim, "\"qk_rope_head_dim\"");
-  derived(f, "qk_head_dim", o.latent_head_dim(), "\"qk_nope_head_dim\" plus \"qk_rope_head_dim\"");
+  derived_field(f, "head_dim", o.qk_rope_head_dim, "\"qk_rope_head_dim\"");
+  derived_field(f, "qk_head_dim", o.latent_head_dim(), "\"qk_nope_head_dim\" plus \"qk_rope_head_dim\"");
   attention_bias_field(f, m, false);
 }
 
@@ -68,8 +58,6 @@ void expert_fields_of_both(ConfigFields& f, HfModel& m, int64_t experts, std::op
   f.integer("first_k_dense_replace", &o.first_k_dense_replace, dense_layers);
   f.must_be("moe_layer_freq", 1);
   f.must_be("ep_size", 1);
-  // A term of the training loss alone.
-  f.harmless({"aux_loss_alpha", "seq_aux", "router_aux_loss_coef", "output_router_logits"});
 }
 
 void last_fields_of_both(ConfigFields& f, HfModel& m, int64_t positions) {
@@ -113,8 +101,6 @@ void deepseek_v3_config(ConfigFields& f, HfModel& m) {
   f.integer("n_group", &o.n_group, 8);
   f.integer("topk_group", &o.topk_group, 4);
   f.boolean("rope_interleave", &o.rope_interleaved, true);
-  // Layers that predict further tokens follow the model's; they take no part in what it computes.
-  f.harmless({"num_nextn_predict_layers", "num_mtp_layers"});
   last_fields_of_both(f, m, 4096);
 }
 

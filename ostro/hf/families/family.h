@@ -17,6 +17,8 @@ namespace ostro::hf {
 struct HfModel {
   models::DecoderOptions options;
   int64_t vocab = 0;  // rows of the embedding
+  // Of a file that was read: keys without effect that not every file has, each with its reason.
+  std::vector<std::string> passed_over = {};
 };
 
 struct HfFamily {
@@ -64,6 +66,10 @@ void size_fields(ConfigFields& f, HfModel& m);
 void kv_head_field(ConfigFields& f, HfModel& m, std::optional<int64_t> missing = {});
 // head_dim: `missing`, or hidden_size / num_attention_heads.
 void head_dim_field(ConfigFields& f, HfModel& m, std::optional<int64_t> missing = {});
+// A key whose value follows from others: compared, not written. `from` says from which.
+void derived_field(ConfigFields& f, const char* key, int64_t value, const char* from);
+// head_dim in files of a family whose heads divide hidden_size.
+void derived_head_dim_field(ConfigFields& f, HfModel& m);
 // One key for several options: a model in which they differ is refused.
 struct NamedFlag {
   const char* name;

@@ -11,7 +11,6 @@ void gemma_first_fields(ConfigFields& f, HfModel& m, int64_t length) {
   head_dim_field(f, m, 256);
   f.activation("hidden_activation", &o.activation_function, models::Activation::kGeluTanh,
                "gelu_pytorch_tanh");
-  f.harmless({"hidden_act"});  // of the first files; programs read hidden_activation
   length_field(f, m, "max_position_embeddings", length);
   f.number("rms_norm_eps", &o.layer_norm_epsilon, 1e-6);
 }
@@ -25,7 +24,7 @@ void gemma_last_fields(ConfigFields& f, HfModel& m, std::optional<double> score_
   o.query_pre_attn_scalar = scalar;
   f.number("attn_logit_softcapping", &o.attn_logit_softcapping, score_cap);
   f.number("final_logit_softcapping", &o.final_logit_softcapping, logit_cap);
-  f.must("attention_bias", false);
+  attention_bias_field(f, m, false);
   f.must("use_bidirectional_attention", false);
   f.harmless("attention_dropout", 0.0);
   f.boolean("tie_word_embeddings", &o.tie_word_embeddings, true);
@@ -54,7 +53,6 @@ void gemma3_config(ConfigFields& f, HfModel& m) {
         unsupported(fmt::format("{}: \"sliding_window_pattern\" is {} and there are no "
                                 "\"layer_types\"; write them, a word for each layer",
                                 f.where(), pattern)));
-  f.harmless({"_sliding_window_pattern"});
   layer_type_field(f, m, [](int64_t layer) { return (layer + 1) % 6 != 0; });
   gemma_last_fields(f, m, {}, {});
 }

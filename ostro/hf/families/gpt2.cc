@@ -19,8 +19,6 @@ void gpt2_config(ConfigFields& f, HfModel& m) {
   f.must("scale_attn_weights", true);
   f.must("scale_attn_by_inverse_layer_idx", false);
   f.must("add_cross_attention", false);
-  f.harmless({"reorder_and_upcast_attn", "n_ctx", "resid_pdrop", "embd_pdrop", "attn_pdrop", "summary_type",
-              "summary_use_proj", "summary_activation", "summary_proj_to_labels", "summary_first_dropout"});
   f.boolean("tie_word_embeddings", &o.tie_word_embeddings, true);
   f.number("initializer_range", &o.initializer_range, 0.02);
 }

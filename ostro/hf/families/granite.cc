@@ -10,6 +10,7 @@ void granite_config(ConfigFields& f, HfModel& m) {
   models::DecoderOptions& o = m.options;
   size_fields(f, m);
   kv_head_field(f, m);
+  derived_head_dim_field(f, m);
   f.activation("hidden_act", &o.activation_function, models::Activation::kSilu);
   length_field(f, m, "max_position_embeddings", 2048);
   f.number("rms_norm_eps", &o.layer_norm_epsilon, 1e-6);

@@ -13,9 +13,9 @@ void llama_config(ConfigFields& f, HfModel& m) {
   length_field(f, m, "max_position_embeddings", 2048);
   f.number("rms_norm_eps", &o.layer_norm_epsilon, 1e-6);
   f.rope(&o.rope, 10000, o.seq_len);
-  f.must("attention_bias", false);
+  attention_bias_field(f, m, false);
   f.harmless("attention_dropout", 0.0);
-  f.must("mlp_bias", false);
+  f.boolean("mlp_bias", &o.mlp_bias, false);
   if (f.reading()) {  // of models that nanotron trained
     f.must("is_llama_config", true);
     f.must("rope_interleaved", false);

@@ -85,7 +85,6 @@ void qwen3_moe_config(ConfigFields& f, HfModel& m) {
   f.boolean("use_sliding_window", &window, false);
   f.integer("sliding_window", &o.sliding_window, 4096);
   if (!window) o.sliding_window.reset();
-  f.harmless({"max_window_layers"});  // of Qwen 2; here the window is in every layer
   expert_fields(f, m, "num_experts", "num_local_experts", 128, 8);
   f.boolean("norm_topk_prob", &o.norm_topk_prob, false);
   dense_layer_fields(f, m, 6144);
@@ -123,6 +122,7 @@ void olmoe_config(ConfigFields& f, HfModel& m) {
   models::DecoderOptions& o = m.options;
   size_fields(f, m);
   kv_head_field(f, m);
+  derived_head_dim_field(f, m);
   if (!f.reading() && *o.head_dim * o.num_heads != o.hidden_dim)
     f.fail(
         unsupported(fmt::format("model.head_dim {} times model.num_heads {} is not model.hidden_dim {}; an "
@@ -132,7 +132,7 @@ void olmoe_config(ConfigFields& f, HfModel& m) {
   length_field(f, m, "max_position_embeddings", 4096);
   f.number("rms_norm_eps", &o.layer_norm_epsilon, 1e-5);
   f.rope(&o.rope, 10000, o.seq_len);
-  f.must("attention_bias", false);
+  attention_bias_field(f, m, false);
   f.must_be_null("clip_qkv");
   expert_fields(f, m, "num_experts", "num_local_experts", 64, 8);
   f.boolean("norm_topk_prob", &o.norm_topk_prob, false);

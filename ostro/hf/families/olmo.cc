@@ -14,7 +14,7 @@ void olmo_first_fields(ConfigFields& f, HfModel& m) {
 }
 
 void olmo_last_fields(ConfigFields& f, HfModel& m) {
-  f.must("attention_bias", false);
+  attention_bias_field(f, m, false);
   f.harmless("attention_dropout", 0.0);
   f.boolean("tie_word_embeddings", &m.options.tie_word_embeddings, false);
   f.number("initializer_range", &m.options.initializer_range, 0.02);

@@ -26,8 +26,6 @@ void phi3_config(ConfigFields& f, HfModel& m) {
     f.must_be("full_attn_mod", 1);
     f.must_be("interpolate_factor", 1);
   }
-  // The first length is of rope kinds that the rope's own keys name.
-  f.harmless({"original_max_position_embeddings", "resid_pdrop", "embd_pdrop"});
   f.harmless("attention_dropout", 0.0);
   f.boolean("tie_word_embeddings", &o.tie_word_embeddings, false);
   f.number("initializer_range", &o.initializer_range, 0.02);

@@ -1,4 +1,6 @@
 // Parts of descriptions that several families have.
+#include <algorithm>
+
 #include "ostro/hf/families/family.h"
 
 namespace ostro::hf {
@@ -50,6 +52,20 @@ void kv_head_field(ConfigFields& f, HfModel& m, std::optional<int64_t> missing) 
 
 void head_dim_field(ConfigFields& f, HfModel& m, std::optional<int64_t> missing) {
   f.integer("head_dim", &m.options.head_dim, missing);
+}
+
+void derived_field(ConfigFields& f, const char* key, int64_t value, const char* from) {
+  if (!f.reading() || !f.has(key)) return;
+  int64_t given = 0;
+  f.integer(key, &given);
+  if (f.status().ok() && given != value)
+    f.fail(
+        unsupported(fmt::format("{}: \"{}\" is {}; here it is {}, {}", f.where(), key, given, value, from)));
+}
+
+void derived_head_dim_field(ConfigFields& f, HfModel& m) {
+  derived_field(f, "head_dim", m.options.hidden_dim / std::max<int64_t>(1, m.options.num_heads),
+                "\"hidden_size\" divided by \"num_attention_heads\"");
 }
 
 void shared_flag(ConfigFields& f, const char* key, bool missing, std::initializer_list<NamedFlag> options) {

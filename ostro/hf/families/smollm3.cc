@@ -52,9 +52,8 @@ void smollm3_config(ConfigFields& f, HfModel& m) {
   f.rope(&o.rope, 2000000, o.seq_len);
   no_rope_fields(f, o);
   smollm3_window_fields(f, m);
-  f.must("attention_bias", false);
-  f.must("mlp_bias", false);
-  f.harmless({"max_window_layers"});  // written by its authors, read by no program
+  attention_bias_field(f, m, false);
+  f.boolean("mlp_bias", &o.mlp_bias, false);
   f.harmless("attention_dropout", 0.0);
   f.boolean("tie_word_embeddings", &o.tie_word_embeddings, true);
   f.number("initializer_range", &o.initializer_range, 0.02);

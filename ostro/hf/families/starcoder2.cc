@@ -8,6 +8,7 @@ void starcoder2_config(ConfigFields& f, HfModel& m) {
   models::DecoderOptions& o = m.options;
   size_fields(f, m);
   kv_head_field(f, m, 2);
+  derived_head_dim_field(f, m);
   f.activation("hidden_act", &o.activation_function, models::Activation::kGeluTanh, "gelu_pytorch_tanh");
   length_field(f, m, "max_position_embeddings", 4096);
   f.number("norm_epsilon", &o.layer_norm_epsilon, 1e-5);
@@ -18,8 +19,6 @@ void starcoder2_config(ConfigFields& f, HfModel& m) {
       {{"model.qkv_bias", &o.qkv_bias}, {"model.out_bias", &o.out_bias}, {"model.mlp_bias", &o.mlp_bias}});
   f.must_say("mlp_type", "default");
   f.must_say("norm_type", "layer_norm");
-  f.harmless({"residual_dropout", "embedding_dropout", "attention_softmax_in_fp32",
-              "scale_attention_softmax_in_fp32"});
   f.harmless("attention_dropout", 0.0);
   f.boolean("tie_word_embeddings", &o.tie_word_embeddings, true);
   f.number("initializer_range", &o.initializer_range, 0.018042);

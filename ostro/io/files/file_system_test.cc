@@ -120,6 +120,29 @@ TEST_CASE("local files") {
   check_ok(fs.remove_all(root));
 }
 
+TEST_CASE("a Git LFS pointer is no file to read, whatever its name says") {
+  char root[] = "/tmp/ostro_io_XXXXXX";
+  REQUIRE(::mkdtemp(root) != nullptr);
+  FileSystem& fs = local_file_system();
+  const std::string pointer =
+      "version https://git-lfs.github.com/spec/v1\noid sha256:" + std::string(64, 'a') + "\nsize 5\n";
+  for (const char* name : {"model.safetensors", "tokenizer.json", "rows.jsonl", "part.parquet"}) {
+    const std::string path = join_path(root, name);
+    check_ok(write_file_atomically(fs, path, pointer));
+    for (const Status& refused : {Status(fs.open(path).error()), Status(fs.read_file(path).error())}) {
+      CHECK(refused.error().message().find(path + ": is a Git LFS pointer of 126 bytes") == 0);
+      CHECK(refused.error().message().find(std::string("`git lfs pull` in ") + root) != std::string::npos);
+    }
+  }
+  // What only looks like one: a text about pointers, and a pointer with more text than one has.
+  const std::string path = join_path(root, "about.txt");
+  check_ok(write_file_atomically(fs, path, "It says: " + pointer));
+  CHECK(fs.read_file(path).ok());
+  check_ok(write_file_atomically(fs, path, pointer + std::string(1024, 'x')));
+  CHECK(fs.read_file(path).ok());
+  check_ok(fs.remove_all(root));
+}
+
 TEST_CASE("direct reads of any place, length and memory are the bytes of the file") {
   std::string content(3 * 1048576 + 777, 0);
   for (size_t i = 0; i < content.size(); ++i) content[i] = static_cast<char>(i * 7 + i / 4096);

@@ -11,6 +11,7 @@
 #include <system_error>
 
 #include "ostro/io/files/direct_file.h"
+#include "ostro/io/files/lfs_pointer.h"
 #include "ostro/io/files/path.h"
 
 namespace ostro::io {
@@ -149,8 +150,9 @@ class LocalFileSystem final : public FileSystem {
     if (S_ISFIFO(info.st_mode))
       return Error(ErrorCode::kIo, fmt::format("{}: is a pipe; a file is needed here", path));
     if (S_ISDIR(info.st_mode)) return system_error("open", path, EISDIR);
-    return std::unique_ptr<RandomAccessFile>(
-        std::make_unique<LocalRandomAccessFile>(std::move(fd), path, info.st_size));
+    auto file = std::make_unique<LocalRandomAccessFile>(std::move(fd), path, info.st_size);
+    RETURN_IF_ERROR(refuse_lfs_pointer(*file));
+    return std::unique_ptr<RandomAccessFile>(std::move(file));
   }
 
   Result<std::unique_ptr<WritableFile>> create(const std::string& path) override {

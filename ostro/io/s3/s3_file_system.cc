@@ -4,6 +4,7 @@
 #include <cstdlib>
 
 #include "ostro/base/sha256.h"
+#include "ostro/io/files/lfs_pointer.h"
 #include "ostro/io/read/read_ahead.h"
 
 namespace ostro::io {
@@ -62,7 +63,9 @@ class S3FileSystem : public FileSystem {
     ASSIGN_OR_RETURN(const S3Path parsed, parse_s3_path(path));
     if (parsed.key.empty()) return invalid_argument(fmt::format("{}: names no object of the bucket", path));
     ASSIGN_OR_RETURN(const S3Object object, client_.head(parsed));
-    return std::unique_ptr<RandomAccessFile>(std::make_unique<S3File>(client_, parsed, object, budget_));
+    auto file = std::make_unique<S3File>(client_, parsed, object, budget_);
+    RETURN_IF_ERROR(refuse_lfs_pointer(*file));
+    return std::unique_ptr<RandomAccessFile>(std::move(file));
   }
 
   // An object of this key is a file; otherwise a key below it makes the path a directory.

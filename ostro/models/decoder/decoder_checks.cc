@@ -34,11 +34,14 @@ Status check_heads(DecoderOptions& o) {
     o.head_dim = o.hidden_dim / o.num_heads;
   }
   if (o.kv_lora_rank > 0) return {};
-  if (*o.head_dim < 2 || *o.head_dim % 2 != 0)
+  // With a partial_rotary_factor, check_positions() says whether the part that turns has pairs.
+  const bool all_turns = o.positions == Positions::kRope && o.partial_rotary_factor == 1;
+  if (all_turns && *o.head_dim % 2 != 0)
     return option_error("model.head_dim",
                         fmt::format("{} is not a positive even number; rotary position codes turn "
                                     "pairs (null means hidden_dim / num_heads = {} / {})",
                                     *o.head_dim, o.hidden_dim, o.num_heads));
+  RETURN_IF_ERROR(check_positive("model.head_dim", *o.head_dim));
   if (*o.head_dim > ir::kMaxHeadDim)
     return option_error(
         "model.head_dim",

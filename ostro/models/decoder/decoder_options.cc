@@ -32,7 +32,8 @@ void visit_sizes(DecoderOptions& o, FamilyKeys& t) {
       .fixed(kLayout);
   t.add(&o.num_kv_heads, "num_kv_heads", Effect::kBits, "", "key and value heads").other("1").fixed(kLayout);
   t.add(&o.head_dim, "head_dim", Effect::kBits, "",
-        fmt::format("width of a head, even, at most {}; null: hidden_dim / num_heads", ir::kMaxHeadDim))
+        fmt::format("width of a head, even where all of it turns, at most {}; null: hidden_dim / num_heads",
+                    ir::kMaxHeadDim))
       .other("32")
       .fixed(kLayout);
 }

@@ -196,6 +196,10 @@ void grok(DecoderOptions& o) {
   o.num_experts = 8;
 }
 
+// Of families whose published files name biases that most of their models do not have.
+const Keys kAttentionBiases = {"qkv_bias", "out_bias"};
+const Keys kAllBiases = {"qkv_bias", "out_bias", "mlp_bias"};
+
 const Keys kExperts = {"num_experts",       "num_experts_per_tok",  "router_z_loss_coef",
                        "track_expert_load", "router_aux_loss_coef", "router_bias_update_rate"};
 
@@ -233,19 +237,22 @@ constexpr std::string_view kCommon[] = {"seq_len",
 
 std::vector<Family> make_families() {
   return {
-      {"llama", "Llama 2, Llama 3", llama, grouped()},
+      {"llama", "Llama 2, Llama 3", llama, grouped(), kAllBiases},
       {"decoder", "any decoder", llama, {"*"}},
       {"mistral", "Mistral", mistral, grouped({"sliding_window"})},
       {"qwen2", "Qwen 2, Qwen 2.5", qwen2, grouped({"sliding_window", "layer_pattern"})},
       {"qwen3", "Qwen 3", qwen3, grouped({"sliding_window", "layer_pattern", "qkv_bias", "out_bias"})},
       {"gemma2", "Gemma 2", gemma2,
        grouped({"sliding_window", "layer_pattern", "query_pre_attn_scalar", "attn_logit_softcapping",
-                "final_logit_softcapping"})},
+                "final_logit_softcapping"}),
+       kAttentionBiases},
       {"gemma3", "Gemma 3 (text)", gemma3,
        grouped({"sliding_window", "layer_pattern", "query_pre_attn_scalar", "rope_local_theta",
-                "attn_logit_softcapping", "final_logit_softcapping"})},
-      {"olmo2", "OLMo 2", olmo2, grouped()},
-      {"olmo3", "OLMo 3", olmo3, grouped({"sliding_window", "layer_pattern", "rope_local_theta"})},
+                "attn_logit_softcapping", "final_logit_softcapping"}),
+       kAttentionBiases},
+      {"olmo2", "OLMo 2", olmo2, grouped(), kAttentionBiases},
+      {"olmo3", "OLMo 3", olmo3, grouped({"sliding_window", "layer_pattern", "rope_local_theta"}),
+       kAttentionBiases},
       {"phi3", "Phi-3, Phi-4", phi3, grouped({"sliding_window", "partial_rotary_factor"})},
       {"gpt2", "GPT-2", gpt2, {"max_position_embeddings"}},
       {"gpt_neox",
@@ -261,14 +268,15 @@ std::vector<Family> make_families() {
        granite,
        {"num_kv_heads", "rope", "qkv_bias", "out_bias", "mlp_bias", "embedding_multiplier",
         "attention_multiplier", "residual_multiplier", "logits_scaling"}},
-      {"smollm3", "SmolLM3", smollm3, grouped({"sliding_window", "layer_pattern", "rope_pattern"})},
+      {"smollm3", "SmolLM3", smollm3, grouped({"sliding_window", "layer_pattern", "rope_pattern"}),
+       kAllBiases},
       {"helium", "Helium", helium, grouped({"qkv_bias", "mlp_bias"})},
       {"glm4", "GLM-4", glm4, grouped({"partial_rotary_factor", "qkv_bias"})},
       {"mixtral", "Mixtral", mixtral, mixture({"sliding_window"})},
       {"qwen3_moe", "Qwen 3 (mixtures of experts)", qwen3_moe,
        mixture({"sliding_window", "qkv_bias", "out_bias", "norm_topk_prob", "first_k_dense_replace",
                 "dense_intermediate_dim"})},
-      {"olmoe", "OLMoE", olmoe, mixture({"norm_topk_prob"})},
+      {"olmoe", "OLMoE", olmoe, mixture({"norm_topk_prob"}), kAttentionBiases},
       {"qwen2_moe", "Qwen 2 (mixtures of experts)", qwen2_moe,
        mixture({"sliding_window", "layer_pattern", "qkv_bias", "norm_topk_prob", "shared_intermediate_dim",
                 "first_k_dense_replace", "dense_intermediate_dim"})},
@@ -286,7 +294,7 @@ bool Family::shows(std::string_view key) const {
   const auto has = [](const auto& list, std::string_view word) {
     return std::find(std::begin(list), std::end(list), word) != std::end(list);
   };
-  return has(kCommon, key) || has(keys, key) || has(keys, "*");
+  return has(kCommon, key) || has(keys, key) || has(later_keys, key) || has(keys, "*");
 }
 
 const std::vector<Family>& families() {

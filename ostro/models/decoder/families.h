@@ -16,6 +16,9 @@ struct Family {
   void (*defaults)(DecoderOptions&);
   // Keys that a configuration may set beside those that every family has.
   std::vector<std::string_view> keys;
+  // More such keys, true or false, that came when there were runs without them. Their value was false for all
+  // of these, so the canonical form of a configuration leaves them out as long as they are false.
+  std::vector<std::string_view> later_keys = {};
 
   // Returns whether a configuration of this family may set the key.
   bool shows(std::string_view key) const;

@@ -264,6 +264,11 @@ TEST_CASE("a family takes its own keys only, and names the others") {
   CHECK(
       error("decoder", "{num_experts: 4, shared_expert_gate: true}").find("model.shared_expert_gate: true") ==
       0);
+  CHECK(error("llama", "{qkv_bias: true, out_bias: true, mlp_bias: true}") == "");
+  CHECK(error("llama", "{head_dim: 33}").find("model.head_dim: 33 is not a positive even number") == 0);
+  CHECK(error("gpt2", "{hidden_dim: 44}") == "");  // heads of 11, of which nothing turns
+  CHECK(error("phi3", "{head_dim: 33, partial_rotary_factor: 0.75}") == "");
+  CHECK(error("decoder", "{positions: learned, head_dim: 0}").find("model.head_dim: 0 is not positive") == 0);
   CHECK(error("llama", "{num_experts: 4}").find("model.num_experts is refused: the family llama") !=
         std::string::npos);
 }

@@ -3,6 +3,7 @@
 
 #include <fmt/format.h>
 
+#include <algorithm>
 #include <string>
 #include <utility>
 
@@ -29,7 +30,10 @@ class FamilyKeys {
 
   template <class T>
   config::Option& add(T* field, const char* key, config::Effect effect, const char* unit, std::string help) {
-    return at(key).add(field, key, effect, unit, std::move(help));
+    config::Option& option = at(key).add(field, key, effect, unit, std::move(help));
+    const auto& later = family_.later_keys;
+    const bool came = std::find(later.begin(), later.end(), std::string_view(key)) != later.end();
+    return came_later(option, came, "false");
   }
   template <class T>
   void section(T* field, const char* key, const char* help) {
