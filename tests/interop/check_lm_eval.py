@@ -15,6 +15,7 @@ import pathlib
 import random
 import sys
 import tempfile
+import tomllib
 
 ROOT = pathlib.Path(__file__).resolve().parents[2]
 PACKAGES = ROOT / ".venv-lm-eval"
@@ -97,6 +98,13 @@ def check_choices(report, name, ours, theirs):
     report.check(sum(x[1] != y[1] for x, y in zip(a, b)) == 0, f"{name}: the same continuations are greedy")
 
 
+def check_requirements(report):
+    """What `pip install 'python/[lm_eval]'` asks for."""
+    project = tomllib.loads((pathlib.Path(__file__).parents[2] / "python/pyproject.toml").read_text())["project"]
+    wanted = project.get("dependencies", []) + project["optional-dependencies"]["lm_eval"]
+    report.check([w.split(">")[0] for w in wanted] == ["lm_eval"], f"the extra lm_eval needs {wanted}")
+
+
 def check_scores(report, ours, theirs):
     for name, scores in theirs.items():
         for key, value in scores.items():
@@ -125,6 +133,7 @@ def main():
     parser.add_argument("--ostro", required=True)
     args = parser.parse_args()
     report = Report()
+    check_requirements(report)
     with tempfile.TemporaryDirectory() as name:
         folder = pathlib.Path(name)
         os.environ["HF_HOME"] = os.environ["HF_DATASETS_CACHE"] = str(folder / "hf")

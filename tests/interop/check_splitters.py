@@ -35,6 +35,28 @@ PATTERNS = {
     "o200k": PREFIX + UPPER + "*" + LOWER + "+" + FOLDED + "?|" + PREFIX + UPPER + "+" + LOWER + "*" + FOLDED
              + r"?|\p{N}{1,3}" + OTHER + "/]*" + END,
 }
+
+
+def cased_letters():
+    """Ranges of all letters with case, as DeepSeek-V2's file has them."""
+    cased = [c for c in range(0x250) if unicodedata.category(chr(c)) in ("Lu", "Ll", "Lt")]
+    first = [c for c in cased if c - 1 not in cased]
+    return "".join(f"{chr(a)}-{chr(next(c for c in range(a, 0x251) if c not in cased) - 1)}" for a in first)
+
+
+# What has no code of its own: the expressions of DeepSeek-V3, V2 and Coder.
+PATTERNS |= {
+    "three digits": r"\p{N}{1,3}",
+    "deepseek v3": r"""[!"#$%&'()*+,\-./:;<=>?@\[\\\]^_`{|}~][A-Za-z]+|[^\r\n\p{L}\p{P}\p{S}]?[\p{L}\p{M}]+"""
+                   r"""| ?[\p{P}\p{S}]+[\r\n]*|\s*[\r\n]+|\s+(?!\S)|\s+""",
+    "kana": "[\u4e00-\u9fa5\u3040-\u309f\u30a0-\u30ff]+",
+    "deepseek v2": rf"\s?[{cased_letters()}]+",
+    "signs": "\\s?[!-/:-~\uff01-\uff0f\uff1a-\uff5e\u2018-\u201f\u3000-\u3002]+",
+    "end": r"\s+$",
+    "cjk": "[\u4e00-\u9fa5\u0800-\u4e00\uac00-\ud7ff]+",
+    "coder": r"\s?\p{L}+",
+    "line ends": "[\r\n]",
+}
 SPACES = " \t\n\r\x0b\x0c\x85\xa0\u1680\u180e\u2000\u200a\u200b\u2028\u2029\u202f\u205f\u3000\ufeff\x1c\x1f"
 # Of every general category a few, so that each class meets each other one in short strings.
 CATEGORIES = {}

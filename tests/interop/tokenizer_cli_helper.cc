@@ -8,6 +8,7 @@
 #include <cstdio>
 #include <cstdlib>
 #include <iostream>
+#include <nlohmann/json.hpp>
 #include <string>
 #include <vector>
 
@@ -15,6 +16,7 @@
 #include "ostro/tokenizer/files/files.h"
 #include "ostro/tokenizer/files/trainer.h"
 #include "ostro/tokenizer/model/tokenizer.h"
+#include "ostro/tokenizer/split/pre_tokenizer.h"
 
 namespace {
 
@@ -66,17 +68,16 @@ int decode(const Tokenizer& tokenizer) {
   return 0;
 }
 
-// The ends of a text's pieces, for each record; the pattern is a known regular expression.
+// The ends of a text's pieces, for each record, as a Split pre-tokenizer with this expression cuts it.
 int split(std::string_view regex) {
-  const auto splitter = ostro::tokenizer::splitter_of_pattern(regex);
-  if (!splitter) {
-    std::cerr << "unknown pattern " << regex << "\n";
-    return 1;
-  }
+  const auto steps = ostro::tokenizer::PreTokenizer::from_json(
+      {{"type", "Split"}, {"pattern", {{"Regex", regex}}}, {"behavior", "Isolated"}});
+  if (!steps.ok()) return fail(steps.error());
+  ostro::tokenizer::PreTokenizer::Buffers buffers;
   std::vector<uint32_t> ends;
   for (std::string text; read_record(text);) {
     ends.clear();
-    ostro::tokenizer::for_each_piece(*splitter, text, [&ends](std::string_view piece) {
+    steps->run(text, true, buffers, [&ends](std::string_view piece) {
       ends.push_back((ends.empty() ? 0 : ends.back()) + static_cast<uint32_t>(piece.size()));
     });
     write_u32(static_cast<uint32_t>(ends.size()));

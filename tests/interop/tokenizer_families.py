@@ -16,6 +16,14 @@ QWEN2 = CL100K.replace(r"\p{N}{1,3}", r"\p{N}")
 TEKKEN = (r"[^\r\n\p{L}\p{N}]?[\p{Lu}\p{Lt}\p{Lm}\p{Lo}\p{M}]*[\p{Ll}\p{Lm}\p{Lo}\p{M}]+"
           r"|[^\r\n\p{L}\p{N}]?[\p{Lu}\p{Lt}\p{Lm}\p{Lo}\p{M}]+[\p{Ll}\p{Lm}\p{Lo}\p{M}]*|\p{N}"
           r"| ?[^\s\p{L}\p{N}]+[\r\n/]*|\s*[\r\n]+|\s+(?!\S)|\s+")
+DEEPSEEK = {
+    "deepseek v3": [r"\p{N}{1,3}", "[\u4e00-\u9fa5\u3040-\u309f\u30a0-\u30ff]+",
+                    r"""[!"#$%&'()*+,\-./:;<=>?@\[\\\]^_`{|}~][A-Za-z]+|[^\r\n\p{L}\p{P}\p{S}]?[\p{L}\p{M}]+"""
+                    r"""| ?[\p{P}\p{S}]+[\r\n]*|\s*[\r\n]+|\s+(?!\S)|\s+"""],
+    "deepseek v2": ["[\r\n]", "\\s?[A-Za-z\u00b5\u00c0-\u00d6\u00d8-\u00f6]+",
+                    "\\s?[!-/:-~\uff01-\uff0f\uff1a-\uff5e\u2018-\u201f\u3000-\u3002]+", r"\s+$",
+                    "[\u4e00-\u9fa5\u0800-\u4e00\uac00-\ud7ff]+"],
+}
 SPACE = "\u2581"
 
 
@@ -94,6 +102,14 @@ def byte_level_families(corpus):
 
     olmo2 = byte_level_bpe(corpus, split(CL100K, "removed", True))
     yield from_tokenizers("olmo2", olmo2, ["<|endoftext|>"])
+
+    for name, patterns in DEEPSEEK.items():
+        cuts = [pre_tokenizers.Split(Regex(p), behavior="isolated") for p in patterns]
+        if name == "deepseek v2":
+            cuts.append(pre_tokenizers.Digits(individual_digits=True))
+        deepseek = byte_level_bpe(corpus, pre_tokenizers.Sequence(
+            [*cuts, pre_tokenizers.ByteLevel(add_prefix_space=False, use_regex=False)]))
+        yield from_tokenizers(name, deepseek, ["<|endoftext|>", "123456", "\u4f60\u597d\u3042", "x)y", " \n \n", "  "])
 
     digits = byte_level_bpe(corpus, pre_tokenizers.Sequence([
         pre_tokenizers.Digits(individual_digits=True), pre_tokenizers.Punctuation("contiguous"),

@@ -41,7 +41,8 @@ Result<PreTokenizer::Step> PreTokenizer::read_split(const Json& json) {
     for (const KnownPattern& p : known_patterns())
       known += fmt::format("{}{}", known.empty() ? "" : ", ", p.name);
     return unsupported(fmt::format(
-        "pre_tokenizer: the Split pattern {} is not known (known, by their exact text: those of {})",
+        "pre_tokenizer: the Split pattern {} is not known (known are, by their exact text, those of {}, and "
+        "expressions without groups and look-behind: docs/reference/tokenizer.md)",
         shown(member(json, "pattern")), known));
   }
   return Step(SplitAt{*pattern, behavior, invert});
@@ -115,12 +116,12 @@ struct PreTokenizer::Runner {
     std::visit([&](const auto& s) { cut(s, step, text, at_start); }, steps[step]);
   }
 
-  // Cuts text at matches. match(i) gives the end of the match that begins at i, or i if there is none. No
-  // match begins before next(i). One part is always held back, until the next one shows whether the behavior
-  // joins them.
-  template <typename Match, typename Next>
-  void cut_at(Match&& match, Next&& next, Behavior behavior, bool invert, size_t step, std::string_view text,
-              bool at_start) const {
+  // Cuts text at matches. match(i) gives the end of the match that begins at i, or i if there is none: then
+  // none begins before retry(i). No match begins before next(i). One part is always held back, until the next
+  // one shows whether the behavior joins them.
+  template <typename Match, typename Retry, typename Next>
+  void cut_at(Match&& match, Retry&& retry, Next&& next, Behavior behavior, bool invert, size_t step,
+              std::string_view text, bool at_start) const {
     size_t held = 0, held_end = 0;  // a part that may still be joined with the next one
     bool held_match = false, joined = false;
     const auto give = [&] {
@@ -145,7 +146,7 @@ struct PreTokenizer::Runner {
     for (size_t i = next(0); i < text.size(); i = next(i)) {
       const size_t end = match(i);
       if (end == i) {
-        i += read_code_point(text.data() + i).length;
+        i = retry(i);
         continue;
       }
       part(done, i, invert);
@@ -158,6 +159,7 @@ struct PreTokenizer::Runner {
 
   void cut(const SplitAt& s, size_t step, std::string_view text, bool at_start) const {
     cut_at([&](size_t i) { return s.pattern.match(text, i); },
+           [&](size_t i) { return s.pattern.retry(text, i); },
            [&](size_t i) { return s.pattern.next(text, i); }, s.behavior, s.invert, step, text, at_start);
   }
 
@@ -172,7 +174,8 @@ struct PreTokenizer::Runner {
       const CodePoint c = read_code_point(text.data() + i);
       return (norm_bits(c.value) & s.bits) != 0 ? i + c.length : i;
     };
-    cut_at(match, [](size_t i) { return i; }, s.behavior, false, step, text, at_start);
+    const auto retry = [&](size_t i) { return i + read_code_point(text.data() + i).length; };
+    cut_at(match, retry, [](size_t i) { return i; }, s.behavior, false, step, text, at_start);
   }
 
   void cut(const Whitespace& s, size_t step, std::string_view text, bool at_start) const {

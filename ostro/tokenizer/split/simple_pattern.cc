@@ -75,26 +75,37 @@ Result<SimplePattern> SimplePattern::from_json(const Json& pattern, std::string_
   const Json& regex = member(pattern, "Regex");
   if (!regex.is_string() || regex.get_ref<const std::string&>().empty())
     return not_supported(fmt::format("{}: pattern", where), pattern);
-  std::string_view rest = regex.get_ref<const std::string&>();
+  const std::string_view rest = regex.get_ref<const std::string&>();
+  if (take_simple(rest, out)) return out;
+  out.regex_ = PieceRegex::parse(rest);
+  if (!out.regex_) return not_supported(fmt::format("{}: pattern", where), pattern);
+  return out;
+}
+
+// True if the expression is literal text, or one repeated character or class, which `out` then is.
+bool SimplePattern::take_simple(std::string_view rest, SimplePattern& out) {
   std::string literal;
   for (bool first = true; !rest.empty(); first = false) {
     uint8_t classes = 0;
     uint32_t character = 0;
-    if (!take_atom(rest, classes, character))
-      return not_supported(fmt::format("{}: pattern", where), pattern);
+    if (!take_atom(rest, classes, character)) return false;
     SimplePattern one;
     one.classes_ = classes;
     one.character_ = character;
-    if (first && take_repeat(rest, one.least_, one.most_)) return one;
-    if (classes != 0) return not_supported(fmt::format("{}: pattern", where), pattern);
+    if (first && take_repeat(rest, one.least_, one.most_)) {
+      out = std::move(one);
+      return true;
+    }
+    if (classes != 0) return false;
     append_utf8(character, literal);
   }
   out.literal_ = std::move(literal);
-  return out;
+  return true;
 }
 
 size_t SimplePattern::match(std::string_view text, size_t i) const {
   if (!literal_.empty()) return text.substr(i).starts_with(literal_) ? i + literal_.size() : i;
+  if (regex_) return regex_->match(text, i);
   size_t end = i, count = 0;
   while (count < most_ && end < text.size()) {
     const CodePoint c = read_code_point(text.data() + end);
@@ -111,7 +122,7 @@ void SimplePattern::replace(std::string_view text, std::string_view by, std::str
   for (size_t i = next(text, 0); i < text.size(); i = next(text, i)) {
     const size_t end = match(text, i);
     if (end == i) {
-      i += read_code_point(text.data() + i).length;
+      i = retry(text, i);
       continue;
     }
     out.append(text.substr(done, i - done)).append(by);
