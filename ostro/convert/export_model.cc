@@ -2,15 +2,18 @@
 
 #include <fmt/core.h>
 
+#include "ostro/base/log.h"
 #include "ostro/chat/chat_template.h"
 #include "ostro/checkpoint/boxes.h"
 #include "ostro/checkpoint/catalog.h"
 #include "ostro/convert/export_grok.h"
+#include "ostro/convert/import_hf.h"
 #include "ostro/hf/adapter.h"
 #include "ostro/hf/elements.h"
 #include "ostro/hf/export.h"
 #include "ostro/hf/import.h"
 #include "ostro/io/files/path.h"
+#include "ostro/io/json/json_fields.h"
 #include "ostro/models/decoder/decoder.h"
 #include "ostro/train/programs/run_model.h"
 #include "ostro/trained/merged.h"
@@ -18,6 +21,13 @@
 
 namespace ostro::convert {
 namespace {
+
+constexpr int64_t kMaxImportFile = 1 << 16;
+
+// The directory of an import in which a checkpoint lies.
+std::string import_of(const trained::LoadedModel& model) {
+  return io::parent_path(io::parent_path(io::clean_path(model.parameters.path)));
+}
 
 // An error when the directory holds `file`: programs would read it together with what is to be written.
 Status refuse_beside(io::FileSystem& fs, const std::string& out, const char* file, const char* what) {
@@ -70,9 +80,23 @@ Status refuse(io::FileSystem& fs, const ExportRequest& request, const trained::L
                   model.parameters.path));
 }
 
+// The type of the weights of which an import was made, and which all its values are in; else f32.
+Result<std::string> imported_dtype(io::FileSystem& fs, const trained::LoadedModel& model) {
+  const std::string path = io::join_path(import_of(model), kImportFile);
+  ASSIGN_OR_RETURN(const bool there, fs.exists(path));
+  if (!there) return std::string("F32");
+  ASSIGN_OR_RETURN(const std::string text, fs.read_file(path, kMaxImportFile));
+  ASSIGN_OR_RETURN(const nlohmann::json json, io::parse_json(text, path));
+  return io::JsonFields(json, path).string("dtype");
+}
+
 Status write_model(io::FileSystem& fs, const ExportRequest& request, const trained::LoadedModel& model,
                    const models::DecoderOptions& decoder, hf::WeightSource source) {
-  ASSIGN_OR_RETURN(const auto weights, hf::streamed_weights(decoder, std::move(source), request.dtype));
+  std::string dtype = request.dtype;
+  if (dtype.empty()) {
+    ASSIGN_OR_RETURN(dtype, imported_dtype(fs, model));
+  }
+  ASSIGN_OR_RETURN(const auto weights, hf::streamed_weights(decoder, std::move(source), dtype));
   RETURN_IF_ERROR(hf::export_model(fs, request.out,
                                    {decoder, decoder.vocab_rows(model.tokenizer->vocab_size())},
                                    *model.tokenizer, weights, request.shard_bytes));
@@ -140,8 +164,8 @@ Result<ExportRequest> checked(ExportRequest request) {
     return invalid_argument("--dtype, --shard_size: an adapter is one file in f32; leave them out");
   if (request.to == "grok" && request.shard_bytes != ExportRequest().shard_bytes)
     return invalid_argument("--shard_size: only with --to hf; the release has a file for each tensor");
-  if (request.dtype.empty()) request.dtype = request.to == "grok" ? "int8" : "f32";
-  if (request.to != "grok") {
+  if (request.to == "grok" && request.dtype.empty()) request.dtype = "int8";
+  if (request.to != "grok" && !request.dtype.empty()) {
     const std::string given = request.dtype;
     for (char& c : request.dtype)  // as safetensors call it
       if (c >= 'a' && c <= 'z') c = static_cast<char>(c - 'a' + 'A');
@@ -154,6 +178,25 @@ Result<ExportRequest> checked(ExportRequest request) {
 }
 
 }  // namespace
+
+// The names are those of the model's structure, which a vocabulary of any size shows.
+void warn_of_adapters(const train::TrainConfig& config) {
+  constexpr int64_t kAnyVocabulary = 512;
+  if (!train::lora_spec(config.adapter)) return;
+  const auto* decoder =
+      models::model_options_as<models::DecoderOptions, models::Decoder>(config.model_options());
+  if (decoder == nullptr) return;
+  const auto weights = hf::family_weights(*decoder);
+  Status named = weights.ok() ? Status() : Status(weights.error());
+  if (weights.ok()) {
+    const models::ModelFunctions model = train::run_model(config, decoder->vocab_rows(kAnyVocabulary));
+    named = hf::check_lora_names(*weights, model.matrices,
+                                 hf::lora_modules(*weights, model.matrices, model.paths, model.shapes));
+  }
+  if (!named.ok())
+    log_warning(
+        fmt::format("`ostro export --to peft` will not write these adapters: {}", named.error().message()));
+}
 
 Result<Exported> export_model(const Context& context, const ExportRequest& request) {
   ASSIGN_OR_RETURN(const ExportRequest complete, checked(request));

@@ -11,7 +11,8 @@ namespace ostro::convert {
 
 struct ExportRequest {
   std::string checkpoint, to, out, tokenizer, base;  // to: hf, peft or grok
-  // Of the weights: f32, bf16 or f16, with `to` grok int8, bf16 or f32. Empty: f32, with grok int8.
+  // Of the weights: f32, bf16 or f16, with `to` grok int8, bf16 or f32. Empty: that of the directory of which
+  // the checkpoint is an import, else f32; with grok int8.
   std::string dtype;
   int64_t shard_bytes = hf::kMaxFileBytes;
   bool merge_lora = false;
@@ -23,6 +24,9 @@ struct Exported {
   std::string path;
   int64_t step = 0;
 };
+
+// Before a run with adapters: warns if export_model will refuse to write them for PEFT, and says why.
+void warn_of_adapters(const train::TrainConfig& config);
 
 // Writes the directory `out`: the model, its tokenizer and its chat template, or the adapter alone. Errors:
 // kInvalidArgument for options that do not belong together, kUnsupported for a model that the format cannot

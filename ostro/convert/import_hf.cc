@@ -4,6 +4,7 @@
 #include <fmt/ranges.h>
 #include <unistd.h>
 
+#include <algorithm>
 #include <filesystem>
 #include <system_error>
 
@@ -54,10 +55,19 @@ Result<checkpoint::Saved> write_checkpoint(io::FileSystem& fs, const hf::Source&
   return saved;
 }
 
+// The type that all weights have in which every value of the model is; F32 if they have several.
+std::string common_dtype(const hf::Source& source) {
+  const bool same = std::all_of(source.parts.begin(), source.parts.end(),
+                                [&](const hf::SourcePart& p) { return p.tensor->dtype == source.dtype; });
+  return same ? source.dtype : "F32";
+}
+
 Status write_import(io::FileSystem& fs, const HfImport& request, const hf::Source& source,
                     const train::TrainConfig& config, const std::string& place, checkpoint::Saved& saved) {
   ASSIGN_OR_RETURN(saved, write_checkpoint(fs, source, config, place));
   RETURN_IF_ERROR(hf::copy_companions(fs, source, place));
+  RETURN_IF_ERROR(io::write_file_atomically(fs, io::join_path(place, kImportFile),
+                                            fmt::format("{{\"dtype\": \"{}\"}}\n", common_dtype(source))));
   return io::write_file_atomically(fs, io::join_path(place, kTrainFile),
                                    training_yaml(config, request.directory, request.out));
 }
@@ -74,6 +84,8 @@ Result<std::string> import_hf(const Context& context, const HfImport& request) {
   RETURN_IF_ERROR(make_whole(fs, out, [&](const std::string& place) {
     return write_import(fs, request, source, config, place, saved);
   }));
+  if (source.model.is_text_part)
+    log_info(fmt::format("{}: only the text part is read; what sees images is left out", request.directory));
   if (!source.model.passed_over.empty())
     log_info(fmt::format("{}: keys without effect here: {}", io::join_path(request.directory, "config.json"),
                          fmt::join(source.model.passed_over, "; ")));

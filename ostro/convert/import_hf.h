@@ -10,6 +10,10 @@
 
 namespace ostro::convert {
 
+// In the directory that import_hf makes: {"dtype": "BF16"}, the type that all weights had, or F32 if they had
+// several. It is apart from checkpoint::kOriginFile, which the chains of runs begin with.
+inline constexpr const char* kImportFile = "import.json";
+
 struct HfImport {
   std::string directory, out, tokenizer;  // no tokenizer: the directory's
 };

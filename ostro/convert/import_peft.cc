@@ -1,8 +1,10 @@
 #include "ostro/convert/import_peft.h"
 
 #include <fmt/format.h>
+#include <fmt/ranges.h>
 
 #include <algorithm>
+#include <set>
 #include <utility>
 #include <vector>
 
@@ -21,19 +23,35 @@ namespace {
 
 using models::DecoderOptions;
 
-// The base's model with the adapter, and nothing of a run.
+// The base's model with adapters on these matrices, and nothing of a run.
 Result<train::TrainConfig> config_of(const trained::LoadedModel& base, const hf::LoraFiles& files,
-                                     const PeftImport& request) {
+                                     const PeftImport& request, std::vector<std::string> targets) {
   train::TrainConfig config = made_config(base, request.out);
   config.model = base.config.model;
   train::LoraOptions lora;
-  lora.rank = files.config.rank;
-  lora.alpha = files.config.alpha;
+  lora.rank = files.rank();
+  lora.alpha = files.alpha();
   lora.use_rslora = files.config.use_rslora;
-  lora.target_modules = files.modules;
+  lora.target_modules = std::move(targets);
   config.adapter = lora;
   RETURN_IF_ERROR(config.resolve());
   return config;
+}
+
+// Which matrices of the base the adapter's modules are: a model with adapters on all of them says it.
+Result<std::vector<std::string>> targets_of(const trained::LoadedModel& base, const hf::LoraFiles& files,
+                                            const PeftImport& request,
+                                            const std::vector<hf::WeightPart>& weights) {
+  ASSIGN_OR_RETURN(const train::TrainConfig all, config_of(base, files, request, {"*"}));
+  const models::ModelFunctions model = train::run_model(all, base.tokenizer->vocab_size());
+  return hf::lora_targets(files, hf::lora_modules(weights, model.matrices, model.paths, model.shapes));
+}
+
+// "q_proj, v_proj" of names of modules.
+std::string last_words(const std::vector<std::string>& modules) {
+  std::set<std::string> words;
+  for (const std::string& module : modules) words.insert(module.substr(module.rfind('.') + 1));
+  return fmt::format("{}", fmt::join(words, ", "));
 }
 
 // The parameters, those of the base as a run with an adapter holds them, those of the adapter zero.
@@ -78,7 +96,9 @@ Result<std::string> import_peft(const Context& context, const PeftImport& reques
   if (decoder == nullptr)
     return unsupported(fmt::format("--checkpoint {}: model.type {} is no decoder", request.checkpoint,
                                    base.config.model_options().type()));
-  ASSIGN_OR_RETURN(const train::TrainConfig config, config_of(base, files, request));
+  ASSIGN_OR_RETURN(const std::vector<hf::WeightPart> weights, hf::family_weights(*decoder));
+  ASSIGN_OR_RETURN(std::vector<std::string> targets, targets_of(base, files, request, weights));
+  ASSIGN_OR_RETURN(const train::TrainConfig config, config_of(base, files, request, std::move(targets)));
   const models::ModelFunctions model = train::run_model(config, base.tokenizer->vocab_size());
   if (const Status found = train::check_run_model(config, model); !found.ok())
     return found.error().with_context(files.path);
@@ -89,14 +109,15 @@ Result<std::string> import_peft(const Context& context, const PeftImport& reques
         "{} is of a base whose parameters have the SHA-256 {}, but those of {} have {}: it is an adapter for "
         "another base",
         files.path, files.base_hash, base.parameters.path, hash));
-  ASSIGN_OR_RETURN(const std::vector<hf::WeightPart> weights, hf::family_weights(*decoder));
-  RETURN_IF_ERROR(hf::take_lora(files, hf::lora_weights(weights, model.matrices), model.paths, values));
+  RETURN_IF_ERROR(hf::take_lora(files, weights,
+                                hf::lora_modules(weights, model.matrices, model.paths, model.shapes),
+                                model.paths, values));
   ASSIGN_OR_RETURN(
       const checkpoint::Saved saved,
       write_made_model(fs, base, {"peft", request.checkpoint, request.out, config, model.paths, values}));
   return fmt::format("{}: {} with the adapter {} (rank {}, alpha {}, {}), state {}{}\n",
-                     io::clean_path(request.out), base.parameters.path, request.directory, files.config.rank,
-                     files.config.alpha, fmt::join(files.modules, ", "), saved.name,
+                     io::clean_path(request.out), base.parameters.path, request.directory, files.rank(),
+                     files.alpha(), last_words(files.modules), saved.name,
                      files.base_hash.empty() ? "; it does not say of which base it is" : "");
 }
 

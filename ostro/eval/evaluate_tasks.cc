@@ -42,9 +42,9 @@ class TasksSession {
     ASSIGN_OR_RETURN(const auto engine, context_.engine());
     Report report{request_.tasks, sha256_hex(text), {}};
     for (size_t i = 0; i < checkpoints.size(); ++i) {
-      ASSIGN_OR_RETURN(
-          trained::LoadedModel loaded,
-          trained::load_model(fs_, checkpoints[i], request_.tokenizer, context_.models, request_.trust));
+      ASSIGN_OR_RETURN(trained::LoadedModel loaded,
+                       trained::load_model(fs_, checkpoints[i], request_.tokenizer, context_.models,
+                                           request_.trust, request_.use));
       ASSIGN_OR_RETURN(Evaluated one, evaluate(suite, std::move(loaded), *engine, static_cast<double>(i),
                                                static_cast<double>(checkpoints.size())));
       report.checkpoints.push_back(std::move(one));

@@ -19,6 +19,7 @@ struct EvalTasksRequest {
   int64_t batch_tokens = 4096;
   bool all_checkpoints = false;
   trained::Trust trust = trained::Trust::kChain;
+  trained::UseOptions use;
 };
 
 // Measures the checkpoints, and writes the files that were asked for: the report as JSON, and a line of JSON

@@ -4,6 +4,8 @@
 
 #include <algorithm>
 #include <cmath>
+#include <cstring>
+#include <map>
 #include <nlohmann/json.hpp>
 
 #include "ostro/base/sha256.h"
@@ -16,113 +18,118 @@ namespace {
 
 using Json = nlohmann::ordered_json;
 
-constexpr std::string_view kWeight = "weight";
-
-bool is_one_of(const std::vector<std::string>& list, const std::string& word) {
-  return std::find(list.begin(), list.end(), word) != list.end();
-}
-
-// "model.layers.0.self_attn.q_proj" of its weight's name.
-std::string module_of(const WeightPart& part) {
-  return part.name.substr(0, part.name.size() - kWeight.size() - 1);
-}
-
-std::string last_word(const std::string& module) { return module.substr(module.rfind('.') + 1); }
-
-bool has_experts(const std::vector<WeightPart>& base) {
-  return std::any_of(base.begin(), base.end(),
-                     [](const WeightPart& part) { return part.name.find(".experts.") != std::string::npos; });
-}
-
 Json number(double value) {
   return value == std::floor(value) && std::abs(value) < 1e15 ? Json(static_cast<int64_t>(value))
                                                               : Json(value);
 }
 
-Json config_json(const LoraConfig& config, const std::vector<std::string>& modules, const std::string& base) {
+// An adapter of a module, as PEFT has it: A is [rank, inputs], B is [rows, rank].
+struct Factors {
+  int64_t rank = 0;
+  std::vector<float> a, b;
+};
+
+std::vector<float> floats_of(const WeightPart& part, const std::vector<std::string>& paths,
+                             std::span<const runtime::Buffer> values) {
+  const auto at = std::find(paths.begin(), paths.end(), part.path);
+  OSTRO_CHECK(at != paths.end(), "the model has no {}", part.path);
+  const std::vector<std::byte> bytes = take_part(part, values[static_cast<size_t>(at - paths.begin())]);
+  std::vector<float> out(bytes.size() / sizeof(float));
+  std::memcpy(out.data(), bytes.data(), bytes.size());
+  return out;
+}
+
+bool equal_bits(const std::vector<float>& a, const std::vector<float>& b) {
+  return a.size() == b.size() && std::memcmp(a.data(), b.data(), a.size() * sizeof(float)) == 0;
+}
+
+// The factors of a module's shares; `apart`: although their A may be equal, each has ranks of its own.
+Factors join_shares(const LoraModule& module, int64_t rank, const std::vector<std::vector<float>>& a,
+                    const std::vector<std::vector<float>>& b, bool apart) {
+  const auto shares = static_cast<int64_t>(module.shares.size());
+  Factors out;
+  out.rank = apart ? shares * rank : rank;
+  for (size_t k = 0; k < (apart ? a.size() : 1); ++k) out.a.insert(out.a.end(), a[k].begin(), a[k].end());
+  out.b.resize(static_cast<size_t>(module.rows * out.rank));
+  for (size_t k = 0; k < b.size(); ++k) {
+    const int64_t first = apart ? static_cast<int64_t>(k) * rank : 0;
+    for (size_t i = 0; i < module.shares[k].rows.size(); ++i)
+      std::copy_n(b[k].begin() + static_cast<int64_t>(i) * rank, rank,
+                  out.b.begin() + module.shares[k].rows[i] * out.rank + first);
+  }
+  return out;
+}
+
+Json config_json(const LoraConfig& config, const std::vector<std::string>& words, bool columns,
+                 const std::string& base) {
+  Json ranks = Json::object(), alphas = Json::object();
+  for (const auto& [word, rank] : config.rank_pattern) ranks[word] = rank;
+  for (const auto& [word, alpha] : config.alpha_pattern) alphas[word] = number(alpha);
   return {{"peft_type", "LORA"},
           {"task_type", "CAUSAL_LM"},
           {"base_model_name_or_path", base},
           {"r", config.rank},
           {"lora_alpha", number(config.alpha)},
           {"use_rslora", config.use_rslora},
-          {"target_modules", modules},
+          {"target_modules", words},
           {"lora_dropout", 0.0},
           {"bias", "none"},
-          {"fan_in_fan_out", false},
+          {"fan_in_fan_out", columns},
           {"init_lora_weights", true},
           {"inference_mode", true},
           {"modules_to_save", nullptr},
-          {"rank_pattern", Json::object()},
-          {"alpha_pattern", Json::object()}};
+          {"rank_pattern", std::move(ranks)},
+          {"alpha_pattern", std::move(alphas)}};
 }
 
 }  // namespace
 
-// An adapter of a matrix is two parts: A has the columns of the matrix's part, B has its rows, and the rank
-// axis is the other side of both. Cuts of stacked axes (layers) stay; a cut of a row or column axis falls
-// away, since each part of a fused weight has adapters of its own.
-std::vector<WeightPart> lora_weights(const std::vector<WeightPart>& base,
-                                     const std::vector<nn::AdaptedMatrix>& matrices) {
-  std::vector<WeightPart> out;
-  for (const WeightPart& part : base) {
-    if (part.columns.empty()) continue;
-    const std::string module = module_of(part), name = last_word(module);
-    for (const nn::AdaptedMatrix& m : matrices) {
-      if (!m.has_adapter || m.name != name || part.path != m.linear + "/weight") continue;
-      WeightPart a{"base_model.model." + module + ".lora_A.weight",
-                   nn::adapter_path(m.linear, name, 'a'),
-                   {},
-                   {nn::kRankAxis},
-                   part.columns};
-      for (const Cut& cut : part.cuts)  // of the layers; an adapter is of one part of a fused weight
-        if (!is_one_of(part.rows, cut.axis) && !is_one_of(part.columns, cut.axis)) a.cuts.push_back(cut);
-      WeightPart b{"base_model.model." + module + ".lora_B.weight",
-                   nn::adapter_path(m.linear, name, 'b'),
-                   a.cuts,
-                   part.rows,
-                   {nn::kRankAxis}};
-      out.push_back(std::move(a));
-      out.push_back(std::move(b));
-    }
-  }
-  return out;
-}
-
+// First the factors of every share are read. The modules of one word have one rank in PEFT's file, so the
+// shares of all of them are joined in one way.
 Status export_lora(io::FileSystem& fs, const std::string& directory, const LoraConfig& config,
                    const std::vector<WeightPart>& base_weights,
                    const std::vector<nn::AdaptedMatrix>& matrices, const std::vector<std::string>& paths,
                    std::span<const runtime::Buffer> values, const std::string& base,
                    const std::string& base_hash) {
-  const std::vector<WeightPart> parts = lora_weights(base_weights, matrices);
-  std::vector<std::string> modules;
-  for (const nn::AdaptedMatrix& m : matrices) {
-    if (!m.has_adapter) continue;
-    const std::string path = nn::adapter_path(m.linear, m.name, 'a');
-    if (std::none_of(parts.begin(), parts.end(), [&](const WeightPart& p) { return p.path == path; }))
-      return unsupported(fmt::format("{} has an adapter, but PEFT has no name for it", m.path()));
-    if (has_experts(base_weights) && is_one_of({"gate_proj", "up_proj", "down_proj"}, m.name))
-      return unsupported(fmt::format(
-          "{} has an adapter; in a mixture, PEFT takes {} for the experts' matrix and would not load it: "
-          "add --merge_lora, or train adapters of attention alone (adapter.target_modules)",
-          m.path(), m.name));
-    if (!is_one_of(modules, m.name)) modules.push_back(m.name);
+  std::vector<ir::Shape> shapes;
+  for (const runtime::Buffer& value : values) shapes.push_back(value.shape());
+  const std::vector<LoraModule> modules = lora_modules(base_weights, matrices, paths, shapes);
+  RETURN_IF_ERROR(check_lora_names(base_weights, matrices, modules));
+  const std::vector<std::string> words = module_words(base_weights, modules);
+  std::vector<std::vector<std::vector<float>>> a(modules.size()), b(modules.size());
+  std::map<std::string, size_t> apart;  // how many shares a module of this word has, where their A differ
+  for (size_t i = 0; i < modules.size(); ++i)
+    for (const LoraShare& share : modules[i].shares) {
+      a[i].push_back(floats_of(share.a, paths, values));
+      b[i].push_back(floats_of(share.b, paths, values));
+      if (!equal_bits(a[i].front(), a[i].back())) apart[words[i]] = modules[i].shares.size();
+    }
+  LoraConfig written = config;
+  for (const auto& [word, shares] : apart) {
+    const auto n = static_cast<double>(shares);
+    written.rank_pattern.emplace_back(word, static_cast<int64_t>(shares) * config.rank);
+    written.alpha_pattern.emplace_back(word, config.alpha * (config.use_rslora ? std::sqrt(n) : n));
   }
-  std::vector<std::vector<std::byte>> storage;
+  std::vector<Factors> factors;
+  std::vector<std::string> named;
+  for (size_t i = 0; i < modules.size(); ++i) {
+    factors.push_back(join_shares(modules[i], config.rank, a[i], b[i], apart.contains(words[i])));
+    if (std::find(named.begin(), named.end(), words[i]) == named.end()) named.push_back(words[i]);
+  }
   std::vector<io::SafetensorsEntry> entries;
-  storage.reserve(parts.size());
-  for (const WeightPart& part : parts) {
-    const auto at = std::find(paths.begin(), paths.end(), part.path);
-    if (at == paths.end()) return invalid_argument(fmt::format("the model has no {}", part.path));
-    const runtime::Buffer& whole = values[static_cast<size_t>(at - paths.begin())];
-    storage.push_back(take_part(part, whole));
-    entries.push_back({part.name, "F32", part_shape(part, whole.shape()), storage.back()});
+  for (size_t i = 0; i < modules.size(); ++i) {
+    const Factors& f = factors[i];
+    entries.push_back(
+        {modules[i].a_name(), "F32", {f.rank, modules[i].inputs}, std::as_bytes(std::span(f.a))});
+    entries.push_back({modules[i].b_name(), "F32", {modules[i].rows, f.rank}, std::as_bytes(std::span(f.b))});
   }
+  const bool columns =
+      std::any_of(modules.begin(), modules.end(), [](const LoraModule& m) { return m.columns; });
   RETURN_IF_ERROR(fs.make_dirs(directory));
   RETURN_IF_ERROR(io::write_safetensors(fs, io::join_path(directory, "adapter_model.safetensors"), entries,
                                         {{"format", "pt"}, {"ostro_base", base_hash}}));
   return io::write_file_atomically(fs, io::join_path(directory, "adapter_config.json"),
-                                   config_json(config, modules, base).dump(2) + "\n");
+                                   config_json(written, named, columns, base).dump(2) + "\n");
 }
 
 std::string parameters_hash(const std::vector<std::string>& paths, std::span<const runtime::Buffer> values) {

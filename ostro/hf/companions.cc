@@ -6,6 +6,7 @@
 
 #include "ostro/base/parallel.h"
 #include "ostro/hf/import.h"
+#include "ostro/hf/model_files.h"
 #include "ostro/io/files/atomic_file.h"
 #include "ostro/io/files/file_hash.h"
 #include "ostro/io/files/path.h"
@@ -17,6 +18,7 @@ namespace {
 constexpr const char* kCompanions[] = {"tokenizer.json",
                                        "tokenizer.model",
                                        "tokenizer_config.json",
+                                       kPlainTokenizerFile,
                                        "special_tokens_map.json",
                                        "added_tokens.json",
                                        "vocab.json",
@@ -83,8 +85,12 @@ Status copy_companions(io::FileSystem& fs, const Source& source, const std::stri
   const std::string words = io::join_path(to, "tokenizer_config.json");
   ASSIGN_OR_RETURN(const bool has_words, fs.exists(words));
   if (has_words) return {};
-  return io::write_file_atomically(fs, words,
-                                   source.tokenizer->tokenizer_config_json(source.model.options.seq_len));
+  ASSIGN_OR_RETURN(const HfFamily* family, hf_family(source.model.options.family->name));
+  const TokenizerConfig config = tokenizer_config(*family, *source.tokenizer, source.model.options.seq_len);
+  if (config.names_plain_tokenizer)
+    RETURN_IF_ERROR(
+        io::write_file_atomically(fs, io::join_path(to, kPlainTokenizerFile), kPlainTokenizerText));
+  return io::write_file_atomically(fs, words, config.json);
 }
 
 }  // namespace ostro::hf

@@ -40,6 +40,7 @@ Result<NamedWeights> NamedWeights::create(const models::DecoderOptions& options,
 Status export_model(io::FileSystem& fs, const std::string& directory, const HfModel& model,
                     const tokenizer::Tokenizer& tokenizer, std::span<const io::SafetensorsEntry> weights,
                     int64_t max_file_bytes) {
+  ASSIGN_OR_RETURN(const HfFamily* family, hf_family(model.options.family->name));
   const std::string dtype = weights.empty() ? "F32" : weights.front().dtype;
   ASSIGN_OR_RETURN(const std::string config, config_json(model, tokenizer,
                                                          dtype == "F32"    ? "float32"
@@ -55,7 +56,9 @@ Status export_model(io::FileSystem& fs, const std::string& directory, const HfMo
   };
   RETURN_IF_ERROR(io::write_safetensors_sharded(fs, directory, weights, max_file_bytes));
   RETURN_IF_ERROR(tokenizer::save_tokenizer(fs, tokenizer, io::join_path(directory, "tokenizer.json")));
-  RETURN_IF_ERROR(write("tokenizer_config.json", tokenizer.tokenizer_config_json(model.options.seq_len)));
+  const TokenizerConfig words = tokenizer_config(*family, tokenizer, model.options.seq_len);
+  if (words.names_plain_tokenizer) RETURN_IF_ERROR(write(kPlainTokenizerFile, kPlainTokenizerText));
+  RETURN_IF_ERROR(write("tokenizer_config.json", words.json));
   RETURN_IF_ERROR(write("generation_config.json", generation_config_json(tokenizer)));
   return write("config.json", config);
 }

@@ -166,5 +166,22 @@ TEST_CASE(
   CHECK(plain["head_dim"] == 4);
 }
 
+TEST_CASE("a tokenizer that Qwen2Tokenizer would replace names a class that takes it as it is") {
+  const tokenizer::Tokenizer other = tiny_tokenizer();
+  const auto named = [](const char* family, const tokenizer::Tokenizer& t) {
+    const TokenizerConfig config = tokenizer_config(*hf_family(family).value(), t, 16);
+    CHECK(nlohmann::json::parse(config.json).contains("auto_map") == config.names_plain_tokenizer);
+    return config.names_plain_tokenizer;
+  };
+  CHECK(named("qwen2", other));
+  CHECK_FALSE(named("qwen3", other));
+  CHECK_FALSE(named("llama", other));
+  auto json = nlohmann::json::parse(other.to_json());
+  json["normalizer"] = {{"type", "NFC"}};
+  json["pre_tokenizer"]["pretokenizers"][0]["pattern"]["Regex"] =
+      std::string(tokenizer::pattern_of(tokenizer::Splitter::kQwen2));
+  CHECK_FALSE(named("qwen2", tokenizer::Tokenizer::from_json(json.dump(), "t").value()));
+}
+
 }  // namespace
 }  // namespace ostro::hf

@@ -25,7 +25,7 @@ std::string origin_text(const std::map<std::string, std::string>& hashes, const 
 // Copies the files of tokenizer, generation and chat that a directory has, byte for byte.
 Status copy_companions(io::FileSystem& fs, const std::string& from, const std::string& to);
 // Copies the companions of a source's directory. A tokenizer.json or tokenizer_config.json that it lacks is
-// made from its tokenizer.
+// made from its tokenizer, with what tokenizer_config() of model_files.h puts beside it.
 Status copy_companions(io::FileSystem& fs, const Source& source, const std::string& to);
 
 }  // namespace ostro::hf

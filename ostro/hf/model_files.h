@@ -1,5 +1,5 @@
-// config_json, read_config_json, generation_config_json: the JSON files of a Hugging Face model directory
-// (docs/reference/models.md, "Models of other programs").
+// config_json, read_config_json, generation_config_json, tokenizer_config: the JSON files of a Hugging Face
+// model directory (docs/reference/models.md, "Models of other programs").
 #pragma once
 
 #include <string>
@@ -22,5 +22,22 @@ Result<HfModel> read_config_json(std::string_view json, const std::string& where
 // generation_config.json: the ids of the tokens that begin and end a text. Generation is greedy unless the
 // user asks for sampling.
 std::string generation_config_json(const tokenizer::Tokenizer& tokenizer);
+
+// tokenizer_config.json, and the file beside it that it names, if any.
+//
+// AutoTokenizer makes a class of its own of some families' directories (HfFamily::tokenizer_class), which
+// takes only vocabulary and merges from tokenizer.json. For a tokenizer whose texts that class would cut in
+// another way, the file names a class in kPlainTokenizerFile: then tokenizer.json is taken as it is.
+struct TokenizerConfig {
+  std::string json;
+  bool names_plain_tokenizer = false;
+};
+TokenizerConfig tokenizer_config(const HfFamily& family, const tokenizer::Tokenizer& tokenizer,
+                                 int64_t model_max_length);
+inline constexpr const char* kPlainTokenizerFile = "tokenization_plain.py";
+inline constexpr const char* kPlainTokenizerText =
+    "from transformers import PreTrainedTokenizerFast\n\n\n"
+    "class PlainTokenizer(PreTrainedTokenizerFast):\n"
+    "    \"\"\"The tokenizer that tokenizer.json says.\"\"\"\n";
 
 }  // namespace ostro::hf

@@ -2,6 +2,10 @@
 #include <fmt/format.h>
 
 #include <algorithm>
+#include <cctype>
+#include <cmath>
+#include <iterator>
+#include <map>
 #include <nlohmann/json.hpp>
 #include <set>
 
@@ -20,31 +24,62 @@ constexpr const char* kAdapterConfig = "adapter_config.json";
 constexpr int64_t kMaxAdapterBytes = 1 << 20;
 
 // Keys that change nothing of a finished adapter of linear layers: names, and how it was begun and trained.
-const std::set<std::string> kHarmless = {"auto_mapping",
-                                         "base_model_name_or_path",
-                                         "bias_dtype",
-                                         "corda_config",
-                                         "ensure_weight_tying",
-                                         "eva_config",
-                                         "exclude_modules",
-                                         "fan_in_fan_out",
-                                         "inference_mode",
-                                         "layers_pattern",
-                                         "loftq_config",
-                                         "lora_dropout",
-                                         "lora_ga_config",
-                                         "megatron_config",
-                                         "megatron_core",
-                                         "peft_version",
-                                         "qalora_group_size",
-                                         "revision",
-                                         "runtime_config",
-                                         "target_modules",
-                                         "task_type"};
+const std::set<std::string> kHarmless = {"auto_mapping",        "base_model_name_or_path",
+                                         "bias_dtype",          "corda_config",
+                                         "ensure_weight_tying", "eva_config",
+                                         "exclude_modules",     "fan_in_fan_out",
+                                         "inference_mode",      "layers_pattern",
+                                         "loftq_config",        "lora_dropout",
+                                         "lora_ga_config",      "megatron_config",
+                                         "megatron_core",       "peft_version",
+                                         "qalora_group_size",   "revision",
+                                         "runtime_config",      "task_type"};
 
 // Nothing, however it is said.
 bool is_nothing(const Json& value) {
   return value.is_null() || value == false || ((value.is_object() || value.is_array()) && value.empty());
+}
+
+// Whether a key of rank_pattern or alpha_pattern is about a module: it is the end of its name, by whole
+// words.
+bool is_end_of(const std::string& key, const std::string& module) {
+  return module == key || module.ends_with("." + key);
+}
+
+Status read_pattern(const std::string& name, const Json& value, const std::string& where, LoraConfig& out) {
+  if (is_nothing(value)) return {};
+  const auto bad = [&](const std::string& what) {
+    return unsupported(fmt::format("{}: \"{}\" is {}; {}", where, name, value.dump(), what));
+  };
+  if (!value.is_object()) return bad("an object is needed");
+  constexpr std::string_view kWord = "._";
+  for (const auto& [key, number] : value.items()) {
+    for (const char c : key)
+      if (std::isalnum(static_cast<unsigned char>(c)) == 0 && kWord.find(c) == std::string_view::npos)
+        return bad(fmt::format("\"{}\" is no name of a module, and expressions are not read", key));
+    if (name == "rank_pattern") {
+      if (!number.is_number_integer() || number.get<int64_t>() < 1)
+        return bad("ranks are whole numbers above 0");
+      out.rank_pattern.emplace_back(key, number.get<int64_t>());
+    } else {
+      if (!number.is_number()) return bad("alphas are numbers");
+      out.alpha_pattern.emplace_back(key, number.get<double>());
+    }
+  }
+  return {};
+}
+
+Status read_layers(const Json& value, const std::string& where, LoraConfig& out) {
+  if (is_nothing(value)) return {};
+  std::vector<int64_t> layers;
+  for (const Json& layer : value.is_array() ? value : Json::array({value})) {
+    if (!layer.is_number_integer())
+      return unsupported(fmt::format("{}: \"layers_to_transform\" is {}; numbers of layers are needed", where,
+                                     value.dump()));
+    layers.push_back(layer.get<int64_t>());
+  }
+  out.layers = std::move(layers);
+  return {};
 }
 
 Result<LoraConfig> read_config(const Json& json, const std::string& where) {
@@ -56,6 +91,14 @@ Result<LoraConfig> read_config(const Json& json, const std::string& where) {
   if (json.value("peft_type", Json("LORA")) != "LORA") return refuse("peft_type", "only LORA is read");
   for (const auto& [key, value] : json.items()) {
     if (key == "peft_type" || kHarmless.contains(key)) continue;
+    if (key == "target_modules") {
+      // A pattern, or whole names, may leave some modules of a name out.
+      out.some_modules = value.is_string() && value != "all-linear";
+      for (const Json& word : value.is_array() ? value : Json::array())
+        out.some_modules |=
+            word.is_string() && word.get_ref<const std::string&>().find('.') != std::string::npos;
+      continue;
+    }
     if (key == "r") {
       if (!value.is_number_integer() || value.get<int64_t>() < 1)
         return refuse(key, "a whole number above 0 is needed");
@@ -66,6 +109,10 @@ Result<LoraConfig> read_config(const Json& json, const std::string& where) {
     } else if (key == "use_rslora") {
       if (!value.is_boolean() && !value.is_null()) return refuse(key, "true or false is needed");
       out.use_rslora = value == true;
+    } else if (key == "rank_pattern" || key == "alpha_pattern") {
+      RETURN_IF_ERROR(read_pattern(key, value, where, out));
+    } else if (key == "layers_to_transform") {
+      RETURN_IF_ERROR(read_layers(value, where, out));
     } else if (key == "bias") {
       if (value != "none" && !value.is_null()) return refuse(key, "adapters here have no biases");
     } else if (key == "init_lora_weights") {
@@ -82,17 +129,15 @@ Result<LoraConfig> read_config(const Json& json, const std::string& where) {
   return out;
 }
 
-// "q_proj" of "base_model.model.model.layers.0.self_attn.q_proj.lora_A.weight", or nothing.
-std::string module_word(const std::string& tensor) {
-  for (const char* end : {".lora_A.weight", ".lora_B.weight"}) {
-    if (!tensor.ends_with(end)) continue;
-    const std::string module = tensor.substr(0, tensor.size() - std::string_view(end).size());
-    return module.substr(module.rfind('.') + 1);
-  }
+// "model.layers.0.self_attn.q_proj" of "base_model.model.model.layers.0.self_attn.q_proj.lora_A.weight", or
+// nothing.
+std::string module_of_factor(const std::string& tensor) {
+  constexpr std::string_view kBegin = "base_model.model.";
+  for (const std::string_view end : {".lora_A.weight", ".lora_B.weight"})
+    if (tensor.starts_with(kBegin) && tensor.ends_with(end))
+      return tensor.substr(kBegin.size(), tensor.size() - kBegin.size() - end.size());
   return {};
 }
-
-std::string list(const io::Extents& shape) { return fmt::format("[{}]", fmt::join(shape, ", ")); }
 
 }  // namespace
 
@@ -114,16 +159,16 @@ Result<LoraFiles> open_lora(io::FileSystem& fs, const std::string& directory) {
   ASSIGN_OR_RETURN(io::SafetensorsReader tensors, io::SafetensorsReader::open(fs, weights));
   std::set<std::string> modules;
   for (const io::SafetensorsInfo& tensor : tensors.tensors()) {
-    const std::string word = module_word(tensor.name);
-    if (word.empty())
+    const std::string module = module_of_factor(tensor.name);
+    if (module.empty() && lora_base_tensor(tensor.name).empty())
       return unsupported(
           fmt::format("{}: {} is not a lora_A or lora_B of a linear layer", weights, tensor.name));
     if (!is_weight_dtype(tensor.dtype))
       return unsupported(
           fmt::format("{}: {} is {}; F32, BF16 and F16 are read", weights, tensor.name, tensor.dtype));
-    modules.insert(word);
+    if (!module.empty()) modules.insert(module);
   }
-  if (modules.empty()) return corrupt(fmt::format("{}: no tensor", weights));
+  if (modules.empty()) return corrupt(fmt::format("{}: no tensor of an adapter", weights));
   const auto& metadata = tensors.metadata();
   const auto hash = metadata.find("ostro_base");
   return LoraFiles{config,
@@ -133,40 +178,32 @@ Result<LoraFiles> open_lora(io::FileSystem& fs, const std::string& directory) {
                    std::move(tensors)};
 }
 
-Status take_lora(const LoraFiles& files, const std::vector<WeightPart>& parts,
-                 const std::vector<std::string>& paths, std::span<runtime::Buffer> values) {
-  std::set<std::string> wanted;
-  for (const WeightPart& part : parts) wanted.insert(part.name);
-  for (const io::SafetensorsInfo& tensor : files.tensors.tensors())
-    if (!wanted.contains(tensor.name))
-      return invalid_argument(
-          fmt::format("{}: {} belongs to a matrix that the model does not have; is it of another model?",
-                      files.path, tensor.name));
-  for (const WeightPart& part : parts) {
-    const auto k = static_cast<size_t>(std::find(paths.begin(), paths.end(), part.path) - paths.begin());
-    OSTRO_CHECK(k < paths.size(), "no parameter {}", part.path);
-    const std::vector<int64_t> shape = part_shape(part, values[k].shape());
-    const io::SafetensorsInfo* tensor = files.tensors.find(part.name);
-    if (tensor == nullptr)
-      return invalid_argument(
-          fmt::format("{}: {} {} is missing; an adapter has a matrix in all layers or in none", files.path,
-                      part.name, list(shape)));
-    if (tensor->shape != shape)
-      return invalid_argument(fmt::format("{}: {} is {}, but {} in the model; is it of another model?",
-                                          files.path, part.name, list(tensor->shape), list(shape)));
-    std::vector<std::byte> bytes(static_cast<size_t>(tensor->bytes()));
-    RETURN_IF_ERROR(files.tensors.read(part.name, bytes));
-    const PartPlaces places = part_places(part, values[k].shape());
-    std::vector<float> elements(places.rows.size() * places.columns.size());
-    elements_to_f32(tensor->dtype, bytes, elements);
-    if (const auto bad = numerics::first_from(elements))
-      return corrupt(not_finite(files.tensors.file_of(*tensor), tensor->name, static_cast<int64_t>(*bad)));
-    const auto to = values[k].mutable_as<float>();
-    size_t at = 0;
-    for (const int64_t row : places.rows)
-      for (const int64_t column : places.columns) to[static_cast<size_t>(row + column)] = elements[at++];
-  }
-  return {};
+int64_t LoraConfig::rank_of(const std::string& module) const {
+  for (const auto& [key, value] : rank_pattern)
+    if (is_end_of(key, module)) return value;
+  return rank;
+}
+
+double LoraConfig::scale_of(const std::string& module) const {
+  double a = alpha;
+  for (const auto& [key, value] : alpha_pattern)
+    if (is_end_of(key, module)) {
+      a = value;
+      break;
+    }
+  const auto r = static_cast<double>(rank_of(module));
+  return a / (use_rslora ? std::sqrt(r) : r);
+}
+
+int64_t LoraFiles::rank() const {
+  int64_t largest = 1;
+  for (const std::string& module : modules) largest = std::max(largest, config.rank_of(module));
+  return largest;
+}
+
+double LoraFiles::alpha() const {
+  const double stretch = static_cast<double>(rank()) / static_cast<double>(config.rank);
+  return config.alpha * (config.use_rslora ? std::sqrt(stretch) : stretch);
 }
 
 }  // namespace ostro::hf

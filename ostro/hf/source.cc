@@ -4,6 +4,7 @@
 #include <fmt/ranges.h>
 
 #include <algorithm>
+#include <iterator>
 #include <map>
 #include <set>
 
@@ -39,12 +40,21 @@ Result<io::SafetensorsReader> open_weights(io::FileSystem& fs, const std::string
       directory, pickle));
 }
 
-// Names of a base model lack what stands before them elsewhere ("model."); the other way occurs, too.
+// Names of a base model lack what stands before them elsewhere ("model."). The text part of a larger model
+// has "language_model." before its names, or behind "model.".
 const io::SafetensorsInfo* find_tensor(const io::SafetensorsReader& reader, const std::string& name,
                                        std::string_view base) {
   if (const auto* found = reader.find(name)) return found;
-  return name.starts_with(base) ? reader.find(name.substr(base.size())) : nullptr;
+  if (const auto* found = reader.find("language_model." + name)) return found;
+  if (!name.starts_with(base)) return nullptr;
+  const std::string rest = name.substr(base.size());
+  if (const auto* found = reader.find(std::string(base) + "language_model." + rest)) return found;
+  return reader.find(rest);
 }
+
+// What belongs to the images of a model of which only the text part is read.
+constexpr std::string_view kOfImages[] = {"vision_tower.*", "multi_modal_projector.*", "model.vision_tower.*",
+                                          "model.multi_modal_projector.*"};
 
 std::string shape_text(const std::vector<int64_t>& shape) {
   return fmt::format("[{}]", fmt::join(shape, ", "));
@@ -86,7 +96,7 @@ Status find_parts(Source& source, const HfFamily& family, std::set<std::string>&
 Status check_tied_head(const Source& source, const HfFamily& family, std::set<std::string>& used) {
   if (!source.model.options.tie_word_embeddings) return {};
   const std::string head_name = std::string(family.names.behind.back().name) + ".weight";
-  const auto* head = source.reader.find(head_name);
+  const auto* head = find_tensor(source.reader, head_name, family.names.base);
   const auto* embedding = find_tensor(
       source.reader, std::string(family.names.before.front().name) + ".weight", family.names.base);
   if (head == nullptr || embedding == nullptr) return {};
@@ -112,9 +122,11 @@ Status check_unknown(const Source& source, const HfFamily& family, const std::se
   for (const io::SafetensorsInfo& tensor : source.reader.tensors()) {
     if (used.contains(tensor.name)) continue;
     // Names of layers have dots, which a glob takes for letters.
-    const bool buffer = std::any_of(family.names.buffers.begin(), family.names.buffers.end(),
-                                    [&](std::string_view glob) { return io::glob_match(glob, tensor.name); });
-    if (!buffer)
+    const auto fits = [&](std::string_view glob) { return io::glob_match(glob, tensor.name); };
+    const auto& buffers = family.names.buffers;
+    const bool of_images =
+        source.model.is_text_part && std::any_of(std::begin(kOfImages), std::end(kOfImages), fits);
+    if (!of_images && std::none_of(buffers.begin(), buffers.end(), fits))
       return corrupt(fmt::format("{}: tensor {} {} is not a weight of a {} with this config.json",
                                  source.reader.file_of(tensor), tensor.name, shape_text(tensor.shape),
                                  family.model_type));

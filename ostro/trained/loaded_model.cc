@@ -212,10 +212,30 @@ void take_stored_matrices(const checkpoint::Manifest& manifest, train::TrainConf
         decoder->options.int8_row_groups = std::max(decoder->options.int8_row_groups, spec.shape[i]);
 }
 
+// The configuration as a command uses it.
+Status take_use(const UseOptions& use, train::TrainConfig& config) {
+  if (!use.dtype.empty()) {
+    if (use.dtype != "f32" && use.dtype != "bf16")
+      return invalid_argument(fmt::format("--dtype {}: use f32 or bf16", use.dtype));
+    config.trainer.mp = use.dtype == "f32" ? "p=f32,c=f32" : "p=f32,c=bfloat16";
+    if (const Status resolved = config.resolve(); !resolved.ok())
+      return resolved.error().with_context(fmt::format("--dtype {}", use.dtype));
+  }
+  if (!use.seq_len) return {};
+  auto* decoder =
+      dynamic_cast<models::ModelOptionsOf<models::DecoderOptions, models::Decoder>*>(&config.model_options());
+  if (decoder == nullptr)
+    return unsupported(fmt::format("--seq_len {}: model.type {} is no decoder, and has a context of its own",
+                                   *use.seq_len, config.model_options().type()));
+  decoder->options.seq_len = *use.seq_len;
+  const Status resolved = decoder->options.resolve();
+  return resolved.ok() ? Status() : resolved.error().with_context(fmt::format("--seq_len {}", *use.seq_len));
+}
+
 // All but the parameters.
 Result<LoadedModel> read_all_but_parameters(io::FileSystem& fs, const Source& source,
                                             const std::string& tokenizer_path,
-                                            const models::ModelChoices& models) {
+                                            const models::ModelChoices& models, const UseOptions& use) {
   if (source.witness) {
     // Before its config is used for anything.
     ASSIGN_OR_RETURN(const checkpoint::Manifest manifest, checkpoint::read_manifest(fs, source.path));
@@ -225,6 +245,7 @@ Result<LoadedModel> read_all_but_parameters(io::FileSystem& fs, const Source& so
   ASSIGN_OR_RETURN(train::TrainConfig config, read_config(fs, source.path, models));
   ASSIGN_OR_RETURN(const checkpoint::Manifest stored, checkpoint::read_manifest(fs, source.path));
   take_stored_matrices(stored, config);
+  RETURN_IF_ERROR(take_use(use, config));
   LoadedModel out{std::move(config), {}, {}, {}, {}};
   ASSIGN_OR_RETURN(out.tokenizer_path, find_tokenizer(fs, source, tokenizer_path));
   ASSIGN_OR_RETURN(tokenizer::Tokenizer tokenizer, tokenizer::load_tokenizer(fs, out.tokenizer_path));
@@ -243,8 +264,8 @@ Result<LoadedModel> read_all_but_parameters(io::FileSystem& fs, const Source& so
 }
 
 Result<LoadedModel> read_model(io::FileSystem& fs, const Source& source, const std::string& tokenizer_path,
-                               const models::ModelChoices& models) {
-  ASSIGN_OR_RETURN(LoadedModel out, read_all_but_parameters(fs, source, tokenizer_path, models));
+                               const models::ModelChoices& models, const UseOptions& use) {
+  ASSIGN_OR_RETURN(LoadedModel out, read_all_but_parameters(fs, source, tokenizer_path, models, use));
   ASSIGN_OR_RETURN(out.parameters, read_parameters(fs, source, out.functions));
   return out;
 }
@@ -264,8 +285,8 @@ Status check_tensor(const checkpoint::TensorSpec& spec, const ir::Shape& held, c
 }
 
 Result<OpenedModel> open_source(io::FileSystem& fs, const Source& source, const std::string& tokenizer_path,
-                                const models::ModelChoices& models) {
-  ASSIGN_OR_RETURN(LoadedModel model, read_all_but_parameters(fs, source, tokenizer_path, models));
+                                const models::ModelChoices& models, const UseOptions& use) {
+  ASSIGN_OR_RETURN(LoadedModel model, read_all_but_parameters(fs, source, tokenizer_path, models, use));
   ASSIGN_OR_RETURN(const checkpoint::Checkpoint found, checkpoint::Checkpoint::open(fs, source.path));
   const checkpoint::Manifest& manifest = found.manifest();
   if (source.witness) {
@@ -326,16 +347,17 @@ Result<Parameters> load_or_init(io::FileSystem& fs, const std::string& where,
 
 Result<LoadedModel> load_model(io::FileSystem& fs, const std::string& where,
                                const std::string& tokenizer_path, const models::ModelChoices& models,
-                               Trust trust) {
+                               Trust trust, const UseOptions& use) {
   return load_from(fs, where, models, trust,
-                   [&](const Source& source) { return read_model(fs, source, tokenizer_path, models); });
+                   [&](const Source& source) { return read_model(fs, source, tokenizer_path, models, use); });
 }
 
 Result<OpenedModel> open_model(io::FileSystem& fs, const std::string& where,
                                const std::string& tokenizer_path, const models::ModelChoices& models,
-                               Trust trust, const std::function<Status(const OpenedModel&)>& check) {
+                               Trust trust, const std::function<Status(const OpenedModel&)>& check,
+                               const UseOptions& use) {
   return load_from(fs, where, models, trust, [&](const Source& source) -> Result<OpenedModel> {
-    ASSIGN_OR_RETURN(OpenedModel opened, open_source(fs, source, tokenizer_path, models));
+    ASSIGN_OR_RETURN(OpenedModel opened, open_source(fs, source, tokenizer_path, models, use));
     if (check) RETURN_IF_ERROR(check(opened));
     return opened;
   });

@@ -3,6 +3,7 @@
 #pragma once
 
 #include <memory>
+#include <optional>
 #include <string>
 #include <vector>
 
@@ -49,6 +50,19 @@ Result<Parameters> load_or_init(io::FileSystem& fs, const std::string& where,
 // reading it later gives the error.
 void take_stored_matrices(io::FileSystem& fs, const std::string& where, train::TrainConfig& config);
 
+// How a command uses a trained model where that differs from the configuration in its checkpoint.
+struct UseOptions {
+  std::string dtype;               // what products are computed in, f32 or bf16; empty: as trainer.mp says
+  std::optional<int64_t> seq_len;  // model.seq_len: with it a rope that depends on the length is another one
+};
+// Texts for --help of the two.
+inline constexpr const char* kUseDtypeHelp =
+    "what products are computed in, f32 or bf16 (default: as in training, trainer.mp)";
+inline constexpr const char* kUseSeqLenHelp =
+    "the context, instead of model.seq_len; a rope that depends on it (longrope, dynamic) is that of texts "
+    "of "
+    "N tokens";
+
 // A model with its parameters in memory.
 struct LoadedModel {
   train::TrainConfig config;  // as the checkpoint's manifest has it
@@ -60,9 +74,9 @@ struct LoadedModel {
 
 // Loads everything from one checkpoint or run (`where` as in load_or_init). The tokenizer is the file
 // `tokenizer_path`, or when that is empty the run's copy, which must be the one that the chain names; a
-// checkpoint outside its run (RUN/checkpoints/step-*) needs the path.
+// checkpoint outside its run (RUN/checkpoints/step-*) needs the path. Errors of `use` name the option.
 Result<LoadedModel> load_model(io::FileSystem& fs, const std::string& where,
                                const std::string& tokenizer_path, const models::ModelChoices& models,
-                               Trust trust);
+                               Trust trust, const UseOptions& use = {});
 
 }  // namespace ostro::trained

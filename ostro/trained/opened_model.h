@@ -25,7 +25,8 @@ struct OpenedModel {
 // a fingerprint and no name, because comparing it needs all parameters in memory.
 Result<OpenedModel> open_model(io::FileSystem& fs, const std::string& where,
                                const std::string& tokenizer_path, const models::ModelChoices& models,
-                               Trust trust, const std::function<Status(const OpenedModel&)>& check = {});
+                               Trust trust, const std::function<Status(const OpenedModel&)>& check = {},
+                               const UseOptions& use = {});
 
 // PartReader::check of all weights, shown as "checking weights".
 Status check_weights(const checkpoint::PartReader& reader, Progress& progress);

@@ -94,8 +94,9 @@ void hold_as_read(LoadedModel& model) {
 }  // namespace
 
 Result<SampleModel> load_resident(const Context& context, const std::string& checkpoint,
-                                  const std::string& tokenizer, Trust trust) {
-  ASSIGN_OR_RETURN(LoadedModel loaded, load_model(context.fs, checkpoint, tokenizer, context.models, trust));
+                                  const std::string& tokenizer, Trust trust, const UseOptions& use) {
+  ASSIGN_OR_RETURN(LoadedModel loaded,
+                   load_model(context.fs, checkpoint, tokenizer, context.models, trust, use));
   hold_as_read(loaded);
   SampleModel out{loaded.tokenizer, loaded.config.model_options().seq_len(), {}};
   const auto model = std::make_shared<LoadedModel>(std::move(loaded));
@@ -115,7 +116,7 @@ Result<SampleModel> load_resident(const Context& context, const std::string& che
 }
 
 Result<SampleModel> open_streamed(const Context& context, const std::string& checkpoint,
-                                  const std::string& tokenizer, Trust trust,
+                                  const std::string& tokenizer, Trust trust, const UseOptions& use,
                                   std::optional<int64_t> keep_bytes,
                                   const std::function<void(const StreamCounts&)>& observer) {
   double hash_speed = 0;
@@ -126,7 +127,7 @@ Result<SampleModel> open_streamed(const Context& context, const std::string& che
     return checked;
   };
   ASSIGN_OR_RETURN(OpenedModel opened,
-                   open_model(context.fs, checkpoint, tokenizer, context.models, trust, check));
+                   open_model(context.fs, checkpoint, tokenizer, context.models, trust, check, use));
   SampleModel out{opened.model.tokenizer, opened.model.config.model_options().seq_len(), {}};
   const auto store =
       std::make_shared<infer::WeightStore>(std::move(opened.reader), opened.model.functions.shapes,

@@ -37,13 +37,13 @@ struct StreamCounts {
 };
 
 Result<SampleModel> load_resident(const Context& context, const std::string& checkpoint,
-                                  const std::string& tokenizer, Trust trust);
+                                  const std::string& tokenizer, Trust trust, const UseOptions& use);
 
 // Looks at every file of the parameters, and hashes them all, before it returns: a damaged or missing one is
 // an error that names it. `keep_bytes` of weights stay in memory; nothing: half of what is free. `observer`
 // is called after each layer and at the end of generate().
 Result<SampleModel> open_streamed(const Context& context, const std::string& checkpoint,
-                                  const std::string& tokenizer, Trust trust,
+                                  const std::string& tokenizer, Trust trust, const UseOptions& use,
                                   std::optional<int64_t> keep_bytes,
                                   const std::function<void(const StreamCounts&)>& observer);
 

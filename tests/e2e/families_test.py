@@ -43,6 +43,11 @@ FAMILIES = {
     "smollm3": HEADS,
     "helium": HEADS + ", rope: {type: longrope, long_factor: [2.0], original_max_position_embeddings: 64}",
     "glm4": HEADS + ", vocab_size: 352, rope: {type: dynamic, original_max_position_embeddings: 64}",
+    "gemma": HEADS,
+    "glm": HEADS,
+    "seed_oss": HEADS + ", out_bias: true, mlp_bias: true",
+    "ernie4_5": HEADS,
+    "stablelm": HEADS + ", qkv_bias: true",
     "mixtral": HEADS + ", num_experts: 4, track_expert_load: true, router_bias_update_rate: 0.01, router_aux_loss_coef: 0.01, "
                        "router_z_loss_coef: 0.001, " + WINDOW,
     "qwen3_moe": HEADS + ", num_experts: 6, num_experts_per_tok: 3, " + WINDOW,

@@ -25,6 +25,7 @@ struct Request {
   infer::SampleOptions options;
   bool json = false, unchecked = false, stream = false;
   std::optional<int64_t> keep_bytes;
+  trained::UseOptions use;
 };
 
 // The prompt's tokens; an empty prompt is a document's beginning, which in training follows an end of
@@ -131,10 +132,11 @@ Status sample(const Context& context, const Request& request) {
   trained::SampleModel model;
   const trained::Trust trust = trained::trust(request.unchecked);
   ASSIGN_OR_RETURN(
-      model, request.stream ? trained::open_streamed(context, request.checkpoint, request.tokenizer, trust,
-                                                     request.keep_bytes,
-                                                     [&](const trained::StreamCounts& c) { line.show(c); })
-                            : trained::load_resident(context, request.checkpoint, request.tokenizer, trust));
+      model,
+      request.stream
+          ? trained::open_streamed(context, request.checkpoint, request.tokenizer, trust, request.use,
+                                   request.keep_bytes, [&](const trained::StreamCounts& c) { line.show(c); })
+          : trained::load_resident(context, request.checkpoint, request.tokenizer, trust, request.use));
   const tokenizer::Tokenizer& tokenizer = *model.tokenizer;
   std::vector<std::vector<int32_t>> ids;
   int64_t longest = 0;
@@ -193,6 +195,8 @@ int sample_command(Args args) {
   args.option("--seed", &seed, "s", "of the random choices");
   args.option("--tokenizer", &request.tokenizer, "T",
               "tokenizer.json, when the checkpoint is not in its run");
+  args.option("--dtype", &request.use.dtype, "D", trained::kUseDtypeHelp);
+  args.option("--seq_len", &request.use.seq_len, "N", trained::kUseSeqLenHelp);
   args.flag("--unchecked", &request.unchecked, trained::kUncheckedHelp);
   args.flag(
       "--stream_weights", &request.stream,

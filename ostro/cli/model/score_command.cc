@@ -61,6 +61,7 @@ int score_command(Args args) {
   std::string checkpoint, tokenizer;
   int64_t batch_tokens = 4096;
   bool unchecked = false;
+  trained::UseOptions use;
   args.summary(
       "Answers requests from standard input, one JSON object a line, until it ends; an answer a line, in "
       "order:\n"
@@ -74,6 +75,8 @@ int score_command(Args args) {
   args.option("--tokenizer", &tokenizer, "T", "tokenizer.json, when the checkpoint is not in its run");
   args.option("--batch_tokens", &batch_tokens, "N",
               "positions that are computed together; changes no answer");
+  args.option("--dtype", &use.dtype, "D", trained::kUseDtypeHelp);
+  args.option("--seq_len", &use.seq_len, "N", trained::kUseSeqLenHelp);
   args.flag("--unchecked", &unchecked, trained::kUncheckedHelp);
   if (const auto code = args.parse()) return *code;
   if (batch_tokens < 1)
@@ -81,7 +84,7 @@ int score_command(Args args) {
   const auto engine = args.context().engine();
   if (!engine.ok()) return report_error(engine.error());
   auto loaded = trained::load_model(args.context().fs, checkpoint, tokenizer, args.context().models,
-                                    trained::trust(unchecked));
+                                    trained::trust(unchecked), use);
   if (!loaded.ok()) return report_error(loaded.error());
   eval::TextModel model = eval::text_model(std::move(*loaded), **engine, batch_tokens);
   const auto failed = serve(model);

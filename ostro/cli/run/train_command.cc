@@ -11,6 +11,7 @@
 #include "ostro/cli/run/train_run.h"
 #include "ostro/cli/shared/progress.h"
 #include "ostro/cli/shared/sim_workers.h"
+#include "ostro/convert/export_model.h"
 #include "ostro/run/loop/dry_run.h"
 #include "ostro/run/loop/signals.h"
 
@@ -42,6 +43,7 @@ int train_command(Args args) {
     config->trainer.initialize_from = initialize_from;
     if (const Status valid = config->trainer.validate(); !valid.ok()) return report_error(valid.error());
   }
+  convert::warn_of_adapters(*config);
   if (dry_run && amend)
     return report_error(invalid_argument("--amend: --dry_run looks at no run; leave out one of them"));
   if (dry_run && !profile_text.empty())

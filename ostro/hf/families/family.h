@@ -19,6 +19,7 @@ struct HfModel {
   int64_t vocab = 0;  // rows of the embedding
   // Of a file that was read: keys without effect that not every file has, each with its reason.
   std::vector<std::string> passed_over = {};
+  bool is_text_part = false;  // of a model that also sees images, of which nothing else is read
 };
 
 struct HfFamily {
@@ -27,6 +28,9 @@ struct HfFamily {
   std::string_view architecture;  // the class that loads it
   void (*config)(ConfigFields&, HfModel&);
   FamilyNames names;
+  // The class that AutoTokenizer of transformers makes of every directory with this model_type, whatever
+  // tokenizer_config.json says; empty: the class that it names.
+  std::string_view tokenizer_class = "";
 };
 
 const std::vector<HfFamily>& hf_families();
@@ -58,6 +62,11 @@ HfFamily hf_olmoe();
 HfFamily hf_qwen2_moe();
 HfFamily hf_deepseek_v2();
 HfFamily hf_deepseek_v3();
+HfFamily hf_gemma();
+HfFamily hf_glm();
+HfFamily hf_seed_oss();
+HfFamily hf_ernie4_5();
+HfFamily hf_stablelm();
 
 // Parts that descriptions share.
 // vocab_size, hidden_size, intermediate_size, num_hidden_layers, num_attention_heads.

@@ -1,12 +1,18 @@
-// Gemma 2 and 3 (text): norms by 1 + weight before and after attention and MLP.
+// Gemma: norms by 1 + weight, of Gemma 2 and 3 (text) before and after attention and MLP.
 #include "ostro/hf/families/family.h"
 
 namespace ostro::hf {
 namespace {
 
-void gemma_first_fields(ConfigFields& f, HfModel& m, int64_t length) {
+// `vocab` and `heads`: where the file does not say them, which the text parts of larger models leave out.
+void gemma_first_fields(ConfigFields& f, HfModel& m, int64_t length, std::optional<int64_t> vocab = {},
+                        std::optional<int64_t> heads = {}) {
   models::DecoderOptions& o = m.options;
-  size_fields(f, m);
+  f.integer("vocab_size", &m.vocab, vocab);
+  f.integer("hidden_size", &o.hidden_dim);
+  f.integer("intermediate_size", &o.intermediate_dim);
+  f.integer("num_hidden_layers", &o.num_layers);
+  f.integer("num_attention_heads", &o.num_heads, heads);
   kv_head_field(f, m, 4);
   head_dim_field(f, m, 256);
   f.activation("hidden_activation", &o.activation_function, models::Activation::kGeluTanh,
@@ -43,7 +49,7 @@ void gemma2_config(ConfigFields& f, HfModel& m) {
 
 void gemma3_config(ConfigFields& f, HfModel& m) {
   models::DecoderOptions& o = m.options;
-  gemma_first_fields(f, m, 131072);
+  gemma_first_fields(f, m, 131072, /*vocab=*/262208, /*heads=*/8);
   f.ropes_by_layer(&o.rope, &o.rope_local_theta, 1e6, 1e4, o.seq_len);
   window_field(f, m, 4096);
   int64_t pattern = 6;
@@ -55,6 +61,41 @@ void gemma3_config(ConfigFields& f, HfModel& m) {
                                 f.where(), pattern)));
   layer_type_field(f, m, [](int64_t layer) { return (layer + 1) % 6 != 0; });
   gemma_last_fields(f, m, {}, {});
+}
+
+// The first files say "gelu" and mean its tanh form, which is all that programs compute.
+void gemma1_activation(ConfigFields& f, models::DecoderOptions& o) {
+  using models::Activation;
+  if (!f.reading() && o.activation_function == Activation::kGelu)
+    f.fail(
+        unsupported("model.activation_function is gelu, of which programs make its tanh form in a Gemma 1; "
+                    "another model.type has both"));
+  f.activation("hidden_act", &o.activation_function, Activation::kGeluTanh, "gelu_pytorch_tanh");
+  if (!f.reading()) return;
+  if (o.activation_function == Activation::kGelu) o.activation_function = Activation::kGeluTanh;
+  Activation other = o.activation_function;
+  f.activation("hidden_activation", &other, o.activation_function);
+  if (other != o.activation_function)
+    f.fail(
+        unsupported(fmt::format("{}: \"hidden_act\" and \"hidden_activation\" differ; programs read the one "
+                                "or the other",
+                                f.where())));
+}
+
+void gemma1_config(ConfigFields& f, HfModel& m) {
+  models::DecoderOptions& o = m.options;
+  size_fields(f, m);
+  kv_head_field(f, m, 16);
+  head_dim_field(f, m, 256);
+  gemma1_activation(f, o);
+  length_field(f, m, "max_position_embeddings", 8192);
+  f.number("rms_norm_eps", &o.layer_norm_epsilon, 1e-6);
+  f.rope(&o.rope, 10000, o.seq_len);
+  attention_bias_field(f, m, false);
+  f.must("use_bidirectional_attention", false);
+  f.harmless("attention_dropout", 0.0);
+  f.boolean("tie_word_embeddings", &o.tie_word_embeddings, true);
+  f.number("initializer_range", &o.initializer_range, 0.02);
 }
 
 FamilyNames gemma_names() {
@@ -74,6 +115,8 @@ FamilyNames gemma_names() {
 }
 
 }  // namespace
+
+HfFamily hf_gemma() { return {"gemma", "gemma", "GemmaForCausalLM", gemma1_config, llama_names()}; }
 
 HfFamily hf_gemma2() { return {"gemma2", "gemma2", "Gemma2ForCausalLM", gemma2_config, gemma_names()}; }
 

@@ -1,4 +1,5 @@
-// GLM-4 (0414): norms before and after attention and MLP; neighbours in half of each head turn together.
+// GLM-4: neighbours in half of each head turn together. That of April 2025 (0414, glm4) also has norms after
+// attention and MLP.
 #include "ostro/hf/families/family.h"
 
 namespace ostro::hf {
@@ -20,6 +21,18 @@ void glm4_config(ConfigFields& f, HfModel& m) {
 }
 
 }  // namespace
+
+HfFamily hf_glm() {
+  return {"glm", "glm", "GlmForCausalLM", glm4_config,
+          names_with_layer({{"input_layernorm", Role::kAttentionNorm},
+                            {"self_attn.q_proj", Role::kQ},
+                            {"self_attn.k_proj", Role::kK},
+                            {"self_attn.v_proj", Role::kV},
+                            {"self_attn.o_proj", Role::kO},
+                            {"post_attention_layernorm", Role::kMlpNorm},
+                            {"mlp.gate_up_proj", Role::kGateUp},
+                            {"mlp.down_proj", Role::kDown}})};
+}
 
 HfFamily hf_glm4() {
   return {"glm4", "glm4", "Glm4ForCausalLM", glm4_config,

@@ -143,8 +143,7 @@ constexpr HarmlessKey kKeys[] = {
     {"begin_suppress_tokens", "", "", kSampling},
 
     // Of one family.
-    {"hidden_act", "gemma gemma2 gemma3", "", "is of the first files; programs read hidden_activation",
-     kUsual},
+    {"hidden_act", "gemma2 gemma3", "", "is of the first files; programs read hidden_activation", kUsual},
     {"_sliding_window_pattern", "gemma3", "", "is what layer_types was made of", kUsual},
     {"activation_function", "starcoder2", "", "is not read; programs read hidden_act"},
     {"attention_softmax_in_fp32", "starcoder2", "", kSpeed, kUsual},

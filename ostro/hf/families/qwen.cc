@@ -34,7 +34,9 @@ void qwen3_config(ConfigFields& f, HfModel& m) {
 
 }  // namespace
 
-HfFamily hf_qwen2() { return {"qwen2", "qwen2", "Qwen2ForCausalLM", qwen2_config, llama_names()}; }
+HfFamily hf_qwen2() {
+  return {"qwen2", "qwen2", "Qwen2ForCausalLM", qwen2_config, llama_names(), "Qwen2Tokenizer"};
+}
 
 HfFamily hf_qwen3() { return {"qwen3", "qwen3", "Qwen3ForCausalLM", qwen3_config, llama_names()}; }
 

@@ -45,6 +45,11 @@ void gemma(DecoderOptions& o) {
   o.scale_embedding = true;
 }
 
+void gemma1(DecoderOptions& o) {
+  gemma(o);
+  o.norm_place = NormPlace::kPre;
+}
+
 void gemma2(DecoderOptions& o) {
   gemma(o);
   o.sliding_window = 4096;
@@ -127,6 +132,28 @@ void glm4(DecoderOptions& o) {
   o.rope_interleaved = true;
   o.partial_rotary_factor = 0.5;
   o.qkv_bias = true;
+}
+
+void glm(DecoderOptions& o) {
+  glm4(o);
+  o.norm_place = NormPlace::kPre;
+}
+
+void seed_oss(DecoderOptions& o) {
+  o.layer_norm_epsilon = 1e-6;
+  o.qkv_bias = true;
+}
+
+void ernie4_5(DecoderOptions& o) {
+  o.rope = RopeDefaultOptions{500000};
+  o.rope_interleaved = true;
+  o.tie_word_embeddings = true;
+}
+
+void stablelm(DecoderOptions& o) {
+  o.norm = NormKind::kLayer;
+  o.norm_bias = true;
+  o.partial_rotary_factor = 0.25;
 }
 
 void mixtral(DecoderOptions& o) {
@@ -272,6 +299,11 @@ std::vector<Family> make_families() {
        kAllBiases},
       {"helium", "Helium", helium, grouped({"qkv_bias", "mlp_bias"})},
       {"glm4", "GLM-4", glm4, grouped({"partial_rotary_factor", "qkv_bias"})},
+      {"gemma", "Gemma 1", gemma1, grouped({"qkv_bias", "out_bias"})},
+      {"glm", "GLM-4 (first release), GLM-Edge", glm, grouped({"partial_rotary_factor", "qkv_bias"})},
+      {"seed_oss", "Seed-OSS", seed_oss, grouped(kAllBiases)},
+      {"ernie4_5", "ERNIE 4.5 (dense)", ernie4_5, grouped(kAllBiases)},
+      {"stablelm", "StableLM 2", stablelm, {"num_kv_heads", "rope", "partial_rotary_factor", "qkv_bias"}},
       {"mixtral", "Mixtral", mixtral, mixture({"sliding_window"})},
       {"qwen3_moe", "Qwen 3 (mixtures of experts)", qwen3_moe,
        mixture({"sliding_window", "qkv_bias", "out_bias", "norm_topk_prob", "first_k_dense_replace",

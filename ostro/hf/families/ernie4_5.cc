@@ -1,0 +1,29 @@
+// ERNIE 4.5 (dense): a Llama whose neighbours turn together.
+#include "ostro/hf/families/family.h"
+
+namespace ostro::hf {
+namespace {
+
+void ernie4_5_config(ConfigFields& f, HfModel& m) {
+  models::DecoderOptions& o = m.options;
+  size_fields(f, m);
+  kv_head_field(f, m, 2);
+  head_dim_field(f, m, 128);
+  f.activation("hidden_act", &o.activation_function, models::Activation::kSilu);
+  length_field(f, m, "max_position_embeddings", 131072);
+  f.number("rms_norm_eps", &o.layer_norm_epsilon, 1e-5);
+  f.rope(&o.rope, 500000, o.seq_len);
+  shared_flag(
+      f, "use_bias", false,
+      {{"model.qkv_bias", &o.qkv_bias}, {"model.out_bias", &o.out_bias}, {"model.mlp_bias", &o.mlp_bias}});
+  f.boolean("tie_word_embeddings", &o.tie_word_embeddings, true);
+  f.number("initializer_range", &o.initializer_range, 0.02);
+}
+
+}  // namespace
+
+HfFamily hf_ernie4_5() {
+  return {"ernie4_5", "ernie4_5", "Ernie4_5ForCausalLM", ernie4_5_config, llama_names()};
+}
+
+}  // namespace ostro::hf
