@@ -5,7 +5,8 @@ The initial adapters of a run, and those it ends with, are written by `ostro exp
 model of `ostro export --to hf`. Losses of 20 steps of AdamW within 1e-4 of PyTorch's on PEFT's model; log-probabilities
 of held-out text with the last adapters within 2e-4; the same from the weights with merged adapters. Imported again
 (`ostro import --from peft`), the last adapters give the run's log-probabilities, bit for bit, and the same file; adapters that
-PEFT made and saved give PEFT's log-probabilities; what does not fit is refused. Two ways of scaling and of choosing matrices, of which a sampled run takes one.
+PEFT made and saved give PEFT's log-probabilities; what does not fit is refused. Adapters that PEFT made for a family with fused, renamed or transposed matrices give
+PEFT's log-probabilities, here and written again. Two ways of scaling and of choosing matrices, of which a sampled run takes one.
 Usage: check_peft.py --ostro build/.../ostro
 """
 import argparse
@@ -20,8 +21,10 @@ os.environ["TRANSFORMERS_VERBOSITY"] = "error"
 
 import numpy as np
 import torch
-from peft import PeftModel
+import hf_models
+from peft import LoraConfig, PeftModel, get_peft_model
 from safetensors.numpy import load_file, save_file
+from tokenizers import Tokenizer
 from transformers import AutoModelForCausalLM
 
 from tiny_run import Report, TinyRun, seed
@@ -159,7 +162,7 @@ def imported(report, base, run, name, last, held):
     refused("another base", ["adapter for another base", "SHA-256"], lambda _: None, last,
             other.run_directory)
     refused("DoRA", ["use_dora", "true"], config("use_dora", True))
-    refused("ranks by module", ["rank_pattern"], config("rank_pattern", {"q_proj": 2}))
+    refused("ranks by module, in tensors of one rank", ["lora_", "in the model"], config("rank_pattern", {"q_proj": 2}))
     refused("another rank", ["lora_", "in the model"], config("r", 3))
     refused("a tensor is missing", [first, "is missing"], tensors(lambda t: {k: v for k, v in t.items() if k != first}))
     refused("a tensor of another model", ["layers.77", "does not have"],
@@ -185,6 +188,59 @@ def imported(report, base, run, name, last, held):
             lambda wrong: os.truncate(wrong / "adapter_model.safetensors", (wrong / "adapter_model.safetensors").stat().st_size - 1))
 
 
+# Modules of families that fuse matrices, call them otherwise, or store them transposed.
+FUSED = {
+    "phi3": ["qkv_proj", "gate_up_proj", "o_proj", "lm_head"],
+    "gpt2": ["c_attn", "mlp.c_proj"],
+    "gpt_neox": ["query_key_value", "dense_4h_to_h"],
+    "starcoder2": ["c_fc", "c_proj", "q_proj"],
+}
+QUESTIONS = [("def ", "move(self, x):"), ("for i in range", "(10):\n    return"), ("x = 12", "34 + y\n\n")]
+
+
+def fused(report, ostro, top, family):
+    """An adapter that PEFT made for such a family, with ranks, factors and layers of its own: read, used and written."""
+    name = f"fused_{family}"
+    run = TinyRun(ostro, top, name, {}, vocab_size=320, files=20)
+    tokenizer = Tokenizer.from_file(str(run.tokenizer))
+    directory, saved, base, tuned, again = (run.directory / f"{name}_{word}" for word in ("hf", "saved", "base", "tuned", "again"))
+    model = hf_models.random_model(family, 0, tokenizer.get_vocab_size(), 0, seed=3)
+    hf_models.write_directory(model, directory, 0, run.tokenizer)
+    modules = FUSED[family]
+    theirs = get_peft_model(hf_models.load(directory)[0], LoraConfig(
+        task_type="CAUSAL_LM", r=4, lora_alpha=8, target_modules=modules, rank_pattern={modules[0]: 6},
+        alpha_pattern={modules[1]: 20}))
+    with torch.no_grad():
+        for n, p in theirs.named_parameters():
+            if "lora_" in n:
+                p.copy_(torch.randn(p.shape, generator=torch.Generator().manual_seed(len(n))) * 0.2)
+    theirs.save_pretrained(saved)
+    run.run("import", "--from", "hf", directory, "--out", base)
+    run.run("import", "--from", "peft", saved, "--checkpoint", base, "--out", tuned)
+
+    def answers(checkpoint):
+        asked = "".join(json.dumps({"context": a, "continuation": b}) + "\n" for a, b in QUESTIONS)
+        out = run.run("score", "--checkpoint", checkpoint, stdin=asked.encode()).decode().splitlines()
+        return [json.loads(line)["log_prob"] for line in out]
+
+    def of_torch(model):
+        out = []
+        for a, b in QUESTIONS:
+            ids, first = tokenizer.encode(a + b).ids, len(tokenizer.encode(a).ids)
+            with torch.no_grad():
+                log_probs = model.eval()(torch.tensor([ids])).logits[0].log_softmax(-1)
+            out.append(sum(float(log_probs[i - 1, ids[i]]) for i in range(first, len(ids))))
+        return out
+
+    apart = lambda a, b: max(abs(x - y) for x, y in zip(a, b, strict=True))
+    ours, wanted, plain = answers(tuned), of_torch(theirs), answers(base)
+    report.check(apart(ours, wanted) <= 1e-3 and apart(plain, wanted) > 0.1,
+                 f"{name}: {', '.join(modules)}: differs by {apart(ours, wanted):.1e}, without the adapter by {apart(plain, wanted):.1e}")
+    run.run("export", "--checkpoint", tuned, "--to", "peft", "--out", again)
+    back = of_torch(PeftModel.from_pretrained(hf_models.load(directory)[0], again))
+    report.check(apart(back, wanted) <= 1e-3, f"{name}: written again, in PEFT: differs by {apart(back, wanted):.1e}")
+
+
 def main():
     parser = argparse.ArgumentParser()
     parser.add_argument("--ostro", required=True)
@@ -196,6 +252,8 @@ def main():
         base.run("export", "--checkpoint", base.run_directory, "--to", "hf", "--out", base.directory / "hf")
         for name in seed.draw("adapters", ADAPTERS, 1):
             check(report, base, name, ADAPTERS[name])
+        for family in seed.draw("fused adapters", FUSED, 1):
+            fused(report, args.ostro, directory, family)
     report.finish()
 
 

@@ -23,8 +23,8 @@ int export_command(Args args) {
               "tokenizer.json, when the checkpoint is not in its run");
   args.option(
       "--dtype", &request.dtype, "T",
-      "type of the weights. --to hf: f32 (default), bf16 or f16; --to grok: of matrices, int8 (default), "
-      "bf16 or f32");
+      "type of the weights. --to hf: f32, bf16 or f16 (default: of an import as it came in, else f32); --to "
+      "grok: of matrices, int8 (default), bf16 or f32");
   args.option("--shard_size", &request.shard_bytes, "BYTES", "--to hf: of a file of weights at most");
   args.flag("--merge_lora", &request.merge_lora, "--to hf: add the adapter to the weights");
   args.option("--base", &request.base, "B", "--to peft: name or directory of the model without the adapter");
