@@ -12,7 +12,7 @@
 namespace ostro::hf {
 namespace {
 
-using Json = nlohmann::json;
+using Json = nlohmann::ordered_json;
 
 // A model of a family with adapters of this rank on matrices, and random values in all of them.
 struct Adapted {
@@ -73,8 +73,7 @@ struct Adapted {
 };
 
 // The adapters of a directory in a model of the family.
-Adapted read_back(io::FileSystem& fs, const std::string& directory, const std::string& family,
-                  const LoraFiles& files) {
+Adapted read_back(const std::string& family, const LoraFiles& files) {
   const Adapted all(family, 1, {"*"}, 0);
   const auto targets = lora_targets(files, all.modules());
   if (!targets.ok()) FAIL(targets.error().message());
@@ -92,7 +91,7 @@ TEST_CASE(
     check_ok(ours.write(fs, "a", {2, 8, false}));
     const auto files = open_lora(fs, "a");
     REQUIRE(files.ok());
-    const Adapted again = read_back(fs, "a", family, *files);
+    const Adapted again = read_back(family, *files);
     const std::vector<LoraModule> before = ours.modules(), after = again.modules();
     REQUIRE(before.size() == after.size());
     for (size_t i = 0; i < before.size(); ++i) {
@@ -145,7 +144,7 @@ TEST_CASE("ranks and factors by module, layers that are left out, and copies of 
   // Another factor of one module: twice the product, in B.
   const auto twice = with({{"alpha_pattern", {{"self_attn.q_proj", 8}}}});
   REQUIRE(twice.ok());
-  const Adapted read = read_back(fs, "a", "llama", *twice);
+  const Adapted read = read_back("llama", *twice);
   const std::vector<LoraModule> modules = read.modules();
   for (const LoraModule& module : modules) {
     std::vector<double> wanted = ours.product(module);
@@ -177,7 +176,7 @@ TEST_CASE("ranks and factors by module, layers that are left out, and copies of 
   CHECK(with({{"layers_to_transform", Json::array({0})}}).ok());
   const auto first = with({{"layers_to_transform", 0}});
   REQUIRE(first.ok());
-  const Adapted one = read_back(fs, "a", "llama", *first);  // whose base is zero, as the copy is
+  const Adapted one = read_back("llama", *first);  // whose base is zero, as the copy is
   for (const LoraModule& module : one.modules()) {
     const std::vector<double> got = one.product(module);
     CHECK((got == ours.product(module)) == (module.layer() == 0));
