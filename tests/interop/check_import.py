@@ -370,6 +370,22 @@ class Case:
         same = all((out / n.name).read_bytes() == n.read_bytes() for n in third.iterdir())
         self.report.check(same, f"{self.name}: the export of the import of an export is the same, byte for byte")
 
+    def check_short_texts(self, original):
+        """Texts up to the original length of a longrope, whose import has a longer context and computes in bf16."""
+        context, continuation = "def move(self, x):", "\n    return x.size(3)"
+        encode = lambda text: json.loads(self.run.run("tokenizer", "encode", "--tokenizer", self.run.tokenizer, "--json",
+                                                      stdin=text.encode()))
+        ids, first = encode(context + continuation), len(encode(context))
+        with torch.no_grad():
+            log_probs = self.model(torch.tensor([ids])).logits[0].log_softmax(-1)
+        theirs = sum(float(log_probs[i - 1, ids[i]]) for i in range(first, len(ids)))
+        asked = json.dumps({"context": context, "continuation": continuation}).encode() + b"\n"
+        ours = [json.loads(self.run.run("score", "--checkpoint", self.checkpoint, "--dtype", "f32", *words, stdin=asked))["log_prob"]
+                for words in (("--seq_len", original), ())]
+        self.report.check(len(ids) <= original and abs(ours[0] - theirs) <= 1e-3 and abs(ours[1] - theirs) >= 1e-2,
+                          f"{self.name}: with --seq_len {original} and --dtype f32 {len(ids)} tokens differ by "
+                          f"{abs(ours[0] - theirs):.1e}, without --seq_len by {abs(ours[1] - theirs):.1e}")
+
     def check_upcycled(self, theirs, counted):
         out, exported = self.top / f"{self.name}.upcycled", self.top / f"{self.name}.upcycled_out"
         self.run.run("import", "--upcycle", 4, "--checkpoint", self.checkpoint, "--out", out)
@@ -440,6 +456,9 @@ class Case:
         self.check_gradients(config, shown)
         if self.shape == 0:  # the other one computes in bf16
             self.check_greedy()
+        rope = getattr(self.model.config, "rope_parameters", None) or {}
+        if rope.get("rope_type") == "longrope" and rope["original_max_position_embeddings"] < LENGTH:
+            self.check_short_texts(rope["original_max_position_embeddings"])
         self.check_round_trip()
         self.check_refused()
         self.check_start_of_a_chain(config)

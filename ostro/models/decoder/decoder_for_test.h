@@ -41,6 +41,7 @@ inline DecoderOptions small(const std::string& family) {
   if (o.attn_logit_softcapping) o.attn_logit_softcapping = 3;
   if (o.final_logit_softcapping) o.final_logit_softcapping = 2;
   if (family == "gemma2") o.query_pre_attn_scalar = 20;
+  if (family == "gpt2") o.hidden_dim = 20;  // heads of five elements, of which none turns
   if (family == "granite") {
     o.embedding_multiplier = 6;
     o.attention_multiplier = 0.2;
