@@ -4,41 +4,16 @@
 
 #include <algorithm>
 #include <memory>
-#include <nlohmann/json.hpp>
 #include <span>
 
 #include "ostro/io/files/atomic_file.h"
 #include "ostro/io/files/path.h"
+#include "ostro/tokenizer/files/companions.h"
 
 namespace ostro::tokenizer {
 namespace {
 
 constexpr int64_t kMaxFile = int64_t{1} << 30;  // a tokenizer.json of 256k tokens is about 30 MB
-
-// "eos_token": "x" or {"content": "x"}; empty when the file does not say.
-Result<std::string> token_name(const nlohmann::json& config, const char* key) {
-  const auto it = config.find(key);
-  if (it == config.end() || it->is_null()) return std::string();
-  if (it->is_string()) return it->get<std::string>();
-  if (it->is_object() && it->contains("content") && (*it)["content"].is_string()) {
-    return (*it)["content"].get<std::string>();
-  }
-  return corrupt(fmt::format("\"{}\" is neither a token nor an object with \"content\"", key));
-}
-
-Result<nlohmann::json> parse_config(std::string_view text) {
-  auto config = nlohmann::json::parse(text.begin(), text.end(), nullptr, /*allow_exceptions=*/false);
-  if (!config.is_object()) return corrupt("not a JSON object");
-  return config;
-}
-
-Status read_config(const nlohmann::json& config, Tokenizer& tokenizer) {
-  ASSIGN_OR_RETURN(const std::string eos, token_name(config, "eos_token"));
-  if (!eos.empty()) RETURN_IF_ERROR(tokenizer.set_eos_token(eos));
-  ASSIGN_OR_RETURN(const std::string bos, token_name(config, "bos_token"));
-  if (!bos.empty()) RETURN_IF_ERROR(tokenizer.set_bos_token(bos));
-  return {};
-}
 
 // The tokenizer file: `path` itself, or in a directory the first of the usual names that exists.
 Result<std::string> find_file(io::FileSystem& files, const std::string& path) {
@@ -57,23 +32,13 @@ Result<std::string> find_file(io::FileSystem& files, const std::string& path) {
 Result<Tokenizer> load_tokenizer(io::FileSystem& files, const std::string& path) {
   ASSIGN_OR_RETURN(const std::string file, find_file(files, path));
   ASSIGN_OR_RETURN(std::string text, files.read_file(file, kMaxFile));
-  const std::string config_file = io::join_path(io::parent_path(file), "tokenizer_config.json");
-  ASSIGN_OR_RETURN(const bool has_config, files.exists(config_file));
-  nlohmann::json config = nlohmann::json::object();
-  if (has_config) {
-    ASSIGN_OR_RETURN(const std::string config_text, files.read_file(config_file, kMaxFile));
-    auto parsed = parse_config(config_text);
-    if (!parsed.ok()) return parsed.error().with_context(config_file);
-    config = std::move(parsed).value();
-  }
-  const auto adds = [&config](const char* key) { return config.contains(key) && config[key] == true; };
-  ASSIGN_OR_RETURN(
-      Tokenizer tokenizer,
-      file.ends_with(".model")
-          ? Tokenizer::from_sentencepiece(std::move(text), file, adds("add_bos_token"), adds("add_eos_token"))
-          : Tokenizer::from_json(text, file));
-  const Status status = read_config(config, tokenizer);
-  if (!status.ok()) return status.error().with_context(config_file);
+  const bool is_model = file.ends_with(".model");
+  ASSIGN_OR_RETURN(const Companions beside, read_companions(files, io::parent_path(file)));
+  ASSIGN_OR_RETURN(Tokenizer tokenizer, is_model ? Tokenizer::from_sentencepiece(
+                                                       std::move(text), file, beside.add_bos, beside.add_eos)
+                                                 : Tokenizer::from_json(text, file));
+  const Status status = apply(beside, is_model, tokenizer);
+  if (!status.ok()) return status.error().with_context(beside.place);
   return tokenizer;
 }
 

@@ -13,9 +13,9 @@
 namespace ostro::tokenizer {
 
 // Reads a tokenizer. `path` is a tokenizer.json, a SentencePiece model (its name ends in .model), or a
-// directory with a tokenizer.json or else a tokenizer.model. A tokenizer_config.json beside it names the
-// tokens that end and begin a document (Tokenizer::eos_id, bos_id). For a .model it also says whether
-// add_special_tokens adds them.
+// directory with a tokenizer.json or else a tokenizer.model. The files beside it (companions.h) name the
+// tokens that end and begin a document (Tokenizer::eos_id, bos_id), further added tokens, and where
+// generation ends. For a .model they also say whether add_special_tokens adds the first two.
 Result<Tokenizer> load_tokenizer(io::FileSystem& files, const std::string& path);
 
 // Writes only the tokenizer.json at `path`, atomically.

@@ -35,7 +35,8 @@ void Encoder::encode(std::string_view text, const EncodeOptions& options, std::v
       out.push_back(segment.token->id);
       continue;
     }
-    const std::string_view normal = s.normal_form(segment.text, work.normal);
+    const std::string_view normal =
+        s.normal_form(segment.text, segment.text.data() == text.data(), work.normal);
     work.parts.clear();
     s.normalized->split(normal, options.parse_special_tokens, work.parts);
     for (const Segment& part : work.parts) {

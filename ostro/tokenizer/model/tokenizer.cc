@@ -115,8 +115,18 @@ Result<std::string> Tokenizer::decode_to(std::span<const uint32_t> ids, bool ski
     if (skip_special_tokens && s.added[id] != nullptr && s.added[id]->special) continue;
     kept.push_back(id);
   }
-  if (s.sentencepiece) return s.sentencepiece->decode(kept, raw);
   std::string out;
+  if (s.sentencepiece) {  // the model's pieces, and between them the added tokens as they are
+    const std::span<const uint32_t> all(kept);
+    for (size_t begin = 0; begin < all.size();) {
+      size_t end = begin;
+      while (end < all.size() && s.added[all[end]] == nullptr) ++end;
+      out += s.sentencepiece->decode(all.subspan(begin, end - begin), begin == 0, raw);
+      if (end < all.size()) out += s.bytes[all[end]];
+      begin = end + 1;
+    }
+    return out;
+  }
   if (!s.decoder) {
     for (const uint32_t id : kept) out += s.bytes[id];
     return out;
@@ -169,6 +179,13 @@ Status Tokenizer::set_bos_token(std::string_view token) {
   state_->bos = id;
   return {};
 }
+
+std::optional<bool> Tokenizer::begins_texts() const { return state_->begins_texts; }
+void Tokenizer::set_begins_texts(bool begins) { state_->begins_texts = begins; }
+const std::vector<uint32_t>& Tokenizer::more_stops() const { return state_->more_stops; }
+void Tokenizer::set_more_stops(std::vector<uint32_t> ids) { state_->more_stops = std::move(ids); }
+const std::string& Tokenizer::class_name() const { return state_->class_name; }
+void Tokenizer::set_class_name(std::string name) { state_->class_name = std::move(name); }
 
 int Tokenizer::missing_bytes() const {
   if (state_->spec.kind != ModelKind::kByteBpe) return 0;

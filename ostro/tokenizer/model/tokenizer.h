@@ -15,6 +15,11 @@
 
 namespace ostro::tokenizer {
 
+// The id of an added token that is named without one.
+inline constexpr uint32_t kNoTokenId = UINT32_MAX;
+// The key of begins_texts() in a tokenizer_config.json; only Ostro has it.
+inline constexpr const char* kBeginsTexts = "ostro_begins_texts";
+
 struct EncodeOptions {
   bool add_special_tokens = false;   // put the file's begin/end tokens around the text (post_processor)
   bool parse_special_tokens = true;  // false: "<|endoftext|>" in the text is ordinary text
@@ -69,13 +74,31 @@ class Tokenizer {
   Status set_eos_token(std::string_view token);
   Status set_bos_token(std::string_view token);
 
+  // What text_ends (text_ends.h) needs besides: whether the texts of the run that this tokenizer belongs to
+  // begin with the beginning token (nothing: as the tokenizer does), and ids besides the eos after which
+  // generation ends (a generation_config.json names them). Neither is a part of hash().
+  std::optional<bool> begins_texts() const;
+  void set_begins_texts(bool begins);
+  const std::vector<uint32_t>& more_stops() const;
+  void set_more_stops(std::vector<uint32_t> ids);
+  // The "tokenizer_class" that a .model was found with; empty: none was named. Not a part of hash().
+  const std::string& class_name() const;
+  void set_class_name(std::string name);
+
+  // A tokenizer that has these added tokens, too, as transformers adds them: a token that is there gets these
+  // properties and keeps its id, a new one the next free id. A warning says when `id` is another one, unless
+  // it is kNoTokenId. Nothing: this tokenizer has them all.
+  Result<std::optional<Tokenizer>> with_added_tokens(const std::vector<AddedToken>& tokens) const;
+  // A tokenizer whose post-processor puts these ids, and nothing else, in front of a text.
+  Result<Tokenizer> with_beginning(const std::vector<uint32_t>& ids) const;
+
   // The number of bytes without a token. encode drops such bytes, as Hugging Face does. 0 for tokenizers
   // trained here.
   int missing_bytes() const;
 
   // The text of the tokenizer.json, indented. Hugging Face `tokenizers` reads it and gives the same ids.
   // Exception: a SentencePiece model cannot be expressed exactly in a tokenizer.json. For it the file
-  // contains the .model, and only Ostro can read it.
+  // contains the .model, and only Ostro can read it; what is exported is the .model itself.
   std::string to_json() const;
 
   // The content of to_json() with sorted keys and no spaces. The tokenizer's hash is computed from this text.
@@ -83,9 +106,16 @@ class Tokenizer {
   // SHA-256 of canonical_json() in hexadecimal, computed once. Thread-safe.
   const std::string& hash() const;
 
-  // The text of a tokenizer_config.json, from which AutoTokenizer learns the eos and bos tokens.
-  // `model_max_length` is in tokens; 0 leaves it out.
-  std::string tokenizer_config_json(int64_t model_max_length = 0) const;
+  // The text of a tokenizer_config.json, from which AutoTokenizer learns the eos and bos tokens, and of a
+  // .model everything that the .model itself does not say. `model_max_length` is in tokens; 0 leaves it out.
+  // `begins_texts` is written where it is given, for tokenizers in the folder of a run.
+  std::string tokenizer_config_json(int64_t model_max_length = 0,
+                                    std::optional<bool> begins_texts = {}) const;
+  // The text of a generation_config.json: the ids that begin a text and that end it, a list where generation
+  // ends after several. Generation is greedy unless the user asks for sampling.
+  std::string generation_config_json() const;
+  // True for a .model of the unigram kind, of which transformers has no class of its own.
+  bool is_unigram_model() const;
 
   const TokenizerSpec& spec() const;
 

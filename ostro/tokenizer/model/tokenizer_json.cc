@@ -304,9 +304,9 @@ Result<TokenizerSpec> read_spec(std::string_view text) {
   }
   TokenizerSpec spec;
   RETURN_IF_ERROR(read_model(root, spec));
+  RETURN_IF_ERROR(read_added_tokens(root, spec));
   if (spec.kind == ModelKind::kSentencePiece) return spec;  // the .model defines everything else
   spec.normalizer = member(root, "normalizer").dump();
-  RETURN_IF_ERROR(read_added_tokens(root, spec));
   RETURN_IF_ERROR(read_pre_tokenizer(root, spec));
   RETURN_IF_ERROR(read_decoder(root, spec));
   RETURN_IF_ERROR(read_post_processor(root, spec));
@@ -382,12 +382,14 @@ OrderedJson write_bpe(const TokenizerSpec& spec) {
 
 OrderedJson write_spec(const TokenizerSpec& spec) {
   if (spec.kind == ModelKind::kSentencePiece) {
-    return {{"version", "1.0"},
-            {"model",
-             {{"type", "SentencePiece"},
-              {"add_bos", spec.add_bos},
-              {"add_eos", spec.add_eos},
-              {"proto", base64_encode(spec.sentencepiece)}}}};
+    OrderedJson out = {{"version", "1.0"},
+                       {"model",
+                        {{"type", "SentencePiece"},
+                         {"add_bos", spec.add_bos},
+                         {"add_eos", spec.add_eos},
+                         {"proto", base64_encode(spec.sentencepiece)}}}};
+    if (!spec.added_tokens.empty()) out["added_tokens"] = write_added_tokens(spec);
+    return out;
   }
   return {{"version", "1.0"},
           {"truncation", nullptr},
@@ -423,14 +425,6 @@ std::string Tokenizer::canonical_json() const { return Json(write_spec(state_->s
 const std::string& Tokenizer::hash() const {
   std::call_once(state_->hashed, [&] { state_->hash = sha256_hex(canonical_json()); });
   return state_->hash;
-}
-
-std::string Tokenizer::tokenizer_config_json(int64_t model_max_length) const {
-  OrderedJson out = {{"tokenizer_class", "PreTrainedTokenizerFast"}, {"clean_up_tokenization_spaces", false}};
-  if (state_->bos) out["bos_token"] = *id_to_token(*state_->bos);
-  if (state_->eos) out["eos_token"] = *id_to_token(*state_->eos);
-  if (model_max_length > 0) out["model_max_length"] = model_max_length;
-  return out.dump(2) + "\n";
 }
 
 }  // namespace ostro::tokenizer

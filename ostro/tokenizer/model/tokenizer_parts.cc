@@ -184,7 +184,7 @@ Status Tokenizer::State::make_matchers() {
   for (const bool special : {true, false}) {
     for (const AddedToken& token : spec.added_tokens) {
       if (token.special != special) continue;
-      if (!token.normalized) {
+      if (!token.normalized || sentencepiece) {  // transformers searches in a .model's text as it is
         plain_tokens.push_back(&token);
         continue;
       }

@@ -37,6 +37,9 @@ struct Tokenizer::State {
   std::vector<std::string> bytes;                 // bytes of each token by id; decode joins them
   std::vector<const AddedToken*> added;           // by id, nullptr for model tokens
   std::optional<uint32_t> eos, bos;
+  std::optional<bool> begins_texts;
+  std::vector<uint32_t> more_stops;
+  std::string class_name;
   std::once_flag hashed;
   std::string hash;  // valid after `hashed` was used
 
@@ -51,11 +54,12 @@ struct Tokenizer::State {
   // The model for pieces that are not bytes, or null.
   const PieceModel* pieces() const { return sentencepiece ? &sentencepiece->model() : piece_model.get(); }
 
-  // The normalized text. It is stored in `buffers`, unless it is the text itself.
-  std::string_view normal_form(std::string_view text, std::string (&buffers)[2]) const {
+  // The normalized text. It is stored in `buffers`, unless it is the text itself. `at_start`: it begins the
+  // whole text.
+  std::string_view normal_form(std::string_view text, bool at_start, std::string (&buffers)[2]) const {
     if (!sentencepiece) return normalizer.apply(text, buffers);
     buffers[0].clear();
-    sentencepiece->normalizer().append(text, buffers[0]);
+    sentencepiece->normalizer().append(text, at_start, buffers[0]);
     return buffers[0];
   }
 

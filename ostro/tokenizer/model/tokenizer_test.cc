@@ -266,6 +266,27 @@ TEST_CASE("SentencePiece models") {
   }
 }
 
+// The space in front of a text is put at its beginning alone, as in transformers.
+TEST_CASE("added tokens of a SentencePiece model") {
+  const Tokenizer plain = Tokenizer::from_sentencepiece(sentencepiece_model(2), "m.model").value();
+  const auto made = plain.with_added_tokens({{.id = 9, .content = "<|im_start|>", .special = true},
+                                             {.id = 10, .content = "<|im_end|>", .special = true}});
+  REQUIRE_MESSAGE(made.ok(), made.error().message());
+  const Tokenizer& t = **made;
+  CHECK(t.vocab_size() == 11);
+  const std::vector<uint32_t> ids = {9, 6, 3, 10};
+  CHECK(t.encode("<|im_start|>a a<|im_end|>") == ids);
+  CHECK(t.encode("a a") == plain.encode("a a"));
+  CHECK(*t.decode(ids) == "<|im_start|>a a<|im_end|>");
+  CHECK(*t.decode(ids, true) == "a a");
+  const auto again = Tokenizer::from_json(t.to_json(), "again");
+  REQUIRE_MESSAGE(again.ok(), again.error().message());
+  CHECK(again->encode("<|im_start|>a a<|im_end|>") == ids);
+  CHECK(t.hash() != plain.hash());
+  CHECK(t.tokenizer_config_json().find("\"LlamaTokenizer\"") != std::string::npos);
+  CHECK(t.tokenizer_config_json().find("added_tokens_decoder") != std::string::npos);
+}
+
 TEST_CASE("damaged files are errors that say where") {
   const auto with = [](const char* key, Json value) {
     Json json = example();

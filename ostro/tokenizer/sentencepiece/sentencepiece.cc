@@ -170,7 +170,7 @@ std::optional<uint32_t> SentencePiece::control_id(std::string_view piece) const 
   return std::nullopt;
 }
 
-std::string SentencePiece::decode(std::span<const uint32_t> ids, bool raw) const {
+std::string SentencePiece::decode(std::span<const uint32_t> ids, bool at_start, bool raw) const {
   std::string out, bytes;
   const auto finish_bytes = [&] {
     for (size_t i = 0; i < bytes.size();) {
@@ -181,7 +181,7 @@ std::string SentencePiece::decode(std::span<const uint32_t> ids, bool raw) const
     bytes.clear();
   };
   const bool strips = proto_.add_dummy_prefix || proto_.remove_extra_whitespaces;
-  bool at_start = true, stripped = false;
+  bool stripped = false;
   for (const uint32_t id : ids) {
     const auto& piece = proto_.pieces[id];
     if (piece.type == PieceType::kByte) {

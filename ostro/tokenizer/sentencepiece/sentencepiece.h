@@ -21,8 +21,9 @@ class SentencePieceNormalizer {
  public:
   static Result<SentencePieceNormalizer> from_proto(const SentencePieceProto& proto);
 
-  // Appends the normal form of valid UTF-8 text.
-  void append(std::string_view text, std::string& out) const;
+  // Appends the normal form of valid UTF-8 text. A text that does not begin the whole (an added token stands
+  // before it) gets no space in front, as in transformers.
+  void append(std::string_view text, bool at_start, std::string& out) const;
 
  private:
   struct Prefix {
@@ -55,8 +56,8 @@ class SentencePiece {
   std::optional<uint32_t> control_id(std::string_view piece) const;
 
   // The text of ids; every id must belong to a piece. With `raw`, byte pieces that are not UTF-8 stay as they
-  // are. Otherwise each becomes U+FFFD.
-  std::string decode(std::span<const uint32_t> ids, bool raw) const;
+  // are. Otherwise each becomes U+FFFD. `at_start`: the ids begin the whole text.
+  std::string decode(std::span<const uint32_t> ids, bool at_start, bool raw) const;
 
  private:
   SentencePiece() = default;

@@ -69,7 +69,7 @@ SentencePieceNormalizer::Prefix SentencePieceNormalizer::first_of(std::string_vi
 // Drops leading spaces, then alternates between runs without special bytes, which are copied, and single
 // prefixes, which are replaced by rules. With remove_extra_ a space after a space is dropped, also where a
 // rule makes one, and so are spaces at the end.
-void SentencePieceNormalizer::append(std::string_view text, std::string& out) const {
+void SentencePieceNormalizer::append(std::string_view text, bool at_start, std::string& out) const {
   while (remove_extra_ && !text.empty()) {
     const Prefix first = first_of(text);
     if (first.normal != " ") break;
@@ -77,7 +77,7 @@ void SentencePieceNormalizer::append(std::string_view text, std::string& out) co
   }
   if (text.empty()) return;
   const size_t begin = out.size();
-  if (dummy_prefix_ && !suffix_) out += space_;
+  if (dummy_prefix_ && !suffix_ && at_start) out += space_;
   bool after_space = remove_extra_;
   while (!text.empty()) {
     // A rule's key may begin with the last byte of the run.
