@@ -2,10 +2,12 @@
 
 #include <fmt/core.h>
 
+#include <algorithm>
 #include <limits>
 #include <nlohmann/json.hpp>
 
 #include "ostro/chat/value/mapping.h"
+#include "ostro/io/json/json_words.h"
 
 namespace ostro::chat::jinja {
 namespace {
@@ -15,6 +17,8 @@ constexpr size_t kMaxLevels = 200;
 // Builds values from the parser's events. Containers that are not finished are on a stack.
 class Builder : public nlohmann::json_sax<nlohmann::json> {
  public:
+  Builder(std::string_view text, std::span<const std::string_view> used) : text_(text), used_(used) {}
+
   Value value;
   std::string error;
 
@@ -49,7 +53,7 @@ class Builder : public nlohmann::json_sax<nlohmann::json> {
   }
   bool parse_error(size_t position, const std::string&, const nlohmann::detail::exception& e) override {
     // 101 is a syntax error; the others mean that a number is out of range.
-    error = e.id == 101 ? fmt::format("not valid JSON (near byte {})", position)
+    error = e.id == 101 ? fmt::format("not valid JSON (near byte {}){}", position, io::json_trouble(text_))
                         : fmt::format("a number near byte {} is out of range", position);
     return false;
   }
@@ -77,17 +81,23 @@ class Builder : public nlohmann::json_sax<nlohmann::json> {
     open_.push_back({object ? std::make_shared<Mapping>() : nullptr, {}, Value()});
     return true;
   }
+  // A number that does not fit does no harm in a field that nothing reads.
   bool fail_number(const std::string& text) {
+    if (!used_.empty() && !open_.empty() && open_[0].mapping && open_[0].key.is_text() &&
+        std::find(used_.begin(), used_.end(), open_[0].key.as_text()) == used_.end())
+      return add(Value());
     error = fmt::format("the number {} does not fit 64 bits", text);
     return false;
   }
+  std::string_view text_;
+  std::span<const std::string_view> used_;
   std::vector<Open> open_;
 };
 
 }  // namespace
 
-Result<Value> from_json(std::string_view json) {
-  Builder builder;
+Result<Value> from_json(std::string_view json, std::span<const std::string_view> used) {
+  Builder builder(json, used);
   if (!nlohmann::json::sax_parse(json, &builder)) return invalid_argument(builder.error);
   return std::move(builder.value);
 }

@@ -8,6 +8,7 @@
 #include <nlohmann/json.hpp>
 
 #include "ostro/data/sources/row_values.h"
+#include "ostro/io/json/json_words.h"
 
 namespace ostro::data {
 
@@ -48,7 +49,8 @@ Result<std::string> slow_text(std::string_view line, std::string_view key, std::
     if (!found->is_string()) return invalid_argument(fmt::format("field \"{}\" is not a string", key));
     return std::move(found->get_ref<std::string&>());
   } catch (const nlohmann::json::parse_error& e) {
-    return invalid_argument(fmt::format("not valid JSON (near byte {} of the line)", e.byte));
+    return invalid_argument(
+        fmt::format("not valid JSON (near byte {} of the line){}", e.byte, io::json_trouble(line)));
   } catch (const nlohmann::json::exception&) {
     return invalid_argument("not valid JSON (a number is out of range)");
   }

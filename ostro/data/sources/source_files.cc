@@ -45,11 +45,16 @@ Result<FileFormat> format_of(const std::string& path, const std::string& key) {
 
 Result<std::vector<io::FoundFile>> files_of(io::FileSystem& fs, const std::string& url,
                                             const std::function<bool(const std::string&)>& wanted) {
-  if (!io::has_wildcard(url)) {
+  const auto below = [&] { return fs.find_files(io::join_path(url, "**"), wanted); };
+  const bool is_glob = io::has_wildcard(url);
+  if (!is_glob) {
     auto info = fs.stat(url);
-    if (info.ok() && info->is_directory) return fs.find_files(io::join_path(url, "**"), wanted);
+    if (info.ok() && info->is_directory) return below();
   }
-  return fs.find_files(url, wanted);
+  ASSIGN_OR_RETURN(std::vector<io::FoundFile> files, fs.find_files(url, wanted));
+  if (!is_glob || !files.empty()) return files;
+  auto info = fs.stat(url);  // a folder whose name looks like a glob: "v[1]"
+  return info.ok() && info->is_directory ? below() : Result<std::vector<io::FoundFile>>(std::move(files));
 }
 
 // The prefix of the absolute paths of all files in a folder.
@@ -110,12 +115,14 @@ std::optional<FileFormat> parse_file_format(std::string_view name) {
 
 Result<std::vector<SourceFile>> FoundSources::all() const {
   if (missing.empty()) return files;
+  const char* hint =
+      missing.find('[') == std::string::npos ? "" : "; a [ that is a part of a name is written [[] in a glob";
   if (files.empty())
-    return not_found(fmt::format("{}: names no file; check the path and quote the glob", missing));
+    return not_found(fmt::format("{}: names no file; check the path and quote the glob{}", missing, hint));
   return not_found(fmt::format(
       "{}: names no file, while other patterns name {}; check the path and quote the glob, bring its texts "
-      "back, or take it out of the list",
-      missing, files.size()));
+      "back, or take it out of the list{}",
+      missing, files.size(), hint));
 }
 
 SourcePlaces source_places(const DataOptions& options, const Component& component) {

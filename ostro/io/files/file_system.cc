@@ -41,9 +41,15 @@ class GlobWalk {
       if (!info->is_directory) found_.push_back({path, *info});
       return {};
     }
+    // A name that is there is taken as it is, whatever characters it has: "a[1].txt", "what?.txt".
+    bool is_name = false;
+    RETURN_IF_ERROR(for_entries(directory, [&](const DirEntry& entry, const std::string&) -> Status {
+      is_name |= entry.name == pattern;
+      return {};
+    }));
     return for_entries(directory, [&](const DirEntry& entry, const std::string& path) -> Status {
       if (entry.name.starts_with('.') && !pattern.starts_with('.')) return {};
-      if (!glob_match(pattern, entry.name)) return {};
+      if (is_name ? entry.name != pattern : !glob_match(pattern, entry.name)) return {};
       if (last && !entry.is_directory) found_.push_back({path, entry.info});
       return !last && entry.is_directory ? visit(path, component + 1) : Status();
     });

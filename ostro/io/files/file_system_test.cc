@@ -90,6 +90,13 @@ void check_file_system(FileSystem& fs, const std::string& root) {
   CHECK(globbed("a/b/two") == Names{two});
   CHECK(globbed("a/*") == Names{});  // directories are not files
   CHECK(globbed("nowhere/*") == Names{});
+  // A name that is there is itself, whatever it would match.
+  for (const char* name : {"x[1]", "x1", "what?", "whatx"})
+    check_ok(write_file_atomically(fs, join_path(root, name), "text"));
+  CHECK(globbed("x[1]") == Names{join_path(root, "x[1]")});
+  CHECK(globbed("what?") == Names{join_path(root, "what?")});
+  CHECK(globbed("x[12]") == Names{join_path(root, "x1")});
+  for (const char* name : {"x[1]", "x1", "what?", "whatx"}) check_ok(fs.remove(join_path(root, name)));
 
   const std::string lock_path = join_path(root, "LOCK");
   {
