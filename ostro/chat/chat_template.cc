@@ -5,6 +5,7 @@
 #include <algorithm>
 #include <nlohmann/json.hpp>
 
+#include "ostro/chat/value/from_json.h"
 #include "ostro/chat/value/mapping.h"
 #include "ostro/io/files/atomic_file.h"
 #include "ostro/io/files/path.h"
@@ -64,6 +65,24 @@ Result<std::vector<Value>> prepared_messages(const Conversation& conversation) {
 bool is_assistant(const Value& message) {
   const Value* role = message.as_mapping().find("role");
   return role != nullptr && role->is_text() && (role->as_text() == "assistant" || role->as_text() == "model");
+}
+
+// A list of objects, as transformers asks for tools and documents. Datasets often hold them as JSON text.
+Result<Value> list_of_objects(const Value& given, const char* name) {
+  if (given.is_none()) return given;
+  Value list = given;
+  if (given.is_text()) {
+    auto parsed = jinja::from_json(given.as_text());
+    if (!parsed.ok()) return parsed.error().with_context(fmt::format("\"{}\" is a text, and that", name));
+    list = std::move(*parsed);
+    if (list.is_none()) return list;
+  }
+  if (!list.is_sequence())
+    return invalid_argument(fmt::format("\"{}\" is a {}, not a list of objects", name, list.type_name()));
+  for (const Value& item : list.as_sequence().items)
+    if (!item.is_mapping())
+      return invalid_argument(fmt::format("\"{}\" holds a {}, not an object", name, item.type_name()));
+  return list;
 }
 
 std::string token_text(const nlohmann::json& value) {
@@ -185,8 +204,10 @@ const jinja::Template& ChatTemplate::choose(const Conversation& conversation) co
   return templates_.front().parsed;
 }
 
-Result<RenderedChat> ChatTemplate::render(const Conversation& conversation,
-                                          bool add_generation_prompt) const {
+Result<RenderedChat> ChatTemplate::render(const Conversation& given, bool add_generation_prompt) const {
+  Conversation conversation = given;
+  ASSIGN_OR_RETURN(conversation.tools, list_of_objects(given.tools, "tools"));
+  ASSIGN_OR_RETURN(conversation.documents, list_of_objects(given.documents, "documents"));
   Mapping context;
   for (const auto& [name, token] : special_tokens_) context.set(name, Value(token));
   ASSIGN_OR_RETURN(std::vector<Value> messages, prepared_messages(conversation));

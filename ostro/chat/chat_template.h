@@ -20,8 +20,8 @@ namespace ostro::chat {
 // The input of a template.
 struct Conversation {
   jinja::Value messages;   // a list of dicts
-  jinja::Value tools;      // a list, or None
-  jinja::Value documents;  // a list, or None
+  jinja::Value tools;      // a list of dicts, the JSON text of one, or None
+  jinja::Value documents;  // the same
   jinja::Value more;       // a dict of further variables for the template, or None
 };
 
