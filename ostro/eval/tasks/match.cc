@@ -13,17 +13,18 @@ bool is_digit(char c) { return c >= '0' && c <= '9'; }
 bool is_letter(char c) { return (c >= 'a' && c <= 'z') || (c >= 'A' && c <= 'Z'); }
 bool is_punctuation(char c) { return c > ' ' && c < '\x7f' && !is_digit(c) && !is_letter(c); }
 
-// Breadth first: time and memory are linear in the text for any pattern, without deep recursion.
-Result<std::regex> compile_regex(const std::string& pattern, const std::string& key) {
-  try {
-    return std::regex(pattern, std::regex::ECMAScript | std::regex_constants::__polynomial);
-  } catch (const std::regex_error& e) {
-    return config::option_error(
-        key,
-        fmt::format(
-            "\"{}\" is not a regular expression that can be used (ECMAScript without back references): {}",
-            pattern, e.what()));
-  }
+Result<Pattern> compile_regex(const std::string& pattern, const std::string& key) {
+  auto compiled = Pattern::compile(pattern);
+  if (compiled.ok()) return compiled;
+  return config::option_error(key, fmt::format("\"{}\" is not a regular expression that can be used: {}",
+                                               pattern, compiled.error().message()));
+}
+
+// The bytes of a minus sign that ends at `end`: the ASCII one, or one of those that are written in formulas.
+size_t minus_before(std::string_view text, size_t end) {
+  for (const std::string_view sign : {"-", "\u2212", "\uFE63", "\uFF0D"})
+    if (text.substr(0, end).ends_with(sign)) return sign.size();
+  return 0;
 }
 
 }  // namespace
@@ -53,8 +54,9 @@ std::optional<std::string> last_number(std::string_view text) {
       break;
     }
   }
-  const bool negative = begin > 0 && text[begin - 1] == '-' &&
-                        (begin == 1 || !(is_digit(text[begin - 2]) || is_letter(text[begin - 2])));
+  const size_t sign = minus_before(text, begin);
+  const bool negative =
+      sign > 0 && (begin == sign || !(is_digit(text[begin - sign - 1]) || is_letter(text[begin - sign - 1])));
   std::string digits;
   for (const char c : text.substr(begin, end - begin))
     if (c != ',') digits += c;
@@ -74,45 +76,47 @@ Result<Matcher> Matcher::create(const std::string& key, const GenerateOptions& o
     ASSIGN_OR_RETURN(out.pattern_, compile_regex(options.regex.pattern, key + ".regex.pattern"));
   }
   for (const std::string& pattern : options.regexes_to_ignore) {
-    ASSIGN_OR_RETURN(std::regex ignored, compile_regex(pattern, fmt::format("{}.regexes_to_ignore[{}]", key,
-                                                                            out.ignored_.size())));
+    ASSIGN_OR_RETURN(Pattern ignored, compile_regex(pattern, fmt::format("{}.regexes_to_ignore[{}]", key,
+                                                                         out.ignored_.size())));
     out.ignored_.push_back(std::move(ignored));
   }
   return out;
 }
 
-std::string Matcher::extract(const std::string& text) const {
-  const auto stripped = [](const std::string& s) {
+// As lm-evaluation-harness takes it: of a pattern with one group the group, of one with several the first
+// that is not empty.
+Result<std::string> Matcher::extract(const std::string& text) const {
+  const auto stripped = [](std::string_view s) {
     return std::string(chat::jinja::strip(s, chat::jinja::Side::kBoth));
   };
   if (!pattern_) return stripped(text);
-  std::vector<std::string> found;
-  for (auto it = std::sregex_iterator(text.begin(), text.end(), *pattern_); it != std::sregex_iterator();
-       ++it) {
-    size_t group = 0;
-    for (size_t i = 1; i < it->size() && group == 0; ++i)
-      if ((*it)[i].matched) group = i;
-    found.push_back((*it)[group].str());
-  }
+  ASSIGN_OR_RETURN(const std::vector<Pattern::Match> found, pattern_->find_all(text));
   const auto count = static_cast<int64_t>(found.size());
   const int64_t wanted = options_.regex.group < 0 ? count + options_.regex.group : options_.regex.group;
   if (wanted < 0 || wanted >= count) return options_.regex.fallback;
-  return stripped(found[static_cast<size_t>(wanted)]);
+  const Pattern::Match& match = found[static_cast<size_t>(wanted)];
+  if (match.size() <= 2) return stripped(match.back().value_or(""));
+  for (size_t g = 1; g < match.size(); ++g)
+    if (!match[g].value_or("").empty()) return stripped(*match[g]);
+  return options_.regex.fallback;
 }
 
-std::string Matcher::normalize(std::string text) const {
-  for (const std::regex& ignored : ignored_) text = std::regex_replace(text, ignored, "");
-  if (options_.ignore_case)
-    for (char& c : text)
-      if (c >= 'A' && c <= 'Z') c = static_cast<char>(c - 'A' + 'a');
+Result<std::string> Matcher::normalize(std::string text) const {
+  for (const Pattern& ignored : ignored_) {
+    ASSIGN_OR_RETURN(text, ignored.remove_from(text));
+  }
+  if (options_.ignore_case) text = chat::jinja::lower(text);
   if (options_.ignore_punctuation) std::erase_if(text, is_punctuation);
   return std::string(chat::jinja::strip(text, chat::jinja::Side::kBoth));
 }
 
-bool Matcher::exact(const std::string& extracted, const std::vector<std::string>& answers) const {
-  const std::string text = normalize(extracted);
-  return std::any_of(answers.begin(), answers.end(),
-                     [&](const std::string& a) { return normalize(a) == text; });
+Result<bool> Matcher::exact(const std::string& extracted, const std::vector<std::string>& answers) const {
+  ASSIGN_OR_RETURN(const std::string text, normalize(extracted));
+  for (const std::string& answer : answers) {
+    ASSIGN_OR_RETURN(const std::string right, normalize(answer));
+    if (right == text) return true;
+  }
+  return false;
 }
 
 bool Matcher::numeric(const std::string& extracted, const std::vector<std::string>& answers) const {

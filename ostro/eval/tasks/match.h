@@ -3,12 +3,12 @@
 
 #include <memory>
 #include <optional>
-#include <regex>
 #include <string>
 #include <string_view>
 #include <vector>
 
 #include "ostro/eval/tasks/options.h"
+#include "ostro/eval/tasks/pattern.h"
 
 namespace ostro::eval {
 
@@ -22,19 +22,19 @@ class Matcher {
   static Result<Matcher> create(const std::string& key, const GenerateOptions& options);
 
   // The text that the regular expression extracts; without one the whole text. White space around it is
-  // dropped.
-  std::string extract(const std::string& text) const;
+  // dropped. Errors: as Pattern::find_all.
+  Result<std::string> extract(const std::string& text) const;
   // True if an answer equals the extracted text, after the options' normalization; or, for numeric, if the
   // last numbers of both are equal.
-  bool exact(const std::string& extracted, const std::vector<std::string>& answers) const;
+  Result<bool> exact(const std::string& extracted, const std::vector<std::string>& answers) const;
   bool numeric(const std::string& extracted, const std::vector<std::string>& answers) const;
 
  private:
-  std::string normalize(std::string text) const;
+  Result<std::string> normalize(std::string text) const;
 
   GenerateOptions options_;
-  std::optional<std::regex> pattern_;
-  std::vector<std::regex> ignored_;
+  std::optional<Pattern> pattern_;
+  std::vector<Pattern> ignored_;
 };
 
 }  // namespace ostro::eval

@@ -39,6 +39,9 @@ void PromptOptions::visit_prompt_options(config::OptionTable& t) {
         "where they come from; empty: other documents of files");
   t.add(&fewshot_seed, "fewshot_seed", Effect::kOutput, "", "of which examples a document gets");
   t.add(&fewshot_delimiter, "fewshot_delimiter", Effect::kOutput, "", "text behind each example");
+  t.add(&apply_chat_template, "apply_chat_template", Effect::kOutput, "",
+        "the prompt, with its description and examples, is a user's message, which the model's chat template "
+        "writes; target_delimiter is left out before the answer, which begins the assistant's message");
 }
 
 void MultipleChoiceOptions::visit_options(config::OptionTable& t) {
@@ -59,10 +62,10 @@ void LoglikelihoodOptions::visit_options(config::OptionTable& t) {
 }
 
 void RegexFilter::visit_options(config::OptionTable& t) {
-  t.add(&pattern, "pattern", Effect::kOutput, "",
-        "regular expression (ECMAScript without back references); its first group that matched, or all of "
-        "it, is the "
-        "answer; empty: no filter");
+  t.add(
+      &pattern, "pattern", Effect::kOutput, "",
+      "regular expression, as Python's re has it; its group, of several the first that is not empty, or all "
+      "of it, is the answer; empty: no filter");
   t.add(&group, "group", Effect::kOutput, "", "which match: 0 is the first, -1 the last");
   t.add(&fallback, "fallback", Effect::kOutput, "", "the answer where nothing matches");
 }
@@ -76,8 +79,7 @@ void GenerateOptions::visit_options(config::OptionTable& t) {
   t.add(&temperature, "temperature", Effect::kOutput, "", "0: always the most likely token");
   t.add(&seed, "seed", Effect::kOutput, "", "of the random choices at another temperature");
   t.section(&regex, "regex", "takes the answer out of what was generated");
-  t.add(&ignore_case, "ignore_case", Effect::kOutput, "",
-        "exact_match does not look at the case of ASCII letters");
+  t.add(&ignore_case, "ignore_case", Effect::kOutput, "", "exact_match does not look at the case of letters");
   t.add(&ignore_punctuation, "ignore_punctuation", Effect::kOutput, "",
         "exact_match does not look at ASCII punctuation");
   t.add(&regexes_to_ignore, "regexes_to_ignore", Effect::kOutput, "",

@@ -35,6 +35,7 @@ struct PromptOptions {
   std::vector<std::string> fewshot_files;  // empty: other documents of `files`
   int64_t fewshot_seed = 1234;
   std::string fewshot_delimiter = "\n\n";
+  bool apply_chat_template = false;
   void visit_prompt_options(config::OptionTable& table);
 };
 
