@@ -10,6 +10,7 @@
 #include "ostro/data/build/consolidate.h"
 #include "ostro/data/options/choose_component.h"
 #include "ostro/data/store/store_text.h"
+#include "ostro/data/store/token_store.h"
 
 namespace ostro::cli {
 namespace {
@@ -48,6 +49,10 @@ Status build_all(const data::Session& session, bool append, bool files) {
     RETURN_IF_ERROR(write_stdout(ledger_text(component.name, component.cache_dir, *ledger, files)));
     RETURN_IF_ERROR(
         data::make_packs(session.fs, session.options, component, session.tokenizer, session.seq_len));
+    if (data::is_packed(component.format)) continue;
+    // Opening a store says what is remarkable about it; making packs has done so.
+    const auto store = data::TokenStore::open(session.fs, session.options, component, session.tokenizer);
+    if (!store.ok()) return store.error();
   }
   return {};
 }

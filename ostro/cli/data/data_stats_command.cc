@@ -10,6 +10,7 @@
 #include "ostro/cli/shared/terminal.h"
 #include "ostro/data/batch/data_set.h"
 #include "ostro/data/packing/packing.h"
+#include "ostro/data/packing/pair_sequences.h"
 #include "ostro/data/store/store_stats.h"
 #include "ostro/data/store/store_text.h"
 #include "ostro/data/store/token_store.h"
@@ -47,18 +48,17 @@ std::string bars(const data::LengthStats& stats) {
 }
 
 nlohmann::json packing_json(const data::PackCounts& counts, const data::PackRule& rule) {
-  return {{"seq_len", rule.seq_len},
-          {"sequences", counts.sequences},
-          {"cut_rows", counts.cut_rows},
-          {"cut_tokens", counts.cut_tokens},
-          {"empty_rows", counts.empty_rows}};
+  return {{"seq_len", rule.seq_len},         {"sequences", counts.sequences},
+          {"cut_rows", counts.cut_rows},     {"cut_tokens", counts.cut_tokens},
+          {"empty_rows", counts.empty_rows}, {"lost_rows", counts.lost_rows}};
 }
 
 // How rows fill sequences of the configuration's length, and what is left out.
 std::string packing_text(const data::PackCounts& counts, const data::LengthStats& lengths,
                          const data::PackRule& rule) {
   // The targets of all rows: one less than tokens, of a row without tokens none.
-  const int64_t used = lengths.tokens - (lengths.rows - lengths.empty) - counts.cut_tokens,
+  const int64_t used = lengths.tokens - (lengths.rows - lengths.empty) - counts.cut_tokens -
+                       (counts.lost_tokens - counts.lost_rows),
                 places = counts.sequences * rule.seq_len;
   const std::string left_out = data::left_out_text(counts);
   return fmt::format(
@@ -113,6 +113,17 @@ Status print_stats(const data::Session& session, int64_t step, bool json) {
           lengths.shortest, lengths.longest, static_cast<double>(s.tokens) / static_cast<double>(s.rows),
           q[0], q[1], q[2], q[3], q[4]);
       out += bars(lengths);
+      if (data::is_preference(c.format)) {
+        ASSIGN_OR_RETURN(const data::PackCounts cut,
+                         data::PairSequences(store, split, session.seq_len).packing());
+        entry["splits"][data::split_name(split)]["pairs"] = {{"seq_len", session.seq_len},
+                                                             {"cut", cut.cut_rows},
+                                                             {"cut_tokens", cut.cut_tokens},
+                                                             {"lost", cut.lost_rows},
+                                                             {"equal", cut.equal_pairs}};
+        if (const std::string text = data::left_out_text(cut); !text.empty())
+          out += fmt::format("  {}; each text has {} targets (model.seq_len)\n", text, session.seq_len);
+      }
       if (!rule) continue;
       ASSIGN_OR_RETURN(const data::PackCounts packing, data::count_packs(stream, *rule));
       entry["splits"][data::split_name(split)]["packing"] = packing_json(packing, *rule);

@@ -107,8 +107,7 @@ std::vector<ComponentUse> Loader::use(int64_t steps) const {
   std::vector<ComponentUse> all;
   for (size_t i = 0; i < parts_.size(); ++i)
     if (parts_[i].order)
-      all.push_back({parts_[i].name, sequences(i), parts_[i].reader->sequences(true), counts[i],
-                     parts_[i].reader->packing()});
+      all.push_back({parts_[i].name, sequences(i), parts_[i].reader->sequences(true), counts[i], i});
   return all;
 }
 

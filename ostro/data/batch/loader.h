@@ -25,7 +25,7 @@ struct ComponentUse {
   int64_t sequences = 0;  // in one epoch; fewer than `stored` with simulated epoching
   int64_t stored = 0;     // sequences in the store
   int64_t examples = 0;   // of the run
-  PackCounts packing;     // of the store; zeros where rows form one stream
+  size_t component = 0;   // its number, for Loader::reader
   double epochs() const { return static_cast<double>(examples) / static_cast<double>(sequences); }
 };
 

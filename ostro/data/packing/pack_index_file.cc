@@ -17,7 +17,13 @@ namespace {
 
 using Json = nlohmann::json;
 
-constexpr const char* kPackFormat = "ostro pack index 1";
+// Format 2 says that rows that are cut were looked at for targets. An index without such rows has format 1.
+constexpr const char *kPackFormat1 = "ostro pack index 1", *kPackFormat2 = "ostro pack index 2";
+
+const char* format_of(const PackCounts& counts) {
+  return counts.cut_rows + counts.lost_rows > 0 ? kPackFormat2 : kPackFormat1;
+}
+
 constexpr int64_t kTrailerBytes = 12;  // length of the header (u64) and its CRC-32C
 constexpr int64_t kMaxHeaderBytes = 65536;
 
@@ -44,16 +50,21 @@ class PageWriter {
 };
 
 Json to_json(const PackHeader& header) {
-  return {{"format", header.format},
-          {"store", header.store},
-          {"rows", header.rows},
-          {"seq_len", header.rule.seq_len},
-          {"keep", header.rule.keep == Keep::kLeft ? "left" : "right"},
-          {"pack", header.rule.pack},
-          {"sequences", header.counts.sequences},
-          {"cut_rows", header.counts.cut_rows},
-          {"cut_tokens", header.counts.cut_tokens},
-          {"empty_rows", header.counts.empty_rows}};
+  Json json = {{"format", header.format},
+               {"store", header.store},
+               {"rows", header.rows},
+               {"seq_len", header.rule.seq_len},
+               {"keep", header.rule.keep == Keep::kLeft ? "left" : "right"},
+               {"pack", header.rule.pack},
+               {"sequences", header.counts.sequences},
+               {"cut_rows", header.counts.cut_rows},
+               {"cut_tokens", header.counts.cut_tokens},
+               {"empty_rows", header.counts.empty_rows}};
+  if (header.counts.lost_rows > 0) {
+    json["lost_rows"] = header.counts.lost_rows;
+    json["lost_tokens"] = header.counts.lost_tokens;
+  }
+  return json;
 }
 
 // Missing fields, as in a header of another format, keep their defaults.
@@ -75,6 +86,8 @@ PackHeader header_of(const Json& json) {
   number("cut_rows", header.counts.cut_rows);
   number("cut_tokens", header.counts.cut_tokens);
   number("empty_rows", header.counts.empty_rows);
+  number("lost_rows", header.counts.lost_rows);
+  number("lost_tokens", header.counts.lost_tokens);
   return header;
 }
 
@@ -86,7 +99,7 @@ bool PackHeader::is_of(const TokenStream& stream, const std::string& store_hash,
 }
 
 bool PackHeader::is_stale(const std::string& store_hash) const {
-  return format != kPackFormat || store != store_hash;
+  return format != format_of(counts) || store != store_hash;
 }
 
 std::string pack_folder(const std::string& cache_dir, Split split) {
@@ -111,9 +124,10 @@ std::optional<PackRule> rule_of_pack_index(const std::string& name) {
 Status write_pack_index(io::WritableFile& file, const TokenStream& stream, const std::string& store_hash,
                         const PackRule& rule) {
   PageWriter pages(file);
-  PackHeader header{kPackFormat, store_hash, stream.rows(), rule, {}};
+  PackHeader header{"", store_hash, stream.rows(), rule, {}};
   ASSIGN_OR_RETURN(header.counts,
                    for_each_sequence(stream, rule, [&](int64_t row) { return pages.add(row); }));
+  header.format = format_of(header.counts);
   RETURN_IF_ERROR(pages.add(stream.rows()));
   RETURN_IF_ERROR(pages.flush());
   const std::string text = to_json(header).dump();

@@ -18,7 +18,8 @@ Result<std::vector<PackedSequences::Part>> PackedSequences::parts(int64_t sequen
   int64_t position = 0;
   for (int64_t row = rows.first; row < rows.second; ++row) {
     const auto i = static_cast<size_t>(row - rows.first);
-    const int64_t tokens = ends[i + 1] - ends[i], count = rule.positions(tokens);
+    const int64_t tokens = ends[i + 1] - ends[i];
+    ASSIGN_OR_RETURN(const int64_t count, kept_positions(stream(), rule, ends[i], ends[i + 1]));
     if (count == 0) continue;
     const int64_t first_token = rule.first_token(tokens);
     parts.push_back({row, position, count, ends[i] + first_token, first_token});

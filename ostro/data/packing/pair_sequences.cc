@@ -54,6 +54,41 @@ Status PairSequences::read(int64_t sequence, Batch& batch, int64_t row) const {
   return {};
 }
 
+Result<PackCounts> PairSequences::packing() const {
+  constexpr int64_t kRows = 65536;
+  PackCounts counts;
+  counts.sequences = stream().rows();
+  for (int64_t begin = 0; begin < stream().rows(); begin += kRows) {
+    const int64_t count = std::min(kRows, stream().rows() - begin);
+    ASSIGN_OR_RETURN(const std::vector<int64_t> ends, stream().row_ends(begin, count));
+    for (int64_t i = 0; i < count; ++i) {
+      if (ends[static_cast<size_t>(i) + 1] - ends[static_cast<size_t>(i)] <= text_len_ + 2) continue;
+      ASSIGN_OR_RETURN(const Pair pair, this->pair(begin + i));
+      count_cut(pair, counts);
+    }
+  }
+  return counts;
+}
+
+// Adds what is lost of a pair.
+void PairSequences::count_cut(const Pair& pair, PackCounts& counts) const {
+  int64_t lost = 0;
+  bool counts_both = true;
+  std::vector<int32_t> kept[2];
+  for (int64_t side = 0; side < 2; ++side) {
+    const auto text = pair.text(side);
+    const int64_t end = text.first + targets(text) + 1;
+    lost += text.second - end;
+    counts_both &= std::any_of(pair.parts.begin() + text.first + 1, pair.parts.begin() + end, is_answer_part);
+    kept[side].assign(pair.ids.begin() + text.first, pair.ids.begin() + end);
+  }
+  if (lost == 0) return;
+  ++counts.cut_rows;
+  counts.cut_tokens += lost;
+  counts.lost_rows += counts_both ? 0 : 1;
+  counts.equal_pairs += counts_both && kept[0] == kept[1] ? 1 : 0;
+}
+
 Result<std::vector<DocumentSpan>> PairSequences::documents(int64_t sequence) const {
   ASSIGN_OR_RETURN(const Pair pair, this->pair(sequence));
   std::vector<DocumentSpan> spans;

@@ -22,6 +22,8 @@ class PairSequences final : public SequenceReader {
   Status read(int64_t sequence, Batch& batch, int64_t row) const override;
   // The chosen text, then the rejected one.
   Result<std::vector<DocumentSpan>> documents(int64_t sequence) const override;
+  // Counts pairs of which a text is cut. Reads the rows that are long enough for that.
+  Result<PackCounts> packing() const override;
 
  private:
   struct Pair {
@@ -35,6 +37,7 @@ class PairSequences final : public SequenceReader {
     }
   };
   Result<Pair> pair(int64_t sequence) const;
+  void count_cut(const Pair& pair, PackCounts& counts) const;
   // Targets of a text of so many tokens that are in the sequence.
   int64_t targets(const std::pair<int64_t, int64_t>& text) const;
 

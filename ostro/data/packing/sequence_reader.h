@@ -39,7 +39,8 @@ class SequenceReader {
   virtual Result<std::vector<DocumentSpan>> documents(int64_t sequence) const = 0;
 
   // Counts of what packing did with the rows. All zero for a stream that is cut, which leaves nothing out.
-  virtual PackCounts packing() const { return {}; }
+  // Errors are those of reading the store.
+  virtual Result<PackCounts> packing() const { return PackCounts(); }
 
   const TokenStream& stream() const { return store_->split(split_); }
   int64_t seq_len() const { return seq_len_; }

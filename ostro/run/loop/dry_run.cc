@@ -197,7 +197,8 @@ Result<std::string> dry_run(io::FileSystem& fs, runtime::Engine& engine, const t
     else
       out += fmt::format(", {} sequences of {}; the run sees {} examples of it, {:.2f} epochs\n",
                          use->sequences, config.model_options().seq_len(), use->examples, use->epochs());
-    if (const std::string text = data::left_out_text(loader.reader(i).packing()); !text.empty())
+    ASSIGN_OR_RETURN(const data::PackCounts packing, loader.reader(i).packing());
+    if (const std::string text = data::left_out_text(packing); !text.empty())
       out += fmt::format("  {}\n", text);
   }
   out += fmt::format("program hash: {}\ndata hash: {}\ntokenizer hash: {}\n", train::programs_hash(programs),
