@@ -62,14 +62,17 @@ Result<Baseline> unigram_baseline(const data::TokenStore& store) {
 }
 
 Result<std::string> held_out_text(const data::TokenStore& store, const tokenizer::Tokenizer& tokenizer) {
-  const int64_t eos = store.ledger().preprocessing.eos_id;
+  const Preprocessing& made = store.ledger().preprocessing;
+  const auto is_end = [&made](int32_t t) {
+    return t == made.eos_id || std::find(made.before.begin(), made.before.end(), t) != made.before.end();
+  };
   std::string text;
   std::vector<uint32_t> ids;
   RETURN_IF_ERROR(
       for_each_stretch(store.split(data::Split::kValidation), [&](std::span<const int32_t> tokens) -> Status {
         ids.clear();
         for (const int32_t t : tokens)
-          if (t != eos) ids.push_back(static_cast<uint32_t>(t));
+          if (!is_end(t)) ids.push_back(static_cast<uint32_t>(t));
         ASSIGN_OR_RETURN(const std::string part, tokenizer.decode_bytes(ids));
         text += part;
         return {};

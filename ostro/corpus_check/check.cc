@@ -41,11 +41,14 @@ struct RowFacts {
   Contamination found;
 };
 
-// Turns a row of ids into text by decoding them. An end-of-text token at the end is dropped, since rows of
-// text have none.
+// Turns a row of ids into text by decoding them. The tokens that begin and end a document are dropped, since
+// rows of text have none.
 Status decode_row(const tokenizer::Tokenizer& tokenizer, data::FormattedRow& row) {
   std::span<const uint32_t> ids = row.ids;
   if (!ids.empty() && tokenizer.eos_id() == ids.back()) ids = ids.first(ids.size() - 1);
+  const std::vector<uint32_t>& before = tokenizer.spec().prefix;
+  if (!before.empty() && ids.size() >= before.size() && std::equal(before.begin(), before.end(), ids.begin()))
+    ids = ids.subspan(before.size());
   ASSIGN_OR_RETURN(row.content, tokenizer.decode(ids));
   if (row.content.empty()) row.skip = data::RowSkip::kEmpty;
   return {};
@@ -230,8 +233,9 @@ class Check {
       }
       const std::string key = component.name.empty() ? component.key : component.key + ".format";
       ASSIGN_OR_RETURN(auto formatter,
-                       data::make_row_formatter(fs_, component.format, key, options_.tokenizer_path(),
-                                                tokenizer_, options_.enforce_eos));
+                       data::make_row_formatter(
+                           fs_, component.format, key, options_.tokenizer_path(), tokenizer_,
+                           {.enforce_bos = options_.enforce_bos, .enforce_eos = options_.enforce_eos}));
       ASSIGN_OR_RETURN(auto sources, all_sources(fs_, data::source_places(options_, component),
                                                  data::SourceKeys::of(component.key)));
       for (const data::SourceFile& source : sources) progress_.bytes_total += source.size;

@@ -207,7 +207,7 @@ void write_files(io::FileSystem& fs) {
           text = words(next, 60, 0);
           return next++ < 20;
         },
-        {.vocab_size = vocab});
+        {.vocab_size = vocab, .special_tokens = {"<|endoftext|>", "<s>"}});  // ends and begins texts
     REQUIRE(trained.ok());
     check_ok(tokenizer::save_tokenizer(fs, *trained, path));
   }

@@ -5,6 +5,7 @@
 #include <algorithm>
 #include <nlohmann/json.hpp>
 
+#include "ostro/base/log_capture_for_test.h"
 #include "ostro/data/batch/data_set.h"
 #include "ostro/data/batch/loader.h"
 #include "ostro/data/batch/test_corpus.h"
@@ -86,7 +87,8 @@ TEST_CASE("component formats: ids, weights and counts are what the format says o
     REQUIRE_MESSAGE(data.ok(), (data.ok() ? "" : data.error().message()));
     const TokenStore& store = *(*data)->parts()[0].store;
     CHECK(verify_store(fs, "cache/some").ok());
-    const auto formatter = make_row_formatter(fs, format, "f", "", test_tokenizer(), options.enforce_eos);
+    const auto formatter =
+        make_row_formatter(fs, format, "f", "", test_tokenizer(), {.enforce_eos = options.enforce_eos});
     REQUIRE(formatter.ok());
     tokenizer::Encoder encoder(test_tokenizer());
     const TokenStream& stream = store.split(Split::kTrain);
@@ -225,6 +227,51 @@ TEST_CASE("component formats: batches of conversations keep them apart and weigh
   CHECK(other.error().message().find("format") != std::string::npos);
 }
 
+TEST_CASE("component formats: a conversation that is cut before its answer is left out and counted") {
+  constexpr int64_t kLength = 6;
+  for (const bool pack : {true, false}) {
+    io::MemoryFileSystem fs;
+    write_rows(fs);
+    const DataOptions options = options_of(ChatFormat{.chat_template = kTemplate, .pack = pack});
+    const auto data = build_data_set(fs, options, test_tokenizer(), small_settings());
+    REQUIRE_MESSAGE(data.ok(), (data.ok() ? "" : data.error().message()));
+    const DataSet::Part& part = (*data)->parts()[0];
+    const TokenStream& stream = part.store->split(Split::kTrain);
+    const auto reader = open_sequences(part, Split::kTrain, options, kLength).value();
+    int64_t lost = 0;
+    const std::vector<int64_t> ends = *stream.row_ends(0, stream.rows());
+    for (size_t row = 0; row + 1 < ends.size(); ++row) {
+      if (ends[row + 1] - ends[row] - 1 <= kLength) continue;
+      std::vector<float> weights(kLength);
+      check_ok(stream.read_weights(ends[row] + 1, weights));
+      lost += std::count(weights.begin(), weights.end(), 1.0f) == 0 ? 1 : 0;
+    }
+    CHECK(lost > 3);
+    CHECK(reader->packing()->lost_rows == lost);
+    CHECK(left_out_text(*reader->packing()).find("nothing that counts is kept") != std::string::npos);
+    Batch batch = make_batch(0, 1, batch_shape(**data, Split::kTrain, options, kLength));
+    for (int64_t i = 0; i < reader->sequences(true); ++i) {
+      check_ok(reader->read(i, batch, 0));
+      CHECK(std::count(batch.loss_mask.begin(), batch.loss_mask.end(), 1.0f) > 0);
+    }
+  }
+}
+
+TEST_CASE("component formats: answers without an end are told") {
+  for (const bool ends : {false, true}) {
+    io::MemoryFileSystem fs;
+    write_rows(fs);
+    std::string marked = kTemplate;  // behind the block, or inside it
+    const std::string end = ends ? ".{% endgeneration %}" : "{% endgeneration %}.";
+    marked.replace(marked.find(".{% endgeneration %}"), end.size(), end);
+    const DataOptions options = options_of(ChatFormat{.chat_template = marked});
+    LogCapture log;
+    REQUIRE(build_data_set(fs, options, test_tokenizer(), small_settings()).ok());
+    CAPTURE(log.lines);
+    CHECK((log.lines.find("does not learn to end its answers") == std::string::npos) == ends);
+  }
+}
+
 TEST_CASE("component formats: a preference row is a sequence of two texts, each cut and padded by itself") {
   const DataOptions options = options_of(PreferenceFormat{});
   io::MemoryFileSystem fs;
@@ -263,6 +310,35 @@ TEST_CASE("component formats: a preference row is a sequence of two texts, each 
       }
   }
   CHECK(cut > 5);
+  // What is lost is counted: pairs of which a text is cut, and of them those without an answer, or with the
+  // same.
+  PackCounts expected;
+  for (int64_t row = 0; row < pairs; ++row) {
+    const std::vector<int64_t> ends = *stream.row_ends(row, 1);
+    std::vector<int32_t> ids(static_cast<size_t>(ends[1] - ends[0]));
+    std::vector<float> parts(ids.size());
+    check_ok(stream.read(ends[0], ids));
+    check_ok(stream.read_weights(ends[0], parts));
+    const auto middle =
+        std::find_if(parts.begin(), parts.end(), [](float p) { return p >= 2; }) - parts.begin();
+    const int64_t size = static_cast<int64_t>(ids.size()), most = length + 1;
+    const int64_t first = std::min<int64_t>(middle, most), second = std::min<int64_t>(size - middle, most);
+    if (first + second == size) continue;
+    ++expected.cut_rows;
+    expected.cut_tokens += size - first - second;
+    const auto answers = [&](int64_t begin, int64_t end) {
+      return std::any_of(parts.begin() + begin + 1, parts.begin() + end,
+                         [](float p) { return p == 1 || p == 3; });
+    };
+    const bool both = answers(0, first) && answers(middle, middle + second);
+    expected.lost_rows += both ? 0 : 1;
+    expected.equal_pairs += both && std::equal(ids.begin(), ids.begin() + first, ids.begin() + middle,
+                                               ids.begin() + middle + second);
+  }
+  expected.sequences = pairs;
+  CHECK(expected.cut_rows > 5);
+  CHECK(expected.equal_pairs > 0);
+  CHECK((*reader)->packing().value() == expected);
   // Scores come along with the pairs of training batches and of held-out ones.
   std::vector<double> scores;
   for (int64_t i = 0; i < 2 * pairs; ++i) scores.push_back(static_cast<double>(i) / 8);

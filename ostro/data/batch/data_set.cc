@@ -161,4 +161,16 @@ Result<std::shared_ptr<const SequenceReader>> open_sequences(const DataSet::Part
       std::make_shared<StreamSequences>(part.store, split, seq_len, options.block_cross_document_attention));
 }
 
+std::optional<bool> begins_texts(const DataSet& data, const DataOptions& options,
+                                 const tokenizer::Tokenizer& tokenizer) {
+  if (options.enforce_bos) return options.enforce_bos;
+  const bool adds = !tokenizer.spec().prefix.empty();
+  if (!adds && (!tokenizer.bos_id() || tokenizer.bos_id() == tokenizer.eos_id())) return std::nullopt;
+  for (const DataSet::Part& part : data.parts())
+    if (ends_rows(part.component.format) && part.store->ledger().levanter_cache.empty())
+      return !part.store->ledger().preprocessing.before.empty();
+  // Conversations begin as their template says, and Levanter's rows as the tokenizer has it.
+  return adds ? std::optional(true) : std::nullopt;
+}
+
 }  // namespace ostro::data

@@ -94,4 +94,10 @@ BatchShape batch_shape(const DataSet& data, Split split, const DataOptions& opti
 Result<std::shared_ptr<const SequenceReader>> open_sequences(const DataSet::Part& part, Split split,
                                                              const DataOptions& options, int64_t seq_len);
 
+// Whether the texts of these stores begin with a beginning token (tokenizer/model/text_ends.h), to be kept
+// with the model. Nothing where there is no such question: the tokenizer has no beginning token, or only one
+// that also ends texts.
+std::optional<bool> begins_texts(const DataSet& data, const DataOptions& options,
+                                 const tokenizer::Tokenizer& tokenizer);
+
 }  // namespace ostro::data

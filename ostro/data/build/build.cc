@@ -38,9 +38,10 @@ Result<StoreOnDisk> look_at_store(io::FileSystem& fs, const StorePlan& plan, boo
     if (ledger.error().code() == ErrorCode::kNotFound) return out;
     return record_error({.folder = cache_dir}, "ledger.json", ledger.error());
   }
-  RETURN_IF_ERROR(plan.is_in_place
-                      ? check_preprocessing_in_place(cache_dir, ledger->preprocessing, plan.preprocessing)
-                      : check_preprocessing(cache_dir, ledger->preprocessing, plan.preprocessing));
+  RETURN_IF_ERROR(plan.is_in_place ? check_preprocessing_in_place(cache_dir, ledger->preprocessing,
+                                                                  plan.preprocessing, plan.any_beginning)
+                                   : check_finished_preprocessing(cache_dir, ledger->preprocessing,
+                                                                  plan.preprocessing, plan.any_beginning));
   if (const Status whole = check_skipped(cache_dir, ledger->files, plan.skip_bad_rows); !whole.ok()) {
     if (!plan.is_in_place) return whole.error();
     log_warning(whole.error().message());
@@ -99,6 +100,8 @@ Result<StoreWriter> open_writer(io::FileSystem& fs, const StorePlan& plan, const
                                 const BuildSettings& settings) {
   const std::string& cache_dir = plan.folder.ledger;
   if (there.finished) {
+    // What is added must be made as the rest is.
+    RETURN_IF_ERROR(check_preprocessing(cache_dir, there.finished->preprocessing, plan.preprocessing));
     if (!there.finished->parts.empty())
       return unsupported(fmt::format(
           "{}: its rows are in the stores that it was joined of, and cannot be added to; build the "

@@ -8,6 +8,7 @@
 
 #include "ostro/base/sha256.h"
 #include "ostro/data/arrays/row_tree.h"
+#include "ostro/data/formats/formats.h"
 #include "ostro/data/sources/row_values.h"
 #include "ostro/data/store/token_store.h"
 #include "ostro/io/files/file_hash.h"
@@ -92,8 +93,9 @@ Result<FormattedRow> format_text(const EncodeContext& context, tokenizer::Encode
   // Growing the vector would hold the ids of a long text twice.
   if (out.content.size() > kUnitBytes) out.ids.reserve(out.content.size() / 2);
   encoder.encode(out.content, {.add_special_tokens = false, .parse_special_tokens = true}, out.ids);
-  if (context.preprocessing.eos_id >= 0)
-    out.ids.push_back(static_cast<uint32_t>(context.preprocessing.eos_id));
+  tokenizer::TextEnds ends;
+  ends.before.assign(context.preprocessing.before.begin(), context.preprocessing.before.end());
+  put_ends(ends, context.preprocessing.eos_id, out);
   return out;
 }
 

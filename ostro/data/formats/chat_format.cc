@@ -44,7 +44,10 @@ class ChatFormatter : public RowFormatter {
  private:
   Result<FormattedRow> rendered(const Row& row, RenderedChat& chat) const {
     FormattedRow out;
-    ASSIGN_OR_RETURN(const Value object, row_object(row, "chat", out.repaired));
+    ASSIGN_OR_RETURN(
+        const Value object,
+        row_object(row, "chat", {options_.messages_field, "tools", "documents", "chat_template_kwargs"},
+                   out.repaired));
     Conversation conversation;
     ASSIGN_OR_RETURN(conversation.messages,
                      row_field(object, options_.messages_field, context_.key + ".messages_field"));

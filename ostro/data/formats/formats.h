@@ -10,15 +10,22 @@
 #include "ostro/chat/chat_template.h"
 #include "ostro/data/formats/row_formatter.h"
 #include "ostro/data/options/options.h"
+#include "ostro/tokenizer/model/text_ends.h"
 
 namespace ostro::data {
 
-// The needs of all formats. `eos_id` is put at the end of rows of text and supervised data; negative: none.
+// The needs of all formats. `ends`: what is put in front of rows of text, supervised and preference data.
+// `eos_id` is put at their end; negative: none.
 struct FormatContext {
   std::string key;  // option that holds the format, for messages
   const tokenizer::Tokenizer& tokenizer;
   int64_t eos_id = -1;
+  tokenizer::TextEnds ends = {};
 };
+
+// Puts the beginning of a document in front of the ids of a row, with weight 0 if they have weights, and its
+// end behind them, with weight 1, by the rule of tokenizer/model/text_ends.h.
+void put_ends(const tokenizer::TextEnds& ends, int64_t eos_id, FormattedRow& row);
 
 std::unique_ptr<RowFormatter> make_text_formatter(const FormatContext& context, const TextFormat& options);
 std::unique_ptr<RowFormatter> make_chat_formatter(const FormatContext& context, const ChatFormat& options,

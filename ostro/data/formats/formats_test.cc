@@ -38,7 +38,7 @@ struct FormatFixture {
 
   Result<FormattedRow> format(const RowFormat& options, std::string row, bool enforce_eos = true) {
     ASSIGN_OR_RETURN(const auto formatter,
-                     make_row_formatter(fs, options, "data.format", "t", *tok, enforce_eos));
+                     make_row_formatter(fs, options, "data.format", "t", *tok, {.enforce_eos = enforce_eos}));
     tokenizer::Encoder encoder(*tok);
     Row r;
     r.bytes = std::move(row);
@@ -64,6 +64,48 @@ constexpr const char* kRow =
         {"role": "user", "content": "again"}, {"role": "assistant", "content": "\u00e9"}]})";
 
 }  // namespace
+
+// What TRL makes of the same rows: the post-processor's tokens in front, the eos behind, each once.
+TEST_CASE("formats: texts and pairs begin as the tokenizer does, conversations as their template says") {
+  FormatFixture f;
+  f.tok.emplace(f.tok->with_beginning({1}).value());
+  const auto begins = [&](const FormattedRow& row) { return row.ids[0] == 1 && row.ids[1] != 1; };
+  const auto text = f.format(TextFormat{}, R"({"text": "hello there"})").value();
+  CHECK(begins(text));
+  CHECK(*f.tok->decode_bytes(text.ids) == "<|end|>hello there<|endoftext|>");
+  const auto once = f.format(TextFormat{}, R"({"text": "<|end|>hello there<|endoftext|>"})").value();
+  CHECK(once.ids == text.ids);
+  const auto pair = f.format(SupervisedFormat{}, R"({"prompt": "hello", "response": " world"})").value();
+  CHECK(begins(pair));
+  CHECK(pair.weights[0] == 0);
+  CHECK(f.text_of_targets(pair) == " world<|endoftext|>");
+  ChatFormat chat;
+  chat.chat_template = kMarked;
+  CHECK(*f.tok->decode_bytes(f.format(chat, kRow).value().ids) == f.format(chat, kRow).value().content);
+}
+
+TEST_CASE("formats: tools may be JSON text") {
+  FormatFixture f;
+  ChatFormat chat;
+  chat.mask_user_turns = false;
+  chat.chat_template = "{% for t in tools or [] %}[{{ t | tojson }}]{% endfor %}{{ messages[0].content }}";
+  const auto content = [&](const std::string& tools) -> std::string {
+    const auto row =
+        f.format(chat, R"({"messages": [{"role": "user", "content": "q"}], "tools": )" + tools + "}");
+    return row.ok() ? row->content : row.error().message();
+  };
+  CHECK(content(R"([{"name": "f"}])") == R"([{"name": "f"}]q)");
+  CHECK(content(R"("[{\"name\": \"f\"}]")") == R"([{"name": "f"}]q)");
+  CHECK(content(R"("[]")") == "q");
+  CHECK(content("null") == "q");
+  CHECK(content(R"("abc")").find("\"tools\" is a text, and that: not valid JSON") != std::string::npos);
+  CHECK(content(R"(["a"])").find("\"tools\" holds a") != std::string::npos);
+  CHECK(content(R"({"name": "f"})").find("not a list of objects") != std::string::npos);
+  // A number that nothing reads does no harm.
+  CHECK(f.format(chat,
+                 R"({"id": 123456789012345678901234567890, "messages": [{"role": "user", "content": "q"}]})")
+            .ok());
+}
 
 TEST_CASE("formats: text ends with the end-of-text id") {
   FormatFixture f;
@@ -208,7 +250,7 @@ TEST_CASE("formats: prebuilt ids are checked") {
 TEST_CASE("formats: the identity holds what ids depend on") {
   FormatFixture f;
   const auto identity = [&](const RowFormat& options) {
-    const auto formatter = make_row_formatter(f.fs, options, "data.format", "t", *f.tok, true);
+    const auto formatter = make_row_formatter(f.fs, options, "data.format", "t", *f.tok, {});
     REQUIRE(formatter.ok());
     return formatter.value()->identity();
   };

@@ -35,7 +35,10 @@ class PrebuiltFormatter : public RowFormatter {
  private:
   Result<FormattedRow> read(const Row& row) const {
     FormattedRow out;
-    ASSIGN_OR_RETURN(const Value object, row_object(row, "prebuilt", out.repaired));
+    ASSIGN_OR_RETURN(
+        const Value object,
+        row_object(row, "prebuilt", {options_.input_ids_key, options_.loss_weights_key.value_or("")},
+                   out.repaired));
     ASSIGN_OR_RETURN(const Value ids, list(object, options_.input_ids_key, "input_ids_key"));
     const int64_t vocab = context_.tokenizer.vocab_size();
     for (const Value& id : ids.as_sequence().items) {

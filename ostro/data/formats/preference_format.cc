@@ -41,7 +41,11 @@ class PreferenceFormatter : public RowFormatter {
 
   Result<FormattedRow> format(const Row& row, tokenizer::Encoder& encoder) const override {
     FormattedRow out;
-    ASSIGN_OR_RETURN(const Value object, row_object(row, "preference", out.repaired));
+    ASSIGN_OR_RETURN(const Value object,
+                     row_object(row, "preference",
+                                {options_.prompt_field, options_.chosen_field, options_.rejected_field,
+                                 "tools", "documents", "chat_template_kwargs"},
+                                out.repaired));
     ASSIGN_OR_RETURN(const Value chosen, answer_field(object, options_.chosen_field, "chosen_field"));
     ASSIGN_OR_RETURN(const Value rejected, answer_field(object, options_.rejected_field, "rejected_field"));
     if (chosen.is_text() != rejected.is_text())
@@ -190,10 +194,7 @@ class PreferenceFormatter : public RowFormatter {
                 FormattedRow& out) const {
     FormattedRow one;
     RETURN_IF_ERROR(encode_with_spans(context_.tokenizer, encoder, side.text, side.answer, one));
-    if (ends && context_.eos_id >= 0) {
-      one.ids.push_back(static_cast<uint32_t>(context_.eos_id));
-      one.weights.push_back(1.0f);
-    }
+    if (ends) put_ends(context_.ends, context_.eos_id, one);
     // Nothing comes before the first token, so it is never a target, and it is where the text begins.
     if (!one.weights.empty()) one.weights[0] = 0;
     if (std::find(one.weights.begin(), one.weights.end(), 1.0f) == one.weights.end())

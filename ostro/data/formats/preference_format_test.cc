@@ -1,5 +1,6 @@
 #include <doctest/doctest.h>
 
+#include <algorithm>
 #include <optional>
 
 #include "ostro/data/formats/row_formatter.h"
@@ -30,7 +31,7 @@ struct PreferenceFixture {
   }
 
   Result<FormattedRow> format(const PreferenceFormat& options, std::string row) {
-    ASSIGN_OR_RETURN(const auto formatter, make_row_formatter(fs, options, "f", "t", *tok, true));
+    ASSIGN_OR_RETURN(const auto formatter, make_row_formatter(fs, options, "f", "t", *tok, {}));
     tokenizer::Encoder encoder(*tok);
     Row r;
     r.bytes = std::move(row);
@@ -54,6 +55,18 @@ constexpr const char* kMarkedPair =
     "{% endgeneration %}{% else %}{{ m.content }}{% endif %} {% endfor %}";
 
 }  // namespace
+
+TEST_CASE("preference rows: both texts begin as the tokenizer does") {
+  PreferenceFixture f;
+  f.tok.emplace(f.tok->with_beginning({5}).value());
+  const auto row =
+      f.format({}, R"({"prompt": "two and two are", "chosen": " four", "rejected": " five"})").value();
+  CHECK(std::count(row.ids.begin(), row.ids.end(), 5u) == 2);
+  CHECK(row.ids[0] == 5);
+  CHECK(row.weights[0] == static_cast<float>(kChosenPrompt));
+  const auto second = std::find(row.ids.begin() + 1, row.ids.end(), 5u) - row.ids.begin();
+  CHECK(row.weights[static_cast<size_t>(second)] == static_cast<float>(kRejectedPrompt));
+}
 
 TEST_CASE("preference rows: texts with a prompt, and with one that is their common beginning") {
   PreferenceFixture f;

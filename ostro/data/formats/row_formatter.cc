@@ -52,6 +52,16 @@ Status encode_with_spans(const tokenizer::Tokenizer& tokenizer, tokenizer::Encod
   return {};
 }
 
+void put_ends(const tokenizer::TextEnds& ends, int64_t eos_id, FormattedRow& row) {
+  const bool weighs = !row.weights.empty();
+  const size_t put = ends.begin(row.ids);
+  if (weighs) row.weights.insert(row.weights.begin(), put, 0.0f);
+  const auto eos = static_cast<uint32_t>(eos_id);
+  if (eos_id < 0 || (!row.ids.empty() && row.ids.back() == eos)) return;
+  row.ids.push_back(eos);
+  if (weighs) row.weights.push_back(1.0f);
+}
+
 void settle_weights(FormattedRow& row) {
   if (row.ids.empty()) {
     row.skip = RowSkip::kEmpty;
@@ -66,9 +76,12 @@ Result<std::unique_ptr<RowFormatter>> make_row_formatter(io::FileSystem& fs, con
                                                          const std::string& key,
                                                          const std::string& tokenizer_path,
                                                          const tokenizer::Tokenizer& tokenizer,
-                                                         bool enforce_eos) {
+                                                         const EndOptions& end_options) {
   FormatContext context{key, tokenizer, -1};
-  if (enforce_eos && ends_rows(options)) {
+  if (ends_rows(options)) {
+    ASSIGN_OR_RETURN(context.ends, tokenizer::text_ends(tokenizer, end_options.enforce_bos));
+  }
+  if (end_options.enforce_eos && ends_rows(options)) {
     if (!tokenizer.eos_id())
       return invalid_argument(
           "data.enforce_eos: the tokenizer names no end-of-text token; name one in a tokenizer_config.json "

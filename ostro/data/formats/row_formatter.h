@@ -4,6 +4,7 @@
 
 #include <cstdint>
 #include <memory>
+#include <optional>
 #include <string>
 #include <string_view>
 #include <vector>
@@ -27,8 +28,8 @@ enum class RowSkip {
 // The fields that a format reads, for RowOptions::fields.
 std::vector<RowField> row_fields(const RowFormat& format);
 
-// True if data.enforce_eos puts the tokenizer's end-of-text id after texts of this format. (Conversations end
-// as their template says.)
+// True if texts of this format get the tokenizer's beginning and end (data.enforce_bos, data.enforce_eos).
+// Conversations begin and end as their template says, and so do rows of ids.
 bool ends_rows(const RowFormat& format);
 
 // The tokens of a row. A preference row has two sequences, the chosen one and then the rejected one, and its
@@ -62,14 +63,20 @@ class RowFormatter {
   virtual std::string identity() const = 0;
 };
 
+// data.enforce_bos and data.enforce_eos.
+struct EndOptions {
+  std::optional<bool> enforce_bos = {};
+  bool enforce_eos = true;
+};
+
 // Makes the formatter for these options. A chat template that the options do not hold is read from beside
-// `tokenizer_path` (data.tokenizer); `tokenizer` must outlive the result. With `enforce_eos`, rows of the
-// text and supervised formats end with the tokenizer's end-of-text id. `key` ("data.components.web.format")
-// stands at the beginning of errors.
+// `tokenizer_path` (data.tokenizer); `tokenizer` must outlive the result. Rows of the text, supervised and
+// preference formats begin and end as tokenizer/model/text_ends.h says. `key`
+// ("data.components.web.format") stands at the beginning of errors.
 Result<std::unique_ptr<RowFormatter>> make_row_formatter(io::FileSystem& fs, const RowFormat& options,
                                                          const std::string& key,
                                                          const std::string& tokenizer_path,
                                                          const tokenizer::Tokenizer& tokenizer,
-                                                         bool enforce_eos);
+                                                         const EndOptions& end_options);
 
 }  // namespace ostro::data

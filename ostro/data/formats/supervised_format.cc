@@ -23,10 +23,7 @@ class SupervisedFormatter : public RowFormatter {
     } else {
       encoder.encode(out.content, {.add_special_tokens = false, .parse_special_tokens = true}, out.ids);
     }
-    if (context_.eos_id >= 0) {
-      out.ids.push_back(static_cast<uint32_t>(context_.eos_id));
-      if (options_.mask_inputs) out.weights.push_back(1.0f);
-    }
+    put_ends(context_.ends, context_.eos_id, out);
     settle_weights(out);
     return out;
   }
@@ -49,7 +46,9 @@ class SupervisedFormatter : public RowFormatter {
   // output is empty.
   Result<FormattedRow> joined(const Row& row, size_t& input) const {
     FormattedRow out;
-    ASSIGN_OR_RETURN(const auto object, row_object(row, "supervised", out.repaired));
+    ASSIGN_OR_RETURN(
+        const auto object,
+        row_object(row, "supervised", {options_.input_field, options_.output_field}, out.repaired));
     ASSIGN_OR_RETURN(out.content, row_text(object, options_.input_field, context_.key + ".input_field"));
     ASSIGN_OR_RETURN(const std::string output,
                      row_text(object, options_.output_field, context_.key + ".output_field"));

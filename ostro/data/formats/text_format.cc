@@ -17,7 +17,7 @@ class TextFormatter : public RowFormatter {
     if (row.is_text) {
       out.content = as_utf8(row.bytes, out.repaired);
     } else {
-      ASSIGN_OR_RETURN(const auto object, row_object(row, "text", out.repaired));
+      ASSIGN_OR_RETURN(const auto object, row_object(row, "text", {options_.text_key}, out.repaired));
       ASSIGN_OR_RETURN(out.content, row_text(object, options_.text_key, context_.key + ".text_key"));
     }
     if (out.content.empty()) {
@@ -25,7 +25,7 @@ class TextFormatter : public RowFormatter {
       return out;
     }
     encoder.encode(out.content, {.add_special_tokens = false, .parse_special_tokens = true}, out.ids);
-    if (context_.eos_id >= 0) out.ids.push_back(static_cast<uint32_t>(context_.eos_id));
+    put_ends(context_.ends, context_.eos_id, out);
     settle_weights(out);
     return out;
   }

@@ -1,6 +1,6 @@
 #include "ostro/data/ledger/ledger.h"
 
-#include <fmt/core.h>
+#include <fmt/format.h>
 
 #include "ostro/base/sha256.h"
 #include "ostro/data/ledger/ledger_json.h"
@@ -37,6 +37,10 @@ std::vector<std::string> differences(const Preprocessing& store, const Preproces
   };
   compare("data.tokenizer (SHA-256)", store.tokenizer, wanted.tokenizer);
   compare("vocabulary of data.tokenizer", store.vocab_size, wanted.vocab_size);
+  const auto begin = [](const std::vector<int64_t>& ids) {
+    return ids.empty() ? std::string("none") : fmt::format("token {}", fmt::join(ids, ", "));
+  };
+  compare("data.enforce_bos, token that begins a document", begin(store.before), begin(wanted.before));
   const auto eos = [](int64_t id) { return id < 0 ? std::string("none") : fmt::format("token {}", id); };
   compare("data.enforce_eos, token that ends a document", eos(store.eos_id), eos(wanted.eos_id));
   compare("data.text_key", store.text_key, wanted.text_key);

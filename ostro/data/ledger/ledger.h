@@ -23,6 +23,9 @@ namespace ostro::data {
 struct Preprocessing {
   std::string tokenizer;  // SHA-256 of its canonical JSON
   int64_t vocab_size = 0;
+  // In front of every document (data.enforce_bos). Stores that were made before there was such a rule have
+  // none.
+  std::vector<int64_t> before;
   int64_t eos_id = -1;             // appended to every document; -1: none (data.enforce_eos is false)
   std::string text_key;            // data.text_key, in a configuration without components
   double validation_fraction = 0;  // 0 when there are validation_urls

@@ -25,6 +25,7 @@ Json preprocessing_json(const Preprocessing& p) {
                {"vocab_size", p.vocab_size},
                {"eos_id", p.eos_id < 0 ? Json() : Json(p.eos_id)},
                {"validation_fraction", p.validation_fraction}};
+  if (!p.before.empty()) json["before"] = p.before;
   if (p.is_component()) {
     json["format"] = Json::parse(p.format, nullptr, false);
     OSTRO_CHECK(json["format"].is_object(), "the identity of a row format is not a JSON object: {}",
@@ -61,6 +62,9 @@ Result<Preprocessing> read_preprocessing(const io::JsonFields& fields) {
   ASSIGN_OR_RETURN(const Json* eos, fields.get("eos_id"));
   if (!eos->is_null()) {
     ASSIGN_OR_RETURN(p.eos_id, fields.integer("eos_id", 0, p.vocab_size - 1));
+  }
+  if (fields.has("before")) {
+    ASSIGN_OR_RETURN(p.before, fields.integers("before", 0, p.vocab_size - 1));
   }
   if (fields.has("format")) {
     RETURN_IF_ERROR(fields.object("format"));

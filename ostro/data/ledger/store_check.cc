@@ -50,12 +50,22 @@ Status check_preprocessing(const std::string& cache_dir, const Preprocessing& st
   return mismatch(cache_dir, fmt::format("{}", fmt::join(differing, "; ")));
 }
 
+bool lacks_beginning(const Preprocessing& store, const Preprocessing& wanted) {
+  return store.before.empty() && !wanted.before.empty();
+}
+
+Status check_finished_preprocessing(const std::string& cache_dir, const Preprocessing& store,
+                                    Preprocessing wanted, bool any_beginning) {
+  if (any_beginning && lacks_beginning(store, wanted)) wanted.before.clear();
+  return check_preprocessing(cache_dir, store, wanted);
+}
+
 Status check_preprocessing_in_place(const std::string& cache_dir, const Preprocessing& store,
-                                    Preprocessing wanted) {
+                                    Preprocessing wanted, bool any_beginning) {
   wanted.validation_fraction = store.validation_fraction;
   if (row_type(store.format) == row_type(wanted.format) && store.fields == wanted.fields)
     wanted.format = store.format;
-  return check_preprocessing(cache_dir, store, wanted);
+  return check_finished_preprocessing(cache_dir, store, std::move(wanted), any_beginning);
 }
 
 Result<std::vector<SourceFile>> new_files(SourceHashes& hashes, const std::string& cache_dir,

@@ -19,10 +19,18 @@ std::string row_type(const std::string& format);
 Status check_preprocessing(const std::string& cache_dir, const Preprocessing& store,
                            const Preprocessing& wanted);
 
+// The same for a finished store. If `any_beginning` (data.enforce_bos is null), one whose documents have no
+// beginning token is good, too: it was made before Ostro put one there.
+Status check_finished_preprocessing(const std::string& cache_dir, const Preprocessing& store,
+                                    Preprocessing wanted, bool any_beginning);
+
+// True if the store lacks the beginning token that the configuration wants.
+bool lacks_beginning(const Preprocessing& store, const Preprocessing& wanted);
+
 // The same for a store that is used in place. Such a store decides itself what its rows were made from and
 // which are held out; only the kind of its rows must be the one that is wanted.
 Status check_preprocessing_in_place(const std::string& cache_dir, const Preprocessing& store,
-                                    Preprocessing wanted);
+                                    Preprocessing wanted, bool any_beginning);
 
 // Compares the files of a finished store with the present sources, by content. A file with the recorded path,
 // size and time is taken as unchanged; one of the same size only is compared by its hash. A changed path

@@ -70,7 +70,7 @@ Result<StoreLedger> check_levanter_cache(io::FileSystem& fs, const std::string& 
           "{}: holds {}, not check data of {}; name another data.cache_dir, or delete it", cache_dir,
           ledger->levanter_cache.empty() ? "a token store" : "check data of " + ledger->levanter_cache,
           place));
-    RETURN_IF_ERROR(check_preprocessing(cache_dir, ledger->preprocessing, wanted));
+    RETURN_IF_ERROR(check_finished_preprocessing(cache_dir, ledger->preprocessing, wanted, true));
     RETURN_IF_ERROR(check_unchanged(place, cache_dir, told, *ledger));
     ledger->levanter_tokenizer = tokenizer_of(told);
     return std::optional<StoreLedger>(std::move(*ledger));

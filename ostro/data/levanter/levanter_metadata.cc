@@ -105,10 +105,10 @@ void warn_of_ends(const LevanterMetadata& metadata, const Preprocessing& wanted,
     log_warning(
         fmt::format("{}: \"append_eos\" is {}, and data.enforce_eos is {}: the cache is used as it is",
                     metadata.path, *metadata.append_eos, wants_eos));
-  if (metadata.append_bos.value_or(false) && is_text)
+  if (metadata.append_bos.value_or(false) && is_text && wanted.before.empty())
     log_warning(
         fmt::format("{}: \"append_bos\" is true: the cache's texts begin with the token that begins a text, "
-                    "and those of this program without one",
+                    "and those of this program without one (data.enforce_bos)",
                     metadata.path));
 }
 

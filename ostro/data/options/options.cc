@@ -325,6 +325,13 @@ void DataOptions::visit_options(config::OptionTable& t) {
       .other("smallest");
   t.add(&chunk_cache_mib, "chunk_cache_mib", Effect::kOutput, "MiB",
         "memory for decoded chunks of token stores; data that fit are kept");
+  t.add(
+       &enforce_bos, "enforce_bos", Effect::kBits, "",
+       "begin every text with the tokenizer's beginning token; null: as the tokenizer does for any text (its "
+       "post-processor), so that most begin with it where it has one; a store without it is then used, too")
+      .other("true")
+      .since_default("null")
+      .fixed(kContent);
   t.add(&enforce_eos, "enforce_eos", Effect::kBits, "",
         "end every document with the tokenizer's end-of-text token")
       .fixed(kContent);

@@ -136,6 +136,7 @@ struct DataOptions {
   OnBadRow on_bad_row = OnBadRow::kError;
   IdType id_type = IdType::kLevanter;
   int64_t chunk_cache_mib = 1024;
+  std::optional<bool> enforce_bos;  // null: as the tokenizer does (tokenizer/model/text_ends.h)
   bool enforce_eos = true;
   bool block_cross_document_attention = false;
 

@@ -14,11 +14,13 @@ std::string as_utf8(std::string bytes, bool& repaired) {
   return repaired ? tokenizer::repair_utf8(bytes) : std::move(bytes);
 }
 
-Result<Value> row_object(const Row& row, std::string_view format_name, bool& repaired) {
+Result<Value> row_object(const Row& row, std::string_view format_name,
+                         std::initializer_list<std::string_view> used, bool& repaired) {
   if (row.is_text)
     return invalid_argument(
         fmt::format("is a text, and the format {} needs objects; use .jsonl or .parquet files", format_name));
-  ASSIGN_OR_RETURN(Value object, chat::jinja::from_json(as_utf8(row.bytes, repaired)));
+  ASSIGN_OR_RETURN(Value object,
+                   chat::jinja::from_json(as_utf8(row.bytes, repaired), {used.begin(), used.size()}));
   if (!object.is_mapping()) return invalid_argument("not a JSON object");
   return object;
 }

@@ -1,6 +1,7 @@
 // row_object, row_field, row_text: read fields of rows that are JSON objects.
 #pragma once
 
+#include <initializer_list>
 #include <string>
 #include <string_view>
 
@@ -12,8 +13,10 @@
 namespace ostro::data {
 
 // The row as a JSON object in valid UTF-8; `repaired` tells whether bytes had to be replaced. Errors: not
-// JSON; not an object; a row of plain text, which the format `format_name` cannot read.
-Result<chat::jinja::Value> row_object(const Row& row, std::string_view format_name, bool& repaired);
+// JSON; not an object; a row of plain text, which the format `format_name` cannot read. `used`: the fields
+// that are read (chat/value/from_json.h).
+Result<chat::jinja::Value> row_object(const Row& row, std::string_view format_name,
+                                      std::initializer_list<std::string_view> used, bool& repaired);
 
 // A field of the object. When it is missing, the error names `option`, which sets the field's name.
 Result<chat::jinja::Value> row_field(const chat::jinja::Value& object, const std::string& name,

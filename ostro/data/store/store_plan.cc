@@ -5,6 +5,7 @@
 #include "ostro/data/ledger/ledger_json.h"
 #include "ostro/data/levanter/levanter_cache.h"
 #include "ostro/io/files/path.h"
+#include "ostro/tokenizer/model/text_ends.h"
 
 namespace ostro::data {
 namespace {
@@ -74,9 +75,10 @@ Result<std::shared_ptr<const RowFormatter>> formatter_of(io::FileSystem& fs, con
                                                          const tokenizer::Tokenizer& tokenizer) {
   if (component.is_in_place() || std::holds_alternative<TextFormat>(component.format))
     return std::shared_ptr<const RowFormatter>();
-  ASSIGN_OR_RETURN(auto formatter,
-                   make_row_formatter(fs, component.format, component.key + ".format",
-                                      options.tokenizer_path(), tokenizer, options.enforce_eos));
+  ASSIGN_OR_RETURN(
+      auto formatter,
+      make_row_formatter(fs, component.format, component.key + ".format", options.tokenizer_path(), tokenizer,
+                         {.enforce_bos = options.enforce_bos, .enforce_eos = options.enforce_eos}));
   return std::shared_ptr<const RowFormatter>(std::move(formatter));
 }
 
@@ -85,6 +87,10 @@ Result<Preprocessing> preprocessing_with(const RowFormatter* formatter, const Da
   Preprocessing p;
   p.tokenizer = tokenizer.hash();
   p.vocab_size = tokenizer.vocab_size();
+  if (ends_rows(component.format)) {
+    ASSIGN_OR_RETURN(const tokenizer::TextEnds ends, tokenizer::text_ends(tokenizer, options.enforce_bos));
+    p.before.assign(ends.before.begin(), ends.before.end());
+  }
   if (options.enforce_eos && ends_rows(component.format)) {
     const auto eos = tokenizer.eos_id();
     if (!eos)
@@ -129,6 +135,7 @@ Result<StorePlan> plan_store(io::FileSystem& fs, const DataOptions& options, con
   plan.key = component.key;
   plan.skip_bad_rows = options.on_bad_row == OnBadRow::kSkip;
   plan.is_in_place = component.is_in_place();
+  plan.any_beginning = !options.enforce_bos;
   ASSIGN_OR_RETURN(plan.formatter, formatter_of(fs, options, component, tokenizer));
   ASSIGN_OR_RETURN(plan.preprocessing,
                    preprocessing_with(plan.formatter.get(), options, component, tokenizer));

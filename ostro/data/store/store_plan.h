@@ -38,7 +38,8 @@ struct StorePlan {
   bool has_texts = false;                                               // at least some texts are found
   ElementType ids = ElementType::kInt64;
   bool skip_bad_rows = false;
-  bool is_in_place = false;  // the component names no texts
+  bool is_in_place = false;    // the component names no texts
+  bool any_beginning = false;  // check_finished_preprocessing
 };
 
 // Makes the plan from the configuration, the names of the sources and the content of the cache folders. Reads

@@ -4,6 +4,7 @@
 #include <map>
 
 #include "ostro/base/log.h"
+#include "ostro/base/log_capture_for_test.h"
 #include "ostro/base/sha256.h"
 #include "ostro/data/batch/test_corpus.h"
 #include "ostro/data/build/documents.h"
@@ -140,6 +141,44 @@ TEST_CASE("token store: threads, place and times do not matter; content, tokeniz
   options.cache_dir = "changed";
   (*fs.content("corpus/text/01.txt"))[0] = 'T';
   CHECK(build(fs, options).hash() != hash);
+}
+
+TEST_CASE("token store: the beginning of texts is a part of the store, and one without it says so") {
+  io::MemoryFileSystem fs;
+  write_corpus(fs, "corpus");
+  DataOptions options = corpus_options("corpus");
+  const tokenizer::Tokenizer begins = test_tokenizer().with_beginning({7}).value();
+  const auto made = [&](std::optional<bool> enforce, const char* folder) {
+    options.enforce_bos = enforce;
+    options.cache_dir = folder;
+    return build_store(fs, options, begins, small_settings()).value();
+  };
+  const auto opened = [&](std::optional<bool> enforce, const char* folder) {
+    options.enforce_bos = enforce;
+    options.cache_dir = folder;
+    return TokenStore::open(fs, options, components_of(options)[0], begins);
+  };
+  const StoreLedger with = made({}, "with"), without = made(false, "without");
+  CHECK(with.preprocessing.before == std::vector<int64_t>{7});
+  CHECK(without.preprocessing.before.empty());
+  CHECK(with.split(Split::kTrain).tokens ==
+        without.split(Split::kTrain).tokens + with.split(Split::kTrain).rows);
+  CHECK(read_ledger(fs, "with")->hash() == with.hash());
+  LogCapture log;
+  CHECK(opened({}, "with").ok());
+  CHECK(log.lines.empty());
+  CHECK(opened({}, "without").ok());
+  CHECK(log.lines.find("without: its texts have no beginning token") != std::string::npos);
+  options.enforce_bos = {};
+  CHECK(build_store(fs, options, begins, small_settings()).ok());
+  CHECK(opened(false, "with").error().message().find("data.enforce_bos") != std::string::npos);
+  write(fs, "corpus/text/zz.txt", "the cat");
+  options.cache_dir = "without";
+  options.enforce_bos = {};
+  BuildSettings more = small_settings();
+  more.append = true;
+  CHECK(build_store(fs, options, begins, more).error().message().find("data.enforce_bos") !=
+        std::string::npos);
 }
 
 TEST_CASE("token store: a finished store is reused when it fits, and refused with what differs when not") {

@@ -4,11 +4,13 @@
 
 #include <algorithm>
 
+#include "ostro/base/log.h"
 #include "ostro/data/arrays/ids.h"
 #include "ostro/data/arrays/row_tree.h"
 #include "ostro/data/ledger/store_check.h"
 #include "ostro/data/ledger/store_damage.h"
 #include "ostro/data/ledger/store_parts.h"
+#include "ostro/data/store/answer_ends.h"
 #include "ostro/data/store/store_plan.h"
 #include "ostro/io/files/path.h"
 
@@ -251,9 +253,19 @@ Result<std::shared_ptr<const TokenStore>> TokenStore::open(io::FileSystem& fs, c
   ASSIGN_OR_RETURN(const StoreFolder folder, store_folder(fs, options, component));
   ASSIGN_OR_RETURN(const Preprocessing wanted, preprocessing_of(fs, options, component, tokenizer));
   ASSIGN_OR_RETURN(auto store, open(fs, folder.ledger, std::move(cache), keep_chunks(options.shuffle)));
+  const Preprocessing& has = store->ledger().preprocessing;
   RETURN_IF_ERROR(component.is_in_place()
-                      ? check_preprocessing_in_place(folder.ledger, store->ledger().preprocessing, wanted)
-                      : check_preprocessing(folder.ledger, store->ledger().preprocessing, wanted));
+                      ? check_preprocessing_in_place(folder.ledger, has, wanted, !options.enforce_bos)
+                      : check_finished_preprocessing(folder.ledger, has, wanted, !options.enforce_bos));
+  if (store->ledger().levanter_cache.empty() && lacks_beginning(has, wanted))
+    log_warning(fmt::format(
+        "{}: its texts have no beginning token, which {} puts in front of each (token {}): the store was "
+        "made "
+        "before Ostro did so, and is used as it is. Delete it to build it with that token, or set "
+        "data.enforce_bos: false to say that there is none",
+        folder.ledger, options.tokenizer_path(), wanted.before[0]));
+  ASSIGN_OR_RETURN(const std::string no_end, no_end_text(*store, tokenizer));
+  if (!no_end.empty()) log_warning(fmt::format("{}: {}", component.key, no_end));
   return store;
 }
 
