@@ -69,7 +69,7 @@ class TasksSession {
         samples_ += "{\"checkpoint\":" + nlohmann::json(out.path).dump() + "," + json.substr(1) + "\n";
         return Status();
       };
-    TextModel model = text_model(std::move(loaded), engine, request_.batch_tokens);
+    ASSIGN_OR_RETURN(TextModel model, text_model(fs_, std::move(loaded), engine, request_.batch_tokens));
     ASSIGN_OR_RETURN(Measured measured, measure(suite, model, options));
     out.corpora = std::move(measured.corpora), out.tasks = std::move(measured.tasks);
     return out;

@@ -83,7 +83,7 @@ class Run {
   }
 
   Result<Entry> task(const Suite::Task& task) {
-    const Questions& questions = task.questions;
+    ASSIGN_OR_RETURN(const Questions questions, as_asked(task.questions));
     Entry entry{questions.name, "", prompt_options(questions.options).tags, task.hash, 0, 0, 0, {}};
     entry.documents = static_cast<int64_t>(questions.questions.size());
     Measures measures;
@@ -101,6 +101,21 @@ class Run {
   }
 
  private:
+  // What stands between a prompt and its answer. A chat template has written it.
+  static std::string delimiter(const PromptOptions& options) {
+    return options.apply_chat_template ? "" : options.target_delimiter;
+  }
+  // The questions with the prompts that the model gets.
+  Result<Questions> as_asked(Questions questions) const {
+    if (!prompt_options(questions.options).apply_chat_template) return questions;
+    for (Question& q : questions.questions) {
+      auto prompt = model_.chat().of_user(q.prompt);
+      if (!prompt.ok())
+        return prompt.error().with_context(fmt::format("tasks.{}.apply_chat_template", questions.name));
+      q.prompt = std::move(*prompt);
+    }
+    return questions;
+  }
   // About the tokens that are computed, for progress: a generated one is a step of its own.
   static double cost_of_text(size_t bytes) { return static_cast<double>(bytes) + 1; }
   static double cost(const Questions& questions) {
@@ -123,7 +138,9 @@ class Run {
   }
 
   Status tell(const Json& document) const {
-    return options_.on_document ? options_.on_document(document.dump()) : Status();
+    return options_.on_document
+               ? options_.on_document(document.dump(-1, ' ', false, Json::error_handler_t::replace))
+               : Status();
   }
 
   // Scores each choice after the prompt and, for mutual information, also without it: the second half of the
@@ -135,7 +152,7 @@ class Run {
     for (const bool conditional : {true, false})
       for (const Question& q : questions.questions)
         for (size_t i = 0; i < q.choices.size() && (conditional || options.mutual_information); ++i)
-          requests.push_back({conditional ? q.prompt : "", options.target_delimiter + q.choices[i],
+          requests.push_back({conditional ? q.prompt : "", delimiter(options) + q.choices[i],
                               fmt::format("tasks.{}: {}: choice {}", questions.name, q.place, i)});
     ASSIGN_OR_RETURN(const auto scores,
                      model_.continuations(requests, false, progress(questions.name, cost(questions))));
@@ -176,7 +193,7 @@ class Run {
     entry.type = LoglikelihoodOptions::kType;
     std::vector<ContinuationRequest> requests;
     for (const Question& q : questions.questions)
-      requests.push_back({q.prompt, options.target_delimiter + q.answers[0],
+      requests.push_back({q.prompt, delimiter(options) + q.answers[0],
                           fmt::format("tasks.{}: {}", questions.name, q.place)});
     ASSIGN_OR_RETURN(const auto scores, model_.continuations(requests, model_.knows_greedy(),
                                                              progress(questions.name, cost(questions))));
@@ -206,9 +223,12 @@ class Run {
       const auto made = model_.generate({q.prompt, options.until, options.max_gen_toks, options.temperature,
                                          static_cast<uint64_t>(options.seed)});
       if (!made.ok()) return made.error().with_context(fmt::format("tasks.{}: {}", questions.name, q.place));
-      const std::string answer = matcher.extract(made->text);
-      measures.add("exact_match", matcher.exact(answer, q.answers) ? 1.0 : 0.0);
-      if (options.numeric) measures.add("numeric_match", matcher.numeric(answer, q.answers) ? 1.0 : 0.0);
+      const auto answer = matcher.extract(made->text);
+      const auto exact = answer.ok() ? matcher.exact(*answer, q.answers) : answer.error();
+      if (!exact.ok())
+        return exact.error().with_context(fmt::format("tasks.{}: {}", questions.name, q.place));
+      measures.add("exact_match", *exact ? 1.0 : 0.0);
+      if (options.numeric) measures.add("numeric_match", matcher.numeric(*answer, q.answers) ? 1.0 : 0.0);
       entry.tokens += made->tokens, entry.bytes += static_cast<int64_t>(made->text.size());
       show(i + 1, questions.questions.size());
       RETURN_IF_ERROR(tell({{"task", questions.name},
@@ -217,7 +237,7 @@ class Run {
                             {"targets", q.answers},
                             {"generated", made->text},
                             {"stopped_by", stop_reason_name(made->reason)},
-                            {"answer", answer},
+                            {"answer", *answer},
                             {"measures", measures.last()}}));
     }
     return {};

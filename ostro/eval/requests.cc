@@ -15,12 +15,14 @@ using Json = nlohmann::ordered_json;
 
 // A request.
 struct Request {
-  enum class Kind { kContinuation, kText, kPrompt } kind = Kind::kContinuation;
+  enum class Kind { kContinuation, kText, kPrompt, kChat } kind = Kind::kContinuation;
   Json id;  // null: none
   ContinuationRequest continuation;
   std::string text;
   int64_t stride = 0;
   GenerationRequest generation;
+  std::string messages, tools;  // JSON texts; "": none
+  bool add_generation_prompt = true;
 };
 
 // Reads the keys of an object; nothing_else() is an error for a key that was not read.
@@ -80,11 +82,22 @@ Status read_request(const Json& json, Request& out) {
     out.kind = Request::Kind::kText;
     RETURN_IF_ERROR(keys.take("text", &Json::is_string, "a string", out.text));
     RETURN_IF_ERROR(keys.take("stride", &Json::is_number_integer, "an integer", out.stride));
-  } else if (keys.has("prompt")) {
+  } else if (keys.has("chat")) {
+    out.kind = Request::Kind::kChat;
+    out.messages = json["chat"].dump();
+    if (keys.has("tools")) out.tools = json["tools"].dump();
+    RETURN_IF_ERROR(
+        keys.take("add_generation_prompt", &Json::is_boolean, "true or false", out.add_generation_prompt));
+  } else if (keys.has("prompt") || keys.has("messages")) {
     out.kind = Request::Kind::kPrompt;
     GenerationRequest& g = out.generation;
     int64_t seed = 0;
-    RETURN_IF_ERROR(keys.take("prompt", &Json::is_string, "a string", g.prompt));
+    if (json.contains("prompt")) {
+      RETURN_IF_ERROR(keys.take("prompt", &Json::is_string, "a string", g.prompt));
+    } else {
+      out.messages = json["messages"].dump();
+      if (keys.has("tools")) out.tools = json["tools"].dump();
+    }
     RETURN_IF_ERROR(keys.take_texts("until", g.until));
     RETURN_IF_ERROR(keys.take("max_tokens", &Json::is_number_integer, "an integer", g.max_tokens));
     RETURN_IF_ERROR(keys.take("temperature", &Json::is_number, "a number", g.temperature));
@@ -93,7 +106,9 @@ Status read_request(const Json& json, Request& out) {
   } else {
     (void)keys.has("context");
     RETURN_IF_ERROR(keys.nothing_else());
-    return invalid_argument("a request has \"context\" and \"continuation\", or \"text\", or \"prompt\"");
+    return invalid_argument(
+        "a request has \"context\" and \"continuation\", or \"text\", or \"prompt\", or \"messages\", or "
+        "\"chat\"");
   }
   return keys.nothing_else();
 }
@@ -122,8 +137,14 @@ class Batch {
   std::vector<std::string> run(int64_t& failed) {
     continuations();
     texts();
+    for (const size_t i : of_kind(Request::Kind::kChat)) {
+      const Request& r = requests_[i];
+      const auto text = model_.chat().of_messages(r.messages, r.tools, r.add_generation_prompt);
+      if (!text.ok()) fail(i, text.error().message());
+      if (text.ok()) answer(i, {{"text", *text}});
+    }
     for (const size_t i : of_kind(Request::Kind::kPrompt)) {
-      const auto made = model_.generate(requests_[i].generation);
+      const auto made = generated(requests_[i]);
       if (!made.ok()) fail(i, made.error().message());
       if (made.ok())
         answer(
@@ -145,6 +166,13 @@ class Batch {
     answers_[i] = Json::object();
     if (!requests_[i].id.is_null()) answers_[i]["id"] = requests_[i].id;
     answers_[i].update(fields);
+  }
+  Result<GeneratedText> generated(Request& request) {
+    if (!request.messages.empty()) {
+      ASSIGN_OR_RETURN(request.generation.prompt,
+                       model_.chat().of_messages(request.messages, request.tools, true));
+    }
+    return model_.generate(request.generation);
   }
   // The requests of this kind that are not answered yet.
   std::vector<size_t> of_kind(Request::Kind kind) const {

@@ -4,8 +4,10 @@
 
 namespace ostro::eval {
 
-TextModel text_model(trained::LoadedModel loaded, runtime::Engine& engine, int64_t batch_tokens) {
+Result<TextModel> text_model(io::FileSystem& fs, trained::LoadedModel loaded, runtime::Engine& engine,
+                             int64_t batch_tokens) {
   TextModelOptions options;
+  ASSIGN_OR_RETURN(options.chat, ChatPrompts::load(fs, loaded.tokenizer_path, *loaded.tokenizer));
   options.context = loaded.config.model_options().seq_len();
   options.batch_tokens = batch_tokens;
   options.leaves = leaves_for_inference(train::leaf_table(loaded.config));

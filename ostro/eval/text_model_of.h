@@ -6,8 +6,10 @@
 
 namespace ostro::eval {
 
-// The TextModel has the context, the leaves and the tokenizer of the model's run. `batch_tokens` is as in
-// TextModelOptions. The engine must outlive it.
-TextModel text_model(trained::LoadedModel loaded, runtime::Engine& engine, int64_t batch_tokens);
+// The TextModel has the context, the leaves, the tokenizer and the chat template of the model's run.
+// `batch_tokens` is as in TextModelOptions. The engine must outlive it. Errors: a chat template that cannot
+// be read.
+Result<TextModel> text_model(io::FileSystem& fs, trained::LoadedModel loaded, runtime::Engine& engine,
+                             int64_t batch_tokens);
 
 }  // namespace ostro::eval

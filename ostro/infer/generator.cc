@@ -124,6 +124,10 @@ int32_t choose_token(std::span<const float> logits, double temperature, uint64_t
   return static_cast<int32_t>(best);
 }
 
+bool is_stop(const SampleOptions& options, int32_t token) {
+  return std::find(options.stops.begin(), options.stops.end(), token) != options.stops.end();
+}
+
 int32_t next_token(std::span<const float> logits, const SampleOptions& options, int64_t position) {
   const auto known = static_cast<size_t>(options.tokens);
   if (known > 0 && known < logits.size()) logits = logits.first(known);
@@ -149,7 +153,7 @@ Result<std::vector<int32_t>> Generator::generate(const std::vector<int32_t>& pro
     out.push_back(token);
     tokens.push_back(token);
     if (on_token && !on_token(token)) break;
-    if (token == options.eos || static_cast<int64_t>(tokens.size()) >= max_length_) break;
+    if (is_stop(options, token) || static_cast<int64_t>(tokens.size()) >= max_length_) break;
     if (static_cast<int64_t>(out.size()) == options.max_new_tokens) break;
     ASSIGN_OR_RETURN(logits, feed(tokens, tokens.size() - 1, tokens.size()));
   }

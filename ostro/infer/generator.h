@@ -19,7 +19,7 @@ struct SampleOptions {
   int64_t max_new_tokens = 64;
   double temperature = 0;  // 0: always the most likely token; of equal ones the lower id
   uint64_t seed = 0;
-  int64_t eos = -1;  // generation stops after this token; -1: it does not stop at a token
+  std::vector<int32_t> stops = {};  // generation stops after any of these tokens
   int64_t tokens =
       0;  // only the first so many ids are chosen, those of the tokenizer; 0: all that have logits
 };
@@ -35,8 +35,8 @@ class Generator {
                                                    runtime::Engine& engine, int64_t max_length,
                                                    numerics::LeafTable leaves = {});
 
-  // Returns the new tokens, with the eos if it was generated. `on_token` is called with each token as it is
-  // made; it returns false to stop.
+  // Returns the new tokens, with the stop token if one was generated. `on_token` is called with each token as
+  // it is made; it returns false to stop.
   Result<std::vector<int32_t>> generate(const std::vector<int32_t>& prompt, const SampleOptions& options,
                                         const std::function<bool(int32_t)>& on_token = {});
 
@@ -62,6 +62,8 @@ class Generator {
   std::vector<std::pair<int64_t, std::unique_ptr<runtime::Executable>>> programs_;  // by bucket
 };
 
+// True if generation stops after this token.
+bool is_stop(const SampleOptions& options, int32_t token);
 // Chooses a token from one row of logits. At temperature 0 it is the argmax. At temperature t it is the
 // argmax of logit / t + Gumbel noise; the noise comes from threefry with the key (seed, "sample", position).
 // Computed in f64 on the host.

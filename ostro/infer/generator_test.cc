@@ -120,7 +120,7 @@ TEST_CASE("eos ends behind itself; the callback sees every token and may stop") 
   REQUIRE(all.size() == 12);
   const int32_t eos = all[5];
   const auto first = std::find(all.begin(), all.end(), eos);
-  CHECK(g->generate(prompt(4), {.max_new_tokens = 12, .eos = eos}).value() ==
+  CHECK(g->generate(prompt(4), {.max_new_tokens = 12, .stops = {-5, eos}}).value() ==
         std::vector<int32_t>(all.begin(), first + 1));
   std::vector<int32_t> seen;
   const auto some = g->generate(prompt(4), {.max_new_tokens = 12}, [&](int32_t t) {

@@ -280,7 +280,7 @@ Result<std::vector<std::vector<int32_t>>> StreamedGenerator::generate(
       made[i].push_back(token);
       s.tokens.push_back(token);
       if (on_token && !on_token(i, token)) return made;
-      const bool ended = token == options.eos || static_cast<int64_t>(s.tokens.size()) >= max_length_ ||
+      const bool ended = is_stop(options, token) || static_cast<int64_t>(s.tokens.size()) >= max_length_ ||
                          static_cast<int64_t>(made[i].size()) >= options.max_new_tokens;
       if (ended)
         s.cache.clear();

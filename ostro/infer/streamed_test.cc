@@ -135,7 +135,7 @@ TEST_CASE("generation is that of the model in memory") {
   const DecoderOptions o = small("grok");
   Stored stored(o);
   for (const double temperature : {0.0, 1.0}) {
-    const SampleOptions options{.max_new_tokens = 6, .temperature = temperature, .seed = 9, .eos = 7};
+    const SampleOptions options{.max_new_tokens = 6, .temperature = temperature, .seed = 9, .stops = {7}};
     WeightStore store = stored.store(0);
     const auto g = StreamedGenerator::create(stored.layers, store, interpreter(), 24);
     const auto made = (*g)->generate(kPrompts, options);

@@ -16,7 +16,8 @@ namespace ostro::trained {
 
 struct SampleModel {
   std::shared_ptr<const tokenizer::Tokenizer> tokenizer;
-  int64_t context = 0;  // positions at most
+  std::string tokenizer_path;  // where it was read
+  int64_t context = 0;         // positions at most
   // New tokens of each prompt; `room` positions are enough for each. `on_token` may be empty, and is called
   // only when there is one prompt.
   std::function<Result<std::vector<std::vector<int32_t>>>(

@@ -6,7 +6,7 @@ from lm_eval.api.model import LM
 from lm_eval.api.registry import register_model
 from tqdm import tqdm
 
-from ostro_lm_eval.scorer import Scorer
+from ostro_lm_eval.scorer import Scorer, ScorerError
 
 # What the harness passes for generation and what asks for nothing more than greedy or random choice.
 KNOWN = {"until", "max_gen_toks", "max_new_tokens", "max_tokens", "do_sample", "temperature", "seed"}
@@ -26,7 +26,33 @@ class OstroLM(LM):
         for name, value in (("--tokenizer", tokenizer), ("--batch_tokens", batch_tokens), ("--dtype", dtype), ("--seq_len", seq_len)):
             words += [] if value is None else [name, value]
         self.max_gen_toks = int(max_gen_toks)
+        self.checkpoint = str(checkpoint)
         self.scorer = Scorer(checkpoint, ostro, words)
+
+    @property
+    def tokenizer_name(self):
+        """For the names under which the harness keeps what it has asked, which depends on the template."""
+        return self.checkpoint.replace("/", "__")
+
+    def chat_template(self, chat_template=False):
+        """What the harness writes into its results about the template: the model has one, of which Ostro knows the text."""
+        if isinstance(chat_template, str) and chat_template != "default":
+            raise ValueError(f"chat template {chat_template!r}: ostro applies the model's own; use --apply_chat_template alone")
+        return "the chat template of " + self.checkpoint if chat_template else ""
+
+    def apply_chat_template(self, chat_history, add_generation_prompt=True):
+        """The text of a conversation. Without a generation prompt it ends with the last message, which the model goes on with.
+        A template that takes no system message gets none, as in the harness's own model for transformers."""
+        def render(messages):
+            [answer] = self.scorer.ask([{"chat": messages, "add_generation_prompt": add_generation_prompt}])
+            return answer["text"]
+        try:
+            return render(chat_history)
+        except ScorerError:
+            without = [message for message in chat_history if message["role"] != "system"]
+            if len(without) == len(chat_history):
+                raise
+            return render(without)
 
     def _ask(self, requests, what, disable_tqdm):
         return list(tqdm(self.scorer.ask(requests), total=len(requests), desc=what, disable=disable_tqdm))

@@ -10,8 +10,10 @@
 #include "ostro/cli/main/exit_code.h"
 #include "ostro/cli/shared/progress.h"
 #include "ostro/cli/shared/terminal.h"
+#include "ostro/eval/score/chat_prompts.h"
 #include "ostro/infer/generator.h"
 #include "ostro/io/read/line_reader.h"
+#include "ostro/tokenizer/model/text_ends.h"
 #include "ostro/trained/sample_model.h"
 
 namespace ostro::cli {
@@ -23,20 +25,10 @@ constexpr const char* kNoPrompt = "\x01";
 struct Request {
   std::string checkpoint, prompt = kNoPrompt, batch, tokenizer;
   infer::SampleOptions options;
-  bool json = false, unchecked = false, stream = false;
+  bool json = false, unchecked = false, stream = false, chat = false;
   std::optional<int64_t> keep_bytes;
   trained::UseOptions use;
 };
-
-// The prompt's tokens; an empty prompt is a document's beginning, which in training follows an end of
-// document.
-Result<std::vector<int32_t>> prompt_ids(const tokenizer::Tokenizer& tokenizer, const std::string& prompt) {
-  const std::vector<uint32_t> ids = tokenizer.encode(prompt);
-  if (!ids.empty()) return std::vector<int32_t>(ids.begin(), ids.end());
-  if (!tokenizer.eos_id())
-    return invalid_argument("--prompt is empty and the tokenizer has no end-of-document token to begin with");
-  return std::vector<int32_t>{static_cast<int32_t>(*tokenizer.eos_id())};
-}
 
 // The lines of the file --batch, or the prompt.
 Result<std::vector<std::string>> prompts_of(io::FileSystem& fs, const Request& request) {
@@ -138,10 +130,16 @@ Status sample(const Context& context, const Request& request) {
                                    request.keep_bytes, [&](const trained::StreamCounts& c) { line.show(c); })
           : trained::load_resident(context, request.checkpoint, request.tokenizer, trust, request.use));
   const tokenizer::Tokenizer& tokenizer = *model.tokenizer;
+  eval::ChatPrompts chat;
+  if (request.chat) {
+    ASSIGN_OR_RETURN(chat, eval::ChatPrompts::load(context.fs, model.tokenizer_path, tokenizer));
+  }
   std::vector<std::vector<int32_t>> ids;
   int64_t longest = 0;
   for (const std::string& prompt : prompts) {
-    ASSIGN_OR_RETURN(std::vector<int32_t> one, prompt_ids(tokenizer, prompt));
+    ASSIGN_OR_RETURN(const std::string asked,
+                     request.chat ? chat.of_user(prompt) : Result<std::string>(prompt));
+    ASSIGN_OR_RETURN(std::vector<int32_t> one, tokenizer::prompt_ids(tokenizer, asked));
     const auto length = static_cast<int64_t>(one.size());
     if (length >= model.context)
       return invalid_argument(fmt::format(
@@ -156,10 +154,11 @@ Status sample(const Context& context, const Request& request) {
       std::max<int64_t>(2, std::min(model.context, longest + request.options.max_new_tokens));
   infer::SampleOptions options = request.options;
   options.tokens = tokenizer.vocab_size();
-  options.eos = tokenizer.eos_id() ? static_cast<int64_t>(*tokenizer.eos_id()) : -1;
+  ASSIGN_OR_RETURN(const tokenizer::TextEnds ends, tokenizer::text_ends(tokenizer));
+  options.stops.assign(ends.stops.begin(), ends.stops.end());
 
   ASSIGN_OR_RETURN(TextPrinter printer, TextPrinter::create(tokenizer, ids[0]));
-  if (as_text) RETURN_IF_ERROR(write_stdout(prompts[0]));
+  if (as_text && !request.chat) RETURN_IF_ERROR(write_stdout(prompts[0]));
   ASSIGN_OR_RETURN(const auto made,
                    model.generate(*engine, ids, options, room,
                                   as_text ? [&](int32_t token) { return printer.print(token); }
@@ -167,7 +166,7 @@ Status sample(const Context& context, const Request& request) {
   RETURN_IF_ERROR(printer.written());
   if (stdout_closed()) return {};
   for (size_t i = 0; i < made.size(); ++i) {
-    const bool ended = !made[i].empty() && made[i].back() == options.eos;
+    const bool ended = !made[i].empty() && is_stop(options, made[i].back());
     if (!ended && static_cast<int64_t>(made[i].size()) < options.max_new_tokens)
       fmt::print(stderr, "{}(stopped: the model's context of {} tokens is full)\n", as_text ? "\n" : "",
                  model.context);
@@ -182,12 +181,14 @@ int sample_command(Args args) {
   Request request;
   int64_t seed = 0;
   args.summary(
-      "Continues a text, until an end of document or the number of tokens. The same seed gives the same "
+      "Continues a text, until a token that ends one or the number of tokens. The same seed gives the same "
       "text.");
   args.option("--checkpoint", &request.checkpoint, "K", trained::kWhereHelp, Args::kRequired);
   args.option("--prompt", &request.prompt, "S", "the text to continue; empty: a new document");
   args.option("--batch", &request.batch, "FILE",
               "instead of --prompt: each line of the file is a prompt; prints a JSON object for each");
+  args.flag("--chat", &request.chat,
+            "each prompt is a user's message: the model's chat template makes the prompt of it");
   args.option("--max_new_tokens", &request.options.max_new_tokens, "N", "tokens to add at most",
               Args::kRequired);
   args.option("--temperature", &request.options.temperature, "t",

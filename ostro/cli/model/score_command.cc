@@ -69,6 +69,10 @@ int score_command(Args args) {
       "  {\"text\": S, \"stride\": n}              log_prob, tokens, bytes of a whole document\n"
       "  {\"prompt\": S, \"until\": [S], \"max_tokens\": n, \"temperature\": t, \"seed\": s}\n"
       "                                        text, tokens, stopped_by\n"
+      "  {\"messages\": [...], ...}               the same for a conversation, by the chat template "
+      "(\"tools\": "
+      "[...])\n"
+      "  {\"chat\": [...], \"add_generation_prompt\": b}  text: what the chat template makes of it\n"
       "An \"id\" comes back. A request that cannot be answered gets an \"error\", and the exit code is 1 "
       "then.");
   args.option("--checkpoint", &checkpoint, "K", trained::kWhereHelp, Args::kRequired);
@@ -86,8 +90,9 @@ int score_command(Args args) {
   auto loaded = trained::load_model(args.context().fs, checkpoint, tokenizer, args.context().models,
                                     trained::trust(unchecked), use);
   if (!loaded.ok()) return report_error(loaded.error());
-  eval::TextModel model = eval::text_model(std::move(*loaded), **engine, batch_tokens);
-  const auto failed = serve(model);
+  auto model = eval::text_model(args.context().fs, std::move(*loaded), **engine, batch_tokens);
+  if (!model.ok()) return report_error(model.error());
+  const auto failed = serve(*model);
   if (!failed.ok()) return report_error(failed.error());
   return *failed == 0 ? kExitOk : kExitFailed;
 }

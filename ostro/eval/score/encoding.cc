@@ -6,38 +6,41 @@
 #include <string>
 
 #include "ostro/chat/value/text.h"
+#include "ostro/tokenizer/model/text_ends.h"
 
 namespace ostro::eval {
 
 Result<int32_t> prefix_token(const tokenizer::Tokenizer& tokenizer) {
-  if (const auto bos = tokenizer.bos_id()) return static_cast<int32_t>(*bos);
-  if (const auto eos = tokenizer.eos_id()) return static_cast<int32_t>(*eos);
+  ASSIGN_OR_RETURN(const tokenizer::TextEnds ends, tokenizer::text_ends(tokenizer));
+  if (ends.alone) return static_cast<int32_t>(*ends.alone);
   return invalid_argument(
       "the tokenizer has no token that begins or ends a document: a text without a context cannot be scored");
 }
 
+// Both the context and the whole begin as prompts do, so that the tokens of the continuation are those of the
+// whole behind the first `first`. A continuation that has no token of its own there, because one token spans
+// the end of the context and all of the continuation, is encoded by itself behind the context.
 Result<Window> continuation_window(const tokenizer::Tokenizer& tokenizer, std::string_view context,
                                    std::string_view continuation, int64_t context_length) {
-  const tokenizer::EncodeOptions as_document{.add_special_tokens = true};
   Window out;
   const auto take = [&out](const std::vector<uint32_t>& ids) {
     out.tokens.insert(out.tokens.end(), ids.begin(), ids.end());
   };
-  if (context.empty()) {
+  const std::string_view begin = chat::jinja::strip(context, chat::jinja::Side::kRight);
+  if (begin.empty()) {  // nothing, or white space, which is then the continuation's
     ASSIGN_OR_RETURN(const int32_t prefix, prefix_token(tokenizer));
-    const std::vector<uint32_t> ids = tokenizer.encode(continuation);
+    const std::vector<uint32_t> ids = tokenizer.encode(std::string(context) + std::string(continuation));
     if (ids.empty() || static_cast<int32_t>(ids[0]) != prefix) out.tokens.push_back(prefix);
     take(ids);
     out.first = 1;
   } else {
-    const std::string_view begin = chat::jinja::strip(context, chat::jinja::Side::kRight);
-    out.first = tokenizer.encode(begin, as_document).size();
-    take(tokenizer.encode(std::string(context) + std::string(continuation), as_document));
-    // A context of nothing but white space: the text begins as a document does.
-    if (out.first == 0) {
-      ASSIGN_OR_RETURN(const int32_t prefix, prefix_token(tokenizer));
-      out.tokens.insert(out.tokens.begin(), prefix);
-      out.first = 1;
+    ASSIGN_OR_RETURN(std::vector<int32_t> before, tokenizer::prompt_ids(tokenizer, begin));
+    ASSIGN_OR_RETURN(out.tokens,
+                     tokenizer::prompt_ids(tokenizer, std::string(context) + std::string(continuation)));
+    out.first = before.size();
+    if (out.first >= out.tokens.size() && !continuation.empty()) {
+      out.tokens = std::move(before);
+      take(tokenizer.encode(std::string(context.substr(begin.size())) + std::string(continuation)));
     }
   }
   if (out.first >= out.tokens.size())

@@ -11,12 +11,13 @@
 
 namespace ostro::eval {
 
-// The token that stands before a text without a context: the tokenizer's beginning of a document, or else its
-// end, as in training. Error: it has neither.
+// The token that stands before a text without a context: TextEnds::alone (tokenizer/model/text_ends.h).
+// Error: the tokenizer has none.
 Result<int32_t> prefix_token(const tokenizer::Tokenizer& tokenizer);
 
 // The window of a continuation after its context. Spaces at the end of the context count as the beginning of
-// the continuation, and both are encoded as one text. An empty context is prefix_token. Tokens that do not
+// the continuation, and both are encoded as one text, which begins as a prompt does. An empty context is
+// prefix_token. A continuation without a token of its own is encoded by itself. Tokens that do not
 // fit into `context_length` positions are left out at the front. Errors: the continuation has no token of its
 // own, or more than context_length tokens.
 Result<Window> continuation_window(const tokenizer::Tokenizer& tokenizer, std::string_view context,

@@ -171,6 +171,43 @@ TEST_CASE("windows of a continuation") {
             .find("the model's context is 2") != std::string::npos);
 }
 
+// The ids that lm-evaluation-harness has of the same texts with a tokenizer whose post-processor adds
+// token 5.
+TEST_CASE("windows begin as prompts do, and a continuation has a token of its own") {
+  const tokenizer::Tokenizer t = made_tokenizer()->with_beginning({5}).value();
+  const auto ids = [&](const char* text) {
+    const auto plain = t.encode(text);
+    return std::vector<int32_t>(plain.begin(), plain.end());
+  };
+  const Window w = continuation_window(t, "the cat", " sat", kContext).value();
+  CHECK(w.tokens[0] == 5);
+  CHECK(std::vector<int32_t>(w.tokens.begin() + 1, w.tokens.end()) == ids("the cat sat"));
+  CHECK(w.first == ids("the cat").size() + 1);
+  CHECK(continuation_window(t, "", "the", kContext)->tokens[0] == 5);
+  // One token spans the end of the context and the continuation.
+  REQUIRE(ids("the cat sat").size() < ids("the cat sa").size() + ids("t").size());
+  const Window joined = continuation_window(t, "the cat sa", "t", kContext).value();
+  CHECK(joined.tokens.size() - joined.first >= 1);
+  CHECK(joined.tokens.back() == ids("t").back());
+}
+
+TEST_CASE("a stop string may be a special token") {
+  tokenizer::TrainOptions options;
+  options.vocab_size = 260;
+  options.special_tokens = {"<|endoftext|>", "<|im_end|>"};
+  const auto t = tokenizer::train([](std::string&) -> Result<bool> { return false; }, options).value();
+  const auto before = [&](const char* text, std::vector<std::string> until) {
+    return text_before_stop(t, t.encode(text), until).value().value_or("none");
+  };
+  CHECK(before("4<|im_end|>\n9", {"<|im_end|>"}) == "4");
+  CHECK(before("4\n<|im_end|>\n9", {"<|im_end|>", "\n"}) == "4");
+  CHECK(before("a<|im_end|>b|c", {"|c"}) == "ab");
+  CHECK(before("a<|im_end|>bc", {"abc"}) == "");
+  CHECK(before("a<|im_end|>b", {"end|>b"}) == "a<|im_");
+  CHECK(before("é<|im_end|>", {"<|im_end|>"}) == "é");
+  CHECK(before("ab", {"<|im_end|>"}) == "none");
+}
+
 TEST_CASE("rolling windows score every token once") {
   std::vector<uint32_t> text;
   for (uint32_t i = 0; i < 23; ++i) text.push_back(i);

@@ -4,6 +4,7 @@
 
 #include <cstdint>
 #include <memory>
+#include <optional>
 #include <string>
 #include <vector>
 
@@ -14,7 +15,8 @@ namespace ostro::eval {
 
 struct GenerationRequest {
   std::string prompt;
-  std::vector<std::string> until;  // stop strings; empty ones are not allowed
+  // stop strings, which may be special tokens; empty ones are not allowed
+  std::vector<std::string> until;
   int64_t max_tokens = 256;
   double temperature = 0;  // 0: always the most likely token
   uint64_t seed = 0;
@@ -29,9 +31,15 @@ struct GeneratedText {
   StopReason reason = StopReason::kLength;
 };
 
-// Generates the text for a request. The prompt is encoded as the beginning of a document; if it leaves no
-// room for max_tokens, only its last tokens are used. `context` is the model's number of positions. Errors:
-// max_tokens is not in [1, context); an empty stop string; a negative temperature.
+// The text of generated tokens before the first stop string, without special tokens. Nothing if there is no
+// stop string in it. Errors: an id that is no token.
+Result<std::optional<std::string>> text_before_stop(const tokenizer::Tokenizer& tokenizer,
+                                                    const std::vector<uint32_t>& made,
+                                                    const std::vector<std::string>& until);
+
+// Generates the text for a request. The prompt is encoded by prompt_ids (tokenizer/model/text_ends.h); if it
+// leaves no room for max_tokens, only its last tokens are used. `context` is the model's number of positions.
+// Errors: max_tokens is not in [1, context); an empty stop string; a negative temperature.
 Result<GeneratedText> generate_text(infer::Generator& generator, const tokenizer::Tokenizer& tokenizer,
                                     int64_t context, const GenerationRequest& request);
 

@@ -49,6 +49,7 @@ Result<std::vector<TextScore>> TextModel::texts(std::span<const std::string> tex
   for (const std::string& text : texts) {
     ids.clear();
     encoder.encode(text, {}, ids);
+    if (!ids.empty() && static_cast<int32_t>(ids[0]) == prefix) ids.erase(ids.begin());
     for (Window& window :
          rolling_windows(ids, prefix, options_.context, stride == 0 ? options_.context : stride)) {
       windows.push_back(std::move(window));

@@ -10,6 +10,7 @@
 #include <string>
 #include <vector>
 
+#include "ostro/eval/score/chat_prompts.h"
 #include "ostro/eval/score/text_generator.h"
 #include "ostro/eval/score/token_scorer.h"
 
@@ -34,6 +35,7 @@ struct TextModelOptions {
   int64_t context = 0;
   int64_t batch_tokens = 4096;
   numerics::LeafTable leaves = {};
+  ChatPrompts chat = {};
 };
 
 // Not thread-safe; the engine must outlive it.
@@ -44,6 +46,7 @@ class TextModel {
 
   const tokenizer::Tokenizer& tokenizer() const { return *tokenizer_; }
   int64_t context() const { return options_.context; }
+  const ChatPrompts& chat() const { return options_.chat; }
   bool knows_greedy() const { return scorer_.knows_greedy(); }
 
   // Called with the number of windows of tokens that are done, and of all that the call makes.

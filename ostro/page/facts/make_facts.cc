@@ -5,6 +5,7 @@
 #include "ostro/chain/chain.h"
 #include "ostro/infer/generator.h"
 #include "ostro/io/files/path.h"
+#include "ostro/tokenizer/model/text_ends.h"
 #include "ostro/train/step/run_data.h"
 #include "ostro/trained/loaded_model.h"
 
@@ -105,25 +106,26 @@ Status add_samples(io::FileSystem& fs, runtime::Engine& engine, const std::strin
   const int64_t prompt = std::clamp<int64_t>(context / 3, 1, kPromptTokens);
   const int64_t length = std::min(context, prompt + kNewTokens);
   ASSIGN_OR_RETURN(std::vector<Beginning> chosen, choose(*data.stores, prompt, length));
-  const auto eos = model.tokenizer->eos_id();
-  if (chosen.empty() && eos) chosen.resize(kSamples);
+  ASSIGN_OR_RETURN(const tokenizer::TextEnds ends, tokenizer::text_ends(*model.tokenizer));
+  if (chosen.empty() && ends.alone) chosen.resize(kSamples);
   ASSIGN_OR_RETURN(const auto generator,
                    infer::Generator::create(model.functions, std::move(model.parameters.values), engine,
                                             std::max<int64_t>(length, 2)));
   infer::SampleOptions options;
   options.temperature = kTemperature;
   options.tokens = model.tokenizer->vocab_size();
-  options.eos = eos ? static_cast<int64_t>(*eos) : -1;
+  options.stops.assign(ends.stops.begin(), ends.stops.end());
   const auto go_on = [&](int32_t) { return !(stop && stop()); };
   for (size_t i = 0; i < chosen.size(); ++i) {
     const Beginning& one = chosen[i];
     Sample sample{one.component, one.source.file, one.source.document, "", "", ""};
     std::vector<int32_t> tokens;
     if (one.tokens.empty()) {
-      tokens = {static_cast<int32_t>(*eos)};  // what comes before a document in training
+      tokens = {static_cast<int32_t>(*ends.alone)};  // what begins a document
     } else {
       tokens.assign(one.tokens.begin(), one.tokens.begin() + prompt);
-      ASSIGN_OR_RETURN(sample.prompt, text_behind(*model.tokenizer, tokens, 0));
+      const bool begins = !ends.before.empty() && static_cast<uint32_t>(tokens[0]) == ends.before[0];
+      ASSIGN_OR_RETURN(sample.prompt, text_behind(*model.tokenizer, tokens, begins ? ends.before.size() : 0));
       ASSIGN_OR_RETURN(sample.text, text_behind(*model.tokenizer, one.tokens, tokens.size()));
     }
     options.seed = static_cast<uint64_t>(kSeed) + (one.tokens.empty() ? i : 0);
