@@ -3,6 +3,7 @@
 #include "ostro/audit/with_reference.h"
 #include "ostro/train/programs/programs.h"
 #include "ostro/train/programs/run_model.h"
+#include "ostro/train/step/other_tokenizer.h"
 
 namespace ostro::convert {
 
@@ -20,6 +21,8 @@ Result<ConfiguredModel> open_configured(const Context& context, train::TrainConf
   }
   ASSIGN_OR_RETURN(out.parameters,
                    trained::load_or_init(fs, checkpoint, config, out.model, *out.engine, trust));
+  train::warn_of_other_tokenizer(fs, "--checkpoint", out.parameters.path, *out.data.tokenizer,
+                                 config.data.tokenizer_path());
   ASSIGN_OR_RETURN(out.data.stores, audit::with_reference(fs, config, out.parameters.path, out.data.stores));
   out.config = std::move(config);
   return out;

@@ -36,6 +36,12 @@ Status refuse_beside(io::FileSystem& fs, const std::string& out, const char* fil
   return invalid_argument(fmt::format("--out {}: has {}; name another directory", out, what));
 }
 
+Status write_template(io::FileSystem& fs, const ExportRequest& request, const trained::LoadedModel& model) {
+  const auto chat = chat::ChatTemplate::load(fs, model.tokenizer_path, *model.tokenizer, std::nullopt);
+  if (!chat.ok() && chat.error().code() != ErrorCode::kNotFound) return chat.error();
+  return chat.ok() ? chat->save(fs, request.out) : Status();
+}
+
 Status write_adapter(io::FileSystem& fs, const ExportRequest& request, const trained::LoadedModel& model,
                      const models::DecoderOptions& decoder) {
   const auto* lora = std::get_if<train::LoraOptions>(&model.config.adapter);
@@ -44,9 +50,14 @@ Status write_adapter(io::FileSystem& fs, const ExportRequest& request, const tra
   RETURN_IF_ERROR(refuse_beside(fs, request.out, "config.json",
                                 "a model (config.json), to which programs would add the adapter"));
   ASSIGN_OR_RETURN(const std::vector<hf::WeightPart> weights, hf::family_weights(decoder));
-  return hf::export_lora(fs, request.out, {lora->rank, lora->alpha, lora->use_rslora}, weights,
-                         model.functions.matrices, model.functions.paths, model.parameters.values,
-                         request.base, hf::parameters_hash(model.functions.paths, model.parameters.values));
+  RETURN_IF_ERROR(hf::export_lora(fs, request.out, {lora->rank, lora->alpha, lora->use_rslora}, weights,
+                                  model.functions.matrices, model.functions.paths, model.parameters.values,
+                                  request.base,
+                                  hf::parameters_hash(model.functions.paths, model.parameters.values)));
+  // As PEFT's trainers do: who takes the adapter talks to it as it was trained.
+  ASSIGN_OR_RETURN(const hf::HfFamily* family, hf::hf_family(decoder.family->name));
+  RETURN_IF_ERROR(hf::export_tokenizer(fs, request.out, *family, *model.tokenizer, decoder.seq_len));
+  return write_template(fs, request, model);
 }
 
 Result<const models::DecoderOptions*> decoder_of(const trained::LoadedModel& model) {
@@ -102,10 +113,11 @@ Status write_model(io::FileSystem& fs, const ExportRequest& request, const train
                                    *model.tokenizer, weights, request.shard_bytes));
   const std::string beside = io::parent_path(model.tokenizer_path);
   ASSIGN_OR_RETURN(const bool imported, fs.exists(io::join_path(beside, checkpoint::kOriginFile)));
-  if (imported) return hf::copy_companions(fs, beside, request.out);  // what it came with
-  const auto chat = chat::ChatTemplate::load(fs, model.tokenizer_path, *model.tokenizer, std::nullopt);
-  if (!chat.ok() && chat.error().code() != ErrorCode::kNotFound) return chat.error();
-  return chat.ok() ? chat->save(fs, request.out) : Status();
+  // What it came with. The tokenizer.json of a .model is one that only Ostro reads, and would hide the
+  // .model.
+  const bool is_model = model.tokenizer->spec().kind == tokenizer::ModelKind::kSentencePiece;
+  if (imported) return hf::copy_companions(fs, beside, request.out, is_model ? "tokenizer.json" : "");
+  return write_template(fs, request, model);
 }
 
 Status write_export(const Context& context, const ExportRequest& request, const trained::LoadedModel& model,

@@ -60,8 +60,10 @@ std::string origin_text(const std::map<std::string, std::string>& hashes, const 
   return nlohmann::json{{"files", hashes}, {"format", "hf"}, {"state", state}}.dump() + "\n";
 }
 
-Status copy_companions(io::FileSystem& fs, const std::string& from, const std::string& to) {
+Status copy_companions(io::FileSystem& fs, const std::string& from, const std::string& to,
+                       const std::string& but) {
   for (const char* name : kCompanions) {
+    if (name == but) continue;
     const std::string path = io::join_path(from, name);
     ASSIGN_OR_RETURN(const bool exists, fs.exists(path));
     if (exists) RETURN_IF_ERROR(copy_file(fs, path, io::join_path(to, name)));
@@ -82,6 +84,10 @@ Status copy_companions(io::FileSystem& fs, const Source& source, const std::stri
   const std::string tokenizer = io::join_path(to, "tokenizer.json");
   ASSIGN_OR_RETURN(const bool has_tokenizer, fs.exists(tokenizer));
   if (!has_tokenizer) RETURN_IF_ERROR(tokenizer::save_tokenizer(fs, *source.tokenizer, tokenizer));
+  const std::string ends = io::join_path(to, "generation_config.json");
+  ASSIGN_OR_RETURN(const bool has_ends, fs.exists(ends));
+  if (!has_ends && !source.tokenizer->more_stops().empty())
+    RETURN_IF_ERROR(io::write_file_atomically(fs, ends, source.tokenizer->generation_config_json()));
   const std::string words = io::join_path(to, "tokenizer_config.json");
   ASSIGN_OR_RETURN(const bool has_words, fs.exists(words));
   if (has_words) return {};

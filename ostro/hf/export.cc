@@ -2,12 +2,14 @@
 
 #include <fmt/format.h>
 
+#include <optional>
 #include <utility>
 
 #include "ostro/hf/model_files.h"
 #include "ostro/io/files/atomic_file.h"
 #include "ostro/io/files/path.h"
 #include "ostro/tokenizer/files/files.h"
+#include "ostro/tokenizer/model/text_ends.h"
 
 namespace ostro::hf {
 
@@ -55,12 +57,36 @@ Status export_model(io::FileSystem& fs, const std::string& directory, const HfMo
     return io::write_file_atomically(fs, io::join_path(directory, name), text);
   };
   RETURN_IF_ERROR(io::write_safetensors_sharded(fs, directory, weights, max_file_bytes));
-  RETURN_IF_ERROR(tokenizer::save_tokenizer(fs, tokenizer, io::join_path(directory, "tokenizer.json")));
-  const TokenizerConfig words = tokenizer_config(*family, tokenizer, model.options.seq_len);
-  if (words.names_plain_tokenizer) RETURN_IF_ERROR(write(kPlainTokenizerFile, kPlainTokenizerText));
-  RETURN_IF_ERROR(write("tokenizer_config.json", words.json));
-  RETURN_IF_ERROR(write("generation_config.json", generation_config_json(tokenizer)));
+  RETURN_IF_ERROR(export_tokenizer(fs, directory, *family, tokenizer, model.options.seq_len));
+  RETURN_IF_ERROR(write("generation_config.json", tokenizer.generation_config_json()));
   return write("config.json", config);
+}
+
+Status export_tokenizer(io::FileSystem& fs, const std::string& directory, const HfFamily& family,
+                        const tokenizer::Tokenizer& tokenizer, int64_t seq_len) {
+  const auto path = [&](const char* name) { return io::join_path(directory, name); };
+  RETURN_IF_ERROR(fs.make_dirs(directory));
+  ASSIGN_OR_RETURN(const tokenizer::TextEnds ends, tokenizer::text_ends(tokenizer));
+  const bool as_it_is = ends.before == tokenizer.spec().prefix;
+  std::optional<tokenizer::Tokenizer> changed;
+  if (!as_it_is) {
+    ASSIGN_OR_RETURN(changed, tokenizer.with_beginning(ends.before));
+  }
+  const tokenizer::Tokenizer& out = as_it_is ? tokenizer : *changed;
+  if (out.spec().kind == tokenizer::ModelKind::kSentencePiece) {
+    if (out.is_unigram_model() && out.class_name().empty())
+      return unsupported(
+          "the tokenizer is a SentencePiece .model of the unigram kind, and no \"tokenizer_class\" is known "
+          "that "
+          "says how transformers has to read it; name it in a tokenizer_config.json beside the tokenizer");
+    RETURN_IF_ERROR(io::write_file_atomically(fs, path("tokenizer.model"), out.spec().sentencepiece));
+    return io::write_file_atomically(fs, path("tokenizer_config.json"), out.tokenizer_config_json(seq_len));
+  }
+  RETURN_IF_ERROR(tokenizer::save_tokenizer(fs, out, path("tokenizer.json")));
+  const TokenizerConfig words = tokenizer_config(family, out, seq_len);
+  if (words.names_plain_tokenizer)
+    RETURN_IF_ERROR(io::write_file_atomically(fs, path(kPlainTokenizerFile), kPlainTokenizerText));
+  return io::write_file_atomically(fs, path("tokenizer_config.json"), words.json);
 }
 
 }  // namespace ostro::hf

@@ -61,10 +61,18 @@ Result<std::vector<io::SafetensorsEntry>> streamed_weights(const models::Decoder
                                                            int64_t block_elements = kBlockElements);
 
 // Writes a directory that AutoModelForCausalLM and AutoTokenizer of current transformers can load:
-// model.safetensors (or shards and their index), config.json, generation_config.json, tokenizer.json and
-// tokenizer_config.json. The directory is created. Each file is replaced atomically, config.json last.
+// model.safetensors (or shards and their index), config.json, generation_config.json and the files of
+// export_tokenizer. The directory is created. Each file is replaced atomically, config.json last.
 Status export_model(io::FileSystem& fs, const std::string& directory, const HfModel& model,
                     const tokenizer::Tokenizer& tokenizer, std::span<const io::SafetensorsEntry> weights,
                     int64_t max_file_bytes = kMaxFileBytes);
+
+// Writes a tokenizer as AutoTokenizer reads it for a model of the family: tokenizer_config.json with what
+// tokenizer_config() of model_files.h puts beside it, and tokenizer.json or, of a
+// SentencePiece .model, the .model itself. Its texts begin as those of the model's run
+// (tokenizer/model/text_ends.h). `seq_len`: tokens that the model takes. Error: kUnsupported for a unigram
+// .model of which no class is known.
+Status export_tokenizer(io::FileSystem& fs, const std::string& directory, const HfFamily& family,
+                        const tokenizer::Tokenizer& tokenizer, int64_t seq_len);
 
 }  // namespace ostro::hf

@@ -22,10 +22,14 @@ Result<std::map<std::string, std::string>> source_hashes(io::FileSystem& fs, con
 // The text of checkpoint::kOriginFile: {"files": {name: SHA-256}, "format": "hf", "state": name}.
 std::string origin_text(const std::map<std::string, std::string>& hashes, const std::string& state);
 
-// Copies the files of tokenizer, generation and chat that a directory has, byte for byte.
-Status copy_companions(io::FileSystem& fs, const std::string& from, const std::string& to);
-// Copies the companions of a source's directory. A tokenizer.json or tokenizer_config.json that it lacks is
-// made from its tokenizer, with what tokenizer_config() of model_files.h puts beside it.
+// Copies the files of tokenizer, generation and chat that a directory has, byte for byte. `but`: a file that
+// is left out.
+Status copy_companions(io::FileSystem& fs, const std::string& from, const std::string& to,
+                       const std::string& but = "");
+// Copies the companions of a source's directory. A tokenizer.json, tokenizer_config.json or
+// generation_config.json that it lacks is made from its tokenizer (with what tokenizer_config() of
+// model_files.h puts beside it), the last where generation ends after other
+// tokens than the tokenizer's own.
 Status copy_companions(io::FileSystem& fs, const Source& source, const std::string& to);
 
 }  // namespace ostro::hf

@@ -89,16 +89,6 @@ Result<HfModel> read_config_json(std::string_view json, const std::string& where
   return model;
 }
 
-std::string generation_config_json(const tokenizer::Tokenizer& tokenizer) {
-  const auto id = [](const std::optional<uint32_t>& token) {
-    return token ? nlohmann::ordered_json(*token) : nlohmann::ordered_json(nullptr);
-  };
-  const nlohmann::ordered_json config = {{"bos_token_id", id(tokenizer.bos_id())},
-                                         {"eos_token_id", id(tokenizer.eos_id())},
-                                         {"do_sample", false}};
-  return config.dump(2) + "\n";
-}
-
 TokenizerConfig tokenizer_config(const HfFamily& family, const tokenizer::Tokenizer& tokenizer,
                                  int64_t model_max_length) {
   TokenizerConfig out{tokenizer.tokenizer_config_json(model_max_length)};

@@ -1,4 +1,4 @@
-// config_json, read_config_json, generation_config_json, tokenizer_config: the JSON files of a Hugging Face
+// config_json, read_config_json, tokenizer_config: the JSON files of a Hugging Face
 // model directory (docs/reference/models.md, "Models of other programs").
 #pragma once
 
@@ -18,10 +18,6 @@ Result<std::string> config_json(const HfModel& model, const tokenizer::Tokenizer
 // The model that a config.json describes; `where` begins errors. Errors: an unknown family; a key or a value
 // that the family's description does not know, by name.
 Result<HfModel> read_config_json(std::string_view json, const std::string& where);
-
-// generation_config.json: the ids of the tokens that begin and end a text. Generation is greedy unless the
-// user asks for sampling.
-std::string generation_config_json(const tokenizer::Tokenizer& tokenizer);
 
 // tokenizer_config.json, and the file beside it that it names, if any.
 //

@@ -19,6 +19,7 @@
 #include "ostro/tokenizer/files/files.h"
 #include "ostro/train/programs/programs.h"
 #include "ostro/train/programs/run_model.h"
+#include "ostro/train/step/other_tokenizer.h"
 #include "ostro/train/step/snapshot.h"
 #include "ostro/trained/opened_model.h"
 
@@ -232,6 +233,19 @@ Status take_use(const UseOptions& use, train::TrainConfig& config) {
   return resolved.ok() ? Status() : resolved.error().with_context(fmt::format("--seq_len {}", *use.seq_len));
 }
 
+// Texts begin as those that the model was trained on. A run keeps that beside its copy of the tokenizer,
+// unless it was made before texts got their tokenizer's beginning token.
+void take_beginning(const Source& source, bool is_copy, std::optional<bool> enforce_bos,
+                    tokenizer::Tokenizer& tokenizer) {
+  if (enforce_bos) return tokenizer.set_begins_texts(*enforce_bos);
+  if (!source.run || !is_copy || tokenizer.begins_texts() || tokenizer.spec().prefix.empty()) return;
+  tokenizer.set_begins_texts(false);
+  log_warning(fmt::format(
+      "{}: the run was made before Ostro put the tokenizer's beginning token in front of texts; prompts and "
+      "texts get none here either (data.enforce_bos)",
+      *source.run));
+}
+
 // All but the parameters.
 Result<LoadedModel> read_all_but_parameters(io::FileSystem& fs, const Source& source,
                                             const std::string& tokenizer_path,
@@ -250,6 +264,9 @@ Result<LoadedModel> read_all_but_parameters(io::FileSystem& fs, const Source& so
   ASSIGN_OR_RETURN(out.tokenizer_path, find_tokenizer(fs, source, tokenizer_path));
   ASSIGN_OR_RETURN(tokenizer::Tokenizer tokenizer, tokenizer::load_tokenizer(fs, out.tokenizer_path));
   if (tokenizer_path.empty()) RETURN_IF_ERROR(check_tokenizer(source, tokenizer, out.tokenizer_path));
+  if (!tokenizer_path.empty())
+    train::warn_of_other_tokenizer(fs, "--tokenizer", source.path, tokenizer, tokenizer_path);
+  take_beginning(source, tokenizer_path.empty(), out.config.data.enforce_bos, tokenizer);
   out.tokenizer = std::make_shared<tokenizer::Tokenizer>(std::move(tokenizer));
   out.functions = train::run_model(out.config, out.tokenizer->vocab_size(), train::ModelUse::kEvaluation);
   RETURN_IF_ERROR(train::check_vocabulary(out.functions, out.tokenizer->vocab_size()));

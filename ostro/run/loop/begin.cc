@@ -88,10 +88,15 @@ Result<std::unique_ptr<ChainKeeper>> begin_run(OpenedRun& run, const Environment
   RETURN_IF_ERROR(io::write_file_atomically(fs, run.file("config.yaml"), config::resolved_yaml(run.config)));
   RETURN_IF_ERROR(io::write_file_atomically(fs, run.file("program.ir"), train::print_programs(run.programs)));
   RETURN_IF_ERROR(tokenizer::save_tokenizer(fs, *run.data.tokenizer, run.file("tokenizer.json")));
-  // Names the eos, which tokenizer.json does not.
+  // Names the eos, which tokenizer.json does not, how texts begin, and where generation ends.
   RETURN_IF_ERROR(io::write_file_atomically(
       fs, run.file("tokenizer_config.json"),
-      run.data.tokenizer->tokenizer_config_json(run.config.model_options().seq_len())));
+      run.data.tokenizer->tokenizer_config_json(
+          run.config.model_options().seq_len(),
+          data::begins_texts(*run.data.stores, run.config.data, *run.data.tokenizer))));
+  if (!run.data.tokenizer->more_stops().empty())
+    RETURN_IF_ERROR(io::write_file_atomically(fs, run.file("generation_config.json"),
+                                              run.data.tokenizer->generation_config_json()));
   // Who exports the model wants to talk to it as it was trained.
   ASSIGN_OR_RETURN(const auto chat, data::shared_chat_template(fs, run.config.data, *run.data.tokenizer));
   if (chat) RETURN_IF_ERROR(chat->save(fs, run.directory));

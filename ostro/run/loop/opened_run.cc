@@ -10,6 +10,7 @@
 #include "ostro/audit/witness.h"
 #include "ostro/base/log.h"
 #include "ostro/train/programs/run_model.h"
+#include "ostro/train/step/other_tokenizer.h"
 #include "ostro/train/step/reference.h"
 #include "ostro/train/step/step_profile.h"
 
@@ -119,6 +120,8 @@ Result<const FirstState*> first_state(OpenedRun& run, const train::CanonicalProg
   FirstState out;
   ASSIGN_OR_RETURN(out.state, train::initial_state(programs, env.engine, run.config.trainer.seed));
   if (const auto& from = run.config.trainer.initialize_from) {
+    train::warn_of_other_tokenizer(env.fs, "trainer.initialize_from", *from, *run.data.tokenizer,
+                                   run.config.data.tokenizer_path());
     const std::string place = run.file(audit::kImportedFolder);
     std::optional<std::string> imported;
     if (env.import_model) {
@@ -188,7 +191,8 @@ Status prepare(OpenedRun& run, const Environment& env) {
     if (!use.name.empty()) {
       log_info(fmt::format("component {}: {} examples of {} sequences, {:.2f} epochs", use.name, use.examples,
                            use.sequences, use.epochs()));
-      if (const std::string text = data::left_out_text(use.packing); !text.empty())
+      ASSIGN_OR_RETURN(const data::PackCounts packing, run.loader->reader(use.component).packing());
+      if (const std::string text = data::left_out_text(packing); !text.empty())
         log_warning(fmt::format("component {}: {}; a sequence has {} targets (model.seq_len)", use.name, text,
                                 config.model_options().seq_len()));
     }
