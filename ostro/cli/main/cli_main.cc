@@ -1,5 +1,6 @@
 #include "ostro/cli/main/cli_main.h"
 
+#include <fcntl.h>
 #include <fmt/core.h>
 #include <malloc.h>
 #include <sys/resource.h>
@@ -83,11 +84,21 @@ void share_small_blocks() {
   if (getrlimit(RLIMIT_AS, &limit) == 0 && limit.rlim_cur != RLIM_INFINITY) mallopt(M_ARENA_MAX, 1);
 }
 
+// A standard stream that is closed would give its number to the next file that is opened, a run's chain for
+// example, and what is printed would be written into that file.
+void open_standard_streams() {
+  for (int number = 0; number <= 2; ++number)
+    if (fcntl(number, F_GETFD) < 0 && errno == EBADF)
+      (void)!open("/dev/null", number == 0 ? O_RDONLY : O_WRONLY);  // takes the lowest free number: this one
+}
+
 }  // namespace
 
 int cli_main(int argc, char** argv, models::ModelChoices models, const ReplaceEngine& replace) {
+  open_standard_streams();
   share_small_blocks();
   std::signal(SIGPIPE, SIG_IGN);  // a closed pipe is a failed write, which is checked below
+  std::signal(SIGXFSZ, SIG_IGN);  // so is a file that would be larger than ulimit -f allows
   PercentProgressLine line;
   const Context context{.fs = io::default_file_system(),
                         .models = std::move(models),
