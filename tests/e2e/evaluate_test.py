@@ -2,7 +2,9 @@
 """Tests the worked example of docs/guide/evaluate.md: its commands print what the page says.
 
 The report is the same file with other batches and another number of threads, and its figures follow from the lines of
---samples. Errors name their place. The page has every key of a task file.
+--samples. Errors name their place. The page has every key of a task file. With a tokenizer that has a beginning token, a
+store, samples, scores and conversations begin with it, in a run without it none does, and closed standard streams move no
+hash.
 
     evaluate_test.py --ostro BINARY [--update]
 """
@@ -122,6 +124,67 @@ def check_diff(ostro):
     check(json.loads(ostro("diff", second, second, "--json"))["equal"], "a checkpoint differs from itself")
 
 
+TEMPLATE = ("{{ bos_token }}{% for m in messages %}<|im_start|>{{ m.content }}<|im_end|>{% endfor %}"
+            "{% if add_generation_prompt %}<|im_start|>{% endif %}")
+TINY = """data: {train_urls: [begin/texts], tokenizer: begin/tok, cache_dir: begin/cache, validation_fraction: 0}
+model: {seq_len: 32, hidden_dim: 16, intermediate_dim: 24, num_layers: 1, num_heads: 2, num_kv_heads: 1, initializer_range: 0.3}
+trainer: {id: begin, train_batch_size: 2, num_train_steps: 3, steps_per_eval: 0, mp: f32}
+"""
+
+
+def check_beginning(ostro, folder):
+    place = folder / "begin"
+    (place / "texts").mkdir(parents=True)
+    for i in range(30):
+        (place / "texts" / f"{i}.txt").write_text(" ".join(str(k) for k in range(i, i + 20)))
+    (place / "tok").mkdir()
+    tokenizer = place / "tok" / "tokenizer.json"
+    ostro("tokenizer", "train", "--input", "begin/texts/*.txt", "--vocab_size", "280", "--out", str(tokenizer),
+          "--special_tokens", "<|bos|>", "<|eos|>", "<|im_start|>", "<|im_end|>")
+    config = {"bos_token": "<|bos|>", "eos_token": "<|eos|>"}
+    (place / "tok" / "tokenizer_config.json").write_text(json.dumps(config))
+    (place / "tok" / "chat_template.jinja").write_text(TEMPLATE)
+    parsed = json.loads(tokenizer.read_text())
+    ids = {t["content"]: t["id"] for t in parsed["added_tokens"]}
+    bos, end = ids["<|bos|>"], ids["<|im_end|>"]
+    (place / "tok" / "generation_config.json").write_text(json.dumps({"eos_token_id": [ids["<|eos|>"], end]}))
+    (folder / "begin.yaml").write_text(TINY)
+    train = ("train", "--config", "begin.yaml")
+    parsed["post_processor"] = {"type": "TemplateProcessing", "single": [{"SpecialToken": {"id": "<|bos|>", "type_id": 0}},
+                                                                         {"Sequence": {"id": "A", "type_id": 0}}],
+                                "pair": [], "special_tokens": {"<|bos|>": {"id": "<|bos|>", "ids": [bos], "tokens": ["<|bos|>"]}}}
+    tokenizer.write_text(json.dumps(parsed))
+    ostro(*train)
+    ledger = json.loads((place / "cache" / "ledger.json").read_text())
+    check(ledger["content"]["preprocessing"]["before"] == [bos], "the ledger has no beginning token")
+    template = json.loads(ostro("sample", "--checkpoint", "runs/begin", "--prompt", "1 2", "--max_new_tokens", "6", "--json"))
+    check(template["prompt_ids"][0] == bos, f"a sample begins with {template['prompt_ids']}")
+    streamed = ostro("sample", "--checkpoint", "runs/begin", "--prompt", "1 2", "--max_new_tokens", "6", "--json", "--stream_weights")
+    check(json.loads(streamed) == template, "--stream_weights makes another prompt")
+    chat = json.loads(ostro("sample", "--checkpoint", "runs/begin", "--prompt", "1 2", "--max_new_tokens", "6", "--json", "--chat"))
+    check(chat["prompt_ids"][:2] == [bos, ids["<|im_start|>"]], f"a conversation begins with {chat['prompt_ids']}")
+    messages = [{"role": "user", "content": "1 2"}]
+    asked = [{"prompt": "1 2", "max_tokens": 6}, {"messages": messages, "max_tokens": 6}, {"chat": messages},
+             {"chat": messages + [{"role": "assistant", "content": "3"}], "add_generation_prompt": False}]
+    done = subprocess.run([ostro.ostro, "score", "--checkpoint", "runs/begin"], cwd=folder, capture_output=True, text=True, check=True,
+                          input="".join(json.dumps(line) + "\n" for line in asked))
+    scored = [json.loads(line) for line in done.stdout.splitlines()]
+    check([line["text"] for line in scored] == [template["text"], chat["text"], "<|bos|><|im_start|>1 2<|im_end|><|im_start|>",
+                                                "<|bos|><|im_start|>1 2<|im_end|><|im_start|>3"], f"ostro score says {scored}")
+    # Without it: as before there was such a token, and a model says how it was trained.
+    ostro(*train, "--trainer.id", "none", "--data.cache_dir", "begin/none", "--data.enforce_bos", "false")
+    none = json.loads(ostro("sample", "--checkpoint", "runs/none", "--prompt", "1 2", "--max_new_tokens", "1", "--json"))
+    check(none["prompt_ids"] == template["prompt_ids"][1:], f"a run without beginning tokens begins with {none['prompt_ids']}")
+    closed = subprocess.run(["sh", "-c", f"exec {ostro.ostro} {' '.join(train)} --trainer.id closed <&- >&- 2>&-"], cwd=folder, check=False)
+    check(closed.returncode == 0, f"training with closed streams: exit {closed.returncode}")
+    check(ostro("hash", "runs/closed").strip() == ostro("hash", "runs/begin").strip(), "closed streams move the hash")
+    # Weights of one tokenizer and text of another: named, since nothing else would show it.
+    done = subprocess.run([ostro.ostro, *train, "--trainer.id", "other", "--data.cache_dir", "begin/other", "--data.tokenizer", "null",
+                           "--data.vocab_size", "280", "--trainer.initialize_from", "runs/begin"],
+                          cwd=folder, capture_output=True, text=True, check=False)
+    check("made with another tokenizer than the text: runs/begin/tokenizer.json" in done.stderr, f"nothing about tokenizers: {done.stderr}")
+
+
 def main():
     parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
     parser.add_argument("--ostro", required=True)
@@ -140,6 +203,7 @@ def main():
         check_report(ostro, folder)
         check_diff(ostro)
         check_errors(ostro, folder)
+        check_beginning(ostro, folder)
     return 1 if wrong else 0
 
 

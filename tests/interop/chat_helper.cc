@@ -1,6 +1,7 @@
 // For check_chat.py. `chat_helper render`: every line of stdin is {"template", "context"}; `chat_helper
-// format TOKENIZER`: every line is {"format": "chat" | "supervised" | "prebuilt" | "text", options ...,
-// "row": {...}}. A line of JSON for each.
+// format TOKENIZER`: every line is {"format": "chat" | "supervised" | "preference" | "prebuilt" | "text",
+// options ..., "row": {...}}, or {"prompt": text}, for which the ids of a prompt and those after which
+// generation ends come. A line of JSON for each.
 #include <cstdio>
 #include <iostream>
 #include <nlohmann/json.hpp>
@@ -11,6 +12,7 @@
 #include "ostro/data/formats/row_formatter.h"
 #include "ostro/io/files/local_file_system.h"
 #include "ostro/tokenizer/files/files.h"
+#include "ostro/tokenizer/model/text_ends.h"
 
 namespace {
 
@@ -47,6 +49,7 @@ ostro::data::RowFormat format_options(const ordered_json& line) {
     out.mask_inputs = line.value("mask_inputs", true);
     return out;
   }
+  if (type == "preference") return ostro::data::PreferenceFormat{};
   if (type == "prebuilt") {
     ostro::data::PrebuiltFormat out;
     out.loss_weights_key = text("loss_weights_key");
@@ -57,9 +60,15 @@ ostro::data::RowFormat format_options(const ordered_json& line) {
 
 ordered_json format(const std::string& path, const ostro::tokenizer::Tokenizer& tokenizer,
                     ostro::tokenizer::Encoder& encoder, const ordered_json& line) {
+  if (line.contains("prompt")) {
+    const auto ids = ostro::tokenizer::prompt_ids(tokenizer, line["prompt"].get<std::string>());
+    const auto ends = ostro::tokenizer::text_ends(tokenizer);
+    if (!ids.ok()) return {{"error", ids.error().message()}};
+    return {{"ids", ids.value()}, {"stops", ends.value().stops}};
+  }
   auto formatter =
       ostro::data::make_row_formatter(ostro::io::local_file_system(), format_options(line), "format", path,
-                                      tokenizer, line.value("enforce_eos", false));
+                                      tokenizer, {.enforce_eos = line.value("enforce_eos", false)});
   if (!formatter.ok()) return {{"error", formatter.error().message()}};
   ostro::data::Row row;
   row.bytes = line["row"].dump();

@@ -4,7 +4,9 @@
 (a) small templates, construct by construct, and templates in the manner of those that models are published with, over
     random conversations: the same text, or an error from both;
 (b) ids and assistant masks of apply_chat_template(return_assistant_tokens_mask=True) with a tokenizer trained here;
-(c) templates without generation blocks: masks by prefixes, or a refusal; supervised and prebuilt rows.
+(c) templates without generation blocks: masks by prefixes, or a refusal; supervised and prebuilt rows;
+(d) tokenizers with beginning tokens and several end tokens: ids of texts, prompts, pairs and where generation ends, as TRL
+    (sft_trainer.py, dpo_trainer.py) and transformers make them.
 Usage: check_chat.py --helper build/.../chat_helper [--rounds N]
 """
 import argparse
@@ -18,8 +20,9 @@ import tempfile
 
 from chat_snippets import CONTEXT, SNIPPETS
 from chat_templates import TEMPLATES
-from tokenizers import Tokenizer, models, pre_tokenizers, trainers, decoders
-from transformers import PreTrainedTokenizerFast
+import sentencepiece
+from tokenizers import Tokenizer, decoders, models, pre_tokenizers, processors, trainers
+from transformers import AutoTokenizer, PreTrainedTokenizerFast
 from transformers.utils.chat_template_utils import _compile_jinja_template, render_jinja_template
 
 SPECIAL = ["<|im_start|>", "<|im_end|>", "<s>", "</s>", "[INST]", "[/INST]", "<|eot_id|>", "<|start_header_id|>",
@@ -244,6 +247,84 @@ def check_rows(ours, folder, rng, bad):
     print(f"{len(conversations)} conversations masked by prefixes, {3 * len(pairs)} supervised rows, {len(lines)} prebuilt")
 
 
+def directories(root):
+    """Six directories in the manner of published ones: who puts what at the beginning, and where generation ends."""
+    corpus = ["one two three four five six", "the cat sat on the mat", "日本 ünï 12"] * 3
+
+    def byte_level(name, specials, post, told, **files):
+        tokenizer = Tokenizer(models.BPE())
+        tokenizer.pre_tokenizer = pre_tokenizers.ByteLevel(add_prefix_space=False)
+        tokenizer.decoder = decoders.ByteLevel()
+        tokenizer.train_from_iterator(corpus, trainers.BpeTrainer(
+            vocab_size=320, special_tokens=specials, show_progress=False, initial_alphabet=pre_tokenizers.ByteLevel.alphabet()))
+        if post:
+            tokenizer.post_processor = post(tokenizer)
+        folder = root / name
+        folder.mkdir()
+        tokenizer.save(str(folder / "tokenizer.json"))
+        more = tokenizer.get_vocab_size()  # the id of a token that stands only beside
+        if "<|im_start|>" in specials:
+            told = {**told, "added_tokens_decoder": {str(more): {
+                "content": "<|im_end|>", "special": True, "normalized": False, "lstrip": False, "rstrip": False, "single_word": False}}}
+            files = {"generation_config": {"eos_token_id": [more, 0]}}
+        for file, content in {"tokenizer_config": told, **files}.items():
+            (folder / f"{file}.json").write_text(json.dumps(content))
+        return folder
+
+    def template(*before):
+        text = " ".join(before)
+        return lambda t: processors.TemplateProcessing(single=f"{text} $A", pair=f"{text} $A {text} $B:1",
+                                                       special_tokens=[(b, t.token_to_id(b)) for b in before])
+
+    llama = ["<|begin_of_text|>", "<|end_of_text|>", "<|eot_id|>", "<|eom_id|>"]
+    ends = {"bos_token": llama[0], "eos_token": llama[1]}
+    yield byte_level("llama3", llama, template(llama[0]), ends, generation_config={"eos_token_id": [1, 2, 3]})
+    yield byte_level("sequence", llama, lambda t: processors.Sequence([processors.ByteLevel(trim_offsets=False), template(llama[0])(t)]),
+                     {**ends, "eos_token": llama[2]}, config={"eos_token_id": [2, 3]})
+    yield byte_level("glm", ["[gMASK]", "<sop>", "</s>", "<|user|>"], template("[gMASK]", "<sop>"), {"eos_token": "</s>"},
+                     generation_config={"eos_token_id": [2, 3]})
+    yield byte_level("gpt2", ["<|endoftext|>"], None, {"bos_token": "<|endoftext|>", "eos_token": "<|endoftext|>"},
+                     generation_config={"bos_token_id": 0, "eos_token_id": 0})
+    yield byte_level("qwen", ["<|endoftext|>", "<|im_start|>"], None, {"eos_token": "<|im_end|>", "bos_token": None})
+    folder = root / "llama2"
+    folder.mkdir()
+    (folder / "corpus.txt").write_text("\n".join(corpus * 40))
+    sentencepiece.SentencePieceTrainer.train(input=str(folder / "corpus.txt"), model_prefix=str(folder / "tokenizer"), vocab_size=320,
+                                             model_type="bpe", byte_fallback=True, hard_vocab_limit=False, minloglevel=2,
+                                             remove_extra_whitespaces=False, normalization_rule_name="identity")
+    (folder / "tokenizer_config.json").write_text(json.dumps({"tokenizer_class": "LlamaTokenizer", "add_bos_token": True, "bos_token": "<s>", "eos_token": "</s>"}))
+    (folder / "generation_config.json").write_text(json.dumps({"eos_token_id": [2, 5]}))
+    yield folder
+
+
+def check_ends(ours, root, bad):
+    texts = ["one two", "the cat sat on the mat", " 日本 ünï 12", "six\n", "x"]
+    checked = 0
+    for folder in directories(root):
+        peer = AutoTokenizer.from_pretrained(folder)
+
+        def ids(text, peer=peer):
+            return peer(text)["input_ids"]
+
+        lines, expected = [], []
+        for a, b in zip(texts, texts[1:] + texts[:1]):
+            eos = peer.eos_token
+            lines += [{"format": "text", "enforce_eos": True, "row": {"text": a}}, {"prompt": a},
+                      {"format": "supervised", "enforce_eos": True, "row": {"prompt": a, "response": b}},
+                      {"format": "preference", "enforce_eos": True, "row": {"prompt": a, "chosen": b, "rejected": b + "!"}},
+                      {"format": "text", "enforce_eos": True, "row": {"text": a + eos}}]
+            expected += [ids(a + eos), ids(a), ids(a + b + eos), ids(a + b + eos) + ids(a + b + "!" + eos), ids(a + eos)]
+        for line, right, got in zip(lines, expected, ours.run(["format", folder], lines)):
+            checked += 1
+            if got.get("ids") != right:
+                bad.append(f"{folder.name}: {line}\n  theirs {right}\n  ours   {got}")
+        named = [json.loads((folder / f).read_text())["eos_token_id"] for f in ("generation_config.json", "config.json") if (folder / f).exists()][0]
+        stops = ours.run(["format", folder], [{"prompt": "x"}])[0]["stops"]
+        if sorted(stops) != sorted({peer.eos_token_id, *(named if isinstance(named, list) else [named])}):
+            bad.append(f"{folder.name}: generation ends after {stops}, transformers says {named}")
+    print(f"{checked} texts, prompts and pairs of six tokenizers")
+
+
 def main():
     parser = argparse.ArgumentParser()
     parser.add_argument("--helper", required=True)
@@ -258,6 +339,8 @@ def main():
     with tempfile.TemporaryDirectory() as folder:
         check_conversations(ours, pathlib.Path(folder), args.rounds, rng, bad)
         check_rows(ours, pathlib.Path(folder), rng, bad)
+    with tempfile.TemporaryDirectory() as folder:
+        check_ends(ours, pathlib.Path(folder), bad)
     for b in bad[:20]:
         print(b[:2000])
     if bad:

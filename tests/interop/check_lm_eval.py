@@ -128,6 +128,24 @@ def check_own_tasks(report, run, folder, theirs):
     report.check(abs(ours - value) <= 1e-6, f"standard error {ours:.6f}, of the harness {value}")
 
 
+def check_template(report, run, folder):
+    """Conversations as text, which --apply_chat_template asks for, and those that a model goes on with."""
+    import ostro_lm_eval
+    from transformers import AutoTokenizer
+    template = ("{{ eos_token }}{% for m in messages %}<{{ m.role }}>{{ m.content }}</{{ m.role }}>\n{% endfor %}"
+                "{% if add_generation_prompt %}<assistant>{% endif %}")
+    for place in (pathlib.Path(run.run_directory), folder / "exported"):
+        (place / "chat_template.jinja").write_text(template)
+    peer = AutoTokenizer.from_pretrained(folder / "exported")
+    ours = ostro_lm_eval.OstroLM(checkpoint=run.run_directory, ostro=run.ostro)
+    history = [{"role": "system", "content": "be brief"}, {"role": "user", "content": "1+1 ünï"}, {"role": "assistant", "content": " It is  "}]
+    same = [ours.apply_chat_template(history[:n], generation) == peer.apply_chat_template(
+        history[:n], tokenize=False, add_generation_prompt=generation, continue_final_message=not generation)
+        for n in (2, 3) for generation in (True, False)]
+    report.check(all(same), f"apply_chat_template: {sum(same)} of {len(same)} conversations are those of transformers")
+    ours.scorer.close()
+
+
 def main():
     parser = argparse.ArgumentParser(description=__doc__)
     parser.add_argument("--ostro", required=True)
@@ -152,6 +170,7 @@ def main():
         report.check(len({str(s["resps"]) for s in our_samples["made_prompts"]}) > 6, "made_prompts: the texts differ")
         check_scores(report, ours, theirs)
         check_own_tasks(report, run, folder, theirs)
+        check_template(report, run, folder)
         earlier, earlier_samples = evaluate("ostro", f"checkpoint={run.checkpoint(30)},ostro={run.ostro}", folder)
         apart = max(abs(x[0] - y[0]) for x, y in zip(log_probs(earlier_samples["made_plain"]),
                                                      log_probs(their_samples["made_plain"]), strict=True))
