@@ -4,6 +4,7 @@
 
 #include <algorithm>
 #include <set>
+#include <span>
 
 #include "ostro/data/ledger/store_check.h"
 #include "ostro/data/sources/pair_parts.h"
@@ -11,11 +12,12 @@
 namespace ostro::data {
 namespace {
 
+constexpr int64_t kMostTokens = int64_t{1} << 20;
 constexpr int64_t kLookedAt = 256;  // rows
 constexpr int64_t kEnoughRows = 3;  // that end in one token: fewer may do so by chance
 
 // The tokens in which the parts of a row that count end: of a conversation one, of a pair of answers two.
-std::vector<int32_t> last_targets(const std::vector<int32_t>& ids, const std::vector<float>& weights,
+std::vector<int32_t> last_targets(std::span<const int32_t> ids, std::span<const float> weights,
                                   bool is_pair) {
   std::vector<int32_t> out;
   for (const float wanted :
@@ -40,20 +42,23 @@ bool is_conversation(const StoreLedger& ledger) {
 
 Result<std::string> no_end_text(const TokenStore& store, const tokenizer::Tokenizer& tokenizer) {
   const TokenStream& stream = store.split(Split::kTrain);
-  const int64_t rows = std::min(stream.rows(), kLookedAt);
+  int64_t rows = std::min(stream.rows(), kLookedAt);
   if (rows == 0 || !is_conversation(store.ledger())) return std::string();
+  ASSIGN_OR_RETURN(const std::vector<int64_t> places, stream.row_ends(0, rows));
+  while (rows > 1 && places[static_cast<size_t>(rows)] > kMostTokens) --rows;
+  std::vector<int32_t> ids(static_cast<size_t>(places[static_cast<size_t>(rows)]));
+  std::vector<float> weights(ids.size());
+  RETURN_IF_ERROR(stream.read(0, ids));
+  RETURN_IF_ERROR(stream.read_weights(0, weights));
   std::set<int32_t> added, ends;
   for (const tokenizer::AddedToken& token : tokenizer.spec().added_tokens)
     added.insert(static_cast<int32_t>(token.id));
   if (const auto eos = tokenizer.eos_id()) added.insert(static_cast<int32_t>(*eos));
-  ASSIGN_OR_RETURN(const std::vector<int64_t> places, stream.row_ends(0, rows));
   const bool is_pair = stream.weight_kind() == WeightKind::kPairParts;
-  for (size_t row = 0; row + 1 < places.size(); ++row) {
-    std::vector<int32_t> ids(static_cast<size_t>(places[row + 1] - places[row]));
-    std::vector<float> weights(ids.size());
-    RETURN_IF_ERROR(stream.read(places[row], ids));
-    RETURN_IF_ERROR(stream.read_weights(places[row], weights));
-    for (const int32_t last : last_targets(ids, weights, is_pair)) {
+  for (size_t row = 0; row < static_cast<size_t>(rows); ++row) {
+    const auto begin = static_cast<size_t>(places[row]), size = static_cast<size_t>(places[row + 1]) - begin;
+    for (const int32_t last : last_targets(std::span(ids).subspan(begin, size),
+                                           std::span(weights).subspan(begin, size), is_pair)) {
       if (added.contains(last)) return std::string();
       ends.insert(last);
     }

@@ -264,8 +264,9 @@ Result<std::shared_ptr<const TokenStore>> TokenStore::open(io::FileSystem& fs, c
         "before Ostro did so, and is used as it is. Delete it to build it with that token, or set "
         "data.enforce_bos: false to say that there is none",
         folder.ledger, options.tokenizer_path(), wanted.before[0]));
-  ASSIGN_OR_RETURN(const std::string no_end, no_end_text(*store, tokenizer));
-  if (!no_end.empty()) log_warning(fmt::format("{}: {}", component.key, no_end));
+  // What cannot be read is an error where it is needed.
+  const auto no_end = no_end_text(*store, tokenizer);
+  if (no_end.ok() && !no_end->empty()) log_warning(fmt::format("{}: {}", component.key, *no_end));
   return store;
 }
 
