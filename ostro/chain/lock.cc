@@ -1,22 +1,53 @@
 #include "ostro/chain/lock.h"
 
+#include <sys/stat.h>
+#include <sys/sysmacros.h>
 #include <unistd.h>
+
+#include <fstream>
+#include <sstream>
 
 #include "ostro/chain/clock_text.h"
 #include "ostro/io/files/path.h"
 
 namespace ostro::chain {
+namespace {
+
+std::string host() {
+  char name[256] = "unknown host";
+  ::gethostname(name, sizeof name - 1);
+  return name;
+}
+
+}  // namespace
 
 Result<std::unique_ptr<io::FileLock>> lock_run(io::FileSystem& fs, const std::string& run_directory,
                                                int64_t epoch) {
-  char host[256] = "unknown host";
-  ::gethostname(host, sizeof host - 1);
   const std::string owner =
-      fmt::format("process {} on {} since {} (epoch {})", ::getpid(), host, utc_now(), epoch);
+      fmt::format("process {} on {} since {} (epoch {})", ::getpid(), host(), utc_now(), epoch);
   auto lock = fs.lock(io::join_path(run_directory, kLockFile), owner);
   if (!lock.ok() && lock.error().code() == ErrorCode::kBusy)
     return lock.error().with_context("another process works on this run");
   return lock;
+}
+
+bool is_locked_here(const std::string& lock_path) {
+  struct stat file{};
+  if (::stat(lock_path.c_str(), &file) != 0) return false;
+  const std::string inode =
+      fmt::format("{:02x}:{:02x}:{}", major(file.st_dev), minor(file.st_dev), file.st_ino);
+  std::ifstream locks("/proc/locks");
+  for (std::string line; std::getline(locks, line);) {
+    std::istringstream words(line);
+    std::string number, kind, advice, access, pid, place;
+    if (words >> number >> kind >> advice >> access >> pid >> place && kind == "FLOCK" && place == inode)
+      return true;
+  }
+  return false;
+}
+
+bool names_this_host(const std::string& lock_text) {
+  return lock_text.find(fmt::format(" on {} since ", host())) != std::string::npos;
 }
 
 }  // namespace ostro::chain

@@ -16,4 +16,11 @@ inline constexpr const char* kLockFile = "lock";
 Result<std::unique_ptr<io::FileLock>> lock_run(io::FileSystem& fs, const std::string& run_directory,
                                                int64_t epoch);
 
+// Whether a process of this host holds the lock file. Taking the lock to find out could keep a run from
+// starting.
+bool is_locked_here(const std::string& lock_path);
+
+// Whether the text of a lock file names this host.
+bool names_this_host(const std::string& lock_text);
+
 }  // namespace ostro::chain

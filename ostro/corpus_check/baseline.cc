@@ -62,7 +62,7 @@ Result<Baseline> unigram_baseline(const data::TokenStore& store) {
 }
 
 Result<std::string> held_out_text(const data::TokenStore& store, const tokenizer::Tokenizer& tokenizer) {
-  const Preprocessing& made = store.ledger().preprocessing;
+  const data::Preprocessing& made = store.ledger().preprocessing;
   const auto is_end = [&made](int32_t t) {
     return t == made.eos_id || std::find(made.before.begin(), made.before.end(), t) != made.before.end();
   };

@@ -18,6 +18,7 @@ std::span<const Command> commands() {
       {"coordinator", "decide who is in a run on several machines", coordinator_command},
       {"worker", "one worker of a run on several processes", worker_command},
       {"status", "show how a run is doing: step, speed, goodput, workers", status_command},
+      {"watch", "watch a run while it goes on, in this terminal or a browser", watch_command},
       {"verify", "replay a stretch of a run and compare its hash chain", verify_command},
       {"hash", "print the run hash: the head of a run's hash chain", hash_command},
       {"inspect", "show what a run or a checkpoint holds", inspect_command},

@@ -32,6 +32,7 @@ int launch_command(Args args);
 int coordinator_command(Args args);
 int worker_command(Args args);
 int status_command(Args args);
+int watch_command(Args args);
 int hash_command(Args args);
 int inspect_command(Args args);
 int diff_command(Args args);

@@ -52,7 +52,8 @@ Status check_is_run(io::FileSystem& fs, const std::string& path) {
 }  // namespace
 
 int inspect_command(Args args) {
-  std::string path, metric, html;
+  std::vector<std::string> paths;
+  std::string metric, html;
   bool draw = false, ascii = false;
   audit::InspectOptions options;
   args.summary(
@@ -60,7 +61,8 @@ int inspect_command(Args args) {
       "names,\n"
       "counts and hashes) holds. Checks the chain, the manifests, and these against the chain; reads no "
       "arrays. Exit code 1: something is damaged, or is not what the chain says.");
-  args.positional("PATH", &path, "run directory, or one checkpoint of it");
+  args.positional("PATH", &paths,
+                  "run directory, or one checkpoint of it; with --html several runs, over each other");
   args.flag("--json", &options.json, "all of it, as one JSON object");
   args.flag("--unchecked", &options.unchecked,
             "show a checkpoint that is not what the chain of its run says");
@@ -71,7 +73,7 @@ int inspect_command(Args args) {
   args.flag("--ascii", &ascii, "--plot uses no character beyond ASCII, as where the locale has no UTF-8");
   args.option("--html", &html, "FILE",
               "write a run's page: curves, samples, data, hashes and config in one file that a browser opens "
-              "from disk");
+              "from disk; of several runs: their curves over each other, results and differences");
   if (const auto code = args.parse()) return *code;
   options.models = args.context().models;
   if (options.json && (draw || !html.empty()))
@@ -82,16 +84,25 @@ int inspect_command(Args args) {
   if (!draw && (ascii || !metric.empty()))
     return report_error(invalid_argument("--metric and --ascii say what --plot draws; add --plot"));
 
+  if (paths.empty()) return report_error(invalid_argument("name a run directory, or one checkpoint of it"));
+  if (paths.size() > 1 && (html.empty() || draw))
+    return report_error(
+        invalid_argument("several runs are shown by --html alone; name one, or leave out --plot"));
+
   io::FileSystem& fs = args.context().fs;
+  const std::string& path = paths[0];
   Result<std::string> text = std::string();
   if (draw || !html.empty())
-    if (const Status run = check_is_run(fs, path); !run.ok()) return report_error(run.error());
+    for (const std::string& one : paths)
+      if (const Status run = check_is_run(fs, one); !run.ok()) return report_error(run.error());
   if (!html.empty()) {
-    const auto page = page::run_page(fs, path, args.context().models);
+    const auto page = paths.size() == 1 ? page::run_page(fs, path, args.context().models)
+                                        : page::comparison_page(fs, paths, args.context().models);
     if (!page.ok()) return report_error(page.error());
     if (const Status written = io::write_file_atomically(fs, html, *page); !written.ok())
       return report_error(written.error());
-    text = fmt::format("{}: the page of {}\n", html, path);
+    text = paths.size() == 1 ? fmt::format("{}: the page of {}\n", html, path)
+                             : fmt::format("{}: the page of {} runs\n", html, paths.size());
   }
   if (draw) {
     const auto drawn = plot(fs, path, metric.empty() ? "loss" : metric, stdout_terminal(ascii));

@@ -44,7 +44,9 @@ Result<run::Environment> training_environment(const Context& context, runtime::E
       .write_page =
           [&](const std::string& directory, bool with_samples, const std::function<bool()>& stop) {
             write_page(context, directory, config, with_samples, stop);
-          }};
+          },
+      .refresh_page =
+          [&](const std::string& directory) { return page::refresh_report(context.fs, directory, config); }};
 }
 
 int report_outcome(const Result<run::RunOutcome>& outcome) {

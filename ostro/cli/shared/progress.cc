@@ -6,7 +6,6 @@
 #include <utility>
 
 #include "ostro/base/machine.h"
-#include "ostro/run/report/console.h"
 
 namespace ostro::cli {
 namespace {
@@ -19,10 +18,10 @@ std::string left_text(double seconds) {
 
 }  // namespace
 
-ProgressOutput ProgressOutput::standard_error() { return {stderr, run::stderr_columns() > 0, Clock::now}; }
+ProgressOutput ProgressOutput::standard_error() { return {stderr, run::stderr_columns, Clock::now}; }
 
-ProgressOutput::ProgressOutput(std::FILE* file, bool is_terminal, std::function<Clock::time_point()> now)
-    : file_(file), is_terminal_(is_terminal), now_(std::move(now)), drawn_(now_()) {}
+ProgressOutput::ProgressOutput(std::FILE* file, run::Columns columns, std::function<Clock::time_point()> now)
+    : file_(file), columns_(std::move(columns)), now_(std::move(now)), drawn_(now_()) {}
 
 double ProgressOutput::seconds_since(Clock::time_point begin) const {
   return std::chrono::duration<double>(now() - begin).count();
@@ -30,19 +29,20 @@ double ProgressOutput::seconds_since(Clock::time_point begin) const {
 
 bool ProgressOutput::is_due(bool last) {
   const Clock::time_point now = now_();
-  const auto pause = is_terminal_ ? std::chrono::milliseconds(100) : std::chrono::milliseconds(30'000);
-  if (!(last && is_terminal_) && now - drawn_ < pause) return false;
+  const bool terminal = is_terminal();
+  const auto pause = terminal ? std::chrono::milliseconds(100) : std::chrono::milliseconds(30'000);
+  if (!(last && terminal) && now - drawn_ < pause) return false;
   drawn_ = now;
   return true;
 }
 
 void ProgressOutput::show(const std::string& line) {
-  std::string text = is_terminal_ ? "\r" + line : line;
-  if (line.size() < shown_) text.append(shown_ - line.size(), ' ');
-  if (!is_terminal_) text += '\n';
+  const int columns = columns_();
+  const std::string shown = columns > 0 ? run::fitted(line, columns) : line;
+  const std::string text = columns > 0 ? run::erase_line(shown_, columns) + shown : shown + "\n";
   std::fputs(text.c_str(), file_);
   std::fflush(file_);
-  shown_ = is_terminal_ ? line.size() : 0;
+  shown_ = columns > 0 ? shown.size() : 0;
 }
 
 void ProgressOutput::end() {
@@ -75,9 +75,11 @@ void TokenizerProgressLine::draw(const tokenizer::TrainProgress& p) {
     stage_ = p.stage;
     begin_ = output_.now();
     from_ = done;
+    over_ = false;
   }
   const bool last = !counting && p.done >= p.total;
-  if (!output_.is_due(last)) return;
+  if (over_ || !output_.is_due(last)) return;
+  over_ = last;
   const double rate = (done - from_) / std::max(output_.seconds_since(begin_), 1e-3);
   const double percent = total > 0 ? 100 * done / total : 100;
   const std::string what =

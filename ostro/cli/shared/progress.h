@@ -8,6 +8,7 @@
 
 #include "ostro/base/progress.h"
 #include "ostro/data/build/build.h"
+#include "ostro/run/report/console.h"
 #include "ostro/tokenizer/files/trainer.h"
 
 namespace ostro::cli {
@@ -19,19 +20,22 @@ class ProgressOutput {
   using Clock = std::chrono::steady_clock;
 
   static ProgressOutput standard_error();
-  ProgressOutput(std::FILE* file, bool is_terminal, std::function<Clock::time_point()> now);
+  // `columns` is called at each drawing: the width of the terminal, 0 without one.
+  ProgressOutput(std::FILE* file, run::Columns columns, std::function<Clock::time_point()> now);
 
   Clock::time_point now() const { return now_(); }
   double seconds_since(Clock::time_point begin) const;
+  bool is_terminal() const { return columns_() > 0; }
   // Whether a line should be printed now. `last`: this is the last one, which a terminal always shows.
   bool is_due(bool last);
+  // Shows the fields of the line that fit the terminal (run::fitted).
   void show(const std::string& line);
   // Ends the line; it stays on the screen.
   void end();
 
  private:
   std::FILE* file_;
-  bool is_terminal_;
+  run::Columns columns_;
   std::function<Clock::time_point()> now_;
   Clock::time_point drawn_;
   size_t shown_ = 0;  // number of characters in the current line
@@ -66,7 +70,8 @@ class TokenizerProgressLine {
   ProgressOutput output_;
   Stage stage_ = Stage::kCounting;
   ProgressOutput::Clock::time_point begin_;
-  double from_ = 0;  // where the stage began
+  double from_ = 0;    // where the stage began
+  bool over_ = false;  // the last line is shown
 };
 
 // How far a command that reads all texts is.

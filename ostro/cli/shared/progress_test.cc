@@ -28,7 +28,8 @@ struct Shown {
 std::string shown(bool is_terminal, int64_t seconds) {
   Shown s;
   REQUIRE(s.file);
-  BuildProgressLine line("web", ProgressOutput(s.file.get(), is_terminal, [&s] { return s.now; }));
+  BuildProgressLine line(
+      "web", ProgressOutput(s.file.get(), [=] { return is_terminal ? 200 : 0; }, [&s] { return s.now; }));
   const auto progress = line.callback();
   REQUIRE(progress);
   for (int64_t i = 0; i <= seconds; ++i) {
@@ -58,7 +59,7 @@ TEST_CASE(
   using Stage = tokenizer::TrainProgress::Stage;
   Shown s;
   REQUIRE(s.file);
-  BuildProgressLine line("web", ProgressOutput(s.file.get(), false, [&s] { return s.now; }));
+  BuildProgressLine line("web", ProgressOutput(s.file.get(), [] { return 0; }, [&s] { return s.now; }));
   const auto train = line.tokenizer_callback();
   for (uint64_t i = 0; i <= 70; ++i) {
     s.now = Clock::time_point() + std::chrono::seconds(i);
@@ -95,7 +96,7 @@ TEST_CASE("progress: a build that goes on after a kill says from its first line 
     // Every report comes a second after the one before.
     Shown s;
     REQUIRE(s.file);
-    BuildProgressLine line("web", ProgressOutput(s.file.get(), true, [&s] { return s.now; }));
+    BuildProgressLine line("web", ProgressOutput(s.file.get(), [] { return 200; }, [&s] { return s.now; }));
     int64_t reports = 0;
     settings.progress = [&, draw = line.callback()](const data::BuildProgress& p) {
       s.now += std::chrono::seconds(1);
@@ -117,9 +118,18 @@ TEST_CASE("progress: a build that goes on after a kill says from its first line 
 
 TEST_CASE("progress: on a terminal one line is redrawn, and stands at the end") {
   const std::string text = shown(true, 3);
-  CHECK(text.find("\rweb:   1.2%") != std::string::npos);
+  CHECK(text.find("\r\x1b[Kweb:   1.2%") != std::string::npos);
   CHECK(text.find('\n') == text.size() - 1);
-  CHECK(text.find("1.2%") < text.find("\rweb:   3.8%"));
+  CHECK(text.find("1.2%") < text.find("\r\x1b[Kweb:   3.8%"));
+}
+
+TEST_CASE("progress: a line is as wide as the terminal at most, and what is done is said once") {
+  using Stage = tokenizer::TrainProgress::Stage;
+  Shown s;
+  REQUIRE(s.file);
+  TokenizerProgressLine line(ProgressOutput(s.file.get(), [] { return 50; }, [&s] { return s.now; }));
+  for (int i = 0; i < 3; ++i) line.draw({Stage::kMerging, 656, 656});
+  CHECK(s.text() == "\r\x1b[Ktokenizer, merging pairs: 100.0%\n");
 }
 
 }  // namespace

@@ -14,6 +14,12 @@ OrderedJson split_json(const SplitFacts& split) {
   return {{"documents", split.documents}, {"tokens", split.tokens}, {"bytes", split.bytes}};
 }
 
+Result<double> read_number(const JsonFields& fields, std::string_view key) {
+  ASSIGN_OR_RETURN(const nlohmann::json* number, fields.get(key));
+  if (!number->is_number()) return fields.bad(key, "is not a number");
+  return number->get<double>();
+}
+
 Result<SplitFacts> read_split(const JsonFields& fields, std::string_view key) {
   ASSIGN_OR_RETURN(const nlohmann::json* object, fields.get(key));
   const JsonFields split(*object, fields.where() + ": " + std::string(key));
@@ -29,6 +35,12 @@ Result<ComponentFacts> read_component(const JsonFields& fields) {
   ASSIGN_OR_RETURN(out.name, fields.string("component"));
   ASSIGN_OR_RETURN(out.train, read_split(fields, "train"));
   ASSIGN_OR_RETURN(out.held_out, read_split(fields, "held_out"));
+  if (!fields.has("unigram")) return out;  // none, or a file of an earlier version
+  ASSIGN_OR_RETURN(const nlohmann::json* object, fields.get("unigram"));
+  const JsonFields unigram(*object, fields.where() + ": unigram");
+  out.unigram.emplace();
+  ASSIGN_OR_RETURN(out.unigram->nats_per_token, read_number(unigram, "nats_per_token"));
+  ASSIGN_OR_RETURN(out.unigram->bits_per_byte, read_number(unigram, "bits_per_byte"));
   return out;
 }
 
@@ -48,10 +60,14 @@ Result<Sample> read_sample(const JsonFields& fields) {
 std::string facts_json(const Facts& facts) {
   OrderedJson json = {{"format", "ostro report"}, {"format_version", kFactsFormat}};
   json["data"] = OrderedJson::array();
-  for (const ComponentFacts& part : facts.data)
-    json["data"].push_back({{"component", part.name},
-                            {"train", split_json(part.train)},
-                            {"held_out", split_json(part.held_out)}});
+  for (const ComponentFacts& part : facts.data) {
+    OrderedJson one = {
+        {"component", part.name}, {"train", split_json(part.train)}, {"held_out", split_json(part.held_out)}};
+    if (part.unigram)
+      one["unigram"] = {{"nats_per_token", part.unigram->nats_per_token},
+                        {"bits_per_byte", part.unigram->bits_per_byte}};
+    json["data"].push_back(std::move(one));
+  }
   json["checkpoint"] = facts.checkpoint;
   json["step"] = facts.step;
   json["temperature"] = facts.temperature;
@@ -88,9 +104,7 @@ Result<Facts> read_facts(io::FileSystem& fs, const std::string& path) {
   }
   ASSIGN_OR_RETURN(facts.checkpoint, fields.string("checkpoint"));
   ASSIGN_OR_RETURN(facts.step, fields.integer("step", 0, INT64_MAX));
-  ASSIGN_OR_RETURN(const nlohmann::json* temperature, fields.get("temperature"));
-  if (!temperature->is_number()) return fields.bad("temperature", "is not a number");
-  facts.temperature = temperature->get<double>();
+  ASSIGN_OR_RETURN(facts.temperature, read_number(fields, "temperature"));
   ASSIGN_OR_RETURN(facts.seed, fields.integer("seed", 0, INT64_MAX));
   ASSIGN_OR_RETURN(const nlohmann::json* samples, fields.array("samples"));
   for (size_t i = 0; i < samples->size(); ++i) {

@@ -4,6 +4,7 @@
 #pragma once
 
 #include <cstdint>
+#include <optional>
 #include <string>
 #include <vector>
 
@@ -17,9 +18,14 @@ inline constexpr const char* kPageFile = "report.html";
 struct SplitFacts {
   int64_t documents = 0, tokens = 0, bytes = 0;
 };
+// What the held-out text costs when each token is guessed with its frequency in the training text.
+struct Unigram {
+  double nats_per_token = 0, bits_per_byte = 0;
+};
 struct ComponentFacts {
   std::string name;  // empty: the only one
   SplitFacts train, held_out;
+  std::optional<Unigram> unigram = {};  // nothing: no held-out text, or too much training text to count
 };
 
 // A held-out text, cut, and the model's continuation of its beginning.

@@ -1,8 +1,10 @@
 #include "ostro/page/facts/make_facts.h"
 
 #include <algorithm>
+#include <numbers>
 
 #include "ostro/chain/chain.h"
+#include "ostro/data/store/baseline.h"
 #include "ostro/infer/generator.h"
 #include "ostro/io/files/path.h"
 #include "ostro/tokenizer/model/text_ends.h"
@@ -74,6 +76,15 @@ Result<std::string> text_behind(const tokenizer::Tokenizer& tokenizer, const std
   return all.substr(std::min(before.size(), all.size()));
 }
 
+// Counting takes about a second for so many tokens.
+std::optional<Unigram> unigram_of(const data::TokenStore& store) {
+  constexpr int64_t kMostTokens = 200'000'000;
+  if (store.split(data::Split::kTrain).tokens() > kMostTokens) return std::nullopt;
+  const auto baseline = data::unigram_baseline(store);
+  if (!baseline.ok()) return std::nullopt;  // nothing is held out
+  return Unigram{baseline->bits_per_token * std::numbers::ln2, baseline->bits_per_byte};
+}
+
 }  // namespace
 
 Result<std::vector<ComponentFacts>> data_facts(io::FileSystem& fs, const std::string& run_directory,
@@ -85,7 +96,7 @@ Result<std::vector<ComponentFacts>> data_facts(io::FileSystem& fs, const std::st
   };
   for (const data::DataSet::Part& part : data.stores->parts())
     out.push_back({part.component.name, counts(part.store->split(data::Split::kTrain)),
-                   counts(part.store->split(data::Split::kValidation))});
+                   counts(part.store->split(data::Split::kValidation)), unigram_of(*part.store)});
   return out;
 }
 

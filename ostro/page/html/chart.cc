@@ -66,9 +66,10 @@ std::string grid(const Frame& frame, const std::vector<double>& values) {
   return fmt::format("<path class=\"grid\" d=\"{}\"/>", d);
 }
 
-std::string labels(const Frame& frame, const std::vector<double>& values, const std::vector<double>& steps) {
+std::string labels(const Frame& frame, const std::vector<double>& values, const std::vector<double>& steps,
+                   Format format) {
   std::string out;
-  const std::vector<std::string> value_texts = tick_texts(values), step_texts = tick_texts(steps);
+  const std::vector<std::string> value_texts = tick_texts(values, format), step_texts = tick_texts(steps);
   for (size_t i = 0; i < values.size(); ++i)
     out += fmt::format("<span class=\"y\" style=\"top:{}%\">{}</span>",
                        coordinate(100 * (1 - frame.values.place(values[i]))), value_texts[i]);
@@ -91,50 +92,105 @@ std::string points_json(const std::vector<Bin>& bins) {
   return out + "]";
 }
 
+const char* name_of(Format format) {
+  return format == Format::kBytes ? "bytes" : format == Format::kPercent ? "percent" : "plain";
+}
+
+// Lines for all the chart's curves: levels to compare with, and where the run was resumed.
+std::string guides(const Frame& frame, const Chart& chart) {
+  std::string out;
+  for (const Level& level : chart.levels)
+    out += fmt::format("<path class=\"level\" data-level=\"{:.17g}\" d=\"M0 {}H{}\"/>", level.value,
+                       coordinate(kSize * (1 - frame.values.place(level.value))), kSize);
+  for (const int64_t step : chart.resumes)
+    if (step >= chart.first_step && step < chart.last_step)
+      out += fmt::format("<path class=\"resume\" data-after=\"{}\" d=\"M{} 0V{}\"/>", step,
+                         coordinate(kSize * frame.steps.place(static_cast<double>(step) + 0.5)), kSize);
+  return out;
+}
+
+// One curve: its key in the legend and its paths.
+struct Drawn {
+  std::string key, paths;
+};
+Drawn drawn(const Frame& frame, const Chart& chart, size_t place, const std::vector<Bin>& bins) {
+  const Curve& curve = chart.curves[place];
+  // A run has the same colour in all charts, also where another run has no curve.
+  const auto of_run = [&](const Curve& other) { return other.run == curve.run; };
+  const size_t index =
+      curve.run + static_cast<size_t>(std::count_if(
+                      chart.curves.begin(), chart.curves.begin() + static_cast<int64_t>(place), of_run));
+  const std::string classes =
+      fmt::format("c{}{}", index % kCurveColours, index >= kCurveColours ? " again" : "");
+  const std::string label = html_escaped(curve.label.empty() ? curve.name : curve.label);
+  Drawn out;
+  out.key = fmt::format("<button type=\"button\" class=\"key {}{}\" data-curve=\"{}\">{}</button>", classes,
+                        curve.dots ? " dots" : "", index, label);
+  const std::string attributes = fmt::format("data-name=\"{}\" data-curve=\"{}\" data-run=\"{}\"",
+                                             html_escaped(curve.name), index, curve.run);
+  if (chart.bands && curve.values->width() > 1)
+    out.paths += fmt::format("<path class=\"band {}\" data-curve=\"{}\" d=\"{}\"/>", classes, index,
+                             band_path(frame, bins));
+  if (bins.size() > 1)
+    out.paths += fmt::format("<path class=\"line {}\" {} data-points=\"{}\" d=\"{}\"/>", classes, attributes,
+                             points_json(bins), line_path(frame, bins));
+  if (curve.dots || bins.size() == 1)
+    out.paths += fmt::format("<path class=\"dot {}\" {}{} d=\"{}\"/>", classes, attributes,
+                             bins.size() == 1 ? fmt::format(" data-points=\"{}\"", points_json(bins)) : "",
+                             dots_path(frame, bins));
+  return out;
+}
+
+// All values that the chart has to show.
+Range range_of_values(const Chart& chart, const std::vector<std::vector<Bin>>& all) {
+  std::vector<double> means, leasts, mosts;
+  for (size_t i = 0; i < all.size(); ++i)
+    for (const Bin& bin : all[i]) {
+      means.push_back(bin.mean());
+      if (!chart.bands || chart.curves[i].values->width() == 1) continue;
+      leasts.push_back(bin.least);
+      mosts.push_back(bin.most);
+    }
+  for (const Level& level : chart.levels) means.push_back(level.value);
+  return range_with_bands(std::move(means), std::move(leasts), std::move(mosts));
+}
+
 }  // namespace
 
 std::string chart_html(const Chart& chart) {
   std::vector<std::vector<Bin>> all;
-  std::vector<double> means;
+  bool any = false;
   for (const Curve& curve : chart.curves) {
     all.push_back(shown(curve, chart));
-    for (const Bin& bin : all.back()) means.push_back(bin.mean());
+    any = any || !all.back().empty();
   }
-  if (means.empty()) return "";
+  if (!any) return "";
   // A little room, so that the first and last dot are whole.
   const auto first = static_cast<double>(chart.first_step), last = static_cast<double>(chart.last_step);
   const double room = std::max(0.5, 0.015 * (last - first));
-  const Frame frame{{first - room, last + room}, range_of(means)};
+  const Frame frame{{first - room, last + room}, range_of_values(chart, all)};
 
   std::string legend, paths;
+  size_t keys = 0;
   for (size_t i = 0; i < chart.curves.size(); ++i) {
-    const Curve& curve = chart.curves[i];
-    const std::vector<Bin>& bins = all[i];
-    if (bins.empty()) continue;
-    const size_t colour = std::min(i, kCurveColours - 1);
-    legend += fmt::format("<span class=\"key c{}{}\">{}</span>", colour, curve.dots ? " dots" : "",
-                          html_escaped(curve.name));
-    const std::string attributes = fmt::format("data-name=\"{}\"", html_escaped(curve.name));
-    if (curve.values->width() > 1)
-      paths += fmt::format("<path class=\"band c{}\" d=\"{}\"/>", colour, band_path(frame, bins));
-    if (bins.size() > 1)
-      paths += fmt::format("<path class=\"line c{}\" {} data-points=\"{}\" d=\"{}\"/>", colour, attributes,
-                           points_json(bins), line_path(frame, bins));
-    if (curve.dots || bins.size() == 1)
-      paths += fmt::format("<path class=\"dot c{}\" {}{} d=\"{}\"/>", colour, attributes,
-                           bins.size() == 1 ? fmt::format(" data-points=\"{}\"", points_json(bins)) : "",
-                           dots_path(frame, bins));
+    if (all[i].empty()) continue;
+    const Drawn one = drawn(frame, chart, i, all[i]);
+    legend += one.key;
+    paths += one.paths;
+    ++keys;
   }
+  if (keys == 1 && chart.levels.empty()) legend.clear();  // the title says it
+  for (const Level& level : chart.levels)
+    legend += fmt::format("<span class=\"key level\">{}</span>", html_escaped(level.label));
   const std::vector<double> values = ticks(frame.values, 6), steps = whole_ticks(frame.steps, 6);
-  if (chart.curves.size() == 1) legend.clear();  // the title says it
   return fmt::format(
-      "<figure data-steps=\"{} {}\" data-values=\"{:.17g} {:.17g}\"><figcaption><b>{}</b><small>{}</small>"
-      "<span class=\"legend\">{}</span></figcaption>\n"
+      "<figure data-steps=\"{} {}\" data-values=\"{:.17g} {:.17g}\" data-format=\"{}\"><figcaption><b>{}</b>"
+      "<small>{}</small><span class=\"legend\">{}</span></figcaption>\n"
       "<div class=\"plot\"><svg viewBox=\"0 0 {} {}\" preserveAspectRatio=\"none\" role=\"img\" "
-      "aria-label=\"{}\">{}{}</svg>{}</div></figure>\n",
-      frame.steps.low, frame.steps.high, frame.values.low, frame.values.high, html_escaped(chart.title),
-      html_escaped(chart.unit), legend, kSize, kSize, html_escaped(chart.title), grid(frame, values), paths,
-      labels(frame, values, steps));
+      "aria-label=\"{}\">{}{}{}</svg>{}</div></figure>\n",
+      frame.steps.low, frame.steps.high, frame.values.low, frame.values.high, name_of(chart.format),
+      html_escaped(chart.title), html_escaped(chart.unit), legend, kSize, kSize, html_escaped(chart.title),
+      grid(frame, values), guides(frame, chart), paths, labels(frame, values, steps, chart.format));
 }
 
 }  // namespace ostro::page

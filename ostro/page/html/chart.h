@@ -5,18 +5,29 @@
 #include <string>
 #include <vector>
 
+#include "ostro/page/numbers/axis.h"
 #include "ostro/page/numbers/bins.h"
 
 namespace ostro::page {
+
+// A value to compare the curves with: a level line.
+struct Level {
+  std::string label;
+  double value = 0;
+};
 
 struct Chart {
   std::string title;
   std::string unit;  // of the values; may be empty
   std::vector<Curve> curves;
   int64_t first_step = 1, last_step = 1;  // the width of the chart; values outside are not shown
+  Format format = Format::kPlain;
+  std::vector<Level> levels = {};
+  std::vector<int64_t> resumes = {};  // steps after which the run was resumed
+  bool bands = true;                  // the range of the values of each point, behind the curve
 };
 
-// The number of colours; curves beyond that share the last one.
+// The number of colours; curves beyond that have them again, dashed.
 inline constexpr size_t kCurveColours = 8;
 
 // A <figure>, with data-* attributes that describe its paths (docs/reference/formats/run_directory.md,

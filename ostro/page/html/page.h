@@ -2,6 +2,8 @@
 // (docs/reference/formats/run_directory.md).
 #pragma once
 
+#include <optional>
+#include <span>
 #include <string>
 
 #include "ostro/page/facts/run_view.h"
@@ -12,8 +14,22 @@ namespace ostro::page {
 // run.
 inline constexpr size_t kPageBins = 256;
 
+// A page in a file, or one that a server gives out: that one asks its server for newer numbers.
+enum class PageKind { kFile, kLive };
+
 // The HTML. It depends on the content of the run directory alone, not on its path.
-std::string page_html(const RunView& view);
+std::string page_html(const RunView& view, PageKind kind = PageKind::kFile);
+
+// A page of several runs: their curves over each other, their results, and the options in which they differ.
+// `names` are what the runs are called there, one for each.
+std::string comparison_html(std::span<const RunView> runs, std::span<const std::string> names);
+
+// The page around a body. `axes`: axes_json(). `version`: changes when the page does.
+struct PageParts {
+  std::string title, body, axes, version;
+  PageKind kind = PageKind::kFile;
+};
+std::string whole_page(const PageParts& parts);
 
 // Sections of the page, for page.cc: a heading with its table or list; empty if there is nothing to show.
 std::string samples_section(const RunView& view);

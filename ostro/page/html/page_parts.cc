@@ -2,12 +2,49 @@
 
 #include <fmt/format.h>
 
+#include <algorithm>
+#include <cctype>
+
 #include "ostro/base/html.h"
 #include "ostro/page/numbers/axis.h"
 
 namespace ostro::page {
 
-std::string heading(const char* text) { return fmt::format("<h2>{}</h2>\n", text); }
+std::string heading(const char* text) {
+  std::string id(text);
+  for (char& c : id) c = c == ' ' ? '-' : static_cast<char>(std::tolower(static_cast<unsigned char>(c)));
+  return fmt::format("<h2 id=\"{}\">{}</h2>\n", id, text);
+}
+
+std::string contents(std::string_view body) {
+  constexpr std::string_view kBegin = "<h2 id=\"";
+  std::string links;
+  for (size_t at = body.find(kBegin); at != std::string_view::npos; at = body.find(kBegin, at + 1)) {
+    const size_t id = at + kBegin.size(), id_end = body.find('"', id), text = body.find('>', id) + 1;
+    links += fmt::format("<a href=\"#{}\">{}</a>", body.substr(id, id_end - id),
+                         body.substr(text, body.find("</h2>", text) - text));
+  }
+  return links.empty() ? "" : "<nav aria-label=\"contents\">" + links + "</nav>\n";
+}
+
+std::string hash_html(std::string_view hash) {
+  return fmt::format("<span class=\"hash\">{}</span>", html_escaped(hash));
+}
+
+std::string command_html(std::string_view command) {
+  return fmt::format("<code class=\"command\">{}</code>", html_escaped(command));
+}
+
+std::string shell_word(const std::string& word) {
+  const auto plain = [](char c) {
+    return std::isalnum(static_cast<unsigned char>(c)) != 0 ||
+           std::string_view("_-./+,:@%=").find(c) != std::string_view::npos;
+  };
+  if (!word.empty() && std::all_of(word.begin(), word.end(), plain)) return word;
+  std::string out = "'";
+  for (const char c : word) out += c == '\'' ? std::string("'\\''") : std::string(1, c);
+  return out + "'";
+}
 
 std::string cut(std::string_view text, size_t limit) {
   if (text.size() <= limit) return html_escaped(text);
@@ -30,9 +67,7 @@ void FactTable::row(std::string_view name, const std::string& html) {
   if (!html.empty()) rows_ += fmt::format("<tr><th>{}</th><td>{}</td></tr>\n", name, html);
 }
 
-void FactTable::hash(std::string_view name, std::string_view hash) {
-  row(name, fmt::format("<span class=\"hash\">{}</span>", html_escaped(hash)));
-}
+void FactTable::hash(std::string_view name, std::string_view hash) { row(name, hash_html(hash)); }
 
 std::string FactTable::html() const {
   return rows_.empty() ? "" : "<table class=\"facts\">" + rows_ + "</table>\n";

@@ -11,8 +11,16 @@ namespace ostro::page {
 // These bound the size of the page: longer texts are cut, and of longer lists the last rows are shown.
 inline constexpr size_t kLongestText = 16'000, kLongestWord = 400, kRows = 30;
 
-// An <h2>.
+// An <h2> with an id, so that the table of contents can lead to it.
 std::string heading(const char* text);
+// Links to all headings of a page's body.
+std::string contents(std::string_view body);
+
+// A hash, and a command for a shell: the page's script puts a button beside each that copies it.
+std::string hash_html(std::string_view hash);
+std::string command_html(std::string_view command);
+// A word of a shell command, quoted where it has to be.
+std::string shell_word(const std::string& word);
 
 // The text, escaped. A text of more than `limit` bytes is cut between two characters, and the number of
 // missing bytes is added.

@@ -1,6 +1,7 @@
 // The sections from the run's records: sessions, hashes, checkpoints, configuration.
 #include <fmt/format.h>
 
+#include <algorithm>
 #include <nlohmann/json.hpp>
 
 #include "ostro/audit/amend.h"
@@ -43,17 +44,19 @@ std::string sessions_section(const RunView& view) {
     const chain::Session& s = all[i];
     const auto seconds = session_seconds(s);
     out += fmt::format(
-        "<tr><td class=\"w\">{}</td><td class=\"w\">{}</td><td class=\"w\">{} to {}</td><td>{}</td><td>{}, "
+        "<tr><td class=\"w\">{}</td><td class=\"w\">{}</td><td class=\"w\">{}{}</td><td>{}</td><td>{}, "
         "{}, commit "
         "<code>{}</code></td></tr>\n",
-        cut(s.started, kLongestWord), seconds ? chain::duration_text(*seconds) : "?", grouped(s.from_step),
-        grouped(s.to_step), cut(s.outcome, kLongestWord), cut(s.cpu, kLongestWord),
-        cut(s.compiler, kLongestWord), cut(s.source_commit.substr(0, 12), kLongestWord));
+        cut(s.started, kLongestWord), seconds ? chain::duration_text(*seconds) : "", grouped(s.from_step),
+        s.ended.empty() ? "" : " to " + grouped(s.to_step), cut(view.outcome(i), kLongestWord),
+        cut(s.cpu, kLongestWord), cut(s.compiler, kLongestWord),
+        cut(s.source_commit.substr(0, 12), kLongestWord));
   }
   out += "</table></div>\n" + and_earlier(first, "sessions");
   if (!all.empty()) {
     FactTable facts;
-    facts.row("last command", fmt::format("<code>ostro train {}</code>", cut_words(all.back().argv)));
+    facts.row("last command",
+              fmt::format("<code class=\"command\">ostro train {}</code>", cut_words(all.back().argv)));
     out += facts.html();
   }
   return out;
@@ -80,22 +83,27 @@ std::string checkpoints_section(const RunView& view) {
   const std::vector<ViewedCheckpoint>& all = view.checkpoints;
   if (all.empty()) return "";
   const size_t first = all.size() > kRows ? all.size() - kRows : 0;
-  std::string out =
-      heading("Checkpoints") +
-      "<table><thead><tr><th class=\"n\">step</th><th>hash of the state</th><th>in the chain</th>"
-      "</tr></thead>\n";
+  const auto as_in_chain = [](const ViewedCheckpoint& one) {
+    return one.error.empty() && one.in_chain == one.name;
+  };
+  const auto agree = static_cast<size_t>(std::count_if(all.begin(), all.end(), as_in_chain));
+  std::string out = heading("Checkpoints");
+  if (agree > 0)
+    out += fmt::format("<p class=\"soft\">{} of {} {} the hash that the chain has for {}.</p>\n",
+                       grouped(static_cast<int64_t>(agree)), grouped(static_cast<int64_t>(all.size())),
+                       agree == 1 ? "has" : "have", agree == 1 ? "its step" : "their steps");
+  out += "<table><thead><tr><th class=\"n\">step</th><th>hash of the state</th></tr></thead>\n";
   for (size_t i = first; i < all.size(); ++i) {
     const ViewedCheckpoint& one = all[i];
-    std::string state = fmt::format("<span class=\"hash\">{}</span>", html_escaped(one.name)),
-                chain = "the same hash";
+    std::string state = hash_html(one.name);
     if (!one.error.empty())
-      state = fmt::format("<span class=\"bad\">damaged: {}</span>", cut(one.error, kLongestWord)), chain = "";
+      state = fmt::format("<span class=\"bad\">damaged: {}</span>", cut(one.error, kLongestWord));
     else if (one.in_chain.empty())
-      chain = "not in the chain: saved by the clock or a signal";
+      state += " <small>not in the chain: saved by the clock or a signal</small>";
     else if (one.in_chain != one.name)
-      chain = fmt::format("<span class=\"bad\">another hash: {}</span>", html_escaped(one.in_chain));
-    out += fmt::format("<tr><td class=\"n\">{}</td><td>{}</td><td>{}</td></tr>\n", grouped(one.step), state,
-                       chain);
+      state += fmt::format(" <span class=\"bad\">the chain has another hash: {}</span>",
+                           html_escaped(one.in_chain));
+    out += fmt::format("<tr><td class=\"n\">{}</td><td>{}</td></tr>\n", grouped(one.step), state);
   }
   return out + "</table>\n" + and_earlier(first, "checkpoints");
 }

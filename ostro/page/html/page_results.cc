@@ -19,6 +19,19 @@ std::optional<int64_t> unix_seconds(const std::string& utc) {
   return ::timegm(&parts);
 }
 
+// What a reader may expect of the samples.
+std::string expectation(const RunView& view) {
+  constexpr int64_t kTiny = 100'000'000;
+  if (view.parameters == 0) return "";
+  const std::string size = short_number(static_cast<double>(view.parameters));
+  return view.parameters < kTiny
+             ? fmt::format(
+                   "A model of {} parameters is tiny: it spells and imitates the form of its texts, and it "
+                   "makes no sense.",
+                   size)
+             : fmt::format("The model has {} parameters and is not tuned to answer.", size);
+}
+
 }  // namespace
 
 std::optional<double> session_seconds(const chain::Session& session) {
@@ -41,8 +54,10 @@ std::string samples_section(const RunView& view) {
   constexpr size_t kLongestSample = 4'000;
   std::string out = heading("Samples");
   out += fmt::format(
-      "<p class=\"soft\">How the model continues the text after step {} (temperature {}, seed {}).</p>\n",
-      grouped(facts.step), facts.temperature, facts.seed);
+      "<p class=\"soft\">How the model continues a text after step {} (temperature {}, seed {}): <span "
+      "class=\"prompt\">grey is the beginning that it was given</span>, <span class=\"own\">dark is what it "
+      "wrote</span>. {}</p>\n",
+      grouped(facts.step), facts.temperature, facts.seed, expectation(view));
   for (size_t i = 0; i < std::min(facts.samples.size(), kRows); ++i) {
     const Sample& sample = facts.samples[i];
     std::string where = "A new document";
@@ -69,18 +84,23 @@ std::string data_section(const RunView& view) {
   if (view.facts && !view.facts->data.empty()) {
     const std::vector<ComponentFacts>& data = view.facts->data;
     const bool named = data.size() > 1 || !data[0].name.empty();
-    const auto row = [&](const std::string& name, const char* split, const SplitFacts& counts) {
+    const auto row = [&](const std::string& name, const char* split, const SplitFacts& counts,
+                         const std::string& unigram) {
       return fmt::format(
-          "<tr>{}<td>{}</td><td class=\"n\">{}</td><td class=\"n\">{}</td><td class=\"n\">{}</td></tr>\n",
+          "<tr>{}<td>{}</td><td class=\"n\">{}</td><td class=\"n\">{}</td><td class=\"n\">{}</td>"
+          "<td class=\"n\">{}</td></tr>\n",
           named ? fmt::format("<td>{}</td>", cut(name, kLongestWord)) : "", split, grouped(counts.documents),
-          grouped(counts.tokens), grouped(counts.bytes));
+          grouped(counts.tokens), grouped(counts.bytes), unigram);
     };
     out += fmt::format(
         "<div class=\"scroll\"><table><thead><tr>{}<th>split</th><th class=\"n\">documents</th>"
-        "<th class=\"n\">tokens</th><th class=\"n\">bytes</th></tr></thead>\n",
+        "<th class=\"n\">tokens</th><th class=\"n\">bytes</th><th class=\"n\">loss of "
+        "frequencies</th></tr></thead>\n",
         named ? "<th>component</th>" : "");
     for (size_t i = 0; i < std::min(data.size(), kRows); ++i)
-      out += row(data[i].name, "train", data[i].train) + row("", "held out", data[i].held_out);
+      out += row(data[i].name, "train", data[i].train, "") +
+             row("", "held out", data[i].held_out,
+                 data[i].unigram ? fmt::format("{:.4f}", data[i].unigram->nats_per_token) : "");
     out += "</table></div>\n";
     if (data.size() > kRows) out += fmt::format("<p class=\"soft\">and {} more.</p>\n", data.size() - kRows);
     if (const int64_t tokens = data[0].train.tokens; data.size() == 1 && tokens > 0)

@@ -1,11 +1,13 @@
-// run_page, write_report: the files for people that a run's directory gets at its end: report.json and the
-// page.
+// run_page, comparison_page, write_report: pages of runs, and the files for people in a run's directory:
+// report.json and report.html.
 #pragma once
 
 #include <functional>
+#include <span>
 #include <string>
 
 #include "ostro/io/files/file_system.h"
+#include "ostro/page/html/page.h"
 #include "ostro/runtime/engine.h"
 #include "ostro/train/options/config.h"
 
@@ -13,7 +15,15 @@ namespace ostro::page {
 
 // The HTML of the page of a run directory. Errors: no run there, or a wrong chain.
 Result<std::string> run_page(io::FileSystem& fs, const std::string& run_directory,
-                             const models::ModelChoices& models);
+                             const models::ModelChoices& models, PageKind kind = PageKind::kFile);
+
+// The HTML of the page that shows several runs over each other; errors as run_page.
+Result<std::string> comparison_page(io::FileSystem& fs, std::span<const std::string> run_directories,
+                                    const models::ModelChoices& models);
+
+// Writes report.html of a run that goes on. Facts that report.json lacks are found first, but no samples are
+// made. Errors: of reading the chain and of writing.
+Status refresh_report(io::FileSystem& fs, const std::string& run_directory, const train::TrainConfig& config);
 
 // Writes report.json and report.html; returns the path of the page. `sampler` is a fast engine, with which
 // samples of the newest checkpoint are added until `stop` returns true; null: no samples. Facts that cannot

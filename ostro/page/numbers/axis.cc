@@ -4,6 +4,7 @@
 
 #include <algorithm>
 #include <cmath>
+#include <string_view>
 
 namespace ostro::page {
 namespace {
@@ -52,6 +53,18 @@ Range range_of(const std::vector<double>& values) {
   return range;
 }
 
+Range range_with_bands(std::vector<double> means, std::vector<double> leasts, std::vector<double> mosts) {
+  constexpr size_t kOutermost = 100;
+  if (!leasts.empty()) {
+    const auto skipped = static_cast<int64_t>(leasts.size() / kOutermost);
+    std::nth_element(leasts.begin(), leasts.begin() + skipped, leasts.end());
+    std::nth_element(mosts.begin(), mosts.end() - 1 - skipped, mosts.end());
+    means.push_back(leasts[static_cast<size_t>(skipped)]);
+    means.push_back(*(mosts.end() - 1 - skipped));
+  }
+  return range_of(means);
+}
+
 std::vector<double> ticks(const Range& range, int most) {
   return multiples(range, round_up((range.high - range.low) / most));
 }
@@ -76,6 +89,24 @@ std::vector<std::string> tick_texts(const std::vector<double>& ticks) {
     ++digits;
   for (const double tick : ticks)
     out.push_back(tick == 0 ? "0" : fmt::format("{:.{}f}{}", tick / unit.size, digits, unit.sign));
+  return out;
+}
+
+std::vector<std::string> tick_texts(const std::vector<double>& ticks, Format format) {
+  if (format == Format::kPlain) return tick_texts(ticks);
+  if (format == Format::kPercent) {
+    std::vector<double> percent;
+    for (const double tick : ticks) percent.push_back(100 * tick);
+    std::vector<std::string> out = tick_texts(percent);
+    for (std::string& text : out) text += " %";
+    return out;
+  }
+  std::vector<std::string> out = tick_texts(ticks);
+  for (std::string& text : out) {
+    const bool has_sign =
+        !text.empty() && std::string_view("kMGT").find(text.back()) != std::string_view::npos;
+    if (text != "0") text.insert(text.size() - (has_sign ? 1 : 0), " ") += "B";
+  }
   return out;
 }
 

@@ -57,9 +57,11 @@ class Bins {
 
 // The numbers of one name, to be drawn.
 struct Curve {
-  std::string name;    // as in metrics.jsonl
-  const Bins* values;  // must outlive the drawing
-  bool dots = false;   // for few values: a dot each
+  std::string name;        // as in metrics.jsonl
+  const Bins* values;      // must outlive the drawing
+  bool dots = false;       // for few values: a dot each
+  std::string label = {};  // in a legend; empty: the name
+  size_t run = 0;          // of a chart of several runs: which of them, from 0
 };
 
 }  // namespace ostro::page

@@ -45,8 +45,16 @@ bool add_line(std::string_view line, size_t limit, History& history) {
 
 }  // namespace
 
+std::vector<Reached> sums_by_step(const Bins& each, int64_t first_step, int64_t last_step) {
+  if (each.empty() || each.values() != last_step - first_step + 1) return {};
+  std::vector<Reached> out = {{first_step - 1, 0}};
+  for (const Bin& bin : each.all()) out.push_back({bin.last, out.back().amount + bin.sum});
+  return out;
+}
+
 History chain_history(const chain::Chain& chain, size_t bins) {
   History history;
+  history.step_tokens = Bins(bins);
   history.first_step = chain::entry_step(chain.links.front().entry) + 1;
   history.last_step = chain.last_step();
   for (const chain::ChainLink& link : chain.links) {
@@ -54,6 +62,7 @@ History chain_history(const chain::Chain& chain, size_t bins) {
     if (step == nullptr) continue;
     bins_of(history, kTrainLoss, bins).add(step->step, step->loss);
     history.tokens += static_cast<double>(step->tokens);
+    history.step_tokens.add(step->step, static_cast<double>(step->tokens));
   }
   return history;
 }

@@ -17,9 +17,20 @@ struct History {
   int64_t first_step = 1, last_step = 0;  // of the chain; last < first when no step was done
   double tokens = 0;                      // that had a loss, over all steps of the chain
   std::map<std::string, Bins> metrics;    // train/loss, of the chain, is there when a step was done
+  Bins step_tokens{0};                    // that had a loss, by step, of the chain
   bool has_metrics = false;               // there is a metrics.jsonl
   int64_t unreadable = 0;                 // lines of it that were left out
 };
+
+// A point of another horizontal axis than that of steps: so much had come together when `step` steps were
+// done.
+struct Reached {
+  int64_t step = 0;
+  double amount = 0;
+};
+// The sums of all values up to the end of each bin, from {first step - 1, 0} on. Empty where `each` has no
+// value for some step from `first_step` to `last_step`.
+std::vector<Reached> sums_by_step(const Bins& each, int64_t first_step, int64_t last_step);
 
 // The numbers of the chain alone. `bins` is the limit of Bins for every name; a quarter of it for
 // eval/COMPONENT/...

@@ -48,7 +48,7 @@ Status ChainKeeper::save(train::LiveState& state, const train::TrainConfig& conf
     naming_ = state.step();
     chain_.expect_checkpoint();
   }
-  last_saved_ = state.step();
+  before_last_ = std::exchange(last_saved_, state.step());
   return Status();
 }
 

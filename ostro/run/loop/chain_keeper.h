@@ -40,6 +40,8 @@ class ChainKeeper {
   const checkpoint::AsyncSaver& saver() const { return saver_; }
   // The step of the state that was saved last, by this keeper or before it (resumed()).
   std::optional<int64_t> last_saved() const { return last_saved_; }
+  // The same, without a save that is still running: a kill would lose that one.
+  std::optional<int64_t> last_whole() const { return saver_.running() ? before_last_ : last_saved_; }
 
   // Of a run that goes on: the checkpoint that it came from; a checkpoint of its step that is due and that
   // the chain lacks, with what its manifest says of the step.
@@ -52,7 +54,7 @@ class ChainKeeper {
   checkpoint::AsyncSaver saver_;
   std::string measured_;           // of the last step, for the manifest
   std::optional<int64_t> naming_;  // step of the running save whose name goes into the chain
-  std::optional<int64_t> last_saved_;
+  std::optional<int64_t> last_saved_, before_last_;
   std::optional<std::string> owed_;
 };
 

@@ -7,7 +7,7 @@
 
 #include "ostro/cpu/engine/engine.h"
 #include "ostro/interp/engine/engine.h"
-#include "ostro/run/loop/reporter.h"
+#include "ostro/run/loop/engine_peak.h"
 
 namespace ostro::train {
 namespace {
@@ -40,6 +40,22 @@ TEST_CASE("a compiled engine has a peak; the interpreter has none, and is not ke
   REQUIRE_MESSAGE(engine.ok(), engine.error().message());
   CHECK(run::engine_peak(**engine, DType::f32) > 0);
   CHECK(run::engine_peak(*interp::make_interpreter(), DType::f32) == 0);
+}
+
+TEST_CASE("a peak that was measured too low rises: measured again, or by what training reaches") {
+  auto engine = cpu::make_cpu_engine({.isa = {}, .threads = 1, .generated_code = false});
+  REQUIRE(engine.ok());
+  run::EnginePeak peak(**engine, DType::f32);
+  const double first = peak.value();
+  peak.measure_again();
+  CHECK(peak.value() >= first);
+  peak.reached(3 * peak.value());
+  CHECK(peak.value() >= 3 * first);
+  CHECK(model_flops_utilization(1, peak.value(), peak.value()) == 1);
+  run::EnginePeak none(*interp::make_interpreter(), DType::f32);
+  none.reached(1e9);
+  none.measure_again();
+  CHECK(none.value() == 0);
 }
 
 TEST_CASE("memory is read and its peak is no less") {

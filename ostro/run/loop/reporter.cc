@@ -3,7 +3,6 @@
 #include <fmt/format.h>
 
 #include "ostro/base/log.h"
-#include "ostro/ir/program/builder.h"
 #include "ostro/run/report/expert_load.h"
 #include "ostro/train/programs/mfu.h"
 
@@ -12,43 +11,42 @@ namespace ostro::run {
 namespace {
 // Below it a layer's experts are said to have collapsed.
 constexpr double kLeastEntropy = 0.5;
+constexpr auto kPeakInterval = std::chrono::minutes(1);
+// The page of a run that goes on takes no more than this share of its time.
+constexpr int64_t kPageShare = 100;
+
+// "1 leaf", "3 leaves".
+std::string counted(int64_t count, const char* one, const char* many) {
+  return fmt::format("{} {}", count, count == 1 ? one : many);
+}
 }  // namespace
 
-double engine_peak(runtime::Engine& engine, DType dtype) {
-  if (!engine.info().is_fast) return 0;
-  constexpr int64_t kSize = 768;
-  ir::Program p;
-  ir::Builder b(p.body);
-  const ir::ValueId a = p.body.add_param({dtype, {{"m", kSize}, {"k", kSize}}}),
-                    w = p.body.add_param({dtype, {{"k", kSize}, {"n", kSize}}});
-  p.body.results = {b.dot(a, w, {"k"})};
-  auto executable = engine.compile(p);
-  if (!executable.ok()) return 0;
-  const runtime::Buffer x = runtime::Buffer::zeros(p.body.shape(a)),
-                        y = runtime::Buffer::zeros(p.body.shape(w));
-  return train::measure_peak([&] {
-    (void)(*executable)->run({x, y});
-    return 2.0 * kSize * kSize * kSize;
-  });
-}
+Reporter::Reporter(const train::TrainConfig& config, const Environment& env, const Run& run, Console& console)
+    : config_(config),
+      env_(env),
+      directory_(run.directory()),
+      console_(console),
+      peak_(env.engine, train::compute_dtype(config)),
+      peak_measured_(env.clock()) {}
 
 Result<std::unique_ptr<Reporter>> Reporter::create(const train::TrainConfig& config, const Environment& env,
                                                    const Run& run, Console& console) {
-  std::unique_ptr<Reporter> r(new Reporter(config, console));
+  std::unique_ptr<Reporter> r(new Reporter(config, env, run, console));
   const std::string& directory = run.directory();
   r->says_goodput_ = env.crew != nullptr || config.trainer.worker_price_per_hour;
   ASSIGN_OR_RETURN(const RunPlan plan, run.plan());
   ASSIGN_OR_RETURN(r->tracker_, make_trackers(env.fs, directory, config.trainer.tracker, run.step()));
   r->flops_per_token_ = plan.flops_per_token;
-  r->peak_flops_ = engine_peak(env.engine, train::compute_dtype(config));
   const std::string active =
       plan.active_parameters == plan.parameters
           ? ""
           : fmt::format(" ({:.2f} M for a token)", static_cast<double>(plan.active_parameters) * 1e-6);
-  log_info(fmt::format("{}: {:.2f} M parameters{}, {} leaves of {} sequences a step, {:.1f} MFLOP a token",
-                       directory, static_cast<double>(plan.parameters) * 1e-6, active,
-                       config.trainer.train_batch_size.at(run.step()) / *config.numerics.leaf_examples,
-                       *config.numerics.leaf_examples, r->flops_per_token_ * 1e-6));
+  log_info(fmt::format(
+      "{}: {:.2f} M parameters{}, {} of {} a step, {:.1f} MFLOP a token", directory,
+      static_cast<double>(plan.parameters) * 1e-6, active,
+      counted(config.trainer.train_batch_size.at(run.step()) / *config.numerics.leaf_examples, "leaf",
+              "leaves"),
+      counted(*config.numerics.leaf_examples, "sequence", "sequences"), r->flops_per_token_ * 1e-6));
   return r;
 }
 
@@ -59,15 +57,37 @@ Watcher Reporter::watcher() {
   };
   w.on_step = [this](const StepReport& r) { step(r); };
   w.on_eval = [this](const EvalReport& r) { eval(r); };
+  if (env_.refresh_page) w.on_milestone = [this](int64_t) { refresh_page(); };
   return w;
 }
 
+double Reporter::mfu(const StepReport& r) {
+  if (const auto now = env_.clock(); now - peak_measured_ >= kPeakInterval) {
+    peak_.measure_again();
+    peak_measured_ = env_.clock();
+  }
+  // The peak is that of one process.
+  const double tokens_per_second = progress_->tokens_per_second() / static_cast<double>(r.processes);
+  peak_.reached(flops_per_token_ * tokens_per_second);
+  return train::model_flops_utilization(flops_per_token_, tokens_per_second, peak_.value());
+}
+
+void Reporter::refresh_page() {
+  const auto now = env_.clock();
+  if (page_failed_ ||
+      (page_ended_.count() > 0 && now - page_ended_ < kPageShare * (page_ended_ - page_begun_)))
+    return;
+  const Status written = env_.refresh_page(directory_);
+  page_begun_ = now;
+  page_ended_ = env_.clock();
+  if (written.ok()) return;
+  page_failed_ = true;
+  log_warning(fmt::format("the run's page is not kept up to date: {}", written.error().message()));
+}
+
 void Reporter::step(const StepReport& r) {
-  auto mfu = [&] {
-    return train::model_flops_utilization(flops_per_token_, progress_->tokens_per_second(), peak_flops_);
-  };
   progress_->update(r.step, static_cast<int64_t>(r.tokens), [&] {
-    return ProgressNumbers{r.loss, mfu(), train::resident_memory().now,
+    return ProgressNumbers{r.loss, mfu(r), train::resident_memory().now,
                            says_goodput_ ? r.goodput.share() : 0};
   });
   Metrics metrics = {{"train/loss", r.loss},
@@ -77,7 +97,7 @@ void Reporter::step(const StepReport& r) {
                      {"throughput/step_seconds", r.step_seconds},
                      {"throughput/data_stall_seconds", r.data_seconds},
                      {"throughput/checkpoint_stall_seconds", r.save_seconds},
-                     {"throughput/mfu", mfu()},
+                     {"throughput/mfu", mfu(r)},
                      {"throughput/goodput", r.goodput.share()},
                      {"memory/resident_bytes", static_cast<double>(train::resident_memory().now)}};
   for (const auto& [name, mean] : r.measures) metrics["train/" + name] = mean;
@@ -97,7 +117,7 @@ void Reporter::step(const StepReport& r) {
 
 void Reporter::eval(const EvalReport& r) {
   const auto text = [](const auto& of) {
-    return fmt::format("held-out loss {:.4f}", of.loss) +
+    return fmt::format("held-out loss {:.4f}", without_nan_sign(of.loss)) +
            (of.bits_per_byte ? fmt::format(", {:.4f} bits per byte", *of.bits_per_byte) : "") +
            (of.pairs ? fmt::format(", accuracy {:.4f}, margin {:.4f}", of.pairs->accuracy, of.pairs->margin)
                      : "");

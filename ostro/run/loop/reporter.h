@@ -3,6 +3,7 @@
 
 #include <memory>
 
+#include "ostro/run/loop/engine_peak.h"
 #include "ostro/run/loop/run.h"
 #include "ostro/run/report/console.h"
 #include "ostro/run/report/progress.h"
@@ -14,6 +15,7 @@ namespace ostro::run {
 class Reporter {
  public:
   // Opens the config's trackers in the run directory and measures the engine's peak FLOP/s for MFU.
+  // `environment` and `console` must outlive it.
   static Result<std::unique_ptr<Reporter>> create(const train::TrainConfig& config,
                                                   const Environment& environment, const Run& run,
                                                   Console& console);
@@ -21,24 +23,30 @@ class Reporter {
   Status finish();
 
  private:
-  Reporter(const train::TrainConfig& config, Console& console) : config_(config), console_(console) {}
+  Reporter(const train::TrainConfig& config, const Environment& environment, const Run& run,
+           Console& console);
   void step(const StepReport& report);
   void eval(const EvalReport& report);
   void log(int64_t step, const Metrics& metrics);
+  // Model FLOPs utilisation, of all processes that share the step.
+  double mfu(const StepReport& report);
+  void refresh_page();
 
   train::TrainConfig config_;
+  const Environment& env_;
+  const std::string directory_;
   Console& console_;
   std::unique_ptr<Tracker> tracker_;
   std::unique_ptr<Progress> progress_;
-  double flops_per_token_ = 0, peak_flops_ = 0;
+  double flops_per_token_ = 0;
+  EnginePeak peak_;
+  std::chrono::nanoseconds peak_measured_{0};
+  std::chrono::nanoseconds page_begun_{0}, page_ended_{0};  // of the page's last writing; 0: none yet
+  bool page_failed_ = false;
   bool tracker_failed_ = false;
   bool warned_of_load_ = false;
   bool says_goodput_ = false;  // in the log: of a run on several processes, or one that costs something
   GoodputTotals last_goodput_;
 };
-
-// FLOP/s of the engine in a square matrix product of `dtype`. 0 for an engine that is not made to be fast
-// (the interpreter).
-double engine_peak(runtime::Engine& engine, DType dtype);
 
 }  // namespace ostro::run

@@ -42,6 +42,8 @@ struct Environment {
   // Writes the run's page for people after a session, with samples of the model or without; until `stop`.
   std::function<void(const std::string& run_directory, bool with_samples, const std::function<bool()>& stop)>
       write_page = {};
+  // Writes the same page while the run goes on, without samples and without a word where it succeeds.
+  std::function<Status(const std::string& run_directory)> refresh_page = {};
   // Makes the home of the run's state; empty: in this process on `workers` workers, or over the crew.
   std::function<Result<std::unique_ptr<train::LiveState>>(const train::StateParts&)> make_state = {};
 };
@@ -61,6 +63,7 @@ struct StepReport {
   double tokens = 0;                                     // that count in the loss, by their weights
   std::vector<std::pair<std::string, double>> measures;  // by name: means over the batch (measure_names)
   double step_seconds = 0, data_seconds = 0, save_seconds = 0;
+  int64_t processes = 1;  // that share the step
   GoodputTotals goodput;  // of the run so far
   // Of a mixture that tracks it: the share of the step's rows that each expert got, [layers, experts], of
   // each block of layers.
@@ -77,6 +80,8 @@ struct Watcher {
   std::function<void(int64_t first_step, int64_t total)> on_start;
   std::function<void(const StepReport&)> on_step;
   std::function<void(const EvalReport&)> on_eval;
+  // After a step whose state is saved or was evaluated, behind the other two.
+  std::function<void(int64_t step)> on_milestone;
 };
 
 struct RunOutcome {

@@ -26,7 +26,7 @@ bool samples_fit(int64_t bytes) {
 }  // namespace
 
 Result<RunOutcome> run_session(const train::TrainConfig& config, const Environment& environment, bool amend) {
-  Console console(stderr_writer(), stderr_columns());
+  Console console(stderr_writer(), stderr_columns);
   RunLog log(console);
   ASSIGN_OR_RETURN(auto run, Run::open(config, environment, amend));
   if (environment.on_open) environment.on_open();

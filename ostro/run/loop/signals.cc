@@ -5,6 +5,7 @@
 #include <atomic>
 
 #include "ostro/base/check.h"
+#include "ostro/run/loop/stop_notice.h"
 
 namespace ostro::run {
 namespace {
@@ -19,7 +20,9 @@ bool installed = false;
 
 void on_signal(int number) {
   int none = 0;
-  if (received_signal.compare_exchange_strong(none, number, std::memory_order_relaxed)) return;
+  const bool first = received_signal.compare_exchange_strong(none, number, std::memory_order_relaxed);
+  write_stop_notice(!first);
+  if (first) return;
   ::signal(number, SIG_DFL);
   ::raise(number);  // the signal stays blocked until this handler returns; then it ends the process
 }

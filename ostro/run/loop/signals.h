@@ -4,7 +4,9 @@
 namespace ostro::run {
 
 // While this object exists, the first SIGTERM or SIGINT only sets a flag. A second one ends the process at
-// once, as without a handler. The destructor restores the previous handlers. At most one object at a time.
+// once, as without a handler. While a run is trained, both say on
+// standard error what happens (stop_notice.h). The destructor restores the previous handlers. At most one
+// object at a time.
 class StopSignals {
  public:
   StopSignals();

@@ -12,6 +12,8 @@
 #include "ostro/base/profile.h"
 #include "ostro/base/watch/pulse.h"
 #include "ostro/base/watch/time_use.h"
+#include "ostro/run/loop/stop_notice.h"
+#include "ostro/run/report/progress.h"
 #include "ostro/train/step/fingerprints.h"
 #include "ostro/train/step/step_profile.h"
 
@@ -24,6 +26,12 @@ double tokens_of(const data::Batch& batch, const train::StepResult& result) {
   return std::accumulate(batch.loss_mask.begin(), batch.loss_mask.end(), 0.0);
 }
 
+// While it exists, a signal that stops this process says how far the run is (stop_notice.h).
+class SignalsSayProgress {
+ public:
+  ~SignalsSayProgress() { forget_progress(); }
+};
+
 }  // namespace
 
 double TrainingLoop::seconds_since(std::chrono::nanoseconds start) const {
@@ -33,20 +41,22 @@ double TrainingLoop::seconds_since(std::chrono::nanoseconds start) const {
 Status TrainingLoop::after_step(StepReport& report, bool timed) {
   const auto start = env_.clock();
   const int64_t step = state_.step();
-  if (audit::is_due(run_.config, step))
-    RETURN_IF_ERROR(keeper_.save(state_, run_.config, Saving::kNamed));
-  else if (timed)
-    RETURN_IF_ERROR(keeper_.save(state_, run_.config, Saving::kTemporary));
+  const bool named = audit::is_due(run_.config, step);
+  if (named || timed)
+    RETURN_IF_ERROR(keeper_.save(state_, run_.config, named ? Saving::kNamed : Saving::kTemporary));
   else if (keeper_.name_is_ready())
     RETURN_IF_ERROR(keeper_.finish_save(state_));
   report.save_seconds = seconds_since(start);
   phase("report");
   if (watcher_.on_step) watcher_.on_step(report);
   const int64_t every = run_.config.trainer.steps_per_eval;
-  if (run_.held_out && (step == run_.config.trainer.num_train_steps || (every > 0 && step % every == 0))) {
+  const bool evaluates =
+      run_.held_out && (step == run_.config.trainer.num_train_steps || (every > 0 && step % every == 0));
+  if (evaluates) {
     phase("evaluate");
     RETURN_IF_ERROR(evaluate());
   }
+  if ((named || timed || evaluates) && watcher_.on_milestone) watcher_.on_milestone(step);
   return Status();
 }
 
@@ -98,7 +108,8 @@ Error TrainingLoop::not_finite(const train::StepResult& result, const std::vecto
                            "step was kept, the state after step {} is saved. Lower "
                            "optimizer.learning_rate, which was {} here, raise optimizer.warmup, or look "
                            "at the batch: ostro data batch --step {}",
-                           step + 1, result.loss(), result.gradient_norm(), step, scalars[0], step));
+                           step + 1, without_nan_sign(result.loss()),
+                           without_nan_sign(result.gradient_norm()), step, scalars[0], step));
 }
 
 Status TrainingLoop::step(const data::Batch& batch, StepReport& report) {
@@ -150,11 +161,13 @@ Result<RunOutcome> TrainingLoop::steps() {
       first);
   data::Batch batch;
   RETURN_IF_ERROR(keeper_.save_owed(state_, run_.config));
+  const SignalsSayProgress until_the_end;
   while (state_.step() < total) {
     if (state_.goes_elsewhere(keeper_.saver())) {
       outcome.handed_over = true;
       break;
     }
+    if (env_.crew == nullptr) note_progress(state_.step(), keeper_.last_whole());
     profile.reach(state_.step());
     const PhasedSpan span(profile.span_name(state_.step()));
     StepReport report;
@@ -165,6 +178,7 @@ Result<RunOutcome> TrainingLoop::steps() {
     run_.goodput->end_step(state_.step(), report.tokens);
     run_.goodput->write(false);
     report.goodput = run_.goodput->totals();
+    report.processes = state_.processes();
     const bool stopping = env_.stop && env_.stop() && state_.step() < total;
     const bool timed = interval && seconds_since(last_timed_save) >= static_cast<double>(interval->seconds);
     RETURN_IF_ERROR(after_step(report, stopping || timed));

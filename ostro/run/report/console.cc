@@ -1,5 +1,6 @@
 #include "ostro/run/report/console.h"
 
+#include <fmt/format.h>
 #include <sys/ioctl.h>
 #include <unistd.h>
 
@@ -7,8 +8,6 @@
 
 namespace ostro::run {
 namespace {
-
-constexpr std::string_view kEraseLine = "\r\x1b[K";
 
 std::string printable(std::string_view text) {
   std::string out(text);
@@ -19,28 +18,51 @@ std::string printable(std::string_view text) {
 
 }  // namespace
 
-Console::Console(Write write, int columns) : write_(std::move(write)), columns_(columns) {}
+std::string fitted(std::string_view line, int columns) {
+  // One column stays free: a line as wide as the terminal would wrap and could not be erased. Lines are
+  // ASCII.
+  const auto room = static_cast<size_t>(columns > 1 ? columns - 1 : 1);
+  while (line.size() > room) {
+    const size_t field = line.rfind("  ");
+    if (field == std::string_view::npos || line.find_first_not_of(' ') > field)
+      return std::string(line.substr(0, room));
+    line = line.substr(0, field);
+  }
+  return std::string(line);
+}
+
+std::string erase_line(size_t length, int columns) {
+  const size_t rows_above = columns > 0 && length > 0 ? (length - 1) / static_cast<size_t>(columns) : 0;
+  if (rows_above == 0) return "\r\x1b[K";
+  return fmt::format("\r\x1b[{}A\x1b[J", rows_above);
+}
+
+Console::Console(Write write, Columns columns)
+    : write_(std::move(write)), columns_(std::move(columns)), is_terminal_(columns_() > 0) {}
 
 Console::~Console() {
   if (!status_.empty()) write_("\n");
 }
 
+std::string Console::erased() const { return erase_line(status_.size(), columns_()); }
+
 void Console::line(std::string_view text) {
   const std::string clean = printable(text);
   const std::lock_guard lock(mutex_);
   if (status_.empty()) return write_(clean + "\n");
-  write_(std::string(kEraseLine) + clean + "\n" + status_);
+  const std::string erase = erased();
+  status_ = fitted(status_, columns_());
+  write_(erase + clean + "\n" + status_);
 }
 
 void Console::status(std::string_view text) {
   if (!is_terminal()) return;
-  // Keep one column free: a line as wide as the terminal would wrap and could not be erased. Status lines are
-  // ASCII.
-  std::string clean = printable(text.substr(0, static_cast<size_t>(columns_ - 1)));
+  std::string clean = fitted(printable(text), columns_());
   const std::lock_guard lock(mutex_);
   if (clean == status_) return;
+  const std::string erase = erased();
   status_ = std::move(clean);
-  write_(std::string(kEraseLine) + status_);
+  write_(erase + status_);
 }
 
 Console::Write stderr_writer() {

@@ -3,6 +3,7 @@
 #include <fmt/core.h>
 
 #include <cmath>
+#include <limits>
 
 #include "ostro/base/log.h"
 #include "ostro/chain/clock_text.h"
@@ -26,6 +27,10 @@ std::string short_number(double value) {
 }
 
 }  // namespace
+
+double without_nan_sign(double value) {
+  return std::isnan(value) ? std::numeric_limits<double>::quiet_NaN() : value;
+}
 
 Progress::Clock Progress::steady_clock() {
   return [] { return nanoseconds(std::chrono::steady_clock::now().time_since_epoch()); };
@@ -73,7 +78,8 @@ void Progress::update(int64_t step, int64_t tokens, const std::function<Progress
 std::string Progress::line(const ProgressNumbers& numbers) const {
   const double share =
       total_steps_ > 0 ? 100.0 * static_cast<double>(step_) / static_cast<double>(total_steps_) : 100;
-  std::string out = fmt::format("step {}/{} {:.1f}%  loss {:.4f}", step_, total_steps_, share, numbers.loss);
+  std::string out = fmt::format("step {}/{} {:.1f}%  loss {:.4f}", step_, total_steps_, share,
+                                without_nan_sign(numbers.loss));
   if (window_seconds_ > 0) {
     out += fmt::format("  {} tokens/s  ETA {}", short_number(tokens_per_second()),
                        chain::duration_text(static_cast<double>(total_steps_ - step_) / steps_per_second()));

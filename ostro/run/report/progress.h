@@ -10,6 +10,9 @@
 
 namespace ostro::run {
 
+// `value` without the sign that a NaN may have and that says nothing: it is printed as "nan", not as "-nan".
+double without_nan_sign(double value);
+
 // Values that the line shows besides the step.
 struct ProgressNumbers {
   double loss = 0;

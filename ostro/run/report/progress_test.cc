@@ -2,6 +2,7 @@
 
 #include <doctest/doctest.h>
 
+#include <cmath>
 #include <vector>
 
 #include "ostro/base/log.h"
@@ -25,7 +26,7 @@ struct Screen {
 TEST_CASE("a terminal shows lines above one line that is redrawn and fits") {
   Screen screen;
   {
-    Console console(screen.write(), 10);
+    Console console(screen.write(), [] { return 10; });
     console.line("first");
     console.status("0123456789abc");
     console.status("0123456789xyz");  // the same where it can be seen
@@ -41,10 +42,46 @@ TEST_CASE("a terminal shows lines above one line that is redrawn and fits") {
         "\r\x1b[Klast\n");
 }
 
+TEST_CASE("fields that do not fit are dropped whole, the last ones first") {
+  const std::string line = "step 267/730 36.6%  loss 2.9482  15.0k tokens/s  ETA 1:03";
+  CHECK(fitted(line, 100) == line);
+  CHECK(fitted(line, 58) == line);
+  CHECK(fitted(line, 57) == "step 267/730 36.6%  loss 2.9482  15.0k tokens/s");
+  CHECK(fitted(line, 40) == "step 267/730 36.6%  loss 2.9482");
+  CHECK(fitted(line, 19) == "step 267/730 36.6%");
+  CHECK(fitted(line, 10) == "step 267/");
+  CHECK(fitted("  12", 4) == "  1");
+  CHECK(fitted("", 4).empty());
+}
+
+TEST_CASE("a terminal that was made narrower shows the line in several rows, and all of them are erased") {
+  Screen screen;
+  int columns = 30;
+  Console console(screen.write(), [&] { return columns; });
+  console.status("step 1/9  loss 2.5  1 tokens/s");
+  columns = 10;
+  console.status("step 2/9  loss 2.4  1 tokens/s");
+  console.line("x");
+  columns = 30;
+  console.status("step 3/9  loss 2.3  1 tokens/s");
+  CHECK(screen.text ==
+        "\r\x1b[Kstep 1/9  loss 2.5"
+        "\r\x1b[1A\x1b[Jstep 2/9"
+        "\r\x1b[Kx\nstep 2/9"
+        "\r\x1b[Kstep 3/9  loss 2.3");
+  console.status("");
+}
+
+TEST_CASE("a NaN is shown without its sign") {
+  for (const double nan : {std::nan(""), -std::nan("")})
+    CHECK(fmt::format("{}", without_nan_sign(nan)) == "nan");
+  CHECK(without_nan_sign(-1.5) == -1.5);
+}
+
 TEST_CASE("elsewhere only lines that stay are shown") {
   Screen screen;
   {
-    Console console(screen.write(), 0);
+    Console console(screen.write(), [] { return 0; });
     console.status("x");
     console.line("y");
   }
@@ -57,7 +94,7 @@ TEST_CASE("progress draws ten times a second on a terminal, and the last step st
   const LogSink before = set_log_sink([&](LogLevel, std::string_view line) { logged.emplace_back(line); });
   int asked = 0;
   {
-    Console console(screen.write(), 120);
+    Console console(screen.write(), [] { return 120; });
     milliseconds now{5};
     Progress progress(console, 0, 400, [&] { return now; });
     for (int64_t step = 1; step <= 400; ++step, now += milliseconds(5))
@@ -83,7 +120,7 @@ TEST_CASE("elsewhere progress is a log line every five seconds") {
   std::vector<std::string> logged;
   const LogSink before = set_log_sink([&](LogLevel, std::string_view line) { logged.emplace_back(line); });
   {
-    Console console(screen.write(), 0);
+    Console console(screen.write(), [] { return 0; });
     milliseconds now{0};
     Progress progress(console, 100, 1000, [&] { return now; });
     // Slow at first: the first step does not count for the rate.
@@ -102,7 +139,7 @@ TEST_CASE("the run's log keeps lines with time and level, and the console shows 
   io::MemoryFileSystem fs;
   Screen screen;
   {
-    Console console(screen.write(), 0);
+    Console console(screen.write(), [] { return 0; });
     RunLog log(console);
     log_warning("early");
     CHECK(screen.text == "warning: early\n");
@@ -124,7 +161,7 @@ TEST_CASE("a full disk ends the log, is told once, and stops nothing") {
   io::FaultyFileSystem fs(memory);
   Screen screen;
   {
-    Console console(screen.write(), 0);
+    Console console(screen.write(), [] { return 0; });
     RunLog log(console);
     check_ok(log.open(fs, "log.txt"));
     fs.limit_space(10);

@@ -2,14 +2,10 @@
 
 #include <fmt/format.h>
 #include <signal.h>
-#include <sys/stat.h>
-#include <sys/sysmacros.h>
-#include <unistd.h>
 
 #include <cerrno>
 #include <charconv>
 #include <chrono>
-#include <fstream>
 #include <nlohmann/json.hpp>
 #include <sstream>
 #include <vector>
@@ -33,27 +29,6 @@ double now_seconds() {
 }
 
 bool is_alive(int64_t pid) { return pid > 0 && (::kill(static_cast<pid_t>(pid), 0) == 0 || errno == EPERM); }
-
-// Whether a process of this host holds the file's lock. Taking it to find out could keep a run from starting.
-bool is_locked_here(const std::string& path) {
-  struct stat file{};
-  if (::stat(path.c_str(), &file) != 0) return false;
-  const std::string inode =
-      fmt::format("{:02x}:{:02x}:{}", major(file.st_dev), minor(file.st_dev), file.st_ino);
-  std::ifstream locks("/proc/locks");
-  for (std::string line; std::getline(locks, line);) {
-    std::istringstream words(line);
-    std::string number, kind, advice, access, pid, place;
-    if (words >> number >> kind >> advice >> access >> pid >> place && kind == "FLOCK" && place == inode)
-      return true;
-  }
-  return false;
-}
-
-// "process 4711 on HOST since ...": whether the host is this one.
-bool names_this_host(const std::string& lock) {
-  return lock.find(fmt::format(" on {} since ", cluster::host_name())) != std::string::npos;
-}
 
 // The last lines of metrics.jsonl that are whole.
 std::vector<nlohmann::json> last_metrics(io::FileSystem& fs, const std::string& path) {
@@ -90,10 +65,10 @@ void read_speed(const std::vector<nlohmann::json>& rows, RunStatus& status) {
 }
 
 std::string state_of(const std::string& lock_path, const std::string& outcome, const RunStatus& status) {
-  if (is_locked_here(lock_path)) return "running";
+  if (chain::is_locked_here(lock_path)) return "running";
   if (status.job_is_live) return "waiting";
   if (outcome != "running" && !outcome.empty()) return outcome;
-  const bool here = status.lock.empty() || names_this_host(status.lock);
+  const bool here = status.lock.empty() || chain::names_this_host(status.lock);
   return here ? "gone" : "elsewhere";
 }
 

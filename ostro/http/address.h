@@ -1,0 +1,27 @@
+// Address: where a server listens: "127.0.0.1:8080", "[::1]:8080", "localhost:0", "0.0.0.0:8080".
+#pragma once
+
+#include <sys/socket.h>
+
+#include <string>
+
+#include "ostro/base/error.h"
+
+namespace ostro::http {
+
+struct Address {
+  std::string host;  // as it was given, without brackets
+  int port = 0;      // 0: one that is free
+  sockaddr_storage socket{};
+  socklen_t size = 0;
+
+  bool is_loopback() const;  // only programs of this machine reach it
+};
+
+// Names are looked up, and the first address counts. Errors: no port, or a host without an address.
+Result<Address> parse_address(const std::string& text);
+
+// "host:port", with brackets around an IPv6 address.
+std::string host_and_port(const std::string& host, int port);
+
+}  // namespace ostro::http

@@ -1,0 +1,166 @@
+#include <arpa/inet.h>
+#include <doctest/doctest.h>
+#include <sys/socket.h>
+#include <unistd.h>
+
+#include <string>
+#include <vector>
+
+#include "ostro/http/gate.h"
+#include "ostro/http/server.h"
+
+namespace ostro::http {
+namespace {
+
+// A client that speaks bytes.
+class Client {
+ public:
+  explicit Client(int port) : socket_(::socket(AF_INET, SOCK_STREAM, 0)) {
+    sockaddr_in to{};
+    to.sin_family = AF_INET;
+    to.sin_port = htons(static_cast<uint16_t>(port));
+    to.sin_addr.s_addr = htonl(INADDR_LOOPBACK);
+    REQUIRE(::connect(socket_, reinterpret_cast<sockaddr*>(&to), sizeof to) == 0);
+  }
+  ~Client() { ::close(socket_); }
+  void say(const std::string& text) { (void)::send(socket_, text.data(), text.size(), MSG_NOSIGNAL); }
+  // All that comes until the server ends the connection.
+  std::string hear() {
+    std::string out;
+    char buffer[4096];
+    for (ssize_t n; (n = ::recv(socket_, buffer, sizeof buffer, 0)) > 0;)
+      out.append(buffer, static_cast<size_t>(n));
+    return out;
+  }
+
+ private:
+  int socket_;
+};
+
+std::string answer(int port, const std::string& request) {
+  Client client(port);
+  client.say(request);
+  return client.hear();
+}
+
+std::unique_ptr<Server> started(Handler handler, const Limits& limits = {}) {
+  const auto address = parse_address("127.0.0.1:0");
+  REQUIRE(address.ok());
+  auto server = Server::start(*address, std::move(handler), limits);
+  REQUIRE_MESSAGE(server.ok(), server.error().message());
+  return std::move(*server);
+}
+
+Response echo(const Request& request) {
+  std::string body = request.path;
+  for (const auto& [name, value] : request.query) body += " " + name + "=" + value;
+  const auto header = request.headers.find("x-a");
+  return {200, "text/plain; charset=utf-8",
+          body + (header == request.headers.end() ? "" : " " + header->second)};
+}
+
+TEST_CASE("a server answers GET and HEAD, and nothing else") {
+  const auto server = started(echo);
+  REQUIRE(server->port() > 0);
+  const std::string got =
+      answer(server->port(), "GET /a/b?x=1%202&y HTTP/1.1\r\nHost: localhost\r\nX-A: z\r\n\r\n");
+  CHECK(got.starts_with("HTTP/1.1 200 OK\r\n"));
+  CHECK(got.ends_with("\r\n\r\n/a/b x=1 2 y= z"));
+  for (const char* header :
+       {"Connection: close", "Cache-Control: no-store", "X-Content-Type-Options: nosniff"})
+    CHECK(got.find(header) != std::string::npos);
+  const std::string head = answer(server->port(), "HEAD / HTTP/1.1\r\nHost: localhost\r\n\r\n");
+  CHECK(head.starts_with("HTTP/1.1 200 OK\r\n"));
+  CHECK(head.ends_with("\r\n\r\n"));
+  for (const char* method : {"POST", "PUT", "DELETE", "OPTIONS", "PATCH"}) {
+    const std::string no = answer(
+        server->port(), std::string(method) + " / HTTP/1.1\r\nHost: localhost\r\nContent-Length: 0\r\n\r\n");
+    CHECK(no.starts_with("HTTP/1.1 405 "));
+    CHECK(no.find("Allow: GET, HEAD") != std::string::npos);
+  }
+}
+
+TEST_CASE("what is no request, or too long a one, ends its connection and nothing else") {
+  const auto server = started(echo, {.memory = 4096});
+  for (const std::string& text :
+       {std::string("\r\n\r\n\r\n"), std::string("nonsense\r\n\r\n"), std::string("GET\r\n\r\n"),
+        "GET /" + std::string(20'000, 'a') + " HTTP/1.1\r\n\r\n",
+        "GET / HTTP/1.1\r\nA: " + std::string(20'000, 'a') + "\r\n\r\n",
+        std::string("\0\x16\x03\x01", 4) + "\r\n\r\n"}) {
+    Client client(server->port());
+    client.say(text);
+  }
+  CHECK(answer(server->port(), "GET / HTTP/1.1\r\nHost: localhost\r\n\r\n").ends_with("\r\n\r\n/"));
+}
+
+TEST_CASE("a header that does not end in time ends its connection, and others are answered meanwhile") {
+  const auto server = started(echo, {.header = std::chrono::milliseconds(200)});
+  Client slow(server->port());
+  slow.say("GET / HTTP/1.1\r\nX-Slow: ");
+  CHECK(answer(server->port(), "GET /other HTTP/1.1\r\nHost: localhost\r\n\r\n").ends_with("/other"));
+  CHECK(slow.hear().find("200 OK") == std::string::npos);  // returns when the server has ended the connection
+}
+
+TEST_CASE("connections beyond the limit are ended") {
+  const auto server = started(echo, {.connections = 8, .connections_of_address = 4});
+  std::vector<std::unique_ptr<Client>> held;
+  for (int i = 0; i < 4; ++i) {
+    held.push_back(std::make_unique<Client>(server->port()));
+    held.back()->say("GET / HTTP/1.1\r\n");
+  }
+  CHECK(Client(server->port()).hear().empty());
+  held.back()->say("Host: localhost\r\n\r\n");
+  CHECK(held.back()->hear().ends_with("\r\n\r\n/"));
+}
+
+TEST_CASE("an address in use is an error that names it") {
+  const auto server = started(echo);
+  const std::string text = "127.0.0.1:" + std::to_string(server->port());
+  const auto second = Server::start(*parse_address(text), echo);
+  REQUIRE(!second.ok());
+  CHECK(second.error().message().find("cannot listen at " + text + ": Address already in use") == 0);
+}
+
+TEST_CASE("addresses") {
+  for (const char* loopback : {"127.0.0.1:80", "127.8.0.1:0", "[::1]:65535", "localhost:1"}) {
+    const auto address = parse_address(loopback);
+    REQUIRE_MESSAGE(address.ok(), address.error().message());
+    CHECK(address->is_loopback());
+  }
+  for (const char* open : {"0.0.0.0:80", "[::]:80", "10.0.0.1:80"}) {
+    const auto address = parse_address(open);
+    REQUIRE_MESSAGE(address.ok(), address.error().message());
+    CHECK(!address->is_loopback());
+    CHECK(host_and_port(address->host, address->port) == open);
+  }
+  for (const char* wrong : {"", "80", "127.0.0.1", ":80", "127.0.0.1:", "127.0.0.1:x", "127.0.0.1:65536",
+                            "127.0.0.1:-1", "::1:80", "300.0.0.1:80"})
+    CHECK_MESSAGE(!parse_address(wrong).ok(), wrong);
+}
+
+TEST_CASE("a gate on loopback lets in names of this machine only") {
+  const Gate gate("");
+  for (const char* host : {"localhost", "localhost:80", "127.0.0.1:80", "[::1]", "[::1]:80"})
+    CHECK_MESSAGE(!gate.refusal({"/", {}, {{"host", host}}}), host);
+  for (const char* host :
+       {"", "evil.example", "evil.example:80", "localhost.evil.example", "::1", "127.0.0.1.nip.example"})
+    CHECK_MESSAGE(gate.refusal({"/", {}, {{"host", host}}})->status == 403, host);
+  CHECK(gate.refusal({"/", {}, {}})->status == 403);
+}
+
+TEST_CASE("elsewhere a gate wants the token") {
+  const std::string token = *new_token();
+  CHECK(token.size() == 32);
+  CHECK(token != *new_token());
+  const Gate gate(token);
+  CHECK(!gate.refusal({"/", {{"token", token}}, {}}));
+  CHECK(!gate.refusal({"/", {}, {{"authorization", "Bearer " + token}}}));
+  for (const std::string& wrong :
+       {std::string(), token.substr(1), token + "0", std::string(32, '0'), token + token})
+    CHECK(gate.refusal({"/", {{"token", wrong}}, {}})->status == 401);
+  CHECK(gate.refusal({"/", {{"token", token}}, {{"authorization", "Bearer x"}}})->status == 401);
+  CHECK(gate.refusal({"/", {}, {{"host", "localhost"}}})->status == 401);
+}
+
+}  // namespace
+}  // namespace ostro::http

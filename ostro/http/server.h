@@ -1,0 +1,36 @@
+// Server: answers GET and HEAD requests at one address with what a function returns.
+//
+// One thread of its own runs the function, for one request at a time. A connection carries one request.
+// Clients that are slow or many cost a bounded amount of memory and cannot hold up others: a request's header
+// has to be there before a deadline, however its bytes come; connections are limited, all in all and for an
+// address.
+#pragma once
+
+#include <chrono>
+#include <memory>
+
+#include "ostro/base/error.h"
+#include "ostro/http/address.h"
+#include "ostro/http/message.h"
+
+namespace ostro::http {
+
+struct Limits {
+  std::chrono::milliseconds header{10'000};  // from the connection to the end of the header
+  std::chrono::seconds idle{30};             // without a byte either way
+  unsigned connections = 64, connections_of_address = 32;
+  size_t memory = size_t{32} << 10;  // of a connection, for its header
+};
+
+class Server {
+ public:
+  // Listens at `address`. `handler` must not throw. Errors: the address is in use, or not of this machine.
+  static Result<std::unique_ptr<Server>> start(const Address& address, Handler handler,
+                                               const Limits& limits = {});
+  virtual ~Server() = default;  // ends all connections
+
+  // The port, also where the system chose it.
+  virtual int port() const = 0;
+};
+
+}  // namespace ostro::http

@@ -1,0 +1,38 @@
+// EnginePeak: the highest rate, in FLOP/s, that an engine has reached in a square matrix product of one
+// dtype.
+//
+// It is the denominator of MFU. Other programs on the machine make a measurement lower, never higher, so a
+// run measures again from time to time and keeps the highest. Used by one thread.
+#pragma once
+
+#include <memory>
+#include <vector>
+
+#include "ostro/runtime/engine.h"
+
+namespace ostro::run {
+
+class EnginePeak {
+ public:
+  // Compiles the product and measures for 0.1 s. An engine that is not made to be fast (the interpreter) is
+  // not measured; its peak stays 0.
+  EnginePeak(runtime::Engine& engine, DType dtype);
+
+  double value() const { return best_; }
+  // Measures again for some milliseconds.
+  void measure_again();
+  // A rate that training itself has reached: the peak is no lower.
+  void reached(double flops_per_second);
+
+ private:
+  double measured(double seconds);
+
+  std::unique_ptr<runtime::Executable> product_;
+  std::vector<runtime::Buffer> factors_;
+  double best_ = 0;
+};
+
+// The peak, measured once.
+double engine_peak(runtime::Engine& engine, DType dtype);
+
+}  // namespace ostro::run

@@ -1,0 +1,22 @@
+// StopNotice: what a process says on standard error when a signal stops it.
+//
+// The handler of the signal writes it, so that it is there at once, also during a long step. The numbers are
+// those of the run that this process trains; before one has begun, nothing is said of steps.
+#pragma once
+
+#include <cstdint>
+#include <optional>
+
+namespace ostro::run {
+
+// The training loop tells how far it is: steps done, and the step of the newest whole checkpoint. Any thread.
+void note_progress(int64_t done, std::optional<int64_t> saved);
+
+// No run is being trained any more.
+void forget_progress();
+
+// The first signal: "stopping after this step; once more to kill". The second: which step is saved, and how
+// many steps will be done again. Nothing where no run is being trained. Async-signal-safe.
+void write_stop_notice(bool second);
+
+}  // namespace ostro::run
