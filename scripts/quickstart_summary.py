@@ -1,14 +1,17 @@
 #!/usr/bin/env python3
 """Prints what a run learned, in bits per byte, beside what needs no model.
 
-Usage: quickstart_summary.py metrics.jsonl baseline.json XZ_BYTES, where baseline.json is what `ostro data baseline
---json` printed and XZ_BYTES the size of the held-out text after xz -9.
+Usage: quickstart_summary.py metrics.jsonl baseline.json held_out.txt, where baseline.json is what `ostro data baseline
+--json` printed, and held_out.txt the text that it wrote.
 """
 import json
+import lzma
 import math
+import pathlib
 import sys
 
-metrics, baseline, xz_bytes = sys.argv[1], json.load(open(sys.argv[2])), int(sys.argv[3])
+metrics, baseline = sys.argv[1], json.load(open(sys.argv[2]))
+xz_bytes = len(lzma.compress(pathlib.Path(sys.argv[3]).read_bytes(), preset=9))
 rows = [json.loads(line) for line in open(metrics)]
 train = [row["train/loss"] for row in rows if "train/loss" in row][-20:]
 held_out = [row for row in rows if "eval/loss" in row][-1]

@@ -1,9 +1,9 @@
 #!/usr/bin/env python3
-"""Tests the page of a run: RUN/report.html and `ostro inspect --html` and `--plot`.
+"""Tests the page of a run: RUN/report.html, `ostro inspect --html` and `--plot`, and `ostro watch`.
 
 The page's curves have the values that the chain and metrics.jsonl have, to the last digit that is written; texts with
 markup are text; the same run gives the same page, whichever command writes it; a run that cannot have a page is a run
-all the same. With --browser a browser opens the page from disk: the curves are seen, in light and in dark, with and
+all the same. A run that goes on has a page, too, and a server that gives it out to those who may see it. With --browser a browser opens the page from disk: the curves are seen, in light and in dark, with and
 without the script; nothing is asked for; the console stays empty.
 
     page_test.py --ostro BINARY [--browser]
@@ -15,6 +15,8 @@ import pathlib
 import re
 import signal
 import sys
+import urllib.error
+import urllib.request
 
 import browser
 
@@ -102,7 +104,9 @@ def check_curves(run, page):
 
 
 def check_content(space, run, text, page):
-    for attribute in ("src", "href", "onerror", "onload"):
+    links = [attributes["href"] for _, attributes in page.elements if "href" in attributes]
+    check(links and all(re.fullmatch("#[a-z-]+", link) and f'<h2 id="{link[1:]}">' in text for link in links), f"links: {links}")
+    for attribute in ("src", "onerror", "onload"):
         check(not any(attribute in attributes for _, attributes in page.elements), f"an element has {attribute}")
     check({tag for tag, _ in page.elements}.isdisjoint({"img", "link", "iframe", "object", "base"}), "a foreign element")
     check(sum(tag == "script" for tag, _ in page.elements) == 1, "more scripts than ours")
@@ -146,12 +150,14 @@ def check_ends(space):
     process.stdout.close()
     process.stderr.close()
     page = (space.root / "runs/stopped/report.html").read_text()
-    check(">interrupted<" in page and "<h2>Samples" not in page, "the page of a stopped run")
-    space.config("killed", steps=10)
+    check(">interrupted<" in page and ">Samples</h2>" not in page, "the page of a stopped run")
+    space.config("killed", steps=10, trainer__steps_per_eval=5)
     status, _, _ = space.run("train", "--config", "killed.yaml", env={"OSTRO_FAILPOINT": "step:7"})
-    check(status < 0 and not (space.root / "runs/killed/report.html").exists(), "the failpoint")
+    check(status < 0, "the failpoint")
+    report = space.root / "runs/killed/report.html"
+    check(">running, after step 5<" in report.read_text(), "the page that was written after the evaluation")
     space.good("inspect", "runs/killed", "--html", "killed.html")
-    check(">running, or killed<" in (space.root / "killed.html").read_text(), "the page of a killed run")
+    check(">killed<" in (space.root / "killed.html").read_text(), "the page of a killed run")
     metrics, kept = space.root / "runs/killed/metrics.jsonl", space.root / "kept.jsonl"
     metrics.rename(kept)
     metrics.mkdir()  # which no program can read
@@ -160,9 +166,58 @@ def check_ends(space):
     check("The metrics cannot be read" in page and "<svg" in page, "the page of a run with metrics that cannot be read")
     metrics.rmdir()
     kept.rename(metrics)
-    (space.root / "runs/killed/report.html").mkdir()
+    report.unlink()
+    report.mkdir()
     said = space.good("train", "--config", "killed.yaml")
     check("warning: the run has no new page" in said and "run hash: " in said, said)
+    check(said.count("the run's page is not kept up to date") == 1, said)
+
+
+def asked(url, **headers):
+    """Status and body of the answer to a GET."""
+    try:
+        with urllib.request.urlopen(urllib.request.Request(url, headers=headers), timeout=20) as answer:
+            return answer.status, answer.read().decode()
+    except urllib.error.HTTPError as error:
+        return error.code, error.read().decode()
+
+
+def check_watch(space):
+    """The server of a run, on loopback and with a token; without one, a line for a log."""
+    said = space.good("watch", "runs/page")
+    check("runs/page: finished  step 60 of 60  loss " in said, said)
+    space.bad("watch", "runs/none", says=["runs/none is no run directory"])
+    space.bad("watch", "runs/page", "--listen", "127.0.0.1", says=["127.0.0.1: no port"])
+    for listen in ("127.0.0.1:0", "0.0.0.0:0"):
+        server = space.start("watch", "runs/page", "--listen", listen)
+        url = server.stdout.readline().strip().replace("0.0.0.0", "127.0.0.1")
+        place, _, token = url.partition("?")
+        check(bool(token) == (listen == "0.0.0.0:0"), url)
+        status, page = asked(url)
+        check(status == 200 and "<title>page · Ostro</title>" in page and " data-live>" in page, f"{status} {page[:200]}")
+        status, facts = asked(f"{place}facts.json?{token}")
+        check(status == 200 and facts == space.good("status", "runs/page", "--json"), f"{status} {facts}")
+        check(asked(f"{place}health?{token}") == (200, "ok\n"), "/health")
+        check(asked(f"{place}report.json?{token}")[0] == 404, "a file of the run is given out")
+        check(asked(place, Host="evil.example")[0] == (401 if token else 403), "a foreign name")
+        if token:
+            check(asked(place)[0] == 401 and asked(f"{place}?token=0")[0] == 401, "without the token")
+            check(asked(place, Authorization=f"Bearer {token.removeprefix('token=')}")[0] == 200, "the token in a header")
+        server.send_signal(signal.SIGTERM)
+        check(server.wait(timeout=20) == 0, f"exit status {server.returncode}")
+        server.stdout.close()
+        server.stderr.close()
+
+
+def check_compared(space):
+    space.good("inspect", "runs/page", "runs/stopped", "--html", "two.html")
+    text = (space.root / "two.html").read_text()
+    curves = [attributes for tag, attributes in Page(text).elements if tag == "path" and attributes.get("data-name") == "train/loss"]
+    check([c["data-run"] for c in curves] == ["0", "1"], f"curves: {len(curves)}")
+    check("<th>trainer.num_train_steps</th><td>60</td><td>100000</td>" in text, "the difference is not shown")
+    check("<th>optimizer." not in text, "an equal option is shown")
+    space.bad("inspect", "runs/page", "runs/stopped", says=["several runs are shown by --html alone"])
+    space.bad("inspect", "runs/page", "runs/none", "--html", "x.html", says=["runs/none is no run directory"])
 
 
 def check_plot(space):
@@ -198,6 +253,17 @@ def check_browser(space, run):
         pixels = [view.count(colour) for colour in colours]
         print(f"  {name}: {pixels} pixels of the curves' colours")
         check(min(pixels) > 100, f"{name}: the curves are not to be seen: {pixels} pixels of {colours}")
+    other = space.root / "other.html"
+    shown = re.sub("<meta http-equiv.*?>", "", page.read_text(), count=1)  # its hash is that of the script as it was
+    for asked_for in ("x: 'tokens'", "x: 'seconds'", "log: true", "smooth: 0.5"):
+        other.write_text(shown.replace(f"{asked_for.split(':')[0]}: " + {"x": "'steps'", "log": "false", "smooth": "0"}[asked_for.split(":")[0]],
+                                       asked_for, 1))
+        view = browser.View(other)
+        figures, drawn = Page(page.read_text()).figures(), Page(view.dom).figures()
+        check(not view.console, f"{asked_for}: the console says {view.console}")
+        same = [name for name in figures if figures[name][1]["d"] == drawn[name][1]["d"]]
+        check("train/loss" not in same and not any("NaN" in path["d"] for _, path in drawn.values()), f"{asked_for}: as before: {same}")
+        check(view.count(light[0]) > 100, f"{asked_for}: the curve is not to be seen")
 
 
 def main():
@@ -226,6 +292,8 @@ def main():
         check_again(space, run, text)
         check_ends(space)
         check_plot(space)
+        check_watch(space)
+        check_compared(space)
     finally:
         space.close()
     return 0

@@ -7,6 +7,7 @@
 #include "ostro/io/files/atomic_file.h"
 #include "ostro/io/files/path.h"
 #include "ostro/run/report/event_file.h"
+#include "ostro/run/report/wandb_tracker.h"
 
 namespace ostro::run {
 namespace {
@@ -132,12 +133,17 @@ Result<std::unique_ptr<Tracker>> make_trackers(io::FileSystem& fs, const std::st
                                                std::span<const train::TrackerOptions> options,
                                                int64_t restored_step) {
   std::vector<std::unique_ptr<Tracker>> trackers;
+  const auto add = [&](Result<std::unique_ptr<Tracker>> tracker) -> Status {
+    if (tracker.ok()) trackers.push_back(std::move(*tracker));
+    return tracker.ok() ? Status() : Status(tracker.error());
+  };
   for (const train::TrackerOptions& option : options) {
-    const bool is_json = std::holds_alternative<train::JsonTrackerOptions>(option);
-    const std::string path = io::join_path(run_directory, is_json ? "metrics.jsonl" : "tb");
-    ASSIGN_OR_RETURN(auto tracker, is_json ? json_tracker(fs, path, restored_step)
-                                           : tensorboard_tracker(fs, path, restored_step));
-    trackers.push_back(std::move(tracker));
+    if (std::holds_alternative<train::JsonTrackerOptions>(option))
+      RETURN_IF_ERROR(add(json_tracker(fs, io::join_path(run_directory, "metrics.jsonl"), restored_step)));
+    else if (const auto* wandb = std::get_if<train::WandbTrackerOptions>(&option))
+      RETURN_IF_ERROR(add(wandb_tracker(fs, run_directory, *wandb)));
+    else
+      RETURN_IF_ERROR(add(tensorboard_tracker(fs, io::join_path(run_directory, "tb"), restored_step)));
   }
   return composite_tracker(std::move(trackers));
 }

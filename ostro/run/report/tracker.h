@@ -1,4 +1,4 @@
-// Tracker: writes the metrics of a run to metrics.jsonl, to TensorBoard event files, or elsewhere.
+// Tracker: writes the metrics of a run to metrics.jsonl, to TensorBoard event files, or to Weights & Biases.
 #pragma once
 
 #include <cstdint>
@@ -40,7 +40,7 @@ Result<std::unique_ptr<Tracker>> json_tracker(io::FileSystem& fs, const std::str
 Result<std::unique_ptr<Tracker>> tensorboard_tracker(io::FileSystem& fs, const std::string& directory,
                                                      int64_t restored_step);
 
-// All trackers that the config names. They write into the run directory: metrics.jsonl, tb/.
+// All trackers that the config names. They write into the run directory: metrics.jsonl, tb/, wandb/.
 Result<std::unique_ptr<Tracker>> make_trackers(io::FileSystem& fs, const std::string& run_directory,
                                                std::span<const train::TrackerOptions> options,
                                                int64_t restored_step);

@@ -111,7 +111,8 @@ void TrainerOptions::visit_options(config::OptionTable& t) {
         "batches of numerics.leaf_examples sequences that an evaluation takes of each component; null: all")
       .other("1");
   t.section(&checkpointer, "checkpointer", "when to save");
-  t.add(&tracker, "tracker", Effect::kOutput, "", "where metrics go: json (metrics.jsonl), tensorboard (tb/)")
+  t.add(&tracker, "tracker", Effect::kOutput, "",
+        "where metrics go: json (metrics.jsonl), tensorboard (tb/), wandb (by its Python package)")
       .other("[]");
   t.add(&worker_price_per_hour, "worker_price_per_hour", Effect::kOutput, "dollars",
         "what one worker costs in an hour; then status, log and metrics show dollars per billion tokens; "
@@ -126,8 +127,17 @@ void TrainerOptions::visit_options(config::OptionTable& t) {
       "the microbatch is part of the result here, the same on any machine: set numerics.leaf_examples";
   for (const char* key : {"per_device_parallelism", "per_device_eval_parallelism"}) t.refuse(key, leaf);
   sharding.visit_options(t);
-  t.refuse("wandb", "use trainer.tracker with the types json and tensorboard");
+  t.refuse("wandb", "use trainer.tracker, as [{type: json}, {type: wandb, project: NAME}]");
   t.refuse("ray", "workers are started by ostro launch");
+}
+
+void WandbTrackerOptions::visit_options(config::OptionTable& t) {
+  t.add(&project, "project", Effect::kOutput, "", "the project that the run belongs to").other("other");
+  t.add(&entity, "entity", Effect::kOutput, "", "the user or team; null: the one that is logged in")
+      .other("team");
+  t.add(&mode, "mode", Effect::kOutput, "",
+        "online, or offline: files under RUN/wandb that `wandb sync` sends later; null: as WANDB_MODE says")
+      .other("offline");
 }
 
 Status TrainerOptions::validate() const {
@@ -171,6 +181,10 @@ Status TrainerOptions::validate() const {
     if (std::find(types.begin(), types.end(), t.index()) != types.end())
       return option_error("trainer.tracker", "lists the same type twice");
     types.push_back(t.index());
+    if (const auto* wandb = std::get_if<WandbTrackerOptions>(&t);
+        wandb != nullptr && wandb->mode && *wandb->mode != "online" && *wandb->mode != "offline")
+      return option_error("trainer.tracker.mode",
+                          fmt::format("\"{}\" is no mode; use online or offline", *wandb->mode));
   }
   return {};
 }

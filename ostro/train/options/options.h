@@ -45,7 +45,14 @@ struct TensorboardTrackerOptions {  // event files under tb/
   static constexpr const char* kType = "tensorboard";
   void visit_options(config::OptionTable&) {}
 };
-using TrackerOptions = std::variant<JsonTrackerOptions, TensorboardTrackerOptions>;
+struct WandbTrackerOptions {  // Weights & Biases, by its Python package
+  static constexpr const char* kType = "wandb";
+  std::string project = "ostro";
+  std::optional<std::string> entity;  // a user or team; null: the one that is logged in
+  std::optional<std::string> mode;    // "online" or "offline"; null: as WANDB_MODE says
+  void visit_options(config::OptionTable& table);
+};
+using TrackerOptions = std::variant<JsonTrackerOptions, TensorboardTrackerOptions, WandbTrackerOptions>;
 
 struct TrainerOptions {
   std::string id = "run";  // the run directory is log_dir/id
