@@ -1,7 +1,12 @@
 #include "ostro/chain/record.h"
 
+#include <fmt/format.h>
+
+#include <algorithm>
+#include <cstdlib>
 #include <filesystem>
 #include <fstream>
+#include <thread>
 
 #include "ostro/base/sha256.h"
 #include "ostro/chain/clock_text.h"
@@ -28,6 +33,30 @@ std::string cpu_name() {
     if (begin != std::string::npos) return line.substr(begin);
   }
   return "unknown";
+}
+
+// The value of a line "name: value" of a file of /proc; empty if there is none.
+std::string proc_line(const char* file, std::string_view name) {
+  std::ifstream in(file);
+  for (std::string line; std::getline(in, line);)
+    if (line.starts_with(name)) return line.substr(std::min(line.find(':') + 1, line.size()));
+  return "";
+}
+
+// "AMD EPYC 9B45, 16 cores, 128 GB, AVX512-BF16": what decides how fast a run is.
+std::string machine_name() {
+  std::string out =
+      fmt::format("{}, {} cores", cpu_name(), std::max(1U, std::thread::hardware_concurrency()));
+  constexpr double kKiB = 1024;
+  if (const double kib = std::atof(proc_line("/proc/meminfo", "MemTotal").c_str()); kib > 0)
+    out += fmt::format(", {:.0f} GB", kib * kKiB * 1e-9);
+  const std::string flags = proc_line("/proc/cpuinfo", "flags") + " ";
+  for (const auto& [flag, name] : {std::pair{" amx_bf16 ", "AMX"},
+                                   {" avx512_bf16 ", "AVX512-BF16"},
+                                   {" avx512f ", "AVX-512"},
+                                   {" avx2 ", "AVX2"}})
+    if (flags.find(flag) != std::string::npos) return out + ", " + name;
+  return out;
 }
 
 OrderedJson to_json(const Session& session) {
@@ -108,7 +137,7 @@ Session begin_session(std::vector<std::string> argv, int64_t from_step) {
   std::string directory = std::filesystem::current_path(gone).string();
   return {std::move(argv), std::move(directory),
           source_commit(), binary_sha256(),
-          compiler_name(), cpu_name(),
+          compiler_name(), machine_name(),
           utc_now(),       "",
           "running",       from_step,
           from_step,       {}};

@@ -23,7 +23,7 @@ struct Session {
   // SHA-256 of the file that the process runs; empty if it could not be read, and in older records
   std::string binary_sha256;
   std::string compiler;   // "gcc 12.2.0"
-  std::string cpu;        // model name of the CPU
+  std::string cpu;        // model name of the CPU, its cores, memory, and best instruction set
   std::string started;    // UTC, as utc_now() gives it
   std::string ended;      // empty while it runs; stays empty if the process was killed
   std::string outcome;    // "running", "finished", "interrupted", "failed: ..."

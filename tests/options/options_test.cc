@@ -6,6 +6,9 @@
 #include <fmt/ranges.h>
 
 #include <chrono>
+#include <cstdlib>
+#include <filesystem>
+#include <fstream>
 #include <map>
 #include <nlohmann/json.hpp>
 #include <set>
@@ -50,6 +53,9 @@ const std::map<std::string, config::Override> kInsideLists = {
     {"trainer.checkpointer.keep[].every", {"trainer.checkpointer.keep", "[{every: 3}]"}},
     {"trainer.checkpointer.keep[].until", {"trainer.checkpointer.keep", "[{every: 2, until: 3}]"}},
     {"trainer.tracker[].type", {"trainer.tracker", "[{type: tensorboard}]"}},
+    {"trainer.tracker[].project", {"trainer.tracker", "[{type: wandb, project: other}]"}},
+    {"trainer.tracker[].entity", {"trainer.tracker", "[{type: wandb, entity: team}]"}},
+    {"trainer.tracker[].mode", {"trainer.tracker", "[{type: wandb, mode: offline}]"}},
 };
 
 // Options of a component: two components, and what the first becomes.
@@ -362,7 +368,27 @@ std::string open_error(const Settings& settings, runtime::Engine& engine) {
   return run.ok() ? "" : run.error().message();
 }
 
+// A Python package `wandb` that does nothing, for the tracker of that name.
+class SilentWandb {
+ public:
+  SilentWandb() {
+    char name[] = "/tmp/ostro-options-XXXXXX";
+    folder_ = ::mkdtemp(name);
+    std::ofstream(folder_ / "wandb.py") << "class Run:\n  dir = ''\n  def log(self, metrics, step): pass\n"
+                                           "  def finish(self): pass\ndef init(**options): return Run()\n";
+    ::setenv("PYTHONPATH", folder_.c_str(), 1);
+  }
+  ~SilentWandb() {
+    ::unsetenv("PYTHONPATH");
+    std::filesystem::remove_all(folder_);
+  }
+
+ private:
+  std::filesystem::path folder_;
+};
+
 TEST_CASE("every option changes what its declaration says, and nothing else") {
+  const SilentWandb package;
   auto engine = cpu::make_cpu_engine({.isa = {}, .threads = 1, .generated_code = false});
   REQUIRE(engine.ok());
   std::map<std::string, Seen> baselines;

@@ -1,7 +1,8 @@
 // kWandbScript: the Python program that passes metrics on to the package `wandb`.
 //
 // Standard input: a line with the arguments of wandb.init, then a line {"step": ..., "metrics": {...}} for
-// each call of log(). Standard output: one line, "ready" or what is wrong. It ends when its input does.
+// each call of log(). Standard output: one line, "ready" with the place of the run, or what is wrong. It ends
+// when its input does.
 #pragma once
 
 namespace ostro::run {
@@ -23,7 +24,7 @@ except ImportError as error:
 except BaseException as error:
     say(f"wandb.init: {type(error).__name__}: {error}")
     sys.exit(1)
-say("ready")
+say("ready " + str(run.dir if getattr(run, "offline", True) else run.url))
 for line in sys.stdin:
     entry = json.loads(line)
     run.log({name: float("nan") if value is None else value for name, value in entry["metrics"].items()}, step=entry["step"])

@@ -15,6 +15,7 @@
 #include <cstring>
 #include <nlohmann/json.hpp>
 
+#include "ostro/base/log.h"
 #include "ostro/io/files/atomic_file.h"
 #include "ostro/io/files/path.h"
 #include "ostro/run/report/wandb_script.h"
@@ -156,15 +157,19 @@ Result<std::unique_ptr<Tracker>> wandb_tracker(io::FileSystem& fs, const std::st
                {"name", run_directory.substr(run_directory.rfind('/') + 1)},
                {"id", id},
                {"resume", "allow"},
-               {"dir", run_directory}};
+               {"dir", run_directory},
+               {"settings", {{"silent", true}}}};  // its lines would break up the progress line
   if (options.entity) init["entity"] = *options.entity;
   if (options.mode) init["mode"] = *options.mode;
   auto process = std::make_unique<WandbProcess>();
   RETURN_IF_ERROR(process->start());
   RETURN_IF_ERROR(process->send(init.dump(-1, ' ', false, Json::error_handler_t::replace) + "\n"));
-  if (const std::string answer = process->answer(); answer != "ready")
+  constexpr std::string_view kReady = "ready ";
+  const std::string answer = process->answer();
+  if (!answer.starts_with(kReady))
     return io_error(fmt::format("trainer.tracker: wandb: {}",
                                 answer.empty() ? "its process ended without a word" : answer));
+  log_info(fmt::format("wandb: {}", answer.substr(kReady.size())));
   return std::unique_ptr<Tracker>(std::make_unique<WandbTracker>(std::move(process)));
 }
 

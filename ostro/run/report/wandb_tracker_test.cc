@@ -9,6 +9,7 @@
 #include <nlohmann/json.hpp>
 #include <sstream>
 
+#include "ostro/base/log.h"
 #include "ostro/io/files/local_file_system.h"
 
 namespace ostro::run {
@@ -25,6 +26,7 @@ class FakePackage {
            "said = open(os.environ['OSTRO_TEST_WANDB'], 'a')\n"
            "def write(*call): said.write(json.dumps(call) + '\\n'); said.flush()\n"
            "class Run:\n"
+           "  url, dir = None, '/there'\n"
            "  def log(self, metrics, step): write('log', step, metrics)\n"
            "  def finish(self): write('finish')\n"
            "def init(**options):\n  print('noise')\n  write('init', options)\n  "
@@ -56,7 +58,11 @@ TEST_CASE("wandb gets what was logged, under one id also when the run is resumed
   options.project = "p";
   options.mode = "offline";
   for (int64_t step : {1, 2}) {
+    std::string said;
+    const LogSink before = set_log_sink([&](LogLevel, std::string_view line) { said = line; });
     auto tracker = wandb_tracker(fs, package.run(), options);
+    set_log_sink(before);
+    CHECK(said == "wandb: /there");
     REQUIRE_MESSAGE(tracker.ok(), tracker.error().message());
     check_ok((*tracker)->log(step, {{"train/loss", 2.5}, {"train/grad_norm", std::nan("")}}));
     check_ok((*tracker)->finish());
