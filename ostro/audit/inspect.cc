@@ -8,6 +8,7 @@
 #include "ostro/audit/witness.h"
 #include "ostro/base/log.h"
 #include "ostro/chain/chain.h"
+#include "ostro/chain/lock.h"
 #include "ostro/chain/origin.h"
 #include "ostro/chain/record.h"
 #include "ostro/checkpoint/catalog.h"
@@ -290,7 +291,10 @@ Result<Inspection> inspect(io::FileSystem& fs, const std::string& path, const In
   ASSIGN_OR_RETURN(const chain::Chain chain, chain_of(fs, path));
   const Witness witness(chain, io::join_path(path, chain::kChainFile), options.models);
   const std::vector<Saved> saved = checkpoints_of(fs, entries, witness);
-  const Result<chain::RunRecord> record = chain::read_record(fs, io::join_path(path, chain::kRecordFile));
+  Result<chain::RunRecord> record = chain::read_record(fs, io::join_path(path, chain::kRecordFile));
+  if (record.ok() && !options.json)
+    for (size_t i = 0; i < record->sessions.size(); ++i)
+      record->sessions[i].outcome = chain::outcome_now(fs, path, *record, i);
   const bool has_record = record.ok() || record.error().code() == ErrorCode::kNotFound;
   return Inspection{
       options.json ? dump(run_json(path, record, chain, saved)) : run_text(path, record, chain, saved),

@@ -50,4 +50,15 @@ bool names_this_host(const std::string& lock_text) {
   return lock_text.find(fmt::format(" on {} since ", host())) != std::string::npos;
 }
 
+std::string outcome_now(io::FileSystem& fs, const std::string& run_directory, const RunRecord& record,
+                        size_t i) {
+  const std::string& outcome = record.sessions[i].outcome;
+  if (outcome != "running") return outcome;
+  if (i + 1 < record.sessions.size()) return "killed";
+  const std::string path = io::join_path(run_directory, kLockFile);
+  if (is_locked_here(path)) return "running";
+  const auto lock = fs.read_file(path);
+  return !lock.ok() || names_this_host(*lock) ? "killed" : "running or killed";
+}
+
 }  // namespace ostro::chain

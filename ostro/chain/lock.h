@@ -4,6 +4,7 @@
 #include <memory>
 #include <string>
 
+#include "ostro/chain/record.h"
 #include "ostro/io/files/file_system.h"
 
 namespace ostro::chain {
@@ -22,5 +23,11 @@ bool is_locked_here(const std::string& lock_path);
 
 // Whether the text of a lock file names this host.
 bool names_this_host(const std::string& lock_text);
+
+// How session `i` of a run ended. Where its record has no end: "killed" if a later session followed, or if no
+// process of this host holds the lock of the run directory; "running" if one does; "running or killed" of
+// another host.
+std::string outcome_now(io::FileSystem& fs, const std::string& run_directory, const RunRecord& record,
+                        size_t i);
 
 }  // namespace ostro::chain

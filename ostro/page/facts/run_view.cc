@@ -40,14 +40,6 @@ Status read_checkpoints(io::FileSystem& fs, const std::string& root, RunView& vi
   return {};
 }
 
-std::string state_now(io::FileSystem& fs, const std::string& lock_path, const chain::RunRecord& record) {
-  if (record.sessions.empty()) return "";
-  if (record.sessions.back().outcome != "running") return record.sessions.back().outcome;
-  if (chain::is_locked_here(lock_path)) return "running";
-  const auto lock = fs.read_file(lock_path);
-  return !lock.ok() || chain::names_this_host(*lock) ? "killed" : "running or killed";
-}
-
 // The config that holds at the chain's end.
 std::string canonical_now(const train::TrainConfig& options, const Chain& chain, const std::string& where) {
   const auto periods = audit::periods_of(options, chain, where);
@@ -58,11 +50,7 @@ std::string canonical_now(const train::TrainConfig& options, const Chain& chain,
 
 std::string RunView::name() const { return config ? config->trainer.id : "run " + chain.head().substr(0, 8); }
 
-std::string RunView::outcome(size_t i) const {
-  if (i + 1 == record->sessions.size()) return state;
-  const std::string& outcome = record->sessions[i].outcome;
-  return outcome == "running" ? "killed" : outcome;
-}
+std::string RunView::state() const { return outcomes.empty() ? "" : outcomes.back(); }
 
 int64_t RunView::total_steps() const {
   const auto json = nlohmann::json::parse(config_now, nullptr, /*allow_exceptions=*/false);
@@ -82,7 +70,9 @@ Result<RunView> read_view(io::FileSystem& fs, const std::string& run_directory,
     view.record = std::move(*record);
   else
     view.record_error = record.error().message();
-  if (view.record) view.state = state_now(fs, io::join_path(run_directory, chain::kLockFile), *view.record);
+  if (view.record)
+    for (size_t i = 0; i < view.record->sessions.size(); ++i)
+      view.outcomes.push_back(chain::outcome_now(fs, run_directory, *view.record, i));
   const std::string config_path = io::join_path(run_directory, "config.yaml");
   if (auto yaml = fs.read_file(config_path); yaml.ok()) {
     view.config_yaml = std::move(*yaml);

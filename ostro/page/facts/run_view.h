@@ -27,10 +27,8 @@ struct RunView {
   chain::Chain chain;
   std::string config_now;  // canonical, of the steps since the last amend
   std::optional<chain::RunRecord> record;
-  std::string record_error;  // the reason why there is none
-  // How the run is doing: the outcome of its last session, where that has ended; else "running", "killed", or
-  // of a session on another host "running or killed". Empty without a record.
-  std::string state;
+  std::string record_error;                  // the reason why there is none
+  std::vector<std::string> outcomes;         // of its sessions, as they are now (chain::outcome_now)
   std::optional<train::TrainConfig> config;  // config.yaml, where it can be read
   std::string config_yaml;
   std::vector<ViewedCheckpoint> checkpoints;
@@ -43,8 +41,8 @@ struct RunView {
   std::string name() const;
   // trainer.num_train_steps of the config that holds; 0: not known.
   int64_t total_steps() const;
-  // The outcome of session i. A session that has no end, and that another one follows, was killed.
-  std::string outcome(size_t i) const;
+  // The last session's outcome; empty without one.
+  std::string state() const;
 };
 
 // Reads a run directory; `bins` as in read_history. Error: a chain that is missing or wrong. Other files that

@@ -25,7 +25,7 @@ std::string policy(PageKind kind) {
 }
 
 std::string state_chip(const RunView& view) {
-  std::string state = view.state.empty() ? "record damaged" : view.state;
+  std::string state = view.outcomes.empty() ? "record damaged" : view.state();
   const std::string colour = state == "finished" || state == "running"          ? "good"
                              : state.starts_with("failed") || state == "killed" ? "bad"
                                                                                 : "warn";
@@ -121,7 +121,8 @@ std::string page_html(const RunView& view, PageKind kind) {
     body += "<p class=\"lead\">" + result + "</p>\n";
   body += check_text(view) + tiles(view) + contents(sections) + sections;
   body += "<footer>This page is only a view of the run. The hash chain is the record.</footer>\n";
-  return whole_page({name, body, axes_json(std::span(&view, 1)), view.chain.head() + " " + view.state, kind});
+  return whole_page(
+      {name, body, axes_json(std::span(&view, 1)), view.chain.head() + " " + view.state(), kind});
 }
 
 }  // namespace ostro::page

@@ -51,7 +51,7 @@ std::string results(std::span<const RunView> runs, std::span<const std::string> 
         grouped(view.chain.last_step()),
         view.parameters > 0 ? short_number(static_cast<double>(view.parameters)) : "",
         short_number(view.history.tokens), last_value(view, kTrainLoss), last_value(view, "eval/loss"),
-        last_value(view, "eval/bits_per_byte"), cut(view.state, kLongestWord), view.chain.head(),
+        last_value(view, "eval/bits_per_byte"), cut(view.state(), kLongestWord), view.chain.head(),
         view.chain.head().substr(0, 12));
   }
   return heading("Results") + out + "</table></div>\n";

@@ -48,7 +48,7 @@ std::string sessions_section(const RunView& view) {
         "{}, commit "
         "<code>{}</code></td></tr>\n",
         cut(s.started, kLongestWord), seconds ? chain::duration_text(*seconds) : "", grouped(s.from_step),
-        s.ended.empty() ? "" : " to " + grouped(s.to_step), cut(view.outcome(i), kLongestWord),
+        s.ended.empty() ? "" : " to " + grouped(s.to_step), cut(view.outcomes[i], kLongestWord),
         cut(s.cpu, kLongestWord), cut(s.compiler, kLongestWord),
         cut(s.source_commit.substr(0, 12), kLongestWord));
   }

@@ -59,7 +59,7 @@ RunView run_of(int64_t steps, int64_t many) {
     view.history.metrics.try_emplace(name, kPageBins);
   view.history.step_tokens = Bins(kPageBins);
   for (int64_t step = 1; step <= steps; ++step) view.history.step_tokens.add(step, 64);
-  if (many > 0) view.state = "finished";
+  view.outcomes.assign(static_cast<size_t>(many), "finished");
   for (auto& [name, bins] : view.history.metrics)
     for (int64_t step = 1; step <= steps; ++step)
       bins.add(step, 2 + 1e5 * std::abs(std::sin(static_cast<double>(step * 7919))));
@@ -92,7 +92,7 @@ TEST_CASE("long texts are cut") {
                                  std::string(50'000, 't'), std::string(50'000, 'm')});
   view.config_yaml = std::string(1'000'000, 'y');
   view.record->sessions[0].argv.assign(10'000, "--word");
-  view.record->sessions[0].outcome = view.state = std::string(500'000, 'o');
+  view.outcomes[0] = std::string(500'000, 'o');
   const std::string page = page_html(view);
   CHECK_MESSAGE(page.size() < 200'000, page.size());
   CHECK(holds(page, "(984,000 more bytes)"));
@@ -115,8 +115,7 @@ TEST_CASE("whatever stands in texts and names is text") {
   view.config->data.train_urls = {evil};
   chain::Session& session = view.record->sessions[0];
   session.argv = {evil};
-  session.cpu = session.compiler = session.source_commit = session.outcome = session.started = view.state =
-      evil;
+  session.cpu = session.compiler = session.source_commit = session.started = view.outcomes[0] = evil;
   view.checkpoints.push_back({10, true, "", "", evil});
   view.history.metrics.try_emplace("eval/" + evil + "/loss", kPageBins).first->second.add(1, 2);
   const std::string page = page_html(view);
@@ -173,17 +172,15 @@ TEST_CASE("a page leads with the result, what it is compared with, and how to ch
 TEST_CASE(
     "a session without an end was killed when another one follows, and steps that were resumed are marked") {
   RunView view = run_of(100, 3);
-  view.record->sessions[0].outcome = "running";
   view.record->sessions[0].ended = "";
   view.record->sessions[1].from_step = 40;
   view.record->sessions[2].from_step = 40;
-  view.record->sessions[2].outcome = "running";
-  view.state = "running";
+  view.outcomes = {"killed", "finished", "running"};
   std::string page = page_html(view);
   CHECK(count(page, "<td>killed</td>") == 1);
   CHECK(holds(page, ">running, after step 100<"));
   CHECK(holds(page, "data-after=\"40\""));
-  view.state = "killed";
+  view.outcomes[2] = "killed";
   page = page_html(view);
   CHECK(count(page, "<td>killed</td>") == 2);
   CHECK(!holds(page, "running"));
