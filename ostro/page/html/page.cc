@@ -122,7 +122,7 @@ std::string page_html(const RunView& view, PageKind kind) {
   body += check_text(view) + tiles(view) + contents(sections) + sections;
   body += "<footer>This page is only a view of the run. The hash chain is the record.</footer>\n";
   return whole_page(
-      {name, body, axes_json(std::span(&view, 1)), view.chain.head() + " " + view.state(), kind});
+      {name, body, axes_json(std::span(&view, 1)), view.chain.head() + sha256_hex(view.state()), kind});
 }
 
 }  // namespace ostro::page

@@ -30,13 +30,12 @@ constexpr Kind kResults[] = {
     {"Held-out accuracy", "of pairs", "eval/accuracy", Format::kPercent},
 };
 
-// The curves "eval/COMPONENT/what", by component.
+// The curves "eval/COMPONENT/what", of the first components by name: as many as there are colours.
 std::vector<Curve> by_component(const RunView& view, const std::string& what) {
-  constexpr size_t kMost = 3 * kCurveColours;
   std::vector<Curve> out;
   const std::string begin = "eval/", end = "/" + what;
   for (const auto& [name, bins] : view.history.metrics)
-    if (out.size() < kMost && name.size() > begin.size() + end.size() && name.starts_with(begin) &&
+    if (out.size() < kCurveColours && name.size() > begin.size() + end.size() && name.starts_with(begin) &&
         name.ends_with(end) && !bins.empty())
       out.push_back({name, &bins, true, name.substr(begin.size(), name.size() - begin.size() - end.size())});
   return out;

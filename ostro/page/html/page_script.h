@@ -22,7 +22,7 @@ function reached(run, step) {
   const points = wanted.x == 'steps' ? null : axes_[run] && axes_[run][wanted.x];
   if (!points) return step;
   let i = points.findIndex(p => p[0] >= step);
-  if (i < 0) i = points.length - 1;
+  if (i < 0) return points[points.length - 1][1];
   if (i == 0) return points[0][1];
   const [a, b] = [points[i - 1], points[i]];
   return a[1] + (b[1] - a[1]) * (step - a[0]) / (b[0] - a[0]);
@@ -51,7 +51,7 @@ function log_ticks(low, high) {
   const out = [];
   for (let e = Math.floor(low); e <= high; ++e)
     for (const f of high - low > 3 ? [1] : [1, 2, 5]) { const t = Math.log10(f) + e; if (t >= low && t <= high) out.push(t); }
-  return out.length > 1 ? out : ticks(low, high, 5);
+  return out.length > 2 ? out : ticks(10 ** low, 10 ** high, 6).map(Math.log10);
 }
 // The mean of a curve's points, weighed by how near they are; the first ones count as what they are.
 function smoothed(points) {
@@ -84,7 +84,8 @@ function draw(figure) {
   let low = Math.min(...values.map(of)), high = Math.max(...values.map(of));
   const spread = high - low > 1e-12 * Math.abs(high) ? high - low : Math.abs(high) || 1, floor = !log && low >= 0 ? 0 : -Infinity;
   low = Math.max(low - .04 * spread, floor); high += .04 * spread;
-  const all = curves.flatMap(c => c.xs), x0 = Math.min(...all), x1 = Math.max(...all), room = wanted.x == 'steps' && x1 - x0 < 34 ? .5 : .015 * (x1 - x0) || .5;
+  const beside = Math.max(.5, .015 * (last - first) / 1.03), ends = curves.flatMap(c => [reached(c.run, first + beside), reached(c.run, last - beside)]);
+  const x0 = Math.min(...ends), x1 = Math.max(...ends), room = wanted.x == 'steps' ? beside : .015 * (x1 - x0) || .5;
   figure.frame = {left: x0 - room, right: x1 + room};
   const X = x => round(1000 * (x - x0 + room) / (x1 - x0 + 2 * room)), Y = v => round(1000 * (1 - (of(v) - low) / (high - low)));
   for (const c of curves) {
