@@ -49,6 +49,7 @@ button{font:inherit;color:inherit;background:none;border:0;padding:0;cursor:poin
 .key::before{content:"";display:inline-block;width:1.1rem;height:0;border-top:2px solid var(--c);vertical-align:middle;margin-right:.4rem}
 .key.again::before{border-top-style:dashed}.key.level{--c:var(--soft)}.key.level::before{border-top-style:dotted}
 .key.dots::before{width:.5rem;height:.5rem;border:0;border-radius:50%;background:var(--c);vertical-align:baseline}
+.key.dots.again::before{background:none;border:2px solid var(--c)}
 .plot{position:relative;height:10.5rem;margin:0 .4rem 1.5rem 3.1rem;border-bottom:1px solid var(--soft);touch-action:pan-y}
 .wide .plot{height:19rem}
 .plot svg{position:absolute;inset:0;width:100%;height:100%;overflow:hidden}
