@@ -9,7 +9,7 @@
 #include <mutex>
 #include <vector>
 
-#include "ostro/base/check.h"
+#include "ostro/base/out_of_memory.h"
 
 namespace ostro {
 namespace {
@@ -169,7 +169,7 @@ AlignedBytes allocate(size_t bytes, bool zeros) {
     keeper().clear();
     p = fresh(rounded);
   }
-  OSTRO_CHECK(p != nullptr, "out of memory: {} bytes were asked for", bytes);
+  if (p == nullptr) throw OutOfMemory(bytes);
   if (zeros && !is_zero) std::memset(p, 0, bytes);
   return AlignedBytes(p, AlignedFree{rounded});
 }

@@ -18,7 +18,7 @@ using AlignedBytes = std::unique_ptr<std::byte[], AlignedFree>;
 
 // Allocates at least `bytes` bytes, aligned to kAlignment and not initialised. Large blocks ask the kernel
 // for huge pages: the panels of matrix products cover much more memory than the TLB can map with 4 KiB pages.
-// Thread-safe. Aborts when memory is exhausted.
+// Thread-safe. Throws OutOfMemory (out_of_memory.h) when memory is exhausted.
 //
 // Large blocks that are freed are kept for the next request of the same size. A training step asks for the
 // same sizes every time, and getting fresh pages from the kernel costs more than filling them. If no kept

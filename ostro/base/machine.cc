@@ -2,6 +2,8 @@
 
 #include <fmt/core.h>
 #include <sched.h>
+#include <sys/resource.h>
+#include <unistd.h>
 
 #include <algorithm>
 #include <charconv>
@@ -68,6 +70,14 @@ std::optional<int64_t> left_in_groups(const std::string& top, std::string group,
   }
 }
 
+// The addresses that this process may still map under its limit; nothing if it has none.
+std::optional<int64_t> left_of_addresses() {
+  rlimit limit{};
+  if (getrlimit(RLIMIT_AS, &limit) != 0 || limit.rlim_cur == RLIM_INFINITY) return std::nullopt;
+  const int64_t pages = number_in("/proc/self/statm").value_or(0);  // the first number: mapped pages
+  return std::max<int64_t>(1, static_cast<int64_t>(limit.rlim_cur) - pages * sysconf(_SC_PAGESIZE));
+}
+
 }  // namespace
 
 std::vector<int> cpus_of_cores() {
@@ -119,6 +129,8 @@ AvailableMemory available_memory(const std::string& root) {
                               : left_in_groups(root + "/sys/fs/cgroup/memory", group, kVersion1);
     if (left && (out.bytes == 0 || *left < out.bytes)) out = {*left, "the limit of its control group"};
   }
+  if (const auto left = root.empty() ? left_of_addresses() : std::nullopt)
+    if (out.bytes == 0 || *left < out.bytes) out = {*left, "its limit of addresses (ulimit -v)"};
   return out;
 }
 

@@ -21,8 +21,9 @@ struct AvailableMemory {
   std::string source;  // what said so: "MemAvailable", or "the limit of its control group"
 };
 
-// The lower of what the system has available and of what the limits of this process' control groups leave,
-// version 1 or 2. `root` stands before /proc and /sys (tests).
+// The lowest of what the system has available, of what the limits of this process' control groups leave,
+// version 1 or 2, and of what its limit of addresses (ulimit -v) leaves. `root` stands before /proc and /sys
+// (tests, which have no limit of addresses).
 AvailableMemory available_memory(const std::string& root = "");
 
 }  // namespace ostro

@@ -57,9 +57,15 @@ Result<std::vector<std::string>> find_checkpoints(io::FileSystem& fs, const std:
   ASSIGN_OR_RETURN(const bool is_checkpoint, fs.exists(io::join_path(where, kManifestName)));
   if (is_checkpoint) return std::vector<std::string>{where};
   ASSIGN_OR_RETURN(const auto entries, list_checkpoints(fs, io::join_path(where, kCheckpointsFolder)));
-  if (entries.empty())
-    return not_found(fmt::format("{}: neither a checkpoint (it has no {}) nor a run with one (no {}/step-*)",
-                                 where, kManifestName, kCheckpointsFolder));
+  if (entries.empty()) {
+    const auto is_hf = fs.exists(io::join_path(where, "config.json"));
+    return not_found(
+        fmt::format("{}: neither a checkpoint (it has no {}) nor a run with one (no {}/step-*){}", where,
+                    kManifestName, kCheckpointsFolder,
+                    is_hf.ok() && *is_hf ? "; it has a config.json: ostro import makes a checkpoint "
+                                           "of a Hugging Face directory"
+                                         : ""));
+  }
   std::vector<std::string> paths;
   for (auto entry = entries.rbegin(); entry != entries.rend(); ++entry) paths.push_back(entry->path);
   return paths;

@@ -6,6 +6,8 @@
 #include <charconv>
 #include <cmath>
 
+#include "ostro/config/foreign_keys.h"
+
 namespace ostro::config {
 
 Result<Duration> parse_duration(const std::string& text) {
@@ -43,24 +45,62 @@ Status read_value(const Node& node, const std::string& path, bool* out) {
   return {};
 }
 
-Status read_value(const Node& node, const std::string& path, int64_t* out) {
-  if (node.kind != Node::Kind::kInt) return wrong_type(node, path, "an integer");
+namespace {
+
+// A number without the underscores that stand between its digits: "1_000". Other nodes stay as they are.
+Node without_underscores(const Node& node) {
+  if (node.kind != Node::Kind::kString || node.text.find('_') == std::string::npos) return node;
+  const auto is_digit = [&](size_t i) {
+    return i < node.text.size() && node.text[i] >= '0' && node.text[i] <= '9';
+  };
+  std::string text;
+  for (size_t i = 0; i < node.text.size(); ++i) {
+    if (node.text[i] != '_')
+      text += node.text[i];
+    else if (i == 0 || !is_digit(i - 1) || !is_digit(i + 1))
+      return node;
+  }
+  Node number = plain_scalar(text, node.where);
+  return number.kind == Node::Kind::kInt || number.kind == Node::Kind::kDouble ? number : node;
+}
+
+Result<double> to_double(const std::string& text) {
+  const char* begin = text.data() + (text[0] == '+' ? 1 : 0);
+  const char* end = text.data() + text.size();
+  double value = 0;
+  if (std::from_chars(begin, end, value).ec != std::errc() || !std::isfinite(value))
+    return invalid_argument("too large for a double");
+  return value;
+}
+
+}  // namespace
+
+// "1e3" and "1_000" are integers, too; "1000.0" and "1.5" are not.
+Status read_value(const Node& given, const std::string& path, int64_t* out) {
+  const Node node = without_underscores(given);
+  if (node.kind == Node::Kind::kDouble && node.text.find_first_of("eE") != std::string::npos) {
+    constexpr double kExact = 9007199254740992;  // 2^53: every integer up to it is a double
+    const Result<double> value = to_double(node.text);
+    if (value.ok() && std::abs(*value) <= kExact && *value == std::floor(*value)) {
+      *out = static_cast<int64_t>(*value);
+      return {};
+    }
+  }
+  if (node.kind != Node::Kind::kInt) return wrong_type(given, path, "an integer");
   const char* begin = node.text.data() + (node.text[0] == '+' ? 1 : 0);
   const char* end = node.text.data() + node.text.size();
   if (std::from_chars(begin, end, *out).ec != std::errc())
-    return wrong_type(node, path, "an integer of at most 64 bits");
+    return wrong_type(given, path, "an integer of at most 64 bits");
   return {};
 }
 
-Status read_value(const Node& node, const std::string& path, double* out) {
+Status read_value(const Node& given, const std::string& path, double* out) {
+  const Node node = without_underscores(given);
   if (node.kind != Node::Kind::kInt && node.kind != Node::Kind::kDouble)
-    return wrong_type(node, path, "a number");
-  const char* begin = node.text.data() + (node.text[0] == '+' ? 1 : 0);
-  const char* end = node.text.data() + node.text.size();
-  double value = 0;
-  if (std::from_chars(begin, end, value).ec != std::errc() || !std::isfinite(value))
-    return wrong_type(node, path, "a finite number that a double can hold");
-  *out = value;
+    return wrong_type(given, path, "a number");
+  const Result<double> value = to_double(node.text);
+  if (!value.ok()) return wrong_type(given, path, "a finite number that a double can hold");
+  *out = *value;
   return {};
 }
 
@@ -109,13 +149,15 @@ Status read_value(const Node& node, const std::string& path, IntMap* out) {
   if (node.kind != Node::Kind::kMap)
     return wrong_type(node, path, "a map of names to integers, like {embed: 16}");
   IntMap values;
+  Mistakes mistakes;
   for (const Node& item : node.items) {
     int64_t value = 0;
-    RETURN_IF_ERROR(read_value(item, join_path(path, item.key), &value));
-    values.emplace_back(item.key, value);
+    const std::string full = join_path(path, item.key);
+    if (!mistakes.add(given_once(node, item, full))) continue;
+    if (mistakes.add(read_value(item, full, &value))) values.emplace_back(item.key, value);
   }
   *out = std::move(values);
-  return {};
+  return mistakes.status();
 }
 
 Node write_value(bool value, Write) { return Node::boolean(value); }
@@ -175,6 +217,8 @@ Result<std::string> chosen_type(const Node& node, const std::string& path, const
   if (node.kind != Node::Kind::kMap) return wrong_type(node, path, "a section with a `type` key");
   const Node* type = node.find("type");
   if (!type) return current;
+  for (const Node& item : node.items)
+    if (item.key == "type") RETURN_IF_ERROR(given_once(node, item, join_path(path, "type")));
   std::string name;
   RETURN_IF_ERROR(read_value(*type, join_path(path, "type"), &name));
   std::string all;
@@ -182,6 +226,10 @@ Result<std::string> chosen_type(const Node& node, const std::string& path, const
     if (k == name) return name;
     all += (all.empty() ? "" : ", ") + k;
   }
+  if (const ForeignKey* row = find_foreign(join_path(path, "type"), *type))
+    return invalid_argument(fmt::format("{}: {}: unknown type \"{}\"; it is called {} here{}{}", type->where,
+                                        join_path(path, "type"), name, row->ours, *row->text ? "; " : "",
+                                        row->text));
   return invalid_argument(fmt::format("{}: {}: unknown type \"{}\"; known: {}; the nearest is \"{}\"",
                                       type->where, join_path(path, "type"), name, all,
                                       nearest_name(name, known)));

@@ -3,7 +3,7 @@
 //
 //   bool, int64_t, double, std::string, Duration
 //   std::optional<T>                 null or a T
-//   std::vector<T>                   a list
+//   std::vector<T>                   a list; a list of sections may be one section, without the list
 //   std::map<std::string, T>         {name: T, ...}, sorted by name
 //   IntMap                           {name: integer, ...}, in the order written
 //   Staged<T>                        a T, or a list of [first step, T]
@@ -13,6 +13,7 @@
 //   a struct with visit_options      a section
 //
 // Errors of read_value name the place, the path, the wanted type and the value; *out may then be partly read.
+// Sections, lists and maps are read to their end, and all errors are returned as one (mistakes.h).
 #pragma once
 
 #include <concepts>
@@ -25,6 +26,7 @@
 #include <variant>
 #include <vector>
 
+#include "ostro/config/mistakes.h"
 #include "ostro/config/options.h"
 
 namespace ostro::config {
@@ -205,16 +207,22 @@ std::string type_text(const std::optional<T>*) {
 // ---- lists ----
 template <class T>
 Status read_value(const Node& node, const std::string& path, std::vector<T>* out) {
-  if (node.kind != Node::Kind::kList)
+  const bool is_one = node.kind == Node::Kind::kMap && type_text(static_cast<const T*>(nullptr)) == "section";
+  if (node.kind != Node::Kind::kList && !is_one)
     return wrong_type(node, path, "a list (" + type_text(static_cast<const std::vector<T>*>(nullptr)) + ")");
   std::vector<T> values;
-  for (const Node& item : node.items) {
+  Mistakes mistakes;
+  const auto read = [&](const Node& item) {
     T value{};
-    RETURN_IF_ERROR(read_value(item, path + "[" + std::to_string(values.size()) + "]", &value));
+    mistakes.add(read_value(item, path + "[" + std::to_string(values.size()) + "]", &value));
     values.push_back(std::move(value));
-  }
+  };
+  if (is_one)
+    read(node);
+  else
+    for (const Node& item : node.items) read(item);
   *out = std::move(values);
-  return {};
+  return mistakes.status();
 }
 template <class T>
 Node write_value(const std::vector<T>& values, Write) {
@@ -233,10 +241,13 @@ Status read_value(const Node& node, const std::string& path, std::map<std::strin
   if (node.kind != Node::Kind::kMap)
     return wrong_type(node, path, "a " + type_text(static_cast<const std::map<std::string, T>*>(nullptr)));
   std::map<std::string, T> values;
-  for (const Node& item : node.items)
-    RETURN_IF_ERROR(read_value(item, join_path(path, item.key), &values[item.key]));
+  Mistakes mistakes;
+  for (const Node& item : node.items) {
+    const std::string full = join_path(path, item.key);
+    if (mistakes.add(given_once(node, item, full))) mistakes.add(read_value(item, full, &values[item.key]));
+  }
   *out = std::move(values);
-  return {};
+  return mistakes.status();
 }
 template <class T>
 Node write_value(const std::map<std::string, T>& values, Write which) {

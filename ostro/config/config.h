@@ -1,7 +1,8 @@
 // load_options, resolved_yaml: reads a whole configuration from a file and overrides into a struct of
 // options, and writes it back as text.
 //
-// Errors of reading name file and line, the path, both values and the nearest known name.
+// Errors of reading name file and line, the path, both values and the nearest known name. All errors of a
+// configuration are returned as one (mistakes.h).
 #pragma once
 
 #include <span>
@@ -9,19 +10,39 @@
 #include <vector>
 
 #include "ostro/base/error.h"
+#include "ostro/config/mistakes.h"
 #include "ostro/config/options.h"
 #include "ostro/config/yaml.h"
 
 namespace ostro::config {
 
 // The tree of a YAML file with the overrides applied; later overrides win. An empty path means an empty file.
-Result<Node> load_tree(const std::string& path, std::span<const Override> overrides);
+// Overrides that cannot be applied are added to `mistakes`, and the tree is without them.
+Result<Node> load_tree(const std::string& path, std::span<const Override> overrides, Mistakes* mistakes);
+
+// The errors of `status`, each with the place of the option that it begins with, as far as the tree names it.
+// Errors about options that `read`, the result of reading the tree, has an error about are left out: the
+// values that they speak of are not those that were meant.
+Status placed_errors(const Status& status, const Node& tree, const Status& read);
 
 // Reads a file and overrides into `out`. Options that are not given keep their value.
 template <OptionStruct T>
 Status load_options(const std::string& path, std::span<const Override> overrides, T* out) {
-  ASSIGN_OR_RETURN(const Node tree, load_tree(path, overrides));
-  return read_value(tree, "", out);
+  Mistakes mistakes;
+  ASSIGN_OR_RETURN(const Node tree, load_tree(path, overrides, &mistakes));
+  mistakes.add(read_value(tree, "", out));
+  return mistakes.status();
+}
+
+// Reads a tree into `out` and calls resolve(). Where reading has errors, those of resolve() about other
+// options are returned beside them. Errors of resolve() that begin with a path get its place in the tree.
+template <OptionStruct T>
+Status read_and_resolve(const Node& tree, T* out) {
+  Mistakes mistakes;
+  const Status read = read_value(tree, "", out);
+  mistakes.add(read);
+  mistakes.add(placed_errors(out->resolve(), tree, read));
+  return mistakes.status();
 }
 
 // Every option as YAML; reading it back gives equal options.

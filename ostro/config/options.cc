@@ -5,23 +5,10 @@
 #include <algorithm>
 #include <numeric>
 
+#include "ostro/config/unknown_key.h"
+
 namespace ostro::config {
 namespace {
-
-size_t edit_distance(const std::string& a, const std::string& b) {
-  std::vector<size_t> row(b.size() + 1);
-  std::iota(row.begin(), row.end(), size_t{0});
-  for (size_t i = 1; i <= a.size(); ++i) {
-    size_t diagonal = row[0];
-    row[0] = i;
-    for (size_t j = 1; j <= b.size(); ++j) {
-      const size_t above = row[j];
-      row[j] = std::min({above + 1, row[j - 1] + 1, diagonal + (a[i - 1] == b[j - 1] ? 0 : 1)});
-      diagonal = above;
-    }
-  }
-  return row[b.size()];
-}
 
 std::string place(const Node& node) { return node.where.empty() ? "" : node.where + ": "; }
 
@@ -41,6 +28,31 @@ std::string derived_other(const Node& value) {
       return "";
   }
 }
+
+// While it lives, the first table made on this thread is the outermost that is being read.
+class OutermostTable {
+ public:
+  explicit OutermostTable(const OptionTable& table) : was_(outermost_) {
+    if (was_ == nullptr) outermost_ = &table;
+  }
+  ~OutermostTable() { outermost_ = was_; }
+  OutermostTable(const OutermostTable&) = delete;
+  OutermostTable& operator=(const OutermostTable&) = delete;
+
+  // The paths of all its options.
+  static std::vector<std::string> paths() {
+    std::vector<OptionInfo> options;
+    outermost_->describe(OptionInfo{}, options);
+    std::vector<std::string> out;
+    for (OptionInfo& option : options) out.push_back(std::move(option.path));
+    return out;
+  }
+
+ private:
+  static thread_local const OptionTable* outermost_;
+  const OptionTable* was_;
+};
+thread_local const OptionTable* OutermostTable::outermost_ = nullptr;
 
 }  // namespace
 
@@ -92,29 +104,31 @@ void OptionTable::refuse(std::string name, std::string reason) {
 }
 
 // Goes over the entries of the map, not over the options: an absent option keeps its value, and an entry that
-// is no option is refused with its reason or with the nearest known name.
+// is no option gets a sentence of unknown_key(). The outermost table that is being read lists the options of
+// the whole configuration for these sentences.
 Status OptionTable::read(const Node& node, const std::string& path) const {
   if (node.kind == Node::Kind::kNull && path.empty()) return {};  // an empty file: all defaults
   if (node.kind != Node::Kind::kMap) return wrong_type(node, path, "a section (key: value lines)");
+  const OutermostTable outermost(*this);
+  Mistakes mistakes;
   for (const Node& item : node.items) {
     const auto option =
         std::find_if(options_.begin(), options_.end(), [&](const Option& o) { return o.name == item.key; });
+    const auto refused =
+        std::find_if(refused_.begin(), refused_.end(), [&](const auto& r) { return r.first == item.key; });
     const std::string full = join_path(path, item.key);
+    if (!mistakes.add(given_once(node, item, full))) continue;
     if (option != options_.end()) {
-      RETURN_IF_ERROR(option->read(item, full));
-      continue;
+      mistakes.add(option->read(item, full));
+    } else if (refused != refused_.end()) {
+      mistakes.add(unsupported(fmt::format("{}{} is refused: {}", place(item), full, refused->second)));
+    } else {
+      std::vector<std::string> names;
+      for (const Option& o : options_) names.push_back(o.name);
+      mistakes.add(unknown_key(item, full, names, OutermostTable::paths()));
     }
-    for (const auto& [name, reason] : refused_)
-      if (name == item.key) return unsupported(fmt::format("{}{} is refused: {}", place(item), full, reason));
-    std::vector<std::string> names;
-    for (const Option& o : options_) names.push_back(o.name);
-    const std::string nearest = nearest_name(item.key, names);
-    return invalid_argument(fmt::format(
-        "{}unknown key \"{}\"{}", place(item), full,
-        nearest.empty() ? ", no keys are known here"
-                        : fmt::format("; the nearest known key is \"{}\"", join_path(path, nearest))));
   }
-  return {};
+  return mistakes.status();
 }
 
 // The canonical form keeps only options that change bits or the schedule. It drops paths (by_content; the
@@ -170,6 +184,21 @@ std::string join_path(const std::string& path, const std::string& name) {
   return path.empty() ? name : path + "." + name;
 }
 
+size_t edit_distance(const std::string& a, const std::string& b) {
+  std::vector<size_t> row(b.size() + 1);
+  std::iota(row.begin(), row.end(), size_t{0});
+  for (size_t i = 1; i <= a.size(); ++i) {
+    size_t diagonal = row[0];
+    row[0] = i;
+    for (size_t j = 1; j <= b.size(); ++j) {
+      const size_t above = row[j];
+      row[j] = std::min({above + 1, row[j - 1] + 1, diagonal + (a[i - 1] == b[j - 1] ? 0 : 1)});
+      diagonal = above;
+    }
+  }
+  return row[b.size()];
+}
+
 std::string nearest_name(const std::string& name, const std::vector<std::string>& candidates) {
   std::string best;
   size_t best_distance = 0;
@@ -181,6 +210,13 @@ std::string nearest_name(const std::string& name, const std::vector<std::string>
     }
   }
   return best;
+}
+
+Status given_once(const Node& map, const Node& item, const std::string& path) {
+  const Node* first = map.find(item.key);
+  if (first == &item) return {};
+  return invalid_argument(
+      fmt::format("{}key \"{}\" was given before, at {}", place(item), path, first->where));
 }
 
 Error wrong_type(const Node& node, const std::string& path, const std::string& expected) {

@@ -107,12 +107,13 @@ class OptionTable {
   // bits.
   template <class T>
   Option& section(T* field, std::string name, std::string help);
-  // Refuses a key that other trainers have and this one does not. `reason` gives the reason and the
-  // replacement.
+  // Refuses a key that other sections of this kind have and this one does not. `reason` gives the reason and
+  // the replacement. Keys of other trainers are listed in foreign_keys.h.
   void refuse(std::string name, std::string reason);
 
-  // Reads a map. Options that are absent keep their value. `path` is "" for the whole configuration. Errors:
-  // an unknown key (names the nearest known one), a refused key, a value of the wrong type.
+  // Reads a map to its end. Options that are absent keep their value. `path` is "" for the whole
+  // configuration. Errors, all as one (mistakes.h): an unknown key (says what it is called here), a key given
+  // twice, a refused key, a value of the wrong type. A key that has no effect here is logged.
   Status read(const Node& node, const std::string& path) const;
   Node write(Write which) const;
   // Appends every option below `self`. They inherit its path, its `selects` and, inside a list, its effect.
@@ -126,8 +127,14 @@ class OptionTable {
 // The path of a child, "a.b".
 std::string join_path(const std::string& path, const std::string& name);
 
+// How many letters must be put in, taken out or replaced to make one name the other.
+size_t edit_distance(const std::string& a, const std::string& b);
+
 // The candidate with the smallest edit distance to `name`. Empty if there are no candidates.
 std::string nearest_name(const std::string& name, const std::vector<std::string>& candidates);
+
+// An error if an earlier entry of the map has the key of `item`, which is one of its entries.
+Status given_once(const Node& map, const Node& item, const std::string& path);
 
 // "config.yaml:12: model.hidden_dim: expected an integer, got "abc"".
 Error wrong_type(const Node& node, const std::string& path, const std::string& expected);

@@ -9,6 +9,7 @@
 #include <iterator>
 
 #include "ostro/config/utf8.h"
+#include "ostro/config/yaml_syntax.h"
 
 namespace ostro::config {
 namespace {
@@ -50,12 +51,13 @@ class Reader {
       if (documents.empty()) return plain_scalar("", fmt::format("{}:1", name));
       return convert(documents[0], name, 0);
     } catch (const YAML::Exception& e) {
-      return invalid_argument(fmt::format("{}:{}: {}", name, e.mark.line + 1, e.msg));
+      return explain_syntax(text, name, e.mark.line, e.msg);
     }
   }
 
  private:
-  // Converts a yaml-cpp node. Duplicate keys and too many nodes are errors. A YAML::Exception is passed on.
+  // Converts a yaml-cpp node. Too many nodes are an error. A key that is given twice stays twice: the reader
+  // of the section says so, beside what else is wrong. A YAML::Exception is passed on.
   Result<Node> convert(const YAML::Node& yaml, const std::string& name, int depth) {
     const std::string where = fmt::format("{}:{}", name, yaml.Mark().line + 1);
     if (depth > kMaxDepth || ++nodes_ > kMaxNodes)
@@ -87,9 +89,6 @@ class Reader {
         const YAML::Node& value = entry.second;
         if (!key.IsScalar()) return invalid_argument(fmt::format("{}: a key must be a plain name", where));
         const std::string place = fmt::format("{}:{}", name, key.Mark().line + 1);
-        if (const Node* other = node.find(key.Scalar()))
-          return invalid_argument(
-              fmt::format("{}: key \"{}\" was given before, at {}", place, key.Scalar(), other->where));
         ASSIGN_OR_RETURN(Node child, convert(value, name, depth + 1));
         // Use the line of the key, where a reader looks first. Nodes of an included file keep that file's
         // lines.

@@ -11,8 +11,8 @@
 namespace ostro::config {
 
 // Reads one file. `!include other.yaml` is replaced by the tree of that file; its path is relative to the
-// including file. Errors name file and line: syntax, duplicate keys, a missing or circular include, text that
-// is not UTF-8.
+// including file. Errors name file and line: syntax, a missing or circular include, text that is not UTF-8.
+// A key that is given twice is twice in the tree; reading the section is an error then (given_once).
 Result<Node> read_yaml_file(const std::string& path);
 
 // Reads YAML from text in memory. Error messages use `name` in place of the file, and includes are relative

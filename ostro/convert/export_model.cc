@@ -42,6 +42,30 @@ Status write_template(io::FileSystem& fs, const ExportRequest& request, const tr
   return chat.ok() ? chat->save(fs, request.out) : Status();
 }
 
+// Whether a directory of a model may hold an entry of this name, so that an export may be renewed.
+bool belongs_to_model(const std::string& name) {
+  for (const char* end : {".json", ".safetensors", ".jinja", ".model", ".py"})
+    if (name.ends_with(end)) return true;
+  for (const char* begin : {"README", "LICENSE", "NOTICE", "USE_POLICY"})
+    if (name.starts_with(begin)) return true;
+  return name == "merges.txt" || name == "additional_chat_templates";
+}
+
+// An error when the directory holds something that is not of a model: a folder for something else.
+Status refuse_among_others(io::FileSystem& fs, const std::string& out) {
+  ASSIGN_OR_RETURN(const bool there, fs.exists(out));
+  if (!there) return {};
+  ASSIGN_OR_RETURN(const auto entries, fs.list(out));
+  std::string others;
+  int64_t count = 0;
+  for (const io::DirEntry& entry : entries)
+    if (!belongs_to_model(entry.name) && ++count <= 3) others += (others.empty() ? "" : ", ") + entry.name;
+  if (count == 0) return {};
+  return invalid_argument(
+      fmt::format("--out {}: holds {}{}, which belong to no model; name another directory", out, others,
+                  count > 3 ? fmt::format(" and {} more", count - 3) : ""));
+}
+
 Status write_adapter(io::FileSystem& fs, const ExportRequest& request, const trained::LoadedModel& model,
                      const models::DecoderOptions& decoder) {
   const auto* lora = std::get_if<train::LoraOptions>(&model.config.adapter);
@@ -212,6 +236,7 @@ void warn_of_adapters(const train::TrainConfig& config) {
 
 Result<Exported> export_model(const Context& context, const ExportRequest& request) {
   ASSIGN_OR_RETURN(const ExportRequest complete, checked(request));
+  if (complete.to != "grok") RETURN_IF_ERROR(refuse_among_others(context.fs, complete.out));
   ASSIGN_OR_RETURN(const trained::Parameters from, write_to(context, complete));
   return Exported{from.path, from.step};
 }

@@ -16,6 +16,7 @@
 #include "ostro/hf/import.h"
 #include "ostro/io/files/atomic_file.h"
 #include "ostro/io/files/path.h"
+#include "ostro/io/hub/hub_names.h"
 #include "ostro/models/decoder/decoder.h"
 
 namespace ostro::convert {
@@ -102,6 +103,8 @@ Result<std::string> import_hf(const Context& context, const HfImport& request) {
 Result<std::optional<std::string>> import_beginning(const Context& context, const std::string& from,
                                                     const std::string& to) {
   io::FileSystem& fs = context.fs;
+  ASSIGN_OR_RETURN(const bool is_there, fs.exists(from));
+  if (!is_there) RETURN_IF_ERROR(io::local_or_hub(from, io::HubFiles::kModel, "trainer.initialize_from"));
   ASSIGN_OR_RETURN(const bool is_model, fs.exists(io::join_path(from, "config.json")));
   if (!is_model) return std::optional<std::string>();
   RETURN_IF_ERROR(fs.remove_all(to));

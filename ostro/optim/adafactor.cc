@@ -123,15 +123,16 @@ void AdafactorRule::visit_options(config::OptionTable& t) {
 }
 
 Status AdafactorRule::validate_rule(const std::string& section) const {
-  RETURN_IF_ERROR(
+  config::Mistakes mistakes;
+  mistakes.add(
       allowed(decay_rate > 0 && decay_rate <= 1, section, "decay_rate", decay_rate, "use above 0 to 1"));
-  RETURN_IF_ERROR(allowed(epsilon > 0, section, "epsilon", epsilon, "use a positive number"));
+  mistakes.add(allowed(epsilon > 0, section, "epsilon", epsilon, "use a positive number"));
   if (clipping_threshold)
-    RETURN_IF_ERROR(allowed(*clipping_threshold > 0, section, "clipping_threshold", *clipping_threshold,
-                            "use a positive number or null"));
-  RETURN_IF_ERROR(allowed(min_dim_size_to_factor > 0, section, "min_dim_size_to_factor",
-                          static_cast<double>(min_dim_size_to_factor), "use a positive number"));
-  return {};
+    mistakes.add(allowed(*clipping_threshold > 0, section, "clipping_threshold", *clipping_threshold,
+                         "use a positive number or null"));
+  mistakes.add(allowed(min_dim_size_to_factor > 0, section, "min_dim_size_to_factor",
+                       static_cast<double>(min_dim_size_to_factor), "use a positive number"));
+  return mistakes.status();
 }
 
 }  // namespace ostro::optim

@@ -52,10 +52,11 @@ void AdamRule::visit_options(config::OptionTable& t) {
 }
 
 Status AdamRule::validate_rule(const std::string& section) const {
-  RETURN_IF_ERROR(allowed_decay(section, "beta1", beta1));
-  RETURN_IF_ERROR(allowed_decay(section, "beta2", beta2));
-  RETURN_IF_ERROR(allowed(epsilon > 0, section, "epsilon", epsilon, "use a positive number"));
-  return {};
+  config::Mistakes mistakes;
+  mistakes.add(allowed_decay(section, "beta1", beta1));
+  mistakes.add(allowed_decay(section, "beta2", beta2));
+  mistakes.add(allowed(epsilon > 0, section, "epsilon", epsilon, "use a positive number"));
+  return mistakes.status();
 }
 
 }  // namespace ostro::optim

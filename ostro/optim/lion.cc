@@ -39,9 +39,10 @@ void LionRule::visit_options(config::OptionTable& t) {
 }
 
 Status LionRule::validate_rule(const std::string& section) const {
-  RETURN_IF_ERROR(allowed_decay(section, "beta1", beta1));
-  RETURN_IF_ERROR(allowed_decay(section, "beta2", beta2));
-  return {};
+  config::Mistakes mistakes;
+  mistakes.add(allowed_decay(section, "beta1", beta1));
+  mistakes.add(allowed_decay(section, "beta2", beta2));
+  return mistakes.status();
 }
 
 }  // namespace ostro::optim

@@ -100,15 +100,16 @@ void MuonRule::visit_options(config::OptionTable& t) {
 }
 
 Status MuonRule::validate_rule(const std::string& section) const {
-  RETURN_IF_ERROR(allowed_decay(section, "momentum", momentum));
-  RETURN_IF_ERROR(allowed(backend_steps >= 1 && backend_steps <= 100, section, "backend_steps",
-                          static_cast<double>(backend_steps), "use 1 to 100"));
-  RETURN_IF_ERROR(allowed(muon_epsilon > 0, section, "muon_epsilon", muon_epsilon, "use a positive number"));
-  RETURN_IF_ERROR(allowed(adam_lr > 0, section, "adam_lr", adam_lr, "use a positive number"));
-  RETURN_IF_ERROR(allowed_decay(section, "beta1", beta1));
-  RETURN_IF_ERROR(allowed_decay(section, "beta2", beta2));
-  RETURN_IF_ERROR(allowed(epsilon > 0, section, "epsilon", epsilon, "use a positive number"));
-  return {};
+  config::Mistakes mistakes;
+  mistakes.add(allowed_decay(section, "momentum", momentum));
+  mistakes.add(allowed(backend_steps >= 1 && backend_steps <= 100, section, "backend_steps",
+                       static_cast<double>(backend_steps), "use 1 to 100"));
+  mistakes.add(allowed(muon_epsilon > 0, section, "muon_epsilon", muon_epsilon, "use a positive number"));
+  mistakes.add(allowed(adam_lr > 0, section, "adam_lr", adam_lr, "use a positive number"));
+  mistakes.add(allowed_decay(section, "beta1", beta1));
+  mistakes.add(allowed_decay(section, "beta2", beta2));
+  mistakes.add(allowed(epsilon > 0, section, "epsilon", epsilon, "use a positive number"));
+  return mistakes.status();
 }
 
 }  // namespace ostro::optim

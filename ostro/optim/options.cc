@@ -95,8 +95,6 @@ void CommonOptions::visit_schedule(config::OptionTable& t, bool averages) {
                {"optimizer.skip_window", "2"},
                {"optimizer.learning_rate", "1"}})
       .since_default("6.0");
-  t.refuse("warmup_ratio", "use optimizer.warmup, which is a fraction up to 1");
-  t.refuse("cooldown", "use optimizer.decay, the length of the final fall");
 }
 
 void GroupOptions::visit_options(config::OptionTable& t) {
@@ -124,40 +122,43 @@ namespace {
 bool is_length(double v) { return v >= 0 && (v <= 1 || (v == std::floor(v) && v < 9e15)); }
 
 Status check_groups(const CommonOptions& o) {
+  config::Mistakes mistakes;
   size_t clipped = 0;
   for (const auto& [name, group] : o.groups) {
     const std::string key = "optimizer.groups." + name;
     if (name.empty() || name == "others")
-      return option_error(key, fmt::format("\"{}\" cannot name a group; give it another name", name));
+      mistakes.add(option_error(key, fmt::format("\"{}\" cannot name a group; give it another name", name)));
     if (group.parameters.empty())
-      return option_error(key + ".parameters", "is empty; list globs of parameter paths");
+      mistakes.add(option_error(key + ".parameters", "is empty; list globs of parameter paths"));
     if (!(group.lr_multiplier >= 0))
-      return option_error(key + ".lr_multiplier",
-                          fmt::format("{} is not allowed; use 0 or more", group.lr_multiplier));
+      mistakes.add(option_error(key + ".lr_multiplier",
+                                fmt::format("{} is not allowed; use 0 or more", group.lr_multiplier)));
     if (group.weight_decay && !(*group.weight_decay >= 0))
-      return option_error(key + ".weight_decay",
-                          fmt::format("{} is not allowed; use 0 or more, or null", *group.weight_decay));
+      mistakes.add(
+          option_error(key + ".weight_decay",
+                       fmt::format("{} is not allowed; use 0 or more, or null", *group.weight_decay)));
     if (group.max_grad_norm && !(*group.max_grad_norm > 0))
-      return option_error(
+      mistakes.add(option_error(
           key + ".max_grad_norm",
-          fmt::format("{} is not allowed; use a positive number or null", *group.max_grad_norm));
+          fmt::format("{} is not allowed; use a positive number or null", *group.max_grad_norm)));
     if (group.learning_rate && !(*group.learning_rate > 0))
-      return option_error(
+      mistakes.add(option_error(
           key + ".learning_rate",
-          fmt::format("{} is not allowed; use a positive number or null", *group.learning_rate));
-    RETURN_IF_ERROR(std::visit([&](const auto& rule) { return rule.validate_rule(key + ".optimizer"); },
-                               group.optimizer));
+          fmt::format("{} is not allowed; use a positive number or null", *group.learning_rate)));
+    mistakes.add(std::visit([&](const auto& rule) { return rule.validate_rule(key + ".optimizer"); },
+                            group.optimizer));
     if (o.ema_beta && std::holds_alternative<ScheduleFreeRule>(group.optimizer))
-      return option_error(key + ".optimizer",
-                          fmt::format("schedule_free keeps a mean of the weights by itself, and "
-                                      "optimizer.ema_beta is {}: set one of them to another value",
-                                      *o.ema_beta));
+      mistakes.add(option_error(key + ".optimizer",
+                                fmt::format("schedule_free keeps a mean of the weights by itself, and "
+                                            "optimizer.ema_beta is {}: set one of them to another value",
+                                            *o.ema_beta)));
     clipped += group.max_grad_norm.has_value();
   }
   if (clipped >= kMostClipSets)
-    return option_error("optimizer.groups", fmt::format("{} groups have a max_grad_norm; at most {} can",
-                                                        clipped, kMostClipSets - 1));
-  return {};
+    mistakes.add(option_error(
+        "optimizer.groups",
+        fmt::format("{} groups have a max_grad_norm; at most {} can", clipped, kMostClipSets - 1)));
+  return mistakes.status();
 }
 
 Status check_cycles(const CommonOptions& o, int64_t num_train_steps) {
@@ -190,37 +191,39 @@ std::vector<int64_t> cycle_bounds(const CommonOptions& o, int64_t n) {
 }
 
 Status CommonOptions::validate_common(int64_t num_train_steps) const {
-  RETURN_IF_ERROR(
-      allowed(learning_rate > 0, kSection, "learning_rate", learning_rate, "use a positive number"));
-  RETURN_IF_ERROR(allowed(weight_decay >= 0, kSection, "weight_decay", weight_decay, "use 0 or more"));
+  config::Mistakes mistakes;
+  mistakes.add(allowed(learning_rate > 0, kSection, "learning_rate", learning_rate, "use a positive number"));
+  mistakes.add(allowed(weight_decay >= 0, kSection, "weight_decay", weight_decay, "use 0 or more"));
   if (max_grad_norm)
-    RETURN_IF_ERROR(allowed(*max_grad_norm > 0, kSection, "max_grad_norm", *max_grad_norm,
-                            "use a positive number or null"));
-  RETURN_IF_ERROR(
+    mistakes.add(allowed(*max_grad_norm > 0, kSection, "max_grad_norm", *max_grad_norm,
+                         "use a positive number or null"));
+  mistakes.add(
       allowed(min_lr_ratio >= 0 && min_lr_ratio <= 1, kSection, "min_lr_ratio", min_lr_ratio, "use 0 to 1"));
-  RETURN_IF_ERROR(allowed(is_length(warmup), kSection, "warmup", warmup,
-                          "use a fraction from 0 to 1 or a whole number of steps"));
+  mistakes.add(allowed(is_length(warmup), kSection, "warmup", warmup,
+                       "use a fraction from 0 to 1 or a whole number of steps"));
   if (decay)
-    RETURN_IF_ERROR(allowed(is_length(*decay), kSection, "decay", *decay,
-                            "use a fraction from 0 to 1, a whole number of steps, or null"));
-  RETURN_IF_ERROR(check_cycles(*this, num_train_steps));
-  const std::vector<int64_t> bounds = cycle_bounds(*this, num_train_steps);
+    mistakes.add(allowed(is_length(*decay), kSection, "decay", *decay,
+                         "use a fraction from 0 to 1, a whole number of steps, or null"));
+  const bool cuts =
+      mistakes.add(check_cycles(*this, num_train_steps)) && num_train_steps > 0 && is_length(warmup);
+  const std::vector<int64_t> bounds = cuts ? cycle_bounds(*this, num_train_steps) : std::vector<int64_t>{0};
   for (size_t i = 0; i + 1 < bounds.size(); ++i) {
     // The last of cycles of a given length may be cut off.
     if (cycle_length && i > 0 && i + 2 == bounds.size()) break;
     const int64_t n = bounds[i + 1] - bounds[i], up = steps_of(i == 0 ? warmup : rewarmup, n),
                   down = decay ? steps_of(*decay, n) : 0;
     if (up > n - down)
-      return option_error(
-          i == 0 ? "optimizer.warmup" : "optimizer.rewarmup",
-          fmt::format("{} steps of warm-up and {} of decay do not fit into {}, which is {}", up, down,
-                      bounds.size() == 2 ? "trainer.num_train_steps" : "a cycle", n));
+      mistakes.add(
+          option_error(i == 0 ? "optimizer.warmup" : "optimizer.rewarmup",
+                       fmt::format("{} steps of warm-up and {} of decay do not fit into {}, which is {}", up,
+                                   down, bounds.size() == 2 ? "trainer.num_train_steps" : "a cycle", n)));
   }
-  RETURN_IF_ERROR(allowed(skip_window >= 2 && skip_window <= 100000, kSection, "skip_window",
-                          static_cast<double>(skip_window), "use 2 to 100000"));
-  RETURN_IF_ERROR(allowed(skip_sigma > 0, kSection, "skip_sigma", skip_sigma, "use a positive number"));
-  if (ema_beta) RETURN_IF_ERROR(allowed_decay(kSection, "ema_beta", *ema_beta));
-  return check_groups(*this);
+  mistakes.add(allowed(skip_window >= 2 && skip_window <= 100000, kSection, "skip_window",
+                       static_cast<double>(skip_window), "use 2 to 100000"));
+  mistakes.add(allowed(skip_sigma > 0, kSection, "skip_sigma", skip_sigma, "use a positive number"));
+  if (ema_beta) mistakes.add(allowed_decay(kSection, "ema_beta", *ema_beta));
+  mistakes.add(check_groups(*this));
+  return mistakes.status();
 }
 
 int64_t steps_of(double fraction_or_steps, int64_t num_train_steps) {

@@ -71,8 +71,10 @@ struct WithCommon : CommonOptions, Rule {
     visit_schedule(table, requires { Rule::kAverages; });
   }
   Status validate(int64_t num_train_steps) const {
-    RETURN_IF_ERROR(Rule::validate_rule("optimizer"));
-    return validate_common(num_train_steps);
+    config::Mistakes mistakes;
+    mistakes.add(Rule::validate_rule("optimizer"));
+    mistakes.add(validate_common(num_train_steps));
+    return mistakes.status();
   }
 };
 using AdamOptions = WithCommon<AdamRule>;

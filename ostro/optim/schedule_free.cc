@@ -71,10 +71,11 @@ void ScheduleFreeRule::visit_options(config::OptionTable& t) {
 }
 
 Status ScheduleFreeRule::validate_rule(const std::string& section) const {
-  RETURN_IF_ERROR(allowed(beta1 > 0 && beta1 < 1, section, "beta1", beta1, "use above 0 and less than 1"));
-  RETURN_IF_ERROR(allowed_decay(section, "beta2", beta2));
-  RETURN_IF_ERROR(allowed(epsilon > 0, section, "epsilon", epsilon, "use a positive number"));
-  return {};
+  config::Mistakes mistakes;
+  mistakes.add(allowed(beta1 > 0 && beta1 < 1, section, "beta1", beta1, "use above 0 and less than 1"));
+  mistakes.add(allowed_decay(section, "beta2", beta2));
+  mistakes.add(allowed(epsilon > 0, section, "epsilon", epsilon, "use a positive number"));
+  return mistakes.status();
 }
 
 }  // namespace ostro::optim

@@ -67,11 +67,13 @@ void ShampooRule::visit_options(config::OptionTable& t) {
 }
 
 Status ShampooRule::validate_rule(const std::string& section) const {
-  RETURN_IF_ERROR(allowed_decay(section, "beta1", beta1));
-  RETURN_IF_ERROR(allowed_decay(section, "beta2", beta2));
-  RETURN_IF_ERROR(allowed(epsilon > 0, section, "epsilon", epsilon, "use a positive number"));
-  RETURN_IF_ERROR(allowed(ridge > 0, section, "ridge", ridge, "use a positive number"));
-  return validate_factors(section);
+  config::Mistakes mistakes;
+  mistakes.add(allowed_decay(section, "beta1", beta1));
+  mistakes.add(allowed_decay(section, "beta2", beta2));
+  mistakes.add(allowed(epsilon > 0, section, "epsilon", epsilon, "use a positive number"));
+  mistakes.add(allowed(ridge > 0, section, "ridge", ridge, "use a positive number"));
+  mistakes.add(validate_factors(section));
+  return mistakes.status();
 }
 
 }  // namespace ostro::optim

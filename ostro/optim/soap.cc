@@ -57,19 +57,22 @@ void FactorOptions::visit_factors(config::OptionTable& t) {
 }
 
 Status SoapRule::validate_rule(const std::string& section) const {
-  RETURN_IF_ERROR(allowed_decay(section, "beta1", beta1));
-  RETURN_IF_ERROR(allowed_decay(section, "beta2", beta2));
-  RETURN_IF_ERROR(allowed(epsilon > 0, section, "epsilon", epsilon, "use a positive number"));
-  return validate_factors(section);
+  config::Mistakes mistakes;
+  mistakes.add(allowed_decay(section, "beta1", beta1));
+  mistakes.add(allowed_decay(section, "beta2", beta2));
+  mistakes.add(allowed(epsilon > 0, section, "epsilon", epsilon, "use a positive number"));
+  mistakes.add(validate_factors(section));
+  return mistakes.status();
 }
 
 Status FactorOptions::validate_factors(const std::string& section) const {
-  RETURN_IF_ERROR(allowed_decay(section, "shampoo_beta", shampoo_beta));
-  RETURN_IF_ERROR(allowed(precondition_frequency > 0, section, "precondition_frequency",
-                          static_cast<double>(precondition_frequency), "use a positive number"));
-  RETURN_IF_ERROR(allowed(max_precond_dim > 0, section, "max_precond_dim",
-                          static_cast<double>(max_precond_dim), "use a positive number"));
-  return {};
+  config::Mistakes mistakes;
+  mistakes.add(allowed_decay(section, "shampoo_beta", shampoo_beta));
+  mistakes.add(allowed(precondition_frequency > 0, section, "precondition_frequency",
+                       static_cast<double>(precondition_frequency), "use a positive number"));
+  mistakes.add(allowed(max_precond_dim > 0, section, "max_precond_dim", static_cast<double>(max_precond_dim),
+                       "use a positive number"));
+  return mistakes.status();
 }
 
 }  // namespace ostro::optim

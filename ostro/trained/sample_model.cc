@@ -1,7 +1,5 @@
 #include "ostro/trained/sample_model.h"
 
-#include <sys/resource.h>
-
 #include <algorithm>
 #include <chrono>
 
@@ -19,13 +17,7 @@ using Prompts = std::vector<std::vector<int32_t>>;
 using Clock = std::chrono::steady_clock;
 
 // Half of the memory that this process may still take.
-int64_t half_of_free_memory() {
-  int64_t bytes = available_memory().bytes;
-  rlimit limit{};
-  if (getrlimit(RLIMIT_AS, &limit) == 0 && limit.rlim_cur != RLIM_INFINITY)
-    bytes = std::min(bytes, static_cast<int64_t>(limit.rlim_cur));
-  return bytes / 2;
-}
+int64_t half_of_free_memory() { return available_memory().bytes / 2; }
 
 double seconds(Clock::duration time) { return std::chrono::duration<double>(time).count(); }
 

@@ -4,10 +4,14 @@
 
 #include <CLI/CLI.hpp>
 #include <algorithm>
+#include <cctype>
 #include <cstdio>
 #include <map>
 
+#include "ostro/cli/main/config_help.h"
 #include "ostro/cli/main/exit_code.h"
+#include "ostro/config/mistakes.h"
+#include "ostro/io/hub/hub_names.h"
 
 namespace ostro::cli {
 namespace {
@@ -17,6 +21,25 @@ bool is_override(const std::string& word) {
   if (word.rfind("--", 0) != 0) return false;
   const size_t dot = word.find('.');
   return dot != std::string::npos && dot < word.find('=');
+}
+
+// "a.b=x", without dashes: a dotted name of small letters before "=".
+bool is_bare_override(const std::string& word) {
+  const size_t equals = word.find('=');
+  const std::string path = word.substr(0, equals);
+  return equals != std::string::npos && path.find('.') != std::string::npos && std::isalpha(path[0]) != 0 &&
+         path.find_first_not_of("abcdefghijklmnopqrstuvwxyz0123456789_.") == std::string::npos;
+}
+
+bool is_config_file(const std::string& word) {
+  return word.ends_with(".yaml") || word.ends_with(".yml") || word.ends_with(".json");
+}
+
+// "1e3" and "1_000" as 1000; other texts stay as they are.
+std::string plain_integer(const std::string& text) {
+  config::Node node = config::plain_scalar(text, "");
+  int64_t value = 0;
+  return config::read_value(node, "", &value).ok() ? std::to_string(value) : text;
 }
 
 }  // namespace
@@ -50,6 +73,51 @@ struct Args::State {
     return {};
   }
 
+  // Takes bare words out of `words` that are meant as the configuration's file or as an override; for
+  // commands without positional words. A word that an option takes is none of these.
+  void take_bare_words() {
+    if (declared.has_positional) return;
+    std::vector<std::string> rest;
+    bool is_taken = false, all_taken = false;
+    for (const std::string& word : words) {
+      if (word.starts_with("-")) {
+        const std::string name = word.substr(0, word.find('='));
+        const auto option = std::find_if(declared.options.begin(), declared.options.end(),
+                                         [&](const CommandWords::Option& o) { return o.name == name; });
+        const bool takes = option != declared.options.end() && !option->value.empty() && name == word;
+        all_taken = takes && option->is_list;
+        is_taken = takes && !all_taken;
+      } else if (!is_taken && !all_taken && takes_overrides && is_bare_override(word)) {
+        overrides.push_back({word.substr(0, word.find('=')), word.substr(word.find('=') + 1)});
+        continue;
+      } else if (!is_taken && !all_taken && takes_config && config_file.empty() && is_config_file(word)) {
+        rest.emplace_back("--config");
+        config_file = word;
+      } else {
+        is_taken = false;
+      }
+      rest.push_back(word);
+    }
+    words = std::move(rest);
+  }
+
+  // --help KEY and --help-all, which only commands with a configuration have.
+  std::optional<int> key_help() {
+    for (size_t i = 0; i < words.size() && takes_overrides; ++i) {
+      const bool all = words[i] == "--help-all" || words[i] == "--help_all";
+      const bool key = (words[i] == "--help" || words[i] == "-h") && i + 1 < words.size() &&
+                       (!words[i + 1].starts_with("-") || is_override(words[i + 1]));
+      if (!all && !key) continue;
+      const std::string text = keys_help(all ? "" : words[i + 1], context.models);
+      if (text.empty())
+        return report_error(invalid_argument(fmt::format(
+            "--help {}: no key has this name; {} --help-all lists all keys", words[i + 1], command)));
+      std::fputs(text.c_str(), stdout);
+      return kExitOk;
+    }
+    return std::nullopt;
+  }
+
   // A list's word "[a,b]" would be taken apart by the library. A NUL behind it, which no word has, keeps it
   // whole, until show_brackets().
   void hide_brackets() {
@@ -71,11 +139,20 @@ struct Args::State {
       if (word.rfind('-', 0) != 0) continue;
       std::vector<std::string> names;
       for (const CLI::Option* option : app.get_options()) names.push_back(option->get_name());
-      return invalid_argument(fmt::format("unknown option \"{}\"; the nearest is \"{}\" (see {} --help)",
-                                          word, config::nearest_name(word, names), command));
+      const std::string nearest = config::nearest_name(word, names);
+      std::string hint;
+      if (config::edit_distance(word, nearest) > 2 && takes_overrides)
+        hint = key_for_option(word, context.models);
+      for (const char* device : {"--device", "--gpus", "--gpu", "--cuda", "--num_gpus", "--tpu"})
+        if (word.substr(0, word.find('=')) == device) hint = "; Ostro trains on CPUs only: leave it out";
+      if (hint.empty()) hint = fmt::format("; the nearest is \"{}\"", nearest);
+      return invalid_argument(fmt::format("unknown option \"{}\"{} (see {} --help)", word, hint, command));
     }
-    return invalid_argument(
-        fmt::format("unexpected word \"{}\" (see {} --help)", app.remaining().front(), command));
+    const std::string& word = app.remaining().front();
+    std::string hint;
+    if (takes_config && word.ends_with(".py"))
+      hint = "; a configuration is a YAML file (--config FILE), no Python";
+    return invalid_argument(fmt::format("unexpected word \"{}\"{} (see {} --help)", word, hint, command));
   }
 
   std::string command;
@@ -112,6 +189,7 @@ void Args::option(const std::string& name, int64_t* out, const std::string& valu
                   bool required) {
   state_->declared.options.push_back({name, value});
   CLI::Option* option = state_->app.add_option(name, *out, help)->type_name(value)->required(required);
+  option->transform(std::function<std::string(std::string)>(plain_integer));
   if (!required) option->capture_default_str();
 }
 void Args::option(const std::string& name, double* out, const std::string& value, const std::string& help,
@@ -123,7 +201,9 @@ void Args::option(const std::string& name, double* out, const std::string& value
 void Args::option(const std::string& name, std::optional<int64_t>* out, const std::string& value,
                   const std::string& help) {
   state_->declared.options.push_back({name, value});
-  state_->app.add_option(name, *out, help)->type_name(value);
+  state_->app.add_option(name, *out, help)
+      ->type_name(value)
+      ->transform(std::function<std::string(std::string)>(plain_integer));
 }
 void Args::option(const std::string& name, std::optional<std::string>* out, const std::string& value,
                   const std::string& help) {
@@ -161,9 +241,11 @@ std::optional<int> Args::parse() {
     *s.described = s.declared;
     return kExitOk;
   }
+  if (const auto done = s.key_help()) return *done;
   if (s.takes_overrides) {
     if (const Status status = s.take_overrides(); !status.ok()) return report_error(status.error());
   }
+  s.take_bare_words();
   s.hide_brackets();
   try {
     s.app.parse(
@@ -172,9 +254,9 @@ std::optional<int> Args::parse() {
   } catch (const CLI::CallForHelp&) {
     std::fputs(s.app.help().c_str(), stdout);
     if (s.takes_overrides) {
-      const std::string text =
-          config::options_help(config::list_options(train::TrainConfig(s.context.models)));
-      std::printf("\n--a.b.c VALUE overrides a key of the configuration:\n%s", text.c_str());
+      const std::string text = short_keys_help(s.command, s.context.models);
+      std::printf("\n--a.b.c VALUE overrides a key of the configuration. Those that are sought first:\n%s",
+                  text.c_str());
     }
     return kExitOk;
   } catch (const CLI::ExtrasError&) {
@@ -187,7 +269,17 @@ std::optional<int> Args::parse() {
 
 Result<train::TrainConfig> Args::load_config() const {
   OSTRO_CHECK(state_->takes_config, "load_config() of a command that takes no configuration");
-  return train::load_train_config(state_->config_file, state_->overrides, state_->context.models);
+  ASSIGN_OR_RETURN(train::TrainConfig config,
+                   train::load_train_config(state_->config_file, state_->overrides, state_->context.models));
+  // Names of the hub become folders here, at the one place where a user's configuration comes in. Not every
+  // command reads what they name, so what is not found stays as it is: its reader says so.
+  const auto resolve = [](std::optional<std::string>& path, io::HubFiles files, const char* key) {
+    if (!path) return;
+    if (auto found = io::local_or_hub(*path, files, key); found.ok()) path = std::move(*found);
+  };
+  resolve(config.data.tokenizer, io::HubFiles::kTokenizer, "data.tokenizer");
+  resolve(config.trainer.initialize_from, io::HubFiles::kModel, "trainer.initialize_from");
+  return config;
 }
 
 bool Args::has_config() const { return !state_->config_file.empty(); }
@@ -224,11 +316,12 @@ Args Args::describing(std::string command, const Context& context, CommandWords*
 CommandWords* Args::described() const { return state_->described; }
 
 int report_error(const Error& error) {
-  std::string line = error.message();
-  for (char& c : line)
-    if (static_cast<unsigned char>(c) < 0x20 || c == 0x7f) c = ' ';  // names of strangers are in it, too
   std::fflush(stdout);
-  std::fprintf(stderr, "error: %s\n", line.c_str());
+  for (std::string line : config::split_errors(error.message())) {
+    for (char& c : line)
+      if (static_cast<unsigned char>(c) < 0x20 || c == 0x7f) c = ' ';  // names of strangers are in it, too
+    std::fprintf(stderr, "error: %s\n", line.c_str());
+  }
   return error.code() == ErrorCode::kInvalidArgument || error.code() == ErrorCode::kUnsupported ? kExitUsage
                                                                                                 : kExitFailed;
 }

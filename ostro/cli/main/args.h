@@ -61,7 +61,8 @@ class Args {
   void positional(const std::string& name, std::string* out, const std::string& help);
   void positional(const std::string& name, std::vector<std::string>* out, const std::string& help);
 
-  // --config FILE and --a.b.c VALUE: the configuration, whose options --help lists.
+  // --config FILE and --a.b.c VALUE: the configuration, whose options --help lists. Where the command has no
+  // positional words, FILE may stand without --config, and a.b.c=VALUE without dashes.
   void config(bool required = kRequired);
   // --a.b.c VALUE alone, for a command that names its configurations in another way: see overrides().
   void config_overrides();
@@ -99,7 +100,8 @@ class Args {
   std::unique_ptr<State> state_;
 };
 
-// Prints "error: message" as one line to standard error; returns kExitUsage for invalid arguments and
+// Prints "error: message" to standard error: one line, or one for each error that the message holds
+// (config/mistakes.h). Returns kExitUsage for invalid arguments and
 // unsupported options, kExitFailed for everything else.
 int report_error(const Error& error);
 

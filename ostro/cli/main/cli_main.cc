@@ -3,15 +3,18 @@
 #include <fcntl.h>
 #include <fmt/core.h>
 #include <malloc.h>
+#include <poll.h>
 #include <sys/resource.h>
+#include <unistd.h>
 
-#include <cerrno>
+#include <algorithm>
 #include <csignal>
 #include <cstdio>
 #include <new>
 #include <string>
 #include <vector>
 
+#include "ostro/base/out_of_memory.h"
 #include "ostro/cli/main/commands.h"
 #include "ostro/cli/main/exit_code.h"
 #include "ostro/cli/shared/progress.h"
@@ -30,6 +33,11 @@ std::string help_text() {
       "Usage: ostro COMMAND [words]\n\nCommands (each has --help):\n";
   for (const Command& command : commands()) text += fmt::format("  {:<12}{}\n", command.name, command.help);
   text +=
+      "\nFirst steps:\n"
+      "  ostro init texts/ && ostro train --config train.yaml    sizes for a folder of text, then the "
+      "training\n"
+      "  ostro verify runs/run                                   replay it, and compare the hashes\n"
+      "Documents: docs/guide/first_run.md; all keys of a configuration: docs/reference/config.md\n"
       "\nOptions:\n"
       "  -h, --help  print this and exit\n"
       "  --version   print the version and exit\n"
@@ -52,7 +60,26 @@ MakeEngine engine_maker(bool generated_code, const ReplaceEngine& replace) {
   };
 }
 
-int run_command(const std::vector<std::string>& words, const Context& context) {
+// The error for a first word that is no command.
+Error unknown_command(const std::string& first, const std::vector<std::string>& names) {
+  if (first.ends_with(".yaml") || first.ends_with(".yml"))
+    return invalid_argument(fmt::format(
+        "\"{0}\" is no command; to train with this configuration: ostro train --config {0}", first));
+  if (const std::string meant = meant_command(first); !meant.empty())
+    return invalid_argument(
+        fmt::format("unknown command \"{}\"; it is: {} (see ostro --help)", first, meant));
+  const std::string nearest = config::nearest_name(first, names);
+  if (config::edit_distance(first, nearest) > std::max<size_t>(2, first.size() / 2))
+    return invalid_argument(fmt::format("unknown command \"{}\" (see ostro --help)", first));
+  return invalid_argument(
+      fmt::format("unknown command \"{}\"; the nearest is \"{}\" (see ostro --help)", first, nearest));
+}
+
+int run_command(std::vector<std::string> words, const Context& context) {
+  if (!words.empty() && words[0] == "help") {  // "help train" is "train --help"
+    words.erase(words.begin());
+    words.emplace_back("--help");
+  }
   const std::string first = words.empty() ? "" : words[0];
   if (first == "-h" || first == "--help") {
     std::fputs(help_text().c_str(), stdout);
@@ -72,9 +99,7 @@ int run_command(const std::vector<std::string>& words, const Context& context) {
     std::fputs(help_text().c_str(), stderr);
     return kExitUsage;
   }
-  return report_error(
-      invalid_argument(fmt::format("unknown command \"{}\"; the nearest is \"{}\" (see ostro --help)", first,
-                                   config::nearest_name(first, names))));
+  return report_error(unknown_command(first, names));
 }
 
 // glibc reserves 64 MiB of addresses for the small blocks of each thread. Under a limit of addresses
@@ -92,11 +117,18 @@ void open_standard_streams() {
       (void)!open("/dev/null", number == 0 ? O_RDONLY : O_WRONLY);  // takes the lowest free number: this one
 }
 
+// Whether standard output is a pipe or socket that is no longer read.
+bool reader_has_left() {
+  pollfd out{STDOUT_FILENO, 0, 0};
+  return poll(&out, 1, 0) == 1 && (out.revents & (POLLERR | POLLHUP)) != 0;
+}
+
 }  // namespace
 
 int cli_main(int argc, char** argv, models::ModelChoices models, const ReplaceEngine& replace) {
   open_standard_streams();
   share_small_blocks();
+  end_on_out_of_memory(kExitFailed);
   std::signal(SIGPIPE, SIG_IGN);  // a closed pipe is a failed write, which is checked below
   std::signal(SIGXFSZ, SIG_IGN);  // so is a file that would be larger than ulimit -f allows
   PercentProgressLine line;
@@ -108,14 +140,13 @@ int cli_main(int argc, char** argv, models::ModelChoices models, const ReplaceEn
   int code = kExitFailed;
   try {
     code = run_command({argv + 1, argv + (argc > 0 ? argc : 1)}, context);
-  } catch (const std::bad_alloc&) {
-    return report_error(io_error("out of memory"));
+  } catch (const std::bad_alloc& e) {
+    return report_error(out_of_memory_error(e));
   } catch (const std::exception& e) {
     return report_error(Error(ErrorCode::kInternal, e.what()));
   }
-  errno = 0;
   const bool written = std::fflush(stdout) == 0 && !std::ferror(stdout);
-  if (!written && errno != EPIPE)  // a reader that has what it wanted (head, less) is no failure
+  if (!written && !reader_has_left())  // a reader that has what it wanted (head, less) is no failure
     return report_error(io_error("cannot write to standard output"));
   return code;
 }

@@ -12,11 +12,10 @@ namespace ostro::cli {
 std::span<const Command> commands() {
   static constexpr Command kCommands[] = {
       {"init", "write a configuration for a folder of text", init_command},
+      {"config", "check a configuration, or take over one of another trainer", config_command},
       {"tokenizer", "train a byte-level BPE tokenizer; encode and decode text", tokenizer_command},
       {"train", "train a model, or go on with an interrupted run", train_command},
       {"launch", "train on several processes", launch_command},
-      {"coordinator", "decide who is in a run on several machines", coordinator_command},
-      {"worker", "one worker of a run on several processes", worker_command},
       {"status", "show how a run is doing: step, speed, goodput, workers", status_command},
       {"watch", "watch a run while it goes on, in this terminal or a browser", watch_command},
       {"verify", "replay a stretch of a run and compare its hash chain", verify_command},
@@ -30,14 +29,72 @@ std::span<const Command> commands() {
       {"grad", "gradients of one step's batch, for comparison with other frameworks", grad_command},
       {"import", "make a checkpoint of a model that another program wrote", import_command},
       {"export", "write a model as a Hugging Face directory", export_command},
-      {"check", "say which files of a Grok-1 checkpoint are whole", check_command},
       {"program", "print the programs of a training step", program_command},
       {"data", "build the token store; show the batch of a step", data_command},
       {"selftest", "train two tiny models and compare the hash with the one of every machine",
        selftest_command},
+      {"coordinator", "decide who is in a run on several machines", coordinator_command},
+      {"worker", "one worker of a run on several processes", worker_command},
+      {"check", "say which files of a Grok-1 checkpoint are whole", check_command},
       {"completion", "print a script that completes words in a shell", completion_command},
   };
   return kCommands;
+}
+
+std::string meant_command(const std::string& word) {
+  struct Meant {
+    const char *word, *command;
+  };
+  static constexpr Meant kMeant[] = {
+      {"resume", "ostro train with the same configuration: the run goes on from its newest checkpoint"},
+      {"continue", "ostro train with the same configuration: the run goes on from its newest checkpoint"},
+      {"run", "ostro train --config FILE"},
+      {"pretrain", "ostro train --config FILE"},
+      {"fit", "ostro train --config FILE"},
+      {"finetune", "ostro train --config FILE --initialize_from MODEL (docs/guide/finetune.md)"},
+      {"sft", "ostro train --config FILE --initialize_from MODEL (docs/guide/finetune.md)"},
+      {"dpo", "ostro train with objective.type: dpo (docs/guide/finetune.md)"},
+      {"report", "ostro inspect RUN --html FILE"},
+      {"show", "ostro inspect RUN"},
+      {"info", "ostro inspect RUN"},
+      {"plot", "ostro inspect RUN --plot"},
+      {"log", "ostro inspect RUN; the log is log.txt of the run directory"},
+      {"logs", "ostro inspect RUN; the log is log.txt of the run directory"},
+      {"watch", "ostro status RUN"},
+      {"monitor", "ostro status RUN"},
+      {"chat", "ostro sample --checkpoint RUN --prompt TEXT"},
+      {"generate", "ostro sample --checkpoint RUN --prompt TEXT"},
+      {"infer", "ostro sample --checkpoint RUN --prompt TEXT"},
+      {"complete", "ostro sample --checkpoint RUN --prompt TEXT"},
+      {"serve",
+       "ostro sample and ostro score, which answer lines; or ostro export --to hf, and a server for that"},
+      {"evaluate", "ostro eval"},
+      {"test", "ostro eval, or ostro selftest for the program itself"},
+      {"benchmark", "ostro eval --tasks FILE"},
+      {"tokenize", "ostro tokenizer encode, or ostro data build for the texts of a configuration"},
+      {"preprocess", "ostro data build --config FILE"},
+      {"prepare", "ostro data build --config FILE"},
+      {"convert", "ostro import or ostro export"},
+      {"load", "ostro import"},
+      {"save", "ostro export"},
+      {"push", "ostro export --to hf, and sending that directory"},
+      {"upload", "ostro export --to hf, and sending that directory"},
+      {"download", "hf download NAME, then ostro import"},
+      {"compare", "ostro diff A B, of checkpoints; ostro hash RUN, of runs"},
+      {"audit", "ostro verify RUN"},
+      {"replay", "ostro verify RUN"},
+      {"reproduce", "ostro verify RUN"},
+      {"new", "ostro init FOLDER"},
+      {"create", "ostro init FOLDER"},
+      {"start", "ostro train --config FILE"},
+      {"stop", "Ctrl-C, or kill -TERM: the run saves and stops"},
+      {"version", "ostro --version"},
+      {"configure", "ostro init FOLDER, or ostro config import FILE"},
+      {"lora", "ostro train with adapter.type: lora (docs/guide/finetune.md)"},
+  };
+  for (const Meant& m : kMeant)
+    if (word == m.word) return m.command;
+  return {};
 }
 
 std::vector<CommandWords> describe(std::span<const Command> commands, const std::string& prefix,

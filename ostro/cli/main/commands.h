@@ -17,6 +17,10 @@ struct Command {
 // In the order in which help lists them.
 std::span<const Command> commands();
 
+// What a word that is no command is called here ("report": "ostro inspect RUN --html FILE"); empty if it is
+// not known.
+std::string meant_command(const std::string& word);
+
 // The words that each of the commands takes; `prefix` stands before their names.
 std::vector<CommandWords> describe(std::span<const Command> commands, const std::string& prefix,
                                    const Context& context);
@@ -25,6 +29,7 @@ std::vector<CommandWords> describe(std::span<const Command> commands, const std:
 int run_verb(Args args, std::span<const Command> verbs);
 
 int init_command(Args args);
+int config_command(Args args);
 int tokenizer_command(Args args);
 int verify_command(Args args);
 int train_command(Args args);

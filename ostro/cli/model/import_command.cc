@@ -7,6 +7,7 @@
 #include "ostro/cli/main/exit_code.h"
 #include "ostro/cli/shared/terminal.h"
 #include "ostro/convert/import_model.h"
+#include "ostro/io/hub/hub_names.h"
 #include "ostro/trained/loaded_model.h"
 
 namespace ostro::cli {
@@ -52,7 +53,16 @@ int import_command(Args args) {
   if (const auto code = args.parse()) return *code;
   if (directories.size() > 1)
     return report_error(invalid_argument(fmt::format("{}: one directory at a time", directories[1])));
-  if (!directories.empty()) grok.directory = directories.front();
+  if (!directories.empty()) {
+    const auto directory = io::local_or_hub(directories.front(), io::HubFiles::kModel, "DIR");
+    if (!directory.ok()) return report_error(directory.error());
+    grok.directory = *directory;
+  }
+  if (!grok.tokenizer.empty()) {
+    const auto named = io::local_or_hub(grok.tokenizer, io::HubFiles::kTokenizer, "--tokenizer");
+    if (!named.ok()) return report_error(named.error());
+    grok.tokenizer = *named;
+  }
   const auto made = convert::import_model(args.context(), request);
   if (!made.ok()) return report_error(made.error());
   const Status written = write_stdout(*made);

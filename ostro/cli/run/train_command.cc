@@ -21,8 +21,8 @@ int train_command(Args args) {
   args.summary("Trains, or goes on where an interrupted run of the same trainer.id was.");
   args.flag(
       "--dry_run", &dry_run,
-      "print parameters, memory, FLOPs and data instead of training; the token store is built first where it "
-      "is not there");
+      "print parameters, memory, FLOPs, time and data instead of training, and fail if it does not fit into "
+      "memory; the token store is built first where it is not there");
   args.flag(
       "--amend", &amend,
       "go on from the newest checkpoint with options that have changed since: batches before it stay, the "
@@ -56,11 +56,11 @@ int train_command(Args args) {
     BuildProgressLine line;
     const auto build = build_settings(line);
     if (!build.ok()) return report_error(build.error());
-    auto text = run::dry_run(args.context().fs, **engine, *config, *workers, *build);
+    const auto told = run::dry_run(args.context().fs, **engine, *config, *workers, *build);
     line.end();
-    if (!text.ok()) return report_error(text.error());
-    std::fputs(text->c_str(), stdout);
-    return kExitOk;
+    if (!told.ok()) return report_error(told.error());
+    std::fputs(told->text.c_str(), stdout);
+    return told->fits.ok() ? kExitOk : report_error(told->fits.error());
   }
   std::optional<train::StepRange> profile;
   if (!profile_text.empty()) {

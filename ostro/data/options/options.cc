@@ -131,37 +131,43 @@ Status check_weights(const DataOptions& o) {
 }
 
 Status check_components(const DataOptions& o) {
+  config::Mistakes mistakes;
   if (!o.train_urls.empty() || !o.validation_urls.empty())
-    return option_error(o.train_urls.empty() ? "data.validation_urls" : "data.train_urls",
-                        "texts are named here and in data.components; move them into a component");
+    mistakes.add(option_error(o.train_urls.empty() ? "data.validation_urls" : "data.train_urls",
+                              "texts are named here and in data.components; move them into a component"));
   if (o.text_key != "text")
-    return option_error("data.text_key",
-                        "is for a configuration without components; set format.text_key of each component");
+    mistakes.add(option_error(
+        "data.text_key", "is for a configuration without components; set format.text_key of each component"));
   if (o.validation_fraction != DataOptions().validation_fraction)
-    return option_error(
-        "data.validation_fraction",
-        fmt::format("{} is for a configuration without components; set validation_fraction of "
-                    "each component",
-                    o.validation_fraction));
+    mistakes.add(
+        option_error("data.validation_fraction",
+                     fmt::format("{} is for a configuration without components; set validation_fraction of "
+                                 "each component",
+                                 o.validation_fraction)));
   std::map<std::string, std::string> stores;
   for (const Component& c : components_of(o)) {
-    RETURN_IF_ERROR(check_name(c.name, o.components));
-    RETURN_IF_ERROR(check_fraction(c.key, c.validation_fraction));
-    RETURN_IF_ERROR(check_format(c.key, c.format));
-    if (c.cache_dir.empty()) return option_error(c.key + ".cache_dir", "is empty; name a directory or null");
+    mistakes.add(check_name(c.name, o.components));
+    mistakes.add(check_fraction(c.key, c.validation_fraction));
+    mistakes.add(check_format(c.key, c.format));
+    if (c.cache_dir.empty()) {
+      mistakes.add(option_error(c.key + ".cache_dir", "is empty; name a directory or null"));
+      continue;
+    }
     const auto [other, is_new] = stores.emplace(c.cache_dir, c.name);
     if (!is_new)
-      return option_error(c.key + ".cache_dir", fmt::format("{} is the store of component \"{}\", too",
-                                                            c.cache_dir, other->second));
+      mistakes.add(option_error(c.key + ".cache_dir", fmt::format("{} is the store of component \"{}\", too",
+                                                                  c.cache_dir, other->second)));
   }
   const std::vector<Component> all = components_of(o);
   for (const Component& c : all)
     if (is_preference(c.format) != is_preference(all[0].format))
-      return option_error(c.key + ".format.type",
-                          fmt::format("{} and {} of {} cannot be in one run: a sequence of the one holds a "
-                                      "pair of answers; give them runs of their own",
-                                      type_of(c.format), type_of(all[0].format), all[0].key));
-  return check_weights(o);
+      mistakes.add(
+          option_error(c.key + ".format.type",
+                       fmt::format("{} and {} of {} cannot be in one run: a sequence of the one holds a "
+                                   "pair of answers; give them runs of their own",
+                                   type_of(c.format), type_of(all[0].format), all[0].key)));
+  mistakes.add(check_weights(o));
+  return mistakes.status();
 }
 
 }  // namespace
@@ -337,68 +343,67 @@ void DataOptions::visit_options(config::OptionTable& t) {
       .fixed(kContent);
   t.add(&block_cross_document_attention, "block_cross_document_attention", Effect::kBits, "",
         "a token attends to its own document only");
-  t.refuse("cache_options", "the token store needs no tuning; see data.cache_dir");
-  t.refuse("configs", "name the data sets of a mixture in data.components");
-  t.refuse("format",
-           "put the texts into a component: data.components: {NAME: {train_urls: [...], format: ...}}");
-  t.refuse("permutation_type", "every order is a keyed permutation of full strength; see data.shuffle");
 }
 
 Status DataOptions::validate() const {
+  config::Mistakes mistakes;
   if (tokenizer && tokenizer->empty())
-    return option_error(
+    mistakes.add(option_error(
         "data.tokenizer",
-        "is empty; name a tokenizer.json, a .model, or its directory, or use null to have one trained");
+        "is empty; name a tokenizer.json, a .model, or its directory, or use null to have one trained"));
   if (vocab_size && tokenizer)
-    return option_error(
+    mistakes.add(option_error(
         "data.vocab_size",
         fmt::format("{} is for a tokenizer that is trained, and data.tokenizer names {}; leave out one",
-                    *vocab_size, *tokenizer));
+                    *vocab_size, *tokenizer)));
   if (vocab_size && (*vocab_size < kLeastVocabSize || *vocab_size > kMostVocabSize))
-    return option_error("data.vocab_size", fmt::format("{}: use {} (256 bytes and the end of a text) to {}",
-                                                       *vocab_size, kLeastVocabSize, kMostVocabSize));
-  if (cache_dir.empty()) return option_error("data.cache_dir", "is empty; name a directory");
+    mistakes.add(
+        option_error("data.vocab_size", fmt::format("{}: use {} (256 bytes and the end of a text) to {}",
+                                                    *vocab_size, kLeastVocabSize, kMostVocabSize)));
+  if (cache_dir.empty()) mistakes.add(option_error("data.cache_dir", "is empty; name a directory"));
   if (!components.empty()) {
-    RETURN_IF_ERROR(check_components(*this));
+    mistakes.add(check_components(*this));
   } else {
     if (train_urls.empty())
-      return option_error(
+      mistakes.add(option_error(
           "data.train_urls",
-          "is empty; list files, directories or globs, or name several sets in data.components");
+          "is empty; list files, directories or globs, or name several sets in data.components"));
     if (train_weights.stages.size() > 1 || !train_weights.stages[0].value.empty())
-      return option_error("data.train_weights", "weighs components, and data.components names none");
-    if (text_key.empty()) return option_error("data.text_key", "is empty; name a field of the JSON lines");
+      mistakes.add(option_error("data.train_weights", "weighs components, and data.components names none"));
+    if (text_key.empty())
+      mistakes.add(option_error("data.text_key", "is empty; name a field of the JSON lines"));
   }
-  RETURN_IF_ERROR(check_fraction("data", validation_fraction));
-  RETURN_IF_ERROR(check_at_least_1("data.mixture_block_size", mixture_block_size, "sequences"));
+  mistakes.add(check_fraction("data", validation_fraction));
+  mistakes.add(check_at_least_1("data.mixture_block_size", mixture_block_size, "sequences"));
   if (mixture_block_size > kMaxMixtureBlock)
-    return option_error("data.mixture_block_size", fmt::format("{} is above {}, the largest block",
-                                                               mixture_block_size, kMaxMixtureBlock));
+    mistakes.add(option_error("data.mixture_block_size", fmt::format("{} is above {}, the largest block",
+                                                                     mixture_block_size, kMaxMixtureBlock)));
   if (chunk_cache_mib < 0 || chunk_cache_mib > int64_t{1} << 32)
-    return option_error("data.chunk_cache_mib",
-                        fmt::format("{} is not a number of MiB in 0..{}", chunk_cache_mib, int64_t{1} << 32));
+    mistakes.add(option_error("data.chunk_cache_mib", fmt::format("{} is not a number of MiB in 0..{}",
+                                                                  chunk_cache_mib, int64_t{1} << 32)));
   if (const int64_t* era = std::get_if<int64_t>(&shuffle.value); era && *era < 1)
-    return option_error("data.shuffle",
-                        fmt::format("{} is not a number of sequences; use true, false or 1 and more", *era));
+    mistakes.add(option_error(
+        "data.shuffle", fmt::format("{} is not a number of sequences; use true, false or 1 and more", *era)));
   if (const auto* block = std::get_if<std::variant<BlockShuffle>>(&shuffle.value)) {
     const auto& [io_block_size, window_blocks] = std::get<BlockShuffle>(*block);
-    RETURN_IF_ERROR(check_at_least_1("data.shuffle.io_block_size", io_block_size, "sequences"));
-    RETURN_IF_ERROR(check_at_least_1("data.shuffle.window_blocks", window_blocks, "blocks"));
-    if (io_block_size > INT64_MAX / window_blocks)
-      return option_error("data.shuffle.window_blocks", fmt::format("{} blocks of {} sequences are too many",
-                                                                    window_blocks, io_block_size));
+    mistakes.add(check_at_least_1("data.shuffle.io_block_size", io_block_size, "sequences"));
+    if (mistakes.add(check_at_least_1("data.shuffle.window_blocks", window_blocks, "blocks")) &&
+        io_block_size > INT64_MAX / window_blocks)
+      mistakes.add(
+          option_error("data.shuffle.window_blocks",
+                       fmt::format("{} blocks of {} sequences are too many", window_blocks, io_block_size)));
   }
   if (target_budget.has_value() != experiment_budget.has_value())
-    return option_error(target_budget ? "data.experiment_budget" : "data.target_budget",
-                        "is null and the other budget is not; simulated epoching needs both");
+    mistakes.add(option_error(target_budget ? "data.experiment_budget" : "data.target_budget",
+                              "is null and the other budget is not; simulated epoching needs both"));
   if (target_budget) {
-    RETURN_IF_ERROR(check_at_least_1("data.experiment_budget", *experiment_budget, "tokens"));
+    mistakes.add(check_at_least_1("data.experiment_budget", *experiment_budget, "tokens"));
     if (*experiment_budget > *target_budget)
-      return option_error(
-          "data.experiment_budget",
-          fmt::format("{} is more than data.target_budget, which is {}", *experiment_budget, *target_budget));
+      mistakes.add(option_error("data.experiment_budget",
+                                fmt::format("{} is more than data.target_budget, which is {}",
+                                            *experiment_budget, *target_budget)));
   }
-  return {};
+  return mistakes.status();
 }
 
 std::string DataOptions::tokenizer_path() const {

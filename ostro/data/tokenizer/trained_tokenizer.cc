@@ -15,6 +15,7 @@
 #include "ostro/data/tokenizer/training_texts.h"
 #include "ostro/io/files/file_hash.h"
 #include "ostro/io/files/path.h"
+#include "ostro/io/hub/hub_names.h"
 #include "ostro/tokenizer/files/files.h"
 
 namespace ostro::data {
@@ -173,10 +174,17 @@ Result<Tokenizer> train_locked(io::FileSystem& fs, const DataOptions& options, c
   return trained;
 }
 
+// The tokenizer that data.tokenizer names.
+Result<Tokenizer> load_named(io::FileSystem& fs, const std::string& path) {
+  ASSIGN_OR_RETURN(const bool is_there, fs.exists(path));
+  if (!is_there) RETURN_IF_ERROR(io::local_or_hub(path, io::HubFiles::kTokenizer, "data.tokenizer"));
+  return tokenizer::load_tokenizer(fs, path);
+}
+
 }  // namespace
 
 Result<Tokenizer> open_tokenizer(io::FileSystem& fs, const DataOptions& options) {
-  if (options.tokenizer) return tokenizer::load_tokenizer(fs, *options.tokenizer);
+  if (options.tokenizer) return load_named(fs, *options.tokenizer);
   ASSIGN_OR_RETURN(Trained there, read_trained(fs, options));
   if (there.is_whole()) return std::move(*there.tokenizer);
   return not_found(fmt::format(
@@ -189,7 +197,7 @@ Result<Tokenizer> open_tokenizer(io::FileSystem& fs, const DataOptions& options)
 // and the record last, so a kill between them leads to a second training, which must give the same tokenizer.
 Result<Tokenizer> make_tokenizer(io::FileSystem& fs, const DataOptions& options,
                                  const BuildSettings& settings) {
-  if (options.tokenizer) return tokenizer::load_tokenizer(fs, *options.tokenizer);
+  if (options.tokenizer) return load_named(fs, *options.tokenizer);
   ASSIGN_OR_RETURN(Trained there, read_trained(fs, options));
   if (!there.is_whole()) {
     RETURN_IF_ERROR(fs.make_dirs(options.cache_dir));

@@ -9,6 +9,22 @@
 namespace ostro::io {
 namespace {
 
+// What to do where a path has a scheme that is not read.
+std::string instead_of(std::string_view scheme, const std::string& path) {
+  const std::string rest = path.substr(scheme.size());
+  if (scheme == "gs://")
+    return fmt::format(
+        "gs:// is read through its S3 interface: write s3://{}, and set AWS_ENDPOINT_URL="
+        "https://storage.googleapis.com and AWS_ACCESS_KEY_ID and AWS_SECRET_ACCESS_KEY to an HMAC key of "
+        "the "
+        "bucket's project; or copy it first: gcloud storage cp -r {} FOLDER",
+        rest, path);
+  if (scheme == "hf://" || path.starts_with("https://huggingface.co/"))
+    return "files of the hub are not read from there; fetch them first: hf download NAME --local-dir FOLDER";
+  return fmt::format("{} is not supported; use a local path or s3://, or fetch it first: curl -LO {}", scheme,
+                     path);
+}
+
 class RoutingFileSystem final : public FileSystem {
  public:
   Result<std::unique_ptr<RandomAccessFile>> open(const std::string& path) override {
@@ -66,8 +82,7 @@ class RoutingFileSystem final : public FileSystem {
   Result<FileSystem*> of(const std::string& path) {
     const std::string_view scheme = path_scheme(path);
     if (scheme.empty()) return &local_file_system();
-    if (scheme != "s3://")
-      return unsupported(fmt::format("{}: {} is not supported; use a local path or s3://", path, scheme));
+    if (scheme != "s3://") return unsupported(fmt::format("{}: {}", path, instead_of(scheme, path)));
     const std::lock_guard lock(mutex_);
     if (s3_ == nullptr) {
       auto made = s3_file_system_from_environment();

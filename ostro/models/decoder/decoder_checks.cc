@@ -96,41 +96,47 @@ Status check_combinations(const DecoderOptions& o) {
 
 // Sizes first, because later checks divide by them; check_heads() sets head_dim, which the positions need.
 Status DecoderOptions::resolve() {
-  RETURN_IF_ERROR(check_positive("model.seq_len", seq_len));
-  RETURN_IF_ERROR(check_positive("model.hidden_dim", hidden_dim));
-  RETURN_IF_ERROR(check_positive("model.intermediate_dim", intermediate_dim));
-  RETURN_IF_ERROR(check_positive("model.num_layers", num_layers));
-  RETURN_IF_ERROR(check_positive("model.num_heads", num_heads));
-  RETURN_IF_ERROR(check_heads(*this));
-  RETURN_IF_ERROR(check_positive("model.layer_norm_epsilon", layer_norm_epsilon));
-  RETURN_IF_ERROR(check_positive("model.initializer_range", initializer_range));
+  config::Mistakes mistakes;
+  const auto positive = [&](const char* key, const auto& value) {
+    return mistakes.add(check_positive(key, value));
+  };
+  positive("model.seq_len", seq_len);
+  positive("model.intermediate_dim", intermediate_dim);
+  positive("model.num_layers", num_layers);
+  bool sizes = positive("model.hidden_dim", hidden_dim);
+  sizes &= positive("model.num_heads", num_heads);
+  if (family->shows("num_kv_heads")) sizes &= positive("model.num_kv_heads", num_kv_heads);
+  const bool heads = sizes && mistakes.add(check_heads(*this));
+  positive("model.layer_norm_epsilon", layer_norm_epsilon);
+  positive("model.initializer_range", initializer_range);
   if (mup_base_dim && *mup_base_dim < 1)
-    return invalid_argument(
-        fmt::format("model.mup_base_dim: {} is not a width; use 1 or more", *mup_base_dim));
+    mistakes.add(
+        option_error("model.mup_base_dim", fmt::format("{} is not a width; use 1 or more", *mup_base_dim)));
   if (mup_base_dim && num_experts > 0)
-    return invalid_argument(
-        "model.mup_base_dim: there are no rules for a mixture's router and experts yet; leave it out, or set "
-        "model.num_experts: 0");
+    mistakes.add(option_error("model.mup_base_dim",
+                              "there are no rules for a mixture's router and experts yet; leave it out, or "
+                              "set model.num_experts: 0"));
   if (mup_base_dim && tie_word_embeddings)
-    return invalid_argument(
-        "model.mup_base_dim: with tie_word_embeddings one weight is embedding and head, whose rates differ "
-        "in "
-        "muP; set model.tie_word_embeddings: false");
+    mistakes.add(option_error(
+        "model.mup_base_dim",
+        "with tie_word_embeddings one weight is embedding and head, whose rates differ in muP; set "
+        "model.tie_word_embeddings: false"));
   if (!(z_loss_weight >= 0))
-    return option_error("model.z_loss_weight", fmt::format("{} is negative", z_loss_weight));
-  RETURN_IF_ERROR(check_positive("model.vocab_size", vocab_size));
-  RETURN_IF_ERROR(check_positive("model.sliding_window", sliding_window));
-  RETURN_IF_ERROR(check_positive("model.attn_logit_softcapping", attn_logit_softcapping));
-  RETURN_IF_ERROR(check_positive("model.query_pre_attn_scalar", query_pre_attn_scalar));
-  RETURN_IF_ERROR(check_positive("model.attention_multiplier", attention_multiplier));
-  RETURN_IF_ERROR(check_positive("model.embedding_multiplier", embedding_multiplier));
-  RETURN_IF_ERROR(check_positive("model.residual_multiplier", residual_multiplier));
-  RETURN_IF_ERROR(check_positive("model.logits_scaling", logits_scaling));
-  RETURN_IF_ERROR(check_positive("model.final_logit_softcapping", final_logit_softcapping));
-  RETURN_IF_ERROR(check_combinations(*this));
-  RETURN_IF_ERROR(check_positions(*this));
-  RETURN_IF_ERROR(check_mixture(*this));
-  return remat().ok() ? Status() : Status(remat().error());
+    mistakes.add(option_error("model.z_loss_weight", fmt::format("{} is negative", z_loss_weight)));
+  positive("model.vocab_size", vocab_size);
+  positive("model.sliding_window", sliding_window);
+  positive("model.attn_logit_softcapping", attn_logit_softcapping);
+  positive("model.query_pre_attn_scalar", query_pre_attn_scalar);
+  positive("model.attention_multiplier", attention_multiplier);
+  positive("model.embedding_multiplier", embedding_multiplier);
+  positive("model.residual_multiplier", residual_multiplier);
+  positive("model.logits_scaling", logits_scaling);
+  positive("model.final_logit_softcapping", final_logit_softcapping);
+  mistakes.add(check_combinations(*this));
+  if (heads) mistakes.add(check_positions(*this));
+  mistakes.add(check_mixture(*this));
+  if (const auto policy = remat(); !policy.ok()) mistakes.add(policy.error());
+  return mistakes.status();
 }
 
 DecoderOptions DecoderOptions::for_evaluation() const {

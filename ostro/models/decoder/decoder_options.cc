@@ -213,12 +213,6 @@ void DecoderOptions::visit_options(config::OptionTable& table) {
         .since_default("ostro");
   else
     table.refuse("rounding", "only model.type grok has a released program whose rounding is known");
-  for (const char* key : {"use_flash_attention", "flash_attention_block_size", "attn_backend", "upcast_attn"})
-    table.refuse(key, "there is one attention, whose arithmetic is fixed (docs/spec/numerics.md, N9)");
-  table.refuse("scan_layers", "layers are always a loop");
-  table.refuse("use_bias",
-               "qkv_bias, out_bias, mlp_bias, norm_bias and head_bias of model.type decoder say it");
-  table.refuse("use_layer_norm_weight", "the norms always have weights");
 }
 
 }  // namespace ostro::models

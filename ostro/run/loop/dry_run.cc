@@ -4,9 +4,13 @@
 
 #include <algorithm>
 
+#include "ostro/base/machine.h"
 #include "ostro/data/batch/loader.h"
 #include "ostro/fleet/workers/workers.h"
 #include "ostro/optim/schedule.h"
+#include "ostro/run/loop/fit.h"
+#include "ostro/run/loop/reporter.h"
+#include "ostro/run/report/forecast.h"
 #include "ostro/train/programs/run_model.h"
 #include "ostro/train/step/batches.h"
 #include "ostro/train/step/remat_table.h"
@@ -129,10 +133,29 @@ std::string experts_line(const models::ModelFunctions& model, const models::Expe
       100 * static_cast<double>(active) / static_cast<double>(all));
 }
 
+// How long the run takes if programs reach a usual share of the machine's peak.
+std::string time_line(const train::TrainConfig& config, runtime::Engine& engine, double flops_of_step) {
+  constexpr double kShare = 0.5;  // of the peak; models of some million parameters reach it, tiny ones less
+  const double peak = engine_peak(engine, train::compute_dtype(config));
+  if (peak <= 0) return "";
+  const double step = flops_of_step / (peak * kShare);
+  return fmt::format(
+      "time: about {} a step, {} in all, without evaluation (an estimate: half of this machine's {:.0f} "
+      "GFLOP/s; ostro train says it again after its first leaf)\n",
+      span_text(step), span_text(step * static_cast<double>(config.trainer.num_train_steps)), peak * 1e-9);
+}
+
+std::string room_text(const Status& fits) {
+  const AvailableMemory room = available_memory();
+  if (room.bytes == 0) return "how much can be had is not known";
+  return fmt::format("{:.1f} MiB can be had ({}): it {}", mib(room.bytes), room.source,
+                     fits.ok() ? "fits" : "does not fit");
+}
+
 }  // namespace
 
-Result<std::string> dry_run(io::FileSystem& fs, runtime::Engine& engine, const train::TrainConfig& config,
-                            int64_t workers, const data::BuildSettings& build) {
+Result<DryRun> dry_run(io::FileSystem& fs, runtime::Engine& engine, const train::TrainConfig& config,
+                       int64_t workers, const data::BuildSettings& build) {
   RETURN_IF_ERROR(config.check_leaf_examples(0));
   ASSIGN_OR_RETURN(const train::DataAccess data, train::open_data(fs, config, build));
   ASSIGN_OR_RETURN(const data::Loader loader,
@@ -203,7 +226,14 @@ Result<std::string> dry_run(io::FileSystem& fs, runtime::Engine& engine, const t
   }
   out += fmt::format("program hash: {}\ndata hash: {}\ntokenizer hash: {}\n", train::programs_hash(programs),
                      data.data_hash, data.tokenizer_hash);
-  return out;
+  const double flops = runner->leaf_info().flops * static_cast<double>(leaves) + runner->update_info().flops;
+  out += time_line(config, engine, flops);
+  if (workers > 1) return DryRun{out, Status()};
+  ASSIGN_OR_RETURN(const train::MemoryNeed need, train::memory_need(programs, engine, remat, leaves));
+  const Status fits = check_fit(config, need, data.tokenizer->vocab_size(), engine);
+  out += fmt::format("memory: {:.1f} MiB at the peak of the process, with {:.1f} MiB beside the steps; {}\n",
+                     mib(need.total() + beside_steps(need)), mib(beside_steps(need)), room_text(fits));
+  return DryRun{out, fits};
 }
 
 }  // namespace ostro::run

@@ -10,9 +10,14 @@
 
 namespace ostro::run {
 
-// A report for people: parameters, leaves, memory and communication of each worker, FLOPs and data. Builds
-// the token store if it does not exist.
-Result<std::string> dry_run(io::FileSystem& fs, runtime::Engine& engine, const train::TrainConfig& config,
-                            int64_t workers, const data::BuildSettings& build);
+struct DryRun {
+  // For people: parameters, leaves, memory and communication of each worker, FLOPs, data, time.
+  std::string text;
+  Status fits;  // of check_fit(), on one worker
+};
+
+// Builds the token store if it does not exist. No step is done.
+Result<DryRun> dry_run(io::FileSystem& fs, runtime::Engine& engine, const train::TrainConfig& config,
+                       int64_t workers, const data::BuildSettings& build);
 
 }  // namespace ostro::run

@@ -2,6 +2,7 @@
 
 #include <fmt/format.h>
 
+#include <algorithm>
 #include <chrono>
 #include <thread>
 #include <utility>
@@ -9,6 +10,7 @@
 #include "ostro/audit/initial.h"
 #include "ostro/audit/witness.h"
 #include "ostro/base/log.h"
+#include "ostro/run/loop/fit.h"
 #include "ostro/train/programs/run_model.h"
 #include "ostro/train/step/other_tokenizer.h"
 #include "ostro/train/step/reference.h"
@@ -89,7 +91,7 @@ Status make_reference(OpenedRun& run, const Environment& env) {
     if (read.ok()) return take(*read);
     log_warning(fmt::format("{}; it is computed again", read.error().message()));
   }
-  ASSIGN_OR_RETURN(const train::CanonicalPrograms programs, train::make_programs(run.config, run.model));
+  const train::CanonicalPrograms& programs = run.programs;
   std::vector<runtime::Buffer> params;
   if (genesis && genesis->initial) {
     ASSIGN_OR_RETURN(train::State state,
@@ -182,8 +184,17 @@ Result<OpenedRun> open_run(const train::TrainConfig& given, const Environment& e
 }
 
 Status prepare(OpenedRun& run, const Environment& env) {
-  if (!run.reference) RETURN_IF_ERROR(make_reference(run, env));
   const train::TrainConfig& config = run.config;
+  ASSIGN_OR_RETURN(run.programs, train::make_programs(config, run.model));
+  // Several workers share the state, and what each of them has is not planned here.
+  if (env.crew == nullptr && !env.make_state && env.workers == 1) {
+    ASSIGN_OR_RETURN(const std::string remat, config.model_options().remat());
+    const std::vector<int64_t> sizes = train::sizes_from(config.trainer.train_batch_size, 0);
+    const int64_t leaves = *std::max_element(sizes.begin(), sizes.end()) / *config.numerics.leaf_examples;
+    ASSIGN_OR_RETURN(run.need, train::memory_need(run.programs, env.engine, remat, leaves));
+    RETURN_IF_ERROR(check_fit(config, *run.need, run.data.tokenizer->vocab_size(), env.engine));
+  }
+  if (!run.reference) RETURN_IF_ERROR(make_reference(run, env));
   ASSIGN_OR_RETURN(data::Loader loader,
                    train::make_loader(config, run.data.stores, config.trainer.num_train_steps));
   run.loader = std::move(loader);
@@ -196,7 +207,6 @@ Status prepare(OpenedRun& run, const Environment& env) {
         log_warning(fmt::format("component {}: {}; a sequence has {} targets (model.seq_len)", use.name, text,
                                 config.model_options().seq_len()));
     }
-  ASSIGN_OR_RETURN(run.programs, train::make_programs(config, run.model));
   auto held_out = train::HeldOutText::create(config, *run.data.stores);
   if (held_out.ok())
     run.held_out = std::move(held_out).value();

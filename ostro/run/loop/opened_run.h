@@ -13,6 +13,7 @@
 #include "ostro/run/loop/run.h"
 #include "ostro/run/report/goodput.h"
 #include "ostro/train/step/batches.h"
+#include "ostro/train/step/memory_need.h"
 
 namespace ostro::run {
 
@@ -36,6 +37,7 @@ struct OpenedRun {
   std::optional<FirstState> first;             // of a new run
   std::optional<std::string> reference;        // hash of what pairs are compared with
   train::CanonicalPrograms programs;
+  std::optional<train::MemoryNeed> need;  // of this process; nothing: it was not planned
   std::optional<data::Loader> loader;
   std::optional<train::HeldOutText> held_out;  // nothing when there is no held-out text
 

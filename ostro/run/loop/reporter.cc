@@ -3,6 +3,7 @@
 #include <fmt/format.h>
 
 #include "ostro/base/log.h"
+#include "ostro/base/machine.h"
 #include "ostro/run/report/expert_load.h"
 #include "ostro/train/programs/mfu.h"
 
@@ -41,12 +42,15 @@ Result<std::unique_ptr<Reporter>> Reporter::create(const train::TrainConfig& con
       plan.active_parameters == plan.parameters
           ? ""
           : fmt::format(" ({:.2f} M for a token)", static_cast<double>(plan.active_parameters) * 1e-6);
-  log_info(fmt::format(
-      "{}: {:.2f} M parameters{}, {} of {} a step, {:.1f} MFLOP a token", directory,
-      static_cast<double>(plan.parameters) * 1e-6, active,
-      counted(config.trainer.train_batch_size.at(run.step()) / *config.numerics.leaf_examples, "leaf",
-              "leaves"),
-      counted(*config.numerics.leaf_examples, "sequence", "sequences"), r->flops_per_token_ * 1e-6));
+  const int64_t examples = *config.numerics.leaf_examples,
+                leaves = config.trainer.train_batch_size.at(run.step()) / examples;
+  log_info(fmt::format("{}: {:.2f} M parameters{}, {} of {} a step, {:.1f} MFLOP a token", directory,
+                       static_cast<double>(plan.parameters) * 1e-6, active,
+                       counted(leaves, "leaf (microbatch)", "leaves (microbatches)"),
+                       counted(examples, "sequence", "sequences"), r->flops_per_token_ * 1e-6));
+  if (env.crew == nullptr) r->memory_ = plan.memory;
+  // This process has taken some of it already.
+  if (const int64_t left = available_memory().bytes; left > 0) r->room_ = left + train::resident_memory().now;
   return r;
 }
 
@@ -54,6 +58,7 @@ Watcher Reporter::watcher() {
   Watcher w;
   w.on_start = [this](int64_t first, int64_t total) {
     progress_ = std::make_unique<Progress>(console_, first, total);
+    if (memory_ > 0 && first < total) forecast_ = std::make_unique<Forecast>(total - first, memory_, room_);
   };
   w.on_step = [this](const StepReport& r) { step(r); };
   w.on_eval = [this](const EvalReport& r) { eval(r); };
@@ -86,6 +91,7 @@ void Reporter::refresh_page() {
 }
 
 void Reporter::step(const StepReport& r) {
+  forecast_.reset();
   progress_->update(r.step, static_cast<int64_t>(r.tokens), [&] {
     return ProgressNumbers{r.loss, mfu(r), train::resident_memory().now,
                            says_goodput_ ? r.goodput.share() : 0};
@@ -153,6 +159,7 @@ Status Reporter::finish() {
     log_info(fmt::format("goodput {}", goodput_text(last_goodput_)) +
              (price ? fmt::format(", {:.2f} dollars per billion tokens", *price) : ""));
   }
+  forecast_.reset();
   progress_.reset();
   return tracker_->finish();
 }

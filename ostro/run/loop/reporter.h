@@ -6,6 +6,7 @@
 #include "ostro/run/loop/engine_peak.h"
 #include "ostro/run/loop/run.h"
 #include "ostro/run/report/console.h"
+#include "ostro/run/report/forecast.h"
 #include "ostro/run/report/progress.h"
 #include "ostro/run/report/tracker.h"
 
@@ -38,11 +39,13 @@ class Reporter {
   Console& console_;
   std::unique_ptr<Tracker> tracker_;
   std::unique_ptr<Progress> progress_;
+  std::unique_ptr<Forecast> forecast_;  // until the first step is done
   double flops_per_token_ = 0;
   EnginePeak peak_;
   std::chrono::nanoseconds peak_measured_{0};
   std::chrono::nanoseconds page_begun_{0}, page_ended_{0};  // of the page's last writing; 0: none yet
   bool page_failed_ = false;
+  int64_t memory_ = 0, room_ = 0;  // bytes: planned, and what can be had
   bool tracker_failed_ = false;
   bool warned_of_load_ = false;
   bool says_goodput_ = false;  // in the log: of a run on several processes, or one that costs something

@@ -5,10 +5,12 @@
 #include <utility>
 
 #include "ostro/base/log.h"
+#include "ostro/base/out_of_memory.h"
 #include "ostro/base/watch/time_use.h"
 #include "ostro/fleet/processes/fleet_state.h"
 #include "ostro/fleet/workers/workers.h"
 #include "ostro/run/loop/begin.h"
+#include "ostro/run/loop/fit.h"
 #include "ostro/run/loop/training_loop.h"
 
 namespace ostro::run {
@@ -57,8 +59,21 @@ Run::~Run() = default;
 
 const std::string& Run::directory() const { return opened_->directory; }
 
+// A directory that this call made, and in which no run was begun, is removed again.
 Result<std::unique_ptr<Run>> Run::open(const train::TrainConfig& given, const Environment& environment,
                                        bool amend) {
+  const std::string directory = train::run_directory(given);
+  ASSIGN_OR_RETURN(const bool existed, environment.fs.exists(directory));
+  auto run = open_in_directory(given, environment, amend);
+  if (!run.ok() && !existed && environment.crew == nullptr && run.error().code() != ErrorCode::kBusy) {
+    const auto begun = environment.fs.exists(directory + "/" + chain::kChainFile);
+    if (begun.ok() && !*begun) RETURN_IF_ERROR(environment.fs.remove_all(directory));
+  }
+  return run;
+}
+
+Result<std::unique_ptr<Run>> Run::open_in_directory(const train::TrainConfig& given,
+                                                    const Environment& environment, bool amend) {
   ASSIGN_OR_RETURN(OpenedRun opened, open_run(given, environment, amend));
   std::unique_ptr<Run> run(new Run(std::make_unique<OpenedRun>(std::move(opened)), environment));
   OpenedRun& r = *run->opened_;
@@ -88,6 +103,7 @@ Result<RunPlan> Run::plan() const {
   RunPlan plan;
   for (const ir::Shape& s : r.model.shapes) plan.parameters += s.count();
   plan.active_parameters = models::active_parameters(r.model, r.config.model_options().experts_used());
+  if (r.need) plan.memory = r.need->total() + beside_steps(*r.need);
   plan.leaf = state_->leaf_info();
   plan.update = state_->update_info();
   ASSIGN_OR_RETURN(const runtime::ExecutableInfo model,
@@ -98,7 +114,13 @@ Result<RunPlan> Run::plan() const {
 }
 
 Result<RunOutcome> Run::train(const Watcher& watcher) {
-  auto outcome = TrainingLoop(*opened_, env_, *state_, *keeper_, watcher).steps();
+  auto outcome = [&]() -> Result<RunOutcome> {
+    try {
+      return TrainingLoop(*opened_, env_, *state_, *keeper_, watcher).steps();
+    } catch (const std::bad_alloc& e) {
+      return out_of_memory_error(e);
+    }
+  }();
   // Where several processes share the run, another may go on with it.
   if (outcome.ok() || state_->is_shared()) return outcome;
   // The first error is the one that matters.

@@ -54,6 +54,7 @@ struct RunPlan {
   int64_t active_parameters = 0;         // those that one token needs: fewer in a mixture of experts
   double flops_per_token = 0;            // from the model's definition; recomputation does not count
   runtime::ExecutableInfo leaf, update;  // one run of each program
+  int64_t memory = 0;                    // of this process at its peak, in bytes; 0: it was not planned
 };
 
 // What the training loop reports after each step.
@@ -99,7 +100,8 @@ class Run {
  public:
   // Takes the run directory's lock; begins the run there or resumes it, with `amend` also by another config
   // or program (amend.h). Errors: another process holds the run, the directory holds a run of another config,
-  // data, program or tokenizer (names what differs), `amend` and there is no run.
+  // data, program or tokenizer (names what differs), `amend` and there is no run, the run does not fit into
+  // memory. After an error there is no directory that was not there before.
   static Result<std::unique_ptr<Run>> open(const train::TrainConfig& given, const Environment& environment,
                                            bool amend = false);
   ~Run();
@@ -115,6 +117,8 @@ class Run {
 
  private:
   Run(std::unique_ptr<OpenedRun> opened, const Environment& environment);
+  static Result<std::unique_ptr<Run>> open_in_directory(const train::TrainConfig& given,
+                                                        const Environment& environment, bool amend);
   Status forget();
 
   Environment env_;

@@ -16,20 +16,22 @@ namespace {
 
 // Checks that every entry names one of the axes, with a count from 1 to the axis' size (0: unknown yet).
 Status check_axes(const char* key, const IntMap& counts, const IntMap& axes) {
+  config::Mistakes mistakes;
   for (const auto& [name, count] : counts) {
     const auto axis = std::find_if(axes.begin(), axes.end(), [&](const auto& a) { return a.first == name; });
     std::vector<std::string> names;
     for (const auto& a : axes) names.push_back(a.first);
     const std::string path = fmt::format("{}.{}", key, name);
     if (axis == axes.end())
-      return option_error(path,
-                          fmt::format("the model has no such axis to cut; it has {}; the nearest is \"{}\"",
-                                      fmt::join(names, ", "), config::nearest_name(name, names)));
-    if (count < 1) return option_error(path, fmt::format("{} is not a count; use 1 or more", count));
-    if (axis->second > 0 && count > axis->second)
-      return option_error(path, fmt::format("{} is more than the axis has: {}", count, axis->second));
+      mistakes.add(option_error(
+          path, fmt::format("the model has no such axis to cut; it has {}; the nearest is \"{}\"",
+                            fmt::join(names, ", "), config::nearest_name(name, names))));
+    else if (count < 1)
+      mistakes.add(option_error(path, fmt::format("{} is not a count; use 1 or more", count)));
+    else if (axis->second > 0 && count > axis->second)
+      mistakes.add(option_error(path, fmt::format("{} is more than the axis has: {}", count, axis->second)));
   }
-  return {};
+  return mistakes.status();
 }
 
 // Checks that what a run splits over workers are axes of the model: another name would split nothing.
@@ -47,16 +49,17 @@ Status check_split_axes(const ShardingOptions& options, const models::ModelOptio
                                     "nearest is \"{}\"",
                                     axis, fmt::join(names, ", "), config::nearest_name(axis, names)));
   };
+  config::Mistakes mistakes;
   for (const std::string& axis : options.tensor_parallel_axes)
-    RETURN_IF_ERROR(check("trainer.tensor_parallel_axes", axis));
+    mistakes.add(check("trainer.tensor_parallel_axes", axis));
   // A model without the default's axis just has nothing to own in cells.
   if (options.fsdp_axis && options.fsdp_axis != ShardingOptions().fsdp_axis)
-    RETURN_IF_ERROR(check("trainer.fsdp_axis", *options.fsdp_axis));
+    mistakes.add(check("trainer.fsdp_axis", *options.fsdp_axis));
   for (const auto& [axis, mesh_axis] : options.axis_resources)
-    RETURN_IF_ERROR(check("trainer.axis_resources", axis));
+    mistakes.add(check("trainer.axis_resources", axis));
   for (const auto& [axis, mesh_axis] : options.parameter_axis_resources)
-    RETURN_IF_ERROR(check("trainer.parameter_axis_resources", axis));
-  return {};
+    mistakes.add(check("trainer.parameter_axis_resources", axis));
+  return mistakes.status();
 }
 
 // Leaves in the order in which they nest, without those that cut nothing: one text for one meaning.
@@ -115,17 +118,19 @@ Status TrainConfig::check_leaf_examples(int64_t from_step) const {
                   *odd, leaf, below, (*odd / leaf + 1) * leaf));
 }
 
+// Checks that speak of several sections are made where each of these is fine by itself.
 Status TrainConfig::resolve() {
-  RETURN_IF_ERROR(data.validate());
-  RETURN_IF_ERROR(model_options().resolve());
-  RETURN_IF_ERROR(trainer.validate());
-  RETURN_IF_ERROR(std::visit([](const auto& a) { return a.validate(); }, adapter));
+  config::Mistakes mistakes;
+  const bool data_fine = mistakes.add(data.validate());
+  const bool model_fine = mistakes.add(model_options().resolve());
+  const bool trainer_fine = mistakes.add(trainer.validate());
+  mistakes.add(std::visit([](const auto& a) { return a.validate(); }, adapter));
   if (lora_spec(adapter) && (trainer.train_only || !trainer.freeze.empty()))
-    return option_error(trainer.train_only ? "trainer.train_only" : "trainer.freeze",
-                        "with an adapter, the adapter is what is trained; leave it out");
-  RETURN_IF_ERROR(std::visit([](const auto& o) { return o.validate(); }, objective));
-  if (data::has_pairs(data) != (dpo_objective(objective) != nullptr))
-    return option_error(
+    mistakes.add(option_error(trainer.train_only ? "trainer.train_only" : "trainer.freeze",
+                              "with an adapter, the adapter is what is trained; leave it out"));
+  mistakes.add(std::visit([](const auto& o) { return o.validate(); }, objective));
+  if (data_fine && data::has_pairs(data) != (dpo_objective(objective) != nullptr))
+    mistakes.add(option_error(
         "objective.type",
         data::has_pairs(data)
             ? fmt::format(
@@ -133,38 +138,52 @@ Status TrainConfig::resolve() {
                   data::components_of(data)[0].key)
             : fmt::format("dpo needs preference pairs, which the rows of {} are not; use format: {{type: "
                           "preference}} in data.components",
-                          data::components_of(data)[0].key));
-  RETURN_IF_ERROR(std::visit([&](const auto& o) { return o.validate(trainer.num_train_steps); }, optimizer));
+                          data::components_of(data)[0].key)));
+  mistakes.add(std::visit([&](const auto& o) { return o.validate(trainer.num_train_steps); }, optimizer));
+  if (numerics.leaf_examples && *numerics.leaf_examples < 1)
+    mistakes.add(
+        option_error("numerics.leaf_examples", fmt::format("{} is not positive", *numerics.leaf_examples)));
+  else if (trainer_fine && model_fine && data_fine)
+    mistakes.add(resolve_leaves());
+  if (model_fine) mistakes.add(check_axes_of_model());
+  return mistakes.status();
+}
+
+Status TrainConfig::resolve_leaves() {
   if (!numerics.leaf_examples) {
     numerics.leaf_examples =
         default_leaf_examples(sizes_from(trainer.train_batch_size, 0), example_positions());
     numerics.leaf_is_default = true;
   }
-  if (*numerics.leaf_examples < 1)
-    return option_error("numerics.leaf_examples", fmt::format("{} is not positive", *numerics.leaf_examples));
-  RETURN_IF_ERROR(check_leaf_examples(trainer.train_batch_size.stages.back().step));
+  return check_leaf_examples(trainer.train_batch_size.stages.back().step);
+}
+
+Status TrainConfig::check_axes_of_model() {
+  config::Mistakes mistakes;
   const IntMap leaf_axes = model_options().leaf_axes();
-  RETURN_IF_ERROR(check_axes("numerics.leaves", numerics.leaves, leaf_axes));
+  mistakes.add(check_axes("numerics.leaves", numerics.leaves, leaf_axes));
   numerics.leaves = normal_leaves(numerics.leaves, leaf_axes);
-  RETURN_IF_ERROR(check_axes("numerics.cells", numerics.cells, model_options().cell_axes()));
+  mistakes.add(check_axes("numerics.cells", numerics.cells, model_options().cell_axes()));
   std::sort(numerics.cells.begin(), numerics.cells.end());
-  return check_split_axes(trainer.sharding, model_options());
+  mistakes.add(check_split_axes(trainer.sharding, model_options()));
+  return mistakes.status();
 }
 
 Result<TrainConfig> parse_train_config(const std::string& yaml, const std::string& name,
                                        models::ModelChoices models) {
   TrainConfig config(std::move(models));
   ASSIGN_OR_RETURN(const config::Node tree, config::parse_yaml(yaml, name, /*includes=*/false));
-  RETURN_IF_ERROR(config::read_value(tree, "", &config));
-  RETURN_IF_ERROR(config.resolve());
+  RETURN_IF_ERROR(config::read_and_resolve(tree, &config));
   return config;
 }
 
 Result<TrainConfig> load_train_config(const std::string& path, std::span<const config::Override> overrides,
                                       models::ModelChoices models) {
   TrainConfig config(std::move(models));
-  RETURN_IF_ERROR(config::load_options(path, overrides, &config));
-  RETURN_IF_ERROR(config.resolve());
+  config::Mistakes mistakes;
+  ASSIGN_OR_RETURN(const config::Node tree, config::load_tree(path, overrides, &mistakes));
+  mistakes.add(config::read_and_resolve(tree, &config));
+  RETURN_IF_ERROR(mistakes.status());
   return config;
 }
 

@@ -42,13 +42,18 @@ struct TrainConfig {
   int64_t example_positions() const;
 
   // Fills in the values that are computed from others (head_dim, leaf_examples, the order of leaves). Checks
-  // every value, and every relation between values. A second call changes nothing.
+  // every value, and every relation between values; all errors are returned as one (config/mistakes.h). A
+  // second call changes nothing.
   Status resolve();
 
   // Checks that numerics.leaf_examples divides every batch size that is used from `from_step` on. Call it
   // after resolve(). resolve() itself checks only the last batch size: a run may be amended to a leaf size
   // that does not divide the batch sizes of its earlier steps.
   Status check_leaf_examples(int64_t from_step) const;
+
+ private:
+  Status resolve_leaves();
+  Status check_axes_of_model();
 };
 
 // Reads a file, applies the overrides and calls resolve().

@@ -67,21 +67,22 @@ void ShardingOptions::visit_options(config::OptionTable& t) {
 }
 
 Status ShardingOptions::validate() const {
+  config::Mistakes mistakes;
   if (mesh.state_replicas < 0 || mesh.state_replicas > 1)
-    return option_error("trainer.mesh.state_replicas",
-                        fmt::format("{} copies; use 1, or 0 for none", mesh.state_replicas));
+    mistakes.add(option_error("trainer.mesh.state_replicas",
+                              fmt::format("{} copies; use 1, or 0 for none", mesh.state_replicas)));
   int open = 0;
   for (const auto& [name, size] : mesh.axes) {
     if (size == -1) ++open;
     if (size < 1 && size != -1)
-      return option_error("trainer.mesh.axes." + name,
-                          fmt::format("{} is not a size; use 1 or more, or -1 for "
-                                      "one axis",
-                                      size));
+      mistakes.add(
+          option_error("trainer.mesh.axes." + name, fmt::format("{} is not a size; use 1 or more, or -1 for "
+                                                                "one axis",
+                                                                size)));
   }
   if (open > 1)
-    return option_error("trainer.mesh.axes",
-                        fmt::format("{}: only one axis may be -1", mesh_text(mesh.axes)));
+    mistakes.add(
+        option_error("trainer.mesh.axes", fmt::format("{}: only one axis may be -1", mesh_text(mesh.axes))));
   const auto check = [&](const std::string& key, const std::string& axis, const std::string& mesh_axis,
                          bool parameters) -> Status {
     if (!has_axis(mesh.axes, mesh_axis))
@@ -96,12 +97,12 @@ Status ShardingOptions::validate() const {
     return Status();
   };
   for (const std::string& axis : tensor_parallel_axes)
-    RETURN_IF_ERROR(check("trainer.tensor_parallel_axes", axis, "model", false));
+    mistakes.add(check("trainer.tensor_parallel_axes", axis, "model", false));
   for (const auto& [axis, mesh_axis] : axis_resources)
-    RETURN_IF_ERROR(check("trainer.axis_resources", axis, mesh_axis, false));
+    mistakes.add(check("trainer.axis_resources", axis, mesh_axis, false));
   for (const auto& [axis, mesh_axis] : parameter_axis_resources)
-    RETURN_IF_ERROR(check("trainer.parameter_axis_resources", axis, mesh_axis, true));
-  return Status();
+    mistakes.add(check("trainer.parameter_axis_resources", axis, mesh_axis, true));
+  return mistakes.status();
 }
 
 int64_t mesh_multiple(const ShardingOptions& options) {

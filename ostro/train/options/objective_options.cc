@@ -22,23 +22,23 @@ void DpoObjective::visit_options(config::OptionTable& t) {
   t.add(&label_smoothing, "label_smoothing", Effect::kBits, "",
         "share of pairs that may have the wrong order, 0 to below 0.5; of sigmoid, sigmoid_norm and robust")
       .other("0.1");
-  t.refuse("reference_free", "the reference is what makes it DPO; leave it out");
-  t.refuse("ref_model", "the reference is the weights that the run begins with; see trainer.initialize_from");
-  t.refuse("max_length", "use model.seq_len, of each text");
 }
 
 Status DpoObjective::validate() const {
+  config::Mistakes mistakes;
   if (!(beta > 0) || !std::isfinite(beta))
-    return option_error("objective.beta", fmt::format("{} is not allowed; use a positive number", beta));
+    mistakes.add(
+        option_error("objective.beta", fmt::format("{} is not allowed; use a positive number", beta)));
   if (!(label_smoothing >= 0 && label_smoothing < 0.5))
-    return option_error("objective.label_smoothing",
-                        fmt::format("{} is not allowed; use 0 or more and less than 0.5", label_smoothing));
+    mistakes.add(
+        option_error("objective.label_smoothing",
+                     fmt::format("{} is not allowed; use 0 or more and less than 0.5", label_smoothing)));
   if (label_smoothing > 0 && (loss_type == PairLossType::kIpo || loss_type == PairLossType::kHinge))
-    return option_error(
-        "objective.label_smoothing",
-        fmt::format("{} is not allowed with objective.loss_type {}; use sigmoid or robust, or 0",
-                    label_smoothing, loss_type == PairLossType::kIpo ? "ipo" : "hinge"));
-  return {};
+    mistakes.add(
+        option_error("objective.label_smoothing",
+                     fmt::format("{} is not allowed with objective.loss_type {}; use sigmoid or robust, or 0",
+                                 label_smoothing, loss_type == PairLossType::kIpo ? "ipo" : "hinge")));
+  return mistakes.status();
 }
 
 }  // namespace ostro::train

@@ -5,6 +5,8 @@
 #include <algorithm>
 #include <numeric>
 
+#include "ostro/io/files/path.h"
+
 namespace ostro::train {
 
 using config::Effect;
@@ -123,12 +125,7 @@ void TrainerOptions::visit_options(config::OptionTable& t) {
         "a worker of ostro launch whose step does not move for so long is reported with the stacks of its "
         "threads, and another takes its place; null: 30 seconds or 10 times the median step, the longer")
       .other("90s");
-  const char* leaf =
-      "the microbatch is part of the result here, the same on any machine: set numerics.leaf_examples";
-  for (const char* key : {"per_device_parallelism", "per_device_eval_parallelism"}) t.refuse(key, leaf);
   sharding.visit_options(t);
-  t.refuse("wandb", "use trainer.tracker, as [{type: json}, {type: wandb, project: NAME}]");
-  t.refuse("ray", "workers are started by ostro launch");
 }
 
 void WandbTrackerOptions::visit_options(config::OptionTable& t) {
@@ -141,52 +138,61 @@ void WandbTrackerOptions::visit_options(config::OptionTable& t) {
 }
 
 Status TrainerOptions::validate() const {
+  config::Mistakes mistakes;
   if (id.empty() || id == "." || id == ".." || id.find('/') != std::string::npos)
-    return option_error("trainer.id",
-                        fmt::format("\"{}\" cannot name a directory; use a name without slashes", id));
-  if (log_dir.empty()) return option_error("trainer.log_dir", "is empty; name a directory");
+    mistakes.add(option_error("trainer.id",
+                              fmt::format("\"{}\" cannot name a directory; use a name without slashes", id)));
+  if (log_dir.empty()) mistakes.add(option_error("trainer.log_dir", "is empty; name a directory"));
+  if (!io::path_scheme(log_dir).empty())
+    mistakes.add(option_error(
+        "trainer.log_dir",
+        fmt::format(
+            "{} is no local folder; a run is written to a local disk, with appends, renames and locks, "
+            "and can be copied then",
+            log_dir)));
   if (initialize_from && initialize_from->empty())
-    return option_error("trainer.initialize_from",
-                        "is empty; name a checkpoint, a run or a Hugging Face directory, or leave it out");
-  if (seed < 0) return option_error("trainer.seed", fmt::format("{} is negative", seed));
-  RETURN_IF_ERROR(parse_precision(mp));
+    mistakes.add(
+        option_error("trainer.initialize_from",
+                     "is empty; name a checkpoint, a run or a Hugging Face directory, or leave it out"));
+  if (seed < 0) mistakes.add(option_error("trainer.seed", fmt::format("{} is negative", seed)));
+  if (const auto type = parse_precision(mp); !type.ok()) mistakes.add(type.error());
   for (const auto& stage : train_batch_size.stages)
-    RETURN_IF_ERROR(check_at_least(1, "train_batch_size", stage.value));
-  RETURN_IF_ERROR(check_at_least(1, "num_train_steps", num_train_steps));
-  RETURN_IF_ERROR(check_at_least(0, "steps_per_eval", steps_per_eval));
+    mistakes.add(check_at_least(1, "train_batch_size", stage.value));
+  mistakes.add(check_at_least(1, "num_train_steps", num_train_steps));
+  mistakes.add(check_at_least(0, "steps_per_eval", steps_per_eval));
   if (train_only && !freeze.empty())
-    return option_error("trainer.train_only",
-                        "says what is trained, and trainer.freeze what is not; use one of them");
-  if (max_eval_batches) RETURN_IF_ERROR(check_at_least(1, "max_eval_batches", *max_eval_batches));
+    mistakes.add(option_error("trainer.train_only",
+                              "says what is trained, and trainer.freeze what is not; use one of them"));
+  if (max_eval_batches) mistakes.add(check_at_least(1, "max_eval_batches", *max_eval_batches));
   if (checkpointer.save_interval)
-    RETURN_IF_ERROR(check_at_least(1, "checkpointer.save_interval", checkpointer.save_interval->seconds));
+    mistakes.add(check_at_least(1, "checkpointer.save_interval", checkpointer.save_interval->seconds));
   for (size_t i = 0; i < checkpointer.keep.size(); ++i) {
     const KeepOptions& keep = checkpointer.keep[i];
-    RETURN_IF_ERROR(check_at_least(1, "checkpointer.keep.every", keep.every));
+    mistakes.add(check_at_least(1, "checkpointer.keep.every", keep.every));
     const bool is_last = i + 1 == checkpointer.keep.size();
     if (!is_last &&
         (!keep.until || (checkpointer.keep[i + 1].until && *checkpointer.keep[i + 1].until <= *keep.until)))
-      return option_error(
+      mistakes.add(option_error(
           "trainer.checkpointer.keep",
           fmt::format("policy {} is never reached; every policy but the last needs an until, ascending",
-                      i + 2));
+                      i + 2)));
   }
   if (worker_price_per_hour && !(*worker_price_per_hour >= 0))
-    return option_error("trainer.worker_price_per_hour",
-                        fmt::format("{} is no price; use 0 or more", *worker_price_per_hour));
-  if (hang_timeout) RETURN_IF_ERROR(check_at_least(1, "hang_timeout", hang_timeout->seconds));
-  RETURN_IF_ERROR(sharding.validate());
+    mistakes.add(option_error("trainer.worker_price_per_hour",
+                              fmt::format("{} is no price; use 0 or more", *worker_price_per_hour)));
+  if (hang_timeout) mistakes.add(check_at_least(1, "hang_timeout", hang_timeout->seconds));
+  mistakes.add(sharding.validate());
   std::vector<size_t> types;
   for (const TrackerOptions& t : tracker) {
     if (std::find(types.begin(), types.end(), t.index()) != types.end())
-      return option_error("trainer.tracker", "lists the same type twice");
+      mistakes.add(option_error("trainer.tracker", "lists the same type twice"));
     types.push_back(t.index());
     if (const auto* wandb = std::get_if<WandbTrackerOptions>(&t);
         wandb != nullptr && wandb->mode && *wandb->mode != "online" && *wandb->mode != "offline")
-      return option_error("trainer.tracker.mode",
-                          fmt::format("\"{}\" is no mode; use online or offline", *wandb->mode));
+      mistakes.add(option_error("trainer.tracker.mode",
+                                fmt::format("\"{}\" is no mode; use online or offline", *wandb->mode)));
   }
-  return {};
+  return mistakes.status();
 }
 
 void NumericsOptions::visit_options(config::OptionTable& t) {

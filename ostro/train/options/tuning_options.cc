@@ -18,20 +18,17 @@ void LoraOptions::visit_options(config::OptionTable& t) {
         "which matrices get adapters: names (q_proj) or paths (* matches any text); null: all but the head")
       .other("[q_proj, v_proj]")
       .fixed("the trained parameters are those of its adapters");
-  t.refuse("r", "use adapter.rank");
-  t.refuse("lora_alpha", "use adapter.alpha");
-  t.refuse("dropout", "a step has no random numbers; leave it out");
-  t.refuse("lora_dropout", "a step has no random numbers; leave it out");
-  t.refuse("bias", "biases stay as they are; leave it out");
 }
 
 Status LoraOptions::validate() const {
-  if (rank < 1) return option_error("adapter.rank", fmt::format("{} is not positive", rank));
+  config::Mistakes mistakes;
+  if (rank < 1) mistakes.add(option_error("adapter.rank", fmt::format("{} is not positive", rank)));
   if (!(alpha > 0) || !std::isfinite(alpha))
-    return option_error("adapter.alpha", fmt::format("{} is not allowed; use a positive number", alpha));
+    mistakes.add(
+        option_error("adapter.alpha", fmt::format("{} is not allowed; use a positive number", alpha)));
   if (target_modules && target_modules->empty())
-    return option_error("adapter.target_modules", "is empty; name matrices, or leave it out for all");
-  return {};
+    mistakes.add(option_error("adapter.target_modules", "is empty; name matrices, or leave it out for all"));
+  return mistakes.status();
 }
 
 double LoraOptions::scale() const {

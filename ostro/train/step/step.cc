@@ -10,6 +10,7 @@
 #include "ostro/numerics/fp_env.h"
 #include "ostro/numerics/tree.h"
 #include "ostro/train/programs/leaf_plan.h"
+#include "ostro/train/step/leaf_progress.h"
 
 namespace ostro::train {
 namespace {
@@ -63,6 +64,7 @@ class SerialRunner final : public StepRunner {
     });
     const int64_t leaves = batch[0].shape().axes[0].size / rows_;
     std::vector<LeafResults<Buffer>> outputs;  // without gradients; read when all leaves have been started
+    begin_leaves(leaves);
     for (int64_t i = 0; i < leaves; ++i) {
       phase("leaf", i);
       ASSIGN_OR_RETURN(
@@ -72,6 +74,7 @@ class SerialRunner final : public StepRunner {
       fold.push(std::exchange(leaf.gradients, {}));
       RETURN_IF_ERROR(failed);
       outputs.push_back(std::move(leaf));
+      leaf_done();
     }
     Buffers gradients = fold.finish();
     RETURN_IF_ERROR(failed);
