@@ -212,27 +212,30 @@ Result<int64_t> read_stage_step(const Node& stage, const std::string& path, size
   return step;
 }
 
-Result<std::string> chosen_type(const Node& node, const std::string& path, const std::string& current,
-                                const std::vector<std::string>& known) {
-  if (node.kind != Node::Kind::kMap) return wrong_type(node, path, "a section with a `type` key");
+ChosenType chosen_type(const Node& node, const std::string& path, const std::string& current,
+                       const std::vector<std::string>& known) {
   const Node* type = node.find("type");
-  if (!type) return current;
-  for (const Node& item : node.items)
-    if (item.key == "type") RETURN_IF_ERROR(given_once(node, item, join_path(path, "type")));
+  if (!type) return {current, {}};
+  const std::string full = join_path(path, "type");
   std::string name;
-  RETURN_IF_ERROR(read_value(*type, join_path(path, "type"), &name));
-  std::string all;
-  for (const std::string& k : known) {
-    if (k == name) return name;
-    all += (all.empty() ? "" : ", ") + k;
+  if (const Status read = read_value(*type, full, &name); !read.ok()) return {current, read};
+  for (const Node& item : node.items)
+    if (item.key == "type")
+      if (const Status once = given_once(node, item, full); !once.ok()) return {current, once};
+  if (std::find(known.begin(), known.end(), name) != known.end()) return {name, {}};
+  const std::string unknown = fmt::format("{}: {}: unknown type \"{}\"", type->where, full, name);
+  if (const ForeignKey* row = find_foreign(full, *type)) {
+    const std::string ours = row->ours, meant = ours.substr(ours.rfind(' ') + 1);
+    const bool is_known = std::find(known.begin(), known.end(), meant) != known.end();
+    return {is_known ? meant : current,
+            invalid_argument(fmt::format("{}; it is called {} here{}{}", unknown, ours,
+                                         *row->text ? "; " : "", row->text))};
   }
-  if (const ForeignKey* row = find_foreign(join_path(path, "type"), *type))
-    return invalid_argument(fmt::format("{}: {}: unknown type \"{}\"; it is called {} here{}{}", type->where,
-                                        join_path(path, "type"), name, row->ours, *row->text ? "; " : "",
-                                        row->text));
-  return invalid_argument(fmt::format("{}: {}: unknown type \"{}\"; known: {}; the nearest is \"{}\"",
-                                      type->where, join_path(path, "type"), name, all,
-                                      nearest_name(name, known)));
+  std::string all;
+  for (const std::string& k : known) all += (all.empty() ? "" : ", ") + k;
+  const std::string nearest = nearest_name(name, known);
+  return {edit_distance(name, nearest) <= 2 ? nearest : current,
+          invalid_argument(fmt::format("{}; known: {}; the nearest is \"{}\"", unknown, all, nearest))};
 }
 
 Node without_type(const Node& node) {

@@ -331,10 +331,14 @@ std::string type_text(const Alternatives<Ts...>*) {
   return text;
 }
 
-// The value of a section's `type` key, or `current` if there is none. Errors: the node is not a map; the
-// value is not in `known`.
-Result<std::string> chosen_type(const Node& node, const std::string& path, const std::string& current,
-                                const std::vector<std::string>& known);
+// The value of a section's `type` key, or `current` if there is none. If it is not in `known`, that is
+// `error`, and the rest of the section is read as of `type`, the one that is probably meant.
+struct ChosenType {
+  std::string type;
+  Status error;
+};
+ChosenType chosen_type(const Node& node, const std::string& path, const std::string& current,
+                       const std::vector<std::string>& known);
 // A copy of the section without its `type` key.
 Node without_type(const Node& node);
 // The section with a `type` key added in front.
@@ -343,13 +347,18 @@ Node with_type(const std::string& type, Node section);
 template <OptionStruct... Ts>
 Status read_value(const Node& node, const std::string& path, std::variant<Ts...>* out) {
   const std::string current = std::visit([](const auto& v) { return std::string(v.kType); }, *out);
-  ASSIGN_OR_RETURN(const std::string type, chosen_type(node, path, current, {std::string(Ts::kType)...}));
+  if (node.kind != Node::Kind::kMap) return wrong_type(node, path, "a section with a `type` key");
+  const ChosenType chosen = chosen_type(node, path, current, {std::string(Ts::kType)...});
+  const std::string& type = chosen.type;
   auto choose = [&](auto* none) {
     using T = std::remove_pointer_t<decltype(none)>;
     if (type == T::kType && !std::holds_alternative<T>(*out)) out->template emplace<T>();
   };
   (choose(static_cast<Ts*>(nullptr)), ...);
-  return std::visit([&](auto& v) { return read_value(without_type(node), path, &v); }, *out);
+  Mistakes mistakes;
+  mistakes.add(chosen.error);
+  mistakes.add(std::visit([&](auto& v) { return read_value(without_type(node), path, &v); }, *out));
+  return mistakes.status();
 }
 template <OptionStruct... Ts>
 Node write_value(const std::variant<Ts...>& value, Write which) {

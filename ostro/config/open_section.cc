@@ -37,9 +37,13 @@ void OpenSection::choose(const std::string& type) {
 }
 
 Status read_value(const Node& node, const std::string& path, OpenSection* out) {
-  ASSIGN_OR_RETURN(const std::string type, chosen_type(node, path, out->value().type(), type_names(*out)));
-  if (type != out->value().type()) out->choose(type);
-  return table_of(out->value()).read(without_type(node), path);
+  if (node.kind != Node::Kind::kMap) return wrong_type(node, path, "a section with a `type` key");
+  const ChosenType chosen = chosen_type(node, path, out->value().type(), type_names(*out));
+  if (chosen.type != out->value().type()) out->choose(chosen.type);
+  Mistakes mistakes;
+  mistakes.add(chosen.error);
+  mistakes.add(table_of(out->value()).read(without_type(node), path));
+  return mistakes.status();
 }
 
 Node write_value(const OpenSection& value, Write which) {

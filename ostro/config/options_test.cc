@@ -4,6 +4,7 @@
 
 #include <map>
 
+#include "ostro/base/log.h"
 #include "ostro/config/config.h"
 
 namespace ostro::config {
@@ -135,12 +136,66 @@ TEST_CASE("errors name place, key, value and what was expected") {
         "c.yaml:1: trainer.cells.a: is given twice, 2 and 4; keep one of them");
   CHECK(error_of("trainer: {per_device: 3}") == "c.yaml:1: trainer.per_device is refused: use leaves");
   CHECK(error_of("trainer:\n  seed: 1\n  id: a\n  seed: 2\n") ==
-        "c.yaml:4: key \"seed\" was given before, at c.yaml:2");
+        "c.yaml:4: key \"trainer.seed\" was given before, at c.yaml:2");
   CHECK(error_of("trainer: [1").find("c.yaml:") == 0);
   CHECK(error_of("a: 1\n---\nb: 2\n") == "c.yaml: holds 2 YAML documents, expected one");
   CHECK(error_of("trainer: {id: \"\xff\"}") == "c.yaml: not valid UTF-8");
   CHECK(error_of("trainer: {id: !!binary abcd}").find("unknown tag") != std::string::npos);
   CHECK(error_of("trainer: {keep: &a [*a]}") != "");
+}
+
+TEST_CASE("all mistakes of a configuration are named at once, each with its place") {
+  const std::string all = error_of(
+      "trainer:\n  sed: 1\n  rate: fast\n  keep: [{evry: 1}, {every: x}]\n  rope: {type: lama3}\n  "
+      "per_device: 2\n"
+      "  id: a\n  cells: {a: b, c: 1, c: 2}\n  id: b\nmodle: {}\n",
+      {{"trainer.shuffle", "maybe"}});
+  const std::vector<std::string> errors = split_errors(all);
+  CHECK(errors.size() == 11);
+  for (const std::string error :
+       {"c.yaml:2: unknown key \"trainer.sed\"", "c.yaml:3: trainer.rate: expected a number, got \"fast\"",
+        "c.yaml:4: unknown key \"trainer.keep[0].evry\"",
+        "c.yaml:4: trainer.keep[1].every: expected an integer", "c.yaml:5: trainer.rope.type: unknown type",
+        "c.yaml:6: trainer.per_device is refused", "c.yaml:8: trainer.cells.a: expected an integer",
+        "c.yaml:8: key \"trainer.cells.c\" was given before",
+        "c.yaml:9: key \"trainer.id\" was given before, at c.yaml:7", "c.yaml:10: unknown key \"modle\"",
+        "--trainer.shuffle: trainer.shuffle: expected"})
+    CHECK_MESSAGE(("\nerror: " + all).find("\nerror: " + error) != std::string::npos, error, "\n", all);
+}
+
+TEST_CASE("what other trainers call an option is told, and what has no effect is taken with a note") {
+  CHECK(error_of("trainer: {max_steps: 5}").find("it is called trainer.num_train_steps here") !=
+        std::string::npos);
+  CHECK(error_of("trainer: {bf16: true}").find("it is called trainer.mp: bfloat16 here") !=
+        std::string::npos);
+  CHECK(error_of("trainer: {ray: {address: x}}") ==
+        "c.yaml:1: trainer.ray is refused: workers are started by ostro launch, which knows their number and "
+        "places");
+  // Of a name that stands elsewhere.
+  CHECK(error_of("rate: 1").find("the option of this name is trainer.rate") != std::string::npos);
+  // Nothing is near.
+  CHECK(error_of("trainer: {zzzzzzzz: 1}").find("known here: id, seed, rate, limit") != std::string::npos);
+  std::string said;
+  const LogSink before = set_log_sink([&](LogLevel, std::string_view line) { said += line; });
+  CHECK(read("trainer: {scan_layers: true, fp16: false, seed: 4}").ok());
+  set_log_sink(before);
+  CHECK(said ==
+        "c.yaml:1: trainer.scan_layers has no effect here; layers are always a loop"
+        "c.yaml:1: trainer.fp16 has no effect here; trainer.mp has f32 and bfloat16");
+}
+
+TEST_CASE("integers may have an exponent or underscores; one section may stand for a list of them") {
+  const Result<Top> top =
+      read("trainer: {seed: 1e3, limit: 1_000_000, rate: 1_0.5, keep: {every: 7}, id: 1_0}");
+  REQUIRE(top.ok());
+  CHECK(top->trainer.seed == 1000);
+  CHECK(top->trainer.limit == 1000000);
+  CHECK(top->trainer.rate == 10.5);
+  CHECK(top->trainer.keep.size() == 1);
+  CHECK(top->trainer.keep[0].every == 7);
+  CHECK(top->trainer.id == "1_0");
+  for (const char* bad : {"1.5e0", "1e-3", "1000.0", "1__0", "_1", "1_", "1e30"})
+    CHECK_MESSAGE(!read(std::string("trainer: {seed: ") + bad + "}").ok(), bad);
 }
 
 TEST_CASE("overrides set values, choose types and name themselves in errors") {

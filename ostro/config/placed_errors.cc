@@ -16,18 +16,22 @@ std::set<std::string> names_in(const std::string& error) {
   std::set<std::string> names;
   const size_t behind = error.find(": ");
   const std::string text = behind == std::string::npos ? error : error.substr(behind + 1);
+  const bool is_unknown = text.find("unknown key") != std::string::npos;
   for (size_t begin = 0; begin < text.size();) {
     size_t end = begin;
     while (end < text.size() && (is_name_letter(text[end]) || text[end] == '.')) ++end;
     std::string word = text.substr(begin, end - begin);
     while (word.ends_with('.')) word.pop_back();
-    if (word.ends_with(".type")) word.resize(word.size() - 5);
+    if (word.ends_with(".type")) word.clear();  // the section was read as the type that is nearest
+    // Values are no names: a word without a dot counts in a sentence about an unknown key alone.
     const size_t dot = word.rfind('.');
-    if (dot != std::string::npos || text.find(" \"" + word + "\"") != std::string::npos)
-      names.insert(word.substr(dot == std::string::npos ? 0 : dot + 1));
+    const std::string last = word.substr(dot == std::string::npos ? 0 : dot + 1);
+    const bool is_key = is_unknown && text.find(" \"" + word + "\"") != std::string::npos;
+    if (!last.empty() && std::isalpha(static_cast<unsigned char>(last[0])) != 0 &&
+        (dot != std::string::npos || is_key))
+      names.insert(last);
     begin = std::max(end, begin + 1);
   }
-  names.erase("");
   return names;
 }
 
@@ -40,10 +44,12 @@ bool has_word(const std::string& text, const std::string& word) {
   return false;
 }
 
-// The place of the longest beginning of a path that the tree names; empty if it names none.
-std::string place_of(const Node& tree, const std::string& path) {
+// The place of the longest beginning of a path that the tree names, empty if it names none; and whether that
+// is all of the path.
+std::string place_of(const Node& tree, const std::string& path, bool* whole) {
   const Node* at = &tree;
   std::string where;
+  *whole = false;
   for (size_t begin = 0; begin < path.size();) {
     const size_t end = std::min(path.find('.', begin), path.size());
     std::string name = path.substr(begin, end - begin);
@@ -52,6 +58,7 @@ std::string place_of(const Node& tree, const std::string& path) {
     where = at->where;
     begin = end + 1;
   }
+  *whole = true;
   return where;
 }
 
@@ -64,10 +71,16 @@ Status placed_errors(const Status& status, const Node& tree, const Status& read)
     for (const std::string& error : split_errors(read.error().message())) wrong.merge(names_in(error));
   Mistakes out;
   for (const std::string& text : split_errors(status.error().message())) {
+    const std::string path = text.substr(0, text.find(':'));
+    bool is_given = false;
+    const std::string where = place_of(tree, path, &is_given);
+    // A value that was read is wrong by itself, whatever else is said of its name.
+    const bool was_read =
+        is_given && (read.ok() || read.error().message().find(": " + path + ": ") == std::string::npos);
+    const std::string own = was_read ? path.substr(path.rfind('.') + 1) : "";
     if (std::any_of(wrong.begin(), wrong.end(),
-                    [&](const std::string& name) { return has_word(text, name); }))
+                    [&](const std::string& name) { return name != own && has_word(text, name); }))
       continue;
-    const std::string where = place_of(tree, text.substr(0, text.find(':')));
     out.add(Error(status.error().code(), where.empty() ? text : where + ": " + text));
   }
   return out.status();

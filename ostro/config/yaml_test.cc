@@ -65,6 +65,25 @@ TEST_CASE("hostile text gives an error or a tree, never a crash") {
   CHECK(parse_yaml(bomb, "x").error().message().find("too large") != std::string::npos);
 }
 
+TEST_CASE("text that is no YAML is explained: tabs, indentation, brackets, quotes, colons") {
+  const auto error = [](const std::string& text) {
+    const auto tree = parse_yaml(text, "c.yaml");
+    return tree.ok() ? "" : tree.error().message();
+  };
+  CHECK(error("a:\n\tb: 1\n") ==
+        "c.yaml:2: this line is indented with a tab; YAML takes spaces, two for each level");
+  CHECK(error("a:\n  b: 1\n   c: 2\nd: 3\n") ==
+        "c.yaml:3: this line is indented by 3 spaces, and line 2 before it by 2; lines of one section begin "
+        "in the "
+        "same column");
+  CHECK(error("a:\n    b: 1\n  c: 2\n").find("c.yaml:3: this line is indented by 2 spaces, and line 2") == 0);
+  CHECK(error("a: [1, 2\nb: 3\n") == "c.yaml:1: a [ is opened in this line and not closed");
+  CHECK(error("a: {b: 1\n") == "c.yaml:1: a { is opened in this line and not closed");
+  CHECK(error("a: \"x\nb: 3\n") == "c.yaml:1: a \" is opened in this line and not closed");
+  CHECK(error("a: 1\nb 2\nc: 3\n").find("c.yaml:2: ") == 0);
+  CHECK(error("a: b: c\n").find("c.yaml:1: ") == 0);
+}
+
 TEST_CASE("UTF-8") {
   CHECK(is_utf8("a\xc3\xa4\xe2\x82\xac\xf0\x9f\x98\x80"));
   for (const char* bad : {"\xff", "\xc0\x80", "\xe0\x80\x80", "\xed\xa0\x80", "\xf0\x80\x80\x80",

@@ -7,7 +7,7 @@
 #include "ostro/cli/main/commands.h"
 #include "ostro/cli/main/exit_code.h"
 #include "ostro/config/config.h"
-#include "ostro/config/import.h"
+#include "ostro/init/import_config.h"
 #include "ostro/io/files/atomic_file.h"
 
 namespace ostro::cli {
@@ -26,18 +26,18 @@ std::string comment_list(const char* title, const std::vector<std::string>& line
   return out;
 }
 
-Result<config::Imported> read_foreign(const std::string& file, const std::string& from) {
+Result<init::Imported> read_foreign(const std::string& file, const std::string& from) {
   ASSIGN_OR_RETURN(const config::Node tree, config::read_yaml_file(file));
   if (tree.kind != config::Node::Kind::kMap)
     return invalid_argument(fmt::format("{}: holds no keys and values", file));
-  const bool arguments = from.empty() ? config::is_training_arguments(tree) : from == "training_arguments";
+  const bool arguments = from.empty() ? init::is_training_arguments(tree) : from == "training_arguments";
   if (!from.empty() && !arguments && from != "levanter")
     return invalid_argument(fmt::format("--from {}: use levanter or training_arguments", from));
-  return arguments ? config::import_training_arguments(tree) : config::import_levanter(tree);
+  return arguments ? init::import_training_arguments(tree) : init::import_levanter(tree);
 }
 
 // The errors of what cannot be taken over; none if it is to be left out.
-Status check_lacks(config::Imported& imported, const Args& args, bool leave_out) {
+Status check_lacks(init::Imported& imported, const Args& args, bool leave_out) {
   for (const config::Override& override : args.overrides())
     if (override.path == "trainer.num_train_steps")
       std::erase_if(imported.missing, [](const std::string& m) { return m.starts_with("num_train_epochs"); });

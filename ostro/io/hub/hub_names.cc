@@ -97,7 +97,6 @@ bool is_hub_name(const std::string& path) {
 
 std::string hub_cache_folder() {
   if (const std::string cache = variable("HF_HUB_CACHE"); !cache.empty()) return cache;
-  if (const std::string cache = variable("HUGGINGFACE_HUB_CACHE"); !cache.empty()) return cache;
   if (const std::string home = variable("HF_HOME"); !home.empty()) return join_path(home, "hub");
   const std::string cache = variable("XDG_CACHE_HOME");
   return join_path(cache.empty() ? join_path(variable("HOME"), ".cache") : cache, "huggingface/hub");

@@ -1,4 +1,4 @@
-#include "ostro/config/import.h"
+#include "ostro/init/import_config.h"
 
 #include <fmt/core.h>
 
@@ -6,10 +6,16 @@
 #include <string_view>
 
 #include "ostro/config/foreign_keys.h"
-#include "ostro/config/import_parts.h"
 #include "ostro/config/options.h"
+#include "ostro/init/import_parts.h"
 
-namespace ostro::config {
+namespace ostro::init {
+
+using config::find_foreign;
+using config::flow_text;
+using config::ForeignKey;
+using config::Node;
+using config::plain_scalar;
 
 void put_path(Node& tree, const std::string& path, Node value) {
   Node* at = &tree;
@@ -80,4 +86,4 @@ bool is_training_arguments(const Node& file) {
   return true;
 }
 
-}  // namespace ostro::config
+}  // namespace ostro::init

@@ -1,15 +1,22 @@
-// import_levanter (import.h).
+// import_levanter (import_config.h).
 #include <fmt/core.h>
 
 #include <algorithm>
 #include <string_view>
 
 #include "ostro/config/foreign_keys.h"
-#include "ostro/config/import_parts.h"
 #include "ostro/config/options.h"
 #include "ostro/config/yaml.h"
+#include "ostro/init/import_parts.h"
 
-namespace ostro::config {
+namespace ostro::init {
+
+using config::find_foreign;
+using config::ForeignKey;
+using config::join_path;
+using config::Node;
+using config::parse_yaml;
+using config::with_type;
 namespace {
 
 struct Default {
@@ -213,4 +220,4 @@ Imported import_levanter(const Node& file) {
   return out;
 }
 
-}  // namespace ostro::config
+}  // namespace ostro::init

@@ -9,10 +9,10 @@
 
 #include "ostro/config/node.h"
 
-namespace ostro::config {
+namespace ostro::init {
 
 struct Imported {
-  Node tree = Node::map();  // ours: sections and keys
+  config::Node tree = config::Node::map();  // ours: sections and keys
   // A sentence each, with the place in the file.
   std::vector<std::string> converted;  // taken over, under another name or in another form
   std::vector<std::string> left_out;   // without effect on the numbers here, or done by a command
@@ -21,12 +21,12 @@ struct Imported {
 
 // The sections of a YAML for `levanter.main.train_lm`: data, trainer, model, optimizer and the keys beside
 // them. Keys that no table knows stay in the tree as they are: reading it names them.
-Imported import_levanter(const Node& file);
+Imported import_levanter(const config::Node& file);
 
 // The keys of transformers.TrainingArguments, and of trl's SFTConfig.
-Imported import_training_arguments(const Node& file);
+Imported import_training_arguments(const config::Node& file);
 
 // Whether a tree looks like TrainingArguments: it has no sections of ours.
-bool is_training_arguments(const Node& file);
+bool is_training_arguments(const config::Node& file);
 
-}  // namespace ostro::config
+}  // namespace ostro::init

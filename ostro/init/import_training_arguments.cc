@@ -1,14 +1,20 @@
-// import_training_arguments (import.h).
+// import_training_arguments (import_config.h).
 #include <fmt/core.h>
 
 #include <algorithm>
 #include <set>
 
 #include "ostro/config/foreign_keys.h"
-#include "ostro/config/import_parts.h"
 #include "ostro/config/options.h"
+#include "ostro/init/import_parts.h"
 
-namespace ostro::config {
+namespace ostro::init {
+
+using config::flow_text;
+using config::is_off;
+using config::Node;
+using config::read_value;
+using config::with_type;
 namespace {
 
 // Reads keys of the flat file and remembers which were used.
@@ -210,4 +216,4 @@ Imported import_training_arguments(const Node& file) {
   return out;
 }
 
-}  // namespace ostro::config
+}  // namespace ostro::init
