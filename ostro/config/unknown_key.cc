@@ -24,11 +24,13 @@ bool is_near(const std::string& written, const std::string& name) {
   return edit_distance(written, name) <= std::max<size_t>(2, std::min(written.size(), name.size()) / 3);
 }
 
-// Paths of other sections that end with this name; those at the top of the configuration first.
-std::vector<std::string> elsewhere(const std::string& name, const std::vector<std::string>& all) {
+// Paths of other sections that end with this name; those at the top of the configuration first. `own`: the
+// key itself, which another type of its section may have.
+std::vector<std::string> elsewhere(const std::string& name, const std::string& own,
+                                   const std::vector<std::string>& all) {
   std::vector<std::string> found;
   for (const std::string& path : all)
-    if (last_name(path) == name && std::find(found.begin(), found.end(), path) == found.end())
+    if (path != own && last_name(path) == name && std::find(found.begin(), found.end(), path) == found.end())
       found.push_back(path);
   std::stable_sort(found.begin(), found.end(), [](const auto& a, const auto& b) {
     return std::count(a.begin(), a.end(), '.') < std::count(b.begin(), b.end(), '.');
@@ -42,14 +44,14 @@ std::string hint(const std::string& key, const std::string& path, const std::vec
                  const std::vector<std::string>& all) {
   const std::string nearest = nearest_name(key, names);
   if (key != "type" && key != "id" && key != "every")
-    if (const auto found = elsewhere(key, all); !found.empty())
+    if (const auto found = elsewhere(key, path, all); !found.empty())
       return fmt::format("; the option of this name is {}", fmt::join(found, " or "));
   if (!nearest.empty() && is_near(key, nearest))
     return fmt::format("; the nearest known key is \"{}\"", join_path(parent(path), nearest));
   std::vector<std::string> others;
   for (const std::string& p : all) others.push_back(last_name(p));
   if (const std::string far = nearest_name(key, others); !far.empty() && edit_distance(key, far) <= 2)
-    return fmt::format("; the nearest known key is \"{}\"", fmt::join(elsewhere(far, all), "\" or \""));
+    return fmt::format("; the nearest known key is \"{}\"", fmt::join(elsewhere(far, path, all), "\" or \""));
   if (names.empty()) return ", no keys are known here";
   constexpr size_t kMost = 12;
   const size_t shown = std::min(names.size(), kMost);
@@ -63,7 +65,10 @@ std::string hint(const std::string& key, const std::string& path, const std::vec
 Status unknown_key(const Node& item, const std::string& path, const std::vector<std::string>& names,
                    const std::vector<std::string>& all) {
   const std::string place = item.where.empty() ? "" : item.where + ": ";
-  if (const ForeignKey* row = find_foreign(path, item)) {
+  // The table is about runs, not about files of tasks.
+  const bool is_of_run =
+      std::any_of(all.begin(), all.end(), [](const auto& p) { return p.starts_with("trainer."); });
+  if (const ForeignKey* row = is_of_run ? find_foreign(path, item) : nullptr) {
     const std::string text = place + foreign_text(*row, path);
     if (row->kind == ForeignKey::Kind::kNone) return unsupported(text);
     if (row->kind == ForeignKey::Kind::kRenamed) return invalid_argument(text);

@@ -65,7 +65,7 @@ TEST_CASE("hostile text gives an error or a tree, never a crash") {
   CHECK(parse_yaml(bomb, "x").error().message().find("too large") != std::string::npos);
 }
 
-TEST_CASE("text that is no YAML is explained: tabs, indentation, brackets, quotes, colons") {
+TEST_CASE("text that is no YAML is explained: tabs, indentation, brackets, colons") {
   const auto error = [](const std::string& text) {
     const auto tree = parse_yaml(text, "c.yaml");
     return tree.ok() ? "" : tree.error().message();
@@ -79,8 +79,6 @@ TEST_CASE("text that is no YAML is explained: tabs, indentation, brackets, quote
   CHECK(error("a:\n    b: 1\n  c: 2\n").find("c.yaml:3: this line is indented by 2 spaces, and line 2") == 0);
   CHECK(error("a: [1, 2\nb: 3\n") == "c.yaml:1: a [ is opened in this line and not closed");
   CHECK(error("a: {b: 1\n") == "c.yaml:1: a { is opened in this line and not closed");
-  CHECK(error("a: \"x\nb: 3\n") == "c.yaml:1: a \" is opened in this line and not closed");
-  CHECK(error("a: 1\nb 2\nc: 3\n").find("c.yaml:2: ") == 0);
   CHECK(error("a: b: c\n").find("c.yaml:1: ") == 0);
 }
 

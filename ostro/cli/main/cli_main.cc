@@ -33,11 +33,6 @@ std::string help_text() {
       "Usage: ostro COMMAND [words]\n\nCommands (each has --help):\n";
   for (const Command& command : commands()) text += fmt::format("  {:<12}{}\n", command.name, command.help);
   text +=
-      "\nFirst steps:\n"
-      "  ostro init texts/ && ostro train --config train.yaml    sizes for a folder of text, then the "
-      "training\n"
-      "  ostro verify runs/run                                   replay it, and compare the hashes\n"
-      "Documents: docs/guide/first_run.md; all keys of a configuration: docs/reference/config.md\n"
       "\nOptions:\n"
       "  -h, --help  print this and exit\n"
       "  --version   print the version and exit\n"
@@ -46,7 +41,12 @@ std::string help_text() {
       "a difference; 2 a command line or configuration that makes no sense; `verify`: 3 incomplete, 4 "
       "cannot\n"
       "check; 75 training was stopped by a signal and saved, the same command goes on; 76 a worker lost its\n"
-      "place among the workers, 77 it left them; a launcher may start another.\n";
+      "place among the workers, 77 it left them; a launcher may start another.\n"
+      "\nFirst steps:\n"
+      "  ostro init texts/ && ostro train --config train.yaml    sizes for a folder of text, then the "
+      "training\n"
+      "  ostro verify runs/run                                   replay it, and compare the hashes\n"
+      "Documents: docs/guide/first_run.md; all keys of a configuration: docs/reference/config.md\n";
   return text;
 }
 

@@ -1,4 +1,5 @@
 #include "ostro/io/s3/s3_client.h"
+#include "ostro/base/log.h"
 
 #include <fmt/core.h>
 
@@ -6,6 +7,7 @@
 #include <cstring>
 #include <ctime>
 
+#include "ostro/base/log.h"
 #include "ostro/io/s3/s3_xml.h"
 
 namespace ostro::io {
@@ -157,6 +159,9 @@ Result<HttpResponse> S3Client::request(HttpRequest request, const std::string& w
         spent + delay > options_.retry.max_total_ms)
       return io_error(fmt::format("{}: {}; given up after {} attempts in {:.1f} s", what, verdict.why,
                                   attempt, static_cast<double>(spent) / 1000));
+    if (attempt == 2)  // a second failure in a row is no hiccup: who waits should know for what
+      log_info(fmt::format("{}: {}; trying again, {} times at most", what, verdict.why,
+                           options_.retry.attempts - attempt));
     clock_.sleep_ms(delay, request.stop);
   }
 }

@@ -163,6 +163,8 @@ Result<DryRun> dry_run(io::FileSystem& fs, runtime::Engine& engine, const train:
   const auto model = train::run_model(config, data.tokenizer->vocab_size());
   RETURN_IF_ERROR(train::check_vocabulary(model, data.tokenizer->vocab_size()));
   ASSIGN_OR_RETURN(const train::CanonicalPrograms programs, train::make_programs(config, model));
+  const int64_t vocab = data.tokenizer->vocab_size();
+  ASSIGN_OR_RETURN(const train::MemoryNeed need, train::memory_need(programs, engine, config, vocab));
   ASSIGN_OR_RETURN(const std::string remat, config.model_options().remat());
   ASSIGN_OR_RETURN(const auto runner, fleet::make_runner(programs, engine, remat, config, workers));
 
@@ -220,6 +222,11 @@ Result<DryRun> dry_run(io::FileSystem& fs, runtime::Engine& engine, const train:
     else
       out += fmt::format(", {} sequences of {}; the run sees {} examples of it, {:.2f} epochs\n",
                          use->sequences, config.model_options().seq_len(), use->examples, use->epochs());
+    constexpr double kManyEpochs = 40;  // after so many a model learns its texts by heart
+    if (use != used.end() && use->epochs() > kManyEpochs)
+      out +=
+          fmt::format("  warning: each of these texts is seen {:.0f} times; use more text or fewer steps\n",
+                      use->epochs());
     ASSIGN_OR_RETURN(const data::PackCounts packing, loader.reader(i).packing());
     if (const std::string text = data::left_out_text(packing); !text.empty())
       out += fmt::format("  {}\n", text);
@@ -229,10 +236,13 @@ Result<DryRun> dry_run(io::FileSystem& fs, runtime::Engine& engine, const train:
   const double flops = runner->leaf_info().flops * static_cast<double>(leaves) + runner->update_info().flops;
   out += time_line(config, engine, flops);
   if (workers > 1) return DryRun{out, Status()};
-  ASSIGN_OR_RETURN(const train::MemoryNeed need, train::memory_need(programs, engine, remat, leaves));
-  const Status fits = check_fit(config, need, data.tokenizer->vocab_size(), engine);
-  out += fmt::format("memory: {:.1f} MiB at the peak of the process, with {:.1f} MiB beside the steps; {}\n",
-                     mib(need.total() + beside_steps(need)), mib(beside_steps(need)), room_text(fits));
+  const Status fits = check_fit(config, need, vocab, engine);
+  out += fmt::format(
+      "memory: {:.1f} MiB at the peak of the process: {:.1f} MiB that it has now, {:.1f} MiB to be "
+      "allocated{}; {}\n",
+      mib(need.peak()), mib(need.base), mib(need.total()),
+      need.saving > 0 ? fmt::format(" ({:.1f} MiB while a checkpoint is written)", mib(need.saving)) : "",
+      room_text(fits));
   return DryRun{out, fits};
 }
 

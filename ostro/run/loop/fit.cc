@@ -22,8 +22,6 @@ std::string gb(int64_t bytes) {
   return fmt::format("{:.{}f} GB", value, value < 10 ? 2 : value < 100 ? 1 : 0);
 }
 
-int64_t whole(const train::MemoryNeed& need) { return need.total() + beside_steps(need); }
-
 // Plans variants of one configuration.
 class Variants {
  public:
@@ -39,7 +37,7 @@ class Variants {
     train::TrainConfig changed(config_.model.choices());
     if (!config::read_and_resolve(*tree, &changed).ok()) return std::nullopt;
     const auto need = need_of(changed, vocab_, engine_);
-    return need.ok() && whole(*need) <= room_ ? std::optional(whole(*need)) : std::nullopt;
+    return need.ok() && need->total() <= room_ ? std::optional(need->total()) : std::nullopt;
   }
 
   // The value of an integer option; nothing if there is none.
@@ -127,32 +125,24 @@ std::vector<std::string> suggestions(const train::TrainConfig& config, const Var
 
 }  // namespace
 
-int64_t beside_steps(const train::MemoryNeed& need) {
-  constexpr int64_t kFixed = int64_t{24} << 20;
-  return kFixed + need.total() / 50;
-}
-
 Result<train::MemoryNeed> need_of(const train::TrainConfig& config, int64_t vocab, runtime::Engine& engine) {
   const auto model = train::run_model(config, vocab);
   RETURN_IF_ERROR(train::check_vocabulary(model, vocab));
   ASSIGN_OR_RETURN(const train::CanonicalPrograms programs, train::make_programs(config, model));
-  ASSIGN_OR_RETURN(const std::string remat, config.model_options().remat());
-  const std::vector<int64_t> sizes = train::sizes_from(config.trainer.train_batch_size, 0);
-  return train::memory_need(programs, engine, remat,
-                            *std::max_element(sizes.begin(), sizes.end()) / *config.numerics.leaf_examples);
+  return train::memory_need(programs, engine, config, vocab);
 }
 
 Status check_fit(const train::TrainConfig& config, const train::MemoryNeed& need, int64_t vocab,
                  runtime::Engine& engine) {
   const AvailableMemory room = available_memory();
-  if (room.bytes == 0 || whole(need) <= room.bytes) return Status();
+  if (room.bytes == 0 || need.total() <= room.bytes) return Status();
   const std::vector<std::string> fits = suggestions(config, Variants(config, vocab, engine, room.bytes));
   return invalid_argument(fmt::format(
       "this run does not fit into memory: it needs {}, and {} can be had ({}). It needs {} for parameters "
       "and "
-      "the optimizer's arrays, {} for gradients, {} for the values inside a leaf and an update. {}",
-      gb(whole(need)), gb(room.bytes), room.source, gb(need.state), gb(need.gradients),
-      gb(need.leaf + need.update + need.add),
+      "the optimizer's arrays, {} for gradients, {} for the values inside a leaf, an update and an "
+      "evaluation. {}",
+      gb(need.total()), gb(room.bytes), room.source, gb(need.state), gb(need.gradients), gb(need.arenas),
       fits.empty() ? "No smaller sequence, leaf, depth or width of this model fits: choose another model"
                    : fmt::format("What fits: {}", fmt::join(fits, "; or "))));
 }

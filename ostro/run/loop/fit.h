@@ -9,11 +9,7 @@
 
 namespace ostro::run {
 
-// Beside what is planned (train::MemoryNeed): panels of products, stacks of threads, batches, buffers of
-// checkpoints. In bytes.
-int64_t beside_steps(const train::MemoryNeed& need);
-
-// Ok if the need, and what is beside it, is at most what available_memory() says, or if that is not known.
+// Ok if what is to be allocated is at most what available_memory() says, or if that is not known.
 // Else kInvalidArgument with both numbers and the smallest changes that fit, found by planning other
 // configurations: first those that change no bit. Nothing is allocated or compiled.
 // `vocab`: of the tokenizer. On one worker.

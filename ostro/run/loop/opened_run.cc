@@ -2,7 +2,6 @@
 
 #include <fmt/format.h>
 
-#include <algorithm>
 #include <chrono>
 #include <thread>
 #include <utility>
@@ -188,11 +187,9 @@ Status prepare(OpenedRun& run, const Environment& env) {
   ASSIGN_OR_RETURN(run.programs, train::make_programs(config, run.model));
   // Several workers share the state, and what each of them has is not planned here.
   if (env.crew == nullptr && !env.make_state && env.workers == 1) {
-    ASSIGN_OR_RETURN(const std::string remat, config.model_options().remat());
-    const std::vector<int64_t> sizes = train::sizes_from(config.trainer.train_batch_size, 0);
-    const int64_t leaves = *std::max_element(sizes.begin(), sizes.end()) / *config.numerics.leaf_examples;
-    ASSIGN_OR_RETURN(run.need, train::memory_need(run.programs, env.engine, remat, leaves));
-    RETURN_IF_ERROR(check_fit(config, *run.need, run.data.tokenizer->vocab_size(), env.engine));
+    const int64_t vocab = run.data.tokenizer->vocab_size();
+    ASSIGN_OR_RETURN(run.need, train::memory_need(run.programs, env.engine, config, vocab));
+    RETURN_IF_ERROR(check_fit(config, *run.need, vocab, env.engine));
   }
   if (!run.reference) RETURN_IF_ERROR(make_reference(run, env));
   ASSIGN_OR_RETURN(data::Loader loader,

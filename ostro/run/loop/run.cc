@@ -10,7 +10,6 @@
 #include "ostro/fleet/processes/fleet_state.h"
 #include "ostro/fleet/workers/workers.h"
 #include "ostro/run/loop/begin.h"
-#include "ostro/run/loop/fit.h"
 #include "ostro/run/loop/training_loop.h"
 
 namespace ostro::run {
@@ -103,7 +102,7 @@ Result<RunPlan> Run::plan() const {
   RunPlan plan;
   for (const ir::Shape& s : r.model.shapes) plan.parameters += s.count();
   plan.active_parameters = models::active_parameters(r.model, r.config.model_options().experts_used());
-  if (r.need) plan.memory = r.need->total() + beside_steps(*r.need);
+  if (r.need) plan.memory = r.need->peak();
   plan.leaf = state_->leaf_info();
   plan.update = state_->update_info();
   ASSIGN_OR_RETURN(const runtime::ExecutableInfo model,

@@ -1,14 +1,28 @@
 #include "ostro/train/step/memory_need.h"
 
+#include <algorithm>
 #include <vector>
 
 #include "ostro/train/programs/leaf_plan.h"
+#include "ostro/train/programs/mfu.h"
+#include "ostro/train/step/evaluate.h"
 
 namespace ostro::train {
+namespace {
+
+// Whether a checkpoint is written before the last step by the kept policies. Those by time are not known.
+bool saves_on_the_way(const TrainConfig& config) {
+  const int64_t last = config.trainer.num_train_steps;
+  return std::any_of(config.trainer.checkpointer.keep.begin(), config.trainer.checkpointer.keep.end(),
+                     [&](const KeepOptions& keep) { return keep.every < last; });
+}
+
+}  // namespace
 
 Result<MemoryNeed> memory_need(const CanonicalPrograms& programs, runtime::Engine& engine,
-                               const std::string& remat, int64_t leaves) {
+                               const TrainConfig& config, int64_t vocab) {
   MemoryNeed need;
+  need.base = resident_memory().now;
   for (const ir::Shape& shape : state_arrays(programs).shapes) need.state += shape.bytes();
   std::vector<ir::Shape> gradients;
   int64_t bytes = 0;
@@ -17,16 +31,22 @@ Result<MemoryNeed> memory_need(const CanonicalPrograms& programs, runtime::Engin
     gradients.push_back(leaf.shape(leaf.results[i]));
     bytes += gradients.back().bytes();
   }
+  const std::vector<int64_t> sizes = sizes_from(config.trainer.train_batch_size, 0);
+  const int64_t leaves = *std::max_element(sizes.begin(), sizes.end()) / *config.numerics.leaf_examples;
   need.gradients = live_partials(leaves) * bytes;
-  ASSIGN_OR_RETURN(const runtime::ExecutableInfo of_leaf,
-                   engine.estimate(programs.leaf, leaf_options(remat)));
-  ASSIGN_OR_RETURN(const runtime::ExecutableInfo of_update,
-                   engine.estimate(programs.update, update_options(programs)));
-  ASSIGN_OR_RETURN(const runtime::ExecutableInfo of_add,
-                   engine.estimate(add_program(gradients), add_options(gradients.size())));
-  need.leaf = of_leaf.arena_bytes;
-  need.update = of_update.arena_bytes;
-  need.add = leaves > 1 ? of_add.arena_bytes : 0;
+  ASSIGN_OR_RETURN(const std::string remat, config.model_options().remat());
+  const auto add_arena = [&](const ir::Program& program, const runtime::CompileOptions& options) -> Status {
+    ASSIGN_OR_RETURN(const runtime::ExecutableInfo info, engine.estimate(program, options));
+    need.arenas += info.arena_bytes;
+    return Status();
+  };
+  RETURN_IF_ERROR(add_arena(programs.leaf, leaf_options(remat)));
+  RETURN_IF_ERROR(add_arena(programs.update, update_options(programs)));
+  if (leaves > 1) RETURN_IF_ERROR(add_arena(add_program(gradients), add_options(gradients.size())));
+  RETURN_IF_ERROR(add_arena(held_out_program(config, vocab), {}));
+  need.saving = saves_on_the_way(config) ? need.state : 0;
+  constexpr int64_t kLeast = int64_t{12} << 20, kMost = int64_t{64} << 20;
+  need.beside = kLeast + std::min(kMost, need.state / 2);
   return need;
 }
 
