@@ -81,8 +81,8 @@ Status narrow(std::span<const float> values, const checkpoint::TensorSpec& spec,
               spec.path, out.size(), values.size());
   for (size_t i = 0; i < values.size(); ++i) {
     if (!std::isfinite(values[i]))
-      return corrupt(fmt::format("{}: an element is {}; the checkpoint holds no usable weights", spec.path,
-                                 values[i]));
+      return corrupt(
+          fmt::format("{}: an element is {}; the checkpoint holds no usable weights", spec.path, values[i]));
     std::byte* to = out.data() + i * static_cast<size_t>(size);
     if (spec.dtype == "i8") {
       const auto x = static_cast<int8_t>(values[i]);

@@ -3,9 +3,9 @@
 
 #include <memory>
 
-#include "ostro/run/loop/engine_peak.h"
 #include "ostro/run/loop/run.h"
 #include "ostro/run/report/console.h"
+#include "ostro/run/report/engine_peak.h"
 #include "ostro/run/report/forecast.h"
 #include "ostro/run/report/progress.h"
 #include "ostro/run/report/tracker.h"

@@ -114,7 +114,8 @@ TEST_CASE("what makes no sense is refused with both values and the fix") {
       {{"trainer.mp", "c=f16"}, "trainer.mp: unknown type \"f16\"; use f32 or bfloat16"},
       {{"trainer.mp", "x=f32"}, "trainer.mp: \"x=f32\" in \"x=f32\" is not understood"},
       {{"trainer.tracker", "[{type: mlflow}]"},
-       "--trainer.tracker:1: trainer.tracker[0].type: unknown type \"mlflow\"; known: json, tensorboard, wandb"},
+       "--trainer.tracker:1: trainer.tracker[0].type: unknown type \"mlflow\"; known: json, tensorboard, "
+       "wandb"},
       {{"trainer.tracker", "[{type: json}, {type: json}]"}, "trainer.tracker: lists the same type twice"},
       {{"trainer.per_device_parallelism", "4"},
        "--trainer.per_device_parallelism: trainer.per_device_parallelism is refused"},

@@ -7,7 +7,7 @@
 
 #include "ostro/cpu/engine/engine.h"
 #include "ostro/interp/engine/engine.h"
-#include "ostro/run/loop/engine_peak.h"
+#include "ostro/run/report/engine_peak.h"
 
 namespace ostro::train {
 namespace {

@@ -1,4 +1,4 @@
-#include "ostro/run/loop/engine_peak.h"
+#include "ostro/run/report/engine_peak.h"
 
 #include <algorithm>
 
