@@ -80,7 +80,7 @@ bool take_foreign(const Node& item, const std::string& path, Imported& out) {
 }
 
 bool is_training_arguments(const Node& file) {
-  for (const char* section : {"trainer", "model", "optimizer"})
+  for (const char* section : {"data", "trainer", "model", "optimizer"})
     if (const Node* found = file.find(section); found != nullptr && found->kind == Node::Kind::kMap)
       return false;
   return true;

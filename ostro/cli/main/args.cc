@@ -75,8 +75,8 @@ struct Args::State {
 
   // Takes bare words out of `words` that are meant as the configuration's file or as an override; for
   // commands without positional words. A word that an option takes is none of these.
-  void take_bare_words() {
-    if (declared.has_positional) return;
+  Status take_bare_words() {
+    if (declared.has_positional) return {};
     std::vector<std::string> rest;
     bool is_taken = false, all_taken = false;
     for (const std::string& word : words) {
@@ -93,12 +93,18 @@ struct Args::State {
       } else if (!is_taken && !all_taken && takes_config && config_file.empty() && is_config_file(word)) {
         rest.emplace_back("--config");
         config_file = word;
+      } else if (!is_taken && !all_taken && takes_config && word.ends_with(".py")) {
+        return invalid_argument(fmt::format(
+            "unexpected word \"{}\": a configuration is a YAML file (--config FILE), no Python; ostro "
+            "init and ostro config import write one",
+            word));
       } else {
         is_taken = false;
       }
       rest.push_back(word);
     }
     words = std::move(rest);
+    return {};
   }
 
   // --help KEY and --help-all, which only commands with a configuration have.
@@ -148,11 +154,8 @@ struct Args::State {
       if (hint.empty()) hint = fmt::format("; the nearest is \"{}\"", nearest);
       return invalid_argument(fmt::format("unknown option \"{}\"{} (see {} --help)", word, hint, command));
     }
-    const std::string& word = app.remaining().front();
-    std::string hint;
-    if (takes_config && word.ends_with(".py"))
-      hint = "; a configuration is a YAML file (--config FILE), no Python";
-    return invalid_argument(fmt::format("unexpected word \"{}\"{} (see {} --help)", word, hint, command));
+    return invalid_argument(
+        fmt::format("unexpected word \"{}\" (see {} --help)", app.remaining().front(), command));
   }
 
   std::string command;
@@ -245,7 +248,7 @@ std::optional<int> Args::parse() {
   if (s.takes_overrides) {
     if (const Status status = s.take_overrides(); !status.ok()) return report_error(status.error());
   }
-  s.take_bare_words();
+  if (const Status taken = s.take_bare_words(); !taken.ok()) return report_error(taken.error());
   s.hide_brackets();
   try {
     s.app.parse(
