@@ -31,9 +31,9 @@ def main():
     env = {k: v for k, v in os.environ.items() if not k.startswith("OSTRO_")}
 
     with tempfile.TemporaryDirectory() as folder:
-        def run(*words):
+        def run(*words, codes=(0,)):
             done = subprocess.run([ostro, *map(str, words)], cwd=folder, env=env, capture_output=True, text=True)
-            check(done.returncode == 0, f"ostro {' '.join(map(str, words))}: {done.returncode}\n{done.stderr[-2000:]}")
+            check(done.returncode in codes, f"ostro {' '.join(map(str, words))}: {done.returncode}\n{done.stderr[-2000:]}")
             return done.stdout + done.stderr
 
         said = run("train", "--config", CONFIG)
@@ -48,7 +48,7 @@ def main():
         check("equal: steps 1 to 20 replayed" in run("verify", "runs/marin_small"), "verify")
 
         sizes = [w for key, value in PUBLISHED.items() for w in (f"--model.{key}", value)]
-        said = run("train", "--config", CONFIG, "--dry_run", "--trainer.id", "whole", *sizes)
+        said = run("train", "--config", CONFIG, "--dry_run", "--trainer.id", "whole", *sizes, codes=(0, 2))  # 2: it does not fit into this machine
         counted = int(re.search(r"^parameters: (\d+)", said, re.M)[1])
         # Of embedding and head, this one has as many rows as the small tokenizer has tokens.
         rows = int(re.search(r"embedding/weight +f32\[vocab:(\d+)", said)[1])
