@@ -48,7 +48,8 @@ def main():
         check("equal: steps 1 to 20 replayed" in run("verify", "runs/marin_small"), "verify")
 
         sizes = [w for key, value in PUBLISHED.items() for w in (f"--model.{key}", value)]
-        said = run("train", "--config", CONFIG, "--dry_run", "--trainer.id", "whole", *sizes, codes=(0, 2))  # 2: it does not fit into this machine
+        whole = ["--dry_run", "--trainer.id", "whole", *sizes]
+        said = run("train", "--config", CONFIG, *whole, codes=(0, 2))  # 2: it does not fit into this machine
         counted = int(re.search(r"^parameters: (\d+)", said, re.M)[1])
         # Of embedding and head, this one has as many rows as the small tokenizer has tokens.
         rows = int(re.search(r"embedding/weight +f32\[vocab:(\d+)", said)[1])
