@@ -37,9 +37,7 @@ Result<std::string> plot(io::FileSystem& fs, const std::string& path, const std:
                                         [](const page::Curve& c) { return c.name == page::kTrainLoss; });
   return fmt::format("{} of {}, {} steps\n", wanted, path, chain.last_step()) +
          page::text_plot(curves, history.first_step, history.last_step, terminal) +
-         (all_in_chain
-              ? ""
-              : "train/loss is in the chain; the rest is from metrics.jsonl, which no hash covers\n");
+         (all_in_chain ? "" : "only train/loss is in the chain (others: metrics.jsonl)\n");
 }
 
 Status check_is_run(io::FileSystem& fs, const std::string& path) {
