@@ -35,7 +35,7 @@ std::string numbers(const run::RunStatus& status, const page::History& history) 
   const auto add = [&](const std::string& field) { out += (out.empty() ? "" : "  ") + field; };
   if (status.loss) add(fmt::format("loss {:.4f}", *status.loss));
   if (const page::Bins* held_out = numbers_of(history, "eval/loss"))
-    add(fmt::format("held-out {:.4f} at step {}", held_out->last().value, held_out->last().step));
+    add(fmt::format("held-out {:.4f}", held_out->last().value));
   if (status.eta_seconds) add("ETA " + chain::duration_text(*status.eta_seconds));
   if (status.tokens_per_second) add(page::short_number(*status.tokens_per_second) + " tokens/s");
   if (const page::Bins* mfu = numbers_of(history, "throughput/mfu"))
