@@ -53,7 +53,8 @@ TEST_CASE("watching: the screen has state, bar, numbers and curve, and fits ever
       CHECK(static_cast<int>(lines.size()) <= rows);
       for (const std::string& line : lines) CHECK_MESSAGE(static_cast<int>(line.size()) <= columns, line);
     }
-  CHECK(lines_of_screen(watch_screen(running(), some_history(), {30, true, false}, 40))[2] == "loss 2.5000  held-out 3.2500");
+  CHECK(lines_of_screen(watch_screen(running(), some_history(), {30, true, false}, 40))[2] ==
+        "loss 2.5000  held-out 3.2500");
 }
 
 TEST_CASE("watching: a run that has ended has no hint, and one without a step no curve") {

@@ -115,8 +115,9 @@ std::string page_html(const RunView& view, PageKind kind) {
                                sessions_section(view) + config_section(view);
   std::string body = fmt::format(
       "<header><div class=\"line\"><h1>{}</h1>{}</div>\n"
-      "<p class=\"soft\">run hash {}</p></header>\n",
-      name, state_chip(view), hash_html(view.chain.head()));
+      "<p class=\"soft\">{} {}</p></header>\n",
+      name, state_chip(view), view.chain.last_step() < view.total_steps() ? "chain head so far" : "run hash",
+      hash_html(view.chain.head()));
   if (const std::string result = result_text(view); !result.empty())
     body += "<p class=\"lead\">" + result + "</p>\n";
   body += check_text(view) + tiles(view) + contents(sections) + sections;

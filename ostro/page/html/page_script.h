@@ -65,7 +65,7 @@ function curves_of(figure) {
     points: JSON.parse(p.dataset.points), is_dots: p.classList.contains('dot')}));
 }
 // A run that is taken out is out of all charts; of a single run, a curve is out of its chart.
-const off_name = (figure, curve) => axes_.length > 1 ? 'run ' + curve : figure.dataset.title + '/' + curve;
+const off_name = (figure, curve) => axes_.length > 1 ? 'run ' + curve : figure.named + '/' + curve;
 const is_off = (figure, curve) => off.has(off_name(figure, curve));
 function draw(figure) {
   const svg = figure.querySelector('svg'), plot = figure.querySelector('.plot'), format = figure.dataset.format;
@@ -156,7 +156,7 @@ async function copy(text, button) {
 function setup() {
   axes_ = axes();
   for (const figure of document.querySelectorAll('figure[data-steps]')) {
-    figure.dataset.title = figure.querySelector('b').textContent;
+    figure.named = figure.querySelector('b').textContent;
     figure.curves = curves_of(figure);
     pointer(figure);
     for (const key of figure.querySelectorAll('.key[data-curve]'))
