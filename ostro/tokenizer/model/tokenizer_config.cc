@@ -73,11 +73,12 @@ Result<std::optional<Tokenizer>> Tokenizer::with_added_tokens(const std::vector<
   for (const AddedToken& token : tokens) {
     const auto there = std::find_if(spec.added_tokens.begin(), spec.added_tokens.end(),
                                     [&](const AddedToken& t) { return t.content == token.content; });
-    if (there != spec.added_tokens.end() && same_properties(*there, token)) continue;
+    const bool is_new = there == spec.added_tokens.end();
+    if (!is_new && same_properties(*there, token)) continue;
     changed = true;
     const auto known = token_to_id(token.content);
-    AddedToken& added = there != spec.added_tokens.end() ? *there : spec.added_tokens.emplace_back();
-    const uint32_t id = there != spec.added_tokens.end() ? there->id : known ? *known : next++;
+    const uint32_t id = known ? *known : next++;  // an added token is known by its id, too
+    AddedToken& added = is_new ? spec.added_tokens.emplace_back() : *there;
     added = token;
     added.id = id;
     if (token.id != kNoTokenId && token.id != id)
