@@ -8,10 +8,14 @@ it names the thread, worker, caller or reader that is meant. Reports FILE:LINE a
 
 Usage: scripts/check_headers.py [--root DIR] [--room NAME]..., which checks these rooms,
 folders or files alone
+       scripts/check_headers.py --draw N [--seed TEXT], which prints the paths of N headers that the seed draws (the
+hash of HEAD by default): a person reads them against the whole rule, of which the script checks only the first line
 """
 import argparse
+import hashlib
 import pathlib
 import re
+import subprocess
 import sys
 
 QUESTIONS = ("what", "which", "how", "who", "whose", "where", "whether", "the same")
@@ -76,11 +80,24 @@ def check(root, rooms):
     return errors, len(files)
 
 
+def draw(root, count, seed):
+    """`count` headers of root/ostro: those with the least SHA-256 of the seed and their path."""
+    paths = [path.relative_to(root).as_posix() for path in root.glob("ostro/**/*.h") if not is_test(path)]
+    return sorted(sorted(paths, key=lambda path: hashlib.sha256(f"{seed} {path}".encode()).digest())[:count])
+
+
 def main():
     parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
     parser.add_argument("--root", type=pathlib.Path, default=pathlib.Path(__file__).resolve().parent.parent)
     parser.add_argument("--room", metavar="NAME", action="append", help="a room, folder or file below ostro/")
+    parser.add_argument("--draw", type=int, metavar="N", help="print the paths of N headers to read")
+    parser.add_argument("--seed", help="draws the headers (default: the hash of HEAD)")
     args = parser.parse_args()
+    if args.draw:
+        head = ["git", "-C", args.root, "rev-parse", "HEAD"]
+        seed = args.seed or subprocess.run(head, check=True, capture_output=True, text=True).stdout.strip()
+        print("\n".join(draw(args.root, args.draw, seed)))
+        return 0
     errors, files = check(args.root, args.room or [""])
     print("\n".join(errors) if errors else f"headers: {files} files begin with their name, and no comment is a riddle")
     return 1 if errors else 0

@@ -50,6 +50,7 @@ def main():
         (GOOD, ["--room", "base", "--room", "other"], 1, "other/bad.h:1: the first line"),
         (GOOD, ["--room", "base/phrase.h"], 0, "headers: 1 files"),
         (GOOD, ["--room", "lost"], 1, "there is no ostro/lost"),
+        (GOOD, ["--draw", "2", "--seed", "a"], 0, "ostro/base/"),
         *[({**GOOD, **files}, ["--room", "base"], 1, words) for files, words in BAD],
     ]
     failed = 0
