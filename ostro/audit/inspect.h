@@ -1,6 +1,7 @@
 // inspect, run_hash: show what a run directory or a checkpoint holds, as text for people or JSON for tools.
 //
-// They only read, so a run may go on meanwhile. A damaged chain or manifest is kCorrupt.
+// Both functions only read, so the run may continue while they do. Errors: kCorrupt for a damaged chain or
+// manifest.
 #pragma once
 
 #include <string>
@@ -13,8 +14,10 @@ namespace ostro::audit {
 // The run hash of a run directory: its chain's head, after checking the whole chain.
 Result<std::string> run_hash(io::FileSystem& fs, const std::string& run_directory);
 
-// How a manifest is compared with the chain of its run (audit/witness.h); the arrays are not read.
+// Options of inspect(). It compares the manifests of checkpoints with the chain of their run
+// (audit/witness.h) and reads no arrays.
 struct InspectOptions {
+  // The types of models that a configuration may name.
   models::ModelChoices models = models::builtin_models();
   bool unchecked = false;  // a checkpoint that is not what the chain says is shown all the same
   bool json = false;
@@ -25,10 +28,11 @@ struct Inspection {
   bool sound = true;  // false: a checkpoint or run.json is damaged, or a checkpoint not what the chain says
 };
 
-// A run directory (it holds chain.jsonl): record, chain, checkpoints; those that are not what the chain says
-// are named. A checkpoint (it holds manifest.json): step, names, tree with shapes, axis names, counts and
-// hashes as the manifest has them. Inside a run it must be what the chain says. Anything else is
-// ErrorCode::kNotFound.
+// The text or JSON that describes `path`. Of a run directory (it holds chain.jsonl)
+// it shows the record, the chain and the checkpoints, and it names the checkpoints that are not what the
+// chain says. Of a checkpoint (it holds manifest.json) it shows step, names, and the tree with shapes, axis
+// names, counts and hashes from the manifest. Errors: kCorrupt for a checkpoint inside a run that is not what
+// the chain says (unless `unchecked`); kNotFound when `path` is neither.
 Result<Inspection> inspect(io::FileSystem& fs, const std::string& path, const InspectOptions& options);
 
 }  // namespace ostro::audit

@@ -18,6 +18,7 @@ namespace ostro::checkpoint {
 // destructor waits for a running save; an error that wait() did not return is logged.
 class AsyncSaver {
  public:
+  // `root`: the directory below which each checkpoint gets a directory of its own.
   AsyncSaver(io::FileSystem& fs, std::string root, SaveOptions options = {});
   ~AsyncSaver();
   AsyncSaver(const AsyncSaver&) = delete;
@@ -28,8 +29,8 @@ class AsyncSaver {
   // failpoint "snapshot".
   Status start(const Info& info, std::span<const Tensor> tensors);
 
-  // Starts a save by a function of the caller, which runs in the saver's thread and must prune itself. It
-  // returns nothing when this process only took part in a save.
+  // Starts a save that `write` carries out in the saver's thread; `write` also has to prune old checkpoints.
+  // Its result is empty when this process only took part in a save that another one finishes.
   using Write = std::function<Result<std::optional<Saved>>()>;
   Status start(Write write);
 

@@ -19,7 +19,8 @@ inline constexpr int kExitLostPlace = 76;
 // is started in its place.
 inline constexpr int kExitLeft = 77;
 
-// One that was stopped with the whole job, after the run was saved: the same command goes on.
+// A worker that was stopped together with the whole job, after the run was saved, exits with this status: the
+// same command continues the run.
 inline constexpr int kExitInterrupted = 75;
 
 struct LocalWorkers {
@@ -28,21 +29,21 @@ struct LocalWorkers {
   int64_t count = 1;
   // The most replacements of workers that were killed by a signal or lost their place, over all workers.
   int64_t restarts = 1000;
-  // The most replacements in a row, divided by `count`, while `progress` does not change: a fault at the
-  // start of workers would end them for ever.
+  // The most replacements in a row, divided by `count`, while `progress` does not change. Without this limit,
+  // workers with a fault at their start would be replaced for ever.
   int64_t restarts_without_progress = 5;
   std::function<int64_t()> progress;  // changes when the job makes progress; called when a worker was lost
   std::function<void()> look;         // called about 100 times a second
-  // Returns processes to be killed (SIGKILL) because they hang or are stopped; processes that are not workers
-  // of this launcher are ignored. Called as often as `look`.
+  // Returns the ids of processes to be killed (SIGKILL) because they hang or are stopped; the ids of
+  // processes that are not workers of this launcher are ignored. Called as often as `look`.
   std::function<std::vector<int64_t>()> hopeless;
 };
 
 // Runs until no worker is left. Returns the exit status of the first that failed, else 0. When one exits by
 // itself with any other status, the job is over: the others get ten seconds, then SIGTERM (SIGKILL if the job
 // failed), then SIGKILL. The job is also over when replacements make no progress; then an error in the log
-// shows what the last worker wrote to standard error. Workers are killed when this process ends. An error
-// when a process cannot be started.
+// shows what the last worker wrote to standard error. Workers are killed when this process ends. Error: a
+// process cannot be started.
 Result<int> run_local_workers(const LocalWorkers& workers);
 
 }  // namespace ostro::cluster

@@ -1,4 +1,5 @@
-// Values: the keys of one epoch, and the members that wait for one of them. Private to the room.
+// Values: the keys and values of one epoch or of the job, and the members that wait for a key. Private to the
+// room.
 #pragma once
 
 #include <compare>
@@ -31,7 +32,9 @@ class Values {
   Status wait(Waiter waiter, const std::string& key);
   // Removes and returns the waiters for the key, oldest member first.
   std::vector<Waiter> take_waiters(const std::string& key);
+  // Removes a waiter; does nothing when it does not wait.
   void cancel(Waiter waiter);
+  // Removes all keys and all waiters.
   void clear();
 
  private:

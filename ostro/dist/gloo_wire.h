@@ -48,7 +48,7 @@ class Flight {
 class GlooWire {
  public:
   // Connects the `size` processes that call this with the same prefix, until the deadline. `epoch` is for
-  // fault_point().
+  // fault_point(); `bind` is the address of this host that the others can reach.
   static Result<std::unique_ptr<GlooWire>> connect(int64_t rank, int64_t size, KeyValue& store,
                                                    const std::string& prefix, int64_t epoch,
                                                    const std::string& bind, Deadline deadline);
@@ -59,9 +59,9 @@ class GlooWire {
   // land() checks.
   virtual std::shared_ptr<Flight> start(std::span<const Transfer> transfers, size_t heads = 0) = 0;
   // Waits until all transfers of a flight are done. When the first `heads` of them have arrived, `check` is
-  // called; its error ends the others. An error also when a peer is gone (whether or not it takes part), the
-  // deadline has passed or abort() was called. After an error the connections are closed, because the
-  // messages of all flights may be cut off anywhere.
+  // called; its error ends the others. It is also an error when a peer is gone (whether or not it takes
+  // part), when the deadline has passed and when abort() was called. After an error the connections are
+  // closed, because the messages of all flights may be cut off anywhere.
   virtual Status land(Flight& flight, Deadline deadline, const std::function<Status()>& check = {}) = 0;
   // Starts and lands one flight.
   Status move(std::span<const Transfer> transfers, Deadline deadline) {

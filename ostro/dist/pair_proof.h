@@ -11,8 +11,9 @@
 
 namespace ostro::dist {
 
-// Returns ok when every peer has proved that it knows the secret and every peer accepted all proofs. `prefix`
-// is the name of the group: a proof is not valid in another group.
+// Returns ok when every peer has proved that it knows the secret and every peer accepted all proofs. All
+// `size` workers call it. `prefix` is the name of the group: a proof is not valid in another group. Errors:
+// kIo, with the ranks, when a peer has another secret; those of the wire.
 Status prove_pairs(GlooWire& wire, int64_t rank, int64_t size, const std::string& secret,
                    const std::string& prefix, Deadline deadline);
 

@@ -1,5 +1,5 @@
-// TraceError: the one exception of the project, thrown while tracing when ops do not fit, with the user's
-// call site.
+// TraceError: the exception that tracing throws when ops do not fit together, with the user's call site. Code
+// outside of tracing returns Result instead; only templates of conversations (chat) throw inside their room.
 #pragma once
 
 #include <stdexcept>

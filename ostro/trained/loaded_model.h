@@ -45,9 +45,9 @@ Result<Parameters> load_or_init(io::FileSystem& fs, const std::string& where,
                                 const train::TrainConfig& config, const models::ModelFunctions& model,
                                 runtime::Engine& engine, Trust trust);
 
-// Sets in the config's model that matrices are int8 if the checkpoint at `where` (as in load_or_init) holds
-// them so; programs that read them need it. Does nothing for other checkpoints, or if none can be read:
-// reading it later gives the error.
+// If the checkpoint at `where` (as in load_or_init) stores its matrices as int8, sets that option in the
+// model of `config`: programs that read such matrices need it. Does nothing for other checkpoints. Does
+// nothing either when the checkpoint cannot be read; loading it later gives the error.
 void take_stored_matrices(io::FileSystem& fs, const std::string& where, train::TrainConfig& config);
 
 // How a command uses a trained model where that differs from the configuration in its checkpoint.

@@ -29,11 +29,12 @@ Pulse read_pulse();
 void pulse_phase(const char* phase, int64_t step);
 // Sets the epoch, and beats.
 void pulse_epoch(int64_t number);
+// Beats: says that something has happened.
 void pulse_beat();
 // Adds to bytes_sent.
 void pulse_sent(int64_t bytes);
 
-// From construction to destruction this process waits for other workers.
+// From construction to destruction, this process counts as waiting for other workers.
 class PulseWait {
  public:
   PulseWait();
@@ -45,7 +46,8 @@ class PulseWait {
   std::chrono::steady_clock::time_point begin_;
 };
 
-// From construction to destruction this process hangs if nothing moves for long.
+// From construction to destruction, the pulse must beat: if it does not for long, this process counts as
+// hung.
 class PulseWatch {
  public:
   PulseWatch();

@@ -11,6 +11,7 @@ namespace ostro::cli {
 struct Command {
   const char* name;
   const char* help;  // one line
+  // Returns the exit status.
   int (*run)(Args args);
 };
 
@@ -21,11 +22,12 @@ std::span<const Command> commands();
 // not known.
 std::string meant_command(const std::string& word);
 
-// The words that each of the commands takes; `prefix` stands before their names.
+// The options and words that each of `commands` takes, for completion. `prefix` is written before each name.
 std::vector<CommandWords> describe(std::span<const Command> commands, const std::string& prefix,
                                    const Context& context);
 
-// Runs the verb that the first word names (`ostro tokenizer train ...`), or prints which there are.
+// Runs the verb that the first word names (`ostro tokenizer train ...`), or prints the list of verbs. Returns
+// the exit status.
 int run_verb(Args args, std::span<const Command> verbs);
 
 int init_command(Args args);

@@ -1,4 +1,4 @@
-// Choosing a component: which of a configuration's components a command is about.
+// named_components, only_component: find the components of a configuration that a command works on.
 #pragma once
 
 #include <string>
@@ -8,10 +8,12 @@
 
 namespace ostro::data {
 
-// Of `components` the one of the name that --component gives, or with an empty name all. Errors: none has it.
+// The component called `name` (the value of --component), or all components when `name` is empty. Error:
+// kInvalidArgument when no component has this name.
 Result<std::vector<Component>> named_components(std::vector<Component> components, const std::string& name);
 
-// The only one of these. Errors: they are several, of which --component would choose one.
+// The component of a list that has only one. Error: kInvalidArgument when there are several; the message says
+// that --component chooses one.
 Result<Component> only_component(const std::vector<Component>& components);
 
 }  // namespace ostro::data

@@ -1,5 +1,6 @@
-// owned_box: where the cells of an array of the state are, as boxes of its elements, for files that are cut
-// in another way. The functions read a plan and nothing else; any thread may call them.
+// owned_box, shared_part, ...: the places of a worker's cells in the arrays of the state, as boxes of
+// elements. They say what a worker reads from files whose chunks are not its cells. The functions read a plan
+// and nothing else; any thread may call them. There are no errors.
 #pragma once
 
 #include <optional>
@@ -22,7 +23,7 @@ std::optional<FileBox> shared_part(const FileBox& a, const FileBox& b);
 // The start of `box`, counted from the start of `from`.
 checkpoint::Extents start_in(const FileBox& box, const FileBox& from);
 
-// One rank for each part of array k: the lowest of those that own its elements. Ascending.
+// The lowest rank of the owners of each part of array k, in ascending order.
 std::vector<int64_t> first_holders(const WorkerPlan& plan, size_t k);
 
 }  // namespace ostro::fleet

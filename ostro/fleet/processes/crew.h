@@ -29,7 +29,8 @@ inline constexpr const char* kNoReference = "none";        // of a run without p
 // new ones; with any other error this process cannot go on.
 class Crew {
  public:
-  // `stop`: true ends waiting for an epoch (kBusy). Both must outlive the crew.
+  // `membership` and `engine` must outlive the crew. `stop` is called while the crew waits for an epoch; when
+  // it returns true, the wait ends with kBusy.
   Crew(Membership& membership, runtime::Engine& engine, std::function<bool()> stop);
   ~Crew();
 
@@ -46,7 +47,7 @@ class Crew {
   // Connects with the workers of the newest epoch and settles the state that they carry. Tries again when
   // epochs end meanwhile.
   Result<Settled> form();
-  // All workers have adopted the state after so many steps.
+  // The caller says that all workers have adopted the state after `step` steps.
   void adopted(int64_t step);
 
   bool formed() const { return group_ != nullptr; }
@@ -65,19 +66,20 @@ class Crew {
   void hold(bool on) { held_ = on; }
   // A switch is due and this process is not in the next epoch. If it leads, it closes the run first.
   bool leaves_next() const { return switch_due() && without_this_; }
-  // An epoch goes on without this process.
+  // Whether an epoch was formed that this process does not belong to.
   bool out() const { return out_; }
   // True if this epoch is over, or is not the one that is formed.
   bool ended(int64_t epoch) const;
-  // Ends the connections, keeping the state. `fault`: why; "" when all leave together.
+  // Ends the connections and keeps the state. `fault` is the reason; it is "" when all workers leave
+  // together.
   void leave(const std::string& fault);
   // Discards the state that the workers have. restart() also has the run opened again, from a checkpoint.
   void forget() { settled_ = Settled(); }
   void restart();
-  // The run has to be opened again, or is another worker's; the state is as it was.
+  // Has the run opened again, or handed to another worker. The state is kept.
   void reopen() { restarts_ = true; }
   bool restarts() const { return restarts_; }
-  // The run is open again.
+  // The caller says that the run is open again.
   void restarted() { restarts_ = false; }
 
  private:

@@ -1,6 +1,6 @@
 // exchange_cells, gather_cells: move cells of gradients and of parameters between the workers that run
-// different leaves. Cells that lie together in an array are sent from it and received into it; others are
-// copied. All these workers call at the same time. Errors: those of the collectives.
+// different leaves. A cell whose bytes lie in one run of an array is sent from there and received there;
+// other cells are copied. All these workers call together. Errors: those of the collectives.
 #pragma once
 
 #include <utility>
@@ -14,8 +14,9 @@ namespace ostro::fleet {
 
 using CellBuffers = std::vector<runtime::Buffer>;  // by parameter
 
-// Sends every peer its cells of sums[i], of which this worker has as many as it has subtrees, and receives
-// this worker's cells of theirs: the result by peer and subtree. `counts` are the subtrees of each peer.
+// Exchanges sums of gradients. sums[i] is the sum over this worker's subtree i of leaves, by parameter. Every
+// peer gets the cells that it owns of each sums[i]. counts[w] is the number of subtrees that peers[w] has.
+// result[w][i] has the cells that this worker owns of the sum over subtree i of peers[w].
 Result<std::vector<std::vector<CellBuffers>>> exchange_cells(const WorkerPlan& plan, runtime::Collectives& c,
                                                              const std::vector<int64_t>& peers,
                                                              const std::vector<const CellBuffers*>& sums,

@@ -13,8 +13,8 @@
 
 namespace ostro::fleet {
 
-// The cells of a training state that a worker has: of every parameter and of every array of the optimizer, in
-// the order of the programs. Empty lists: it has none.
+// The cells of a training state that a worker has: one buffer for every parameter and for every array of the
+// optimizer, in the order of the programs. The lists are empty when it has none.
 struct Cells {
   std::vector<runtime::Buffer> params, optimizer;
 };
@@ -37,7 +37,8 @@ class Worker {
   // `last`: the result of that step, if this process did it.
   void adopt_cells(Cells own, Cells mirror, int64_t step, train::StepResult last = {});
   // Runs one step together with all other workers. `batch` holds the rows of all leaves; the worker reads
-  // only those of its own leaves.
+  // only those of its own leaves. Errors: those of the collectives, after which can_finish() says whether the
+  // step is lost; those of the programs.
   Result<train::StepResult> step(runtime::Collectives& collectives, const train::BatchArrays& batch,
                                  const std::vector<float>& scalars);
 
@@ -49,14 +50,15 @@ class Worker {
   // The owned cells, and the copies of those of mirror_of(rank).
   const Cells& own() const { return own_; }
   const Cells& mirror() const { return mirror_; }
-  // How many steps the cells are after.
+  // The number of steps after which the cells are the state.
   int64_t step_number() const { return step_; }
 
   // Whether an interrupted step can still be finished by this worker alone, with what another one measured:
   // its gradients are complete, only the measures were missing. A joint update needs the new cells, too.
   bool can_finish() const { return pending_.has_value() && (!plan_.update.joint || pending_->renewed); }
+  // Finishes the interrupted step with `measured`. can_finish() must be true.
   Status finish_with(const train::Measured& measured);
-  // Of the last step that was finished: its result but for the fingerprints.
+  // The result of the last step that was finished, without the fingerprints.
   const train::StepResult& last_result() const { return last_; }
   // Puts the fingerprints of the parameters and the experts' loads into the result. Called by all workers.
   Status add_fingerprints(runtime::Collectives& c, train::StepResult& result);
@@ -68,7 +70,7 @@ class Worker {
   const ir::Program& leaf_ir() const { return schedule_->leaf_ir(); }
   Result<runtime::Executable*> leaf_program() { return schedule_->leaf_program(); }
   Result<runtime::Executable*> apply_program();
-  // Compiles whatever a step needs.
+  // Compiles all programs that a step needs.
   Status compile();
 
  private:

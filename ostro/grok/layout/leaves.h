@@ -1,4 +1,5 @@
-// make_leaves: the tensors of a Grok-1 in the order of the release's files.
+// make_leaves: the tensors of a Grok-1 in the order of the release's files. Values and pure functions; there
+// are no errors.
 #pragma once
 
 #include <string>
@@ -8,11 +9,12 @@
 
 namespace ostro::grok {
 
-// The parts of the model. Those of a layer from kExpertGate on.
+// The parts of the model. The values from kExpertGate on are parts of a layer. Beside a value stands the name
+// of its module in the release, where that is another one.
 enum class Part {
   kEmbedding,  // also the output matrix, transposed
   kFinalNorm,
-  kExpertGate,  // "linear": what GELU is taken of
+  kExpertGate,  // "linear"; its result goes through GELU
   kExpertDown,  // "linear_1"
   kExpertUp,    // "linear_v"
   kKey,
@@ -38,8 +40,8 @@ struct Leaf {
   int64_t bytes = 0;    // of that file
 };
 
-// In the order of the files: that of the names as texts, so layer 10 comes before layer 2. JAX flattens dicts
-// so, and the release has no list of names.
+// The tensors, sorted by their names as texts, as the files are: layer 10 comes before layer 2. The release
+// has no list of names; this order is that in which JAX flattens a dict.
 std::vector<Leaf> make_leaves(const GrokShape& shape);
 
 // "layer 10, moe/linear" or "language_model/in_out_embed", for errors.

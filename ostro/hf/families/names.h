@@ -27,7 +27,7 @@ enum class Role {
   kQkv,         // the rows of q, then of k, then of v
   kQkvOfHeads,  // of each head: the rows of q, k, v; as many key heads as query heads
   kQkvOfKinds,  // as kQkv, with as many key heads as query heads
-  // Of latent attention, in which kQ is there without kQA and kQB.
+  // Of latent attention. A model whose queries have no short vector has kQ instead of kQA, kQANorm and kQB.
   kQA,
   kQANorm,
   kQB,
@@ -49,7 +49,7 @@ enum class Role {
   kSharedGate,
   kSharedUp,
   kSharedDown,
-  kSharedWeight,  // of the shared part: its sigmoid is
+  kSharedWeight,  // its sigmoid is the weight of the shared part
 };
 
 // Roles that a model lacks (a head that is tied, norms) are passed over.

@@ -27,16 +27,17 @@ int64_t shard_index_bytes(const ZarrSpec& spec);
 // The bytes of the index in the file, with the checksum.
 Bytes encode_shard_index(const ShardIndex& index);
 
-// Reads the index of an open shard. Checks its CRC-32C, and that every chunk lies inside the file and has a
-// plausible size.
+// Reads the index of an open shard. Errors: kCorrupt, with the file, when its CRC-32C is wrong, or when a
+// chunk does not lie inside the file or is larger than max_encoded_bytes.
 Result<ShardIndex> read_shard_index(const RandomAccessFile& file, const ZarrSpec& spec);
 
-// Encodes or decodes one chunk of full size with the codecs of the spec. Messages of decode_chunk name no
-// file.
+// Encodes or decodes one chunk of full size with the codecs of the spec. decode_chunk gives kCorrupt for a
+// damaged chunk; its message does not name the file.
 Result<Bytes> encode_chunk(const ZarrSpec& spec, std::span<const std::byte> elements);
 Status decode_chunk(const ZarrSpec& spec, std::span<const std::byte> encoded, std::span<std::byte> elements);
 
-// A larger encoded chunk must be damaged, since no codec makes its input that much longer.
+// The most bytes that a whole encoded chunk can have. A larger one must be damaged, since no codec makes its
+// input that much longer.
 int64_t max_encoded_bytes(const ZarrSpec& spec);
 
 }  // namespace ostro::io

@@ -12,8 +12,8 @@
 
 namespace ostro::run {
 
-// The log sink while this object exists. Every line goes to the console and, with time and
-// level, to log.txt. On the console, warnings and errors have a prefix.
+// RunLog is the log sink while it exists. Every line goes to the console and, with time and level, to
+// log.txt. On the console, warnings and errors have a prefix. Any thread may log.
 //
 // The object is made before the run directory exists. Lines are kept in memory until open() is called, so
 // messages about opening the run also reach the file. The destructor restores the previous sink. `console`
@@ -26,6 +26,7 @@ class RunLog {
   RunLog& operator=(const RunLog&) = delete;
 
   // Appends to the file at `path` from now on. The kept lines are written first. Call it once.
+  // Error: the file cannot be opened.
   Status open(io::FileSystem& fs, const std::string& path);
 
   // Writes a line to the file only.

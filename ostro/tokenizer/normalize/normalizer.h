@@ -18,6 +18,8 @@ namespace ostro::tokenizer {
 class Normalizer {
  public:
   // Reads the "normalizer" of a tokenizer.json. null gives a normalizer that changes nothing.
+  // Errors: kUnsupported for a step that Ostro does not know, kCorrupt for fields of a wrong type; the
+  // message shows the value.
   static Result<Normalizer> from_json(const nlohmann::json& json);
 
   bool empty() const { return steps_.empty(); }

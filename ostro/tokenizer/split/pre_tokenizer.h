@@ -17,7 +17,9 @@ namespace ostro::tokenizer {
 
 class PreTokenizer {
  public:
-  // Reads the "pre_tokenizer" of a tokenizer.json. null gives one that does not cut.
+  // Reads the "pre_tokenizer" of a tokenizer.json. null gives one that does not cut. Errors:
+  // kUnsupported for a step or a pattern that Ostro does not know, kCorrupt for fields of a wrong type; the
+  // message shows the value.
   static Result<PreTokenizer> from_json(const nlohmann::json& json);
 
   // True if pieces are bytes for a byte-level model (the last step is ByteLevel), not characters.

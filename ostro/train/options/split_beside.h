@@ -1,13 +1,13 @@
-// kSplitBeside: the axes along which only values that have another axis, too, are split in a computation
-// (spmd::Beside).
+// kSplitBeside: pairs of axes for partitioning. In a computation, a value is split along the first axis of a
+// pair only if it also has the second one (spmd::Beside).
 #pragma once
 
 #include "ostro/spmd/layout.h"
 
 namespace ostro::train {
 
-// Of all values along `experts` only the experts' weights and their gradients are split: they also have
-// `mlp`.
+// Of all values that have the axis `experts`, only the experts' weights and their gradients are split,
+// because only these also have `mlp`.
 inline const spmd::Beside kSplitBeside = {{"experts", "mlp"}};
 
 }  // namespace ostro::train

@@ -21,11 +21,12 @@ class HeldOut {
   // Errors: there is no held-out text (as data::EvalLoader::create); the program does not compile.
   static Result<HeldOut> create(const TrainConfig& config, int64_t vocab, runtime::Engine& engine,
                                 const data::DataSet& stores);
-  // For text that is there.
+  // For text that the caller has opened. Error: the program does not compile.
   static Result<HeldOut> create(HeldOutText text, const ir::Program& program, runtime::Engine& engine);
 
-  // Called with each batch and its losses, f32 [batch, pos]; of pairs their margins, f64 [batch]; both on the
-  // host. The losses have the same bits as the training loss of the same rows.
+  // Called with each batch and its losses, f32 [batch, pos]. A batch of pairs comes with its margins instead,
+  // f64 [batch]. Both lie in the host's memory. The losses have the same bits as the training loss of the
+  // same rows.
   using OnBatch = std::function<Status(const data::Batch&, const runtime::Buffer& losses)>;
 
   // The loss of the text (HeldOutText::loss) with these parameters.

@@ -1,8 +1,12 @@
 // packed_backward_job: bf16 attention backward on matrix instructions (attention_packed.inc.h), one job.
 //
-// Lanes are keys: S = Q K^T and dP = dO V^T [query][key] become P and dS, rounded, as words over pairs of
-// queries for dV^T += dO^T P and dK^T += Q^T dS, and dS also as rows over keys for dQ += dS K. Query rows lie
-// in tiles of 64 that start at multiples of 64 of the absolute position, so no group of 32 is cut.
+// The lanes of all products are keys. Two products give S = Q K^T and dP = dO V^T, both [query][key]. From
+// them come P and dS, rounded to bf16. They are stored as words, each of two neighbouring queries, for
+// dV^T += dO^T P and dK^T += Q^T dS. dS is stored a second time, as rows of keys, for dQ += dS K.
+//
+// Query rows lie in tiles of 64 that start at multiples of 64 of the absolute position, so no group of 32 is
+// cut. A job uses nothing but its arguments and its scratch memory, so jobs may run on several threads. There
+// are no errors. Source of the order of sums: docs/spec/numerics.md, N9.
 #pragma once
 
 #include "ostro/cpu/attention/kernels/attention_backward.inc.h"
@@ -51,6 +55,7 @@ struct PackedBackward {
   }
 };
 
+// The scratch memory that packed_backward_job needs, in floats.
 template <class P>
 int64_t packed_backward_scratch(const AttentionBackward& a, const BackwardJob& job) {
   const int64_t wide = padded(a.shape.head_dim), rows = job.rows.end - job.rows.begin;
@@ -60,7 +65,8 @@ int64_t packed_backward_scratch(const AttentionBackward& a, const BackwardJob& j
          a.shape.group * tiles * (PackedBackward::query_floats(wide) + 2) + kKeyBlock * wide;
 }
 
-// Rows of absolute positions [64 index, + 64) of head g; none outside the job's rows.
+// Packs the query rows of head g at the absolute positions [64 index, 64 index + 64). Rows outside of the
+// job's rows become zeros.
 template <class P>
 void pack_queries(const AttentionBackward& a, const PackedBackward& t, int64_t g, int64_t index,
                   uint32_t* pairs) {
@@ -89,6 +95,7 @@ void pack_queries(const AttentionBackward& a, const PackedBackward& t, int64_t g
   pack(a.dout, a.dout_strides, out.dout, out.dout_turned);
 }
 
+// Packs the keys and values of the block t.block, and takes over their segments. `rows` is scratch memory.
 template <class P>
 void pack_key_block(const AttentionBackward& a, PackedBackward& t, uint16_t* rows) {
   const int64_t dims = a.shape.head_dim, count = t.block.end - t.block.begin;
@@ -133,7 +140,7 @@ struct RowValues {
   float m[kQueryTile], r[kQueryTile], delta[kQueryTile];
 };
 
-// P and dS of query rows [row, row + 32) of a tile and of 32 keys from `key` on, from scores and dp.
+// Computes P and dS of query rows [row, row + 32) of a tile and of 32 keys from `key` on, from scores and dp.
 template <class P, bool kCapped>
 inline void packed_gradients(const AttentionShape& s, const PackedBackward& t, int64_t row, int64_t key,
                              const uint16_t* masks, const RowValues& values) {
