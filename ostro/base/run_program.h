@@ -8,8 +8,9 @@
 
 namespace ostro {
 
-// Runs words[0], found on PATH, without input. Its standard output and errors; error: it could not start, was
-// killed, or ended with another status than 0 (with the beginning of what it said).
+// Runs words[0], found on PATH, without input. Returns what it wrote to standard output and standard error.
+// Errors: it could not start, was killed, or ended with another status than 0; the message has the beginning
+// of its output.
 Result<std::string> run_program(const std::vector<std::string>& words);
 
 // The path of the program that this process runs, for those that it starts. Errors: kIo without /proc.

@@ -14,7 +14,7 @@ namespace ostro::chain {
 // New runs have this format. Format 1 is read, and its runs go on in it.
 inline constexpr int64_t kChainFormat = 2;
 
-// Where a run that began from another run's state left it.
+// The parent of a run that began with the state of another run, and the step of that state.
 struct Fork {
   std::string head;  // the parent's run hash after that step
   int64_t step = 0;  // steps that the state has already seen

@@ -19,7 +19,7 @@ struct HfImport {
 };
 
 // Makes the directory `out`: a checkpoint of the model in `directory`, what came with it, and a configuration
-// to go on training with. Returns what there is to say about it, in a line. If anything fails, there is no
+// to go on training with. Returns a line about it, for a person. If anything fails, there is no
 // `out`.
 Result<std::string> import_hf(const Context& context, const HfImport& request);
 

@@ -1,4 +1,4 @@
-// `ostro import`: a checkpoint of a model that another program wrote, or of one that Ostro has.
+// `ostro import`: makes a checkpoint from a model that another program wrote, or from another checkpoint.
 #pragma once
 
 #include <optional>
@@ -8,16 +8,16 @@
 
 namespace ostro::convert {
 
-// What the options of the command say. Each importer takes some of them; the others must have their defaults.
+// The options of the command. Each importer takes some of them; the others must have their defaults.
 struct ImportRequest {
   std::string from;                // hf, peft or grok; empty with `experts`
-  GrokImport grok;                 // directory, out and tokenizer are of every importer
+  GrokImport grok;                 // every importer reads directory, out and tokenizer
   std::optional<int64_t> experts;  // --upcycle
   Upcycle upcycle;  // the checkpoint is also --from peft's; experts, out and tokenizer are set here
 };
 
-// Makes the directory `out`. Returns what there is to say about it, in a line. Errors: kInvalidArgument for
-// options that do not belong together, and what the importers say.
+// Makes the directory `out`. Returns a line about it, for a person. Errors: kInvalidArgument for options that
+// do not belong together; those of the importers.
 Result<std::string> import_model(const Context& context, const ImportRequest& request);
 
 }  // namespace ostro::convert

@@ -1,5 +1,5 @@
-// `ostro import --upcycle`: a dense decoder as a mixture of experts, whose experts begin as copies of its
-// MLP.
+// `ostro import --upcycle`: makes a mixture of experts from a dense decoder. The experts begin as copies of
+// its MLP.
 #pragma once
 
 #include <string>
@@ -16,7 +16,7 @@ struct Upcycle {
 
 // Makes the directory `out`: a mixture whose experts are all copies of the MLP of a dense decoder, with a
 // random router, and a configuration to go on training with. It computes what the dense model does, up to
-// the rounding of the experts' weights, which add up to 1. Returns what there is to say about it, in a line.
+// the rounding of the experts' weights, which add up to 1. Returns a line about it, for a person.
 // If anything fails, there is no `out`. Errors: the checkpoint is no decoder, a mixture already, or has an
 // adapter.
 Result<std::string> upcycle(const Context& context, const Upcycle& request);

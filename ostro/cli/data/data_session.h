@@ -9,8 +9,8 @@
 
 namespace ostro::cli {
 
-// Runs `work` on a session, and returns what it says as an exit code. `component`: what --component says, or
-// empty.
+// Runs `work` on a session and returns the exit status; an error of `work` is printed. `component` is the
+// value of --component, or empty.
 int with_data_session(const Args& args, const std::string& component,
                       const std::function<Status(const data::Session&)>& work,
                       data::MissingTokenizer missing = data::MissingTokenizer::kIsAnError);

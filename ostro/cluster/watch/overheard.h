@@ -1,4 +1,4 @@
-// Overheard: the standard error of a process: passed on as it comes, with its end kept.
+// Overheard: passes on the standard error of a process as it comes, and keeps the end of it.
 #pragma once
 
 #include <string>

@@ -35,8 +35,8 @@ class Membership {
   // Values of an epoch; get() fails when it has ended. And values of the job, which stay.
   virtual dist::KeyValue& store(int64_t epoch) = 0;
   virtual dist::KeyValue& job() = 0;
-  // Connects with the others of this epoch. The group fails when the epoch ends. Errors: kIo when a later
-  // epoch may do what this one could not.
+  // Connects with the others of this epoch. The group fails when the epoch ends. Errors: kIo when it
+  // failed but may succeed in a later epoch.
   virtual Result<std::unique_ptr<dist::Group>> connect(const EpochView& epoch, const ir::Mesh& mesh) = 0;
   // This worker knows the run, so that it can be taken into an epoch beside workers that train.
   virtual void ready() = 0;

@@ -1,10 +1,11 @@
 // use_panels_backward: attention backward on the tiles of a matrix product kernel (attention_panels.inc.h),
 // one job.
 //
-// Scores lie in parts of 16 keys, [query][16], and are panels of B as they are: dV^T += dO^T P and dK^T +=
-// Q^T dS, [head_dim][16 keys]. dS turned, in parts of 16 queries, [key][16], is that of dQ^T += K^T dS^T.
-// Queries lie in tiles of 64 that start at multiples of 64 of the absolute position, so no group of 32 is
-// cut; each is packed once a job.
+// The matrices of scores, P and dS, lie in parts of 16 keys, [query][16]. In this form they are panels of the
+// operand B of dV^T += dO^T P and dK^T += Q^T dS, whose results are [head_dim][16 keys]. dS is also
+// transposed into parts of 16 queries, [key][16], which are panels of B of dQ^T += K^T dS^T. Queries lie in
+// tiles of 64 that start at multiples of 64 of the absolute position, so no group of 32 is cut. Each tile is
+// packed once a job. A job uses nothing but its arguments and its scratch memory; there are no errors.
 #pragma once
 
 #include "ostro/cpu/attention/kernels/attention_backward.inc.h"
@@ -63,6 +64,7 @@ struct PanelBackward {
   }
 };
 
+// The scratch memory that a job needs, in floats.
 template <class V>
 int64_t panels_backward_scratch(const AttentionBackward& a, const BackwardJob& job, int64_t rows) {
   const int64_t wide = padded(a.shape.head_dim);
