@@ -19,8 +19,7 @@ struct HfImport {
 };
 
 // Makes the directory `out`: a checkpoint of the model in `directory`, what came with it, and a configuration
-// to go on training with. Returns a line about it, for a person. If anything fails, there is no
-// `out`.
+// to go on training with. Returns a line about it, for a person. If anything fails, there is no `out`.
 Result<std::string> import_hf(const Context& context, const HfImport& request);
 
 // For trainer.initialize_from (run::Environment::import_model): the checkpoint in the directory `to`, which
