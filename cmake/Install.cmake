@@ -1,7 +1,6 @@
 # cmake --install: the program, the rooms' libraries, the public header and what it needs, and ostroConfig.cmake, so that a project of
 # its own can say find_package(ostro) and link ostro::ostro (examples/my_model).
 include(CMakePackageConfigHelpers)
-include(GNUInstallDirs)
 
 get_property(rooms GLOBAL PROPERTY OSTRO_ROOMS)
 add_library(ostro_all INTERFACE)
@@ -24,5 +23,4 @@ install(FILES "${CMAKE_CURRENT_BINARY_DIR}/ostroConfig.cmake" "${CMAKE_CURRENT_B
 install(FILES cmake/Dependencies.cmake DESTINATION ${package_dir})
 if(PyArrow_FOUND)
   install(FILES "${PyArrow_arrow_LIB}" "${PyArrow_parquet_LIB}" DESTINATION ${CMAKE_INSTALL_LIBDIR})
-  set_target_properties(ostro PROPERTIES INSTALL_RPATH "$ORIGIN/../${CMAKE_INSTALL_LIBDIR}")
 endif()

@@ -11,3 +11,11 @@ if(OSTRO_WITH_PARQUET AND NOT (OSTRO_WITH_PARQUET STREQUAL "AUTO" AND CMAKE_BUIL
                         "it with -DPyArrow_PYTHON=..., or build with -DOSTRO_WITH_PARQUET=OFF")
   endif()
 endif()
+# The program looks for libraries beside its own folder (ostro/cli/CMakeLists.txt).
+if(PyArrow_FOUND)
+  file(MAKE_DIRECTORY "${PROJECT_BINARY_DIR}/ostro/${CMAKE_INSTALL_LIBDIR}")
+  foreach(library arrow parquet)
+    file(CREATE_LINK "${PyArrow_${library}_LIB}"
+         "${PROJECT_BINARY_DIR}/ostro/${CMAKE_INSTALL_LIBDIR}/lib${library}.so.${PyArrow_SO}" SYMBOLIC)
+  endforeach()
+endif()

@@ -10,6 +10,15 @@
 set -euo pipefail
 cd "$(dirname "$0")/.."
 
+if [[ "$(uname -s) $(uname -m)" != "Linux x86_64" ]]; then
+  echo "error: this machine is $(uname -s) on $(uname -m); Ostro needs Linux on x86-64-v3, which has AVX2 and FMA" >&2
+  exit 1
+fi
+if ! command -v dpkg-query >/dev/null; then
+  echo "error: this is no Debian (no dpkg-query); install the wheel or the tar (README.md), or build in Debian 12" >&2
+  exit 1
+fi
+
 packages=(g++ cmake ninja-build pkg-config git libzstd-dev zlib1g-dev liblz4-dev libblosc-dev libssl-dev
           libcurl4-openssl-dev libpugixml-dev libpcre2-dev libgloo-dev libmicrohttpd-dev nlohmann-json3-dev libsimdjson-dev libcli11-dev libyaml-cpp-dev libfmt-dev doctest-dev xz-utils python3 python3-venv)
 with_python=false

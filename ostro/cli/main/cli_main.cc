@@ -17,6 +17,8 @@
 #include "ostro/base/out_of_memory.h"
 #include "ostro/cli/main/commands.h"
 #include "ostro/cli/main/exit_code.h"
+#include "ostro/cli/main/processor_check.h"
+#include "ostro/cli/main/version.h"
 #include "ostro/cli/shared/progress.h"
 #include "ostro/config/options.h"
 #include "ostro/engines/engines.h"
@@ -35,7 +37,7 @@ std::string help_text() {
   text +=
       "\nOptions:\n"
       "  -h, --help  print this and exit\n"
-      "  --version   print the version and exit\n"
+      "  --version   print the version and what this build leaves out, and exit\n"
       "\nExit codes: 0 done; 1 failed, told in one line \"error: ...\", or `verify`, `diff` or `inspect` "
       "found\n"
       "a difference; 2 a command line or configuration that makes no sense; `verify`: 3 incomplete, 4 "
@@ -49,6 +51,9 @@ std::string help_text() {
       "Documents: docs/guide/first_run.md; all keys of a configuration: docs/reference/config.md\n";
   return text;
 }
+
+// Every program that has this file checks its processor before it does anything else.
+[[gnu::section(".preinit_array"), gnu::used]] void (*const kBeforeAll)() = check_processor;
 
 // Makes the engine that OSTRO_EXECUTOR wishes, or what `replace` gives for it.
 MakeEngine engine_maker(bool generated_code, const ReplaceEngine& replace) {
@@ -86,7 +91,7 @@ int run_command(std::vector<std::string> words, const Context& context) {
     return kExitOk;
   }
   if (first == "--version") {
-    std::puts("ostro " OSTRO_VERSION);
+    std::fputs(version_text().c_str(), stdout);
     return kExitOk;
   }
   std::vector<std::string> names;

@@ -14,7 +14,10 @@ namespace ostro::cli {
 namespace {
 
 TEST_CASE("help and version go to standard output; a bare command is a usage error") {
-  CHECK(shell("$OSTRO --version").out.find("ostro ") == 0);
+  const Outcome version = shell("$OSTRO --version");
+  CHECK(version.out.find("ostro ") == 0);
+  for (const char* line : {"\ncommit    ", "\nnumerics  ", "\nparquet   "})
+    CHECK_MESSAGE(version.out.find(line) != std::string::npos, version.out);
   const Outcome help = shell("$OSTRO --help");
   CHECK(help.code == 0);
   CHECK(help.out.find("tokenizer") != std::string::npos);

@@ -7,13 +7,16 @@ namespace ostro::data {
 namespace {
 
 Error no_arrow(const std::string& path) {
-  return unsupported(
-      fmt::format("{}: this build cannot read .parquet; install pyarrow (scripts/setup.sh --python), then "
-                  "configure and build again: cmake --preset release && scripts/build.sh",
-                  path));
+  return unsupported(fmt::format(
+      "{}: this build cannot read .parquet (ostro --version); use a released package, or install "
+      "pyarrow (scripts/setup.sh --python), then configure and build again: cmake --preset release && "
+      "scripts/build.sh",
+      path));
 }
 
 }  // namespace
+
+std::string parquet_reader() { return ""; }
 
 Result<std::unique_ptr<RowReader>> open_parquet_rows(io::FileSystem&, const std::string& path,
                                                      const RowOptions&, int64_t) {

@@ -2,6 +2,7 @@
 // at a time.
 #include "ostro/data/sources/parquet_rows.h"
 
+#include <arrow/config.h>
 #include <fmt/format.h>
 #include <parquet/arrow/reader.h>
 #include <parquet/exception.h>
@@ -284,6 +285,8 @@ class ParquetRows final : public RowReader {
 };
 
 }  // namespace
+
+std::string parquet_reader() { return "Apache Arrow " + arrow::GetBuildInfo().version_string; }
 
 Result<std::unique_ptr<RowReader>> open_parquet_rows(io::FileSystem& fs, const std::string& path,
                                                      const RowOptions& options, int64_t skip_rows) {

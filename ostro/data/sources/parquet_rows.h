@@ -6,6 +6,9 @@
 
 namespace ostro::data {
 
+// The library that reads .parquet, with its version; empty in a build without one.
+std::string parquet_reader();
+
 // As open_rows. Strings, lists and structs become JSON as json.dumps writes their Python values.
 Result<std::unique_ptr<RowReader>> open_parquet_rows(io::FileSystem& fs, const std::string& path,
                                                      const RowOptions& options, int64_t skip_rows);
