@@ -18,8 +18,10 @@ struct CpuOptions {
   std::string isa;  // as isa.h names them; empty: OSTRO_ISA, else the best one
   int threads = 0;  // 0: OSTRO_THREADS, else the number of cores
   std::string
-      cache_dir;   // of generated code; empty: OSTRO_CACHE_DIR, else $XDG_CACHE_HOME/ostro or ~/.cache/ostro
-  std::string cc;  // C compiler; empty: OSTRO_CC, else cc, gcc or clang on PATH
+      cache_dir;  // of generated code; empty: OSTRO_CACHE_DIR, else $XDG_CACHE_HOME/ostro or ~/.cache/ostro
+  // C compiler; empty: OSTRO_CC, else cc, gcc or clang on PATH, else that of the Python package ziglang when
+  // it is installed beside the package ostro, which this program is part of.
+  std::string cc;
   std::string cc_opt;              // optimisation flag; empty: OSTRO_CC_OPT, else -O3
   bool generated_code = true;      // false: built-in loops alone, as with the generic ISA
   bool compiler_required = false;  // a compiler that fails is an error, not a warning: tests of its code

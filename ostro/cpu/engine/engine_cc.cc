@@ -6,6 +6,7 @@
 #include <cstring>
 #include <future>
 #include <sstream>
+#include <utility>
 
 #include "ostro/base/log.h"
 #include "ostro/base/run_program.h"
@@ -44,6 +45,38 @@ Result<std::unique_ptr<SharedObject>> load_object(const fs::path& path, const st
   return object;
 }
 
+using Words = std::vector<std::string>;
+
+// The compilers to try, best first; each is the words that start it.
+std::vector<Words> candidates_for(const std::string& cc) {
+  if (!cc.empty()) return {split_words(cc)};
+  std::vector<Words> candidates = {{"cc"}, {"gcc"}, {"clang"}};
+  // The Python packages ostro and ziglang lie side by side: .../ostro/bin/ostro and .../ziglang/zig.
+  if (const auto program = own_path(); program.ok()) {
+    const fs::path zig = fs::path(*program).parent_path().parent_path().parent_path() / "ziglang" / "zig";
+    std::error_code ignored;
+    if (fs::exists(zig, ignored)) candidates.push_back({zig.string(), "cc"});
+  }
+  return candidates;
+}
+
+// Whether the words start Zig's C compiler: "zig cc", "python3 -m ziglang cc".
+bool is_zig(const Words& words) {
+  if (words.size() < 2 || words.back() != "cc") return false;
+  const std::string before = fs::path(words[words.size() - 2]).filename().string();
+  return before == "zig" || before == "ziglang";
+}
+
+// The flags as Zig's C compiler takes them. It is clang, but has other names for processors. Without
+// -nostdlib it would first compile parts of a C library, which kernels do not use.
+std::string flags_for_zig(std::string flags) {
+  for (const auto& [name, zig_name] :
+       {std::pair("-march=x86-64-v3", "-mcpu=x86_64_v3"), std::pair("-march=x86-64-v4", "-mcpu=x86_64_v4")})
+    if (const size_t at = flags.find(name); at != std::string::npos)
+      flags.replace(at, std::strlen(name), zig_name);
+  return flags + " -nostdlib";
+}
+
 }  // namespace
 
 SharedObject::~SharedObject() { dlclose(handle_); }
@@ -52,8 +85,8 @@ void* SharedObject::symbol(const char* name) const { return dlsym(handle_, name)
 
 KernelCompiler::KernelCompiler(std::string cc, std::string cc_opt, const std::string& cache_dir, Isa isa,
                                const compile::Dialect& dialect)
-    : prelude_(compile::prelude_text(dialect)), cc_(std::move(cc)) {
-  if (cc_.empty()) cc_ = environment_variable("OSTRO_CC");
+    : prelude_(compile::prelude_text(dialect)) {
+  if (cc.empty()) cc = environment_variable("OSTRO_CC");
   if (cc_opt.empty()) cc_opt = environment_variable("OSTRO_CC_OPT");
   if (cc_opt.empty()) cc_opt = "-O3";
   flags_ = fmt::format(
@@ -65,12 +98,12 @@ KernelCompiler::KernelCompiler(std::string cc, std::string cc_opt, const std::st
   cache_.prefix = kUnfinished;
   temporary_.folder = temporary_dir();
   temporary_.prefix = "ostro-";
-  std::vector<std::string> candidates =
-      cc_.empty() ? std::vector<std::string>{"cc", "gcc", "clang"} : std::vector<std::string>{cc_};
-  for (const std::string& candidate : candidates) {
-    std::vector<std::string> words = split_words(candidate);
-    if (words.empty()) continue;
-    words.push_back("--version");
+  std::vector<std::string> tried;
+  for (const Words& candidate : candidates_for(cc)) {
+    if (candidate.empty()) continue;
+    tried.push_back(fmt::format("{}", fmt::join(candidate, " ")));
+    Words words = candidate;
+    words.emplace_back("--version");
     if (Result<std::string> version = run_program(words); version.ok()) {
       cc_ = candidate;
       version_ = std::move(*version);
@@ -78,8 +111,12 @@ KernelCompiler::KernelCompiler(std::string cc, std::string cc_opt, const std::st
     }
   }
   if (version_.empty())
-    problem_ =
-        fmt::format("no C compiler runs ({}); install one or set OSTRO_CC", fmt::join(candidates, ", "));
+    problem_ = fmt::format(
+        "no C compiler runs ({}); install one (beside the Python package ostro, `pip install ziglang` does) "
+        "or "
+        "set OSTRO_CC",
+        fmt::join(tried, ", "));
+  if (is_zig(cc_)) flags_ = flags_for_zig(std::move(flags_));
 }
 
 Result<CompiledKernels> KernelCompiler::compile(const std::vector<Kernel>& kernels) {
@@ -121,8 +158,8 @@ Result<CompiledKernels> KernelCompiler::compile(const std::vector<Kernel>& kerne
 }
 
 Result<std::unique_ptr<SharedObject>> KernelCompiler::load_or_build(const std::string& source) {
-  const std::string key =
-      sha256_hex(fmt::format("ostro kernels 2\n{}\n{}\n{}\n{}", cc_, version_, flags_, source));
+  const std::string key = sha256_hex(
+      fmt::format("ostro kernels 2\n{}\n{}\n{}\n{}", fmt::join(cc_, " "), version_, flags_, source));
   if (!cache_.folder.empty()) {
     const fs::path kept = cache_.folder / (key + ".so");
     if (is_sealed(kept)) {
@@ -165,7 +202,11 @@ Result<KernelCompiler::Built> KernelCompiler::build(const Place& place, const st
   ASSIGN_OR_RETURN(PrivateFolder folder, PrivateFolder::make(place.folder, place.prefix));
   const std::string c = folder.path() / kSource, made = folder.path() / kObject;
   RETURN_IF_ERROR(write_text_file(c, fmt::format("{}const char {}[] = \"{}\";\n", source, kKeySymbol, key)));
-  std::vector<std::string> words = split_words(cc_);
+  Words words;
+  if (is_zig(cc_))  // it keeps parts of its work on disk, by default in the home folder
+    words = {"env", "ZIG_GLOBAL_CACHE_DIR=" + folder.path().string(),
+             "ZIG_LOCAL_CACHE_DIR=" + folder.path().string()};
+  words.insert(words.end(), cc_.begin(), cc_.end());
   for (const std::string& f : split_words(flags_)) words.push_back(f);
   words.insert(words.end(), {"-o", made, c});
   RETURN_IF_ERROR(run_program(words));

@@ -81,7 +81,8 @@ class KernelCompiler {
   void tell_not_kept(const std::string& why);
 
   std::string prelude_;
-  std::string cc_, flags_, version_, problem_;
+  std::vector<std::string> cc_;  // the words that start the compiler
+  std::string flags_, version_, problem_;
   Place cache_, temporary_;
   std::atomic<bool> told_not_kept_ = false;
 };

@@ -125,6 +125,34 @@ TEST_CASE_FIXTURE(Fixture, "private folders never share a name and go with their
   CHECK(entries_of(kernels, "").empty());
 }
 
+// A stand-in for Zig, which takes cc's words only as Zig's compiler does, and keeps its caches where it is
+// told.
+TEST_CASE_FIXTURE(Fixture,
+                  "Zig's C compiler gets its own names of processors, no libraries and a cache of ours") {
+  const fs::path zig = root.path() / "zig", module = root.path() / "ziglang";
+  std::ofstream(zig) << R"(#!/bin/sh
+[ "$1" = cc ] || exit 4
+shift
+[ "$1" = --version ] && exec cc --version
+case "$*" in *-march*) echo "error: unknown CPU: 'x86'"; exit 5 ;; esac
+case "$*" in *-mcpu=x86_64_v3*-nostdlib*) ;; *) exit 6 ;; esac
+[ -d "$ZIG_GLOBAL_CACHE_DIR" ] && [ -d "$ZIG_LOCAL_CACHE_DIR" ] || exit 7
+for word in "$@"; do
+  shift
+  case "$word" in -mcpu=*) word=-march=x86-64-v3 ;; esac
+  set -- "$@" "$word"
+done
+exec cc "$@"
+)";
+  fs::permissions(zig, fs::perms::owner_all);
+  fs::copy_file(zig, module);
+  const auto made = compile(1, zig.string() + " cc");
+  REQUIRE_MESSAGE(made.ok(), made.error().message());
+  CHECK(result_of(*made) == 1);
+  CHECK(result_of(compile(2, module.string() + " cc").value()) == 2);
+  CHECK(warnings.empty());
+}
+
 TEST_CASE_FIXTURE(Fixture, "a filled cache needs no compiler that works") {
   const std::string cc = breakable_compiler();
   CHECK(result_of(compile(1, cc).value()) == 1);

@@ -1,6 +1,7 @@
 // HttpClient by libcurl.
 #include <curl/curl.h>
 #include <fmt/core.h>
+#include <unistd.h>
 
 #include <algorithm>
 #include <mutex>
@@ -49,6 +50,20 @@ size_t on_header(char* data, size_t size, size_t count, void* user) {
 
 int on_progress(void* user, curl_off_t, curl_off_t, curl_off_t, curl_off_t) {
   return static_cast<Transfer*>(user)->request.stop.stop_requested() ? 1 : 0;
+}
+
+// The file of certificates that the system trusts. libcurl only knows where Debian has it, and a packaged
+// program also runs elsewhere. Empty when there is none: libcurl then says so.
+const std::string& system_certificates() {
+  static const std::string found = [] {
+    for (const char* path : {"/etc/ssl/certs/ca-certificates.crt",                 // Debian, Ubuntu, Arch
+                             "/etc/pki/tls/certs/ca-bundle.crt",                   // Fedora, RHEL
+                             "/etc/pki/ca-trust/extracted/pem/tls-ca-bundle.pem",  // Fedora since 43
+                             "/etc/ssl/ca-bundle.pem", "/etc/ssl/cert.pem"})       // SUSE; others
+      if (::access(path, R_OK) == 0) return std::string(path);
+    return std::string();
+  }();
+  return found;
 }
 
 class CurlClient final : public HttpClient {
@@ -112,7 +127,8 @@ class CurlClient final : public HttpClient {
     curl_easy_setopt(curl, CURLOPT_LOW_SPEED_LIMIT, 1024L);
     curl_easy_setopt(curl, CURLOPT_LOW_SPEED_TIME, static_cast<long>(options_.stall_seconds));
     if (request.method == "HEAD") curl_easy_setopt(curl, CURLOPT_NOBODY, 1L);
-    if (!options_.ca_bundle.empty()) curl_easy_setopt(curl, CURLOPT_CAINFO, options_.ca_bundle.c_str());
+    const std::string& trusted = options_.ca_bundle.empty() ? system_certificates() : options_.ca_bundle;
+    if (!trusted.empty()) curl_easy_setopt(curl, CURLOPT_CAINFO, trusted.c_str());
     if (!options_.access_key.empty()) {
       curl_easy_setopt(curl, CURLOPT_AWS_SIGV4, fmt::format("aws:amz:{}:s3", options_.region).c_str());
       curl_easy_setopt(curl, CURLOPT_USERNAME, options_.access_key.c_str());
