@@ -1,0 +1,112 @@
+#!/usr/bin/env python3
+"""Makes the tree that every package holds: the program, all libraries that it needs, and their licences.
+
+    tree.py --build build/release --out FOLDER [--glibc 2.34]
+
+The program is the one of the build folder: it is not compiled again, so its bits are those of a build of one's own. It
+looks for libraries in ../lib, seen from itself, so the tree can lie anywhere. Only what belongs to the C library and to
+gcc's run time comes from the machine; nothing in the tree needs a newer C library than --glibc.
+
+    bin/ostro    lib/*.so*    share/bash-completion/completions/ostro    share/doc/ostro/licenses/
+    share/ostro/scripts/quickstart.sh    share/ostro/configs/
+
+Debian's libstdc++ asks for one function of glibc 2.36, arc4random. The program has it, too (ostro/cli/main/arc4random.cc),
+and the loader takes a program's own first. So the tree's copy of the library asks for an older version instead.
+"""
+import argparse
+import pathlib
+import shutil
+import subprocess
+
+import elf
+
+ROOT = pathlib.Path(__file__).resolve().parent.parent
+SEARCH_PATH = ["$ORIGIN/../lib"]
+
+
+def fail(text):
+    raise SystemExit(f"error: {text}")
+
+
+def licence_of(library):
+    """The name of the package that a library came with, and the files that hold its licence."""
+    if "pyarrow" in library.parts:
+        folders = sorted(library.parent.parent.glob("pyarrow-*.dist-info/licenses"))
+        if folders:
+            return "pyarrow", sorted(folders[0].iterdir())
+    for path in (library, pathlib.Path("/lib") / library.relative_to("/usr/lib") if library.is_relative_to("/usr/lib")
+                 else library):
+        found = subprocess.run(["dpkg-query", "-S", str(path)], capture_output=True, text=True, check=False)
+        if found.returncode == 0:
+            package = found.stdout.split(":")[0]
+            copyright_file = pathlib.Path("/usr/share/doc") / package / "copyright"
+            if copyright_file.exists():
+                return package, [copyright_file]
+    fail(f"{library}: the licence of this library is not known: it belongs to no package of Debian or of pyarrow")
+
+
+def add_libraries(program, out, glibc):
+    """Copies all that the program needs and the machine need not have; their licences go beside."""
+    own = elf.defined(program)
+    (out / "lib").mkdir()
+    licences = out / "share/doc/ostro/licenses"
+    licences.mkdir(parents=True)
+    shutil.copy(ROOT / "LICENSE", licences / "ostro.txt")
+    for name, path in sorted(elf.libraries(program).items()):
+        if name in elf.SYSTEM:
+            continue
+        path, target = path.resolve(), out / "lib" / name
+        shutil.copyfile(path, target)
+        newer = elf.too_new(target, glibc)
+        if newer and newer.keys() <= own:
+            for version in set(newer.values()):
+                elf.ask_for_older(target, f"GLIBC_{version}", f"GLIBC_{glibc}")
+        package, files = licence_of(path)
+        for file in files:
+            suffix = "" if len(files) == 1 else "-" + file.stem.lower()
+            shutil.copyfile(file, licences / f"{package}{suffix}.txt")
+
+
+def add_quickstart(out):
+    """The quickstart and what it reads, in the folders that it expects."""
+    for path in [*ROOT.glob("scripts/quickstart*"), *ROOT.glob("configs/**/*")]:
+        target = out / "share/ostro" / path.relative_to(ROOT)
+        if path.is_file():
+            target.parent.mkdir(parents=True, exist_ok=True)
+            shutil.copy(path, target)
+
+
+def check(out, glibc):
+    """Ends with an error unless the tree runs by itself with that C library."""
+    program = out / "bin/ostro"
+    if elf.search_path(program) != SEARCH_PATH:
+        fail(f"{program} looks for libraries in {elf.search_path(program)}, not in {SEARCH_PATH}: configure the build "
+             "with CMAKE_INSTALL_LIBDIR=lib")
+    here = {path.name for path in (out / "lib").iterdir()}
+    for path in [program, *sorted((out / "lib").iterdir())]:
+        newer = elf.too_new(path, glibc)
+        if newer:
+            fail(f"{path.name} needs a newer C library than {glibc}, for {', '.join(sorted(newer))}")
+        missing = set(elf.needed(path)) - here - elf.SYSTEM
+        if missing:
+            fail(f"{path.name} needs {', '.join(sorted(missing))}, which the tree does not have")
+        if path != program and elf.search_path(path) not in ([], ["$ORIGIN"]):
+            fail(f"{path.name} looks for libraries in {elf.search_path(path)}, which may be another's on other machines")
+
+
+def make(build, out, glibc):
+    if out.exists():
+        shutil.rmtree(out)
+    elf.run("cmake", "--install", build, "--component", "program", "--prefix", out, "--strip")
+    add_libraries(build / "ostro/cli/ostro", out, glibc)
+    add_quickstart(out)
+    check(out, glibc)
+
+
+if __name__ == "__main__":
+    arguments = argparse.ArgumentParser(description=__doc__.split("\n", maxsplit=1)[0])
+    arguments.add_argument("--build", type=pathlib.Path, required=True)
+    arguments.add_argument("--out", type=pathlib.Path, required=True)
+    arguments.add_argument("--glibc", default="2.34", help="the oldest C library that the tree runs with")
+    given = arguments.parse_args()
+    make(given.build.resolve(), given.out.resolve(), given.glibc)
