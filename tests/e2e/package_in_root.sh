@@ -47,4 +47,4 @@ ostro selftest
 python -m ostro.quickstart --out "$HOME/quickstart" "$@"
 echo "a verified run after $SECONDS s"
 TRY
-chroot "$root" su visitor -s /bin/bash -c 'exec bash /home/visitor/try.sh "$@"' -- visitor "$@"
+chroot "$root" su --login visitor -s /bin/bash -c 'exec bash /home/visitor/try.sh "$@"' -- visitor "$@"
