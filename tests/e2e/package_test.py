@@ -78,6 +78,8 @@ def selftest_hash(text):
 
 def check_tree(machine, tree, own):
     """The tree moved to a folder with a space in its name."""
+    check(elf.search_path(own) == ["$ORIGIN/../lib"], f"the build looks for libraries in {elf.search_path(own)}; an empty "
+          "entry would be the working folder")
     moved = machine.work / "any folder"
     tree.rename(moved)
     program = moved / "bin/ostro"
