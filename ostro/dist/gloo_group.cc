@@ -14,7 +14,7 @@
 
 #include "ostro/base/check.h"
 #include "ostro/dist/gloo_wire.h"
-#include "ostro/dist/pair_proof.h"
+#include "ostro/dist/peer_sockets.h"
 
 namespace ostro::dist {
 namespace {
@@ -28,14 +28,12 @@ struct Frame {
 };
 constexpr uint64_t kLeaves = std::numeric_limits<uint64_t>::max();  // as a size: the sender leaves the group
 constexpr std::chrono::seconds kLeaveTimeout{2};
-constexpr std::chrono::hours kForEver{24 * 365};
 
 class GlooGroup final : public Group {
  public:
-  GlooGroup(ir::Mesh mesh, int64_t rank, std::chrono::milliseconds timeout, std::unique_ptr<GlooWire> wire)
+  GlooGroup(ir::Mesh mesh, int64_t rank, std::unique_ptr<GlooWire> wire)
       : mesh_(std::move(mesh)),
         rank_(rank),
-        timeout_(timeout),
         wire_(std::move(wire)),
         exchanges_(static_cast<size_t>(mesh_.size())) {}
 
@@ -152,9 +150,7 @@ class GlooGroup final : public Group {
 
   Status finish(Exchange& e) {
     Status wrong;  // the error that the frames show
-    const Deadline deadline =
-        Deadline::clock::now() + (wait_for_ever_ ? std::chrono::milliseconds(kForEver) : timeout_);
-    const Status moved = wire_->land(*e.flight, deadline, [&] {
+    const Status moved = wire_->land(*e.flight, !wait_for_ever_, [&] {
       for (size_t i = 0; i < e.peers.size() && wrong.ok(); ++i)
         wrong =
             arrived(e.peers[i], e.peers[i] == rank_ ? e.send[i].size() : e.in[i].size, e.receive[i].size());
@@ -201,12 +197,11 @@ class GlooGroup final : public Group {
       words.push_back({peer, slot_of(SlotKind::kFrame, next(peer)), std::as_bytes(std::span(&out[i], 1)),
                        std::as_writable_bytes(std::span(&in[i], 1))});
     }
-    wire_->move_last(words, Deadline::clock::now() + kLeaveTimeout);
+    wire_->move_last(words, kLeaveTimeout);
   }
 
   const ir::Mesh mesh_;
   const int64_t rank_;
-  const std::chrono::milliseconds timeout_;
   bool wait_for_ever_ = false;
   const std::unique_ptr<GlooWire> wire_;
   std::vector<uint64_t> exchanges_;                    // with each worker so far
@@ -227,14 +222,18 @@ Result<std::unique_ptr<Group>> connect_gloo(const ir::Mesh& mesh, int64_t rank, 
   static std::once_flag once;
   std::call_once(once, [] { std::signal(SIGPIPE, SIG_IGN); });
 
-  const Deadline deadline = Deadline::clock::now() + options.connect_timeout;
   const std::string context = fmt::format("worker {}", rank);
-  auto wire = GlooWire::connect(rank, mesh.size(), store, prefix, options.epoch, options.bind, deadline);
+  PeerOptions peers{rank, mesh.size(), prefix, options.bind, options.secret, options.epoch};
+  peers.meet_timeout = options.meet_timeout;
+  peers.connect_timeout = options.connect_timeout;
+  peers.given_up = options.given_up;
+  auto sockets = connect_peers(peers, store);
+  if (!sockets.ok()) return sockets.error().with_context(context);
+  for (const Socket& socket : *sockets)
+    if (socket.open()) break_when_silent(socket, options.link_timeout);
+  auto wire = GlooWire::make(rank, std::move(*sockets), options.exchange_limit);
   if (!wire.ok()) return wire.error().with_context(context);
-  const Status proved = prove_pairs(**wire, rank, mesh.size(), options.secret, prefix, deadline);
-  if (!proved.ok()) return proved.error().with_context(context);
-  std::unique_ptr<Group> group =
-      std::make_unique<GlooGroup>(mesh, rank, options.exchange_timeout, std::move(*wire));
+  std::unique_ptr<Group> group = std::make_unique<GlooGroup>(mesh, rank, std::move(*wire));
   return group;
 }
 

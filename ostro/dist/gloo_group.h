@@ -4,7 +4,9 @@
 #pragma once
 
 #include <chrono>
+#include <functional>
 #include <memory>
+#include <optional>
 #include <string>
 
 #include "ostro/base/error.h"
@@ -15,11 +17,19 @@
 namespace ostro::dist {
 
 struct GlooOptions {
-  std::string bind = "127.0.0.1";                     // address of this host that peers can reach
-  std::chrono::milliseconds connect_timeout{10'000};  // for the whole mesh
-  std::chrono::milliseconds exchange_timeout{60'000};
-  std::string secret;  // shared by the job; every pair proves it
-  int64_t epoch = 0;   // the epoch's number, for fault_point() (base/watch/fault_point.h)
+  std::string bind = "127.0.0.1";  // address of this host that peers can reach
+  std::string secret;              // shared by the job; every pair proves it
+  int64_t epoch = 0;               // the epoch's number, for fault_point() (base/watch/fault_point.h)
+  // How long to wait until all have come (none: as long as the store answers), and from then on until all are
+  // connected.
+  std::optional<std::chrono::milliseconds> meet_timeout;
+  std::chrono::milliseconds connect_timeout{30'000};
+  // A connection over which the other machine acknowledges nothing for so long is lost.
+  std::chrono::milliseconds link_timeout{60'000};
+  // How long an exchange may wait while no byte moves; none: as long as the connections last. Asked by a
+  // thread of the group. Empty: no limit.
+  std::function<std::optional<std::chrono::milliseconds>()> exchange_limit;
+  std::function<bool()> given_up;  // true ends the waiting for others (kBusy). May be empty
 };
 
 // Connects the mesh.size() workers, each of which calls this with the same `prefix` (unique for each group).

@@ -24,7 +24,7 @@ std::string work(int64_t rank, const std::filesystem::path& folder, int64_t fata
                  std::chrono::milliseconds delay) {
   FolderKeyValue store(folder);
   GlooOptions options;
-  options.exchange_timeout = kTimeout;
+  options.exchange_limit = [] { return kTimeout; };
   const auto group = connect_gloo({{{"x", 3}}}, rank, store, "kill/", options);
   if (!group.ok()) return group.error().message();
   const std::vector<int64_t> peers = (*group)->peers("x");

@@ -8,22 +8,19 @@
 #include "ostro/dist/gloo_wire.h"
 
 #include <algorithm>
+#include <atomic>
+#include <condition_variable>
 #include <functional>
 #include <mutex>
 #include <optional>
-#include <stdexcept>
 #include <thread>
 #include <vector>
 
 #include <fmt/format.h>
-#include <gloo/rendezvous/context.h>
-#include <gloo/rendezvous/store.h>
-#include <gloo/transport/tcp/device.h>
 #include <gloo/transport/unbound_buffer.h>
 
-#include "ostro/base/watch/fault_point.h"
 #include "ostro/dist/gloo_loop.h"
-#include "ostro/dist/meet.h"
+#include "ostro/dist/gloo_pairs.h"
 
 namespace ostro::dist {
 namespace {
@@ -31,35 +28,16 @@ namespace {
 using std::chrono::milliseconds;
 using GlooBuffer = gloo::transport::UnboundBuffer;
 
-// The store that Gloo's rendezvous asks for. Gloo's own stores wait 30 seconds in get(), whatever timeout was
-// set.
-class GlooStore final : public gloo::rendezvous::Store {
- public:
-  // Calls `published` after each set(): of this process's address.
-  GlooStore(KeyValue& store, std::string prefix, Deadline deadline, std::function<void()> published)
-      : store_(store), prefix_(std::move(prefix)), deadline_(deadline), published_(std::move(published)) {}
+constexpr std::chrono::hours kForEver{24 * 365};
 
-  void set(const std::string& key, const std::vector<char>& data) override {
-    const Status status = store_.set(prefix_ + key, std::string_view(data.data(), data.size()));
-    if (!status.ok()) throw std::runtime_error(status.error().message());
-    published_();
-  }
-  std::vector<char> get(const std::string& key) override {
-    const auto value = store_.get(prefix_ + key, left_until(deadline_));
-    if (!value.ok()) throw std::runtime_error(value.error().message());
-    return {value->begin(), value->end()};
-  }
-  void wait(const std::vector<std::string>& keys) override {
-    for (const std::string& key : keys) get(key);
-  }
-  void wait(const std::vector<std::string>& keys, const milliseconds& /*timeout*/) override { wait(keys); }
-
- private:
-  KeyValue& store_;
-  const std::string prefix_;
-  const Deadline deadline_;
-  const std::function<void()> published_;
-};
+// Gloo's messages begin with a line of its own source, in brackets, and end with an address, which is not the
+// peer's (gloo_pairs.h).
+std::string reason_of(const std::exception& e) {
+  std::string text = e.what();
+  const size_t end = text.starts_with('[') ? text.find("] ") : std::string::npos;
+  if (end != std::string::npos) text.erase(0, end + 2);
+  return text.substr(0, text.find(" ["));
+}
 
 // A message that is sent or received.
 struct Pending {
@@ -79,13 +57,14 @@ struct Messages final : Flight {
 
 class Wire final : public GlooWire {
  public:
-  Wire(std::shared_ptr<gloo::rendezvous::Context> context, std::unique_ptr<GlooLoop> loop, int64_t rank,
-       int64_t size)
-      : context_(std::move(context)),
+  Wire(GlooPairs pairs, std::unique_ptr<GlooLoop> loop, WireLimit limit)
+      : context_(std::move(pairs.context)),
         loop_(std::move(loop)),
-        rank_(rank),
-        size_(size),
-        watched_(static_cast<size_t>(size)) {}
+        rank_(context_->rank),
+        size_(context_->size),
+        descriptors_(std::move(pairs.descriptors)),
+        limit_(std::move(limit)),
+        watched_(descriptors_.size()) {}
   ~Wire() override { close(); }
 
   // Throws. Awaits one byte from every peer, which the peer sends only before it leaves. So when a connection
@@ -97,6 +76,7 @@ class Wire final : public GlooWire {
       if (peer != rank_)
         watch_->recv(static_cast<int>(peer), slot_of(SlotKind::kWatch, 0), static_cast<size_t>(peer), 1);
     watcher_ = std::thread([this] { watch(); });
+    if (limit_) clock_ = std::thread([this] { watch_clock(); });
   }
 
   std::shared_ptr<Flight> start(std::span<const Transfer> transfers, size_t heads) override {
@@ -115,20 +95,21 @@ class Wire final : public GlooWire {
     {
       const std::lock_guard lock(mutex_);
       flights_.push_back(flight);
-      if (aborted_ || broken_) wake(*flight);
+      if (aborted_ || broken_ || late_) wake(*flight);
     }
     if (!flight->pending.empty()) loop_->run([flight] { post(*flight); });
     return flight;
   }
 
-  Status land(Flight& flight, Deadline deadline, const std::function<Status()>& check) override {
+  Status land(Flight& flight, bool limited, const std::function<Status()>& check) override {
     auto& messages = dynamic_cast<Messages&>(flight);
     Status status = ended() || !context_ ? stopped() : Status();
+    limited_ = limited;
     if (status.ok() && check) {
-      status = wait(messages, deadline, [](const Pending& p) { return p.head && p.receives; });
+      status = wait(messages, [](const Pending& p) { return p.head && p.receives; });
       if (status.ok()) status = check();
     }
-    if (status.ok()) status = wait(messages, deadline, [](const Pending&) { return true; });
+    if (status.ok()) status = wait(messages, [](const Pending&) { return true; });
     if (status.ok())
       forget(messages);
     else
@@ -136,11 +117,16 @@ class Wire final : public GlooWire {
     return status;
   }
 
-  void move_last(std::span<const Transfer> transfers, Deadline deadline) override {
+  void move_last(std::span<const Transfer> transfers, milliseconds time) override {
     stop_watch();
+    const auto until = std::chrono::steady_clock::now() + time;
     const auto flight = start(transfers, 0);
     auto& messages = dynamic_cast<Messages&>(*flight);
-    for (size_t i = 0; i < messages.pending.size(); ++i) (void)wait_one(messages, i, deadline);
+    // To Gloo zero means for ever, and a negative time its default.
+    for (size_t i = 0; i < messages.pending.size(); ++i)
+      (void)wait_one(messages, i,
+                     std::max(std::chrono::ceil<milliseconds>(until - std::chrono::steady_clock::now()),
+                              milliseconds(1)));
     close();
   }
 
@@ -154,10 +140,10 @@ class Wire final : public GlooWire {
     stop_watch();
     if (!context_) return;
     loop_->stop();
-    try {
-      context_->closeConnections();
-    } catch (const std::exception&) {  // connections that are broken already
-    }
+    for (int peer = 0; peer < size_; ++peer) try {
+        if (peer != rank_) context_->getPair(peer)->close();
+      } catch (const std::exception&) {  // a connection that is broken already
+      }
     // A buffer that a message is in lives as long as the connection, and its destructor waits for that.
     {
       const std::lock_guard lock(mutex_);
@@ -177,12 +163,48 @@ class Wire final : public GlooWire {
         if (!watch_->waitRecv(nullptr, std::chrono::hours(24 * 365))) return;
     } catch (const std::exception& e) {
       const std::lock_guard lock(mutex_);
-      broken_ = e.what();
+      broken_ = reason_of(e);
       wake_all();
     }
   }
 
+  // Ends waits in which nothing moves for too long: no byte comes from the peer that is waited for, and none
+  // that it was sent is acknowledged. Gloo's own limit does not see whether a long message moves.
+  void watch_clock() {
+    using Clock = std::chrono::steady_clock;
+    std::unique_lock lock(clock_mutex_);
+    int64_t waits = -1, moved = 0;
+    Clock::time_point since;
+    milliseconds look{1};
+    while (!clock_stops_) {
+      clock_changed_.wait_for(lock, look, [this] { return clock_stops_; });
+      const std::optional<milliseconds> limit = limit_();
+      look = std::clamp(limit.value_or(milliseconds(4000)) / 8, milliseconds(1), milliseconds(500));
+      const int64_t peer = waits_for_, now_waits = waits_;
+      const int64_t now_moved = peer < 0 ? 0 : bytes_moved(descriptors_[static_cast<size_t>(peer)]);
+      if (peer < 0 || !limited_ || !limit || waits != now_waits || moved != now_moved) {
+        waits = now_waits, moved = now_moved;
+        since = Clock::now();
+        continue;
+      }
+      if (Clock::now() - since < *limit) continue;
+      const std::lock_guard guard(mutex_);
+      late_ = fmt::format("worker {} sends and takes nothing: no byte has moved for {:.1f} s", peer,
+                          std::chrono::duration<double>(*limit).count());
+      wake_all();
+      return;
+    }
+  }
+
   void stop_watch() {
+    if (clock_.joinable()) {
+      {
+        const std::lock_guard lock(clock_mutex_);
+        clock_stops_ = true;
+      }
+      clock_changed_.notify_all();
+      clock_.join();
+    }
     if (!watcher_.joinable()) return;
     watch_->abortWaitRecv();
     watcher_.join();
@@ -214,7 +236,7 @@ class Wire final : public GlooWire {
                    : p.buffer->send(static_cast<int>(p.peer), p.slot);
       } catch (const std::exception& e) {
         const std::lock_guard lock(flight.mutex);
-        flight.refused[i] = e.what();
+        flight.refused[i] = reason_of(e);
         p.buffer->abortWaitRecv();
         p.buffer->abortWaitSend();
       }
@@ -222,11 +244,15 @@ class Wire final : public GlooWire {
   }
 
   template <typename F>
-  Status wait(Messages& flight, Deadline deadline, F which) {
+  Status wait(Messages& flight, F which) {
     for (size_t i = 0; i < flight.pending.size(); ++i) {
       Pending& p = flight.pending[i];
       if (p.done || !which(p)) continue;
-      RETURN_IF_ERROR(wait_one(flight, i, deadline));
+      ++waits_;
+      waits_for_ = p.peer;
+      const Status status = wait_one(flight, i, kForEver);
+      waits_for_ = -1;
+      RETURN_IF_ERROR(status);
       p.done = true;
     }
     return Status();
@@ -234,26 +260,23 @@ class Wire final : public GlooWire {
 
   // Waits for one message. Gloo's wait returns when the message is there, the wait was aborted or the time is
   // over.
-  Status wait_one(Messages& flight, size_t i, Deadline deadline) {
+  Status wait_one(Messages& flight, size_t i, milliseconds time) {
     const Pending& p = flight.pending[i];
     std::string why;
     try {
-      const milliseconds left = left_until(deadline);
-      if (p.receives ? p.buffer->waitRecv(left) : p.buffer->waitSend(left)) return Status();
+      if (p.receives ? p.buffer->waitRecv(time) : p.buffer->waitSend(time)) return Status();
       const std::lock_guard lock(flight.mutex);
       if (!flight.refused[i]) return stopped();
       why = *flight.refused[i];
     } catch (const std::exception& e) {
-      why = e.what();
+      why = reason_of(e);
     }
-    return Deadline::clock::now() < deadline
-               ? io_error(fmt::format("lost worker {}: {}", p.peer, why))
-               : io_error(fmt::format("worker {} {} nothing in time", p.peer, p.receives ? "sent" : "took"));
+    return io_error(fmt::format("lost worker {}: {}", p.peer, why));
   }
 
   bool ended() {
     const std::lock_guard lock(mutex_);
-    return aborted_ || broken_;
+    return aborted_ || broken_ || late_;
   }
 
   // The reason why a wait was aborted. When a connection broke, its peer is found by posting a receive to
@@ -263,6 +286,7 @@ class Wire final : public GlooWire {
     {
       const std::lock_guard lock(mutex_);
       if (aborted_) return io_error("the group was aborted: " + *aborted_);
+      if (late_) return io_error(*late_);
       broken = broken_;
     }
     if (!context_ || !broken) return io_error("the connections are closed");
@@ -276,42 +300,43 @@ class Wire final : public GlooWire {
     return io_error("lost a worker: " + *broken);
   }
 
-  std::shared_ptr<gloo::rendezvous::Context> context_;
+  std::shared_ptr<gloo::transport::Context> context_;
   std::unique_ptr<GlooLoop> loop_;
   const int64_t rank_;
   const int64_t size_;
+  const std::vector<int> descriptors_;  // of the connections, by rank
+  const WireLimit limit_;
   std::vector<char> watched_;
   std::unique_ptr<GlooBuffer> watch_;
   std::thread watcher_;
+
+  std::thread clock_;
+  std::mutex clock_mutex_;
+  std::condition_variable clock_changed_;
+  bool clock_stops_ = false;
+  std::atomic<bool> limited_ = true;
+  std::atomic<int64_t> waits_ = 0, waits_for_ = -1;  // how many there were; the peer of the present one
 
   std::mutex mutex_;                                // guards what follows
   std::vector<std::shared_ptr<Messages>> flights_;  // that have not landed
   std::optional<std::string> aborted_;
   std::optional<std::string> broken_;
+  std::optional<std::string> late_;
 };
 
 }  // namespace
 
-Result<std::unique_ptr<GlooWire>> GlooWire::connect(int64_t rank, int64_t size, KeyValue& store,
-                                                    const std::string& prefix, int64_t epoch,
-                                                    const std::string& bind, Deadline deadline) {
-  RETURN_IF_ERROR(check_address(bind));
-  RETURN_IF_ERROR(meet(rank, size, store, prefix, deadline));
+Result<std::unique_ptr<GlooWire>> GlooWire::make(int64_t rank, std::vector<Socket> sockets, WireLimit limit) {
+  const size_t size = sockets.size();
   try {
-    gloo::transport::tcp::attr address(
-        bind.c_str());  // without it Gloo asks for the address of the host's name
-    std::shared_ptr<gloo::transport::Device> device = gloo::transport::tcp::CreateDevice(address);
-    auto context =
-        std::make_shared<gloo::rendezvous::Context>(static_cast<int>(rank), static_cast<int>(size));
-    context->setTimeout(std::max(left_until(deadline) / 5, milliseconds(1)));  // Gloo multiplies by five
-    GlooStore addresses(store, prefix + "address/", deadline, [&] { fault_point("connect", epoch, rank); });
-    // The wire gets the context only afterwards: closing one that did not connect fails.
-    context->connectFullMesh(addresses, device);
-    auto wire = std::make_unique<Wire>(std::move(context), GlooLoop::start(device), rank, size);
+    const auto device = make_gloo_device();
+    auto loop = GlooLoop::start(device);
+    GlooPairs pairs = connect_pairs(device, *loop, static_cast<int>(rank), std::move(sockets));
+    auto wire = std::make_unique<Wire>(std::move(pairs), std::move(loop), std::move(limit));
     wire->start_watch();
     return std::unique_ptr<GlooWire>(std::move(wire));
   } catch (const std::exception& e) {
-    return io_error(fmt::format("connecting {} workers by {}: {}", size, bind, e.what()));
+    return io_error(fmt::format("connecting {} workers: {}", size, reason_of(e)));
   }
 }
 

@@ -1,23 +1,26 @@
 // GlooWire: messages between pairs of processes over Gloo's TCP transport, without Gloo's types: only
-// gloo_wire.cc and gloo_loop.cc include its headers. gloo_group.cc defines the meaning of the messages.
+// gloo_wire.cc, gloo_pairs and gloo_loop include its headers. gloo_group.cc defines the meaning of the
+// messages.
 #pragma once
 
+#include <chrono>
 #include <cstddef>
 #include <cstdint>
 #include <functional>
 #include <memory>
+#include <optional>
 #include <span>
 #include <string>
+#include <vector>
 
 #include "ostro/base/error.h"
-#include "ostro/dist/key_value.h"
-#include "ostro/dist/meet.h"
+#include "ostro/dist/socket.h"
 
 namespace ostro::dist {
 
 // Gloo matches a message with its receiver by a 64-bit number, the slot. Its own collectives use small
 // numbers in the highest byte, we use these.
-enum class SlotKind : uint64_t { kFrame = 0x40, kBody = 0x41, kWatch = 0x42, kProof = 0x43, kProbe = 0x44 };
+enum class SlotKind : uint64_t { kFrame = 0x40, kBody = 0x41, kWatch = 0x42, kProbe = 0x44 };
 constexpr uint64_t slot_of(SlotKind kind, uint64_t number) {
   return static_cast<uint64_t>(kind) << 56 | number;
 }
@@ -44,14 +47,15 @@ class Flight {
   virtual ~Flight() = default;
 };
 
+// How long nothing may move in a wait; none: as long as the connection lasts. Asked a few times a second, by
+// a thread of the wire. May be empty: no limit.
+using WireLimit = std::function<std::optional<std::chrono::milliseconds>()>;
+
 // The connections of one process. One thread calls all functions, except abort().
 class GlooWire {
  public:
-  // Connects the `size` processes that call this with the same prefix, until the deadline. `epoch` is for
-  // fault_point(); `bind` is the address of this host that the others can reach.
-  static Result<std::unique_ptr<GlooWire>> connect(int64_t rank, int64_t size, KeyValue& store,
-                                                   const std::string& prefix, int64_t epoch,
-                                                   const std::string& bind, Deadline deadline);
+  // Takes over connections to all other processes, by rank.
+  static Result<std::unique_ptr<GlooWire>> make(int64_t rank, std::vector<Socket> sockets, WireLimit limit);
   virtual ~GlooWire() = default;
 
   // Starts all transfers and returns at once; several flights may be open at a time. The transfers' memory
@@ -59,16 +63,13 @@ class GlooWire {
   // land() checks.
   virtual std::shared_ptr<Flight> start(std::span<const Transfer> transfers, size_t heads = 0) = 0;
   // Waits until all transfers of a flight are done. When the first `heads` of them have arrived, `check` is
-  // called; its error ends the others. It is also an error when a peer is gone (whether or not it takes
-  // part), when the deadline has passed and when abort() was called. After an error the connections are
-  // closed, because the messages of all flights may be cut off anywhere.
-  virtual Status land(Flight& flight, Deadline deadline, const std::function<Status()>& check = {}) = 0;
-  // Starts and lands one flight.
-  Status move(std::span<const Transfer> transfers, Deadline deadline) {
-    return land(*start(transfers), deadline);
-  }
-  // As move(), for the last messages: a peer that is gone ends only the transfers with it. Then closes.
-  virtual void move_last(std::span<const Transfer> transfers, Deadline deadline) = 0;
+  // called; its error ends the others. An error also when a peer is gone (whether or not it takes part), when
+  // abort() was called, or, if `limited`, when nothing has moved for the limit. After an error the
+  // connections are closed, because the messages of all flights may be cut off anywhere.
+  virtual Status land(Flight& flight, bool limited, const std::function<Status()>& check = {}) = 0;
+  // Moves the last messages, for so long at most: a peer that is gone ends only the transfers with it. Then
+  // closes.
+  virtual void move_last(std::span<const Transfer> transfers, std::chrono::milliseconds time) = 0;
   // Ends all waits, present and future. Any thread; returns at once; the first reason wins.
   virtual void abort(const std::string& reason) = 0;
   // Closes all connections; the peers see it within milliseconds. Bytes that they have not read may be lost.

@@ -1,0 +1,170 @@
+#include "ostro/dist/peer_sockets.h"
+
+#include <fmt/format.h>
+#include <poll.h>
+
+#include <algorithm>
+#include <list>
+#include <utility>
+
+#include "ostro/base/watch/fault_point.h"
+#include "ostro/dist/handshake.h"
+
+namespace ostro::dist {
+namespace {
+
+using std::chrono::milliseconds;
+using Clock = std::chrono::steady_clock;
+
+constexpr milliseconds kSlice{100};  // after which a wait looks whether it is still wanted
+constexpr size_t kMostStrangers = 256;
+
+class Meeting {
+ public:
+  Meeting(const PeerOptions& options, KeyValue& store, Listener listener)
+      : options_(options),
+        store_(store),
+        listener_(std::move(listener)),
+        names_{options.secret, options.prefix, options.rank, options.size},
+        out_(static_cast<size_t>(options.size)) {}
+
+  Result<std::vector<Socket>> run() {
+    RETURN_IF_ERROR(store_.set(key(options_.rank),
+                               fmt::format("{} {} {}", options_.size, listener_.host, listener_.port)));
+    fault_point("connect", options_.epoch, options_.rank);
+    std::vector<std::string> addresses(out_.size());
+    const auto met = options_.meet_timeout ? Clock::now() + *options_.meet_timeout : Clock::time_point::max();
+    for (int64_t peer = 0; peer < options_.size; ++peer) {
+      ASSIGN_OR_RETURN(addresses[static_cast<size_t>(peer)], address_of(peer, met));
+    }
+    for (int64_t peer = 0; peer < options_.rank; ++peer)
+      RETURN_IF_ERROR(begin(peer, addresses[static_cast<size_t>(peer)]));
+    const auto until = Clock::now() + options_.connect_timeout;
+    auto look = Clock::now() + kSlice;
+    while (missing() >= 0) {
+      const auto now = Clock::now();
+      if (now >= until) return late();
+      if (now >= look) {
+        RETURN_IF_ERROR(still_wanted());
+        look = Clock::now() + kSlice;
+      }
+      RETURN_IF_ERROR(turn(std::clamp(std::chrono::ceil<milliseconds>(std::min(look, until) - Clock::now()),
+                                      milliseconds(0), kSlice)));
+    }
+    return std::move(out_);
+  }
+
+ private:
+  std::string key(int64_t rank) const { return fmt::format("{}address/{}", options_.prefix, rank); }
+
+  // Strangers that come meanwhile are heard, so that they do not fill the queue.
+  Result<std::string> address_of(int64_t peer, Clock::time_point until) {
+    while (true) {
+      const auto left = std::chrono::ceil<milliseconds>(until - Clock::now());
+      auto value = store_.get(key(peer), std::clamp(left, milliseconds(1), kSlice));
+      if (value.ok()) {
+        const size_t space = value->find(' ');
+        if (space == std::string::npos || value->substr(0, space) != std::to_string(options_.size))
+          return invalid_argument(fmt::format("worker {} is one of {} workers, worker {} of {}", peer,
+                                              value->substr(0, space), options_.rank, options_.size));
+        return value->substr(space + 1);
+      }
+      const bool over = value.error().code() != ErrorCode::kBusy || Clock::now() >= until;
+      if (over) return value.error().with_context(fmt::format("waiting for worker {}", peer));
+      if (options_.given_up && options_.given_up())
+        return busy(fmt::format("waiting for worker {}: given up", peer));
+      RETURN_IF_ERROR(turn(milliseconds(0)));
+    }
+  }
+
+  Status begin(int64_t peer, const std::string& address) {
+    const size_t space = address.find(' ');
+    auto socket = begin_connect(address.substr(0, space), address.substr(space + 1));
+    if (!socket.ok()) return socket.error().with_context(fmt::format("lost worker {}", peer));
+    talks_.push_back(Handshake::to(peer, std::move(*socket), names_));
+    return Status();
+  }
+
+  // A rank without a connection; -1: there is none.
+  int64_t missing() const {
+    for (int64_t rank = 0; rank < options_.size; ++rank)
+      if (rank != options_.rank && !out_[static_cast<size_t>(rank)].open()) return rank;
+    return -1;
+  }
+
+  // Whether this group may still come about: a store says so of a key that nothing sets.
+  Status still_wanted() {
+    if (options_.given_up && options_.given_up()) return busy("given up");
+    const auto nothing = store_.get(options_.prefix + "nothing", milliseconds(1));
+    return nothing.ok() || nothing.error().code() == ErrorCode::kBusy ? Status() : Status(nothing.error());
+  }
+
+  // Waits for anything to happen, and does what can be done. An error only of a connection that this worker
+  // makes: one that comes by itself may be a stranger's.
+  Status turn(milliseconds wait) {
+    std::vector<pollfd> polls{{listener_.socket.fd(), POLLIN, 0}};
+    for (const Handshake& talk : talks_)
+      polls.push_back({talk.fd(), static_cast<short>(talk.wants_to_write() ? POLLIN | POLLOUT : POLLIN), 0});
+    ::poll(polls.data(), polls.size(), static_cast<int>(wait.count()));
+    for (auto talk = talks_.begin(); talk != talks_.end();) {
+      const Status status = talk->turn();
+      if (!status.ok() && !talk->came()) return status;
+      const bool late = talk->came() && Clock::now() > talk->since() + options_.connect_timeout;
+      if (status.ok() && !talk->done() && !late) {
+        ++talk;
+        continue;
+      }
+      if (status.ok() && talk->done())
+        take(*talk);
+      else if (!status.ok() && status.error().code() == ErrorCode::kInvalidArgument && talk->peer() >= 0)
+        doubted_ = talk->peer();
+      talk = talks_.erase(talk);
+    }
+    for (size_t i = 0; i < out_.size(); ++i) {
+      if (talks_.size() >= kMostStrangers + out_.size()) {
+        // Room for the next: the oldest of those that have not even said who they are.
+        const auto oldest = std::find_if(talks_.begin(), talks_.end(),
+                                         [](const Handshake& t) { return t.came() && t.peer() < 0; });
+        if (oldest == talks_.end()) break;
+        talks_.erase(oldest);
+      }
+      Socket socket = accept_from(listener_);
+      if (!socket.open()) break;
+      talks_.push_back(Handshake::from_anybody(std::move(socket), names_));
+    }
+    return Status();
+  }
+
+  void take(Handshake& talk) {
+    Socket& place = out_[static_cast<size_t>(talk.peer())];
+    if (!place.open()) place = talk.take();
+  }
+
+  Error late() const {
+    if (doubted_ >= 0 && !out_[static_cast<size_t>(doubted_)].open())
+      return io_error(
+          fmt::format("worker {} did not prove to worker {} that it knows the job's secret: do both have the "
+                      "same secret?",
+                      doubted_, options_.rank));
+    return io_error(fmt::format("no connection with worker {} within {} ms", missing(),
+                                options_.connect_timeout.count()));
+  }
+
+  const PeerOptions& options_;
+  KeyValue& store_;
+  const Listener listener_;
+  const HandshakeNames names_;
+  std::vector<Socket> out_;
+  std::list<Handshake> talks_;
+  int64_t doubted_ = -1;  // came, and proved nothing
+};
+
+}  // namespace
+
+Result<std::vector<Socket>> connect_peers(const PeerOptions& options, KeyValue& store) {
+  ASSIGN_OR_RETURN(Listener listener, listen_at(options.bind, static_cast<int>(options.size) +
+                                                                  static_cast<int>(kMostStrangers)));
+  return Meeting(options, store, std::move(listener)).run();
+}
+
+}  // namespace ostro::dist

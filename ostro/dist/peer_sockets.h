@@ -1,0 +1,40 @@
+// connect_peers: one TCP connection to each other worker of a group, over which both sides have proved that
+// they know the secret of the job.
+//
+// Any process that reaches the port of a worker can connect to it. One that proves nothing is dropped, and
+// the workers connect beside it. Later messages are neither encrypted nor authenticated.
+#pragma once
+
+#include <chrono>
+#include <cstdint>
+#include <functional>
+#include <optional>
+#include <string>
+#include <vector>
+
+#include "ostro/base/error.h"
+#include "ostro/dist/key_value.h"
+#include "ostro/dist/socket.h"
+
+namespace ostro::dist {
+
+struct PeerOptions {
+  int64_t rank = 0, size = 1;
+  std::string prefix;  // name of the group: of its keys in the store, and part of every proof
+  std::string bind;    // the address of this host that peers can reach
+  std::string secret;
+  int64_t epoch = 0;  // for fault_point()
+  // How long to wait until the others have come; none: as long as the store answers.
+  std::optional<std::chrono::milliseconds> meet_timeout;
+  // From then on: how long until all are connected.
+  std::chrono::milliseconds connect_timeout{30'000};
+  std::function<bool()> given_up;  // asked a few times a second; true ends the waiting (kBusy). May be empty
+};
+
+// Called by all `size` workers with the same prefix. Returns a socket for each rank, that of this worker not
+// open. Errors name the worker that is missing: kInvalidArgument when it has another `size`, or this
+// worker's address is not this host's; kBusy when time is over; kIo when a worker is lost or the store says
+// that the group has ended.
+Result<std::vector<Socket>> connect_peers(const PeerOptions& options, KeyValue& store);
+
+}  // namespace ostro::dist
