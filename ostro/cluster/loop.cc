@@ -16,6 +16,8 @@ using std::chrono::milliseconds;
 constexpr milliseconds kStrangerTime(5000);  // to prove that it knows the secret, and to say hello
 constexpr milliseconds kStrangerRest(500);  // after which one that has not done so may be dropped for another
 constexpr milliseconds kRetry(1000);
+constexpr std::chrono::minutes kTellAgain(1);    // that the journal cannot be written
+constexpr std::chrono::minutes kNoBeginning(5);  // after which a job that never had an epoch is given up
 constexpr int64_t kMostStrangers = 64;
 constexpr int kMostAccepts = 16;  // in one turn
 
@@ -190,9 +192,21 @@ void Loop::begin_epochs() {
   if (!roster_.can_begin(Clock::now()) || next_record_ > Clock::now()) return;
   // The journal first: no number may be given out twice, even if this process ends here.
   const Status recorded = journal_.record(roster_.epoch() + 1);
-  if (recorded.ok()) return roster_.begin(Clock::now());
-  log_error(fmt::format("no epoch can begin: {}", recorded.error().message()));
-  next_record_ = Clock::now() + kRetry;
+  if (recorded.ok()) {
+    unrecorded_since_.reset();
+    return roster_.begin(Clock::now());
+  }
+  const Clock::time_point now = Clock::now();
+  next_record_ = now + kRetry;
+  if (!unrecorded_since_) unrecorded_since_ = now;
+  if (now >= next_tell_) {
+    next_tell_ = now + kTellAgain;
+    log_error(
+        fmt::format("no epoch can begin: {}; it is tried again every second", recorded.error().message()));
+  }
+  if (roster_.began_any() || now < *unrecorded_since_ + kNoBeginning) return;
+  log_error("no epoch could begin for five minutes: the run is given up");
+  roster_.done(1);
 }
 
 void Loop::flush() {

@@ -92,6 +92,8 @@ class Loop {
       next_accept_;  // not before: too many strangers are here, or the system has no more sockets
   Clock::time_point next_warning_;  // of a wrong secret, not before
   Clock::time_point next_record_;   // not before: the journal could not be written
+  Clock::time_point next_tell_;     // of that, not before
+  std::optional<Clock::time_point> unrecorded_since_;
 };
 
 }  // namespace ostro::cluster

@@ -67,6 +67,7 @@ void Loop::handle_member(Peer& peer, MessageReader& reader) {
     const std::optional<Progress> progress = read_beat(reader);
     if (!progress) return lose(peer, "it does not follow the protocol of a worker");
     watch_.report(member, *progress);
+    roster_.steps(watch_.steps_done());
     return push(peer, Message(Kind::kBeat).bytes());
   }
   if (reader.done()) {

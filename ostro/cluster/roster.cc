@@ -57,6 +57,7 @@ Roster::Roster(const Sizes& sizes, int64_t last_epoch, Send send, std::optional<
     : sizes_(sizes),
       send_(std::move(send)),
       expected_hello_(std::move(expected)),
+      first_(last_epoch),
       last_(last_epoch),
       restored_(last_epoch) {}
 
@@ -114,6 +115,7 @@ void Roster::remove(int64_t member, std::string_view why) {
   const Entry gone = std::move(found->second);
   members_.erase(found);
   if (over_) return;
+  if (gone.rank >= 0 || gone.next_rank >= 0) fruitless_ = 0;
   const std::string reason =
       fmt::format("worker {} on {} is lost: {}", std::max(gone.rank, gone.next_rank), place(gone.hello), why);
   if (planned_is_due()) {
@@ -165,6 +167,16 @@ void Roster::fault(int64_t member, int64_t number, std::string_view why) {
   // A fault in the current epoch when the planned one is due: its members have moved to the planned one.
   if (planned_is_due()) return promote();
   end(reason);
+  if (++fruitless_ < kMostFruitless) return;
+  log_error(fmt::format(
+      "{} epochs in a row ended without a step, although no worker was lost: the run is given up; "
+      "it goes on from its last checkpoint when the cause is mended. The last one ended because {}",
+      fruitless_, reason));
+  done(1);
+}
+
+void Roster::steps(int64_t done) {
+  if (std::exchange(steps_, done) != done) fruitless_ = 0;
 }
 
 void Roster::done(int64_t status) {

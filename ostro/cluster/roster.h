@@ -20,6 +20,8 @@ namespace ostro::cluster {
 
 using Time = std::chrono::steady_clock::time_point;
 
+inline constexpr int64_t kMostFruitless = 20;
+
 // The sizes that epochs may have.
 struct Sizes {
   int64_t least = 1, most = 1;
@@ -57,6 +59,9 @@ class Roster {
   void done(int64_t status);
   // Asks all members to stop with their state saved.
   void stop();
+  // Tells the number of steps that were done. When kMostFruitless epochs in a row end by a fault, although no
+  // step was done and no member was lost, the run is over with status 1: the next epoch would be no better.
+  void steps(int64_t done);
 
   // Requests of a member about an epoch that it is in, or about the job (epoch 0); each is answered once,
   // get() possibly later, when the key is set.
@@ -74,6 +79,8 @@ class Roster {
   void expire(Time now);
 
   int64_t epoch() const { return last_; }
+  // Whether an epoch has begun with this coordinator.
+  bool began_any() const { return last_ > first_; }
   int64_t size() const { return static_cast<int64_t>(members_.size()); }
   bool has(int64_t member) const { return members_.count(member) != 0; }
   // The exit status of a run that is over.
@@ -123,6 +130,7 @@ class Roster {
   const std::optional<Hello> expected_hello_;
   std::map<int64_t, Entry> members_;
   int64_t next_member_ = 1;
+  const int64_t first_;   // the last epoch of earlier coordinators
   int64_t last_;          // number of the last epoch that began or was planned
   int64_t current_ = 0;   // 0: none
   int64_t restored_;      // an epoch that an earlier coordinator began, and that may continue; 0: none
@@ -133,6 +141,7 @@ class Roster {
   Time last_ended_;  // the time of the first expire() after the end of an epoch
   bool just_ended_ = false;
   bool stops_ = false;
+  int64_t steps_ = 0, fruitless_ = 0;  // done; epochs that ended by a fault since the last step or loss
   std::optional<int64_t> over_;
   std::string last_end_ = "it has ended";
   std::map<int64_t, Values> values_;  // by epoch; 0: of the job

@@ -37,11 +37,12 @@ Roster::Members Roster::in_order(const std::function<bool(const Entry&)>& which)
   return out;
 }
 
-// The first candidates, as many as an epoch may have; empty if they are too few.
+// The first candidates, as many as an epoch may have; empty if they are too few. A run that stops may be
+// saved by fewer than could go on with it.
 Roster::Members Roster::fitting(Members candidates) const {
   int64_t size = std::min(sizes_.most, static_cast<int64_t>(candidates.size()));
   size -= size % sizes_.multiple;
-  candidates.resize(static_cast<size_t>(size < sizes_.least ? 0 : size));
+  candidates.resize(static_cast<size_t>(size < sizes_.least && !stops_ ? 0 : size));
   return candidates;
 }
 

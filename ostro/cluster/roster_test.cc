@@ -102,6 +102,49 @@ TEST_CASE("one that hangs holds up the next epoch until it is dropped") {
   CHECK(sent.take() == Lines{"1: epoch 1 0 2", "2: epoch 1 1 2", "1: end 1 " + reason, "2: end 1 " + reason});
 }
 
+TEST_CASE("a run whose epochs all end by a fault is given up; a step or a loss gives it another chance") {
+  Sent sent(1);
+  int64_t member = sent.add_ready();
+  const auto fail = [&](int64_t times) {
+    for (int64_t i = 0; i < times; ++i) {
+      REQUIRE(sent.can_begin());
+      sent.begin();
+      sent.roster.fault(member, sent.roster.epoch(), "nothing moves");
+      sent.roster.end_seen(member, sent.roster.epoch());
+      sent.pass(1);
+      sent.roster.expire(sent.now);
+    }
+  };
+  fail(kMostFruitless - 1);
+  sent.roster.steps(1);
+  fail(kMostFruitless - 1);
+  sent.begin();
+  sent.roster.remove(member, "killed");
+  member = sent.add_ready();
+  fail(kMostFruitless - 1);
+  CHECK(!sent.roster.over());
+  sent.roster.steps(1);  // that was done before
+  fail(1);
+  CHECK(sent.roster.over() == 1);
+  CHECK(sent.take().back() == "2: over 1");
+}
+
+TEST_CASE("a run that stops may be saved by fewer than it needs to go on") {
+  Sent sent(2);
+  for (int i = 0; i < 2; ++i) sent.add_ready();
+  sent.begin();
+  sent.roster.remove(1, "killed");
+  sent.roster.end_seen(2, 1);
+  sent.pass(60'000);
+  sent.roster.expire(sent.now);
+  CHECK(!sent.can_begin());
+  sent.roster.stop();
+  REQUIRE(sent.can_begin());
+  sent.take();
+  sent.begin();
+  CHECK(sent.take() == Lines{"2: epoch 2 0 1"});
+}
+
 TEST_CASE("requests are answered once, those about another epoch with an error") {
   Sent sent(1);
   sent.add();

@@ -114,6 +114,7 @@ void JobWatch::look(int64_t last, int64_t current, const std::function<int64_t(i
 
 void JobWatch::happened(const std::string& kind, std::string_view text) {
   const std::lock_guard lock(mutex_);
+  over_ = over_ || kind == "over";
   add(kind, std::string(text.substr(0, kMostKept)));
 }
 
@@ -121,6 +122,7 @@ JobState JobWatch::state() const {
   const std::lock_guard lock(mutex_);
   JobState out = state_;
   out.written = unix_time();
+  out.goes_on = state_.goes_on && !over_;
   for (const auto& [member, m] : members_) {
     out.members.push_back(m);
     out.members.back().slowness = stragglers_.ratio(member);

@@ -61,7 +61,7 @@ class JobWatch {
   // member's rank in it, and the reason for the end of the last one.
   void look(int64_t last, int64_t current, const std::function<int64_t(int64_t member)>& rank,
             const std::string& why_ended);
-  // Adds an event that is not about one member.
+  // Adds an event that is not about one member. After "over" no epoch goes on.
   void happened(const std::string& kind, std::string_view text);
 
   // A copy of the state, with members by rank.
@@ -80,6 +80,7 @@ class JobWatch {
   std::deque<JobEvent> events_;
   int64_t count_ = 0, steps_done_ = 0;
   int64_t current_ = 0;
+  bool over_ = false;
   Stragglers stragglers_;
 };
 

@@ -119,7 +119,10 @@ TEST_CASE("cluster.json holds what happened and reads back") {
   CHECK(state.events[3].text.find("worker 1 on host \"one\" (pid 11): the connection was closed") == 0);
   CHECK(state.events[4].text == "epoch 3 ended: worker 1 is lost");
   CHECK(state.events[5].kind == "left");
+  watch.look(4, 4, [](int64_t) { return 0; }, "");
+  CHECK(watch.state().goes_on);
   for (int i = 0; i < 300; ++i) watch.happened("over", "again");
+  CHECK(!watch.state().goes_on);
   CHECK(watch.state().events.size() == 100);
   set_log_sink(before);
 }
