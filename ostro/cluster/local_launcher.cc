@@ -4,6 +4,7 @@
 #include <fmt/format.h>
 #include <signal.h>
 #include <sys/prctl.h>
+#include <sys/stat.h>
 #include <sys/wait.h>
 #include <unistd.h>
 
@@ -26,6 +27,9 @@ namespace {
 using Clock = std::chrono::steady_clock;
 
 constexpr std::chrono::seconds kGrace{10};  // from the end of the job to SIGTERM, and from there to SIGKILL
+constexpr std::chrono::seconds kLived{
+    60};                          // a worker that ran for so long was not at its start when it failed
+constexpr int kMostFailures = 3;  // in a row, in one place
 
 // Null-terminated pointers to strings that live as long as this object.
 class Words {
@@ -58,49 +62,71 @@ class Launcher {
   explicit Launcher(const LocalWorkers& workers)
       : workers_(workers), argv_(workers.command), envp_(environment_with(workers.environment)) {}
   ~Launcher() {
-    for (const Process& p : running_) ::kill(p.pid, SIGKILL);
-    for (const Process& p : running_) ::waitpid(p.pid, nullptr, 0);
+    for (const Place& p : places_)
+      if (p.pid > 0) ::kill(p.pid, SIGKILL);
+    for (const Place& p : places_)
+      if (p.pid > 0) ::waitpid(p.pid, nullptr, 0);
   }
 
   Result<int> run() {
-    for (int64_t i = 0; i < workers_.count; ++i) RETURN_IF_ERROR(start(false));
-    while (!running_.empty()) {
-      for (size_t i = 0; i < running_.size();) {
-        int status = 0;
-        const pid_t pid = ::waitpid(running_[i].pid, &status, WNOHANG);
-        running_[i].said.read();
-        if (pid != running_[i].pid) {
-          ++i;
-          continue;
+    places_.resize(static_cast<size_t>(workers_.count));
+    for (Place& place : places_) RETURN_IF_ERROR(start(place, false));
+    while (running() > 0 || (!over_ && !stopping() && waiting())) {
+      for (Place& place : places_) {
+        if (place.pid > 0) {
+          int status = 0;
+          const pid_t pid = ::waitpid(place.pid, &status, WNOHANG);
+          place.said.read();
+          if (pid == place.pid) RETURN_IF_ERROR(ended(place, status));
+        } else if (place.again && Clock::now() >= *place.again && !over_ && !stopping()) {
+          RETURN_IF_ERROR(start(place, false));
         }
-        const Process process = std::move(running_[i]);
-        running_.erase(running_.begin() + static_cast<std::ptrdiff_t>(i));
-        RETURN_IF_ERROR(ended(process, status));
       }
       if (workers_.look) workers_.look();
       end_hopeless();
       press();
       std::this_thread::sleep_for(std::chrono::milliseconds(10));
     }
-    return result_;
+    return !over_ && stopping() ? 1 : result_;  // none of those that were to save told that it has
   }
 
  private:
-  struct Process {
-    pid_t pid = 0;
+  // A place for one worker.
+  struct Place {
+    pid_t pid = 0;  // 0: none runs
     Overheard said;
+    Clock::time_point started;
+    int failures = 0;                        // in a row, of workers that ended with an error
+    std::optional<Clock::time_point> again;  // when another is tried after one that failed
   };
 
+  int64_t running() const {
+    return std::count_if(places_.begin(), places_.end(), [](const Place& p) { return p.pid > 0; });
+  }
+  bool waiting() const {
+    return std::any_of(places_.begin(), places_.end(), [](const Place& p) { return p.again.has_value(); });
+  }
+  bool stopping() const { return workers_.stopping && workers_.stopping(); }
+
+  // Whether command[0] is another file than `program` by now.
+  bool replaced() const {
+    struct stat named{}, wanted{};
+    if (workers_.program.empty() || ::stat(workers_.program.c_str(), &wanted) != 0) return false;
+    return ::stat(workers_.command[0].c_str(), &named) != 0 || named.st_ino != wanted.st_ino ||
+           named.st_dev != wanted.st_dev;
+  }
+
   // `overheard`: the worker's standard error goes through this process.
-  Status start(bool overheard) {
+  Status start(Place& place, bool overheard) {
     int ends[2] = {-1, -1};
     if (overheard && ::pipe2(ends, O_CLOEXEC) != 0)
       return Error(ErrorCode::kIo, fmt::format("cannot start a worker: {}", std::strerror(errno)));
-    Process process;
+    place.said = Overheard();
     if (overheard) {
-      process.said = Overheard(ends[0]);
+      place.said = Overheard(ends[0]);
       ::fcntl(ends[0], F_SETFL, O_NONBLOCK);
     }
+    const char* program = replaced() ? workers_.program.c_str() : argv_.get()[0];
     const pid_t parent = ::getpid();
     const pid_t pid = ::fork();
     if (pid == 0) {
@@ -109,52 +135,81 @@ class Launcher {
       ::setpgid(0, 0);
       ::prctl(PR_SET_PDEATHSIG, SIGKILL);
       if (overheard) ::dup2(ends[1], STDERR_FILENO);
-      if (::getppid() == parent) ::execve(argv_.get()[0], argv_.get(), envp_.get());
+      if (::getppid() == parent) ::execve(program, argv_.get(), envp_.get());
       ::_exit(127);
     }
     if (overheard) ::close(ends[1]);
     if (pid < 0) return Error(ErrorCode::kIo, fmt::format("cannot start a worker: {}", std::strerror(errno)));
-    process.pid = pid;
-    running_.push_back(std::move(process));
+    place.pid = pid;
+    place.started = Clock::now();
+    place.again.reset();
     return Status();
   }
 
-  // A worker that was killed or lost its place is replaced, unless no_more() refuses; one that left is not;
-  // any other status ends the job.
-  Status ended(const Process& process, int status) {
+  Status ended(Place& place, int status) {
+    const pid_t pid = std::exchange(place.pid, 0);
     const int code = WIFEXITED(status) ? WEXITSTATUS(status) : 0;
     const bool replaceable = WIFSIGNALED(status) || code == kExitLostPlace;
     const std::string what = WIFSIGNALED(status) ? fmt::format("was killed by signal {}", WTERMSIG(status))
                                                  : std::string("lost its place");
-    if (replaceable && !over_) {
-      if (const std::string why = no_more(process); !why.empty()) {
-        log_error(fmt::format("worker process {} {}; {}: giving up", process.pid, what, why));
-        finish(1);
+    if (over_) {
+      if (!replaceable && code != kExitLeft) finish(code);
+    } else if (replaceable && stopping()) {
+      log_warning(fmt::format("worker process {} {}", pid, what));
+    } else if (replaceable) {
+      if (const std::string why = no_more(place); !why.empty()) {
+        log_error(fmt::format("worker process {} {}; {}: giving up", pid, what, why));
+        fail(1);
         return Status();
       }
-      RETURN_IF_ERROR(start(fruitless_ == most_fruitless()));
-      log_warning(fmt::format("worker process {} {}; process {} takes its place", process.pid, what,
-                              running_.back().pid));
-    } else if (code == kExitLeft && !over_) {
-      log_info(fmt::format("worker process {} has left", process.pid));
-    } else if (!replaceable) {
-      if (code == 127) log_error(fmt::format("{} could not be started", workers_.command[0]));
+      RETURN_IF_ERROR(start(place, fruitless_ == most_fruitless()));
+      log_warning(fmt::format("worker process {} {}; process {} takes its place", pid, what, place.pid));
+    } else if (code == kExitLeft) {
+      log_info(fmt::format("worker process {} has left", pid));
+    } else if (code == 0 || code == kExitInterrupted) {
       finish(code);
+    } else if (const std::optional<int> over = workers_.over ? workers_.over() : std::nullopt) {
+      finish(*over);
+    } else {
+      failed(place, pid, code);
     }
     return Status();
+  }
+
+  // A worker that ended with an error, which it has told.
+  void failed(Place& place, pid_t pid, int code) {
+    if (code == 127) log_error(fmt::format("{} could not be started", workers_.command[0]));
+    if (Clock::now() - place.started > kLived) place.failures = 0;
+    ++place.failures;
+    const bool progress = workers_.progress && workers_.progress() > 0;
+    if (running() < workers_.least && (!progress || place.failures >= kMostFailures)) {
+      if (progress)
+        log_error(
+            fmt::format("worker process {} ended with status {}, as {} before it in its place; {} workers "
+                        "are left, and {} are needed",
+                        pid, code, place.failures - 1, running(), workers_.least));
+      return fail(code);
+    }
+    const auto rest =
+        std::min(workers_.most_rest, workers_.rest * (int64_t{1} << std::min(place.failures - 1, 20)));
+    place.again = Clock::now() + rest;
+    log_warning(
+        fmt::format("worker process {} ended with status {}; the others go on, and another is tried in "
+                    "its place in {:.1f} s",
+                    pid, code, std::chrono::duration<double>(rest).count()));
   }
 
   int64_t most_fruitless() const { return workers_.restarts_without_progress * workers_.count; }
 
   // The reason why a worker that ended is not replaced; "" if it is, and then counts the replacement.
-  std::string no_more(const Process& process) {
+  std::string no_more(const Place& place) {
     const int64_t now = workers_.progress ? workers_.progress() : restarts_;
     if (std::exchange(progress_, now) != now) fruitless_ = 0;
     if (restarts_ >= workers_.restarts)
       return fmt::format("{} workers were replaced already", workers_.restarts);
     if (fruitless_ >= most_fruitless())
       return fmt::format("{} workers were replaced already while no step was done; {}", fruitless_,
-                         process.said.last_words());
+                         place.said.last_words());
     ++restarts_;
     ++fruitless_;
     return "";
@@ -165,34 +220,55 @@ class Launcher {
   void end_hopeless() {
     if (!workers_.hopeless) return;
     for (const int64_t pid : workers_.hopeless()) {
-      if (std::none_of(running_.begin(), running_.end(),
-                       [&](const Process& p) { return p.pid == static_cast<pid_t>(pid); }))
+      if (std::none_of(places_.begin(), places_.end(),
+                       [&](const Place& p) { return p.pid == static_cast<pid_t>(pid); }))
         continue;
       log_warning(fmt::format("worker process {} is silent: it is killed", pid));
       ::kill(static_cast<pid_t>(pid), SIGKILL);
     }
   }
 
+  // The job is over: with this status if none failed before.
   void finish(int code) {
     if (result_ == 0) result_ = code;
-    if (!over_) over_ = Clock::now();
+    if (!over_) over_ = Clock::now(), grace_ = kGrace;
   }
 
-  // Ends workers that remain when the job is over, with a stronger signal after each grace period.
+  // The job cannot go on. What its workers have they may save.
+  void fail(int code) {
+    if (over_) return finish(code);
+    finish(code);
+    if (!workers_.stop) return;
+    workers_.stop();
+    grace_ = workers_.stop_grace;
+  }
+
+  // Ends workers that remain when the job is over, or when they were asked to stop and do not.
   void press() {
-    if (!over_ || Clock::now() - *over_ < kGrace * (pressed_ + 1) || pressed_ > 1) return;
-    signal_all(pressed_ == 0 && result_ == 0 ? SIGTERM : SIGKILL);
+    if (!over_ && stopping()) {
+      if (!asked_) asked_ = Clock::now();
+      if (Clock::now() - *asked_ < workers_.stop_grace) return;
+      log_error(
+          fmt::format("the run was not saved within {:.0f} s (trainer.stop_timeout); its workers are ended",
+                      std::chrono::duration<double>(workers_.stop_grace).count()));
+      result_ = 1;
+      over_ = Clock::now(), grace_ = std::chrono::milliseconds(0);
+    }
+    if (!over_ || pressed_ > 1 || Clock::now() - *over_ < grace_ + kGrace * pressed_) return;
+    signal_all(pressed_ == 0 ? SIGTERM : SIGKILL);
     ++pressed_;
   }
 
   void signal_all(int number) {
-    for (const Process& p : running_) ::kill(p.pid, number);
+    for (const Place& p : places_)
+      if (p.pid > 0) ::kill(p.pid, number);
   }
 
   const LocalWorkers& workers_;
   Words argv_, envp_;
-  std::vector<Process> running_;
-  std::optional<Clock::time_point> over_;  // when the job ended
+  std::vector<Place> places_;
+  std::optional<Clock::time_point> over_, asked_;  // when the job ended; when it was asked to stop
+  std::chrono::milliseconds grace_{0};             // from over_ to SIGTERM
   int64_t restarts_ = 0;
   int64_t fruitless_ = 0;  // replaced since there was progress
   int64_t progress_ = 0;

@@ -2,8 +2,10 @@
 // for their end. It does not depend on what they do.
 #pragma once
 
+#include <chrono>
 #include <cstdint>
 #include <functional>
+#include <optional>
 #include <string>
 #include <utility>
 #include <vector>
@@ -24,26 +26,42 @@ inline constexpr int kExitLeft = 77;
 inline constexpr int kExitInterrupted = 75;
 
 struct LocalWorkers {
-  std::vector<std::string> command;                              // program and arguments of every worker
+  std::vector<std::string> command;  // program and arguments of every worker
+  std::string program;  // what is executed instead when command[0] is not the same file any more; "": nothing
   std::vector<std::pair<std::string, std::string>> environment;  // added to this process's
   int64_t count = 1;
+  int64_t least = 1;  // with fewer workers the job cannot go on
   // The most replacements of workers that were killed by a signal or lost their place, over all workers.
   int64_t restarts = 1000;
   // The most replacements in a row, divided by `count`, while `progress` does not change. Without this limit,
   // workers with a fault at their start would be replaced for ever.
   int64_t restarts_without_progress = 5;
-  std::function<int64_t()> progress;  // changes when the job makes progress; called when a worker was lost
-  std::function<void()> look;         // called about 100 times a second
+  // The rest of a place whose worker failed by itself, before another is tried there; it doubles with each
+  // failure, up to `most_rest`.
+  std::chrono::milliseconds rest{5'000}, most_rest{300'000};
+  std::function<int64_t()>
+      progress;                // grows from 0 when the job makes progress; called when a worker was lost
+  std::function<void()> look;  // called about 100 times a second
   // Returns the ids of processes to be killed (SIGKILL) because they hang or are stopped; the ids of
   // processes that are not workers of this launcher are ignored. Called as often as `look`.
   std::function<std::vector<int64_t>()> hopeless;
+  // The job's exit status, when it has ended for all workers.
+  std::function<std::optional<int>()> over;
+  // Whether the workers were asked to save and to end, and how to ask them.
+  std::function<bool()> stopping;
+  std::function<void()> stop;
+  std::chrono::milliseconds stop_grace{600'000};  // in which they do
 };
 
-// Runs until no worker is left. Returns the exit status of the first that failed, else 0. When one exits by
-// itself with any other status, the job is over: the others get ten seconds, then SIGTERM (SIGKILL if the job
-// failed), then SIGKILL. The job is also over when replacements make no progress; then an error in the log
-// shows what the last worker wrote to standard error. Workers are killed when this process ends. Error: a
-// process cannot be started.
+// Runs until no worker is left. Returns the exit status of the job.
+//
+// A worker that was killed or lost its place is replaced at once. One that ends with an error (any status but
+// 0 and those above) leaves alone: the others go on, and another is tried in its place after a rest. The job
+// fails with that status when fewer than `least` workers are left, and either no progress was ever made or
+// three workers in a row have failed in that place. It also fails when replacements make no progress; then an
+// error in the log shows what the last worker wrote to standard error. The workers of a job that fails or is
+// stopped have `stop_grace` to save, those of one that has ended ten seconds; then they get SIGTERM, and ten
+// seconds later SIGKILL. Workers are killed when this process ends. Error: a process cannot be started.
 Result<int> run_local_workers(const LocalWorkers& workers);
 
 }  // namespace ostro::cluster

@@ -24,6 +24,7 @@ def parse(words):
     parser.add_argument("--resources_per_worker", type=json.loads, default={})
     parser.add_argument("--port", type=int, default=0)
     parser.add_argument("--wait", type=float)
+    parser.add_argument("--stop_timeout", type=float, default=600, help="the seconds in which a run that is to stop saves")
     parser.add_argument("--restarts", type=int, default=1000, help="how many workers are replaced, in all")
     args = parser.parse_args(own)
     workers = argparse.ArgumentParser(prog="ostro_ray ... --", allow_abbrev=False)

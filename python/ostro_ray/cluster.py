@@ -55,6 +55,13 @@ def startable(need):
     return count
 
 
+def nodes_with(need):
+    """The nodes that have room for a worker when they are empty."""
+    import ray
+    return {node["NodeID"] for node in ray.nodes() if node["Alive"] and
+            all(node["Resources"].get(name, 0) >= amount for name, amount in need.items())}
+
+
 def _amounts(resources):
     return "{" + ", ".join(f"{name}: {amount:g}" for name, amount in sorted(resources.items())) + "}"
 

@@ -3,19 +3,29 @@
 import asyncio
 import json
 import os
+import signal
+import tempfile
 
 from ostro_ray.output import say
 from ostro_ray.processes import dies_with
 
 
 class Coordinator:
-    """Starts `ostro coordinator` on this node, again when it is killed, and follows what it says."""
+    """Starts `ostro coordinator` on this node, again when it is killed, and follows what it says.
 
-    def __init__(self, program, address, port, words, secret):
-        self._command = [program, "coordinator", "--bind", address, *words]
+    `config` is the configuration's text: the file may be edited while the run goes on. The process has a session of its
+    own: signals of the terminal reach the launcher alone, which passes the wish to stop on, once, by standard input."""
+
+    def __init__(self, program, address, port, config, words, secret):
+        self._folder = tempfile.TemporaryDirectory(prefix="ostro-")
+        path = os.path.join(self._folder.name, "config.yaml")
+        with open(path, "w", encoding="utf-8") as file:
+            file.write(config)
+        self._command = [program, "coordinator", "--bind", address, "--stop_by_stdin", "--config", path, *words]
         self._environment = os.environ | {"OSTRO_JOB_SECRET": secret}
         self._host, self._port = address, port
-        self._process, self.ending = None, False
+        self._process, self._stopping, self.ending = None, False, False
+        self.began = False  # an epoch has begun
         self.address = None  # HOST:PORT, once it listens
         self.ranks = {}  # (host, pid) -> rank, in the epoch that goes on
         self.refused = set()  # of (host, pid)
@@ -26,8 +36,11 @@ class Coordinator:
         """Until it ends by itself: its exit status."""
         while True:
             self._process = await asyncio.create_subprocess_exec(
-                *self._command, "--port", str(self._port), stdin=asyncio.subprocess.DEVNULL,
-                stdout=asyncio.subprocess.PIPE, env=self._environment, preexec_fn=dies_with(os.getpid()))
+                *self._command, "--port", str(self._port), stdin=asyncio.subprocess.PIPE,
+                stdout=asyncio.subprocess.PIPE, env=self._environment, start_new_session=True,
+                preexec_fn=dies_with(os.getpid()))
+            if self._stopping:
+                self._tell_stop()
             async for line in self._process.stdout:
                 self._follow(json.loads(line))
             code = await self._process.wait()
@@ -42,6 +55,7 @@ class Coordinator:
             self.address = f"{self._host}:{self._port}"
             self.listening.set()
         elif event["event"] == "epoch":
+            self.began = True
             self.ranks = {(m["host"], m["pid"]): m["rank"] for m in event["members"]}
         elif event["event"] == "refused":
             self.refused.add((event["host"], event["pid"]))
@@ -49,12 +63,17 @@ class Coordinator:
             self.silent.add((event["host"], event["pid"]))
 
     def stop(self):
-        """Has it ask the workers to save and to end."""
+        """Has it ask the workers to save and to end; also one that takes its place."""
+        if not self._stopping:
+            self._stopping = True
+            self._tell_stop()
+
+    def _tell_stop(self):
         if self._process is not None and self._process.returncode is None:
-            self._process.terminate()
+            self._process.stdin.write(b"stop\n")
 
     def end(self):
         """Has run() return."""
         self.ending = True
         if self._process is not None and self._process.returncode is None:
-            self._process.kill()
+            self._process.send_signal(signal.SIGKILL)

@@ -12,11 +12,19 @@ def hide_from_ray():
     sys.stdout = open(os.devnull, "w", encoding="utf-8")
 
 
+def _print(lines, file):
+    """A terminal or a pipe that is gone ends no run."""
+    try:
+        print(*lines, sep="\n", file=file, flush=True)
+    except OSError:
+        pass
+
+
 def tell(lines):
     """Results: what a worker has put on its standard output."""
-    print(*lines, sep="\n", file=_out, flush=True)
+    _print(lines, _out)
 
 
 def say(text):
     """What happens."""
-    print(text, file=sys.stderr, flush=True)
+    _print([text], sys.stderr)

@@ -10,12 +10,15 @@ import ray
 from ostro_ray import cluster
 from ostro_ray.coordinator import Coordinator
 from ostro_ray.output import say
-from ostro_ray.worker import Failed, Lost, Worker
+from ostro_ray.worker import INTERRUPTED, Failed, Lost, Worker
 
 GRACE = 10  # seconds from the end of the run to SIGTERM, and from there to the end of all processes
 START_TIME = 15  # seconds that a worker for which there is room may take to start
 PATIENCE = 8  # seconds until missing workers are worth a message
 LOOK = 0.5  # seconds
+REST, MOST_REST = 5, 300  # seconds until a place is tried again whose worker has failed: the first time, and at most
+LIVED = 60  # seconds: a worker that ran for so long was not at its start when it failed
+MOST_FAILURES = 3  # in a row in one place, of a run that has trained
 
 
 class Supervisor:
@@ -27,11 +30,13 @@ class Supervisor:
         self.need = {name: amount for name, amount in need.items() if amount > 0}
         words = [word for word in spec["words"] if word != "--amend"]  # which is the workers' affair
         self.coordinator = Coordinator(
-            args.ostro, ray.util.get_node_ip_address(), args.port,
-            ["--min_workers", str(args.min_workers), "--max_workers", str(args.max_workers), "--config", args.config,
-             *words], secret)
+            args.ostro, ray.util.get_node_ip_address(), args.port, spec["config"],
+            ["--min_workers", str(args.min_workers), "--max_workers", str(args.max_workers), *words], secret)
         self.result, self.over, self.stopping = None, asyncio.Event(), False
-        self.restarts = 0
+        self.signals, self.restarts = 0, 0
+        self.failures = {}  # by number of the place: how many workers in a row have failed there
+        self.resting = set()  # numbers of places whose worker has failed, until another is tried
+        self.failed_nodes = set()  # nodes on which a worker has failed
 
     def finish(self, code):
         """The run is over, with the first status that is not 0 of those that the coordinator and the workers end with."""
@@ -39,10 +44,26 @@ class Supervisor:
         self.over.set()
 
     def stop(self):
-        """SIGTERM or SIGINT came: the workers save and end."""
-        say("asking the workers to save and to end")
-        self.stopping = True
-        self.coordinator.stop()
+        """SIGTERM, SIGINT or SIGHUP came: the workers save and end. A terminal, a shell and Ray may pass on the same wish,
+        and a person may press Ctrl-C twice; only the third ends all at once."""
+        self.signals += 1
+        if self.signals == 1:
+            say("asking the workers to save and to end")
+            self.stopping = True
+            self.coordinator.stop()
+            asyncio.get_running_loop().call_later(self.args.stop_timeout, self.give_up)
+        elif self.signals == 2:
+            say("the workers save; once more ends them without it")
+        else:
+            self.finish(1)
+            self.signal_workers(signal.SIGKILL)
+
+    def give_up(self):
+        """The grace of a run that is to stop is over."""
+        if not self.over.is_set():
+            say(f"error: the run was not saved within {self.args.stop_timeout:g} s (trainer.stop_timeout); its workers "
+                "are ended")
+            self.finish(1)
 
     def signal_workers(self, number):
         for worker in self.workers.values():
@@ -51,8 +72,9 @@ class Supervisor:
     async def run(self):
         """The run's exit status."""
         loop = asyncio.get_running_loop()
-        for number in (signal.SIGTERM, signal.SIGINT):
-            loop.add_signal_handler(number, self.stop)
+        for number in (signal.SIGTERM, signal.SIGINT, signal.SIGHUP):
+            if number != signal.SIGHUP or signal.getsignal(number) != signal.SIG_IGN:  # which nohup sets
+                loop.add_signal_handler(number, self.stop)
         if self.args.wait == 0 and self.lacks_room():
             raise cluster.ClusterError(self.room_text())
         coordinator = asyncio.create_task(self.coordinator.run())
@@ -71,6 +93,8 @@ class Supervisor:
         await asyncio.wait(places, timeout=GRACE)
         for task in (*places, watch):
             task.cancel()
+        if self.result in (0, INTERRUPTED):  # with the last worker's word the coordinator ends by itself
+            await asyncio.wait([coordinator], timeout=GRACE)
         self.coordinator.end()
         await asyncio.wait([coordinator])
         return self.result
@@ -87,17 +111,26 @@ class Supervisor:
 
     async def keep(self, number):
         """Has a worker in this place until the run is over."""
-        failures = 0
+        lost = 0
         while not self.over.is_set() and not self.stopping:
             worker = self.workers[number] = Worker(self.coordinator, self.options)
             rest = 0
             try:
                 return await self.follow(worker)
             except Failed as why:
-                say(f"error: {why}")
-                return 1
+                if self.over.is_set() or self.stopping:
+                    return None
+                rest = self.rest_after_failure(number, worker)
+                if self.hopeless(number):
+                    say(f"error: {why}")
+                    return why.code
+                say(f"{why}; the others go on, and another is tried in its place in {rest:g} s")
+                self.resting.add(number)
             except Lost as why:
                 if self.over.is_set():
+                    return None
+                if self.stopping:
+                    say(str(why))
                     return None
                 self.restarts += 1
                 if self.restarts > self.args.restarts:
@@ -105,13 +138,30 @@ class Supervisor:
                     return 1
                 say(f"{why}; another takes its place")
                 # A node that ends every worker at once must not keep the cluster busy.
-                failures = 0 if worker.lived() > 5 else failures + 1
-                rest = max(why.rest, min(0.1 * 2 ** failures, 10) if failures > 1 else 0)
+                lost = 0 if worker.lived() > 5 else lost + 1
+                rest = max(why.rest, min(0.1 * 2 ** lost, 10) if lost > 1 else 0)
             finally:
                 worker.kill()
                 del self.workers[number]
             await asyncio.wait([asyncio.create_task(self.over.wait())], timeout=rest)
+            self.resting.discard(number)
         return None
+
+    def rest_after_failure(self, number, worker):
+        """Counts it; the seconds until another worker is tried in this place."""
+        before = 0 if worker.lived() > LIVED else self.failures.get(number, 0)
+        self.failures[number] = before + 1
+        if worker.place is not None:
+            self.failed_nodes.add(worker.place["node"])
+        return min(REST * 2 ** before, MOST_REST)
+
+    def hopeless(self, number):
+        """Whether min_workers cannot be had, now that the worker in this place has failed: too few places are left in
+        which none has. A run that has trained is worth some patience; one at its start only the nodes that there are."""
+        left = self.args.max_workers - len(self.resting | {number})
+        if self.coordinator.began:
+            return left < self.args.min_workers and self.failures[number] >= MOST_FAILURES
+        return left < self.args.min_workers or (self.running() <= 1 and self.failed_nodes >= cluster.nodes_with(self.need))
 
     async def follow(self, worker):
         """The worker's exit status; None for one that has not begun when the run is over."""

@@ -9,7 +9,7 @@ from ray import exceptions
 from ostro_ray import place
 from ostro_ray.output import say, tell
 
-LOST_PLACE, LEFT = 76, 77  # exit statuses (`ostro --help`)
+INTERRUPTED, LOST_PLACE, LEFT = 75, 76, 77  # exit statuses (`ostro --help`)
 
 
 class Lost(Exception):
@@ -21,7 +21,12 @@ class Lost(Exception):
 
 
 class Failed(Exception):
-    """The worker could not be started, and none could: the reason."""
+    """The worker could not be started, or ended with an error, and the node may be what is wrong: the reason and the exit
+    status."""
+
+    def __init__(self, why, code=1):
+        super().__init__(why)
+        self.code = code
 
 
 class Worker:
@@ -102,5 +107,7 @@ class Worker:
         if code == LEFT:
             raise Lost(f"{self.name()} has left")
         if self._key() in self._coordinator.refused:  # it has told why; the others go on
-            raise Lost(f"{self.name()} does not belong to this run", rest=30)
+            raise Failed(f"{self.name()} does not belong to this run", code)
+        if code not in (0, INTERRUPTED):
+            raise Failed(f"{self.name()} ended with status {code}", code)
         return code

@@ -18,7 +18,6 @@ import pathlib
 import random
 import re
 import signal
-import socket
 import subprocess
 import sys
 import tempfile
@@ -27,7 +26,7 @@ import time
 ROOT = pathlib.Path(__file__).resolve().parent.parent.parent
 sys.path.insert(0, str(ROOT / "tests" / "e2e"))
 from workers_matrix import MESHES as KINDS, MIXTURE  # noqa: E402
-from workers_test import Place, check  # noqa: E402
+from workers_test import Place, check, wait_for  # noqa: E402
 
 STEPS = 24
 PHASES = ["leaf", "exchange", "update", "commit", "gather"]
@@ -74,6 +73,13 @@ class Launch:
             self.process.kill()
             sys.exit(f"FAILED: {what}: no end after {seconds} s\n{self.text()[-4000:]}")
         check(code == 0, f"{what}: exit code {code}\n{self.text()[-4000:]}")
+
+    def step_after(self, count, seconds=120):
+        """Waits until so many steps more are done."""
+        wanted, until = self.steps() + count, time.monotonic() + seconds
+        while self.steps() < wanted:
+            check(self.process.poll() is None and time.monotonic() < until, f"no step {wanted}\n{self.text()[-4000:]}")
+            time.sleep(0.01)
 
     def steps(self):
         """The last step of the chain, which may be long."""
@@ -125,17 +131,15 @@ def leave(place, rng, expected):
 
 def coordinator(place, expected):
     """It is killed, and started again: training goes on meanwhile, and nobody notices."""
-    with socket.socket() as s:
-        s.bind(("127.0.0.1", 0))
-        port = s.getsockname()[1]
     words = place.words("coordinator", options(600, 600))
     env = place.environment({"OSTRO_THREADS": "1", "OSTRO_JOB_SECRET": "secret"})
     log = (place.top / "coordinator.log").open("w")
 
-    def start():
+    def start(port=0):
         return subprocess.Popen([place.ostro, "coordinator", "--port", str(port), "--min_workers", "2", "--max_workers",
                                  "3", *words], stdout=log, stderr=log, env=env)
     first = start()
+    port = wait_for(lambda: re.search(r'"port":\s*(\d+)', (place.top / "coordinator.log").read_text()))[1]
     workers = [subprocess.Popen([place.ostro, "worker", "--coordinator", f"127.0.0.1:{port}", *words], stdout=log,
                                 stderr=log, env=env) for _ in range(3)]
     chain = place.top / "runs" / "coordinator" / "chain.jsonl"
@@ -150,7 +154,7 @@ def coordinator(place, expected):
     first.kill()
     first.wait()
     wait_for_steps(steps() + 20)
-    second = start()
+    second = start(port)
     def text():
         return (place.top / "coordinator.log").read_text()
     wait_for_steps(steps() + 60)
@@ -165,13 +169,66 @@ def coordinator(place, expected):
           flush=True)
 
 
+def stop(place, rng, expected):
+    """Ctrl-C once or twice, a closed terminal, SIGTERM; also while a worker is lost: each saves all steps."""
+    kinds = [[signal.SIGINT], [signal.SIGINT, signal.SIGINT], [signal.SIGHUP], [signal.SIGTERM, signal.SIGHUP]]
+    rng.shuffle(kinds)
+    for number, kind in enumerate(kinds):
+        launch = Launch(place, "stop", 3, ["--min_workers", "3", *options(600, 600)])
+        launch.step_after(rng.randint(5, 25))
+        lost = number % 2 == 1
+        if lost:
+            os.kill(rng.choice(children(launch.process.pid)), signal.SIGKILL)
+        for one in kind:
+            launch.process.send_signal(one)
+        code = launch.process.wait(60)
+        saved = re.search(r"stopped after step (\d+) and saved", launch.text())
+        check(code == 75 and saved and int(saved[1]) == launch.steps(), f"{kind}: exit code {code}\n{launch.text()}")
+        print(f"{[k.name for k in kind]}{' beside a kill' if lost else ''}: saved at step {saved[1]}", flush=True)
+    launch = Launch(place, "stop", 3, options(600, 600))
+    launch.wait(120, "a run that was stopped")
+    check(place.chain("stop") == expected, f"runs that were stopped: another chain\n{launch.text()}")
+
+
+def bad_workers(place, rng, expected):
+    """A worker that ends by itself with an error leaves alone; the configuration's file is edited meanwhile."""
+    path = place.top / "c.yaml"
+    text = path.read_text()
+    once = place.top / "bad.once"
+    once.mkdir()
+    rank = rng.randint(0, 2)
+    launch = Launch(place, "bad", 3, options(600, 600),
+                    {"OSTRO_FAULT": f"leaf:30:{rank}:exit=3", "OSTRO_FAULT_ONCE": str(once)})
+    try:
+        launch.step_after(10)
+        path.write_text(text.replace("learning_rate: 0.003", "learning_rate: 0.004"))
+        launch.step_after(25)
+        pid = rng.choice(children(launch.process.pid))
+        os.kill(pid, signal.SIGKILL)  # the one in its place reads the configuration
+        launch.wait(120, "a worker that fails by itself")
+    finally:
+        path.write_text(text)
+    check(place.chain("bad") == expected, f"a worker that fails by itself: another chain\n{launch.text()}")
+    check("ended with status 3; the others go on" in launch.text() and "must be equal" not in launch.text(), launch.text())
+    print("a worker that ends with an error leaves alone, and an edited configuration is no other run's: the same chain",
+          flush=True)
+
+
 def chaos(place, rng, faults, log):
-    """Faults drawn by the seed in one run: kills of one worker or two, stops, leaders and followers."""
+    """Faults drawn by the seed in one run: kills of one worker or two, stops, leaders and followers; beside them leaves of
+    0.05 to 40 seconds, and workers that end with an error."""
     pace = 25  # steps to a fault, at most: the run must not end before they have happened
     steps = 400 + pace * faults
     keep = 20 if faults < 100 else 100  # a checkpoint takes 9 MB of disk
     expected = place.train("chaos-alone", options(steps, keep), seconds=200 + steps / 10)
-    launch = Launch(place, "chaos", 4, options(steps, keep))
+    longest = 40 if faults >= 100 else 2
+    slow = [(rng.randint(2, steps - 50), int(1000 * 0.05 * (longest / 0.05) ** rng.random())) for _ in range(1 + faults // 10)]
+    bad = [(rng.randint(2, steps - 50), rng.randint(0, 3)) for _ in range(1 + faults // 10)]
+    planned = [f"leaf:{step}:*:delay={ms}" for step, ms in slow] + [f"update:{step}:{rank}:exit=3" for step, rank in bad]
+    print(f"beside them: {', '.join(planned)}", file=log, flush=True)
+    once = place.top / "chaos.once"
+    once.mkdir()
+    launch = Launch(place, "chaos", 4, options(steps, keep), {"OSTRO_FAULT": ",".join(planned), "OSTRO_FAULT_ONCE": str(once)})
     done = 0
     begin = time.monotonic()
     while done < faults and launch.process.poll() is None:
@@ -195,14 +252,16 @@ def chaos(place, rng, faults, log):
                 pass
         done += 1
         print(f"{time.monotonic() - begin:8.2f} s  step {launch.steps():5}  {kind} {victims}", file=log, flush=True)
-    launch.wait(120 + 3 * faults, f"{done} drawn faults")
+    launch.wait(120 + 3 * faults + sum(ms for _, ms in slow) / 1000, f"{done} drawn faults")
     check(place.chain("chaos") == expected, f"{done} drawn faults: another chain\n{launch.text()}")
     verified = place.run(["verify", str(place.top / "runs" / "chaos"), "--from_step", str(steps - 2)],
                          seconds=200 + steps / 10)
     check(f"{-(-steps // keep)} fine" in verified.stdout, f"checkpoints\n{verified.stdout}{verified.stderr}\n{launch.text()}")
     check("forged" not in launch.text(), f"an honest checkpoint was refused\n{launch.text()}")
     text = launch.text()
-    print(f"{done} drawn faults in {time.monotonic() - begin:.0f} s, {steps} steps: the same chain; "
+    happened = len(list(once.iterdir()))
+    check(happened > 0, f"none of {planned} happened")
+    print(f"{done} drawn faults and {happened} planned ones in {time.monotonic() - begin:.0f} s, {steps} steps: the same chain; "
           f"{text.count('with the state that the workers have')} new leaders, {text.count('resuming')} times from a "
           f"checkpoint", file=log, flush=True)
     check(done == faults, f"the run ended after {done} of {faults} faults")
@@ -243,6 +302,8 @@ def main():
         exact(place, ("layer", "owner and copy"), f"update:9:{first}:kill,update:9:{first + 1}:kill", alone, True)
         exact(place, ("data", "a stop"), f"leaf:8:{rng.randint(0, 2)}:stop", alone, False)
         leave(place, rng, long)
+        stop(place, rng, long)
+        bad_workers(place, rng, long)
         coordinator(place, long)
         chaos(place, rng, 30 if full else 5, sys.stdout)
 

@@ -1,9 +1,10 @@
 #!/usr/bin/env python3
 """Tests `ostro launch ray` on a real Ray cluster of two nodes, both on this machine.
 
-Kills a worker, an actor and the coordinator, in an order that OSTRO_TEST_SEED draws, adds nodes, kills one and drains
-one: the run ends, and its chain is that of `ostro train` byte for byte. Then what a cluster may lack: one clear error
-each. --faults does only so many drawn faults in one run (ray_chaos.py).
+Adds a node on which workers fail, kills a worker, an actor and the coordinator, in an order that OSTRO_TEST_SEED draws,
+adds nodes, kills one and drains one: the run ends, and its chain is that of `ostro train` byte for byte. A run that is
+stopped, as it draws, by Ctrl-C once or twice, as `ray job stop` does, or because its terminal is closed, is saved. Then
+what a cluster may lack: one clear error each. --faults does only so many drawn faults in one run (ray_chaos.py).
 
 Needs Ray (scripts/setup.sh --python). Its nodes listen at 127.0.0.2 and up.
 
@@ -69,16 +70,30 @@ def drain(cluster, node):
     check(accepted, f"a node cannot be drained: {why}")
 
 
-class Launch:
-    """A launcher in the background."""
+BAD_NODE = 9  # its workers do not find their data
 
-    def __init__(self, place, cluster, run, options, settings=None, program=None):
+
+def program_for(place):
+    """The program, but not for one node."""
+    path = place.top / "program"
+    path.write_text(f"""#!/bin/sh
+case "$*" in *"--bind 127.0.0.{BAD_NODE} "*) echo "error: the data are not on this node" >&2; exit 1;; esac
+exec {place.ostro} "$@"
+""")
+    path.chmod(0o755)
+    return str(path)
+
+
+class Launch:
+    """A launcher in the background, with a process group of its own, as a shell's."""
+
+    def __init__(self, place, cluster, run, options, settings=None, program=None, words=()):
         self.place, self.run, self.log = place, run, place.top / f"{run}.log"
         python = {"OSTRO_PYTHON": sys.executable, "PYTHONPATH": str(ROOT / "python"), "OSTRO_THREADS": "1"}
         with open(self.log, "wb") as log:
             self.process = subprocess.Popen(
                 [program or place.ostro, "launch", "ray", "--address", cluster.address, "--min_workers", "2", "--max_workers", "3",
-                 *place.words(run, options)],
+                 *words, *place.words(run, options)], start_new_session=True,
                 env=place.environment(python | (settings or {})), stdin=subprocess.DEVNULL, stdout=log, stderr=log)
 
     def wait_for(self, what, told, seconds=60):
@@ -124,6 +139,11 @@ def faults(launch, cluster, nodes, rng):
         nodes.append(cluster.add_node(**node_settings(number)))
         launch.wait_for(lambda: len(workers_of(run)) == 3, "the worker of the new node")
 
+    def add_bad_node():
+        bad = cluster.add_node(**node_settings(BAD_NODE))
+        launch.wait_for(lambda: "ended with status 1; the others go on" in launch.log.read_text(), "a worker that fails")
+        cluster.remove_node(bad, allow_graceful=False)
+
     def kill_node():
         nodes[0].all_processes["raylet"][0].process.kill()
         launch.wait_for(lambda: len(workers_of(run)) == 2, "the end of the lost node's worker")
@@ -137,12 +157,12 @@ def faults(launch, cluster, nodes, rng):
              ("kill the coordinator", lambda: kill("coordinator", processes_with(
                  lambda words: len(words) > 1 and words[1] == "coordinator" and run in words)))]
     rng.shuffle(drawn)
-    return [*drawn, ("add a node", lambda: add_node(4)), ("kill a node", kill_node),
+    return [("add a node without data", add_bad_node), *drawn, ("add a node", lambda: add_node(4)), ("kill a node", kill_node),
             ("add another", lambda: add_node(5)), ("drain the first that was added", drain_node)]
 
 
 def check_faults(place, cluster, nodes, rng, reference):
-    launch = Launch(place, cluster, "faults", LONG)
+    launch = Launch(place, cluster, "faults", LONG, words=["--program", program_for(place)])
     try:
         for name, inject in faults(launch, cluster, nodes, rng):
             wanted = steps_of(place, "faults") + rng.randint(2, 8)
@@ -179,20 +199,42 @@ def check_chaos(place, cluster, nodes, rng, faults, log):
           f"process; {text.count('resuming')} times from a checkpoint", file=log, flush=True)
 
 
-def check_stop(place, cluster, reference):
-    """SIGTERM saves, and the same command goes on."""
-    launch = Launch(place, cluster, "stop", SHORT)
+def processes_of(launch):
+    """The launcher and the coordinator: what Ray ends of a job, and signals one by one."""
+    return [launch.process.pid, *processes_with(
+        lambda words: len(words) > 1 and words[1] == "coordinator" and launch.run in words)]
+
+
+# name: what gets which signal. A terminal signals the process group.
+STOPS = {
+    "Ctrl-C": lambda launch: os.killpg(launch.process.pid, signal.SIGINT),
+    "Ctrl-C twice": lambda launch: [os.killpg(launch.process.pid, signal.SIGINT) for _ in range(2)],
+    "ray job stop": lambda launch: [os.kill(pid, signal.SIGTERM) for pid in processes_of(launch)],
+    "a closed terminal": lambda launch: os.killpg(launch.process.pid, signal.SIGHUP),
+}
+
+
+def check_stop(place, cluster, rng, reference, kinds):
+    """Each saves all steps, and the same command goes on."""
+    options = [*LONG[:3], "[{every: 600}]"]
+    for kind in kinds:
+        launch = Launch(place, cluster, "stop", options)
+        try:
+            wanted = steps_of(place, "stop") + rng.randint(3, 30)
+            launch.wait_for(lambda: steps_of(place, "stop") >= wanted, f"step {wanted}")
+            STOPS[kind](launch)
+            text = launch.end(75)
+        finally:
+            launch.kill()
+        saved = re.search(r"stopped after step (\d+) and saved", text)
+        check(saved and int(saved[1]) >= wanted, f"{kind}: nothing is saved\n{text}")
+        print(f"{kind}: saved at step {saved[1]}", flush=True)
+    launch = Launch(place, cluster, "stop", options)
     try:
-        launch.wait_for(lambda: steps_of(place, "stop") >= 3, "step 3")
-        launch.process.send_signal(signal.SIGTERM)
-        text = launch.end(75)
-        check("saved" in text, f"nothing is saved\n{text}")
-        launch = Launch(place, cluster, "stop", SHORT)
         launch.end()
     finally:
         launch.kill()
-    check(place.chain("stop") == reference, "another chain after SIGTERM")
-    print("SIGTERM: saved, and the same chain in the end")
+    check(place.chain("stop") == reference, "another chain after stops")
 
 
 def check_planted(place, cluster, faulty, reference):
@@ -254,11 +296,13 @@ def main():
                 print(f"seed {seed}", file=log, flush=True)
                 check_chaos(place, cluster, nodes, random.Random(seed), args.faults, log)
                 return
+            rng = random.Random(seed)
             check_errors(place, cluster)
-            check_faults(place, cluster, nodes, random.Random(seed), reference)
+            kinds = rng.sample(list(STOPS), len(STOPS) if full else 1)
+            check_stop(place, cluster, rng, place.train("alone-stop", [*LONG[:3], "[{every: 600}]"]), kinds)
+            check_faults(place, cluster, nodes, rng, reference)
             if full:
                 reference = place.train("alone-short", SHORT)
-                check_stop(place, cluster, reference)
                 check_planted(place, cluster, args.faulty, reference)
         finally:
             # A raylet takes half a minute to end by itself, one after another.

@@ -10,10 +10,11 @@ namespace {
 
 using SteadyClock = std::chrono::steady_clock;
 
-constexpr size_t kSteps = 32;  // of which the median is taken
+constexpr size_t kSteps = 32;  // of which the slowest is taken
 
 struct Heart {
   std::atomic<int64_t> epoch{0}, step{0}, bytes_sent{0}, beats{0}, leaves{0};
+  std::atomic<bool> touched{false};  // since the last look
   std::atomic<const char*> phase{"start"};
   std::atomic<int64_t> watches{0}, waits{0};  // how many there are
   std::atomic<int64_t> waited_ns{0};          // in all
@@ -37,6 +38,7 @@ int64_t nanoseconds_since(SteadyClock::time_point begin) {
 
 Pulse read_pulse() {
   Heart& h = heart();
+  if (h.touched.exchange(false)) ++h.beats;
   Pulse p;
   p.epoch = h.epoch, p.step = h.step, p.phase = h.phase.load();
   p.bytes_sent = h.bytes_sent, p.beats = h.beats, p.watched = h.watches > 0 && h.waits == 0;
@@ -59,6 +61,11 @@ void pulse_epoch(int64_t number) {
 }
 
 void pulse_beat() { ++heart().beats; }
+
+void pulse_touch() {
+  std::atomic<bool>& touched = heart().touched;
+  if (!touched.load(std::memory_order_relaxed)) touched.store(true, std::memory_order_relaxed);
+}
 
 void pulse_sent(int64_t bytes) { heart().bytes_sent += bytes; }
 
@@ -96,14 +103,11 @@ PulseStep::~PulseStep() {
   h.next = (h.next + 1) % kSteps;
 }
 
-double median_step_seconds() {
+std::optional<double> slowest_step_seconds() {
   Heart& h = heart();
   const std::lock_guard lock(h.mutex);
-  if (h.steps.empty()) return 0;
-  std::vector<double> sorted = h.steps;
-  std::nth_element(sorted.begin(), sorted.begin() + static_cast<std::ptrdiff_t>(sorted.size() / 2),
-                   sorted.end());
-  return sorted[sorted.size() / 2];
+  if (h.steps.empty()) return std::nullopt;
+  return *std::max_element(h.steps.begin(), h.steps.end());
 }
 
 }  // namespace ostro

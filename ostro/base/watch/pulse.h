@@ -6,6 +6,7 @@
 #include <atomic>
 #include <chrono>
 #include <cstdint>
+#include <optional>
 #include <string>
 
 namespace ostro {
@@ -31,6 +32,9 @@ void pulse_phase(const char* phase, int64_t step);
 void pulse_epoch(int64_t number);
 // Beats: says that something has happened.
 void pulse_beat();
+// As pulse_beat(), for a place that threads come to all the time: they write nothing that another one reads,
+// unless a thread has looked at the pulse since. Counts as one beat at the next look.
+void pulse_touch();
 // Adds to bytes_sent.
 void pulse_sent(int64_t bytes);
 
@@ -71,7 +75,7 @@ class PulseStep {
   int64_t waited_;
 };
 
-// The median of the times of the last 32 steps in seconds, waits included; 0 before the first.
-double median_step_seconds();
+// The longest time of the last 32 steps in seconds, waits included; nothing before the first has ended.
+std::optional<double> slowest_step_seconds();
 
 }  // namespace ostro

@@ -52,10 +52,32 @@ TEST_CASE("a process hangs when it is watched, does not wait for others, and not
           pulse_phase("leaf", 3);
           rest();
         }) == "leaf");
+  // Whatever computes for long touches the pulse.
+  CHECK(hangs(Seconds(0.1), [&] {
+          const PulseWatch watched;
+          const auto until = std::chrono::steady_clock::now() + std::chrono::milliseconds(400);
+          while (std::chrono::steady_clock::now() < until) pulse_touch();
+        }) == "");
   CHECK(hangs(Seconds(60), [&] {
           const PulseWatch watched;
           rest();
         }) == "");
+}
+
+TEST_CASE("the slowest of the last 32 steps is known, once one has ended") {
+  CHECK(!slowest_step_seconds());
+  {
+    const PulseStep step(1);
+    std::this_thread::sleep_for(std::chrono::milliseconds(30));
+  }
+  CHECK(slowest_step_seconds().value() >= 0.03);
+  for (int i = 0; i < 31; ++i) const PulseStep step(2 + i);
+  CHECK(slowest_step_seconds().value() >= 0.03);
+  const double slow = *slowest_step_seconds();
+  {
+    const PulseStep step(33);
+  }
+  CHECK(slowest_step_seconds().value() < slow);
 }
 
 TEST_CASE("the stacks of all threads are there, by name") {

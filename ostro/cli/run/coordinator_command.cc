@@ -1,5 +1,7 @@
 // ostro coordinator
 #include <fmt/format.h>
+#include <poll.h>
+#include <unistd.h>
 
 #include <chrono>
 #include <condition_variable>
@@ -85,8 +87,28 @@ class Lines {
   std::deque<std::string> lines_;
 };
 
+// Whether a line "stop" has come on standard input. Never waits.
+class StopLine {
+ public:
+  bool read() {
+    pollfd there{STDIN_FILENO, POLLIN, 0};
+    char bytes[64];
+    while (open_ && ::poll(&there, 1, 0) > 0) {
+      const ssize_t n = ::read(STDIN_FILENO, bytes, sizeof bytes);
+      if (n <= 0) open_ = false;
+      if (n > 0) text_.append(bytes, static_cast<size_t>(n));
+      if (text_.size() > sizeof bytes) text_.erase(0, text_.size() - sizeof bytes);
+    }
+    return text_.find("stop\n") != std::string::npos;
+  }
+
+ private:
+  bool open_ = true;
+  std::string text_;
+};
+
 // Until the run is over, and the workers know it.
-Result<int> coordinate(cluster::CoordinatorOptions options) {
+Result<int> coordinate(cluster::CoordinatorOptions options, bool listens_to_stdin) {
   Lines lines;
   options.observer = [&](const cluster::Event& event) { lines.add(event_line(event)); };
   options.on_silence = [&](const cluster::Hello& hello) {
@@ -96,9 +118,11 @@ Result<int> coordinate(cluster::CoordinatorOptions options) {
   ASSIGN_OR_RETURN(const auto coordinator, cluster::Coordinator::start(options));
   lines.add(event_line({{"event", "listening"}, {"address", options.bind}, {"port", coordinator->port()}}));
   bool asked = false;
+  StopLine line;
   while (!coordinator->over() && !(asked && coordinator->members() == 0)) {
     lines.write_some();
-    if (signals.stop_requested() && !std::exchange(asked, true)) coordinator->stop_run();
+    const bool asks = signals.stop_requested() || (listens_to_stdin && line.read());
+    if (asks && !std::exchange(asked, true)) coordinator->stop_run();
   }
   const auto until = std::chrono::steady_clock::now() + kFarewell;
   while (coordinator->members() > 0 && std::chrono::steady_clock::now() < until) lines.write_some();
@@ -113,10 +137,11 @@ Result<int> coordinate(cluster::CoordinatorOptions options) {
 int coordinator_command(Args args) {
   std::string bind = "127.0.0.1", journal;
   int64_t port = 0, min_workers = 1, max_workers = 1;
+  bool listens_to_stdin = false;
   args.summary(
       "Decides who is in a run on several machines: workers (ostro worker) connect to it. Launchers start it "
       "(ostro launch). It prints a line of JSON for each event, and ends when the run does. Workers prove "
-      "that they know OSTRO_JOB_SECRET. SIGTERM: the workers save and stop.");
+      "that they know OSTRO_JOB_SECRET. SIGTERM, SIGINT or SIGHUP: the workers save and stop.");
   args.option(
       "--bind", &bind, "ADDRESS",
       "where it listens, an address of this host or its name; off loopback OSTRO_JOB_SECRET is needed");
@@ -127,6 +152,10 @@ int coordinator_command(Args args) {
       "--journal", &journal, "FILE",
       "remembers the last epoch, so that a restarted coordinator goes on; only one coordinator can use "
       "it. Without it: coordinator.journal in the run's directory");
+  args.flag(
+      "--stop_by_stdin", &listens_to_stdin,
+      "a line \"stop\" on standard input does what SIGTERM does: for a launcher, beside whatever signals "
+      "come");
   args.config();
   if (auto code = args.parse()) return *code;
   const auto config = args.load_config();
@@ -141,7 +170,7 @@ int coordinator_command(Args args) {
   options->port = static_cast<int>(port);
   if (!journal.empty()) options->journal = journal;
   if (const char* secret = std::getenv("OSTRO_JOB_SECRET")) options->secret = secret;
-  const auto code = coordinate(std::move(*options));
+  const auto code = coordinate(std::move(*options), listens_to_stdin);
   return code.ok() ? *code : report_error(code.error());
 }
 

@@ -16,6 +16,7 @@
 #include "ostro/cluster/coordinator.h"
 #include "ostro/cluster/local_launcher.h"
 #include "ostro/run/job/coordinator_options.h"
+#include "ostro/run/job/time_limits.h"
 #include "ostro/run/loop/signals.h"
 #include "ostro/train/options/config.h"
 
@@ -61,16 +62,30 @@ Result<int> launch(int64_t workers, int64_t min_workers, const train::TrainConfi
   ASSIGN_OR_RETURN(const auto coordinator, cluster::Coordinator::start(options));
   ASSIGN_OR_RETURN(const std::string path, own_path());
   local.command = {path, "worker", "--coordinator", fmt::format("127.0.0.1:{}", coordinator->port())};
-  local.command.insert(local.command.end(), words.begin(), words.end());
+  ASSIGN_OR_RETURN(const auto kept, with_kept_config(config, words));
+  local.command.insert(local.command.end(), kept.begin(), kept.end());
+  // This very program, also when its file has been replaced by another build since.
+  local.program = "/proc/self/exe";
+  local.least = min_workers;
   local.environment = {{"OSTRO_JOB_SECRET", secret}};
   if (std::getenv("OSTRO_THREADS") == nullptr) {
     const int64_t cores = ::sysconf(_SC_NPROCESSORS_ONLN);
     local.environment.emplace_back("OSTRO_THREADS", std::to_string(std::max<int64_t>(1, cores / workers)));
   }
   const run::StopSignals signals;
-  bool asked = false;
+  int heard = 0;
   local.look = [&] {
-    if (signals.stop_requested() && !std::exchange(asked, true)) coordinator->stop_run();
+    if (signals.count() == std::exchange(heard, signals.count())) return;
+    if (heard == 1) log_info("asking the workers to save and to end");
+    if (heard > 1) log_info("the workers save; once more ends them without it");
+    coordinator->stop_run();
+  };
+  local.stopping = [&] { return signals.stop_requested(); };
+  local.stop = [&] { coordinator->stop_run(); };
+  local.stop_grace = run::stop_limit(config.trainer);
+  local.over = [&]() -> std::optional<int> {
+    const auto status = coordinator->over();
+    return status ? std::optional(static_cast<int>(*status)) : std::nullopt;
   };
   local.progress = [&] { return coordinator->steps_done(); };
   local.hopeless = [&] { return silent.take(); };

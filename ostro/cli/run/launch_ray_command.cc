@@ -89,7 +89,7 @@ Status check(const RayCall& call, const train::TrainConfig& config) {
   return Status();
 }
 
-Error launch_on_ray(RayCall& call, const std::vector<std::string>& typed) {
+Error launch_on_ray(RayCall& call, const train::TrainConfig& config, const std::vector<std::string>& typed) {
   const char* given = std::getenv("OSTRO_PYTHON");
   const std::string python = given != nullptr && *given != '\0' ? given : "python3";
   if (const Status found = check_python(python); !found.ok()) return found.error();
@@ -114,11 +114,13 @@ Error launch_on_ray(RayCall& call, const std::vector<std::string>& typed) {
                                     std::to_string(call.port)};
   if (!call.resources.empty()) words.insert(words.end(), {"--resources_per_worker", call.resources});
   if (call.wait) words.insert(words.end(), {"--wait", std::to_string(*call.wait)});
+  words.insert(words.end(), {"--stop_timeout", std::to_string(config.trainer.stop_timeout.seconds)});
   words.emplace_back("--");
-  for (std::string& word :
-       worker_words(typed, {"--address", "--min_workers", "--max_workers", "--cpus_per_worker", "--port",
-                            "--resources_per_worker", "--wait", "--program"}))
-    words.push_back(std::move(word));
+  auto kept = with_kept_config(
+      config, worker_words(typed, {"--address", "--min_workers", "--max_workers", "--cpus_per_worker",
+                                   "--port", "--resources_per_worker", "--wait", "--program"}));
+  if (!kept.ok()) return kept.error();
+  words.insert(words.end(), kept->begin(), kept->end());
   return become(words);
 }
 
@@ -154,7 +156,7 @@ int launch_ray_command(Args args) {
   const auto config = args.load_config();
   if (!config.ok()) return report_error(config.error());
   if (const Status good = check(call, *config); !good.ok()) return report_error(good.error());
-  return report_error(launch_on_ray(call, args.typed()));
+  return report_error(launch_on_ray(call, *config, args.typed()));
 }
 
 }  // namespace ostro::cli

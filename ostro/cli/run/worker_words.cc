@@ -2,6 +2,13 @@
 
 #include <fmt/format.h>
 
+#include <optional>
+#include <string_view>
+#include <utility>
+
+#include "ostro/io/files/atomic_file.h"
+#include "ostro/io/files/local_file_system.h"
+#include "ostro/io/files/path.h"
 #include "ostro/train/options/config.h"
 
 namespace ostro::cli {
@@ -23,6 +30,42 @@ std::vector<std::string> worker_words(const std::vector<std::string>& typed,
     if (takes_next && equals == std::string::npos && i + 1 < typed.size()) words.push_back(typed[++i]);
   }
   return words;
+}
+
+namespace {
+
+constexpr const char* kLaunchFile = "launch.yaml";
+
+// Where the name of the file is, in which word; nothing: there is none.
+std::optional<std::pair<size_t, size_t>> place_of_config(const std::vector<std::string>& words) {
+  constexpr std::string_view kOption = "--config";
+  for (size_t i = 0; i < words.size(); ++i) {
+    if (words[i] == kOption && i + 1 < words.size()) return std::pair(i + 1, size_t{0});
+    if (words[i].starts_with("--config=")) return std::pair(i, kOption.size() + 1);
+    // The value of an override may look like an option.
+    if (words[i].starts_with("--") && words[i].find('.') != std::string::npos &&
+        words[i].find('=') == std::string::npos)
+      ++i;
+  }
+  return std::nullopt;
+}
+
+}  // namespace
+
+std::vector<std::string> with_config(std::vector<std::string> words, const std::string& file) {
+  if (const auto at = place_of_config(words)) words[at->first].replace(at->second, std::string::npos, file);
+  return words;
+}
+
+Result<std::vector<std::string>> with_kept_config(const train::TrainConfig& config,
+                                                  const std::vector<std::string>& words) {
+  if (!place_of_config(words)) return words;
+  io::FileSystem& fs = io::local_file_system();
+  const std::string directory = train::run_directory(config);
+  RETURN_IF_ERROR(fs.make_dirs(directory));
+  const std::string kept = io::join_path(directory, kLaunchFile);
+  RETURN_IF_ERROR(io::write_file_atomically(fs, kept, config::resolved_yaml(config)));
+  return with_config(words, kept);
 }
 
 Status check_workers(int64_t min_workers, int64_t max_workers, const train::TrainConfig& config) {

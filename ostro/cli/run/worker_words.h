@@ -17,6 +17,15 @@ namespace ostro::cli {
 std::vector<std::string> worker_words(const std::vector<std::string>& typed,
                                       const std::set<std::string>& own);
 
+// The same words with another file in the place of that of --config; without that option as they are.
+std::vector<std::string> with_config(std::vector<std::string> words, const std::string& file);
+
+// Writes the configuration as it is now into the run's directory (launch.yaml) and names that file in the
+// words: the one that was given may be edited while the run goes on, and a worker that comes later would not
+// belong to it; and nodes need not have the files that it includes.
+Result<std::vector<std::string>> with_kept_config(const train::TrainConfig& config,
+                                                  const std::vector<std::string>& words);
+
 // Checks that 1 <= min_workers <= max_workers <= 1024, and that max_workers workers can train with the mesh
 // of `config`. Errors: kInvalidArgument, with a number that works.
 Status check_workers(int64_t min_workers, int64_t max_workers, const train::TrainConfig& config);

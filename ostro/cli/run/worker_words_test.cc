@@ -17,6 +17,15 @@ TEST_CASE("workers get what is not the launcher's own") {
         Words{"--a.b", "--workers"});
 }
 
+TEST_CASE("the configuration's file is found among other words, and replaced") {
+  CHECK(with_config({"--a.b", "--config", "--config=c.yaml", "x"}, "d") ==
+        Words{"--a.b", "--config", "--config=d", "x"});
+  CHECK(with_config({"--a.b=1", "--config", "c.yaml", "--amend"}, "d") ==
+        Words{"--a.b=1", "--config", "d", "--amend"});
+  CHECK(with_config({"--a.b", "--config", "x"}, "d") == Words{"--a.b", "--config", "x"});
+  CHECK(with_config({"--config"}, "d") == Words{"--config"});
+}
+
 TEST_CASE("numbers of workers that a mesh has no place for") {
   const train::TrainConfig config;
   CHECK(check_workers(1, 3, config).ok());

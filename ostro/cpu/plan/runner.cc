@@ -5,6 +5,7 @@
 #include <cstring>
 #include <functional>
 
+#include "ostro/base/watch/pulse.h"
 #include "ostro/cpu/routines/contraction.h"
 #include "ostro/cpu/routines/flights.h"
 #include "ostro/cpu/routines/op_call.h"
@@ -104,6 +105,7 @@ Status PlanRunner::land_before(const Step& step) {
 
 Status PlanRunner::run_step(size_t index, const runtime::RunContext& run_context) {
   const Step& step = plan().steps[index];
+  pulse_touch();  // a leaf may take minutes; it does not hang
   const StepTimer timer(times_.empty() ? nullptr : &times_[index],
                         labels_.empty() ? nullptr : &labels_[index]);
   if (!context_.flights->empty()) RETURN_IF_ERROR(land_before(step));

@@ -2,6 +2,7 @@
 // that one process writes.
 #pragma once
 
+#include <functional>
 #include <memory>
 #include <string>
 #include <vector>
@@ -43,6 +44,12 @@ struct SharedSave {
   dist::KeyValue* store = nullptr;  // through which the workers tell each other how far they are
   std::string key;                  // begins the keys of this save; no other save has it
   int64_t rank = 0, size = 1;
+  // Called when the folder of the checkpoint is removed while it is written: has the epoch end, so that the
+  // workers write it again. Empty: that is an error as any other.
+  std::function<void(const std::string& why)> removed = {};
+  // Called on a worker other than 0 that cannot write its cells: it is to leave the others, who then write
+  // them. Empty: it tells worker 0, whose save fails.
+  std::function<void(const Error& error)> cannot_write = {};
 };
 
 // Gets the snapshot back when a save did not come to its end. Read it after AsyncSaver::wait().

@@ -14,7 +14,8 @@ namespace {
 using checkpoint::Manifest;
 using checkpoint::Saved;
 
-constexpr char kFailed = '!';  // begins what a worker tells of an error
+constexpr char kFailed = '!';                 // begins what a worker tells of an error
+constexpr const char* kNothing = "/nothing";  // a key that is never set
 
 // Hashes are small, but there are many of them: they go through a file in a folder of its own. The store has
 // the SHA-256 of the file.
@@ -44,6 +45,23 @@ Result<std::string> ask(const SharedSave& save, const std::string& key) {
 
 Status tell_others(const SharedSave& save, const std::string& key, const std::string& value) {
   return save.store->set(save.key + key, value);
+}
+
+bool ended(const SharedSave& save) {
+  const auto nothing = save.store->get(save.key + kNothing, std::chrono::milliseconds(1));
+  return !nothing.ok() && nothing.error().code() != ErrorCode::kBusy;
+}
+
+// Whether the cause of an error is that the checkpoint's folder is not there any more. Then the epoch ends,
+// and this returns when it has. `temporary` was there before.
+bool was_removed(const SharedSave& save, const std::string& temporary, const Error& error) {
+  if (!save.removed) return false;
+  const auto there = save.fs->exists(temporary);
+  if (!there.ok() || *there) return false;
+  save.removed(
+      fmt::format("{} was removed while worker {} wrote it ({})", temporary, save.rank, error.message()));
+  (void)ask(save, kNothing);
+  return true;
 }
 
 constexpr const char* kBegun = "/begun";  // the directory
@@ -88,15 +106,19 @@ checkpoint::AsyncSaver::Write lead_save(SharedSave save, CellSnapshot given, Unf
     if (begun.ok()) begun = fs.make_dirs(hashes_folder(temporary));
     RETURN_IF_ERROR(tell_others(save, kBegun, begun.ok() ? temporary : kFailed + begun.error().message()));
     if (!begun.ok()) return failed(save.rank, step, begun.error().message());
-    Collected collected(snapshot->info, snapshot->tensors);
-    if (const Status own = lead_writing(save, temporary, *snapshot, collected); !own.ok())
-      return own.error().code() == ErrorCode::kIo ? failed(save.rank, step, own.error().message())
-                                                  : own.error();
-    RETURN_IF_ERROR(collect_hashes(save, temporary, step, collected));
-    ASSIGN_OR_RETURN(Manifest manifest, collected.manifest());
-    RETURN_IF_ERROR(fs.remove_all(hashes_folder(temporary)));
-    ASSIGN_OR_RETURN(Saved saved, finish_save(fs, save.root, temporary, std::move(manifest)));
-    RETURN_IF_ERROR(checkpoint::prune_checkpoints(fs, save.root, step));
+    const auto write_all = [&]() -> Result<Saved> {
+      Collected collected(snapshot->info, snapshot->tensors);
+      if (const Status own = lead_writing(save, temporary, *snapshot, collected); !own.ok())
+        return own.error().code() == ErrorCode::kIo ? failed(save.rank, step, own.error().message())
+                                                    : own.error();
+      RETURN_IF_ERROR(collect_hashes(save, temporary, step, collected));
+      ASSIGN_OR_RETURN(Manifest manifest, collected.manifest());
+      RETURN_IF_ERROR(fs.remove_all(hashes_folder(temporary)));
+      return finish_save(fs, save.root, temporary, std::move(manifest));
+    };
+    Result<Saved> saved = write_all();
+    if (!saved.ok()) (void)was_removed(save, temporary, saved.error());
+    if (saved.ok()) RETURN_IF_ERROR(checkpoint::prune_checkpoints(fs, save.root, step));
     return saved;
   };
   return [save, snapshot, write, unfinished]() -> Result<std::optional<Saved>> {
@@ -127,10 +149,20 @@ checkpoint::AsyncSaver::Write join_save(SharedSave save, CellSnapshot given, Unf
     return sha256_hex(text);
   };
   // Ok: the leader has come to an end.
-  const auto take_part = [save, write]() -> Result<std::string> {
+  const auto take_part = [save, snapshot, write]() -> Result<std::string> {
     ASSIGN_OR_RETURN(const std::string temporary, ask(save, kBegun));
     if (!temporary.starts_with(kFailed)) {
+      const auto begun = save.fs->exists(temporary);
       const Result<std::string> written = write(temporary);
+      if (!written.ok() && begun.ok() && *begun && was_removed(save, temporary, written.error()))
+        return written.error();
+      // A save of an epoch that has ended may have lost its folder to the next one.
+      if (!written.ok() && ended(save)) return written.error();
+      if (!written.ok() && save.cannot_write) {
+        const Error error = failed(save.rank, snapshot->info.step, written.error().message());
+        save.cannot_write(error);
+        return error;
+      }
       RETURN_IF_ERROR(tell_others(save, written_key(save.rank),
                                   written.ok() ? *written : kFailed + written.error().message()));
     }

@@ -26,8 +26,9 @@ bool is_loss(const Error& error) {
 
 }  // namespace
 
-Crew::Crew(Membership& membership, runtime::Engine& engine, std::function<bool()> stop)
-    : membership_(membership), engine_(engine), stop_(std::move(stop)) {}
+Crew::Crew(Membership& membership, runtime::Engine& engine, std::function<bool()> stop,
+           std::function<bool()> stop_asked)
+    : membership_(membership), engine_(engine), stop_(std::move(stop)), stop_asked_(std::move(stop_asked)) {}
 
 Crew::~Crew() { stop_watch(); }
 
@@ -120,6 +121,7 @@ Status Crew::try_form(const EpochView& epoch) {
   if (old_ == nullptr) old_ = std::move(now_);
   now_ = std::move(made);
   ASSIGN_OR_RETURN(settled_, settle_state());
+  carries_ = settled_.has_state;
   return Status();
 }
 
@@ -136,7 +138,10 @@ Result<Settled> Crew::settle_state() {
   return settled;
 }
 
-void Crew::adopted(int64_t step) { settled_ = {.has_state = true, .lost = "", .step = step}; }
+void Crew::adopted(int64_t step) {
+  settled_ = {.has_state = true, .lost = "", .step = step};
+  carries_ = true;
+}
 
 bool Crew::ended(int64_t epoch) const {
   if (!formed() || epoch_.number != epoch) return true;
@@ -151,7 +156,7 @@ void Crew::leave(const std::string& fault) {
 }
 
 void Crew::restart() {
-  settled_ = Settled();
+  forget();
   restarts_ = true;
 }
 
@@ -169,10 +174,16 @@ void Crew::stop_watch() {
   switch_due_ = false;
 }
 
-// Prepares whatever epoch comes after the present one, beside training.
+// Prepares whatever epoch comes after the present one, beside training. Only for one that is planned does it
+// tell the others so: when the present one has ended, this process may be in the middle of a leaf, and they
+// must not take it for one that comes at once.
 void Crew::watch() {
   int64_t after = epoch_.number;
   const auto given_up = [this] { return !watching_; };
+  const auto present_ended = [this] {
+    const auto nothing = membership_.store(epoch_.number).get("nothing", std::chrono::milliseconds(1));
+    return !nothing.ok() && nothing.error().code() != ErrorCode::kBusy;
+  };
   while (watching_) {
     const auto next = membership_.next(after, kLook);
     if (!next.ok()) {
@@ -189,7 +200,7 @@ void Crew::watch() {
       const std::scoped_lock lock(mutex_);
       next_ = std::move(*made);
     }
-    if (!meet(*next, given_up).ok()) continue;
+    if (present_ended() || !meet(*next, given_up).ok()) continue;
     without_this_ = next->rank < 0;
     switch_due_ = true;
   }

@@ -30,8 +30,9 @@ inline constexpr const char* kNoReference = "none";        // of a run without p
 class Crew {
  public:
   // `membership` and `engine` must outlive the crew. `stop` is called while the crew waits for an epoch; when
-  // it returns true, the wait ends with kBusy.
-  Crew(Membership& membership, runtime::Engine& engine, std::function<bool()> stop);
+  // it returns true, the wait ends with kBusy. `stop_asked`: whether the run is to be saved and to stop.
+  Crew(Membership& membership, runtime::Engine& engine, std::function<bool()> stop,
+       std::function<bool()> stop_asked = {});
   ~Crew();
 
   Membership& membership() { return membership_; }
@@ -53,7 +54,10 @@ class Crew {
   bool formed() const { return group_ != nullptr; }
   const EpochView& epoch() const { return epoch_; }
   bool stopped() const { return stop_(); }
+  bool stop_asked() const { return stop_asked_ && stop_asked_(); }
   bool leads() const { return epoch_.rank == 0; }
+  // Whether this process carries a part of a state, to the next epoch or to a checkpoint.
+  bool carries() const { return carries_; }
   // Of the last form(): whether the workers have a state, and the step that it is after.
   const Settled& settled() const { return settled_; }
   dist::Group& group() { return *group_; }
@@ -74,7 +78,10 @@ class Crew {
   // together.
   void leave(const std::string& fault);
   // Discards the state that the workers have. restart() also has the run opened again, from a checkpoint.
-  void forget() { settled_ = Settled(); }
+  void forget() {
+    settled_ = Settled();
+    carries_ = false;
+  }
   void restart();
   // Has the run opened again, or handed to another worker. The state is kept.
   void reopen() { restarts_ = true; }
@@ -107,13 +114,15 @@ class Crew {
 
   Membership& membership_;
   runtime::Engine& engine_;
-  const std::function<bool()> stop_;
+  const std::function<bool()> stop_, stop_asked_;
   std::optional<Run> run_;
   EpochView epoch_;                      // the one that is formed, or that is to be formed
   std::unique_ptr<Prepared> now_, old_;  // old: its cells are the state until the new ones are settled
   std::unique_ptr<dist::Group> group_;
   Settled settled_;
   bool restarts_ = false, out_ = false, held_ = false;
+
+  std::atomic<bool> carries_ = false;
 
   // Another epoch is prepared beside training.
   std::thread watcher_;

@@ -42,7 +42,8 @@ class FleetState final : public train::LiveState {
   Result<train::StepResult> advance(const train::BatchArrays& batch,
                                     const std::vector<float>& scalars) override {
     train::StepResult result;
-    RETURN_IF_ERROR(together(true, [&]() -> Status {
+    int attempts = 0;
+    const auto step_with_others = [&]() -> Status {
       RETURN_IF_ERROR(check_step(step_));
       // The others may have finished this step when a worker was lost.
       if (crew_.worker().step_number() > step_) {
@@ -51,6 +52,8 @@ class FleetState final : public train::LiveState {
         RETURN_IF_ERROR(command({Command::Kind::kPrints}));
         return crew_.worker().add_fingerprints(crew_.group(), result);
       }
+      // A step that fails each time must not keep a run from being saved.
+      if (attempts++ > 0 && crew_.stop_asked()) return busy("the run is to stop, and its next step failed");
       Command step{Command::Kind::kStep, step_};
       OSTRO_CHECK(scalars.size() <= step.scalars.size(), "an optimizer with {} scalars", scalars.size());
       step.count = static_cast<int64_t>(scalars.size());
@@ -58,7 +61,8 @@ class FleetState final : public train::LiveState {
       RETURN_IF_ERROR(command(step));
       ASSIGN_OR_RETURN(result, crew_.worker().step(crew_.group(), batch, scalars));
       return Status();
-    }));
+    };
+    RETURN_IF_ERROR(together(true, step_with_others));
     if (result.ok()) ++step_;
     return result;
   }
@@ -113,26 +117,33 @@ class FleetState final : public train::LiveState {
   }
 
   Result<std::optional<checkpoint::Saved>> finish_save(checkpoint::AsyncSaver& saver) override {
+    writes_again_ = false;
     auto waited = saver.wait();
     if (!saving_) return waited;
-    while (!waited.ok() && saving_->named && crew_.ended(saving_->epoch)) {
+    // A run that stops ends with this checkpoint, named or not.
+    const bool needed = saving_->named || crew_.stop_asked();
+    if (!waited.ok() && needed && crew_.ended(saving_->epoch)) {
       ASSIGN_OR_RETURN(const bool again, save_again(saver));
-      if (!again) break;
-      log_info(
-          fmt::format("the checkpoint of step {} was not complete when a worker was lost; the others write "
-                      "it again",
-                      saving_->step));
-      saving_->epoch = crew_.epoch().number;
-      waited = saver.wait();
+      if (again) {
+        log_info(
+            fmt::format("the checkpoint of step {} was not complete when a worker was lost; the others "
+                        "write it again",
+                        saving_->step));
+        saving_->epoch = crew_.epoch().number;
+        writes_again_ = true;
+        return std::optional<checkpoint::Saved>();
+      }
     }
     const Saving saving = *std::exchange(saving_, std::nullopt);
     if (waited.ok() || !crew_.ended(saving.epoch)) return waited;
     log_warning(fmt::format("a checkpoint is lost with a worker: {}", waited.error().message()));
-    if (!saving.named) return std::optional<checkpoint::Saved>();
+    if (!needed) return std::optional<checkpoint::Saved>();
     // The chain cannot go on without the name of one that is due.
     crew_.restart();
     return waited.error();
   }
+
+  bool writes_again() const override { return writes_again_; }
 
   Result<train::HeldOutLoss> evaluate() override {
     const ir::Program program = train::held_out_program(config_, vocab_);
@@ -172,9 +183,12 @@ class FleetState final : public train::LiveState {
 
   Status start(CellSnapshot snapshot, checkpoint::AsyncSaver& saver) {
     const EpochView& epoch = crew_.epoch();
-    const SharedSave place{
+    SharedSave place{
         &fs_,       root_,     &crew_.membership().store(epoch.number), save_key(snapshot.info.step),
         epoch.rank, epoch.size};
+    place.removed = [this, number = epoch.number](const std::string& why) {
+      crew_.membership().fault(number, why);
+    };
     unfinished_.snapshot.reset();
     return saver.start(lead_save(place, std::move(snapshot), &unfinished_));
   }
@@ -262,6 +276,7 @@ class FleetState final : public train::LiveState {
   int64_t cells_of_ = 0;       // an epoch
   UnfinishedSave unfinished_;  // outlives the saver's thread: see Run
   std::optional<Saving> saving_;
+  bool writes_again_ = false;
 };
 
 }  // namespace

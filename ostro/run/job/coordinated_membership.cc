@@ -3,6 +3,7 @@
 #include <fmt/format.h>
 
 #include "ostro/dist/gloo_group.h"
+#include "ostro/run/job/time_limits.h"
 
 namespace ostro::run {
 namespace {
@@ -62,10 +63,15 @@ Result<std::unique_ptr<dist::Group>> CoordinatedMembership::connect(const fleet:
   options.bind = bind_;
   options.secret = secret_;
   options.epoch = epoch.number;
+  options.connect_timeout = connect_limit(options_, epoch.size);
+  options.link_timeout = link_limit(options_);
+  options.exchange_limit = [this] { return exchange_limit(options_, slowest_step_seconds()); };
+  options.given_up = given_up_;
   auto group = dist::connect_gloo(mesh, epoch.rank, member_.store(epoch.number),
                                   fmt::format("gloo/{}", epoch.number), options);
   // One that did not come in time is lost, for this epoch at least.
-  if (!group.ok() && group.error().code() == ErrorCode::kBusy) return io_error(group.error().message());
+  if (!group.ok() && group.error().code() == ErrorCode::kBusy && !given_up_())
+    return io_error(group.error().message());
   if (!group.ok()) return group.error();
   return std::unique_ptr<dist::Group>(std::make_unique<EpochGroup>(std::move(*group), member_, epoch.number));
 }

@@ -1,6 +1,7 @@
 // CoordinatedMembership: gives training the epochs, values and connections of a job that a coordinator runs.
 #pragma once
 
+#include <functional>
 #include <memory>
 #include <string>
 #include <utility>
@@ -8,15 +9,22 @@
 #include "ostro/base/watch/pulse.h"
 #include "ostro/cluster/member.h"
 #include "ostro/fleet/processes/membership.h"
+#include "ostro/train/options/options.h"
 
 namespace ostro::run {
 
-// Passes the calls to `member`, which must outlive it. Workers connect with each other over TCP, each at the
-// address `bind`, and prove that they know `secret`. Errors and threads: as of Membership.
+// Passes the calls to `member`, which must outlive it, as must `options`. Workers connect with each other
+// over TCP, each at the address `bind`, and prove that they know `secret`. `given_up` ends waiting for the
+// others. Errors and threads: as of Membership.
 class CoordinatedMembership final : public fleet::Membership {
  public:
-  CoordinatedMembership(cluster::Member& member, std::string bind, std::string secret)
-      : member_(member), bind_(std::move(bind)), secret_(std::move(secret)) {}
+  CoordinatedMembership(cluster::Member& member, std::string bind, std::string secret,
+                        const train::TrainerOptions& options, std::function<bool()> given_up)
+      : member_(member),
+        bind_(std::move(bind)),
+        secret_(std::move(secret)),
+        options_(options),
+        given_up_(std::move(given_up)) {}
 
   Result<fleet::EpochView> next(int64_t after, std::chrono::milliseconds timeout) override {
     ASSIGN_OR_RETURN(const cluster::Epoch epoch, member_.wait_epoch(after, timeout));
@@ -35,6 +43,8 @@ class CoordinatedMembership final : public fleet::Membership {
  private:
   cluster::Member& member_;
   const std::string bind_, secret_;
+  const train::TrainerOptions& options_;  // time limits
+  const std::function<bool()> given_up_;
 };
 
 }  // namespace ostro::run

@@ -14,14 +14,13 @@
 #include "ostro/io/files/atomic_file.h"
 #include "ostro/io/files/local_file_system.h"
 #include "ostro/io/files/path.h"
+#include "ostro/run/job/time_limits.h"
 
 namespace ostro::run {
 namespace {
 
 using Seconds = std::chrono::duration<double>;
 
-constexpr Seconds kLeast{30};
-constexpr double kSteps = 10;
 constexpr std::chrono::milliseconds kLastWord{1200};  // in which a heartbeat says that it hangs
 
 void report_hang(const train::TrainConfig& config, const Pulse& pulse, Seconds still) {
@@ -41,13 +40,8 @@ void report_hang(const train::TrainConfig& config, const Pulse& pulse, Seconds s
 
 }  // namespace
 
-Seconds hang_timeout(const train::TrainConfig& config) {
-  if (config.trainer.hang_timeout) return std::chrono::seconds(config.trainer.hang_timeout->seconds);
-  return std::max(kLeast, Seconds(kSteps * median_step_seconds()));
-}
-
 std::unique_ptr<HangWatch> watch_for_hangs(const train::TrainConfig& config) {
-  return std::make_unique<HangWatch>([&config] { return hang_timeout(config); },
+  return std::make_unique<HangWatch>([&config] { return hang_limit(config.trainer, slowest_step_seconds()); },
                                      [&config](const Pulse& pulse, Seconds still) {
                                        // Whatever hangs may hold what the report needs, a lock of the log
                                        // perhaps: then it ends without one.

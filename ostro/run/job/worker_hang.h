@@ -9,12 +9,8 @@
 
 namespace ostro::run {
 
-// How long a step may stand still: trainer.hang_timeout if it is set, else 10 times the median step, and at
-// least 30 seconds.
-std::chrono::duration<double> hang_timeout(const train::TrainConfig& config);
-
-// Watches this process. When it hangs, the stacks of its threads go to the log and to RUN/hang-PID.txt, and
-// the process ends with kExitLostPlace. `config` must outlive it.
+// Watches this process. When it hangs (hang_limit, time_limits.h), the stacks of its threads go to the log
+// and to RUN/hang-PID.txt, and the process ends with kExitLostPlace. `config` must outlive it.
 std::unique_ptr<HangWatch> watch_for_hangs(const train::TrainConfig& config);
 
 }  // namespace ostro::run

@@ -40,10 +40,12 @@ class WorkerLoop {
       : request_(request),
         environment_(std::move(environment)),
         member_(member),
-        membership_(member, request.bind, request.secret),
+        membership_(member, request.bind, request.secret, request.config.trainer,
+                    [this] { return gives_up(); }),
         leave_(member),
-        crew_(membership_, environment_.engine,
-              [this] { return stopped() || (leave_.asked() && !crew_.formed()); }) {}
+        crew_(
+            membership_, environment_.engine, [this] { return gives_up(); },
+            [this] { return member_.stop_asked(); }) {}
 
   int run() {
     while (true) {
@@ -52,7 +54,7 @@ class WorkerLoop {
         if (const auto code = learn()) return *code;
       const auto epoch = crew_.wait_epoch();
       if (leave_.asked() && !crew_.formed()) return cluster::kExitLeft;
-      if (!epoch.ok() && epoch.error().code() == ErrorCode::kBusy && !stopped()) continue;
+      if (!epoch.ok() && epoch.error().code() == ErrorCode::kBusy && !gives_up()) continue;
       if (!epoch.ok()) return ended(epoch.error());
       epoch_ = epoch->number;
       const auto code = epoch->rank == 0 && !crew_.has_run() && !under_way() ? lead() : work();
@@ -61,6 +63,12 @@ class WorkerLoop {
   }
 
  private:
+  // Whether to wait no more for an epoch, and for those in it. A worker that is to stop, and that carries a
+  // part of the state, waits for an epoch in which it is saved.
+  bool gives_up() const {
+    if (member_.over() || (leave_.asked() && !crew_.formed())) return true;
+    return member_.stop_asked() && !crew_.carries();
+  }
   bool stopped() const { return member_.stop_asked() || member_.over().has_value(); }
 
   bool another_epoch() { return membership_.next(epoch_, std::chrono::milliseconds(1)).ok(); }
@@ -68,6 +76,7 @@ class WorkerLoop {
   int ended(const Error& error) {
     if (const auto over = member_.over()) return static_cast<int>(*over);
     if (crew_.out()) return cluster::kExitLeft;
+    if (leave_.asked() && !crew_.formed() && error.code() == ErrorCode::kBusy) return cluster::kExitLeft;
     if (member_.stop_asked() && error.code() == ErrorCode::kBusy) return cluster::kExitInterrupted;
     member_.goes(error.message());
     const int code = request_.on_error(error);
@@ -134,13 +143,21 @@ class WorkerLoop {
     if (!outcome.ok() && (crew_.out() || (leave_.asked() && !crew_.formed()))) return cluster::kExitLeft;
     if (outcome.ok()) fault_point("barrier", outcome->steps, 0);
     if (outcome.ok() && crew_.formed()) (void)fleet::send_command(crew_.group(), {});
+    if (!outcome.ok())
+      if (const auto over = member_.over()) return static_cast<int>(*over);
     if (!outcome.ok()) member_.goes(outcome.error().message());
     const int code = request_.on_outcome(outcome);
-    if (outcome.ok()) {
+    if (outcome.ok() || is_of_the_run(outcome.error())) {
       member_.done(code);
       wait_for_end();
     }
     return code;
+  }
+
+  // Whether any worker that led the run would come to this error, so that the run is over. What is missing,
+  // damaged or impossible here may be right on another machine.
+  static bool is_of_the_run(const Error& error) {
+    return error.code() == ErrorCode::kInvalidArgument || error.code() == ErrorCode::kInternal;
   }
 
   // Until the coordinator knows that the run is over, or is gone.

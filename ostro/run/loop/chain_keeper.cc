@@ -19,10 +19,14 @@ Status ChainKeeper::append(const chain::StepEntry& entry, std::string measured) 
   return chain_.append(entry);
 }
 
-Status ChainKeeper::finish_save(train::LiveState& state) {
+Status ChainKeeper::finish_save(train::LiveState& state, bool waits) {
   const TimeScope saving(TimeUse::kCheckpoint);
   phase("checkpoint finish");
-  ASSIGN_OR_RETURN(const auto saved, state.finish_save(saver_));
+  ASSIGN_OR_RETURN(auto saved, state.finish_save(saver_));
+  while (waits && state.writes_again()) {
+    ASSIGN_OR_RETURN(saved, state.finish_save(saver_));
+  }
+  if (state.writes_again()) return Status();
   if (const auto step = std::exchange(naming_, std::nullopt); step && saved)
     RETURN_IF_ERROR(chain_.append(chain::CheckpointEntry{*step, saved->name}));
   return Status();

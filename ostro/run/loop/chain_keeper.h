@@ -33,8 +33,9 @@ class ChainKeeper {
 
   // Begins to save the state. Errors: of the save before, too.
   Status save(train::LiveState& state, const train::TrainConfig& config, Saving how);
-  // Waits for the running save, and gives the chain its name.
-  Status finish_save(train::LiveState& state);
+  // Waits for the running save, and gives the chain its name. One that was cut off by the loss of a worker is
+  // written again; `waits`: until that has ended, too, else the name is ready some time later.
+  Status finish_save(train::LiveState& state, bool waits = true);
   // Whether a save has come to its end, and the chain does not have its name yet.
   bool name_is_ready() const { return naming_.has_value() && !saver_.running(); }
   const checkpoint::AsyncSaver& saver() const { return saver_; }

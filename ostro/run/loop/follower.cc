@@ -3,7 +3,6 @@
 #include <fmt/format.h>
 
 #include "ostro/audit/initial.h"
-#include "ostro/base/log.h"
 #include "ostro/base/watch/pulse.h"
 #include "ostro/checkpoint/catalog.h"
 #include "ostro/data/batch/prefetcher.h"
@@ -102,9 +101,20 @@ Result<bool> Follower::obey(Batches& batches) {
   fleet::CellWork cells(crew_.plan(), worker, train::cell_boxes(crew_.config()));
   batches.set_rows(crew_.plan().rows_of(epoch.rank));
   const auto join = [&](int64_t step, fleet::CellSnapshot snapshot) {
-    const fleet::SharedSave place{
+    fleet::SharedSave place{
         &fs_,       checkpoints_, &crew_.membership().store(epoch.number), fleet::save_key(step),
         epoch.rank, epoch.size};
+    place.removed = [this, number = epoch.number](const std::string& why) {
+      crew_.membership().fault(number, why);
+    };
+    // The end of the epoch wakes this worker, which then leaves.
+    place.cannot_write = [this, number = epoch.number](const Error& error) {
+      {
+        const std::scoped_lock lock(mutex_);
+        own_fault_ = error;
+      }
+      crew_.membership().fault(number, error.message());
+    };
     unfinished_.snapshot.reset();
     return saver_.start(fleet::join_save(place, std::move(snapshot), &unfinished_));
   };
@@ -177,9 +187,16 @@ Follower::Follower(fleet::Crew& crew, io::FileSystem& fs, const train::TrainConf
       checkpoints_(io::join_path(train::run_directory(config), checkpoint::kCheckpointsFolder)),
       saver_(fs, checkpoints_) {}
 
+std::optional<Error> Follower::own_fault() {
+  const std::scoped_lock lock(mutex_);
+  return own_fault_;
+}
+
 Result<Followed> Follower::follow() {
   Batches batches(*loader_);
   while (true) {
+    // Not an error of the connections, after which this process would be replaced at once and fail again.
+    if (const auto fault = own_fault()) return Error(ErrorCode::kInternal, fault->message());
     if (!crew_.formed()) {
       const auto formed = crew_.form();
       if (crew_.out()) return Followed::kLeft;
@@ -189,7 +206,7 @@ Result<Followed> Follower::follow() {
     const Result<bool> over = obey(batches);
     if (over.ok() && *over) return Followed::kOver;
     if (!over.ok() && over.error().code() != ErrorCode::kIo) return over.error();
-    if (!over.ok()) log_warning(over.error().message());
+    // The coordinator and the leader tell of a loss; here it would be told once more for each worker.
     crew_.leave(over.ok() ? "another epoch goes on" : over.error().message());
   }
 }

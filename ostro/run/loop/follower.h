@@ -2,6 +2,7 @@
 #pragma once
 
 #include <memory>
+#include <mutex>
 #include <optional>
 #include <string>
 
@@ -40,6 +41,11 @@ class Follower {
   train::DataAccess data_;
   std::optional<data::Loader> loader_;
   std::optional<train::HeldOutText> held_out_;
+  // Why this worker cannot stay: it cannot write what it has to.
+  std::optional<Error> own_fault();
+
+  std::mutex mutex_;                  // guards the next one
+  std::optional<Error> own_fault_;    // of the saver's thread
   fleet::UnfinishedSave unfinished_;  // outlives the saver
   checkpoint::AsyncSaver saver_;
 };

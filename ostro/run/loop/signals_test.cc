@@ -15,7 +15,7 @@ namespace ostro::run {
 namespace {
 
 TEST_CASE("the first signal is a wish") {
-  for (const int number : {SIGTERM, SIGINT}) {
+  for (const int number : {SIGTERM, SIGINT, SIGHUP}) {
     const StopSignals signals;
     CHECK(!signals.stop_requested());
     ::raise(number);
@@ -26,22 +26,48 @@ TEST_CASE("the first signal is a wish") {
   CHECK(!StopSignals().stop_requested());
 }
 
-TEST_CASE("the second signal ends the process, also one of the other kind") {
-  for (const int second : {SIGTERM, SIGINT}) {
-    const pid_t child = ::fork();
-    REQUIRE(child >= 0);
-    if (child == 0) {
-      const StopSignals signals;
-      ::raise(SIGTERM);
-      if (signals.received() != SIGTERM) ::_exit(1);
-      ::raise(second);
-      ::_exit(2);
+// What becomes of a process that gets these signals, one after the other: its wait status.
+int status_after(std::initializer_list<int> numbers) {
+  const pid_t child = ::fork();
+  REQUIRE(child >= 0);
+  if (child == 0) {
+    const StopSignals signals;
+    int count = 0;
+    for (const int number : numbers) {
+      ::raise(number);
+      if (signals.count() != ++count || signals.received() != *numbers.begin()) ::_exit(1);
     }
-    int status = 0;
-    REQUIRE(::waitpid(child, &status, 0) == child);
-    REQUIRE(WIFSIGNALED(status));
-    CHECK(WTERMSIG(status) == second);
+    ::_exit(2);
   }
+  int status = 0;
+  REQUIRE(::waitpid(child, &status, 0) == child);
+  return status;
+}
+
+TEST_CASE("the second signal is no more than the first; the third ends the process, whatever its kind") {
+  for (const int last : {SIGTERM, SIGINT, SIGHUP}) {
+    const int twice = status_after({SIGINT, last});
+    CHECK((WIFEXITED(twice) && WEXITSTATUS(twice) == 2));
+    const int thrice = status_after({SIGTERM, SIGINT, last});
+    REQUIRE(WIFSIGNALED(thrice));
+    CHECK(WTERMSIG(thrice) == last);
+  }
+}
+
+TEST_CASE("nohup holds, and a reader that is gone ends nothing") {
+  const pid_t child = ::fork();
+  REQUIRE(child >= 0);
+  if (child == 0) {
+    ::signal(SIGHUP, SIG_IGN);
+    ::signal(SIGPIPE, SIG_DFL);
+    const StopSignals signals;
+    ::raise(SIGHUP);
+    ::raise(SIGPIPE);
+    ::_exit(signals.stop_requested() ? 1 : 0);
+  }
+  int status = 0;
+  REQUIRE(::waitpid(child, &status, 0) == child);
+  CHECK((WIFEXITED(status) && WEXITSTATUS(status) == 0));
 }
 
 // What a process that trains says when it gets `signals` SIGINTs.
@@ -65,15 +91,17 @@ std::string said(std::optional<int64_t> done, std::optional<int64_t> saved, int 
   ::close(ends[0]);
   int status = 0;
   REQUIRE(::waitpid(child, &status, 0) == child);
-  CHECK(WIFSIGNALED(status) == (signals > 1));
+  CHECK(WIFSIGNALED(status) == (signals > 2));
   return text;
 }
 
 TEST_CASE("a signal says what it does to a run that is trained") {
-  const std::string first = "stopping after this step; once more to kill\n";
-  CHECK(said(405, 385, 1) == first);
-  CHECK(said(405, 385, 2) == first + "killed; step 385 is saved: the same command does 20 steps again\n");
-  CHECK(said(5, std::nullopt, 2) == first + "killed; no step is saved: the same command begins anew\n");
+  const std::string once = "stopping after this step; twice more to kill\n";
+  const std::string first = once + "stopping after this step; once more to kill\n";
+  CHECK(said(405, 385, 1) == once);
+  CHECK(said(405, 385, 2) == first);
+  CHECK(said(405, 385, 3) == first + "killed; step 385 is saved: the same command does 20 steps again\n");
+  CHECK(said(5, std::nullopt, 3) == first + "killed; no step is saved: the same command begins anew\n");
   CHECK(said(std::nullopt, std::nullopt, 2).empty());
 }
 

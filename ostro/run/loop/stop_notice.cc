@@ -45,14 +45,14 @@ void note_progress(int64_t done, std::optional<int64_t> saved) {
 
 void forget_progress() { steps_done.store(kNone, std::memory_order_relaxed); }
 
-void write_stop_notice(bool second) {
+void write_stop_notice(int to_kill) {
   const int64_t done = steps_done.load(std::memory_order_relaxed),
                 saved = step_saved.load(std::memory_order_relaxed);
   if (done == kNone) return;
   Line line;
   if (::isatty(STDERR_FILENO) != 0) line << "\r\x1b[K";  // over the progress line and the terminal's "^C"
-  if (!second)
-    line << "stopping after this step; once more to kill\n";
+  if (to_kill > 0)
+    line << "stopping after this step; " << (to_kill == 1 ? "once" : "twice") << " more to kill\n";
   else if (saved == kNone)
     line << "killed; no step is saved: the same command begins anew\n";
   else

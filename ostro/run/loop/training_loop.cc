@@ -46,7 +46,7 @@ Status TrainingLoop::after_step(StepReport& report, bool timed) {
   if (named || timed)
     RETURN_IF_ERROR(keeper_.save(state_, run_.config, named ? Saving::kNamed : Saving::kTemporary));
   else if (keeper_.name_is_ready())
-    RETURN_IF_ERROR(keeper_.finish_save(state_));
+    RETURN_IF_ERROR(keeper_.finish_save(state_, /*waits=*/false));
   report.save_seconds = seconds_since(start);
   phase("report");
   if (watcher_.on_step) watcher_.on_step(report);
@@ -174,7 +174,15 @@ Result<RunOutcome> TrainingLoop::steps() {
     StepReport report;
     run_.goodput->begin_step(state_.step() + 1);
     ASSIGN_OR_RETURN(batch, next_batch(batches, std::move(batch), report));
-    RETURN_IF_ERROR(step(batch, report));
+    const Status done = step(batch, report);
+    if (!done.ok() && done.error().code() == ErrorCode::kBusy && env_.stop && env_.stop()) {
+      // Workers that share the state could not do this step: what was before it is saved.
+      log_warning(done.error().message());
+      if (keeper_.last_saved() != state_.step())
+        RETURN_IF_ERROR(keeper_.save(state_, run_.config, Saving::kTemporary));
+      break;
+    }
+    RETURN_IF_ERROR(done);
     run_.goodput->set_workers(state_.processes());
     run_.goodput->end_step(state_.step(), report.tokens);
     run_.goodput->write(false);

@@ -121,10 +121,32 @@ void TrainerOptions::visit_options(config::OptionTable& t) {
         "null: "
         "not known")
       .other("1.5");
-  t.add(&hang_timeout, "hang_timeout", Effect::kOutput, "",
-        "a worker of ostro launch whose step does not move for so long is reported with the stacks of its "
-        "threads, and another takes its place; null: 30 seconds or 10 times the median step, the longer")
+  t.add(
+       &hang_timeout, "hang_timeout", Effect::kOutput, "",
+       "a worker of ostro launch that computes, and in which nothing ends for so long, is reported with the "
+       "stacks of its threads, and another takes its place; null: 10 times the slowest of its last 32 steps, "
+       "at least 2 minutes; an hour before its first")
       .other("90s");
+  t.add(
+       &exchange_timeout, "exchange_timeout", Effect::kOutput, "",
+       "workers of ostro launch begin a step again when no byte moves between two of them for so long, while "
+       "one waits for the other; null: 20 times the slowest of the last 32 steps, at least 10 minutes; no "
+       "limit before the first")
+      .other("20m");
+  t.add(&connect_timeout, "connect_timeout", Effect::kOutput, "",
+        "how long workers of ostro launch that have all come may take to connect with each other; null: 30 "
+        "seconds and 0.1 for each worker")
+      .other("1m");
+  t.add(
+       &link_timeout, "link_timeout", Effect::kOutput, "",
+       "a connection between two workers of ostro launch is lost when the other machine acknowledges nothing "
+       "for so long; a process that computes acknowledges")
+      .other("30s");
+  t.add(&stop_timeout, "stop_timeout", Effect::kOutput, "",
+        "the grace of a run of ostro launch that is asked to stop: when it has not ended its step and saved "
+        "by "
+        "then, its processes are ended, and the steps since the last checkpoint are lost")
+      .other("2m");
   sharding.visit_options(t);
 }
 
@@ -181,6 +203,10 @@ Status TrainerOptions::validate() const {
     mistakes.add(option_error("trainer.worker_price_per_hour",
                               fmt::format("{} is no price; use 0 or more", *worker_price_per_hour)));
   if (hang_timeout) mistakes.add(check_at_least(1, "hang_timeout", hang_timeout->seconds));
+  if (exchange_timeout) mistakes.add(check_at_least(1, "exchange_timeout", exchange_timeout->seconds));
+  if (connect_timeout) mistakes.add(check_at_least(1, "connect_timeout", connect_timeout->seconds));
+  mistakes.add(check_at_least(1, "link_timeout", link_timeout.seconds));
+  mistakes.add(check_at_least(1, "stop_timeout", stop_timeout.seconds));
   mistakes.add(sharding.validate());
   std::vector<size_t> types;
   for (const TrackerOptions& t : tracker) {

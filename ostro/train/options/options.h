@@ -69,7 +69,9 @@ struct TrainerOptions {
   CheckpointerOptions checkpointer;
   std::vector<TrackerOptions> tracker = {JsonTrackerOptions{}};
   std::optional<double> worker_price_per_hour;
-  std::optional<config::Duration> hang_timeout;
+  // Of several processes; run/job/time_limits.h says what null means.
+  std::optional<config::Duration> hang_timeout, exchange_timeout, connect_timeout;
+  config::Duration link_timeout{60}, stop_timeout{600};
   ShardingOptions sharding;  // its keys stand in the trainer's section
 
   void visit_options(config::OptionTable& table);

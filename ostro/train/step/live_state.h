@@ -52,6 +52,9 @@ class LiveState {
   virtual Result<std::optional<checkpoint::Saved>> finish_save(checkpoint::AsyncSaver& saver) {
     return saver.wait();
   }
+  // Whether finish_save() has begun to save again what was cut off: it is to be called once more, when the
+  // saver does not run any more or whenever there is time to wait for it.
+  virtual bool writes_again() const { return false; }
 
   // The loss of the held-out text that it was made with; the text must be there.
   virtual Result<HeldOutLoss> evaluate() = 0;

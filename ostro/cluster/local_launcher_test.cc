@@ -1,0 +1,102 @@
+// The launcher's decisions, with shells in the place of workers.
+#include "ostro/cluster/local_launcher.h"
+
+#include <doctest/doctest.h>
+#include <unistd.h>
+
+#include <filesystem>
+#include <optional>
+#include <string>
+
+#include "ostro/base/log.h"
+
+namespace ostro::cluster {
+namespace {
+
+using std::chrono::milliseconds;
+
+// Shells that run the script in a folder of their own, and the log.
+struct Shells {
+  explicit Shells(const std::string& script, int64_t count, int64_t least) {
+    folder = std::filesystem::temp_directory_path() / "ostro_launcher_XXXXXX";
+    REQUIRE(::mkdtemp(folder.data()) != nullptr);
+    workers.command = {"/bin/sh", "-c", "cd " + folder + "\n" + script};
+    workers.count = count, workers.least = least;
+    workers.rest = milliseconds(10);
+    old_sink = set_log_sink([this](LogLevel, std::string_view line) { log += std::string(line) + "\n"; });
+  }
+  ~Shells() {
+    set_log_sink(std::move(old_sink));
+    std::filesystem::remove_all(folder);
+  }
+  int run() { return run_local_workers(workers).value(); }
+
+  std::string folder, log;
+  LocalWorkers workers;
+  LogSink old_sink;
+};
+
+// The first to make a folder fails; the second waits for a third, which comes in the place of the first.
+constexpr const char* kOneFails = R"(
+mkdir first 2> /dev/null && exit 3
+mkdir second 2> /dev/null && { while [ ! -e third ]; do sleep 0.01; done; exit 0; }
+touch third
+exit 77)";
+
+TEST_CASE("a worker that fails leaves alone, and another is tried in its place") {
+  Shells shells(kOneFails, 2, 1);
+  CHECK(shells.run() == 0);
+  CHECK_MESSAGE(shells.log.find("ended with status 3; the others go on") != std::string::npos, shells.log);
+}
+
+TEST_CASE("a job that has made progress has patience with its workers, one at its start has not") {
+  for (const bool progress : {false, true}) {
+    Shells shells(kOneFails, 2, 2);
+    shells.workers.progress = [progress] { return progress ? 5 : 0; };
+    bool stopped = false;
+    shells.workers.stop = [&] { stopped = true; };
+    shells.workers.stop_grace = milliseconds(0);
+    CHECK(shells.run() == (progress ? 0 : 3));
+    CHECK(stopped == !progress);  // so that the other may save
+  }
+  Shells shells("exit 4", 3, 2);
+  shells.workers.progress = [] { return 1; };
+  CHECK(shells.run() == 4);
+  CHECK_MESSAGE(shells.log.find("are needed") != std::string::npos, shells.log);
+}
+
+TEST_CASE("the status of a job that has ended is its own, not that of a worker") {
+  Shells shells("exit 5", 2, 1);
+  shells.workers.over = [] { return std::optional(1); };
+  CHECK(shells.run() == 1);
+  CHECK(shells.log.find("go on") == std::string::npos);
+}
+
+TEST_CASE("workers that are asked to stop and do not are ended when the grace is over") {
+  Shells shells("sleep 1000", 2, 1);
+  shells.workers.stopping = [] { return true; };
+  shells.workers.stop_grace = milliseconds(50);
+  CHECK(shells.run() == 1);
+  CHECK_MESSAGE(shells.log.find("not saved within 0 s (trainer.stop_timeout)") != std::string::npos,
+                shells.log);
+}
+
+TEST_CASE("a worker that is lost while the job stops is not replaced; one that has saved says so") {
+  Shells shells("mkdir first 2> /dev/null && kill -9 $$; exit 75", 2, 1);
+  shells.workers.stopping = [] { return true; };
+  CHECK(shells.run() == 75);
+  CHECK(shells.log.find("takes its place") == std::string::npos);
+  Shells all_lost("kill -9 $$", 2, 1);
+  all_lost.workers.stopping = [] { return true; };
+  CHECK(all_lost.run() == 1);
+}
+
+TEST_CASE("workers are the program that the launcher is, also when its file was replaced") {
+  Shells shells("exit 0", 1, 1);
+  shells.workers.program = "/bin/sh";
+  shells.workers.command[0] = shells.folder + "/gone";
+  CHECK(shells.run() == 0);
+}
+
+}  // namespace
+}  // namespace ostro::cluster
