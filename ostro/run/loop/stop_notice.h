@@ -15,9 +15,9 @@ void note_progress(int64_t done, std::optional<int64_t> saved);
 // No run is being trained any more.
 void forget_progress();
 
-// `to_kill`: how many more signals end the process, at most 2. Above 0: "stopping after this step; twice more to
-// kill". 0: which step is saved, and how many steps will be done again. Nothing where no run is being trained.
-// Async-signal-safe.
+// `to_kill`: how many more signals end the process, at most 2. Above 0: "stopping after this step; twice more
+// to kill". 0: which step is saved, and how many steps will be done again. Nothing where no run is being
+// trained. Async-signal-safe.
 void write_stop_notice(int to_kill);
 
 }  // namespace ostro::run
