@@ -51,7 +51,8 @@ std::string hint(const std::string& key, const std::string& path, const std::vec
   std::vector<std::string> others;
   for (const std::string& p : all) others.push_back(last_name(p));
   if (const std::string far = nearest_name(key, others); !far.empty() && edit_distance(key, far) <= 2)
-    return fmt::format("; the nearest known key is \"{}\"", fmt::join(elsewhere(far, path, all), "\" or \""));
+    if (const auto found = elsewhere(far, path, all); !found.empty())
+      return fmt::format("; the nearest known key is \"{}\"", fmt::join(found, "\" or \""));
   if (names.empty()) return ", no keys are known here";
   constexpr size_t kMost = 12;
   const size_t shown = std::min(names.size(), kMost);
