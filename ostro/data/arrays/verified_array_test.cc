@@ -93,7 +93,9 @@ TEST_CASE("verified array: other tokens whose CRC-32C fit are not those of the l
   REQUIRE(honest.ok());
   const std::string folder = options.cache_dir, data = "/train/input_ids/data";
   // The ids of a corpus in which two words have changed places, and a chunk table that fits them.
-  for (const auto& file : *fs.glob("corpus/**")) {
+  const auto files = fs.glob("corpus/**");
+  REQUIRE(files.ok());
+  for (const auto& file : *files) {
     std::string text = *fs.read_file(file);
     for (size_t at = 0; (at = text.find("cat", at)) != std::string::npos; at += 3) text.replace(at, 3, "dog");
     write(fs, file, text);

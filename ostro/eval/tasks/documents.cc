@@ -41,7 +41,7 @@ Result<std::vector<Document>> read_documents(io::FileSystem& fs, const std::vect
       const std::string place = data::row_place(source.path, source.format, row.number);
       if (!row.problem.empty()) return invalid_argument(fmt::format("{}: {}", place, row.problem));
       bool repaired = false;
-      auto fields = data::row_object(row, "of tasks", repaired);
+      auto fields = data::row_object(row, "of tasks", {}, repaired);
       if (!fields.ok()) return fields.error().with_context(place);
       if (repaired) return invalid_argument(fmt::format("{}: is not valid UTF-8", place));
       out.push_back({place, std::move(*fields)});

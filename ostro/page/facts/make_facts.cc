@@ -4,7 +4,7 @@
 #include <numbers>
 
 #include "ostro/chain/chain.h"
-#include "ostro/data/store/baseline.h"
+#include "ostro/corpus_check/baseline.h"
 #include "ostro/infer/generator.h"
 #include "ostro/io/files/path.h"
 #include "ostro/tokenizer/model/text_ends.h"
@@ -80,7 +80,7 @@ Result<std::string> text_behind(const tokenizer::Tokenizer& tokenizer, const std
 std::optional<Unigram> unigram_of(const data::TokenStore& store) {
   constexpr int64_t kMostTokens = 200'000'000;
   if (store.split(data::Split::kTrain).tokens() > kMostTokens) return std::nullopt;
-  const auto baseline = data::unigram_baseline(store);
+  const auto baseline = corpus_check::unigram_baseline(store);
   if (!baseline.ok()) return std::nullopt;  // nothing is held out
   return Unigram{baseline->bits_per_token * std::numbers::ln2, baseline->bits_per_byte};
 }
