@@ -544,7 +544,6 @@ TEST_CASE("whatever goes wrong while writing, what was synced is there and the r
   }
 }
 
-// Run by the next case in a process of its own, with a failpoint set.
 TEST_CASE("a chain whose file was removed, moved or replaced is not called written") {
   const auto error_after = [](const std::function<void(io::MemoryFileSystem&)>& accident) {
     io::MemoryFileSystem fs;
@@ -584,6 +583,7 @@ TEST_CASE("a chain whose file was removed, moved or replaced is not called writt
   }
 }
 
+// Run by the next case in a process of its own, with a failpoint set.
 TEST_CASE("child: three steps into $OSTRO_CHAIN_TEST" * doctest::skip()) {
   const char* path = std::getenv("OSTRO_CHAIN_TEST");
   REQUIRE(path != nullptr);

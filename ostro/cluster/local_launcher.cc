@@ -166,6 +166,9 @@ class Launcher {
       log_warning(fmt::format("worker process {} {}; process {} takes its place", pid, what, place.pid));
     } else if (code == kExitLeft) {
       log_info(fmt::format("worker process {} has left", pid));
+    } else if (code == kExitInterrupted && stopping() && running() > 0) {
+      // It may have had nothing to save; the others still compute and save.
+      log_info(fmt::format("worker process {} has stopped", pid));
     } else if (code == 0 || code == kExitInterrupted) {
       finish(code);
     } else if (const std::optional<int> over = workers_.over ? workers_.over() : std::nullopt) {
@@ -179,6 +182,11 @@ class Launcher {
   // A worker that ended with an error, which it has told.
   void failed(Place& place, pid_t pid, int code) {
     if (code == 127) log_error(fmt::format("{} could not be started", workers_.command[0]));
+    if (stopping()) {  // no other is tried; what the others have they save
+      log_warning(fmt::format("worker process {} ended with status {}", pid, code));
+      if (running() == 0) finish(code);
+      return;
+    }
     if (Clock::now() - place.started > kLived) place.failures = 0;
     ++place.failures;
     const bool progress = workers_.progress && workers_.progress() > 0;

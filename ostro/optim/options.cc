@@ -204,8 +204,8 @@ Status CommonOptions::validate_common(int64_t num_train_steps) const {
   if (decay)
     mistakes.add(allowed(is_length(*decay), kSection, "decay", *decay,
                          "use a fraction from 0 to 1, a whole number of steps, or null"));
-  const bool cuts =
-      mistakes.add(check_cycles(*this, num_train_steps)) && num_train_steps > 0 && is_length(warmup);
+  const bool cuts = mistakes.add(check_cycles(*this, num_train_steps)) && num_train_steps > 0 &&
+                    is_length(warmup) && (!decay || is_length(*decay));
   const std::vector<int64_t> bounds = cuts ? cycle_bounds(*this, num_train_steps) : std::vector<int64_t>{0};
   for (size_t i = 0; i + 1 < bounds.size(); ++i) {
     // The last of cycles of a given length may be cut off.

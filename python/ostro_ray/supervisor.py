@@ -116,7 +116,9 @@ class Supervisor:
             worker = self.workers[number] = Worker(self.coordinator, self.options)
             rest = 0
             try:
-                return await self.follow(worker)
+                status = await self.follow(worker)
+                # One that is asked to stop may have nothing to save; the others still compute and save.
+                return None if status == INTERRUPTED and self.stopping and self.running() > 1 else status
             except Failed as why:
                 if self.over.is_set() or self.stopping:
                     return None

@@ -79,6 +79,11 @@ struct Args::State {
     if (declared.has_positional) return {};
     std::vector<std::string> rest;
     bool is_taken = false, all_taken = false;
+    // `typed` gets what was meant, so that a launcher's workers get it, too.
+    const auto mean = [this](const std::string& word, std::vector<std::string> meant) {
+      const auto at = std::find(typed.begin(), typed.end(), word);
+      if (at != typed.end()) typed.insert(typed.erase(at), meant.begin(), meant.end());
+    };
     for (const std::string& word : words) {
       if (word.starts_with("-")) {
         const std::string name = word.substr(0, word.find('='));
@@ -89,10 +94,12 @@ struct Args::State {
         is_taken = takes && !all_taken;
       } else if (!is_taken && !all_taken && takes_overrides && is_bare_override(word)) {
         overrides.push_back({word.substr(0, word.find('=')), word.substr(word.find('=') + 1)});
+        mean(word, {"--" + word});
         continue;
       } else if (!is_taken && !all_taken && takes_config && config_file.empty() && is_config_file(word)) {
         rest.emplace_back("--config");
         config_file = word;
+        mean(word, {"--config", word});
       } else if (!is_taken && !all_taken && takes_config && word.ends_with(".py")) {
         return invalid_argument(fmt::format(
             "unexpected word \"{}\": a configuration is a YAML file (--config FILE), no Python; ostro "

@@ -11,7 +11,7 @@ enum ExitCode : int {
   kExitUsage = 2,        // a command line or configuration that makes no sense; diff: cannot compare
   kExitIncomplete = 3,   // verify: nothing differs, but a part of the record is missing
   kExitCannotCheck = 4,  // verify: it could not be compared here
-  // 75, train: stopped by SIGTERM or SIGINT after saving; the same command goes on
+  // 75, train: stopped by SIGTERM, SIGINT or SIGHUP after saving; the same command goes on
   kExitInterrupted = cluster::kExitInterrupted,
   kExitLostPlace = cluster::kExitLostPlace,  // 76, worker: it lost its place among the workers
   // 77, worker: it was asked to leave (SIGTERM), and the others have let it go

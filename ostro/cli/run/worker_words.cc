@@ -64,7 +64,10 @@ Result<std::vector<std::string>> with_kept_config(const train::TrainConfig& conf
   const std::string directory = train::run_directory(config);
   RETURN_IF_ERROR(fs.make_dirs(directory));
   const std::string kept = io::join_path(directory, kLaunchFile);
-  RETURN_IF_ERROR(io::write_file_atomically(fs, kept, config::resolved_yaml(config)));
+  train::TrainConfig written = config;
+  if (config.numerics.leaf_is_default)
+    written.numerics.leaf_examples.reset();  // an amend keeps the run's own
+  RETURN_IF_ERROR(io::write_file_atomically(fs, kept, config::resolved_yaml(written)));
   return with_config(words, kept);
 }
 

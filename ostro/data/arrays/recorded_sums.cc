@@ -46,7 +46,10 @@ Result<PerArray<Sums>> recorded_sums(io::FileSystem& fs, const std::string& cach
                                      const StoreLedger& ledger, const ChunkTables& tables) {
   PerArray<Sums> out;
   std::string digests;
-  if (auto read = fs.read_file(digests_path(cache_dir)); read.ok()) digests = std::move(*read);
+  if (auto read = fs.read_file(digests_path(cache_dir)); read.ok())
+    digests = std::move(*read);
+  else if (read.error().code() != ErrorCode::kNotFound)
+    return read.error();
   std::string_view left = digests;
   for (const Split split : kSplits)
     for (const ArrayPlace& place : ledger.places()) {

@@ -1,5 +1,4 @@
 #include "ostro/io/s3/s3_client.h"
-#include "ostro/base/log.h"
 
 #include <fmt/core.h>
 

@@ -10,8 +10,8 @@
 
 namespace ostro::run {
 
-// While it exists, SIGTERM or SIGINT makes this worker leave (StopSignals; at most one at a time). A thread
-// of its own looks for the signal. `member` must outlive it. asked() may be called from any thread.
+// While it exists, SIGTERM, SIGINT or SIGHUP makes this worker leave (StopSignals; at most one at a time). A
+// thread of its own looks for the signal. `member` must outlive it. asked() may be called from any thread.
 class LeaveOnSignal {
  public:
   explicit LeaveOnSignal(cluster::Member& member)

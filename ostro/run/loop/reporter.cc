@@ -58,7 +58,8 @@ Watcher Reporter::watcher() {
   Watcher w;
   w.on_start = [this](int64_t first, int64_t total) {
     progress_ = std::make_unique<Progress>(console_, first, total);
-    if (memory_ > 0 && first < total) forecast_ = std::make_unique<Forecast>(total - first, memory_, room_);
+    if (memory_ > 0 && first < total)
+      forecast_ = std::make_unique<Forecast>(first + 1, total - first, memory_, room_);
   };
   w.on_step = [this](const StepReport& r) { step(r); };
   w.on_eval = [this](const EvalReport& r) { eval(r); };

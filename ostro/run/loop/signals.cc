@@ -3,6 +3,7 @@
 #include <signal.h>
 
 #include <atomic>
+#include <cerrno>
 
 #include "ostro/base/check.h"
 #include "ostro/run/loop/stop_notice.h"
@@ -21,10 +22,12 @@ struct sigaction previous[4];
 bool installed = false;
 
 void on_signal(int number) {
+  const int error = errno;  // that of a call which the signal interrupts
   int none = 0;
   received_signal.compare_exchange_strong(none, number, std::memory_order_relaxed);
   const int count = received_count.fetch_add(1, std::memory_order_relaxed) + 1;
   write_stop_notice(kEnds - count);
+  errno = error;
   if (count < kEnds) return;
   ::signal(number, SIG_DFL);
   ::raise(number);  // the signal stays blocked until this handler returns; then it ends the process

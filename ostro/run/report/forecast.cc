@@ -41,8 +41,8 @@ std::string forecast_text(double leaf_seconds, int64_t leaves, int64_t steps, in
   return room > 0 ? text + fmt::format(" of {:.2f} GB that can be had", gigabytes(room)) : text;
 }
 
-Forecast::Forecast(int64_t steps, int64_t need, int64_t room)
-    : steps_(steps), need_(need), room_(room), thread_([this] { watch(); }) {}
+Forecast::Forecast(int64_t first, int64_t steps, int64_t need, int64_t room)
+    : first_(first), steps_(steps), need_(need), room_(room), thread_([this] { watch(); }) {}
 
 Forecast::~Forecast() { stop(); }
 
@@ -75,11 +75,12 @@ void Forecast::watch() {
     told = now;
     const train::LeafProgress p = train::leaf_progress();
     if (p.of == 0 || p.done == p.of)
-      log_info(fmt::format("step 1: {} since {}", p.of == 0 ? "getting ready" : "updating", span_text(now)));
+      log_info(fmt::format("step {}: {} since {}", first_, p.of == 0 ? "getting ready" : "updating",
+                           span_text(now)));
     else if (p.done == 0)
-      log_info(fmt::format("step 1: in leaf 1 of {}, since {}", p.of, span_text(now)));
+      log_info(fmt::format("step {}: in leaf 1 of {}, since {}", first_, p.of, span_text(now)));
     else
-      log_info(fmt::format("step 1: leaf {} of {} is done; about {} more", p.done, p.of,
+      log_info(fmt::format("step {}: leaf {} of {} is done; about {} more", first_, p.done, p.of,
                            span_text(p.first_seconds * static_cast<double>(p.of - p.done))));
   }
 }

@@ -20,7 +20,8 @@ std::string forecast_text(double leaf_seconds, int64_t leaves, int64_t steps, in
 // forecast after the first leaf, and in a step that takes long, every ten seconds, the leaf that is done.
 class Forecast {
  public:
-  Forecast(int64_t steps, int64_t need, int64_t room);
+  // `first`: the number of the first step of this session; `steps` are left, it among them.
+  Forecast(int64_t first, int64_t steps, int64_t need, int64_t room);
   ~Forecast();
   Forecast(const Forecast&) = delete;
   Forecast& operator=(const Forecast&) = delete;
@@ -32,7 +33,7 @@ class Forecast {
   void watch();
   void say();
 
-  int64_t steps_, need_, room_;
+  int64_t first_, steps_, need_, room_;
   bool said_ = false;
   std::mutex mutex_;
   std::condition_variable wake_;
