@@ -11,8 +11,9 @@ namespace {
 bool is_name_letter(char c) { return std::isalnum(static_cast<unsigned char>(c)) != 0 || c == '_'; }
 
 // The last names of all dotted paths in a text, and of a type the name of its section: "model.num_heads"
-// gives num_heads, "optimizer.type" gives optimizer. `text` is an error with a place before its first ": ".
-std::set<std::string> names_in(const std::string& error) {
+// gives num_heads, "optimizer.type" gives optimizer. `error` has a place before its first ": ". A section
+// that the tree has beside a misspelt one is not wrong.
+std::set<std::string> names_in(const std::string& error, const Node& tree) {
   std::set<std::string> names;
   const size_t behind = error.find(": ");
   const std::string text = behind == std::string::npos ? error : error.substr(behind + 1);
@@ -26,7 +27,8 @@ std::set<std::string> names_in(const std::string& error) {
     // Values are no names: a word without a dot counts in a sentence about an unknown key alone.
     const size_t dot = word.rfind('.');
     const std::string last = word.substr(dot == std::string::npos ? 0 : dot + 1);
-    const bool is_key = is_unknown && text.find(" \"" + word + "\"") != std::string::npos;
+    const bool is_key = is_unknown && text.find(" \"" + word + "\"") != std::string::npos &&
+                        (dot != std::string::npos || tree.find(word) == nullptr);
     if (!last.empty() && std::isalpha(static_cast<unsigned char>(last[0])) != 0 &&
         (dot != std::string::npos || is_key))
       names.insert(last);
@@ -68,7 +70,7 @@ Status placed_errors(const Status& status, const Node& tree, const Status& read)
   if (status.ok()) return {};
   std::set<std::string> wrong;
   if (!read.ok())
-    for (const std::string& error : split_errors(read.error().message())) wrong.merge(names_in(error));
+    for (const std::string& error : split_errors(read.error().message())) wrong.merge(names_in(error, tree));
   Mistakes out;
   for (const std::string& text : split_errors(status.error().message())) {
     const std::string path = text.substr(0, text.find(':'));

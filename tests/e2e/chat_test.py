@@ -276,7 +276,7 @@ class Test:
         self.w.bad(*train, "cache/other", "--data.components.chat.format.chat_template", "no_template.jinja",
                    says=["chat_template", "no_template.jinja"])
         self.w.bad(*train, "cache/long", "--data.components.chat.train_urls", "[long.jsonl]", "--data.train_weights",
-                   "{web: 0, chat: 1, pairs: 0, own: 0}", says=["step 1: no token of the batch counts", "model.seq_len"])
+                   "{web: 0, chat: 1, pairs: 0, own: 0}", says=["of which none has a target", "model.seq_len"])
 
 
 def main():

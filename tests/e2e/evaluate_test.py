@@ -161,6 +161,8 @@ def check_beginning(ostro, folder):
     check(template["prompt_ids"][0] == bos, f"a sample begins with {template['prompt_ids']}")
     streamed = ostro("sample", "--checkpoint", "runs/begin", "--prompt", "1 2", "--max_new_tokens", "6", "--json", "--stream_weights")
     check(json.loads(streamed) == template, "--stream_weights makes another prompt")
+    # A run on plain texts copies no template: it is put beside the run's tokenizer.
+    (folder / "runs" / "begin" / "chat_template.jinja").write_text(TEMPLATE)
     chat = json.loads(ostro("sample", "--checkpoint", "runs/begin", "--prompt", "1 2", "--max_new_tokens", "6", "--json", "--chat"))
     check(chat["prompt_ids"][:2] == [bos, ids["<|im_start|>"]], f"a conversation begins with {chat['prompt_ids']}")
     messages = [{"role": "user", "content": "1 2"}]

@@ -168,7 +168,7 @@ def import_one(program, name, file, refused, values):
 def train(program, name, out):
     words = [w for key, value in SMALL.items() for w in (f"--{key}", value)]
     text = (program.folder / out).read_text()
-    if "train_urls" not in text:
+    if "train_urls" not in text or "train_urls: []" in text:
         words += ["--data.train_urls", "[texts/*.txt]", "--data.tokenizer", "t.json"]
     if "type: gpt2" not in text:  # the others have these keys
         words += ["--model.num_kv_heads", "2", "--model.intermediate_dim", "48"]

@@ -45,10 +45,12 @@ Error too_few(const Component& c, const DataSet::Part& part, int64_t have, int64
   const TokenStream& stream = part.store->split(Split::kTrain);
   const std::string left_out = no_loss_text(c, *part.store);
   if (is_packed(c.format) && !cut)
-    return invalid_argument(
-        fmt::format("{}: {} tokens in {} rows, of which none has a target: a row needs 2 tokens; add rows to "
-                    "{}.train_urls{}",
-                    stream.name(), stream.tokens(), stream.rows(), c.key, left_out));
+    return invalid_argument(fmt::format(
+        "{}: {} tokens in {} rows, of which none has a target among its first {} tokens (model.seq_len): a "
+        "row "
+        "needs 2 tokens and an answer that begins within them; raise model.seq_len, or add rows to "
+        "{}.train_urls{}",
+        stream.name(), stream.tokens(), stream.rows(), seq_len, c.key, left_out));
   return invalid_argument(fmt::format(
       "{}: {} tokens in {} documents are too few{}: {} of {} tokens need {}; add text to {}.train_urls, or "
       "lower {}"
