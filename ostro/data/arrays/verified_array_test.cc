@@ -90,7 +90,8 @@ void copy_folder(io::FileSystem& fs, const std::string& from, const std::string&
 TEST_CASE("verified array: other tokens whose CRC-32C fit are not those of the ledger's SHA-256") {
   io::MemoryFileSystem fs;
   write_corpus(fs, "corpus");
-  const DataOptions options = corpus_options("corpus");
+  DataOptions options = corpus_options("corpus");
+  options.validation_fraction = 0;  // which rows are held out depends on their texts
   const auto honest = build_store(fs, options, test_tokenizer(), small_settings());
   REQUIRE(honest.ok());
   const std::string folder = options.cache_dir, data = "/train/input_ids/data";
@@ -100,7 +101,7 @@ TEST_CASE("verified array: other tokens whose CRC-32C fit are not those of the l
   REQUIRE(files.ok());
   for (const auto& file : *files) {
     std::string text = *fs.read_file(file);
-    std::replace(text.begin(), text.end(), 'c', 'b');
+    std::replace(text.begin(), text.end(), '\xa9', '\xa8');  // of "été"
     write(fs, file, text);
   }
   DataOptions other = options;
