@@ -195,7 +195,7 @@ FUSED = {
     "gpt_neox": ["query_key_value", "dense_4h_to_h"],
     "starcoder2": ["c_fc", "c_proj", "q_proj"],
 }
-QUESTIONS = [("def ", "move(self, x):"), ("for i in range", "(10):\n    return"), ("x = 12", "34 + y\n\n")]
+QUESTIONS = [("def", " move(self, x):"), ("for i in range", "(10):\n    return"), ("x = 12", "34 + y\n\n")]
 
 
 def fused(report, ostro, top, family):
