@@ -229,8 +229,9 @@ def check_rows(ours, folder, rng, bad):
         for (p, r), got in zip(pairs, ours.run(["format", folder], lines)):
             before = p + (separator or "")
             encoded = fast(before + r, add_special_tokens=False, return_offsets_mapping=True)
-            ids = encoded["input_ids"] + [fast.eos_token_id]
-            mask = [int(end > len(before)) for _, end in encoded["offset_mapping"]] + [1]
+            ends = int(encoded["input_ids"][-1:] == [fast.eos_token_id])  # an answer that ends so gets no second one
+            ids = encoded["input_ids"] + [fast.eos_token_id] * (1 - ends)
+            mask = [int(end > len(before)) for _, end in encoded["offset_mapping"]] + [1] * (1 - ends)
             if got.get("ids") != ids or weights_of(got) != mask:
                 bad.append(f"supervised {p!r} {r!r}: {got} {ids} {mask}")
     n = len(fast)
@@ -307,7 +308,9 @@ def check_ends(ours, root, bad):
             return peer(text)["input_ids"]
 
         lines, expected = [], []
-        for a, b in zip(texts, texts[1:] + texts[:1]):
+        # transformers 5 makes a LlamaTokenizer anew, which puts no space before a space, as tokenizer.json does.
+        own = [t.lstrip() for t in texts] if folder.name == "llama2" else texts
+        for a, b in zip(own, own[1:] + own[:1]):
             eos = peer.eos_token
             lines += [{"format": "text", "enforce_eos": True, "row": {"text": a}}, {"prompt": a},
                       {"format": "supervised", "enforce_eos": True, "row": {"prompt": a, "response": b}},
