@@ -10,7 +10,7 @@ namespace {
 constexpr int64_t kProductSize = 768;
 }  // namespace
 
-EnginePeak::EnginePeak(runtime::Engine& engine, DType dtype) {
+EnginePeak::EnginePeak(runtime::Engine& engine, ir::DType dtype) {
   if (!engine.info().is_fast) return;
   ir::Program p;
   ir::Builder b(p.body);
@@ -44,6 +44,6 @@ void EnginePeak::reached(double flops_per_second) {
   if (best_ > 0) best_ = std::max(best_, flops_per_second);
 }
 
-double engine_peak(runtime::Engine& engine, DType dtype) { return EnginePeak(engine, dtype).value(); }
+double engine_peak(runtime::Engine& engine, ir::DType dtype) { return EnginePeak(engine, dtype).value(); }
 
 }  // namespace ostro::run

@@ -8,6 +8,7 @@
 #include <memory>
 #include <vector>
 
+#include "ostro/ir/program/shape.h"
 #include "ostro/runtime/engine.h"
 
 namespace ostro::run {
@@ -16,7 +17,7 @@ class EnginePeak {
  public:
   // Compiles the product and measures for 0.1 s. An engine that is not made to be fast (the interpreter) is
   // not measured; its peak stays 0.
-  EnginePeak(runtime::Engine& engine, DType dtype);
+  EnginePeak(runtime::Engine& engine, ir::DType dtype);
 
   double value() const { return best_; }
   // Measures again for some milliseconds.
@@ -33,6 +34,6 @@ class EnginePeak {
 };
 
 // The peak, measured once.
-double engine_peak(runtime::Engine& engine, DType dtype);
+double engine_peak(runtime::Engine& engine, ir::DType dtype);
 
 }  // namespace ostro::run
