@@ -73,7 +73,7 @@ TEST_CASE("the status of a job that has ended is its own, not that of a worker")
 }
 
 TEST_CASE("workers that are asked to stop and do not are ended when the grace is over") {
-  Shells shells("sleep 1000", 2, 1);
+  Shells shells("exec sleep 1000", 2, 1);
   shells.workers.stopping = [] { return true; };
   shells.workers.stop_grace = milliseconds(50);
   CHECK(shells.run() == 1);

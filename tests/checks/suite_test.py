@@ -86,6 +86,8 @@ def runner(folder):
     check(done.returncode == 1 and row["result"] == "FAIL, status 3", f"a test that fails: {row}")
     done, row = test("sleep 60 & sleep 60", timeout=1)
     check(done.returncode == 1 and row["wall"] < 20, f"a test that hangs, with a program it started: {row}")
+    done, row = test("set -m; sleep 60 & exit 0", timeout=1)
+    check(done.returncode == 1 and row["wall"] < 20, f"a program with a process group of its own outlives its test: {row}")
     done, row = test("for i in $(seq $(nproc)); do while :; do :; done & done; wait", timeout=2)
     check(done.returncode == 1 and f"s of CPU time, of {2 * os.cpu_count()} s" in done.stdout, f"a test that uses too much CPU time: {row}")
     limit = run_test.Limit(timeout=3, cores=2, now=0)

@@ -38,17 +38,27 @@ def machine():
     return f"{name[1] if name else 'unknown'}, {widest}, {os.cpu_count()} cores"
 
 
-def cpu_seconds(session):
-    """CPU time of the processes of a session, and of those that they waited for."""
-    ticks = 0
+def processes(session):
+    """(pid, the fields of its stat that follow its name) of each process of a session."""
     for stat in pathlib.Path("/proc").glob("[0-9]*/stat"):
         try:
             fields = stat.read_text().rpartition(")")[2].split()
         except OSError:
             continue  # it has ended
         if int(fields[3]) == session:
-            ticks += sum(map(int, fields[11:15]))
-    return ticks / os.sysconf("SC_CLK_TCK")
+            yield int(stat.parent.name), fields
+
+
+def cpu_seconds(session):
+    """CPU time of the processes of a session, and of those that they waited for."""
+    return sum(int(ticks) for _, fields in processes(session) for ticks in fields[11:15]) / os.sysconf("SC_CLK_TCK")
+
+
+def signal_all(session, number):
+    """Sends a signal to all processes of a session: what a test starts may have process groups of its own, as workers do."""
+    for pid, _ in processes(session):
+        with contextlib.suppress(ProcessLookupError):
+            os.kill(pid, number)
 
 
 class Limit:
@@ -83,8 +93,7 @@ def run(words, timeout):
             number = ways.pop(0) if len(ways) > 1 else ways[0]
             print(f"run_test: {number.name} after {why}", flush=True)
             signal.setitimer(signal.ITIMER_REAL, 5)
-            with contextlib.suppress(ProcessLookupError):
-                os.killpg(process.pid, number)
+            signal_all(process.pid, number)
 
         def tick(_signal, _frame):
             why = "the first signal" if len(ways) == 1 else limit.reached(cpu_seconds(process.pid), time.monotonic())
