@@ -95,7 +95,7 @@ def main():
     shapes = rng.sample(SHAPES, 20 if seed.full() else args.configurations)
     workspace = Workspace(args.ostro)
     try:
-        # What a process maps before it begins, measured on the smallest run.
+        # An allowance for what a process maps before it begins.
         config = workspace.config("first", steps=1, data__cache_dir="cache-fit")
         workspace.good("train", "--config", config)
         workspace.mapped = 600 << 20

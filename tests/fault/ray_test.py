@@ -282,13 +282,14 @@ def main():
     log = open(args.log, "w") if args.log else sys.stdout
     full = os.environ.get("OSTRO_TEST_SIZE", "sample") != "sample"
     print(f"seed {seed}")
-    with tempfile.TemporaryDirectory(ignore_cleanup_errors=True) as folder:  # raylets still end
+    # Ray has a folder of its own: its processes may write logs for some time after they were killed.
+    with tempfile.TemporaryDirectory() as folder, tempfile.TemporaryDirectory(ignore_cleanup_errors=True) as of_ray:
         place = Place(args.ostro, pathlib.Path(folder))
         reference = None if args.faults else place.train("alone", LONG)
         # Where Ray notes the cluster's address, whatever temp_dir says; it does not make this folder itself.
         pathlib.Path(get_default_ray_temp_dir()).mkdir(exist_ok=True)
         cluster = Cluster(initialize_head=True, head_node_args=node_settings(2) | {
-            "include_dashboard": False, "_system_config": HEALTH, "temp_dir": f"{folder}/ray"})
+            "include_dashboard": False, "_system_config": HEALTH, "temp_dir": f"{of_ray}/ray"})
         try:
             nodes = [cluster.add_node(**node_settings(3))]
             cluster.wait_for_nodes()

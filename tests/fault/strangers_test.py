@@ -1,10 +1,9 @@
 #!/usr/bin/env python3
-"""Gives the program mutated records, models and releases of strangers: no command may abort, be killed by a signal or hang.
+"""Gives the program mutated records and models of strangers: no command may abort, be killed by a signal or hang.
 
-A case is drawn from its number: what is handed over (a run's record, a Hugging Face directory, a release in Grok-1's
-layout), which file of it is harmed and how, and the command that reads it. Chains and manifests often get hashes that fit
-again, so that what lies behind these checks is reached. Where the harmed record is given to verify, the verdict may not be
-`equal`, unless nothing that a hash covers was changed.
+A case is drawn from its number: what is handed over (a run's record, a Hugging Face directory), which file of it is
+harmed and how, and the command that reads it. Chains and manifests often get hashes that fit again, so that what lies
+behind these checks is reached.
 
     strangers_test.py --ostro BINARY [--seed N] [--count N] [--seconds S]
 

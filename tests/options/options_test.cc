@@ -7,6 +7,8 @@
 
 #include <chrono>
 #include <cstdlib>
+#include <filesystem>
+#include <fstream>
 #include <map>
 #include <nlohmann/json.hpp>
 #include <set>
@@ -370,7 +372,28 @@ std::string open_error(const Settings& settings, runtime::Engine& engine) {
   return run.ok() ? "" : run.error().message();
 }
 
+// A Python package `wandb` that does nothing, for the tracker of that name.
+class SilentWandb {
+ public:
+  SilentWandb() {
+    char name[] = "/tmp/ostro-options-XXXXXX";
+    folder_ = ::mkdtemp(name);
+    std::ofstream(folder_ / "wandb.py")
+        << "class Run:\n  dir = 'nowhere'\n  def log(self, metrics, step): pass\n"
+           "  def finish(self): pass\ndef init(**options): return Run()\n";
+    ::setenv("PYTHONPATH", folder_.c_str(), 1);
+  }
+  ~SilentWandb() {
+    ::unsetenv("PYTHONPATH");
+    std::filesystem::remove_all(folder_);
+  }
+
+ private:
+  std::filesystem::path folder_;
+};
+
 TEST_CASE("every option changes what its declaration says, and nothing else") {
+  const SilentWandb package;
   auto engine = cpu::make_cpu_engine({.isa = {}, .threads = 1, .generated_code = false});
   REQUIRE(engine.ok());
   std::map<std::string, Seen> baselines;
@@ -436,11 +459,7 @@ TEST_CASE("every option changes what its declaration says, and nothing else") {
       base.insert(base.end(), kComponents.begin(), kComponents.end());
       base.push_back(with_pairs());
       base.push_back({"objective.type", "dpo"});
-    } else if (option.path.find("[]") != std::string::npos) {
-      // Of a type that an item of the list can have: the base has such an item.
-      if (!option.selects.empty())
-        base.push_back({change.path, fmt::format("[{{type: {}}}]", option.selects.back().second)});
-    } else {
+    } else if (option.path.find("[]") == std::string::npos) {  // an item of a list is shown by the whole list
       for (const auto& [path, value] : option.selects) base.push_back({path, value});
       for (const auto& [path, value] : option.beside) base.push_back({path, value});
     }
@@ -448,26 +467,16 @@ TEST_CASE("every option changes what its declaration says, and nothing else") {
       MESSAGE(option.path << ": has one value only");
       continue;
     }
-    // What they change is another program's business (wandb_tracker_test); nothing of the run.
-    if (option.path.starts_with("trainer.tracker[].") && !option.selects.empty()) {
-      const auto before = load_train_config("", base), after = load_train_config("", with(base, change));
-      REQUIRE((before.ok() && after.ok()));
-      CHECK(option.effect == config::Effect::kOutput);
-      CHECK(config::resolved_yaml(*before) != config::resolved_yaml(*after));
-      CHECK(config::canonical_config(*before) == config::canonical_config(*after));
-      ++changed;
-      continue;
-    }
     if (option.path == kDecidedByData) {
       CHECK(load_train_config("", base).ok());
       CHECK(load_train_config("", with(base, {option.path, "next_token"}))
                 .error()
                 .message()
-                .find("objective.type: next_token cannot train on pairs") != std::string::npos);
+                .find("--objective.type: objective.type: next_token cannot train on pairs") == 0);
       CHECK(load_train_config("", with(kBase, {option.path, "dpo"}))
                 .error()
                 .message()
-                .find("objective.type: dpo needs preference pairs") != std::string::npos);
+                .find("--objective.type: objective.type: dpo needs preference pairs") == 0);
       ++changed;
       continue;
     }
