@@ -472,5 +472,12 @@ TEST_CASE("config.json: older forms mean the same") {
   CHECK(q.layer(3).window == 9);
 }
 
+TEST_CASE("a config.json of another shape is refused by name") {
+  for (const auto& [text, says] : {std::pair{"[]", "c.json: not a JSON object"},
+                                   {R"({"model_type": 5})", "c.json: \"model_type\" is not a string"}})
+    CHECK_MESSAGE(read_config_json(text, "c.json").error().message().find(says) != std::string::npos,
+                  read_config_json(text, "c.json").error().message());
+}
+
 }  // namespace
 }  // namespace ostro::hf

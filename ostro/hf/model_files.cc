@@ -5,6 +5,8 @@
 #include <nlohmann/json.hpp>
 #include <optional>
 
+#include "ostro/io/files/atomic_file.h"
+#include "ostro/io/files/path.h"
 #include "ostro/io/json/json_fields.h"
 #include "ostro/tokenizer/split/splitter.h"
 
@@ -35,7 +37,7 @@ bool is_as_qwen2_has_it(const Json& json) {
 Result<std::optional<nlohmann::json>> text_part(const nlohmann::json& root, const std::string& where) {
   constexpr std::pair<std::string_view, std::string_view> kWholes[] = {{"gemma3", "gemma3_text"},
                                                                        {"mistral3", "mistral"}};
-  const std::string type = root.value("model_type", "");
+  ASSIGN_OR_RETURN(const std::string type, io::JsonFields(root, where).string("model_type"));
   for (const auto& [whole, text] : kWholes) {
     if (type != whole) continue;
     if (!root.contains("text_config") || !root["text_config"].is_object())
@@ -96,6 +98,15 @@ TokenizerConfig tokenizer_config(const HfFamily& family, const tokenizer::Tokeni
   Json json = Json::parse(out.json);
   json["auto_map"] = {{"AutoTokenizer", {nullptr, "tokenization_plain.PlainTokenizer"}}};
   return {json.dump(2) + "\n", true};
+}
+
+Status write_tokenizer_config(io::FileSystem& fs, const std::string& directory, const HfFamily& family,
+                              const tokenizer::Tokenizer& tokenizer, int64_t model_max_length) {
+  const TokenizerConfig config = tokenizer_config(family, tokenizer, model_max_length);
+  if (config.names_plain_tokenizer)
+    RETURN_IF_ERROR(
+        io::write_file_atomically(fs, io::join_path(directory, kPlainTokenizerFile), kPlainTokenizerText));
+  return io::write_file_atomically(fs, io::join_path(directory, "tokenizer_config.json"), config.json);
 }
 
 }  // namespace ostro::hf

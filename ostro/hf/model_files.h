@@ -30,6 +30,9 @@ struct TokenizerConfig {
 };
 TokenizerConfig tokenizer_config(const HfFamily& family, const tokenizer::Tokenizer& tokenizer,
                                  int64_t model_max_length);
+// Writes these files into the directory. Each is replaced atomically.
+Status write_tokenizer_config(io::FileSystem& fs, const std::string& directory, const HfFamily& family,
+                              const tokenizer::Tokenizer& tokenizer, int64_t model_max_length);
 inline constexpr const char* kPlainTokenizerFile = "tokenization_plain.py";
 inline constexpr const char* kPlainTokenizerText =
     "from transformers import PreTrainedTokenizerFast\n\n\n"
