@@ -86,8 +86,14 @@ void put_schedule(Arguments& in, Imported& out) {
     double value = 0;
     if (read_value(*lowest, "min_lr", &value).ok()) least = value / in.number("learning_rate", 5e-5);
   }
-  if (const Node* decay = of_more("num_decay_steps"))
-    put_path(out.tree, "optimizer.decay", Node::number(std::stod(decay->text)));
+  if (const Node* decay = of_more("num_decay_steps")) {
+    double steps = 0;
+    if (read_value(*decay, "num_decay_steps", &steps).ok())
+      put_path(out.tree, "optimizer.decay", Node::number(steps));
+    else
+      out.missing.push_back(
+          fmt::format("{}: expected a number", said(*decay, "lr_scheduler_kwargs.num_decay_steps")));
+  }
   if (const Node* cycles = of_more("num_cycles"))
     out.missing.push_back(
         fmt::format("{}: see optimizer.cycles", said(*cycles, "lr_scheduler_kwargs.num_cycles")));
@@ -191,6 +197,8 @@ void put_checkpoints(Arguments& in, Imported& out) {
     track("tensorboard");
   put_path(out.tree, "trainer.tracker", Node::list(trackers));
   if (to != nullptr) out.converted.push_back(fmt::format("{} is trainer.tracker", said(*to, "report_to")));
+  if (all.find("wandb") != std::string::npos)
+    out.left_out.push_back("report_to: wandb: name it in trainer.tracker, as {type: wandb, project: NAME}");
 }
 
 }  // namespace
@@ -206,8 +214,9 @@ Imported import_training_arguments(const Node& file) {
   put_path(out.tree, "trainer.mp", Node::string(in.on("bf16") ? "p=f32,c=bfloat16" : "f32"));
   if (in.on("gradient_checkpointing"))
     put_path(out.tree, "model.gradient_checkpointing", Node::boolean(true));
-  if (const Node* length = in.take("max_seq_length"); length != nullptr || in.take("max_length") != nullptr)
-    put_path(out.tree, "model.seq_len", length != nullptr ? *length : *in.take("max_length"));
+  const Node *length = in.take("max_seq_length"), *other = in.take("max_length");
+  if (length != nullptr || other != nullptr)
+    put_path(out.tree, "model.seq_len", length != nullptr ? *length : *other);
   for (const Node& item : file.items) {
     if (in.is_used(item.key) || item.kind == Node::Kind::kNull || item.key.starts_with("_")) continue;
     if (!take_foreign(item, item.key, out))

@@ -9,12 +9,12 @@ the names of the keys.
 import argparse
 import json
 import pathlib
-import subprocess
 import sys
 import tempfile
 
 sys.path.insert(0, str(pathlib.Path(__file__).resolve().parent.parent / "suite"))
 import seed  # noqa: E402
+from program import Program, check  # noqa: E402
 
 # name: (YAML, names that a refusal has; none: it is imported, values of the result)
 LEVANTER = {
@@ -122,21 +122,6 @@ ARGUMENTS = {
 SMALL = {"model.seq_len": "32", "model.hidden_dim": "32", "model.num_layers": "2", "model.num_heads": "4",
          "trainer.train_batch_size": "4", "trainer.num_train_steps": "10", "trainer.steps_per_eval": "0",
          "trainer.log_dir": "runs", "numerics.leaf_examples": "2", "optimizer.warmup": "0"}
-
-
-def check(condition, text):
-    if not condition:
-        sys.exit(f"FAILED: {text}")
-
-
-class Program:
-    def __init__(self, ostro, folder):
-        self.ostro, self.folder = str(pathlib.Path(ostro).resolve()), pathlib.Path(folder)
-
-    def run(self, *words, code=0):
-        done = subprocess.run([self.ostro, *words], cwd=self.folder, capture_output=True, text=True, check=False)
-        check(done.returncode == code, f"{' '.join(words)}: exit {done.returncode}, not {code}: {done.stdout}{done.stderr}")
-        return done.stdout + done.stderr
 
 
 def value_of(text, path):

@@ -17,6 +17,7 @@ import tempfile
 
 sys.path.insert(0, str(pathlib.Path(__file__).resolve().parent.parent / "suite"))
 import seed  # noqa: E402
+from program import Program, check  # noqa: E402
 
 # (section, key, value as YAML, what the error says). A key is used once in a configuration.
 MISTAKES = [
@@ -79,21 +80,6 @@ MISTAKES = [
 NO_EFFECT = ["model: {use_flash_attention: true}", "model: {flash_attention_block_size: 512}", "model: {attn_backend: x}",
              "model: {scan_layers: true}", "trainer: {batch_axis: batch}", "trainer: {require_accelerator: false}",
              "trainer: {per_device_parallelism: -1}", "trainer: {fp16: false}", "data: {cache_options: {batch_size: 1}}"]
-
-
-def check(condition, text):
-    if not condition:
-        sys.exit(f"FAILED: {text}")
-
-
-class Program:
-    def __init__(self, ostro, folder):
-        self.ostro, self.folder = str(pathlib.Path(ostro).resolve()), pathlib.Path(folder)
-
-    def run(self, *words, code=0):
-        done = subprocess.run([self.ostro, *words], cwd=self.folder, capture_output=True, text=True, check=False)
-        check(done.returncode == code, f"{' '.join(words)}: exit {done.returncode}, not {code}: {done.stdout}{done.stderr}")
-        return done.stdout + done.stderr
 
 
 def write(program, chosen):
