@@ -42,6 +42,9 @@ LANES = ((0x767891433a2f877d, 0x3fd5a02d9e3d4385, 0xd91b0b73b755caa3),
          (0xfca36a40cf18ce43, 0xc13f61c4b95866cb, 0x5108c6bc88663951))
 
 
+MALFORMED = (KeyError, TypeError, ValueError, IndexError, AttributeError)  # what a record without a field, or of other types, raises
+
+
 class Finding(Exception):
     """What ends a check: a verdict and the sentence that says why."""
     def __init__(self, verdict, text):
@@ -107,7 +110,7 @@ class Chain:
     def __init__(self, path):
         self.head, self.steps, self.names, self.heads, self.amends, step, last = "", {}, {}, {}, 0, 0, None
         lines = read(path).split(b"\n")
-        self.cut = lines.pop() != b""  # a line that was being written when the process was killed
+        lines.pop()  # empty, or a line that was being written when the process was killed
         require(lines, f"{path}: no complete line", INCOMPLETE)
         for number, line in enumerate(lines, 1):
             where = f"chain.jsonl, line {number}"
@@ -310,7 +313,7 @@ def check_run(run, options):
             return check(*words)
         except Finding as finding:
             findings.append((finding.verdict, finding.text))
-        except (KeyError, TypeError, ValueError, IndexError, AttributeError) as error:
+        except MALFORMED as error:
             findings.append((DIFFERS, f"{words[0]}: it lacks what the format asks for: {error!r}"))
     for folder in sorted((run / "checkpoints").glob("step-*[0-9]")):
         in_chain = collect(check_checkpoint, folder, chain)
@@ -320,11 +323,11 @@ def check_run(run, options):
         findings.append((INCOMPLETE, f"{len(missing)} checkpoints that the chain names are not there: steps {', '.join(map(str, missing))}"))
     if chain.step < chain.length():
         findings.append((INCOMPLETE, f"the chain ends at step {chain.step} of {chain.length()}"))
-    def tokenizer():
-        value = parse(read(run / "tokenizer.json"), "tokenizer.json")
+    def tokenizer(path):
+        value = parse(read(path), path.name)
         found = hashlib.sha256(canonical(value).encode()).hexdigest()
         require(found == chain.genesis["tokenizer"], f"tokenizer.json: its hash is {found}, the chain's {chain.genesis['tokenizer']}")
-    collect(tokenizer)
+    collect(tokenizer, run / "tokenizer.json")
     if options.store:
         collect(check_stores, options.store, chain.genesis)
     return findings, (f"steps 1 to {chain.step}, {chain.amends} amends, {named} checkpoints that the chain names and {others} others; nothing was replayed\n"
@@ -341,6 +344,8 @@ def main():
         findings, summary = check_run(options.run, options)
     except Finding as finding:
         findings, summary = [(finding.verdict, finding.text)], ""
+    except MALFORMED as error:
+        findings, summary = [(DIFFERS, f"chain.jsonl: it lacks what the format asks for: {error!r}")], ""
     for verdict in (DIFFERS, CANNOT_CHECK, INCOMPLETE):
         texts = [text for kind, text in findings if kind == verdict]
         for text in texts:

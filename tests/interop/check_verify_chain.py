@@ -13,6 +13,7 @@ import json
 import pathlib
 import random
 import shutil
+import subprocess
 import sys
 import tempfile
 import types
@@ -163,6 +164,17 @@ def check_forged(run, root):
     for what, change, word, part in removals:
         found, text = verdict(changed_copy(run, root, change))
         check(found == word and part in text, f"{what}: {found}: {text}")
+    # What raises no Finding by itself still ends in a verdict.
+    strange = [("a tokenizer that is a lone surrogate", "tokenizer.json", '"\\ud800"'), ("a genesis of other types", "chain.jsonl", None)]
+    for what, name, text in strange:
+        def harm(copy, name=name, text=text):
+            if text is None:
+                rehash(copy / name, lambda e: e[0].update(config={}))
+            else:
+                (copy / name).write_text(text)
+        copy = changed_copy(run, root, harm)
+        done = subprocess.run([sys.executable, str(TOOL), str(copy)], capture_output=True, text=True, check=False)
+        check(done.returncode == 1 and done.stdout.startswith("differs: "), f"{what}: {done.returncode} {done.stdout}{done.stderr}")
     check(verdict(run, run_hash="0" * 64)[0] == tool.DIFFERS, "another run hash")
 
 
