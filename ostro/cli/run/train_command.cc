@@ -12,6 +12,7 @@
 #include "ostro/cli/shared/progress.h"
 #include "ostro/cli/shared/sim_workers.h"
 #include "ostro/convert/export_model.h"
+#include "ostro/io/hub/hub_names.h"
 #include "ostro/run/loop/dry_run.h"
 #include "ostro/run/loop/signals.h"
 
@@ -40,6 +41,9 @@ int train_command(Args args) {
   auto config = args.load_config();
   if (!config.ok()) return report_error(config.error());
   if (initialize_from) {  // an empty path is one that was forgotten, not none
+    if (auto found = io::local_or_hub(*initialize_from, io::HubFiles::kModel, "trainer.initialize_from");
+        found.ok())
+      initialize_from = *found;
     config->trainer.initialize_from = initialize_from;
     if (const Status valid = config->trainer.validate(); !valid.ok()) return report_error(valid.error());
   }

@@ -5,6 +5,8 @@
 #include <sys/ioctl.h>
 #include <unistd.h>
 
+#include <optional>
+
 #include "ostro/cli/main/commands.h"
 #include "ostro/cli/main/exit_code.h"
 #include "ostro/cli/run/watch_server.h"
@@ -26,6 +28,7 @@ class Waits {
     sigemptyset(&waiting);
     sigaddset(&waiting, SIGINT);
     sigaddset(&waiting, SIGTERM);
+    sigaddset(&waiting, SIGHUP);
     ::pthread_sigmask(SIG_BLOCK, &waiting, &usual_);
   }
   ~Waits() { ::pthread_sigmask(SIG_SETMASK, &usual_, nullptr); }
@@ -52,12 +55,8 @@ int rows_of_stdout() {
 // The other screen of a terminal, where drawing leaves the reader's earlier output alone.
 class OtherScreen {
  public:
-  explicit OtherScreen(bool is_terminal) : is_terminal_(is_terminal) {
-    if (is_terminal_) (void)write_stdout("\x1b[?1049h\x1b[?25l");
-  }
-  ~OtherScreen() {
-    if (is_terminal_) (void)write_stdout("\x1b[?25h\x1b[?1049l");
-  }
+  OtherScreen() { (void)write_stdout("\x1b[?1049h\x1b[?25l"); }
+  ~OtherScreen() { (void)write_stdout("\x1b[?25h\x1b[?1049l"); }
   OtherScreen(const OtherScreen&) = delete;
   OtherScreen& operator=(const OtherScreen&) = delete;
 
@@ -67,9 +66,6 @@ class OtherScreen {
     for (const char c : text) out += c == '\n' ? std::string("\x1b[K\n") : std::string(1, c);
     return write_stdout(out + "\x1b[J");
   }
-
- private:
-  const bool is_terminal_;
 };
 
 page::History history_of(io::FileSystem& fs, const std::string& path, int columns) {
@@ -89,7 +85,7 @@ Status watch_here(const Context& context, const std::string& path, bool ascii) {
   std::string last;
   int64_t told = -1;
   {
-    std::unique_ptr<OtherScreen> screen;
+    std::optional<OtherScreen> screen;
     while (!signals.stop_requested() && !stdout_closed()) {
       const auto begin = Pace::Clock::now();
       ASSIGN_OR_RETURN(const run::RunStatus status, run::read_status(context, path));
@@ -99,7 +95,7 @@ Status watch_here(const Context& context, const std::string& path, bool ascii) {
                          : watch_line(status, history);
       if (!may_go_on(status)) break;
       if (is_terminal) {
-        if (screen == nullptr) screen = std::make_unique<OtherScreen>(true);
+        if (!screen) screen.emplace();
         RETURN_IF_ERROR(screen->draw(last));
       } else if (status.step != told) {
         told = status.step;
@@ -118,7 +114,7 @@ Status serve(const Context& context, const std::string& path, const std::string&
   if (const auto there = run::read_status(context, path); !there.ok()) return there.error();
   std::string token;
   if (!address.is_loopback()) {
-    ASSIGN_OR_RETURN(token, http::new_token());
+    token = http::new_token();
   }
   const run::StopSignals signals;
   Waits waits;

@@ -66,7 +66,9 @@ Result<std::unique_ptr<Run>> Run::open(const train::TrainConfig& given, const En
   auto run = open_in_directory(given, environment, amend);
   if (!run.ok() && !existed && environment.crew == nullptr && run.error().code() != ErrorCode::kBusy) {
     const auto begun = environment.fs.exists(directory + "/" + chain::kChainFile);
-    if (begun.ok() && !*begun) RETURN_IF_ERROR(environment.fs.remove_all(directory));
+    if (begun.ok() && !*begun)
+      if (const Status removed = environment.fs.remove_all(directory); !removed.ok())
+        log_warning(removed.error().message());
   }
   return run;
 }
