@@ -14,12 +14,6 @@
 namespace ostro::audit {
 namespace {
 
-// Of an error of the format, or of the comparison with the chain: `otherwise`, unless this program only does
-// not know what it reads.
-CheckpointVerdict verdict_of(const Error& error, CheckpointVerdict otherwise) {
-  return error.code() == ErrorCode::kUnsupported ? CheckpointVerdict::kUnknown : otherwise;
-}
-
 CheckedCheckpoint check_one(io::FileSystem& fs, const checkpoint::Entry& entry, const Witness& witness) {
   CheckedCheckpoint out{entry.step, entry.path, CheckpointVerdict::kDamaged, "", ""};
   const auto opened = checkpoint::Checkpoint::open(fs, entry.path);
@@ -62,6 +56,10 @@ CheckedCheckpoint check_one(io::FileSystem& fs, const checkpoint::Entry& entry, 
 }
 
 }  // namespace
+
+CheckpointVerdict verdict_of(const Error& error, CheckpointVerdict otherwise) {
+  return error.code() == ErrorCode::kUnsupported ? CheckpointVerdict::kUnknown : otherwise;
+}
 
 const char* verdict_name(CheckpointVerdict verdict) {
   switch (verdict) {

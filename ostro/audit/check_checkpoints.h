@@ -24,6 +24,9 @@ enum class CheckpointVerdict {
 };
 // "fine", "temporary", "damaged", "forged", "missing", "not checked".
 const char* verdict_name(CheckpointVerdict verdict);
+// The verdict of an error of a checkpoint's format, or of its comparison with the chain: `otherwise`, or
+// kUnknown where this program only does not know what it reads.
+CheckpointVerdict verdict_of(const Error& error, CheckpointVerdict otherwise);
 
 struct CheckedCheckpoint {
   int64_t step = 0;

@@ -51,13 +51,13 @@ std::vector<Saved> checkpoints_of(io::FileSystem& fs, const std::vector<checkpoi
     one.entry = entry;
     Result<checkpoint::Manifest> manifest = checkpoint::read_manifest(fs, entry.path);
     if (!manifest.ok()) {
-      if (manifest.error().code() == ErrorCode::kUnsupported) one.what = "not checked";
+      one.what = verdict_name(verdict_of(manifest.error(), CheckpointVerdict::kDamaged));
       one.error = manifest.error().message();
       continue;
     }
     one.manifest = std::move(*manifest);
     if (const auto evidence = witness.check_manifest(one.manifest, entry.path); !evidence.ok()) {
-      one.what = evidence.error().code() == ErrorCode::kUnsupported ? "not checked" : "forged";
+      one.what = verdict_name(verdict_of(evidence.error(), CheckpointVerdict::kForged));
       one.error = evidence.error().message();
     }
   }

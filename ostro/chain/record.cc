@@ -25,22 +25,18 @@ using io::JsonFields;
 constexpr std::string_view kChecksumBegin = ",\n  \"checksum\": \"", kChecksumEnd = "\"\n}\n";
 constexpr size_t kHexDigits = 64;
 
-std::string cpu_name() {
-  std::ifstream info("/proc/cpuinfo");
-  for (std::string line; std::getline(info, line);) {
-    if (!line.starts_with("model name")) continue;
-    const size_t begin = line.find_first_not_of(" \t", line.find(':') + 1);
-    if (begin != std::string::npos) return line.substr(begin);
-  }
-  return "unknown";
-}
-
 // The value of a line "name: value" of a file of /proc; empty if there is none.
 std::string proc_line(const char* file, std::string_view name) {
   std::ifstream in(file);
   for (std::string line; std::getline(in, line);)
     if (line.starts_with(name)) return line.substr(std::min(line.find(':') + 1, line.size()));
   return "";
+}
+
+std::string cpu_name() {
+  const std::string line = proc_line("/proc/cpuinfo", "model name");
+  const size_t begin = line.find_first_not_of(" \t");
+  return begin == std::string::npos ? "unknown" : line.substr(begin);
 }
 
 // "AMD EPYC 9B45, 16 cores, 128 GB, AVX512-BF16": what decides how fast a run is.

@@ -244,7 +244,6 @@ class Launcher {
 
   // The job cannot go on. What its workers have they may save.
   void fail(int code) {
-    if (over_) return finish(code);
     finish(code);
     if (!workers_.stop) return;
     workers_.stop();

@@ -160,7 +160,7 @@ class Wire final : public GlooWire {
     try {
       // Each peer that leaves ends one wait; no more than these can come. The time is a year: never.
       for (int64_t i = 1; i < size_; ++i)
-        if (!watch_->waitRecv(nullptr, std::chrono::hours(24 * 365))) return;
+        if (!watch_->waitRecv(nullptr, kForEver)) return;
     } catch (const std::exception& e) {
       const std::lock_guard lock(mutex_);
       broken_ = reason_of(e);

@@ -31,9 +31,7 @@ struct Factors {
 
 std::vector<float> floats_of(const WeightPart& part, const std::vector<std::string>& paths,
                              std::span<const runtime::Buffer> values) {
-  const auto at = std::find(paths.begin(), paths.end(), part.path);
-  OSTRO_CHECK(at != paths.end(), "the model has no {}", part.path);
-  const std::vector<std::byte> bytes = take_part(part, values[static_cast<size_t>(at - paths.begin())]);
+  const std::vector<std::byte> bytes = take_part(part, values[parameter_of(paths, part.path)]);
   std::vector<float> out(bytes.size() / sizeof(float));
   std::memcpy(out.data(), bytes.data(), bytes.size());
   return out;

@@ -38,9 +38,7 @@ size_t end_of_layer(const std::string& name, int64_t& layer) {
 
 const ir::Shape& shape_of(const std::vector<std::string>& paths, const std::vector<ir::Shape>& shapes,
                           const std::string& path) {
-  const auto at = std::find(paths.begin(), paths.end(), path);
-  OSTRO_CHECK(at != paths.end(), "the model has no {}", path);
-  return shapes[static_cast<size_t>(at - paths.begin())];
+  return shapes[parameter_of(paths, path)];
 }
 
 // The indices that a matrix has of the axis along which its weight holds several (models/decoder,
@@ -90,6 +88,12 @@ bool has_experts(const std::vector<WeightPart>& base) {
 }
 
 }  // namespace
+
+size_t parameter_of(const std::vector<std::string>& paths, const std::string& path) {
+  const auto at = std::find(paths.begin(), paths.end(), path);
+  OSTRO_CHECK(at != paths.end(), "the model has no {}", path);
+  return static_cast<size_t>(at - paths.begin());
+}
 
 std::string LoraModule::in_layer() const {
   int64_t number = 0;

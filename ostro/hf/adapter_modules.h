@@ -55,6 +55,9 @@ Status check_lora_names(const std::vector<WeightPart>& base, const std::vector<n
 std::vector<std::string> module_words(const std::vector<WeightPart>& base,
                                       const std::vector<LoraModule>& modules);
 
+// The index of the parameter at this path, which is there.
+size_t parameter_of(const std::vector<std::string>& paths, const std::string& path);
+
 // "lm_head.weight" of "base_model.model.lm_head.base_layer.weight", a copy of a weight of the base that PEFT
 // writes beside adapters of the head; empty for the tensors of adapters, and for others.
 std::string lora_base_tensor(const std::string& tensor);

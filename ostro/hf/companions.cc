@@ -92,11 +92,7 @@ Status copy_companions(io::FileSystem& fs, const Source& source, const std::stri
   ASSIGN_OR_RETURN(const bool has_words, fs.exists(words));
   if (has_words) return {};
   ASSIGN_OR_RETURN(const HfFamily* family, hf_family(source.model.options.family->name));
-  const TokenizerConfig config = tokenizer_config(*family, *source.tokenizer, source.model.options.seq_len);
-  if (config.names_plain_tokenizer)
-    RETURN_IF_ERROR(
-        io::write_file_atomically(fs, io::join_path(to, kPlainTokenizerFile), kPlainTokenizerText));
-  return io::write_file_atomically(fs, words, config.json);
+  return write_tokenizer_config(fs, to, *family, *source.tokenizer, source.model.options.seq_len);
 }
 
 }  // namespace ostro::hf

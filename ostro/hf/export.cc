@@ -83,10 +83,7 @@ Status export_tokenizer(io::FileSystem& fs, const std::string& directory, const 
     return io::write_file_atomically(fs, path("tokenizer_config.json"), out.tokenizer_config_json(seq_len));
   }
   RETURN_IF_ERROR(tokenizer::save_tokenizer(fs, out, path("tokenizer.json")));
-  const TokenizerConfig words = tokenizer_config(family, out, seq_len);
-  if (words.names_plain_tokenizer)
-    RETURN_IF_ERROR(io::write_file_atomically(fs, path(kPlainTokenizerFile), kPlainTokenizerText));
-  return io::write_file_atomically(fs, path("tokenizer_config.json"), words.json);
+  return write_tokenizer_config(fs, directory, family, out, seq_len);
 }
 
 }  // namespace ostro::hf

@@ -77,12 +77,6 @@ Result<const io::SafetensorsInfo*> find_factor(const LoraFiles& files, const Lor
                   list(shape)));
 }
 
-size_t parameter_of(const std::vector<std::string>& paths, const std::string& path) {
-  const auto k = static_cast<size_t>(std::find(paths.begin(), paths.end(), path) - paths.begin());
-  OSTRO_CHECK(k < paths.size(), "no parameter {}", path);
-  return k;
-}
-
 // Writes a module's factors into those of its shares. What is beyond the module's rank stays zero. A module
 // with another scale than the model's adapters has it in B.
 Status take_module(const LoraFiles& files, const LoraModule& module, const std::vector<std::string>& paths,

@@ -1,21 +1,11 @@
 #include "ostro/http/gate.h"
 
-#include <fmt/format.h>
-#include <sys/random.h>
-
 #include <string_view>
+
+#include "ostro/base/sha256.h"
 
 namespace ostro::http {
 namespace {
-
-// Takes as long wherever the texts differ.
-bool is_same_text(std::string_view a, std::string_view b) {
-  unsigned different = a.size() == b.size() ? 0 : 1;
-  for (size_t i = 0; i < a.size(); ++i)
-    different |=
-        static_cast<unsigned char>(a[i]) ^ static_cast<unsigned char>(b.empty() ? '\0' : b[i % b.size()]);
-  return different == 0;
-}
 
 std::string value_of(const std::map<std::string, std::string>& values, const std::string& name) {
   const auto found = values.find(name);
@@ -44,18 +34,14 @@ std::optional<Response> Gate::refusal(const Request& request) const {
   std::string given = value_of(request.query, "token");
   if (const std::string word = value_of(request.headers, "authorization"); word.starts_with(kBearer))
     given = word.substr(kBearer.size());
-  if (is_same_text(given, token_)) return std::nullopt;
+  if (same_code(given, token_)) return std::nullopt;
   return Response{401, "text/plain; charset=utf-8",
                   "the token is missing or wrong; open the address that the server printed when it began\n"};
 }
 
-Result<std::string> new_token() {
-  unsigned char bytes[16];
-  if (::getrandom(bytes, sizeof bytes, 0) != static_cast<ssize_t>(sizeof bytes))
-    return io_error("no random numbers for a token");
-  std::string out;
-  for (const unsigned char byte : bytes) out += fmt::format("{:02x}", byte);
-  return out;
+std::string new_token() {
+  const Nonce nonce = new_nonce();
+  return sha256_hex(std::string_view(nonce.data(), nonce.size())).substr(0, 32);
 }
 
 }  // namespace ostro::http

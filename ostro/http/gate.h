@@ -8,7 +8,6 @@
 #include <optional>
 #include <string>
 
-#include "ostro/base/error.h"
 #include "ostro/http/message.h"
 
 namespace ostro::http {
@@ -25,7 +24,7 @@ class Gate {
   const std::string token_;
 };
 
-// 32 hexadecimal digits that cannot be guessed. Error: the system gives no random numbers.
-Result<std::string> new_token();
+// 32 hexadecimal digits that cannot be guessed.
+std::string new_token();
 
 }  // namespace ostro::http

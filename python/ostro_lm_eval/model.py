@@ -62,7 +62,7 @@ class OstroLM(LM):
         answers = self._ask([{"context": context, "continuation": continuation} for context, continuation in pairs],
                             "loglikelihood", disable_tqdm)
         out = []
-        for pair, answer in zip(pairs, answers, strict=True):
+        for pair, answer in zip(pairs, answers):
             # A model that cannot generate does not know what greedy generation gives.
             out.append((answer["log_prob"], bool(answer["greedy"])))
             self.cache_hook.add_partial("loglikelihood", pair, out[-1])
@@ -72,14 +72,14 @@ class OstroLM(LM):
         texts = [request.args[0] for request in requests]
         out = [answer["log_prob"]
                for answer in self._ask([{"text": text} for text in texts], "loglikelihood_rolling", disable_tqdm)]
-        for text, value in zip(texts, out, strict=True):
+        for text, value in zip(texts, out):
             self.cache_hook.add_partial("loglikelihood_rolling", (text,), value)
         return out
 
     def generate_until(self, requests, disable_tqdm=False):
         asked = [self._generation(*request.args) for request in requests]
         out = [answer["text"] for answer in self._ask(asked, "generate_until", disable_tqdm)]
-        for request, text in zip(requests, out, strict=True):
+        for request, text in zip(requests, out):
             self.cache_hook.add_partial("generate_until", request.args, text)
         return out
 

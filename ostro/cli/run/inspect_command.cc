@@ -89,7 +89,7 @@ int inspect_command(Args args) {
 
   io::FileSystem& fs = args.context().fs;
   const std::string& path = paths[0];
-  Result<std::string> text = std::string();
+  std::string text;
   if (draw || !html.empty())
     for (const std::string& one : paths)
       if (const Status run = check_is_run(fs, one); !run.ok()) return report_error(run.error());
@@ -105,7 +105,7 @@ int inspect_command(Args args) {
   if (draw) {
     const auto drawn = plot(fs, path, metric.empty() ? "loss" : metric, stdout_terminal(ascii));
     if (!drawn.ok()) return report_error(drawn.error());
-    text = *text + *drawn;
+    text += *drawn;
   }
   bool sound = true;
   if (!draw && html.empty()) {
@@ -114,8 +114,7 @@ int inspect_command(Args args) {
     text = std::move(seen->text);
     sound = seen->sound;
   }
-  if (!text.ok()) return report_error(text.error());
-  const Status written = write_stdout(*text);
+  const Status written = write_stdout(text);
   if (!written.ok()) return report_error(written.error());
   return sound ? kExitOk : kExitFailed;
 }

@@ -29,8 +29,10 @@ double ProgressOutput::seconds_since(Clock::time_point begin) const {
 
 bool ProgressOutput::is_due(bool last) {
   const Clock::time_point now = now_();
+  constexpr std::chrono::milliseconds kShortest{100};  // before anything is asked of the terminal
+  if (!last && now - drawn_ < kShortest) return false;
   const bool terminal = is_terminal();
-  const auto pause = terminal ? std::chrono::milliseconds(100) : std::chrono::milliseconds(30'000);
+  const auto pause = terminal ? kShortest : std::chrono::milliseconds(30'000);
   if (!(last && terminal) && now - drawn_ < pause) return false;
   drawn_ = now;
   return true;

@@ -113,8 +113,7 @@ KernelCompiler::KernelCompiler(std::string cc, std::string cc_opt, const std::st
   if (version_.empty())
     problem_ = fmt::format(
         "no C compiler runs ({}); install one (beside the Python package ostro, `pip install ziglang` does) "
-        "or "
-        "set OSTRO_CC",
+        "or set OSTRO_CC",
         fmt::join(tried, ", "));
   if (is_zig(cc_)) flags_ = flags_for_zig(std::move(flags_));
 }

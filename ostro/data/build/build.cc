@@ -165,6 +165,8 @@ Result<StoreLedger> build_locked(io::FileSystem& fs, const StorePlan& plan, cons
     }
     const auto* text = std::get_if<TextFormat>(&component.format);
     const RowOptions rows{.fields = row_fields(component.format)};
+    tokenizer::TextEnds ends;
+    ends.before.assign(writer.preprocessing().before.begin(), writer.preprocessing().before.end());
     const EncodeContext context{
         .fs = fs,
         .sources = writer.sources(),
@@ -172,7 +174,8 @@ Result<StoreLedger> build_locked(io::FileSystem& fs, const StorePlan& plan, cons
         .formatter = text != nullptr ? nullptr : plan.formatter.get(),
         .text_key = text != nullptr ? text->text_key : "",
         .text_key_option = component.name.empty() ? "data.text_key" : component.key + ".format.text_key",
-        .skip_bad_rows = plan.skip_bad_rows};
+        .skip_bad_rows = plan.skip_bad_rows,
+        .ends = std::move(ends)};
     const BuildState& state = writer.state();
     EncodePipeline units(context, tokenizer,
                          DocumentReader(fs, writer.sources(), rows, state.file,

@@ -93,9 +93,7 @@ Result<FormattedRow> format_text(const EncodeContext& context, tokenizer::Encode
   // Growing the vector would hold the ids of a long text twice.
   if (out.content.size() > kUnitBytes) out.ids.reserve(out.content.size() / 2);
   encoder.encode(out.content, {.add_special_tokens = false, .parse_special_tokens = true}, out.ids);
-  tokenizer::TextEnds ends;
-  ends.before.assign(context.preprocessing.before.begin(), context.preprocessing.before.end());
-  put_ends(ends, context.preprocessing.eos_id, out);
+  put_ends(context.ends, context.preprocessing.eos_id, out);
   return out;
 }
 

@@ -20,6 +20,7 @@
 #include "ostro/data/sources/row_reader.h"
 #include "ostro/data/sources/source_files.h"
 #include "ostro/io/files/file_system.h"
+#include "ostro/tokenizer/model/text_ends.h"
 #include "ostro/tokenizer/model/tokenizer.h"
 
 namespace ostro::data {
@@ -69,6 +70,7 @@ struct EncodeContext {
   std::string text_key;                     // ... in this field, where rows are JSON ...
   std::string text_key_option;              // ... and the option that sets the field: "data.text_key"
   bool skip_bad_rows = false;
+  tokenizer::TextEnds ends = {};  // of plain texts: the tokens of `preprocessing`
 };
 
 // Encodes the rows of a unit. A pure function of the unit, except for the file's hash when the unit ends a

@@ -180,10 +180,6 @@ void Crew::stop_watch() {
 void Crew::watch() {
   int64_t after = epoch_.number;
   const auto given_up = [this] { return !watching_; };
-  const auto present_ended = [this] {
-    const auto nothing = membership_.store(epoch_.number).get("nothing", std::chrono::milliseconds(1));
-    return !nothing.ok() && nothing.error().code() != ErrorCode::kBusy;
-  };
   while (watching_) {
     const auto next = membership_.next(after, kLook);
     if (!next.ok()) {
@@ -200,7 +196,7 @@ void Crew::watch() {
       const std::scoped_lock lock(mutex_);
       next_ = std::move(*made);
     }
-    if (present_ended() || !meet(*next, given_up).ok()) continue;
+    if (ended(epoch_.number) || !meet(*next, given_up).ok()) continue;
     without_this_ = next->rank < 0;
     switch_due_ = true;
   }

@@ -69,8 +69,10 @@ HfFamily hf_ernie4_5();
 HfFamily hf_stablelm();
 
 // Parts that descriptions share.
-// vocab_size, hidden_size, intermediate_size, num_hidden_layers, num_attention_heads.
-void size_fields(ConfigFields& f, HfModel& m);
+// vocab_size, hidden_size, intermediate_size, num_hidden_layers, num_attention_heads. `vocab` and `heads`:
+// where the file does not say them, which the text parts of larger models leave out.
+void size_fields(ConfigFields& f, HfModel& m, std::optional<int64_t> vocab = {},
+                 std::optional<int64_t> heads = {});
 // num_key_value_heads: `missing`, or as many as there are heads.
 void kv_head_field(ConfigFields& f, HfModel& m, std::optional<int64_t> missing = {});
 // head_dim: `missing`, or hidden_size / num_attention_heads.

@@ -4,15 +4,11 @@
 namespace ostro::hf {
 namespace {
 
-// `vocab` and `heads`: where the file does not say them, which the text parts of larger models leave out.
+// `vocab` and `heads`: as size_fields() has them.
 void gemma_first_fields(ConfigFields& f, HfModel& m, int64_t length, std::optional<int64_t> vocab = {},
                         std::optional<int64_t> heads = {}) {
   models::DecoderOptions& o = m.options;
-  f.integer("vocab_size", &m.vocab, vocab);
-  f.integer("hidden_size", &o.hidden_dim);
-  f.integer("intermediate_size", &o.intermediate_dim);
-  f.integer("num_hidden_layers", &o.num_layers);
-  f.integer("num_attention_heads", &o.num_heads, heads);
+  size_fields(f, m, vocab, heads);
   kv_head_field(f, m, 4);
   head_dim_field(f, m, 256);
   f.activation("hidden_activation", &o.activation_function, models::Activation::kGeluTanh,

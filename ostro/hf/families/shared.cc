@@ -38,12 +38,12 @@ FamilyNames mixture_names() {
   return names;
 }
 
-void size_fields(ConfigFields& f, HfModel& m) {
-  f.integer("vocab_size", &m.vocab);
+void size_fields(ConfigFields& f, HfModel& m, std::optional<int64_t> vocab, std::optional<int64_t> heads) {
+  f.integer("vocab_size", &m.vocab, vocab);
   f.integer("hidden_size", &m.options.hidden_dim);
   f.integer("intermediate_size", &m.options.intermediate_dim);
   f.integer("num_hidden_layers", &m.options.num_layers);
-  f.integer("num_attention_heads", &m.options.num_heads);
+  f.integer("num_attention_heads", &m.options.num_heads, heads);
 }
 
 void kv_head_field(ConfigFields& f, HfModel& m, std::optional<int64_t> missing) {

@@ -7,8 +7,8 @@
 #include <optional>
 #include <vector>
 
+#include "ostro/audit/traced_programs.h"
 #include "ostro/base/machine.h"
-#include "ostro/train/programs/run_model.h"
 
 namespace ostro::run {
 namespace {
@@ -126,9 +126,7 @@ std::vector<std::string> suggestions(const train::TrainConfig& config, const Var
 }  // namespace
 
 Result<train::MemoryNeed> need_of(const train::TrainConfig& config, int64_t vocab, runtime::Engine& engine) {
-  const auto model = train::run_model(config, vocab);
-  RETURN_IF_ERROR(train::check_vocabulary(model, vocab));
-  ASSIGN_OR_RETURN(const train::CanonicalPrograms programs, train::make_programs(config, model));
+  ASSIGN_OR_RETURN(const train::CanonicalPrograms programs, audit::traced_programs(config, vocab));
   return train::memory_need(programs, engine, config, vocab);
 }
 

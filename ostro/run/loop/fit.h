@@ -1,8 +1,6 @@
 // check_fit: whether a run's steps fit into the memory that this process may still take.
 #pragma once
 
-#include <string>
-
 #include "ostro/runtime/engine.h"
 #include "ostro/train/options/config.h"
 #include "ostro/train/step/memory_need.h"

@@ -1,11 +1,7 @@
 #include "ostro/run/report/wandb_tracker.h"
 
-#include <fcntl.h>
 #include <fmt/format.h>
-#include <poll.h>
-#include <signal.h>
 #include <spawn.h>
-#include <sys/random.h>
 #include <sys/socket.h>
 #include <sys/wait.h>
 #include <unistd.h>
@@ -16,6 +12,7 @@
 #include <nlohmann/json.hpp>
 
 #include "ostro/base/log.h"
+#include "ostro/base/sha256.h"
 #include "ostro/io/files/atomic_file.h"
 #include "ostro/io/files/path.h"
 #include "ostro/run/report/wandb_script.h"
@@ -138,10 +135,8 @@ Result<std::string> run_id(io::FileSystem& fs, const std::string& directory) {
   const std::string path = io::join_path(directory, "ostro_run_id");
   ASSIGN_OR_RETURN(const bool exists, fs.exists(path));
   if (exists) return fs.read_file(path);
-  uint64_t drawn = 0;
-  if (::getrandom(&drawn, sizeof drawn, 0) != static_cast<ssize_t>(sizeof drawn))
-    return io_error("no random numbers");
-  const std::string id = fmt::format("{:016x}", drawn);
+  const Nonce nonce = new_nonce();
+  const std::string id = sha256_hex(std::string_view(nonce.data(), nonce.size())).substr(0, 16);
   RETURN_IF_ERROR(io::write_file_atomically(fs, path, id));
   return id;
 }
@@ -154,7 +149,7 @@ Result<std::unique_ptr<Tracker>> wandb_tracker(io::FileSystem& fs, const std::st
   RETURN_IF_ERROR(fs.make_dirs(directory));
   ASSIGN_OR_RETURN(const std::string id, run_id(fs, directory));
   Json init = {{"project", options.project},
-               {"name", run_directory.substr(run_directory.rfind('/') + 1)},
+               {"name", io::base_name(run_directory)},
                {"id", id},
                {"resume", "allow"},
                {"dir", run_directory},

@@ -84,13 +84,10 @@ Result<std::vector<AddedToken>> read_extra(const Json& value, const char* key) {
 }
 
 // {"<|im_start|>": 330}: special where the directory names the token as a special one.
-Status read_added_file(const Json& json, const Json& config, const std::vector<AddedToken>& extra,
-                       std::vector<AddedToken>& out) {
-  std::vector<std::string> special;
-  for (const char* key : kNamed) {
-    ASSIGN_OR_RETURN(std::string name, token_name(config, key));
-    special.push_back(std::move(name));
-  }
+// `named`: the tokens that the configuration names.
+Status read_added_file(const Json& json, const std::vector<std::string>& named,
+                       const std::vector<AddedToken>& extra, std::vector<AddedToken>& out) {
+  std::vector<std::string> special = named;
   for (const AddedToken& token : extra) special.push_back(token.content);
   std::map<uint32_t, AddedToken> by_id;
   for (const auto& [content, json_id] : json.items()) {
@@ -166,7 +163,7 @@ Result<Companions> read_companions(io::FileSystem& files, const std::string& dir
   if (!has_decoder) {
     const std::string added_path = path("added_tokens.json");
     ASSIGN_OR_RETURN(const Json added, read_object(files, added_path));
-    const Status status = read_added_file(added, config, extra, out.added);
+    const Status status = read_added_file(added, out.named, extra, out.added);
     if (!status.ok()) return status.error().with_context(added_path);
   }
   for (AddedToken& token : extra) {
