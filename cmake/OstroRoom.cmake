@@ -1,8 +1,9 @@
-# ostro_room(NAME DEPS room... [LIBS target...] [EXCLUDE file...] [COLD])
+# ostro_room(NAME DEPS room... [LIBS target...] [EXCLUDE file...] [COLD [HOT file...]] [HOT_TESTS file...])
 #
 # One library target `ostro_NAME` for the room, made of the *.cc files of its folder (and the
 # folders below it), and one test program `NAME_test` made of its *_test.cc files.
-# COLD: a room without loops that take time is compiled with less optimisation.
+# COLD: a room without loops that take time is compiled with less optimisation; HOT: files of it that have such loops.
+# HOT_TESTS: tests that compute much themselves (a reference in plain code); they are optimised, all others are not.
 # A test case whose name starts with "slow:" runs under the ctest label `slow`, all others under `fast`. Those of the
 # suite "one-thread" start none and take long with ThreadSanitizer, which has nothing to find in them: it leaves them out.
 #
@@ -15,7 +16,7 @@ set(OSTRO_TEST_FILES "" CACHE STRING "Only these test files of a room: a regular
 set(OSTRO_NO_SOURCE "${CMAKE_CURRENT_LIST_DIR}/no_source.cc")
 
 function(ostro_room name)
-  cmake_parse_arguments(ROOM "COLD" "" "DEPS;LIBS;EXCLUDE" ${ARGN})
+  cmake_parse_arguments(ROOM "COLD" "" "DEPS;LIBS;EXCLUDE;HOT;HOT_TESTS" ${ARGN})
   file(GLOB_RECURSE sources CONFIGURE_DEPENDS "${CMAKE_CURRENT_SOURCE_DIR}/*.cc")
   foreach(pattern ${ROOM_EXCLUDE})
     list(FILTER sources EXCLUDE REGEX "${pattern}")
@@ -55,7 +56,7 @@ function(ostro_room name)
   endif()
   ostro_batch(ostro_${name} 24)
   if(ROOM_COLD)
-    ostro_cold(ostro_${name})
+    ostro_cold(ostro_${name} ${ROOM_HOT})
   endif()
   ostro_precompile(ostro_${name})
   set_property(GLOBAL APPEND PROPERTY OSTRO_ROOMS ostro_${name})
@@ -65,6 +66,7 @@ function(ostro_room name)
     target_link_libraries(${name}_test PRIVATE ostro_test_main ostro_${name} ${ROOM_LIBS})
     ostro_batch(${name}_test 16)
     ostro_precompile(${name}_test)
+    ostro_optimise(-O1 ${ROOM_HOT_TESTS})
     set(without --test-case-exclude=slow:*)
     if(CMAKE_BUILD_TYPE STREQUAL "Tsan")
       list(APPEND without --test-suite-exclude=one-thread)

@@ -9,6 +9,11 @@
 # include and instantiate is compiled once: tests of a room cost a third of what they cost one by one.
 # ostro_precompile(TARGET): gives the target the headers of its kind; programs and libraries differ in -fPIE. Programs
 # that get them are tests, and a test's own code is compiled with -O0, which costs a third less: what it calls is not.
+#
+# ostro_rooms_first(TARGET OF [ROOM...]): links the rooms that the program OF uses before the objects of TARGET, all but
+# those named. Of inline functions and templates, which every object has a copy of, a linker keeps the first: a test's
+# copies, compiled with -O0, would stand in for those of the rooms, which then run several times slower and are not what is
+# shipped.
 if(NOT CMAKE_CXX_COMPILER_LAUNCHER)
   set(OSTRO_BATCH ON)
 endif()
@@ -31,11 +36,21 @@ function(ostro_batch target files)
   endif()
 endfunction()
 
-# Rooms that only trace, parse, print or decide: -O1 costs a quarter less to compile, and no loop of theirs takes time.
+# Rooms that only trace, parse, print or decide: -O1 costs a third less to compile, and no loop of theirs takes time, but
+# for those of the files named.
 function(ostro_cold target)
   if(CMAKE_BUILD_TYPE STREQUAL "Release")
     target_compile_options(${target} PRIVATE -O1)
     set_target_properties(${target} PROPERTIES OSTRO_COLD ON)
+    ostro_optimise(-O3 ${ARGN})
+  endif()
+endfunction()
+
+# Files that are optimised otherwise than their target: they are compiled one by one, without its precompiled headers.
+function(ostro_optimise level)
+  if(CMAKE_BUILD_TYPE STREQUAL "Release")
+    set_source_files_properties(${ARGN} PROPERTIES COMPILE_OPTIONS ${level} SKIP_UNITY_BUILD_INCLUSION ON
+                                SKIP_PRECOMPILE_HEADERS ON)
   endif()
 endfunction()
 
@@ -47,11 +62,39 @@ if(OSTRO_PRECOMPILE AND CMAKE_BUILD_TYPE STREQUAL "Release")
   target_precompile_headers(ostro_cold_headers PRIVATE ${OSTRO_PRECOMPILED_HEADERS})
 endif()
 
+function(ostro_rooms_of target found)
+  get_target_property(libraries ${target} LINK_LIBRARIES)
+  set(rooms ${${found}})
+  foreach(library ${libraries})
+    if(library MATCHES "^ostro_" AND NOT library MATCHES "^ostro_(test_main|.*_elsewhere)$" AND TARGET ${library}
+       AND NOT library IN_LIST rooms)
+      list(APPEND rooms ${library})
+      ostro_rooms_of(${library} rooms)
+    endif()
+  endforeach()
+  set(${found} ${rooms} PARENT_SCOPE)
+endfunction()
+
+function(ostro_link_rooms_first target of)
+  set(rooms)
+  ostro_rooms_of(${of} rooms)
+  list(REMOVE_ITEM rooms "" ${ARGN})
+  list(TRANSFORM rooms REPLACE "(.+)" "$<TARGET_FILE:\\1>")
+  target_link_options(${target} PRIVATE LINKER:--whole-archive ${rooms} LINKER:--no-whole-archive)
+endfunction()
+
+# Done at the very end, when it is known what every target links.
+function(ostro_rooms_first)
+  list(JOIN ARGN " " words)
+  cmake_language(EVAL CODE "cmake_language(DEFER DIRECTORY [[${PROJECT_SOURCE_DIR}]] CALL ostro_link_rooms_first ${words})")
+endfunction()
+
 function(ostro_precompile target)
   get_target_property(type ${target} TYPE)
   get_target_property(is_cold ${target} OSTRO_COLD)
   if(type STREQUAL "EXECUTABLE" AND CMAKE_BUILD_TYPE STREQUAL "Release")
     target_compile_options(${target} PRIVATE -O0)
+    ostro_rooms_first(${target} ${target})
   endif()
   if(NOT OSTRO_PRECOMPILE)
     return()
