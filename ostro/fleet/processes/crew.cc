@@ -155,6 +155,13 @@ void Crew::leave(const std::string& fault) {
   if (!fault.empty()) membership_.fault(epoch_.number, fault);
 }
 
+SharedSave Crew::shared_save(io::FileSystem& fs, std::string root, int64_t step) const {
+  SharedSave place{&fs,         std::move(root), &membership_.store(epoch_.number), save_key(step),
+                   epoch_.rank, epoch_.size};
+  place.removed = [this, number = epoch_.number](const std::string& why) { membership_.fault(number, why); };
+  return place;
+}
+
 void Crew::restart() {
   forget();
   restarts_ = true;

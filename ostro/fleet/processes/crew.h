@@ -10,6 +10,7 @@
 #include <string>
 #include <thread>
 
+#include "ostro/fleet/cells/save_cells.h"
 #include "ostro/fleet/processes/command.h"
 #include "ostro/fleet/processes/membership.h"
 #include "ostro/fleet/processes/settle.h"
@@ -77,6 +78,9 @@ class Crew {
   // Ends the connections and keeps the state. `fault` is the reason; it is "" when all workers leave
   // together.
   void leave(const std::string& fault);
+  // The place of the checkpoint of a step that this epoch's workers write below `root`. The epoch ends when
+  // the folder of the checkpoint is removed meanwhile.
+  SharedSave shared_save(io::FileSystem& fs, std::string root, int64_t step) const;
   // Discards the state that the workers have. restart() also has the run opened again, from a checkpoint.
   void forget() {
     settled_ = Settled();

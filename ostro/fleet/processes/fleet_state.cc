@@ -182,15 +182,9 @@ class FleetState final : public train::LiveState {
   }
 
   Status start(CellSnapshot snapshot, checkpoint::AsyncSaver& saver) {
-    const EpochView& epoch = crew_.epoch();
-    SharedSave place{
-        &fs_,       root_,     &crew_.membership().store(epoch.number), save_key(snapshot.info.step),
-        epoch.rank, epoch.size};
-    place.removed = [this, number = epoch.number](const std::string& why) {
-      crew_.membership().fault(number, why);
-    };
     unfinished_.snapshot.reset();
-    return saver.start(lead_save(place, std::move(snapshot), &unfinished_));
+    return saver.start(
+        lead_save(crew_.shared_save(fs_, root_, snapshot.info.step), std::move(snapshot), &unfinished_));
   }
 
   CellWork& cells() {

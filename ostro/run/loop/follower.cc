@@ -101,12 +101,7 @@ Result<bool> Follower::obey(Batches& batches) {
   fleet::CellWork cells(crew_.plan(), worker, train::cell_boxes(crew_.config()));
   batches.set_rows(crew_.plan().rows_of(epoch.rank));
   const auto join = [&](int64_t step, fleet::CellSnapshot snapshot) {
-    fleet::SharedSave place{
-        &fs_,       checkpoints_, &crew_.membership().store(epoch.number), fleet::save_key(step),
-        epoch.rank, epoch.size};
-    place.removed = [this, number = epoch.number](const std::string& why) {
-      crew_.membership().fault(number, why);
-    };
+    fleet::SharedSave place = crew_.shared_save(fs_, checkpoints_, step);
     // The end of the epoch wakes this worker, which then leaves.
     place.cannot_write = [this, number = epoch.number](const Error& error) {
       {
