@@ -24,7 +24,6 @@ class Mistakes {
   bool add(const Status& status);
 
   bool empty() const { return errors_.empty(); }
-  const std::vector<Error>& errors() const { return errors_; }
 
   // Ok, or all errors as one. Its code is that of the first.
   Status status() const;

@@ -14,10 +14,6 @@ size_t TextEnds::begin(std::vector<uint32_t>& ids) const {
   return before.size();
 }
 
-bool TextEnds::is_stop(int64_t id) const {
-  return std::any_of(stops.begin(), stops.end(), [&](uint32_t stop) { return id == stop; });
-}
-
 // A model that was trained without a beginning token has seen the end of the document before where a document
 // begins; any other begins as lm-evaluation-harness has it, with the beginning token if there is one.
 Result<TextEnds> text_ends(const Tokenizer& tokenizer, std::optional<bool> enforce_bos) {

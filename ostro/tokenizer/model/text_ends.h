@@ -29,7 +29,6 @@ struct TextEnds {
   // Puts `before` in front of the ids of a text. Returns how many ids were put there: none if the text begins
   // with them.
   size_t begin(std::vector<uint32_t>& ids) const;
-  bool is_stop(int64_t id) const;
 };
 
 // The rule of a tokenizer. `enforce_bos` (data.enforce_bos): nothing: as the tokenizer does; true: every text
