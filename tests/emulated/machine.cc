@@ -7,6 +7,7 @@ namespace ostro::cpu {
 Machine detect_machine() {
   Machine m;
   for (bool& has : m.has) has = true;
+  m.vnni256 = m.vnni512 = m.amx_int8 = true;
   return m;
 }
 

@@ -56,6 +56,9 @@ Machine detect_machine() {
   set(Isa::kAvx512Bf16, get(Isa::kAvx512) && bit(seven_one.a, 5));
   set(Isa::kAmx, get(Isa::kAvx512Bf16) && bit(seven.d, 22) && bit(seven.d, 24) &&
                      (state & kTileState) == kTileState && request_tile_data());
+  m.vnni256 = get(Isa::kAvx2) && bit(seven_one.a, 4);
+  m.vnni512 = get(Isa::kAvx512) && bit(seven.c, 11);
+  m.amx_int8 = get(Isa::kAmx) && bit(seven.d, 25);
   char name[12];
   std::memcpy(name, &vendor.b, 4);
   std::memcpy(name + 4, &vendor.d, 4);

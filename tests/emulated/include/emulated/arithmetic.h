@@ -154,3 +154,19 @@ OSTRO_EMULATED __m512i _mm512_mask_or_epi32(__m512i from, __mmask16 m, __m512i a
   return _mm512_castps_si512(
       _mm512_mask_mov_ps(_mm512_castsi512_ps(from), m, _mm512_castsi512_ps(_mm512_or_si512(a, b))));
 }
+
+// AVX-VNNI, AVX-512 VNNI. Each sum and four products of an unsigned and a signed byte, modulo 2^32.
+OSTRO_EMULATED __m256i _mm256_dpbusd_avx_epi32(__m256i sum, __m256i a, __m256i b) {
+  const auto start = ostro::emulated::lanes_of<uint32_t>(sum);
+  const auto x = ostro::emulated::lanes_of<uint8_t>(a);
+  const auto y = ostro::emulated::lanes_of<int8_t>(b);
+  return ostro::emulated::make<__m256i, uint32_t>([&](size_t i) {
+    int32_t products = 0;
+    for (size_t j = 4 * i; j < 4 * i + 4; ++j) products += x[j] * y[j];
+    return start[i] + static_cast<uint32_t>(products);
+  });
+}
+OSTRO_EMULATED __m512i _mm512_dpbusd_epi32(__m512i sum, __m512i a, __m512i b) {
+  return ostro::emulated::halves<__m512i>(
+      [](__m256i s, __m256i x, __m256i y) { return _mm256_dpbusd_avx_epi32(s, x, y); }, sum, a, b);
+}

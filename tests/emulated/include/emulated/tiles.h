@@ -1,4 +1,4 @@
-// AMX-TILE, AMX-BF16: eight tiles of up to 16 rows of 64 bytes a thread, and their products.
+// AMX-TILE, AMX-BF16, AMX-INT8: eight tiles of up to 16 rows of 64 bytes a thread, and their products.
 #pragma once
 
 #include "emulated/bf16.h"
@@ -89,4 +89,22 @@ OSTRO_EMULATED void _tile_dpbf16ps(int c, int a, int b) {
     const __m512 before = _mm512_castsi512_ps(_mm512_load_si512(to.word[m]));
     _mm512_store_si512(to.word[m], _mm512_castps_si512(_mm512_add_ps(before, _mm512_add_ps(even, odd))));
   }
+}
+
+// c += a b on signed bytes, four of a word together; sums modulo 2^32.
+OSTRO_EMULATED void _tile_dpbssd(int c, int a, int b) {
+  using namespace ostro::emulated;
+  Tile &to = tiles().get(c), &left = tiles().get(a), &right = tiles().get(b);
+  const int words = left.row_bytes / 4;
+  require(c != a && c != b && a != b, "TDPBSSD of one tile twice");
+  require(to.rows == left.rows && to.row_bytes == right.row_bytes && words == right.rows,
+          "TDPBSSD of tiles that do not fit");
+  const auto byte = [](uint32_t word, int i) {
+    return static_cast<int32_t>(static_cast<int8_t>(word >> (8 * i) & 0xff));
+  };
+  for (int m = 0; m < to.rows; ++m)
+    for (int k = 0; k < words; ++k)
+      for (int n = 0; n < to.row_bytes / 4; ++n)
+        for (int i = 0; i < 4; ++i)
+          to.word[m][n] += static_cast<uint32_t>(byte(left.word[m][k], i) * byte(right.word[k][n], i));
 }
