@@ -2,17 +2,18 @@
 
 training.py has the training steps, kernel_compare.py products and attention, prices.py what our own choices cost,
 families.py every family beside Llama and LoRA beside PEFT, ablation.py what parts of a step give, mixtures.py mixtures of
-experts, distributed.py several processes, data_gather.py batches, text_to_store.py token stores beside `datasets`,
-tokenizer_speed.py encoding.
+experts, int8_products.py products of int8 blocks, distributed.py several processes, data_gather.py batches,
+text_to_store.py token stores beside `datasets`, tokenizer_speed.py encoding.
 Every ratio is taken within one run whose two sides take turns.
 """
 import argparse, os, sys, time
 
-import ablation, data_gather, distributed, families, kernel_compare, mixtures, prices, text_to_store, tokenizer_speed, training
+import ablation, data_gather, distributed, families, int8_products, kernel_compare, mixtures, prices, text_to_store
+import tokenizer_speed, training
 from report import Bench
 
 PARTS = ["training", "prices", *(f"prices:{name}" for name in prices.SECTIONS), "families", "ablation", "mixtures", "workers",
-         "kernels", "data", "tokenizers"]
+         "kernels", "int8", "data", "tokenizers"]
 # Goals of tables of kernel_compare.py, by the beginning of their titles: (least geometric mean beside PyTorch, least single
 # case, least share of the peak). On AMD PyTorch's f32 is the one whose MKL is told that the processor is Intel's; beside its
 # own choice of kernels there the goal is twice the speed.
@@ -71,6 +72,9 @@ def main():
         for dtype in a.dtypes:
             with b.section(f"Products and attention: {dtype}"):
                 kernels(b, dtype)
+    if "int8" in a.parts:
+        with b.section("Products of int8"):
+            int8_products.report(b)
     if "data" in a.parts:
         with b.section("Data"):
             data_gather.report(b)

@@ -6,8 +6,8 @@ so that a run that is stopped loses one.
 """
 import json, os, pathlib, sys
 
-ORDER = ("Training", "Prices", "Families", "Ablation", "Mixtures", "Workers", "Products and attention", "Data",
-         "Text to token store", "Tokenizers")
+ORDER = ("Training", "Prices", "Families", "Ablation", "Mixtures", "Workers", "Products and attention",
+         "Products of int8", "Data", "Text to token store", "Tokenizers")
 
 HEAD = """# Benchmark results
 

@@ -1,6 +1,7 @@
 #include "ostro/cpu/products/int8_dot.h"
 
 #include <algorithm>
+#include <array>
 #include <bit>
 #include <cstring>
 
@@ -18,6 +19,10 @@ constexpr int64_t kGroupBBytes = 384 << 10;
 constexpr int64_t kDotTasksAThread = 8;
 // Panels that one task packs.
 constexpr int64_t kPanelsAPack = 4;
+// The least C that is written past the caches: as large as L2, in which it would not stay.
+constexpr int64_t kStreamCBytes = 4 << 20;
+// The most rows of a panel of A.
+constexpr int64_t kMostRows = 32;
 
 thread_local Scratch dot_packed;  // operands that were not packed before, of all products of a call
 thread_local Scratch dot_tiles;   // the tiles of one thread
@@ -33,11 +38,15 @@ struct Int8Dot::Task {
   void* c;
   int64_t a_begin, a_end, b_begin, b_end;
   bool go_on;
+  bool stream;  // C is written past the caches
 };
 
 Int8Dot::Int8Dot(Int8DotSpec spec, Isa isa) : Int8Dot(std::move(spec), int8_kernel(isa)) {}
 
 Int8Dot::Int8Dot(Int8DotSpec spec, const DotInt8Kernel& kernel) : spec_(std::move(spec)), kernel_(&kernel) {
+  OSTRO_CHECK(kernel.mr <= kMostRows && kernel.nr == kernel.store().nr,
+              "the int8 kernel {} has {} x {} outputs, its store {} columns", kernel.name, kernel.mr,
+              kernel.nr, kernel.store().nr);
   OSTRO_CHECK(spec_.m >= 0 && spec_.n >= 0, "an int8 product of {} x {}", spec_.m, spec_.n);
   if (spec_.c_stride == 0) spec_.c_stride = spec_.n;
   if (spec_.tree_counts.empty()) spec_.tree_counts = {spec_.blocks.leaves()};
@@ -148,15 +157,16 @@ void Int8Dot::run_tile(const Panels& at, size_t level, int64_t first, int64_t co
   for (int64_t i = 0; i < floats; ++i) tile[i] = tile[i] + other[i];
 }
 
-void Int8Dot::store(const float* tile, void* c, int64_t row, int64_t rows, int64_t column) const {
-  const int64_t nr = kernel_->nr, columns = std::min(nr, spec_.n - column);
-  for (int64_t i = 0; i < rows; ++i) {
-    const int64_t at = (row + i) * spec_.c_stride + column;
-    if (spec_.out == GemmType::kF32)
-      std::memcpy(static_cast<float*>(c) + at, tile + i * nr, static_cast<size_t>(columns) * 4);
-    else
-      kernel_->rounding().round_row(tile + i * nr, columns, static_cast<uint16_t*>(c) + at);
-  }
+void Int8Dot::store(const float* tile, const Task& task, int64_t row, int64_t rows, int64_t column) const {
+  std::array<int64_t, kMostRows> offsets;
+  for (int64_t i = 0; i < rows; ++i) offsets[static_cast<size_t>(i)] = (row + i) * spec_.c_stride + column;
+  const TileRows finished = {tile, static_cast<int>(rows),
+                             static_cast<int>(std::min<int64_t>(kernel_->nr, spec_.n - column)),
+                             offsets.data(), task.stream};
+  if (spec_.out == GemmType::kF32)
+    kernel_->store().store_f32(finished, static_cast<float*>(task.c));
+  else
+    kernel_->store().store_bf16(finished, static_cast<uint16_t*>(task.c));
 }
 
 void Int8Dot::load(float* tile, const void* c, int64_t row, int64_t rows, int64_t column) const {
@@ -181,7 +191,7 @@ void Int8Dot::run_task(const Task& task) const {
                 .go_on = task.go_on,
                 .slots = slots},
                0, 0, spec_.tree_counts[0], 0);
-      store(slots, task.c, i * mr, rows, j * nr);
+      store(slots, task, i * mr, rows, j * nr);
     }
   }
   if (kernel_->leave != nullptr) kernel_->leave();
@@ -257,7 +267,8 @@ void Int8Dot::run_calls(ThreadPool& pool, std::span<const Int8DotCall> calls, bo
                         .a_end = a_panels,
                         .b_begin = 0,
                         .b_end = b_panels,
-                        .go_on = go_on};
+                        .go_on = go_on,
+                        .stream = !go_on && d.c_bytes() > kStreamCBytes};
     const double share = pool.threads() == 1 ? 0 : pool.threads() * kDotTasksAThread * (d.work() / work);
     d.plan_tasks(whole, std::max<int64_t>(1, static_cast<int64_t>(share)), tasks);
   }
@@ -270,6 +281,8 @@ void Int8Dot::run_calls(ThreadPool& pool, std::span<const Int8DotCall> calls, bo
     task.dot->run_task(task);
   });
 }
+
+int64_t Int8Dot::c_bytes() const { return spec_.m * spec_.n * element_bytes(spec_.out); }
 
 double Int8Dot::work() const {
   return static_cast<double>(spec_.m) * static_cast<double>(spec_.n) * static_cast<double>(k() + 1) + 1;

@@ -106,8 +106,9 @@ class Int8Dot {
   void plan_tasks(const Task& whole, int64_t wanted, std::vector<Task>& tasks) const;
   void run_task(const Task& task) const;
   void run_tile(const Panels& at, size_t level, int64_t first, int64_t count, int slot) const;
-  void store(const float* tile, void* c, int64_t row, int64_t rows, int64_t column) const;
+  void store(const float* tile, const Task& task, int64_t row, int64_t rows, int64_t column) const;
   void load(float* tile, const void* c, int64_t row, int64_t rows, int64_t column) const;
+  int64_t c_bytes() const;
   double work() const;
   static void run_calls(ThreadPool& pool, std::span<const Int8DotCall> calls, bool go_on);
 

@@ -82,7 +82,7 @@ const DotInt8Kernel& dot8_amx() {
                                             .pack_a = pack8_tiles,
                                             .pack_b = pack8_groups<kNr, 0>,
                                             .multiply = dot8_amx_multiply,
-                                            .rounding = gemm_bf16_avx512bf16,
+                                            .store = gemm_bf16_avx512bf16,
                                             .enter = amx_enter,
                                             .leave = amx_leave};
   return kKernel;

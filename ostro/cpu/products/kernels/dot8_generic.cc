@@ -6,7 +6,7 @@
 namespace ostro::cpu {
 namespace {
 
-constexpr int kDotMr = 4, kDotNr = 16;
+constexpr int kDotMr = 4, kDotNr = 32;
 
 void pack_generic_a(const Int8PanelSource& s, void* out, int32_t* sums) {
   pack8_words<kDotMr>(s, out);
@@ -48,7 +48,7 @@ const DotInt8Kernel& dot8_generic() {
                                             .pack_a = pack_generic_a,
                                             .pack_b = pack8_words<kDotNr>,
                                             .multiply = dot8_generic_multiply,
-                                            .rounding = gemm_bf16_generic};
+                                            .store = gemm_bf16_generic};
   return kKernel;
 }
 

@@ -40,7 +40,7 @@ struct DotInt8Kernel {
   void (*pack_a)(const Int8PanelSource&, void* out, int32_t* sums);
   void (*pack_b)(const Int8PanelSource&, void* out);
   void (*multiply)(const Int8Tile&);
-  const GemmKernel& (*rounding)();  // the kernel of float products whose round_row is used
+  const GemmKernel& (*store)();  // the kernel of float products, as wide, whose stores are used
   // Around a thread's calls of multiply; nullptr when there is nothing to set up.
   void (*enter)() = nullptr;
   void (*leave)() = nullptr;

@@ -20,14 +20,27 @@ inline uint32_t four_at(const int8_t* row, int64_t k, int64_t count) {
   return four;
 }
 
-// x ^ 0x80 is x + 128 modulo 256.
+// x ^ 0x80 is x + 128 modulo 256. A row's numbers are read 64 at a time: rows whose stride is a power of two
+// meet in the same sets of L1, so a line that was read in part would be gone before the next part.
 template <int Width, uint32_t Flip>
 [[maybe_unused]] void pack8_groups(const Int8PanelSource& s, void* out) {
+  constexpr int64_t kLine = 64;
   auto* to = static_cast<uint32_t*>(out);
-  for (int64_t k = 0; k < s.steps; k += 4, to += Width) {
-    int row = 0;
-    for (; row < s.rows; ++row) to[row] = four_at(s.q + row * s.stride, k, s.count) ^ Flip;
-    for (; row < Width; ++row) to[row] = Flip;
+  for (int64_t k = 0; k < s.steps; k += kLine, to += kLine / 4 * Width) {
+    const int64_t groups = s.steps - k < kLine ? (s.steps - k) / 4 : kLine / 4;
+    for (int row = 0; row < s.rows; ++row) {
+      const int8_t* from = s.q + row * s.stride;
+      if (k + kLine <= s.count) {
+        uint32_t line[kLine / 4];
+        std::memcpy(line, from + k, kLine);
+#pragma GCC unroll 16
+        for (int64_t i = 0; i < kLine / 4; ++i) to[i * Width + row] = line[i] ^ Flip;
+      } else {
+        for (int64_t i = 0; i < groups; ++i) to[i * Width + row] = four_at(from, k + 4 * i, s.count) ^ Flip;
+      }
+    }
+    for (int64_t i = 0; i < groups; ++i)
+      for (int row = s.rows; row < Width; ++row) to[i * Width + row] = Flip;
   }
 }
 

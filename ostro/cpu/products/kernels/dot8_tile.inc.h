@@ -84,7 +84,7 @@ struct WordTile {
     rows<1>(t);
   }
 
-  static constexpr DotInt8Kernel kernel(const char* name, const GemmKernel& (*rounding)()) {
+  static constexpr DotInt8Kernel kernel(const char* name, const GemmKernel& (*store)()) {
     return {.name = name,
             .mr = Mr,
             .nr = kNr,
@@ -94,7 +94,7 @@ struct WordTile {
             .pack_a = pack_a,
             .pack_b = pack_b,
             .multiply = multiply,
-            .rounding = rounding};
+            .store = store};
   }
 };
 

@@ -4,6 +4,7 @@
 
 #include <cmath>
 #include <cstring>
+#include <type_traits>
 
 #include "ostro/cpu/products/int8_blocks.h"
 #include "ostro/cpu/products/kernels/quantize8_kernel.h"
@@ -32,7 +33,7 @@ inline BlockScale scale_of_block(uint32_t largest) {
 }
 
 // The draws of N12 at `count` indices from `index` on, as u = (2k + 1) 2^-17 with k the upper 16 bits.
-inline void draw_row(const Int8Draws& draws, uint64_t index, int64_t count, float* u) {
+inline void draw_row(const Int8Draws& draws, uint64_t index, int64_t count, float* __restrict u) {
   const uint32_t k0 = draws.key0, k1 = draws.key1, k2 = k0 ^ k1 ^ 0x1bd11bdau;
   while (count > 0) {
     const auto high = static_cast<uint32_t>(index >> 32), low = static_cast<uint32_t>(index);
@@ -56,7 +57,7 @@ inline void draw_row(const Int8Draws& draws, uint64_t index, int64_t count, floa
 }
 
 // The elements as f32: a pointer to x itself, or to `room`.
-inline const float* widened(const void* x, bool bf16, int64_t count, float* room) {
+inline const float* widened(const void* x, bool bf16, int64_t count, float* __restrict room) {
   if (!bf16) return static_cast<const float*>(x);
   const auto* from = static_cast<const uint16_t*>(x);
   for (int64_t i = 0; i < count; ++i) room[i] = float_of(static_cast<uint32_t>(from[i]) << 16);
@@ -72,68 +73,91 @@ inline uint32_t dithered(float x, float inverse, float u, uint32_t keep) {
   return bits_of(std::floor(x * inverse + u) + 0x1.8p23f) & keep;
 }
 
+// The loops of a row. Their pointers are known not to overlap, without which compilers make no vectors.
+inline uint32_t largest_of(const float* x, int64_t count) {
+  uint32_t largest = 0;
+  for (int64_t i = 0; i < count; ++i) {
+    const uint32_t magnitude = bits_of(x[i]) & kMagnitude;
+    largest = magnitude > largest ? magnitude : largest;
+  }
+  return largest;
+}
+inline void nearest_row(const float* __restrict x, float inverse, int64_t count, int8_t* __restrict q) {
+  for (int64_t i = 0; i < count; ++i) q[i] = static_cast<int8_t>(nearest(x[i], inverse, 0xff));
+}
+inline void dithered_row(const float* __restrict x, float inverse, const float* __restrict u, int64_t count,
+                         int8_t* __restrict q) {
+  for (int64_t i = 0; i < count; ++i) q[i] = static_cast<int8_t>(dithered(x[i], inverse, u[i], 0xff));
+}
+
 [[maybe_unused]] float quantize8_row(const Int8RowBlock& b) {
   alignas(64) float room[kInt8LargestBlock];
   alignas(64) float u[kInt8LargestBlock];
   const float* x = widened(b.x, b.bf16, b.count, room);
-  uint32_t largest = 0;
-  for (int64_t i = 0; i < b.count; ++i) {
-    const uint32_t magnitude = bits_of(x[i]) & kMagnitude;
-    largest = magnitude > largest ? magnitude : largest;
-  }
-  const BlockScale s = scale_of_block(largest);
+  const BlockScale s = scale_of_block(largest_of(x, b.count));
   if (s.inverse == 0.0f) {
     std::memset(b.q, 0, static_cast<size_t>(b.count));
   } else if (b.draws == nullptr) {
-    for (int64_t i = 0; i < b.count; ++i) b.q[i] = static_cast<int8_t>(nearest(x[i], s.inverse, 0xff));
+    nearest_row(x, s.inverse, b.count, b.q);
   } else {
     draw_row(*b.draws, b.index, b.count, u);
-    for (int64_t i = 0; i < b.count; ++i) b.q[i] = static_cast<int8_t>(dithered(x[i], s.inverse, u[i], 0xff));
+    dithered_row(x, s.inverse, u, b.count, b.q);
   }
   return s.scale;
 }
 
+// The loops over the columns of a row.
+inline void largest_by_column(const float* __restrict x, int columns, uint32_t* __restrict largest) {
+  for (int i = 0; i < columns; ++i) {
+    const uint32_t magnitude = bits_of(x[i]) & kMagnitude;
+    largest[i] = magnitude > largest[i] ? magnitude : largest[i];
+  }
+}
+inline void add_nearest(const float* __restrict x, const float* __restrict inverse,
+                        const uint32_t* __restrict keep, int columns, int shift, uint32_t* __restrict words) {
+  for (int i = 0; i < columns; ++i) words[i] |= nearest(x[i], inverse[i], keep[i]) << shift;
+}
+inline void add_dithered(const float* __restrict x, const float* __restrict inverse,
+                         const uint32_t* __restrict keep, const float* __restrict u, int columns, int shift,
+                         uint32_t* __restrict words) {
+  for (int i = 0; i < columns; ++i) words[i] |= dithered(x[i], inverse[i], u[i], keep[i]) << shift;
+}
+
 // Four rows at a time make words of four numbers of each column; 16 such words of a column are 64 numbers in
 // order, which are written together.
-[[maybe_unused]] void quantize8_columns(const Int8ColumnBlock& b) {
+template <typename Columns>
+inline void columns_of(const Int8ColumnBlock& b, Columns columns) {
   constexpr int kAtOnce = 64;
   alignas(64) float room[kInt8Columns], inverse[kInt8Columns], u[kInt8Columns];
   alignas(64) uint32_t largest[kInt8Columns] = {}, keep[kInt8Columns];
   alignas(64) uint32_t words[kAtOnce / 4][kInt8Columns];
-  const int columns = b.columns;
+  const int64_t rows = b.rows, row_bytes = b.stride * (b.bf16 ? 2 : 4);
   const auto row_of = [&](int64_t row) {
-    const int64_t at = row * b.stride * (b.bf16 ? 2 : 4);
-    return widened(static_cast<const char*>(b.x) + at, b.bf16, columns, room);
+    return widened(static_cast<const char*>(b.x) + row * row_bytes, b.bf16, columns, room);
   };
-  for (int64_t row = 0; row < b.rows; ++row) {
-    const float* x = row_of(row);
-    for (int i = 0; i < columns; ++i) {
-      const uint32_t magnitude = bits_of(x[i]) & kMagnitude;
-      largest[i] = magnitude > largest[i] ? magnitude : largest[i];
-    }
-  }
+  for (int64_t row = 0; row < rows; ++row) largest_by_column(row_of(row), columns, largest);
   for (int i = 0; i < columns; ++i) {
     const BlockScale s = scale_of_block(largest[i]);
     inverse[i] = s.inverse;
     keep[i] = s.inverse == 0.0f ? 0 : 0xff;
     b.scales[i * b.scale_stride] = s.scale;
   }
-  for (int64_t first = 0; first < b.rows; first += kAtOnce) {
-    const int64_t count = b.rows - first < kAtOnce ? b.rows - first : kAtOnce;
+  for (int64_t first = 0; first < rows; first += kAtOnce) {
+    const int64_t count = rows - first < kAtOnce ? rows - first : kAtOnce;
     for (int64_t row = 0; row < count; ++row) {
       const float* x = row_of(first + row);
       uint32_t* to = words[row / 4];
       const int shift = static_cast<int>(row % 4) * 8;
       if (shift == 0) std::memset(to, 0, sizeof words[0]);
       if (b.draws == nullptr) {
-        for (int i = 0; i < columns; ++i) to[i] |= nearest(x[i], inverse[i], keep[i]) << shift;
+        add_nearest(x, inverse, keep, columns, shift, to);
       } else {
         draw_row(*b.draws, b.index[first + row], columns, u);
-        for (int i = 0; i < columns; ++i) to[i] |= dithered(x[i], inverse[i], u[i], keep[i]) << shift;
+        add_dithered(x, inverse, keep, u, columns, shift, to);
       }
     }
     for (int i = 0; i < columns; ++i) {
-      uint32_t column[kAtOnce / 4];
+      alignas(64) uint32_t column[kAtOnce / 4];
       for (int j = 0; j < kAtOnce / 4; ++j) column[j] = words[j][i];
       int8_t* to = b.q + i * b.q_stride + first;
       if (count == kAtOnce)
@@ -142,6 +166,14 @@ inline uint32_t dithered(float x, float inverse, float u, uint32_t keep) {
         std::memcpy(to, column, static_cast<size_t>(count));
     }
   }
+}
+
+// Loops of a known length have no remainder.
+[[maybe_unused]] void quantize8_columns(const Int8ColumnBlock& b) {
+  if (b.columns == kInt8Columns)
+    columns_of(b, std::integral_constant<int, kInt8Columns>());
+  else
+    columns_of(b, b.columns);
 }
 
 }  // namespace
