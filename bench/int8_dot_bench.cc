@@ -84,7 +84,7 @@ int main(int argc, char** argv) {
   const AlignedBytes c = allocate_aligned(static_cast<size_t>(m * n * 4));
   const cpu::Int8Dot dot({.m = m, .n = n, .blocks = along_k}, *kernel);
   cpu::PackedInt8 packed_a, packed_b;
-  const cpu::Int8Dither dither = {.key = {1, 2}, .columns = k}, by_column = {.key = {1, 2}, .columns = m};
+  const cpu::Int8Dither dither = {.key = {1, 2}, .step = k}, by_column = {.key = {1, 2}, .step = m};
   const auto quantize = [&](const AlignedBytes& from, int64_t rows, const Operand& to,
                             const cpu::Int8Dither* draws) {
     cpu::quantize_rows(pool, isa, {from.get(), cpu::GemmType::kBf16, rows, k, k, draws}, along_k, to.out);

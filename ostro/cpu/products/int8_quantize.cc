@@ -20,8 +20,8 @@ const Quantize8Kernel& choose_quantizer(Isa isa) {
 }
 
 uint64_t index_of(const Int8Dither& dither, int64_t row, int64_t column) {
-  const int64_t global = dither.rows != nullptr ? dither.rows[row] : dither.first_row + row;
-  return static_cast<uint64_t>(global * dither.columns + dither.first_column + column);
+  const int64_t first = dither.first != nullptr ? dither.first[row] : dither.first_of_all + row * dither.step;
+  return static_cast<uint64_t>(first + column);
 }
 
 const std::byte* element_at(const Int8Input& input, int64_t row, int64_t column) {

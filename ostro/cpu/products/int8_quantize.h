@@ -16,14 +16,14 @@
 
 namespace ostro::cpu {
 
-// The counter of element (row, column) of x is its index in the global array: R * columns + first_column +
-// column, with R = rows[row], or R = first_row + row where `rows` is null.
+// The counter (N12) of element (row, column) of x is first[row] + column, or first_of_all + row * step +
+// column where `first` is null. So rows may be any rows of the whole array, and columns a part of its
+// columns.
 struct Int8Dither {
   numerics::Key key;
-  int64_t columns;                // of the global array
-  int64_t first_column = 0;       // that x holds
-  int64_t first_row = 0;          // that x holds, where its rows are neighbours in the global array
-  const int64_t* rows = nullptr;  // the global index of each row of x
+  int64_t first_of_all = 0;
+  int64_t step = 0;                // the columns of the whole array
+  const int64_t* first = nullptr;  // one for each row of x
 };
 
 // Row i of x begins `stride` elements after row i - 1.

@@ -81,13 +81,15 @@ int64_t quantize_differences(const QuantizeCase& c, Isa isa, int threads) {
     if (std::isnan(x[i])) half[i] |= 0x40;
     if (c.bf16) x[i] = std::bit_cast<float>(static_cast<uint32_t>(half[i]) << 16);
   }
+  // The whole array has 10 columns more, and x its columns from 4 on.
+  const int64_t step = c.columns + 10;
   std::vector<int64_t> listed(static_cast<size_t>(c.rows));
-  for (int64_t i = 0; i < c.rows; ++i) listed[static_cast<size_t>(i)] = c.first_row + (i * 7 + 3) % 1000003;
+  for (int64_t i = 0; i < c.rows; ++i)
+    listed[static_cast<size_t>(i)] = (c.first_row + (i * 7 + 3) % 1000003) * step + 4;
   const Int8Dither dither = {.key = {0x12345678u, 0x9abcdef0u},
-                             .columns = c.columns + 10,
-                             .first_column = 4,
-                             .first_row = c.first_row,
-                             .rows = c.listed ? listed.data() : nullptr};
+                             .first_of_all = c.first_row * step + 4,
+                             .step = step,
+                             .first = c.listed ? listed.data() : nullptr};
   const Int8Blocks blocks(k, c.block, c.leaf_ends);
   std::vector<int8_t> q(static_cast<size_t>(outer * k), 99);
   std::vector<float> scales(static_cast<size_t>(outer * blocks.count()), 99.0f);
@@ -110,10 +112,9 @@ int64_t quantize_differences(const QuantizeCase& c, Isa isa, int threads) {
       for (int64_t j = block.begin; j < block.begin + block.count; ++j) {
         const int64_t row = c.across ? j : i, column = c.across ? i : j;
         values.push_back(x[static_cast<size_t>(row * stride + column)]);
-        const int64_t global = c.listed ? listed[static_cast<size_t>(row)] : c.first_row + row;
+        const int64_t first = c.listed ? listed[static_cast<size_t>(row)] : (c.first_row + row) * step + 4;
         if (c.dithered)
-          draws.push_back(numerics::random_bits(
-              dither.key, static_cast<uint64_t>(global * dither.columns + dither.first_column + column)));
+          draws.push_back(numerics::random_bits(dither.key, static_cast<uint64_t>(first + column)));
       }
       const reference::QuantizedBlock want = reference::quantize_block(values, draws);
       const float scale = scales[static_cast<size_t>(i * blocks.count() + b)];
@@ -201,7 +202,7 @@ TEST_CASE("dithered numbers have no bias") {
   const int64_t rows = 64, columns = 1024;
   std::vector<float> x(static_cast<size_t>(rows * columns), 0.3f * 0x1p-6f);
   for (int64_t i = 0; i < rows; ++i) x[static_cast<size_t>(i * columns)] = 1.0f;
-  const Int8Dither dither = {.key = {7, 8}, .columns = columns};
+  const Int8Dither dither = {.key = {7, 8}, .step = columns};
   const Int8Blocks blocks(columns, 1024);
   std::vector<int8_t> q(x.size());
   std::vector<float> scales(static_cast<size_t>(rows));
