@@ -24,8 +24,13 @@ uint64_t index_of(const Int8Dither& dither, int64_t row, int64_t column) {
   return static_cast<uint64_t>(first + column);
 }
 
+int64_t offset_of(const Int8Input& input, int64_t row) {
+  return input.row_at != nullptr ? input.row_at[row] : row * input.stride;
+}
+
 const std::byte* element_at(const Int8Input& input, int64_t row, int64_t column) {
-  return static_cast<const std::byte*>(input.x) + (row * input.stride + column) * element_bytes(input.type);
+  return static_cast<const std::byte*>(input.x) +
+         (offset_of(input, row) + column) * element_bytes(input.type);
 }
 
 }  // namespace
@@ -65,12 +70,15 @@ void quantize_columns(ThreadPool& pool, Isa isa, const Int8Input& input, const I
     const int64_t i = tile / strips, first = tile % strips * kInt8Columns;
     const Int8Blocks::Block& block = blocks.blocks()[static_cast<size_t>(i)];
     std::array<uint64_t, kInt8LargestBlock> index;
+    std::array<int64_t, kInt8LargestBlock> row_at;
+    for (int64_t row = 0; row < block.count; ++row)
+      row_at[static_cast<size_t>(row)] = offset_of(input, block.begin + row) + first;
     if (dither != nullptr)
       for (int64_t row = 0; row < block.count; ++row)
         index[static_cast<size_t>(row)] = index_of(*dither, block.begin + row, first);
-    kernel.columns({.x = element_at(input, block.begin, first),
+    kernel.columns({.x = input.x,
                     .bf16 = input.type == GemmType::kBf16,
-                    .stride = input.stride,
+                    .row_at = row_at.data(),
                     .rows = block.count,
                     .columns = static_cast<int>(std::min<int64_t>(kInt8Columns, input.columns - first)),
                     .draws = dither != nullptr ? &draws : nullptr,

@@ -26,12 +26,13 @@ struct Int8Dither {
   const int64_t* first = nullptr;  // one for each row of x
 };
 
-// Row i of x begins `stride` elements after row i - 1.
+// Row i of x begins row_at[i] elements after x, or i * stride where `row_at` is null.
 struct Int8Input {
   const void* x;
   GemmType type;
   int64_t rows, columns, stride;
   const Int8Dither* dither = nullptr;  // null: to nearest
+  const int64_t* row_at = nullptr;
 };
 
 // As Int8Operand, to be written.

@@ -63,7 +63,7 @@ struct QuantizeCase {
   std::vector<int64_t> leaf_ends = {};
   int64_t stride_gap = 0;
   int64_t first_row = 0;
-  bool listed = false;  // the rows' global indices are a list
+  bool listed = false;  // where rows begin, here and in the whole array, are lists
 };
 
 // How many numbers or scales differ from the definition.
@@ -90,6 +90,10 @@ int64_t quantize_differences(const QuantizeCase& c, Isa isa, int threads) {
                              .first_of_all = c.first_row * step + 4,
                              .step = step,
                              .first = c.listed ? listed.data() : nullptr};
+  // Listed rows lie the other way round in memory.
+  std::vector<int64_t> places(static_cast<size_t>(c.rows));
+  for (int64_t i = 0; i < c.rows; ++i)
+    places[static_cast<size_t>(i)] = (c.listed ? c.rows - 1 - i : i) * stride;
   const Int8Blocks blocks(k, c.block, c.leaf_ends);
   std::vector<int8_t> q(static_cast<size_t>(outer * k), 99);
   std::vector<float> scales(static_cast<size_t>(outer * blocks.count()), 99.0f);
@@ -101,7 +105,8 @@ int64_t quantize_differences(const QuantizeCase& c, Isa isa, int threads) {
        .rows = c.rows,
        .columns = c.columns,
        .stride = stride,
-       .dither = c.dithered ? &dither : nullptr},
+       .dither = c.dithered ? &dither : nullptr,
+       .row_at = c.listed ? places.data() : nullptr},
       blocks, {q.data(), k, scales.data(), blocks.count()});
   int64_t wrong = 0;
   for (int64_t i = 0; i < outer; ++i)
@@ -111,7 +116,7 @@ int64_t quantize_differences(const QuantizeCase& c, Isa isa, int threads) {
       std::vector<uint32_t> draws;
       for (int64_t j = block.begin; j < block.begin + block.count; ++j) {
         const int64_t row = c.across ? j : i, column = c.across ? i : j;
-        values.push_back(x[static_cast<size_t>(row * stride + column)]);
+        values.push_back(x[static_cast<size_t>(places[static_cast<size_t>(row)] + column)]);
         const int64_t first = c.listed ? listed[static_cast<size_t>(row)] : (c.first_row + row) * step + 4;
         if (c.dithered)
           draws.push_back(numerics::random_bits(dither.key, static_cast<uint64_t>(first + column)));

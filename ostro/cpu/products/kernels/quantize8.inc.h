@@ -131,9 +131,9 @@ inline void columns_of(const Int8ColumnBlock& b, Columns columns) {
   alignas(64) float room[kInt8Columns], inverse[kInt8Columns], u[kInt8Columns];
   alignas(64) uint32_t largest[kInt8Columns] = {}, keep[kInt8Columns];
   alignas(64) uint32_t words[kAtOnce / 4][kInt8Columns];
-  const int64_t rows = b.rows, row_bytes = b.stride * (b.bf16 ? 2 : 4);
+  const int64_t rows = b.rows, element = b.bf16 ? 2 : 4;
   const auto row_of = [&](int64_t row) {
-    return widened(static_cast<const char*>(b.x) + row * row_bytes, b.bf16, columns, room);
+    return widened(static_cast<const char*>(b.x) + b.row_at[row] * element, b.bf16, columns, room);
   };
   for (int64_t row = 0; row < rows; ++row) largest_by_column(row_of(row), columns, largest);
   for (int i = 0; i < columns; ++i) {

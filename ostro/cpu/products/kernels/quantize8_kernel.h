@@ -25,7 +25,7 @@ struct Int8RowBlock {
 struct Int8ColumnBlock {
   const void* x;
   bool bf16;
-  int64_t stride;  // elements from one row of x to the next
+  const int64_t* row_at;  // of the first element of each row, in elements
   int64_t rows;
   int columns;             // 1 to kInt8Columns
   const Int8Draws* draws;  // null: to nearest
