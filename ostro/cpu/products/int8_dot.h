@@ -61,7 +61,7 @@ struct Int8DotCall {
 };
 
 // A product of fixed shape, prepared once and run many times. Immutable, so one Int8Dot may run on several
-// threads at once. A run allocates nothing, once the scratch memory of the calling thread is large enough.
+// threads at once. The calling thread keeps the scratch memory of a run for its next one.
 class Int8Dot {
  public:
   // `isa` must be available (isa.h). The kernel is the fastest one of that instruction set that passed the
