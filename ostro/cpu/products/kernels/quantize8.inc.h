@@ -127,7 +127,7 @@ inline void add_dithered(const float* __restrict x, const float* __restrict inve
 // order, which are written together.
 template <typename Columns>
 inline void columns_of(const Int8ColumnBlock& b, Columns columns) {
-  constexpr int kAtOnce = 64;
+  constexpr int kAtOnce = 64, kRowsAhead = 16;
   alignas(64) float room[kInt8Columns], inverse[kInt8Columns], u[kInt8Columns];
   alignas(64) uint32_t largest[kInt8Columns] = {}, keep[kInt8Columns];
   alignas(64) uint32_t words[kAtOnce / 4][kInt8Columns];
@@ -135,7 +135,13 @@ inline void columns_of(const Int8ColumnBlock& b, Columns columns) {
   const auto row_of = [&](int64_t row) {
     return widened(static_cast<const char*>(b.x) + b.row_at[row] * element, b.bf16, columns, room);
   };
-  for (int64_t row = 0; row < rows; ++row) largest_by_column(row_of(row), columns, largest);
+  for (int64_t row = 0; row < rows; ++row) {
+    // Rows are far apart, which no hardware prefetcher follows.
+    const char* ahead =
+        static_cast<const char*>(b.x) + b.row_at[row + kRowsAhead < rows ? row + kRowsAhead : row] * element;
+    for (int64_t at = 0; at < columns * element; at += 64) __builtin_prefetch(ahead + at, 0, 3);
+    largest_by_column(row_of(row), columns, largest);
+  }
   for (int i = 0; i < columns; ++i) {
     const BlockScale s = scale_of_block(largest[i]);
     inverse[i] = s.inverse;
@@ -144,6 +150,7 @@ inline void columns_of(const Int8ColumnBlock& b, Columns columns) {
   }
   for (int64_t first = 0; first < rows; first += kAtOnce) {
     const int64_t count = rows - first < kAtOnce ? rows - first : kAtOnce;
+    for (int i = 0; i < columns; ++i) __builtin_prefetch(b.q + i * b.q_stride + first, 1, 3);
     for (int64_t row = 0; row < count; ++row) {
       const float* x = row_of(first + row);
       uint32_t* to = words[row / 4];
