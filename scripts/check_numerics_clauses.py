@@ -257,8 +257,56 @@ def leaves(case):
     return out
 
 
+NAN = 0x7FC00000
+
+
+def integers(case):
+    """N20, of two rows of equal length: the first to nearest, the second dithered by the draws of their places."""
+    block, blocks, key = case["in2"][0], case["in2"][1], case["in2"][2:]
+    size = len(case["in"]) // 2
+    out, q, scales = [], [], []
+    for side in range(2):
+        x = case["in"][side * size : (side + 1) * size]
+        q.append([])
+        scales.append([])
+        for g in range(blocks):
+            part = x[g * block : (g + 1) * block]
+            if any((b >> 23) & 255 == 255 for b in part):
+                s, values = NAN, [0] * len(part)
+            elif (largest := max(abs(exact(b)) for b in part)) == 0:
+                s, values = 0, [0] * len(part)
+            else:
+                e = max(max((b >> 23) & 255 for b in part) - 127, -120)
+                if largest > 127 * Fraction(2) ** (e - 6):
+                    e += 1
+                s, values = to_f32(Fraction(2) ** (e - 6)), []
+                for k, b in enumerate(part):
+                    t = to_f32(exact(b) * Fraction(2) ** (6 - e))
+                    if side == 0:
+                        values.append(round(exact(t)))
+                        continue
+                    place = g * block + k
+                    x0, x1 = threefry(key, place >> 32, place & M32)
+                    u = to_f32(Fraction(2 * ((x0 ^ x1) >> 16) + 1, 1 << 17))
+                    values.append(exact(add(t, u)).__floor__())
+            q[side] += values
+            scales[side].append(s)
+            out += [s] + [v & 255 for v in values]
+    for first in (0, 6):
+        rest = size - first * block
+        for n in (0, 5, 3 * block, 4 * block, rest):
+            c = 0
+            for g in range(-(-min(n, rest) // block)):
+                ends = slice((first + g) * block, first * block + min(n, rest, (g + 1) * block))
+                total = sum(a * b for a, b in zip(q[0][ends], q[1][ends]))
+                sa, sb = scales[0][first + g], scales[1][first + g]
+                c = NAN if NAN in (sa, sb, c) else fma(mul(to_f32(Fraction(total)), sb), sa, c)
+            out.append(c)
+    return out
+
+
 CLAUSES = {"bf16": bf16, "striped_sum": striped_sum, "tree": tree, "dot_f32": dot_f32, "dot_bf16": dot_bf16,
-           "dot_bf16_tiny": dot_bf16, "E": block_exponential, "exp": exponential, "threefry": random_words,
+           "dot_bf16_tiny": dot_bf16, "integers": integers, "E": block_exponential, "exp": exponential, "threefry": random_words,
            "permutation": permutation, "fingerprint": fingerprint, "leaves": leaves}
 
 

@@ -149,7 +149,7 @@ Result<VerifyReport> verify_run(io::FileSystem& fs, runtime::Engine& engine, con
     ASSIGN_OR_RETURN(
         const train::StepResult result,
         runner->run(
-            state, train::to_arrays(*batch),
+            state, train::leaf_arrays(period->config, *batch, state.step),
             optim::step_scalars(
                 period->config.optimizer, state.step, period->config.trainer.num_train_steps,
                 train::losses_before(run.chain, state.step, optim::common(period->config.optimizer)))));

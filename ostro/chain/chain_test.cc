@@ -349,7 +349,8 @@ TEST_CASE("every field of a genesis is written, read and in the hash; a missing 
   CHECK(refused([](GenesisEntry& e) { e.numerics_version = "9"; }) ==
         "runs/a: the run has numerics version 9; this program computes version 1");
   CHECK(refused([](GenesisEntry& e) { e.numerics_options = R"({"block":256})"; }) ==
-        R"(runs/a: the run has the numerics options {"block":256}; this program computes none)");
+        "runs/a: the run has the numerics options {\"block\":256}; this program computes {} and "
+        "{\"block\":256,\"products\":\"int8\"}");
   CHECK(refused([](GenesisEntry& e) {
           e.fork = Fork{"ab", 7};
         }).find("the state of the run ab after step 7") != std::string::npos);

@@ -28,6 +28,9 @@ struct Maker {
   bool operator==(const Maker&) const = default;
 };
 
+// GenesisEntry::numerics_options of a run with products of integers (numerics.md N20).
+inline constexpr const char* kIntegerProducts = R"({"block":256,"products":"int8"})";
+
 // All hashes are 64 lower-case hexadecimal digits.
 struct GenesisEntry {
   std::string numerics_version;
@@ -50,7 +53,7 @@ struct GenesisEntry {
 };
 
 // Whether this program can compute the steps of a run with this genesis. kUnsupported, beginning with `run`,
-// names what it cannot: another numerics version, numerics options, a fork.
+// names what it cannot: another numerics version, other numerics options, a fork.
 Status check_computable(const GenesisEntry& genesis, const std::string& run);
 
 }  // namespace ostro::chain

@@ -1,6 +1,7 @@
 // Batch, Loss: the inputs and results of a model in training.
 #pragma once
 
+#include "ostro/nn/integer_products.h"
 #include "ostro/trace/tree.h"
 
 namespace ostro::models {
@@ -11,6 +12,7 @@ struct Batch {
   Array targets;    // i32 [batch, pos]
   Array loss_mask;  // f32 [batch, pos]
   Array segments;   // i32 [batch, pos], or empty: attention over the whole row
+  nn::Draws draws = {};  // where integer products are differentiated
   OSTRO_FIELDS(tokens, targets, loss_mask, segments)
 };
 

@@ -47,9 +47,9 @@ struct ModelFunctions {
 };
 
 // The functions of model `M`, which has init(options, vocab, key), loss(batch) and, if it can generate,
-// cache() and decode(). `compute` is the dtype in which parameters are read. With `lora` it has adapters.
+// cache() and decode(). `compute` has the dtype in which parameters are read. With `lora` it has adapters.
 template <typename M, typename Options>
-ModelFunctions model_functions(const Options& options, int64_t vocab, DType compute,
+ModelFunctions model_functions(const Options& options, int64_t vocab, const nn::Precision& compute,
                                const std::optional<nn::LoraSpec>& lora = {}) {
   // The structure of the model: traced once, its values are never used.
   auto like = std::make_shared<M>();
@@ -78,18 +78,18 @@ ModelFunctions model_functions(const Options& options, int64_t vocab, DType comp
   // Adapters begin at another scale, and have rates of their own.
   if constexpr (requires { options.width_ratio(); }) f.width = lora ? 1 : options.width_ratio();
   f.loss = [like, compute](const Arrays& leaves, const Batch& batch) {
-    return nn::compute(tree_with_leaves(*like, leaves), compute).loss(batch);
+    return nn::compute(tree_with_leaves(*like, leaves), compute, batch.draws).loss(batch);
   };
   if constexpr (requires(const M& m, const Array& a) { m.decode(a, m.cache(1, 1, DType::f32), a); }) {
     f.decode.cache = [like, compute](int64_t batch, int64_t length) {
-      return tree_leaves(like->cache(batch, length, compute));
+      return tree_leaves(like->cache(batch, length, compute.dtype));
     };
     f.decode.step = [like, compute](const Arrays& leaves, const Array& tokens, const Arrays& cache,
                                     const Array& start) {
-      using Cache = decltype(like->cache(1, 1, compute));
+      using Cache = decltype(like->cache(1, 1, compute.dtype));
       Cache structure;
       trace_program("cache", {}, [&](const Arrays&) {
-        structure = like->cache(1, 1, compute);
+        structure = like->cache(1, 1, compute.dtype);
         return Arrays{};
       });
       auto [logits, filled] = nn::compute(tree_with_leaves(*like, leaves), compute)

@@ -34,11 +34,11 @@ class ModelOptions : public config::SectionValue {
   virtual Result<std::string> remat() const = 0;
   // The model for a vocabulary, with parameters read in `compute`. Call outside any trace, after resolve(). A
   // run's model also has the adapters and frozen parameters of its config: train::run_model().
-  virtual ModelFunctions functions(int64_t vocab, DType compute,
+  virtual ModelFunctions functions(int64_t vocab, const nn::Precision& compute,
                                    const std::optional<nn::LoraSpec>& lora = {}) const = 0;
   // The model for evaluation: a loss is minus the log-probability, without terms that only training adds
   // (z-loss). T defines it with `T for_evaluation() const`; a T without it has the same functions for both.
-  virtual ModelFunctions evaluation_functions(int64_t vocab, DType compute,
+  virtual ModelFunctions evaluation_functions(int64_t vocab, const nn::Precision& compute,
                                               const std::optional<nn::LoraSpec>& lora = {}) const = 0;
 };
 
@@ -72,11 +72,11 @@ class ModelOptionsOf final : public ModelOptions {
       return {};
   }
   Result<std::string> remat() const override { return options.remat(); }
-  ModelFunctions functions(int64_t vocab, DType compute,
+  ModelFunctions functions(int64_t vocab, const nn::Precision& compute,
                            const std::optional<nn::LoraSpec>& lora = {}) const override {
     return model_functions<M>(options, vocab, compute, lora);
   }
-  ModelFunctions evaluation_functions(int64_t vocab, DType compute,
+  ModelFunctions evaluation_functions(int64_t vocab, const nn::Precision& compute,
                                       const std::optional<nn::LoraSpec>& lora = {}) const override {
     if constexpr (requires(const T& o) { o.for_evaluation(); })
       return model_functions<M>(options.for_evaluation(), vocab, compute, lora);

@@ -17,6 +17,16 @@ Array cast_like(const Array& x, const Array& parameter, Loc loc) {
   return cast(x, read_dtype(parameter), loc);
 }
 
+// The matrix of integers is cut as it is held: its tag does not round it first, and makes one `use`, by which
+// workers gather it.
+Array product(const Array& x, const Array& parameter, const Array& scales, const Axes& in,
+              const std::optional<IntegerProducts>& integers, const Array& layer, DType result, Loc loc) {
+  if (!integers) return dot(x, read_matrix(parameter, scales, in, loc), in, result, loc);
+  const Array held = scales.valid() || !parameter.use_dtype() ? read_matrix(parameter, scales, in, loc)
+                                                              : parameter.tagged(parameter.dtype());
+  return integer_product(*integers, x, held, in, layer, result, loc);
+}
+
 std::string Fused::text() const {
   std::string out = axis;
   for (const Part& p : parts) out += "," + p.name + ":" + std::to_string(p.count);
@@ -47,7 +57,7 @@ Array adapted(const Linear& linear, const Array& x, const Array& y, Loc loc) {
 
 Array Linear::to(DType result, const Array& x, Loc loc) const {
   const Array input = cast(x, dtype(), loc);
-  Array y = dot(input, read_matrix(weight, scales, in, loc), in, result, loc);
+  Array y = product(input, weight, scales, in, integers, layer, result, loc);
   if (!lora.empty()) y = adapted(*this, input, y, loc);
   if (!bias.valid()) return y;
   return cast(Operand(y, loc) + Operand(bias, loc), result, loc);

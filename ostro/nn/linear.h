@@ -1,9 +1,11 @@
 // Linear, Embedding, LowRank: structs of parameters with a call operator.
 #pragma once
 
+#include <optional>
 #include <string>
 #include <vector>
 
+#include "ostro/nn/integer_products.h"
 #include "ostro/trace/ops.h"
 #include "ostro/trace/tree.h"
 
@@ -21,6 +23,9 @@ struct Fused {
 
   std::string text() const;
 };
+
+// The axis of stacked parameters, which is their first.
+inline constexpr const char* kLayersAxis = "layers";
 
 // The inner axis of an adapter.
 inline constexpr const char* kRankAxis = "rank";
@@ -47,8 +52,10 @@ struct Linear {
   Fused fused;                // the matrices of the weight; may be left out
   std::vector<LowRank> lora;  // at most one for each part (adapters.h)
   Array scales;               // of an i8 weight: [scale_groups, out...] (trace/ops.h, dequantize), else empty
-  OSTRO_FIELDS(weight, scales, bias, lora)
-  auto ostro_statics() const { return std::tuple(in, fused.text()); }
+  std::optional<IntegerProducts> integers;  // compute() in policy.h sets it, and layer
+  Array layer;                              // with integers: the index of each stacked matrix, i32 [layers]
+  OSTRO_FIELDS(weight, scales, bias, lora, layer)
+  auto ostro_statics() const { return std::tuple(in, fused.text(), integers ? integers->block : 0); }
 
   // x [..., in...] gives [..., out...]. x is cast to the weight's compute dtype; the result has that dtype
   // too. The product of an adapter also has it, and is scaled and added in f32 (numerics.md N1).
@@ -66,9 +73,15 @@ Array read_matrix(const Array& parameter, const Array& scales, const Axes& over,
 // x cast to the dtype in which the parameter is read.
 Array cast_like(const Array& x, const Array& parameter, Loc loc = Loc::current());
 
+// x w over the axes `in`, in the parameter's compute dtype or, with `integers`, of integers. `scales` and `layer`
+// as in Linear.
+Array product(const Array& x, const Array& parameter, const Array& scales, const Axes& in,
+              const std::optional<IntegerProducts>& integers, const Array& layer, DType result, Loc loc);
+
 // The table of token vectors.
 struct Embedding {
-  Array weight;  // [vocab, embed]
+  Array weight;                             // [vocab, embed]
+  std::optional<IntegerProducts> integers;  // of attend(); as in Linear
   OSTRO_FIELDS(weight)
 
   // Looks up rows of the table: ids [...] i32 -> [..., embed] in the compute dtype.
@@ -77,7 +90,7 @@ struct Embedding {
   }
   // The tied head: x [..., embed] -> f32 logits [..., vocab].
   Array attend(const Array& x, Loc loc = Loc::current()) const {
-    return dot(cast_like(x, weight, loc), weight, "embed", DType::f32, loc);
+    return product(cast_like(x, weight, loc), weight, Array(), {"embed"}, integers, Array(), DType::f32, loc);
   }
 };
 

@@ -1,20 +1,61 @@
 // compute: mixed precision. Parameters are held in f32 and read in a compute dtype. Those that are not
-// trained may be held in the compute dtype.
+// trained may be held in the compute dtype. Products of matrices may be of integers (numerics.md N20).
 #pragma once
 
+#include <string>
+
+#include "ostro/nn/moe.h"
+#include "ostro/trace/error.h"
 #include "ostro/trace/tree.h"
 
 namespace ostro::nn {
 
+// Makes the products with every Linear and every tied table of a tree products of integers. `path` is the
+// tree's in the model; the key of a matrix is that of its path.
+template <typename T>
+void use_integers(T& tree, const std::string& path, int64_t block, const Draws& draws) {
+  using namespace tree_internal;
+  const auto products = [&] {
+    IntegerProducts of{block, Array(), draws.first};
+    if (draws.key.valid()) of.key = fold_in(draws.key, path);
+    return of;
+  };
+  if constexpr (std::same_as<T, Linear>) {
+    if (!tree.weight.valid()) return;
+    tree.integers = products();
+    const Axis& first = tree.weight.shape().axes[0];
+    if (draws.key.valid() && first.name == kLayersAxis) tree.layer = iota(first);
+  } else if constexpr (std::same_as<T, Embedding>) {
+    if (tree.weight.valid()) tree.integers = products();
+  } else if constexpr (std::same_as<T, Array>) {
+    return;
+  } else if constexpr (IsVector<T>::value) {
+    for (size_t i = 0; i < tree.size(); ++i)
+      use_integers(tree[i], join_path(path, element_name(tree[i], i)), block, draws);
+  } else if constexpr (IsOptional<T>::value) {
+    if (tree) use_integers(*tree, path, block, draws);
+  } else {
+    if constexpr (std::same_as<T, Moe>)
+      if (tree.down.valid()) throw TraceError("products of experts cannot be of integers");
+    auto fields = tree.ostro_fields();
+    [&]<size_t... I>(std::index_sequence<I...>) {
+      (use_integers(std::get<I>(fields), join_path(path, field_name(T::ostro_field_names(), I)), block, draws),
+       ...);
+    }(std::make_index_sequence<std::tuple_size_v<decltype(fields)>>());
+  }
+}
+
 // Returns the model with every leaf that is f32, or has the compute dtype, tagged with the compute dtype. The
 // first op that reads a tagged leaf casts it (one `use` per program or loop body). Training, evaluation and
 // generation all call this. Leaves that need no cast are tagged too, because on a mesh `use` also gathers the
-// parameter.
+// parameter. With integer products, `draws` are needed where the model is differentiated.
 template <typename Model>
-Model compute(const Model& model, DType dtype) {
-  return tree_map(model, [&](const std::string&, const Array& a) {
-    return a.dtype() == DType::f32 || a.dtype() == dtype ? a.tagged(dtype) : a;
+Model compute(const Model& model, const Precision& precision, const Draws& draws = {}) {
+  Model out = tree_map(model, [&](const std::string&, const Array& a) {
+    return a.dtype() == DType::f32 || a.dtype() == precision.dtype ? a.tagged(precision.dtype) : a;
   });
+  if (precision.int8_block > 0) use_integers(out, "model", precision.int8_block, draws);
+  return out;
 }
 
 }  // namespace ostro::nn

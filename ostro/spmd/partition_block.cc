@@ -198,6 +198,9 @@ void BlockPartitioner::shift_origins(const ir::Op& op, const OpSplits& splits, s
       for (size_t i = 0; i < axes.size(); ++i) shift(i + 1, axes[i]);
       return;
     }
+    case OpKind::quantize:
+      for (size_t i = 0; i + 2 < operands.size(); ++i) shift(i + 2, in[0].whole.axes[i].name);
+      return;
     case OpKind::fingerprint:
       for (size_t i = 0; i < in[0].whole.axes.size(); ++i) shift(i + 1, in[0].whole.axes[i].name);
       return;

@@ -189,6 +189,21 @@ inline Array dot(const Array& a, const Array& b, const char* over, DType dtype =
                  Loc loc = Loc::current()) {
   return dot(a, b, Axes{over}, dtype, loc);
 }
+// Integers with a scale for each block of them (numerics.md N20).
+struct Quantized {
+  Array q;       // i8 [x's other axes, over]
+  Array scales;  // f32 [x's other axes, blocks of over]
+};
+// Cuts x along the axes of `over`, flattened in this order, into blocks of `block` elements, to nearest.
+Quantized quantize(const Array& x, const Axes& over, int64_t block, Loc loc = Loc::current());
+// As quantize(), dithered by draws of `key`, u32[word:2]: an element's draw is counted by its row-major index
+// in the whole array, of which x has the indices from `first`, an i64 scalar, on along its first axis.
+Quantized quantize_dithered(const Array& x, const Axes& over, int64_t block, const Array& key,
+                            const Array& first, Loc loc = Loc::current());
+// The product of two values that were quantised over the same axes in blocks of the same size: a's other
+// axes, then b's, in f32 or bf16 (numerics.md N20).
+Array dot_int8(const Quantized& a, const Quantized& b, const Axes& over, int64_t block,
+               DType dtype = DType::f32, Loc loc = Loc::current());
 // For each element of `expert`, i32 along `axis` of w: the dot of x's row with the chosen part of w
 // (numerics.md N10). Axes: expert's, then w's that are neither `axis` nor in `over`. x may lack some of
 // expert's axes.

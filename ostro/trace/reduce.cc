@@ -9,7 +9,10 @@
 namespace ostro {
 namespace {
 using ir::OpKind;
-}
+
+// The axis of the blocks' scales.
+constexpr const char* kBlocksAxis = "blocks";
+}  // namespace
 
 Array sum(const Array& x, const Axes& axes, Order order, DType acc, Loc loc) {
   return apply(OpKind::sum, {x},
@@ -74,6 +77,43 @@ Array dot(const Array& a, const Array& b, const Axes& over, DType dtype, Loc loc
 
 Array dequantize(const Array& w, const Array& scales, const Axes& over, const std::string& groups, Loc loc) {
   return apply(OpKind::dequantize, {w, scales}, {{"over", over}, {"groups", groups}}, loc);
+}
+
+Quantized quantize(const Array& x, const Axes& over, int64_t block, Loc loc) {
+  auto r = apply_n(OpKind::quantize, {x},
+                   {{"over", over},
+                    {"block", block},
+                    {"groups", std::string(kBlocksAxis)},
+                    {"rounding", std::string("nearest")}},
+                   {}, loc);
+  return {r[0], r[1]};
+}
+
+Quantized quantize_dithered(const Array& x, const Axes& over, int64_t block, const Array& key,
+                            const Array& first, Loc loc) {
+  std::vector<Array> operands{x, key};
+  std::vector<int64_t> sizes;
+  for (const Axis& a : x.shape().axes) {
+    operands.push_back(sizes.empty() ? first : full(0, DType::i64, {}, loc));
+    sizes.push_back(a.size);
+  }
+  auto r = apply_n(OpKind::quantize, operands,
+                   {{"over", over},
+                    {"block", block},
+                    {"groups", std::string(kBlocksAxis)},
+                    {"rounding", std::string("dithered")},
+                    {"global_sizes", sizes}},
+                   {}, loc);
+  return {r[0], r[1]};
+}
+
+Array dot_int8(const Quantized& a, const Quantized& b, const Axes& over, int64_t block, DType dtype, Loc loc) {
+  return apply(OpKind::dot_int8, {a.q, a.scales, b.q, b.scales},
+               {{"over", over},
+                {"block", block},
+                {"groups", std::string(kBlocksAxis)},
+                {"dtype", std::string(ir::dtype_name(dtype))}},
+               loc);
 }
 
 Array expert_dot(const Array& x, const Array& w, const std::string& axis, const Array& expert,

@@ -321,7 +321,7 @@ Result<OpenedModel> open_source(io::FileSystem& fs, const Source& source, const 
                                    source.path, model.config.model_options().type()));
   models::LayerFunctions layers = models::decoder_by_layer(
       decoder->for_evaluation(), static_cast<int64_t>(model.tokenizer->vocab_size()),
-      train::compute_dtype(model.config), train::lora_spec(model.config.adapter), model.functions.paths);
+      train::precision(model.config), train::lora_spec(model.config.adapter), model.functions.paths);
   const train::StateArrays arrays = with_means(manifest, model.functions);
   std::vector<std::string> paths;
   for (const size_t k : train::evaluated_arrays(arrays))

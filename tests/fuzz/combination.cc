@@ -83,7 +83,8 @@ std::vector<DType> legal_dtypes(OpKind k) {
     return {DType::f32};
   if (one_of(k, {OpKind::random, OpKind::fold_in})) return {DType::u32};
   if (k == OpKind::iota) return {DType::i64};
-  if (k == OpKind::dequantize) return {DType::i8};
+  if (k == OpKind::quantize) return floats;
+  if (one_of(k, {OpKind::dequantize, OpKind::dot_int8})) return {DType::i8};
   if (k == OpKind::logical_not) return {DType::boolean};
   if (k == OpKind::tree_sum) return {DType::f32, DType::f64};
   return numbers;
@@ -93,7 +94,7 @@ bool has_derivative(OpKind k) {
   return !one_of(k,
                  {OpKind::constant, OpKind::iota, OpKind::random, OpKind::fold_in, OpKind::floor,
                   OpKind::logical_not, OpKind::is_finite, OpKind::rem, OpKind::argmax, OpKind::tree_sum,
-                  OpKind::dequantize, OpKind::cross_entropy_sum, OpKind::box_sumsq, OpKind::fingerprint}) &&
+                  OpKind::dequantize, OpKind::quantize, OpKind::dot_int8, OpKind::cross_entropy_sum, OpKind::box_sumsq, OpKind::fingerprint}) &&
          !(k >= OpKind::bit_and && k <= OpKind::ge) && !ir::is_collective(k);
 }
 

@@ -94,6 +94,7 @@ class Frame {
   Ids grow_reduction(OpKind kind, DType dtype);
   Ids grow_dot(DType dtype);
   Ids grow_dequantize();
+  Ids grow_integers(OpKind kind, DType dtype);
   Ids grow_experts(OpKind kind, DType dtype);
   Ids grow_attention(OpKind kind, DType dtype);
   Ids grow_cross_entropy(OpKind kind);

@@ -97,6 +97,49 @@ Frame::Ids Frame::grow_dequantize() {
   return results;
 }
 
+// The integers of some value, and more often than not their product with those of another.
+Frame::Ids Frame::grow_integers(OpKind kind, DType dtype) {
+  Rng& rng = world_.rng;
+  if (kind == OpKind::dot_int8) dtype = rng.chance(0.5) ? DType::f32 : DType::bf16;
+  const Shape x = some_shape(dtype);
+  Strings over;
+  for (const Axis& a : x.axes)
+    if (over.empty() || rng.chance(0.5)) over.push_back(a.name);
+  rng.shuffle(over);
+  const Attrs attrs{{"over", over},
+                    {"block", rng.pick(std::vector<int64_t>{1, 3, 16, 256})},
+                    {"groups", std::string("blocks")}};
+  const auto quantized = [&](const Shape& shape) {
+    Ids operands{value(shape)};
+    Attrs all = attrs;
+    all.set("rounding", std::string("nearest"));
+    if (rng.chance(0.5)) {
+      all.set("rounding", std::string("dithered"));
+      operands.push_back(value({DType::u32, {{"word", 2}}}));
+      Ints sizes;
+      for (const Axis& a : shape.axes) {
+        operands.push_back(builder_.i64_scalar(rng.below(5)));
+        sizes.push_back(a.size + rng.below(9));
+      }
+      all.set("global_sizes", sizes);
+    }
+    return emit(OpKind::quantize, operands, all);
+  };
+  const Ids a = quantized(x);
+  if (kind == OpKind::quantize) return a;
+  std::vector<Axis> other;
+  for (const std::string& name : over) other.push_back({name, x.size_of(name)});
+  for (const Axis& more : world_.some_axes())
+    if (!x.has(more.name) && x.count() * more.size <= 40000) {
+      other.insert(other.begin() + rng.below(static_cast<int64_t>(other.size()) + 1), more);
+      break;
+    }
+  const Ids b = quantized({dtype, other});
+  Attrs product = attrs;
+  product.set("dtype", std::string(rng.chance(0.5) ? "bf16" : "f32"));
+  return emit(kind, {a[0], a[1], b[0], b[1]}, product);
+}
+
 // Rows of one to three axes; their operands may lack some of these. Experts outside the table come along now
 // and then, and tables of which some experts have no row.
 Frame::Ids Frame::grow_experts(OpKind kind, DType dtype) {

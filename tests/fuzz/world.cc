@@ -69,6 +69,7 @@ const std::vector<Family>& families() {
       {2, {K::dot}},
       {1, {K::expert_dot, K::expert_outer}},
       {1, {K::dequantize}},
+      {1, {K::quantize, K::dot_int8}},
       {1, {K::attention, K::attention_grad}},
       {1, {K::cross_entropy, K::cross_entropy_sum, K::cross_entropy_grad}},
       {2, {K::box_sumsq, K::fingerprint}},

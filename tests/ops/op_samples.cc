@@ -98,6 +98,13 @@ void reductions(Samples& s) {
   s.add(OpKind::dot, {kX, {DType::f32, {{"b", 4}, {"c", 2}}}}, {{"over", Names{"b"}}}, true);
   s.add(OpKind::dequantize, {{DType::i8, {{"b", 4}, {"c", 2}}}, {DType::f32, {{"g", 2}, {"c", 2}}}},
         {{"over", Names{"b"}}, {"groups", std::string("g")}}, false);
+  const Shape left{DType::i8, {{"a", 3}, {"b", 4}}}, scale{DType::f32, {{"a", 3}, {"g", 2}}};
+  const Attrs blocks{{"over", Names{"b"}}, {"block", int64_t{2}}, {"groups", std::string("g")}};
+  Attrs nearest = blocks;
+  nearest.set("rounding", std::string("nearest"));
+  s.add(OpKind::quantize, {kX}, nearest, false);
+  s.add(OpKind::dot_int8, {left, scale, {DType::i8, {{"c", 2}, {"b", 4}}}, {DType::f32, {{"c", 2}, {"g", 2}}}}, blocks,
+        false);
   const Shape expert{DType::i32, {{"a", 3}, {"slot", 2}}}, origin = scalar(DType::i64);
   const Shape w{DType::f32, {{"experts", 3}, {"b", 4}, {"c", 2}}};
   s.add(OpKind::expert_dot, {kX, w, expert, origin}, {{"axis", std::string("experts")}, {"over", Names{"b"}}},

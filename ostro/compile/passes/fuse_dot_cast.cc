@@ -11,7 +11,7 @@ namespace {
 
 // Can the op give bf16 instead of f32 by a rounding at its end?
 bool rounds_last(const ir::Block& block, const ir::Op& op) {
-  if (op.kind == ir::OpKind::cross_entropy_grad) return true;
+  if (op.kind == ir::OpKind::cross_entropy_grad || op.kind == ir::OpKind::dot_int8) return true;
   const bool dot = op.kind == ir::OpKind::dot || op.kind == ir::OpKind::expert_dot;
   return dot && block.shape(op.operands[0]).dtype == ir::DType::bf16;
 }

@@ -78,6 +78,9 @@ Status run_scatter_add(const OpCall& call);
 Status run_sort(const OpCall& call);  // sort, top_k
 // dequantize.cc
 Status run_dequantize(const OpCall& call);
+// integer_products.cc
+Status run_quantize(const OpCall& call);
+Status run_dot_int8(const OpCall& call);
 // expert.cc
 Status run_expert_dot(const OpCall& call);
 Status run_expert_outer(const OpCall& call);

@@ -57,6 +57,10 @@ OpRoutine op_routine(OpKind kind) {
       return run_reduction;
     case OpKind::dequantize:
       return run_dequantize;
+    case OpKind::quantize:
+      return run_quantize;
+    case OpKind::dot_int8:
+      return run_dot_int8;
     case OpKind::expert_dot:
       return run_expert_dot;
     case OpKind::expert_outer:
@@ -85,7 +89,7 @@ compile::Target cpu_target() {
   target.reads_views = [](OpKind k) {
     return ir::is_elementwise(k) || k == OpKind::dot || k == OpKind::expert_dot ||
            k == OpKind::expert_outer || k == OpKind::attention || k == OpKind::attention_grad ||
-           k == OpKind::concat || k == OpKind::stack;
+           k == OpKind::concat || k == OpKind::stack || k == OpKind::quantize;
   };
   return target;
 }

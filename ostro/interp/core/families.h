@@ -45,6 +45,9 @@ Result<Buffers> run_tree_sum(const Call& call);
 Result<Buffers> run_dot(const Call& call);
 // dequantize.cc (N1)
 Result<Buffers> run_dequantize(const Call& call);
+// integer_products.cc (N20)
+Result<Buffers> run_quantize(const Call& call);
+Result<Buffers> run_dot_int8(const Call& call);
 // expert.cc (N10)
 Result<Buffers> run_expert_dot(const Call& call);
 Result<Buffers> run_expert_outer(const Call& call);

@@ -103,6 +103,10 @@ OpFunction op_function(OpKind kind) {
       return run_dequantize;
     case OpKind::dot:
       return run_dot;
+    case OpKind::quantize:
+      return run_quantize;
+    case OpKind::dot_int8:
+      return run_dot_int8;
     case OpKind::expert_dot:
       return run_expert_dot;
     case OpKind::expert_outer:

@@ -94,6 +94,8 @@ enum class OpFamily {
   X(tree_sum, reduction)             \
   X(dequantize, contraction)         \
   X(dot, contraction)                \
+  X(quantize, contraction)           \
+  X(dot_int8, contraction)           \
   X(expert_dot, contraction)         \
   X(expert_outer, contraction)       \
   X(attention, fused)                \

@@ -58,6 +58,8 @@ constexpr OpInfo kTable[] = {
     {K::tree_sum, "x", "axes", "the balanced tree of N8 over the flattened axes; f32 or f64"},
     {K::dequantize, "w, scales", "over, groups", "w i8 times its scales, in the scales' dtype (N1); scales has axis groups where w has the neighbouring axes of over; index k of K has group k div (K / groups)"},
     {K::dot, "a, b", "over, dtype", "contracts over in that order (N6, N7), batches over shared names; result axes: a's, then b's that a has not"},
+    {K::quantize, "x, [key, origins...]", "over, block, groups, rounding, [global_sizes]", "q i8, s f32 (N20): x's other axes, then over (q) or the blocks of it (s, along the axis groups); rounding nearest, or dithered with a key and one i64 origin per axis of x"},
+    {K::dot_int8, "qa, sa, qb, sb", "over, block, groups, dtype", "product of two results of quantize (N20): a's axes, then b's, without over; f32, or bf16 by one rounding"},
     {K::expert_dot, "x, w, expert, origin", "axis, over, dtype", "each row of expert: dot of x's row and w[expert]; result axes: expert's, then w's that are neither axis nor in over; an expert outside gives +0 (N10)"},
     {K::expert_outer, "a, b, expert, origin", "axis, size", "f32; for each expert the sum over its rows, ascending, of a's times b's elements: axis, then a's and b's axes that expert has not (N10)"},
     {K::attention, "q, k, v, q_origin, [mask operands...]", "see docs/spec/ops.md", "o, m, r (N9)"},

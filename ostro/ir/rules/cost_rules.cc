@@ -50,7 +50,8 @@ Cost op_cost(const Op& op, std::span<const Shape> in, std::span<const Shape> out
     }
     case OpKind::custom:
       return block_cost(op.regions[0]);
-    case OpKind::dot: {
+    case OpKind::dot:
+    case OpKind::dot_int8: {
       double k = 1;
       for (const auto& axis : op.attrs.strs("over")) k *= static_cast<double>(in[0].size_of(axis));
       c.flops = 2 * out_count * k;
@@ -62,6 +63,9 @@ Cost op_cost(const Op& op, std::span<const Shape> in, std::span<const Shape> out
       c.flops = 2 * out_count * k;
       return c;
     }
+    case OpKind::quantize:
+      c.flops = 2 * static_cast<double>(in[0].count());
+      return c;
     case OpKind::dequantize:
       c.flops = out_count;
       return c;

@@ -207,6 +207,12 @@ Shapes infer(const Op& op, In in) {
     case OpKind::dequantize:
       RETURN_IF_ERROR(arity(2));
       return dequantize(op, in);
+    case OpKind::quantize:
+      if (in.empty()) return fail(op, "needs an operand");
+      return quantize(op, in);
+    case OpKind::dot_int8:
+      RETURN_IF_ERROR(arity(4));
+      return dot_int8(op, in);
     case OpKind::expert_dot:
     case OpKind::expert_outer:
       RETURN_IF_ERROR(arity(4));

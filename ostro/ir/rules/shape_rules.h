@@ -30,6 +30,8 @@ Shapes layout(const Op& op, In in);
 Shapes reduction(const Op& op, In in);
 Shapes dot(const Op& op, In in);
 Shapes dequantize(const Op& op, In in);
+Shapes quantize(const Op& op, In in);  // quantize, dot_int8: shape_rules_int8.cc
+Shapes dot_int8(const Op& op, In in);
 Shapes experts(const Op& op, In in);  // expert_dot, expert_outer: shape_rules_experts.cc
 Shapes gather(const Op& op, In in);
 Shapes scatter_add(const Op& op, In in);

@@ -78,6 +78,13 @@ AxisRole axis_role(const Op& op, std::span<const Shape> in, std::span<const Shap
     case OpKind::dequantize:  // a group's place among the rows is known only with all rows
       return axis == op.attrs.str("groups") || listed(op.attrs.strs("over"), axis) ? AxisRole::kWhole
                                                                                    : AxisRole::kParallel;
+    case OpKind::quantize:  // a block's scale is known only with all of the block
+      if (axis == op.attrs.str("groups") || listed(op.attrs.strs("over"), axis) || !in[0].has(axis))
+        return AxisRole::kWhole;
+      return in.size() > 1 ? AxisRole::kOrigin : AxisRole::kParallel;
+    case OpKind::dot_int8:  // one chain of additions over all blocks, which no leaf cuts
+      return axis == op.attrs.str("groups") || listed(op.attrs.strs("over"), axis) ? AxisRole::kWhole
+                                                                                   : AxisRole::kParallel;
     case OpKind::expert_dot:
       if (axis == op.attrs.str("axis")) return AxisRole::kOrigin;
       return listed(op.attrs.strs("over"), axis) ? AxisRole::kSum : AxisRole::kParallel;

@@ -58,7 +58,7 @@ std::vector<WeightRead> reads_of(const T& part, const std::string& path, int64_t
 // Splits the model's tree: `top` has the parameters outside of layers, first and second the halves of every
 // layer. The leaves of each tree are listed as reads; a function puts the weights that it gets into a copy of
 // the tree and runs it.
-LayerFunctions Decoder::by_layer(DType compute, const std::vector<std::string>& paths) const {
+LayerFunctions Decoder::by_layer(const nn::Precision& compute, const std::vector<std::string>& paths) const {
   Places places;
   for (size_t i = 0; i < paths.size(); ++i) places.emplace(paths[i], i);
   LayerFunctions f;
@@ -92,7 +92,7 @@ LayerFunctions Decoder::by_layer(DType compute, const std::vector<std::string>& 
   f.cache = [o = options, compute](int64_t batch, int64_t length) {
     return zeros(
         {{"batch", batch}, {"key_pos", length}, {"kv_heads", o.num_kv_heads}, {"head_dim", o.cache_dim()}},
-        compute);
+        compute.dtype);
   };
   f.embed = [top, compute](const Array& rows, const Arrays& weights, const Array& tokens,
                            const Array& start) {
@@ -125,7 +125,7 @@ LayerFunctions Decoder::by_layer(DType compute, const std::vector<std::string>& 
       routed.expert = in[2];
       routed.gate = in[3];
     }
-    return run_chosen(o, b, {in[0], in[1]}, routed, compute);
+    return run_chosen(o, b, {in[0], in[1]}, routed, compute.dtype);
   };
   f.head = [top_head, compute](const Arrays& weights, const Array& x) {
     return nn::compute(tree_with_leaves(top_head, weights), compute).head_logits(x);
@@ -133,7 +133,7 @@ LayerFunctions Decoder::by_layer(DType compute, const std::vector<std::string>& 
   return f;
 }
 
-LayerFunctions decoder_by_layer(const DecoderOptions& options, int64_t vocab, DType compute,
+LayerFunctions decoder_by_layer(const DecoderOptions& options, int64_t vocab, const nn::Precision& compute,
                                 const std::optional<nn::LoraSpec>& lora,
                                 const std::vector<std::string>& paths) {
   Decoder like;  // the structure: its values are never used

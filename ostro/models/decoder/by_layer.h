@@ -13,7 +13,7 @@ namespace ostro::models {
 
 // Returns the parts of the decoder that ModelOptions::functions makes, with parameters in the order of
 // `paths` that are read in `compute`. Call outside any trace.
-LayerFunctions decoder_by_layer(const DecoderOptions& options, int64_t vocab, DType compute,
+LayerFunctions decoder_by_layer(const DecoderOptions& options, int64_t vocab, const nn::Precision& compute,
                                 const std::optional<nn::LoraSpec>& lora,
                                 const std::vector<std::string>& paths);
 

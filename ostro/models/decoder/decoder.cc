@@ -128,7 +128,7 @@ LayerInputs Decoder::inputs(const Array& positions) const {
 
 Array Decoder::embed(const Array& tokens, const Array& positions) const {
   Scope scope("embedding");
-  if (options.released()) released::check_compute(embedding.weight);
+  if (options.released()) released::check_compute(embedding);
   Array x = embedding(tokens);
   if (const double scale = options.embedding_scale(); scale != 1)
     x = nn::cast_like(x * (options.released() ? released::multiplier(scale) : scale), embedding.weight);

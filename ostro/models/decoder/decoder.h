@@ -53,7 +53,7 @@ struct Decoder {
   OSTRO_FIELDS(embedding, position_embedding, lead, layers, tail, norm, head)
   auto ostro_statics() const { return std::tuple(options.signature()); }
 
-  static constexpr const char* kLayersAxis = "layers";
+  static constexpr const char* kLayersAxis = nn::kLayersAxis;
 
   // Random parameters, f32, a function of (options, vocab, key). `vocab`: tokens of the
   // tokenizer; options.vocab_size may say more rows.
@@ -76,7 +76,7 @@ struct Decoder {
 
   // The parts of decode(), for a model larger than memory (by_layer.cc), with parameters in the order of
   // `paths` that are read in `compute`.
-  LayerFunctions by_layer(DType compute, const std::vector<std::string>& paths) const;
+  LayerFunctions by_layer(const nn::Precision& compute, const std::vector<std::string>& paths) const;
 
  private:
   // With `router_loss`: sets it to a mixture's part of each token's loss, f32 [batch, pos].

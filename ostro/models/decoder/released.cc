@@ -28,8 +28,8 @@ Array rounded(const Array& x) { return cast(x, DType::bf16); }
 
 double multiplier(double value) { return numerics::to_f32(numerics::to_bf16(static_cast<float>(value))); }
 
-void check_compute(const Array& parameter) {
-  if (nn::read_dtype(parameter) == DType::bf16) return;
+void check_compute(const nn::Embedding& embedding) {
+  if (nn::read_dtype(embedding.weight) == DType::bf16 && !embedding.integers) return;
   trace_fail(
       "model.rounding is released: that program computes in bf16; set trainer.mp: p=f32,c=bfloat16, or "
       "import with --dtype bf16 or int8",

@@ -13,7 +13,7 @@ Array rounded(const Array& x);
 // bf16 first.
 double multiplier(double value);
 // TraceError unless the parameter is read in bf16.
-void check_compute(const Array& parameter);
+void check_compute(const nn::Embedding& embedding);
 
 // Returns the keys k [batch, key_pos, kv_heads, head_dim] of tokens i32 [batch, pos], with NaN for those of
 // token 0, the padding: this marks them in a cache, however the text is divided into calls.

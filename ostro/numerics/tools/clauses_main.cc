@@ -12,6 +12,7 @@
 #include "ostro/numerics/dots.h"
 #include "ostro/numerics/fingerprint.h"
 #include "ostro/numerics/fp_env.h"
+#include "ostro/numerics/int8_blocks.h"
 #include "ostro/numerics/leaves.h"
 #include "ostro/numerics/permutation.h"
 #include "ostro/numerics/sums.h"
@@ -51,6 +52,56 @@ Numbers patterns(const std::vector<float>& x) {
   return out;
 }
 
+// Two rows of 300 numbers, some of them tiny, huge or not finite by block, in blocks of 32: scales, integers to
+// nearest and dithered, and the products of nearest with dithered ones.
+void print_integers(Key key) {
+  constexpr int64_t kSize = 300, kBlock = 32, kBlocks = (kSize + kBlock - 1) / kBlock;
+  Numbers in, out;
+  std::vector<int8_t> q[2];
+  std::vector<float> scales[2];
+  for (int side = 0; side < 2; ++side) {
+    std::vector<float> x = values(fold_in(key, static_cast<uint32_t>(side)), kSize, 5);
+    for (int64_t k = 0; k < kSize; ++k) {
+      const int64_t block = k / kBlock;
+      float& v = x[static_cast<size_t>(k)];
+      if (block == 1) v *= 0x1p-125f;
+      if (block == 2) v = std::ldexp(v > 0 ? 127.0f : -127.25f, side - 3);
+      if (block == 3) v = k % 7 == 0 ? std::bit_cast<float>(0x7f7fffffu) : v * 0x1p100f;
+      if (block == 4) v = side == 0 ? 0.0f : std::bit_cast<float>(0x80000001u);
+    }
+    if (side == 0) x[5 * kBlock] = INFINITY;
+    const Numbers bits = patterns(x);
+    in.insert(in.end(), bits.begin(), bits.end());
+    for (int64_t begin = 0; begin < kSize; begin += kBlock) {
+      const int64_t count = std::min(kBlock, kSize - begin);
+      const BlockScale s = block_scale(count, [&](int64_t k) { return x[static_cast<size_t>(begin + k)]; });
+      scales[side].push_back(s.scale);
+      out.push_back(std::isnan(s.scale) ? 0x7fc00000u : bits_of(s.scale));
+      for (int64_t k = begin; k < begin + count; ++k) {
+        const float v = x[static_cast<size_t>(k)];
+        q[side].push_back(side == 0 ? quantize_nearest(v, s)
+                                    : quantize_dithered(v, s, random_bits(key, static_cast<uint64_t>(k))));
+        out.push_back(static_cast<uint8_t>(q[side].back()));
+      }
+    }
+  }
+  // With the block that is not finite, and of what comes behind it.
+  for (const int64_t first : {int64_t{0}, int64_t{6}}) {
+    const auto integers = [&](int side) {
+      return [&, side](int64_t k) { return q[side][static_cast<size_t>(first * kBlock + k)]; };
+    };
+    const auto scale = [&](int side) {
+      return [&, side](int64_t g) { return scales[side][static_cast<size_t>(first + g)]; };
+    };
+    for (const int64_t n : {int64_t{0}, int64_t{5}, 3 * kBlock, 4 * kBlock, kSize - first * kBlock}) {
+      const float c = dot_int8(std::min(n, kSize - first * kBlock), kBlock, integers(0), scale(0), integers(1),
+                               scale(1));
+      out.push_back(std::isnan(c) ? 0x7fc00000u : bits_of(c));
+    }
+  }
+  print("integers", in, {kBlock, kBlocks, key.word0, key.word1}, out);
+}
+
 void print_all(uint64_t seed) {
   const Key key = key_from_seed(seed);
   fmt::print("{{\n");
@@ -80,6 +131,7 @@ void print_all(uint64_t seed) {
     for (int64_t n : {0, 1, 31, 32, 33, 64, 100, 333}) out.push_back(bits_of(dot_bf16(n, at(x), at(y))));
     print(name, patterns(x), patterns(y), out);
   }
+  print_integers(fold_in(key, "integers"));
   {
     Numbers in, in2, out_e, out_exp;
     const std::vector<float> x = values(fold_in(key, "x"), 600, 7), y = values(fold_in(key, "y"), 600, 3);

@@ -78,6 +78,7 @@ Result<std::unique_ptr<ChainKeeper>> begin_run(OpenedRun& run, const Environment
                                                train::LiveState& state) {
   chain::GenesisEntry g;
   g.numerics_version = chain::kNumericsVersion;
+  g.numerics_options = train::numerics_options(run.config);
   g.program_hash = train::programs_hash(run.programs);
   g.config = train::canonical_text(run.config);
   g.data_hash = run.data.data_hash;

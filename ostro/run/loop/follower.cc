@@ -33,7 +33,7 @@ Status check_equal(const char* what, const std::string& here, const std::string&
 // The batches of ascending steps, with the rows that a worker reads. A step may be asked for again.
 class Follower::Batches {
  public:
-  explicit Batches(const data::Loader& loader) : loader_(loader) {}
+  Batches(const train::TrainConfig& config, const data::Loader& loader) : config_(config), loader_(loader) {}
 
   // From now on other rows may be read.
   void set_rows(const fleet::RowShare& rows) {
@@ -54,10 +54,11 @@ class Follower::Batches {
       ASSIGN_OR_RETURN(batch_, ahead_->next(std::move(batch_)));
       here_ = step;
     }
-    return train::to_arrays(batch_);
+    return train::leaf_arrays(config_, batch_, step);
   }
 
  private:
+  const train::TrainConfig& config_;
   const data::Loader& loader_;
   fleet::RowShare rows_;
   std::unique_ptr<data::Prefetcher> ahead_;
@@ -188,7 +189,7 @@ std::optional<Error> Follower::own_fault() {
 }
 
 Result<Followed> Follower::follow() {
-  Batches batches(*loader_);
+  Batches batches(crew_.config(), *loader_);
   while (true) {
     // Not an error of the connections, after which this process would be replaced at once and fail again.
     if (const auto fault = own_fault()) return Error(ErrorCode::kInternal, fault->message());

@@ -158,11 +158,29 @@ Status TrainConfig::resolve_leaves() {
   return check_leaf_examples(trainer.train_batch_size.stages.back().step);
 }
 
+// What integer products cannot be combined with. The axes of numerics.leaves are in their normal form.
+Status TrainConfig::check_integer_products() const {
+  const auto compute = parse_precision(trainer.mp);
+  if (!compute.ok() || *compute != Compute::kInt8) return Status();
+  if (const int64_t experts = model_options().experts_used().experts; experts > 0)
+    return option_error("trainer.mp", fmt::format("c=int8 computes no products of experts, and the model has {}; "
+                                                  "use p=f32,c=bfloat16",
+                                                  experts));
+  for (const auto& [axis, count] : numerics.leaves)
+    if (count > 1)
+      return option_error(fmt::format("numerics.leaves.{}", axis),
+                          fmt::format("is {}, but integer products (trainer.mp: {}) are not cut at feature leaves; "
+                                      "leave it out, or use p=f32,c=bfloat16",
+                                      count, trainer.mp));
+  return Status();
+}
+
 Status TrainConfig::check_axes_of_model() {
   config::Mistakes mistakes;
   const IntMap leaf_axes = model_options().leaf_axes();
   mistakes.add(check_axes("numerics.leaves", numerics.leaves, leaf_axes));
   numerics.leaves = normal_leaves(numerics.leaves, leaf_axes);
+  mistakes.add(check_integer_products());
   mistakes.add(check_axes("numerics.cells", numerics.cells, model_options().cell_axes()));
   std::sort(numerics.cells.begin(), numerics.cells.end());
   mistakes.add(check_split_axes(trainer.sharding, model_options()));

@@ -151,10 +151,12 @@ TEST_CASE("what makes no sense is refused with both values and the fix") {
 }
 
 TEST_CASE("precision is read from its string") {
-  CHECK(parse_precision("p=f32,c=bfloat16").value() == FloatType::kBf16);
-  CHECK(parse_precision("bf16").value() == FloatType::kBf16);
-  CHECK(parse_precision("f32").value() == FloatType::kF32);
-  CHECK(parse_precision("compute=bfloat16,params=float32,output=f32").value() == FloatType::kBf16);
+  CHECK(parse_precision("p=f32,c=bfloat16").value() == Compute::kBf16);
+  CHECK(parse_precision("bf16").value() == Compute::kBf16);
+  CHECK(parse_precision("f32").value() == Compute::kF32);
+  CHECK(parse_precision("compute=bfloat16,params=float32,output=f32").value() == Compute::kBf16);
+  CHECK(parse_precision("p=f32,c=int8").value() == Compute::kInt8);
+  CHECK(!parse_precision("p=int8").ok());
   CHECK(!parse_precision("").ok());
   CHECK(!parse_precision("p=f32,").ok());
 }

@@ -14,10 +14,11 @@ using config::option_error;
 
 namespace {
 
-Result<FloatType> parse_float_type(const std::string& name) {
-  if (name == "f32" || name == "float32") return FloatType::kF32;
-  if (name == "bf16" || name == "bfloat16") return FloatType::kBf16;
-  return option_error("trainer.mp", fmt::format("unknown type \"{}\"; use f32 or bfloat16", name));
+Result<Compute> parse_compute(const std::string& name) {
+  if (name == "f32" || name == "float32") return Compute::kF32;
+  if (name == "bf16" || name == "bfloat16") return Compute::kBf16;
+  if (name == "int8") return Compute::kInt8;
+  return option_error("trainer.mp", fmt::format("unknown type \"{}\"; use f32, bfloat16 or int8", name));
 }
 
 Status check_at_least(int64_t least, const char* key, int64_t value) {
@@ -28,9 +29,9 @@ Status check_at_least(int64_t least, const char* key, int64_t value) {
 
 }  // namespace
 
-Result<FloatType> parse_precision(const std::string& text) {
-  if (text.find('=') == std::string::npos) return parse_float_type(text);
-  FloatType compute = FloatType::kF32;
+Result<Compute> parse_precision(const std::string& text) {
+  if (text.find('=') == std::string::npos) return parse_compute(text);
+  Compute compute = Compute::kF32;
   for (size_t begin = 0; begin <= text.size();) {
     const size_t comma = std::min(text.find(',', begin), text.size());
     const std::string part = text.substr(begin, comma - begin);
@@ -41,10 +42,10 @@ Result<FloatType> parse_precision(const std::string& text) {
       return option_error(
           "trainer.mp",
           fmt::format("\"{}\" in \"{}\" is not understood; write p=f32,c=bfloat16", part, text));
-    ASSIGN_OR_RETURN(const FloatType type, parse_float_type(part.substr(equals + 1)));
-    if (type != FloatType::kF32 && (is_param || is_output))
+    ASSIGN_OR_RETURN(const Compute type, parse_compute(part.substr(equals + 1)));
+    if (type != Compute::kF32 && (is_param || is_output))
       return option_error("trainer.mp",
-                          fmt::format("{} in \"{}\": {} always f32; only c (compute) may be bfloat16", part,
+                          fmt::format("{} in \"{}\": {} always f32; only c (compute) may be bfloat16 or int8", part,
                                       text, is_param ? "parameters are" : "the head's result is"));
     if (!is_param && !is_output) compute = type;
     begin = comma + 1;
@@ -81,9 +82,9 @@ void TrainerOptions::visit_options(config::OptionTable& t) {
   t.add(&seed, "seed", Effect::kBits, "", "seed of initial weights and data order")
       .fixed("initial weights and the order of the data were drawn from it");
   t.add(&mp, "mp", Effect::kBits, "",
-        "mixed precision: the type of compute, f32 or bfloat16, alone or as c= after p=f32; parameters (p=) "
-        "and "
-        "the head's result (o=) are always f32")
+        "mixed precision: the type of compute, f32, bfloat16 or int8, alone or as c= after p=f32; parameters "
+        "(p=) and the head's result (o=) are always f32; with int8 the products of linear layers and of the "
+        "head are of integers, embedding, attention and norms are those of bfloat16")
       .other("f32");
   t.add(&train_batch_size, "train_batch_size", Effect::kBits, "sequences",
         "sequences in a step, or a list of [step, sequences]; leaf_examples must divide each; the learning "

@@ -13,11 +13,13 @@
 
 namespace ostro::train {
 
-enum class FloatType { kF32, kBf16 };
+// What matrix products are computed in. kInt8: those of linear layers and of the head on integers (numerics.md
+// N20), all else in bf16.
+enum class Compute { kF32, kBf16, kInt8 };
 
-// The type in which matrix products are computed. `text` is "p=f32,c=bfloat16" or a single type ("bf16").
-// Parameters and the output of the head are always f32; another type for them is an error.
-Result<FloatType> parse_precision(const std::string& text);
+// `text` is "p=f32,c=bfloat16", "p=f32,c=int8" or a single type ("bf16"). Parameters and the output of the head
+// are always f32; another type for them is an error.
+Result<Compute> parse_precision(const std::string& text);
 
 // Checkpoints at multiples of `every` are permanent up to step `until` (null: to the end of the run).
 struct KeepOptions {

@@ -7,6 +7,7 @@
 
 #include "ostro/base/check.h"
 #include "ostro/base/sha256.h"
+#include "ostro/chain/genesis.h"
 #include "ostro/data/batch/data_set.h"
 #include "ostro/grad/value_and_grad.h"
 #include "ostro/ir/rules/verify.h"
@@ -38,8 +39,24 @@ std::vector<std::string> batch_names(const TrainConfig& config) {
   return out;
 }
 
+// Where the reference of pairs is among the arrays of a batch: behind what every batch has.
+size_t reference_place(const TrainConfig& config) { return data::has_segments(config.data) ? 4 : 3; }
+
+bool draws(const TrainConfig& config) { return precision(config).int8_block > 0; }
+
+// Of the leaf program alone, last: for every example the key of the step and the example's number in the batch.
+std::vector<Shape> draw_shapes(const TrainConfig& config) {
+  const Axis batch{"batch", *config.numerics.leaf_examples};
+  return {{DType::u32, {batch, {"word", 2}}}, {DType::i32, {batch}}};
+}
+
 models::Batch as_batch(const TrainConfig& config, const Arrays& batch) {
   return {batch[0], batch[1], batch[2], data::has_segments(config.data) ? batch[3] : Array()};
+}
+
+// The draws of a leaf are counted from its first example on.
+nn::Draws as_draws(const Array& keys, const Array& examples) {
+  return {index(keys, "batch", 0), cast(index(examples, "batch", 0), DType::i64)};
 }
 
 // Sum of weight * loss and of weights: each product and sum in f64, tokens serially (numerics.md N11).
@@ -50,11 +67,11 @@ std::pair<Array, Array> total(const models::Loss& loss) {
           sum(weight, axes, Order::kSerial, DType::f64)};
 }
 
-// What a batch comes to: the loss of each token or the margin of each pair, and the sums. The reference of
-// pairs is the last array of the batch.
+// What a batch comes to: the loss of each token or the margin of each pair, and the sums.
 EvalResults<Array> losses(const TrainConfig& config, const models::ModelFunctions& model,
-                          const LeafParams<Array>& in) {
-  const models::Batch batch = as_batch(config, in.batch);
+                          const LeafParams<Array>& in, const nn::Draws& draws = {}) {
+  models::Batch batch = as_batch(config, in.batch);
+  batch.draws = draws;
   const DpoObjective* dpo = dpo_objective(config.objective);
   if (dpo == nullptr) {
     const models::Loss loss = model.loss(in.params, batch);
@@ -62,7 +79,8 @@ EvalResults<Array> losses(const TrainConfig& config, const models::ModelFunction
     return {loss.per_token, {loss_sum, weight, {}}};
   }
   const PairLoss pairs =
-      pair_loss(*dpo, answer_scores(model.loss(in.params, texts_of_pairs(batch))), in.batch.back());
+      pair_loss(*dpo, answer_scores(model.loss(in.params, texts_of_pairs(batch))),
+                in.batch[reference_place(config)]);
   auto [loss_sum, weight] = total(pairs.loss);
   return {pairs.margin, {loss_sum, weight, pair_measures(pairs)}};
 }
@@ -109,14 +127,23 @@ LeafParams<std::string> input_names(const TrainConfig& config, const models::Mod
 }
 
 ir::Program leaf_program(const TrainConfig& config, const models::ModelFunctions& model) {
-  const LeafParams<Shape> shapes = input_shapes(config, model);
+  LeafParams<Shape> shapes = input_shapes(config, model);
+  LeafParams<std::string> input = input_names(config, model);
+  if (draws(config)) {
+    const std::vector<Shape> more = draw_shapes(config);
+    shapes.batch.insert(shapes.batch.end(), more.begin(), more.end());
+    input.batch.insert(input.batch.end(), {"draw_key", "example"});
+  }
   const LeafParams<size_t> at = places_of(shapes);
   ir::Program p = trace_program("leaf", as_list(shapes), [&](const Arrays& in) {
     LossSums<size_t> sums_at;
     Arrays all = grad_internal::trace_value_and_grad(
         in, model.trained(),
         [&](const Arrays& a) {
-          const LossSums<Array> sums = losses(config, model, read_fields(at, a)).sums;
+          const LeafParams<Array> given = read_fields(at, a);
+          const nn::Draws of_leaf = draws(config) ? as_draws(*(given.batch.end() - 2), given.batch.back())
+                                                  : nn::Draws();
+          const LossSums<Array> sums = losses(config, model, given, of_leaf).sums;
           sums_at = places_of(sums);
           return as_list(sums);
         },
@@ -130,7 +157,7 @@ ir::Program leaf_program(const TrainConfig& config, const models::ModelFunctions
     return as_list(out);
   });
   p.leaves = leaf_table(config);
-  p.param_names = full_names(input_names(config, model));
+  p.param_names = full_names(input);
   LeafResults<std::string> names;
   names.gradients = trained_of(model, model.paths);
   if (config.chain.leaf_gradients) names.fingerprints = names.gradients;
@@ -337,7 +364,17 @@ runtime::Buffer init_key(int64_t seed) {
 }
 
 DType compute_dtype(const TrainConfig& config) {
-  return parse_precision(config.trainer.mp).value() == FloatType::kBf16 ? DType::bf16 : DType::f32;
+  return parse_precision(config.trainer.mp).value() == Compute::kF32 ? DType::f32 : DType::bf16;
+}
+
+nn::Precision precision(const TrainConfig& config) {
+  if (parse_precision(config.trainer.mp).value() == Compute::kInt8) return {DType::bf16, kInt8Block};
+  return compute_dtype(config);
+}
+
+std::string numerics_options(const TrainConfig& config) {
+  static_assert(kInt8Block == 256, "the block that kIntegerProducts names");
+  return draws(config) ? chain::kIntegerProducts : "{}";
 }
 
 numerics::LeafTable leaf_table(const TrainConfig& config) {

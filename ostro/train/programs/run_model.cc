@@ -37,18 +37,18 @@ bool is_trained(const TrainConfig& config, const std::string& path) {
 }  // namespace
 
 models::ModelFunctions run_model(const TrainConfig& config, int64_t vocab, ModelUse use) {
-  const DType compute = compute_dtype(config);
+  const nn::Precision compute = precision(config);
   const auto lora = lora_spec(config.adapter);
   const models::ModelOptions& model = config.model_options();
   // The loss of pairs is of log-probabilities.
   const bool whole = use == ModelUse::kTraining && dpo_objective(config.objective) == nullptr;
   return models::train_only(
       whole ? model.functions(vocab, compute, lora) : model.evaluation_functions(vocab, compute, lora),
-      [&](const std::string& path) { return is_trained(config, path); }, compute);
+      [&](const std::string& path) { return is_trained(config, path); }, compute.dtype);
 }
 
 models::ModelFunctions base_model(const TrainConfig& config, int64_t vocab, ModelUse use) {
-  const DType compute = compute_dtype(config);
+  const nn::Precision compute = precision(config);
   const models::ModelOptions& model = config.model_options();
   return use == ModelUse::kTraining ? model.functions(vocab, compute)
                                     : model.evaluation_functions(vocab, compute);

@@ -4,6 +4,8 @@
 
 #include "ostro/base/log.h"
 #include "ostro/data/tokenizer/trained_tokenizer.h"
+#include "ostro/numerics/threefry.h"
+#include "ostro/train/programs/programs.h"
 
 namespace ostro::train {
 
@@ -18,6 +20,24 @@ BatchArrays to_arrays(const data::Batch& b) {
   if (!b.reference.empty())
     out.push_back(
         Buffer::copy_of({ir::DType::f64, {{"batch", b.batch_size}, {"side", 2}}}, b.reference.data()));
+  return out;
+}
+
+BatchArrays leaf_arrays(const TrainConfig& config, const data::Batch& batch, int64_t step) {
+  BatchArrays out = to_arrays(batch);
+  if (precision(config).int8_block == 0) return out;
+  const int64_t examples = out[0].shape().axes[0].size;
+  const numerics::Key key = numerics::fold_in(
+      numerics::fold_in(numerics::key_from_seed(static_cast<uint64_t>(config.trainer.seed)), "dither"),
+      static_cast<uint32_t>(step));
+  std::vector<uint32_t> keys;
+  std::vector<int32_t> numbers;
+  for (int64_t i = 0; i < examples; ++i) {
+    keys.insert(keys.end(), {key.word0, key.word1});
+    numbers.push_back(static_cast<int32_t>(i));
+  }
+  out.push_back(Buffer::copy_of({ir::DType::u32, {{"batch", examples}, {"word", 2}}}, keys.data()));
+  out.push_back(Buffer::copy_of({ir::DType::i32, {{"batch", examples}}}, numbers.data()));
   return out;
 }
 

@@ -1,0 +1,174 @@
+// quantize and dot_int8 (docs/spec/numerics.md, N20) in plain loops: threads over rows of the results.
+#include <algorithm>
+#include <bit>
+#include <cmath>
+#include <limits>
+
+#include "ostro/cpu/routines/contraction.h"
+#include "ostro/cpu/routines/op_call.h"
+#include "ostro/numerics/bf16.h"
+#include "ostro/numerics/threefry.h"
+
+namespace ostro::cpu {
+namespace {
+
+float wide_element(float x) { return x; }
+float wide_element(numerics::Bf16 x) { return numerics::to_f32(x); }
+
+// Where the draws of a value are counted: element i of a row has the number row + k_at[i] of the whole array.
+struct Draws {
+  bool any = false;
+  numerics::Key key;
+  std::vector<int64_t> row_at, k_at;
+};
+
+Draws draws_of(const OpCall& call, const std::vector<ir::Axis>& rows, const std::vector<ir::Axis>& over) {
+  Draws d;
+  if (call.attrs.str("rounding") != "dithered") return d;
+  d.any = true;
+  d.key = {call.in[1].as<uint32_t>()[0], call.in[1].as<uint32_t>()[1]};
+  const ir::Shape& x = call.in[0].shape();
+  const std::vector<int64_t>& sizes = call.attrs.ints("global_sizes");
+  compile::View whole;
+  whole.shape = x;
+  whole.strides.resize(x.axes.size());
+  int64_t stride = 1, first = 0;
+  for (size_t i = x.axes.size(); i-- > 0;) {
+    whole.strides[i] = stride;
+    first += integer_of(call.in[i + 2]) * stride;
+    stride *= sizes[i];
+  }
+  d.row_at = offsets_over(rows, whole);
+  for (int64_t& at : d.row_at) at += first;
+  d.k_at = offsets_over(over, whole);
+  return d;
+}
+
+// The exponent of a block's scale is `power`; its numbers are x * 2^-power.
+struct Cut {
+  float scale = 0;
+  int power = 0;
+  bool zero = true;  // all numbers are
+};
+
+// `largest`: the bits of the block's largest |x|.
+Cut cut_of(uint32_t largest) {
+  constexpr uint32_t kInfinity = 0x7f800000u, kMost = 127u << 17;  // the mantissa of 127 / 64
+  if (largest >= kInfinity) return {std::numeric_limits<float>::quiet_NaN(), 0, true};
+  if (largest < 0x00800000u) return {};
+  int e = static_cast<int>(largest >> 23) - 127;
+  if (e < -120)
+    e = -120;
+  else if ((largest & 0x007fffffu) > (kMost & 0x007fffffu))
+    ++e;
+  return {std::bit_cast<float>(static_cast<uint32_t>(e - 6 + 127) << 23), e - 6, false};
+}
+
+template <typename T>
+void quantize_row(const T* x, const int64_t* k_at, int64_t size, int64_t block, const Draws& draws,
+                  int64_t counter, int8_t* q, float* scales) {
+  for (int64_t begin = 0; begin < size; begin += block) {
+    const int64_t end = std::min(begin + block, size);
+    uint32_t largest = 0;
+    for (int64_t k = begin; k < end; ++k)
+      largest = std::max(largest, std::bit_cast<uint32_t>(wide_element(x[k_at[k]])) & 0x7fffffffu);
+    const Cut cut = cut_of(largest);
+    *scales++ = cut.scale;
+    if (cut.zero) {
+      std::fill(q + begin, q + end, int8_t{0});
+      continue;
+    }
+    const float up = std::bit_cast<float>(static_cast<uint32_t>(127 - cut.power) << 23);
+    for (int64_t k = begin; k < end; ++k) {
+      const float t = wide_element(x[k_at[k]]) * up;
+      if (!draws.any) {
+        q[k] = static_cast<int8_t>(std::nearbyint(t));
+        continue;
+      }
+      const uint32_t bits =
+          numerics::random_bits(draws.key, static_cast<uint64_t>(counter + draws.k_at[static_cast<size_t>(k)]));
+      const float u = static_cast<float>((bits >> 16) * 2 + 1) * 0x1p-17f;
+      q[k] = static_cast<int8_t>(std::floor(t + u));
+    }
+  }
+}
+
+template <typename T>
+void quantize_rows_of(const OpCall& call) {
+  const Array& x = call.in[0];
+  const auto& names = call.attrs.strs("over");
+  std::vector<ir::Axis> rows, over;
+  for (const ir::Axis& a : x.shape().axes)
+    if (std::find(names.begin(), names.end(), a.name) == names.end()) rows.push_back(a);
+  for (const std::string& name : names) over.push_back({name, x.shape().size_of(name)});
+  const std::vector<int64_t> row_at = offsets_over(rows, *x.view), k_at = offsets_over(over, *x.view);
+  const Draws draws = draws_of(call, rows, over);
+  const auto size = static_cast<int64_t>(k_at.size());
+  const int64_t block = call.attrs.i64("block"), blocks = (size + block - 1) / block;
+  call.pool.parallel_for(static_cast<int64_t>(row_at.size()), [&](int64_t begin, int64_t end) {
+    for (int64_t r = begin; r < end; ++r) {
+      const auto at = static_cast<size_t>(r);
+      quantize_row(x.as<T>() + row_at[at], k_at.data(), size, block, draws, draws.any ? draws.row_at[at] : 0,
+                   call.out[0].as<int8_t>() + r * size, call.out[1].as<float>() + r * blocks);
+    }
+  });
+}
+
+// One number of the product: [K] and [blocks] of either side.
+float dot_of_blocks(const int8_t* a, const float* sa, const int8_t* b, const float* sb, int64_t size,
+                    int64_t block) {
+  float c = 0;
+  for (int64_t begin = 0; begin < size; begin += block, ++sa, ++sb) {
+    const int64_t end = std::min(begin + block, size);
+    int32_t sum = 0;
+    for (int64_t k = begin; k < end; ++k) sum += int32_t{a[k]} * int32_t{b[k]};
+    c = std::fma(static_cast<float>(sum) * *sb, *sa, c);
+  }
+  return c;
+}
+
+void put_number(float x, float* to) { *to = x; }
+void put_number(float x, numerics::Bf16* to) { *to = numerics::to_bf16(x); }
+
+template <typename T>
+void dot_into(const OpCall& call) {
+  int64_t size = 1;
+  for (const std::string& name : call.attrs.strs("over")) size *= call.in[0].shape().size_of(name);
+  const int64_t block = call.attrs.i64("block"), blocks = (size + block - 1) / block;
+  int64_t columns = 1;
+  for (const ir::Axis& a : call.in[2].shape().axes)
+    if (call.out[0].shape().has(a.name)) columns *= a.size;
+  const int8_t *a = call.in[0].as<int8_t>(), *b = call.in[2].as<int8_t>();
+  const float *sa = call.in[1].as<float>(), *sb = call.in[3].as<float>();
+  call.pool.parallel_for(
+      call.out[0].count(),
+      [&](int64_t begin, int64_t end) {
+        for (int64_t i = begin; i < end; ++i) {
+          const int64_t m = i / columns, n = i % columns;
+          put_number(dot_of_blocks(a + m * size, sa + m * blocks, b + n * size, sb + n * blocks, size, block),
+                     call.out[0].as<T>() + i);
+        }
+      },
+      64);
+}
+
+}  // namespace
+
+Status run_quantize(const OpCall& call) {
+  if (call.in[0].dtype() == ir::DType::bf16)
+    quantize_rows_of<numerics::Bf16>(call);
+  else
+    quantize_rows_of<float>(call);
+  return Status();
+}
+
+Status run_dot_int8(const OpCall& call) {
+  if (call.out[0].count() == 0) return Status();
+  if (call.out[0].dtype() == ir::DType::bf16)
+    dot_into<numerics::Bf16>(call);
+  else
+    dot_into<float>(call);
+  return Status();
+}
+
+}  // namespace ostro::cpu

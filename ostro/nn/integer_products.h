@@ -1,0 +1,41 @@
+// IntegerProducts, integer_product: matrix products on integers that share powers of two (docs/spec/numerics.md,
+// N20), with their derivative.
+#pragma once
+
+#include <cstdint>
+#include <string>
+
+#include "ostro/trace/ops.h"
+
+namespace ostro::nn {
+
+// How products are computed: the type of activations, and whether products of matrices are of integers.
+// Converts from a type of activations, with products in that type.
+struct Precision {
+  Precision(DType type) : dtype(type) {}  // NOLINT: either stands for the other
+  Precision(DType type, int64_t block) : dtype(type), int8_block(block) {}
+
+  DType dtype;
+  int64_t int8_block = 0;  // numbers that share a scale; 0: no integers
+};
+
+// What the dithering of gradients draws from: the key of the step, u32[word:2], and the number, an i64 scalar, of
+// the first example of the leaf in its batch. Empty where nothing is differentiated.
+struct Draws {
+  Array key, first;
+};
+
+// Of one matrix. Not differentiated: without key.
+struct IntegerProducts {
+  int64_t block = 0;
+  Array key;    // of the matrix, or of all its layers: u32[word:2]
+  Array first;  // Draws::first
+};
+
+// Returns x w, contracted over `in`, of integers: x and w are quantised to nearest, w as it is held. The
+// gradients are such products too, of the cotangent, rounded to x's type and dithered, with x and w.
+// `layer`: the index of the matrix among those with one key, an i32 scalar, or empty.
+Array integer_product(const IntegerProducts& products, const Array& x, const Array& w, const Axes& in,
+                      const Array& layer, DType result, Loc loc);
+
+}  // namespace ostro::nn

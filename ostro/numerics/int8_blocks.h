@@ -1,0 +1,60 @@
+// BlockScale, quantize_block, dot_int8: integer products of docs/spec/numerics.md (N20), one block or one output at a
+// time. They need the floating-point environment of fp_env.h.
+#pragma once
+
+#include <algorithm>
+#include <cmath>
+#include <cstdint>
+#include <limits>
+
+#include "ostro/numerics/bf16.h"
+#include "ostro/numerics/functions.h"
+
+namespace ostro::numerics {
+
+// The scale of a block, a power of two, and what its elements are multiplied with, 1 / scale; 0: all of its
+// integers are 0.
+struct BlockScale {
+  float scale = 0, inverse = 0;
+};
+
+// x(k) is element k < n of a block, float or Bf16.
+template <typename X>
+BlockScale block_scale(int64_t n, X&& x) {
+  float largest = 0;
+  for (int64_t k = 0; k < n; ++k) {
+    const float v = std::fabs(widen(x(k)));
+    if (!std::isfinite(v)) return {std::numeric_limits<float>::quiet_NaN(), 0};
+    if (std::fpclassify(v) == FP_NORMAL) largest = std::max(largest, v);
+  }
+  if (largest == 0) return {};
+  int e = std::max(std::ilogb(largest), -120);
+  if (largest > 127 * std::ldexp(1.0f, e - 6)) ++e;
+  return {std::ldexp(1.0f, e - 6), std::ldexp(1.0f, 6 - e)};
+}
+
+// The integer of an element to nearest, and dithered with its draw (N12).
+inline int8_t quantize_nearest(float x, const BlockScale& s) {
+  return s.inverse == 0 ? int8_t{0} : static_cast<int8_t>(std::nearbyint(x * s.inverse));
+}
+inline int8_t quantize_dithered(float x, const BlockScale& s, uint32_t draw) {
+  if (s.inverse == 0) return 0;
+  const float t = x * s.inverse;
+  const float u = static_cast<float>(2 * (draw >> 16) + 1) * 0x1p-17f;
+  return static_cast<int8_t>(std::floor(t + u));
+}
+
+// a(k), b(k) are integers, sa(g), sb(g) the scales of block g of `block` elements; the last may be short.
+template <typename A, typename Sa, typename B, typename Sb>
+float dot_int8(int64_t n, int64_t block, A&& a, Sa&& sa, B&& b, Sb&& sb) {
+  float c = 0;
+  for (int64_t begin = 0; begin < n; begin += block) {
+    int32_t sum = 0;
+    for (int64_t k = begin; k < std::min(n, begin + block); ++k) sum += int32_t{a(k)} * int32_t{b(k)};
+    const float p = static_cast<float>(sum) * sb(begin / block);
+    c = fma_f32(p, sa(begin / block), c);
+  }
+  return c;
+}
+
+}  // namespace ostro::numerics
