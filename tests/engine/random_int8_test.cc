@@ -105,6 +105,54 @@ void check_products(uint64_t seed, int programs) {
   CHECK(engines.telling() * 10 >= engines.results() * 6);
 }
 
+// A matrix of [rows, k] and one of [k, n], quantised here, of which one is dithered, and their product.
+testing::ProgramWithInputs integers(Rng& rng) {
+  testing::ProgramWithInputs p("integers");
+  const Axis row{"row", rng.between(1, 60)}, n{"n", rng.between(1, 70)};
+  const Axis outer{"outer", rng.between(1, 30)}, inner{"inner", rng.pick(std::vector<int64_t>{1, 8, 20})};
+  const auto type = [&] { return rng.chance(0.5) ? DType::bf16 : DType::f32; };
+  // The contracted axes lie last, first, or around the others.
+  const ValueId a = p.param({type(), rng.chance(0.5) ? std::vector<Axis>{row, outer, inner}
+                                                     : std::vector<Axis>{outer, row, inner}});
+  const ValueId b = p.param({type(), rng.chance(0.5) ? std::vector<Axis>{outer, inner, n}
+                                                     : std::vector<Axis>{n, inner, outer}});
+  const ValueId key = p.param({DType::u32, {{"word", 2}}});
+  Builder builder(p.program.body);
+  ir::Attrs attrs{{"over", Strings{"outer", "inner"}},
+                  {"block", rng.pick(std::vector<int64_t>{1, 7, 32, 256})},
+                  {"groups", std::string("blocks")}};
+  const std::string out = rng.chance(0.5) ? "bf16" : "f32";
+  ir::Attrs nearest = attrs, dithered = attrs;
+  nearest.set("rounding", std::string("nearest"));
+  dithered.set("rounding", std::string("dithered"));
+  dithered.set("global_sizes", std::vector<int64_t>{100, 101, 102});
+  std::vector<ValueId> operands{a, key};
+  for (int i = 0; i < 3; ++i) operands.push_back(builder.i64_scalar(rng.below(1 << 20)));
+  const auto left = builder.add_n(OpKind::quantize, operands, dithered);
+  const auto right = builder.add_n(OpKind::quantize, {b}, nearest);
+  attrs.set("dtype", out);
+  p.program.body.results = {builder.add(OpKind::dot_int8, {left[0], left[1], right[0], right[1]}, attrs),
+                            left[0], left[1], right[0], right[1]};
+  return p;
+}
+
+void check_integers(uint64_t seed, int programs) {
+  testing::EachIsa engines({.threads = 3, .generated_code = false});
+  for (int i = 0; i < programs; ++i) {
+    Rng rng(seed + static_cast<uint64_t>(i));
+    const testing::ProgramWithInputs p = integers(rng);
+    const std::string d = engines.difference(p.program, p.inputs(seed + static_cast<uint64_t>(i)));
+    CHECK_MESSAGE(d.empty(), "integers ", i, " of seed ", seed, ": ", d);
+  }
+  CHECK(engines.telling() * 10 >= engines.results() * 6);
+}
+
+TEST_CASE("integer products give the interpreter's bits on every instruction set") { check_integers(1, 20); }
+
+TEST_CASE("slow: integer products give the interpreter's bits, in many more cases") {
+  check_integers(sized<uint64_t>(test_seed(), 2, 2), sized(60, 300, 3000));
+}
+
 TEST_CASE("products with int8 matrices give the interpreter's bits on every instruction set") {
   check_products(1, 40);
 }

@@ -1,10 +1,10 @@
-"""Three runs whose hashes are kept in hashes.json, on every instruction set that this machine has.
+"""Four runs whose hashes are kept in hashes.json, on every instruction set that this machine has.
 
 The runs differ from each other in as many options as possible. Their text comes from a fixed generator, so the hash
 covers tokenizer, token store, data order, initial weights, arithmetic and chain. A hash that moves means another
 numerics version or a fixed bug: say so in the commit that writes it with --update.
 
-A sampled run (tests/suite/seed.py) takes one config of the three through the interpreter. Of the emulated instruction
+A sampled run (tests/suite/seed.py) takes one config of the four through the interpreter. Of the emulated instruction
 sets (--isas) it leaves to the program without emulation (--native) those that it can use.
 
   python3 tests/golden/golden_test.py --ostro build/release/ostro/cli/ostro [--update | --isas NAME... --native PROGRAM]
@@ -43,6 +43,11 @@ CONFIGS = {
         "data.block_cross_document_attention": True, "data.shuffle": 16, "data.enforce_eos": True,
         "model.seq_len": 130, "model.head_dim": 32, "model.activation_function": "gelu", "numerics.leaf_examples": 3,
         "trainer.checkpointer.keep": [{"every": 5}], "optimizer.lr_schedule": "inv_sqrt", "trainer.seed": 3,
+    },
+    # Integer products, the head's of a tied table; a short last block along mlp and along the tokens of a leaf.
+    "int8": {
+        "trainer.mp": "p=f32,c=int8", "model.seq_len": 130, "model.intermediate_dim": 300,
+        "model.tie_word_embeddings": True, "numerics.leaf_examples": 3, "trainer.seed": 11,
     },
 }
 INTERPRETER = {"OSTRO_EXECUTOR": "interpreter"}

@@ -31,7 +31,7 @@ train::BatchArrays made_up_batch(const train::CanonicalPrograms& programs, int64
       const auto at = static_cast<size_t>(k);
       if (b.shape().dtype == ir::DType::i32)
         b.mutable_as<int32_t>()[at] = static_cast<int32_t>(k * 7919 % vocab);
-      else
+      else if (b.shape().dtype == ir::DType::f32)
         b.mutable_as<float>()[at] = 1;
     }
     batch.push_back(std::move(b));
