@@ -33,7 +33,7 @@ import seed  # noqa: E402
 REPOSITORY = pathlib.Path(__file__).resolve().parents[2]
 CUTS = {"kv_heads": 2, "mlp": 2, "vocab": 3, "pos": 2}
 BASIS = {
-    "precision": ["bf16", "f32"],
+    "precision": ["bf16", "f32", "int8"],
     "mlp": ["dense", "experts"],
     "seq_len": [100, 1, 300],  # and 96 on the plain basis of singles()
     "head": ["untied", "tied"],
@@ -41,6 +41,7 @@ BASIS = {
     "mask": ["causal", "documents"],
     "leaf": [1, 6],  # examples: a sixth of the batch, all of it
 }
+PRECISIONS = {"bf16": "p=f32,c=bfloat16", "f32": "f32", "int8": "p=f32,c=int8"}
 REMAT = {"none": False, "all": True, "named": "qkv,mlp_out", "keep": "everything"}
 # Every part of a router that reads or changes state of its own; experts that no token of a leaf goes to are common.
 EXPERTS = {"model.type": "decoder", "model.num_experts": 8, "model.num_experts_per_tok": 2, "model.intermediate_dim": 24,
@@ -132,17 +133,19 @@ class Matrix:
         return levels
 
     def changes(self, combination):
-        """The config of a combination; only its basis and rematerialisation reach it."""
+        """The config of a combination; only its basis and rematerialisation reach it. Integer products have neither
+        feature leaves nor experts: there these levels change nothing."""
+        integers = combination["precision"] == "int8"
         out = {
-            "trainer.mp": "p=f32,c=bfloat16" if combination["precision"] == "bf16" else "f32",
+            "trainer.mp": PRECISIONS[combination["precision"]],
             "model.seq_len": combination["seq_len"],
             "model.tie_word_embeddings": combination["head"] == "tied",
-            "numerics.leaves": cuts(combination["seq_len"], combination["mlp"]) if combination["leaves"] == "cut" else {},
+            "numerics.leaves": cuts(combination["seq_len"], combination["mlp"]) if combination["leaves"] == "cut" and not integers else {},
             "numerics.leaf_examples": combination["leaf"],
             "data.block_cross_document_attention": combination["mask"] == "documents",
             "model.gradient_checkpointing": REMAT[combination["remat"]],
         }
-        if combination["mlp"] == "experts":
+        if combination["mlp"] == "experts" and not integers:
             out.update(EXPERTS)
         if combination["executor"] == "interpreter" or combination.get("micro"):
             out.update({"model.hidden_dim": 16, "model.intermediate_dim": 24, "model.head_dim": 4,
@@ -230,7 +233,7 @@ class Matrix:
         for value in self.factors["isa"]:
             yield self.combination(tiny=True, isa=value, threads="2")
             yield self.combination(tiny=True, mlp="experts", isa=value, threads="5", workers="2")
-        for precision, head in (("bf16", "tied"), ("f32", "untied")):
+        for precision, head in (("bf16", "tied"), ("f32", "untied"), ("int8", "tied")):
             yield self.combination(tiny=True, precision=precision, head=head, workers="3", threads="5")
 
     def pairs(self):

@@ -78,7 +78,7 @@ Status run_scatter_add(const OpCall& call);
 Status run_sort(const OpCall& call);  // sort, top_k
 // dequantize.cc
 Status run_dequantize(const OpCall& call);
-// integer_products.cc
+// integers/integer_products.cc
 Status run_quantize(const OpCall& call);
 Status run_dot_int8(const OpCall& call);
 // expert.cc

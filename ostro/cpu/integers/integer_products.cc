@@ -45,14 +45,14 @@ Draws draws_of(const OpCall& call, const std::vector<ir::Axis>& rows, const std:
 }
 
 // The exponent of a block's scale is `power`; its numbers are x * 2^-power.
-struct Cut {
+struct ScaleBits {
   float scale = 0;
   int power = 0;
   bool zero = true;  // all numbers are
 };
 
 // `largest`: the bits of the block's largest |x|.
-Cut cut_of(uint32_t largest) {
+ScaleBits scale_bits_of(uint32_t largest) {
   constexpr uint32_t kInfinity = 0x7f800000u, kMost = 127u << 17;  // the mantissa of 127 / 64
   if (largest >= kInfinity) return {std::numeric_limits<float>::quiet_NaN(), 0, true};
   if (largest < 0x00800000u) return {};
@@ -72,7 +72,7 @@ void quantize_row(const T* x, const int64_t* k_at, int64_t size, int64_t block, 
     uint32_t largest = 0;
     for (int64_t k = begin; k < end; ++k)
       largest = std::max(largest, std::bit_cast<uint32_t>(wide_element(x[k_at[k]])) & 0x7fffffffu);
-    const Cut cut = cut_of(largest);
+    const ScaleBits cut = scale_bits_of(largest);
     *scales++ = cut.scale;
     if (cut.zero) {
       std::fill(q + begin, q + end, int8_t{0});
