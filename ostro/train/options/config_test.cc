@@ -1,6 +1,7 @@
 #include "ostro/train/options/config.h"
 
 #include "ostro/models/decoder/decoder.h"
+#include "ostro/train/options/llama_for_test.h"
 
 #include <doctest/doctest.h>
 
@@ -128,6 +129,8 @@ TEST_CASE("what makes no sense is refused with both values and the fix") {
       {{"optimizer.type", "lyon"}, "--optimizer.type: optimizer.type: unknown type \"lyon\""},
       {{"numerics.leaves", "{mpl: 2}"}, "numerics.leaves.mpl: the model has no such axis to cut"},
       {{"numerics.leaves", "{kv_heads: 3}"}, "numerics.leaves.kv_heads: 3 is more than the axis has: 2"},
+      {{"trainer.mp", "p=f32,c=int4"}, "trainer.mp: unknown type \"int4\"; use f32, bfloat16 or int8"},
+      {{"trainer.mp", "p=int8"}, "trainer.mp: p in \"p=int8\": parameters are always f32"},
       {{"numerics.cells", "{embed: 0}"}, "numerics.cells.embed: 0 is not a count"},
       {{"trainer.tensor_parallel_axes", "[mlp, vocb]"},
        "trainer.tensor_parallel_axes: the model has no axis \"vocb\" that workers can split; it has "
@@ -148,6 +151,18 @@ TEST_CASE("what makes no sense is refused with both values and the fix") {
     CHECK_MESSAGE(says(error_of({override}), message), override.path, ": ", error_of({override}));
   CHECK(error_of({{"trainer.per_device_parallelism", "4"}}).find("numerics.leaf_examples") !=
         std::string::npos);
+}
+
+TEST_CASE("integer products are refused with feature leaves and with experts") {
+  TrainConfig c = tiny_llama();
+  c.trainer.mp = "p=f32,c=int8";
+  CHECK(c.resolve().ok());
+  c.numerics.leaves = {{"mlp", 2}};
+  CHECK(says(c.resolve().error().message(), "numerics.leaves.mlp: is 2, but integer products"));
+  c = tiny_llama();
+  c.trainer.mp = "int8";
+  llama(c).num_experts = 4, llama(c).num_experts_per_tok = 2;
+  CHECK(says(c.resolve().error().message(), "trainer.mp: c=int8 computes no products of experts"));
 }
 
 TEST_CASE("precision is read from its string") {

@@ -7,6 +7,7 @@
 #include <cstring>
 
 #include "ostro/interp/engine/engine.h"
+#include "ostro/ir/text/text.h"
 #include "ostro/train/options/llama_for_test.h"
 
 namespace ostro::train {
@@ -64,6 +65,35 @@ TEST_CASE("the update selects the old state where loss or gradient norm is not f
   CHECK_FALSE(run(NAN, 16.0));
   CHECK_FALSE(run(0.5f, NAN));
   CHECK_FALSE(run(0.5f, INFINITY));
+}
+
+TEST_CASE("only the leaf program of integer products takes draws, and only its gradients are dithered") {
+  TrainConfig c = tiny_llama();
+  c.trainer.mp = "p=f32,c=int8";
+  check_ok(c.resolve());
+  CHECK(precision(c).int8_block == kInt8Block);
+  CHECK(numerics_options(c) == R"({"block":256,"products":"int8"})");
+  CHECK(numerics_options(tiny()) == "{}");
+  const auto model = c.model_options().functions(7, precision(c));
+  const CanonicalPrograms programs = make_programs(c, model).value();
+  const std::vector<std::string>& names = programs.leaf.param_names;
+  CHECK(names[names.size() - 2] == "draw_key");
+  CHECK(names.back() == "example");
+  const std::string leaf = ir::print(programs.leaf), eval = ir::print(make_eval_program(c, model));
+  const auto count = [](const std::string& text, const std::string& word) {
+    size_t n = 0;
+    for (size_t at = text.find(word); at != std::string::npos; at = text.find(word, at + 1)) ++n;
+    return n;
+  };
+  // qkv, o, gate_up, down and the head: one product forward, two backward. Both forms of a cotangent are dithered.
+  CHECK(count(leaf, " dot_int8") == 15);
+  CHECK(count(leaf, "\"dithered\"") == 10);
+  CHECK(count(eval, " dot_int8") == 5);
+  CHECK(count(eval, "\"dithered\"") == 0);
+  CHECK(eval.find("draw_key") == std::string::npos);
+  const auto bf16 = tiny();
+  CHECK(make_programs(bf16, bf16.model_options().functions(7, precision(bf16))).value().leaf.param_names.back() ==
+        "loss_mask");
 }
 
 TEST_CASE("two parameters that would draw from one key are refused") {
