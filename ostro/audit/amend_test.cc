@@ -390,6 +390,11 @@ TEST_CASE("a forged difference is found") {
     links.insert(links.begin() + 1, {chain::AmendEntry{0, Json{{"chain.leaf_gradients", to}}.dump()}, ""});
   });
   says("line 2: an amend after step 0, before any step of this run");
+  // Products of integers in a run of others.
+  forge_links(*fs, [&](Links& links) {
+    std::get<chain::GenesisEntry>(links[0].entry).numerics_options = chain::kIntegerProducts;
+  });
+  says(R"(numerics_options are {"block":256,"products":"int8"}, but a run with trainer.mp)");
   // Steps beyond a length that held.
   forge_links(*fs, [&](Links& links) {
     Json config = genesis;

@@ -64,6 +64,10 @@ Status add_period(io::FileSystem& fs, const std::string& directory, const Period
   const Status allowed = is_first ? config->check_leaf_examples(period.first)
                                   : check_amend(run.periods.back().config, *config, period.first);
   if (!allowed.ok()) return wrong(allowed.error());
+  const std::string& options = run.chain.genesis().numerics_options;
+  if (is_first && options != train::numerics_options(*config))
+    return wrong(corrupt(fmt::format("numerics_options are {}, but a run with trainer.mp {} has {}", options,
+                                     config->trainer.mp, train::numerics_options(*config))));
   if (const int64_t length = config->trainer.num_train_steps; end > length)
     return wrong(corrupt(fmt::format("trainer.num_train_steps is {}, but {} steps are done", length, end)));
   const std::string path = io::join_path(directory, program_file(run.chain.genesis(), period.program_hash));
