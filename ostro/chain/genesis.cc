@@ -175,8 +175,9 @@ Status check_computable(const GenesisEntry& genesis, const std::string& run) {
     return unsupported(fmt::format("{}: the run has numerics version {}; this program computes version {}",
                                    run, genesis.numerics_version, kNumericsVersion));
   if (genesis.numerics_options != "{}" && genesis.numerics_options != kIntegerProducts)
-    return unsupported(fmt::format("{}: the run has the numerics options {}; this program computes {{}} and {}",
-                                   run, genesis.numerics_options, kIntegerProducts));
+    return unsupported(
+        fmt::format("{}: the run has the numerics options {}; this program computes {{}} and {}", run,
+                    genesis.numerics_options, kIntegerProducts));
   if (genesis.fork)
     return unsupported(
         fmt::format("{}: the run began as a fork, with the state of the run {} after step {}; "

@@ -8,10 +8,10 @@ namespace ostro::models {
 
 // One leaf of a batch (the rows that one call of the loss function reads), as arrays.
 struct Batch {
-  Array tokens;     // i32 [batch, pos]
-  Array targets;    // i32 [batch, pos]
-  Array loss_mask;  // f32 [batch, pos]
-  Array segments;   // i32 [batch, pos], or empty: attention over the whole row
+  Array tokens;          // i32 [batch, pos]
+  Array targets;         // i32 [batch, pos]
+  Array loss_mask;       // f32 [batch, pos]
+  Array segments;        // i32 [batch, pos], or empty: attention over the whole row
   nn::Draws draws = {};  // where integer products are differentiated
   OSTRO_FIELDS(tokens, targets, loss_mask, segments)
 };

@@ -42,22 +42,21 @@ Array integer_product(const IntegerProducts& products, const Array& x, const Arr
   const Array first =
       x.has(kBatchAxis) ? products.first : full(0, DType::i64, {}, loc);  // rows of no example start at 0
   const Axes rows = without(x, in), out = without(w, in);
-  return custom_vjp_arrays(
-      [&](const Arrays& a) { return Arrays{forward(a[0], a[1])}; },
-      [&](const Arrays& a) { return std::pair(Arrays{forward(a[0], a[1])}, a); },
-      [&](const Arrays& saved, const Arrays& cotangents) {
-        const Array dy = by_example(cast(cotangents[0], x.dtype(), loc), loc);
-        const auto dithered = [&](const Axes& over) {
-          return quantize_dithered(dy, over, block, saved[2], saved[3], loc);
-        };
-        const Array dx =
-            dot_int8(dithered(out), quantize(saved[1], out, block, loc), out, block, DType::f32, loc);
-        const Array dw =
-            dot_int8(quantize(saved[0], rows, block, loc), dithered(rows), rows, block, DType::f32, loc);
-        return Arrays{transpose(dx, saved[0].shape().names(), loc), transpose(dw, saved[1].shape().names(), loc),
-                      saved[2], saved[3]};
-      },
-      {x, w, key, first}, loc)[0];
+  return custom_vjp_arrays([&](const Arrays& a) { return Arrays{forward(a[0], a[1])}; },
+                           [&](const Arrays& a) { return std::pair(Arrays{forward(a[0], a[1])}, a); },
+                           [&](const Arrays& saved, const Arrays& cotangents) {
+                             const Array dy = by_example(cast(cotangents[0], x.dtype(), loc), loc);
+                             const auto dithered = [&](const Axes& over) {
+                               return quantize_dithered(dy, over, block, saved[2], saved[3], loc);
+                             };
+                             const Array dx = dot_int8(dithered(out), quantize(saved[1], out, block, loc),
+                                                       out, block, DType::f32, loc);
+                             const Array dw = dot_int8(quantize(saved[0], rows, block, loc), dithered(rows),
+                                                       rows, block, DType::f32, loc);
+                             return Arrays{transpose(dx, saved[0].shape().names(), loc),
+                                           transpose(dw, saved[1].shape().names(), loc), saved[2], saved[3]};
+                           },
+                           {x, w, key, first}, loc)[0];
 }
 
 }  // namespace ostro::nn

@@ -1,5 +1,5 @@
-// IntegerProducts, integer_product: matrix products on integers that share powers of two (docs/spec/numerics.md,
-// N20), with their derivative.
+// IntegerProducts, integer_product: matrix products on integers that share powers of two
+// (docs/spec/numerics.md, N20), with their derivative.
 #pragma once
 
 #include <cstdint>
@@ -19,8 +19,8 @@ struct Precision {
   int64_t int8_block = 0;  // numbers that share a scale; 0: no integers
 };
 
-// What the dithering of gradients draws from: the key of the step, u32[word:2], and the number, an i64 scalar, of
-// the first example of the leaf in its batch. Empty where nothing is differentiated.
+// What the dithering of gradients draws from: the key of the step, u32[word:2], and the number, an i64
+// scalar, of the first example of the leaf in its batch. Empty where nothing is differentiated.
 struct Draws {
   Array key, first;
 };

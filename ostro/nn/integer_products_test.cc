@@ -34,7 +34,8 @@ constexpr int64_t kBlock = 2;
 
 Array scalar_of(int64_t value) { return Array(runtime::Buffer::scalar(DType::i64, value)); }
 
-TEST_CASE("a Linear of integers: product and gradients, each operand quantised along what its product contracts") {
+TEST_CASE(
+    "a Linear of integers: product and gradients, each operand quantised along what its product contracts") {
   DefaultInterpreter use;
   const Array x = cast(f32(kX, waves(30, 0.2)), DType::bf16), w = f32(kW, waves(20, 0.9));
   const Array dy = f32(kY, waves(24, 0.4));
@@ -53,7 +54,9 @@ TEST_CASE("a Linear of integers: product and gradients, each operand quantised a
                                    DType::bf16)));
   // The cotangent is rounded to bf16, and drawn with the key of the matrix from example 7 on.
   const Array key = fold_in(draws.key, "model/linear/0"), ct = cast(dy, DType::bf16);
-  const auto dithered = [&](const Axes& over) { return quantize_dithered(ct, over, kBlock, key, draws.first); };
+  const auto dithered = [&](const Axes& over) {
+    return quantize_dithered(ct, over, kBlock, key, draws.first);
+  };
   const Array dx = dot_int8(dithered({"out"}), quantize(w, {"out"}, kBlock), {"out"}, kBlock);
   const Axes tokens{"batch", "pos"};
   const Array dw = dot_int8(quantize(x, tokens, kBlock), dithered(tokens), tokens, kBlock);
@@ -90,7 +93,8 @@ TEST_CASE("stacked layers draw apart, with the index of the layer") {
   const Array dy = cast(full(kBetween, DType::f32, {{"batch", 2}, {"out", 4}}), DType::bf16);
   const Array dw = gradient(w);
   for (int64_t layer : {0, 1}) {
-    const Array key = fold_in(fold_in(draws.key, "model/linear/0"), full(static_cast<double>(layer), DType::i32, {}));
+    const Array key =
+        fold_in(fold_in(draws.key, "model/linear/0"), full(static_cast<double>(layer), DType::i32, {}));
     const Array expected = dot_int8(quantize(x, {"batch"}, 256),
                                     quantize_dithered(dy, {"batch"}, 256, key, draws.first), {"batch"}, 256);
     CHECK(same_bits(index(dw, "layers", layer), expected));

@@ -73,8 +73,8 @@ Array read_matrix(const Array& parameter, const Array& scales, const Axes& over,
 // x cast to the dtype in which the parameter is read.
 Array cast_like(const Array& x, const Array& parameter, Loc loc = Loc::current());
 
-// x w over the axes `in`, in the parameter's compute dtype or, with `integers`, of integers. `scales` and `layer`
-// as in Linear.
+// x w over the axes `in`, in the parameter's compute dtype or, with `integers`, of integers. `scales` and
+// `layer` as in Linear.
 Array product(const Array& x, const Array& parameter, const Array& scales, const Axes& in,
               const std::optional<IntegerProducts>& integers, const Array& layer, DType result, Loc loc);
 

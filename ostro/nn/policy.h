@@ -39,7 +39,8 @@ void use_integers(T& tree, const std::string& path, int64_t block, const Draws& 
       if (tree.down.valid()) throw TraceError("products of experts cannot be of integers");
     auto fields = tree.ostro_fields();
     [&]<size_t... I>(std::index_sequence<I...>) {
-      (use_integers(std::get<I>(fields), join_path(path, field_name(T::ostro_field_names(), I)), block, draws),
+      (use_integers(std::get<I>(fields), join_path(path, field_name(T::ostro_field_names(), I)), block,
+                    draws),
        ...);
     }(std::make_index_sequence<std::tuple_size_v<decltype(fields)>>());
   }

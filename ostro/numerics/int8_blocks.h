@@ -1,5 +1,5 @@
-// BlockScale, quantize_block, dot_int8: integer products of docs/spec/numerics.md (N20), one block or one output at a
-// time. They need the floating-point environment of fp_env.h.
+// BlockScale, quantize_block, dot_int8: integer products of docs/spec/numerics.md (N20), one block or one
+// output at a time. They need the floating-point environment of fp_env.h.
 #pragma once
 
 #include <algorithm>

@@ -107,7 +107,8 @@ Quantized quantize_dithered(const Array& x, const Axes& over, int64_t block, con
   return {r[0], r[1]};
 }
 
-Array dot_int8(const Quantized& a, const Quantized& b, const Axes& over, int64_t block, DType dtype, Loc loc) {
+Array dot_int8(const Quantized& a, const Quantized& b, const Axes& over, int64_t block, DType dtype,
+               Loc loc) {
   return apply(OpKind::dot_int8, {a.q, a.scales, b.q, b.scales},
                {{"over", over},
                 {"block", block},

@@ -114,8 +114,8 @@ testing::ProgramWithInputs integers(Rng& rng) {
   // The contracted axes lie last, first, or around the others.
   const ValueId a = p.param({type(), rng.chance(0.5) ? std::vector<Axis>{row, outer, inner}
                                                      : std::vector<Axis>{outer, row, inner}});
-  const ValueId b = p.param({type(), rng.chance(0.5) ? std::vector<Axis>{outer, inner, n}
-                                                     : std::vector<Axis>{n, inner, outer}});
+  const ValueId b = p.param(
+      {type(), rng.chance(0.5) ? std::vector<Axis>{outer, inner, n} : std::vector<Axis>{n, inner, outer}});
   const ValueId key = p.param({DType::u32, {{"word", 2}}});
   Builder builder(p.program.body);
   ir::Attrs attrs{{"over", Strings{"outer", "inner"}},

@@ -91,10 +91,10 @@ std::vector<DType> legal_dtypes(OpKind k) {
 }
 
 bool has_derivative(OpKind k) {
-  return !one_of(k,
-                 {OpKind::constant, OpKind::iota, OpKind::random, OpKind::fold_in, OpKind::floor,
-                  OpKind::logical_not, OpKind::is_finite, OpKind::rem, OpKind::argmax, OpKind::tree_sum,
-                  OpKind::dequantize, OpKind::quantize, OpKind::dot_int8, OpKind::cross_entropy_sum, OpKind::box_sumsq, OpKind::fingerprint}) &&
+  return !one_of(k, {OpKind::constant, OpKind::iota, OpKind::random, OpKind::fold_in, OpKind::floor,
+                     OpKind::logical_not, OpKind::is_finite, OpKind::rem, OpKind::argmax, OpKind::tree_sum,
+                     OpKind::dequantize, OpKind::quantize, OpKind::dot_int8, OpKind::cross_entropy_sum,
+                     OpKind::box_sumsq, OpKind::fingerprint}) &&
          !(k >= OpKind::bit_and && k <= OpKind::ge) && !ir::is_collective(k);
 }
 

@@ -103,8 +103,8 @@ void reductions(Samples& s) {
   Attrs nearest = blocks;
   nearest.set("rounding", std::string("nearest"));
   s.add(OpKind::quantize, {kX}, nearest, false);
-  s.add(OpKind::dot_int8, {left, scale, {DType::i8, {{"c", 2}, {"b", 4}}}, {DType::f32, {{"c", 2}, {"g", 2}}}}, blocks,
-        false);
+  s.add(OpKind::dot_int8,
+        {left, scale, {DType::i8, {{"c", 2}, {"b", 4}}}, {DType::f32, {{"c", 2}, {"g", 2}}}}, blocks, false);
   const Shape expert{DType::i32, {{"a", 3}, {"slot", 2}}}, origin = scalar(DType::i64);
   const Shape w{DType::f32, {{"experts", 3}, {"b", 4}, {"c", 2}}};
   s.add(OpKind::expert_dot, {kX, w, expert, origin}, {{"axis", std::string("experts")}, {"over", Names{"b"}}},

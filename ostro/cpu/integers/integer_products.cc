@@ -85,8 +85,8 @@ void quantize_row(const T* x, const int64_t* k_at, int64_t size, int64_t block, 
         q[k] = static_cast<int8_t>(std::nearbyint(t));
         continue;
       }
-      const uint32_t bits =
-          numerics::random_bits(draws.key, static_cast<uint64_t>(counter + draws.k_at[static_cast<size_t>(k)]));
+      const uint32_t bits = numerics::random_bits(
+          draws.key, static_cast<uint64_t>(counter + draws.k_at[static_cast<size_t>(k)]));
       const float u = static_cast<float>((bits >> 16) * 2 + 1) * 0x1p-17f;
       q[k] = static_cast<int8_t>(std::floor(t + u));
     }

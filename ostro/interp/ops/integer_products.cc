@@ -46,10 +46,10 @@ Result<Buffers> run_quantize(const Call& call) {
       const numerics::BlockScale s = numerics::block_scale(count, [&](int64_t k) { return x[at(k)]; });
       scales.push_back(s.scale);
       for (int64_t k = 0; k < count; ++k)
-        q.push_back(dithered ? numerics::quantize_dithered(
-                                   x[at(k)], s,
-                                   numerics::random_bits(key, static_cast<uint64_t>(counter[at(k)])))
-                             : numerics::quantize_nearest(x[at(k)], s));
+        q.push_back(dithered
+                        ? numerics::quantize_dithered(
+                              x[at(k)], s, numerics::random_bits(key, static_cast<uint64_t>(counter[at(k)])))
+                        : numerics::quantize_nearest(x[at(k)], s));
     }
   return Buffers{make_buffer(call.out[0], q), make_buffer(call.out[1], scales)};
 }

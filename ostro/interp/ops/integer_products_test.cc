@@ -30,8 +30,8 @@ TEST_CASE("quantize: the scale of a block holds its largest element, ties go to 
 
 TEST_CASE("quantize: zeros, denormals, tiny numbers, NaN and infinity") {
   const float infinity = std::numeric_limits<float>::infinity();
-  const auto out = nearest(f32({{"k", 9}}, {0, -0.0f, 0x1p-127f, 0x1p-126f, -0x1p-120f, 0, 1, infinity, NAN}),
-                           {"k"}, 3);
+  const auto out =
+      nearest(f32({{"k", 9}}, {0, -0.0f, 0x1p-127f, 0x1p-126f, -0x1p-120f, 0, 1, infinity, NAN}), {"k"}, 3);
   CHECK(same<int8_t>(out[0], {0, 0, 0, 1, -64, 0, 0, 0, 0}));
   CHECK(out[1].as<float>()[0] == 0);
   CHECK(out[1].as<float>()[1] == 0x1p-126f);
@@ -50,8 +50,7 @@ TEST_CASE("quantize puts the contracted axes last, flattened in the order of ove
 
 TEST_CASE("dithered integers are those of the draws, by the element's place in the whole array") {
   const numerics::Key key{7, 9};
-  const Buffer key_array =
-      make(ir::DType::u32, {{"word", 2}}, std::vector<uint32_t>{key.word0, key.word1});
+  const Buffer key_array = make(ir::DType::u32, {{"word", 2}}, std::vector<uint32_t>{key.word0, key.word1});
   // Rows 3 and 4, columns 1 and 2 of an array with 5 columns. The largest is 64 in each block: scale 1.
   const Buffer x = f32({{"r", 2}, {"k", 2}}, {64, 0.25f, 64, -0.25f});
   ir::Attrs attrs = blocks_of({"k"}, 2, "dithered");

@@ -1,5 +1,5 @@
-// kMaxInt8Block: the most elements of a block of integers that share a scale (docs/spec/numerics.md N20). A sum
-// of so many products of integers of at most 127 is exact in f32: 1040 * 127^2 < 2^24.
+// kMaxInt8Block: the most elements of a block of integers that share a scale (docs/spec/numerics.md N20). A
+// sum of so many products of integers of at most 127 is exact in f32: 1040 * 127^2 < 2^24.
 #pragma once
 
 #include <cstdint>

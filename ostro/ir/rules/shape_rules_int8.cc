@@ -63,7 +63,8 @@ Shapes quantize(const Op& op, In in) {
     return fail(op, fmt::format("rounding is \"{}\"; use nearest or dithered", rounding));
   const size_t operands = rounding == "nearest" ? 1 : 2 + x.axes.size();
   if (in.size() != operands)
-    return fail(op, fmt::format("takes {} operands with rounding {}, {} given", operands, rounding, in.size()));
+    return fail(op,
+                fmt::format("takes {} operands with rounding {}, {} given", operands, rounding, in.size()));
   if (rounding == "dithered") {
     if (in[1].dtype != DType::u32 || in[1].count() != 2)
       return fail(op, fmt::format("key is {}, not u32[word:2]", in[1].str()));
@@ -83,9 +84,10 @@ Shapes dot_int8(const Op& op, In in) {
     RETURN_IF_ERROR(check_blocks(op, in[side]));
     const std::vector<Shape> expected = quantized(op, in[side]);
     if (in[side] != expected[0] || in[side + 1] != expected[1])
-      return fail(op, fmt::format("operands are {} and {}; quantize over [{}] in blocks of {} gives {} and {}",
-                                  in[side].str(), in[side + 1].str(), fmt::join(over, ", "),
-                                  op.attrs.i64("block"), expected[0].str(), expected[1].str()));
+      return fail(
+          op, fmt::format("operands are {} and {}; quantize over [{}] in blocks of {} gives {} and {}",
+                          in[side].str(), in[side + 1].str(), fmt::join(over, ", "), op.attrs.i64("block"),
+                          expected[0].str(), expected[1].str()));
   }
   const Shape &a = in[0], &b = in[2];
   const auto d = parse_dtype(op.attrs.str("dtype", "f32"));
@@ -96,8 +98,8 @@ Shapes dot_int8(const Op& op, In in) {
   for (const Axis& x : b.axes) {
     if (names_axis(over, x.name)) {
       if (x.size != a.size_of(x.name))
-        return fail(op, fmt::format("axis \"{}\" is {} in {} but {} in {}", x.name, a.size_of(x.name), a.str(),
-                                    x.size, b.str()));
+        return fail(op, fmt::format("axis \"{}\" is {} in {} but {} in {}", x.name, a.size_of(x.name),
+                                    a.str(), x.size, b.str()));
       continue;
     }
     if (a.has(x.name))

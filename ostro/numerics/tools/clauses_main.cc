@@ -52,8 +52,8 @@ Numbers patterns(const std::vector<float>& x) {
   return out;
 }
 
-// Two rows of 300 numbers, some of them tiny, huge or not finite by block, in blocks of 32: scales, integers to
-// nearest and dithered, and the products of nearest with dithered ones.
+// Two rows of 300 numbers, some of them tiny, huge or not finite by block, in blocks of 32: scales, integers
+// to nearest and dithered, and the products of nearest with dithered ones.
 void print_integers(Key key) {
   constexpr int64_t kSize = 300, kBlock = 32, kBlocks = (kSize + kBlock - 1) / kBlock;
   Numbers in, out;
@@ -94,8 +94,8 @@ void print_integers(Key key) {
       return [&, side](int64_t g) { return scales[side][static_cast<size_t>(first + g)]; };
     };
     for (const int64_t n : {int64_t{0}, int64_t{5}, 3 * kBlock, 4 * kBlock, kSize - first * kBlock}) {
-      const float c = dot_int8(std::min(n, kSize - first * kBlock), kBlock, integers(0), scale(0), integers(1),
-                               scale(1));
+      const float c =
+          dot_int8(std::min(n, kSize - first * kBlock), kBlock, integers(0), scale(0), integers(1), scale(1));
       out.push_back(std::isnan(c) ? 0x7fc00000u : bits_of(c));
     }
   }

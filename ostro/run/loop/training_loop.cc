@@ -120,7 +120,8 @@ Status TrainingLoop::step(const data::Batch& batch, StepReport& report) {
   const std::vector<float> scalars =
       optim::step_scalars(config.optimizer, state_.step(), config.trainer.num_train_steps,
                           train::losses_before(keeper_.chain(), state_.step(), optimizer));
-  ASSIGN_OR_RETURN(const train::StepResult result, state_.advance(train::leaf_arrays(config, batch, state_.step()), scalars));
+  ASSIGN_OR_RETURN(const train::StepResult result,
+                   state_.advance(train::leaf_arrays(config, batch, state_.step()), scalars));
   if (!result.ok()) return not_finite(result, scalars);
   if (optimizer.skip_bad_steps && result.loss() > scalars.back())
     log_warning(

@@ -163,15 +163,17 @@ Status TrainConfig::check_integer_products() const {
   const auto compute = parse_precision(trainer.mp);
   if (!compute.ok() || *compute != Compute::kInt8) return Status();
   if (const int64_t experts = model_options().experts_used().experts; experts > 0)
-    return option_error("trainer.mp", fmt::format("c=int8 computes no products of experts, and the model has {}; "
-                                                  "use p=f32,c=bfloat16",
-                                                  experts));
+    return option_error("trainer.mp",
+                        fmt::format("c=int8 computes no products of experts, and the model has {}; "
+                                    "use p=f32,c=bfloat16",
+                                    experts));
   for (const auto& [axis, count] : numerics.leaves)
     if (count > 1)
-      return option_error(fmt::format("numerics.leaves.{}", axis),
-                          fmt::format("is {}, but integer products (trainer.mp: {}) are not cut at feature leaves; "
-                                      "leave it out, or use p=f32,c=bfloat16",
-                                      count, trainer.mp));
+      return option_error(
+          fmt::format("numerics.leaves.{}", axis),
+          fmt::format("is {}, but integer products (trainer.mp: {}) are not cut at feature leaves; "
+                      "leave it out, or use p=f32,c=bfloat16",
+                      count, trainer.mp));
   return Status();
 }
 

@@ -112,7 +112,7 @@ TEST_CASE("what makes no sense is refused with both values and the fix") {
        "--model.activation_function: model.activation_function: expected one of silu | gelu | gelu_new | "
        "relu"},
       {{"trainer.mp", "p=bf16,c=bf16"}, "trainer.mp: p=bf16 in \"p=bf16,c=bf16\": parameters are always f32"},
-      {{"trainer.mp", "c=f16"}, "trainer.mp: unknown type \"f16\"; use f32 or bfloat16"},
+      {{"trainer.mp", "c=f16"}, "trainer.mp: unknown type \"f16\"; use f32, bfloat16 or int8"},
       {{"trainer.mp", "x=f32"}, "trainer.mp: \"x=f32\" in \"x=f32\" is not understood"},
       {{"trainer.tracker", "[{type: mlflow}]"},
        "--trainer.tracker:1: trainer.tracker[0].type: unknown type \"mlflow\"; known: json, tensorboard, "
@@ -130,7 +130,7 @@ TEST_CASE("what makes no sense is refused with both values and the fix") {
       {{"numerics.leaves", "{mpl: 2}"}, "numerics.leaves.mpl: the model has no such axis to cut"},
       {{"numerics.leaves", "{kv_heads: 3}"}, "numerics.leaves.kv_heads: 3 is more than the axis has: 2"},
       {{"trainer.mp", "p=f32,c=int4"}, "trainer.mp: unknown type \"int4\"; use f32, bfloat16 or int8"},
-      {{"trainer.mp", "p=int8"}, "trainer.mp: p in \"p=int8\": parameters are always f32"},
+      {{"trainer.mp", "p=int8"}, "trainer.mp: p=int8 in \"p=int8\": parameters are always f32"},
       {{"numerics.cells", "{embed: 0}"}, "numerics.cells.embed: 0 is not a count"},
       {{"trainer.tensor_parallel_axes", "[mlp, vocb]"},
        "trainer.tensor_parallel_axes: the model has no axis \"vocb\" that workers can split; it has "

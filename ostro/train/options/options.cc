@@ -45,8 +45,8 @@ Result<Compute> parse_precision(const std::string& text) {
     ASSIGN_OR_RETURN(const Compute type, parse_compute(part.substr(equals + 1)));
     if (type != Compute::kF32 && (is_param || is_output))
       return option_error("trainer.mp",
-                          fmt::format("{} in \"{}\": {} always f32; only c (compute) may be bfloat16 or int8", part,
-                                      text, is_param ? "parameters are" : "the head's result is"));
+                          fmt::format("{} in \"{}\": {} always f32; only c (compute) may be bfloat16 or int8",
+                                      part, text, is_param ? "parameters are" : "the head's result is"));
     if (!is_param && !is_output) compute = type;
     begin = comma + 1;
   }

@@ -13,12 +13,12 @@
 
 namespace ostro::train {
 
-// What matrix products are computed in. kInt8: those of linear layers and of the head on integers (numerics.md
-// N20), all else in bf16.
+// What matrix products are computed in. kInt8: those of linear layers and of the head on integers
+// (numerics.md N20), all else in bf16.
 enum class Compute { kF32, kBf16, kInt8 };
 
-// `text` is "p=f32,c=bfloat16", "p=f32,c=int8" or a single type ("bf16"). Parameters and the output of the head
-// are always f32; another type for them is an error.
+// `text` is "p=f32,c=bfloat16", "p=f32,c=int8" or a single type ("bf16"). Parameters and the output of the
+// head are always f32; another type for them is an error.
 Result<Compute> parse_precision(const std::string& text);
 
 // Checkpoints at multiples of `every` are permanent up to step `until` (null: to the end of the run).

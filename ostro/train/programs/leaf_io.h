@@ -13,7 +13,8 @@ struct LeafParams {
   std::vector<T> params;
   // Rows of data: tokens, targets, loss_mask; segments if documents are masked from each other; the reference
   // f64 [batch, side] if the objective compares with one. Of the leaf program with integer products also
-  // draw_key u32 [batch, word], the key of the step, and example i32 [batch], the number of each in its batch.
+  // draw_key u32 [batch, word], the key of the step, and example i32 [batch], the number of each in its
+  // batch.
   std::vector<T> batch;
 
   template <typename Visitor, typename... Self>

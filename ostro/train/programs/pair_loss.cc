@@ -35,7 +35,8 @@ models::Batch texts_of_pairs(const models::Batch& pairs) {
   const auto texts = [](const Array& a) {
     return a.valid() ? merge_axes(a, {"batch", kSide}, "batch") : Array();
   };
-  models::Batch batch{texts(pairs.tokens), texts(pairs.targets), texts(pairs.loss_mask), texts(pairs.segments)};
+  models::Batch batch{texts(pairs.tokens), texts(pairs.targets), texts(pairs.loss_mask),
+                      texts(pairs.segments)};
   batch.draws = pairs.draws;
   if (batch.draws.first.valid()) batch.draws.first = batch.draws.first * 2;  // two texts each
   return batch;

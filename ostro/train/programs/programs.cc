@@ -44,7 +44,8 @@ size_t reference_place(const TrainConfig& config) { return data::has_segments(co
 
 bool draws(const TrainConfig& config) { return precision(config).int8_block > 0; }
 
-// Of the leaf program alone, last: for every example the key of the step and the example's number in the batch.
+// Of the leaf program alone, last: for every example the key of the step and the example's number in the
+// batch.
 std::vector<Shape> draw_shapes(const TrainConfig& config) {
   const Axis batch{"batch", *config.numerics.leaf_examples};
   return {{DType::u32, {batch, {"word", 2}}}, {DType::i32, {batch}}};
@@ -78,9 +79,8 @@ EvalResults<Array> losses(const TrainConfig& config, const models::ModelFunction
     auto [loss_sum, weight] = total(loss);
     return {loss.per_token, {loss_sum, weight, {}}};
   }
-  const PairLoss pairs =
-      pair_loss(*dpo, answer_scores(model.loss(in.params, texts_of_pairs(batch))),
-                in.batch[reference_place(config)]);
+  const PairLoss pairs = pair_loss(*dpo, answer_scores(model.loss(in.params, texts_of_pairs(batch))),
+                                   in.batch[reference_place(config)]);
   auto [loss_sum, weight] = total(pairs.loss);
   return {pairs.margin, {loss_sum, weight, pair_measures(pairs)}};
 }
@@ -141,8 +141,8 @@ ir::Program leaf_program(const TrainConfig& config, const models::ModelFunctions
         in, model.trained(),
         [&](const Arrays& a) {
           const LeafParams<Array> given = read_fields(at, a);
-          const nn::Draws of_leaf = draws(config) ? as_draws(*(given.batch.end() - 2), given.batch.back())
-                                                  : nn::Draws();
+          const nn::Draws of_leaf =
+              draws(config) ? as_draws(*(given.batch.end() - 2), given.batch.back()) : nn::Draws();
           const LossSums<Array> sums = losses(config, model, given, of_leaf).sums;
           sums_at = places_of(sums);
           return as_list(sums);

@@ -85,15 +85,17 @@ TEST_CASE("only the leaf program of integer products takes draws, and only its g
     for (size_t at = text.find(word); at != std::string::npos; at = text.find(word, at + 1)) ++n;
     return n;
   };
-  // qkv, o, gate_up, down and the head: one product forward, two backward. Both forms of a cotangent are dithered.
+  // qkv, o, gate_up, down and the head: one product forward, two backward. Both forms of a cotangent are
+  // dithered.
   CHECK(count(leaf, " dot_int8") == 15);
   CHECK(count(leaf, "\"dithered\"") == 10);
   CHECK(count(eval, " dot_int8") == 5);
   CHECK(count(eval, "\"dithered\"") == 0);
   CHECK(eval.find("draw_key") == std::string::npos);
   const auto bf16 = tiny();
-  CHECK(make_programs(bf16, bf16.model_options().functions(7, precision(bf16))).value().leaf.param_names.back() ==
-        "loss_mask");
+  CHECK(make_programs(bf16, bf16.model_options().functions(7, precision(bf16)))
+            .value()
+            .leaf.param_names.back() == "loss_mask");
 }
 
 TEST_CASE("two parameters that would draw from one key are refused") {

@@ -21,8 +21,8 @@ namespace ostro::train {
 // pairs, f64 [batch, side].
 BatchArrays to_arrays(const data::Batch& batch);
 
-// What the leaf program reads of the batch of a step, counted from 0: to_arrays(), and with integer products the
-// step's key for each example, and its number.
+// What the leaf program reads of the batch of a step, counted from 0: to_arrays(), and with integer products
+// the step's key for each example, and its number.
 BatchArrays leaf_arrays(const TrainConfig& config, const data::Batch& batch, int64_t step);
 
 // Opens the token stores; builds them first when they are not there, and before them the tokenizer when the
