@@ -1,9 +1,12 @@
-// quantize and dot_int8 (docs/spec/numerics.md, N20) in plain loops: threads over rows of the results.
+// quantize and dot_int8 (docs/spec/numerics.md, N20). Values whose contracted axis lies at even distances go to the
+// kernels of products/; others are cut in plain loops, rows shared among the threads.
 #include <algorithm>
 #include <bit>
 #include <cmath>
 #include <limits>
 
+#include "ostro/cpu/products/int8_dot.h"
+#include "ostro/cpu/products/int8_quantize.h"
 #include "ostro/cpu/routines/contraction.h"
 #include "ostro/cpu/routines/op_call.h"
 #include "ostro/numerics/bf16.h"
@@ -93,6 +96,44 @@ void quantize_row(const T* x, const int64_t* k_at, int64_t size, int64_t block, 
   }
 }
 
+// Whether list[i] is list[0] + i * step; sets step. A list of one element has step 1.
+bool is_even(const std::vector<int64_t>& list, int64_t& step) {
+  step = list.size() > 1 ? list[1] - list[0] : 1;
+  for (size_t i = 1; i < list.size(); ++i)
+    if (list[i] - list[i - 1] != step) return false;
+  return true;
+}
+bool is_contiguous(const std::vector<int64_t>& list) {
+  int64_t step = 0;
+  return is_even(list, step) && step == 1;
+}
+
+// Runs the kernels if x, as a matrix, has contiguous rows. Otherwise returns false.
+bool quantize_matrix(const OpCall& call, const std::vector<int64_t>& row_at, const std::vector<int64_t>& k_at,
+                     const Draws& draws) {
+  const auto rows = static_cast<int64_t>(row_at.size()), size = static_cast<int64_t>(k_at.size());
+  const Int8Blocks blocks(size, call.attrs.i64("block"));
+  const Int8Output out{call.out[0].as<int8_t>(), size, call.out[1].as<float>(), blocks.count()};
+  const int64_t element = ir::dtype_size(call.in[0].dtype());
+  Int8Input in{call.in[0].data + (row_at[0] + k_at[0]) * element,
+               call.in[0].dtype() == ir::DType::bf16 ? GemmType::kBf16 : GemmType::kF32, 0, 0, 0};
+  Int8Dither dither{draws.key, 1};
+  if (draws.any) in.dither = &dither;
+  if (is_contiguous(k_at) && is_even(row_at, in.stride) && (!draws.any || is_contiguous(draws.k_at))) {
+    in.rows = rows, in.columns = size;
+    if (draws.any) dither.first_column = draws.k_at[0], dither.rows = draws.row_at.data();
+    quantize_rows(call.pool, call.isa, in, blocks, out);
+    return true;
+  }
+  if (is_contiguous(row_at) && is_even(k_at, in.stride) && (!draws.any || is_contiguous(draws.row_at))) {
+    in.rows = size, in.columns = rows;
+    if (draws.any) dither.first_column = draws.row_at[0], dither.rows = draws.k_at.data();
+    quantize_columns(call.pool, call.isa, in, blocks, out);
+    return true;
+  }
+  return false;
+}
+
 template <typename T>
 void quantize_rows_of(const OpCall& call) {
   const Array& x = call.in[0];
@@ -105,6 +146,7 @@ void quantize_rows_of(const OpCall& call) {
   const Draws draws = draws_of(call, rows, over);
   const auto size = static_cast<int64_t>(k_at.size());
   const int64_t block = call.attrs.i64("block"), blocks = (size + block - 1) / block;
+  if (size == 0 || row_at.empty() || quantize_matrix(call, row_at, k_at, draws)) return;
   call.pool.parallel_for(static_cast<int64_t>(row_at.size()), [&](int64_t begin, int64_t end) {
     for (int64_t r = begin; r < end; ++r) {
       const auto at = static_cast<size_t>(r);
@@ -112,44 +154,6 @@ void quantize_rows_of(const OpCall& call) {
                    call.out[0].as<int8_t>() + r * size, call.out[1].as<float>() + r * blocks);
     }
   });
-}
-
-// One number of the product: [K] and [blocks] of either side.
-float dot_of_blocks(const int8_t* a, const float* sa, const int8_t* b, const float* sb, int64_t size,
-                    int64_t block) {
-  float c = 0;
-  for (int64_t begin = 0; begin < size; begin += block, ++sa, ++sb) {
-    const int64_t end = std::min(begin + block, size);
-    int32_t sum = 0;
-    for (int64_t k = begin; k < end; ++k) sum += int32_t{a[k]} * int32_t{b[k]};
-    c = std::fma(static_cast<float>(sum) * *sb, *sa, c);
-  }
-  return c;
-}
-
-void put_number(float x, float* to) { *to = x; }
-void put_number(float x, numerics::Bf16* to) { *to = numerics::to_bf16(x); }
-
-template <typename T>
-void dot_into(const OpCall& call) {
-  int64_t size = 1;
-  for (const std::string& name : call.attrs.strs("over")) size *= call.in[0].shape().size_of(name);
-  const int64_t block = call.attrs.i64("block"), blocks = (size + block - 1) / block;
-  int64_t columns = 1;
-  for (const ir::Axis& a : call.in[2].shape().axes)
-    if (call.out[0].shape().has(a.name)) columns *= a.size;
-  const int8_t *a = call.in[0].as<int8_t>(), *b = call.in[2].as<int8_t>();
-  const float *sa = call.in[1].as<float>(), *sb = call.in[3].as<float>();
-  call.pool.parallel_for(
-      call.out[0].count(),
-      [&](int64_t begin, int64_t end) {
-        for (int64_t i = begin; i < end; ++i) {
-          const int64_t m = i / columns, n = i % columns;
-          put_number(dot_of_blocks(a + m * size, sa + m * blocks, b + n * size, sb + n * blocks, size, block),
-                     call.out[0].as<T>() + i);
-        }
-      },
-      64);
 }
 
 }  // namespace
@@ -163,11 +167,19 @@ Status run_quantize(const OpCall& call) {
 }
 
 Status run_dot_int8(const OpCall& call) {
-  if (call.out[0].count() == 0) return Status();
-  if (call.out[0].dtype() == ir::DType::bf16)
-    dot_into<numerics::Bf16>(call);
-  else
-    dot_into<float>(call);
+  const Array& out = call.out[0];
+  if (out.count() == 0) return Status();
+  int64_t size = 1, columns = 1;
+  for (const std::string& name : call.attrs.strs("over")) size *= call.in[0].shape().size_of(name);
+  for (const ir::Axis& a : call.in[2].shape().axes)
+    if (out.shape().has(a.name)) columns *= a.size;
+  Int8DotSpec spec{out.count() / columns, columns, Int8Blocks(size, call.attrs.i64("block"))};
+  spec.out = out.dtype() == ir::DType::bf16 ? GemmType::kBf16 : GemmType::kF32;
+  const int64_t blocks = spec.blocks.count();
+  const auto operand = [&](size_t i) {
+    return Int8Operand{call.in[i].as<int8_t>(), size, call.in[i + 1].as<float>(), blocks};
+  };
+  Int8Dot(std::move(spec), call.isa).run(call.pool, operand(0), operand(2), out.data);
   return Status();
 }
 
