@@ -1,5 +1,5 @@
-// quantize and dot_int8 (docs/spec/numerics.md, N20). Values whose contracted axis lies at even distances go to the
-// kernels of products/; others are cut in plain loops, rows shared among the threads.
+// quantize and dot_int8 (docs/spec/numerics.md, N20). Values whose contracted axis lies at even distances go
+// to the kernels of products/; others are cut in plain loops, rows shared among the threads.
 #include <algorithm>
 #include <bit>
 #include <cmath>
