@@ -96,39 +96,34 @@ void quantize_row(const T* x, const int64_t* k_at, int64_t size, int64_t block, 
   }
 }
 
-// Whether list[i] is list[0] + i * step; sets step. A list of one element has step 1.
-bool is_even(const std::vector<int64_t>& list, int64_t& step) {
-  step = list.size() > 1 ? list[1] - list[0] : 1;
+bool is_contiguous(const std::vector<int64_t>& list) {
   for (size_t i = 1; i < list.size(); ++i)
-    if (list[i] - list[i - 1] != step) return false;
+    if (list[i] != list[i - 1] + 1) return false;
   return true;
 }
-bool is_contiguous(const std::vector<int64_t>& list) {
-  int64_t step = 0;
-  return is_even(list, step) && step == 1;
-}
 
-// Runs the kernels if x, as a matrix, has contiguous rows. Otherwise returns false.
+// Runs the kernels if x is a matrix of which one side, and the draws along it, lie together. Otherwise
+// returns false. The lists of places begin with 0, those of draws with the first draw of a row.
 bool quantize_matrix(const OpCall& call, const std::vector<int64_t>& row_at, const std::vector<int64_t>& k_at,
                      const Draws& draws) {
   const auto rows = static_cast<int64_t>(row_at.size()), size = static_cast<int64_t>(k_at.size());
   const Int8Blocks blocks(size, call.attrs.i64("block"));
   const Int8Output out{call.out[0].as<int8_t>(), size, call.out[1].as<float>(), blocks.count()};
-  const int64_t element = ir::dtype_size(call.in[0].dtype());
-  Int8Input in{call.in[0].data + (row_at[0] + k_at[0]) * element,
-               call.in[0].dtype() == ir::DType::bf16 ? GemmType::kBf16 : GemmType::kF32, 0, 0, 0};
-  Int8Dither dither{draws.key, 1};
-  if (draws.any) in.dither = &dither;
-  if (is_contiguous(k_at) && is_even(row_at, in.stride) && (!draws.any || is_contiguous(draws.k_at))) {
-    in.rows = rows, in.columns = size;
-    if (draws.any) dither.first_column = draws.k_at[0], dither.rows = draws.row_at.data();
-    quantize_rows(call.pool, call.isa, in, blocks, out);
+  const GemmType type = call.in[0].dtype() == ir::DType::bf16 ? GemmType::kBf16 : GemmType::kF32;
+  Int8Dither dither{draws.key};
+  const Int8Dither* dithered = draws.any ? &dither : nullptr;
+  if (is_contiguous(k_at) && is_contiguous(draws.k_at)) {
+    dither.first = draws.row_at.data();
+    quantize_rows(call.pool, call.isa, {call.in[0].data, type, rows, size, 0, dithered, row_at.data()},
+                  blocks, out);
     return true;
   }
-  if (is_contiguous(row_at) && is_even(k_at, in.stride) && (!draws.any || is_contiguous(draws.row_at))) {
-    in.rows = size, in.columns = rows;
-    if (draws.any) dither.first_column = draws.row_at[0], dither.rows = draws.k_at.data();
-    quantize_columns(call.pool, call.isa, in, blocks, out);
+  if (is_contiguous(row_at) && is_contiguous(draws.row_at)) {
+    std::vector<int64_t> first = draws.k_at;
+    for (int64_t& f : first) f += draws.row_at[0];
+    dither.first = first.data();
+    quantize_columns(call.pool, call.isa, {call.in[0].data, type, size, rows, 0, dithered, k_at.data()},
+                     blocks, out);
     return true;
   }
   return false;
