@@ -1,7 +1,8 @@
 """Makes many faults in one run on a Ray cluster, drawn by a seed: tests/fault/ray_test.py --faults N.
 
-The cluster's first node stays (it has Ray's own books); of the others there are one to three. Between two faults the
-run advances by some steps; sometimes the second comes at once.
+The cluster's first node stays (it has Ray's own books); of the others there are one to three, and beside them bad nodes,
+on which every worker ends with an error, come and go. Between two faults the run advances by some steps; sometimes the
+second comes at once. Some leaves take long: 0.05 to 40 seconds.
 """
 
 import os
@@ -15,13 +16,45 @@ from workers_test import check, steps_of, workers_of
 MIN_WORKERS, MAX_WORKERS = 2, 3
 # How often each is drawn.
 KINDS = {"kill a worker": 6, "kill two workers": 2, "kill an actor": 3, "kill the coordinator": 3, "kill a node": 3,
-         "add a node": 2, "drain a node": 2, "stop a worker": 2}
+         "add a node": 2, "drain a node": 2, "stop a worker": 2, "add a bad node": 2}
+BAD_STATUSES = [1, 2, 127]  # of a worker: no data, an error of options, no program
+FIRST_BAD = 200  # the last number of a bad node's address
 
 
-def long_enough(faults):
-    """Options of a run that does not end before so many faults."""
-    return ["--trainer.num_train_steps", str(400 + 250 * faults), "--trainer.checkpointer.keep", "[{every: 100}]",
-            "--trainer.mp", "f32"]
+def steps_for(faults):
+    """Of a run that does not end before so many faults."""
+    return 400 + 100 * faults
+
+
+def options_for(faults):
+    return ["--trainer.num_train_steps", str(steps_for(faults)), "--trainer.checkpointer.keep",
+            "[{every: %d}]" % (100 if faults < 50 else 500), "--trainer.mp", "f32"]
+
+
+def long_leaves(faults, rng):
+    """OSTRO_FAULT for leaves of 0.05 to 40 seconds (2 with few faults), one for ten faults; and their sum in seconds."""
+    longest = 40 if faults >= 30 else 2
+    drawn = [(rng.randint(2, steps_for(faults) - 50), int(1000 * 0.05 * (longest / 0.05) ** rng.random()))
+             for _ in range(1 + faults // 10)]
+    return ",".join(f"leaf:{step}:*:delay={ms}" for step, ms in drawn), sum(ms for _, ms in drawn) / 1000
+
+
+def program_with_bad_nodes(place, folder):
+    """The program; on a node whose address is a file's name in `folder` it ends with the status that this file holds."""
+    path = place.top / "program"
+    path.write_text(f"""#!/bin/sh
+before=
+for word; do
+  if [ "$before" = --bind ] && [ -e "{folder}/$word" ]; then
+    echo "error: node $word is bad" >&2
+    exit "$(cat "{folder}/$word")"
+  fi
+  before=$word
+done
+exec {place.ostro} "$@"
+""")
+    path.chmod(0o755)
+    return str(path)
 
 
 def parent_of(pid):
@@ -29,12 +62,14 @@ def parent_of(pid):
 
 
 class Chaos:
-    def __init__(self, launch, cluster, nodes, rng, tools, log):
-        """`nodes`: those that may be lost. `tools`: (processes_with, node_settings, drain) of ray_test.py."""
+    def __init__(self, launch, cluster, nodes, rng, tools, log, marks):
+        """`nodes`: those that may be lost. `tools`: (processes_with, node_settings, drain) of ray_test.py. `marks`: the
+        folder of program_with_bad_nodes."""
         self.launch, self.cluster, self.nodes, self.rng, self.log = launch, cluster, nodes, rng, log
         self.processes_with, self.node_settings, self.drain = tools
         self.addresses = 10 + len(nodes)  # a node gets an address that none had
         self.timers = []
+        self.marks, self.bad, self.bad_nodes = marks, [], 0
         self.done = {kind: 0 for kind in KINDS}
 
     def workers(self):
@@ -94,6 +129,15 @@ class Chaos:
         timer.start()
         self.timers.append(timer)
 
+    def add_a_bad_node(self):
+        """Beside a bad node that is there already it first takes that one away."""
+        if self.bad:
+            self.cluster.remove_node(self.bad.pop(), allow_graceful=False)
+        number = FIRST_BAD + self.bad_nodes % 50
+        self.bad_nodes += 1
+        (self.marks / f"127.0.0.{number}").write_text(str(self.rng.choice(BAD_STATUSES)))
+        self.bad.append(self.cluster.add_node(**self.node_settings(number)))
+
     def draw(self):
         kinds = dict(KINDS)
         if len(self.nodes) == 1:  # with the first node that makes two, the least that the run needs
@@ -105,9 +149,9 @@ class Chaos:
     def go_on(self):
         """Waits for steps, and that there is somebody to lose."""
         wanted = self.steps() + self.rng.choice([0, 3, 10, 30])
-        self.launch.wait_for(lambda: self.steps() >= wanted and len(self.workers()) >= MIN_WORKERS, f"step {wanted}", 120)
+        self.launch.wait_for(lambda: self.steps() >= wanted and len(self.workers()) >= MIN_WORKERS, f"step {wanted}", 300)
         time.sleep(self.rng.choice([0, 0, 0.3, 1, 2]))
-        self.launch.wait_for(lambda: len(self.workers()) >= MIN_WORKERS, "two workers", 120)
+        self.launch.wait_for(lambda: len(self.workers()) >= MIN_WORKERS, "two workers", 300)
 
     def run(self, faults):
         begin = time.monotonic()

@@ -24,7 +24,7 @@ import time
 
 ROOT = pathlib.Path(__file__).resolve().parent.parent.parent
 sys.path[:0] = [str(ROOT / "tests" / "e2e"), str(ROOT / "tests" / "fault")]
-from ray_chaos import Chaos, long_enough  # noqa: E402
+from ray_chaos import Chaos, long_leaves, options_for, program_with_bad_nodes  # noqa: E402
 from workers_test import Place, check, steps_of, wait_for, workers_of  # noqa: E402
 
 try:
@@ -71,17 +71,6 @@ def drain(cluster, node):
 
 
 BAD_NODE = 9  # its workers do not find their data
-
-
-def program_for(place):
-    """The program, but not for one node."""
-    path = place.top / "program"
-    path.write_text(f"""#!/bin/sh
-case "$*" in *"--bind 127.0.0.{BAD_NODE} "*) echo "error: the data are not on this node" >&2; exit 1;; esac
-exec {place.ostro} "$@"
-""")
-    path.chmod(0o755)
-    return str(path)
 
 
 class Launch:
@@ -162,7 +151,10 @@ def faults(launch, cluster, nodes, rng):
 
 
 def check_faults(place, cluster, nodes, rng, reference):
-    launch = Launch(place, cluster, "faults", LONG, words=["--program", program_for(place)])
+    marks = place.top / "bad"
+    marks.mkdir()
+    (marks / f"127.0.0.{BAD_NODE}").write_text("1")
+    launch = Launch(place, cluster, "faults", LONG, words=["--program", program_with_bad_nodes(place, marks)])
     try:
         for name, inject in faults(launch, cluster, nodes, rng):
             wanted = steps_of(place, "faults") + rng.randint(2, 8)
@@ -180,22 +172,32 @@ def check_faults(place, cluster, nodes, rng, reference):
 
 
 def check_chaos(place, cluster, nodes, rng, faults, log):
-    options = long_enough(faults)
+    options = options_for(faults)
     reference = place.train("chaos-alone", options, seconds=200 + 100 * faults)
+    planned, seconds = long_leaves(faults, rng)
+    print(f"beside them: {planned}", file=log, flush=True)
+    marks, once = place.top / "bad", place.top / "chaos.once"
+    marks.mkdir()
+    once.mkdir()
     # A name that no other test on this machine has: its processes are found by it.
-    launch = Launch(place, cluster, f"chaos-{os.getpid()}", options)
+    launch = Launch(place, cluster, f"chaos-{os.getpid()}", options, {"OSTRO_FAULT": planned, "OSTRO_FAULT_ONCE": str(once)},
+                    words=["--program", program_with_bad_nodes(place, marks)])
     begin = time.monotonic()
     try:
-        chaos = Chaos(launch, cluster, nodes, rng, (processes_with, node_settings, lambda node: drain(cluster, node)), log)
+        chaos = Chaos(launch, cluster, nodes, rng, (processes_with, node_settings, lambda node: drain(cluster, node)), log, marks)
         chaos.run(faults)
-        text = launch.end(seconds=120 + 60 * faults)
+        text = launch.end(seconds=120 + 60 * faults + seconds)
     finally:
         launch.kill()
         if log is not sys.stdout:
             pathlib.Path(f"{log.name}.launcher").write_text(launch.log.read_text())
     check(place.chain(launch.run) == reference, f"another chain\n{text}")
     check("run hash: " in text, f"no hash is told\n{text}")
-    print(f"{faults} drawn faults on a Ray cluster in {time.monotonic() - begin:.0f} s: the run ended, with the chain of one "
+    left = [str(path) for path in (place.top / "runs" / launch.run).rglob("*.tmp")]
+    check(not left, f"left behind: {left}")
+    happened = len(list(once.iterdir()))
+    check(happened > 0, f"none of {planned} happened")
+    print(f"{faults} drawn faults and {happened} long leaves on a Ray cluster in {time.monotonic() - begin:.0f} s: the run ended, with the chain of one "
           f"process; {text.count('resuming')} times from a checkpoint", file=log, flush=True)
 
 
