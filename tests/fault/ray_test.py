@@ -29,6 +29,7 @@ from workers_test import Place, check, steps_of, wait_for, workers_of  # noqa: E
 
 try:
     os.environ["RAY_USAGE_STATS_ENABLED"] = "0"
+    os.environ["RAY_raylet_start_wait_time_s"] = "120"  # a node starts slowly on a machine with other work
     from ray._common.utils import get_default_ray_temp_dir
     from ray._raylet import GcsClient
     from ray.cluster_utils import Cluster
