@@ -84,6 +84,23 @@ TEST_CASE("formats: texts and pairs begin as the tokenizer does, conversations a
   CHECK(*f.tok->decode_bytes(f.format(chat, kRow).value().ids) == f.format(chat, kRow).value().content);
 }
 
+// SentencePiece's piece for one space: its decoder leaves it out at the beginning of a text only.
+TEST_CASE("formats: a space that is a token of its own counts in an answer") {
+  FormatFixture f;
+  f.tok.emplace(
+      tokenizer::Tokenizer::from_json(R"({"added_tokens": [], "pre_tokenizer": null, "post_processor": null,
+      "normalizer": {"type": "Sequence", "normalizers": [{"type": "Prepend", "prepend": "\u2581"},
+                     {"type": "Replace", "pattern": {"String": " "}, "content": "\u2581"}]},
+      "decoder": {"type": "Sequence", "decoders": [{"type": "Replace", "pattern": {"String": "\u2581"}, "content": " "},
+                  {"type": "Fuse"}, {"type": "Strip", "content": " ", "start": 1, "stop": 0}]},
+      "model": {"type": "BPE", "vocab": {"\u2581": 0, "a": 1, "b": 2, "<": 3}, "merges": []}})",
+                                      "spaces")
+          .value());
+  const auto row = f.format(SupervisedFormat{}, R"({"prompt": "a", "response": "b < a"})", false).value();
+  CHECK(row.ids == std::vector<uint32_t>{0, 1, 2, 0, 3, 0, 1});
+  CHECK(row.weights == std::vector<float>{0, 0, 1, 1, 1, 1, 1});
+}
+
 TEST_CASE("formats: tools may be JSON text") {
   FormatFixture f;
   ChatFormat chat;

@@ -36,7 +36,7 @@ bool ends_rows(const RowFormat& format) {
 }
 
 // Walks through tokens and spans in parallel: both are in order, so each span is looked at once. A token
-// without bytes of its own has weight 0.
+// without bytes of its own (the space that a tokenizer puts before a text) counts only inside a span.
 Status encode_with_spans(const tokenizer::Tokenizer& tokenizer, tokenizer::Encoder& encoder,
                          std::string_view text, const std::vector<std::pair<size_t, size_t>>& spans,
                          FormattedRow& out) {
@@ -46,7 +46,8 @@ Status encode_with_spans(const tokenizer::Tokenizer& tokenizer, tokenizer::Encod
   auto span = spans.begin();
   for (size_t i = 0, begin = 0; i < ends.size(); begin = ends[i++]) {
     while (span != spans.end() && span->second <= begin) ++span;
-    if (span != spans.end() && begin < span->second && ends[i] > span->first && ends[i] > begin)
+    if (span != spans.end() && begin < span->second && ends[i] > span->first &&
+        (ends[i] > begin || begin > span->first))
       out.weights[i] = 1.0f;
   }
   return {};

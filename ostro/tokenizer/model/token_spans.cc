@@ -26,6 +26,15 @@ size_t leading_space(std::string_view text) {
 
 }  // namespace
 
+// The token is decoded behind itself, and what it writes at the beginning is taken away.
+Result<std::string> token_bytes(const Tokenizer& tokenizer, uint32_t id, bool skip_special_tokens) {
+  ASSIGN_OR_RETURN(std::string first, tokenizer.decode_bytes(std::span(&id, 1), skip_special_tokens));
+  const uint32_t twice[] = {id, id};
+  ASSIGN_OR_RETURN(std::string both, tokenizer.decode_bytes(twice, skip_special_tokens));
+  if (!both.starts_with(first)) return first;
+  return both.substr(first.size());
+}
+
 // Spells the tokens along the text. A token may lack the space that the tokenizer put before the text, and an
 // added token may have white space around it; any other difference is an error.
 Result<std::vector<size_t>> token_ends(const Tokenizer& tokenizer, std::string_view text,
@@ -42,7 +51,7 @@ Result<std::vector<size_t>> token_ends(const Tokenizer& tokenizer, std::string_v
     if (found != added.end()) {
       spelled = found->second->content;
     } else {
-      ASSIGN_OR_RETURN(spelled, tokenizer.decode_bytes(std::span(&id, 1)));
+      ASSIGN_OR_RETURN(spelled, token_bytes(tokenizer, id));
     }
     const std::string_view rest = text.substr(at);
     if (rest.starts_with(spelled)) {

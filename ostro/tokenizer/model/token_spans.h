@@ -1,9 +1,10 @@
-// token_ends: finds the position of every token in its text.
+// token_bytes, token_ends: what a token writes, and the position of every token in its text.
 #pragma once
 
 #include <cstddef>
 #include <cstdint>
 #include <span>
+#include <string>
 #include <string_view>
 #include <vector>
 
@@ -11,6 +12,11 @@
 #include "ostro/tokenizer/model/tokenizer.h"
 
 namespace ostro::tokenizer {
+
+// The bytes that the token writes inside a text. At the beginning of a text a decoder may leave out the space
+// that the tokenizer put there: of SentencePiece's piece for one space nothing would be left. Errors are
+// those of Tokenizer::decode_bytes.
+Result<std::string> token_bytes(const Tokenizer& tokenizer, uint32_t id, bool skip_special_tokens = false);
 
 // For the ids that `tokenizer` gives for `text` (without begin and end tokens), returns the byte offset where
 // each token ends. A token begins where the previous one ends, and the last one ends with the text. White

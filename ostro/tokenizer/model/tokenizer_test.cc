@@ -11,6 +11,7 @@
 #include "ostro/base/sha256.h"
 #include "ostro/tokenizer/files/trainer.h"
 #include "ostro/tokenizer/model/byte_alphabet.h"
+#include "ostro/tokenizer/model/token_spans.h"
 
 namespace ostro::tokenizer {
 namespace {
@@ -201,6 +202,15 @@ TEST_CASE("characters, byte tokens and decoders") {
   CHECK(*tokenizer.decode(std::span(expected).first(3)) == "ab \uFFFD");
   CHECK(*tokenizer.decode_bytes(std::span(expected).first(3)) == "ab \xC3");
   CHECK(tokenizer.encode("") == std::vector<uint32_t>{});
+  // The space that was put before the text has no bytes; one inside the text has its own, also as a token
+  // alone.
+  CHECK(*token_ends(tokenizer, "ab \u00E9ab", expected) == std::vector<size_t>{2, 3, 4, 5, 7});
+  CHECK(*token_bytes(tokenizer, id("\u2581")) == " ");
+  CHECK(*token_bytes(tokenizer, id("\u2581ab")) == " ab");
+  CHECK(*token_bytes(tokenizer, id("<0xC3>")) == "\xC3");
+  const std::vector<uint32_t> alone = {id("\u2581"), id("b")};
+  CHECK(tokenizer.encode("b") == alone);
+  CHECK(*token_ends(tokenizer, "b", alone) == std::vector<size_t>{0, 1});
   const auto again = Tokenizer::from_json(tokenizer.to_json(), "again");
   REQUIRE(again.ok());
   CHECK(again->canonical_json() == tokenizer.canonical_json());
