@@ -162,7 +162,9 @@ class Cases:
         write_corpus(self.w.root / "corpus2", seed=8)
         other = self.w.config("away2", STEPS, EVERY, data__cache_dir="cache-away", data__train_urls=["corpus2/*.txt"])
         self.w.good("data", "build", "--config", other)
-        self.w.verdict("cannot check", run, cwd=elsewhere, says=["cache-away", "another data set", "--cache"])
+        self.w.verdict("cannot check", run, cwd=elsewhere, says=[
+            "cache-away", "another data set", "--cache", "it lacks what the run read from own-corpus/",
+            "it has what the run did not read, from corpus2/"])
         shutil.copytree(self.w.root / "moved", elsewhere / "cache-away")
         check("equal" in self.w.good("verify", run, cwd=elsewhere), "does not go on to the second place")
         # A run without a readable record, and without its copy of the tokenizer.

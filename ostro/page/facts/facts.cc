@@ -35,7 +35,16 @@ Result<ComponentFacts> read_component(const JsonFields& fields) {
   ASSIGN_OR_RETURN(out.name, fields.string("component"));
   ASSIGN_OR_RETURN(out.train, read_split(fields, "train"));
   ASSIGN_OR_RETURN(out.held_out, read_split(fields, "held_out"));
-  if (!fields.has("unigram")) return out;  // none, or a file of an earlier version
+  if (fields.has("files")) {  // else there are none, or the report is one of an earlier version
+    ASSIGN_OR_RETURN(const nlohmann::json* files, fields.array("files"));
+    for (const nlohmann::json& file : *files) {
+      const JsonFields one(file, fields.where() + ": files");
+      ASSIGN_OR_RETURN(std::string path, one.string("file"));
+      ASSIGN_OR_RETURN(std::string sha256, one.string("sha256"));
+      out.files.push_back({std::move(path), std::move(sha256)});
+    }
+  }
+  if (!fields.has("unigram")) return out;
   ASSIGN_OR_RETURN(const nlohmann::json* object, fields.get("unigram"));
   const JsonFields unigram(*object, fields.where() + ": unigram");
   out.unigram.emplace();
@@ -66,6 +75,8 @@ std::string facts_json(const Facts& facts) {
     if (part.unigram)
       one["unigram"] = {{"nats_per_token", part.unigram->nats_per_token},
                         {"bits_per_byte", part.unigram->bits_per_byte}};
+    for (const FileFacts& file : part.files)
+      one["files"].push_back({{"file", file.file}, {"sha256", file.sha256}});
     json["data"].push_back(std::move(one));
   }
   json["checkpoint"] = facts.checkpoint;

@@ -9,10 +9,11 @@
 #include <vector>
 
 #include "ostro/io/files/file_system.h"
+#include "ostro/train/step/data_difference.h"
 
 namespace ostro::page {
 
-inline constexpr const char* kFactsFile = "report.json";
+inline constexpr const char* kFactsFile = train::kReportFile;
 inline constexpr const char* kPageFile = "report.html";
 
 struct SplitFacts {
@@ -22,10 +23,16 @@ struct SplitFacts {
 struct Unigram {
   double nats_per_token = 0, bits_per_byte = 0;
 };
+// A source file of the data. `ostro verify` names those that another data set lacks
+// (train/step/data_difference.h).
+struct FileFacts {
+  std::string file, sha256;
+};
 struct ComponentFacts {
   std::string name;  // empty: the only one
   SplitFacts train, held_out;
   std::optional<Unigram> unigram = {};  // nothing: no held-out text, or too much training text to count
+  std::vector<FileFacts> files = {};    // none: a Levanter cache, or too many to list
 };
 
 // A held-out text, cut, and the model's continuation of its beginning.

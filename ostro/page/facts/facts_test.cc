@@ -20,7 +20,8 @@ TEST_CASE("report.json comes back as it was; what is wrong is named") {
   io::MemoryFileSystem fs;
   check_ok(fs.make_dirs("run"));
   Facts facts;
-  facts.data = {{"web", {1, 2, 3}, {4, 5, 6}, Unigram{6.5, 4.25}}, {"old", {1, 2, 3}, {4, 5, 6}}};
+  facts.data = {{"web", {1, 2, 3}, {4, 5, 6}, Unigram{6.5, 4.25}, {{"a.txt", "0f"}}},
+                {"old", {1, 2, 3}, {4, 5, 6}}};
   facts.checkpoint = "ab";
   facts.step = 7;
   facts.temperature = 0.8;
@@ -34,6 +35,7 @@ TEST_CASE("report.json comes back as it was; what is wrong is named") {
   for (const auto& [from, to, field] : {std::tuple{"\"step\": 7", "\"step\": -7", "\"step\""},
                                         {"\"bytes\": 6", "\"byte\": 6", "held_out"},
                                         {"\"bits_per_byte\": 4.25", "\"bits_per_byte\": \"4\"", "unigram"},
+                                        {"\"sha256\": \"0f\"", "\"sha256\": 15", "files"},
                                         {"ostro report", "ostro run", "\"format\""},
                                         {"\"prompt\"", "\"p\"", "samples[0]"}}) {
     std::string text = facts_json(facts);

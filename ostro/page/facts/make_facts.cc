@@ -85,6 +85,17 @@ std::optional<Unigram> unigram_of(const data::TokenStore& store) {
   return Unigram{baseline->bits_per_token * std::numbers::ln2, baseline->bits_per_byte};
 }
 
+// The files that the store was made from.
+Result<std::vector<FileFacts>> files_of(const data::DataSet::Part& part) {
+  constexpr size_t kMostFiles = 10'000;
+  std::vector<FileFacts> out;
+  if (part.fs == nullptr) return out;
+  ASSIGN_OR_RETURN(const data::StoreLedger ledger, data::read_ledger(*part.fs, part.folder));
+  if (ledger.files.size() > kMostFiles) return out;
+  for (const data::FileLedger& file : ledger.files) out.push_back({file.source.path, file.sha256});
+  return out;
+}
+
 }  // namespace
 
 Result<std::vector<ComponentFacts>> data_facts(io::FileSystem& fs, const std::string& run_directory,
@@ -94,9 +105,12 @@ Result<std::vector<ComponentFacts>> data_facts(io::FileSystem& fs, const std::st
   const auto counts = [](const data::TokenStream& stream) {
     return SplitFacts{stream.ledger().rows, stream.ledger().tokens, stream.ledger().bytes};
   };
-  for (const data::DataSet::Part& part : data.stores->parts())
+  for (const data::DataSet::Part& part : data.stores->parts()) {
+    ASSIGN_OR_RETURN(std::vector<FileFacts> files, files_of(part));
     out.push_back({part.component.name, counts(part.store->split(data::Split::kTrain)),
-                   counts(part.store->split(data::Split::kValidation)), unigram_of(*part.store)});
+                   counts(part.store->split(data::Split::kValidation)), unigram_of(*part.store),
+                   std::move(files)});
+  }
   return out;
 }
 

@@ -7,6 +7,7 @@
 #include "ostro/chain/record.h"
 #include "ostro/io/files/path.h"
 #include "ostro/tokenizer/files/files.h"
+#include "ostro/train/step/data_difference.h"
 
 namespace ostro::train {
 namespace {
@@ -72,23 +73,24 @@ Result<DataAccess> open_run_data(io::FileSystem& fs, const std::string& director
   const std::vector<std::string> caches =
       cache.empty() ? places(start, config.data.cache_dir) : std::vector<std::string>{cache};
   using StoreResult = Result<std::shared_ptr<const data::DataSet>>;
-  ASSIGN_OR_RETURN(
-      out.stores,
-      first_of(fmt::format("the token store of {} is not there", directory), caches,
-               "name its folder with --cache", [&](const std::string& path) -> StoreResult {
-                 data::DataOptions options = config.data;
-                 options.cache_dir = path;
-                 // cache_dir options of single components are relative to the start directory, too.
-                 if (path == io::join_path(start, config.data.cache_dir))
-                   for (auto& [name, component] : options.components)
-                     if (component.cache_dir)
-                       component.cache_dir = io::join_path(start, *component.cache_dir);
-                 ASSIGN_OR_RETURN(auto stores, data::DataSet::open(fs, options, *out.tokenizer));
-                 if (const std::string hash = stores->hash(); hash != genesis.data_hash)
-                   return invalid_argument(fmt::format("it holds another data set: hash {}, the run's is {}",
-                                                       hash, genesis.data_hash));
-                 return stores;
-               }));
+  ASSIGN_OR_RETURN(out.stores,
+                   first_of(fmt::format("the token store of {} is not there", directory), caches,
+                            "name its folder with --cache", [&](const std::string& path) -> StoreResult {
+                              data::DataOptions options = config.data;
+                              options.cache_dir = path;
+                              // cache_dir options of single components are relative to the start directory,
+                              // too.
+                              if (path == io::join_path(start, config.data.cache_dir))
+                                for (auto& [name, component] : options.components)
+                                  if (component.cache_dir)
+                                    component.cache_dir = io::join_path(start, *component.cache_dir);
+                              ASSIGN_OR_RETURN(auto stores, data::DataSet::open(fs, options, *out.tokenizer));
+                              if (const std::string hash = stores->hash(); hash != genesis.data_hash)
+                                return invalid_argument(
+                                    fmt::format("it holds another data set: hash {}, the run's is {}{}", hash,
+                                                genesis.data_hash, data_difference(fs, directory, *stores)));
+                              return stores;
+                            }));
   return out;
 }
 
