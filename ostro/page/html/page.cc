@@ -80,7 +80,7 @@ std::string result_text(const RunView& view) {
         "per byte).",
         unigram.nats_per_token, unigram.bits_per_byte);
   }
-  return out;
+  return out + " The run itself wrote its held-out loss down: no hash covers it.";
 }
 
 std::string check_text(const RunView& view) {

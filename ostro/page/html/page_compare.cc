@@ -1,9 +1,12 @@
 // The page of several runs.
 #include <fmt/format.h>
 
+#include <algorithm>
 #include <cmath>
 #include <map>
 #include <nlohmann/json.hpp>
+#include <utility>
+#include <vector>
 
 #include "ostro/base/html.h"
 #include "ostro/base/sha256.h"
@@ -27,13 +30,24 @@ std::string key(size_t run, const std::string& name) {
                      run >= kCurveColours ? " again" : "", cut(name, kLongestWord));
 }
 
-// A row for each run; the one with the lowest held-out loss stands out.
+// A row for each run; the one with the lowest held-out loss stands out. Of what is measured on held-out text
+// there are columns where a run has it.
 std::string results(std::span<const RunView> runs, std::span<const std::string> names) {
+  constexpr std::pair<const char*, const char*> kHeldOut[] = {{"eval/loss", "held-out loss"},
+                                                              {"eval/bits_per_byte", "bits per byte"}};
+  std::vector<const char*> columns;
   std::string out =
       "<div class=\"scroll\"><table><thead><tr><th>run</th><th class=\"n\">steps</th><th "
       "class=\"n\">parameters</th>"
-      "<th class=\"n\">tokens</th><th class=\"n\">training loss</th><th class=\"n\">held-out loss</th>"
-      "<th class=\"n\">bits per byte</th><th>state</th><th>run hash</th></tr></thead>\n";
+      "<th class=\"n\">tokens</th><th class=\"n\">training loss</th>";
+  for (const auto& [metric, title] : kHeldOut) {
+    if (std::none_of(runs.begin(), runs.end(),
+                     [name = metric](const RunView& view) { return find_metric(view, name) != nullptr; }))
+      continue;
+    columns.push_back(metric);
+    out += fmt::format("<th class=\"n\">{}</th>", title);
+  }
+  out += "<th>state</th><th>run hash</th></tr></thead>\n";
   const auto held_out = [&](size_t i) {
     const Bins* loss = find_metric(runs[i], "eval/loss");
     return loss == nullptr ? HUGE_VAL : loss->last().value;
@@ -43,16 +57,17 @@ std::string results(std::span<const RunView> runs, std::span<const std::string> 
     if (held_out(i) < held_out(best)) best = i;
   for (size_t i = 0; i < runs.size(); ++i) {
     const RunView& view = runs[i];
+    std::string held_out_cells;
+    for (const char* metric : columns)
+      held_out_cells += fmt::format("<td class=\"n\">{}</td>", last_value(view, metric));
     out += fmt::format(
         "<tr{}><td>{}</td><td class=\"n\">{}</td><td class=\"n\">{}</td><td class=\"n\">{}</td>"
-        "<td class=\"n\">{}</td><td class=\"n\">{}</td><td class=\"n\">{}</td><td>{}</td>"
-        "<td><code title=\"{}\">{}</code></td></tr>\n",
+        "<td class=\"n\">{}</td>{}<td>{}</td><td><code title=\"{}\">{}</code></td></tr>\n",
         i == best && held_out(i) < HUGE_VAL ? " class=\"best\"" : "", key(i, names[i]),
         grouped(view.chain.last_step()),
         view.parameters > 0 ? short_number(static_cast<double>(view.parameters)) : "",
-        short_number(view.history.tokens), last_value(view, kTrainLoss), last_value(view, "eval/loss"),
-        last_value(view, "eval/bits_per_byte"), cut(view.state(), kLongestWord), view.chain.head(),
-        view.chain.head().substr(0, 12));
+        short_number(view.history.tokens), last_value(view, kTrainLoss), held_out_cells,
+        cut(view.state(), kLongestWord), view.chain.head(), view.chain.head().substr(0, 12));
   }
   return heading("Results") + out + "</table></div>\n";
 }

@@ -55,7 +55,8 @@ std::string samples_section(const RunView& view) {
   std::string out = heading("Samples");
   out += fmt::format(
       "<p class=\"soft\">How the model continues a text after step {} (temperature {}, seed {}): <span "
-      "class=\"prompt\">grey is the beginning that it was given</span>, <span class=\"own\">dark is what it "
+      "class=\"prompt\">grey is the beginning that it was given</span>, <span class=\"own\">the rest is what "
+      "it "
       "wrote</span>. {}</p>\n",
       grouped(facts.step), facts.temperature, facts.seed, expectation(view));
   for (size_t i = 0; i < std::min(facts.samples.size(), kRows); ++i) {
