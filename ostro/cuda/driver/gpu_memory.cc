@@ -77,6 +77,12 @@ Status GpuMemory::read(const runtime::Block& block, int64_t at, std::span<std::b
   return staging_.read(address(block) + static_cast<uint64_t>(at), to);
 }
 
+AvailableMemory GpuMemory::available() const {
+  size_t free = 0, total = 0;
+  if (!queue_.enter().ok() || queue_.cuda().memory_info(&free, &total) != 0) return {};
+  return {.bytes = static_cast<int64_t>(free) + kept_bytes(), .source = "free on " + name()};
+}
+
 uint64_t GpuMemory::address(const runtime::Block& block) const {
   const auto* ours = dynamic_cast<const GpuBlock*>(&block);
   OSTRO_CHECK(ours != nullptr && &ours->memory() == this, "a block of {} was given to {}",

@@ -27,6 +27,8 @@ class GpuMemory final : public runtime::Memory {
   Result<std::shared_ptr<runtime::Block>> allocate(int64_t bytes) override;
   Status write(runtime::Block& block, int64_t at, std::span<const std::byte> from) override;
   Status read(const runtime::Block& block, int64_t at, std::span<std::byte> to) const override;
+  // What the GPU has free, and what the pool keeps.
+  AvailableMemory available() const override;
   // Of the first byte of a block of this memory.
   uint64_t address(const runtime::Block& block) const;
 
