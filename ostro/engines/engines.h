@@ -11,7 +11,8 @@ namespace ostro::engines {
 struct Wish {
   enum class Kind {
     kCompiled,    // ostro/cpu: it heeds OSTRO_ISA and OSTRO_THREADS (cpu/engine/engine.h)
-    kInterpreter  // ostro/interp: plain scalar code on one thread, the specification
+    kInterpreter,  // ostro/interp: plain scalar code on one thread, the specification
+    kCudaEmulated  // ostro/cuda on a device that is emulated on the CPU: for tests, slow
   };
   Kind kind = Kind::kCompiled;
   // False: the compiled engine without generated code. It is slower, but for programs that run only a few
@@ -19,11 +20,12 @@ struct Wish {
   bool generated_code = true;
 };
 
-// What the variable OSTRO_EXECUTOR wishes: "compiled" (also when it is unset or empty) or "interpreter".
+// What the variable OSTRO_EXECUTOR wishes: "compiled" (also when it is unset or empty), "interpreter" or
+// "cuda_emulated".
 // Error: kInvalidArgument for another word.
 Result<Wish> wish_from_environment();
 
-// Makes the engine. Error: of make_cpu_engine.
+// Makes the engine. Error: of make_cpu_engine, of emulated_device.
 Result<std::unique_ptr<runtime::Engine>> make(const Wish& wish);
 
 }  // namespace ostro::engines
