@@ -4,6 +4,8 @@
 #include <cstdlib>
 #include <cstring>
 
+#include "ostro/cuda/emulated/emulated_device.h"
+
 namespace ostro::test {
 namespace {
 
@@ -12,6 +14,22 @@ constexpr const char* kMagic = "FAKE CUBIN ";
 std::string& failure() {
   static auto* const text = new std::string("told by the fake driver");
   return *text;
+}
+
+// Runs all other text: its kernels follow the addresses that they are given, which are the host's here.
+Result<cuda::Device*>& device() {
+  static auto* const kDevice = new Result<cuda::Device*>(cuda::emulated_device());
+  return *kDevice;
+}
+
+std::shared_ptr<const cuda::Code> emulated(const std::string& text) {
+  if (!device().ok()) {
+    failure() = device().error().message();
+    return nullptr;
+  }
+  auto code = (*device())->load("text of the fake driver", text);
+  if (!code.ok()) failure() = code.error().message();
+  return code.ok() ? *code : nullptr;
 }
 
 FakeKernel own_kernel(const std::string& name) {
@@ -45,7 +63,17 @@ std::shared_ptr<FakeText> FakeText::open(const char* image) {
 
 FakeKernel FakeText::kernel(const std::string& name) const {
   if (text_.starts_with("// fake kernels")) return own_kernel(name);
-  return {};
+  const std::shared_ptr<const cuda::Code> code = emulated(text_);
+  if (code == nullptr) return {};
+  const auto found = code->kernel(name);
+  if (!found.ok()) return {};
+  return [code, kernel = *found](const std::vector<std::byte>& argument, const FakeShape& shape) {
+    const Status ran = (*device())->launch(
+        kernel, {.x = shape.x, .y = shape.y, .z = shape.z, .threads = shape.threads, .shared_bytes = shape.shared_bytes},
+        argument, "the emulated device");
+    if (!ran.ok()) failure() = ran.error().message();
+    return ran.ok();
+  };
 }
 
 }  // namespace ostro::test
