@@ -6,7 +6,9 @@
 #include "ostro/cpu/machine/isa.h"
 #include "ostro/cpu/products/choose_isa.h"
 #include "ostro/cuda/driver/driver.h"
+#include "ostro/cuda/driver/gpu.h"
 #include "ostro/cuda/driver/nvrtc.h"
+#include "ostro/runtime/device_name.h"
 
 namespace ostro::engines {
 namespace {
@@ -60,6 +62,15 @@ Devices find_devices() {
     out.missing.push_back(nvrtc.error().message());
   }
   return out;
+}
+
+Result<std::vector<cuda::BitsCompared>> check_device(const std::string& device, int64_t cases) {
+  ASSIGN_OR_RETURN(const runtime::DeviceName name, runtime::parse_device("--check", device));
+  if (name.kind != runtime::DeviceName::Kind::kCuda)
+    return invalid_argument(fmt::format("--check {}: name a GPU, cuda or cuda:N", device));
+  ASSIGN_OR_RETURN(const int threads, default_threads());
+  ASSIGN_OR_RETURN(cuda::Device* const gpu, cuda::open_gpu(name.ordinal));
+  return cuda::compare_bits(*gpu, cases, threads);
 }
 
 }  // namespace ostro::engines

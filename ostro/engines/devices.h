@@ -8,6 +8,9 @@
 #include <string>
 #include <vector>
 
+#include "ostro/base/error.h"
+#include "ostro/cuda/admission/admission.h"
+
 namespace ostro::engines {
 
 struct CpuDevice {
@@ -39,5 +42,9 @@ struct Devices {
 };
 
 Devices find_devices();
+
+// Compares the arithmetic of a GPU ("cuda:0") with that of the processors: `cases` cases of every operation
+// (cuda/admission/admission.h). Errors: kInvalidArgument: it names no GPU; of open_gpu; the device's.
+Result<std::vector<cuda::BitsCompared>> check_device(const std::string& device, int64_t cases);
 
 }  // namespace ostro::engines

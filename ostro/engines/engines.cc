@@ -4,10 +4,13 @@
 
 #include <atomic>
 #include <cstdlib>
+#include <mutex>
+#include <set>
 #include <string_view>
 
 #include "ostro/base/log.h"
 #include "ostro/cpu/engine/engine.h"
+#include "ostro/cuda/admission/admission.h"
 #include "ostro/cuda/driver/driver.h"
 #include "ostro/cuda/driver/gpu.h"
 #include "ostro/cuda/emulated/emulated_device.h"
@@ -23,12 +26,23 @@ void log_choice(const std::string& text) {
   if (!told.exchange(true)) log_info("device auto: " + text);
 }
 
+// A GPU is admitted once in a process.
+Result<cuda::Device*> admitted_gpu(int number) {
+  static std::mutex mutex;
+  static auto* const admitted = new std::set<int>();
+  ASSIGN_OR_RETURN(cuda::Device* const device, cuda::open_gpu(number));
+  const std::lock_guard lock(mutex);
+  if (!admitted->contains(number)) RETURN_IF_ERROR(cuda::admit(*device));
+  admitted->insert(number);
+  return device;
+}
+
 // The first GPU that can be used; -1: none.
 int first_gpu() {
   const auto driver = cuda::Driver::open();
   std::string why = driver.ok() ? "" : driver.error().message();
   for (size_t i = 0; driver.ok() && i < (*driver)->gpus().size(); ++i) {
-    const auto gpu = cuda::open_gpu(static_cast<int>(i));
+    const auto gpu = admitted_gpu(static_cast<int>(i));
     if (gpu.ok()) {
       log_choice(fmt::format("cuda:{} ({})", i, (*gpu)->limits().name));
       return static_cast<int>(i);
@@ -72,7 +86,7 @@ Result<std::unique_ptr<runtime::Engine>> make(const Wish& wish) {
     return cuda::make_device_engine(*device);
   }
   if (wish.kind == Wish::Kind::kCuda) {
-    ASSIGN_OR_RETURN(cuda::Device* const device, cuda::open_gpu(wish.gpu));
+    ASSIGN_OR_RETURN(cuda::Device* const device, admitted_gpu(wish.gpu));
     return cuda::make_device_engine(*device);
   }
   return cpu::make_cpu_engine({.generated_code = wish.generated_code});

@@ -4,17 +4,20 @@
 // Work is put into a queue and done as late as a driver may: when it is waited for. So a buffer that is
 // changed too early, or read before its copy, shows. Memory that was taken holds no zeros. FAKE_CUDA names
 // faults, with commas between them; it is read at every call:
-//   no_device, old, stub, busy        at the start: no GPU, CUDA 11.4, the toolkit's stand-in, another
-//   process has it alone full:N                            the N-th request for memory, and all later ones,
-//   find none launch, launch:N                  every launch, or the N-th, asks for more than the GPU has
-//   fault:N, lost:N                   the N-th kernel fails when it runs; the GPU is lost then: all later
-//   calls fail kill:N                            the process is killed at the N-th launch memory:BYTES,
-//   gpus:N, sm:NN       what the GPU is: 1 GB, one, 90
+//   no_device, old, stub, busy   at the start: no GPU, CUDA 11.4, the toolkit's stand-in, it is another's
+//   full:N                       the N-th request for memory, and all later ones, find none
+//   launch, launch:N             every launch, or the N-th, asks for more than the GPU has
+//   fault:N, lost:N              the N-th kernel fails when it runs; all later calls fail then
+//   kill:N                       the process is killed at the N-th launch
+//   memory:BYTES, gpus:N, sm:NN  what the GPU is: 1 GB, one, 90
+// When the process ends, the file that FAKE_CUDA_COUNTS names gets the numbers of requests for memory and of
+// launches.
 #include <algorithm>
 #include <csignal>
 #include <cstdint>
 #include <cstdlib>
 #include <cstring>
+#include <fstream>
 #include <functional>
 #include <list>
 #include <map>
@@ -103,6 +106,14 @@ struct FakeFunction {
   ostro::test::FakeKernel kernel;
   int64_t dynamic_bytes = 48 << 10;
 };
+
+// Writes the counts when the process ends.
+struct AtEnd {
+  ~AtEnd() {
+    const char* path = std::getenv("FAKE_CUDA_COUNTS");
+    if (path != nullptr) std::ofstream(path) << fake().allocations << " " << fake().launches << "\n";
+  }
+} at_end;
 
 // What every call that needs a context begins with.
 #define ENTER(f)                              \

@@ -77,16 +77,40 @@ std::string devices_json(const engines::Devices& devices) {
   return out.dump(1, ' ', false, Json::error_handler_t::replace) + "\n";
 }
 
+// Exit code 1 when an operation differs.
+int check_device(const std::string& device, int64_t cases) {
+  constexpr int64_t kMost = int64_t{1} << 32;
+  if (cases < 64 || cases > kMost)
+    return report_error(invalid_argument(fmt::format("--cases {}: use 64 to {}", cases, kMost)));
+  const auto rows = engines::check_device(device, cases);
+  if (!rows.ok()) return report_error(rows.error());
+  std::string text;
+  bool equal = true;
+  for (const auto& row : *rows) {
+    text += fmt::format("{:<22} {:>11} cases, {} differ{}{}\n", row.name, row.cases, row.differ,
+                        row.first.empty() ? "" : "; ", row.first);
+    equal = equal && row.differ == 0;
+  }
+  if (const Status written = write_stdout(text); !written.ok()) return report_error(written.error());
+  return equal ? kExitOk : kExitFailed;
+}
+
 }  // namespace
 
 int devices_command(Args args) {
   bool json = false;
+  std::string check;
+  int64_t cases = int64_t{1} << 20;
   args.summary(
       "Prints what this machine has to train on: its processors and its GPUs, and what is missing for the "
       "latter, with\n"
       "the command that brings it. Exit code 0, also where there is no GPU.");
+  args.option("--check", &check, "DEVICE",
+              "instead: compare the arithmetic of this GPU with that of the processors; exit code 1: an operation differs");
+  args.option("--cases", &cases, "N", "--check: cases of every operation; 4294967296 are all numbers of an operand");
   args.flag("--json", &json, "print it as JSON; null: not known, or not there");
   if (const auto code = args.parse()) return *code;
+  if (!check.empty()) return check_device(check, cases);
   const engines::Devices devices = engines::find_devices();
   const Status written = write_stdout(json ? devices_json(devices) : devices_text(devices));
   return written.ok() ? kExitOk : report_error(written.error());
