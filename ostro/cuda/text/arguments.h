@@ -1,4 +1,4 @@
-// The arguments of all kernels, in C that the host and device text share. A place in device memory is a number of 64 bits,
+// FillArgs, CopyArgs: the arguments of kernels, in C that the host and device text share. A place in device memory is a number of 64 bits,
 // 0 for none. Strides and offsets are in elements. Dtypes are numbers: see TYPE_ below; they are ir::DType's order.
 //
 // No #pragma once and no include: the host includes it in a namespace, device text contains it.
