@@ -6,6 +6,8 @@ namespace ostro::cuda {
 namespace {
 
 constexpr const char* kProducts = "products/products.cu";
+constexpr int64_t kLeastTiled = 32;       // of rows and columns: smaller products leave most of a tile empty
+constexpr int64_t kMostBatches = 65535;  // blocks in the third dimension
 
 using compile::contraction_of;
 using compile::in_order;
@@ -73,7 +75,14 @@ Status run_dot(const StepCall& call) {
     for (size_t i = 0; i < in_x.size(); ++i) all.insert(all.end(), {in_x[i], in_w[i], in_y[i]});
     return all;
   }));
-  return call.launch(kProducts, "dot", y.count(), a);
+  if (a.segments > 1 || a.m < kLeastTiled || a.n < kLeastTiled || a.batches > kMostBatches)
+    return call.launch(kProducts, "dot", y.count(), a);
+  a.a_along_k = !k.empty() && stride_along(x, k.back().name) == 1 ? 1 : 0;
+  a.b_along_k = !k.empty() && stride_along(w, k.back().name) == 1 ? 1 : 0;
+  const bool narrow = x.dtype() == ir::DType::bf16;
+  const int64_t columns = narrow ? 64 : 128;
+  return call.launch(kProducts, narrow ? "dot_tiles_bf16" : "dot_tiles_f32",
+                     LaunchShape{.x = (a.n + columns - 1) / columns, .y = (a.m + 127) / 128, .z = a.batches, .threads = 256}, a);
 }
 
 Status run_expert_dot(const StepCall& call) {

@@ -111,6 +111,7 @@ struct DotArgs {
   i64 a_type, b_type, scale_type, c_type;
   i64 m, n, k, batches, segments, levels, counts[MOST_LEVELS];
   i64 goes_on;
+  i64 a_along_k, b_along_k;  // tiles: neighbours along k lie together in memory
 };
 
 // Row r is multiplied by the matrix of its expert.
