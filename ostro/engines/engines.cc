@@ -61,8 +61,8 @@ Result<Wish> wish_from_environment() {
   if (name.empty() || name == "compiled") return Wish{.kind = Wish::Kind::kCompiled};
   if (name == "interpreter") return Wish{.kind = Wish::Kind::kInterpreter};
   if (name == "cuda_emulated") return Wish{.kind = Wish::Kind::kCudaEmulated};
-  return invalid_argument(
-      fmt::format("OSTRO_EXECUTOR is \"{}\"; use compiled (the default), interpreter or cuda_emulated", name));
+  return invalid_argument(fmt::format(
+      "OSTRO_EXECUTOR is \"{}\"; use compiled (the default), interpreter or cuda_emulated", name));
 }
 
 Result<Wish> on_device(Wish wish, const std::string& device) {

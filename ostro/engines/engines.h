@@ -11,7 +11,7 @@ namespace ostro::engines {
 // What an engine is wanted for, and by which of them it shall run.
 struct Wish {
   enum class Kind {
-    kCompiled,    // ostro/cpu: it heeds OSTRO_ISA and OSTRO_THREADS (cpu/engine/engine.h)
+    kCompiled,     // ostro/cpu: it heeds OSTRO_ISA and OSTRO_THREADS (cpu/engine/engine.h)
     kInterpreter,  // ostro/interp: plain scalar code on one thread, the specification
     kCudaEmulated,  // ostro/cuda on a device that is emulated on the CPU: for tests, slow
     kCuda           // ostro/cuda on the GPU `gpu`

@@ -1,4 +1,5 @@
-// The engine for GPUs on the emulated device gives the interpreter's bits, op by op and for the parts models are made of.
+// The engine for GPUs on the emulated device gives the interpreter's bits, op by op and for the parts models
+// are made of.
 #include <doctest/doctest.h>
 #include <fmt/format.h>
 
@@ -54,7 +55,8 @@ void check_ops(runtime::Engine& engine, bool give_away) {
   for (const auto& [name, program, finite_only] : testing::op_programs())
     for (bool wild : {false, true}) {
       if (wild && finite_only) continue;
-      const std::string d = differs(engine, program, testing::make_inputs(program, wild ? 2 : 1, wild), give_away);
+      const std::string d =
+          differs(engine, program, testing::make_inputs(program, wild ? 2 : 1, wild), give_away);
       CHECK_MESSAGE(d.empty(), name, std::string(wild ? " (wild): " : ": "), d);
     }
 }

@@ -25,13 +25,16 @@ train::TrainConfig nano(const train::Settings& more) {
   return *config;
 }
 
-// The run's hash. Sessions of at most `session` steps: all but the first resume from a checkpoint, on the engines in turn.
-std::string trained(const std::vector<runtime::Engine*>& engines, const train::TrainConfig& config, int64_t session = 100) {
+// The run's hash. Sessions of at most `session` steps: all but the first resume from a checkpoint, on the
+// engines in turn.
+std::string trained(const std::vector<runtime::Engine*>& engines, const train::TrainConfig& config,
+                    int64_t session = 100) {
   io::MemoryFileSystem fs;
   train::write_mixed_files(fs);
   for (size_t i = 0;; ++i) {
     int64_t steps = 0;
-    auto run = run::Run::open(config, {fs, *engines[i % engines.size()], 1, [&] { return ++steps >= session; }, {}, {}});
+    auto run = run::Run::open(
+        config, {fs, *engines[i % engines.size()], 1, [&] { return ++steps >= session; }, {}, {}});
     REQUIRE_MESSAGE(run.ok(), run.error().message());
     run::Watcher watcher;
     const auto outcome = (*run)->train(watcher);

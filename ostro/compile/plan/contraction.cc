@@ -57,8 +57,7 @@ std::vector<int64_t> offsets_over(const std::vector<ir::Axis>& axes, const View&
 }
 
 std::vector<int64_t> scale_offsets(const std::vector<ir::Axis>& axes, const std::vector<std::string>& scaled,
-                                   const std::string& groups, const View& matrix,
-                                   const View& scales) {
+                                   const std::string& groups, const View& matrix, const View& scales) {
   // Each point's row of the matrix, and where its other axes lead to among the scales.
   View rows = scales;
   rows.shape.axes.clear();

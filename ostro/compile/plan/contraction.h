@@ -33,7 +33,6 @@ std::vector<int64_t> in_order(std::vector<int64_t> offsets, const Contraction& c
 // Offsets, by flattened index of the axes `scaled`, of the scales of a stored matrix along its axis `groups`
 // (dequantize): for every point of the row-major space over `axes`, of which `scaled` are some.
 std::vector<int64_t> scale_offsets(const std::vector<ir::Axis>& axes, const std::vector<std::string>& scaled,
-                                   const std::string& groups, const View& matrix,
-                                   const View& scales);
+                                   const std::string& groups, const View& matrix, const View& scales);
 
 }  // namespace ostro::compile

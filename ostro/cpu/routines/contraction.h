@@ -1,5 +1,5 @@
-// join_leaves, gemm_spec: contractions as the kernels of this room take them. Pure functions of checked steps;
-// there are no errors.
+// join_leaves, gemm_spec: contractions as the kernels of this room take them. Pure functions of checked
+// steps; there are no errors.
 #pragma once
 
 #include <cstdint>

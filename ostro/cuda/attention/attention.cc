@@ -52,8 +52,10 @@ class Places {
     p.type = type_number(a.dtype());
     p.pos = stride(a, row);
     p.dim = stride(a, column);
-    ASSIGN_OR_RETURN(p.batch, call_.table(next_++, [&] { return compile::offsets_over(axes_.batch, *a.view); }));
-    ASSIGN_OR_RETURN(p.head, call_.table(next_++, [&] { return compile::offsets_over(axes_.heads, *a.view); }));
+    ASSIGN_OR_RETURN(p.batch,
+                     call_.table(next_++, [&] { return compile::offsets_over(axes_.batch, *a.view); }));
+    ASSIGN_OR_RETURN(p.head,
+                     call_.table(next_++, [&] { return compile::offsets_over(axes_.heads, *a.view); }));
     return p;
   }
   size_t next() { return next_++; }
@@ -70,7 +72,8 @@ class Places {
 };
 
 // Sizes, scalars and masks, whose operands begin at number `next`.
-Status set_common(const StepCall& call, const AttentionAxes& axes, Places& places, size_t next, args::AttentionArgs& a) {
+Status set_common(const StepCall& call, const AttentionAxes& axes, Places& places, size_t next,
+                  args::AttentionArgs& a) {
   const auto& attrs = call.attrs();
   a.batch = product(axes.batch);
   a.kv_heads = product(axes.kv);
@@ -102,11 +105,13 @@ Status set_common(const StepCall& call, const AttentionAxes& axes, Places& place
     ASSIGN_OR_RETURN(a.sink, places.of(call.in[next++], "", ""));
   }
   std::vector<int64_t> ends;
-  for (const auto& leaf : numerics::leaf_bounds(axes.query, a.pos, call.leaves.count(axes.query))) ends.push_back(leaf.end);
+  for (const auto& leaf : numerics::leaf_bounds(axes.query, a.pos, call.leaves.count(axes.query)))
+    ends.push_back(leaf.end);
   a.leaves = static_cast<int64_t>(ends.size());
   if (a.leaves > args::MOST_LEAVES)
-    return unsupported(fmt::format("{}: {} leaves of {}; a kernel on a GPU takes {}: choose fewer in numerics.leaves", call.place,
-                                   a.leaves, axes.query, +args::MOST_LEAVES));
+    return unsupported(
+        fmt::format("{}: {} leaves of {}; a kernel on a GPU takes {}: choose fewer in numerics.leaves",
+                    call.place, a.leaves, axes.query, +args::MOST_LEAVES));
   ASSIGN_OR_RETURN(a.leaf_ends, call.table(places.next(), [&] { return ends; }));
   return Status();
 }
@@ -125,7 +130,8 @@ Status run_attention(const StepCall& call) {
   ASSIGN_OR_RETURN(a.m, places.of(call.out[1], axes.query, ""));
   ASSIGN_OR_RETURN(a.r, places.of(call.out[2], axes.query, ""));
   RETURN_IF_ERROR(set_common(call, axes, places, 3, a));
-  return call.launch(kAttention, "attention", LaunchShape{.x = a.pos, .y = a.kv_heads * a.group, .z = a.batch, .threads = 128}, a);
+  return call.launch(kAttention, "attention",
+                     LaunchShape{.x = a.pos, .y = a.kv_heads * a.group, .z = a.batch, .threads = 128}, a);
 }
 
 Status run_attention_grad(const StepCall& call) {
@@ -144,11 +150,14 @@ Status run_attention_grad(const StepCall& call) {
   ASSIGN_OR_RETURN(a.dv, places.of(call.out[2], axes.key, axes.head_dim));
   RETURN_IF_ERROR(set_common(call, axes, places, 7, a));
   const int64_t heads = a.kv_heads * a.group;
-  ASSIGN_OR_RETURN(a.delta.at, call.scratch(places.next(), std::max<int64_t>(4, a.batch * a.pos * heads * 4)));
-  RETURN_IF_ERROR(call.launch(kAttention, "attention_delta", LaunchShape{.x = a.pos, .y = heads, .z = a.batch, .threads = 64}, a));
-  RETURN_IF_ERROR(call.launch(kAttention, "attention_dq", LaunchShape{.x = a.pos, .y = heads, .z = a.batch, .threads = 128}, a));
-  RETURN_IF_ERROR(
-      call.launch(kAttention, "attention_dkv", LaunchShape{.x = a.key_pos, .y = a.kv_heads, .z = a.batch, .threads = 128}, a));
+  ASSIGN_OR_RETURN(a.delta.at,
+                   call.scratch(places.next(), std::max<int64_t>(4, a.batch * a.pos * heads * 4)));
+  RETURN_IF_ERROR(call.launch(kAttention, "attention_delta",
+                              LaunchShape{.x = a.pos, .y = heads, .z = a.batch, .threads = 64}, a));
+  RETURN_IF_ERROR(call.launch(kAttention, "attention_dq",
+                              LaunchShape{.x = a.pos, .y = heads, .z = a.batch, .threads = 128}, a));
+  RETURN_IF_ERROR(call.launch(kAttention, "attention_dkv",
+                              LaunchShape{.x = a.key_pos, .y = a.kv_heads, .z = a.batch, .threads = 128}, a));
   if (a.sink.at == 0) return Status();
   ASSIGN_OR_RETURN(a.dsink, places.of(call.out[3], "", ""));
   return call.launch(kAttention, "attention_dsink", heads, a);

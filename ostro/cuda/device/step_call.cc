@@ -4,10 +4,14 @@
 
 namespace ostro::cuda {
 
-static_assert(static_cast<int>(ir::DType::f32) == args::TYPE_F32 && static_cast<int>(ir::DType::bf16) == args::TYPE_BF16 &&
-              static_cast<int>(ir::DType::f64) == args::TYPE_F64 && static_cast<int>(ir::DType::i32) == args::TYPE_I32 &&
-              static_cast<int>(ir::DType::i64) == args::TYPE_I64 && static_cast<int>(ir::DType::u32) == args::TYPE_U32 &&
-              static_cast<int>(ir::DType::boolean) == args::TYPE_BOOL && static_cast<int>(ir::DType::i8) == args::TYPE_I8);
+static_assert(static_cast<int>(ir::DType::f32) == args::TYPE_F32 &&
+              static_cast<int>(ir::DType::bf16) == args::TYPE_BF16 &&
+              static_cast<int>(ir::DType::f64) == args::TYPE_F64 &&
+              static_cast<int>(ir::DType::i32) == args::TYPE_I32 &&
+              static_cast<int>(ir::DType::i64) == args::TYPE_I64 &&
+              static_cast<int>(ir::DType::u32) == args::TYPE_U32 &&
+              static_cast<int>(ir::DType::boolean) == args::TYPE_BOOL &&
+              static_cast<int>(ir::DType::i8) == args::TYPE_I8);
 
 args::Axes axes_with(const std::vector<ir::Axis>& axes, std::vector<int64_t> strides) {
   args::Axes out = {};

@@ -1,7 +1,7 @@
 // StepCall: the argument of every routine, for one execution of one op of a Plan on a device.
 //
-// A routine fills the argument of a kernel and launches it. Index tables are made at the first run of a step and stay on the
-// device with it.
+// A routine fills the argument of a kernel and launches it. Index tables are made at the first run of a step
+// and stay on the device with it.
 #pragma once
 
 #include <cstring>
@@ -65,13 +65,16 @@ struct StepCall {
     if (number >= state.blocks.size() || state.blocks[number] == nullptr) {
       const std::vector<int64_t> elements = make();
       RETURN_IF_ERROR(reserve(number, std::max<int64_t>(8, static_cast<int64_t>(elements.size()) * 8)));
-      if (!elements.empty()) RETURN_IF_ERROR(device().memory().write(*state.blocks[number], 0, std::as_bytes(std::span(elements))));
+      if (!elements.empty())
+        RETURN_IF_ERROR(
+            device().memory().write(*state.blocks[number], 0, std::as_bytes(std::span(elements))));
     }
     return device().address(*state.blocks[number]).at;
   }
   // Working memory of the step, kept under that number.
   Result<uint64_t> scratch(size_t number, int64_t bytes) const {
-    if (number >= state.blocks.size() || state.blocks[number] == nullptr) RETURN_IF_ERROR(reserve(number, bytes));
+    if (number >= state.blocks.size() || state.blocks[number] == nullptr)
+      RETURN_IF_ERROR(reserve(number, bytes));
     return device().address(*state.blocks[number]).at;
   }
 
@@ -86,8 +89,8 @@ struct StepCall {
 // The routine of an op.
 using StepRoutine = Status (*)(const StepCall&);
 
-// Loops over these axes, by name, as a view steps through them; axes that the view lacks repeat it. Axes of one index are
-// left out, and neighbours that lie together are one loop.
+// Loops over these axes, by name, as a view steps through them; axes that the view lacks repeat it. Axes of
+// one index are left out, and neighbours that lie together are one loop.
 args::Axes axes_over(const std::vector<ir::Axis>& axes, const compile::View& view);
 // The same for given strides.
 args::Axes axes_with(const std::vector<ir::Axis>& axes, std::vector<int64_t> strides);
@@ -103,9 +106,9 @@ template <typename Args>
 Status set_leaves(const StepCall& call, const compile::Contraction& contraction, Args& args) {
   const std::vector<int64_t>& counts = contraction.tree_counts;
   if (contraction.segment_ends.size() > args::MOST_LEAVES || counts.size() > args::MOST_LEVELS)
-    return unsupported(fmt::format("{}: {} leaves on {} axes; a kernel on a GPU takes {} on {}: choose fewer in numerics.leaves",
-                                   call.place, contraction.segment_ends.size(), counts.size(), +args::MOST_LEAVES,
-                                   +args::MOST_LEVELS));
+    return unsupported(fmt::format(
+        "{}: {} leaves on {} axes; a kernel on a GPU takes {} on {}: choose fewer in numerics.leaves",
+        call.place, contraction.segment_ends.size(), counts.size(), +args::MOST_LEAVES, +args::MOST_LEVELS));
   args.segments = static_cast<int64_t>(contraction.segment_ends.size());
   args.levels = static_cast<int64_t>(counts.size());
   for (size_t i = 0; i < counts.size(); ++i) args.counts[i] = counts[i];

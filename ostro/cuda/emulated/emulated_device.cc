@@ -28,7 +28,8 @@ struct EmulatedKernel {
 
 class EmulatedCode final : public Code {
  public:
-  EmulatedCode(std::string name, std::shared_ptr<HostObject> object) : name_(std::move(name)), object_(std::move(object)) {}
+  EmulatedCode(std::string name, std::shared_ptr<HostObject> object)
+      : name_(std::move(name)), object_(std::move(object)) {}
 
   Result<Kernel> kernel(const std::string& name) const override {
     const std::lock_guard lock(mutex_);
@@ -57,7 +58,10 @@ class EmulatedEvent final : public Event {
 class EmulatedDevice final : public Device {
  public:
   EmulatedDevice(EmulationOptions options, HostCompiler compiler)
-      : options_(std::move(options)), compiler_(std::move(compiler)), memory_(options_.memory_bytes), fibres_(options_.seed) {
+      : options_(std::move(options)),
+        compiler_(std::move(compiler)),
+        memory_(options_.memory_bytes),
+        fibres_(options_.seed) {
     limits_ = {.name = "emulated device",
                .compute_capability = 80,
                .multiprocessors = 4,
@@ -98,9 +102,12 @@ class EmulatedDevice final : public Device {
     };
     if (shape.threads < 32 || shape.threads > 1024 || shape.threads % 32 != 0)
       return wrong(fmt::format("{} threads; a block has a multiple of 32, at most 1024", shape.threads));
-    if (shape.x < 1 || shape.x > 2147483647 || shape.y < 1 || shape.y > 65535 || shape.z < 1 || shape.z > 65535)
-      return wrong(fmt::format("{} x {} x {} blocks; the limits are 2147483647 x 65535 x 65535", shape.x, shape.y, shape.z));
-    if (shape.shared_bytes > kSharedBytes) return wrong(fmt::format("{} bytes of shared memory", shape.shared_bytes));
+    if (shape.x < 1 || shape.x > 2147483647 || shape.y < 1 || shape.y > 65535 || shape.z < 1 ||
+        shape.z > 65535)
+      return wrong(fmt::format("{} x {} x {} blocks; the limits are 2147483647 x 65535 x 65535", shape.x,
+                               shape.y, shape.z));
+    if (shape.shared_bytes > kSharedBytes)
+      return wrong(fmt::format("{} bytes of shared memory", shape.shared_bytes));
     if (static_cast<int64_t>(argument.size()) > kArgumentBytes)
       return wrong(fmt::format("an argument of {} bytes; the limit is {}", argument.size(), kArgumentBytes));
     const numerics::HostArithmetic environment;
@@ -130,32 +137,39 @@ class EmulatedDevice final : public Device {
   Status copy(Address to, Address from, int64_t bytes) override {
     const std::lock_guard lock(mutex_);
     if (bytes == 0) return Status();
-    OSTRO_CHECK(memory_.holds(to, bytes) && memory_.holds(from, bytes), "{} bytes are copied outside of blocks", bytes);
-    std::memcpy(reinterpret_cast<void*>(to.at), reinterpret_cast<const void*>(from.at), static_cast<size_t>(bytes));
+    OSTRO_CHECK(memory_.holds(to, bytes) && memory_.holds(from, bytes),
+                "{} bytes are copied outside of blocks", bytes);
+    std::memcpy(reinterpret_cast<void*>(to.at), reinterpret_cast<const void*>(from.at),
+                static_cast<size_t>(bytes));
     return Status();
   }
   Status write(Address to, std::span<const std::byte> from) override {
     const std::lock_guard lock(mutex_);
     if (from.empty()) return Status();
-    OSTRO_CHECK(memory_.holds(to, static_cast<int64_t>(from.size())), "{} bytes are written outside of blocks", from.size());
+    OSTRO_CHECK(memory_.holds(to, static_cast<int64_t>(from.size())),
+                "{} bytes are written outside of blocks", from.size());
     std::memcpy(reinterpret_cast<void*>(to.at), from.data(), from.size());
     return Status();
   }
   Status read(Address from, std::span<std::byte> to) override {
     const std::lock_guard lock(mutex_);
     if (to.empty()) return Status();
-    OSTRO_CHECK(memory_.holds(from, static_cast<int64_t>(to.size())), "{} bytes are read outside of blocks", to.size());
+    OSTRO_CHECK(memory_.holds(from, static_cast<int64_t>(to.size())), "{} bytes are read outside of blocks",
+                to.size());
     std::memcpy(to.data(), reinterpret_cast<const void*>(from.at), to.size());
     return Status();
   }
 
-  Result<std::unique_ptr<Event>> record() override { return std::unique_ptr<Event>(std::make_unique<EmulatedEvent>()); }
+  Result<std::unique_ptr<Event>> record() override {
+    return std::unique_ptr<Event>(std::make_unique<EmulatedEvent>());
+  }
   Status synchronise() override { return Status(); }
 
   int64_t changes() const { return changes_; }
 
  private:
-  void run_block(const EmulatedKernel& k, const LaunchShape& shape, const std::byte* argument, bool backwards) {
+  void run_block(const EmulatedKernel& k, const LaunchShape& shape, const std::byte* argument,
+                 bool backwards) {
     const int64_t dirty = std::max(shared_used_, shape.shared_bytes) + 64;
     std::memset(shared_, kSharedPoison, static_cast<size_t>(std::min<int64_t>(dirty, sizeof(shared_))));
     block_.dynamic = shared_;
@@ -172,7 +186,8 @@ class EmulatedDevice final : public Device {
 
   void barrier(int line) {
     if (!waits_) {
-      if (error_.empty()) error_ = fmt::format("a barrier in line {} of a KERNEL; it must be a BLOCK_KERNEL", line);
+      if (error_.empty())
+        error_ = fmt::format("a barrier in line {} of a KERNEL; it must be a BLOCK_KERNEL", line);
       return;
     }
     fibres_.barrier(line);
@@ -192,8 +207,8 @@ class EmulatedDevice final : public Device {
     const int64_t taken = (static_cast<int64_t>(bytes) + 15) / 16 * 16;
     if (static_used_ + taken > kStaticSharedBytes || shared_used_ + taken > kSharedBytes) {
       if (error_.empty())
-        error_ = fmt::format("shared memory of {} bytes beside {}; a block has {}, of them {} in SHARED", taken, shared_used_,
-                             kSharedBytes, kStaticSharedBytes);
+        error_ = fmt::format("shared memory of {} bytes beside {}; a block has {}, of them {} in SHARED",
+                             taken, shared_used_, kSharedBytes, kStaticSharedBytes);
       array = shared_;
     } else {
       shared_used_ += taken;

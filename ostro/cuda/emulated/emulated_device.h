@@ -1,10 +1,11 @@
 // emulated_device: a Device on the CPU, for tests. Device text runs as code of the host's C++ compiler.
 //
-// Blocks run one after another, forwards or backwards as drawn. The threads of a block that waits (BLOCK_KERNEL) are fibres:
-// each runs to the next barrier or shuffle, in a drawn order, so a barrier that is missing shows as other bits. Shared memory
-// holds the same poison before every block. Every block of memory lies between guard bytes, and is poison at first.
-// Errors are found that a GPU would leave undefined: threads that end before a barrier where others wait, a shuffle that a
-// thread of the warp does not reach, shared memory beyond the limit, guard bytes that were written.
+// Blocks run one after another, forwards or backwards as drawn. The threads of a block that waits
+// (BLOCK_KERNEL) are fibres: each runs to the next barrier or shuffle, in a drawn order, so a barrier that is
+// missing shows as other bits. Shared memory holds the same poison before every block. Every block of memory
+// lies between guard bytes, and is poison at first. Errors are found that a GPU would leave undefined:
+// threads that end before a barrier where others wait, a shuffle that a thread of the warp does not reach,
+// shared memory beyond the limit, guard bytes that were written.
 #pragma once
 
 #include <memory>

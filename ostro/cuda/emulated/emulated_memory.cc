@@ -19,7 +19,9 @@ constexpr int kGuardByte = 0x5c, kPoison = 0xa7;
 class EmulatedMemory::Guarded final : public runtime::Block {
  public:
   Guarded(EmulatedMemory& memory, int64_t bytes)
-      : Block(memory, bytes, nullptr), memory_(memory), storage_(allocate_aligned(static_cast<size_t>(bytes + 3 * kGuard))) {
+      : Block(memory, bytes, nullptr),
+        memory_(memory),
+        storage_(allocate_aligned(static_cast<size_t>(bytes + 3 * kGuard))) {
     auto at = reinterpret_cast<uint64_t>(storage_.get());
     data = reinterpret_cast<std::byte*>((at + 2 * kGuard - 1) / kGuard * kGuard);
     std::memset(data - kGuard, kGuardByte, kGuard);
@@ -53,7 +55,8 @@ Result<std::shared_ptr<runtime::Block>> EmulatedMemory::allocate(int64_t bytes) 
   {
     const std::lock_guard lock(mutex_);
     if (bytes > room_)
-      return unsupported(fmt::format("the emulated device has no room for {} bytes: {} are left", bytes, room_));
+      return unsupported(
+          fmt::format("the emulated device has no room for {} bytes: {} are left", bytes, room_));
     room_ -= bytes;
   }
   auto block = std::make_shared<Guarded>(*this, bytes);
@@ -69,15 +72,17 @@ Address EmulatedMemory::address(const runtime::Block& block) {
 }
 
 Status EmulatedMemory::write(runtime::Block& block, int64_t at, std::span<const std::byte> from) {
-  OSTRO_CHECK(at >= 0 && at + static_cast<int64_t>(from.size()) <= block.bytes(), "bytes {} to {} of a block of {} bytes", at,
-              at + static_cast<int64_t>(from.size()), block.bytes());
+  OSTRO_CHECK(at >= 0 && at + static_cast<int64_t>(from.size()) <= block.bytes(),
+              "bytes {} to {} of a block of {} bytes", at, at + static_cast<int64_t>(from.size()),
+              block.bytes());
   if (!from.empty()) std::memcpy(reinterpret_cast<void*>((address(block) + at).at), from.data(), from.size());
   return Status();
 }
 
 Status EmulatedMemory::read(const runtime::Block& block, int64_t at, std::span<std::byte> to) const {
-  OSTRO_CHECK(at >= 0 && at + static_cast<int64_t>(to.size()) <= block.bytes(), "bytes {} to {} of a block of {} bytes", at,
-              at + static_cast<int64_t>(to.size()), block.bytes());
+  OSTRO_CHECK(at >= 0 && at + static_cast<int64_t>(to.size()) <= block.bytes(),
+              "bytes {} to {} of a block of {} bytes", at, at + static_cast<int64_t>(to.size()),
+              block.bytes());
   if (!to.empty()) std::memcpy(to.data(), reinterpret_cast<const void*>((address(block) + at).at), to.size());
   return Status();
 }
@@ -93,7 +98,8 @@ bool EmulatedMemory::holds(Address at, int64_t bytes) const {
   const std::lock_guard lock(mutex_);
   return std::any_of(blocks_.begin(), blocks_.end(), [&](const Guarded* block) {
     const auto first = reinterpret_cast<uint64_t>(block->data);
-    return at.at >= first && at.at + static_cast<uint64_t>(bytes) <= first + static_cast<uint64_t>(block->bytes());
+    return at.at >= first &&
+           at.at + static_cast<uint64_t>(bytes) <= first + static_cast<uint64_t>(block->bytes());
   });
 }
 

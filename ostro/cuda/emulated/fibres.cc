@@ -7,8 +7,8 @@
 
 #include "ostro/base/check.h"
 
-// ostro_cuda_switch(from, to): stores the registers that a call keeps on the stack and the stack's pointer in *from; goes on
-// where `to` was left.
+// ostro_cuda_switch(from, to): stores the registers that a call keeps on the stack and the stack's pointer in
+// *from; goes on where `to` was left.
 extern "C" void ostro_cuda_switch(void** from, void* to);
 __asm__(R"(
 .text
@@ -121,7 +121,8 @@ std::string Fibres::run(OstroBlock& block, const std::function<void()>& body) {
   body_ = &body;
   const size_t n = block.threads;
   while (fibres_.size() < n) {
-    void* stack = mmap(nullptr, kStackBytes, PROT_READ | PROT_WRITE, MAP_PRIVATE | MAP_ANONYMOUS | MAP_NORESERVE, -1, 0);
+    void* stack = mmap(nullptr, kStackBytes, PROT_READ | PROT_WRITE,
+                       MAP_PRIVATE | MAP_ANONYMOUS | MAP_NORESERVE, -1, 0);
     OSTRO_CHECK(stack != MAP_FAILED, "no memory for the stacks of {} emulated threads", n);
     fibres_.emplace_back();
     fibres_.back().stack = static_cast<std::byte*>(stack);
@@ -142,7 +143,8 @@ std::string Fibres::run(OstroBlock& block, const std::function<void()>& body) {
       running_ = thread;
       block.thread = thread;
       if (f.pointer == nullptr) {
-        // A new stack: six registers, and the function that a return goes to, with the stack as a call leaves it (8 beyond a multiple of 16).
+        // A new stack: six registers, and the function that a return goes to, with the stack as a call leaves
+        // it (8 beyond a multiple of 16).
         auto** top = reinterpret_cast<void**>(f.stack + kStackBytes - 56);
         top[0] = nullptr;
         top[-1] = reinterpret_cast<void*>(+[] { enter(starting); });

@@ -27,8 +27,8 @@ class Fibres {
   explicit Fibres(uint64_t seed) : drawn_(seed * 2 + 1) {}
   ~Fibres();
 
-  // Runs body() once for each thread of the block, with block.thread set to its number. Returns what the threads did wrong,
-  // or nothing; after an error the threads that were left waiting never go on.
+  // Runs body() once for each thread of the block, with block.thread set to its number. Returns what the
+  // threads did wrong, or nothing; after an error the threads that were left waiting never go on.
   std::string run(OstroBlock& block, const std::function<void()>& body);
 
   // For the thread that runs now: waits for all threads of the block, at the barrier of this line.

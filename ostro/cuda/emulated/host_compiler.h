@@ -1,4 +1,5 @@
-// HostCompiler: makes a shared object of device text with the host's C++ compiler, and keeps it by its content.
+// HostCompiler: makes a shared object of device text with the host's C++ compiler, and keeps it by its
+// content.
 //
 // Thread-safe.
 #pragma once

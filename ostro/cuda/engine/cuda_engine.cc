@@ -79,7 +79,8 @@ class DeviceExecutable final : public runtime::Executable {
  private:
   Status load() {
     if (!module_.nests.empty()) {
-      ASSIGN_OR_RETURN(code_, kernels_->device().load(context_.program, device_text(write_nests(module_.nests))));
+      ASSIGN_OR_RETURN(code_,
+                       kernels_->device().load(context_.program, device_text(write_nests(module_.nests))));
       for (size_t i = 0; i < module_.nests.size(); ++i) {
         ASSIGN_OR_RETURN(const Kernel kernel, code_->kernel(fmt::format("k{}", i)));
         fused_.push_back(kernel);
@@ -92,13 +93,14 @@ class DeviceExecutable final : public runtime::Executable {
   Status check_inputs(const std::vector<Buffer>& inputs) const {
     const std::vector<ir::Shape>& expected = module_.plan.params;
     if (inputs.size() != expected.size())
-      return invalid_argument(
-          fmt::format("program {} takes {} inputs, {} given", context_.program, expected.size(), inputs.size()));
+      return invalid_argument(fmt::format("program {} takes {} inputs, {} given", context_.program,
+                                          expected.size(), inputs.size()));
     for (size_t i = 0; i < inputs.size(); ++i)
       if (!inputs[i].valid() || inputs[i].shape() != expected[i])
-        return invalid_argument(fmt::format("program {}: input {} ({}) is {}, expected {}", context_.program, i,
-                                            param_names_.empty() ? "unnamed" : param_names_[i],
-                                            inputs[i].valid() ? inputs[i].shape().str() : "missing", expected[i].str()));
+        return invalid_argument(fmt::format("program {}: input {} ({}) is {}, expected {}", context_.program,
+                                            i, param_names_.empty() ? "unnamed" : param_names_[i],
+                                            inputs[i].valid() ? inputs[i].shape().str() : "missing",
+                                            expected[i].str()));
     return Status();
   }
 
@@ -130,7 +132,8 @@ class DeviceEngine final : public runtime::Engine, private runtime::Inspector {
     RETURN_IF_ERROR(check_supported(module.plan, program.name));
     return DeviceExecutable::make(std::move(module), program, kernels_);
   }
-  Result<runtime::ExecutableInfo> estimate(const ir::Program& program, const runtime::CompileOptions& options) override {
+  Result<runtime::ExecutableInfo> estimate(const ir::Program& program,
+                                           const runtime::CompileOptions& options) override {
     ASSIGN_OR_RETURN(const compile::Module module, lower(program, options, false));
     return device_info_of(module);
   }
@@ -144,11 +147,13 @@ class DeviceEngine final : public runtime::Engine, private runtime::Inspector {
     return compile::explain_plan(program.name, module, measured);
   }
   Result<runtime::MachineLimits> limits() override {
-    return unsupported(fmt::format("the limits of {} are not measured; scripts/gpu_check.sh measures kernels on it", info_.name));
+    return unsupported(fmt::format(
+        "the limits of {} are not measured; scripts/gpu_check.sh measures kernels on it", info_.name));
   }
 
  private:
-  Result<compile::Module> lower(const ir::Program& program, const runtime::CompileOptions& options, bool reasons) const {
+  Result<compile::Module> lower(const ir::Program& program, const runtime::CompileOptions& options,
+                                bool reasons) const {
     RETURN_IF_ERROR(ir::verify(program));
     ASSIGN_OR_RETURN(const ir::Program optimised, compile::run_passes(program, options));
     compile::LowerOptions lower_options;

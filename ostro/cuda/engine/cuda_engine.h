@@ -1,8 +1,9 @@
-// make_device_engine: the Engine of a device. Program -> passes -> Plan -> device text and launches. Its results have the same
-// bits as the interpreter's (docs/spec/numerics.md).
+// make_device_engine: the Engine of a device. Program -> passes -> Plan -> device text and launches. Its
+// results have the same bits as the interpreter's (docs/spec/numerics.md).
 //
-// The Engine is thread-safe and may be destroyed before its Executables. An op without device text is an error of compile(),
-// which names it: nothing runs on the host instead. Errors of a launch may come from a later run, or where a result is read.
+// The Engine is thread-safe and may be destroyed before its Executables. An op without device text is an
+// error of compile(), which names it: nothing runs on the host instead. Errors of a launch may come from a
+// later run, or where a result is read.
 #pragma once
 
 #include <memory>

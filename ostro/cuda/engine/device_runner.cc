@@ -13,15 +13,16 @@ using compile::Step;
 using compile::StepKind;
 using compile::View;
 
-DeviceRunner::DeviceRunner(const compile::Plan& plan, const DeviceContext& context, std::vector<Address> constants,
-                           std::string place)
+DeviceRunner::DeviceRunner(const compile::Plan& plan, const DeviceContext& context,
+                           std::vector<Address> constants, std::string place)
     : PlanWalk(plan, constants), context_(context), prepared_(plan.steps.size()) {
   for (size_t i = 0; i < plan.steps.size(); ++i)
-    prepared_[i].place = fmt::format("{} {}{}: {}", context.program, place, i, compile::step_name(plan.steps[i]));
+    prepared_[i].place =
+        fmt::format("{} {}{}: {}", context.program, place, i, compile::step_name(plan.steps[i]));
 }
 
-Result<std::unique_ptr<DeviceRunner>> DeviceRunner::make(const compile::Plan& plan, const DeviceContext& context,
-                                                         std::string place,
+Result<std::unique_ptr<DeviceRunner>> DeviceRunner::make(const compile::Plan& plan,
+                                                         const DeviceContext& context, std::string place,
                                                          std::vector<std::shared_ptr<runtime::Block>>& kept) {
   Device& device = context.kernels->device();
   std::vector<Address> constants;
@@ -35,7 +36,8 @@ Result<std::unique_ptr<DeviceRunner>> DeviceRunner::make(const compile::Plan& pl
   auto runner = std::make_unique<DeviceRunner>(plan, context, std::move(constants), place);
   for (size_t i = 0; i < plan.steps.size(); ++i)
     for (size_t r = 0; r < plan.steps[i].regions.size(); ++r) {
-      ASSIGN_OR_RETURN(auto region, make(plan.steps[i].regions[r], context, fmt::format("{}{}.{}.", place, i, r), kept));
+      ASSIGN_OR_RETURN(auto region,
+                       make(plan.steps[i].regions[r], context, fmt::format("{}{}.{}.", place, i, r), kept));
       runner->prepared_[i].regions.push_back(std::move(region));
     }
   return runner;
@@ -59,8 +61,15 @@ Status DeviceRunner::run_step(size_t index, const runtime::RunContext& run_conte
   if (step.kind == StepKind::kKernel) return run_fused(step, prepared_[index].place);
   if (!step.regions.empty()) return run_nested(index, run_context);
   const std::vector<DeviceArray> in = arrays(step.in), out = arrays(step.out);
-  const StepCall call{step,         in, out, context_.module->leaves, run_context, *context_.kernels, prepared_[index].state,
-                      this->go_on(), prepared_[index].place};
+  const StepCall call{step,
+                      in,
+                      out,
+                      context_.module->leaves,
+                      run_context,
+                      *context_.kernels,
+                      prepared_[index].state,
+                      this->go_on(),
+                      prepared_[index].place};
   if (step.kind == StepKind::kCopy) return copy_view(call, in[0], out[0]);
   return step_routine(step.op)(call);
 }
@@ -74,8 +83,9 @@ Status DeviceRunner::run_fused(const Step& step, const std::string& place) {
   for (const View& v : step.in) argument[n++] = data(v).at;
   for (const View& v : step.out) argument[n++] = data(v).at;
   argument[n++] = static_cast<uint64_t>(launch.extent);
-  const LaunchShape shape = launch.blocks > 0 ? LaunchShape{.x = launch.blocks, .threads = 64}
-                                              : LaunchShape{.x = (launch.threads + 255) / 256, .threads = 256};
+  const LaunchShape shape = launch.blocks > 0
+                                ? LaunchShape{.x = launch.blocks, .threads = 64}
+                                : LaunchShape{.x = (launch.threads + 255) / 256, .threads = 256};
   return context_.kernels->device().launch((*context_.fused)[static_cast<size_t>(step.kernel)], shape,
                                            std::as_bytes(std::span(argument, n)), place);
 }

@@ -21,14 +21,17 @@ struct DeviceContext {
   const std::vector<Kernel>* fused = nullptr;  // of Module::nests
 };
 
-// Borrows the plan and the context. Not thread-safe. run() is PlanWalk's. Only the condition of a branch is waited for.
+// Borrows the plan and the context. Not thread-safe. run() is PlanWalk's. Only the condition of a branch is
+// waited for.
 class DeviceRunner : public compile::PlanWalk<DeviceRunner, Address> {
  public:
   // `constants`: where Plan::constants lie.
-  DeviceRunner(const compile::Plan& plan, const DeviceContext& context, std::vector<Address> constants, std::string place);
+  DeviceRunner(const compile::Plan& plan, const DeviceContext& context, std::vector<Address> constants,
+               std::string place);
 
   // Uploads the constants of a plan and of all plans nested in it, whose blocks go to `kept`.
-  static Result<std::unique_ptr<DeviceRunner>> make(const compile::Plan& plan, const DeviceContext& context, std::string place,
+  static Result<std::unique_ptr<DeviceRunner>> make(const compile::Plan& plan, const DeviceContext& context,
+                                                    std::string place,
                                                     std::vector<std::shared_ptr<runtime::Block>>& kept);
 
  private:
@@ -46,7 +49,9 @@ class DeviceRunner : public compile::PlanWalk<DeviceRunner, Address> {
   Status run_step(size_t index, const runtime::RunContext& run_context);
   Status run_fused(const compile::Step& step, const std::string& place);
   DeviceRunner& region(size_t step, size_t number) { return *prepared_[step].regions[number]; }
-  Status move(Address to, Address from, int64_t bytes) { return context_.kernels->device().copy(to, from, bytes); }
+  Status move(Address to, Address from, int64_t bytes) {
+    return context_.kernels->device().copy(to, from, bytes);
+  }
   Result<bool> is_true(Address at);
 
   const DeviceContext& context_;

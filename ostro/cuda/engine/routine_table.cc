@@ -71,8 +71,9 @@ StepRoutine step_routine(OpKind kind) {
 compile::Target device_target() {
   compile::Target target;
   target.reads_views = [](OpKind k) {
-    return ir::is_elementwise(k) || k == OpKind::dot || k == OpKind::expert_dot || k == OpKind::expert_outer ||
-           k == OpKind::attention || k == OpKind::attention_grad || k == OpKind::concat || k == OpKind::stack;
+    return ir::is_elementwise(k) || k == OpKind::dot || k == OpKind::expert_dot ||
+           k == OpKind::expert_outer || k == OpKind::attention || k == OpKind::attention_grad ||
+           k == OpKind::concat || k == OpKind::stack;
   };
   target.epilogues = false;
   target.saved_elements = 4096;  // 64 registers a thread
@@ -83,13 +84,14 @@ Status check_supported(const compile::Plan& plan, const std::string& program) {
   for (const compile::Step& step : plan.steps) {
     const std::string place = program + ": " + compile::step_name(step);
     if (step.kind == compile::StepKind::kOp && step_routine(step.op) == nullptr)
-      return unsupported(fmt::format("{}: the op {} has no kernel for a GPU yet; run this program on the CPU (trainer.device: cpu)",
-                                     place, ir::op_name(step.op)));
+      return unsupported(fmt::format(
+          "{}: the op {} has no kernel for a GPU yet; run this program on the CPU (trainer.device: cpu)",
+          place, ir::op_name(step.op)));
     for (const auto* views : {&step.in, &step.out})
       for (const compile::View& v : *views)
         if (v.shape.rank() > args::MOST_AXES)
-          return unsupported(fmt::format("{}: {} has {} axes; a kernel for a GPU takes {}", place, v.shape.str(), v.shape.rank(),
-                                         +args::MOST_AXES));
+          return unsupported(fmt::format("{}: {} has {} axes; a kernel for a GPU takes {}", place,
+                                         v.shape.str(), v.shape.rank(), +args::MOST_AXES));
     for (const compile::Plan& region : step.regions) RETURN_IF_ERROR(check_supported(region, program));
   }
   return Status();

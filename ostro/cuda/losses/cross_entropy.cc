@@ -16,11 +16,13 @@ Result<args::CrossEntropyArgs> rows_of_logits(const StepCall& call) {
   a.vocab = vocab.size;
   a.z = static_cast<float>(call.attrs().f64("z", 0.0));
   std::vector<int64_t> ends;
-  for (const auto& leaf : numerics::leaf_bounds(vocab.name, vocab.size, call.leaves.count(vocab.name))) ends.push_back(leaf.end);
+  for (const auto& leaf : numerics::leaf_bounds(vocab.name, vocab.size, call.leaves.count(vocab.name)))
+    ends.push_back(leaf.end);
   a.leaves = static_cast<int64_t>(ends.size());
   if (a.leaves > args::MOST_LEAVES)
-    return unsupported(fmt::format("{}: {} leaves of {}; a kernel on a GPU takes {}: choose fewer in numerics.leaves", call.place,
-                                   a.leaves, vocab.name, +args::MOST_LEAVES));
+    return unsupported(
+        fmt::format("{}: {} leaves of {}; a kernel on a GPU takes {}: choose fewer in numerics.leaves",
+                    call.place, a.leaves, vocab.name, +args::MOST_LEAVES));
   ASSIGN_OR_RETURN(a.leaf_ends, call.table(0, [&] { return ends; }));
   return a;
 }

@@ -1,4 +1,5 @@
-// run_cross_entropy, run_cross_entropy_sum, run_cross_entropy_grad: losses over rows of logits on a device (N11).
+// run_cross_entropy, run_cross_entropy_sum, run_cross_entropy_grad: losses over rows of logits on a device
+// (N11).
 #pragma once
 
 #include "ostro/cuda/device/step_call.h"

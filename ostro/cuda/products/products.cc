@@ -6,6 +6,8 @@ namespace ostro::cuda {
 namespace {
 
 constexpr const char* kProducts = "products/products.cu";
+constexpr int64_t kLeastTiled = 32;      // of rows and columns: smaller products leave most of a tile empty
+constexpr int64_t kMostBatches = 65535;  // blocks in the third dimension
 
 using compile::contraction_of;
 using compile::in_order;
@@ -18,7 +20,8 @@ std::vector<ir::Axis> axes_over_of(const StepCall& call, const ir::Shape& a) {
   return k;
 }
 
-// The tables that a dot and a dot by experts have in common, numbered from 0; the scales of a stored matrix are `scales`.
+// The tables that a dot and a dot by experts have in common, numbered from 0; the scales of a stored matrix
+// are `scales`.
 Status set_operands(const StepCall& call, const std::vector<ir::Axis>& k, const std::vector<ir::Axis>& n,
                     const DeviceArray* scales, args::DotArgs& a) {
   const DeviceArray &x = call.in[0], &w = call.in[1];
@@ -44,7 +47,8 @@ Status set_operands(const StepCall& call, const std::vector<ir::Axis>& k, const 
   ASSIGN_OR_RETURN(a.s_row, call.table(4, [&] {
     return in_order(scale_offsets(k, scaled, groups, *w.view, *scales->view), contraction);
   }));
-  ASSIGN_OR_RETURN(a.s_col, call.table(5, [&] { return scale_offsets(n, scaled, groups, *w.view, *scales->view); }));
+  ASSIGN_OR_RETURN(a.s_col,
+                   call.table(5, [&] { return scale_offsets(n, scaled, groups, *w.view, *scales->view); }));
   return Status();
 }
 
@@ -56,7 +60,8 @@ Status run_dot(const StepCall& call) {
   const auto& over = call.attrs().strs("over");
   std::vector<ir::Axis> batch, m, n;
   for (const ir::Axis& axis : x.shape().axes)
-    if (std::find(over.begin(), over.end(), axis.name) == over.end()) (w.shape().has(axis.name) ? batch : m).push_back(axis);
+    if (std::find(over.begin(), over.end(), axis.name) == over.end())
+      (w.shape().has(axis.name) ? batch : m).push_back(axis);
   for (const ir::Axis& axis : w.shape().axes)
     if (!x.shape().has(axis.name)) n.push_back(axis);
   args::DotArgs a = {};
@@ -68,12 +73,22 @@ Status run_dot(const StepCall& call) {
   ASSIGN_OR_RETURN(a.c_row, call.table(7, [&] { return offsets_over(m, *y.view); }));
   ASSIGN_OR_RETURN(a.c_col, call.table(8, [&] { return offsets_over(n, *y.view); }));
   ASSIGN_OR_RETURN(a.batch, call.table(9, [&] {
-    const auto in_x = offsets_over(batch, *x.view), in_w = offsets_over(batch, *w.view), in_y = offsets_over(batch, *y.view);
+    const auto in_x = offsets_over(batch, *x.view), in_w = offsets_over(batch, *w.view),
+               in_y = offsets_over(batch, *y.view);
     std::vector<int64_t> all;
     for (size_t i = 0; i < in_x.size(); ++i) all.insert(all.end(), {in_x[i], in_w[i], in_y[i]});
     return all;
   }));
-  return call.launch(kProducts, "dot", y.count(), a);
+  if (a.segments > 1 || a.m < kLeastTiled || a.n < kLeastTiled || a.batches > kMostBatches)
+    return call.launch(kProducts, "dot", y.count(), a);
+  a.a_along_k = !k.empty() && stride_along(x, k.back().name) == 1 ? 1 : 0;
+  a.b_along_k = !k.empty() && stride_along(w, k.back().name) == 1 ? 1 : 0;
+  const bool narrow = x.dtype() == ir::DType::bf16;
+  const int64_t columns = narrow ? 64 : 128;
+  return call.launch(
+      kProducts, narrow ? "dot_tiles_bf16" : "dot_tiles_f32",
+      LaunchShape{.x = (a.n + columns - 1) / columns, .y = (a.m + 127) / 128, .z = a.batches, .threads = 256},
+      a);
 }
 
 Status run_expert_dot(const StepCall& call) {
@@ -82,7 +97,8 @@ Status run_expert_dot(const StepCall& call) {
   const std::vector<ir::Axis> n(out.shape().axes.begin() + expert.shape().rank(), out.shape().axes.end());
   const bool stored = w.dtype() == ir::DType::i8;
   args::ExpertDotArgs a = {};
-  RETURN_IF_ERROR(set_operands(call, axes_over_of(call, x.shape()), n, stored ? &call.in[4] : nullptr, a.dot));
+  RETURN_IF_ERROR(
+      set_operands(call, axes_over_of(call, x.shape()), n, stored ? &call.in[4] : nullptr, a.dot));
   a.dot.m = expert.count();
   a.expert = expert.at.at;
   a.expert_axes = axes_over(expert.shape().axes, *expert.view);
@@ -120,10 +136,13 @@ Status run_expert_outer(const StepCall& call) {
   a.experts = call.attrs().i64("size");
   ASSIGN_OR_RETURN(a.segment_ends, call.table(0, [&] { return contraction.segment_ends; }));
   ASSIGN_OR_RETURN(a.a_row, call.table(1, [&] { return offsets_over(m, *x.view); }));
-  ASSIGN_OR_RETURN(a.a_col, call.table(2, [&] { return in_order(offsets_over(rows, *x.view), contraction); }));
-  ASSIGN_OR_RETURN(a.b_row, call.table(3, [&] { return in_order(offsets_over(rows, *y.view), contraction); }));
+  ASSIGN_OR_RETURN(a.a_col,
+                   call.table(2, [&] { return in_order(offsets_over(rows, *x.view), contraction); }));
+  ASSIGN_OR_RETURN(a.b_row,
+                   call.table(3, [&] { return in_order(offsets_over(rows, *y.view), contraction); }));
   ASSIGN_OR_RETURN(a.b_col, call.table(4, [&] { return offsets_over(n, *y.view); }));
-  ASSIGN_OR_RETURN(a.expert_row, call.table(5, [&] { return in_order(offsets_over(rows, *expert.view), contraction); }));
+  ASSIGN_OR_RETURN(a.expert_row,
+                   call.table(5, [&] { return in_order(offsets_over(rows, *expert.view), contraction); }));
   return call.launch(kProducts, "expert_outer", out.count(), a);
 }
 

@@ -1,4 +1,4 @@
-// Products (N6, N7, cut by N8): one thread an output, whose chain over k it keeps to itself.
+// Products (N6, N7, cut by N8): a chain over k stays in one thread. Large products go by tiles in shared memory.
 
 DEVICE float operand_b(const DotArgs& a, bool narrow, i64 at, i64 scale) {
   if (a.b_type != TYPE_I8) return load_float(a.b, a.b_type, at);
@@ -34,6 +34,91 @@ KERNEL(dot, DotArgs) {
                          a.b_type == TYPE_I8 ? AT(const i64, a.s_col)[j] : 0, first);
   store_float(a.c, a.c_type, to, y);
 }
+
+// Tiles: a block of 256 threads makes 16 TM x 16 TN outputs, a thread TM x TN of them, each with a chain of its own that goes
+// through k in pieces of 32, which lie in shared memory. Without leaves. In N7 a piece is a group; what lies beyond k is +0
+// there, as the clause says.
+template <int TM, int TN, bool narrow>
+DEVICE void tile_product(const DotArgs& a) {
+  enum { M = 16 * TM, N = 16 * TN, K = 32 };
+  SHARED(float, tile_a, K * (M + 4));
+  SHARED(float, tile_b, K * (N + 4));
+  const i64 first_m = BLOCK_Y * M, first_n = BLOCK_X * N;
+  const i64* const batch = AT(const i64, a.batch) + BLOCK_Z * 3;
+  const int tm = THREAD / 16, tn = THREAD % 16;
+  float c[TM][TN], even[TM][TN], odd[TM][TN];
+#pragma unroll
+  for (int i = 0; i < TM; ++i)
+#pragma unroll
+    for (int j = 0; j < TN; ++j) {
+      const i64 m = first_m + tm + 16 * i, n = first_n + tn + 16 * j;
+      c[i][j] = a.goes_on && m < a.m && n < a.n
+                    ? AT(const float, a.c)[batch[2] + AT(const i64, a.c_row)[m] + AT(const i64, a.c_col)[n]]
+                    : 0.0f;
+    }
+  for (i64 first_k = 0; first_k < a.k; first_k += K) {
+    const int count = (int)(a.k - first_k < K ? a.k - first_k : K);
+    for (int t = THREAD; t < M * K; t += 256) {
+      const int k = a.a_along_k ? t % K : t / M, i = a.a_along_k ? t / K : t % M;
+      const i64 m = first_m + i;
+      tile_a[k * (M + 4) + i] =
+          m < a.m && k < count
+              ? load_float(a.a, a.a_type, batch[0] + AT(const i64, a.a_row)[m] + AT(const i64, a.a_col)[first_k + k])
+              : 0.0f;
+    }
+    for (int t = THREAD; t < N * K; t += 256) {
+      const int k = a.b_along_k ? t % K : t / N, j = a.b_along_k ? t / K : t % N;
+      const i64 n = first_n + j;
+      float x = 0;
+      if (n < a.n && k < count) {
+        const bool stored = a.b_type == TYPE_I8;
+        x = operand_b(a, narrow, batch[1] + AT(const i64, a.b_row)[first_k + k] + AT(const i64, a.b_col)[n],
+                      stored ? AT(const i64, a.s_row)[first_k + k] + AT(const i64, a.s_col)[n] : 0);
+      }
+      tile_b[k * (N + 4) + j] = x;
+    }
+    BARRIER();
+    if (narrow) {
+#pragma unroll
+      for (int i = 0; i < TM; ++i)
+#pragma unroll
+        for (int j = 0; j < TN; ++j) even[i][j] = 0, odd[i][j] = 0;
+    }
+    const int steps = narrow ? (int)K : count;
+    for (int k = 0; k < steps; k += narrow ? 2 : 1) {
+#pragma unroll
+      for (int i = 0; i < TM; ++i)
+#pragma unroll
+        for (int j = 0; j < TN; ++j) {
+          const int x = k * (M + 4) + tm + 16 * i, y = k * (N + 4) + tn + 16 * j;
+          if (narrow) {
+            even[i][j] = FMA32(tile_a[x], tile_b[y], even[i][j]);
+            odd[i][j] = FMA32(tile_a[x + M + 4], tile_b[y + N + 4], odd[i][j]);
+          } else {
+            c[i][j] = FMA32(tile_a[x], tile_b[y], c[i][j]);
+          }
+        }
+    }
+    if (narrow) {
+#pragma unroll
+      for (int i = 0; i < TM; ++i)
+#pragma unroll
+        for (int j = 0; j < TN; ++j) c[i][j] = c[i][j] + (even[i][j] + odd[i][j]);
+    }
+    BARRIER();
+  }
+#pragma unroll
+  for (int i = 0; i < TM; ++i)
+#pragma unroll
+    for (int j = 0; j < TN; ++j) {
+      const i64 m = first_m + tm + 16 * i, n = first_n + tn + 16 * j;
+      if (m < a.m && n < a.n)
+        store_float(a.c, a.c_type, batch[2] + AT(const i64, a.c_row)[m] + AT(const i64, a.c_col)[n], c[i][j]);
+    }
+}
+
+BLOCK_KERNEL(dot_tiles_f32, DotArgs) { tile_product<8, 8, false>(a); }
+BLOCK_KERNEL(dot_tiles_bf16, DotArgs) { tile_product<8, 4, true>(a); }
 
 KERNEL(expert_dot, ExpertDotArgs) {
   const i64 t = global_thread();

@@ -1,4 +1,5 @@
-// run_dot, run_expert_dot, run_expert_outer: products on a device (N6, N7), by tables of offsets that stay there.
+// run_dot, run_expert_dot, run_expert_outer: products on a device (N6, N7), by tables of offsets that stay
+// there.
 #pragma once
 
 #include "ostro/cuda/device/step_call.h"

@@ -32,7 +32,8 @@ Status run_scatter_add(const StepCall& call) {
   const DeviceArray &update = call.in[0], &index = call.in[1], &out = call.out[0];
   const std::string& axis = call.attrs().str("axis");
   const auto batch = call.attrs().has("batch") ? call.attrs().strs("batch") : std::vector<std::string>{};
-  const std::vector<ir::Axis> summed = axes_without(index.shape(), batch), kept = axes_without(out.shape(), {axis});
+  const std::vector<ir::Axis> summed = axes_without(index.shape(), batch),
+                              kept = axes_without(out.shape(), {axis});
   const compile::Contraction contraction = compile::contraction_of(summed, call.leaves);
   args::ScatterArgs a = {};
   a.update = update.at.at;
@@ -83,7 +84,8 @@ Status run_reduction(const StepCall& call) {
   using ir::OpKind;
   const DeviceArray& x = call.in[0];
   const OpKind kind = call.step.op;
-  const auto names = kind == OpKind::argmax ? std::vector<std::string>{call.attrs().str("axis")} : call.attrs().strs("axes");
+  const auto names =
+      kind == OpKind::argmax ? std::vector<std::string>{call.attrs().str("axis")} : call.attrs().strs("axes");
   const std::vector<ir::Axis> kept = axes_without(x.shape(), names);
   std::vector<ir::Axis> reduced;
   for (const ir::Axis& a : x.shape().axes)
@@ -93,10 +95,10 @@ Status run_reduction(const StepCall& call) {
   args::ReduceArgs a = {};
   a.from = x.at.at;
   a.to = call.out[0].at.at;
-  a.kind = kind == OpKind::argmax       ? args::REDUCE_ARGMAX
-           : kind == OpKind::tree_sum   ? args::REDUCE_TREE
-           : kind == OpKind::reduce_max ? args::REDUCE_MAX
-           : kind == OpKind::reduce_min ? args::REDUCE_MIN
+  a.kind = kind == OpKind::argmax                              ? args::REDUCE_ARGMAX
+           : kind == OpKind::tree_sum                          ? args::REDUCE_TREE
+           : kind == OpKind::reduce_max                        ? args::REDUCE_MAX
+           : kind == OpKind::reduce_min                        ? args::REDUCE_MIN
            : call.attrs().str("order", "striped") == "striped" ? args::REDUCE_SUM_STRIPED
                                                                : args::REDUCE_SUM_SERIAL;
   a.type = type_number(x.dtype());

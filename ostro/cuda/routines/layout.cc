@@ -64,8 +64,9 @@ Status run_concat(const StepCall& call) {
 Status run_pad(const StepCall& call) {
   const std::string& axis = call.attrs().str("axis");
   RETURN_IF_ERROR(fill_zero(call, call.out[0].at, call.out[0].shape().bytes()));
-  return copy_view(call, call.in[0],
-                   part_of(call.out[0], axis, call.attrs().i64("low"), call.in[0].shape().size_of(axis)).array());
+  return copy_view(
+      call, call.in[0],
+      part_of(call.out[0], axis, call.attrs().i64("low"), call.in[0].shape().size_of(axis)).array());
 }
 
 Status run_dynamic_slice(const StepCall& call) {
@@ -95,14 +96,17 @@ Status run_dynamic_update_slice(const StepCall& call) {
 
 Status run_shard_slice(const StepCall& call) {
   return copy_view(
-      call, part_of(call.in[0], call.attrs().str("axis"), call.attrs().i64("start"), call.attrs().i64("size")).array(),
+      call,
+      part_of(call.in[0], call.attrs().str("axis"), call.attrs().i64("start"), call.attrs().i64("size"))
+          .array(),
       call.out[0]);
 }
 
 Status run_dequantize(const StepCall& call) {
   const DeviceArray &w = call.in[0], &scales = call.in[1];
   const auto& over = call.attrs().strs("over");
-  args::DequantizeArgs a = {w.at.at, scales.at.at, call.out[0].at.at, type_number(call.out[0].dtype()), 1, 1, 1, 1};
+  args::DequantizeArgs a = {
+      w.at.at, scales.at.at, call.out[0].at.at, type_number(call.out[0].dtype()), 1, 1, 1, 1};
   a.groups = scales.shape().size_of(call.attrs().str("groups"));
   const int64_t first = w.shape().find(over[0]), end = first + static_cast<int64_t>(over.size());
   for (int64_t i = 0; i < w.shape().rank(); ++i)

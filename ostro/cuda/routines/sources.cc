@@ -29,7 +29,8 @@ Status run_random(const StepCall& call) {
   else if (kind == "trunc_normal")
     a.draw = args::DRAW_TRUNC_NORMAL;
   else
-    return invalid_argument(fmt::format("random: kind \"{}\"; use bits, uniform, normal or trunc_normal", kind));
+    return invalid_argument(
+        fmt::format("random: kind \"{}\"; use bits, uniform, normal or trunc_normal", kind));
   a.key = call.in[0].at.at;
   a.to = call.out[0].at.at;
   a.count = call.out[0].count();

@@ -1,5 +1,6 @@
-// The arguments of all kernels, in C that the host and device text share. A place in device memory is a number of 64 bits,
-// 0 for none. Strides and offsets are in elements. Dtypes are numbers: see TYPE_ below; they are ir::DType's order.
+// FillArgs, CopyArgs: the arguments of kernels, in C that the host and device text share. A place in device
+// memory is a number of 64 bits, 0 for none. Strides and offsets are in elements. Dtypes are numbers: see
+// TYPE_ below; they are ir::DType's order.
 //
 // No #pragma once and no include: the host includes it in a namespace, device text contains it.
 
@@ -23,8 +24,8 @@ struct FillArgs {
   i64 bytes;
 };
 
-// to[t] = from[f] for every point of the space. With `starts`, an i32 for every point of its own offsets, clamped to
-// [0, limit], moves `from` and `to` by a multiple.
+// to[t] = from[f] for every point of the space. With `starts`, an i32 for every point of its own offsets,
+// clamped to [0, limit], moves `from` and `to` by a multiple.
 struct CopyArgs {
   u64 from, to, starts;
   i64 element_bytes, count;
@@ -103,14 +104,15 @@ struct DequantizeArgs {
   i64 type, before, rows, after, groups;
 };
 
-// to[m, n] = sum over k of a[m, k] b[k, n], as offsets: a_row[i] + a_col[k], b_row[k] + b_col[j], c_row[i] + c_col[j].
-// All tables are of i64; batch has three numbers for each product.
+// to[m, n] = sum over k of a[m, k] b[k, n], as offsets: a_row[i] + a_col[k], b_row[k] + b_col[j], c_row[i] +
+// c_col[j]. All tables are of i64; batch has three numbers for each product.
 struct DotArgs {
   u64 a, b, c, scales;
   u64 a_row, a_col, b_row, b_col, c_row, c_col, s_row, s_col, batch, segment_ends;
   i64 a_type, b_type, scale_type, c_type;
   i64 m, n, k, batches, segments, levels, counts[MOST_LEVELS];
   i64 goes_on;
+  i64 a_along_k, b_along_k;  // tiles: neighbours along k lie together in memory
 };
 
 // Row r is multiplied by the matrix of its expert.
@@ -131,7 +133,8 @@ struct ExpertOuterArgs {
   i64 type, to_type, rows, m, n, experts, segments, levels, counts[MOST_LEVELS];
 };
 
-// Where an operand of attention lies: at batch[b] + head[h] + i * pos + d * dim. batch and head are tables of i64, or 0.
+// Where an operand of attention lies: at batch[b] + head[h] + i * pos + d * dim. batch and head are tables of
+// i64, or 0.
 struct AttentionPlace {
   u64 at, batch, head;
   i64 pos, dim, type;

@@ -1,4 +1,4 @@
-// The arguments of kernels as the host fills them (arguments.h).
+// args: the arguments of kernels as the host fills them (arguments.h).
 #pragma once
 
 #include <cstdint>

@@ -35,8 +35,9 @@ class NestWriter {
     std::string statements = nest_.kind == NestKind::kFlat   ? flat()
                              : nest_.kind == NestKind::kRows ? rows()
                                                              : serial();
-    std::string text = fmt::format("struct {0}_args {{\n  u64 p[{1}];\n  i64 extent;\n}};\n{2}({0}, {0}_args) {{\n", name_,
-                                   nest_.accesses.size(), nest_.kind == NestKind::kRows ? "BLOCK_KERNEL" : "KERNEL");
+    std::string text =
+        fmt::format("struct {0}_args {{\n  u64 p[{1}];\n  i64 extent;\n}};\n{2}({0}, {0}_args) {{\n", name_,
+                    nest_.accesses.size(), nest_.kind == NestKind::kRows ? "BLOCK_KERNEL" : "KERNEL");
     text += literal_text_;
     for (size_t k = 0; k < nest_.accesses.size(); ++k) {
       const NestAccess& a = nest_.accesses[k];
@@ -53,8 +54,8 @@ class NestWriter {
     const auto [it, fresh] = literals_.try_emplace(i, fmt::format("c{}", literals_.size()));
     const compile::NestLiteral& l = nest_.literals[static_cast<size_t>(i)];
     if (fresh)
-      literal_text_ +=
-          fmt::format("  const {} {} = {};\n", register_type(l.dtype), it->second, compile::literal_expr(l.dtype, l.bits));
+      literal_text_ += fmt::format("  const {} {} = {};\n", register_type(l.dtype), it->second,
+                                   compile::literal_expr(l.dtype, l.bits));
     return it->second;
   }
 
@@ -66,8 +67,9 @@ class NestWriter {
     if (!fresh) return it->second;
     const DType d = nest_.accesses[access].dtype;
     const int64_t stride = nest_.inner_stride(access);
-    text += fmt::format("    const {} {} = {};\n", register_type(d), it->second,
-                        compile::load_expr(d, fmt::format("q{}[{}]", access, stride == 0 ? "0" : times("j", stride))));
+    text += fmt::format(
+        "    const {} {} = {};\n", register_type(d), it->second,
+        compile::load_expr(d, fmt::format("q{}[{}]", access, stride == 0 ? "0" : times("j", stride))));
     return it->second;
   }
 
@@ -86,14 +88,15 @@ class NestWriter {
   }
 
   std::string store(int32_t i, const std::string& index) const {
-    return fmt::format("    q{}[{}] = {};\n", op(i).store, index, compile::store_expr(op(i).dtype, names_.at(i)));
+    return fmt::format("    q{}[{}] = {};\n", op(i).store, index,
+                       compile::store_expr(op(i).dtype, names_.at(i)));
   }
   std::string stored_index(int32_t i) const {
     return nest_.inner ? times("j", nest_.inner_stride(static_cast<size_t>(op(i).store))) : "0";
   }
 
-  // The indices of the outer loops from the number `row`, and with them the pointer of each access, called `letter` and its
-  // number.
+  // The indices of the outer loops from the number `row`, and with them the pointer of each access, called
+  // `letter` and its number.
   std::string pointers(char letter) const {
     const std::vector<int64_t>& outer = nest_.outer;
     std::string text = outer.size() > 1 ? "    i64 rest = row;\n" : "";
@@ -109,7 +112,8 @@ class NestWriter {
       std::string at = fmt::format("p{}", k);
       for (size_t i = 0; i < outer.size(); ++i)
         if (a.strides[i] != 0) at += fmt::format(" + {}", times(fmt::format("i{}", i), a.strides[i]));
-      text += fmt::format("    {}{}* const {}{} = {};\n", a.store ? "" : "const ", memory_type(a.dtype), letter, k, at);
+      text += fmt::format("    {}{}* const {}{} = {};\n", a.store ? "" : "const ", memory_type(a.dtype),
+                          letter, k, at);
     }
     return text;
   }
@@ -122,13 +126,15 @@ class NestWriter {
       return "  const i64 j = global_thread();\n  if (j >= a.extent) return;\n" + pointers('q') + text;
     const int64_t n = nest_.row_size();
     return fmt::format(
-               "  const i64 t = global_thread();\n  if (t >= a.extent * {0}ll) return;\n  const i64 row = t / {0}ll, j = t % "
+               "  const i64 t = global_thread();\n  if (t >= a.extent * {0}ll) return;\n  const i64 row = t "
+               "/ {0}ll, j = t % "
                "{0}ll;\n",
                n) +
            pointers('q') + text;
   }
 
-  // A lane of a reduction: declared before the loop of its pass, added to in it; after it all threads have the result.
+  // A lane of a reduction: declared before the loop of its pass, added to in it; after it all threads have
+  // the result.
   void reduce(int32_t i, std::string& before, std::string& text, std::string& after) {
     const NestOp& o = op(i);
     const char* type = register_type(o.dtype);
@@ -139,7 +145,8 @@ class NestWriter {
       before += fmt::format("    {} {} = 0;\n", type, lane);
       text += fmt::format("    {0} = {0} + ({1}){2};\n", lane, type, x);
     } else {
-      before += fmt::format("    {} {} = {}{};\n", type, lane, o.kind == OpKind::reduce_max ? "-" : "", cuda_dialect().infinity);
+      before += fmt::format("    {} {} = {}{};\n", type, lane, o.kind == OpKind::reduce_max ? "-" : "",
+                            cuda_dialect().infinity);
       text += fmt::format("    {0} = {1}{2}({0}, {3});\n", lane, word, bits, x);
     }
     after += fmt::format("    const {} v{}r = row_{}{}({});\n", type, i, word, bits, lane);
@@ -159,7 +166,8 @@ class NestWriter {
       }
       compute(i, text);
       if (saved >= 0) text += fmt::format("    kept{}[s] = {};\n", i, names_.at(i));
-      if (std::find(pass.stores.begin(), pass.stores.end(), i) != pass.stores.end()) text += store(i, stored_index(i));
+      if (std::find(pass.stores.begin(), pass.stores.end(), i) != pass.stores.end())
+        text += store(i, stored_index(i));
     }
     std::string before, after;
     for (const int32_t i : pass.reductions) reduce(i, before, text, after);
@@ -168,8 +176,8 @@ class NestWriter {
     for (const int32_t i : pass.reductions) names_[i] = fmt::format("v{}r", i);
     if (text.empty()) return before + after;
     return before +
-           fmt::format("    for (i64 j = THREAD, s = 0; j < {}; j += 64, ++s) {{\n    (void)s;\n{}    }}\n", nest_.row_size(),
-                       text) +
+           fmt::format("    for (i64 j = THREAD, s = 0; j < {}; j += 64, ++s) {{\n    (void)s;\n{}    }}\n",
+                       nest_.row_size(), text) +
            after;
   }
 
@@ -197,13 +205,15 @@ class NestWriter {
     const std::string element = operand(op(sum).operands[0], text);
     text += fmt::format("    acc = acc + ({}){};\n", type, element);
     std::string body = fmt::format(
-        "  const i64 t = global_thread();\n  if (t >= a.extent * {0}ll) return;\n  const i64 row = t / {0}ll, j = t % "
+        "  const i64 t = global_thread();\n  if (t >= a.extent * {0}ll) return;\n  const i64 row = t / "
+        "{0}ll, j = t % "
         "{0}ll;\n  (void)row;\n  (void)j;\n",
         n);
     // The pointers s stand still; inside the loops over the sum those called q move on.
     body += pointers('s') + fmt::format("    {} acc = 0;\n", type);
     const std::vector<int64_t>& loops = nest_.summed;
-    for (size_t i = 0; i < loops.size(); ++i) body += fmt::format("    for (i64 r{0} = 0; r{0} < {1}; ++r{0})\n", i, loops[i]);
+    for (size_t i = 0; i < loops.size(); ++i)
+      body += fmt::format("    for (i64 r{0} = 0; r{0} < {1}; ++r{0})\n", i, loops[i]);
     body += "    {\n";
     for (size_t k = 0; k < nest_.accesses.size(); ++k) {
       if (nest_.accesses[k].store) continue;
@@ -215,7 +225,8 @@ class NestWriter {
     }
     const auto out = static_cast<size_t>(op(sum).store);
     const int64_t stride = nest_.inner_stride(out);
-    return body + text + fmt::format("    }}\n    s{}[{}] = acc;\n", out, stride == 0 ? "0" : times("j", stride));
+    return body + text +
+           fmt::format("    }}\n    s{}[{}] = acc;\n", out, stride == 0 ? "0" : times("j", stride));
   }
 
   const Nest& nest_;
