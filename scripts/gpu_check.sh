@@ -112,40 +112,40 @@ check_bits() {
   [[ -s bits.txt ]] || row "bits" "failed: $(error_of bits.log)"
 }
 
-# --- one chain: NAME, then the words that make the configuration another
+# --- one chain: NAME|words that make the configuration another, with semicolons between them
 table=(
   "llama f32|"
-  "llama bf16|--trainer.mp bfloat16"
-  "tied head|--model.tie_word_embeddings true"
-  "recompute values|--model.gradient_checkpointing true"
-  "recompute everything|--model.gradient_checkpointing everything"
-  "sequence of 37|--model.seq_len 37"
-  "leaves of one|--numerics.leaf_examples 1"
-  "leaves by axis|--numerics.leaves {mlp:2,kv_heads:2,vocab:2}"
-  "sgd|--optimizer.type sgd"
-  "lion|--optimizer.type lion"
-  "muon|--optimizer.type muon"
-  "mistral|--model.type mistral --model.sliding_window 16"
-  "qwen2|--model.type qwen2"
-  "qwen3|--model.type qwen3"
-  "gemma|--model.type gemma"
-  "gemma2|--model.type gemma2 --model.sliding_window 16"
-  "gemma3|--model.type gemma3 --model.sliding_window 16"
-  "olmo2|--model.type olmo2"
-  "phi3|--model.type phi3"
-  "granite|--model.type granite"
-  "helium|--model.type helium"
-  "mixtral|--model.type mixtral"
-  "qwen3_moe|--model.type qwen3_moe"
-  "LoRA|--adapter.type lora"
+  "llama bf16|--trainer.mp;bfloat16"
+  "tied head|--model.tie_word_embeddings;true"
+  "recompute values|--model.gradient_checkpointing;true"
+  "recompute everything|--model.gradient_checkpointing;everything"
+  "sequence of 37|--model.seq_len;37"
+  "leaves of one|--numerics.leaf_examples;1"
+  "leaves by axis|--numerics.leaves;{mlp: 2, kv_heads: 2, vocab: 2}"
+  "sgd|--optimizer.type;sgd"
+  "lion|--optimizer.type;lion"
+  "muon|--optimizer.type;muon"
+  "mistral|--model.type;mistral;--model.sliding_window;16"
+  "qwen2|--model.type;qwen2"
+  "qwen3|--model.type;qwen3"
+  "gemma|--model.type;gemma"
+  "gemma2|--model.type;gemma2;--model.sliding_window;16"
+  "gemma3|--model.type;gemma3;--model.sliding_window;16"
+  "olmo2|--model.type;olmo2"
+  "phi3|--model.type;phi3"
+  "granite|--model.type;granite"
+  "helium|--model.type;helium"
+  "mixtral|--model.type;mixtral"
+  "qwen3_moe|--model.type;qwen3_moe"
+  "LoRA|--adapter.type;lora"
 )
-$quick && table=("llama f32|" "llama bf16|--trainer.mp bfloat16")
+$quick && table=("llama f32|" "llama bf16|--trainer.mp;bfloat16")
 check_chains() {
   local number=0
   for entry in "${table[@]}"; do
     local name="${entry%%|*}" id="c$number"
     local -a words
-    read -r -a words <<< "${entry#*|}"
+    IFS=';' read -r -a words <<< "${entry#*|}"
     number=$((number + 1))
     if ! train "$id-cpu" cpu "${words[@]}"; then row "chain: $name" "not run: the CPU refuses it: $(error_of "$id-cpu.log")"; continue; fi
     if ! train "$id-gpu" "$device" "${words[@]}"; then row "chain: $name" "failed: $(error_of "$id-gpu.log")"; continue; fi

@@ -19,9 +19,9 @@ namespace ostro::cuda {
 namespace {
 
 constexpr const char* kText = "admission/bits.cu";
-constexpr const char* kNames[] = {"f32 add",  "f32 mul", "f32 div", "f32 fma", "f32 sqrt", "f32 to bf16 (N1)",
+constexpr const char* kOperations[] = {"f32 add",  "f32 mul", "f32 div", "f32 fma", "f32 sqrt", "f32 to bf16 (N1)",
                                   "exp (N3)", "log (N3)", "sigmoid", "tanh",    "E of N9"};
-static_assert(std::size(kNames) == args::BITS_OPS);
+static_assert(std::size(kOperations) == args::BITS_OPS);
 constexpr int64_t kBatch = int64_t{1} << 24;  // cases that are on the device at a time
 constexpr int64_t kPart = int64_t{1} << 16;   // cases that a thread compares at a time
 constexpr int64_t kAtStart = 1 << 12;
@@ -135,7 +135,7 @@ Result<std::vector<BitsCompared>> compare_bits(Device& device, int64_t cases, in
   for (int64_t op = 0; op <= args::BITS_OPS; ++op) {
     const bool is_sum = op == args::BITS_OPS;
     BitsCompared& row = out.emplace_back();
-    row.name = is_sum ? "sum of 64 lanes (N4)" : kNames[op];
+    row.name = is_sum ? "sum of 64 lanes (N4)" : kOperations[op];
     row.cases = is_sum ? std::max<int64_t>(1, std::min(cases, kBatch) / 64) : cases;
     a.op = op;
     for (int64_t at = 0; at < row.cases; at += batch) {
