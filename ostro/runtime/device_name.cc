@@ -16,10 +16,11 @@ Result<DeviceName> parse_device(const std::string& option, const std::string& te
   int ordinal = -1;
   const char *begin = text.data() + kNumbered.size(), *end = text.data() + text.size();
   if (text.starts_with(kNumbered) && begin != end && *begin != '-')
-    if (const auto [stop, error] = std::from_chars(begin, end, ordinal); error == std::errc() && stop == end && ordinal <= kMost)
+    if (const auto [stop, error] = std::from_chars(begin, end, ordinal);
+        error == std::errc() && stop == end && ordinal <= kMost)
       return DeviceName{.kind = DeviceName::Kind::kCuda, .ordinal = ordinal};
-  return invalid_argument(fmt::format("{} \"{}\" is no device; use cpu, cuda, cuda:N or auto (ostro devices lists them)",
-                                      option, text));
+  return invalid_argument(fmt::format(
+      "{} \"{}\" is no device; use cpu, cuda, cuda:N or auto (ostro devices lists them)", option, text));
 }
 
 }  // namespace ostro::runtime

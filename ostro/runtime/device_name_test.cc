@@ -12,8 +12,8 @@ TEST_CASE("device names: the four forms, and nothing like them") {
   CHECK(parse_device("--device", "cuda")->kind == Kind::kCuda);
   CHECK(parse_device("--device", "cuda")->ordinal == 0);
   CHECK(parse_device("--device", "cuda:12")->ordinal == 12);
-  for (const char* wrong : {"", "gpu", "CUDA", "cuda:", "cuda:-1", "cuda:1x", "cuda: 1", "cuda:1024", "cuda:99999999999",
-                            "cpu:0", "cuda,1", " cpu"}) {
+  for (const char* wrong : {"", "gpu", "CUDA", "cuda:", "cuda:-1", "cuda:1x", "cuda: 1", "cuda:1024",
+                            "cuda:99999999999", "cpu:0", "cuda,1", " cpu"}) {
     CAPTURE(wrong);
     const auto parsed = parse_device("trainer.device", wrong);
     REQUIRE(!parsed.ok());

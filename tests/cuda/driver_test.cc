@@ -362,7 +362,7 @@ TEST_CASE(
   std::vector<std::byte> got(4);
   const Status failed = device.read(device.address(*block), got);
   REQUIRE(!failed.ok());
-  CHECK(says(failed.error(), "one of the ops from leaf 8: first to leaf 9: last"));
+  CHECK(says(failed.error(), "running: one of 2 ops from leaf 8: first to leaf 9: last"));
   CHECK(says(failed.error(), "LAUNCH_FAILED"));
   CHECK(says(failed.error(), "the same command goes on from the newest checkpoint"));
   const std::string text = failed.error().message();

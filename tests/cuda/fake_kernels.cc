@@ -68,9 +68,13 @@ FakeKernel FakeText::kernel(const std::string& name) const {
   const auto found = code->kernel(name);
   if (!found.ok()) return {};
   return [code, kernel = *found](const std::vector<std::byte>& argument, const FakeShape& shape) {
-    const Status ran = (*device())->launch(
-        kernel, {.x = shape.x, .y = shape.y, .z = shape.z, .threads = shape.threads, .shared_bytes = shape.shared_bytes},
-        argument, "the emulated device");
+    const Status ran = (*device())->launch(kernel,
+                                           {.x = shape.x,
+                                            .y = shape.y,
+                                            .z = shape.z,
+                                            .threads = shape.threads,
+                                            .shared_bytes = shape.shared_bytes},
+                                           argument, "the emulated device");
     if (!ran.ok()) failure() = ran.error().message();
     return ran.ok();
   };

@@ -1,6 +1,7 @@
-// nvrtc_helper LIBRARY ARCHITECTURE... [-- FILE...]: compiles all device text with that NVRTC, and the text of each file, with
-// the options of cuda/driver. Prints a line of JSON for each text and architecture: text, architecture, error or null, log (what
-// the compiler says of registers and memory), milliseconds. Exit code 1 when a text does not compile.
+// nvrtc_helper LIBRARY ARCHITECTURE... [-- FILE...]: compiles all device text with that NVRTC, and the text
+// of each file, with the options of cuda/driver. Prints a line of JSON for each text and architecture: text,
+// architecture, error or null, log (what the compiler says of registers and memory), milliseconds. Exit code
+// 1 when a text does not compile.
 #include <fmt/core.h>
 
 #include <chrono>
@@ -37,7 +38,8 @@ int main(int argc, char** argv) {
       files = true;
     } else if (files) {
       std::ifstream in(word, std::ios::binary);
-      texts.emplace_back(word, std::string((std::istreambuf_iterator<char>(in)), std::istreambuf_iterator<char>()));
+      texts.emplace_back(word,
+                         std::string((std::istreambuf_iterator<char>(in)), std::istreambuf_iterator<char>()));
     } else {
       architectures.push_back(word);
     }
@@ -51,7 +53,8 @@ int main(int argc, char** argv) {
       const auto begin = std::chrono::steady_clock::now();
       const auto code = (*nvrtc)->compile(name, text, options, &log);
       const std::chrono::duration<double, std::milli> took = std::chrono::steady_clock::now() - begin;
-      nlohmann::json line = {{"text", name}, {"architecture", architecture}, {"log", log}, {"milliseconds", took.count()}};
+      nlohmann::json line = {
+          {"text", name}, {"architecture", architecture}, {"log", log}, {"milliseconds", took.count()}};
       line["error"] = code.ok() ? nlohmann::json() : nlohmann::json(code.error().message());
       fmt::print("{}\n", line.dump());
       all = all && code.ok();

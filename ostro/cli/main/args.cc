@@ -177,7 +177,7 @@ struct Args::State {
   std::string config_file;
   std::vector<config::Override> overrides;
   std::map<std::string, std::vector<std::string>*> lists;  // options that take several words
-  std::string device;              // of --device; empty: it was not given
+  std::string device;                                      // of --device; empty: it was not given
   std::optional<Context> on_device;  // `context`, with engines on the device that was chosen
   CommandWords declared;
   CommandWords* described = nullptr;
@@ -282,7 +282,8 @@ std::optional<int> Args::parse() {
     return report_error(invalid_argument(fmt::format("{} (see {} --help)", e.what(), s.command)));
   }
   if (!s.device.empty()) {
-    if (const auto name = runtime::parse_device("--device", s.device); !name.ok()) return report_error(name.error());
+    if (const auto name = runtime::parse_device("--device", s.device); !name.ok())
+      return report_error(name.error());
     s.on_device.emplace(s.context.on(s.device));
   }
   return std::nullopt;
@@ -309,9 +310,7 @@ bool Args::has_config() const { return !state_->config_file.empty(); }
 
 const std::vector<config::Override>& Args::overrides() const { return state_->overrides; }
 
-const Context& Args::context() const {
-  return state_->on_device ? *state_->on_device : state_->context;
-}
+const Context& Args::context() const { return state_->on_device ? *state_->on_device : state_->context; }
 
 const std::vector<std::string>& Args::typed() const { return state_->typed; }
 

@@ -139,14 +139,13 @@ int cli_main(int argc, char** argv, models::ModelChoices models, const ReplaceEn
   std::signal(SIGPIPE, SIG_IGN);  // a closed pipe is a failed write, which is checked below
   std::signal(SIGXFSZ, SIG_IGN);  // so is a file that would be larger than ulimit -f allows
   PercentProgressLine line;
-  const Context context{.fs = io::default_file_system(),
-                        .models = std::move(models),
-                        .engine = engine_maker(true, replace, "cpu"),
-                        .engine_for_a_moment = engine_maker(false, replace, "cpu"),
-                        .progress = line,
-                        .engine_on = [&replace](const std::string& device) {
-                          return engine_maker(true, replace, device);
-                        }};
+  const Context context{
+      .fs = io::default_file_system(),
+      .models = std::move(models),
+      .engine = engine_maker(true, replace, "cpu"),
+      .engine_for_a_moment = engine_maker(false, replace, "cpu"),
+      .progress = line,
+      .engine_on = [&replace](const std::string& device) { return engine_maker(true, replace, device); }};
   int code = kExitFailed;
   try {
     code = run_command({argv + 1, argv + (argc > 0 ? argc : 1)}, context);

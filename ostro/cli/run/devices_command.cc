@@ -106,8 +106,10 @@ int devices_command(Args args) {
       "latter, with\n"
       "the command that brings it. Exit code 0, also where there is no GPU.");
   args.option("--check", &check, "DEVICE",
-              "instead: compare the arithmetic of this GPU with that of the processors; exit code 1: an operation differs");
-  args.option("--cases", &cases, "N", "--check: cases of every operation; 4294967296 are all numbers of an operand");
+              "instead: compare the arithmetic of this GPU with that of the processors; exit code 1: an "
+              "operation differs");
+  args.option("--cases", &cases, "N",
+              "--check: cases of every operation; 4294967296 are all numbers of an operand");
   args.flag("--json", &json, "print it as JSON; null: not known, or not there");
   if (const auto code = args.parse()) return *code;
   if (!check.empty()) return check_device(check, cases);

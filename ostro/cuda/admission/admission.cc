@@ -19,8 +19,9 @@ namespace ostro::cuda {
 namespace {
 
 constexpr const char* kText = "admission/bits.cu";
-constexpr const char* kOperations[] = {"f32 add",  "f32 mul", "f32 div", "f32 fma", "f32 sqrt", "f32 to bf16 (N1)",
-                                  "exp (N3)", "log (N3)", "sigmoid", "tanh",    "E of N9"};
+constexpr const char* kOperations[] = {"f32 add",          "f32 mul",  "f32 div",  "f32 fma", "f32 sqrt",
+                                       "f32 to bf16 (N1)", "exp (N3)", "log (N3)", "sigmoid", "tanh",
+                                       "E of N9"};
 static_assert(std::size(kOperations) == args::BITS_OPS);
 constexpr int64_t kBatch = int64_t{1} << 24;  // cases that are on the device at a time
 constexpr int64_t kPart = int64_t{1} << 16;   // cases that a thread compares at a time
@@ -96,7 +97,8 @@ bool is_same(uint32_t device, float host) {
 
 // Counts what differs among the results of one launch.
 template <typename HostResult>
-Status compare(std::span<const uint32_t> got, int64_t before, int threads, const HostResult& host, BitsCompared& out) {
+Status compare(std::span<const uint32_t> got, int64_t before, int threads, const HostResult& host,
+               BitsCompared& out) {
   std::mutex mutex;
   const auto n = static_cast<int64_t>(got.size());
   return parallel_for((n + kPart - 1) / kPart, threads, [&](int64_t part) -> Status {
@@ -110,8 +112,8 @@ Status compare(std::span<const uint32_t> got, int64_t before, int threads, const
     const std::lock_guard lock(mutex);
     out.differ += differ;
     if (out.first.empty())
-      out.first = fmt::format("case {}: {:#010x}, not {:#010x}", before + first, got[static_cast<size_t>(first)],
-                              std::bit_cast<uint32_t>(host(first)));
+      out.first = fmt::format("case {}: {:#010x}, not {:#010x}", before + first,
+                              got[static_cast<size_t>(first)], std::bit_cast<uint32_t>(host(first)));
     return Status();
   });
 }
@@ -145,14 +147,17 @@ Result<std::vector<BitsCompared>> compare_bits(Device& device, int64_t cases, in
       constexpr int kThreads = 128;
       const LaunchShape shape = is_sum ? LaunchShape{.x = n, .threads = 64}
                                        : LaunchShape{.x = (n + kThreads - 1) / kThreads, .threads = kThreads};
-      RETURN_IF_ERROR(device.launch(is_sum ? sums : elementary, shape, bytes_of(a), "the check of " + row.name));
+      RETURN_IF_ERROR(
+          device.launch(is_sum ? sums : elementary, shape, bytes_of(a), "the check of " + row.name));
       const std::span<uint32_t> results = std::span(got).first(static_cast<size_t>(n));
       RETURN_IF_ERROR(device.memory().read(*block, 0, std::as_writable_bytes(results)));
-      RETURN_IF_ERROR(is_sum ? compare(results, at, threads, [&](int64_t i) { return host_sum(a, i); }, row)
+      RETURN_IF_ERROR(is_sum ? compare(
+                                   results, at, threads, [&](int64_t i) { return host_sum(a, i); }, row)
                              : compare(
                                    results, at, threads,
                                    [&](int64_t i) {
-                                     return host_result(op, static_cast<uint32_t>(a.first + static_cast<uint64_t>(i) * a.step));
+                                     return host_result(op, static_cast<uint32_t>(
+                                                                a.first + static_cast<uint64_t>(i) * a.step));
                                    },
                                    row));
     }
@@ -165,7 +170,8 @@ Status admit(Device& device) {
   for (const BitsCompared& row : rows)
     if (row.differ > 0)
       return unsupported(fmt::format(
-          "{} ({}) does not compute as docs/spec/numerics.md says: {}: {} of {} cases differ, {}; it is not used. Please report "
+          "{} ({}) does not compute as docs/spec/numerics.md says: {}: {} of {} cases differ, {}; it is not "
+          "used. Please report "
           "the GPU, its driver and NVRTC's version; --device cpu works",
           device.memory().name(), device.limits().name, row.name, row.differ, row.cases, row.first));
   return Status();

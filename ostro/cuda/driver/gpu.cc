@@ -53,18 +53,21 @@ class GpuCode final : public Code {
 
 class GpuEvent final : public Event {
  public:
-  GpuEvent(GpuQueue& queue, void* event) : queue_(queue), event_(event) {}
+  GpuEvent(GpuQueue& queue, void* event) : queue_(queue), event_(event), launches_(queue.launched()) {}
   ~GpuEvent() override {
     if (!queue_.ended()) (void)queue_.cuda().destroy_event(event_);
   }
   Status wait() override {
     RETURN_IF_ERROR(queue_.enter());
-    return queue_.check(queue_.cuda().wait_event(event_), "waiting for an event");
+    RETURN_IF_ERROR(queue_.check(queue_.cuda().wait_event(event_), "waiting for an event"));
+    queue_.note_done(launches_);
+    return Status();
   }
 
  private:
   GpuQueue& queue_;
   void* event_;
+  const uint64_t launches_;  // that were begun before it
 };
 
 class Gpu final : public Device {

@@ -24,7 +24,10 @@ class GpuBlock final : public runtime::Block {
 
 namespace {
 
-std::string megabytes(int64_t bytes) { return fmt::format("{:.1f} MB", static_cast<double>(bytes) / 1e6); }
+std::string megabytes(int64_t bytes) {
+  return bytes < 100'000 ? fmt::format("{} bytes", bytes)
+                         : fmt::format("{:.1f} MB", static_cast<double>(bytes) / 1e6);
+}
 
 void check_inside(const runtime::Block& block, int64_t at, size_t bytes) {
   OSTRO_CHECK(at >= 0 && at + static_cast<int64_t>(bytes) <= block.bytes(),

@@ -28,17 +28,27 @@ Status GpuQueue::enter() {
 }
 
 void GpuQueue::note_launch(std::string_view place) {
+  constexpr size_t kMost = 4096;
   const std::lock_guard lock(mutex_);
-  if (first_place_.empty()) first_place_ = place;
-  last_place_ = place;
+  running_.emplace_back(++launched_, place);
+  if (running_.size() > kMost) running_.pop_front();
+}
+
+uint64_t GpuQueue::launched() {
+  const std::lock_guard lock(mutex_);
+  return launched_;
+}
+
+void GpuQueue::note_done(uint64_t launch) {
+  const std::lock_guard lock(mutex_);
+  while (!running_.empty() && running_.front().first <= launch) running_.pop_front();
 }
 
 Status GpuQueue::wait(std::string_view doing) {
   RETURN_IF_ERROR(enter());
+  const uint64_t before = launched();
   RETURN_IF_ERROR(check(cuda().wait_stream(stream_), doing));
-  const std::lock_guard lock(mutex_);
-  first_place_.clear();
-  last_place_.clear();
+  note_done(before);
   return Status();
 }
 
@@ -47,10 +57,12 @@ Status GpuQueue::fail(int result, std::string_view doing, std::string_view place
   std::string what = fmt::format("{}: {}", name_, doing);
   if (!place.empty()) what += fmt::format(" of {}", place);
   // Work that was begun before may be what failed.
-  if (ends_the_device(result) && !last_place_.empty())
-    what += first_place_ == last_place_
-                ? fmt::format(" (running: {})", last_place_)
-                : fmt::format(" (running: one of the ops from {} to {})", first_place_, last_place_);
+  if (ends_the_device(result) && !running_.empty()) {
+    const std::string &first = running_.front().second, &last = running_.back().second;
+    what += running_.size() == 1
+                ? fmt::format(" (running: {})", last)
+                : fmt::format(" (running: one of {} ops from {} to {})", running_.size(), first, last);
+  }
   Error error = driver_.error(result, what);
   if (ends_the_device(result) && !end_) {
     end_ = error;

@@ -6,11 +6,14 @@
 #pragma once
 
 #include <atomic>
+#include <cstdint>
+#include <deque>
 #include <memory>
 #include <mutex>
 #include <optional>
 #include <string>
 #include <string_view>
+#include <utility>
 
 #include "ostro/base/error.h"
 #include "ostro/cuda/driver/driver.h"
@@ -37,6 +40,9 @@ class GpuQueue {
   }
   // A kernel was begun for the op.
   void note_launch(std::string_view place);
+  // The number of the newest launch, and that all launches up to one are done: a later error is not theirs.
+  uint64_t launched();
+  void note_done(uint64_t launch);
   // Waits for all that was begun.
   Status wait(std::string_view doing);
   // The error that ended the device: where one is there, nothing calls the driver any more.
@@ -53,7 +59,8 @@ class GpuQueue {
   std::atomic<bool> ended_ = false;
   std::mutex mutex_;
   std::optional<Error> end_;
-  std::string first_place_, last_place_;  // of the launches since the last wait
+  uint64_t launched_ = 0;
+  std::deque<std::pair<uint64_t, std::string>> running_;  // launches that may not be done, the newest of them
 };
 
 }  // namespace ostro::cuda

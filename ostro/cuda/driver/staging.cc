@@ -22,7 +22,17 @@ Result<std::unique_ptr<Staging>> Staging::make(GpuQueue& queue) {
 Status Staging::settle(Slot& slot) {
   if (!slot.in_use) return Status();
   slot.in_use = false;
-  return queue_.check(queue_.cuda().wait_event(slot.event), "waiting for a copy");
+  RETURN_IF_ERROR(queue_.check(queue_.cuda().wait_event(slot.event), "waiting for a copy"));
+  queue_.note_done(slot.launches);
+  return Status();
+}
+
+Status Staging::mark(Slot& slot, int copied, const char* doing) {
+  RETURN_IF_ERROR(queue_.check(copied, doing));
+  slot.launches = queue_.launched();
+  RETURN_IF_ERROR(queue_.check(queue_.cuda().record_event(slot.event, queue_.stream()), "marking a copy"));
+  slot.in_use = true;
+  return Status();
 }
 
 Status Staging::write(uint64_t to, std::span<const std::byte> from) {
@@ -35,9 +45,7 @@ Status Staging::write(uint64_t to, std::span<const std::byte> from) {
     RETURN_IF_ERROR(settle(slot));
     std::memcpy(slot.bytes, from.data() + at, bytes);
     RETURN_IF_ERROR(
-        queue_.check(queue_.cuda().copy_in(to + at, slot.bytes, bytes, queue_.stream()), "a copy to it"));
-    RETURN_IF_ERROR(queue_.check(queue_.cuda().record_event(slot.event, queue_.stream()), "marking a copy"));
-    slot.in_use = true;
+        mark(slot, queue_.cuda().copy_in(to + at, slot.bytes, bytes, queue_.stream()), "a copy to it"));
     at += bytes;
   }
   return Status();
@@ -54,12 +62,8 @@ Status Staging::read(uint64_t from, std::span<std::byte> to) {
   const auto begin = [&](size_t i) -> Status {
     Slot& slot = slots_[i % 2];
     RETURN_IF_ERROR(settle(slot));
-    RETURN_IF_ERROR(
-        queue_.check(queue_.cuda().copy_out(slot.bytes, from + i * kBytes, part(i).size(), queue_.stream()),
-                     "a copy from it"));
-    RETURN_IF_ERROR(queue_.check(queue_.cuda().record_event(slot.event, queue_.stream()), "marking a copy"));
-    slot.in_use = true;
-    return Status();
+    return mark(slot, queue_.cuda().copy_out(slot.bytes, from + i * kBytes, part(i).size(), queue_.stream()),
+                "a copy from it");
   };
   for (size_t i = 0; i < chunks; ++i) {
     if (i == 0) RETURN_IF_ERROR(begin(0));

@@ -5,6 +5,7 @@
 #pragma once
 
 #include <cstddef>
+#include <cstdint>
 #include <memory>
 #include <mutex>
 #include <span>
@@ -30,11 +31,14 @@ class Staging {
   struct Slot {
     std::byte* bytes = nullptr;
     void* event = nullptr;
-    bool in_use = false;  // a copy was begun, which the event marks
+    bool in_use = false;    // a copy was begun, which the event marks
+    uint64_t launches = 0;  // that were begun before it
   };
   explicit Staging(GpuQueue& queue) : queue_(queue) {}
-  // The slot when its copy is done.
+  // Waits for the copy of a slot.
   Status settle(Slot& slot);
+  // Marks the end of the copy of a slot, whose beginning gave `copied`.
+  Status mark(Slot& slot, int copied, const char* doing);
 
   GpuQueue& queue_;
   std::mutex mutex_;

@@ -158,7 +158,20 @@ struct CrossEntropyArgs {
 };
 
 // Case i of an admission check (cuda/admission): its operands follow from (u32)(first + i * step).
-enum { BITS_ADD, BITS_MUL, BITS_DIV, BITS_FMA, BITS_SQRT, BITS_BF16, BITS_EXP, BITS_LOG, BITS_SIGMOID, BITS_TANH, BITS_E, BITS_OPS };
+enum {
+  BITS_ADD,
+  BITS_MUL,
+  BITS_DIV,
+  BITS_FMA,
+  BITS_SQRT,
+  BITS_BF16,
+  BITS_EXP,
+  BITS_LOG,
+  BITS_SIGMOID,
+  BITS_TANH,
+  BITS_E,
+  BITS_OPS
+};
 struct BitsArgs {
   u64 to;  // a u32 for each case
   i64 op, count;

@@ -239,8 +239,10 @@ Result<DryRun> dry_run(io::FileSystem& fs, runtime::Engine& engine, const train:
   const runtime::Memory& memory = engine.memory();
   const std::string where =
       &memory == &runtime::host_memory()
-          ? fmt::format("{:.1f} MiB at the peak of the process: {:.1f} MiB that it has now, {:.1f} MiB to be allocated",
-                        mib(need.peak()), mib(need.base), mib(need.total()))
+          ? fmt::format(
+                "{:.1f} MiB at the peak of the process: {:.1f} MiB that it has now, {:.1f} MiB to be "
+                "allocated",
+                mib(need.peak()), mib(need.base), mib(need.total()))
           : fmt::format("{:.1f} MiB to be allocated on {}", mib(need.total()), memory.name());
   out += fmt::format(
       "memory: {}{}; {}\n", where,

@@ -180,7 +180,8 @@ Status TrainerOptions::validate() const {
                      "is empty; name a checkpoint, a run or a Hugging Face directory, or leave it out"));
   if (seed < 0) mistakes.add(option_error("trainer.seed", fmt::format("{} is negative", seed)));
   if (const auto type = parse_precision(mp); !type.ok()) mistakes.add(type.error());
-  if (const auto name = runtime::parse_device("trainer.device", device); !name.ok()) mistakes.add(name.error());
+  if (const auto name = runtime::parse_device("trainer.device", device); !name.ok())
+    mistakes.add(name.error());
   for (const auto& stage : train_batch_size.stages)
     mistakes.add(check_at_least(1, "train_batch_size", stage.value));
   mistakes.add(check_at_least(1, "num_train_steps", num_train_steps));
