@@ -161,7 +161,7 @@ def main():
         m = Machine(w, arguments.fake)
         w.env |= {"LD_LIBRARY_PATH": "", "HOME": str(w.root)}
         config = w.config("gpu", steps=4, every=2, model__seq_len=8, model__hidden_dim=8, model__intermediate_dim=8,
-                          model__num_layers=1, trainer__train_batch_size=2, numerics__leaf_examples=1, numerics__cells={})
+                          model__num_layers=1, trainer__train_batch_size=2, trainer__max_eval_batches=1, numerics__leaf_examples=1, numerics__cells={})
         check_devices(w, m)
         allocations, launches = check_one_chain(w, m, config)
         print(f"  {allocations} requests for memory, {launches} launches")

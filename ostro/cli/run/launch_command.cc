@@ -104,7 +104,6 @@ int launch_local_command(Args args) {
   args.option("--min_workers", &min_workers, "N",
               "go on with as few when others are lost; 1 by default, or the smallest that the mesh allows");
   args.flag("--amend", &amend, "as of ostro train");
-  args.device();
   args.config();
   if (auto code = args.parse()) return *code;
   if (workers < 1 || workers > 1024)

@@ -17,7 +17,6 @@ int worker_command(Args args) {
               Args::kRequired);
   args.option("--bind", &request.bind, "ADDRESS", "address of this host that the other workers can reach");
   args.flag("--amend", &request.amend, "as of ostro train");
-  args.device();
   args.config();
   if (auto code = args.parse()) return *code;
   auto config = args.load_config();

@@ -88,10 +88,11 @@ std::vector<std::string> Nvrtc::options(const std::string& architecture) {
 
 Result<std::string> Nvrtc::compile(const std::string& name, const std::string& text,
                                    const std::vector<std::string>& options, std::string* log) const {
+  const std::string file = name.ends_with(".cu") ? name : name + ".cu";
   void* program = nullptr;
   RETURN_IF_ERROR(
-      check_nvrtc(slots_.create_program(&program, text.c_str(), (name + ".cu").c_str(), 0, nullptr, nullptr),
-                  path_, "taking a text"));
+      check_nvrtc(slots_.create_program(&program, text.c_str(), file.c_str(), 0, nullptr, nullptr), path_,
+                  "taking a text"));
   std::vector<const char*> words;
   for (const std::string& option : options) words.push_back(option.c_str());
   const int compiled = slots_.compile_program(program, static_cast<int>(words.size()), words.data());
