@@ -5,10 +5,12 @@
 
 #include <algorithm>
 #include <numeric>
+#include <set>
 
 #include "ostro/base/test_size.h"
 #include "ostro/cuda/emulated/emulated_device.h"
 #include "ostro/cuda/engine/cuda_engine.h"
+#include "ostro/cuda/engine/routine_table.h"
 #include "ostro/interp/engine/engine.h"
 #include "ostro/ir/program/program.h"
 #include "tests/engine/programs.h"
@@ -106,6 +108,42 @@ void check_ops(runtime::Engine& engine, bool give_away, size_t stride) {
         simple.begin() + static_cast<int64_t>(std::min(i + 50, simple.size())));
     check_program(engine, some.front().name + " to " + some.back().name, joined(some), false, give_away);
   }
+}
+
+TEST_CASE("an op without device text is an error that names it, not a computation on the host") {
+  using ir::OpKind;
+  const std::set<OpKind> without = {
+      OpKind::constant,       OpKind::broadcast,       OpKind::transpose,
+      OpKind::rename,  // no op of a plan
+      OpKind::slice,          OpKind::split_axis,      OpKind::merge_axes,
+      OpKind::split,  // views and copies
+      OpKind::unstack,        OpKind::reverse,         OpKind::scan,
+      OpKind::cond,    // loops, branches
+      OpKind::custom,  // inlined
+      OpKind::all_gather,     OpKind::all_reduce_tree, OpKind::reduce_scatter_tree,
+      OpKind::all_reduce_max, OpKind::all_reduce_int,  OpKind::all_reduce_bits,
+      OpKind::exchange_leaves};  // not yet
+  for (int i = 0; i < ir::kOpCount; ++i) {
+    const auto kind = static_cast<OpKind>(i);
+    if (ir::is_elementwise(kind)) continue;  // generated kernels
+    CHECK_MESSAGE((cuda::step_routine(kind) == nullptr) == (without.count(kind) != 0), ir::op_name(kind));
+  }
+  compile::Plan plan;
+  plan.steps.emplace_back();
+  plan.steps[0].op = OpKind::all_reduce_tree;
+  plan.steps[0].scope = "layers/mlp";
+  const Status lacking = cuda::check_supported(plan, "leaf");
+  REQUIRE(!lacking.ok());
+  CHECK(lacking.error().code() == ErrorCode::kUnsupported);
+  for (const char* word : {"leaf", "layers/mlp", "all_reduce_tree"})
+    CHECK(lacking.error().message().find(word) != std::string::npos);
+}
+
+TEST_CASE("a device without room is an error") {
+  const ir::Shape shape{ir::DType::f32, {{"n", 100}}};
+  cuda::Device& device = device_of({.memory_bytes = 300});
+  CHECK(runtime::Buffer::zeros(shape).to(device.memory()).error().message() ==
+        "the emulated device has no room for 400 bytes: 300 are left");
 }
 
 TEST_CASE("every op gives the interpreter's bits on the emulated device") {
