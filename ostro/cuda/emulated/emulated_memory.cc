@@ -4,6 +4,7 @@
 
 #include <algorithm>
 #include <cstring>
+#include <vector>
 
 #include "ostro/base/aligned.h"
 #include "ostro/base/check.h"
@@ -35,6 +36,10 @@ class EmulatedMemory::Guarded final : public runtime::Block {
     memory_.room_ += bytes();
   }
   std::string damage() const {
+    static const std::vector<std::byte> kWhole(kGuard, std::byte{kGuardByte});
+    if (std::memcmp(data - kGuard, kWhole.data(), kGuard) == 0 &&
+        std::memcmp(data + bytes(), kWhole.data(), kGuard) == 0)
+      return "";
     for (int64_t i = 0; i < kGuard; ++i) {
       if (data[-1 - i] != std::byte{kGuardByte})
         return fmt::format("byte {} before a block of {} bytes was written", i + 1, bytes());
