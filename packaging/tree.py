@@ -8,7 +8,7 @@ looks for libraries in ../lib, seen from itself, so the tree can lie anywhere. O
 gcc's run time comes from the machine; nothing in the tree needs a newer C library than --glibc.
 
     bin/ostro    lib/*.so*    share/bash-completion/completions/ostro    share/doc/ostro/licenses/
-    share/ostro/scripts/quickstart.sh    share/ostro/configs/
+    share/ostro/scripts/quickstart.sh    share/ostro/scripts/gpu_check.sh    share/ostro/configs/
 
 Debian's libstdc++ asks for one function of glibc 2.36, arc4random. The program has it, too (ostro/cli/main/arc4random.cc),
 and the loader takes a program's own first. So the tree's copy of the library asks for an older version instead.
@@ -67,9 +67,9 @@ def add_libraries(program, out, glibc):
             shutil.copyfile(file, licences / f"{package}{suffix}.txt")
 
 
-def add_quickstart(out):
-    """The quickstart and what it reads, in the folders that it expects."""
-    for path in [*ROOT.glob("scripts/quickstart*"), *ROOT.glob("configs/**/*")]:
+def add_scripts(out):
+    """The quickstart and what it reads, in the folders that it expects; the check of a GPU."""
+    for path in [*ROOT.glob("scripts/quickstart*"), ROOT / "scripts/gpu_check.sh", *ROOT.glob("configs/**/*")]:
         target = out / "share/ostro" / path.relative_to(ROOT)
         if path.is_file():
             target.parent.mkdir(parents=True, exist_ok=True)
@@ -99,7 +99,7 @@ def make(build, out, glibc):
         shutil.rmtree(out)
     elf.run("cmake", "--install", build, "--component", "program", "--prefix", out, "--strip")
     add_libraries(build / "ostro/cli/ostro", out, glibc)
-    add_quickstart(out)
+    add_scripts(out)
     check(out, glibc)
 
 

@@ -6,6 +6,7 @@
 #   scripts/setup.sh --dev       also clang, clang-format, clang-tidy and a browser for the test of a run's page
 #   scripts/setup.sh --python    also .venv with the packages that interoperability tests compare with, and .venv-lm-eval
 #   scripts/setup.sh --pyarrow   of these, only what the build uses, into .venv
+#   scripts/setup.sh --cuda      also NVIDIA's compiler of device text and its headers into .venv: wheels of 46 MB, no GPU is needed
 #   scripts/setup.sh --bench     also the peers of scripts/bench.sh: JAX's optimizers, datasets, and Levanter in .venv-levanter
 set -euo pipefail
 cd "$(dirname "$0")/.."
@@ -24,13 +25,15 @@ packages=(g++ cmake ninja-build pkg-config git libzstd-dev zlib1g-dev liblz4-dev
 with_python=false
 with_pyarrow=false
 with_bench=false
+with_cuda=false
 for option in "$@"; do
   case "$option" in
     --dev) packages+=(clang-19 clang-format-19 clang-tidy-19 chromium) ;;
     --python) with_python=true ;;
     --pyarrow) with_pyarrow=true ;;
+    --cuda) with_cuda=true ;;
     --bench) with_python=true with_bench=true ;;
-    *) echo "error: unknown option $option; known: --dev --python --pyarrow --bench" >&2; exit 2 ;;
+    *) echo "error: unknown option $option; known: --dev --python --pyarrow --cuda --bench" >&2; exit 2 ;;
   esac
 done
 
@@ -72,6 +75,11 @@ if $with_python; then
     "${install[@]}" --no-deps --target .venv-lm-eval -r python/requirements-lm-eval.txt
     echo "$wanted" > $stamp
   fi
+fi
+
+if $with_cuda; then
+  [[ -x .venv/bin/python ]] || python3 -m venv .venv
+  "${install[@]}" --no-deps nvidia-cuda-nvrtc==13.0.88 nvidia-cuda-runtime==13.0.96
 fi
 
 if $with_bench; then

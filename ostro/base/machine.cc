@@ -34,14 +34,19 @@ int64_t number_of(const std::string& path, const std::string& wanted) {
   return 0;
 }
 
-std::optional<int64_t> meminfo(const std::string& root) {
-  std::ifstream file(root + "/proc/meminfo");
-  for (std::string line; std::getline(file, line);) {
-    if (!line.starts_with("MemAvailable:")) continue;
-    std::istringstream words(line.substr(line.find(':') + 1));
-    int64_t kib = 0;
-    if (words >> kib) return kib * 1024;
-  }
+// What stands behind the name in a file with a "name : value" on each line; nothing if it has none.
+std::optional<std::string> value_in(const std::string& path, std::string_view name) {
+  std::ifstream file(path);
+  for (std::string line; std::getline(file, line);)
+    if (line.starts_with(name)) return line.substr(std::min(line.find(':') + 1, line.size()));
+  return std::nullopt;
+}
+
+// Bytes; `name` is that of a line of /proc/meminfo.
+std::optional<int64_t> meminfo(const std::string& root, std::string_view name) {
+  const std::optional<std::string> value = value_in(root + "/proc/meminfo", name);
+  int64_t kib = 0;
+  if (value && std::istringstream(*value) >> kib) return kib * 1024;
   return std::nullopt;
 }
 
@@ -112,9 +117,17 @@ Result<int> default_threads() {
   return threads;
 }
 
+std::string processor_name() {
+  const std::string value = value_in("/proc/cpuinfo", "model name").value_or("");
+  const size_t begin = value.find_first_not_of(" \t");
+  return begin == std::string::npos ? "unknown" : value.substr(begin);
+}
+
+int64_t total_memory() { return meminfo("", "MemTotal:").value_or(0); }
+
 AvailableMemory available_memory(const std::string& root) {
   AvailableMemory out;
-  if (const auto available = meminfo(root)) out = {*available, "MemAvailable"};
+  if (const auto available = meminfo(root, "MemAvailable:")) out = {*available, "MemAvailable"};
   std::ifstream file(root + "/proc/self/cgroup");
   for (std::string line; std::getline(file, line);) {  // "hierarchy:controllers:/group"
     const size_t first = line.find(':'), second = line.find(':', first + 1);

@@ -16,6 +16,12 @@ std::vector<int> cpus_of_cores();
 // process may use. Error: not a number from 1 to 1024.
 Result<int> default_threads();
 
+// What the processor calls itself: "AMD EPYC 9B45"; "unknown" without /proc.
+std::string processor_name();
+
+// Bytes of memory of the machine; 0: not known.
+int64_t total_memory();
+
 struct AvailableMemory {
   int64_t bytes = 0;   // that a new process may take; 0: not known
   std::string source;  // what said so: "MemAvailable", or "the limit of its control group"

@@ -3,11 +3,11 @@
 #include <fmt/format.h>
 
 #include <algorithm>
-#include <cstdlib>
 #include <filesystem>
 #include <fstream>
 #include <thread>
 
+#include "ostro/base/machine.h"
 #include "ostro/base/sha256.h"
 #include "ostro/chain/clock_text.h"
 #include "ostro/chain/source_commit.h"
@@ -33,19 +33,12 @@ std::string proc_line(const char* file, std::string_view name) {
   return "";
 }
 
-std::string cpu_name() {
-  const std::string line = proc_line("/proc/cpuinfo", "model name");
-  const size_t begin = line.find_first_not_of(" \t");
-  return begin == std::string::npos ? "unknown" : line.substr(begin);
-}
-
 // "AMD EPYC 9B45, 16 cores, 128 GB, AVX512-BF16": what decides how fast a run is.
 std::string machine_name() {
   std::string out =
-      fmt::format("{}, {} cores", cpu_name(), std::max(1U, std::thread::hardware_concurrency()));
-  constexpr double kKiB = 1024;
-  if (const double kib = std::atof(proc_line("/proc/meminfo", "MemTotal").c_str()); kib > 0)
-    out += fmt::format(", {:.0f} GB", kib * kKiB * 1e-9);
+      fmt::format("{}, {} cores", processor_name(), std::max(1U, std::thread::hardware_concurrency()));
+  if (const int64_t bytes = total_memory(); bytes > 0)
+    out += fmt::format(", {:.0f} GB", static_cast<double>(bytes) * 1e-9);
   const std::string flags = proc_line("/proc/cpuinfo", "flags") + " ";
   for (const auto& [flag, name] : {std::pair{" amx_bf16 ", "AMX"},
                                    {" avx512_bf16 ", "AVX512-BF16"},

@@ -25,6 +25,16 @@ struct Context {
   MakeEngine engine_for_a_moment;  // for programs that run a few times: it has nothing to compile first
   Progress& progress;
   std::function<bool()> stop = [] { return false; };  // true: save and end soon
+  // What `engine` is on another device ("cuda:1", runtime/device_name.h); empty: there is none but the
+  // processors.
+  std::function<MakeEngine(const std::string& device)> engine_on = {};
+
+  // The same, with engines on that device. Whether the device is there, only `engine` finds out.
+  Context on(const std::string& device) const {
+    Context out = *this;
+    if (engine_on) out.engine = engine_on(device);
+    return out;
+  }
 };
 
 }  // namespace ostro

@@ -2,25 +2,93 @@
 
 #include <fmt/format.h>
 
+#include <atomic>
 #include <cstdlib>
+#include <mutex>
+#include <set>
 #include <string_view>
 
+#include "ostro/base/log.h"
 #include "ostro/cpu/engine/engine.h"
+#include "ostro/cuda/admission/admission.h"
+#include "ostro/cuda/driver/driver.h"
+#include "ostro/cuda/driver/gpu.h"
+#include "ostro/cuda/emulated/emulated_device.h"
+#include "ostro/cuda/engine/cuda_engine.h"
 #include "ostro/interp/engine/engine.h"
+#include "ostro/runtime/device_name.h"
 
 namespace ostro::engines {
+namespace {
+
+void log_choice(const std::string& text) {
+  static std::atomic<bool> told = false;
+  if (!told.exchange(true)) log_info("device auto: " + text);
+}
+
+// A GPU is admitted once in a process.
+Result<cuda::Device*> admitted_gpu(int number) {
+  static std::mutex mutex;
+  static auto* const admitted = new std::set<int>();
+  ASSIGN_OR_RETURN(cuda::Device* const device, cuda::open_gpu(number));
+  const std::lock_guard lock(mutex);
+  if (!admitted->contains(number)) RETURN_IF_ERROR(cuda::admit(*device));
+  admitted->insert(number);
+  return device;
+}
+
+// The first GPU that can be used; -1: none.
+int first_gpu() {
+  const auto driver = cuda::Driver::open();
+  std::string why = driver.ok() ? "" : driver.error().message();
+  for (size_t i = 0; driver.ok() && i < (*driver)->gpus().size(); ++i) {
+    const auto gpu = admitted_gpu(static_cast<int>(i));
+    if (gpu.ok()) {
+      log_choice(fmt::format("cuda:{} ({})", i, (*gpu)->limits().name));
+      return static_cast<int>(i);
+    }
+    if (why.empty()) why = gpu.error().message();
+  }
+  log_choice(fmt::format("the processors ({})", why));
+  return -1;
+}
+
+}  // namespace
 
 Result<Wish> wish_from_environment() {
   const char* variable = std::getenv("OSTRO_EXECUTOR");
   const std::string_view name = variable == nullptr ? "" : variable;
   if (name.empty() || name == "compiled") return Wish{.kind = Wish::Kind::kCompiled};
   if (name == "interpreter") return Wish{.kind = Wish::Kind::kInterpreter};
-  return invalid_argument(
-      fmt::format("OSTRO_EXECUTOR is \"{}\"; use compiled (the default) or interpreter", name));
+  if (name == "cuda_emulated") return Wish{.kind = Wish::Kind::kCudaEmulated};
+  return invalid_argument(fmt::format(
+      "OSTRO_EXECUTOR is \"{}\"; use compiled (the default), interpreter or cuda_emulated", name));
+}
+
+Result<Wish> on_device(Wish wish, const std::string& device) {
+  using Kind = runtime::DeviceName::Kind;
+  ASSIGN_OR_RETURN(const runtime::DeviceName name, runtime::parse_device("device", device));
+  if (name.kind == Kind::kCpu) return wish;
+  if (wish.kind != Wish::Kind::kCompiled)
+    return invalid_argument(fmt::format(
+        "OSTRO_EXECUTOR names another engine than that of device {}: unset it, or use device cpu", device));
+  const int gpu = name.kind == Kind::kCuda ? name.ordinal : first_gpu();
+  if (gpu < 0) return wish;
+  wish.kind = Wish::Kind::kCuda;
+  wish.gpu = gpu;
+  return wish;
 }
 
 Result<std::unique_ptr<runtime::Engine>> make(const Wish& wish) {
   if (wish.kind == Wish::Kind::kInterpreter) return interp::make_interpreter();
+  if (wish.kind == Wish::Kind::kCudaEmulated) {
+    ASSIGN_OR_RETURN(cuda::Device* const device, cuda::emulated_device());
+    return cuda::make_device_engine(*device);
+  }
+  if (wish.kind == Wish::Kind::kCuda) {
+    ASSIGN_OR_RETURN(cuda::Device* const device, admitted_gpu(wish.gpu));
+    return cuda::make_device_engine(*device);
+  }
   return cpu::make_cpu_engine({.generated_code = wish.generated_code});
 }
 

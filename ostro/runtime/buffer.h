@@ -48,6 +48,9 @@ class Buffer {
   // Of a valid buffer.
   Memory& memory() const { return block_->memory(); }
   bool on_host() const { return block_ != nullptr && block_->host() != nullptr; }
+  // Where the elements begin: the block, and bytes from its first. For engines; of a valid buffer.
+  const Block& block() const { return *block_; }
+  int64_t offset() const { return offset_; }
 
   // The same elements in that memory: this handle if they are there, else a copy.
   Result<Buffer> to(Memory& memory) const;

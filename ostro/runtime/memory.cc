@@ -37,6 +37,7 @@ class HostMemory final : public Memory {
     if (!to.empty()) std::memcpy(to.data(), block.host() + at, to.size());
     return Status();
   }
+  AvailableMemory available() const override { return available_memory(); }
 };
 
 }  // namespace

@@ -11,6 +11,7 @@
 #include <string>
 
 #include "ostro/base/error.h"
+#include "ostro/base/machine.h"
 
 namespace ostro::runtime {
 
@@ -28,6 +29,8 @@ class Memory {
   virtual Status write(Block& block, int64_t at, std::span<const std::byte> from) = 0;
   // Copies to the host. Waits until everything that was started before, and writes the block, has finished.
   virtual Status read(const Block& block, int64_t at, std::span<std::byte> to) const = 0;
+  // How much may still be allocated, and what says so; 0 bytes: not known.
+  virtual AvailableMemory available() const { return {}; }
 };
 
 // One allocation of a memory. Freed with its last handle.

@@ -41,7 +41,7 @@ MISTAKES = [
     ("trainer", "checkpointer", "{base_path: x}", "it is called trainer.log_dir here"),
     ("trainer", "load_checkpoint_path", "x", "the same command resumes a run"),
     ("trainer", "profiler", "true", "ostro train --profile"),
-    ("trainer", "device", "cuda", "Ostro trains on CPUs only"),
+    ("trainer", "device", "gpu", "use cpu, cuda, cuda:N or auto"),
     ("trainer", "per_device_parallelism", "4", "set numerics.leaf_examples"),
     ("trainer", "hang_timeout", "30", "expected a duration"),
     ("optimizer", "type", "adamw", "it is called optimizer.type: adam here"),
@@ -135,8 +135,8 @@ def check_accepted(program):
 def check_slips(program):
     (program.folder / "good.yaml").write_text("data: {train_urls: [x]}\n")
     for words, says in [
-        (["train", "good.yaml", "--device", "cuda"], "Ostro trains on CPUs only"),
-        (["train", "good.yaml", "--gpus", "1"], "Ostro trains on CPUs only"),
+        (["train", "good.yaml", "--device", "gpu"], "use cpu, cuda, cuda:N or auto"),
+        (["train", "good.yaml", "--gpus", "1"], "--trainer.device cuda:N"),
         (["train", "good.yaml", "--max_steps", "3"], "--trainer.num_train_steps"),
         (["train", "good.yaml", "--learning-rate", "3"], "--optimizer.learning_rate"),
         (["train", "config/x.py"], "a configuration is a YAML file"),

@@ -6,7 +6,10 @@
 #include <fmt/format.h>
 
 #include "ostro/base/check.h"
+#include "ostro/base/object_cache.h"
 #include "ostro/cpu/machine/isa.h"
+#include "ostro/cuda/emulated/emulated_device.h"
+#include "ostro/cuda/engine/cuda_engine.h"
 #include "ostro/interp/engine/engine.h"
 #include "ostro/numerics/bf16.h"
 #include "programs.h"
@@ -19,7 +22,8 @@ using runtime::Buffer;
 Result<std::vector<Buffer>> results_of(runtime::Engine& engine, const ir::Program& program,
                                        const std::vector<Buffer>& inputs) {
   ASSIGN_OR_RETURN(auto executable, engine.compile(program));
-  return executable->run(inputs);
+  ASSIGN_OR_RETURN(auto results, executable->run(inputs));
+  return runtime::all_to(std::move(results), runtime::host_memory());
 }
 
 // The same elements in a view that is aligned to its elements only.
@@ -47,6 +51,14 @@ bool tells(const Buffer& b) {
 }  // namespace
 
 EachIsa::EachIsa(cpu::CpuOptions options) : reference_(interp::make_interpreter()) {
+  if (environment_variable("OSTRO_EXECUTOR") == "cuda_emulated") {
+    const auto device = cuda::emulated_device();
+    OSTRO_CHECK(device.ok(), "{}", device.error().message());
+    engines_.emplace_back(
+        "cuda_emulated",
+        cuda::make_device_engine(**device, {.fuse = options.fuse, .head_tile = options.head_tile}));
+    return;
+  }
   for (cpu::Isa isa : cpu::available_isas()) {
     options.isa = cpu::isa_name(isa);
     options.compiler_required = true;

@@ -17,7 +17,8 @@ namespace ostro::testing {
 
 class EachIsa {
  public:
-  // One engine for each instruction set; options.isa is ignored.
+  // One engine for each instruction set; options.isa is ignored. With OSTRO_EXECUTOR=cuda_emulated instead of
+  // them the engine of the emulated device.
   explicit EachIsa(cpu::CpuOptions options);
 
   // Empty when all engines give the interpreter's bits, else which one differs and where. Every second

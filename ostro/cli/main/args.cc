@@ -12,6 +12,7 @@
 #include "ostro/cli/main/exit_code.h"
 #include "ostro/config/mistakes.h"
 #include "ostro/io/hub/hub_names.h"
+#include "ostro/runtime/device_name.h"
 
 namespace ostro::cli {
 namespace {
@@ -156,8 +157,10 @@ struct Args::State {
       std::string hint;
       if (config::edit_distance(word, nearest) > 2 && takes_overrides)
         hint = key_for_option(word, context.models);
-      for (const char* device : {"--device", "--gpus", "--gpu", "--cuda", "--num_gpus", "--tpu"})
-        if (word.substr(0, word.find('=')) == device) hint = "; Ostro trains on CPUs only: leave it out";
+      for (const char* gpu : {"--device", "--gpus", "--gpu", "--cuda", "--num_gpus"})
+        if (word.substr(0, word.find('=')) == gpu)
+          hint = fmt::format("; a GPU is chosen with {} cuda:N",
+                             takes_overrides ? "--trainer.device" : "--device of the commands that compute:");
       if (hint.empty()) hint = fmt::format("; the nearest is \"{}\"", nearest);
       return invalid_argument(fmt::format("unknown option \"{}\"{} (see {} --help)", word, hint, command));
     }
@@ -174,6 +177,8 @@ struct Args::State {
   std::string config_file;
   std::vector<config::Override> overrides;
   std::map<std::string, std::vector<std::string>*> lists;  // options that take several words
+  std::string device;                                      // of --device; empty: it was not given
+  std::optional<Context> on_device;  // `context`, with engines on the device that was chosen
   CommandWords declared;
   CommandWords* described = nullptr;
 };
@@ -235,6 +240,8 @@ void Args::positional(const std::string& name, std::vector<std::string>* out, co
   state_->app.add_option(name, *out, help)->type_name("");
 }
 
+void Args::device() { option("--device", &state_->device, "NAME", runtime::kDeviceHelp); }
+
 void Args::config_overrides() { state_->takes_overrides = true; }
 
 void Args::config(bool required) {
@@ -274,6 +281,11 @@ std::optional<int> Args::parse() {
   } catch (const CLI::ParseError& e) {
     return report_error(invalid_argument(fmt::format("{} (see {} --help)", e.what(), s.command)));
   }
+  if (!s.device.empty()) {
+    if (const auto name = runtime::parse_device("--device", s.device); !name.ok())
+      return report_error(name.error());
+    s.on_device.emplace(s.context.on(s.device));
+  }
   return std::nullopt;
 }
 
@@ -281,6 +293,8 @@ Result<train::TrainConfig> Args::load_config() const {
   OSTRO_CHECK(state_->takes_config, "load_config() of a command that takes no configuration");
   ASSIGN_OR_RETURN(train::TrainConfig config,
                    train::load_train_config(state_->config_file, state_->overrides, state_->context.models));
+  if (!state_->device.empty()) config.trainer.device = state_->device;
+  state_->on_device.emplace(state_->context.on(config.trainer.device));
   // Names of the hub become folders here, at the one place where a user's configuration comes in. Not every
   // command reads what they name, so what is not found stays as it is: its reader says so.
   const auto resolve = [](std::optional<std::string>& path, io::HubFiles files, const char* key) {
@@ -296,7 +310,7 @@ bool Args::has_config() const { return !state_->config_file.empty(); }
 
 const std::vector<config::Override>& Args::overrides() const { return state_->overrides; }
 
-const Context& Args::context() const { return state_->context; }
+const Context& Args::context() const { return state_->on_device ? *state_->on_device : state_->context; }
 
 const std::vector<std::string>& Args::typed() const { return state_->typed; }
 

@@ -64,6 +64,9 @@ class Args {
   // --config FILE and --a.b.c VALUE: the configuration, whose options --help lists. Where the command has no
   // positional words, FILE may stand without --config, and a.b.c=VALUE without dashes.
   void config(bool required = kRequired);
+  // --device NAME: where the engines of context() run. Where there is a configuration, it stands for
+  // --trainer.device, and load_config() makes context() heed that.
+  void device();
   // --a.b.c VALUE alone, for a command that names its configurations in another way: see overrides().
   void config_overrides();
 
@@ -79,7 +82,8 @@ class Args {
   const std::vector<config::Override>& overrides() const;
 
   const std::string& command() const;
-  // What a command gives to what it calls.
+  // What a command gives to what it calls. Its engines are on the device of --device or, once load_config()
+  // has read it, of the configuration.
   const Context& context() const;
   // Everything the user typed behind the command's name.
   const std::vector<std::string>& typed() const;

@@ -53,6 +53,7 @@ int check_command(Args args);
 int program_command(Args args);
 int data_command(Args args);
 int selftest_command(Args args);
+int devices_command(Args args);
 int completion_command(Args args);
 // A verb of launch.
 int launch_ray_command(Args args);

@@ -143,6 +143,7 @@ int eval_command(Args args) {
               "write every token's log-probability: safetensors with tokens, targets, log_prob, mask "
               "[sequence, pos]");
   args.flag("--unchecked", &unchecked, trained::kUncheckedHelp);
+  args.device();
   args.config(!Args::kRequired);
   if (const auto code = args.parse()) return *code;
   if (const Status words = check_words(request, args, per_token); !words.ok())

@@ -63,6 +63,7 @@ int grad_command(Args args) {
   args.option("--checkpoint", &checkpoint, "K", trained::kWhereOrInitHelp, Args::kRequired);
   args.option("--out", &out, "FILE", "the safetensors file to write", Args::kRequired);
   args.flag("--unchecked", &unchecked, trained::kUncheckedHelp);
+  args.device();
   args.config();
   if (const auto code = args.parse()) return *code;
   const auto config = args.load_config();

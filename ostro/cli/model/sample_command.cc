@@ -207,6 +207,7 @@ int sample_command(Args args) {
       "--keep_bytes", &request.keep_bytes, "BYTES",
       "--stream_weights: weights of at most so many bytes stay in memory (default: half of what is free)");
   args.flag("--json", &request.json, "print one JSON object with token ids, at the end");
+  args.device();
   if (const auto code = args.parse()) return *code;
   if ((request.prompt == kNoPrompt) == request.batch.empty())
     return report_error(invalid_argument("name a text with --prompt, or a file of prompts with --batch"));

@@ -82,6 +82,7 @@ int score_command(Args args) {
   args.option("--dtype", &use.dtype, "D", trained::kUseDtypeHelp);
   args.option("--seq_len", &use.seq_len, "N", trained::kUseSeqLenHelp);
   args.flag("--unchecked", &unchecked, trained::kUncheckedHelp);
+  args.device();
   if (const auto code = args.parse()) return *code;
   if (batch_tokens < 1)
     return report_error(invalid_argument(fmt::format("--batch_tokens {}: use 1 or more", batch_tokens)));

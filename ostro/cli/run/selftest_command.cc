@@ -15,6 +15,7 @@ int selftest_command(Args args) {
       "Trains two tiny models on text made up on the spot and compares the hash of all they did with the "
       "one\n"
       "that every machine must get. Exit 0: equal, 1: differs.");
+  args.device();
   if (const auto code = args.parse()) return *code;
   const auto engine = args.context().engine();
   if (!engine.ok()) return report_error(engine.error());

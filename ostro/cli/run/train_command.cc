@@ -36,6 +36,7 @@ int train_command(Args args) {
   args.option("--initialize_from", &initialize_from, "PATH",
               "short for --trainer.initialize_from: the checkpoint, run or Hugging Face directory whose "
               "parameters the run begins with");
+  args.device();
   args.config();
   if (auto code = args.parse()) return *code;
   auto config = args.load_config();

@@ -112,6 +112,7 @@ int verify_command(Args args) {
             "where this version traces other programs from the configuration, replays those of program.ir;\n"
             "that they are the configuration's, it cannot say");
   args.flag("--json", &json, "print the result as JSON");
+  args.device();
   if (auto code = args.parse()) return *code;
   options.replay.from_step = from.value_or(0);
   options.replay.to_step = to;
@@ -119,6 +120,8 @@ int verify_command(Args args) {
   if (!workers.ok()) return report_error(workers.error());
   options.replay.workers = *workers;
   const Context& context = args.context();
+  // A device that is not there is told before anything is read.
+  if (const auto engine = context.engine(); !engine.ok()) return report_error(engine.error());
   ReplayProgress progress(context.fs, run, run::stderr_columns() > 0 && !json);
   options.replay.on_begin = [&](int64_t first, int64_t last) { progress.begin(first, last); };
   options.replay.on_step = [&](int64_t step, int64_t first, int64_t last) { progress(step, first, last); };

@@ -180,13 +180,14 @@ std::string functions() {
   t += fmt::format("  double near_value = a * {};\n", horner(kErfNear, "z"));
   t += "  double y = a < 1.0 ? near_value : far_value;\n  y = a == 4.0 ? 1.0 : y;\n"
        "  return (float)f64_of((bits64(y) & 0x7fffffffffffffffu) | (bits64(x) & 0x8000000000000000u));\n}\n";
-  t += "FN float erfinv32(float v) {\n  double x = (double)v, w = -log64($fma64(-x, x, 1.0)), a = w - "
-       "2.5, b = w - 11.0;\n";
+  t +=
+      "FN double erfinv64(double x) {\n  double w = -log64($fma64(-x, x, 1.0)), a = w - 2.5, b = w - 11.0;\n";
   t += fmt::format("  double near_ratio = {};\n", horner(kErfinvNear, "a"));
   t += fmt::format("  double far_ratio = {};\n", horner(kErfinvFar, "b"));
   t += "  double y = x * (w < 5.0 ? near_ratio : far_ratio);\n"
        "  double inf = f64_of(0x7ff0000000000000u | (bits64(x) & 0x8000000000000000u));\n"
-       "  y = abs64(x) == 1.0 ? inf : y;\n  return (float)(abs64(x) <= 1.0 ? y : $nan);\n}\n";
+       "  y = abs64(x) == 1.0 ? inf : y;\n  return abs64(x) <= 1.0 ? y : $nan;\n}\n"
+       "FN float erfinv32(float v) { return (float)erfinv64((double)v); }\n";
   return t;
 }
 

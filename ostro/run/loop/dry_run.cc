@@ -145,8 +145,7 @@ std::string time_line(const train::TrainConfig& config, runtime::Engine& engine,
       span_text(step), span_text(step * static_cast<double>(config.trainer.num_train_steps)), peak * 1e-9);
 }
 
-std::string room_text(const Status& fits) {
-  const AvailableMemory room = available_memory();
+std::string room_text(const AvailableMemory& room, const Status& fits) {
   if (room.bytes == 0) return "how much can be had is not known";
   return fmt::format("{:.1f} MiB can be had ({}): it {}", mib(room.bytes), room.source,
                      fits.ok() ? "fits" : "does not fit");
@@ -237,12 +236,18 @@ Result<DryRun> dry_run(io::FileSystem& fs, runtime::Engine& engine, const train:
   out += time_line(config, engine, flops);
   if (workers > 1) return DryRun{out, Status()};
   const Status fits = check_fit(config, need, vocab, engine);
+  const runtime::Memory& memory = engine.memory();
+  const std::string where =
+      &memory == &runtime::host_memory()
+          ? fmt::format(
+                "{:.1f} MiB at the peak of the process: {:.1f} MiB that it has now, {:.1f} MiB to be "
+                "allocated",
+                mib(need.peak()), mib(need.base), mib(need.total()))
+          : fmt::format("{:.1f} MiB to be allocated on {}", mib(need.total()), memory.name());
   out += fmt::format(
-      "memory: {:.1f} MiB at the peak of the process: {:.1f} MiB that it has now, {:.1f} MiB to be "
-      "allocated{}; {}\n",
-      mib(need.peak()), mib(need.base), mib(need.total()),
+      "memory: {}{}; {}\n", where,
       need.saving > 0 ? fmt::format(" ({:.1f} MiB while a checkpoint is written)", mib(need.saving)) : "",
-      room_text(fits));
+      room_text(memory.available(), fits));
   return DryRun{out, fits};
 }
 

@@ -8,7 +8,6 @@
 #include <vector>
 
 #include "ostro/audit/traced_programs.h"
-#include "ostro/base/machine.h"
 
 namespace ostro::run {
 namespace {
@@ -132,7 +131,7 @@ Result<train::MemoryNeed> need_of(const train::TrainConfig& config, int64_t voca
 
 Status check_fit(const train::TrainConfig& config, const train::MemoryNeed& need, int64_t vocab,
                  runtime::Engine& engine) {
-  const AvailableMemory room = available_memory();
+  const AvailableMemory room = engine.memory().available();
   if (room.bytes == 0 || need.total() <= room.bytes) return Status();
   const std::vector<std::string> fits = suggestions(config, Variants(config, vocab, engine, room.bytes));
   return invalid_argument(fmt::format(

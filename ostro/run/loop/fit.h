@@ -7,7 +7,7 @@
 
 namespace ostro::run {
 
-// Ok if what is to be allocated is at most what available_memory() says, or if that is not known.
+// Ok if what is to be allocated is at most what the engine's memory has available, or if that is not known.
 // Else kInvalidArgument with both numbers and the smallest changes that fit, found by planning other
 // configurations: first those that change no bit. Nothing is allocated or compiled.
 // `vocab`: of the tokenizer. On one worker.

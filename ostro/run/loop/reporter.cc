@@ -48,7 +48,8 @@ Result<std::unique_ptr<Reporter>> Reporter::create(const train::TrainConfig& con
                        static_cast<double>(plan.parameters) * 1e-6, active,
                        counted(leaves, "leaf (microbatch)", "leaves (microbatches)"),
                        counted(examples, "sequence", "sequences"), r->flops_per_token_ * 1e-6));
-  if (env.crew == nullptr) r->memory_ = plan.memory;
+  // Of a device's memory the process shows nothing.
+  if (env.crew == nullptr && &env.engine.memory() == &runtime::host_memory()) r->memory_ = plan.memory;
   // This process has taken some of it already.
   if (const int64_t left = available_memory().bytes; left > 0) r->room_ = left + train::resident_memory().now;
   return r;

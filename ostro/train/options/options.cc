@@ -6,6 +6,7 @@
 #include <numeric>
 
 #include "ostro/io/files/path.h"
+#include "ostro/runtime/device_name.h"
 
 namespace ostro::train {
 
@@ -86,6 +87,7 @@ void TrainerOptions::visit_options(config::OptionTable& t) {
         "(p=) and the head's result (o=) are always f32; with int8 the products of linear layers and of the "
         "head are of integers, embedding, attention and norms are those of bfloat16")
       .other("f32");
+  t.add(&device, "device", Effect::kPlan, "", runtime::kDeviceHelp).other("auto");
   t.add(&train_batch_size, "train_batch_size", Effect::kBits, "sequences",
         "sequences in a step, or a list of [step, sequences]; leaf_examples must divide each; the learning "
         "rate is not rescaled")
@@ -179,6 +181,8 @@ Status TrainerOptions::validate() const {
                      "is empty; name a checkpoint, a run or a Hugging Face directory, or leave it out"));
   if (seed < 0) mistakes.add(option_error("trainer.seed", fmt::format("{} is negative", seed)));
   if (const auto type = parse_precision(mp); !type.ok()) mistakes.add(type.error());
+  if (const auto name = runtime::parse_device("trainer.device", device); !name.ok())
+    mistakes.add(name.error());
   for (const auto& stage : train_batch_size.stages)
     mistakes.add(check_at_least(1, "train_batch_size", stage.value));
   mistakes.add(check_at_least(1, "num_train_steps", num_train_steps));

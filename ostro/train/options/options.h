@@ -61,6 +61,7 @@ struct TrainerOptions {
   std::string log_dir = "runs";
   int64_t seed = 0;
   std::string mp = "p=f32,c=bfloat16";
+  std::string device = "cpu";
   config::Staged<int64_t> train_batch_size{16};
   int64_t num_train_steps = 200;
   std::optional<std::string> initialize_from;

@@ -1,9 +1,9 @@
-#include "ostro/cpu/routines/contraction.h"
+#include "ostro/compile/plan/contraction.h"
 
 #include <algorithm>
 #include <numeric>
 
-namespace ostro::cpu {
+namespace ostro::compile {
 
 Contraction contraction_of(const std::vector<ir::Axis>& contracted, const numerics::LeafTable& leaves) {
   Contraction c;
@@ -42,7 +42,7 @@ Contraction contraction_of(const std::vector<ir::Axis>& contracted, const numeri
   return c;
 }
 
-std::vector<int64_t> offsets_over(const std::vector<ir::Axis>& axes, const compile::View& view) {
+std::vector<int64_t> offsets_over(const std::vector<ir::Axis>& axes, const View& view) {
   std::vector<int64_t> out{0};
   for (const ir::Axis& a : axes) {
     const int64_t at = view.shape.find(a.name);
@@ -57,10 +57,9 @@ std::vector<int64_t> offsets_over(const std::vector<ir::Axis>& axes, const compi
 }
 
 std::vector<int64_t> scale_offsets(const std::vector<ir::Axis>& axes, const std::vector<std::string>& scaled,
-                                   const std::string& groups, const compile::View& matrix,
-                                   const compile::View& scales) {
+                                   const std::string& groups, const View& matrix, const View& scales) {
   // Each point's row of the matrix, and where its other axes lead to among the scales.
-  compile::View rows = scales;
+  View rows = scales;
   rows.shape.axes.clear();
   rows.strides.clear();
   int64_t count = 1;
@@ -84,4 +83,4 @@ std::vector<int64_t> in_order(std::vector<int64_t> offsets, const Contraction& c
   return out;
 }
 
-}  // namespace ostro::cpu
+}  // namespace ostro::compile

@@ -1,0 +1,180 @@
+#include "ostro/cuda/admission/admission.h"
+
+#include <fmt/format.h>
+
+#include <algorithm>
+#include <bit>
+#include <cmath>
+#include <mutex>
+
+#include "ostro/base/parallel.h"
+#include "ostro/cuda/text/arguments_host.h"
+#include "ostro/cuda/text/device_text.h"
+#include "ostro/numerics/bf16.h"
+#include "ostro/numerics/fp_env.h"
+#include "ostro/numerics/functions.h"
+#include "ostro/numerics/sums.h"
+
+namespace ostro::cuda {
+namespace {
+
+constexpr const char* kText = "admission/bits.cu";
+constexpr const char* kOperations[] = {"f32 add",          "f32 mul",  "f32 div",  "f32 fma", "f32 sqrt",
+                                       "f32 to bf16 (N1)", "exp (N3)", "log (N3)", "sigmoid", "tanh",
+                                       "E of N9"};
+static_assert(std::size(kOperations) == args::BITS_OPS);
+constexpr int64_t kBatch = int64_t{1} << 24;  // cases that are on the device at a time
+constexpr int64_t kPart = int64_t{1} << 16;   // cases that a thread compares at a time
+constexpr int64_t kAtStart = 1 << 12;
+
+uint32_t mixed(uint32_t x) {
+  x ^= x >> 16;
+  x *= 0x7feb352du;
+  x ^= x >> 15;
+  x *= 0x846ca68bu;
+  return x ^ (x >> 16);
+}
+
+struct Operands {
+  uint32_t x, y, z;
+};
+
+// As draw_operands of bits.cu.
+Operands draw_operands(uint32_t c, int near) {
+  const uint32_t a = mixed(3 * c), b = mixed(3 * c + 1), d = mixed(3 * c + 2);
+  if (near == 0) return {a, b, d};
+  const int wanted = static_cast<int>(d >> 8 & 7) - 4, e = static_cast<int>(a >> 23 & 127) + 1;
+  const int other = std::clamp(near == 1 ? 128 + wanted - e : e + 126 + wanted, 0, 254);
+  const uint32_t x_bits = (d & 16) != 0 ? 0x7fffffu : (d & 32) != 0 ? 0u : a & 0x7fffffu;
+  const uint32_t y_bits = (d & 64) != 0 ? 0x7fffffu : b & 0x7fffffu;
+  return {(a & 0x80000000u) | static_cast<uint32_t>(e) << 23 | x_bits,
+          (b & 0x80000000u) | static_cast<uint32_t>(other) << 23 | y_bits,
+          (d & 0x80000000u) | (d >> 16 & 3) << 23 | (mixed(d) & 0x7fffffu)};
+}
+
+float f32_of(uint32_t bits) { return std::bit_cast<float>(bits); }
+
+float host_result(int64_t op, uint32_t c) {
+  const Operands o = draw_operands(c, c % 4 < 2 ? 0 : op == args::BITS_DIV ? 2 : 1);
+  const float x = f32_of(o.x), y = f32_of(o.y), z = f32_of(o.z), u = f32_of(c);
+  switch (op) {
+    case args::BITS_ADD:
+      return x + z;
+    case args::BITS_MUL:
+      return x * y;
+    case args::BITS_DIV:
+      return x / y;
+    case args::BITS_FMA:
+      return numerics::fma_f32(x, y, z);
+    case args::BITS_SQRT:
+      return numerics::sqrt_f32(u);
+    case args::BITS_BF16:
+      return numerics::round_to_bf16(u);
+    case args::BITS_EXP:
+      return numerics::exp_f32(u);
+    case args::BITS_LOG:
+      return numerics::log_f32(u);
+    case args::BITS_SIGMOID:
+      return numerics::sigmoid_f32(u);
+    case args::BITS_TANH:
+      return numerics::tanh_f32(u);
+    default:
+      return numerics::exp2_block(x, y, f32_of((o.z & 0x03ffffffu) | 0x3c000000u));
+  }
+}
+
+float host_sum(const args::BitsArgs& a, int64_t block) {
+  return numerics::striped_sum<float>(64, [&](int64_t i) {
+    const auto c = static_cast<uint32_t>(a.first + static_cast<uint64_t>(block * 64 + i) * a.step);
+    return f32_of((draw_operands(c, 1).x & 0x80ffffffu) | 0x3e000000u);
+  });
+}
+
+// A NaN is a NaN: no clause promises its payload (numerics.md, N0).
+bool is_same(uint32_t device, float host) {
+  return device == std::bit_cast<uint32_t>(host) || (std::isnan(host) && std::isnan(f32_of(device)));
+}
+
+// Counts what differs among the results of one launch.
+template <typename HostResult>
+Status compare(std::span<const uint32_t> got, int64_t before, int threads, const HostResult& host,
+               BitsCompared& out) {
+  std::mutex mutex;
+  const auto n = static_cast<int64_t>(got.size());
+  return parallel_for((n + kPart - 1) / kPart, threads, [&](int64_t part) -> Status {
+    const numerics::HostArithmetic environment;
+    int64_t differ = 0, first = -1;
+    for (int64_t i = part * kPart; i < std::min(n, (part + 1) * kPart); ++i)
+      if (!is_same(got[static_cast<size_t>(i)], host(i))) {
+        if (differ++ == 0) first = i;
+      }
+    if (differ == 0) return Status();
+    const std::lock_guard lock(mutex);
+    out.differ += differ;
+    if (out.first.empty())
+      out.first = fmt::format("case {}: {:#010x}, not {:#010x}", before + first,
+                              got[static_cast<size_t>(first)], std::bit_cast<uint32_t>(host(first)));
+    return Status();
+  });
+}
+
+std::span<const std::byte> bytes_of(const args::BitsArgs& a) { return std::as_bytes(std::span(&a, 1)); }
+
+}  // namespace
+
+Result<std::vector<BitsCompared>> compare_bits(Device& device, int64_t cases, int threads) {
+  ASSIGN_OR_RETURN(const auto code, device.load(kText, device_file_text(kText)));
+  ASSIGN_OR_RETURN(const Kernel elementary, code->kernel("compare_bits"));
+  ASSIGN_OR_RETURN(const Kernel sums, code->kernel("sum_stripes"));
+  const int64_t batch = std::min(cases, kBatch);
+  ASSIGN_OR_RETURN(const auto block, device.memory().allocate(4 * batch));
+  std::vector<uint32_t> got(static_cast<size_t>(batch));
+  args::BitsArgs a = {};
+  a.to = device.address(*block).at;
+  // Odd, so that 2^32 cases are all numbers.
+  a.step = static_cast<uint64_t>((int64_t{1} << 32) / cases) | 1;
+  std::vector<BitsCompared> out;
+  for (int64_t op = 0; op <= args::BITS_OPS; ++op) {
+    const bool is_sum = op == args::BITS_OPS;
+    BitsCompared& row = out.emplace_back();
+    row.name = is_sum ? "sum of 64 lanes (N4)" : kOperations[op];
+    row.cases = is_sum ? std::max<int64_t>(1, std::min(cases, kBatch) / 64) : cases;
+    a.op = op;
+    for (int64_t at = 0; at < row.cases; at += batch) {
+      const int64_t n = std::min(batch, row.cases - at);
+      a.first = static_cast<uint64_t>(at) * a.step;
+      a.count = n;
+      constexpr int kThreads = 128;
+      const LaunchShape shape = is_sum ? LaunchShape{.x = n, .threads = 64}
+                                       : LaunchShape{.x = (n + kThreads - 1) / kThreads, .threads = kThreads};
+      RETURN_IF_ERROR(
+          device.launch(is_sum ? sums : elementary, shape, bytes_of(a), "the check of " + row.name));
+      const std::span<uint32_t> results = std::span(got).first(static_cast<size_t>(n));
+      RETURN_IF_ERROR(device.memory().read(*block, 0, std::as_writable_bytes(results)));
+      RETURN_IF_ERROR(is_sum ? compare(
+                                   results, at, threads, [&](int64_t i) { return host_sum(a, i); }, row)
+                             : compare(
+                                   results, at, threads,
+                                   [&](int64_t i) {
+                                     return host_result(op, static_cast<uint32_t>(
+                                                                a.first + static_cast<uint64_t>(i) * a.step));
+                                   },
+                                   row));
+    }
+  }
+  return out;
+}
+
+Status admit(Device& device) {
+  ASSIGN_OR_RETURN(const std::vector<BitsCompared> rows, compare_bits(device, kAtStart, 1));
+  for (const BitsCompared& row : rows)
+    if (row.differ > 0)
+      return unsupported(fmt::format(
+          "{} ({}) does not compute as docs/spec/numerics.md says: {}: {} of {} cases differ, {}; it is not "
+          "used. Please report "
+          "the GPU, its driver and NVRTC's version; --device cpu works",
+          device.memory().name(), device.limits().name, row.name, row.differ, row.cases, row.first));
+  return Status();
+}
+
+}  // namespace ostro::cuda

@@ -1,0 +1,216 @@
+// Attention and its gradient (N9). A block of 128 threads takes one row: of queries forwards and for dq, of keys for dk and
+// dv. Thread j makes the score of the j-th key (or query) of a piece of 128; then the chains over the piece go on, each in
+// one thread, an element of head_dim or the sum of exponentials.
+
+enum { PIECE = 128, MOST_HEAD_DIM = 1024, MOST_DIMS = MOST_HEAD_DIM / PIECE };
+
+DEVICE i64 place_of(const AttentionPlace& p, i64 b, i64 h, i64 i) {
+  return (p.batch != 0 ? AT(const i64, p.batch)[b] : 0) + (p.head != 0 ? AT(const i64, p.head)[h] : 0) + i * p.pos;
+}
+DEVICE float attention_element(const AttentionPlace& p, i64 at, i64 d) { return load_float(p.at, p.type, at + d * p.dim); }
+DEVICE i64 attention_integer(const AttentionPlace& p, i64 at) {
+  return p.type == TYPE_I64 ? AT(const i64, p.at)[at] : p.type == TYPE_BOOL ? (i64)AT(const u8, p.at)[at] : (i64)AT(const i32, p.at)[at];
+}
+
+DEVICE i64 origin_of(const AttentionArgs& a, i64 b) { return attention_integer(a.origin, place_of(a.origin, b, 0, 0)); }
+
+DEVICE bool attends(const AttentionArgs& a, i64 b, i64 origin, i64 row, i64 key) {
+  const i64 p = origin + row;
+  if (a.key_limit.at != 0 && key >= attention_integer(a.key_limit, place_of(a.key_limit, b, 0, 0))) return false;
+  if (a.causal && key > p && (a.prefix.at == 0 || key >= attention_integer(a.prefix, place_of(a.prefix, b, 0, 0)))) return false;
+  if (a.window > 0 && key <= p - a.window) return false;
+  if (a.query_segments.at != 0 && attention_integer(a.query_segments, place_of(a.query_segments, b, 0, row)) !=
+                                      attention_integer(a.key_segments, place_of(a.key_segments, b, 0, key)))
+    return false;
+  return a.visible.at == 0 || attention_integer(a.visible, place_of(a.visible, b, 0, row) + key * a.visible.dim) != 0;
+}
+
+// The dot over head_dim of one query row and one key row.
+DEVICE float attention_dot(const AttentionArgs& a, const AttentionPlace& x, i64 x_at, const AttentionPlace& y, i64 y_at) {
+  const bool narrow = a.q.type == TYPE_BF16;
+  Chain c = {0, 0, 0, 0};
+  for (i64 d = 0; d < a.head_dim; ++d) chain_add(c, narrow, attention_element(x, x_at, d), attention_element(y, y_at, d));
+  return chain_end(c, narrow);
+}
+
+// The score after the soft cap; t is the cap's tanh.
+DEVICE float attention_score(const AttentionArgs& a, i64 q_at, i64 k_at, float& t) {
+  const float s = attention_dot(a, a.q, q_at, a.k, k_at);
+  t = 0;
+  if (!(a.soft_cap > 0)) return s;
+  t = tanh32((s * a.scale) / a.soft_cap);
+  return a.soft_cap * t;
+}
+
+DEVICE float first_maximum(const AttentionArgs& a, i64 h) {
+  if (a.sink.at == 0) return -1e30f;
+  const float sink = AT(const float, a.sink.at)[place_of(a.sink, 0, h, 0)];
+  return a.soft_cap > 0 ? sink : sink / a.scale;
+}
+
+BLOCK_KERNEL(attention, AttentionArgs) {
+  SHARED(float, score, PIECE);
+  SHARED(int, seen, PIECE);
+  const i64 i = BLOCK_X, h = BLOCK_Y, b = BLOCK_Z, origin = origin_of(a, b);
+  const bool narrow = a.q.type == TYPE_BF16;
+  const i64 q_at = place_of(a.q, b, h, i);
+  float m = first_maximum(a, h), l = a.sink.at != 0 ? 1.0f : 0.0f;
+  bool any = a.sink.at != 0;
+  float acc[MOST_DIMS];
+  for (int n = 0; n < MOST_DIMS; ++n) acc[n] = 0;
+  for (i64 begin = 0; begin < a.key_pos; begin += PIECE) {
+    const int keys = (int)(a.key_pos - begin < PIECE ? a.key_pos - begin : PIECE);
+    if (THREAD < keys) {
+      float t;
+      seen[THREAD] = attends(a, b, origin, i, begin + THREAD);
+      score[THREAD] = attention_score(a, q_at, place_of(a.k, b, h, begin + THREAD), t);
+    }
+    BARRIER();
+    float top = m;
+    for (int j = 0; j < keys; ++j) {
+      if (!seen[j]) continue;
+      any = true;
+      if (score[j] > top) top = score[j];
+    }
+    BARRIER();
+    if (THREAD < keys) score[THREAD] = seen[THREAD] ? exp2_block(score[THREAD], top, a.kappa) : 0.0f;
+    BARRIER();
+    const float c = exp2_block(m, top, a.kappa);
+    l = l * c;
+    for (int j = 0; j < keys; ++j) l = l + score[j];
+    for (int n = 0; THREAD + n * PIECE < a.head_dim; ++n) {
+      const i64 d = THREAD + n * PIECE;
+      Chain x = {acc[n] * c, 0, 0, 0};
+      for (int j = 0; j < keys; ++j)
+        chain_add(x, narrow, narrow ? round_bf16(score[j]) : score[j],
+                  attention_element(a.v, place_of(a.v, b, h, begin + j), d));
+      acc[n] = chain_end(x, narrow);
+    }
+    m = top;
+    BARRIER();
+  }
+  const float r = any ? 1.0f / l : 0.0f;
+  if (THREAD == 0) {
+    AT(float, a.m.at)[place_of(a.m, b, h, i)] = m + 0.0f;
+    AT(float, a.r.at)[place_of(a.r, b, h, i)] = r;
+  }
+  const i64 to = place_of(a.out, b, h, i);
+  for (int n = 0; THREAD + n * PIECE < a.head_dim; ++n)
+    store_float(a.out.at, a.out.type, to + (THREAD + n * PIECE) * a.out.dim, any ? (acc[n] + 0.0f) * r : 0.0f);
+}
+
+// delta: one block of 64 threads a query row.
+BLOCK_KERNEL(attention_delta, AttentionArgs) {
+  const i64 i = BLOCK_X, h = BLOCK_Y, b = BLOCK_Z;
+  const i64 do_at = place_of(a.dout, b, h, i), o_at = place_of(a.out, b, h, i);
+  float lane = 0;
+  for (i64 d = THREAD; d < a.head_dim; d += 64)
+    lane = lane + attention_element(a.dout, do_at, d) * attention_element(a.out, o_at, d);
+  const float delta = row_sum32(lane);
+  if (THREAD == 0) AT(float, a.delta.at)[(b * a.pos + i) * a.kv_heads * a.group + h] = delta;
+}
+
+// p and ds of one query row and one key; both +0 where the key is masked, rounded for the dots that read them.
+DEVICE void attention_slopes(const AttentionArgs& a, i64 b, i64 h, i64 origin, i64 i, i64 j, float& p, float& ds) {
+  p = 0, ds = 0;
+  if (!attends(a, b, origin, i, j)) return;
+  float t;
+  const float s = attention_score(a, place_of(a.q, b, h, i), place_of(a.k, b, h, j), t);
+  p = exp2_block(s, AT(const float, a.m.at)[place_of(a.m, b, h, i)], a.kappa) * AT(const float, a.r.at)[place_of(a.r, b, h, i)];
+  const float dp = attention_dot(a, a.dout, place_of(a.dout, b, h, i), a.v, place_of(a.v, b, h, j));
+  ds = p * (dp - AT(const float, a.delta.at)[(b * a.pos + i) * a.kv_heads * a.group + h]);
+  if (a.soft_cap > 0) ds = ds * (1.0f - t * t);
+  if (a.q.type == TYPE_BF16) p = round_bf16(p), ds = round_bf16(ds);
+}
+
+BLOCK_KERNEL(attention_dq, AttentionArgs) {
+  SHARED(float, slopes, PIECE);
+  const i64 i = BLOCK_X, h = BLOCK_Y, b = BLOCK_Z, origin = origin_of(a, b);
+  const bool narrow = a.q.type == TYPE_BF16;
+  Chain dq[MOST_DIMS];
+  for (int n = 0; n < MOST_DIMS; ++n) dq[n] = {0, 0, 0, 0};
+  for (i64 begin = 0; begin < a.key_pos; begin += PIECE) {
+    const int keys = (int)(a.key_pos - begin < PIECE ? a.key_pos - begin : PIECE);
+    float p, ds = 0;
+    if (THREAD < keys) attention_slopes(a, b, h, origin, i, begin + THREAD, p, ds);
+    slopes[THREAD] = ds;
+    BARRIER();
+    for (int n = 0; THREAD + n * PIECE < a.head_dim; ++n)
+      for (int j = 0; j < keys; ++j)
+        chain_add(dq[n], narrow, slopes[j], attention_element(a.k, place_of(a.k, b, h, begin + j), THREAD + n * PIECE));
+    BARRIER();
+  }
+  const i64 to = place_of(a.dq, b, h, i);
+  for (int n = 0; THREAD + n * PIECE < a.head_dim; ++n)
+    store_float(a.dq.at, a.dq.type, to + (THREAD + n * PIECE) * a.dq.dim, chain_end(dq[n], narrow) * a.scale + 0.0f);
+}
+
+// dk and dv of one key. Groups of 32 queries are by absolute position: leading places are +0.
+BLOCK_KERNEL(attention_dkv, AttentionArgs) {
+  SHARED(float, probabilities, PIECE);
+  SHARED(float, slopes, PIECE);
+  const i64 j = BLOCK_X, kv = BLOCK_Y, b = BLOCK_Z, origin = origin_of(a, b);
+  const bool narrow = a.q.type == TYPE_BF16;
+  for (int n = 0; n * PIECE < a.head_dim; ++n) {
+    const i64 d = THREAD + n * PIECE;
+    float dk_leaf[MOST_LEAVES], dv_leaf[MOST_LEAVES];
+    i64 begin = 0;
+    for (i64 leaf = 0; leaf < a.leaves; ++leaf) {
+      const i64 end = AT(const i64, a.leaf_ends)[leaf];
+      Chain dk = {0, 0, 0, 0}, dv = {0, 0, 0, 0};
+      const i64 absolute = origin + begin, group = absolute >= 0 ? absolute / 32 * 32 : -((-absolute) / 32 * 32);
+      const i64 start = narrow ? group - origin : begin;
+      for (i64 g = 0; g < a.group && begin < end; ++g) {
+        const i64 h = kv * a.group + g;
+        for (i64 first = start; first < end; first += PIECE) {
+          const int rows = (int)(end - first < PIECE ? end - first : PIECE);
+          float p = 0, ds = 0;
+          if (THREAD < rows && first + THREAD >= begin) attention_slopes(a, b, h, origin, first + THREAD, j, p, ds);
+          probabilities[THREAD] = p;
+          slopes[THREAD] = ds;
+          BARRIER();
+          for (int r = 0; d < a.head_dim && r < rows; ++r) {
+            const bool inside = first + r >= begin;
+            const float q = inside ? attention_element(a.q, place_of(a.q, b, h, first + r), d) : 0.0f;
+            const float dout = inside ? attention_element(a.dout, place_of(a.dout, b, h, first + r), d) : 0.0f;
+            chain_add(dk, narrow, slopes[r], q);
+            chain_add(dv, narrow, probabilities[r], dout);
+          }
+          BARRIER();
+        }
+        dk.c = chain_end(dk, narrow);
+        dv.c = chain_end(dv, narrow);
+      }
+      dk_leaf[leaf] = dk.c;
+      dv_leaf[leaf] = dv.c;
+      begin = end;
+    }
+    if (d >= a.head_dim) continue;
+    const i64 count = a.leaves;
+    const float dk = join_leaves(dk_leaf, count, 1, &count), dv = join_leaves(dv_leaf, count, 1, &count);
+    store_float(a.dk.at, a.dk.type, place_of(a.dk, b, kv * a.group, j) + d * a.dk.dim, (a.partial ? dk : dk * a.scale) + 0.0f);
+    store_float(a.dv.at, a.dv.type, place_of(a.dv, b, kv * a.group, j) + d * a.dv.dim, dv + 0.0f);
+  }
+}
+
+// The gradient of the sinks: one thread a query head, serial over the tokens.
+KERNEL(attention_dsink, AttentionArgs) {
+  const i64 h = global_thread(), heads = a.kv_heads * a.group;
+  if (h >= heads) return;
+  float leaf_sum[MOST_LEAVES];
+  i64 begin = 0;
+  for (i64 leaf = 0; leaf < a.leaves; ++leaf) {
+    const i64 end = AT(const i64, a.leaf_ends)[leaf];
+    float sum = 0;
+    for (i64 b = 0; b < a.batch; ++b)
+      for (i64 i = begin; i < end; ++i) {
+        const float p = exp2_block(first_maximum(a, h), AT(const float, a.m.at)[place_of(a.m, b, h, i)], a.kappa) *
+                        AT(const float, a.r.at)[place_of(a.r, b, h, i)];
+        sum = sum + neg32(p * AT(const float, a.delta.at)[(b * a.pos + i) * heads + h]);
+      }
+    leaf_sum[leaf] = sum;
+    begin = end;
+  }
+  const i64 count = a.leaves;
+  AT(float, a.dsink.at)[place_of(a.dsink, 0, h, 0)] = join_leaves(leaf_sum, count, 1, &count);
+}

@@ -1,0 +1,33 @@
+// Kernels: the embedded device text of a device, loaded file by file when a kernel of it is first wanted.
+//
+// Thread-safe. The device must outlive it.
+#pragma once
+
+#include <functional>
+#include <map>
+#include <memory>
+#include <mutex>
+#include <string>
+
+#include "ostro/cuda/device/device.h"
+
+namespace ostro::cuda {
+
+class Kernels {
+ public:
+  // text(file) is the complete text of a file.
+  Kernels(Device& device, std::function<std::string(const std::string& file)> text)
+      : device_(device), text_(std::move(text)) {}
+
+  Device& device() const { return device_; }
+  // Error: of Device::load.
+  Result<Kernel> find(const std::string& file, const std::string& kernel);
+
+ private:
+  Device& device_;
+  const std::function<std::string(const std::string&)> text_;
+  std::mutex mutex_;
+  std::map<std::string, std::shared_ptr<const Code>> codes_;
+};
+
+}  // namespace ostro::cuda

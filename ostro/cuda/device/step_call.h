@@ -1,0 +1,118 @@
+// StepCall: the argument of every routine, for one execution of one op of a Plan on a device.
+//
+// A routine fills the argument of a kernel and launches it. Index tables are made at the first run of a step
+// and stay on the device with it.
+#pragma once
+
+#include <cstring>
+#include <span>
+#include <string>
+#include <vector>
+
+#include "ostro/compile/plan/contraction.h"
+#include "ostro/compile/plan/plan.h"
+#include "ostro/cuda/device/kernels.h"
+#include "ostro/cuda/text/arguments_host.h"
+#include "ostro/runtime/engine.h"
+
+namespace ostro::cuda {
+
+// Elements of a value in device memory: `at` is that of the element with all indices 0.
+struct DeviceArray {
+  const compile::View* view = nullptr;
+  Address at;
+
+  const ir::Shape& shape() const { return view->shape; }
+  ir::DType dtype() const { return view->shape.dtype; }
+  int64_t count() const { return view->shape.count(); }
+};
+
+// What a step keeps on the device from one run to the next.
+struct StepState {
+  std::vector<std::shared_ptr<runtime::Block>> blocks;
+};
+
+// Everything is borrowed for the duration of the call.
+struct StepCall {
+  const compile::Step& step;
+  std::span<const DeviceArray> in, out;
+  const numerics::LeafTable& leaves;
+  const runtime::RunContext& context;
+  Kernels& kernels;
+  StepState& state;
+  bool go_on;         // compile::PlanWalk::go_on
+  std::string place;  // for errors
+
+  Device& device() const { return kernels.device(); }
+  const ir::Attrs& attrs() const { return step.attrs; }
+
+  // At least `threads` threads, in blocks of 256; nothing for none.
+  template <typename Args>
+  Status launch(const char* file, const char* kernel, int64_t threads, const Args& args) const {
+    if (threads == 0) return Status();
+    return launch(file, kernel, LaunchShape{.x = (threads + 255) / 256, .threads = 256}, args);
+  }
+  template <typename Args>
+  Status launch(const char* file, const char* kernel, const LaunchShape& shape, const Args& args) const {
+    if (shape.x * shape.y * shape.z == 0) return Status();
+    ASSIGN_OR_RETURN(const Kernel found, kernels.find(file, kernel));
+    return device().launch(found, shape, std::as_bytes(std::span(&args, 1)), place);
+  }
+
+  // The address of table `number` of this step; make() gives its elements at the first run.
+  template <typename Make>
+  Result<uint64_t> table(size_t number, Make&& make) const {
+    if (number >= state.blocks.size() || state.blocks[number] == nullptr) {
+      const std::vector<int64_t> elements = make();
+      RETURN_IF_ERROR(reserve(number, std::max<int64_t>(8, static_cast<int64_t>(elements.size()) * 8)));
+      if (!elements.empty())
+        RETURN_IF_ERROR(
+            device().memory().write(*state.blocks[number], 0, std::as_bytes(std::span(elements))));
+    }
+    return device().address(*state.blocks[number]).at;
+  }
+  // Working memory of the step, kept under that number.
+  Result<uint64_t> scratch(size_t number, int64_t bytes) const {
+    if (number >= state.blocks.size() || state.blocks[number] == nullptr)
+      RETURN_IF_ERROR(reserve(number, bytes));
+    return device().address(*state.blocks[number]).at;
+  }
+
+ private:
+  Status reserve(size_t number, int64_t bytes) const {
+    if (number >= state.blocks.size()) state.blocks.resize(number + 1);
+    ASSIGN_OR_RETURN(state.blocks[number], device().memory().allocate(bytes));
+    return Status();
+  }
+};
+
+// The routine of an op.
+using StepRoutine = Status (*)(const StepCall&);
+
+// Loops over these axes, by name, as a view steps through them; axes that the view lacks repeat it. Axes of
+// one index are left out, and neighbours that lie together are one loop.
+args::Axes axes_over(const std::vector<ir::Axis>& axes, const compile::View& view);
+// The same for given strides.
+args::Axes axes_with(const std::vector<ir::Axis>& axes, std::vector<int64_t> strides);
+args::Scalar scalar_of(const DeviceArray& integer);
+int64_t type_number(ir::DType dtype);
+int64_t product(std::span<const ir::Axis> axes);
+// The axes of a shape that are not named.
+std::vector<ir::Axis> axes_without(const ir::Shape& shape, const std::vector<std::string>& names);
+int64_t stride_along(const DeviceArray& a, const std::string& axis);
+
+// Fills segments, levels and counts. Error: more leaves than a kernel holds.
+template <typename Args>
+Status set_leaves(const StepCall& call, const compile::Contraction& contraction, Args& args) {
+  const std::vector<int64_t>& counts = contraction.tree_counts;
+  if (contraction.segment_ends.size() > args::MOST_LEAVES || counts.size() > args::MOST_LEVELS)
+    return unsupported(fmt::format(
+        "{}: {} leaves on {} axes; a kernel on a GPU takes {} on {}: choose fewer in numerics.leaves",
+        call.place, contraction.segment_ends.size(), counts.size(), +args::MOST_LEAVES, +args::MOST_LEVELS));
+  args.segments = static_cast<int64_t>(contraction.segment_ends.size());
+  args.levels = static_cast<int64_t>(counts.size());
+  for (size_t i = 0; i < counts.size(); ++i) args.counts[i] = counts[i];
+  return Status();
+}
+
+}  // namespace ostro::cuda

@@ -1,0 +1,135 @@
+#include "ostro/cuda/driver/gpu_memory.h"
+
+#include <fmt/format.h>
+
+#include <algorithm>
+#include <bit>
+
+#include "ostro/base/check.h"
+
+namespace ostro::cuda {
+
+class GpuBlock final : public runtime::Block {
+ public:
+  GpuBlock(GpuMemory& memory, int64_t bytes, uint64_t address, int64_t taken)
+      : Block(memory, bytes, nullptr), address_(address), taken_(taken), pool_(memory) {}
+  ~GpuBlock() override { pool_.give_back(address_, taken_); }
+  uint64_t address() const { return address_; }
+
+ private:
+  uint64_t address_;
+  int64_t taken_;
+  GpuMemory& pool_;
+};
+
+namespace {
+
+std::string megabytes(int64_t bytes) {
+  return bytes < 100'000 ? fmt::format("{} bytes", bytes)
+                         : fmt::format("{:.1f} MB", static_cast<double>(bytes) / 1e6);
+}
+
+void check_inside(const runtime::Block& block, int64_t at, size_t bytes) {
+  OSTRO_CHECK(at >= 0 && at + static_cast<int64_t>(bytes) <= block.bytes(),
+              "bytes {} to {} of a block of {} bytes", at, at + static_cast<int64_t>(bytes), block.bytes());
+}
+
+}  // namespace
+
+// Sizes are an eighth of a power of two apart, so blocks of about the same size take each other's place.
+int64_t GpuMemory::taken(int64_t bytes) {
+  constexpr int64_t kLeast = 512;
+  if (bytes <= kLeast) return kLeast;
+  const int64_t step =
+      std::max(kLeast, static_cast<int64_t>(std::bit_floor(static_cast<uint64_t>(bytes)) / 8));
+  return (bytes + step - 1) / step * step;
+}
+
+Result<std::shared_ptr<runtime::Block>> GpuMemory::allocate(int64_t bytes) {
+  RETURN_IF_ERROR(queue_.enter());
+  const int64_t size = taken(bytes);
+  const std::lock_guard lock(mutex_);
+  const auto block = [&](uint64_t address, int64_t takes) {
+    used_bytes_ += takes;
+    return std::shared_ptr<runtime::Block>(std::make_shared<GpuBlock>(*this, bytes, address, takes));
+  };
+  if (const auto found = kept_.lower_bound(size); found != kept_.end() && found->first <= size + size / 4) {
+    const auto [takes, address] = *found;
+    kept_.erase(found);
+    kept_bytes_ -= takes;
+    return block(address, takes);
+  }
+  uint64_t address = 0;
+  int result = queue_.cuda().allocate(&address, static_cast<size_t>(size));
+  if (result == kOutOfMemory && !kept_.empty()) {
+    RETURN_IF_ERROR(empty_pool());
+    result = queue_.cuda().allocate(&address, static_cast<size_t>(size));
+  }
+  if (result == kOutOfMemory) return no_room(bytes);
+  RETURN_IF_ERROR(queue_.check(result, "taking memory"));
+  return block(address, size);
+}
+
+Status GpuMemory::write(runtime::Block& block, int64_t at, std::span<const std::byte> from) {
+  check_inside(block, at, from.size());
+  return staging_.write(address(block) + static_cast<uint64_t>(at), from);
+}
+
+Status GpuMemory::read(const runtime::Block& block, int64_t at, std::span<std::byte> to) const {
+  check_inside(block, at, to.size());
+  return staging_.read(address(block) + static_cast<uint64_t>(at), to);
+}
+
+AvailableMemory GpuMemory::available() const {
+  size_t free = 0, total = 0;
+  if (!queue_.enter().ok() || queue_.cuda().memory_info(&free, &total) != 0) return {};
+  return {.bytes = static_cast<int64_t>(free) + kept_bytes(), .source = "free on " + name()};
+}
+
+uint64_t GpuMemory::address(const runtime::Block& block) const {
+  const auto* ours = dynamic_cast<const GpuBlock*>(&block);
+  OSTRO_CHECK(ours != nullptr && &ours->memory() == this, "a block of {} was given to {}",
+              block.memory().name(), name());
+  return ours->address();
+}
+
+int64_t GpuMemory::used_bytes() const {
+  const std::lock_guard lock(mutex_);
+  return used_bytes_;
+}
+
+int64_t GpuMemory::kept_bytes() const {
+  const std::lock_guard lock(mutex_);
+  return kept_bytes_;
+}
+
+void GpuMemory::give_back(uint64_t address, int64_t taken) {
+  const std::lock_guard lock(mutex_);
+  used_bytes_ -= taken;
+  kept_bytes_ += taken;
+  kept_.emplace(taken, address);
+}
+
+Status GpuMemory::empty_pool() {
+  RETURN_IF_ERROR(queue_.wait("waiting before memory is returned"));
+  for (const auto& [size, address] : kept_)
+    RETURN_IF_ERROR(queue_.check(queue_.cuda().free(address), "returning memory"));
+  kept_.clear();
+  kept_bytes_ = 0;
+  return Status();
+}
+
+Error GpuMemory::no_room(int64_t bytes) {
+  size_t free = 0, total = 0;
+  std::string free_text = "an unknown number";
+  if (queue_.cuda().memory_info(&free, &total) == 0) free_text = megabytes(static_cast<int64_t>(free));
+  return io_error(fmt::format(
+      "{} ({}) has no room for {} more: {} of its {} are free, this process uses {}; training takes "
+      "less with model.gradient_checkpointing: true (the same hash) or a shorter model.seq_len. Another "
+      "process on this GPU "
+      "(nvidia-smi names it) takes room, too. --device cpu uses the host's memory, with the same hash",
+      name(), queue_.facts().name, megabytes(bytes), free_text, megabytes(queue_.facts().memory_bytes),
+      megabytes(used_bytes_)));
+}
+
+}  // namespace ostro::cuda

@@ -1,0 +1,66 @@
+// GpuQueue: the context of a GPU in this process, and the one queue (a stream) in which all its work runs.
+//
+// Work is only begun by most calls, so an error of it comes from a later call. It then names the ops that
+// were begun since the queue was last known to be well. After an error that ends the device every later call
+// returns that error. Thread-safe.
+#pragma once
+
+#include <atomic>
+#include <cstdint>
+#include <deque>
+#include <memory>
+#include <mutex>
+#include <optional>
+#include <string>
+#include <string_view>
+#include <utility>
+
+#include "ostro/base/error.h"
+#include "ostro/cuda/driver/driver.h"
+
+namespace ostro::cuda {
+
+class GpuQueue {
+ public:
+  // Both must outlive it. Errors: kBusy: another process has the GPU alone; kIo.
+  static Result<std::unique_ptr<GpuQueue>> open(const Driver& driver, const GpuFacts& facts);
+
+  const std::string& name() const { return name_; }  // "cuda:0"
+  const GpuFacts& facts() const { return facts_; }
+  const CudaSlots& cuda() const { return driver_.slots(); }
+  void* stream() const { return stream_; }
+
+  // Makes the context the calling thread's. First in everything that calls the driver. Error: the one that
+  // ended the device.
+  Status enter();
+  // Status() for 0, else the error of the driver's call. `doing` is what was tried ("launch"), `place` the
+  // op, or empty.
+  Status check(int result, std::string_view doing, std::string_view place = {}) {
+    return result == 0 ? Status() : fail(result, doing, place);
+  }
+  // A kernel was begun for the op.
+  void note_launch(std::string_view place);
+  // The number of the newest launch, and that all launches up to one are done: a later error is not theirs.
+  uint64_t launched();
+  void note_done(uint64_t launch);
+  // Waits for all that was begun.
+  Status wait(std::string_view doing);
+  // The error that ended the device: where one is there, nothing calls the driver any more.
+  bool ended() const { return ended_; }
+
+ private:
+  GpuQueue(const Driver& driver, const GpuFacts& facts);
+  Status fail(int result, std::string_view doing, std::string_view place);
+
+  const Driver& driver_;
+  const GpuFacts& facts_;
+  const std::string name_;
+  void *context_ = nullptr, *stream_ = nullptr;
+  std::atomic<bool> ended_ = false;
+  std::mutex mutex_;
+  std::optional<Error> end_;
+  uint64_t launched_ = 0;
+  std::deque<std::pair<uint64_t, std::string>> running_;  // launches that may not be done, the newest of them
+};
+
+}  // namespace ostro::cuda

@@ -1,0 +1,38 @@
+// EmulatedMemory: device memory on the host, with guard bytes around every block and poison in it.
+//
+// Thread-safe.
+#pragma once
+
+#include <mutex>
+#include <set>
+#include <string>
+
+#include "ostro/cuda/device/device.h"
+
+namespace ostro::cuda {
+
+class EmulatedMemory final : public runtime::Memory {
+ public:
+  explicit EmulatedMemory(int64_t bytes) : room_(bytes) {}
+
+  std::string name() const override { return "cuda_emulated"; }
+  Result<std::shared_ptr<runtime::Block>> allocate(int64_t bytes) override;
+  Status write(runtime::Block& block, int64_t at, std::span<const std::byte> from) override;
+  Status read(const runtime::Block& block, int64_t at, std::span<std::byte> to) const override;
+
+  static Address address(const runtime::Block& block);
+  // Which guard bytes were written so far, of blocks that are there or were freed; nothing: none.
+  std::string damage();
+  // Whether all of these bytes lie in one block.
+  bool holds(Address at, int64_t bytes) const;
+
+ private:
+  class Guarded;
+
+  mutable std::mutex mutex_;
+  std::set<Guarded*> blocks_;
+  std::string damage_;
+  int64_t room_;
+};
+
+}  // namespace ostro::cuda

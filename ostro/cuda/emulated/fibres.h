@@ -1,0 +1,65 @@
+// Fibres: the threads of one emulated block, which run one at a time, each to its next barrier or shuffle.
+//
+// One thread of the host at a time.
+#pragma once
+
+#include <cstddef>
+#include <cstdint>
+#include <functional>
+#include <string>
+#include <vector>
+
+namespace ostro::cuda {
+
+// What device text calls (head.cu has the same struct).
+struct OstroBlock {
+  unsigned thread = 0, threads = 0;
+  long long x = 0, y = 0, z = 0;
+  void* dynamic = nullptr;
+  void (*barrier)(int line) = nullptr;
+  void* (*shared)(const void* key, unsigned long long bytes) = nullptr;
+  unsigned long long (*shuffle_down)(unsigned long long bits, int distance) = nullptr;
+};
+
+class Fibres {
+ public:
+  // Numbers of `next` decide the order of threads.
+  explicit Fibres(uint64_t seed) : drawn_(seed * 2 + 1) {}
+  ~Fibres();
+
+  // Runs body() once for each thread of the block, with block.thread set to its number. Returns what the
+  // threads did wrong, or nothing; after an error the threads that were left waiting never go on.
+  std::string run(OstroBlock& block, const std::function<void()>& body);
+
+  // For the thread that runs now: waits for all threads of the block, at the barrier of this line.
+  void barrier(int line);
+  // Gives bits to the warp and takes those of the thread `distance` further; its own at the end of the warp.
+  uint64_t shuffle_down(uint64_t bits, int distance);
+
+  uint64_t next();  // a random number
+
+ private:
+  enum class State { kReady, kAtBarrier, kAtShuffle, kDone };
+  struct Fibre {
+    std::byte* stack = nullptr;
+    void* pointer = nullptr;  // of its stack, while it does not run
+    State state = State::kDone;
+    int line = 0;
+    uint64_t given = 0, taken = 0;
+    int distance = 0;
+  };
+  static void enter(Fibres* self);
+  void wait(State state);
+  std::string release();
+  std::string where(size_t thread) const;
+
+  std::vector<Fibre> fibres_;
+  std::vector<unsigned> order_;
+  void* scheduler_ = nullptr;
+  OstroBlock* block_ = nullptr;
+  const std::function<void()>* body_ = nullptr;
+  size_t running_ = 0;
+  uint64_t drawn_;
+};
+
+}  // namespace ostro::cuda

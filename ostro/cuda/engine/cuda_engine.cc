@@ -1,0 +1,179 @@
+#include "ostro/cuda/engine/cuda_engine.h"
+
+#include <fmt/format.h>
+
+#include <algorithm>
+
+#include "ostro/compile/passes/pass.h"
+#include "ostro/compile/plan/explain_plan.h"
+#include "ostro/compile/plan/plan.h"
+#include "ostro/cuda/engine/device_runner.h"
+#include "ostro/cuda/engine/routine_table.h"
+#include "ostro/cuda/text/device_text.h"
+#include "ostro/cuda/text/write_kernel.h"
+#include "ostro/ir/rules/verify.h"
+
+namespace ostro::cuda {
+namespace {
+
+using runtime::Buffer;
+
+runtime::ExecutableInfo device_info_of(const compile::Module& module) {
+  runtime::ExecutableInfo info;
+  info.arena_bytes = module.plan.arena_bytes;
+  for (const ir::Shape& s : module.plan.params) info.input_bytes += s.bytes();
+  for (const ir::Shape& s : module.plan.results) info.output_bytes += s.bytes();
+  info.flops = module.plan.flops();
+  info.kernels = static_cast<int64_t>(module.nests.size());
+  return info;
+}
+
+class DeviceExecutable final : public runtime::Executable {
+ public:
+  static Result<std::unique_ptr<runtime::Executable>> make(compile::Module module, const ir::Program& program,
+                                                           std::shared_ptr<Kernels> kernels) {
+    auto made = std::make_unique<DeviceExecutable>(std::move(module), program, std::move(kernels));
+    RETURN_IF_ERROR(made->load());
+    return std::unique_ptr<runtime::Executable>(std::move(made));
+  }
+  DeviceExecutable(compile::Module module, const ir::Program& program, std::shared_ptr<Kernels> kernels)
+      : module_(std::move(module)), param_names_(program.param_names), kernels_(std::move(kernels)) {
+    context_ = {program.name, &module_, kernels_.get(), &fused_};
+  }
+
+  Result<std::vector<Buffer>> run(std::vector<Buffer> inputs, const runtime::RunContext& context) override {
+    const compile::Plan& plan = module_.plan;
+    Device& device = kernels_->device();
+    RETURN_IF_ERROR(check_inputs(inputs));
+    ASSIGN_OR_RETURN(inputs, runtime::all_to(std::move(inputs), device.memory()));
+    if (arena_ == nullptr) {
+      ASSIGN_OR_RETURN(arena_, device.memory().allocate(std::max<int64_t>(1, plan.arena_bytes)));
+    }
+    std::vector<int64_t> taken(plan.results.size(), -1);
+    for (const compile::PlanBuffer& b : plan.buffers)
+      if (b.kind == compile::BufferKind::kResult && b.reuses_param >= 0 &&
+          inputs[static_cast<size_t>(b.reuses_param)].unique())
+        taken[static_cast<size_t>(b.index)] = b.reuses_param;
+    std::vector<Buffer> outputs(plan.results.size());
+    for (size_t i = 0; i < plan.results.size(); ++i) {
+      if (taken[i] >= 0) {
+        outputs[i] = inputs[static_cast<size_t>(taken[i])];
+      } else {
+        ASSIGN_OR_RETURN(outputs[i], Buffer::allocate(plan.results[i], device.memory()));
+      }
+    }
+    std::vector<Address> params, results;
+    for (const Buffer& b : inputs) params.push_back(device.address(b.block()) + b.offset());
+    for (const Buffer& b : outputs) results.push_back(device.address(b.block()) + b.offset());
+    try {
+      RETURN_IF_ERROR(runner_->run(params, results, device.address(*arena_), context));
+    } catch (const ir::AttrError& e) {
+      return invalid_argument(fmt::format("program {}: {}", context_.program, e.message));
+    }
+    return outputs;
+  }
+
+  runtime::ExecutableInfo info() const override { return device_info_of(module_); }
+  void release() override { arena_ = {}; }
+
+ private:
+  Status load() {
+    if (!module_.nests.empty()) {
+      ASSIGN_OR_RETURN(code_,
+                       kernels_->device().load(context_.program, device_text(write_nests(module_.nests))));
+      for (size_t i = 0; i < module_.nests.size(); ++i) {
+        ASSIGN_OR_RETURN(const Kernel kernel, code_->kernel(fmt::format("k{}", i)));
+        fused_.push_back(kernel);
+      }
+    }
+    ASSIGN_OR_RETURN(runner_, DeviceRunner::make(module_.plan, context_, "", constants_));
+    return Status();
+  }
+
+  Status check_inputs(const std::vector<Buffer>& inputs) const {
+    const std::vector<ir::Shape>& expected = module_.plan.params;
+    if (inputs.size() != expected.size())
+      return invalid_argument(fmt::format("program {} takes {} inputs, {} given", context_.program,
+                                          expected.size(), inputs.size()));
+    for (size_t i = 0; i < inputs.size(); ++i)
+      if (!inputs[i].valid() || inputs[i].shape() != expected[i])
+        return invalid_argument(fmt::format("program {}: input {} ({}) is {}, expected {}", context_.program,
+                                            i, param_names_.empty() ? "unnamed" : param_names_[i],
+                                            inputs[i].valid() ? inputs[i].shape().str() : "missing",
+                                            expected[i].str()));
+    return Status();
+  }
+
+  const compile::Module module_;
+  const std::vector<std::string> param_names_;
+  const std::shared_ptr<Kernels> kernels_;
+  std::shared_ptr<const Code> code_;
+  std::vector<Kernel> fused_;
+  DeviceContext context_;
+  std::vector<std::shared_ptr<runtime::Block>> constants_;
+  std::unique_ptr<DeviceRunner> runner_;
+  std::shared_ptr<runtime::Block> arena_;
+};
+
+class DeviceEngine final : public runtime::Engine, private runtime::Inspector {
+ public:
+  DeviceEngine(Device& device, const DeviceEngineOptions& options)
+      : info_{.name = fmt::format("{} ({})", device.memory().name(), device.limits().name)},
+        options_(options),
+        kernels_(std::make_shared<Kernels>(device, device_file_text)) {}
+
+  const runtime::EngineInfo& info() const override { return info_; }
+  runtime::Memory& memory() override { return kernels_->device().memory(); }
+  runtime::Inspector* inspector() override { return this; }
+
+  Result<std::unique_ptr<runtime::Executable>> compile(const ir::Program& program,
+                                                       const runtime::CompileOptions& options) override {
+    ASSIGN_OR_RETURN(compile::Module module, lower(program, options, false));
+    RETURN_IF_ERROR(check_supported(module.plan, program.name));
+    return DeviceExecutable::make(std::move(module), program, kernels_);
+  }
+  Result<runtime::ExecutableInfo> estimate(const ir::Program& program,
+                                           const runtime::CompileOptions& options) override {
+    ASSIGN_OR_RETURN(const compile::Module module, lower(program, options, false));
+    return device_info_of(module);
+  }
+  Result<std::string> plan(const ir::Program& program, const runtime::CompileOptions& options) override {
+    ASSIGN_OR_RETURN(const compile::Module module, lower(program, options, false));
+    return fmt::format("{}:\n{}", program.name, compile::print_plan(module));
+  }
+  Result<std::string> explain(const ir::Program& program, const runtime::CompileOptions& options,
+                              const runtime::Measured* measured) override {
+    ASSIGN_OR_RETURN(const compile::Module module, lower(program, options, true));
+    return compile::explain_plan(program.name, module, measured);
+  }
+  Result<runtime::MachineLimits> limits() override {
+    return unsupported(fmt::format(
+        "the limits of {} are not measured; scripts/gpu_check.sh measures kernels on it", info_.name));
+  }
+
+ private:
+  Result<compile::Module> lower(const ir::Program& program, const runtime::CompileOptions& options,
+                                bool reasons) const {
+    RETURN_IF_ERROR(ir::verify(program));
+    ASSIGN_OR_RETURN(const ir::Program optimised, compile::run_passes(program, options));
+    compile::LowerOptions lower_options;
+    lower_options.fuse = options_.fuse;
+    lower_options.target = device_target();
+    lower_options.target.tile_rows = options_.head_tile;
+    lower_options.reasons = reasons;
+    lower_options.donate = options.donate;
+    return compile::lower(optimised, lower_options);
+  }
+
+  const runtime::EngineInfo info_;
+  const DeviceEngineOptions options_;
+  const std::shared_ptr<Kernels> kernels_;
+};
+
+}  // namespace
+
+std::unique_ptr<runtime::Engine> make_device_engine(Device& device, const DeviceEngineOptions& options) {
+  return std::make_unique<DeviceEngine>(device, options);
+}
+
+}  // namespace ostro::cuda

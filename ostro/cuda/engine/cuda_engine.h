@@ -1,0 +1,23 @@
+// make_device_engine: the Engine of a device. Program -> passes -> Plan -> device text and launches. Its
+// results have the same bits as the interpreter's (docs/spec/numerics.md).
+//
+// The Engine is thread-safe and may be destroyed before its Executables. An op without device text is an
+// error of compile(), which names it: nothing runs on the host instead. Errors of a launch may come from a
+// later run, or where a result is read.
+#pragma once
+
+#include <memory>
+
+#include "ostro/cuda/device/device.h"
+#include "ostro/runtime/engine.h"
+
+namespace ostro::cuda {
+
+struct DeviceEngineOptions {
+  bool fuse = true;       // false: one kernel per op
+  int64_t head_tile = 0;  // tokens of a tile of head and cross-entropy; 0: chosen, -1: all of a leaf
+};
+
+std::unique_ptr<runtime::Engine> make_device_engine(Device& device, const DeviceEngineOptions& options = {});
+
+}  // namespace ostro::cuda

@@ -1,0 +1,93 @@
+#include "ostro/cuda/engine/device_runner.h"
+
+#include <fmt/format.h>
+
+#include "ostro/base/watch/pulse.h"
+#include "ostro/cuda/engine/routine_table.h"
+#include "ostro/cuda/routines/routines.h"
+#include "ostro/cuda/text/write_kernel.h"
+
+namespace ostro::cuda {
+
+using compile::Step;
+using compile::StepKind;
+using compile::View;
+
+DeviceRunner::DeviceRunner(const compile::Plan& plan, const DeviceContext& context,
+                           std::vector<Address> constants, std::string place)
+    : PlanWalk(plan, constants), context_(context), prepared_(plan.steps.size()) {
+  for (size_t i = 0; i < plan.steps.size(); ++i)
+    prepared_[i].place =
+        fmt::format("{} {}{}: {}", context.program, place, i, compile::step_name(plan.steps[i]));
+}
+
+Result<std::unique_ptr<DeviceRunner>> DeviceRunner::make(const compile::Plan& plan,
+                                                         const DeviceContext& context, std::string place,
+                                                         std::vector<std::shared_ptr<runtime::Block>>& kept) {
+  Device& device = context.kernels->device();
+  std::vector<Address> constants;
+  for (const std::vector<std::byte>& bytes : plan.constants) {
+    ASSIGN_OR_RETURN(std::shared_ptr<runtime::Block> block,
+                     device.memory().allocate(std::max<int64_t>(1, static_cast<int64_t>(bytes.size()))));
+    RETURN_IF_ERROR(device.memory().write(*block, 0, bytes));
+    constants.push_back(device.address(*block));
+    kept.push_back(std::move(block));
+  }
+  auto runner = std::make_unique<DeviceRunner>(plan, context, std::move(constants), place);
+  for (size_t i = 0; i < plan.steps.size(); ++i)
+    for (size_t r = 0; r < plan.steps[i].regions.size(); ++r) {
+      ASSIGN_OR_RETURN(auto region,
+                       make(plan.steps[i].regions[r], context, fmt::format("{}{}.{}.", place, i, r), kept));
+      runner->prepared_[i].regions.push_back(std::move(region));
+    }
+  return runner;
+}
+
+std::vector<DeviceArray> DeviceRunner::arrays(const std::vector<View>& views) const {
+  std::vector<DeviceArray> out;
+  for (const View& v : views) out.push_back({&v, data(v)});
+  return out;
+}
+
+Result<bool> DeviceRunner::is_true(Address at) {
+  std::byte value;
+  RETURN_IF_ERROR(context_.kernels->device().read(at, std::span(&value, 1)));
+  return value != std::byte{0};
+}
+
+Status DeviceRunner::run_step(size_t index, const runtime::RunContext& run_context) {
+  const Step& step = plan().steps[index];
+  pulse_touch();  // a leaf may take minutes; it does not hang
+  if (step.kind == StepKind::kKernel) return run_fused(step, prepared_[index].place);
+  if (!step.regions.empty()) return run_nested(index, run_context);
+  const std::vector<DeviceArray> in = arrays(step.in), out = arrays(step.out);
+  const StepCall call{step,
+                      in,
+                      out,
+                      context_.module->leaves,
+                      run_context,
+                      *context_.kernels,
+                      prepared_[index].state,
+                      this->go_on(),
+                      prepared_[index].place};
+  if (step.kind == StepKind::kCopy) return copy_view(call, in[0], out[0]);
+  return step_routine(step.op)(call);
+}
+
+Status DeviceRunner::run_fused(const Step& step, const std::string& place) {
+  const compile::Nest& nest = context_.module->nests[static_cast<size_t>(step.kernel)];
+  const NestLaunch launch = launch_of(nest, step.extent);
+  if (launch.threads == 0 && launch.blocks == 0) return Status();
+  uint64_t argument[compile::kMaxKernelPointers + 1];
+  size_t n = 0;
+  for (const View& v : step.in) argument[n++] = data(v).at;
+  for (const View& v : step.out) argument[n++] = data(v).at;
+  argument[n++] = static_cast<uint64_t>(launch.extent);
+  const LaunchShape shape = launch.blocks > 0
+                                ? LaunchShape{.x = launch.blocks, .threads = 64}
+                                : LaunchShape{.x = (launch.threads + 255) / 256, .threads = 256};
+  return context_.kernels->device().launch((*context_.fused)[static_cast<size_t>(step.kernel)], shape,
+                                           std::as_bytes(std::span(argument, n)), place);
+}
+
+}  // namespace ostro::cuda

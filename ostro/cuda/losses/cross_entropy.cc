@@ -1,0 +1,63 @@
+#include "ostro/cuda/losses/cross_entropy.h"
+
+#include "ostro/numerics/leaves.h"
+
+namespace ostro::cuda {
+namespace {
+
+constexpr const char* kLosses = "losses/cross_entropy.cu";
+
+// What the three have in common: the logits are operand 0, dense.
+Result<args::CrossEntropyArgs> rows_of_logits(const StepCall& call) {
+  args::CrossEntropyArgs a = {};
+  a.logits = call.in[0].at.at;
+  a.rows = call.in[1].count();
+  const ir::Axis& vocab = call.in[0].shape().axes.back();
+  a.vocab = vocab.size;
+  a.z = static_cast<float>(call.attrs().f64("z", 0.0));
+  std::vector<int64_t> ends;
+  for (const auto& leaf : numerics::leaf_bounds(vocab.name, vocab.size, call.leaves.count(vocab.name)))
+    ends.push_back(leaf.end);
+  a.leaves = static_cast<int64_t>(ends.size());
+  if (a.leaves > args::MOST_LEAVES)
+    return unsupported(
+        fmt::format("{}: {} leaves of {}; a kernel on a GPU takes {}: choose fewer in numerics.leaves",
+                    call.place, a.leaves, vocab.name, +args::MOST_LEAVES));
+  ASSIGN_OR_RETURN(a.leaf_ends, call.table(0, [&] { return ends; }));
+  return a;
+}
+
+}  // namespace
+
+Status run_cross_entropy(const StepCall& call) {
+  ASSIGN_OR_RETURN(args::CrossEntropyArgs a, rows_of_logits(call));
+  a.targets = call.in[1].at.at;
+  a.origin = scalar_of(call.in[2]);
+  a.loss = call.out[0].at.at;
+  a.m = call.out[1].at.at;
+  a.r = call.out[2].at.at;
+  a.lse = call.out[3].at.at;
+  return call.launch(kLosses, "cross_entropy", LaunchShape{.x = a.rows, .threads = 64}, a);
+}
+
+Status run_cross_entropy_sum(const StepCall& call) {
+  ASSIGN_OR_RETURN(args::CrossEntropyArgs a, rows_of_logits(call));
+  a.m = call.in[1].at.at;
+  a.to = call.out[0].at.at;
+  return call.launch(kLosses, "cross_entropy_sum", LaunchShape{.x = a.rows, .threads = 64}, a);
+}
+
+Status run_cross_entropy_grad(const StepCall& call) {
+  ASSIGN_OR_RETURN(args::CrossEntropyArgs a, rows_of_logits(call));
+  a.targets = call.in[1].at.at;
+  a.m = call.in[2].at.at;
+  a.r = call.in[3].at.at;
+  a.lse = call.in[4].at.at;
+  a.w = call.in[5].at.at;
+  a.origin = scalar_of(call.in[6]);
+  a.to = call.out[0].at.at;
+  a.to_type = type_number(call.out[0].dtype());
+  return call.launch(kLosses, "cross_entropy_grad", a.rows * a.vocab, a);
+}
+
+}  // namespace ostro::cuda

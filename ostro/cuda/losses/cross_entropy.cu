@@ -1,0 +1,55 @@
+// Cross-entropy over rows of logits (N11): one block of 64 threads a row.
+
+DEVICE float row_sum_of_exponentials(const CrossEntropyArgs& a, const float* x, float m) {
+  float leaf[MOST_LEAVES];
+  i64 begin = 0;
+  for (i64 s = 0; s < a.leaves; ++s) {
+    const i64 end = AT(const i64, a.leaf_ends)[s];
+    float lane = 0;
+    for (i64 i = begin + THREAD; i < end; i += 64) lane = lane + exp2_block(x[i], m, 0x1.715476p+0f);
+    leaf[s] = row_sum32(lane);
+    begin = end;
+  }
+  const i64 count = a.leaves;
+  return join_leaves(leaf, count, 1, &count);
+}
+
+BLOCK_KERNEL(cross_entropy, CrossEntropyArgs) {
+  const i64 row = BLOCK_X;
+  const float* const x = AT(const float, a.logits) + row * a.vocab;
+  float best = x[0];
+  for (i64 i = THREAD; i < a.vocab; i += 64) best = x[i] > best ? x[i] : best;
+  const float m = row_max32(best) + 0.0f;
+  const float l = row_sum_of_exponentials(a, x, m);
+  if (THREAD != 0) return;
+  const float lse = m + log32(l);
+  const i64 target = AT(const i32, a.targets)[row] - integer_of(a.origin);
+  const float logit = target >= 0 && target < a.vocab ? x[target] : 0.0f;
+  float loss = lse - logit;
+  if (a.z != 0) loss = loss + (a.z * lse) * lse;
+  AT(float, a.loss)[row] = loss;
+  AT(float, a.m)[row] = m;
+  AT(float, a.r)[row] = 1.0f / l;
+  AT(float, a.lse)[row] = lse;
+}
+
+BLOCK_KERNEL(cross_entropy_sum, CrossEntropyArgs) {
+  const i64 row = BLOCK_X;
+  const float l = row_sum_of_exponentials(a, AT(const float, a.logits) + row * a.vocab, AT(const float, a.m)[row]);
+  if (THREAD == 0) AT(float, a.to)[row] = l;
+}
+
+// One thread an element. The gradient may overwrite the logits.
+KERNEL(cross_entropy_grad, CrossEntropyArgs) {
+  const i64 t = global_thread();
+  if (t >= a.rows * a.vocab) return;
+  const i64 row = t / a.vocab, i = t % a.vocab;
+  const float w = AT(const float, a.w)[row];
+  float slope = w;
+  if (a.z != 0) slope = w + ((2.0f * a.z) * w) * AT(const float, a.lse)[row];
+  const float p = exp2_block(AT(const float, a.logits)[t], AT(const float, a.m)[row], 0x1.715476p+0f) *
+                  AT(const float, a.r)[row];
+  float y = p * slope;
+  if (AT(const i32, a.targets)[row] - integer_of(a.origin) == i) y = y - w;
+  store_float(a.to, a.to_type, t, y);
+}

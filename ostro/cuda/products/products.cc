@@ -1,0 +1,149 @@
+#include "ostro/cuda/products/products.h"
+
+#include <algorithm>
+
+namespace ostro::cuda {
+namespace {
+
+constexpr const char* kProducts = "products/products.cu";
+constexpr int64_t kLeastTiled = 32;      // of rows and columns: smaller products leave most of a tile empty
+constexpr int64_t kMostBatches = 65535;  // blocks in the third dimension
+
+using compile::contraction_of;
+using compile::in_order;
+using compile::offsets_over;
+using compile::scale_offsets;
+
+std::vector<ir::Axis> axes_over_of(const StepCall& call, const ir::Shape& a) {
+  std::vector<ir::Axis> k;
+  for (const std::string& name : call.attrs().strs("over")) k.push_back({name, a.size_of(name)});
+  return k;
+}
+
+// The tables that a dot and a dot by experts have in common, numbered from 0; the scales of a stored matrix
+// are `scales`.
+Status set_operands(const StepCall& call, const std::vector<ir::Axis>& k, const std::vector<ir::Axis>& n,
+                    const DeviceArray* scales, args::DotArgs& a) {
+  const DeviceArray &x = call.in[0], &w = call.in[1];
+  const compile::Contraction contraction = contraction_of(k, call.leaves);
+  RETURN_IF_ERROR(set_leaves(call, contraction, a));
+  a.a = x.at.at;
+  a.b = w.at.at;
+  a.c = call.out[0].at.at;
+  a.a_type = type_number(x.dtype());
+  a.b_type = type_number(w.dtype());
+  a.c_type = type_number(call.out[0].dtype());
+  a.n = product(n);
+  a.k = product(k);
+  ASSIGN_OR_RETURN(a.segment_ends, call.table(0, [&] { return contraction.segment_ends; }));
+  ASSIGN_OR_RETURN(a.a_col, call.table(1, [&] { return in_order(offsets_over(k, *x.view), contraction); }));
+  ASSIGN_OR_RETURN(a.b_row, call.table(2, [&] { return in_order(offsets_over(k, *w.view), contraction); }));
+  ASSIGN_OR_RETURN(a.b_col, call.table(3, [&] { return offsets_over(n, *w.view); }));
+  if (scales == nullptr) return Status();
+  const auto& scaled = call.attrs().strs("scaled");
+  const std::string& groups = call.attrs().str("groups");
+  a.scales = scales->at.at;
+  a.scale_type = type_number(scales->dtype());
+  ASSIGN_OR_RETURN(a.s_row, call.table(4, [&] {
+    return in_order(scale_offsets(k, scaled, groups, *w.view, *scales->view), contraction);
+  }));
+  ASSIGN_OR_RETURN(a.s_col,
+                   call.table(5, [&] { return scale_offsets(n, scaled, groups, *w.view, *scales->view); }));
+  return Status();
+}
+
+}  // namespace
+
+Status run_dot(const StepCall& call) {
+  const DeviceArray &x = call.in[0], &w = call.in[1], &y = call.out[0];
+  const std::vector<ir::Axis> k = axes_over_of(call, x.shape());
+  const auto& over = call.attrs().strs("over");
+  std::vector<ir::Axis> batch, m, n;
+  for (const ir::Axis& axis : x.shape().axes)
+    if (std::find(over.begin(), over.end(), axis.name) == over.end())
+      (w.shape().has(axis.name) ? batch : m).push_back(axis);
+  for (const ir::Axis& axis : w.shape().axes)
+    if (!x.shape().has(axis.name)) n.push_back(axis);
+  args::DotArgs a = {};
+  RETURN_IF_ERROR(set_operands(call, k, n, w.dtype() == ir::DType::i8 ? &call.in[2] : nullptr, a));
+  a.m = product(m);
+  a.batches = product(batch);
+  a.goes_on = call.step.goes_on && call.go_on ? 1 : 0;
+  ASSIGN_OR_RETURN(a.a_row, call.table(6, [&] { return offsets_over(m, *x.view); }));
+  ASSIGN_OR_RETURN(a.c_row, call.table(7, [&] { return offsets_over(m, *y.view); }));
+  ASSIGN_OR_RETURN(a.c_col, call.table(8, [&] { return offsets_over(n, *y.view); }));
+  ASSIGN_OR_RETURN(a.batch, call.table(9, [&] {
+    const auto in_x = offsets_over(batch, *x.view), in_w = offsets_over(batch, *w.view),
+               in_y = offsets_over(batch, *y.view);
+    std::vector<int64_t> all;
+    for (size_t i = 0; i < in_x.size(); ++i) all.insert(all.end(), {in_x[i], in_w[i], in_y[i]});
+    return all;
+  }));
+  if (a.segments > 1 || a.m < kLeastTiled || a.n < kLeastTiled || a.batches > kMostBatches)
+    return call.launch(kProducts, "dot", y.count(), a);
+  a.a_along_k = !k.empty() && stride_along(x, k.back().name) == 1 ? 1 : 0;
+  a.b_along_k = !k.empty() && stride_along(w, k.back().name) == 1 ? 1 : 0;
+  const bool narrow = x.dtype() == ir::DType::bf16;
+  const int64_t columns = narrow ? 64 : 128;
+  return call.launch(
+      kProducts, narrow ? "dot_tiles_bf16" : "dot_tiles_f32",
+      LaunchShape{.x = (a.n + columns - 1) / columns, .y = (a.m + 127) / 128, .z = a.batches, .threads = 256},
+      a);
+}
+
+Status run_expert_dot(const StepCall& call) {
+  const DeviceArray &x = call.in[0], &w = call.in[1], &expert = call.in[2], &out = call.out[0];
+  const std::string& axis = call.attrs().str("axis");
+  const std::vector<ir::Axis> n(out.shape().axes.begin() + expert.shape().rank(), out.shape().axes.end());
+  const bool stored = w.dtype() == ir::DType::i8;
+  args::ExpertDotArgs a = {};
+  RETURN_IF_ERROR(
+      set_operands(call, axes_over_of(call, x.shape()), n, stored ? &call.in[4] : nullptr, a.dot));
+  a.dot.m = expert.count();
+  a.expert = expert.at.at;
+  a.expert_axes = axes_over(expert.shape().axes, *expert.view);
+  a.origin = scalar_of(call.in[3]);
+  a.experts = w.shape().size_of(axis);
+  a.expert_stride = stride_along(w, axis);
+  a.scale_stride = stored ? stride_along(call.in[4], axis) : 0;
+  ASSIGN_OR_RETURN(a.dot.a_row, call.table(6, [&] { return offsets_over(expert.shape().axes, *x.view); }));
+  return call.launch(kProducts, "expert_dot", out.count(), a);
+}
+
+Status run_expert_outer(const StepCall& call) {
+  const DeviceArray &x = call.in[0], &y = call.in[1], &expert = call.in[2], &out = call.out[0];
+  const std::vector<ir::Axis>& rows = expert.shape().axes;
+  const auto beside = [&](const ir::Shape& shape) {
+    std::vector<ir::Axis> axes;
+    for (const ir::Axis& a : shape.axes)
+      if (!expert.shape().has(a.name)) axes.push_back(a);
+    return axes;
+  };
+  const std::vector<ir::Axis> m = beside(x.shape()), n = beside(y.shape());
+  const compile::Contraction contraction = contraction_of(rows, call.leaves);
+  args::ExpertOuterArgs a = {};
+  RETURN_IF_ERROR(set_leaves(call, contraction, a));
+  a.a = x.at.at;
+  a.b = y.at.at;
+  a.to = out.at.at;
+  a.expert = expert.at.at;
+  a.origin = scalar_of(call.in[3]);
+  a.type = type_number(x.dtype());
+  a.to_type = type_number(out.dtype());
+  a.rows = product(rows);
+  a.m = product(m);
+  a.n = product(n);
+  a.experts = call.attrs().i64("size");
+  ASSIGN_OR_RETURN(a.segment_ends, call.table(0, [&] { return contraction.segment_ends; }));
+  ASSIGN_OR_RETURN(a.a_row, call.table(1, [&] { return offsets_over(m, *x.view); }));
+  ASSIGN_OR_RETURN(a.a_col,
+                   call.table(2, [&] { return in_order(offsets_over(rows, *x.view), contraction); }));
+  ASSIGN_OR_RETURN(a.b_row,
+                   call.table(3, [&] { return in_order(offsets_over(rows, *y.view), contraction); }));
+  ASSIGN_OR_RETURN(a.b_col, call.table(4, [&] { return offsets_over(n, *y.view); }));
+  ASSIGN_OR_RETURN(a.expert_row,
+                   call.table(5, [&] { return in_order(offsets_over(rows, *expert.view), contraction); }));
+  return call.launch(kProducts, "expert_outer", out.count(), a);
+}
+
+}  // namespace ostro::cuda

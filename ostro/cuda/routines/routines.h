@@ -1,0 +1,36 @@
+// device_routine, copy_view: how each op runs on a device. The files of device text beside them say with
+// which threads.
+//
+// Operands are dense unless device_target().reads_views(kind); results are dense.
+#pragma once
+
+#include "ostro/compile/plan/target.h"
+#include "ostro/cuda/device/step_call.h"
+
+namespace ostro::cuda {
+
+// Copies elements between views of any strides and equal sizes.
+Status copy_view(const StepCall& call, const DeviceArray& from, const DeviceArray& to);
+Status fill_zero(const StepCall& call, Address to, int64_t bytes);
+
+// layout.cc
+Status run_concat(const StepCall& call);  // concat, stack
+Status run_pad(const StepCall& call);
+Status run_dynamic_slice(const StepCall& call);
+Status run_dynamic_update_slice(const StepCall& call);
+Status run_shard_slice(const StepCall& call);
+Status run_dequantize(const StepCall& call);
+// sources.cc
+Status run_iota(const StepCall& call);
+Status run_random(const StepCall& call);
+Status run_fold_in(const StepCall& call);
+// indexed.cc
+Status run_gather(const StepCall& call);
+Status run_scatter_add(const StepCall& call);
+Status run_sort(const StepCall& call);       // sort, top_k
+Status run_reduction(const StepCall& call);  // sum, reduce_max, reduce_min, argmax, tree_sum
+// state.cc
+Status run_box_sumsq(const StepCall& call);
+Status run_fingerprint(const StepCall& call);
+
+}  // namespace ostro::cuda

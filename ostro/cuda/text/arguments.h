@@ -1,0 +1,179 @@
+// FillArgs, CopyArgs: the arguments of kernels, in C that the host and device text share. A place in device
+// memory is a number of 64 bits, 0 for none. Strides and offsets are in elements. Dtypes are numbers: see
+// TYPE_ below; they are ir::DType's order.
+//
+// No #pragma once and no include: the host includes it in a namespace, device text contains it.
+
+enum { TYPE_F32, TYPE_BF16, TYPE_F64, TYPE_I32, TYPE_I64, TYPE_U32, TYPE_BOOL, TYPE_I8 };
+enum { MOST_AXES = 12, MOST_LEAVES = 256, MOST_LEVELS = 6 };
+
+// Loops of an index space, outermost first, and what a step of each adds to an offset.
+struct Axes {
+  i64 rank;
+  i64 size[MOST_AXES], stride[MOST_AXES];
+};
+
+// An integer scalar in device memory.
+struct Scalar {
+  u64 at;
+  i64 type;
+};
+
+struct FillArgs {
+  u64 to;
+  i64 bytes;
+};
+
+// to[t] = from[f] for every point of the space. With `starts`, an i32 for every point of its own offsets,
+// clamped to [0, limit], moves `from` and `to` by a multiple.
+struct CopyArgs {
+  u64 from, to, starts;
+  i64 element_bytes, count;
+  Axes from_axes, to_axes, start_axes;
+  i64 limit, from_step, to_step;
+};
+
+struct IotaArgs {
+  u64 to;
+  i64 count;
+  Scalar origin;
+};
+
+enum { DRAW_BITS, DRAW_UNIFORM, DRAW_NORMAL, DRAW_TRUNC_NORMAL };
+struct RandomArgs {
+  u64 key, to;
+  i64 count, draw;
+  Axes axes;  // strides are those of the whole array
+  Scalar origin[MOST_AXES];
+};
+struct FoldInArgs {
+  u64 key, to;
+  Scalar data;
+};
+
+// Index i reads row index[i] - origin of the table.
+struct GatherArgs {
+  u64 table, index, to;
+  i64 element_bytes, count, width, rows, row_stride;
+  Scalar origin;
+  Axes index_in_table, rest_in_table;
+};
+
+// Sources are added in order, leaf by leaf.
+struct ScatterArgs {
+  u64 update, index, to;
+  i64 update_type, kept, sources, rows, row_stride;
+  Scalar origin;
+  Axes kept_in_update, kept_in_index, kept_in_to;
+  u64 source_in_update, source_in_index;  // tables of i64
+  u64 segment_ends;                       // table of i64
+  i64 segments, levels, counts[MOST_LEVELS];
+};
+
+struct SortArgs {
+  u64 from, to, indices;
+  i64 type, n, keep, from_stride, to_stride, lines, descending;
+  Axes from_axes, to_axes;
+};
+
+enum { REDUCE_SUM_STRIPED, REDUCE_SUM_SERIAL, REDUCE_MAX, REDUCE_MIN, REDUCE_ARGMAX, REDUCE_TREE };
+struct ReduceArgs {
+  u64 from, to;
+  i64 kind, type, to_type, outputs;
+  Axes kept;
+  u64 reduced;  // table of i64: offsets of the reduced elements, leaf by leaf
+  u64 segment_ends;
+  i64 length, segments, levels, counts[MOST_LEVELS];
+};
+
+struct BoxArgs {
+  u64 from, to;
+  i64 rank;
+  i64 size[MOST_AXES], stride[MOST_AXES], boxes[MOST_AXES], length[MOST_AXES];
+};
+
+struct FingerprintArgs {
+  u64 from, to;
+  i64 element_bytes, rows, length, whole_words;
+  Axes row_axes;  // all but the last; strides are those of the whole array's rows
+  Scalar origin[MOST_AXES];
+};
+
+struct DequantizeArgs {
+  u64 matrix, scales, to;
+  i64 type, before, rows, after, groups;
+};
+
+// to[m, n] = sum over k of a[m, k] b[k, n], as offsets: a_row[i] + a_col[k], b_row[k] + b_col[j], c_row[i] +
+// c_col[j]. All tables are of i64; batch has three numbers for each product.
+struct DotArgs {
+  u64 a, b, c, scales;
+  u64 a_row, a_col, b_row, b_col, c_row, c_col, s_row, s_col, batch, segment_ends;
+  i64 a_type, b_type, scale_type, c_type;
+  i64 m, n, k, batches, segments, levels, counts[MOST_LEVELS];
+  i64 goes_on;
+  i64 a_along_k, b_along_k;  // tiles: neighbours along k lie together in memory
+};
+
+// Row r is multiplied by the matrix of its expert.
+struct ExpertDotArgs {
+  DotArgs dot;  // m: rows; a_row: of every row; c_row is r * n
+  u64 expert;
+  Axes expert_axes;
+  Scalar origin;
+  i64 experts, expert_stride, scale_stride;
+};
+
+// For every expert the sum over its rows of a[row, i] b[row, j].
+struct ExpertOuterArgs {
+  u64 a, b, to, expert;
+  u64 a_row, a_col, b_row, b_col, expert_row;  // rows are in the order of the sum
+  u64 segment_ends;
+  Scalar origin;
+  i64 type, to_type, rows, m, n, experts, segments, levels, counts[MOST_LEVELS];
+};
+
+// Where an operand of attention lies: at batch[b] + head[h] + i * pos + d * dim. batch and head are tables of
+// i64, or 0.
+struct AttentionPlace {
+  u64 at, batch, head;
+  i64 pos, dim, type;
+};
+struct AttentionArgs {
+  AttentionPlace q, k, v, out, m, r, dout, dq, dk, dv, dsink, delta;
+  AttentionPlace origin, query_segments, key_segments, prefix, key_limit, visible, sink;
+  u64 leaf_ends;  // table of i64, of the query axis
+  i64 batch, pos, key_pos, kv_heads, group, head_dim, leaves;
+  i64 causal, window, partial;
+  float scale, soft_cap, kappa;
+};
+
+struct CrossEntropyArgs {
+  u64 logits, targets, loss, m, r, lse, w, to;
+  i64 rows, vocab, to_type;
+  Scalar origin;
+  u64 leaf_ends;
+  i64 leaves;
+  float z;
+};
+
+// Case i of an admission check (cuda/admission): its operands follow from (u32)(first + i * step).
+enum {
+  BITS_ADD,
+  BITS_MUL,
+  BITS_DIV,
+  BITS_FMA,
+  BITS_SQRT,
+  BITS_BF16,
+  BITS_EXP,
+  BITS_LOG,
+  BITS_SIGMOID,
+  BITS_TANH,
+  BITS_E,
+  BITS_OPS
+};
+struct BitsArgs {
+  u64 to;  // a u32 for each case
+  i64 op, count;
+  u64 first, step;
+};

@@ -1,0 +1,181 @@
+// What kernels have in common: index spaces, elements of any dtype, sums over the threads of a block, chains of products.
+
+#define AT(T, address) ((T*)(address))
+
+// The number of this thread among all threads of all blocks.
+DEVICE i64 global_thread() { return BLOCK_X * THREADS + THREAD; }
+
+DEVICE i64 offset_in(const Axes& axes, i64 i) {
+  i64 at = 0;
+  for (i64 k = axes.rank - 1; k >= 0; --k) {
+    at += i % axes.size[k] * axes.stride[k];
+    i /= axes.size[k];
+  }
+  return at;
+}
+
+DEVICE i64 integer_of(const Scalar& s) {
+  if (s.at == 0) return 0;
+  return s.type == TYPE_I32 ? (i64)*AT(const i32, s.at) : s.type == TYPE_U32 ? (i64)*AT(const u32, s.at) : *AT(const i64, s.at);
+}
+
+DEVICE float load_float(u64 from, i64 type, i64 at) {
+  return type == TYPE_BF16 ? ld_bf16(AT(const u16, from)[at]) : AT(const float, from)[at];
+}
+DEVICE void store_float(u64 to, i64 type, i64 at, float x) {
+  if (type == TYPE_BF16)
+    AT(u16, to)[at] = st_bf16(round_bf16(x));
+  else
+    AT(float, to)[at] = x;
+}
+
+// Element number `at` of an array of that dtype, in the type in which it is computed: float for f32 and bf16.
+template <typename T>
+struct Element {
+  DEVICE T load(u64 from, i64 type, i64 at) { return AT(const T, from)[at]; }
+};
+template <>
+struct Element<float> {
+  DEVICE float load(u64 from, i64 type, i64 at) { return load_float(from, type, at); }
+};
+
+// The order of N10: numbers by value, NaN above all of them.
+template <typename T>
+DEVICE bool is_below(T x, T y) {
+  const bool x_nan = x != x, y_nan = y != y;
+  return x_nan || y_nan ? y_nan && !x_nan : x < y;
+}
+
+// N4: the sum over the 64 lanes of a block of 64 threads; every thread gets it.
+DEVICE float row_sum32(float x) {
+  SHARED(float, stripes32, 64);
+  stripes32[THREAD] = x;
+  BARRIER();
+  float v = 0;
+  if (THREAD < 32) {
+    const int i = THREAD & 15;
+    v = (stripes32[i] + stripes32[16 + i]) + (stripes32[32 + i] + stripes32[48 + i]);
+    for (int d = 8; d >= 1; d /= 2) v = v + f32_of(SHUFFLE_DOWN32(bits32(v), d));
+  }
+  BARRIER();
+  if (THREAD == 0) stripes32[0] = v;
+  BARRIER();
+  const float sum = stripes32[0];
+  BARRIER();
+  return sum;
+}
+DEVICE double row_sum64(double x) {
+  SHARED(double, stripes64, 64);
+  stripes64[THREAD] = x;
+  BARRIER();
+  double v = 0;
+  if (THREAD < 32) {
+    const int i = THREAD & 15;
+    v = (stripes64[i] + stripes64[16 + i]) + (stripes64[32 + i] + stripes64[48 + i]);
+    for (int d = 8; d >= 1; d /= 2) v = v + f64_of(SHUFFLE_DOWN64(bits64(v), d));
+  }
+  BARRIER();
+  if (THREAD == 0) stripes64[0] = v;
+  BARRIER();
+  const double sum = stripes64[0];
+  BARRIER();
+  return sum;
+}
+// The largest and the smallest of 64 lanes.
+DEVICE float row_max32(float x) {
+  SHARED(float, most32, 64);
+  most32[THREAD] = x;
+  BARRIER();
+  float y = most32[0];
+  for (int i = 1; i < 64; ++i) y = max32(y, most32[i]);
+  BARRIER();
+  return y;
+}
+DEVICE float row_min32(float x) {
+  SHARED(float, least32, 64);
+  least32[THREAD] = x;
+  BARRIER();
+  float y = least32[0];
+  for (int i = 1; i < 64; ++i) y = min32(y, least32[i]);
+  BARRIER();
+  return y;
+}
+DEVICE double row_max64(double x) {
+  SHARED(double, most64, 64);
+  most64[THREAD] = x;
+  BARRIER();
+  double y = most64[0];
+  for (int i = 1; i < 64; ++i) y = max64(y, most64[i]);
+  BARRIER();
+  return y;
+}
+DEVICE double row_min64(double x) {
+  SHARED(double, least64, 64);
+  least64[THREAD] = x;
+  BARRIER();
+  double y = least64[0];
+  for (int i = 1; i < 64; ++i) y = min64(y, least64[i]);
+  BARRIER();
+  return y;
+}
+
+// N8: the tree over nested leaves, in place; counts are outermost first.
+template <typename T>
+DEVICE T join_leaves(T* p, i64 n, i64 levels, const i64* counts) {
+  for (i64 level = levels - 1; level >= 0; --level) {
+    const i64 c = counts[level];
+    for (i64 group = 0; group < n / c; ++group) {
+      T* q = p + group * c;
+      for (i64 step = 1; step < c; step *= 2)
+        for (i64 i = 0; i + step < c; i += 2 * step) q[i] = q[i] + q[i + step];
+      p[group] = q[0];
+    }
+    n /= c;
+  }
+  return p[0];
+}
+
+// A chain of products: N6, or N7 when `narrow`.
+struct Chain {
+  float c, even, odd;
+  int n;
+};
+DEVICE void chain_add(Chain& x, bool narrow, float a, float b) {
+  if (!narrow) {
+    x.c = FMA32(a, b, x.c);
+    return;
+  }
+  if (x.n % 2 == 0)
+    x.even = FMA32(a, b, x.even);
+  else
+    x.odd = FMA32(a, b, x.odd);
+  if (++x.n < 32) return;
+  x.c = x.c + (x.even + x.odd);
+  x.even = 0, x.odd = 0, x.n = 0;
+}
+// Padded products take part: they make +0 of a -0.
+DEVICE float chain_end(Chain& x, bool narrow) {
+  if (!narrow || x.n == 0) return x.c;
+  if (x.n < 31) x.even = FMA32(0.0f, 0.0f, x.even);
+  x.odd = FMA32(0.0f, 0.0f, x.odd);
+  x.c = x.c + (x.even + x.odd);
+  x.even = 0, x.odd = 0, x.n = 0;
+  return x.c;
+}
+
+// E of N9: 2^((x - y) * kappa).
+DEVICE float exp2_block(float x, float y, float kappa) {
+  const float t = (x - y) * kappa;
+  float bounded = t < -126.0f ? -126.0f : t;
+  bounded = bounded > 128.0f ? 128.0f : bounded;
+  const float shifted = bounded + 0x1.8p23f, n = shifted - 0x1.8p23f, f = bounded - n;
+  float p = 0x1.5bd97cp-10f;
+  p = FMA32(p, f, 0x1.3ce8b2p-7f);
+  p = FMA32(p, f, 0x1.c6b6dap-5f);
+  p = FMA32(p, f, 0x1.ebf9c2p-3f);
+  p = FMA32(p, f, 0x1.62e42ap-1f);
+  p = FMA32(p, f, 1.0f);
+  float y2 = scale32(p, (i32)(bits32(shifted) - 0x4b400000u));
+  y2 = t < -126.0f ? 0.0f : y2;
+  return t >= 128.0f ? f32_of(0x7f800000u) : y2;
+}

@@ -1,0 +1,76 @@
+#include "ostro/engines/devices.h"
+
+#include <fmt/format.h>
+
+#include "ostro/base/machine.h"
+#include "ostro/cpu/machine/isa.h"
+#include "ostro/cpu/products/choose_isa.h"
+#include "ostro/cuda/driver/driver.h"
+#include "ostro/cuda/driver/gpu.h"
+#include "ostro/cuda/driver/nvrtc.h"
+#include "ostro/runtime/device_name.h"
+
+namespace ostro::engines {
+namespace {
+
+CpuDevice find_cpu() {
+  CpuDevice cpu{
+      .name = processor_name(), .memory_bytes = total_memory(), .free_bytes = available_memory().bytes};
+  for (const cpu::Isa isa : cpu::available_isas()) cpu.instruction_sets.emplace_back(cpu::isa_name(isa));
+  if (const auto isa = cpu::choose_isa(); isa.ok()) cpu.used = cpu::isa_name(*isa);
+  if (const auto threads = default_threads(); threads.ok()) cpu.threads = *threads;
+  return cpu;
+}
+
+GpuDevice describe(const cuda::Driver& driver, const cuda::GpuFacts& facts) {
+  GpuDevice gpu{.device = fmt::format("cuda:{}", facts.ordinal),
+                .name = facts.name,
+                .compute_capability = facts.compute_capability,
+                .multiprocessors = facts.multiprocessors,
+                .memory_bytes = facts.memory_bytes};
+  if (const Status supported = cuda::check_capability(facts); !supported.ok()) {
+    gpu.missing = supported.error().message();
+    return gpu;
+  }
+  if (const auto free = driver.free_memory(facts.ordinal); free.ok())
+    gpu.free_bytes = *free;
+  else
+    gpu.missing = free.error().message();
+  if (const auto nvrtc = cuda::Nvrtc::open(driver.path(), driver.cuda_version(), facts.compute_capability);
+      !nvrtc.ok())
+    gpu.missing = nvrtc.error().message();
+  return gpu;
+}
+
+}  // namespace
+
+Devices find_devices() {
+  Devices out{.cpu = find_cpu()};
+  const auto driver = cuda::Driver::open();
+  if (driver.ok()) {
+    out.driver_path = (*driver)->path();
+    out.driver_version = (*driver)->version();
+    out.cuda_version = (*driver)->cuda_version();
+    for (const cuda::GpuFacts& facts : (*driver)->gpus()) out.gpus.push_back(describe(**driver, facts));
+  } else {
+    out.missing.push_back(driver.error().message());
+  }
+  if (const auto nvrtc = cuda::Nvrtc::open(out.driver_path, out.cuda_version, 0); nvrtc.ok()) {
+    out.nvrtc_path = (*nvrtc)->path();
+    out.nvrtc_version = (*nvrtc)->version();
+  } else {
+    out.missing.push_back(nvrtc.error().message());
+  }
+  return out;
+}
+
+Result<std::vector<cuda::BitsCompared>> check_device(const std::string& device, int64_t cases) {
+  ASSIGN_OR_RETURN(const runtime::DeviceName name, runtime::parse_device("--check", device));
+  if (name.kind != runtime::DeviceName::Kind::kCuda)
+    return invalid_argument(fmt::format("--check {}: name a GPU, cuda or cuda:N", device));
+  ASSIGN_OR_RETURN(const int threads, default_threads());
+  ASSIGN_OR_RETURN(cuda::Device* const gpu, cuda::open_gpu(name.ordinal));
+  return cuda::compare_bits(*gpu, cases, threads);
+}
+
+}  // namespace ostro::engines

@@ -1,0 +1,28 @@
+// DeviceName: the device that a user names for an engine: "cpu", "cuda", "cuda:1", "auto".
+#pragma once
+
+#include <string>
+
+#include "ostro/base/error.h"
+
+namespace ostro::runtime {
+
+struct DeviceName {
+  enum class Kind {
+    kCpu,
+    kCuda,  // the GPU `ordinal`
+    kAuto   // the first GPU that can be used, else the processors
+  };
+  Kind kind = Kind::kCpu;
+  int ordinal = 0;
+};
+
+// "cuda" is "cuda:0". Error: kInvalidArgument: another word; `option` is what gave it ("--device").
+Result<DeviceName> parse_device(const std::string& option, const std::string& text);
+
+inline constexpr const char* kDeviceHelp =
+    "where programs run: cpu, cuda (the first GPU), cuda:N, or auto (the first GPU that can be used, else "
+    "cpu); changes no "
+    "bit (docs/guide/gpu.md)";
+
+}  // namespace ostro::runtime

@@ -1,0 +1,230 @@
+#!/usr/bin/env bash
+# Checks a GPU with Ostro's own means: its bits, equal chains on CPU and GPU, faults, speed. It needs a GPU with its driver, and
+# NVRTC; no network, nothing is built. It runs from the unpacked tar (share/ostro/scripts/gpu_check.sh) or from the sources.
+#
+#   scripts/gpu_check.sh                     the first GPU; rows go to ./gpu_check/rows.jsonl, under 8 minutes
+#   scripts/gpu_check.sh --device cuda:1     another one
+#   scripts/gpu_check.sh --program OSTRO     this program, with what its environment shows it: tests give it a fake driver
+#   scripts/gpu_check.sh --out FOLDER        results go there
+#   scripts/gpu_check.sh --quick             few cases and the smallest table, for tests of this script
+#
+# A row is a line of JSON: row, result ("equal", "differs", "done", "failed", "not run: REASON"), value, seconds, device, driver,
+# cuda, nvrtc, commit. Exit code: 0 all that was run is equal; 1 something differs or failed; 77 nothing was run.
+set -euo pipefail
+here="$(cd "$(dirname "$0")" && pwd)"
+
+fail() { echo "error: $*" >&2; exit 2; }
+device=cuda out=gpu_check program="" quick=false
+while (( $# > 0 )); do
+  case "$1" in
+    --device) device="${2:?--device needs a name}"; shift 2 ;;
+    --out) out="${2:?--out needs a folder}"; shift 2 ;;
+    --program) program="${2:?--program needs a file}"; shift 2 ;;
+    --quick) quick=true; shift ;;
+    -h|--help) sed -n '2,/^set/{/^set/d;s/^# \{0,1\}//;p}' "$0"; exit 0 ;;
+    *) fail "unknown word $1 (see $0 --help)" ;;
+  esac
+done
+if [[ -z $program ]]; then
+  for candidate in "$here/../../../bin/ostro" "$here/../build/release/ostro/cli/ostro"; do
+    [[ -x $candidate ]] && program="$candidate" && break
+  done
+fi
+[[ -n $program && -x $program ]] || fail "no program ostro beside this script; name it with --program"
+program="$(cd "$(dirname "$program")" && pwd)/$(basename "$program")"
+mkdir -p "$out"
+out="$(cd "$out" && pwd)"
+rows="$out/rows.jsonl"
+: > "$rows"
+cd "$out"
+rm -rf runs cache corpus
+
+# --- what there is
+"$program" devices > devices.txt
+cat devices.txt
+[[ $device == cuda ]] && device=cuda:0
+text() { sed 's/[\\"]/\\&/g' <<< "$1"; }
+gpu="$(sed -n "s/^$device *\(.*\): .* of .* free, compute.*/\1/p" devices.txt)"
+driver="$(sed -n 's/^driver  *\(.*, \)\{0,1\}CUDA .*/\1/p' devices.txt | sed 's/, $//')"
+cuda="$(sed -n 's/^driver .*CUDA \([0-9.]*\),.*/\1/p' devices.txt)"
+nvrtc="$(sed -n 's/^nvrtc  *\([0-9.]*\),.*/\1/p' devices.txt)"
+commit="$("$program" --version | sed -n 's/^commit *//p')"
+reason=""
+[[ -n $gpu ]] || reason="no device"
+if [[ -z $reason ]]; then  # whether it can be used, and why not
+  reason="$("$program" devices --check "$device" --cases 64 2>&1 >/dev/null | sed -n 's/^error: //p' | head -1)" || true
+fi
+
+failed=0 ran=0
+# row NAME RESULT [VALUE]
+row() {
+  local value="${3:-null}"
+  printf '{"row": "%s", "result": "%s", "value": %s, "seconds": %d, "device": "%s", "driver": "%s", "cuda": "%s", "nvrtc": "%s", "commit": "%s"}\n' \
+    "$(text "$1")" "$(text "$2")" "$value" "$SECONDS" "$(text "$gpu")" "$driver" "$cuda" "$nvrtc" "$commit" >> "$rows"
+  printf '%4d s  %-44s %s\n' "$SECONDS" "$1" "$2"
+  case "$2" in
+    equal|done) ran=$((ran + 1)) ;;
+    "not run"*) ;;
+    *) ran=$((ran + 1)) failed=$((failed + 1)) ;;
+  esac
+}
+# The first error line of a log, for a row.
+error_of() { sed -n 's/^error: //p' "$1" | head -1 | tr -d '\000-\037' | cut -c1-300; }
+
+# --- a text and configurations; the same bytes on every machine
+if [[ -z $reason ]]; then
+  mkdir -p corpus
+  awk 'BEGIN { split("the a of to and in that is was he for it with as his on be at by had not are but from or have an they which one you were all her she there would their we him been has when who will no more if out so up said what its about than into them can only other time new some could these two may first then do any like my now over such our man me even most made after also did many off before must well back through years much where your way", w, " ");
+    s = 12345; for (f = 0; f < 9; ++f) { name = sprintf("corpus/%02d.txt", f); line = "";
+      for (i = 1; i <= 4000; ++i) { s = (s * 1103515245 + 12345) % 2147483648; line = line w[int(s / 65536) % 97 + 1] (i % 14 ? " " : ".\n") } print line > name } }'
+  "$program" tokenizer train --input 'corpus/*.txt' --vocab_size 320 --out tokenizer.json > /dev/null 2> tokenizer.log
+  cat > base.yaml <<'YAML'
+data: {tokenizer: tokenizer.json, cache_dir: cache, train_urls: ["corpus/*.txt"], validation_fraction: 0.2}
+model: {type: llama, seq_len: 64, hidden_dim: 64, intermediate_dim: 96, num_layers: 2, num_heads: 4, num_kv_heads: 2}
+optimizer: {type: adam, learning_rate: 0.003}
+trainer: {log_dir: runs, mp: f32, train_batch_size: 8, num_train_steps: 12, steps_per_eval: 6, max_eval_batches: 2,
+          checkpointer: {keep: [{every: 6}]}}
+numerics: {leaf_examples: 2, cells: {embed: 2}}
+YAML
+  if $quick; then
+    sed -i 's/seq_len: 64/seq_len: 8/; s/hidden_dim: 64/hidden_dim: 16/; s/intermediate_dim: 96/intermediate_dim: 16/
+            s/num_layers: 2/num_layers: 1/; s/batch_size: 8/batch_size: 2/; s/train_steps: 12/train_steps: 4/
+            s/steps_per_eval: 6/steps_per_eval: 0/; s/max_eval_batches: 2/max_eval_batches: 1/; s/every: 6/every: 2/' base.yaml
+  fi
+fi
+train() { # train NAME ON words...
+  local name="$1" on="$2"; shift 2
+  "$program" train --config base.yaml --trainer.id "$name" --trainer.device "$on" "$@" > "$name.out" 2> "$name.log"
+}
+hash_of() { "$program" hash "runs/$1" 2> /dev/null || echo none; }
+
+# --- self-test, and the arithmetic case by case
+check_bits() {
+  if $quick; then row "self-test" "not run: --quick"
+  elif "$program" selftest --device "$device" > selftest.out 2> selftest.log; then row "self-test" equal
+  else row "self-test" "failed: $(error_of selftest.log)"; fi
+  local cases=$((1 << 24))
+  (( $(nproc) >= 12 )) && cases=$((1 << 32))
+  $quick && cases=4096
+  "$program" devices --check "$device" --cases "$cases" > bits.txt 2> bits.log || true
+  cat bits.txt
+  while read -r line; do
+    local name cases_done differ
+    name="$(sed 's/  *[0-9]* cases,.*//' <<< "$line")"
+    cases_done="$(sed -n 's/.* \([0-9]*\) cases,.*/\1/p' <<< "$line")"
+    differ="$(sed -n 's/.* cases, \([0-9]*\) differ.*/\1/p' <<< "$line")"
+    [[ $differ == 0 ]] && row "bits: $name" equal "$cases_done" || row "bits: $name" differs "$differ"
+  done < bits.txt
+  [[ -s bits.txt ]] || row "bits" "failed: $(error_of bits.log)"
+}
+
+# --- one chain: NAME|words that make the configuration another, with semicolons between them
+table=(
+  "llama f32|"
+  "llama bf16|--trainer.mp;bfloat16"
+  "tied head|--model.tie_word_embeddings;true"
+  "recompute values|--model.gradient_checkpointing;true"
+  "recompute everything|--model.gradient_checkpointing;everything"
+  "sequence of 37|--model.seq_len;37"
+  "leaves of one|--numerics.leaf_examples;1"
+  "leaves by axis|--numerics.leaves;{mlp: 2, kv_heads: 2, vocab: 2}"
+  "sgd|--optimizer.type;sgd"
+  "lion|--optimizer.type;lion"
+  "muon|--optimizer.type;muon"
+  "mistral|--model.type;mistral;--model.sliding_window;16"
+  "qwen2|--model.type;qwen2"
+  "qwen3|--model.type;qwen3"
+  "gemma|--model.type;gemma"
+  "gemma2|--model.type;gemma2;--model.sliding_window;16"
+  "gemma3|--model.type;gemma3;--model.sliding_window;16"
+  "olmo2|--model.type;olmo2"
+  "phi3|--model.type;phi3"
+  "granite|--model.type;granite"
+  "helium|--model.type;helium"
+  "mixtral|--model.type;mixtral"
+  "qwen3_moe|--model.type;qwen3_moe"
+  "LoRA|--adapter.type;lora"
+)
+$quick && table=("llama f32|" "llama bf16|--trainer.mp;bfloat16")
+check_chains() {
+  local number=0
+  for entry in "${table[@]}"; do
+    local name="${entry%%|*}" id="c$number"
+    local -a words
+    IFS=';' read -r -a words <<< "${entry#*|}"
+    number=$((number + 1))
+    if ! train "$id-cpu" cpu "${words[@]}"; then row "chain: $name" "not run: the CPU refuses it: $(error_of "$id-cpu.log")"; continue; fi
+    if ! train "$id-gpu" "$device" "${words[@]}"; then row "chain: $name" "failed: $(error_of "$id-gpu.log")"; continue; fi
+    if [[ "$(hash_of "$id-cpu")" == "$(hash_of "$id-gpu")" ]]; then row "chain: $name" equal
+    else row "chain: $name" differs; fi
+  done
+  if "$program" verify runs/c0-gpu > verify1.out 2>&1; then row "a run of the GPU, verified on the CPU" equal
+  else row "a run of the GPU, verified on the CPU" "failed: $(head -1 verify1.out)"; fi
+  if "$program" verify runs/c0-cpu --device "$device" > verify2.out 2>&1; then row "a run of the CPU, verified on the GPU" equal
+  else row "a run of the CPU, verified on the GPU" "failed: $(head -1 verify2.out)"; fi
+}
+
+# --- killed in the middle, resumed on the other side
+check_faults() {
+  local wanted
+  wanted="$(hash_of c0-cpu)"
+  for way in "$device cpu" "cpu $device" "$device $device"; do
+    local first="${way% *}" second="${way#* }" id="k-${way// /-}"
+    OSTRO_FAILPOINT="step:$($quick && echo 3 || echo 9)" train "$id" "$first" > /dev/null 2>&1 && { row "killed on $first" "failed: it was not killed"; continue; }
+    if train "$id" "$second" && [[ "$(hash_of "$id")" == "$wanted" ]]; then row "killed on $first, resumed on $second" equal
+    else row "killed on $first, resumed on $second" "failed: $(error_of "$id.log")"; fi
+  done
+  if train none cuda:999; then row "a GPU that is not there" "failed: it was accepted"
+  elif grep -q '^error: there is no cuda:999' none.log; then row "a GPU that is not there" done
+  else row "a GPU that is not there" "failed: $(error_of none.log)"; fi
+  local free
+  free="$("$program" devices --json | tr -d ' \n' | grep -o "\"device\":\"$device\"[^}]*\"free_bytes\":[0-9]*" | grep -o '[0-9]*$')"
+  if train large "$device" --model.hidden_dim 65536 --model.intermediate_dim 262144 --model.num_layers 80 --model.num_heads 64; then
+    row "a model larger than the GPU" "failed: it was accepted"
+  elif grep -q '^error: .*does not fit' large.log; then row "a model larger than the GPU" done "${free:-null}"
+  else row "a model larger than the GPU" "failed: $(error_of large.log)"; fi
+  if "$program" launch local --workers 2 --config base.yaml --trainer.id two --trainer.device "$device" > two.out 2> two.log &&
+     [[ "$(hash_of two)" == "$wanted" ]]; then row "two workers on one GPU" equal
+  elif grep -q 'has no kernel for a GPU yet' two.log; then
+    row "two workers on one GPU" "not run: $(grep -o 'the op [a-z_]* has no kernel for a GPU yet' two.log | head -1)"
+  else row "two workers on one GPU" "failed: $(error_of two.log)"; fi
+}
+
+# --- tokens a second, by the run's own metrics: the median of the last half of the steps
+check_speed() {
+  local -a sizes=("58 M|512 1408 8 8 2048 8" "374 M|1024 2816 24 16 2048 4")
+  $quick && sizes=("small|16 16 1 2 8 2")
+  for entry in "${sizes[@]}"; do
+    local name="${entry%%|*}" hidden inner layers heads length batch
+    read -r hidden inner layers heads length batch <<< "${entry#*|}"
+    for type in f32 bfloat16; do
+      local id="speed-${hidden}-$type"
+      if (( SECONDS > 420 )); then row "tokens/s, $name $type" "not run: 7 minutes are over"; continue; fi
+      if train "$id" "$device" --trainer.mp "$type" --model.hidden_dim "$hidden" --model.intermediate_dim "$inner" \
+          --model.num_layers "$layers" --model.num_heads "$heads" --model.num_kv_heads "$heads" --model.seq_len "$length" \
+          --trainer.train_batch_size "$batch" --numerics.leaf_examples 1 --numerics.cells '{}' --trainer.num_train_steps 8 \
+          --trainer.steps_per_eval 0; then
+        local speed
+        speed="$(grep -o '"throughput/tokens_per_second": *[0-9.e+]*' "runs/$id/metrics.jsonl" | grep -o '[0-9.e+]*$' | tail -4 | sort -g | sed -n 2p)"
+        row "tokens/s, $name $type" done "${speed:-null}"
+      else row "tokens/s, $name $type" "failed: $(error_of "$id.log")"; fi
+    done
+  done
+}
+
+if [[ -n $reason ]]; then
+  for name in "self-test" "bits" "one chain on CPU and GPU" "verified on the other side" "killed and resumed" "faults" "speed"; do
+    row "$name" "not run: $reason"
+  done
+else
+  check_bits
+  check_chains
+  check_faults
+  check_speed
+fi
+row "fuzz on the device" "not run: the fuzzer is not in the tar"
+row "a GPU worker beside CPU workers" "not run: this script starts workers of one kind"
+row "several GPUs" "not run: this script uses one"
+echo "rows: $rows; $ran run, $failed of them differ or failed"
+(( ran > 0 )) || exit 77
+(( failed == 0 ))

@@ -1,0 +1,89 @@
+// Negative controls: device text that is wrong on purpose gives other bits or an error on the emulated
+// device.
+#include <doctest/doctest.h>
+
+#include "ostro/cuda/emulated/emulated_device.h"
+#include "ostro/cuda/engine/cuda_engine.h"
+#include "ostro/interp/engine/engine.h"
+#include "tests/engine/programs.h"
+
+namespace ostro {
+namespace {
+
+using runtime::Buffer;
+
+struct Control {
+  const char* fault;
+  cuda::EmulationOptions::Change change;
+  const char* program;  // the beginning of the names of programs that must find it
+};
+
+const Control kControls[] = {
+    {"an fma where the clause has two roundings",
+     {"f * (2.0f * most) + -most", "FMA32(f, 2.0f * most, -most)"},
+     "random"},
+    {"a reduction in another order of shuffles",
+     {"for (int d = 8; d >= 1; d /= 2) v = v + f32_of(", "for (int d = 1; d <= 8; d *= 2) v = v + f32_of("},
+     "cross_entropy"},
+    {"exp of the compiler's library",
+     {"FN float exp32(float x) {",
+      "FN float exp32(float x) { return __builtin_expf(x); }\nFN float own_exp32(float x) {"},
+     "exp f32"},
+    {"groups of 16 products", {"if (++x.n < 32) return;", "if (++x.n < 16) return;"}, "dots bf16"},
+    {"a short last group left out",
+     {"if (!narrow || x.n == 0) return x.c;", "if (!narrow || x.n < 9) return x.c;"},
+     "dots bf16"},
+    {"a missing barrier",
+     {"stripes32[THREAD] = x;\n  BARRIER();", "stripes32[THREAD] = x;"},
+     "cross_entropy"},
+    {"a barrier that not all threads reach",
+     {"stripes32[THREAD] = x;\n  BARRIER();", "stripes32[THREAD] = x;\n  if (THREAD < 40) BARRIER();"},
+     "cross_entropy"},
+    {"shared memory that is read before it is written", {"most32[THREAD] = x;", ""}, "cross_entropy"},
+    {"sources of a scatter from the last to the first",
+     {"for (i64 r = 0; r < a.sources; ++r) {", "for (i64 r = a.sources - 1; r >= 0; --r) {"},
+     "scatter_add"},
+    {"a byte after the result",
+     {"AT(u32, a.to)[i] = inside ? AT(const u32, a.table)[from] : 0u;",
+      "AT(u32, a.to)[i] = inside ? AT(const u32, a.table)[from] : 0u, AT(u32, a.to)[a.count * a.width] = "
+      "1u;"},
+     "gather"},
+};
+
+// Whether one of the programs gives other bits than the interpreter's, or an error, with this change of the
+// device text.
+bool found(const cuda::EmulationOptions& options, const std::string& named, int64_t& changes) {
+  auto device = cuda::emulated_device(options);
+  REQUIRE_MESSAGE(device.ok(), device.error().message());
+  const auto engine = cuda::make_device_engine(**device);
+  bool any = false, ran = false;
+  for (const auto& [name, program, finite_only] : testing::op_programs()) {
+    if (!name.starts_with(named)) continue;
+    ran = true;
+    const std::vector<Buffer> inputs = testing::make_inputs(program, 1, false);
+    auto reference = interp::make_interpreter()->compile(program);
+    REQUIRE(reference.ok());
+    const auto expected = (*reference)->run(inputs);
+    auto executable = engine->compile(program, {});
+    REQUIRE_MESSAGE(executable.ok(), executable.error().message());
+    const auto got = (*executable)->run(inputs);
+    any = any || !got.ok() ||
+          !testing::difference(*expected, runtime::all_to(*got, runtime::host_memory()).value()).empty();
+    if (any) break;
+  }
+  CHECK_MESSAGE(ran, "no program is called ", named);
+  changes = cuda::changes_made(**device);
+  return any;
+}
+
+TEST_CASE("control: faults of device text are found") {
+  for (const Control& control : kControls) {
+    CAPTURE(std::string(control.fault));
+    int64_t changes = 0;
+    CHECK(found({.changes = {control.change}}, control.program, changes));
+    CHECK(changes > 0);
+  }
+}
+
+}  // namespace
+}  // namespace ostro

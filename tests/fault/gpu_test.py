@@ -1,0 +1,178 @@
+#!/usr/bin/env python3
+"""A GPU that is not there, too old, busy, full, lost or killed in the middle, without a GPU: a fake driver (tests/cuda) runs the
+device text on an emulated device, with faults at drawn places.
+
+Each fault is one error line that says what to do, with an exit code, and nothing is lost: the same command goes on, on the
+GPU or on the CPU, and the chain is that of a run that met no fault.
+
+    gpu_test.py --ostro PROGRAM --fake FOLDER
+"""
+import argparse
+import json
+import pathlib
+import random
+import sys
+
+from harness import Workspace, check, killed
+
+sys.path.insert(0, str(pathlib.Path(__file__).resolve().parent.parent / "suite"))
+import seed  # noqa: E402
+
+# FAKE_CUDA: the words of the error.
+AT_START = {
+    "no_device": ["sees no GPU", "--gpus all"],
+    "old": ["runs CUDA 11.4", "needs CUDA 12.0", "install a newer driver"],
+    "stub": ["stand-in for linking", "LD_LIBRARY_PATH"],
+    "busy": ["cuda:0", "another process has this GPU for itself", "nvidia-smi -c DEFAULT"],
+    "sm:70": ["compute capability 7.0", "needs 7.5 or newer"],
+}
+# FAKE_NVRTC
+COMPILER = {
+    "old": ["NVRTC 11.8", "older than 12.0", "pip install nvidia-cuda-nvrtc"],
+    "new": ["NVRTC 14.0", "too new", "pip install nvidia-cuda-nvrtc"],
+    "no_90": ["does not compile for compute capability 9.0"],
+    "error": ["device text", "does not compile", "expected a declaration"],
+}
+
+
+class Machine:
+    """A workspace with the fake driver, or without one."""
+
+    def __init__(self, workspace, fake):
+        self.workspace = workspace
+        self.with_gpu = {"LD_LIBRARY_PATH": str(fake), "OSTRO_NVRTC": str(fake)}
+        self.without = {"LD_LIBRARY_PATH": "", "OSTRO_NVRTC": ""}
+
+    def gpu(self, fault="", **more):
+        return self.with_gpu | {"FAKE_CUDA": fault} | more
+
+
+def check_devices(w, m):
+    out = w.good("devices", env=m.gpu())
+    for part in ("cpu  ", "instruction sets:", "cuda:0    Fake GPU: ", "compute capability 9.0", "CUDA 13.0", "nvrtc     13.0"):
+        check(part in out, f"devices has no {part!r}:\n{out}")
+    told = json.loads(w.good("devices", "--json", env=m.gpu("gpus:2,memory:2000000000")))
+    check([g["device"] for g in told["gpus"]] == ["cuda:0", "cuda:1"], told)
+    check(told["gpus"][1]["memory_bytes"] == 2000000000 and told["gpus"][1]["missing"] is None, told)
+    check(told["driver"]["cuda"] == "13.0" and told["nvrtc"]["version"] == "13.0" and not told["missing"], told)
+    busy = json.loads(w.good("devices", "--json", env=m.gpu("busy")))
+    check("another process" in busy["gpus"][0]["missing"] and busy["gpus"][0]["free_bytes"] is None, busy)
+    for fault in ("no_device", "old", "stub"):
+        out = w.good("devices", env=m.gpu(fault))
+        check(all(part in out for part in ["missing   ", *AT_START[fault]]), f"devices with {fault}:\n{out}")
+    out = w.good("devices", env=m.gpu("sm:70"))
+    check("cannot be used: " in out and "needs 7.5" in out, out)
+    none = json.loads(w.good("devices", "--json", env=m.without))
+    check(none["gpus"] == [] and none["driver"] is None and none["cpu"]["threads"] == 1, none)
+    check("no NVIDIA driver" in none["missing"][0] and "apt install nvidia-driver" in none["missing"][0], none)
+
+
+def check_refused_at_start(w, m, config):
+    """Before anything begins: there is no run directory afterwards."""
+    run = ["train", "--config", config, "--trainer.id", "refused"]
+    w.bad(*run, "--device", "cuda", says=["no NVIDIA driver", "apt install nvidia-driver", "--device cpu"], env=m.without)
+    w.bad(*run, "--trainer.device", "cuda", "--dry_run", says=["no NVIDIA driver"], env=m.without)
+    for fault, says in AT_START.items():
+        w.bad(*run, "--device", "cuda", says=says, env=m.gpu(fault))
+    for fault, says in COMPILER.items():
+        if fault != "error":  # that is met by the first text, when the run is open
+            w.bad(*run, "--device", "cuda", says=says, env=m.gpu(FAKE_NVRTC=fault))
+    w.bad(*run, "--device", "cuda", says=["no NVRTC", "/nowhere", "pip install nvidia-cuda-nvrtc"],
+          env=m.gpu(OSTRO_NVRTC="/nowhere/libnvrtc.so"))
+    w.bad(*run, "--device", "cuda:3", says=["there is no cuda:3", "sees 1 GPU, cuda:0"], env=m.gpu())
+    w.bad(*run, "--device", "gpu", says=['--device "gpu"', "cpu, cuda, cuda:N or auto"], env=m.gpu())
+    w.bad(*run, "--trainer.device", "cuda:x", says=['trainer.device "cuda:x"'], env=m.gpu())
+    w.bad(*run, "--device", "cuda", says=["OSTRO_EXECUTOR"], env=m.gpu(OSTRO_EXECUTOR="interpreter"))
+    # A GPU that is too small is refused as a machine is, with what fits.
+    w.bad(*run, "--device", "cuda", "--model.hidden_dim", "512", "--model.intermediate_dim", "1536",
+          says=["does not fit", "free on cuda:0"], env=m.gpu("memory:20000000"))
+    check(not (w.root / "runs/refused").exists(), "a run that was refused left its directory")
+    for words in (["selftest"], ["sample", "--checkpoint", "runs/cpu", "--prompt", "a", "--max_new_tokens", "2"],
+                  ["score", "--checkpoint", "runs/cpu"], ["verify", "runs/cpu"],
+                  ["eval", "--config", config, "--checkpoint", "runs/cpu"],
+                  ["grad", "--config", config, "--checkpoint", "runs/cpu", "--step", "0", "--out", "g.safetensors"]):
+        w.bad(*words, "--device", "cuda", says=["no NVIDIA driver"], env=m.without)
+
+
+def check_one_chain(w, m, config):
+    """Trained on the CPU, on the GPU, and where `auto` finds none; each verified on the other."""
+    w.train(config, "--trainer.id", "cpu")
+    counts = w.root / "counts"
+    w.train(config, "--trainer.id", "gpu", "--device", "cuda", env=m.gpu(FAKE_CUDA_COUNTS=str(counts)))
+    check(w.chain("gpu") == w.chain("cpu"), "the chain of the GPU is another than that of the CPU")
+    w.verdict("equal", "runs/gpu", env=m.without)
+    w.verdict("equal", "runs/cpu", "--device", "cuda", env=m.gpu())
+    said = w.train(config, "--trainer.id", "auto", "--trainer.device", "auto", env=m.without)
+    check("device auto: the processors (no NVIDIA driver" in said, f"auto says what it chose:\n{said}")
+    check(w.chain("auto") == w.chain("cpu"), "the chain of auto is another")
+    out = w.good("train", "--config", config, "--trainer.id", "dry", "--dry_run", "--device", "auto", env=m.gpu())
+    check("to be allocated on cuda:0" in out and "(free on cuda:0): it fits" in out, f"a dry run knows the GPU:\n{out}")
+    return [int(n) for n in counts.read_text().split()]
+
+
+def check_same_answers(w, m, config):
+    for words in (["sample", "--checkpoint", "runs/cpu", "--prompt", "the", "--max_new_tokens", "4", "--json"],
+                  ["eval", "--config", config, "--checkpoint", "runs/cpu"]):
+        on_gpu = w.run(*words, "--device", "cuda", env=m.gpu())
+        on_cpu = w.run(*words, env=m.without)
+        check(on_gpu[:2] == on_cpu[:2] and on_cpu[0] == 0, f"{words}: {on_gpu} on the GPU, {on_cpu} on the CPU")
+
+
+def check_cut_off(w, m, config, allocations, launches, rng):
+    """Faults in the middle. The run goes on from its newest checkpoint, on the CPU and on the GPU in turn."""
+    middle = rng.randrange(launches // 2, launches)
+    cases = [(f"fault:{middle}", ["CUDA_ERROR_ILLEGAL_ADDRESS", "running: "]),
+             (f"lost:{rng.randrange(launches // 3, launches)}", ["CUDA_ERROR_ECC_UNCORRECTABLE", "goes on from the newest"]),
+             (f"launch:{rng.randrange(1, launches)}", ["LAUNCH_OUT_OF_RESOURCES", "launch of "]),
+             (f"full:{rng.randrange(1, allocations)}", ["has no room for", "this process uses"]),
+             (f"kill:{rng.randrange(launches // 2, launches)}", None)]
+    for number, (fault, says) in enumerate(cases):
+        name = f"cut{number}"
+        words = ["train", "--config", config, "--trainer.id", name]
+        print(f"  {fault}")
+        if says is None:
+            status, out, err = w.run(*words, "--device", "cuda", env=m.gpu(fault))
+            check(killed(status), f"{fault}: exit status {status}\n{out}{err}")
+        else:
+            w.bad(*words, "--device", "cuda", says=says, env=m.gpu(fault))
+        before = w.newest_step(name)
+        on_gpu = number % 2 == 0
+        w.good(*words, *(["--device", "cuda"] if on_gpu else []), env=m.gpu() if on_gpu else m.without)
+        check(w.chain(name) == w.chain("cpu"), f"{fault}, then on from step {before}: another chain")
+        w.verdict("equal", f"runs/{name}", env=m.without)
+
+
+def check_text_that_fails(w, m, config):
+    name = "texts"
+    w.bad("train", "--config", config, "--trainer.id", name, "--device", "cuda", says=COMPILER["error"],
+          env=m.gpu(FAKE_NVRTC="error", OSTRO_CACHE_DIR=str(w.root / "other-cache")))
+    w.good("train", "--config", config, "--trainer.id", name, env=m.without)
+    check(w.chain(name) == w.chain("cpu"), "the chain after a text that did not compile is another")
+
+
+def main():
+    parser = argparse.ArgumentParser(description=__doc__.split("\n", maxsplit=1)[0])
+    parser.add_argument("--ostro", required=True)
+    parser.add_argument("--fake", type=pathlib.Path, required=True)
+    arguments = parser.parse_args()
+    rng = random.Random(seed.seed())
+    w = Workspace(arguments.ostro)
+    try:
+        m = Machine(w, arguments.fake)
+        w.env |= {"LD_LIBRARY_PATH": "", "HOME": str(w.root)}
+        config = w.config("gpu", steps=4, every=2, model__seq_len=8, model__hidden_dim=8, model__intermediate_dim=8,
+                          model__num_layers=1, trainer__train_batch_size=2, trainer__max_eval_batches=1, numerics__leaf_examples=1, numerics__cells={})
+        check_devices(w, m)
+        allocations, launches = check_one_chain(w, m, config)
+        print(f"  {allocations} requests for memory, {launches} launches")
+        check_refused_at_start(w, m, config)
+        check_same_answers(w, m, config)
+        check_cut_off(w, m, config, allocations, launches, rng)
+        check_text_that_fails(w, m, config)
+    finally:
+        w.close()
+    print("result: gpu: every fault is one error, and every run went on to the same chain")
+
+
+if __name__ == "__main__":
+    main()
