@@ -24,7 +24,7 @@ const Control kControls[] = {
      "random"},
     {"a reduction in another order of shuffles",
      {"for (int d = 8; d >= 1; d /= 2) v = v + f32_of(", "for (int d = 1; d <= 8; d *= 2) v = v + f32_of("},
-     "cross_entropy"},
+     "sum f32 [embed] striped f32"},
     {"exp of the compiler's library",
      {"FN float exp32(float x) {",
       "FN float exp32(float x) { return __builtin_expf(x); }\nFN float own_exp32(float x) {"},
