@@ -126,9 +126,9 @@ def harvest(build, folder):
         "data": {"train_urls": ["text/*.txt"], "cache_dir": "store"},
         "model": {"type": "llama", "seq_len": 8, "hidden_dim": 8, "intermediate_dim": 8, "num_layers": 1, "num_heads": 2,
                   "num_kv_heads": 1},
-        "trainer": {"train_batch_size": 2, "num_train_steps": 1, "steps_per_eval": 0, "device": "cuda"},
+        "trainer": {"train_batch_size": 2, "num_train_steps": 1, "steps_per_eval": 0},
         "numerics": {"leaf_examples": 1, "cells": {}}}))
-    done = subprocess.run([build / "ostro/cli/ostro", "train", "--config", "c.yaml"], cwd=folder, env=environment,
+    done = subprocess.run([build / "ostro/cli/ostro", "train", "--config", "c.yaml", "--device", "cuda"], cwd=folder, env=environment,
                           capture_output=True, text=True, check=False)
     check(done.returncode == 0, f"a step of training on the fake driver: {done.stderr}")
     texts = []
