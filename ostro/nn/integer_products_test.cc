@@ -21,7 +21,7 @@ struct Rows {
   OSTRO_FIELDS(x, linear)
 };
 
-std::vector<float> waves(int64_t n, double seed) {
+std::vector<float> mixed_waves(int64_t n, double seed) {
   std::vector<float> out;
   for (int64_t i = 0; i < n; ++i)
     out.push_back(static_cast<float>(std::sin(1.3 * static_cast<double>(i * i) + seed)));
@@ -37,8 +37,8 @@ Array scalar_of(int64_t value) { return Array(runtime::Buffer::scalar(DType::i64
 TEST_CASE(
     "a Linear of integers: product and gradients, each operand quantised along what its product contracts") {
   DefaultInterpreter use;
-  const Array x = cast(f32(kX, waves(30, 0.2)), DType::bf16), w = f32(kW, waves(20, 0.9));
-  const Array dy = f32(kY, waves(24, 0.4));
+  const Array x = cast(f32(kX, mixed_waves(30, 0.2)), DType::bf16), w = f32(kW, mixed_waves(20, 0.9));
+  const Array dy = f32(kY, mixed_waves(24, 0.4));
   const Draws draws{make_key(9), scalar_of(7)};
   const auto run = jit([&](const Rows& rows) {
     auto [y, gradients] = value_and_grad([&](const Rows& r) {
@@ -73,8 +73,8 @@ constexpr float kBetween = 64.5f / 256;  // a cotangent that lies between two in
 
 TEST_CASE("stacked layers draw apart, with the index of the layer") {
   DefaultInterpreter use;
-  const Array w = f32({{"layers", 2}, {"in", 4}, {"out", 4}}, waves(32, 0.1));
-  const Array x = cast(f32({{"batch", 2}, {"in", 4}}, waves(8, 0.3)), DType::bf16);
+  const Array w = f32({{"layers", 2}, {"in", 4}, {"out", 4}}, mixed_waves(32, 0.1));
+  const Array x = cast(f32({{"batch", 2}, {"in", 4}}, mixed_waves(8, 0.3)), DType::bf16);
   const Draws draws{make_key(3), scalar_of(0)};
   const auto gradient = [&](const Array& weight) {
     return jit([&](const Linear& stacked) {
