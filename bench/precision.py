@@ -17,9 +17,12 @@ model and text; int8's distance from bf16 stands beside the distances of bf16's 
 import argparse
 import json
 import pathlib
+import re
 import statistics
 import subprocess
 import sys
+
+import yaml
 
 ROOT = pathlib.Path(__file__).resolve().parent.parent
 PRECISIONS = {"f32": "f32", "bf16": "p=f32,c=bfloat16", "int8": "p=f32,c=int8"}
@@ -30,14 +33,20 @@ SIZES = {"2M": {"model.hidden_dim": 128, "model.intermediate_dim": 384, "model.n
 RATES = [6e-4, 1.2e-3, 2.4e-3, 4.8e-3]
 
 
+def made_from(text):
+    """The options of data that the store of a folder was made with: those of the run that the quickstart made."""
+    config = yaml.safe_load((text / "runs/quickstart/config.yaml").read_text())["data"]
+    return {f"data.{key}": json.dumps(config[key]) for key in ("train_urls", "validation_urls", "validation_fraction")}
+
+
 def train(a, text, size, row, rate, seed, steps):
     """Held-out bits per byte at the end of one run; what another call has made is read."""
     precision, extra = a.rows[row]
-    name = f"{text.name}-{size}-{row}-{rate:g}-{seed}-{steps}"
+    name = re.sub(r"[^A-Za-z0-9._=-]", "_", f"{text.name}-{size}-{row}-{rate:g}-{seed}-{steps}")
     metrics = a.out / name / "metrics.jsonl"
     if not metrics.exists() or '"eval/bits_per_byte"' not in metrics.read_text():
         options = {"data.tokenizer": text / "tokenizer.json", "data.cache_dir": text / "cache", "trainer.log_dir": a.out,
-                   "trainer.id": name, "trainer.seed": seed, "trainer.mp": PRECISIONS[precision], "optimizer.learning_rate": rate,
+                   **made_from(text), "trainer.id": name, "trainer.seed": seed, "trainer.mp": PRECISIONS[precision], "optimizer.learning_rate": rate,
                    "trainer.num_train_steps": steps, "trainer.steps_per_eval": steps,
                    "trainer.checkpointer.save_interval": "null", **SIZES[size], **extra}
         words = [a.ostro, "train", "--config", ROOT / "bench/dense.yaml"]

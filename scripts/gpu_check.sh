@@ -36,8 +36,8 @@ mkdir -p "$out"
 out="$(cd "$out" && pwd)"
 rows="$out/rows.jsonl"
 : > "$rows"
-cd "$out"
-rm -rf runs cache corpus
+work="$(mktemp -d "$out/work.XXXXXX")"  # the runs lie here
+cd "$work"
 
 # --- what there is
 "$program" devices > devices.txt
@@ -96,7 +96,7 @@ train() { # train NAME ON words...
   local name="$1" on="$2"; shift 2
   "$program" train --config base.yaml --trainer.id "$name" --trainer.device "$on" "$@" > "$name.out" 2> "$name.log"
 }
-hash_of() { "$program" hash "runs/$1" 2> /dev/null || echo none; }
+hash_of() { "$program" hash "runs/$1" 2> /dev/null || echo "no hash of $1"; }  # never equal to that of another
 
 # --- self-test, and the arithmetic case by case
 check_bits() {
@@ -178,7 +178,7 @@ check_faults() {
   elif grep -q '^error: there is no cuda:999' none.log; then row "a GPU that is not there" done
   else row "a GPU that is not there" "failed: $(error_of none.log)"; fi
   local free
-  free="$("$program" devices --json | tr -d ' \n' | grep -o "\"device\":\"$device\"[^}]*\"free_bytes\":[0-9]*" | grep -o '[0-9]*$')"
+  free="$("$program" devices --json | tr -d ' \n' | grep -o "\"device\":\"$device\"[^}]*\"free_bytes\":[0-9]*" | grep -o '[0-9]*$' || true)"
   if train large "$device" --model.hidden_dim 65536 --model.intermediate_dim 262144 --model.num_layers 80 --model.num_heads 64; then
     row "a model larger than the GPU" "failed: it was accepted"
   elif grep -q '^error: .*does not fit' large.log; then row "a model larger than the GPU" done "${free:-null}"
@@ -205,7 +205,7 @@ check_speed() {
           --trainer.train_batch_size "$batch" --numerics.leaf_examples 1 --numerics.cells '{}' --trainer.num_train_steps 8 \
           --trainer.steps_per_eval 0; then
         local speed
-        speed="$(grep -o '"throughput/tokens_per_second": *[0-9.e+]*' "runs/$id/metrics.jsonl" | grep -o '[0-9.e+]*$' | tail -4 | sort -g | sed -n 2p)"
+        speed="$(grep -o '"throughput/tokens_per_second": *[0-9.e+]*' "runs/$id/metrics.jsonl" | grep -o '[0-9.e+]*$' | tail -4 | sort -g | sed -n 2p || true)"
         row "tokens/s, $name $type" done "${speed:-null}"
       else row "tokens/s, $name $type" "failed: $(error_of "$id.log")"; fi
     done

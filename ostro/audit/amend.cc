@@ -6,6 +6,7 @@
 #include <nlohmann/json.hpp>
 
 #include "ostro/chain/canonical.h"
+#include "ostro/train/programs/programs.h"
 
 namespace ostro::audit {
 namespace {
@@ -233,6 +234,11 @@ Status check_amend(const train::TrainConfig& before, const train::TrainConfig& a
   const std::string there = train::canonical_text(before), here = train::canonical_text(after);
   if (const auto fixed = fixed_differences(before, there, here); !fixed.empty())
     return invalid_argument(fmt::format("options that no amend can change: {}", fmt::join(fixed, "; ")));
+  if (train::numerics_options(before) != train::numerics_options(after))
+    return invalid_argument(fmt::format(
+        "options that no amend can change: trainer.mp is {} there and {} here (the genesis says whether "
+        "products are of integers)",
+        before.trainer.mp, after.trainer.mp));
   ASSIGN_OR_RETURN(const train::TrainConfig honest, continue_with(before, after, step));
   if (const auto early = chain::object_differences(train::canonical_text(honest), here); !early.empty())
     return invalid_argument(

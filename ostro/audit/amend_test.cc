@@ -272,6 +272,16 @@ TEST_CASE(
   CHECK(report->entries == static_cast<int64_t>(chain_of(*fs).links.size()) - 1);
 }
 
+TEST_CASE("an amend does not turn a run to products of integers, or away from them") {
+  train::TrainConfig floats = train::mixed_config(kQuiet), integers = floats;
+  integers.trainer.mp = "p=f32,c=int8";
+  for (const Status& refused : {check_amend(floats, integers, 2), check_amend(integers, floats, 2)}) {
+    REQUIRE(!refused.ok());
+    CHECK_MESSAGE(refused.error().message().find("no amend can change: trainer.mp is") != std::string::npos,
+                  refused.error().message());
+  }
+}
+
 TEST_CASE("slow: a power cut at any moment of an amend: the run verifies, and goes on to the same hash") {
   const auto engine = plain_engine();
   const auto undisturbed = begun(*engine);

@@ -116,8 +116,17 @@ testing::ProgramWithInputs integers(Rng& rng) {
                                                      : std::vector<Axis>{outer, row, inner}});
   const ValueId b = p.param(
       {type(), rng.chance(0.5) ? std::vector<Axis>{outer, inner, n} : std::vector<Axis>{n, inner, outer}});
-  const ValueId key = p.param({DType::u32, {{"word", 2}}});
+  // The words of the key lie together, are one word twice, or are parts of something larger.
+  const int64_t key_kind = rng.below(3);
+  const ValueId words = p.param({DType::u32, key_kind == 0   ? std::vector<Axis>{{"word", 2}}
+                                             : key_kind == 1 ? std::vector<Axis>{}
+                                                             : std::vector<Axis>{{"word", 2}, {"part", 3}}});
   Builder builder(p.program.body);
+  ValueId key = words;
+  if (key_kind == 1)
+    key = builder.add(OpKind::broadcast, {words},
+                      {{"axes", Strings{"word"}}, {"sizes", std::vector<int64_t>{2}}});
+  if (key_kind == 2) key = builder.add_n(OpKind::unstack, {words}, {{"axis", std::string("part")}})[1];
   ir::Attrs attrs{{"over", Strings{"outer", "inner"}},
                   {"block", rng.pick(std::vector<int64_t>{1, 7, 32, 256})},
                   {"groups", std::string("blocks")}};

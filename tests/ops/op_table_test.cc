@@ -36,7 +36,8 @@ runtime::Buffer some_values(const ir::Shape& shape, uint64_t seed) {
         b.mutable_as<uint32_t>()[at] = bits;
         break;
       case ir::DType::i8:
-        b.mutable_as<int8_t>()[at] = static_cast<int8_t>(static_cast<int>(bits % 255) - 127);
+        b.mutable_as<int8_t>()[at] =
+            static_cast<int8_t>(static_cast<int>(bits % 255) - 127);  // what quantize gives
         break;
       case ir::DType::boolean:
         b.mutable_as<uint8_t>()[at] = bits % 2;

@@ -159,8 +159,10 @@ struct Args::State {
         hint = key_for_option(word, context.models);
       for (const char* gpu : {"--device", "--gpus", "--gpu", "--cuda", "--num_gpus"})
         if (word.substr(0, word.find('=')) == gpu)
-          hint = fmt::format("; a GPU is chosen with {} cuda:N",
-                             takes_overrides ? "--trainer.device" : "--device of the commands that compute:");
+          hint = takes_overrides
+                     ? "; a GPU is chosen with --trainer.device cuda:N"
+                     : "; a GPU is chosen with --device cuda:N of train, sample, eval, grad, score, selftest "
+                       "and verify";
       if (hint.empty()) hint = fmt::format("; the nearest is \"{}\"", nearest);
       return invalid_argument(fmt::format("unknown option \"{}\"{} (see {} --help)", word, hint, command));
     }
@@ -303,6 +305,20 @@ Result<train::TrainConfig> Args::load_config() const {
   };
   resolve(config.data.tokenizer, io::HubFiles::kTokenizer, "data.tokenizer");
   resolve(config.trainer.initialize_from, io::HubFiles::kModel, "trainer.initialize_from");
+  return config;
+}
+
+Result<train::TrainConfig> Args::load_config_of_workers() const {
+  ASSIGN_OR_RETURN(train::TrainConfig config, load_config());
+  ASSIGN_OR_RETURN(const runtime::DeviceName device,
+                   runtime::parse_device("trainer.device", config.trainer.device));
+  if (device.kind == runtime::DeviceName::Kind::kCuda)
+    return invalid_argument(fmt::format(
+        "trainer.device: {} cannot train with other workers yet, since values are exchanged between "
+        "processors only; use cpu, or `ostro train` without workers",
+        config.trainer.device));
+  config.trainer.device = "cpu";
+  state_->on_device.emplace(state_->context.on("cpu"));
   return config;
 }
 

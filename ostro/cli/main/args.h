@@ -76,6 +76,8 @@ class Args {
 
   // After parse(): the configuration, read and resolved; whether one was named.
   Result<train::TrainConfig> load_config() const;
+  // The same for a run of several workers, which exchange values and so cannot be on a GPU yet: auto is cpu.
+  Result<train::TrainConfig> load_config_of_workers() const;
   bool has_config() const;
 
   // After parse(): the words that name overrides.

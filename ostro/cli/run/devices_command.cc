@@ -100,7 +100,7 @@ int check_device(const std::string& device, int64_t cases) {
 int devices_command(Args args) {
   bool json = false;
   std::string check;
-  int64_t cases = int64_t{1} << 20;
+  std::optional<int64_t> cases;
   args.summary(
       "Prints what this machine has to train on: its processors and its GPUs, and what is missing for the "
       "latter, with\n"
@@ -112,7 +112,12 @@ int devices_command(Args args) {
               "--check: cases of every operation; 4294967296 are all numbers of an operand");
   args.flag("--json", &json, "print it as JSON; null: not known, or not there");
   if (const auto code = args.parse()) return *code;
-  if (!check.empty()) return check_device(check, cases);
+  if (!check.empty() && json)
+    return report_error(
+        invalid_argument("--json beside --check: the comparison is printed as text; leave out one"));
+  if (check.empty() && cases)
+    return report_error(invalid_argument("--cases is for --check; name a GPU, as in --check cuda:0"));
+  if (!check.empty()) return check_device(check, cases.value_or(int64_t{1} << 20));
   const engines::Devices devices = engines::find_devices();
   const Status written = write_stdout(json ? devices_json(devices) : devices_text(devices));
   return written.ok() ? kExitOk : report_error(written.error());

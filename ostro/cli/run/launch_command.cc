@@ -112,7 +112,7 @@ int launch_local_command(Args args) {
   if (min_workers < 1 || min_workers > workers)
     return report_error(invalid_argument(
         fmt::format("--min_workers: {} is not a number from 1 to --workers, {}", min_workers, workers)));
-  const auto config = args.load_config();
+  const auto config = args.load_config_of_workers();
   if (!config.ok()) return report_error(config.error());
   if (const Status mesh = train::check_workers(*config, workers); !mesh.ok())
     return report_error(mesh.error());

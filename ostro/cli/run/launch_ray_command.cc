@@ -153,7 +153,7 @@ int launch_ray_command(Args args) {
   args.flag("--amend", &amend, "as of ostro train");
   args.config();
   if (auto code = args.parse()) return *code;
-  const auto config = args.load_config();
+  const auto config = args.load_config_of_workers();
   if (!config.ok()) return report_error(config.error());
   if (const Status good = check(call, *config); !good.ok()) return report_error(good.error());
   return report_error(launch_on_ray(call, *config, args.typed()));

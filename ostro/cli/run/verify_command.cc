@@ -121,7 +121,8 @@ int verify_command(Args args) {
   options.replay.workers = *workers;
   const Context& context = args.context();
   // A device that is not there is told before anything is read.
-  if (const auto engine = context.engine(); !engine.ok()) return report_error(engine.error());
+  if (!options.no_replay)
+    if (const auto engine = context.engine(); !engine.ok()) return report_error(engine.error());
   ReplayProgress progress(context.fs, run, run::stderr_columns() > 0 && !json);
   options.replay.on_begin = [&](int64_t first, int64_t last) { progress.begin(first, last); };
   options.replay.on_step = [&](int64_t step, int64_t first, int64_t last) { progress(step, first, last); };

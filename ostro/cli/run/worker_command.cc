@@ -19,7 +19,7 @@ int worker_command(Args args) {
   args.flag("--amend", &request.amend, "as of ostro train");
   args.config();
   if (auto code = args.parse()) return *code;
-  auto config = args.load_config();
+  auto config = args.load_config_of_workers();
   if (!config.ok()) return report_error(config.error());
   request.config = *config;
   if (const char* secret = std::getenv("OSTRO_JOB_SECRET")) request.secret = secret;

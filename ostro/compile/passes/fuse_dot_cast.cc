@@ -1,8 +1,8 @@
 // fuse_dot_cast: lets a dot give bf16 directly when a cast to bf16 is the only reader of its f32 result.
 //
 // No bit changes, because a dot with a bf16 result rounds once, after all trees (docs/spec/numerics.md, N1),
-// as the cast does. cross_entropy_grad (N11), whose f32 result would be the largest array of a step, is
-// treated alike.
+// as the cast does. dot_int8 (N20) and cross_entropy_grad (N11), whose f32 result would be the largest array
+// of a step, are treated alike.
 #include "ostro/compile/passes/pass.h"
 #include "ostro/compile/passes/rewrite.h"
 

@@ -29,7 +29,9 @@ Draws draws_of(const OpCall& call, const std::vector<ir::Axis>& rows, const std:
   Draws d;
   if (call.attrs.str("rounding") != "dithered") return d;
   d.any = true;
-  d.key = {call.in[1].as<uint32_t>()[0], call.in[1].as<uint32_t>()[1]};
+  const std::vector<int64_t> words = offsets_over(call.in[1].shape().axes, *call.in[1].view);
+  const auto* const key = call.in[1].as<uint32_t>();
+  d.key = {key[words[0]], key[words[1]]};
   const ir::Shape& x = call.in[0].shape();
   const std::vector<int64_t>& sizes = call.attrs.ints("global_sizes");
   compile::View whole;

@@ -89,14 +89,14 @@ BLOCK_KERNEL(attention, AttentionArgs) {
     m = top;
     BARRIER();
   }
-  const float r = any ? 1.0f / l : 0.0f;
+  const float r = l == 0.0f ? 0.0f : 1.0f / l;  // a row without keys gives +0
   if (THREAD == 0) {
     AT(float, a.m.at)[place_of(a.m, b, h, i)] = m + 0.0f;
     AT(float, a.r.at)[place_of(a.r, b, h, i)] = r;
   }
   const i64 to = place_of(a.out, b, h, i);
   for (int n = 0; THREAD + n * PIECE < a.head_dim; ++n)
-    store_float(a.out.at, a.out.type, to + (THREAD + n * PIECE) * a.out.dim, any ? (acc[n] + 0.0f) * r : 0.0f);
+    store_float(a.out.at, a.out.type, to + (THREAD + n * PIECE) * a.out.dim, (acc[n] + 0.0f) * r);
 }
 
 // delta: one block of 64 threads a query row.

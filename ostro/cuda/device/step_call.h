@@ -66,8 +66,12 @@ struct StepCall {
       const std::vector<int64_t> elements = make();
       RETURN_IF_ERROR(reserve(number, std::max<int64_t>(8, static_cast<int64_t>(elements.size()) * 8)));
       if (!elements.empty())
-        RETURN_IF_ERROR(
-            device().memory().write(*state.blocks[number], 0, std::as_bytes(std::span(elements))));
+        if (Status written =
+                device().memory().write(*state.blocks[number], 0, std::as_bytes(std::span(elements)));
+            !written.ok()) {
+          state.blocks[number] = {};  // the next run must not take it for one that is filled
+          return written.error();
+        }
     }
     return device().address(*state.blocks[number]).at;
   }

@@ -74,7 +74,10 @@ class DeviceExecutable final : public runtime::Executable {
   }
 
   runtime::ExecutableInfo info() const override { return device_info_of(module_); }
-  void release() override { arena_ = {}; }
+  void release() override {
+    arena_ = {};
+    runner_->release();
+  }
 
  private:
   Status load() {
@@ -135,6 +138,7 @@ class DeviceEngine final : public runtime::Engine, private runtime::Inspector {
   Result<runtime::ExecutableInfo> estimate(const ir::Program& program,
                                            const runtime::CompileOptions& options) override {
     ASSIGN_OR_RETURN(const compile::Module module, lower(program, options, false));
+    RETURN_IF_ERROR(check_supported(module.plan, program.name));
     return device_info_of(module);
   }
   Result<std::string> plan(const ir::Program& program, const runtime::CompileOptions& options) override {

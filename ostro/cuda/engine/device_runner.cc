@@ -43,6 +43,13 @@ Result<std::unique_ptr<DeviceRunner>> DeviceRunner::make(const compile::Plan& pl
   return runner;
 }
 
+void DeviceRunner::release() {
+  for (Prepared& p : prepared_) {
+    p.state.blocks.clear();
+    for (const auto& region : p.regions) region->release();
+  }
+}
+
 std::vector<DeviceArray> DeviceRunner::arrays(const std::vector<View>& views) const {
   std::vector<DeviceArray> out;
   for (const View& v : views) out.push_back({&v, data(v)});

@@ -34,6 +34,9 @@ class DeviceRunner : public compile::PlanWalk<DeviceRunner, Address> {
                                                     std::string place,
                                                     std::vector<std::shared_ptr<runtime::Block>>& kept);
 
+  // Frees the tables and the working memory that steps keep from one run to the next.
+  void release();
+
  private:
   friend compile::PlanWalk<DeviceRunner, Address>;
   struct LoopPlace {

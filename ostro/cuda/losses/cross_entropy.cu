@@ -18,7 +18,7 @@ BLOCK_KERNEL(cross_entropy, CrossEntropyArgs) {
   const i64 row = BLOCK_X;
   const float* const x = AT(const float, a.logits) + row * a.vocab;
   float best = x[0];
-  for (i64 i = THREAD; i < a.vocab; i += 64) best = x[i] > best ? x[i] : best;
+  for (i64 i = THREAD; i < a.vocab; i += 64) best = max32(best, x[i]);
   const float m = row_max32(best) + 0.0f;
   const float l = row_sum_of_exponentials(a, x, m);
   if (THREAD != 0) return;

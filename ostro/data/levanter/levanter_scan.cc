@@ -14,18 +14,18 @@
 #include "ostro/data/ledger/element_type.h"
 #include "ostro/io/arrays/zarr_1d.h"
 #include "ostro/io/files/path.h"
-#include "ostro/tokenizer/model/token_spans.h"
 
 namespace ostro::data {
 namespace {
 
 size_t nth(ArrayId id) { return static_cast<size_t>(id); }
 
-// Bytes of text by id. 0 for special tokens and for ids that are not tokens.
+// Bytes of text by id, of each as a text of its own: so a piece with SentencePiece's space in front counts
+// without the space. The ledger's hash holds the sum. 0 for special tokens and for ids that are not tokens.
 std::vector<int64_t> bytes_of_ids(const tokenizer::Tokenizer& tokenizer) {
   std::vector<int64_t> bytes(tokenizer.vocab_size());
   for (uint32_t id = 0; id < tokenizer.vocab_size(); ++id)
-    if (const auto text = tokenizer::token_bytes(tokenizer, id, /*skip_special_tokens=*/true); text.ok())
+    if (const auto text = tokenizer.decode_bytes(std::span(&id, 1), true); text.ok())
       bytes[id] = static_cast<int64_t>(text->size());
   return bytes;
 }

@@ -51,8 +51,9 @@ Shapes elementwise(const Op& op, In in) {
     if (k == OpKind::use && (in[0].dtype != DType::f32 && in[0].dtype != *d))
       return fail(op, "reads f32 parameters");
     if (*d == DType::i8 && in[0].dtype != DType::i8)
-      return fail(op,
-                  fmt::format("nothing is cast to i8, {} neither: it is for stored matrices", in[0].str()));
+      return fail(op, fmt::format("nothing is cast to i8, {} neither: it is for stored matrices and for what "
+                                  "quantize gives",
+                                  in[0].str()));
     return std::vector<Shape>{out.with_dtype(*d)};
   }
   for (const Shape& s : in)

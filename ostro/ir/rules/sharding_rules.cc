@@ -81,6 +81,7 @@ AxisRole axis_role(const Op& op, std::span<const Shape> in, std::span<const Shap
     case OpKind::quantize:  // a block's scale is known only with all of the block
       if (axis == op.attrs.str("groups") || listed(op.attrs.strs("over"), axis) || !in[0].has(axis))
         return AxisRole::kWhole;
+      if (in.size() > 1 && in[1].has(axis)) return AxisRole::kWhole;  // it would cut the key
       return in.size() > 1 ? AxisRole::kOrigin : AxisRole::kParallel;
     case OpKind::dot_int8:  // one chain of additions over all blocks, which no leaf cuts
       return axis == op.attrs.str("groups") || listed(op.attrs.strs("over"), axis) ? AxisRole::kWhole

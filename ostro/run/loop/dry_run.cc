@@ -244,10 +244,11 @@ Result<DryRun> dry_run(io::FileSystem& fs, runtime::Engine& engine, const train:
                 "allocated",
                 mib(need.peak()), mib(need.base), mib(need.total()))
           : fmt::format("{:.1f} MiB to be allocated on {}", mib(need.total()), memory.name());
-  out += fmt::format(
-      "memory: {}{}; {}\n", where,
-      need.saving > 0 ? fmt::format(" ({:.1f} MiB while a checkpoint is written)", mib(need.saving)) : "",
-      room_text(memory.available(), fits));
+  out += fmt::format("memory: {}{}; {}\n", where,
+                     need.saving > 0 && &memory == &runtime::host_memory()
+                         ? fmt::format(" ({:.1f} MiB while a checkpoint is written)", mib(need.saving))
+                         : "",
+                     room_text(memory.available(), fits));
   return DryRun{out, fits};
 }
 
