@@ -9,6 +9,7 @@
 #include <string_view>
 
 #include "ostro/cpu/machine/affinity.h"
+#include "ostro/cpu/machine/wait_label.h"
 
 namespace ostro::cpu {
 namespace {
@@ -57,12 +58,6 @@ class JobScope {
   unsigned mxcsr_;
   bool inside_;
 };
-
-const SpanLabelPtr& wait_label() {
-  static const SpanLabelPtr label =
-      std::make_shared<SpanLabel>(SpanLabel{"wait for threads", "wait", {}, 0, 0});
-  return label;
-}
 
 }  // namespace
 
@@ -129,7 +124,7 @@ void ThreadPool::run_tiles(int64_t count, FunctionRef<void(int64_t)> fn) {
   }
   uint32_t state = state_.fetch_or(kClosed, std::memory_order_acq_rel) | kClosed;
   if (state == kClosed) return;
-  const Span waiting(profiling() ? &wait_label() : nullptr);
+  const Span waiting(profiling() ? &wait_label(Wait::kThreads) : nullptr);
   while (state != kClosed) state = wait_change(state_, state);
 }
 

@@ -3,20 +3,10 @@
 #include <algorithm>
 
 #include "ostro/base/profile.h"
+#include "ostro/cpu/machine/wait_label.h"
 
 namespace ostro::cpu {
 namespace {
-
-// What the program cannot hide behind its own work.
-const SpanLabelPtr& wait_label() {
-  static const SpanLabelPtr label = [] {
-    auto made = std::make_shared<SpanLabel>();
-    made->name = "wait for workers";
-    made->category = "wait";
-    return made;
-  }();
-  return label;
-}
 
 MemoryRange memory_of(const Array& a) { return {a.data, a.data + a.shape().bytes()}; }  // dense
 
@@ -41,7 +31,7 @@ Status Flights::start(const OpCall& call, const ExchangeSpans& spans, const Memo
 
 Status Flights::finish(Flight& flight) {
   {
-    const Span span(&wait_label());
+    const Span span(&wait_label(Wait::kWorkers));
     RETURN_IF_ERROR(flight.group->wait(flight.ticket));
   }
   return flight.done();
@@ -71,7 +61,7 @@ Status Flights::finish_all() {
 }
 
 Status exchange_now(const OpCall& call, const ExchangeSpans& spans) {
-  const Span span(&wait_label());
+  const Span span(&wait_label(Wait::kWorkers));
   return call.context.collectives->exchange(spans.peers, spans.send, spans.receive);
 }
 
