@@ -3,13 +3,14 @@
 #include <algorithm>
 
 #include "ostro/base/error.h"
+#include "ostro/ir/program/int8_limits.h"
 
 namespace ostro::cpu {
 
 Int8Blocks::Int8Blocks(int64_t k, int64_t block, std::vector<int64_t> leaf_ends)
     : k_(k), block_(block), leaf_ends_(std::move(leaf_ends)) {
-  OSTRO_CHECK(block >= 1 && block <= kInt8LargestBlock,
-              "a block of {} int8 numbers; 1 to {} have an exact sum", block, kInt8LargestBlock);
+  OSTRO_CHECK(block >= 1 && block <= ir::kMaxInt8Block,
+              "a block of {} int8 numbers; 1 to {} have an exact sum", block, ir::kMaxInt8Block);
   if (leaf_ends_.empty()) leaf_ends_ = {k};
   OSTRO_CHECK(k >= 0 && leaf_ends_.back() == k, "leaves end at {}, k is {}", leaf_ends_.back(), k);
   int64_t begin = 0;

@@ -12,8 +12,6 @@
 namespace ostro::cpu {
 
 inline constexpr int64_t kInt8Block = 256;
-// f32 holds the exact sum of a block of up to this many products of numbers from -127 to 127.
-inline constexpr int64_t kInt8LargestBlock = 1040;
 
 class Int8Blocks {
  public:
@@ -22,7 +20,7 @@ class Int8Blocks {
   };
 
   // Leaf i ends before leaf_ends[i]; they ascend, and the last is k. Equal ends make an empty leaf. Empty
-  // list: one leaf. Aborts when they contradict k, or when `block` is not from 1 to kInt8LargestBlock.
+  // list: one leaf. Aborts when they contradict k, or when `block` is not from 1 to ir::kMaxInt8Block.
   explicit Int8Blocks(int64_t k, int64_t block = kInt8Block, std::vector<int64_t> leaf_ends = {});
 
   int64_t k() const { return k_; }

@@ -6,6 +6,7 @@
 #include "ostro/base/error.h"
 #include "ostro/cpu/products/gemm_block.h"
 #include "ostro/cpu/products/kernels/quantize8_kernel.h"
+#include "ostro/ir/program/int8_limits.h"
 
 namespace ostro::cpu {
 namespace {
@@ -69,8 +70,8 @@ void quantize_columns(ThreadPool& pool, Isa isa, const Int8Input& input, const I
   pool.run_tiles(blocks.count() * strips, [&](int64_t tile) {
     const int64_t i = tile / strips, first = tile % strips * kInt8Columns;
     const Int8Blocks::Block& block = blocks.blocks()[static_cast<size_t>(i)];
-    std::array<uint64_t, kInt8LargestBlock> index;
-    std::array<int64_t, kInt8LargestBlock> row_at;
+    std::array<uint64_t, ir::kMaxInt8Block> index;
+    std::array<int64_t, ir::kMaxInt8Block> row_at;
     for (int64_t row = 0; row < block.count; ++row)
       row_at[static_cast<size_t>(row)] = offset_of(input, block.begin + row) + first;
     if (dither != nullptr)

@@ -6,8 +6,8 @@
 #include <cstring>
 #include <type_traits>
 
-#include "ostro/cpu/products/int8_blocks.h"
 #include "ostro/cpu/products/kernels/quantize8_kernel.h"
+#include "ostro/ir/program/int8_limits.h"
 
 namespace ostro::cpu {
 namespace {
@@ -91,8 +91,8 @@ inline void dithered_row(const float* __restrict x, float inverse, const float* 
 }
 
 [[maybe_unused]] float quantize8_row(const Int8RowBlock& b) {
-  alignas(64) float room[kInt8LargestBlock];
-  alignas(64) float u[kInt8LargestBlock];
+  alignas(64) float room[ir::kMaxInt8Block];
+  alignas(64) float u[ir::kMaxInt8Block];
   const float* x = widened(b.x, b.bf16, b.count, room);
   const BlockScale s = scale_of_block(largest_of(x, b.count));
   if (s.inverse == 0.0f) {

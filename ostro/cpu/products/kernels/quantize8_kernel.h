@@ -15,7 +15,7 @@ struct Int8Draws {
 struct Int8RowBlock {
   const void* x;
   bool bf16;
-  int64_t count;           // 1 to kInt8LargestBlock
+  int64_t count;           // 1 to ir::kMaxInt8Block
   const Int8Draws* draws;  // null: to nearest
   uint64_t index;          // of the first element, for its draw; the others follow
   int8_t* q;
