@@ -261,8 +261,8 @@ NAN = 0x7FC00000
 
 
 def integers(case):
-    """N20, of two rows of equal length: the first to nearest, the second dithered by the draws of their places."""
-    block, blocks, key = case["in2"][0], case["in2"][1], case["in2"][2:]
+    """N20, of two rows of equal length: the first to nearest, the second dithered by its indices, from `first_index` on."""
+    block, blocks, *key, first_index = case["in2"]
     size = len(case["in"]) // 2
     out, q, scales = [], [], []
     for side in range(2):
@@ -285,9 +285,10 @@ def integers(case):
                     if side == 0:
                         values.append(round(exact(t)))
                         continue
-                    place = g * block + k
-                    x0, x1 = threefry(key, place >> 32, place & M32)
-                    u = to_f32(Fraction(2 * ((x0 ^ x1) >> 16) + 1, 1 << 17))
+                    number, quarter = divmod(first_index + g * block + k, 4)
+                    words = np.array(threefry(key, number >> 32, number & M32), "<u4")
+                    h = int(words.view("<u2")[quarter])
+                    u = to_f32(Fraction(2 * h + 1, 1 << 17))
                     values.append(exact(add(t, u)).__floor__())
             q[side] += values
             scales[side].append(s)

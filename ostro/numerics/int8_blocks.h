@@ -1,5 +1,6 @@
-// BlockScale, quantize_block, dot_int8: integer products of docs/spec/numerics.md (N20), one block or one
-// output at a time. They need the floating-point environment of fp_env.h.
+// BlockScale, block_scale, dither_bits, quantize_nearest, quantize_dithered, dot_int8: integer products of
+// docs/spec/numerics.md (N20), one block, one element or one output at a time. They need the floating-point
+// environment of fp_env.h.
 #pragma once
 
 #include <algorithm>
@@ -9,6 +10,7 @@
 
 #include "ostro/numerics/bf16.h"
 #include "ostro/numerics/functions.h"
+#include "ostro/numerics/threefry.h"
 
 namespace ostro::numerics {
 
@@ -33,14 +35,23 @@ BlockScale block_scale(int64_t n, X&& x) {
   return {std::ldexp(1.0f, e - 6), std::ldexp(1.0f, 6 - e)};
 }
 
-// The integer of an element to nearest, and dithered with its draw (N12).
+// The 16 bits that dither the element with this row-major index in the whole array. Four neighbours share a
+// block of threefry.
+inline uint32_t dither_bits(Key key, uint64_t index) {
+  const uint64_t number = index / 4;
+  const Key block = threefry2x32(key, static_cast<uint32_t>(number >> 32), static_cast<uint32_t>(number));
+  const uint32_t word = index % 4 < 2 ? block.word0 : block.word1;
+  return index % 2 == 0 ? word & 0xffff : word >> 16;
+}
+
+// The integer of an element to nearest, and dithered with its 16 bits.
 inline int8_t quantize_nearest(float x, const BlockScale& s) {
   return s.inverse == 0 ? int8_t{0} : static_cast<int8_t>(std::nearbyint(x * s.inverse));
 }
-inline int8_t quantize_dithered(float x, const BlockScale& s, uint32_t draw) {
+inline int8_t quantize_dithered(float x, const BlockScale& s, uint32_t bits) {
   if (s.inverse == 0) return 0;
   const float t = x * s.inverse;
-  const float u = static_cast<float>(2 * (draw >> 16) + 1) * 0x1p-17f;
+  const float u = static_cast<float>(2 * bits + 1) * 0x1p-17f;
   return static_cast<int8_t>(std::floor(t + u));
 }
 

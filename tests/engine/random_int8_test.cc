@@ -136,7 +136,8 @@ testing::ProgramWithInputs integers(Rng& rng) {
   dithered.set("rounding", std::string("dithered"));
   dithered.set("global_sizes", std::vector<int64_t>{100, 101, 102});
   std::vector<ValueId> operands{a, key};
-  for (int i = 0; i < 3; ++i) operands.push_back(builder.i64_scalar(rng.below(1 << 20)));
+  // Indices of up to 37 bits: blocks of threefry on both sides of the number 2^32.
+  for (int i = 0; i < 3; ++i) operands.push_back(builder.i64_scalar(rng.below(1 << 24)));
   const auto left = builder.add_n(OpKind::quantize, operands, dithered);
   const auto right = builder.add_n(OpKind::quantize, {b}, nearest);
   attrs.set("dtype", out);

@@ -18,7 +18,7 @@ namespace {
 float wide_element(float x) { return x; }
 float wide_element(numerics::Bf16 x) { return numerics::to_f32(x); }
 
-// Where the draws of a value are counted: element i of a row has the number row + k_at[i] of the whole array.
+// Where the elements of a value are in the whole array: element i of a row has the index row + k_at[i].
 struct Draws {
   bool any = false;
   numerics::Key key;
@@ -69,9 +69,18 @@ ScaleBits scale_bits_of(uint32_t largest) {
   return {std::bit_cast<float>(static_cast<uint32_t>(e - 6 + 127) << 23), e - 6, false};
 }
 
+// The 16 bits of the element with this index of the whole array: a quarter of a block of threefry.
+uint32_t bits_of_draw(const numerics::Key& key, uint64_t index) {
+  const uint64_t number = index >> 2;
+  const numerics::Key block =
+      numerics::threefry2x32(key, static_cast<uint32_t>(number >> 32), static_cast<uint32_t>(number));
+  const uint64_t quarters = uint64_t{block.word1} << 32 | block.word0;
+  return static_cast<uint32_t>(quarters >> 16 * (index & 3)) & 0xffffu;
+}
+
 template <typename T>
 void quantize_row(const T* x, const int64_t* k_at, int64_t size, int64_t block, const Draws& draws,
-                  int64_t counter, int8_t* q, float* scales) {
+                  int64_t first, int8_t* q, float* scales) {
   for (int64_t begin = 0; begin < size; begin += block) {
     const int64_t end = std::min(begin + block, size);
     uint32_t largest = 0;
@@ -90,9 +99,9 @@ void quantize_row(const T* x, const int64_t* k_at, int64_t size, int64_t block, 
         q[k] = static_cast<int8_t>(std::nearbyint(t));
         continue;
       }
-      const uint32_t bits = numerics::random_bits(
-          draws.key, static_cast<uint64_t>(counter + draws.k_at[static_cast<size_t>(k)]));
-      const float u = static_cast<float>((bits >> 16) * 2 + 1) * 0x1p-17f;
+      const uint32_t bits =
+          bits_of_draw(draws.key, static_cast<uint64_t>(first + draws.k_at[static_cast<size_t>(k)]));
+      const float u = static_cast<float>(bits * 2 + 1) * 0x1p-17f;
       q[k] = static_cast<int8_t>(std::floor(t + u));
     }
   }
@@ -105,7 +114,7 @@ bool is_contiguous(const std::vector<int64_t>& list) {
 }
 
 // Runs the kernels if x is a matrix of which one side, and the draws along it, lie together. Otherwise
-// returns false. The lists of places begin with 0, those of draws with the first draw of a row.
+// returns false. The lists of places begin with 0, those of draws with the first index of a row.
 bool quantize_matrix(const OpCall& call, const std::vector<int64_t>& row_at, const std::vector<int64_t>& k_at,
                      const Draws& draws) {
   const auto rows = static_cast<int64_t>(row_at.size()), size = static_cast<int64_t>(k_at.size());

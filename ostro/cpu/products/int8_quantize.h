@@ -16,8 +16,8 @@
 
 namespace ostro::cpu {
 
-// The counter (N12) of element (row, column) of x is first[row] + column, or first_of_all + row * step +
-// column where `first` is null. So rows may be any rows of the whole array, and columns a part of its
+// The index of element (row, column) of x in the whole array is first[row] + column, or first_of_all + row *
+// step + column where `first` is null. So rows may be any rows of the whole array, and columns a part of its
 // columns.
 struct Int8Dither {
   numerics::Key key;

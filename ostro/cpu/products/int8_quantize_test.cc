@@ -113,15 +113,15 @@ int64_t quantize_differences(const QuantizeCase& c, Isa isa, int threads) {
     for (int64_t b = 0; b < blocks.count(); ++b) {
       const Int8Blocks::Block& block = blocks.blocks()[static_cast<size_t>(b)];
       std::vector<float> values;
-      std::vector<uint32_t> draws;
+      std::vector<uint32_t> dither_bits;
       for (int64_t j = block.begin; j < block.begin + block.count; ++j) {
         const int64_t row = c.across ? j : i, column = c.across ? i : j;
         values.push_back(x[static_cast<size_t>(places[static_cast<size_t>(row)] + column)]);
         const int64_t first = c.listed ? listed[static_cast<size_t>(row)] : (c.first_row + row) * step + 4;
         if (c.dithered)
-          draws.push_back(numerics::random_bits(dither.key, static_cast<uint64_t>(first + column)));
+          dither_bits.push_back(reference::dither_of(dither.key, static_cast<uint64_t>(first + column)));
       }
-      const reference::QuantizedBlock want = reference::quantize_block(values, draws);
+      const reference::QuantizedBlock want = reference::quantize_block(values, dither_bits);
       const float scale = scales[static_cast<size_t>(i * blocks.count() + b)];
       wrong += std::isnan(want.scale) ? !std::isnan(scale)
                                       : std::bit_cast<uint32_t>(scale) != std::bit_cast<uint32_t>(want.scale);
@@ -165,23 +165,38 @@ TEST_CASE("blocks begin again at each leaf") {
     }
 }
 
-TEST_CASE("draws belong to global indices, also of listed rows and across 2^32") {
+// 101 columns in all: rows begin anywhere in a block of threefry. Row 20 crosses 2^32, where an index has
+// more than 32 bits, or 2^34, where the number of a block has.
+TEST_CASE("draws belong to global indices, also of listed rows and across 2^32 and 2^34") {
   for (const Isa isa : available_isas())
     for (const bool across : {false, true})
-      for (const bool listed : {false, true}) {
-        QuantizeCase c{
-            .rows = 50, .columns = 90, .block = 32, .bf16 = false, .dithered = true, .across = across};
-        c.first_row = (int64_t{1} << 32) / 100 - 20;  // 100 columns in all: row 20 crosses it
-        c.listed = listed;
-        CHECK(quantize_differences(c, isa, 2) == 0);
+      for (const bool listed : {false, true})
+        for (const int bits : {32, 34})
+          for (const int threads : {1, 3}) {
+            QuantizeCase c{
+                .rows = 50, .columns = 91, .block = 33, .bf16 = false, .dithered = true, .across = across};
+            c.first_row = (int64_t{1} << bits) / 101 - 20;
+            c.listed = listed;
+            CHECK(quantize_differences(c, isa, threads) == 0);
+          }
+}
+
+// Blocks of 1 to 9 elements, each beginning at every quarter: an element has its own bits in all of them.
+TEST_CASE("a block may begin and end in the middle of a draw") {
+  for (const Isa isa : available_isas())
+    for (const bool across : {false, true})
+      for (int64_t block = 1; block <= 9; ++block) {
+        const QuantizeCase c{
+            .rows = 23, .columns = 19, .block = block, .bf16 = true, .dithered = true, .across = across};
+        CHECK(quantize_differences(c, isa, 3) == 0);
       }
 }
 
 // The definition itself, by figures worked out by hand.
 TEST_CASE("scales and numbers of some blocks") {
   const QuantizeFpEnvironment environment;
-  const auto block = [](std::vector<float> x, std::vector<uint32_t> draws = {}) {
-    return reference::quantize_block(x, draws);
+  const auto block = [](std::vector<float> x, std::vector<uint32_t> dither = {}) {
+    return reference::quantize_block(x, dither);
   };
   CHECK(block({1.0f, -0.5f}).scale == 0x1p-6f);
   CHECK(block({1.0f, -0.5f, 0x1p-7f, 0x1.8p-6f}).q == std::vector<int8_t>{64, -32, 0, 2});  // ties to even
@@ -196,12 +211,12 @@ TEST_CASE("scales and numbers of some blocks") {
   CHECK(block({std::numeric_limits<float>::max()}).q[0] == 64);
   CHECK(std::isnan(block({1.0f, std::numeric_limits<float>::infinity()}).scale));
   // u is never 0 and never 1: whole numbers stay.
-  CHECK(block({1.0f, -1.0f}, {0, 0xffffffffu}).q == std::vector<int8_t>{64, -64});
-  CHECK(block({1.0f, 0x1p-7f}, {0, 0x7fffffffu}).q[1] == 0);
-  CHECK(block({1.0f, 0x1p-7f}, {0, 0x80000000u}).q[1] == 1);
+  CHECK(block({1.0f, -1.0f}, {0, 0xffff}).q == std::vector<int8_t>{64, -64});
+  CHECK(block({1.0f, 0x1p-7f}, {0, 0x7fff}).q[1] == 0);
+  CHECK(block({1.0f, 0x1p-7f}, {0, 0x8000}).q[1] == 1);
 }
 
-// Over many draws the mean of the dithered number is the number.
+// Over many draws the mean of the dithered number is the number, in each quarter of a block of threefry.
 TEST_CASE("dithered numbers have no bias") {
   const QuantizeFpEnvironment environment;
   const int64_t rows = 64, columns = 1024;
@@ -214,11 +229,13 @@ TEST_CASE("dithered numbers have no bias") {
   ThreadPool pool(1);
   quantize_rows(pool, Isa::kGeneric, {x.data(), GemmType::kF32, rows, columns, columns, &dither}, blocks,
                 {q.data(), columns, scales.data(), 1});
-  int64_t ones = 0;
-  for (const int8_t value : q) ones += value == 1;
-  const double share = static_cast<double>(ones) / static_cast<double>(rows * (columns - 1));
-  CHECK(share > 0.29);  // 0.3 within five standard deviations of 65,472 draws
-  CHECK(share < 0.31);
+  int64_t ones[4] = {};
+  for (size_t i = 0; i < q.size(); ++i) ones[i % 4] += q[i] == 1;
+  for (int i = 0; i < 4; ++i) {
+    const double share = static_cast<double>(ones[i]) / static_cast<double>(rows * (columns / 4 - (i == 0)));
+    CHECK(share > 0.28);  // 0.3 within five standard deviations of 16,320 draws
+    CHECK(share < 0.32);
+  }
 }
 
 }  // namespace

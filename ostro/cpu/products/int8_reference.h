@@ -19,9 +19,17 @@ struct QuantizedBlock {
   float scale = 0.0f;
 };
 
-// draws[i]: the 32 bits of element i's draw; empty: to nearest. In f64, where all that the clause calls exact
-// is.
-inline QuantizedBlock quantize_block(std::span<const float> x, std::span<const uint32_t> draws) {
+// The 16 bits that dither the element with this index of the whole array.
+inline uint32_t dither_of(const numerics::Key& key, uint64_t index) {
+  const numerics::Key block = numerics::threefry2x32(key, static_cast<uint32_t>(index / 4 >> 32),
+                                                     static_cast<uint32_t>(index / 4 & 0xffffffffu));
+  const uint32_t halves[] = {block.word0 % 65536, block.word0 / 65536, block.word1 % 65536,
+                             block.word1 / 65536};
+  return halves[index % 4];
+}
+
+// dither[i]: the 16 bits of element i; empty: to nearest. In f64, where all that the clause calls exact is.
+inline QuantizedBlock quantize_block(std::span<const float> x, std::span<const uint32_t> dither) {
   QuantizedBlock out{std::vector<int8_t>(x.size()), 0.0f};
   const auto value = [&](size_t i) {
     const bool denormal = (std::bit_cast<uint32_t>(x[i]) & 0x7f800000u) == 0;
@@ -42,10 +50,10 @@ inline QuantizedBlock quantize_block(std::span<const float> x, std::span<const u
   for (size_t i = 0; i < x.size(); ++i) {
     double t = std::ldexp(value(i), 6 - e);
     if (std::fabs(t) < 0x1p-126) t = 0;  // flushed
-    if (draws.empty()) {
+    if (dither.empty()) {
       out.q[i] = static_cast<int8_t>(std::nearbyint(t));
     } else {
-      const double u = (2.0 * (draws[i] >> 16) + 1.0) * 0x1p-17;
+      const double u = (2.0 * dither[i] + 1.0) * 0x1p-17;
       out.q[i] =
           static_cast<int8_t>(std::floor(static_cast<double>(static_cast<float>(t) + static_cast<float>(u))));
     }

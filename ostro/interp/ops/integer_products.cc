@@ -3,20 +3,19 @@
 #include "ostro/interp/core/families.h"
 #include "ostro/interp/core/index_space.h"
 #include "ostro/numerics/int8_blocks.h"
-#include "ostro/numerics/threefry.h"
 
 namespace ostro::interp {
 namespace {
 
-// The number of each element of x, row-major in the whole array, of which x is a part.
-std::vector<int64_t> counters(const Call& call) {
+// The index of each element of x, row-major in the whole array, of which x is a part.
+std::vector<int64_t> whole_indices(const Call& call) {
   Shape whole = call.shape(0);
   const auto& sizes = call.op.attrs.ints("global_sizes");
   for (size_t i = 0; i < whole.axes.size(); ++i) whole.axes[i].size = sizes[i];
   int64_t first = 0;
   for (size_t i = 0; i < whole.axes.size(); ++i) first += integers(call.in[i + 2])[0] * whole.strides()[i];
   std::vector<int64_t> out = offsets(call.shape(0).axes, whole);
-  for (int64_t& c : out) c += first;
+  for (int64_t& index : out) index += first;
   return out;
 }
 
@@ -31,7 +30,7 @@ Result<Buffers> run_quantize(const Call& call) {
   const auto& names = call.op.attrs.strs("over");
   const std::vector<int64_t> row_at = offsets(axes_not_in(x_shape, names), x_shape);
   const std::vector<int64_t> k_at = offsets(axes_named(x_shape, names), x_shape);
-  const std::vector<int64_t> counter = dithered ? counters(call) : std::vector<int64_t>();
+  const std::vector<int64_t> index = dithered ? whole_indices(call) : std::vector<int64_t>();
   numerics::Key key;
   if (dithered) key = {call.in[1].as<uint32_t>()[0], call.in[1].as<uint32_t>()[1]};
   const auto size = static_cast<int64_t>(k_at.size());
@@ -48,7 +47,7 @@ Result<Buffers> run_quantize(const Call& call) {
       for (int64_t k = 0; k < count; ++k)
         q.push_back(dithered
                         ? numerics::quantize_dithered(
-                              x[at(k)], s, numerics::random_bits(key, static_cast<uint64_t>(counter[at(k)])))
+                              x[at(k)], s, numerics::dither_bits(key, static_cast<uint64_t>(index[at(k)])))
                         : numerics::quantize_nearest(x[at(k)], s));
     }
   return Buffers{make_buffer(call.out[0], q), make_buffer(call.out[1], scales)};

@@ -57,12 +57,35 @@ TEST_CASE("dithered integers are those of the draws, by the element's place in t
   attrs.set("global_sizes", Ints{9, 5});
   const auto out = eval_n(OpKind::quantize, {x, key_array, origin(3), origin(1)}, attrs);
   for (int64_t r = 0; r < 2; ++r) {
-    const uint32_t draw = numerics::random_bits(key, static_cast<uint64_t>((3 + r) * 5 + 2));
-    const double u = (2.0 * (draw >> 16) + 1) / 131072;
+    // The indices 17 and 22 are in the blocks 4 and 5: the upper half of the first word, and the lower one of
+    // the second.
+    const numerics::Key block = numerics::threefry2x32(key, 0, r == 0 ? 4 : 5);
+    const uint32_t h = r == 0 ? block.word0 >> 16 : block.word1 & 0xffff;
+    const double u = (2.0 * h + 1) / 131072;
     CHECK(out[0].as<int8_t>()[static_cast<size_t>(2 * r)] == 64);
     CHECK(out[0].as<int8_t>()[static_cast<size_t>(2 * r + 1)] ==
           static_cast<int8_t>(std::floor((r == 0 ? 0.25 : -0.25) + u)));
   }
+}
+
+// Threefry of the key 0 and the counter 0 is 6b200159 99ba4efe (Random123). So the first four elements add
+// h = 0159, 6b20, 4efe and 99ba of 10000: 0.005, 0.418, 0.309 and 0.600.
+TEST_CASE("four neighbours are dithered by the four quarters of a block of threefry, in order") {
+  const Buffer key = make(ir::DType::u32, {{"word", 2}}, std::vector<uint32_t>{0, 0});
+  ir::Attrs attrs = blocks_of({"k"}, 5, "dithered");
+  attrs.set("global_sizes", Ints{5});
+  const auto integers = [&](float t) {
+    return eval_n(OpKind::quantize, {f32({{"k", 5}}, {t, t, t, t, 64}), key, origin(0)}, attrs)[0];
+  };
+  CHECK(same<int8_t>(integers(0.375f), {0, 0, 0, 0, 64}));
+  CHECK(same<int8_t>(integers(0.5f), {0, 0, 0, 1, 64}));
+  CHECK(same<int8_t>(integers(0.625f), {0, 1, 0, 1, 64}));
+  CHECK(same<int8_t>(integers(0.75f), {0, 1, 1, 1, 64}));
+  CHECK(same<int8_t>(integers(-0.0f), {0, 0, 0, 0, 64}));
+  CHECK(same<int8_t>(integers(1 - 0x1p-8f), {1, 1, 1, 1, 64}));
+  // The exact place where the second goes up: 1 - u with u = (2 * 0x6b20 + 1) / 2^17.
+  CHECK(same<int8_t>(integers(1 - 0xd641p-17f), {0, 1, 0, 1, 64}));
+  CHECK(same<int8_t>(integers(1 - 0xd642p-17f), {0, 0, 0, 1, 64}));
 }
 
 TEST_CASE("dot_int8 adds exact sums of blocks by fma, the scale of the left operand last") {

@@ -53,9 +53,11 @@ Numbers patterns(const std::vector<float>& x) {
 }
 
 // Two rows of 300 numbers, some of them tiny, huge or not finite by block, in blocks of 32: scales, integers
-// to nearest and dithered, and the products of nearest with dithered ones.
+// to nearest and dithered, and the products of nearest with dithered ones. Draws begin in the middle of a
+// block of threefry and go across 2^34, where the number of a block has more than 32 bits.
 void print_integers(Key key) {
   constexpr int64_t kSize = 300, kBlock = 32, kBlocks = (kSize + kBlock - 1) / kBlock;
+  constexpr uint64_t kFirstIndex = (uint64_t{1} << 34) - 149;
   Numbers in, out;
   std::vector<int8_t> q[2];
   std::vector<float> scales[2];
@@ -79,8 +81,9 @@ void print_integers(Key key) {
       out.push_back(std::isnan(s.scale) ? 0x7fc00000u : bits_of(s.scale));
       for (int64_t k = begin; k < begin + count; ++k) {
         const float v = x[static_cast<size_t>(k)];
-        q[side].push_back(side == 0 ? quantize_nearest(v, s)
-                                    : quantize_dithered(v, s, random_bits(key, static_cast<uint64_t>(k))));
+        q[side].push_back(
+            side == 0 ? quantize_nearest(v, s)
+                      : quantize_dithered(v, s, dither_bits(key, kFirstIndex + static_cast<uint64_t>(k))));
         out.push_back(static_cast<uint8_t>(q[side].back()));
       }
     }
@@ -99,7 +102,7 @@ void print_integers(Key key) {
       out.push_back(std::isnan(c) ? 0x7fc00000u : bits_of(c));
     }
   }
-  print("integers", in, {kBlock, kBlocks, key.word0, key.word1}, out);
+  print("integers", in, {kBlock, kBlocks, key.word0, key.word1, kFirstIndex}, out);
 }
 
 void print_all(uint64_t seed) {

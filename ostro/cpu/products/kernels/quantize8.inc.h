@@ -32,14 +32,27 @@ inline BlockScale scale_of_block(uint32_t largest) {
           float_of(static_cast<uint32_t>(6 - e + 127) << 23)};
 }
 
-// The draws of N12 at `count` indices from `index` on, as u = (2k + 1) 2^-17 with k the upper 16 bits.
-inline void draw_row(const Int8Draws& draws, uint64_t index, int64_t count, float* __restrict u) {
+// Blocks of threefry that are made at a time, in a loop of a fixed length: it has no remainder.
+constexpr int kDrawBlocks = 16;
+// Room for the bits of `count` elements, of which the first may be in the middle of a block.
+constexpr int64_t draw_room(int64_t count) {
+  return (count + 3 + 4 * kDrawBlocks - 1) / (4 * kDrawBlocks) * (4 * kDrawBlocks);
+}
+
+// The 16 bits of each of `count` elements from `index` on: where they begin in `room`, which has draw_room of
+// them. In memory the two words of a block are the bits of its four elements, in order.
+inline const uint16_t* draw_row(const Int8Draws& draws, uint64_t index, int64_t count,
+                                uint16_t* __restrict room) {
   const uint32_t k0 = draws.key0, k1 = draws.key1, k2 = k0 ^ k1 ^ 0x1bd11bdau;
-  while (count > 0) {
-    const auto high = static_cast<uint32_t>(index >> 32), low = static_cast<uint32_t>(index);
-    const int64_t left = (int64_t{1} << 32) - low, together = count < left ? count : left;
-    for (int64_t i = 0; i < together; ++i) {
-      uint32_t x0 = high + k0, x1 = low + static_cast<uint32_t>(i) + k1;
+  const auto skipped = static_cast<int64_t>(index % 4);
+  for (int64_t at = 0; at < skipped + count; at += 4 * kDrawBlocks) {
+    const uint64_t number = index / 4 + static_cast<uint64_t>(at / 4);
+    const auto high = static_cast<uint32_t>(number >> 32), low = static_cast<uint32_t>(number);
+    uint32_t words[2 * kDrawBlocks];
+    for (int i = 0; i < kDrawBlocks; ++i) {
+      uint32_t x1 = low + static_cast<uint32_t>(i);
+      uint32_t x0 = high + (x1 < low ? 1 : 0) + k0;
+      x1 += k1;
       const auto round = [&](int rotation) {
         x0 += x1;
         x1 = x1 << rotation | x1 >> (32 - rotation);
@@ -50,10 +63,11 @@ inline void draw_row(const Int8Draws& draws, uint64_t index, int64_t count, floa
       round(13), round(15), round(26), round(6), x0 += k0, x1 += k1 + 3;
       round(17), round(29), round(16), round(24), x0 += k1, x1 += k2 + 4;
       round(13), round(15), round(26), round(6), x0 += k2, x1 += k0 + 5;
-      u[i] = static_cast<float>(static_cast<int32_t>((x0 ^ x1) >> 16 << 1 | 1)) * 0x1p-17f;
+      words[2 * i] = x0, words[2 * i + 1] = x1;
     }
-    index += static_cast<uint64_t>(together), count -= together, u += together;
+    std::memcpy(room + at, words, sizeof words);
   }
+  return room + skipped;
 }
 
 // The elements as f32: a pointer to x itself, or to `room`.
@@ -65,11 +79,13 @@ inline const float* widened(const void* x, bool bf16, int64_t count, float* __re
 }
 
 // The numbers, in the lowest 8 bits of words. `keep` is 0 where they are to be zero whatever x is. Adding
-// 1.5 * 2^23 rounds to nearest, ties to even, and leaves the number in the lowest bits.
+// 1.5 * 2^23 rounds to nearest, ties to even, and leaves the number in the lowest bits. h is
+// the element's 16 bits.
 inline uint32_t nearest(float x, float inverse, uint32_t keep) {
   return bits_of(x * inverse + 0x1.8p23f) & keep;
 }
-inline uint32_t dithered(float x, float inverse, float u, uint32_t keep) {
+inline uint32_t dithered(float x, float inverse, uint16_t h, uint32_t keep) {
+  const float u = static_cast<float>(h * 2 + 1) * 0x1p-17f;
   return bits_of(std::floor(x * inverse + u) + 0x1.8p23f) & keep;
 }
 
@@ -85,14 +101,14 @@ inline uint32_t largest_of(const float* x, int64_t count) {
 inline void nearest_row(const float* __restrict x, float inverse, int64_t count, int8_t* __restrict q) {
   for (int64_t i = 0; i < count; ++i) q[i] = static_cast<int8_t>(nearest(x[i], inverse, 0xff));
 }
-inline void dithered_row(const float* __restrict x, float inverse, const float* __restrict u, int64_t count,
-                         int8_t* __restrict q) {
-  for (int64_t i = 0; i < count; ++i) q[i] = static_cast<int8_t>(dithered(x[i], inverse, u[i], 0xff));
+inline void dithered_row(const float* __restrict x, float inverse, const uint16_t* __restrict h,
+                         int64_t count, int8_t* __restrict q) {
+  for (int64_t i = 0; i < count; ++i) q[i] = static_cast<int8_t>(dithered(x[i], inverse, h[i], 0xff));
 }
 
 [[maybe_unused]] float quantize8_row(const Int8RowBlock& b) {
   alignas(64) float room[ir::kMaxInt8Block];
-  alignas(64) float u[ir::kMaxInt8Block];
+  alignas(64) uint16_t draws[draw_room(ir::kMaxInt8Block)];
   const float* x = widened(b.x, b.bf16, b.count, room);
   const BlockScale s = scale_of_block(largest_of(x, b.count));
   if (s.inverse == 0.0f) {
@@ -100,8 +116,7 @@ inline void dithered_row(const float* __restrict x, float inverse, const float* 
   } else if (b.draws == nullptr) {
     nearest_row(x, s.inverse, b.count, b.q);
   } else {
-    draw_row(*b.draws, b.index, b.count, u);
-    dithered_row(x, s.inverse, u, b.count, b.q);
+    dithered_row(x, s.inverse, draw_row(*b.draws, b.index, b.count, draws), b.count, b.q);
   }
   return s.scale;
 }
@@ -118,9 +133,9 @@ inline void add_nearest(const float* __restrict x, const float* __restrict inver
   for (int i = 0; i < columns; ++i) words[i] |= nearest(x[i], inverse[i], keep[i]) << shift;
 }
 inline void add_dithered(const float* __restrict x, const float* __restrict inverse,
-                         const uint32_t* __restrict keep, const float* __restrict u, int columns, int shift,
-                         uint32_t* __restrict words) {
-  for (int i = 0; i < columns; ++i) words[i] |= dithered(x[i], inverse[i], u[i], keep[i]) << shift;
+                         const uint32_t* __restrict keep, const uint16_t* __restrict h, int columns,
+                         int shift, uint32_t* __restrict words) {
+  for (int i = 0; i < columns; ++i) words[i] |= dithered(x[i], inverse[i], h[i], keep[i]) << shift;
 }
 
 // Four rows at a time make words of four numbers of each column; 16 such words of a column are 64 numbers in
@@ -128,7 +143,8 @@ inline void add_dithered(const float* __restrict x, const float* __restrict inve
 template <typename Columns>
 inline void columns_of(const Int8ColumnBlock& b, Columns columns) {
   constexpr int kAtOnce = 64, kRowsAhead = 16;
-  alignas(64) float room[kInt8Columns], inverse[kInt8Columns], u[kInt8Columns];
+  alignas(64) float room[kInt8Columns], inverse[kInt8Columns];
+  alignas(64) uint16_t draws[draw_room(kInt8Columns)];
   alignas(64) uint32_t largest[kInt8Columns] = {}, keep[kInt8Columns];
   alignas(64) uint32_t words[kAtOnce / 4][kInt8Columns];
   const int64_t rows = b.rows, element = b.bf16 ? 2 : 4;
@@ -159,8 +175,8 @@ inline void columns_of(const Int8ColumnBlock& b, Columns columns) {
       if (b.draws == nullptr) {
         add_nearest(x, inverse, keep, columns, shift, to);
       } else {
-        draw_row(*b.draws, b.index[first + row], columns, u);
-        add_dithered(x, inverse, keep, u, columns, shift, to);
+        const uint16_t* h = draw_row(*b.draws, b.index[first + row], columns, draws);
+        add_dithered(x, inverse, keep, h, columns, shift, to);
       }
     }
     for (int i = 0; i < columns; ++i) {

@@ -6,7 +6,7 @@
 
 namespace ostro::cpu {
 
-// The key of the draws of a block.
+// The key of the draws that dither a block.
 struct Int8Draws {
   uint32_t key0, key1;
 };
@@ -17,7 +17,7 @@ struct Int8RowBlock {
   bool bf16;
   int64_t count;           // 1 to ir::kMaxInt8Block
   const Int8Draws* draws;  // null: to nearest
-  uint64_t index;          // of the first element, for its draw; the others follow
+  uint64_t index;          // of the first element in the whole array; the others follow
   int8_t* q;
 };
 
@@ -29,7 +29,7 @@ struct Int8ColumnBlock {
   int64_t rows;
   int columns;             // 1 to kInt8Columns
   const Int8Draws* draws;  // null: to nearest
-  const uint64_t* index;   // of the first element of each row
+  const uint64_t* index;   // of the first element of each row, in the whole array
   int8_t* q;               // one row of `rows` numbers for each column
   int64_t q_stride;
   float* scales;  // one for each column
