@@ -48,6 +48,28 @@ const Control kControls[] = {
       "AT(u32, a.to)[i] = inside ? AT(const u32, a.table)[from] : 0u, AT(u32, a.to)[a.count * a.width] = "
       "1u;"},
      "gather"},
+    {"a sum of integers that goes on over a scale",
+     {"i32 sum = 0;\n    if (a.aligned", "static i32 sum = 0;\n    if (a.aligned"},
+     "integers f32 [5,"},
+    {"a sum of integers of a tile that goes on over a scale",
+     {"sum[i][j][r] = 0;\n", ""},
+     "integers f32 [40,"},
+    {"places of a warp's product that are another instruction's",
+     {"left[i][1] = at[8 * TILE_STRIDE], left[i][2] = at[4]",
+      "left[i][2] = at[8 * TILE_STRIDE], left[i][1] = at[4]"},
+     "integers f32 [40,"},
+    {"a piece of k in shared memory that is read while it is written",
+     {"tile_b + half * TILE * TILE_STRIDE);\n    BARRIER();", "tile_b + half * TILE * TILE_STRIDE);"},
+     "integers f32 [40,"},
+    {"dither by thread", {"r.draw + (u64)line_at(a.k_draw, k + i)", "(u64)THREAD"}, "integers f32"},
+    {"dither that begins anew in each part of an array",
+     {"r.draw += (u64)", "0, (void)(u64)"},
+     "integers f32"},
+    {"numbers rounded away from even", {"t + 0x1.8p23f", "FLOOR32(t + 0.5f) + 0x1.8p23f"}, "integers bf16"},
+    {"127 scales that are cut off", {"> 0x007e0000u", "> 0x007fffffu"}, "integers f32"},
+    {"integers that are turned before they are there",
+     {"at_most_4(end - piece - w * 4));\n    BARRIER();", "at_most_4(end - piece - w * 4));"},
+     "integers f32 [33,"},
 };
 
 // Whether one of the programs gives other bits than the interpreter's, or an error, with this change of the

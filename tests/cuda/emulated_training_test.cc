@@ -2,6 +2,9 @@
 #include <doctest/doctest.h>
 #include <fmt/format.h>
 
+#include <set>
+
+#include "ostro/base/test_size.h"
 #include "ostro/chain/chain.h"
 #include "ostro/cpu/engine/engine.h"
 #include "ostro/cuda/emulated/emulated_device.h"
@@ -13,12 +16,16 @@
 namespace ostro {
 namespace {
 
+int64_t steps() { return sized(4, 12, 12); }
+
 train::TrainConfig nano(const train::Settings& more) {
   train::Settings settings = {{"data.train_urls", "[web/*.txt, code/*.txt]"},
                               {"data.validation_fraction", "0.2"},
-                              {"trainer.num_train_steps", "12"},
-                              {"trainer.steps_per_eval", "6"},
-                              {"trainer.checkpointer.keep", "[{every: 6}]"}};
+                              {"trainer.num_train_steps", std::to_string(steps())},
+                              {"trainer.steps_per_eval", std::to_string(steps() / 2)},
+                              {"trainer.checkpointer.keep", fmt::format("[{{every: {}}}]", steps() / 2)}};
+  if (test_size() == TestSize::kSample)
+    settings.insert(settings.end(), {{"model.seq_len", "36"}, {"trainer.train_batch_size", "4"}});
   settings.insert(settings.end(), more.begin(), more.end());
   auto config = train::load_train_config(OSTRO_SOURCE_DIR "/configs/nano_test.yaml", settings);
   REQUIRE_MESSAGE(config.ok(), config.error().message());
@@ -55,16 +62,18 @@ std::unique_ptr<runtime::Engine> device_engine() {
   return cuda::make_device_engine(**device);
 }
 
-TEST_CASE("nano trains 12 steps on the emulated device with the chain of the CPU") {
+TEST_CASE("nano trains on the emulated device with the chain of the CPU, in every precision") {
   const auto cpu = cpu_engine(), device = device_engine();
-  const train::TrainConfig wide = nano({{"trainer.mp", "p=f32,c=f32"}});
-  CHECK(trained({device.get()}, wide) == trained({cpu.get()}, wide));
-  const train::TrainConfig narrow = nano({});  // bf16
-  const std::string expected = trained({cpu.get()}, narrow);
-  CHECK(expected != trained({cpu.get()}, wide));
-  CHECK(trained({device.get()}, narrow) == expected);
-  // Stopped and resumed, on the device and on the CPU in turn.
-  CHECK(trained({device.get(), cpu.get()}, narrow, 5) == expected);
+  std::set<std::string> hashes;
+  for (const char* precision : {"p=f32,c=f32", "p=f32,c=bfloat16", "p=f32,c=int8"}) {
+    CAPTURE(std::string(precision));
+    const train::TrainConfig config = nano({{"trainer.mp", precision}});
+    const std::string expected = trained({cpu.get()}, config);
+    CHECK(hashes.insert(expected).second);
+    // Stopped and resumed, on the device and on the CPU in turn.
+    CHECK(trained({device.get(), cpu.get()}, config, sized(3, 5, 5)) == expected);
+    if (test_size() != TestSize::kSample) CHECK(trained({device.get()}, config) == expected);
+  }
 }
 
 }  // namespace

@@ -47,5 +47,7 @@ class Collector {
 // Ops that move elements; values that are made in their places of a stack or concat (programs_layout.cc).
 void add_layout(Collector& c);
 void add_joined(Collector& c);
+// Integer products (programs_integers.cc).
+void add_integers(Collector& c);
 
 }  // namespace ostro::testing

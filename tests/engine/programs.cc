@@ -474,6 +474,7 @@ std::vector<NamedProgram> op_programs() {
   add_joined(c);
   add_reductions(c);
   add_dots(c);
+  add_integers(c);
   add_indexed(c);
   add_fused(c);
   add_state(c);

@@ -34,6 +34,7 @@ Need = collections.namedtuple("Need", "registers local spilled shared")
 BOUNDS = {
     "admission": Need(48, 0, 0, 512),
     "attention": Need(88, 2048, 0, 1024),
+    "integers": Need(248, 0, 0, 40960),
     "losses": Need(56, 1024, 0, 512),
     "products": Need(168, 1024, 0, 34816),
     "routines": Need(168, 2560, 0, 512),

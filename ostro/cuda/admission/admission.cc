@@ -26,6 +26,7 @@ static_assert(std::size(kOperations) == args::BITS_OPS);
 constexpr int64_t kBatch = int64_t{1} << 24;  // cases that are on the device at a time
 constexpr int64_t kPart = int64_t{1} << 16;   // cases that a thread compares at a time
 constexpr int64_t kAtStart = 1 << 12;
+constexpr int64_t kProduct = 16 * 8;  // outputs of a product of a warp
 
 uint32_t mixed(uint32_t x) {
   x ^= x >> 16;
@@ -90,9 +91,29 @@ float host_sum(const args::BitsArgs& a, int64_t block) {
   });
 }
 
+// As sum_integers of bits.cu: output `at` of the product of a block.
+uint32_t host_integers_at(uint32_t c, uint32_t side, uint32_t i, uint32_t w) {
+  const uint32_t x = mixed((c * 2 + side) * 128 + i * 8 + w);
+  return x % 4 == 0 ? ((x & 16) != 0 ? 0x7f7f7f7fu : 0x81818181u) : x;
+}
+int32_t sum_of_four(uint32_t x, uint32_t y) {
+  int32_t sum = 0;
+  for (int shift = 0; shift < 32; shift += 8)
+    sum += int32_t{static_cast<int8_t>(x >> shift)} * static_cast<int8_t>(y >> shift);
+  return sum;
+}
+uint32_t host_product(const args::BitsArgs& a, int64_t number) {
+  const auto c = static_cast<uint32_t>(a.first + static_cast<uint64_t>(number / kProduct) * a.step);
+  const auto i = static_cast<uint32_t>(number % kProduct / 8), j = static_cast<uint32_t>(number % 8);
+  int32_t sum = (1 << 20) + sum_of_four(host_integers_at(c, 0, i, 0), host_integers_at(c, 1, j, 7));
+  for (uint32_t w = 0; w < 8; ++w)
+    sum += sum_of_four(host_integers_at(c, 0, i, w), host_integers_at(c, 1, j, w));
+  return static_cast<uint32_t>(sum);
+}
+
 // A NaN is a NaN: no clause promises its payload (numerics.md, N0).
-bool is_same(uint32_t device, float host) {
-  return device == std::bit_cast<uint32_t>(host) || (std::isnan(host) && std::isnan(f32_of(device)));
+bool is_same(uint32_t device, uint32_t host) {
+  return device == host || (std::isnan(f32_of(host)) && std::isnan(f32_of(device)));
 }
 
 // Counts what differs among the results of one launch.
@@ -113,7 +134,7 @@ Status compare(std::span<const uint32_t> got, int64_t before, int threads, const
     out.differ += differ;
     if (out.first.empty())
       out.first = fmt::format("case {}: {:#010x}, not {:#010x}", before + first,
-                              got[static_cast<size_t>(first)], std::bit_cast<uint32_t>(host(first)));
+                              got[static_cast<size_t>(first)], host(first));
     return Status();
   });
 }
@@ -126,7 +147,8 @@ Result<std::vector<BitsCompared>> compare_bits(Device& device, int64_t cases, in
   ASSIGN_OR_RETURN(const auto code, device.load(kText, device_file_text(kText)));
   ASSIGN_OR_RETURN(const Kernel elementary, code->kernel("compare_bits"));
   ASSIGN_OR_RETURN(const Kernel sums, code->kernel("sum_stripes"));
-  const int64_t batch = std::min(cases, kBatch);
+  ASSIGN_OR_RETURN(const Kernel integers, code->kernel("sum_integers"));
+  const int64_t batch = std::max(kProduct, std::min(cases, kBatch));
   ASSIGN_OR_RETURN(const auto block, device.memory().allocate(4 * batch));
   std::vector<uint32_t> got(static_cast<size_t>(batch));
   args::BitsArgs a = {};
@@ -134,34 +156,37 @@ Result<std::vector<BitsCompared>> compare_bits(Device& device, int64_t cases, in
   // Odd, so that 2^32 cases are all numbers.
   a.step = static_cast<uint64_t>((int64_t{1} << 32) / cases) | 1;
   std::vector<BitsCompared> out;
-  for (int64_t op = 0; op <= args::BITS_OPS; ++op) {
-    const bool is_sum = op == args::BITS_OPS;
-    BitsCompared& row = out.emplace_back();
-    row.name = is_sum ? "sum of 64 lanes (N4)" : kOperations[op];
-    row.cases = is_sum ? std::max<int64_t>(1, std::min(cases, kBatch) / 64) : cases;
-    a.op = op;
-    for (int64_t at = 0; at < row.cases; at += batch) {
-      const int64_t n = std::min(batch, row.cases - at);
+  // Compares `all` cases of one operation: result i of a launch with host(i). shape(n) makes n of them.
+  const auto compare_all = [&](const std::string& name, int64_t all, Kernel kernel, const auto& shape,
+                               const auto& host) -> Status {
+    BitsCompared& row = out.emplace_back(BitsCompared{.name = name, .cases = all});
+    for (int64_t at = 0; at < all; at += batch) {
+      const int64_t n = std::min(batch, all - at);
       a.first = static_cast<uint64_t>(at) * a.step;
       a.count = n;
-      constexpr int kThreads = 128;
-      const LaunchShape shape = is_sum ? LaunchShape{.x = n, .threads = 64}
-                                       : LaunchShape{.x = (n + kThreads - 1) / kThreads, .threads = kThreads};
-      RETURN_IF_ERROR(
-          device.launch(is_sum ? sums : elementary, shape, bytes_of(a), "the check of " + row.name));
+      RETURN_IF_ERROR(device.launch(kernel, shape(n), bytes_of(a), "the check of " + name));
       const std::span<uint32_t> results = std::span(got).first(static_cast<size_t>(n));
       RETURN_IF_ERROR(device.memory().read(*block, 0, std::as_writable_bytes(results)));
-      RETURN_IF_ERROR(is_sum ? compare(
-                                   results, at, threads, [&](int64_t i) { return host_sum(a, i); }, row)
-                             : compare(
-                                   results, at, threads,
-                                   [&](int64_t i) {
-                                     return host_result(op, static_cast<uint32_t>(
-                                                                a.first + static_cast<uint64_t>(i) * a.step));
-                                   },
-                                   row));
+      RETURN_IF_ERROR(compare(results, at, threads, host, row));
     }
-  }
+    return Status();
+  };
+  for (a.op = 0; a.op < args::BITS_OPS; ++a.op)
+    RETURN_IF_ERROR(compare_all(
+        kOperations[a.op], cases, elementary,
+        [](int64_t n) { return LaunchShape{.x = (n + 127) / 128, .threads = 128}; },
+        [&](int64_t i) {
+          return std::bit_cast<uint32_t>(
+              host_result(a.op, static_cast<uint32_t>(a.first + static_cast<uint64_t>(i) * a.step)));
+        }));
+  RETURN_IF_ERROR(compare_all(
+      "sum of 64 lanes (N4)", std::max<int64_t>(1, std::min(cases, kBatch) / 64), sums,
+      [](int64_t n) { return LaunchShape{.x = n, .threads = 64}; },
+      [&](int64_t i) { return std::bit_cast<uint32_t>(host_sum(a, i)); }));
+  RETURN_IF_ERROR(compare_all(
+      "integer products (N20)", batch / kProduct * kProduct, integers,
+      [](int64_t n) { return LaunchShape{.x = n / kProduct, .threads = 32}; },
+      [&](int64_t i) { return host_product(a, i); }));
   return out;
 }
 

@@ -51,3 +51,22 @@ BLOCK_KERNEL(sum_stripes, BitsArgs) {
   const float sum = row_sum32(f32_of((x & 0x80ffffffu) | 0x3e000000u));
   if (THREAD == 0) AT(u32, a.to)[BLOCK_X] = bits32(sum);
 }
+
+// Four integers of 8 bits: word w of row i of an operand of product c, or words of extremes alone.
+DEVICE u32 integers_at(u32 c, u32 side, u32 i, u32 w) {
+  const u32 x = mixed((c * 2 + side) * 128 + i * 8 + w);
+  return x % 4 == 0 ? (x & 16 ? 0x7f7f7f7fu : 0x81818181u) : x;
+}
+
+// Sums of products of 8 bits, by both instructions (N20): one warp a product. They begin with 2^20, so that none is negative and
+// has the bits of a NaN.
+BLOCK_KERNEL(sum_integers, BitsArgs) {
+  const u32 c = (u32)(a.first + (u64)BLOCK_X * a.step), i = THREAD / 4, t = THREAD % 4;
+  const u32 left[4] = {integers_at(c, 0, i, t), integers_at(c, 0, i + 8, t), integers_at(c, 0, i, t + 4),
+                       integers_at(c, 0, i + 8, t + 4)};
+  const u32 right[2] = {integers_at(c, 1, i, t), integers_at(c, 1, i, t + 4)};
+  i32 sum[4];
+  for (u32 r = 0; r < 4; ++r) sum[r] = DOT4_S8(integers_at(c, 0, i + r / 2 * 8, 0), integers_at(c, 1, t * 2 + r % 2, 7), 1 << 20);
+  MMA_S8(sum, left, right);
+  for (u32 r = 0; r < 4; ++r) AT(u32, a.to)[BLOCK_X * 128 + (i + r / 2 * 8) * 8 + t * 2 + r % 2] = (u32)sum[r];
+}

@@ -69,8 +69,8 @@ class EmulatedDevice final : public Device {
                .block_shared_bytes = kSharedBytes};
     block_.barrier = [](int line) { running_->barrier(line); };
     block_.shared = [](const void* key, unsigned long long bytes) { return running_->shared(key, bytes); };
-    block_.shuffle_down = [](unsigned long long bits, int distance) -> unsigned long long {
-      return running_->shuffle(bits, distance);
+    block_.exchange = [](const unsigned long long* given, int count) {
+      return running_->exchange(given, count);
     };
   }
 
@@ -192,12 +192,11 @@ class EmulatedDevice final : public Device {
     }
     fibres_.barrier(line);
   }
-  uint64_t shuffle(uint64_t bits, int distance) {
-    if (!waits_) {
-      if (error_.empty()) error_ = "a shuffle in a KERNEL; it must be a BLOCK_KERNEL";
-      return bits;
-    }
-    return fibres_.shuffle_down(bits, distance);
+  const unsigned long long* exchange(const unsigned long long* given, int count) {
+    if (waits_) return fibres_.exchange(given, count);
+    if (error_.empty()) error_ = "an exchange of a warp in a KERNEL; it must be a BLOCK_KERNEL";
+    static constexpr unsigned long long kNothing[32 * Fibres::kMostGiven] = {};
+    return kNothing;
   }
   // The array of this key, which the first thread of the block that asks for it gets.
   void* shared(const void* key, unsigned long long bytes) {

@@ -3,6 +3,7 @@
 #include <fmt/format.h>
 #include <sys/mman.h>
 
+#include <algorithm>
 #include <cstring>
 
 #include "ostro/base/check.h"
@@ -72,12 +73,13 @@ void Fibres::barrier(int line) {
   wait(State::kAtBarrier);
 }
 
-uint64_t Fibres::shuffle_down(uint64_t bits, int distance) {
+const unsigned long long* Fibres::exchange(const unsigned long long* given, int count) {
+  OSTRO_CHECK(count <= kMostGiven, "{} numbers are exchanged; the most is {}", count, +kMostGiven);
   Fibre& f = fibres_[running_];
-  f.given = bits;
-  f.distance = distance;
-  wait(State::kAtShuffle);
-  return fibres_[running_].taken;
+  std::copy(given, given + count, f.given);
+  f.count = count;
+  wait(State::kAtExchange);
+  return exchanged_.data() + running_ / kWarp * kWarp * kMostGiven;
 }
 
 std::string Fibres::where(size_t thread) const {
@@ -88,7 +90,7 @@ std::string Fibres::where(size_t thread) const {
     case State::kAtBarrier:
       return fmt::format("thread {} waits at the barrier of line {}", thread, f.line);
     default:
-      return fmt::format("thread {} waits for a shuffle", thread);
+      return fmt::format("thread {} waits for its warp with {} numbers", thread, f.count);
   }
 }
 
@@ -97,14 +99,14 @@ std::string Fibres::release() {
   const size_t n = block_->threads;
   bool any = false;
   for (size_t warp = 0; warp < n; warp += kWarp) {
-    size_t shuffles = 0;
+    size_t there = 0;
+    const int count = fibres_[warp].count;
     for (size_t i = warp; i < warp + kWarp; ++i)
-      shuffles += i < n && fibres_[i].state == State::kAtShuffle ? 1 : 0;
-    if (shuffles != kWarp) continue;
-    for (size_t i = warp; i < warp + kWarp; ++i) {
-      const size_t other = i + static_cast<size_t>(fibres_[i].distance);
-      fibres_[i].taken = fibres_[other < warp + kWarp ? other : i].given;
-    }
+      there += i < n && fibres_[i].state == State::kAtExchange && fibres_[i].count == count ? 1 : 0;
+    if (there != kWarp) continue;
+    auto* all = exchanged_.data() + warp * kMostGiven;
+    for (size_t i = warp; i < warp + kWarp; ++i)
+      all = std::copy(fibres_[i].given, fibres_[i].given + count, all);
     for (size_t i = warp; i < warp + kWarp; ++i) fibres_[i].state = State::kReady;
     any = true;
   }
@@ -128,6 +130,7 @@ std::string Fibres::run(OstroBlock& block, const std::function<void()>& body) {
     fibres_.back().stack = static_cast<std::byte*>(stack);
   }
   order_.resize(n);
+  exchanged_.resize((n + kWarp - 1) / kWarp * kWarp * kMostGiven);
   for (size_t i = 0; i < n; ++i) {
     order_[i] = static_cast<unsigned>(i);
     fibres_[i].state = State::kReady;

@@ -18,7 +18,7 @@ struct OstroBlock {
   void* dynamic = nullptr;
   void (*barrier)(int line) = nullptr;
   void* (*shared)(const void* key, unsigned long long bytes) = nullptr;
-  unsigned long long (*shuffle_down)(unsigned long long bits, int distance) = nullptr;
+  const unsigned long long* (*exchange)(const unsigned long long* given, int count) = nullptr;
 };
 
 class Fibres {
@@ -33,20 +33,22 @@ class Fibres {
 
   // For the thread that runs now: waits for all threads of the block, at the barrier of this line.
   void barrier(int line);
-  // Gives bits to the warp and takes those of the thread `distance` further; its own at the end of the warp.
-  uint64_t shuffle_down(uint64_t bits, int distance);
+  // Gives `count` numbers to the warp, at most kMostGiven. Returns what its 32 threads gave, thread after
+  // thread, until the next exchange of this warp.
+  const unsigned long long* exchange(const unsigned long long* given, int count);
+  static constexpr int kMostGiven = 6;
 
   uint64_t next();  // a random number
 
  private:
-  enum class State { kReady, kAtBarrier, kAtShuffle, kDone };
+  enum class State { kReady, kAtBarrier, kAtExchange, kDone };
   struct Fibre {
     std::byte* stack = nullptr;
     void* pointer = nullptr;  // of its stack, while it does not run
     State state = State::kDone;
     int line = 0;
-    uint64_t given = 0, taken = 0;
-    int distance = 0;
+    unsigned long long given[kMostGiven] = {};
+    int count = 0;
   };
   static void enter(Fibres* self);
   void wait(State state);
@@ -54,6 +56,7 @@ class Fibres {
   std::string where(size_t thread) const;
 
   std::vector<Fibre> fibres_;
+  std::vector<unsigned long long> exchanged_;  // 32 * kMostGiven for each warp
   std::vector<unsigned> order_;
   void* scheduler_ = nullptr;
   OstroBlock* block_ = nullptr;

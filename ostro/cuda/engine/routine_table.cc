@@ -1,6 +1,7 @@
 #include "ostro/cuda/engine/routine_table.h"
 
 #include "ostro/cuda/attention/attention.h"
+#include "ostro/cuda/integers/integers.h"
 #include "ostro/cuda/losses/cross_entropy.h"
 #include "ostro/cuda/products/products.h"
 #include "ostro/cuda/routines/routines.h"
@@ -45,6 +46,10 @@ StepRoutine step_routine(OpKind kind) {
       return run_reduction;
     case OpKind::dot:
       return run_dot;
+    case OpKind::quantize:
+      return run_quantize;
+    case OpKind::dot_int8:
+      return run_dot_int8;
     case OpKind::expert_dot:
       return run_expert_dot;
     case OpKind::expert_outer:
@@ -73,7 +78,7 @@ compile::Target device_target() {
   target.reads_views = [](OpKind k) {
     return ir::is_elementwise(k) || k == OpKind::dot || k == OpKind::expert_dot ||
            k == OpKind::expert_outer || k == OpKind::attention || k == OpKind::attention_grad ||
-           k == OpKind::concat || k == OpKind::stack;
+           k == OpKind::concat || k == OpKind::stack || k == OpKind::quantize;
   };
   target.epilogues = false;
   target.saved_elements = 4096;  // 64 registers a thread

@@ -1,29 +1,5 @@
 // Values from indices and keys (N12): one thread an element.
 
-struct Words {
-  u32 x0, x1;
-};
-
-DEVICE void threefry_round(Words& x, int rotation) {
-  x.x0 += x.x1;
-  x.x1 = (x.x1 << rotation) | (x.x1 >> (32 - rotation));
-  x.x1 ^= x.x0;
-}
-DEVICE void threefry_group(Words& x, int r0, int r1, int r2, int r3, u32 add0, u32 add1) {
-  threefry_round(x, r0), threefry_round(x, r1), threefry_round(x, r2), threefry_round(x, r3);
-  x.x0 += add0, x.x1 += add1;
-}
-DEVICE Words threefry(u32 k0, u32 k1, u32 x0, u32 x1) {
-  const u32 k2 = k0 ^ k1 ^ 0x1bd11bdau;
-  Words x = {x0 + k0, x1 + k1};
-  threefry_group(x, 13, 15, 26, 6, k1, k2 + 1);
-  threefry_group(x, 17, 29, 16, 24, k2, k0 + 2);
-  threefry_group(x, 13, 15, 26, 6, k0, k1 + 3);
-  threefry_group(x, 17, 29, 16, 24, k1, k2 + 4);
-  threefry_group(x, 13, 15, 26, 6, k2, k0 + 5);
-  return x;
-}
-
 DEVICE float normal_of(float u) { return (float)(0x1.6a09e667f3bcdp+0 * erfinv64((double)u)); }
 
 KERNEL(iota, IotaArgs) {

@@ -133,6 +133,31 @@ struct ExpertOuterArgs {
   i64 type, to_type, rows, m, n, experts, segments, levels, counts[MOST_LEVELS];
 };
 
+// Offsets: of index i, i * step, or, where there is a table of i64, element i of it.
+struct Line {
+  u64 table;
+  i64 step;
+};
+
+// Rows of `size` numbers, at row[r] + k[i], become integers in blocks. Number i of row r has the draw
+// row_draw[r] + k_draw[i] + the sum of origin * origin_stride.
+struct QuantizeArgs {
+  u64 from, q, scales, key;  // key 0: to nearest
+  i64 type, rows, size, block, blocks;
+  i64 aligned;  // q has whole words: its address, size and block are multiples of 4
+  Line row, k, row_draw, k_draw;
+  i64 rank;
+  Scalar origin[MOST_AXES];
+  i64 origin_stride[MOST_AXES];
+};
+
+// to[m, n] of a[m, size] with scales a_scales[m, blocks], and b likewise.
+struct DotInt8Args {
+  u64 a, a_scales, b, b_scales, to;
+  i64 to_type, m, n, size, block, blocks;
+  i64 aligned;  // 16, 4 or 1: what the addresses of a and b, size and block are multiples of
+};
+
 // Where an operand of attention lies: at batch[b] + head[h] + i * pos + d * dim. batch and head are tables of
 // i64, or 0.
 struct AttentionPlace {
@@ -173,7 +198,7 @@ enum {
   BITS_OPS
 };
 struct BitsArgs {
-  u64 to;  // a u32 for each case
+  u64 to;  // a u32 for each case; of sum_integers 128 for each block, a product of [16, 32] and [32, 8]
   i64 op, count;
   u64 first, step;
 };

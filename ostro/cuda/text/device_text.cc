@@ -44,9 +44,9 @@ FN double lit64(u64 b) { double x = f64_of(b); HIDE64(x); return x; }
 }
 
 std::string device_text(std::string_view kernels) {
-  static const std::string common = compile::prelude_text(cuda_dialect()) +
-                                    std::string(embedded("text/arguments.h")) +
-                                    std::string(embedded("text/block.cu"));
+  static const std::string common =
+      compile::prelude_text(cuda_dialect()) + std::string(embedded("text/arguments.h")) +
+      std::string(embedded("text/block.cu")) + std::string(embedded("text/draws.cu"));
   return common + std::string(kernels);
 }
 

@@ -8,6 +8,10 @@
 // SHARED(T, name, n)                 n elements that the threads of a block share; their first values are arbitrary
 // DYNAMIC_SHARED(T, name)            the same, as many bytes as the launch asked for
 // SHUFFLE_DOWN32/64(bits, d)         the bits that thread + d of the same warp gives; all 32 threads take part
+// SHUFFLE_XOR32(bits, d)             the bits that the thread of the warp gives whose number differs in the bits of d
+// DOT4_S8(x, y, c)                   c plus the sum of four products; x and y are words of four integers of 8 bits
+// MMA_S8(c, a, b)                    a product of a warp: C[16, 8] += A[16, 32] B[32, 8] of integers of 8 bits, C of 32 bits; each
+//                                    thread has 4, 4 words and 2 words of them, where mma m16n8k32 of PTX has them
 // ATOMIC_ADD64(p, x)                 adds integers; the order of integer sums does not matter
 #ifdef OSTRO_EMULATED
 struct OstroBlock {
@@ -16,10 +20,31 @@ struct OstroBlock {
   void* dynamic;
   void (*barrier)(int line);
   void* (*shared)(const void* key, unsigned long long bytes);
-  unsigned long long (*shuffle_down)(unsigned long long bits, int distance);
+  const unsigned long long* (*exchange)(const unsigned long long* given, int count);
 };
 extern "C" {
 OstroBlock* ostro_block;
+}
+// `exchange` gives what all 32 threads of the warp gave, `count` numbers each, until the next exchange of the warp.
+static inline unsigned long long ostro_shuffle(unsigned long long bits, int lane, int own) {
+  return ostro_block->exchange(&bits, 1)[lane < 32 ? lane : own];
+}
+static inline int ostro_dot4(unsigned x, unsigned y, int c) {
+  for (int i = 0; i < 32; i += 8) c += (int)(signed char)(x >> i) * (int)(signed char)(y >> i);
+  return c;
+}
+// Word w of row i of A, numbers 4 w to 4 w + 3, is register i / 8 + w / 4 * 2 of thread i % 8 * 4 + w % 4. That of column j of B
+// is register w / 4 of thread j * 4 + w % 4. Thread t has C[t / 4 + r / 2 * 8, t % 4 * 2 + r % 2] in register r.
+static inline void ostro_mma_s8(int (&c)[4], const unsigned (&a)[4], const unsigned (&b)[2]) {
+  const unsigned long long given[6] = {a[0], a[1], a[2], a[3], b[0], b[1]};
+  const unsigned long long* const all = ostro_block->exchange(given, 6);
+  const int lane = (int)ostro_block->thread % 32;
+  for (int r = 0; r < 4; ++r) {
+    const int i = lane / 4 + r / 2 * 8, j = lane % 4 * 2 + r % 2;
+    for (int w = 0; w < 8; ++w)
+      c[r] = ostro_dot4((unsigned)all[(i % 8 * 4 + w % 4) * 6 + i / 8 + w / 4 * 2], (unsigned)all[(j * 4 + w % 4) * 6 + 4 + w / 4],
+                        c[r]);
+  }
 }
 #define DEVICE static inline
 #define THREAD ((int)ostro_block->thread)
@@ -32,8 +57,11 @@ OstroBlock* ostro_block;
   static const char name##_key = 0; \
   T* const name = (T*)ostro_block->shared(&name##_key, sizeof(T) * (unsigned long long)(n))
 #define DYNAMIC_SHARED(T, name) T* const name = (T*)ostro_block->dynamic
-#define SHUFFLE_DOWN32(bits, d) ((unsigned)ostro_block->shuffle_down(bits, d))
-#define SHUFFLE_DOWN64(bits, d) ostro_block->shuffle_down(bits, d)
+#define SHUFFLE_DOWN32(bits, d) ((unsigned)ostro_shuffle(bits, THREAD % 32 + (d), THREAD % 32))
+#define SHUFFLE_DOWN64(bits, d) ostro_shuffle(bits, THREAD % 32 + (d), THREAD % 32)
+#define SHUFFLE_XOR32(bits, d) ((unsigned)ostro_shuffle(bits, (THREAD % 32) ^ (d), 0))
+#define DOT4_S8(x, y, c) ostro_dot4(x, y, c)
+#define MMA_S8(c, a, b) ostro_mma_s8(c, a, b)
 #define ATOMIC_ADD64(p, x) (*(p) += (x))
 #define FLOAT_BITS(x) __builtin_bit_cast(unsigned, x)
 #define BITS_FLOAT(b) __builtin_bit_cast(float, b)
@@ -78,6 +106,23 @@ OstroBlock* ostro_block;
   T* const name = (T*)ostro_dynamic
 #define SHUFFLE_DOWN32(bits, d) __shfl_down_sync(0xffffffffu, (unsigned)(bits), d)
 #define SHUFFLE_DOWN64(bits, d) __shfl_down_sync(0xffffffffu, (unsigned long long)(bits), d)
+#define SHUFFLE_XOR32(bits, d) __shfl_xor_sync(0xffffffffu, (unsigned)(bits), d)
+#define DOT4_S8(x, y, c) __dp4a((int)(x), (int)(y), (int)(c))
+#define MMA_S8(c, a, b) ostro_mma_s8(c, a, b)
+DEVICE void ostro_mma_s8(int (&c)[4], const unsigned (&a)[4], const unsigned (&b)[2]) {
+#if __CUDA_ARCH__ >= 800
+  asm("mma.sync.aligned.m16n8k32.row.col.s32.s8.s8.s32 {%0, %1, %2, %3}, {%4, %5, %6, %7}, {%8, %9}, {%0, %1, %2, %3};"
+      : "+r"(c[0]), "+r"(c[1]), "+r"(c[2]), "+r"(c[3])
+      : "r"(a[0]), "r"(a[1]), "r"(a[2]), "r"(a[3]), "r"(b[0]), "r"(b[1]));
+#else
+  // Two halves of the rows, two of the numbers that are summed: the small product has the places of a quarter.
+#pragma unroll
+  for (int q = 0; q < 4; ++q)
+    asm("mma.sync.aligned.m8n8k16.row.col.s32.s8.s8.s32 {%0, %1}, {%2}, {%3}, {%0, %1};"
+        : "+r"(c[q % 2 * 2]), "+r"(c[q % 2 * 2 + 1])
+        : "r"(a[q]), "r"(b[q / 2]));
+#endif
+}
 #define ATOMIC_ADD64(p, x) atomicAdd((unsigned long long*)(p), (unsigned long long)(x))
 #define FLOAT_BITS(x) __float_as_uint(x)
 #define BITS_FLOAT(b) __uint_as_float(b)

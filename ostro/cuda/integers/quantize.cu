@@ -1,0 +1,128 @@
+// Quantise (N20): the numbers of a row become integers in blocks, which have one scale each. Both kernels take any places in
+// memory; they differ in which threads read neighbours.
+
+DEVICE i64 line_at(const Line& line, i64 i) { return line.table == 0 ? i * line.step : AT(const i64, line.table)[i]; }
+
+// The scale of a block, a power of two, and what its numbers are multiplied with; 0: all integers are 0.
+struct Cut {
+  float scale, up;
+};
+
+// `largest`: the bits of the largest |x|.
+DEVICE Cut cut_of(u32 largest) {
+  if (largest >= 0x7f800000u) return {f32_of(0x7fc00000u), 0.0f};
+  if (largest < 0x00800000u) return {0.0f, 0.0f};
+  i32 e = (i32)(largest >> 23) - 127;
+  if (e < -120)
+    e = -120;
+  else if ((largest & 0x007fffffu) > 0x007e0000u)  // more than 127 / 64
+    ++e;
+  return {f32_of((u32)(e - 6 + 127) << 23), f32_of((u32)(6 - e + 127) << 23)};
+}
+
+DEVICE u32 magnitude_at(const QuantizeArgs& a, i64 from, i64 k) {
+  return bits32(load_float(a.from, a.type, from + line_at(a.k, k))) & 0x7fffffffu;
+}
+
+// What a thread knows of a row.
+struct QuantizedRow {
+  i64 from;
+  u64 draw;
+  Dither dither;
+};
+DEVICE QuantizedRow quantized_row(const QuantizeArgs& a, i64 row) {
+  QuantizedRow r = {line_at(a.row, row), 0, dither_of(0, 0)};
+  if (a.key == 0) return r;
+  r.draw = (u64)line_at(a.row_draw, row);
+  for (i64 i = 0; i < a.rank; ++i) r.draw += (u64)(integer_of(a.origin[i]) * a.origin_stride[i]);
+  r.dither = dither_of(AT(const u32, a.key)[0], AT(const u32, a.key)[1]);
+  return r;
+}
+
+// Numbers k to k + count - 1 of a row, at most four, as bytes of a word.
+DEVICE u32 quantized_word(const QuantizeArgs& a, const QuantizedRow& r, const Cut& cut, i64 k, int count) {
+  u32 word = 0;
+  Dither dither = r.dither;
+  if (cut.up == 0.0f) return word;
+  for (int i = 0; i < count; ++i) {
+    const float t = load_float(a.from, a.type, r.from + line_at(a.k, k + i)) * cut.up;
+    i32 q = 0;
+    if (a.key == 0) {
+      q = (i32)(bits32(t + 0x1.8p23f) - 0x4b400000u);  // to nearest, ties to even
+    } else {
+      const u32 draw = dither_bits(dither, r.draw + (u64)line_at(a.k_draw, k + i));
+      q = (i32)FLOOR32(t + (float)(2 * draw + 1) * 0x1p-17f);
+    }
+    word |= ((u32)q & 0xffu) << (8 * i);
+  }
+  return word;
+}
+DEVICE void store_quantized(const QuantizeArgs& a, i64 row, i64 k, u32 word, int count) {
+  if (a.aligned && count == 4) {
+    AT(u32, a.q)[(row * a.size + k) / 4] = word;
+    return;
+  }
+  for (int i = 0; i < count; ++i) AT(u8, a.q)[row * a.size + k + i] = (u8)(word >> (8 * i));
+}
+
+DEVICE int at_most_4(i64 left) { return left < 4 ? (int)left : 4; }
+
+// One warp a block of a row: its threads take neighbours along k, four each.
+BLOCK_KERNEL(quantize_along, QuantizeArgs) {
+  const i64 row = global_thread() / 32 / a.blocks, block = global_thread() / 32 % a.blocks;
+  if (row >= a.rows) return;
+  const i64 first = block * a.block + THREAD % 32 * 4;
+  const i64 end = (block + 1) * a.block < a.size ? (block + 1) * a.block : a.size;
+  const QuantizedRow r = quantized_row(a, row);
+  u32 largest = 0;
+  for (i64 k = first; k < end; k += 128)
+    for (int i = 0; i < at_most_4(end - k); ++i) {
+      const u32 x = magnitude_at(a, r.from, k + i);
+      largest = x > largest ? x : largest;
+    }
+  for (int d = 16; d >= 1; d /= 2) {
+    const u32 other = SHUFFLE_XOR32(largest, d);
+    largest = other > largest ? other : largest;
+  }
+  const Cut cut = cut_of(largest);
+  if (THREAD % 32 == 0) AT(float, a.scales)[row * a.blocks + block] = cut.scale;
+  for (i64 k = first; k < end; k += 128)
+    store_quantized(a, row, k, quantized_word(a, r, cut, k, at_most_4(end - k)), at_most_4(end - k));
+}
+
+// 256 threads a block of 32 rows: the threads of a warp take neighbouring rows. The integers are turned in shared memory, 128 of
+// each row at a time.
+BLOCK_KERNEL(quantize_across, QuantizeArgs) {
+  enum { WARPS = 8, K = 128, STRIDE = K / 4 + 1 };
+  SHARED(u32, most, 32 * WARPS);
+  SHARED(u32, turned, 32 * STRIDE);
+  const int lane = THREAD % 32, warp = THREAD / 32;
+  const i64 block = BLOCK_X % a.blocks, first_row = BLOCK_X / a.blocks * 32, row = first_row + lane;
+  const i64 begin = block * a.block, end = begin + a.block < a.size ? begin + a.block : a.size;
+  const bool inside = row < a.rows;
+  const QuantizedRow r = quantized_row(a, inside ? row : 0);
+  u32 largest = 0;
+  if (inside)
+    for (i64 k = begin + warp; k < end; k += WARPS) {
+      const u32 x = magnitude_at(a, r.from, k);
+      largest = x > largest ? x : largest;
+    }
+  most[THREAD] = largest;
+  BARRIER();
+  for (int w = 0; w < WARPS; ++w) largest = most[w * 32 + lane] > largest ? most[w * 32 + lane] : largest;
+  const Cut cut = cut_of(largest);
+  if (inside && warp == 0) AT(float, a.scales)[row * a.blocks + block] = cut.scale;
+  for (i64 piece = begin; piece < end; piece += K) {
+    for (int w = warp * 4; w < warp * 4 + 4; ++w)
+      if (inside && piece + w * 4 < end)
+        turned[lane * STRIDE + w] = quantized_word(a, r, cut, piece + w * 4, at_most_4(end - piece - w * 4));
+    BARRIER();
+    for (int t = THREAD; t < 32 * (K / 4); t += 32 * WARPS) {
+      const i64 k = piece + t % (K / 4) * 4;
+      const int of = t / (K / 4);
+      if (first_row + of < a.rows && k < end)
+        store_quantized(a, first_row + of, k, turned[of * STRIDE + t % (K / 4)], at_most_4(end - k));
+    }
+    BARRIER();
+  }
+}
