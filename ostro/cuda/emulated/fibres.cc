@@ -4,6 +4,7 @@
 #include <sys/mman.h>
 
 #include <algorithm>
+#include <bit>
 #include <cstring>
 
 #include "ostro/base/check.h"
@@ -129,17 +130,19 @@ std::string Fibres::run(OstroBlock& block, const std::function<void()>& body) {
     fibres_.emplace_back();
     fibres_.back().stack = static_cast<std::byte*>(stack);
   }
-  order_.resize(n);
   exchanged_.resize((n + kWarp - 1) / kWarp * kWarp * kMostGiven);
   for (size_t i = 0; i < n; ++i) {
-    order_[i] = static_cast<unsigned>(i);
     fibres_[i].state = State::kReady;
     fibres_[i].pointer = nullptr;
   }
+  const uint64_t numbers = std::bit_ceil(n);
   for (size_t left = n; left > 0;) {
-    for (size_t i = n; i > 1; --i) std::swap(order_[i - 1], order_[next() % i]);
+    // An order of all numbers below a power of two: an odd factor and an exclusive or, both drawn.
+    const uint64_t drawn = next(), factor = drawn | 1, other = drawn >> 32;
     bool ran = false;
-    for (const unsigned thread : order_) {
+    for (uint64_t i = 0; i < numbers; ++i) {
+      const auto thread = static_cast<unsigned>((i * factor ^ other) & (numbers - 1));
+      if (thread >= n) continue;
       Fibre& f = fibres_[thread];
       if (f.state != State::kReady) continue;
       ran = true;

@@ -57,7 +57,6 @@ class Fibres {
 
   std::vector<Fibre> fibres_;
   std::vector<unsigned long long> exchanged_;  // 32 * kMostGiven for each warp
-  std::vector<unsigned> order_;
   void* scheduler_ = nullptr;
   OstroBlock* block_ = nullptr;
   const std::function<void()>* body_ = nullptr;

@@ -24,7 +24,8 @@ DEVICE Words threefry(u32 k0, u32 k1, u32 x0, u32 x1) {
   return x;
 }
 
-// The 16 bits that dither an element (N20), by its number in the whole array. `block`, whose words are kept, is the last counter.
+// The 16 bits that dither an element (N20), by its number in the whole array. Four neighbours share `block`, the last counter, whose
+// words are kept.
 struct Dither {
   u32 k0, k1;
   u64 block;
@@ -32,10 +33,11 @@ struct Dither {
 };
 DEVICE Dither dither_of(u32 k0, u32 k1) { return {k0, k1, ~(u64)0, {0, 0}}; }
 DEVICE u32 dither_bits(Dither& d, u64 number) {
-  const u64 block = number;
+  const u64 block = number / 4;
   if (block != d.block) {
     d.words = threefry(d.k0, d.k1, (u32)(block >> 32), (u32)block);
     d.block = block;
   }
-  return (d.words.x0 ^ d.words.x1) >> 16;
+  const u32 word = number % 4 < 2 ? d.words.x0 : d.words.x1;
+  return number % 2 == 0 ? word & 0xffffu : word >> 16;
 }
