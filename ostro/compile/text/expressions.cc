@@ -74,7 +74,7 @@ std::string binary(OpKind k, DType d, const std::string& a, const std::string& b
                   : fmt::format("({0} < {1} ? {0} : {1})", a, b);
     case OpKind::max:
       return real ? fmt::format("max{}({}, {})", width(d), a, b)
-                  : fmt::format("({0} < {1} ? {1} : {0})", a, b);
+                  : fmt::format("({0} > {1} ? {0} : {1})", a, b);
     case OpKind::bit_and:
       return fmt::format("({})({} & {})", t, a, b);
     case OpKind::bit_or:
