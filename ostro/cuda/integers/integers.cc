@@ -34,6 +34,7 @@ Status set_draws(const StepCall& call, const std::vector<ir::Axis>& rows, const 
   int64_t stride = 1;
   for (size_t i = sizes.size(); i-- > 0; stride *= sizes[i]) whole.strides[i] = stride;
   a.key = call.in[1].at.at;
+  a.key_step = compile::offsets_over(call.in[1].shape().axes, *call.in[1].view)[1];
   a.rank = static_cast<int64_t>(sizes.size());
   for (size_t i = 0; i < sizes.size(); ++i) {
     a.origin[i] = scalar_of(call.in[i + 2]);

@@ -35,7 +35,7 @@ DEVICE QuantizedRow quantized_row(const QuantizeArgs& a, i64 row) {
   if (a.key == 0) return r;
   r.draw = (u64)line_at(a.row_draw, row);
   for (i64 i = 0; i < a.rank; ++i) r.draw += (u64)(integer_of(a.origin[i]) * a.origin_stride[i]);
-  r.dither = dither_of(AT(const u32, a.key)[0], AT(const u32, a.key)[1]);
+  r.dither = dither_of(AT(const u32, a.key)[0], AT(const u32, a.key)[a.key_step]);
   return r;
 }
 

@@ -143,6 +143,7 @@ struct Line {
 // row_draw[r] + k_draw[i] + the sum of origin * origin_stride.
 struct QuantizeArgs {
   u64 from, q, scales, key;  // key 0: to nearest
+  i64 key_step;              // from its first word to its second
   i64 type, rows, size, block, blocks;
   i64 aligned;  // q has whole words: its address, size and block are multiples of 4
   Line row, k, row_draw, k_draw;
