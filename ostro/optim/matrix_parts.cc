@@ -34,8 +34,9 @@ MatrixParts::MatrixParts(const Parameter& parameter) {
   MatrixAxes axes = matrix_axes(parameter);
   if (!fused.axis.empty()) {
     for (const nn::Fused::Part& part : fused.parts) counts_.push_back(part.count);
-    // Parts of one index are a stack.
-    if (std::all_of(counts_.begin(), counts_.end(), [](int64_t n) { return n == 1; }))
+    // Parts of one index are a stack, where other columns remain.
+    const bool single = std::all_of(counts_.begin(), counts_.end(), [](int64_t n) { return n == 1; });
+    if (single && axes.columns != Axes{fused.axis})
       std::erase(axes.columns, fused.axis);
     else
       fused_ = fused.axis;
