@@ -20,7 +20,7 @@ Result<DeviceName> parse_device(const std::string& option, const std::string& te
         error == std::errc() && stop == end && ordinal <= kMost)
       return DeviceName{.kind = DeviceName::Kind::kCuda, .ordinal = ordinal};
   return invalid_argument(fmt::format(
-      "{} \"{}\" is no device; use cpu, cuda, cuda:N or auto (ostro devices lists them)", option, text));
+      "{}: \"{}\" is no device; use cpu, cuda, cuda:N or auto (ostro devices lists them)", option, text));
 }
 
 }  // namespace ostro::runtime

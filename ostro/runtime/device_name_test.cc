@@ -18,7 +18,7 @@ TEST_CASE("device names: the four forms, and nothing like them") {
     const auto parsed = parse_device("trainer.device", wrong);
     REQUIRE(!parsed.ok());
     CHECK(parsed.error().code() == ErrorCode::kInvalidArgument);
-    CHECK(parsed.error().message().find("trainer.device \"" + std::string(wrong) + "\"") == 0);
+    CHECK(parsed.error().message().find("trainer.device: \"" + std::string(wrong) + "\"") == 0);
   }
 }
 

@@ -80,8 +80,8 @@ def check_refused_at_start(w, m, config):
     w.bad(*run, "--device", "cuda", says=["no NVRTC", "/nowhere", "pip install nvidia-cuda-nvrtc"],
           env=m.gpu(OSTRO_NVRTC="/nowhere/libnvrtc.so"))
     w.bad(*run, "--device", "cuda:3", says=["there is no cuda:3", "sees 1 GPU, cuda:0"], env=m.gpu())
-    w.bad(*run, "--device", "gpu", says=['--device "gpu"', "cpu, cuda, cuda:N or auto"], env=m.gpu())
-    w.bad(*run, "--trainer.device", "cuda:x", says=['trainer.device "cuda:x"'], env=m.gpu())
+    w.bad(*run, "--device", "gpu", says=['--device: "gpu"', "cpu, cuda, cuda:N or auto"], env=m.gpu())
+    w.bad(*run, "--trainer.device", "cuda:x", says=['trainer.device: "cuda:x"'], env=m.gpu())
     w.bad(*run, "--device", "cuda", says=["OSTRO_EXECUTOR"], env=m.gpu(OSTRO_EXECUTOR="interpreter"))
     # A GPU that is too small is refused as a machine is, with what fits.
     w.bad(*run, "--device", "cuda", "--model.hidden_dim", "512", "--model.intermediate_dim", "1536",
