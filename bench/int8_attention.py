@@ -60,10 +60,10 @@ def integer_rows(x, y, slices):
     return dot(qx, qy, (sx * sy.T).astype(F32), np.zeros((len(x), len(y)), F32))
 
 
-def integer_sum(w, y, slices, acc=None, rescale=None):
+def integer_sum(w, y, slices, rescale=None):
     """w y over blocks of KEYS; y is quantised row by row, and its scales go into w, which is quantised by row and
     block. `rescale(b)`: what the sum is multiplied by before block b."""
-    acc = np.zeros((len(w), y.shape[1]), F32) if acc is None else acc
+    acc = np.zeros((len(w), y.shape[1]), F32)
     qy, sy = quantise(y, slices)
     for b in range(0, len(y), KEYS):
         block = slice(b, b + KEYS)

@@ -1,8 +1,8 @@
 #!/usr/bin/env python3
 """f32, bf16 and int8 products beside each other: held-out bits per byte at equal steps, each with its best learning rate.
 
-Models of about 2 and 10 million parameters are trained on kinds of text that are given as folders, each with tokenizer.json
-and cache/. For each pair of model and text the learning rate of each precision is searched alike: the rates of RATES, with
+Models of about 2 and 10 million parameters are trained on kinds of text that are given as folders, each made by
+scripts/quickstart.sh --out. For each pair of model and text the learning rate of each precision is searched alike: the rates of RATES, with
 the first seed, over a third of the steps. Then each seed is trained with the best of them.
 
   scripts/quickstart.sh --steps 1 --out plays                    # one kind of text: Shakespeare's plays
@@ -25,7 +25,7 @@ import sys
 import yaml
 
 ROOT = pathlib.Path(__file__).resolve().parent.parent
-PRECISIONS = {"f32": "f32", "bf16": "p=f32,c=bfloat16", "int8": "p=f32,c=int8"}
+PRECISIONS = {"bf16": "p=f32,c=bfloat16", "f32": "f32", "int8": "p=f32,c=int8"}  # bf16 first: the others are compared with it
 SIZES = {"2M": {"model.hidden_dim": 128, "model.intermediate_dim": 384, "model.num_layers": 4, "model.num_heads": 4,
                 "model.num_kv_heads": 4},
          "10M": {"model.hidden_dim": 320, "model.intermediate_dim": 864, "model.num_layers": 6, "model.num_heads": 5,
@@ -46,7 +46,8 @@ def train(a, text, size, row, rate, seed, steps):
     metrics = a.out / name / "metrics.jsonl"
     if not metrics.exists() or '"eval/bits_per_byte"' not in metrics.read_text():
         options = {"data.tokenizer": text / "tokenizer.json", "data.cache_dir": text / "cache", "trainer.log_dir": a.out,
-                   **made_from(text), "trainer.id": name, "trainer.seed": seed, "trainer.mp": PRECISIONS[precision], "optimizer.learning_rate": rate,
+                   **made_from(text), "trainer.id": name, "trainer.seed": seed,
+                   "trainer.mp": PRECISIONS[precision], "optimizer.learning_rate": rate,
                    "trainer.num_train_steps": steps, "trainer.steps_per_eval": steps,
                    "trainer.checkpointer.save_interval": "null", **SIZES[size], **extra}
         words = [a.ostro, "train", "--config", ROOT / "bench/dense.yaml"]
@@ -88,7 +89,7 @@ def study(a, text, size):
 def main():
     parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
     parser.add_argument("--ostro", type=pathlib.Path, default=ROOT / "build/release/ostro/cli/ostro")
-    parser.add_argument("--text", type=pathlib.Path, action="append", required=True, help="a folder with tokenizer.json and cache/")
+    parser.add_argument("--text", type=pathlib.Path, action="append", required=True, help="a folder that scripts/quickstart.sh --out made")
     parser.add_argument("--out", type=pathlib.Path, default=ROOT / "quickstart/precision", help="where the runs go")
     parser.add_argument("--sizes", nargs="+", choices=list(SIZES), default=list(SIZES))
     parser.add_argument("--steps", type=int, default=1500)
@@ -99,10 +100,18 @@ def main():
     a = parser.parse_args()
     a.out.mkdir(parents=True, exist_ok=True)
     a.text = [text.resolve() for text in a.text]
+    for text in a.text:
+        for part in ("tokenizer.json", "cache", "runs/quickstart/config.yaml"):
+            if not (text / part).exists():
+                parser.error(f"--text {text}: it has no {part}; scripts/quickstart.sh --out {text} makes it")
+    if len({text.name for text in a.text}) < len(a.text):
+        parser.error("--text: two folders of one name, by which runs are named")
     a.rows = {name: (name, {}) for name in PRECISIONS}
     for precision, *options in a.more:
         if precision not in PRECISIONS:
             parser.error(f"--with {precision}: not one of {', '.join(PRECISIONS)}")
+        if bad := [option for option in options if "=" not in option]:
+            parser.error(f"--with {precision} {bad[0]}: write KEY=VALUE")
         a.rows[" ".join([precision, *options])] = (precision, dict(option.split("=", 1) for option in options))
     for text in a.text:
         for size in a.sizes:

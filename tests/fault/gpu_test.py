@@ -11,11 +11,13 @@ import argparse
 import json
 import pathlib
 import random
+import subprocess
 import sys
 
 from harness import Workspace, check, killed
 
-sys.path.insert(0, str(pathlib.Path(__file__).resolve().parent.parent / "suite"))
+ROOT = pathlib.Path(__file__).resolve().parents[2]
+sys.path.insert(0, str(ROOT / "tests/suite"))
 import seed  # noqa: E402
 
 # FAKE_CUDA: the words of the error.
@@ -150,6 +152,17 @@ def check_text_that_fails(w, m, config):
     check(w.chain(name) == w.chain("cpu"), "the chain after a text that did not compile is another")
 
 
+def check_script(w, m):
+    """scripts/gpu_check.sh finds a sound device sound: nothing differs, and nothing fails."""
+    out = w.root / "check"
+    done = subprocess.run(["bash", ROOT / "scripts/gpu_check.sh", "--quick", "--program", w.ostro, "--out", out], env={**w.env, **m.gpu()},
+                          capture_output=True, text=True, check=False)
+    rows = [json.loads(line) for line in (out / "rows.jsonl").read_text().splitlines()]
+    bad = [row for row in rows if row["result"] not in ("equal", "done") and not row["result"].startswith("not run")]
+    check(done.returncode == 0 and not bad, f"gpu_check.sh: exit {done.returncode}, {bad}, {done.stderr[-1000:]}")
+    check(sum(row["result"] in ("equal", "done") for row in rows) >= 20, f"gpu_check.sh ran little: {rows}")
+
+
 def main():
     parser = argparse.ArgumentParser(description=__doc__.split("\n", maxsplit=1)[0])
     parser.add_argument("--ostro", required=True)
@@ -169,6 +182,7 @@ def main():
         check_same_answers(w, m, config)
         check_cut_off(w, m, config, allocations, launches, rng)
         check_text_that_fails(w, m, config)
+        check_script(w, m)
     finally:
         w.close()
     print("result: gpu: every fault is one error, and every run went on to the same chain")
