@@ -5,6 +5,7 @@
 //
 //   int8_dot_bench [--threads N] [--kernel NAME] [--rounds N] [--m N] [--n N] [--k N]
 #include <fmt/core.h>
+#include <functional>
 
 #include <algorithm>
 #include <string>
@@ -135,7 +136,7 @@ int main(int argc, char** argv) {
   fmt::print(
       "{}: {} x {} x {}, blocks of {}, {} threads, {} rounds; FMA peak of {} {:.0f} GFLOP/s ({:.0f} to "
       "{:.0f})\n",
-      kernel->name, m, n, k, cpu::kInt8Block, threads, rounds, cpu::isa_name(isa), median(peaks) * 1e-9,
+      kernel->name, m, n, k, ir::kInt8Block, threads, rounds, cpu::isa_name(isa), median(peaks) * 1e-9,
       *std::min_element(peaks.begin(), peaks.end()) * 1e-9,
       *std::max_element(peaks.begin(), peaks.end()) * 1e-9);
   for (const Case& each : cases) {

@@ -37,7 +37,6 @@ struct RecordedRun {
 
   // That of the step after `step` steps.
   const OpenedPeriod& period_after(int64_t step) const;
-  // Steps that the run is to have: of its last period's config.
 };
 
 // `stored_programs`: where this version traces other programs from the configuration than the chain names,

@@ -34,14 +34,6 @@ int64_t number_of(const std::string& path, const std::string& wanted) {
   return 0;
 }
 
-// What stands behind the name in a file with a "name : value" on each line; nothing if it has none.
-std::optional<std::string> value_in(const std::string& path, std::string_view name) {
-  std::ifstream file(path);
-  for (std::string line; std::getline(file, line);)
-    if (line.starts_with(name)) return line.substr(std::min(line.find(':') + 1, line.size()));
-  return std::nullopt;
-}
-
 // Bytes; `name` is that of a line of /proc/meminfo.
 std::optional<int64_t> meminfo(const std::string& root, std::string_view name) {
   const std::optional<std::string> value = value_in(root + "/proc/meminfo", name);
@@ -84,6 +76,13 @@ std::optional<int64_t> left_of_addresses() {
 }
 
 }  // namespace
+
+std::optional<std::string> value_in(const std::string& path, std::string_view name) {
+  std::ifstream file(path);
+  for (std::string line; std::getline(file, line);)
+    if (line.starts_with(name)) return line.substr(line.find(':') + 1);
+  return std::nullopt;
+}
 
 std::vector<int> cpus_of_cores() {
   cpu_set_t set;

@@ -2,7 +2,9 @@
 #pragma once
 
 #include <cstdint>
+#include <optional>
 #include <string>
+#include <string_view>
 #include <vector>
 
 #include "ostro/base/error.h"
@@ -21,6 +23,9 @@ std::string processor_name();
 
 // Bytes of memory of the machine; 0: not known.
 int64_t total_memory();
+// What stands behind the name in a file with a "name : value" on each line, as those of /proc; nothing if it
+// has none.
+std::optional<std::string> value_in(const std::string& path, std::string_view name);
 
 struct AvailableMemory {
   int64_t bytes = 0;   // that a new process may take; 0: not known

@@ -64,13 +64,17 @@ Status seal_object(const fs::path& object) {
   return write_to_file(object, sha256_hex(bytes), std::ios::app);
 }
 
-bool is_sealed(const fs::path& object) {
-  const Result<std::string> bytes = bytes_of_file(object);
-  if (!bytes.ok() || bytes->size() <= kHashDigits) return false;
-  const std::string_view all = *bytes;
-  const size_t size = all.size() - kHashDigits;
-  return sha256_hex(all.substr(0, size)) == all.substr(size);
+std::optional<std::string> sealed_bytes(const fs::path& object) {
+  Result<std::string> bytes = bytes_of_file(object);
+  if (!bytes.ok() || bytes->size() <= kHashDigits) return std::nullopt;
+  const size_t size = bytes->size() - kHashDigits;
+  const std::string hash = bytes->substr(size);
+  bytes->resize(size);
+  if (sha256_hex(*bytes) != hash) return std::nullopt;
+  return std::move(*bytes);
 }
+
+bool is_sealed(const fs::path& object) { return sealed_bytes(object).has_value(); }
 
 std::string environment_variable(const char* name) {
   const char* value = std::getenv(name);

@@ -6,6 +6,7 @@
 #pragma once
 
 #include <filesystem>
+#include <optional>
 #include <string>
 #include <string_view>
 
@@ -33,6 +34,8 @@ Status write_text_file(const std::filesystem::path& path, std::string_view text)
 
 // Appends the hash of the object's bytes, so that damage is found before the loader maps the file.
 Status seal_object(const std::filesystem::path& object);
+// The object's bytes without the hash; nothing when it is damaged or not there.
+std::optional<std::string> sealed_bytes(const std::filesystem::path& object);
 bool is_sealed(const std::filesystem::path& object);
 
 // The value of the variable; empty when it is not set.

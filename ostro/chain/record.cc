@@ -4,7 +4,6 @@
 
 #include <algorithm>
 #include <filesystem>
-#include <fstream>
 #include <thread>
 
 #include "ostro/base/machine.h"
@@ -25,21 +24,13 @@ using io::JsonFields;
 constexpr std::string_view kChecksumBegin = ",\n  \"checksum\": \"", kChecksumEnd = "\"\n}\n";
 constexpr size_t kHexDigits = 64;
 
-// The value of a line "name: value" of a file of /proc; empty if there is none.
-std::string proc_line(const char* file, std::string_view name) {
-  std::ifstream in(file);
-  for (std::string line; std::getline(in, line);)
-    if (line.starts_with(name)) return line.substr(std::min(line.find(':') + 1, line.size()));
-  return "";
-}
-
 // "AMD EPYC 9B45, 16 cores, 128 GB, AVX512-BF16": what decides how fast a run is.
 std::string machine_name() {
   std::string out =
       fmt::format("{}, {} cores", processor_name(), std::max(1U, std::thread::hardware_concurrency()));
   if (const int64_t bytes = total_memory(); bytes > 0)
     out += fmt::format(", {:.0f} GB", static_cast<double>(bytes) * 1e-9);
-  const std::string flags = proc_line("/proc/cpuinfo", "flags") + " ";
+  const std::string flags = value_in("/proc/cpuinfo", "flags").value_or("") + " ";
   for (const auto& [flag, name] : {std::pair{" amx_bf16 ", "AMX"},
                                    {" avx512_bf16 ", "AVX512-BF16"},
                                    {" avx512f ", "AVX-512"},

@@ -25,7 +25,7 @@ CpuDevice find_cpu() {
 GpuDevice describe(const cuda::Driver& driver, const cuda::GpuFacts& facts) {
   GpuDevice gpu{.device = fmt::format("cuda:{}", facts.ordinal),
                 .name = facts.name,
-                .compute_capability = facts.compute_capability,
+                .compute_capability = cuda::capability_text(facts.compute_capability),
                 .multiprocessors = facts.multiprocessors,
                 .memory_bytes = facts.memory_bytes};
   if (const Status supported = cuda::check_capability(facts); !supported.ok()) {
@@ -37,7 +37,7 @@ GpuDevice describe(const cuda::Driver& driver, const cuda::GpuFacts& facts) {
   else
     gpu.missing = free.error().message();
   if (const auto nvrtc = cuda::Nvrtc::open(driver.path(), driver.cuda_version(), facts.compute_capability);
-      !nvrtc.ok())
+      !nvrtc.ok() && gpu.missing.empty())
     gpu.missing = nvrtc.error().message();
   return gpu;
 }
@@ -46,18 +46,20 @@ GpuDevice describe(const cuda::Driver& driver, const cuda::GpuFacts& facts) {
 
 Devices find_devices() {
   Devices out{.cpu = find_cpu()};
+  int cuda_version = 0;
   const auto driver = cuda::Driver::open();
   if (driver.ok()) {
     out.driver_path = (*driver)->path();
     out.driver_version = (*driver)->version();
-    out.cuda_version = (*driver)->cuda_version();
+    cuda_version = (*driver)->cuda_version();
+    out.cuda_version = cuda::cuda_text(cuda_version);
     for (const cuda::GpuFacts& facts : (*driver)->gpus()) out.gpus.push_back(describe(**driver, facts));
   } else {
     out.missing.push_back(driver.error().message());
   }
-  if (const auto nvrtc = cuda::Nvrtc::open(out.driver_path, out.cuda_version, 0); nvrtc.ok()) {
+  if (const auto nvrtc = cuda::Nvrtc::open(out.driver_path, cuda_version, 0); nvrtc.ok()) {
     out.nvrtc_path = (*nvrtc)->path();
-    out.nvrtc_version = (*nvrtc)->version();
+    out.nvrtc_version = cuda::cuda_text((*nvrtc)->version());
   } else {
     out.missing.push_back(nvrtc.error().message());
   }

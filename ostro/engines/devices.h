@@ -22,9 +22,9 @@ struct CpuDevice {
 };
 
 struct GpuDevice {
-  std::string device;          // "cuda:0"
-  std::string name;            // "NVIDIA H100 80GB HBM3"
-  int compute_capability = 0;  // 90 is 9.0
+  std::string device;              // "cuda:0"
+  std::string name;                // "NVIDIA H100 80GB HBM3"
+  std::string compute_capability;  // "9.0"
   int multiprocessors = 0;
   int64_t memory_bytes = 0;
   std::optional<int64_t> free_bytes;  // nothing: it could not be asked, see `missing`
@@ -35,9 +35,9 @@ struct Devices {
   CpuDevice cpu;
   std::vector<GpuDevice> gpus;
   std::string driver_path, driver_version;  // empty: there is none; the version where the driver shows it
-  int cuda_version = 0;              // the newest that the driver runs: 13000 is 13.0; 0: there is no driver
+  std::string cuda_version;          // the newest that the driver runs, "13.0"; empty: there is no driver
   std::string nvrtc_path;            // empty: none that fits
-  int nvrtc_version = 0;             // 13000 is 13.0
+  std::string nvrtc_version;         // "13.0"
   std::vector<std::string> missing;  // what GPUs need and is not there, each with the command that brings it
 };
 

@@ -34,7 +34,7 @@ Result<Wish> wish_from_environment();
 // of OSTRO_EXECUTOR.
 Result<Wish> on_device(Wish wish, const std::string& device);
 
-// Makes the engine. Error: of make_cpu_engine, of emulated_device, of open_gpu.
+// Makes the engine. Error: of make_cpu_engine, of emulated_device, of open_gpu, of admit (cuda/admission).
 Result<std::unique_ptr<runtime::Engine>> make(const Wish& wish);
 
 }  // namespace ostro::engines

@@ -63,4 +63,10 @@ std::vector<LeafBounds> leaf_bounds(std::string_view axis, int64_t n, int64_t co
   return leaves;
 }
 
+std::vector<int64_t> leaf_ends(std::string_view axis, int64_t n, int64_t count) {
+  std::vector<int64_t> ends;
+  for (const LeafBounds& leaf : leaf_bounds(axis, n, count)) ends.push_back(leaf.end);
+  return ends;
+}
+
 }  // namespace ostro::numerics

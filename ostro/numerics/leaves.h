@@ -45,5 +45,7 @@ LeafBounds leaf_bounds(std::string_view axis, int64_t n, int64_t count, int64_t 
 
 // All `count` leaves in order, the empty ones included (they are +0 operands of the tree).
 std::vector<LeafBounds> leaf_bounds(std::string_view axis, int64_t n, int64_t count);
+// Where each of them ends.
+std::vector<int64_t> leaf_ends(std::string_view axis, int64_t n, int64_t count);
 
 }  // namespace ostro::numerics

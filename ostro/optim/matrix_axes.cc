@@ -2,6 +2,8 @@
 
 #include <algorithm>
 
+#include "ostro/nn/linear.h"
+
 namespace ostro::optim {
 
 MatrixAxes matrix_axes(const Parameter& parameter) {
@@ -11,7 +13,7 @@ MatrixAxes matrix_axes(const Parameter& parameter) {
   MatrixAxes out;
   Axes in = parameter.matrix.in;
   for (const Axis& a : parameter.shape.axes) {
-    if (a.name == "layers" || a.name == "experts") {
+    if (a.name == nn::kLayersAxis || a.name == "experts") {
       out.stack.push_back(a.name);
       continue;
     }

@@ -14,10 +14,11 @@ Result<DeviceName> parse_device(const std::string& option, const std::string& te
   if (text == "auto") return DeviceName{.kind = DeviceName::Kind::kAuto};
   if (text == "cuda") return DeviceName{.kind = DeviceName::Kind::kCuda};
   int ordinal = -1;
-  const char *begin = text.data() + kNumbered.size(), *end = text.data() + text.size();
-  if (text.starts_with(kNumbered) && begin != end && *begin != '-')
-    if (const auto [stop, error] = std::from_chars(begin, end, ordinal);
-        error == std::errc() && stop == end && ordinal <= kMost)
+  const std::string_view digits =
+      text.starts_with(kNumbered) ? std::string_view(text).substr(kNumbered.size()) : std::string_view();
+  if (!digits.starts_with('-'))
+    if (const auto [stop, error] = std::from_chars(digits.data(), digits.data() + digits.size(), ordinal);
+        error == std::errc() && stop == digits.data() + digits.size() && ordinal <= kMost)
       return DeviceName{.kind = DeviceName::Kind::kCuda, .ordinal = ordinal};
   return invalid_argument(fmt::format(
       "{}: \"{}\" is no device; use cpu, cuda, cuda:N or auto (ostro devices lists them)", option, text));

@@ -17,10 +17,9 @@ class HostBlock final : public Block {
   AlignedBytes storage_;
 };
 
-void check_range(const Block& block, int64_t at, size_t bytes) {
+void check_host(const Block& block, int64_t at, size_t bytes) {
   OSTRO_CHECK(block.host() != nullptr, "a block of {} was given to the host's memory", block.memory().name());
-  OSTRO_CHECK(at >= 0 && at + static_cast<int64_t>(bytes) <= block.bytes(),
-              "bytes {} to {} of a block of {} bytes", at, at + static_cast<int64_t>(bytes), block.bytes());
+  block.check_range(at, bytes);
 }
 
 class HostMemory final : public Memory {
@@ -28,12 +27,12 @@ class HostMemory final : public Memory {
   std::string name() const override { return "host"; }
   Result<std::shared_ptr<Block>> allocate(int64_t bytes) override { return allocate_on_host(bytes, false); }
   Status write(Block& block, int64_t at, std::span<const std::byte> from) override {
-    check_range(block, at, from.size());
+    check_host(block, at, from.size());
     if (!from.empty()) std::memcpy(block.host() + at, from.data(), from.size());
     return Status();
   }
   Status read(const Block& block, int64_t at, std::span<std::byte> to) const override {
-    check_range(block, at, to.size());
+    check_host(block, at, to.size());
     if (!to.empty()) std::memcpy(to.data(), block.host() + at, to.size());
     return Status();
   }
@@ -41,6 +40,11 @@ class HostMemory final : public Memory {
 };
 
 }  // namespace
+
+void Block::check_range(int64_t at, size_t bytes) const {
+  OSTRO_CHECK(at >= 0 && at + static_cast<int64_t>(bytes) <= bytes_, "bytes {} to {} of a block of {} bytes",
+              at, at + static_cast<int64_t>(bytes), bytes_);
+}
 
 Memory& host_memory() {
   static auto* const memory = new HostMemory();  // never destroyed: static variables may hold buffers

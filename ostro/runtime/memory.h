@@ -45,6 +45,8 @@ class Block {
   Memory& memory() const { return memory_; }
   int64_t bytes() const { return bytes_; }
   std::byte* host() const { return host_; }
+  // Aborts unless these bytes lie inside.
+  void check_range(int64_t at, size_t bytes) const;
 
  private:
   Memory& memory_;

@@ -162,8 +162,6 @@ int cuDeviceGetAttribute(int* value, int attribute, int) {
   switch (attribute) {
     case kMultiprocessors:
       return *value = 4, 0;
-    case kComputeMode:
-      return *value = fault("busy") ? kModeExclusive : 0, 0;
     case kCapabilityMajor:
       return *value = capability / 10, 0;
     case kCapabilityMinor:

@@ -11,7 +11,6 @@
 #include "ostro/cli/main/config_help.h"
 #include "ostro/cli/main/exit_code.h"
 #include "ostro/config/mistakes.h"
-#include "ostro/io/hub/hub_names.h"
 #include "ostro/runtime/device_name.h"
 
 namespace ostro::cli {
@@ -159,10 +158,11 @@ struct Args::State {
         hint = key_for_option(word, context.models);
       for (const char* gpu : {"--device", "--gpus", "--gpu", "--cuda", "--num_gpus"})
         if (word.substr(0, word.find('=')) == gpu)
-          hint = takes_overrides
-                     ? "; a GPU is chosen with --trainer.device cuda:N"
-                     : "; a GPU is chosen with --device cuda:N of train, sample, eval, grad, score, selftest "
-                       "and verify";
+          hint = app.get_option_no_throw("--device") == nullptr
+                     ? "; a GPU is chosen with --device cuda:N of train, sample, eval, grad, score, selftest "
+                       "and verify"
+                 : takes_overrides ? "; a GPU is chosen with --trainer.device cuda:N"
+                                   : "; a GPU is chosen with --device cuda:N";
       if (hint.empty()) hint = fmt::format("; the nearest is \"{}\"", nearest);
       return invalid_argument(fmt::format("unknown option \"{}\"{} (see {} --help)", word, hint, command));
     }
@@ -179,7 +179,7 @@ struct Args::State {
   std::string config_file;
   std::vector<config::Override> overrides;
   std::map<std::string, std::vector<std::string>*> lists;  // options that take several words
-  std::string device;                                      // of --device; empty: it was not given
+  std::optional<std::string> device;                       // of --device
   std::optional<Context> on_device;  // `context`, with engines on the device that was chosen
   CommandWords declared;
   CommandWords* described = nullptr;
@@ -283,28 +283,28 @@ std::optional<int> Args::parse() {
   } catch (const CLI::ParseError& e) {
     return report_error(invalid_argument(fmt::format("{} (see {} --help)", e.what(), s.command)));
   }
-  if (!s.device.empty()) {
-    if (const auto name = runtime::parse_device("--device", s.device); !name.ok())
+  if (s.device) {
+    if (const auto name = runtime::parse_device("--device", *s.device); !name.ok())
       return report_error(name.error());
-    s.on_device.emplace(s.context.on(s.device));
+    s.on_device.emplace(s.context.on(*s.device));
   }
   return std::nullopt;
+}
+
+void resolve_hub_name(std::optional<std::string>& path, io::HubFiles files, const char* key) {
+  if (!path) return;
+  if (auto found = io::local_or_hub(*path, files, key); found.ok()) path = std::move(*found);
 }
 
 Result<train::TrainConfig> Args::load_config() const {
   OSTRO_CHECK(state_->takes_config, "load_config() of a command that takes no configuration");
   ASSIGN_OR_RETURN(train::TrainConfig config,
                    train::load_train_config(state_->config_file, state_->overrides, state_->context.models));
-  if (!state_->device.empty()) config.trainer.device = state_->device;
+  if (state_->device) config.trainer.device = *state_->device;
   state_->on_device.emplace(state_->context.on(config.trainer.device));
-  // Names of the hub become folders here, at the one place where a user's configuration comes in. Not every
-  // command reads what they name, so what is not found stays as it is: its reader says so.
-  const auto resolve = [](std::optional<std::string>& path, io::HubFiles files, const char* key) {
-    if (!path) return;
-    if (auto found = io::local_or_hub(*path, files, key); found.ok()) path = std::move(*found);
-  };
-  resolve(config.data.tokenizer, io::HubFiles::kTokenizer, "data.tokenizer");
-  resolve(config.trainer.initialize_from, io::HubFiles::kModel, "trainer.initialize_from");
+  // Here, at the one place where a user's configuration comes in.
+  resolve_hub_name(config.data.tokenizer, io::HubFiles::kTokenizer, "data.tokenizer");
+  resolve_hub_name(config.trainer.initialize_from, io::HubFiles::kModel, "trainer.initialize_from");
   return config;
 }
 

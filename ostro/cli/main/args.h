@@ -10,6 +10,7 @@
 
 #include "ostro/config/yaml.h"
 #include "ostro/context/context.h"
+#include "ostro/io/hub/hub_names.h"
 #include "ostro/train/options/config.h"
 
 namespace ostro::cli {
@@ -105,6 +106,10 @@ class Args {
   struct State;
   std::unique_ptr<State> state_;
 };
+
+// A name of the hub becomes its folder. Not every command reads what it names, so what is not found stays as
+// it is: its reader says so.
+void resolve_hub_name(std::optional<std::string>& path, io::HubFiles files, const char* key);
 
 // Prints "error: message" to standard error: one line, or one for each error that the message holds
 // (config/mistakes.h). Returns kExitUsage for invalid arguments and

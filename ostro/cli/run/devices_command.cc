@@ -14,33 +14,28 @@ namespace {
 std::string size_text(int64_t bytes) {
   return bytes == 0 ? "an unknown amount" : fmt::format("{:.1f} GB", static_cast<double>(bytes) * 1e-9);
 }
-std::string cuda_version_text(int version) {
-  return fmt::format("{}.{}", version / 1000, version % 1000 / 10);
-}
-std::string capability_version(int capability) {
-  return fmt::format("{}.{}", capability / 10, capability % 10);
-}
 
 std::string devices_text(const engines::Devices& devices) {
   const engines::CpuDevice& cpu = devices.cpu;
-  std::string text = fmt::format("cpu       {}: {} threads, {}; {} of {} free\n", cpu.name,
-                                 cpu.threads == 0 ? "OSTRO_THREADS is wrong:" : std::to_string(cpu.threads),
+  const std::string threads = cpu.threads == 0
+                                  ? "OSTRO_THREADS is wrong"
+                                  : fmt::format("{} thread{}", cpu.threads, cpu.threads == 1 ? "" : "s");
+  std::string text = fmt::format("cpu       {}: {}, {}; {} of {} free\n", cpu.name, threads,
                                  cpu.used.empty() ? "OSTRO_ISA is wrong" : cpu.used,
                                  size_text(cpu.free_bytes), size_text(cpu.memory_bytes));
   text += fmt::format("          instruction sets: {}\n", fmt::join(cpu.instruction_sets, ", "));
   for (const engines::GpuDevice& gpu : devices.gpus) {
-    text +=
-        fmt::format("{:<9} {}: {} of {} free, compute capability {}, {} multiprocessors\n", gpu.device,
-                    gpu.name, gpu.free_bytes ? size_text(*gpu.free_bytes) : "?", size_text(gpu.memory_bytes),
-                    capability_version(gpu.compute_capability), gpu.multiprocessors);
+    text += fmt::format("{:<9} {}: {} of {} free, compute capability {}, {} multiprocessors\n", gpu.device,
+                        gpu.name, gpu.free_bytes ? size_text(*gpu.free_bytes) : "?",
+                        size_text(gpu.memory_bytes), gpu.compute_capability, gpu.multiprocessors);
     if (!gpu.missing.empty()) text += fmt::format("          cannot be used: {}\n", gpu.missing);
   }
-  if (devices.cuda_version != 0)
+  if (!devices.cuda_version.empty())
     text += fmt::format("driver    {}CUDA {}, {}\n",
                         devices.driver_version.empty() ? "" : devices.driver_version + ", ",
-                        cuda_version_text(devices.cuda_version), devices.driver_path);
+                        devices.cuda_version, devices.driver_path);
   if (!devices.nvrtc_path.empty())
-    text += fmt::format("nvrtc     {}, {}\n", cuda_version_text(devices.nvrtc_version), devices.nvrtc_path);
+    text += fmt::format("nvrtc     {}, {}\n", devices.nvrtc_version, devices.nvrtc_path);
   for (const std::string& missing : devices.missing) text += fmt::format("missing   {}\n", missing);
   return text;
 }
@@ -61,18 +56,18 @@ std::string devices_json(const engines::Devices& devices) {
   for (const engines::GpuDevice& gpu : devices.gpus)
     out["gpus"].push_back({{"device", gpu.device},
                            {"name", gpu.name},
-                           {"compute_capability", capability_version(gpu.compute_capability)},
+                           {"compute_capability", gpu.compute_capability},
                            {"multiprocessors", gpu.multiprocessors},
                            {"memory_bytes", gpu.memory_bytes},
                            {"free_bytes", gpu.free_bytes ? Json(*gpu.free_bytes) : Json()},
                            {"missing", text(gpu.missing)}});
-  out["driver"] = devices.cuda_version == 0 ? Json()
-                                            : Json{{"version", text(devices.driver_version)},
-                                                   {"cuda", cuda_version_text(devices.cuda_version)},
-                                                   {"path", devices.driver_path}};
-  out["nvrtc"] = devices.nvrtc_path.empty() ? Json()
-                                            : Json{{"version", cuda_version_text(devices.nvrtc_version)},
-                                                   {"path", devices.nvrtc_path}};
+  out["driver"] = devices.cuda_version.empty() ? Json()
+                                               : Json{{"version", text(devices.driver_version)},
+                                                      {"cuda", devices.cuda_version},
+                                                      {"path", devices.driver_path}};
+  out["nvrtc"] = devices.nvrtc_path.empty()
+                     ? Json()
+                     : Json{{"version", devices.nvrtc_version}, {"path", devices.nvrtc_path}};
   out["missing"] = devices.missing;
   return out.dump(1, ' ', false, Json::error_handler_t::replace) + "\n";
 }
@@ -99,7 +94,7 @@ int check_device(const std::string& device, int64_t cases) {
 
 int devices_command(Args args) {
   bool json = false;
-  std::string check;
+  std::optional<std::string> check;
   std::optional<int64_t> cases;
   args.summary(
       "Prints what this machine has to train on: its processors and its GPUs, and what is missing for the "
@@ -112,12 +107,12 @@ int devices_command(Args args) {
               "--check: cases of every operation; 4294967296 are all numbers of an operand");
   args.flag("--json", &json, "print it as JSON; null: not known, or not there");
   if (const auto code = args.parse()) return *code;
-  if (!check.empty() && json)
+  if (check && json)
     return report_error(
         invalid_argument("--json beside --check: the comparison is printed as text; leave out one"));
-  if (check.empty() && cases)
+  if (!check && cases)
     return report_error(invalid_argument("--cases is for --check; name a GPU, as in --check cuda:0"));
-  if (!check.empty()) return check_device(check, cases.value_or(int64_t{1} << 20));
+  if (check) return check_device(*check, cases.value_or(int64_t{1} << 20));
   const engines::Devices devices = engines::find_devices();
   const Status written = write_stdout(json ? devices_json(devices) : devices_text(devices));
   return written.ok() ? kExitOk : report_error(written.error());

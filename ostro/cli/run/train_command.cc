@@ -12,7 +12,6 @@
 #include "ostro/cli/shared/progress.h"
 #include "ostro/cli/shared/sim_workers.h"
 #include "ostro/convert/export_model.h"
-#include "ostro/io/hub/hub_names.h"
 #include "ostro/run/loop/dry_run.h"
 #include "ostro/run/loop/signals.h"
 
@@ -42,9 +41,7 @@ int train_command(Args args) {
   auto config = args.load_config();
   if (!config.ok()) return report_error(config.error());
   if (initialize_from) {  // an empty path is one that was forgotten, not none
-    if (auto found = io::local_or_hub(*initialize_from, io::HubFiles::kModel, "trainer.initialize_from");
-        found.ok())
-      initialize_from = *found;
+    resolve_hub_name(initialize_from, io::HubFiles::kModel, "trainer.initialize_from");
     config->trainer.initialize_from = initialize_from;
     if (const Status valid = config->trainer.validate(); !valid.ok()) return report_error(valid.error());
   }

@@ -121,12 +121,18 @@ int verify_command(Args args) {
   options.replay.workers = *workers;
   const Context& context = args.context();
   // A device that is not there is told before anything is read.
-  if (!options.no_replay)
-    if (const auto engine = context.engine(); !engine.ok()) return report_error(engine.error());
+  std::unique_ptr<runtime::Engine> engine;
+  if (!options.no_replay) {
+    auto made = context.engine();
+    if (!made.ok()) return report_error(made.error());
+    engine = std::move(*made);
+  }
   ReplayProgress progress(context.fs, run, run::stderr_columns() > 0 && !json);
   options.replay.on_begin = [&](int64_t first, int64_t last) { progress.begin(first, last); };
   options.replay.on_step = [&](int64_t step, int64_t first, int64_t last) { progress(step, first, last); };
-  const auto audit = audit::audit_run(context.fs, context.engine, run, options, context.models);
+  const auto audit = audit::audit_run(
+      context.fs, [&]() -> Result<std::unique_ptr<runtime::Engine>> { return std::move(engine); }, run,
+      options, context.models);
   if (!audit.ok()) return report_error(audit.error());
   const Status written = write_stdout(json ? audit::audit_json(*audit) : audit::audit_text(*audit));
   return written.ok() ? exit_code(audit->verdict()) : report_error(written.error());

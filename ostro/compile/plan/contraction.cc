@@ -9,13 +9,14 @@ Contraction contraction_of(const std::vector<ir::Axis>& contracted, const numeri
   Contraction c;
   c.size = 1;
   for (const ir::Axis& a : contracted) c.size *= a.size;
-  std::vector<int64_t> leaf(static_cast<size_t>(c.size), 0);
+  std::vector<int64_t> leaf;  // of each index; empty while no axis is cut
   int64_t total = 1;
   for (const auto& [name, count] : leaves.axes) {
     if (count == 1) continue;
     int64_t inner = 1;
     for (size_t i = contracted.size(); i-- > 0; inner *= contracted[i].size) {
       if (contracted[i].name != name) continue;
+      leaf.resize(static_cast<size_t>(c.size));
       const int64_t length = numerics::leaf_size(name, contracted[i].size, count);
       for (int64_t r = 0; r < c.size; ++r) {
         int64_t& l = leaf[static_cast<size_t>(r)];

@@ -10,6 +10,7 @@
 #include "ostro/base/log.h"
 #include "ostro/base/machine.h"
 #include "ostro/compile/passes/pass.h"
+#include "ostro/compile/plan/executable.h"
 #include "ostro/compile/plan/explain_plan.h"
 #include "ostro/compile/plan/plan.h"
 #include "ostro/cpu/engine/engine_cc.h"
@@ -19,21 +20,12 @@
 #include "ostro/cpu/routines/flights.h"
 #include "ostro/ir/rules/verify.h"
 #include "ostro/numerics/fp_env.h"
+#include "ostro/runtime/check_inputs.h"
 
 namespace ostro::cpu {
 namespace {
 
 using runtime::Buffer;
-
-runtime::ExecutableInfo info_of(const compile::Module& module) {
-  runtime::ExecutableInfo info;
-  info.arena_bytes = module.plan.arena_bytes;
-  for (const ir::Shape& s : module.plan.params) info.input_bytes += s.bytes();
-  for (const ir::Shape& s : module.plan.results) info.output_bytes += s.bytes();
-  info.flops = module.plan.flops();
-  info.kernels = static_cast<int64_t>(module.nests.size());
-  return info;
-}
 
 class CpuExecutable final : public runtime::Executable {
  public:
@@ -56,17 +48,13 @@ class CpuExecutable final : public runtime::Executable {
 
   Result<std::vector<Buffer>> run(std::vector<Buffer> inputs, const runtime::RunContext& context) override {
     const compile::Plan& plan = module_.plan;
-    RETURN_IF_ERROR(check_inputs(inputs));
+    RETURN_IF_ERROR(runtime::check_inputs(name_, param_names_, plan.params, inputs));
     ASSIGN_OR_RETURN(inputs, runtime::all_to(std::move(inputs), runtime::host_memory()));
     if (arena_ == nullptr)
       arena_ = allocate_aligned(static_cast<size_t>(std::max<int64_t>(1, plan.arena_bytes)));
     std::vector<Buffer> outputs;
     std::vector<char*> params, results;
-    std::vector<int64_t> taken(plan.results.size(), -1);
-    for (const compile::PlanBuffer& b : plan.buffers)
-      if (b.kind == compile::BufferKind::kResult && b.reuses_param >= 0 &&
-          inputs[static_cast<size_t>(b.reuses_param)].unique())
-        taken[static_cast<size_t>(b.index)] = b.reuses_param;
+    const std::vector<int64_t> taken = compile::taken_params(plan, inputs);
     for (size_t i = 0; i < plan.results.size(); ++i)
       outputs.push_back(taken[i] >= 0 ? inputs[static_cast<size_t>(taken[i])]
                                       : Buffer::empty(plan.results[i]));
@@ -89,7 +77,7 @@ class CpuExecutable final : public runtime::Executable {
   }
 
   runtime::ExecutableInfo info() const override {
-    runtime::ExecutableInfo info = info_of(module_);
+    runtime::ExecutableInfo info = compile::info_of(module_);
     info.fallback_ops = runner_.fallback_steps();
     return info;
   }
@@ -97,20 +85,6 @@ class CpuExecutable final : public runtime::Executable {
   void release() override { arena_ = {}; }
 
  private:
-  Status check_inputs(const std::vector<Buffer>& inputs) const {
-    const std::vector<ir::Shape>& expected = module_.plan.params;
-    if (inputs.size() != expected.size())
-      return invalid_argument(
-          fmt::format("program {} takes {} inputs, {} given", name_, expected.size(), inputs.size()));
-    for (size_t i = 0; i < inputs.size(); ++i)
-      if (!inputs[i].valid() || inputs[i].shape() != expected[i])
-        return invalid_argument(fmt::format("program {}: input {} ({}) is {}, expected {}", name_, i,
-                                            param_names_.empty() ? "unnamed" : param_names_[i],
-                                            inputs[i].valid() ? inputs[i].shape().str() : "missing",
-                                            expected[i].str()));
-    return Status();
-  }
-
   compile::Module module_;
   std::string name_;
   std::vector<std::string> param_names_;
@@ -166,7 +140,7 @@ class CpuEngine final : public runtime::Engine, private runtime::Inspector {
   Result<runtime::ExecutableInfo> estimate(const ir::Program& program,
                                            const runtime::CompileOptions& options) override {
     ASSIGN_OR_RETURN(const compile::Module module, lower(program, options));
-    return info_of(module);
+    return compile::info_of(module);
   }
 
   Result<std::string> plan(const ir::Program& program, const runtime::CompileOptions& options) override {

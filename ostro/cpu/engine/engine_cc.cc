@@ -32,12 +32,9 @@ std::vector<std::string> split_words(const std::string& text) {
 
 // The object in the file; error: it does not load, or was compiled from another source.
 Result<std::unique_ptr<SharedObject>> load_object(const fs::path& path, const std::string& key) {
-  void* handle = dlopen(path.c_str(), RTLD_NOW | RTLD_LOCAL);
-  if (handle == nullptr) {
-    const char* why = dlerror();
-    return io_error(fmt::format("compiled code does not load: {}", why == nullptr ? path.string() : why));
-  }
-  auto object = std::make_unique<SharedObject>(handle);
+  const Result<void*> handle = open_library(path.string());
+  if (!handle.ok()) return io_error(fmt::format("compiled code does not load: {}", handle.error().message()));
+  auto object = std::make_unique<SharedObject>(*handle);
   const auto* found = static_cast<const char*>(object->symbol(kKeySymbol));
   if (found == nullptr || std::strcmp(found, key.c_str()) != 0)
     return corrupt(fmt::format("{} holds the kernels of {}, not of {}", path.string(),
@@ -78,10 +75,6 @@ std::string flags_for_zig(std::string flags) {
 }
 
 }  // namespace
-
-SharedObject::~SharedObject() { dlclose(handle_); }
-
-void* SharedObject::symbol(const char* name) const { return dlsym(handle_, name); }
 
 KernelCompiler::KernelCompiler(std::string cc, std::string cc_opt, const std::string& cache_dir, Isa isa,
                                const compile::Dialect& dialect)

@@ -16,25 +16,13 @@
 
 #include "ostro/base/error.h"
 #include "ostro/base/object_cache.h"
+#include "ostro/base/shared_object.h"
 #include "ostro/compile/text/dialect.h"
 #include "ostro/cpu/machine/isa.h"
 #include "ostro/cpu/plan/runner.h"
 #include "ostro/cpu/text/write_kernel.h"
 
 namespace ostro::cpu {
-
-// A loaded shared object; unloaded with the last reference.
-class SharedObject {
- public:
-  explicit SharedObject(void* handle) : handle_(handle) {}
-  ~SharedObject();
-  SharedObject(const SharedObject&) = delete;
-  SharedObject& operator=(const SharedObject&) = delete;
-  void* symbol(const char* name) const;
-
- private:
-  void* handle_;
-};
 
 struct CompiledKernels {
   std::vector<KernelFunction> functions;  // of Module::nests

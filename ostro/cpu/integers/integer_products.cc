@@ -1,22 +1,16 @@
 // quantize and dot_int8 (docs/spec/numerics.md, N20). Values whose contracted axis lies at even distances go
-// to the kernels of products/; others are cut in plain loops, rows shared among the threads.
+// to the kernels of products/; others are cut by the definition, rows shared among the threads.
 #include <algorithm>
-#include <bit>
-#include <cmath>
-#include <limits>
 
 #include "ostro/cpu/products/int8_dot.h"
 #include "ostro/cpu/products/int8_quantize.h"
+#include "ostro/cpu/products/int8_reference.h"
 #include "ostro/cpu/routines/contraction.h"
 #include "ostro/cpu/routines/op_call.h"
 #include "ostro/numerics/bf16.h"
-#include "ostro/numerics/threefry.h"
 
 namespace ostro::cpu {
 namespace {
-
-float wide_element(float x) { return x; }
-float wide_element(numerics::Bf16 x) { return numerics::to_f32(x); }
 
 // Where the elements of a value are in the whole array: element i of a row has the index row + k_at[i].
 struct Draws {
@@ -49,61 +43,22 @@ Draws draws_of(const OpCall& call, const std::vector<ir::Axis>& rows, const std:
   return d;
 }
 
-// The exponent of a block's scale is `power`; its numbers are x * 2^-power.
-struct ScaleBits {
-  float scale = 0;
-  int power = 0;
-  bool zero = true;  // all numbers are
-};
-
-// `largest`: the bits of the block's largest |x|.
-ScaleBits scale_bits_of(uint32_t largest) {
-  constexpr uint32_t kInfinity = 0x7f800000u, kMost = 127u << 17;  // the mantissa of 127 / 64
-  if (largest >= kInfinity) return {std::numeric_limits<float>::quiet_NaN(), 0, true};
-  if (largest < 0x00800000u) return {};
-  int e = static_cast<int>(largest >> 23) - 127;
-  if (e < -120)
-    e = -120;
-  else if ((largest & 0x007fffffu) > (kMost & 0x007fffffu))
-    ++e;
-  return {std::bit_cast<float>(static_cast<uint32_t>(e - 6 + 127) << 23), e - 6, false};
-}
-
-// The 16 bits of the element with this index of the whole array: a quarter of a block of threefry.
-uint32_t bits_of_draw(const numerics::Key& key, uint64_t index) {
-  const uint64_t number = index >> 2;
-  const numerics::Key block =
-      numerics::threefry2x32(key, static_cast<uint32_t>(number >> 32), static_cast<uint32_t>(number));
-  const uint64_t quarters = uint64_t{block.word1} << 32 | block.word0;
-  return static_cast<uint32_t>(quarters >> 16 * (index & 3)) & 0xffffu;
-}
-
+// One row, block by block, by the definition: for layouts that no kernel takes.
 template <typename T>
-void quantize_row(const T* x, const int64_t* k_at, int64_t size, int64_t block, const Draws& draws,
+void quantize_row(const T* x, const std::vector<int64_t>& k_at, int64_t block, const Draws& draws,
                   int64_t first, int8_t* q, float* scales) {
-  for (int64_t begin = 0; begin < size; begin += block) {
-    const int64_t end = std::min(begin + block, size);
-    uint32_t largest = 0;
-    for (int64_t k = begin; k < end; ++k)
-      largest = std::max(largest, std::bit_cast<uint32_t>(wide_element(x[k_at[k]])) & 0x7fffffffu);
-    const ScaleBits cut = scale_bits_of(largest);
-    *scales++ = cut.scale;
-    if (cut.zero) {
-      std::fill(q + begin, q + end, int8_t{0});
-      continue;
+  std::vector<float> values;
+  std::vector<uint32_t> bits;
+  for (size_t begin = 0; begin < k_at.size(); begin += static_cast<size_t>(block)) {
+    values.clear(), bits.clear();
+    for (size_t k = begin; k < std::min(begin + static_cast<size_t>(block), k_at.size()); ++k) {
+      values.push_back(numerics::widen(x[k_at[k]]));
+      if (draws.any)
+        bits.push_back(reference::dither_of(draws.key, static_cast<uint64_t>(first + draws.k_at[k])));
     }
-    const float up = std::bit_cast<float>(static_cast<uint32_t>(127 - cut.power) << 23);
-    for (int64_t k = begin; k < end; ++k) {
-      const float t = wide_element(x[k_at[k]]) * up;
-      if (!draws.any) {
-        q[k] = static_cast<int8_t>(std::nearbyint(t));
-        continue;
-      }
-      const uint32_t bits =
-          bits_of_draw(draws.key, static_cast<uint64_t>(first + draws.k_at[static_cast<size_t>(k)]));
-      const float u = static_cast<float>(bits * 2 + 1) * 0x1p-17f;
-      q[k] = static_cast<int8_t>(std::floor(t + u));
-    }
+    const reference::QuantizedBlock made = reference::quantize_block(values, bits);
+    std::copy(made.q.begin(), made.q.end(), q + begin);
+    *scales++ = made.scale;
   }
 }
 
@@ -144,10 +99,7 @@ template <typename T>
 void quantize_rows_of(const OpCall& call) {
   const Array& x = call.in[0];
   const auto& names = call.attrs.strs("over");
-  std::vector<ir::Axis> rows, over;
-  for (const ir::Axis& a : x.shape().axes)
-    if (std::find(names.begin(), names.end(), a.name) == names.end()) rows.push_back(a);
-  for (const std::string& name : names) over.push_back({name, x.shape().size_of(name)});
+  const std::vector<ir::Axis> rows = axes_without(x.shape(), names), over = axes_named(x.shape(), names);
   const std::vector<int64_t> row_at = offsets_over(rows, *x.view), k_at = offsets_over(over, *x.view);
   const Draws draws = draws_of(call, rows, over);
   const auto size = static_cast<int64_t>(k_at.size());
@@ -156,7 +108,7 @@ void quantize_rows_of(const OpCall& call) {
   call.pool.parallel_for(static_cast<int64_t>(row_at.size()), [&](int64_t begin, int64_t end) {
     for (int64_t r = begin; r < end; ++r) {
       const auto at = static_cast<size_t>(r);
-      quantize_row(x.as<T>() + row_at[at], k_at.data(), size, block, draws, draws.any ? draws.row_at[at] : 0,
+      quantize_row(x.as<T>() + row_at[at], k_at, block, draws, draws.any ? draws.row_at[at] : 0,
                    call.out[0].as<int8_t>() + r * size, call.out[1].as<float>() + r * blocks);
     }
   });
@@ -175,10 +127,9 @@ Status run_quantize(const OpCall& call) {
 Status run_dot_int8(const OpCall& call) {
   const Array& out = call.out[0];
   if (out.count() == 0) return Status();
-  int64_t size = 1, columns = 1;
-  for (const std::string& name : call.attrs.strs("over")) size *= call.in[0].shape().size_of(name);
-  for (const ir::Axis& a : call.in[2].shape().axes)
-    if (out.shape().has(a.name)) columns *= a.size;
+  const auto& names = call.attrs.strs("over");
+  const int64_t size = count_of(axes_named(call.in[0].shape(), names)),
+                columns = count_of(axes_without(call.in[2].shape(), names));
   Int8DotSpec spec{out.count() / columns, columns, Int8Blocks(size, call.attrs.i64("block"))};
   spec.out = out.dtype() == ir::DType::bf16 ? GemmType::kBf16 : GemmType::kF32;
   const int64_t blocks = spec.blocks.count();

@@ -1,10 +1,14 @@
 #include "ostro/cpu/products/int8_admission.h"
 
+#include <fmt/format.h>
 #include <immintrin.h>
 
+#include <bit>
+#include <cmath>
 #include <map>
 #include <mutex>
 #include <string>
+#include <utility>
 
 #include "ostro/base/log.h"
 #include "ostro/cpu/machine/machine.h"
@@ -31,15 +35,18 @@ struct Candidate {
 
 // The fastest first. VPMADDWD alone is the faster way with AVX2 on Intel: there VPSIGNB, VPMADDUBSW and
 // VPMADDWD share two units. On AMD they do not.
-std::vector<Candidate> candidates() {
-  const Machine& m = this_machine();
-  std::vector<Candidate> all = {{dot8_amx, Isa::kAmx, has_isa(Isa::kAmx) && m.amx_int8},
-                                {dot8_vnni512, Isa::kAvx512, has_isa(Isa::kAvx512) && m.vnni512},
-                                {dot8_vnni256, Isa::kAvx2, has_isa(Isa::kAvx2) && m.vnni256},
-                                {dot8_avx2_words, Isa::kAvx2, has_isa(Isa::kAvx2)},
-                                {dot8_avx2_bytes, Isa::kAvx2, has_isa(Isa::kAvx2)},
-                                {dot8_generic, Isa::kGeneric, true}};
-  if (m.amd) std::swap(all[3], all[4]);
+const std::vector<Candidate>& candidates() {
+  static const std::vector<Candidate> all = [] {
+    const Machine& m = this_machine();
+    std::vector<Candidate> list = {{dot8_amx, Isa::kAmx, has_isa(Isa::kAmx) && m.amx_int8},
+                                   {dot8_vnni512, Isa::kAvx512, has_isa(Isa::kAvx512) && m.vnni512},
+                                   {dot8_vnni256, Isa::kAvx2, has_isa(Isa::kAvx2) && m.vnni256},
+                                   {dot8_avx2_words, Isa::kAvx2, has_isa(Isa::kAvx2)},
+                                   {dot8_avx2_bytes, Isa::kAvx2, has_isa(Isa::kAvx2)},
+                                   {dot8_generic, Isa::kGeneric, true}};
+    if (m.amd) std::swap(list[3], list[4]);
+    return list;
+  }();
   return all;
 }
 
@@ -83,7 +90,7 @@ std::string compare_int8(const DotInt8Kernel& kernel) {
           [&](int64_t k) { return a[static_cast<size_t>(i * kInt8K + k)]; },
           [&](int64_t k) { return b[static_cast<size_t>(j * kInt8K + k)]; },
           [&](int64_t block) { return sa[static_cast<size_t>(i * 3 + block)]; },
-          [&](int64_t block) { return sb[static_cast<size_t>(j * 3 + block)]; }, 0, kInt8K, kInt8Block);
+          [&](int64_t block) { return sb[static_cast<size_t>(j * 3 + block)]; }, 0, kInt8K, ir::kInt8Block);
       const float got = c[static_cast<size_t>(i * kInt8N + j)];
       if (std::bit_cast<uint32_t>(want) != std::bit_cast<uint32_t>(got) &&
           !(std::isnan(want) && std::isnan(got)))

@@ -9,9 +9,9 @@
 #include <cstdint>
 #include <vector>
 
-namespace ostro::cpu {
+#include "ostro/ir/program/int8_limits.h"
 
-inline constexpr int64_t kInt8Block = 256;
+namespace ostro::cpu {
 
 class Int8Blocks {
  public:
@@ -21,7 +21,7 @@ class Int8Blocks {
 
   // Leaf i ends before leaf_ends[i]; they ascend, and the last is k. Equal ends make an empty leaf. Empty
   // list: one leaf. Aborts when they contradict k, or when `block` is not from 1 to ir::kMaxInt8Block.
-  explicit Int8Blocks(int64_t k, int64_t block = kInt8Block, std::vector<int64_t> leaf_ends = {});
+  explicit Int8Blocks(int64_t k, int64_t block = ir::kInt8Block, std::vector<int64_t> leaf_ends = {});
 
   int64_t k() const { return k_; }
   int64_t block() const { return block_; }

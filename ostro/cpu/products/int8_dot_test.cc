@@ -83,7 +83,7 @@ bool same_float(float x, float y) {
 }
 
 struct DotCase {
-  int64_t m, n, k, block = kInt8Block;
+  int64_t m, n, k, block = ir::kInt8Block;
   GemmType out = GemmType::kF32;
   DotScales scales = DotScales::kUsual;
   std::vector<int64_t> leaf_ends = {}, counts = {};

@@ -1,8 +1,9 @@
 // quantize_block, dot_int8: docs/spec/numerics.md, N20, for one block and one output, written from the clause
-// alone in scalar code that shares nothing with the kernels. For tests and for the start-up check. Call them
-// with MXCSR 0x9fc0.
+// alone in scalar code that shares nothing with the kernels. For tests, for the start-up check and for
+// layouts that no kernel takes. Call them with MXCSR 0x9fc0.
 #pragma once
 
+#include <algorithm>
 #include <bit>
 #include <cmath>
 #include <cstdint>

@@ -274,10 +274,9 @@ Status run_attention_grad(const OpCall& call) {
   b.partial = call.attrs.i64("partial", 0) != 0;
   std::vector<float> dsink(masks.sink.size());
   if (!dsink.empty()) b.dsink = dsink.data();
-  std::vector<int64_t> ends;
   const ir::Axis& query = layout.query_axis()[0];
-  for (const auto& leaf : numerics::leaf_bounds(query.name, query.size, call.leaves.count(query.name)))
-    ends.push_back(leaf.end);
+  const std::vector<int64_t> ends =
+      numerics::leaf_ends(query.name, query.size, call.leaves.count(query.name));
   if (ends.size() > 1) b.query_leaf_ends = ends;
   attention_backward(b, call.isa, call.pool);
   layout.finish();

@@ -24,9 +24,7 @@ Targets targets_of(const Array& targets, int64_t origin) {
 
 std::vector<int64_t> leaf_ends(const OpCall& call) {
   const ir::Axis& vocab = call.in[0].shape().axes.back();
-  std::vector<int64_t> ends;
-  for (const auto& leaf : numerics::leaf_bounds(vocab.name, vocab.size, call.leaves.count(vocab.name)))
-    ends.push_back(leaf.end);
+  std::vector<int64_t> ends = numerics::leaf_ends(vocab.name, vocab.size, call.leaves.count(vocab.name));
   if (ends.size() == 1) ends.clear();
   return ends;
 }

@@ -12,13 +12,6 @@ namespace {
 
 GemmType gemm_type(ir::DType d) { return d == ir::DType::bf16 ? GemmType::kBf16 : GemmType::kF32; }
 
-std::vector<ir::Axis> axes_not_in(const ir::Shape& shape, const ir::Shape& other) {
-  std::vector<ir::Axis> axes;
-  for (const ir::Axis& a : shape.axes)
-    if (!other.has(a.name)) axes.push_back(a);
-  return axes;
-}
-
 // The rows of each expert: expert e has [begin[e], begin[e + 1]) of `rows`; after the last begin come the
 // rows of no expert.
 struct RowsByExpert {
@@ -124,8 +117,8 @@ Status run_expert_outer(const OpCall& call) {
   const Array &a = call.in[0], &b = call.in[1], &expert = call.in[2], &out = call.out[0];
   if (out.count() == 0) return Status();
   const std::vector<ir::Axis> row_axes = expert.shape().axes;
-  const std::vector<ir::Axis> m = axes_not_in(a.shape(), expert.shape()),
-                              n = axes_not_in(b.shape(), expert.shape());
+  const std::vector<ir::Axis> m = axes_without(a.shape(), expert.shape().names()),
+                              n = axes_without(b.shape(), expert.shape().names());
   const int64_t experts = call.attrs.i64("size"), width = count_of(n), each = count_of(m) * width;
   const Contraction contraction = contraction_of(row_axes, call.leaves);
   const RowsByExpert rows = sort_by_expert(expert, experts, integer_of(call.in[3]), contraction.order);

@@ -12,13 +12,6 @@
 namespace ostro::cpu {
 namespace {
 
-std::vector<ir::Axis> axes_without(const ir::Shape& shape, const std::vector<std::string>& names) {
-  std::vector<ir::Axis> axes;
-  for (const ir::Axis& a : shape.axes)
-    if (std::find(names.begin(), names.end(), a.name) == names.end()) axes.push_back(a);
-  return axes;
-}
-
 int64_t stride_of(const Array& a, const std::string& axis) {
   return a.view->strides[static_cast<size_t>(a.shape().find(axis))];
 }

@@ -6,6 +6,7 @@
 #include <vector>
 
 #include "ostro/base/error.h"
+#include "ostro/compile/plan/axes.h"
 #include "ostro/compile/plan/plan.h"
 #include "ostro/cpu/machine/isa.h"
 #include "ostro/cpu/machine/thread_pool.h"
@@ -30,8 +31,7 @@ struct Array {
 // The value of an integer scalar: i32, u32 or i64.
 int64_t integer_of(const Array& scalar);
 
-// Indices of the space over `axes`.
-int64_t count_of(std::span<const ir::Axis> axes);
+using compile::axes_named, compile::axes_without, compile::count_of;
 
 class Flights;
 

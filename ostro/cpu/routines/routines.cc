@@ -16,12 +16,6 @@ int64_t integer_of(const Array& scalar) {
   }
 }
 
-int64_t count_of(std::span<const ir::Axis> axes) {
-  int64_t n = 1;
-  for (const ir::Axis& a : axes) n *= a.size;
-  return n;
-}
-
 OpRoutine op_routine(OpKind kind) {
   if (ir::is_elementwise(kind)) return run_elementwise;
   if (kind == OpKind::exchange_leaves) return run_exchange_leaves;

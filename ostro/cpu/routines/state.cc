@@ -39,14 +39,6 @@ struct BoxAxis {
   int64_t size, stride, boxes, length;
 };
 
-// A part of a larger array is told how long the boxes of the whole are.
-int64_t box_length(const ir::Attrs& attrs, const ir::Axis& axis, int64_t boxes) {
-  if (attrs.has("lengths"))
-    for (size_t i = 0; i < attrs.strs("axes").size(); ++i)
-      if (attrs.strs("axes")[i] == axis.name) return attrs.ints("lengths")[i];
-  return std::max<int64_t>(1, (axis.size + boxes - 1) / boxes);
-}
-
 // About how many elements a kernel makes before they are fingerprinted: few enough to stay in L1.
 constexpr int64_t kPiece = 4096;
 // This many elements of any dtype, beginning at a multiple of this number, are whole words.
@@ -65,7 +57,7 @@ Status run_box_sumsq(const OpCall& call) {
   for (size_t i = 0; i < x.shape().axes.size(); ++i) {
     const ir::Axis& a = x.shape().axes[i];
     const int64_t boxes = out.shape().has(a.name) ? out.shape().size_of(a.name) : 1;
-    axes.push_back({a.size, x.view->strides[i], boxes, box_length(call.attrs, a, boxes)});
+    axes.push_back({a.size, x.view->strides[i], boxes, compile::box_length(call.attrs, a, boxes)});
   }
   // Trailing axes that no box cuts are one run of memory.
   int64_t run = 1;

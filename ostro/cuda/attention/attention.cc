@@ -75,9 +75,9 @@ class Places {
 Status set_common(const StepCall& call, const AttentionAxes& axes, Places& places, size_t next,
                   args::AttentionArgs& a) {
   const auto& attrs = call.attrs();
-  a.batch = product(axes.batch);
-  a.kv_heads = product(axes.kv);
-  a.group = product(axes.group);
+  a.batch = count_of(axes.batch);
+  a.kv_heads = count_of(axes.kv);
+  a.group = count_of(axes.group);
   a.pos = call.in[0].shape().size_of(axes.query);
   a.key_pos = call.in[1].shape().size_of(axes.key);
   a.head_dim = call.in[0].shape().axes.back().size;
@@ -104,16 +104,7 @@ Status set_common(const StepCall& call, const AttentionAxes& axes, Places& place
   if (attrs.i64("sink", 0) != 0) {
     ASSIGN_OR_RETURN(a.sink, places.of(call.in[next++], "", ""));
   }
-  std::vector<int64_t> ends;
-  for (const auto& leaf : numerics::leaf_bounds(axes.query, a.pos, call.leaves.count(axes.query)))
-    ends.push_back(leaf.end);
-  a.leaves = static_cast<int64_t>(ends.size());
-  if (a.leaves > args::MOST_LEAVES)
-    return unsupported(
-        fmt::format("{}: {} leaves of {}; a kernel on a GPU takes {}: choose fewer in numerics.leaves",
-                    call.place, a.leaves, axes.query, +args::MOST_LEAVES));
-  ASSIGN_OR_RETURN(a.leaf_ends, call.table(places.next(), [&] { return ends; }));
-  return Status();
+  return set_leaf_ends(call, places.next(), {axes.query, a.pos}, a);
 }
 
 }  // namespace

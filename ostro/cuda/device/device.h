@@ -74,7 +74,7 @@ class Device {
   // Of the first byte of a block of memory(), aligned to 256 bytes.
   virtual Address address(const runtime::Block& block) const = 0;
 
-  // Compiles text of the language that cuda/text/head.h describes, complete with that head, and loads it.
+  // Compiles text of the language that cuda/text/head.cu describes, complete with that head, and loads it.
   // `name` is for messages and files ("routines/gather"). Compiled text is kept by its content, in the
   // process and on disk. The bits of docs/spec/numerics.md need these options of NVRTC: -ftz=true
   // -prec-div=true -prec-sqrt=true -fmad=false. Error: what the compiler says, with the name.

@@ -3,7 +3,6 @@
 // Thread-safe. The device must outlive it.
 #pragma once
 
-#include <functional>
 #include <map>
 #include <memory>
 #include <mutex>
@@ -15,9 +14,7 @@ namespace ostro::cuda {
 
 class Kernels {
  public:
-  // text(file) is the complete text of a file.
-  Kernels(Device& device, std::function<std::string(const std::string& file)> text)
-      : device_(device), text_(std::move(text)) {}
+  explicit Kernels(Device& device) : device_(device) {}
 
   Device& device() const { return device_; }
   // Error: of Device::load.
@@ -25,7 +22,6 @@ class Kernels {
 
  private:
   Device& device_;
-  const std::function<std::string(const std::string&)> text_;
   std::mutex mutex_;
   std::map<std::string, std::shared_ptr<const Code>> codes_;
 };

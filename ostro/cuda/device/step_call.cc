@@ -44,19 +44,6 @@ args::Scalar scalar_of(const DeviceArray& integer) { return {integer.at.at, type
 
 int64_t type_number(ir::DType dtype) { return static_cast<int64_t>(dtype); }
 
-int64_t product(std::span<const ir::Axis> axes) {
-  int64_t n = 1;
-  for (const ir::Axis& a : axes) n *= a.size;
-  return n;
-}
-
-std::vector<ir::Axis> axes_without(const ir::Shape& shape, const std::vector<std::string>& names) {
-  std::vector<ir::Axis> axes;
-  for (const ir::Axis& a : shape.axes)
-    if (std::find(names.begin(), names.end(), a.name) == names.end()) axes.push_back(a);
-  return axes;
-}
-
 int64_t stride_along(const DeviceArray& a, const std::string& axis) {
   return a.view->strides[static_cast<size_t>(a.shape().find(axis))];
 }

@@ -4,11 +4,16 @@
 // and stay on the device with it.
 #pragma once
 
-#include <cstring>
+#include <fmt/format.h>
+
+#include <algorithm>
+#include <memory>
+#include <optional>
 #include <span>
 #include <string>
 #include <vector>
 
+#include "ostro/compile/plan/axes.h"
 #include "ostro/compile/plan/contraction.h"
 #include "ostro/compile/plan/plan.h"
 #include "ostro/cuda/device/kernels.h"
@@ -27,8 +32,9 @@ struct DeviceArray {
   int64_t count() const { return view->shape.count(); }
 };
 
-// What a step keeps on the device from one run to the next.
+// What a step keeps from one run to the next: blocks of the device, and the order of its contraction.
 struct StepState {
+  std::optional<compile::Contraction> contraction;
   std::vector<std::shared_ptr<runtime::Block>> blocks;
 };
 
@@ -40,8 +46,8 @@ struct StepCall {
   const runtime::RunContext& context;
   Kernels& kernels;
   StepState& state;
-  bool go_on;         // compile::PlanWalk::go_on
-  std::string place;  // for errors
+  bool go_on;                // compile::PlanWalk::go_on
+  const std::string& place;  // for errors
 
   Device& device() const { return kernels.device(); }
   const ir::Attrs& attrs() const { return step.attrs; }
@@ -59,6 +65,12 @@ struct StepCall {
     return device().launch(found, shape, std::as_bytes(std::span(&args, 1)), place);
   }
 
+  // How the step contracts these axes; made once.
+  const compile::Contraction& contraction(const std::vector<ir::Axis>& summed,
+                                          const numerics::LeafTable& table) const {
+    if (!state.contraction) state.contraction = compile::contraction_of(summed, table);
+    return *state.contraction;
+  }
   // The address of table `number` of this step; make() gives its elements at the first run.
   template <typename Make>
   Result<uint64_t> table(size_t number, Make&& make) const {
@@ -90,6 +102,8 @@ struct StepCall {
   }
 };
 
+using compile::axes_named, compile::axes_without, compile::count_of;
+
 // The routine of an op.
 using StepRoutine = Status (*)(const StepCall&);
 
@@ -100,10 +114,20 @@ args::Axes axes_over(const std::vector<ir::Axis>& axes, const compile::View& vie
 args::Axes axes_with(const std::vector<ir::Axis>& axes, std::vector<int64_t> strides);
 args::Scalar scalar_of(const DeviceArray& integer);
 int64_t type_number(ir::DType dtype);
-int64_t product(std::span<const ir::Axis> axes);
-// The axes of a shape that are not named.
-std::vector<ir::Axis> axes_without(const ir::Shape& shape, const std::vector<std::string>& names);
 int64_t stride_along(const DeviceArray& a, const std::string& axis);
+
+// Fills leaves and leaf_ends, the latter as that table of the step. Error: more leaves than a kernel holds.
+template <typename Args>
+Status set_leaf_ends(const StepCall& call, size_t table, const ir::Axis& axis, Args& args) {
+  args.leaves = call.leaves.count(axis.name);
+  if (args.leaves > args::MOST_LEAVES)
+    return unsupported(
+        fmt::format("{}: {} leaves of {}; a kernel on a GPU takes {}: choose fewer in numerics.leaves",
+                    call.place, args.leaves, axis.name, +args::MOST_LEAVES));
+  ASSIGN_OR_RETURN(args.leaf_ends,
+                   call.table(table, [&] { return numerics::leaf_ends(axis.name, axis.size, args.leaves); }));
+  return Status();
+}
 
 // Fills segments, levels and counts. Error: more leaves than a kernel holds.
 template <typename Args>

@@ -97,15 +97,12 @@ struct NvrtcSlots {
   VALUE(kSystemDriverMismatch, CUDA_ERROR_SYSTEM_DRIVER_MISMATCH, 803)               \
   VALUE(kUnknown, CUDA_ERROR_UNKNOWN, 999)                                           \
   VALUE(kMultiprocessors, CU_DEVICE_ATTRIBUTE_MULTIPROCESSOR_COUNT, 16)              \
-  VALUE(kComputeMode, CU_DEVICE_ATTRIBUTE_COMPUTE_MODE, 20)                          \
   VALUE(kCapabilityMajor, CU_DEVICE_ATTRIBUTE_COMPUTE_CAPABILITY_MAJOR, 75)          \
   VALUE(kCapabilityMinor, CU_DEVICE_ATTRIBUTE_COMPUTE_CAPABILITY_MINOR, 76)          \
   VALUE(kMostSharedBytes, CU_DEVICE_ATTRIBUTE_MAX_SHARED_MEMORY_PER_BLOCK_OPTIN, 97) \
   VALUE(kDynamicSharedBytes, CU_FUNC_ATTRIBUTE_MAX_DYNAMIC_SHARED_SIZE_BYTES, 8)     \
   VALUE(kOwnStream, CU_STREAM_NON_BLOCKING, 1)                                       \
   VALUE(kEventWithoutTime, CU_EVENT_DISABLE_TIMING, 2)                               \
-  VALUE(kModeProhibited, CU_COMPUTEMODE_PROHIBITED, 2)                               \
-  VALUE(kModeExclusive, CU_COMPUTEMODE_EXCLUSIVE_PROCESS, 3)                         \
   VALUE(kCompilationFailed, NVRTC_ERROR_COMPILATION, 6)
 
 #define OSTRO_CUDA_CONSTANT(name, theirs, number) inline constexpr int name = number;

@@ -6,8 +6,6 @@
 
 #include <cerrno>
 #include <cstring>
-#include <fstream>
-#include <iterator>
 
 #include "ostro/base/log.h"
 #include "ostro/base/object_cache.h"
@@ -19,7 +17,6 @@ namespace {
 namespace fs = std::filesystem;
 
 constexpr const char* kHead = "ostro device code 1 ";
-constexpr size_t kHash = 64;  // characters of a hash
 constexpr mode_t kOthers = S_IRWXG | S_IRWXO;
 
 // Whether the file or folder belongs to this user and is closed to all others.
@@ -43,13 +40,11 @@ std::string CodeCache::key(const std::string& compiler, const std::string& optio
 std::optional<std::string> CodeCache::find(const std::string& key) const {
   const fs::path path = folder_ / (key + ".cubin");
   if (folder_.empty() || !is_ours(folder_, true) || !is_ours(path, false)) return std::nullopt;
-  std::ifstream in(path, std::ios::binary);
-  std::string all((std::istreambuf_iterator<char>(in)), std::istreambuf_iterator<char>());
+  std::optional<std::string> all = sealed_bytes(path);
   const std::string head = fmt::format("{}{}\n", kHead, key);
-  if (!in || all.size() < head.size() + kHash || !all.starts_with(head)) return std::nullopt;
-  const size_t end = all.size() - kHash;
-  if (sha256_hex(std::string_view(all).substr(0, end)) != all.substr(end)) return std::nullopt;
-  return all.substr(head.size(), end - head.size());
+  if (!all || !all->starts_with(head)) return std::nullopt;
+  all->erase(0, head.size());
+  return all;
 }
 
 void CodeCache::keep(const std::string& key, const std::string& code) {
@@ -75,8 +70,8 @@ Status CodeCache::write(const std::string& key, const std::string& code) const {
   sweep_unfinished(folder_);
   ASSIGN_OR_RETURN(const PrivateFolder unfinished, PrivateFolder::make(folder_, kUnfinished));
   const fs::path file = unfinished.path() / "code";
-  const std::string body = fmt::format("{}{}\n{}", kHead, key, code);
-  RETURN_IF_ERROR(write_text_file(file, body + sha256_hex(body)));
+  RETURN_IF_ERROR(write_text_file(file, fmt::format("{}{}\n{}", kHead, key, code)));
+  RETURN_IF_ERROR(seal_object(file));
   if (::chmod(file.c_str(), S_IRUSR | S_IWUSR) != 0)
     return io_error(fmt::format("cannot close {}: {}", file.string(), std::strerror(errno)));
   fs::rename(file, folder_ / (key + ".cubin"), failed);

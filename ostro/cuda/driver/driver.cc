@@ -117,8 +117,7 @@ Result<const Driver*> Driver::open_now() {
     int major = 0, minor = 0, shared = 0;
     for (const auto& [attribute, value] :
          {std::pair(kCapabilityMajor, &major), std::pair(kCapabilityMinor, &minor),
-          std::pair(kMultiprocessors, &facts.multiprocessors), std::pair(kComputeMode, &facts.compute_mode),
-          std::pair(kMostSharedBytes, &shared)})
+          std::pair(kMultiprocessors, &facts.multiprocessors), std::pair(kMostSharedBytes, &shared)})
       RETURN_IF_ERROR(driver->check(cuda.device_attribute(value, attribute, device), doing));
     facts.compute_capability = 10 * major + minor;
     facts.block_shared_bytes = shared;

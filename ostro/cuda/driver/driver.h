@@ -21,7 +21,6 @@ struct GpuFacts {
   int multiprocessors = 0;
   int64_t memory_bytes = 0;
   int64_t block_shared_bytes = 0;  // the most shared memory of a block
-  int compute_mode = 0;            // kModeProhibited, kModeExclusive, or any process may use it
 };
 
 // The oldest that are supported: CUDA 12.0, and Turing (the T4 and RTX 20).

@@ -128,11 +128,11 @@ class Gpu final : public Device {
     void* extra[] = {kArgumentBytes, const_cast<std::byte*>(argument.data()), kArgumentSize, &bytes,
                      kArgumentEnd};
     queue_->note_launch(place);
-    return queue_->check(
+    const int result =
         queue_->cuda().launch(ours.function, static_cast<unsigned>(shape.x), static_cast<unsigned>(shape.y),
                               static_cast<unsigned>(shape.z), static_cast<unsigned>(shape.threads), 1, 1,
-                              static_cast<unsigned>(shape.shared_bytes), queue_->stream(), nullptr, extra),
-        "launch of " + ours.name, place);
+                              static_cast<unsigned>(shape.shared_bytes), queue_->stream(), nullptr, extra);
+    return result == 0 ? Status() : queue_->check(result, "launch of " + ours.name, place);
   }
 
   Status copy(Address to, Address from, int64_t bytes) override {

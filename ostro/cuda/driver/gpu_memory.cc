@@ -29,11 +29,6 @@ std::string megabytes(int64_t bytes) {
                          : fmt::format("{:.1f} MB", static_cast<double>(bytes) / 1e6);
 }
 
-void check_inside(const runtime::Block& block, int64_t at, size_t bytes) {
-  OSTRO_CHECK(at >= 0 && at + static_cast<int64_t>(bytes) <= block.bytes(),
-              "bytes {} to {} of a block of {} bytes", at, at + static_cast<int64_t>(bytes), block.bytes());
-}
-
 }  // namespace
 
 // Sizes are an eighth of a power of two apart, so blocks of about the same size take each other's place.
@@ -71,12 +66,12 @@ Result<std::shared_ptr<runtime::Block>> GpuMemory::allocate(int64_t bytes) {
 }
 
 Status GpuMemory::write(runtime::Block& block, int64_t at, std::span<const std::byte> from) {
-  check_inside(block, at, from.size());
+  block.check_range(at, from.size());
   return staging_.write(address(block) + static_cast<uint64_t>(at), from);
 }
 
 Status GpuMemory::read(const runtime::Block& block, int64_t at, std::span<std::byte> to) const {
-  check_inside(block, at, to.size());
+  block.check_range(at, to.size());
   return staging_.read(address(block) + static_cast<uint64_t>(at), to);
 }
 

@@ -7,17 +7,12 @@
 #include <filesystem>
 #include <system_error>
 
+#include "ostro/base/shared_object.h"
+
 namespace ostro::cuda {
 namespace {
 
 namespace fs = std::filesystem;
-
-Result<void*> open_handle(const std::string& name) {
-  void* handle = dlopen(name.c_str(), RTLD_NOW | RTLD_LOCAL);
-  if (handle != nullptr) return handle;
-  const char* why = dlerror();
-  return not_found(why == nullptr ? name : why);
-}
 
 std::string path_of(void* handle, const std::string& name) {
   const link_map* map = nullptr;
@@ -49,14 +44,14 @@ void open_builtins(const std::string& nvrtc) {
   RETURN_IF_ERROR(fill(handle, out.path, #symbol, out.slots.member));
 
 Result<Library<CudaSlots>> open_cuda(const std::string& name) {
-  ASSIGN_OR_RETURN(void* const handle, open_handle(name));
+  ASSIGN_OR_RETURN(void* const handle, ostro::open_library(name));
   Library<CudaSlots> out{path_of(handle, name), {}};
   OSTRO_CUDA_SLOTS(OSTRO_FILL_SLOT)
   return out;
 }
 
 Result<Library<NvrtcSlots>> open_nvrtc(const std::string& name) {
-  ASSIGN_OR_RETURN(void* const handle, open_handle(name));
+  ASSIGN_OR_RETURN(void* const handle, ostro::open_library(name));
   Library<NvrtcSlots> out{path_of(handle, name), {}};
   open_builtins(out.path);
   OSTRO_NVRTC_SLOTS(OSTRO_FILL_SLOT)

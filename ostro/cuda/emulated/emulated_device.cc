@@ -28,7 +28,7 @@ struct EmulatedKernel {
 
 class EmulatedCode final : public Code {
  public:
-  EmulatedCode(std::string name, std::shared_ptr<HostObject> object)
+  EmulatedCode(std::string name, std::shared_ptr<SharedObject> object)
       : name_(std::move(name)), object_(std::move(object)) {}
 
   Result<Kernel> kernel(const std::string& name) const override {
@@ -45,7 +45,7 @@ class EmulatedCode final : public Code {
 
  private:
   const std::string name_;
-  const std::shared_ptr<HostObject> object_;
+  const std::shared_ptr<SharedObject> object_;
   mutable std::mutex mutex_;
   mutable std::map<std::string, EmulatedKernel> kernels_;
 };

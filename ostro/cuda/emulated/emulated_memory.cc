@@ -77,17 +77,13 @@ Address EmulatedMemory::address(const runtime::Block& block) {
 }
 
 Status EmulatedMemory::write(runtime::Block& block, int64_t at, std::span<const std::byte> from) {
-  OSTRO_CHECK(at >= 0 && at + static_cast<int64_t>(from.size()) <= block.bytes(),
-              "bytes {} to {} of a block of {} bytes", at, at + static_cast<int64_t>(from.size()),
-              block.bytes());
+  block.check_range(at, from.size());
   if (!from.empty()) std::memcpy(reinterpret_cast<void*>((address(block) + at).at), from.data(), from.size());
   return Status();
 }
 
 Status EmulatedMemory::read(const runtime::Block& block, int64_t at, std::span<std::byte> to) const {
-  OSTRO_CHECK(at >= 0 && at + static_cast<int64_t>(to.size()) <= block.bytes(),
-              "bytes {} to {} of a block of {} bytes", at, at + static_cast<int64_t>(to.size()),
-              block.bytes());
+  block.check_range(at, to.size());
   if (!to.empty()) std::memcpy(to.data(), reinterpret_cast<const void*>((address(block) + at).at), to.size());
   return Status();
 }

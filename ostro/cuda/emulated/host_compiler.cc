@@ -1,6 +1,5 @@
 #include "ostro/cuda/emulated/host_compiler.h"
 
-#include <dlfcn.h>
 #include <fmt/format.h>
 
 #include <filesystem>
@@ -29,14 +28,11 @@ const std::vector<std::string> kFlags = {"-std=c++17",
                                          "-shared",
                                          "-DOSTRO_EMULATED"};
 
-Result<std::shared_ptr<HostObject>> load_host_object(const fs::path& path) {
-  void* handle = dlopen(path.c_str(), RTLD_NOW | RTLD_LOCAL);
-  if (handle == nullptr) {
-    const char* why = dlerror();
-    return io_error(
-        fmt::format("emulated device text does not load: {}", why == nullptr ? path.string() : why));
-  }
-  return std::make_shared<HostObject>(handle);
+Result<std::shared_ptr<SharedObject>> load_host_object(const fs::path& path) {
+  const Result<void*> handle = open_library(path.string());
+  if (!handle.ok())
+    return io_error(fmt::format("emulated device text does not load: {}", handle.error().message()));
+  return std::make_shared<SharedObject>(*handle);
 }
 
 // Beside the file in the cache, or, where that cannot be written, in the folder for temporary files.
@@ -48,10 +44,6 @@ Result<PrivateFolder> folder_beside(const fs::path& kept) {
 }
 
 }  // namespace
-
-HostObject::~HostObject() { dlclose(handle_); }
-
-void* HostObject::symbol(const std::string& name) const { return dlsym(handle_, name.c_str()); }
 
 Result<HostCompiler> HostCompiler::find() {
   HostCompiler found;
@@ -65,8 +57,8 @@ Result<HostCompiler> HostCompiler::find() {
       "the emulated device needs a C++ compiler, and none of c++, g++ and clang++ runs; install one of them");
 }
 
-Result<std::shared_ptr<HostObject>> HostCompiler::compile(const std::string& name,
-                                                          const std::string& text) const {
+Result<std::shared_ptr<SharedObject>> HostCompiler::compile(const std::string& name,
+                                                            const std::string& text) const {
   const std::string key = sha256_hex(
       fmt::format("ostro emulated 1\n{}\n{}\n{}\n{}", compiler_, version_, fmt::join(kFlags, " "), text));
   const fs::path cache = default_cache_dir();

@@ -5,6 +5,7 @@
 #include <algorithm>
 
 #include "ostro/compile/passes/pass.h"
+#include "ostro/compile/plan/executable.h"
 #include "ostro/compile/plan/explain_plan.h"
 #include "ostro/compile/plan/plan.h"
 #include "ostro/cuda/engine/device_runner.h"
@@ -12,21 +13,12 @@
 #include "ostro/cuda/text/device_text.h"
 #include "ostro/cuda/text/write_kernel.h"
 #include "ostro/ir/rules/verify.h"
+#include "ostro/runtime/check_inputs.h"
 
 namespace ostro::cuda {
 namespace {
 
 using runtime::Buffer;
-
-runtime::ExecutableInfo device_info_of(const compile::Module& module) {
-  runtime::ExecutableInfo info;
-  info.arena_bytes = module.plan.arena_bytes;
-  for (const ir::Shape& s : module.plan.params) info.input_bytes += s.bytes();
-  for (const ir::Shape& s : module.plan.results) info.output_bytes += s.bytes();
-  info.flops = module.plan.flops();
-  info.kernels = static_cast<int64_t>(module.nests.size());
-  return info;
-}
 
 class DeviceExecutable final : public runtime::Executable {
  public:
@@ -44,16 +36,12 @@ class DeviceExecutable final : public runtime::Executable {
   Result<std::vector<Buffer>> run(std::vector<Buffer> inputs, const runtime::RunContext& context) override {
     const compile::Plan& plan = module_.plan;
     Device& device = kernels_->device();
-    RETURN_IF_ERROR(check_inputs(inputs));
+    RETURN_IF_ERROR(runtime::check_inputs(context_.program, param_names_, plan.params, inputs));
     ASSIGN_OR_RETURN(inputs, runtime::all_to(std::move(inputs), device.memory()));
     if (arena_ == nullptr) {
       ASSIGN_OR_RETURN(arena_, device.memory().allocate(std::max<int64_t>(1, plan.arena_bytes)));
     }
-    std::vector<int64_t> taken(plan.results.size(), -1);
-    for (const compile::PlanBuffer& b : plan.buffers)
-      if (b.kind == compile::BufferKind::kResult && b.reuses_param >= 0 &&
-          inputs[static_cast<size_t>(b.reuses_param)].unique())
-        taken[static_cast<size_t>(b.index)] = b.reuses_param;
+    const std::vector<int64_t> taken = compile::taken_params(plan, inputs);
     std::vector<Buffer> outputs(plan.results.size());
     for (size_t i = 0; i < plan.results.size(); ++i) {
       if (taken[i] >= 0) {
@@ -73,7 +61,7 @@ class DeviceExecutable final : public runtime::Executable {
     return outputs;
   }
 
-  runtime::ExecutableInfo info() const override { return device_info_of(module_); }
+  runtime::ExecutableInfo info() const override { return compile::info_of(module_); }
   void release() override {
     arena_ = {};
     runner_->release();
@@ -93,20 +81,6 @@ class DeviceExecutable final : public runtime::Executable {
     return Status();
   }
 
-  Status check_inputs(const std::vector<Buffer>& inputs) const {
-    const std::vector<ir::Shape>& expected = module_.plan.params;
-    if (inputs.size() != expected.size())
-      return invalid_argument(fmt::format("program {} takes {} inputs, {} given", context_.program,
-                                          expected.size(), inputs.size()));
-    for (size_t i = 0; i < inputs.size(); ++i)
-      if (!inputs[i].valid() || inputs[i].shape() != expected[i])
-        return invalid_argument(fmt::format("program {}: input {} ({}) is {}, expected {}", context_.program,
-                                            i, param_names_.empty() ? "unnamed" : param_names_[i],
-                                            inputs[i].valid() ? inputs[i].shape().str() : "missing",
-                                            expected[i].str()));
-    return Status();
-  }
-
   const compile::Module module_;
   const std::vector<std::string> param_names_;
   const std::shared_ptr<Kernels> kernels_;
@@ -123,7 +97,7 @@ class DeviceEngine final : public runtime::Engine, private runtime::Inspector {
   DeviceEngine(Device& device, const DeviceEngineOptions& options)
       : info_{.name = fmt::format("{} ({})", device.memory().name(), device.limits().name)},
         options_(options),
-        kernels_(std::make_shared<Kernels>(device, device_file_text)) {}
+        kernels_(std::make_shared<Kernels>(device)) {}
 
   const runtime::EngineInfo& info() const override { return info_; }
   runtime::Memory& memory() override { return kernels_->device().memory(); }
@@ -139,7 +113,7 @@ class DeviceEngine final : public runtime::Engine, private runtime::Inspector {
                                            const runtime::CompileOptions& options) override {
     ASSIGN_OR_RETURN(const compile::Module module, lower(program, options, false));
     RETURN_IF_ERROR(check_supported(module.plan, program.name));
-    return device_info_of(module);
+    return compile::info_of(module);
   }
   Result<std::string> plan(const ir::Program& program, const runtime::CompileOptions& options) override {
     ASSIGN_OR_RETURN(const compile::Module module, lower(program, options, false));

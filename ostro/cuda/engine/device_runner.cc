@@ -45,7 +45,7 @@ Result<std::unique_ptr<DeviceRunner>> DeviceRunner::make(const compile::Plan& pl
 
 void DeviceRunner::release() {
   for (Prepared& p : prepared_) {
-    p.state.blocks.clear();
+    p.state = {};
     for (const auto& region : p.regions) region->release();
   }
 }

@@ -1,7 +1,5 @@
 #include "ostro/cuda/losses/cross_entropy.h"
 
-#include "ostro/numerics/leaves.h"
-
 namespace ostro::cuda {
 namespace {
 
@@ -15,15 +13,7 @@ Result<args::CrossEntropyArgs> rows_of_logits(const StepCall& call) {
   const ir::Axis& vocab = call.in[0].shape().axes.back();
   a.vocab = vocab.size;
   a.z = static_cast<float>(call.attrs().f64("z", 0.0));
-  std::vector<int64_t> ends;
-  for (const auto& leaf : numerics::leaf_bounds(vocab.name, vocab.size, call.leaves.count(vocab.name)))
-    ends.push_back(leaf.end);
-  a.leaves = static_cast<int64_t>(ends.size());
-  if (a.leaves > args::MOST_LEAVES)
-    return unsupported(
-        fmt::format("{}: {} leaves of {}; a kernel on a GPU takes {}: choose fewer in numerics.leaves",
-                    call.place, a.leaves, vocab.name, +args::MOST_LEAVES));
-  ASSIGN_OR_RETURN(a.leaf_ends, call.table(0, [&] { return ends; }));
+  RETURN_IF_ERROR(set_leaf_ends(call, 0, vocab, a));
   return a;
 }
 

@@ -6,26 +6,19 @@ namespace ostro::cuda {
 namespace {
 
 constexpr const char* kProducts = "products/products.cu";
-constexpr int64_t kLeastTiled = 32;      // of rows and columns: smaller products leave most of a tile empty
-constexpr int64_t kMostBatches = 65535;  // blocks in the third dimension
+constexpr int64_t kLeastTiled = 32;     // of rows and columns: smaller products leave most of a tile empty
+constexpr int64_t kMostBlocks = 65535;  // in the second and the third dimension
 
-using compile::contraction_of;
 using compile::in_order;
 using compile::offsets_over;
 using compile::scale_offsets;
-
-std::vector<ir::Axis> axes_over_of(const StepCall& call, const ir::Shape& a) {
-  std::vector<ir::Axis> k;
-  for (const std::string& name : call.attrs().strs("over")) k.push_back({name, a.size_of(name)});
-  return k;
-}
 
 // The tables that a dot and a dot by experts have in common, numbered from 0; the scales of a stored matrix
 // are `scales`.
 Status set_operands(const StepCall& call, const std::vector<ir::Axis>& k, const std::vector<ir::Axis>& n,
                     const DeviceArray* scales, args::DotArgs& a) {
   const DeviceArray &x = call.in[0], &w = call.in[1];
-  const compile::Contraction contraction = contraction_of(k, call.leaves);
+  const compile::Contraction& contraction = call.contraction(k, call.leaves);
   RETURN_IF_ERROR(set_leaves(call, contraction, a));
   a.a = x.at.at;
   a.b = w.at.at;
@@ -33,8 +26,8 @@ Status set_operands(const StepCall& call, const std::vector<ir::Axis>& k, const 
   a.a_type = type_number(x.dtype());
   a.b_type = type_number(w.dtype());
   a.c_type = type_number(call.out[0].dtype());
-  a.n = product(n);
-  a.k = product(k);
+  a.n = count_of(n);
+  a.k = count_of(k);
   ASSIGN_OR_RETURN(a.segment_ends, call.table(0, [&] { return contraction.segment_ends; }));
   ASSIGN_OR_RETURN(a.a_col, call.table(1, [&] { return in_order(offsets_over(k, *x.view), contraction); }));
   ASSIGN_OR_RETURN(a.b_row, call.table(2, [&] { return in_order(offsets_over(k, *w.view), contraction); }));
@@ -56,7 +49,7 @@ Status set_operands(const StepCall& call, const std::vector<ir::Axis>& k, const 
 
 Status run_dot(const StepCall& call) {
   const DeviceArray &x = call.in[0], &w = call.in[1], &y = call.out[0];
-  const std::vector<ir::Axis> k = axes_over_of(call, x.shape());
+  const std::vector<ir::Axis> k = axes_named(x.shape(), call.attrs().strs("over"));
   const auto& over = call.attrs().strs("over");
   std::vector<ir::Axis> batch, m, n;
   for (const ir::Axis& axis : x.shape().axes)
@@ -66,8 +59,8 @@ Status run_dot(const StepCall& call) {
     if (!x.shape().has(axis.name)) n.push_back(axis);
   args::DotArgs a = {};
   RETURN_IF_ERROR(set_operands(call, k, n, w.dtype() == ir::DType::i8 ? &call.in[2] : nullptr, a));
-  a.m = product(m);
-  a.batches = product(batch);
+  a.m = count_of(m);
+  a.batches = count_of(batch);
   a.goes_on = call.step.goes_on && call.go_on ? 1 : 0;
   ASSIGN_OR_RETURN(a.a_row, call.table(6, [&] { return offsets_over(m, *x.view); }));
   ASSIGN_OR_RETURN(a.c_row, call.table(7, [&] { return offsets_over(m, *y.view); }));
@@ -79,7 +72,8 @@ Status run_dot(const StepCall& call) {
     for (size_t i = 0; i < in_x.size(); ++i) all.insert(all.end(), {in_x[i], in_w[i], in_y[i]});
     return all;
   }));
-  if (a.segments > 1 || a.m < kLeastTiled || a.n < kLeastTiled || a.batches > kMostBatches)
+  if (a.segments > 1 || a.m < kLeastTiled || a.n < kLeastTiled || a.batches > kMostBlocks ||
+      (a.m + 127) / 128 > kMostBlocks)
     return call.launch(kProducts, "dot", y.count(), a);
   a.a_along_k = !k.empty() && stride_along(x, k.back().name) == 1 ? 1 : 0;
   a.b_along_k = !k.empty() && stride_along(w, k.back().name) == 1 ? 1 : 0;
@@ -97,8 +91,8 @@ Status run_expert_dot(const StepCall& call) {
   const std::vector<ir::Axis> n(out.shape().axes.begin() + expert.shape().rank(), out.shape().axes.end());
   const bool stored = w.dtype() == ir::DType::i8;
   args::ExpertDotArgs a = {};
-  RETURN_IF_ERROR(
-      set_operands(call, axes_over_of(call, x.shape()), n, stored ? &call.in[4] : nullptr, a.dot));
+  RETURN_IF_ERROR(set_operands(call, axes_named(x.shape(), call.attrs().strs("over")), n,
+                               stored ? &call.in[4] : nullptr, a.dot));
   a.dot.m = expert.count();
   a.expert = expert.at.at;
   a.expert_axes = axes_over(expert.shape().axes, *expert.view);
@@ -113,14 +107,9 @@ Status run_expert_dot(const StepCall& call) {
 Status run_expert_outer(const StepCall& call) {
   const DeviceArray &x = call.in[0], &y = call.in[1], &expert = call.in[2], &out = call.out[0];
   const std::vector<ir::Axis>& rows = expert.shape().axes;
-  const auto beside = [&](const ir::Shape& shape) {
-    std::vector<ir::Axis> axes;
-    for (const ir::Axis& a : shape.axes)
-      if (!expert.shape().has(a.name)) axes.push_back(a);
-    return axes;
-  };
-  const std::vector<ir::Axis> m = beside(x.shape()), n = beside(y.shape());
-  const compile::Contraction contraction = contraction_of(rows, call.leaves);
+  const std::vector<std::string> rows_of = expert.shape().names();
+  const std::vector<ir::Axis> m = axes_without(x.shape(), rows_of), n = axes_without(y.shape(), rows_of);
+  const compile::Contraction& contraction = call.contraction(rows, call.leaves);
   args::ExpertOuterArgs a = {};
   RETURN_IF_ERROR(set_leaves(call, contraction, a));
   a.a = x.at.at;
@@ -130,9 +119,8 @@ Status run_expert_outer(const StepCall& call) {
   a.origin = scalar_of(call.in[3]);
   a.type = type_number(x.dtype());
   a.to_type = type_number(out.dtype());
-  a.rows = product(rows);
-  a.m = product(m);
-  a.n = product(n);
+  a.m = count_of(m);
+  a.n = count_of(n);
   a.experts = call.attrs().i64("size");
   ASSIGN_OR_RETURN(a.segment_ends, call.table(0, [&] { return contraction.segment_ends; }));
   ASSIGN_OR_RETURN(a.a_row, call.table(1, [&] { return offsets_over(m, *x.view); }));

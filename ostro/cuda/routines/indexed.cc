@@ -19,7 +19,7 @@ Status run_gather(const StepCall& call) {
   a.to = out.at.at;
   a.element_bytes = ir::dtype_size(table.dtype());
   a.count = index.count();
-  a.width = product(rest);
+  a.width = count_of(rest);
   a.rows = table.shape().size_of(axis);
   a.row_stride = stride_along(table, axis);
   a.origin = scalar_of(call.in[2]);
@@ -34,14 +34,14 @@ Status run_scatter_add(const StepCall& call) {
   const auto batch = call.attrs().has("batch") ? call.attrs().strs("batch") : std::vector<std::string>{};
   const std::vector<ir::Axis> summed = axes_without(index.shape(), batch),
                               kept = axes_without(out.shape(), {axis});
-  const compile::Contraction contraction = compile::contraction_of(summed, call.leaves);
+  const compile::Contraction& contraction = call.contraction(summed, call.leaves);
   args::ScatterArgs a = {};
   a.update = update.at.at;
   a.index = index.at.at;
   a.to = out.at.at;
   a.update_type = type_number(update.dtype());
-  a.kept = product(kept);
-  a.sources = product(summed);
+  a.kept = count_of(kept);
+  a.sources = count_of(summed);
   a.rows = out.shape().size_of(axis);
   a.row_stride = stride_along(out, axis);
   a.origin = scalar_of(call.in[2]);
@@ -73,7 +73,7 @@ Status run_sort(const StepCall& call) {
   a.keep = out.shape().size_of(axis);
   a.from_stride = stride_along(x, axis);
   a.to_stride = stride_along(out, axis);
-  a.lines = product(kept);
+  a.lines = count_of(kept);
   a.descending = call.step.op == ir::OpKind::top_k || call.attrs().i64("descending", 0) != 0 ? 1 : 0;
   a.from_axes = axes_over(kept, *x.view);
   a.to_axes = axes_over(kept, *out.view);
@@ -90,8 +90,8 @@ Status run_reduction(const StepCall& call) {
   std::vector<ir::Axis> reduced;
   for (const ir::Axis& a : x.shape().axes)
     if (std::find(names.begin(), names.end(), a.name) != names.end()) reduced.push_back(a);
-  compile::Contraction contraction = compile::contraction_of(reduced, call.leaves);
-  if (kind != OpKind::sum) contraction = compile::contraction_of(reduced, {});
+  const compile::Contraction& contraction =
+      call.contraction(reduced, kind == OpKind::sum ? call.leaves : numerics::LeafTable{});
   args::ReduceArgs a = {};
   a.from = x.at.at;
   a.to = call.out[0].at.at;
@@ -104,7 +104,7 @@ Status run_reduction(const StepCall& call) {
   a.type = type_number(x.dtype());
   a.to_type = type_number(call.out[0].dtype());
   a.outputs = call.out[0].count();
-  a.length = product(reduced);
+  a.length = count_of(reduced);
   a.kept = axes_over(kept, *x.view);
   RETURN_IF_ERROR(set_leaves(call, contraction, a));
   ASSIGN_OR_RETURN(a.reduced, call.table(0, [&] {

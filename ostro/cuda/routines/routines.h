@@ -1,4 +1,4 @@
-// device_routine, copy_view: how each op runs on a device. The files of device text beside them say with
+// run_<op>, copy_view: how each op runs on a device. The files of device text beside them say with
 // which threads.
 //
 // Operands are dense unless device_target().reads_views(kind); results are dense.

@@ -9,14 +9,6 @@ namespace {
 constexpr const char* kState = "routines/state.cu";
 constexpr int64_t kWordsOfThread = 64;  // of the kernel `fingerprint`
 
-// A part of a larger array is told how long the boxes of the whole are.
-int64_t box_length_of(const ir::Attrs& attrs, const ir::Axis& axis, int64_t boxes) {
-  if (attrs.has("lengths"))
-    for (size_t i = 0; i < attrs.strs("axes").size(); ++i)
-      if (attrs.strs("axes")[i] == axis.name) return attrs.ints("lengths")[i];
-  return std::max<int64_t>(1, (axis.size + boxes - 1) / boxes);
-}
-
 }  // namespace
 
 Status run_box_sumsq(const StepCall& call) {
@@ -30,7 +22,7 @@ Status run_box_sumsq(const StepCall& call) {
     a.size[i] = axis.size;
     a.stride[i] = x.view->strides[i];
     a.boxes[i] = out.shape().has(axis.name) ? out.shape().size_of(axis.name) : 1;
-    a.length[i] = box_length_of(call.attrs(), axis, a.boxes[i]);
+    a.length[i] = compile::box_length(call.attrs(), axis, a.boxes[i]);
   }
   return call.launch(kState, "box_sumsq", LaunchShape{.x = out.count(), .threads = 64}, a);
 }

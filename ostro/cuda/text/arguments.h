@@ -130,7 +130,7 @@ struct ExpertOuterArgs {
   u64 a_row, a_col, b_row, b_col, expert_row;  // rows are in the order of the sum
   u64 segment_ends;
   Scalar origin;
-  i64 type, to_type, rows, m, n, experts, segments, levels, counts[MOST_LEVELS];
+  i64 type, to_type, m, n, experts, segments, levels, counts[MOST_LEVELS];
 };
 
 // Offsets: of index i, i * step, or, where there is a table of i64, element i of it.

@@ -6,6 +6,7 @@
 #include "ostro/ir/program/op_table.h"
 #include "ostro/ir/rules/verify.h"
 #include "ostro/numerics/fp_env.h"
+#include "ostro/runtime/check_inputs.h"
 
 namespace ostro::interp {
 
@@ -44,17 +45,9 @@ class InterpreterExecutable final : public runtime::Executable {
 
   Result<Buffers> run(Buffers inputs, const runtime::RunContext& context) override {
     const ir::Block& body = program_.body;
-    if (inputs.size() != body.params.size())
-      return invalid_argument(fmt::format("program {} takes {} inputs, {} given", program_.name,
-                                          body.params.size(), inputs.size()));
-    for (size_t i = 0; i < inputs.size(); ++i) {
-      const Shape& expected = body.shape(body.params[i]);
-      if (!inputs[i].valid() || inputs[i].shape() != expected)
-        return invalid_argument(
-            fmt::format("program {}: input {} ({}) is {}, expected {}", program_.name, i,
-                        program_.param_names.empty() ? "unnamed" : program_.param_names[i],
-                        inputs[i].valid() ? inputs[i].shape().str() : "missing", expected.str()));
-    }
+    std::vector<Shape> expected;
+    for (const ir::ValueId p : body.params) expected.push_back(body.shape(p));
+    RETURN_IF_ERROR(runtime::check_inputs(program_.name, program_.param_names, expected, inputs));
     ASSIGN_OR_RETURN(inputs, runtime::all_to(std::move(inputs), runtime::host_memory()));
     const numerics::HostArithmetic guard;
     try {

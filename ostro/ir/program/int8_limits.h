@@ -1,11 +1,13 @@
-// kMaxInt8Block: the most elements of a block of integers that share a scale (docs/spec/numerics.md N20). A
-// sum of so many products of integers of at most 127 is exact in f32: 1040 * 127^2 < 2^24.
+// kInt8Block, kMaxInt8Block: elements of a block of integers that share a scale: of models, and the most
+// (docs/spec/numerics.md N20). A sum of so many products of integers of at most 127 is exact in f32: 1040 *
+// 127^2 < 2^24.
 #pragma once
 
 #include <cstdint>
 
 namespace ostro::ir {
 
+inline constexpr int64_t kInt8Block = 256;
 inline constexpr int64_t kMaxInt8Block = 1040;
 
 }  // namespace ostro::ir

@@ -12,7 +12,7 @@ Array rounded(const Array& x);
 // Returns the value of a multiplier in that program: a number that is multiplied with a bf16 array becomes
 // bf16 first.
 double multiplier(double value);
-// TraceError unless the parameter is read in bf16.
+// TraceError unless the table is read in bf16 and its products are not of integers.
 void check_compute(const nn::Embedding& embedding);
 
 // Returns the keys k [batch, key_pos, kv_heads, head_dim] of tokens i32 [batch, pos], with NaN for those of

@@ -237,18 +237,16 @@ Result<DryRun> dry_run(io::FileSystem& fs, runtime::Engine& engine, const train:
   if (workers > 1) return DryRun{out, Status()};
   const Status fits = check_fit(config, need, vocab, engine);
   const runtime::Memory& memory = engine.memory();
-  const std::string where =
-      &memory == &runtime::host_memory()
-          ? fmt::format(
-                "{:.1f} MiB at the peak of the process: {:.1f} MiB that it has now, {:.1f} MiB to be "
-                "allocated",
-                mib(need.peak()), mib(need.base), mib(need.total()))
-          : fmt::format("{:.1f} MiB to be allocated on {}", mib(need.total()), memory.name());
-  out += fmt::format("memory: {}{}; {}\n", where,
-                     need.saving > 0 && &memory == &runtime::host_memory()
-                         ? fmt::format(" ({:.1f} MiB while a checkpoint is written)", mib(need.saving))
-                         : "",
-                     room_text(memory.available(), fits));
+  const bool on_host = &memory == &runtime::host_memory();
+  std::string where = fmt::format("{:.1f} MiB to be allocated", mib(need.total()));
+  if (on_host)
+    where = fmt::format("{:.1f} MiB at the peak of the process: {:.1f} MiB that it has now, {}",
+                        mib(need.peak()), mib(need.base), where);
+  else
+    where += fmt::format(" on {}", memory.name());
+  if (on_host && need.saving > 0)
+    where += fmt::format(" ({:.1f} MiB while a checkpoint is written)", mib(need.saving));
+  out += fmt::format("memory: {}; {}\n", where, room_text(memory.available(), fits));
   return DryRun{out, fits};
 }
 

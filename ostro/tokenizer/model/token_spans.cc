@@ -27,10 +27,10 @@ size_t leading_space(std::string_view text) {
 }  // namespace
 
 // The token is decoded behind itself, and what it writes at the beginning is taken away.
-Result<std::string> token_bytes(const Tokenizer& tokenizer, uint32_t id, bool skip_special_tokens) {
-  ASSIGN_OR_RETURN(std::string first, tokenizer.decode_bytes(std::span(&id, 1), skip_special_tokens));
+Result<std::string> token_bytes(const Tokenizer& tokenizer, uint32_t id) {
+  ASSIGN_OR_RETURN(std::string first, tokenizer.decode_bytes(std::span(&id, 1), false));
   const uint32_t twice[] = {id, id};
-  ASSIGN_OR_RETURN(std::string both, tokenizer.decode_bytes(twice, skip_special_tokens));
+  ASSIGN_OR_RETURN(std::string both, tokenizer.decode_bytes(twice, false));
   if (!both.starts_with(first)) return first;
   return both.substr(first.size());
 }

@@ -16,7 +16,7 @@ namespace ostro::tokenizer {
 // The bytes that the token writes inside a text. At the beginning of a text a decoder may leave out the space
 // that the tokenizer put there: of SentencePiece's piece for one space nothing would be left. Errors are
 // those of Tokenizer::decode_bytes.
-Result<std::string> token_bytes(const Tokenizer& tokenizer, uint32_t id, bool skip_special_tokens = false);
+Result<std::string> token_bytes(const Tokenizer& tokenizer, uint32_t id);
 
 // For the ids that `tokenizer` gives for `text` (without begin and end tokens), returns the byte offset where
 // each token ends. A token begins where the previous one ends, and the last one ends with the text. White

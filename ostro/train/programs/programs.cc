@@ -10,6 +10,7 @@
 #include "ostro/chain/genesis.h"
 #include "ostro/data/batch/data_set.h"
 #include "ostro/grad/value_and_grad.h"
+#include "ostro/ir/program/int8_limits.h"
 #include "ostro/ir/rules/verify.h"
 #include "ostro/ir/text/canonical_order.h"
 #include "ostro/ir/text/text.h"
@@ -368,12 +369,12 @@ DType compute_dtype(const TrainConfig& config) {
 }
 
 nn::Precision precision(const TrainConfig& config) {
-  if (parse_precision(config.trainer.mp).value() == Compute::kInt8) return {DType::bf16, kInt8Block};
+  if (parse_precision(config.trainer.mp).value() == Compute::kInt8) return {DType::bf16, ir::kInt8Block};
   return compute_dtype(config);
 }
 
 std::string numerics_options(const TrainConfig& config) {
-  static_assert(kInt8Block == 256, "the block that kIntegerProducts names");
+  static_assert(ir::kInt8Block == 256, "the block that kIntegerProducts names");
   return draws(config) ? chain::kIntegerProducts : "{}";
 }
 

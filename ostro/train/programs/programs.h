@@ -70,9 +70,6 @@ ir::Program make_eval_program(const TrainConfig& config, const models::ModelFunc
 // The random key of a seed, u32[word:2], as the init program takes it.
 runtime::Buffer init_key(int64_t seed);
 
-// The numbers that share a scale in products of integers (numerics.md N20).
-inline constexpr int64_t kInt8Block = 256;
-
 // The type of activations; with integer products bf16.
 DType compute_dtype(const TrainConfig& config);
 // How products are computed: trainer.mp.

@@ -7,6 +7,7 @@
 #include <cstring>
 
 #include "ostro/interp/engine/engine.h"
+#include "ostro/ir/program/int8_limits.h"
 #include "ostro/ir/text/text.h"
 #include "ostro/train/options/llama_for_test.h"
 
@@ -71,7 +72,7 @@ TEST_CASE("only the leaf program of integer products takes draws, and only its g
   TrainConfig c = tiny_llama();
   c.trainer.mp = "p=f32,c=int8";
   check_ok(c.resolve());
-  CHECK(precision(c).int8_block == kInt8Block);
+  CHECK(precision(c).int8_block == ir::kInt8Block);
   CHECK(numerics_options(c) == R"({"block":256,"products":"int8"})");
   CHECK(numerics_options(tiny()) == "{}");
   const auto model = c.model_options().functions(7, precision(c));

@@ -1,0 +1,28 @@
+// SharedObject, open_library: code that is loaded while the program runs.
+#pragma once
+
+#include <string>
+
+#include "ostro/base/error.h"
+
+namespace ostro {
+
+// Opens a library by its path, or by its name where the loader finds it. It stays open until dlclose.
+// Error: kNotFound with what the loader says.
+Result<void*> open_library(const std::string& name);
+
+// A library that is open; closed with this object.
+class SharedObject {
+ public:
+  explicit SharedObject(void* handle) : handle_(handle) {}
+  ~SharedObject();
+  SharedObject(const SharedObject&) = delete;
+  SharedObject& operator=(const SharedObject&) = delete;
+  // Null: it has no symbol of this name.
+  void* symbol(const std::string& name) const;
+
+ private:
+  void* handle_;
+};
+
+}  // namespace ostro
