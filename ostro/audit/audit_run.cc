@@ -6,6 +6,7 @@
 #include <nlohmann/json.hpp>
 
 #include "ostro/audit/amend.h"
+#include "ostro/audit/bare_model.h"
 #include "ostro/audit/recorded_run.h"
 #include "ostro/chain/canonical.h"
 #include "ostro/io/files/path.h"
@@ -141,13 +142,8 @@ Result<Audit> audit_run(io::FileSystem& fs,
   const auto chain = chain::read_chain(fs, chain_path);
   if (!chain.ok()) {
     out.findings.push_back(finding_of(chain.error()));
-    const auto is_model = fs.exists(io::join_path(run, "config.json"));
-    if (chain.error().code() == ErrorCode::kNotFound && is_model.ok() && *is_model)
-      out.findings.back().text = fmt::format(
-          "{} is a model without a record. With the directory of its run: ostro export --checkpoint RUN --to "
-          "hf "
-          "--out AGAIN, then compare AGAIN with {} (docs/guide/check_a_run.md)",
-          run, run);
+    const std::string bare = about_bare_model(fs, run);
+    if (chain.error().code() == ErrorCode::kNotFound && !bare.empty()) out.findings.back().text = bare;
     return out;
   }
   out.head = chain->head();

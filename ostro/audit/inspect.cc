@@ -5,6 +5,7 @@
 #include <nlohmann/json.hpp>
 
 #include "ostro/audit/amend.h"
+#include "ostro/audit/bare_model.h"
 #include "ostro/audit/witness.h"
 #include "ostro/base/log.h"
 #include "ostro/chain/chain.h"
@@ -237,8 +238,11 @@ std::string dump(const OrderedJson& json) {
 
 Result<chain::Chain> chain_of(io::FileSystem& fs, const std::string& run_directory) {
   Result<chain::Chain> chain = chain::read_chain(fs, io::join_path(run_directory, chain::kChainFile));
-  if (!chain.ok() && chain.error().code() == ErrorCode::kNotFound)
+  if (!chain.ok() && chain.error().code() == ErrorCode::kNotFound) {
+    const std::string bare = about_bare_model(fs, run_directory);
+    if (!bare.empty()) return not_found(bare);
     return chain.error().with_context(fmt::format("{} is not a run directory", run_directory));
+  }
   return chain;
 }
 
@@ -282,6 +286,8 @@ Result<Inspection> inspect(io::FileSystem& fs, const std::string& path, const In
   }
   ASSIGN_OR_RETURN(const bool is_run, fs.exists(io::join_path(path, chain::kChainFile)));
   if (!is_run) {
+    const std::string bare = about_bare_model(fs, path);
+    if (!bare.empty()) return not_found(bare);
     return not_found(fmt::format("{}: neither a run ({}) nor a checkpoint ({})", path, chain::kChainFile,
                                  checkpoint::kManifestName));
   }

@@ -6,11 +6,14 @@
 #include <vector>
 
 #include "ostro/audit/amend.h"
+#include "ostro/audit/audit_run.h"
+#include "ostro/audit/bare_model.h"
 #include "ostro/base/sha256.h"
 #include "ostro/chain/chain_writer.h"
 #include "ostro/chain/leaves.h"
 #include "ostro/chain/record.h"
 #include "ostro/checkpoint/save.h"
+#include "ostro/io/files/atomic_file.h"
 #include "ostro/io/files/memory_file_system.h"
 #include "ostro/io/files/path.h"
 #include "ostro/train/options/mixed_run_for_test.h"
@@ -169,6 +172,22 @@ TEST_CASE("what is damaged is said, what is neither is refused") {
     CHECK(inspect(run.fs, none, {}).error().code() == ErrorCode::kNotFound);
     CHECK(holds(run_hash(run.fs, none).error().message(), "is not a run directory"));
   }
+}
+
+TEST_CASE("a model without its record is called one, with what can be done") {
+  Run run;
+  check_ok(run.fs.make_dirs("model"));
+  check_ok(io::write_file_atomically(run.fs, "model/config.json", "{}"));
+  const auto engine = [] { return Result<std::unique_ptr<runtime::Engine>>(io_error("not needed")); };
+  const auto audit = audit_run(run.fs, engine, "model", {}, models::builtin_models());
+  REQUIRE(audit.ok());
+  CHECK(audit->verdict() == Verdict::kCannotCheck);
+  for (const std::string& text : {audit->findings.at(0).text, inspect(run.fs, "model", {}).error().message(),
+                                  run_hash(run.fs, "model").error().message()})
+    CHECK_MESSAGE(
+        text.starts_with("model is a model without a record. With the directory of its run: ostro export"),
+        text);
+  CHECK(about_bare_model(run.fs, "runs").empty());
 }
 
 }  // namespace

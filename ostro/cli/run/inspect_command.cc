@@ -3,6 +3,7 @@
 
 #include <algorithm>
 
+#include "ostro/audit/bare_model.h"
 #include "ostro/audit/inspect.h"
 #include "ostro/cli/main/commands.h"
 #include "ostro/cli/main/exit_code.h"
@@ -43,6 +44,8 @@ Result<std::string> plot(io::FileSystem& fs, const std::string& path, const std:
 Status check_is_run(io::FileSystem& fs, const std::string& path) {
   ASSIGN_OR_RETURN(const bool is_run, fs.exists(io::join_path(path, chain::kChainFile)));
   if (is_run) return {};
+  const std::string bare = audit::about_bare_model(fs, path);
+  if (!bare.empty()) return not_found(bare);
   return not_found(fmt::format("{} is no run directory: it has no {}; --plot and --html show a run", path,
                                chain::kChainFile));
 }

@@ -11,6 +11,7 @@
 #include <vector>
 
 #include "ostro/audit/audit_run.h"
+#include "ostro/audit/bare_model.h"
 #include "ostro/chain/chain.h"
 #include "ostro/chain/lock.h"
 #include "ostro/chain/record.h"
@@ -91,8 +92,12 @@ Result<RunStatus> read_status(const Context& context, const std::string& directo
   }
   ASSIGN_OR_RETURN(const bool has_chain, fs.exists(in(chain::kChainFile)));
   if (!has_chain) {
-    if (!status.job_is_live)
-      return not_found(fmt::format("{} is no run directory: it has no {}", directory, chain::kChainFile));
+    if (!status.job_is_live) {
+      const std::string bare = audit::about_bare_model(fs, directory);
+      return not_found(bare.empty()
+                           ? fmt::format("{} is no run directory: it has no {}", directory, chain::kChainFile)
+                           : bare);
+    }
     status.state = "waiting";
     return status;
   }
