@@ -47,6 +47,11 @@ class Cases:
         for i, (line, says) in enumerate(MALFORMED.items()):
             self.write("bad.jsonl", [GOOD[0], line, GOOD[1]])
             self.w.bad(*self.build(f"bad{i}", ["bad.jsonl"]), says=["bad.jsonl:2", says])
+        # The row is mended: the same command builds the store.
+        self.write("bad.jsonl", GOOD)
+        text = self.w.good(*self.build("bad0", ["bad.jsonl"]))
+        check("was not finished and is built from the beginning: bad.jsonl changed" in text, f"not told:\n{text}")
+        check(self.ledger("bad0")["hash"] == self.ledger("good")["hash"], "another store than of good rows alone")
         self.write("bad.jsonl", [*MALFORMED, GOOD[0], "", *MALFORMED, GOOD[1], *MALFORMED])
         text = self.w.good(*self.build("skip", ["bad.jsonl"], on_bad_row="skip"))
         count = 3 * len(MALFORMED)

@@ -130,20 +130,29 @@ Result<StoreWriter> open_writer(io::FileSystem& fs, const StorePlan& plan, const
         fmt::format("{}: holds a store that `ostro data consolidate` has not finished; run that again, or "
                     "delete its folder to build it again",
                     cache_dir));
-  RETURN_IF_ERROR(check_skipped(cache_dir, files_so_far(*found), plan.skip_bad_rows));
   std::vector<SourceFile> wanted = *plan.sources;
+  if (!found->base && !found->state.encoded) {
+    // A row was mended, perhaps: beside other texts, what there is of the store is of no use.
+    const std::string changed = changed_sources(found->header.sources, wanted);
+    if (!changed.empty()) {
+      log_warning(
+          fmt::format("{}: the token store there was not finished and is built from the beginning: {}",
+                      cache_dir, changed));
+      return StoreWriter::create(fs, cache_dir,
+                                 {.preprocessing = plan.preprocessing, .sources = std::move(wanted)},
+                                 settings.layout, plan.ids);
+    }
+  }
+  RETURN_IF_ERROR(check_skipped(cache_dir, files_so_far(*found), plan.skip_bad_rows));
   if (found->base) {
     SourceHashes hashes(fs, cache_dir);
     ASSIGN_OR_RETURN(const auto lacks, new_files(hashes, cache_dir, found->base->files, wanted));
     hashes.keep();
     wanted = extended(found->base->files, lacks);
-    const Status same = check_sources(cache_dir, found->header.sources, wanted);
     // The new files changed since the extension began. So begin the extension again, from the end of the old
     // store, with the present files.
-    if (!same.ok() && !found->state.encoded)
+    if (!changed_sources(found->header.sources, wanted).empty() && !found->state.encoded)
       return extend(fs, plan, found->base->files, lacks, *found->base, settings);
-  } else if (!found->state.encoded) {
-    RETURN_IF_ERROR(check_sources(cache_dir, found->header.sources, wanted));
   }
   if (!found->has_commit)  // perhaps not even the arrays exist
     return StoreWriter::create(fs, cache_dir, found->header, settings.layout, plan.ids);

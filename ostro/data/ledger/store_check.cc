@@ -131,21 +131,19 @@ Status check_skipped(const std::string& cache_dir, const std::vector<FileLedger>
                   cache_dir, rows, files, first));
 }
 
-Status check_sources(const std::string& cache_dir, const std::vector<SourceFile>& store,
-                     const std::vector<SourceFile>& sources) {
+std::string changed_sources(const std::vector<SourceFile>& store, const std::vector<SourceFile>& sources) {
   if (store.size() != sources.size()) {
     std::vector<std::string> before, now;
     for (const SourceFile& file : store) before.push_back(file.path);
     for (const SourceFile& source : sources) now.push_back(source.path);
-    return mismatch(cache_dir, "unfinished, " + count_difference(before, now));
+    return count_difference(before, now);
   }
   for (size_t i = 0; i < store.size(); ++i)
     if (!(store[i] == sources[i]))
-      return mismatch(cache_dir, fmt::format("unfinished, and {} changed since that build began",
-                                             store[i].path == sources[i].path
-                                                 ? sources[i].path
-                                                 : store[i].path + " -> " + sources[i].path));
-  return {};
+      return fmt::format("{} changed", store[i].path == sources[i].path
+                                           ? sources[i].path
+                                           : store[i].path + " -> " + sources[i].path);
+  return "";
 }
 
 }  // namespace ostro::data

@@ -44,9 +44,9 @@ Result<std::vector<SourceFile>> new_files(SourceHashes& hashes, const std::strin
 Status check_files(SourceHashes& hashes, const std::string& cache_dir, const std::vector<FileLedger>& store,
                    const std::vector<SourceFile>& sources);
 
-// The same for an unfinished store: its sources must not have changed at all.
-Status check_sources(const std::string& cache_dir, const std::vector<SourceFile>& store,
-                     const std::vector<SourceFile>& sources);
+// How the sources of an unfinished store differ from the present ones; empty when they have not changed at
+// all.
+std::string changed_sources(const std::vector<SourceFile>& store, const std::vector<SourceFile>& sources);
 
 // Fails when the store left out malformed rows, unless `skip_bad_rows` (data.on_bad_row) allows it. A run
 // names this option in its genesis; with `error` there, this store could not have been built.
