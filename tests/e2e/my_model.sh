@@ -24,4 +24,11 @@ cp "$root"/docs/*/*.md "$root"/ostro/base/*.h corpus
 "$program" verify runs/my_model
 OSTRO_EXECUTOR=interpreter "$program" verify runs/my_model --to_step 2
 OSTRO_THREADS=1 OSTRO_SIM_WORKERS=3 OSTRO_ISA=generic "$program" verify runs/my_model --from_step 10 --to_step 13
+# The program without this model cannot check the run, and accuses nobody of a forgery.
+status=0
+said="$("$work/prefix/bin/ostro" verify runs/my_model)" || status=$?
+[[ $status == 4 && $said == "cannot check: "* && $said != *forged* ]] || { echo "error: exit $status: $said" >&2; exit 1; }
+# What a model needs that generates is named.
+said="$("$program" sample --checkpoint runs/my_model --prompt a --max_new_tokens 1 2>&1)" && { echo "error: a model without cache() generates" >&2; exit 1; }
+[[ $said == *"needs cache(batch, length, dtype) and decode(tokens, cache, start)"* ]] || { echo "error: $said" >&2; exit 1; }
 "$program" eval --checkpoint runs/my_model/checkpoints/step-00000020 --config config.yaml

@@ -139,9 +139,10 @@ Result<std::unique_ptr<ChainKeeper>> resume_run(const OpenedRun& run, const Envi
                          run.directory, step));
   } else if (step > 0) {
     log_info(fmt::format("resuming {} after step {}{}", run.directory, step,
-                         from.named ? ""
-                                    : " (its checkpoint is not in the chain: the parameters' fingerprint was "
-                                      "compared, the optimizer's arrays could not be)"));
+                         from.named
+                             ? ""
+                             : ", where it was saved between two checkpoints of the chain: its parameters "
+                               "have the fingerprint that the chain has for this step"));
   } else {
     RETURN_IF_ERROR(begin_state(run, env, state, *run.genesis));
     log_info(fmt::format("resuming {} from the beginning: it has no checkpoint yet", run.directory));
