@@ -154,5 +154,32 @@ TEST_CASE("a coordinator that ends is gone for its members; the journal gives a 
   std::filesystem::remove_all(folder);
 }
 
+TEST_CASE(
+    "an epoch whose number cannot be recorded does not begin; that is told, and it begins when it can be") {
+  const auto folder =
+      std::filesystem::temp_directory_path() / ("ostro_cluster_full_" + std::to_string(getpid()));
+  // A full disk: the file that is renamed to the journal cannot be made.
+  std::filesystem::create_directories(folder / "journal.tmp");
+  Job job(1);
+  std::promise<std::string> told;
+  std::atomic<int> lines = 0;
+  set_log_sink([&](LogLevel level, std::string_view text) {
+    if (level == LogLevel::kError && lines++ == 0) told.set_value(std::string(text));
+  });
+  job.options.journal = (folder / "journal").string();
+  job.coordinator.reset();
+  job.start();
+  const auto member = job.join();
+  std::future<std::string> said = told.get_future();
+  REQUIRE(said.wait_for(kSoon) == std::future_status::ready);
+  CHECK(said.get().find("no epoch can begin: " + (folder / "journal").string()) == 0);
+  CHECK(!member->wait_epoch(0, kNever).ok());
+  std::filesystem::remove(folder / "journal.tmp");
+  CHECK(next_epoch(*member, 0).number == 1);
+  CHECK(lines == 1);
+  job.coordinator.reset();
+  std::filesystem::remove_all(folder);
+}
+
 }  // namespace
 }  // namespace ostro::cluster

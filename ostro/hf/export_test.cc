@@ -183,5 +183,28 @@ TEST_CASE("a tokenizer that Qwen2Tokenizer would replace names a class that take
   CHECK_FALSE(named("qwen2", tokenizer::Tokenizer::from_json(json.dump(), "t").value()));
 }
 
+TEST_CASE("a SentencePiece model goes out as it came, without a tokenizer.json that would hide it") {
+  // A .model by hand: field 1 of ModelProto is a piece {1: text, 2: score, 3: type}, field 2 the trainer's
+  // options.
+  const auto field = [](int number, const std::string& bytes) {
+    return std::string(1, static_cast<char>(number << 3 | 2)) + static_cast<char>(bytes.size()) + bytes;
+  };
+  std::string model;
+  for (const auto& [text, type] : {std::pair("<unk>", 2), {"<s>", 3}, {"</s>", 3}, {"\u2581a", 1}, {"b", 1}})
+    model += field(1, field(1, text) + std::string("\x15\0\0\0\0\x18", 6) + static_cast<char>(type));
+  model += field(2, "\x18\2");
+  auto plain = tokenizer::Tokenizer::from_sentencepiece(model, "m.model");
+  REQUIRE_MESSAGE(plain.ok(), (plain.ok() ? "" : plain.error().message()));
+  const auto made = plain->with_added_tokens({{.id = 5, .content = "<|im_end|>", .special = true}});
+  REQUIRE(made.ok());
+  io::MemoryFileSystem fs;
+  check_ok(export_tokenizer(fs, "out", *hf_family("llama").value(), **made, 16));
+  CHECK(*fs.read_file("out/tokenizer.model") == model);
+  CHECK_FALSE(fs.exists("out/tokenizer.json").value());
+  const auto config = nlohmann::json::parse(*fs.read_file("out/tokenizer_config.json"));
+  CHECK(config["tokenizer_class"] == "LlamaTokenizer");
+  CHECK(config["added_tokens_decoder"]["5"]["content"] == "<|im_end|>");
+}
+
 }  // namespace
 }  // namespace ostro::hf

@@ -8,6 +8,7 @@ warning where it can go on), a status that is not 0, and nothing lost: the good 
 import contextlib
 import hashlib
 import pathlib
+import resource
 import shutil
 import subprocess
 import sys
@@ -292,6 +293,26 @@ class Cases:
             self.w.train(config)
             check((place / "full" / "chain.jsonl").read_bytes() == self.w.chain("good"), "the chain differs")
             check(not list((place / "full" / "checkpoints").glob("*.tmp")), "an unfinished save was left behind")
+
+    def limit_of_a_file(self):
+        """`ulimit -f` is an error that names the file, and no signal; without it the same command goes on."""
+        config = self.w.config("limited", 20, 5)
+        words = [self.w.ostro, "train", "--config", config]
+        done = subprocess.run(words, cwd=self.w.root, env=self.w.env, capture_output=True, text=True, check=False,
+                              preexec_fn=lambda: resource.setrlimit(resource.RLIMIT_FSIZE, (8192, 8192)))
+        check(done.returncode == 1 and "File too large" in done.stderr, f"exit {done.returncode}: {done.stderr}")
+        self.w.good(*words[1:])
+
+    def models_for_records(self):
+        """A published model where a run or checkpoint is wanted, and an export into a folder that holds something else."""
+        self.w.good("export", "--checkpoint", "runs/good", "--to", "hf", "--out", "published")
+        for words in (("inspect",), ("hash",), ("status",), ("inspect", "--plot")):
+            self.w.bad(words[0], "published", *words[1:], says=["published is a model without a record", "ostro export --checkpoint RUN"])
+        self.w.verdict("cannot check", "published", says=["published is a model without a record"])
+        self.w.bad("sample", "--checkpoint", "published", "--prompt", "a", "--max_new_tokens", "1", says=["ostro import makes a checkpoint"])
+        (self.w.root / "mine").mkdir()
+        (self.w.root / "mine/notes.txt").write_text("mine")
+        self.w.bad("export", "--checkpoint", "runs/good", "--to", "hf", "--out", "mine", says=["--out mine: holds notes.txt"])
 
     def unwritable_run_directory(self):
         config = self.w.config("blocked", STEPS, EVERY, data__cache_dir="cache-good")

@@ -10,6 +10,7 @@ must give the same tokens, and read only what these need.
 Usage: check_grok_model.py --helper build/.../grok_model_helper --ostro build/.../ostro
 """
 import argparse
+import hashlib
 import json
 import pathlib
 import random
@@ -83,6 +84,17 @@ def byte_tokenizer(path, tokens=256):
     tokenizer.pre_tokenizer = tokenizers.pre_tokenizers.ByteLevel(add_prefix_space=False)
     tokenizer.decoder = tokenizers.decoders.ByteLevel()
     tokenizer.save(str(path))
+
+
+def check_origin(release, whole, part):
+    """An import says which files it was made of, and how to go on."""
+    for checkpoint, count in ((whole, 2 + 12 * 12), (part, 2 + 3 * 12)):
+        origin = json.loads((checkpoint / "origin.json").read_text())
+        tensors = {name: digest for name, digest in origin["files"].items() if name != "config.json"}
+        check(origin["format"] == "grok" and len(tensors) == count, f"{checkpoint.name}: {len(tensors)} files, not {count}")
+        for name, digest in tensors.items():
+            check(hashlib.sha256((release / name).read_bytes()).hexdigest() == digest, f"{checkpoint.name}: another hash of {name}")
+        check("type: grok" in (checkpoint / "train.yaml").read_text(), f"{checkpoint.name}: train.yaml is of another family")
 
 
 def check_export(ostro, root, release, whole, half, tokenizer):
@@ -242,6 +254,7 @@ def main():
 
         out, whole, part = root / "logits", imported("f32"), imported("part", "--layers", "9:12")
         half = imported("bf16", "--dtype", "bf16")
+        check_origin(root / "grok" / "ckpt-0", whole, part)
         right = Oracle(exact, config)
         worst = 0.0
         for ids in rows:
