@@ -10,6 +10,8 @@ Documents are README.md, HACKING.md, docs/**/*.md and the README.md of rooms, ex
   folder of the repository. It must exist below the root, below ostro/ or beside the document; `<x>` and `*` stand for any
   name, {a,b} for both. When its first part is neither a room nor a folder of the root, it may be the end of any path
   (`gemm.cc`, `kernels/avx2.cc`). A program is there when its x.cc is. Names that a block of code on the same page mentions are made there. MADE lists the rest.
+- Words in quotes behind a path, in docs/notes/cases.md: `path` "words"; "more". The file must have them, also where its text is
+  cut into several literals.
 - Links, with their anchors, and sections that are named behind a link or a path: (docs/x.md, "Title").
 - docs/....md in sources, tests, scripts and configurations.
 - Every page of docs/ can be reached from docs/README.md. Every entry of docs/glossary.md names a file.
@@ -105,6 +107,17 @@ class Tree:
                 self.used.add(made)
             elif self.is_path(span) and span not in code and not self.exists(span, document):
                 self.error(f"{document}:{line}", f"there is no {span}")
+
+    def quotes(self, document="docs/notes/cases.md"):
+        for number, line in enumerate(self.text.get(document, "").split("\n"), 1):
+            for match in re.finditer(r'`([\w./-]+)`((?:;? "[^"]+")+)', line):
+                path = next((self.root / base / match[1] for base in ("", "ostro") if (self.root / base / match[1]).is_file()), None)
+                if path is None:
+                    continue  # paths() says so
+                text = re.sub(r'"\s*\n\s*"', "", path.read_text(encoding="utf-8")).replace('\\"', '"')
+                for words in re.findall(r'"([^"]+)"', match[2]):
+                    if words not in text:
+                        self.error(f"{document}:{number}", f"{match[1]} does not have the words \"{words}\"")
 
     # Links.
 
@@ -302,6 +315,7 @@ def main():
     for document in tree.documents:
         tree.paths(document)
         links[document] = tree.links(document)
+    tree.quotes()
     tree.mentions()
     tree.whole(links)
     checked, left = tree.figures()

@@ -29,8 +29,10 @@ GOOD = {
     "ostro/base/error.cc": "",
     "tests/x.py": "",
     "tests/tool.cc": "",
-    "docs/README.md": "# Map\n\n[a](a.md#part-one), \"Part one\", [glossary](glossary.md), [up](../README.md)\n",
+    "docs/README.md": "# Map\n\n[a](a.md#part-one), \"Part one\", [glossary](glossary.md), [cases](notes/cases.md), [up](../README.md)\n",
     "docs/a.md": "# A\n\n## Part one\n`made.py` is made here:\n```\ncat > made.py; see nothing/of/this.py and [b](b.md)\n```\n",
+    "docs/notes/cases.md": "# Cases\n| 1 | `base/cases_test.cc` \"an error is kept\"; \"two\" | |\n",
+    "ostro/base/cases_test.cc": "TEST_CASE(\n    \"an error is \"\n    \"kept\") {}\n// two\n",
     "docs/glossary.md": "# Words\n- **room**: a folder (`scripts/layers.txt`).\n",
 }
 FIGURE = {"page": "README.md", "figures": ["2.5 times"], "command": "measure", "commit": "", "date": "2026-01-02", "paths": ["ostro/base"]}
@@ -45,6 +47,7 @@ BAD = [
     ({"docs/a.md": GOOD["docs/a.md"] + "[b](b.md)\n"}, {}, "the link b.md leads nowhere"),
     ({"docs/a.md": GOOD["docs/a.md"] + "[b](#part-two)\n"}, {}, "docs/a.md has no section #part-two"),
     ({"docs/a.md": GOOD["docs/a.md"] + "[map](README.md), \"Part\ntwo\"\n"}, {}, "docs/README.md has no section \"Part two\""),
+    ({"ostro/base/cases_test.cc": "TEST_CASE(\"an error is lost\") {}\n// two\n"}, {}, "cases.md:2: base/cases_test.cc does not have the words \"an error is kept\""),
     ({"docs/b.md": "# B\n"}, {}, "docs/b.md: no way leads here"),
     ({"docs/glossary.md": "- **room**: a folder.\n"}, {}, "no file is named: - **room**"),
     ({"ostro/base/error.h": "// docs/gone.md\nclass Result;\n"}, {}, "ostro/base/error.h: there is no docs/gone.md"),
@@ -87,7 +90,7 @@ def tree(root, files, figure):
     git(root, "add", "-A")
     git(root, "commit", "-q", "-m", "a")
     row = {**FIGURE, "commit": git(root, "rev-parse", "HEAD"), **figure}
-    (root / "docs/notes").mkdir(parents=True)
+    (root / "docs/notes").mkdir(parents=True, exist_ok=True)
     (root / "docs/notes/figures.json").write_text(json.dumps([row]))
 
 
@@ -109,7 +112,7 @@ def ages(root):
     yield "301 changes of its code", check(root), 1, "301 commits have changed ostro/base since"
     shallow = root.parent / "shallow"
     git(root, "clone", "-q", "--depth", "1", root.as_uri(), shallow)
-    (shallow / "docs/notes").mkdir(parents=True)
+    (shallow / "docs/notes").mkdir(parents=True, exist_ok=True)
     (shallow / "docs/notes/figures.json").write_text((root / "docs/notes/figures.json").read_text())
     said = check(shallow)
     yield "a shallow clone", said, 0, "0 figures checked, 1 not checked"
@@ -130,7 +133,7 @@ def main():
         with tempfile.TemporaryDirectory() as folder:
             root = pathlib.Path(folder)
             tree(root, {**GOOD, **files}, figure)
-            expect(words or "the good tree", check(root), 1 if words else 0, words or "docs: 6 documents, 1 figures checked")
+            expect(words or "the good tree", check(root), 1 if words else 0, words or "docs: 7 documents, 1 figures checked")
     with tempfile.TemporaryDirectory() as folder:
         (pathlib.Path(folder) / "whole").mkdir()
         for case in ages(pathlib.Path(folder) / "whole"):
