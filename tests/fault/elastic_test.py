@@ -226,12 +226,13 @@ def bad_workers(place, rng, expected):
 def chaos(place, rng, faults, log):
     """Faults drawn by the seed in one run: kills of one worker or two, stops, leaders and followers; beside them leaves of
     0.05 to 40 seconds, and workers that end with an error."""
-    pace = 25 if faults < 100 else 10  # steps to a fault, at most: the run must not end before they have happened
+    many = faults >= 50  # a trial by hand, for which a machine with other work has hours, and little CPU time
+    pace = 5 if many else 25  # steps to a fault, at most: the run must not end before they have happened
     steps = 400 + pace * faults
-    keep = 20 if faults < 100 else 100  # a checkpoint takes 9 MB of disk
-    expected = place.train("chaos-alone", options(steps, keep), seconds=200 + steps / 10)
-    longest = 40 if faults >= 100 else 2
-    slow = [(rng.randint(2, steps - 50), int(1000 * 0.05 * (longest / 0.05) ** rng.random())) for _ in range(1 + faults // 10)]
+    keep = 100 if many else 20  # a checkpoint takes 9 MB of disk
+    expected = place.train("chaos-alone", options(steps, keep), seconds=3600 if many else 200 + steps / 10)
+    longest, count = (40, steps // 5) if many else (2, 1 + faults // 10)
+    slow = [(rng.randint(2, steps - 50), int(1000 * 0.05 * (longest / 0.05) ** rng.random())) for _ in range(count)]
     bad = [(rng.randint(2, steps - 50), rng.randint(0, 3)) for _ in range(1 + faults // 10)]
     planned = [f"leaf:{step}:*:delay={ms}" for step, ms in slow] + [f"update:{step}:{rank}:exit=3" for step, rank in bad]
     print(f"beside them: {', '.join(planned)}", file=log, flush=True)
@@ -261,10 +262,10 @@ def chaos(place, rng, faults, log):
                 pass
         done += 1
         print(f"{time.monotonic() - begin:8.2f} s  step {launch.steps():5}  {kind} {victims}", file=log, flush=True)
-    launch.wait_while_it_goes_on(120 + longest, f"{done} drawn faults")
+    launch.wait_while_it_goes_on((1200 if many else 120) + longest, f"{done} drawn faults")
     check(place.chain("chaos") == expected, f"{done} drawn faults: another chain\n{launch.text()}")
     verified = place.run(["verify", str(place.top / "runs" / "chaos"), "--from_step", str(steps - 2)],
-                         seconds=200 + steps / 10)
+                         seconds=3600 if many else 200 + steps / 10)
     check(f"{-(-steps // keep)} fine" in verified.stdout, f"checkpoints\n{verified.stdout}{verified.stderr}\n{launch.text()}")
     left = [str(path) for path in (place.top / "runs" / "chaos").rglob("*.tmp")]
     left += [words for words in workers_of("chaos").values() if any(str(place.top) in word for word in words)]

@@ -18,24 +18,25 @@ MIN_WORKERS, MAX_WORKERS = 2, 3
 KINDS = {"kill a worker": 6, "kill two workers": 2, "kill an actor": 3, "kill the coordinator": 3, "kill a node": 3,
          "add a node": 2, "drain a node": 2, "stop a worker": 2, "add a bad node": 2}
 BAD_STATUSES = [1, 2, 127]  # of a worker: no data, an error of options, no program
+MANY = 30  # faults: a trial by hand, for which a machine with other work has hours, and little CPU time
 FIRST_BAD = 200  # the last number of a bad node's address
 
 
 def steps_for(faults):
-    """Of a run that does not end before so many faults."""
-    return 400 + 100 * faults
+    """Of a run that does not end before so many faults. With many of them every fifth step has a leaf that takes long."""
+    return 400 + 100 * faults if faults < MANY else 150 + 15 * faults
 
 
 def options_for(faults):
     return ["--trainer.num_train_steps", str(steps_for(faults)), "--trainer.checkpointer.keep",
-            "[{every: %d}]" % (100 if faults < 50 else 500), "--trainer.mp", "f32"]
+            "[{every: %d}]" % 100, "--trainer.mp", "f32"]
 
 
 def long_leaves(faults, rng):
-    """OSTRO_FAULT for leaves of 0.05 to 40 seconds (2 with few faults), one for ten faults; and their sum in seconds."""
-    longest = 40 if faults >= 30 else 2
-    drawn = [(rng.randint(2, steps_for(faults) - 50), int(1000 * 0.05 * (longest / 0.05) ** rng.random()))
-             for _ in range(1 + faults // 10)]
+    """OSTRO_FAULT for leaves of 0.05 to 40 seconds, one for five steps; of few faults 2 seconds at most, and one for ten faults.
+    And their sum in seconds."""
+    longest, count = (40, steps_for(faults) // 5) if faults >= MANY else (2, 1 + faults // 10)
+    drawn = [(rng.randint(2, steps_for(faults) - 50), int(1000 * 0.05 * (longest / 0.05) ** rng.random())) for _ in range(count)]
     return ",".join(f"leaf:{step}:*:delay={ms}" for step, ms in drawn), sum(ms for _, ms in drawn) / 1000
 
 
@@ -149,9 +150,9 @@ class Chaos:
     def go_on(self):
         """Waits for steps, and that there is somebody to lose."""
         wanted = self.steps() + self.rng.choice([0, 3, 10, 30])
-        self.launch.wait_for(lambda: self.steps() >= wanted and len(self.workers()) >= MIN_WORKERS, f"step {wanted}", 300)
+        self.launch.wait_for(lambda: self.steps() >= wanted and len(self.workers()) >= MIN_WORKERS, f"step {wanted}", 1200)
         time.sleep(self.rng.choice([0, 0, 0.3, 1, 2]))
-        self.launch.wait_for(lambda: len(self.workers()) >= MIN_WORKERS, "two workers", 300)
+        self.launch.wait_for(lambda: len(self.workers()) >= MIN_WORKERS, "two workers", 1200)
 
     def run(self, faults):
         begin = time.monotonic()
