@@ -48,18 +48,17 @@ def draining():
 def startable(need):
     """For how many workers the nodes have room now. `need`: resource -> amount."""
     from ray._private import state
-    count = 0
-    for free in state.available_resources_per_node().values():
-        fits = [int((free.get(name, 0) + 1e-9) / amount) for name, amount in need.items() if amount > 0]
-        count += min(fits, default=1024)
-    return count
+    return sum(_workers(free, need) for free in state.available_resources_per_node().values())
 
 
-def nodes_with(need):
-    """The nodes that have room for a worker when they are empty."""
+def capacity(need, without):
+    """For how many workers the nodes have room when they are empty, but for those of the set `without`."""
     import ray
-    return {node["NodeID"] for node in ray.nodes() if node["Alive"] and
-            all(node["Resources"].get(name, 0) >= amount for name, amount in need.items())}
+    return sum(_workers(node["Resources"], need) for node in ray.nodes() if node["Alive"] and node["NodeID"] not in without)
+
+
+def _workers(have, need):
+    return min((int((have.get(name, 0) + 1e-9) / amount) for name, amount in need.items() if amount > 0), default=1024)
 
 
 def _amounts(resources):

@@ -6,6 +6,7 @@ import signal
 import time
 
 import ray
+from ray.util.scheduling_strategies import NodeLabelSchedulingStrategy, NotIn
 
 from ostro_ray import cluster
 from ostro_ray.coordinator import Coordinator
@@ -18,7 +19,7 @@ PATIENCE = 8  # seconds until missing workers are worth a message
 LOOK = 0.5  # seconds
 REST, MOST_REST = 5, 300  # seconds until a place is tried again whose worker has failed: the first time, and at most
 LIVED = 60  # seconds: a worker that ran for so long was not at its start when it failed
-MOST_FAILURES = 3  # in a row in one place, of a run that has trained
+MOST_FAILURES = 3  # in a row on one node, of a run that has trained
 
 
 class Supervisor:
@@ -35,8 +36,7 @@ class Supervisor:
         self.result, self.over, self.stopping = None, asyncio.Event(), False
         self.signals, self.restarts = 0, 0
         self.failures = {}  # by number of the place: how many workers in a row have failed there
-        self.resting = set()  # numbers of places whose worker has failed, until another is tried
-        self.failed_nodes = set()  # nodes on which a worker has failed
+        self.node_failures = {}  # by node: how many workers in a row have failed there
 
     def finish(self, code):
         """The run is over, with the first status that is not 0 of those that the coordinator and the workers end with."""
@@ -113,7 +113,7 @@ class Supervisor:
         """Has a worker in this place until the run is over."""
         lost = 0
         while not self.over.is_set() and not self.stopping:
-            worker = self.workers[number] = Worker(self.coordinator, self.options)
+            worker = self.workers[number] = Worker(self.coordinator, self.options | {"scheduling_strategy": self.strategy()})
             rest = 0
             try:
                 status = await self.follow(worker)
@@ -123,11 +123,10 @@ class Supervisor:
                 if self.over.is_set() or self.stopping:
                     return None
                 rest = self.rest_after_failure(number, worker)
-                if self.hopeless(number):
+                if self.hopeless(worker):
                     say(f"error: {why}")
                     return why.code
                 say(f"{why}; the others go on, and another is tried in its place in {rest:g} s")
-                self.resting.add(number)
             except Lost as why:
                 if self.over.is_set():
                     return None
@@ -146,24 +145,33 @@ class Supervisor:
                 worker.kill()
                 del self.workers[number]
             await asyncio.wait([asyncio.create_task(self.over.wait())], timeout=rest)
-            self.resting.discard(number)
         return None
+
+    def strategy(self):
+        """Where Ray is to place a worker: on a node on which none has failed, if one has room."""
+        if not self.node_failures:
+            return "SPREAD"
+        return NodeLabelSchedulingStrategy({}, soft={"ray.io/node-id": NotIn(*self.node_failures)})
 
     def rest_after_failure(self, number, worker):
         """Counts it; the seconds until another worker is tried in this place."""
-        before = 0 if worker.lived() > LIVED else self.failures.get(number, 0)
+        lived = worker.lived() > LIVED
+        before = 0 if lived else self.failures.get(number, 0)
         self.failures[number] = before + 1
         if worker.place is not None:
-            self.failed_nodes.add(worker.place["node"])
+            node = worker.place["node"]
+            self.node_failures[node] = 1 if lived else self.node_failures.get(node, 0) + 1
         return min(REST * 2 ** before, MOST_REST)
 
-    def hopeless(self, number):
-        """Whether min_workers cannot be had, now that the worker in this place has failed: too few places are left in
-        which none has. A run that has trained is worth some patience; one at its start only the nodes that there are."""
-        left = self.args.max_workers - len(self.resting | {number})
-        if self.coordinator.began:
-            return left < self.args.min_workers and self.failures[number] >= MOST_FAILURES
-        return left < self.args.min_workers or (self.running() <= 1 and self.failed_nodes >= cluster.nodes_with(self.need))
+    def hopeless(self, failed):
+        """Whether min_workers cannot be had, now that this worker has failed. The nodes on which workers fail count for nothing
+        but the other workers that run there: one bad node may fail the workers of every place, one after another. A run that has
+        trained is worth some patience, one at its start none."""
+        least = MOST_FAILURES if self.coordinator.began else 1
+        bad = {node for node, failures in self.node_failures.items() if failures >= least}
+        others = sum(worker is not failed and worker.pid is not None and worker.place["node"] in bad
+                     for worker in self.workers.values())
+        return others + cluster.capacity(self.need, bad) < self.args.min_workers
 
     async def follow(self, worker):
         """The worker's exit status; None for one that has not begun when the run is over."""

@@ -34,7 +34,7 @@ class Worker:
         # By value: the nodes need not have this package.
         ray.cloudpickle.register_pickle_by_value(place)
         self._actor = ray.remote(place.Place).options(
-            max_restarts=0, max_concurrency=2, scheduling_strategy="SPREAD", **options).remote()
+            max_restarts=0, max_concurrency=2, **options).remote()
         self._coordinator = coordinator
         self.place, self.pid = None, None  # once Ray has placed it; once the process runs
         self._started = 0.0

@@ -271,6 +271,46 @@ def check_planted(place, cluster, faulty, reference):
     print("a planted fault: another chain")
 
 
+def check_patience():
+    """One bad node may fail the workers of every place, one after another, and ends no run for which the others have room."""
+    sys.path.insert(0, str(ROOT / "python"))
+    from ostro_ray import cluster as room, supervisor
+
+    class Failed:
+        def __init__(self, node):
+            self.place, self.pid = {"node": node}, 1
+
+        def lived(self):
+            return 1
+
+    def ends_after(nodes, failures, began):
+        """After how many of the failures, each (place, node), the run ends; None when it goes on."""
+        one = object.__new__(supervisor.Supervisor)
+        one.failures, one.node_failures, one.need, one.workers = {}, {}, {"CPU": 1}, {}
+        one.args = argparse.Namespace(min_workers=2, max_workers=3)
+        one.coordinator = argparse.Namespace(began=began)
+        room.capacity, kept = lambda need, without: len(nodes - without), room.capacity
+        try:
+            for count, (number, node) in enumerate(failures, 1):
+                one.workers = {number: Failed(node)}
+                rest = one.rest_after_failure(number, one.workers[number])
+                check(5 <= rest <= 300, f"a rest of {rest} s")
+                if one.hopeless(one.workers[number]):
+                    return count
+        finally:
+            room.capacity = kept
+        return None
+
+    everywhere = [(n % 3, "bad") for n in range(12)]
+    for nodes, failures, began, wanted in [
+            ({"a", "b", "bad"}, everywhere, True, None), ({"a", "bad"}, everywhere, True, 3),
+            ({"a", "b", "bad"}, everywhere, False, None), ({"a", "b"}, [(0, "a"), (1, "b")], False, 1),
+            ({"a", "b", "c"}, [(0, "a"), (1, "b"), (2, "c")], False, 2), ({"a", "b"}, [(0, "a"), (1, "b")], True, None)]:
+        found = ends_after(nodes, failures, began)
+        check(found == wanted, f"nodes {nodes}, failures {failures}, a run that has {'' if began else 'not '}trained: ends after {found}, not {wanted}")
+    print("one bad node ends no run for which the others have room")
+
+
 def check_errors(place, cluster):
     python = {"OSTRO_PYTHON": sys.executable, "PYTHONPATH": str(ROOT / "python")}
     none = {"OSTRO_PYTHON": "/nowhere/python3"}
@@ -323,6 +363,7 @@ def main():
                 check_chaos(place, cluster, nodes, random.Random(seed), args.faults, log)
                 return
             rng = random.Random(seed)
+            check_patience()
             check_errors(place, cluster)
             kinds = rng.sample(list(STOPS), len(STOPS) if full else 1)
             check_stop(place, cluster, rng, place.train("alone-stop", [*LONG[:3], "[{every: 600}]"]), kinds)
