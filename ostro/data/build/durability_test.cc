@@ -9,6 +9,7 @@
 #include "ostro/base/test_size.h"
 #include "ostro/data/arrays/recorded_sums.h"
 #include "ostro/data/batch/test_corpus.h"
+#include "ostro/data/build/journal.h"
 #include "ostro/data/build/store_writer.h"
 #include "ostro/data/ledger/chunk_table.h"
 #include "ostro/io/files/faulty_file_system.h"
@@ -131,22 +132,27 @@ TEST_CASE("token store: an unfinished one is refused with other options, and bui
   write(whole, "corpus/text/01.txt", "something else");
   const auto expected = build_store(whole, options, test_tokenizer(), small_settings());
   REQUIRE(expected.ok());
-  // Before the first commit, and behind several.
-  for (const int64_t room : {2000, 20000}) {
-    CAPTURE(room);
-    io::MemoryFileSystem memory;
-    write_corpus(memory, "corpus");
-    io::FaultyFileSystem fs(memory);
-    fs.limit_space(room);
-    REQUIRE_FALSE(build_store(fs, options, test_tokenizer(), small_settings()).ok());
-    fs.heal();
+  for (const bool half : {false, true}) {
+    CAPTURE(half);
+    io::MemoryFileSystem fs;
+    write_corpus(fs, "corpus");
+    if (half) {
+      build_half(fs, options, small_settings());
+    } else {
+      io::FaultyFileSystem small(fs);
+      small.limit_space(4000);
+      REQUIRE_FALSE(build_store(small, options, test_tokenizer(), small_settings()).ok());
+    }
+    const auto found = Journal::read(fs, options.cache_dir);
+    REQUIRE_MESSAGE(found.ok(), (found.ok() ? "" : found.error().message()));
+    CHECK(found->has_commit == half);
     DataOptions other = options;
     other.text_key = "body";
     const auto refused = build_store(fs, other, test_tokenizer(), small_settings());
     REQUIRE_FALSE(refused.ok());
     CHECK(refused.error().message().find("data.text_key") != std::string::npos);
     CHECK(TokenStore::open(fs, options.cache_dir).error().code() == ErrorCode::kNotFound);
-    write(memory, "corpus/text/01.txt", "something else");
+    write(fs, "corpus/text/01.txt", "something else");
     const auto again = build_store(fs, options, test_tokenizer(), small_settings());
     REQUIRE_MESSAGE(again.ok(), (again.ok() ? "" : again.error().message()));
     CHECK(again->hash() == expected->hash());
