@@ -82,8 +82,17 @@ TEST_CASE("workers that are asked to stop and do not are ended when the grace is
 }
 
 TEST_CASE("a worker that is lost while the job stops is not replaced; one that has saved says so") {
-  Shells shells("mkdir first 2> /dev/null && kill -9 $$; exit 75", 2, 1);
-  shells.workers.stopping = [] { return true; };
+  // The stop is wanted when both no longer mind SIGTERM; the second ends when the loss of the first has been
+  // noticed.
+  Shells shells(R"(
+trap '' TERM
+mkdir first 2> /dev/null && { echo $$ > pid; while [ ! -e second ]; do sleep 0.01; done; touch both; kill -9 $$; }
+while [ ! -s pid ]; do sleep 0.01; done
+touch second
+while kill -0 $(cat pid) 2> /dev/null; do sleep 0.01; done
+exit 75)",
+                2, 1);
+  shells.workers.stopping = [&] { return std::filesystem::exists(shells.folder + "/both"); };
   CHECK(shells.run() == 75);
   CHECK(shells.log.find("takes its place") == std::string::npos);
   Shells all_lost("kill -9 $$", 2, 1);
