@@ -141,9 +141,7 @@ Result<Audit> audit_run(io::FileSystem& fs,
   out.given = options.run_hash;
   const auto chain = chain::read_chain(fs, chain_path);
   if (!chain.ok()) {
-    out.findings.push_back(finding_of(chain.error()));
-    const std::string bare = about_bare_model(fs, run);
-    if (chain.error().code() == ErrorCode::kNotFound && !bare.empty()) out.findings.back().text = bare;
+    out.findings.push_back(finding_of(no_run(fs, run, chain.error())));
     return out;
   }
   out.head = chain->head();

@@ -1,7 +1,8 @@
-// Bare models: what to say of a directory that holds a model and no record of a run.
+// no_run: the error for a directory that is no run, of a command that wants one.
 //
-// Takes the directory's path, as a person gave it to a command that wants a run. Gives a sentence with what
-// can be done, without full stop; empty when the directory has no config.json. Any thread may ask.
+// Takes the directory's path, as a person gave it, and the error that the command has. Gives this error, but
+// when it is kNotFound and the directory holds a model (config.json), another kNotFound that says what can be
+// done with a model without a record. Any thread may ask.
 #pragma once
 
 #include <string>
@@ -10,6 +11,6 @@
 
 namespace ostro::audit {
 
-std::string about_bare_model(io::FileSystem& fs, const std::string& path);
+Error no_run(io::FileSystem& fs, const std::string& path, Error error);
 
 }  // namespace ostro::audit

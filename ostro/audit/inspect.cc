@@ -238,11 +238,9 @@ std::string dump(const OrderedJson& json) {
 
 Result<chain::Chain> chain_of(io::FileSystem& fs, const std::string& run_directory) {
   Result<chain::Chain> chain = chain::read_chain(fs, io::join_path(run_directory, chain::kChainFile));
-  if (!chain.ok() && chain.error().code() == ErrorCode::kNotFound) {
-    const std::string bare = about_bare_model(fs, run_directory);
-    if (!bare.empty()) return not_found(bare);
-    return chain.error().with_context(fmt::format("{} is not a run directory", run_directory));
-  }
+  if (!chain.ok() && chain.error().code() == ErrorCode::kNotFound)
+    return no_run(fs, run_directory,
+                  chain.error().with_context(fmt::format("{} is not a run directory", run_directory)));
   return chain;
 }
 
@@ -286,10 +284,9 @@ Result<Inspection> inspect(io::FileSystem& fs, const std::string& path, const In
   }
   ASSIGN_OR_RETURN(const bool is_run, fs.exists(io::join_path(path, chain::kChainFile)));
   if (!is_run) {
-    const std::string bare = about_bare_model(fs, path);
-    if (!bare.empty()) return not_found(bare);
-    return not_found(fmt::format("{}: neither a run ({}) nor a checkpoint ({})", path, chain::kChainFile,
-                                 checkpoint::kManifestName));
+    return no_run(fs, path,
+                  not_found(fmt::format("{}: neither a run ({}) nor a checkpoint ({})", path,
+                                        chain::kChainFile, checkpoint::kManifestName)));
   }
   // Listed before the chain is read: a run that is under way writes its chain before its checkpoints.
   ASSIGN_OR_RETURN(const std::vector<checkpoint::Entry> entries,

@@ -187,7 +187,7 @@ TEST_CASE("a model without its record is called one, with what can be done") {
     CHECK_MESSAGE(
         text.starts_with("model is a model without a record. With the directory of its run: ostro export"),
         text);
-  CHECK(about_bare_model(run.fs, "runs").empty());
+  CHECK(no_run(run.fs, "runs", not_found("no run")).message() == "no run");
 }
 
 }  // namespace

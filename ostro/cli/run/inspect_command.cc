@@ -44,10 +44,10 @@ Result<std::string> plot(io::FileSystem& fs, const std::string& path, const std:
 Status check_is_run(io::FileSystem& fs, const std::string& path) {
   ASSIGN_OR_RETURN(const bool is_run, fs.exists(io::join_path(path, chain::kChainFile)));
   if (is_run) return {};
-  const std::string bare = audit::about_bare_model(fs, path);
-  if (!bare.empty()) return not_found(bare);
-  return not_found(fmt::format("{} is no run directory: it has no {}; --plot and --html show a run", path,
-                               chain::kChainFile));
+  return audit::no_run(
+      fs, path,
+      not_found(fmt::format("{} is no run directory: it has no {}; --plot and --html show a run", path,
+                            chain::kChainFile)));
 }
 
 }  // namespace

@@ -92,12 +92,10 @@ Result<RunStatus> read_status(const Context& context, const std::string& directo
   }
   ASSIGN_OR_RETURN(const bool has_chain, fs.exists(in(chain::kChainFile)));
   if (!has_chain) {
-    if (!status.job_is_live) {
-      const std::string bare = audit::about_bare_model(fs, directory);
-      return not_found(bare.empty()
-                           ? fmt::format("{} is no run directory: it has no {}", directory, chain::kChainFile)
-                           : bare);
-    }
+    if (!status.job_is_live)
+      return audit::no_run(
+          fs, directory,
+          not_found(fmt::format("{} is no run directory: it has no {}", directory, chain::kChainFile)));
     status.state = "waiting";
     return status;
   }
