@@ -29,8 +29,7 @@ Result<std::unique_ptr<Generator>> Generator::create(const models::ModelFunction
   if (!model.decode.step)
     return unsupported(
         "this model has no cached step, so it cannot generate: its struct needs cache(batch, length, dtype) "
-        "and "
-        "decode(tokens, cache, start), which ostro/models/model_functions.h describes");
+        "and decode(tokens, cache, start), which ostro/models/model_functions.h describes");
   if (max_length < 2)
     return invalid_argument(fmt::format("room for {} positions; at least 2 are needed", max_length));
   ASSIGN_OR_RETURN(params, runtime::all_to(std::move(params), engine.memory()));

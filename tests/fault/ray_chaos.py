@@ -29,7 +29,7 @@ def steps_for(faults):
 
 def options_for(faults):
     return ["--trainer.num_train_steps", str(steps_for(faults)), "--trainer.checkpointer.keep",
-            "[{every: %d}]" % 100, "--trainer.mp", "f32"]
+            "[{every: 100}]", "--trainer.mp", "f32"]
 
 
 def long_leaves(faults, rng):

@@ -146,6 +146,15 @@ struct Args::State {
         if (word.ends_with('\0')) word.pop_back();
   }
 
+  // How this command is told to use a GPU; where it uses none, which commands do.
+  std::string gpu_hint() {
+    if (app.get_option_no_throw("--device") == nullptr)
+      return "; a GPU is chosen with --device cuda:N of train, sample, eval, grad, score, selftest and "
+             "verify";
+    if (takes_overrides) return "; a GPU is chosen with --trainer.device cuda:N";
+    return "; a GPU is chosen with --device cuda:N";
+  }
+
   // The error for a word that no option takes.
   Error unknown_word() {
     for (const std::string& word : app.remaining()) {
@@ -157,12 +166,7 @@ struct Args::State {
       if (config::edit_distance(word, nearest) > 2 && takes_overrides)
         hint = key_for_option(word, context.models);
       for (const char* gpu : {"--device", "--gpus", "--gpu", "--cuda", "--num_gpus"})
-        if (word.substr(0, word.find('=')) == gpu)
-          hint = app.get_option_no_throw("--device") == nullptr
-                     ? "; a GPU is chosen with --device cuda:N of train, sample, eval, grad, score, selftest "
-                       "and verify"
-                 : takes_overrides ? "; a GPU is chosen with --trainer.device cuda:N"
-                                   : "; a GPU is chosen with --device cuda:N";
+        if (word.substr(0, word.find('=')) == gpu) hint = gpu_hint();
       if (hint.empty()) hint = fmt::format("; the nearest is \"{}\"", nearest);
       return invalid_argument(fmt::format("unknown option \"{}\"{} (see {} --help)", word, hint, command));
     }
