@@ -11,8 +11,8 @@
 #include <vector>
 
 #include "ostro/base/error.h"
-#include "ostro/cpu/machine/isa.h"
-#include "ostro/cpu/products/choose_isa.h"
+#include "ostro/machine/isa.h"
+#include "ostro/kernels/products/choose_isa.h"
 
 namespace ostro::bench {
 

@@ -21,7 +21,7 @@
 #include <thread>
 #include <vector>
 
-#include "ostro/data/batch/loader.h"
+#include "ostro/batches/loader/loader.h"
 #include "ostro/data/store/sparse_store_for_test.h"
 #include "ostro/data/store/store_plan.h"
 #include "ostro/io/files/counting_file_system.h"

@@ -15,9 +15,9 @@
 
 #include "bench/arguments.h"
 #include "bench/kernel_cases.h"
-#include "ostro/cpu/products/calibrate.h"
-#include "ostro/cpu/products/choose_isa.h"
-#include "ostro/cpu/products/gemm.h"
+#include "ostro/kernels/products/calibrate.h"
+#include "ostro/kernels/products/choose_isa.h"
+#include "ostro/kernels/products/gemm.h"
 
 namespace {
 

@@ -14,9 +14,9 @@
 
 #include "bench/arguments.h"
 #include "ostro/base/aligned.h"
-#include "ostro/cpu/machine/thread_pool.h"
-#include "ostro/cpu/products/calibrate.h"
-#include "ostro/cpu/products/gemm.h"
+#include "ostro/machine/thread_pool.h"
+#include "ostro/kernels/products/calibrate.h"
+#include "ostro/kernels/products/gemm.h"
 
 namespace {
 

@@ -13,12 +13,12 @@
 
 #include "bench/arguments.h"
 #include "ostro/base/aligned.h"
-#include "ostro/cpu/machine/thread_pool.h"
-#include "ostro/cpu/products/calibrate.h"
-#include "ostro/cpu/products/int8_admission.h"
-#include "ostro/cpu/products/int8_dot.h"
-#include "ostro/cpu/products/int8_quantize.h"
-#include "ostro/cpu/products/kernels/dot8_kernel.h"
+#include "ostro/machine/thread_pool.h"
+#include "ostro/kernels/products/calibrate.h"
+#include "ostro/kernels/products/int8_admission.h"
+#include "ostro/kernels/products/int8_dot.h"
+#include "ostro/kernels/products/int8_quantize.h"
+#include "ostro/kernels/products/kernels/dot8_kernel.h"
 #include "ostro/numerics/bf16.h"
 
 namespace {

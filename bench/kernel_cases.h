@@ -8,8 +8,8 @@
 #include <vector>
 
 #include "ostro/base/aligned.h"
-#include "ostro/cpu/attention/attention.h"
-#include "ostro/cpu/products/gemm.h"
+#include "ostro/kernels/attention/attention.h"
+#include "ostro/kernels/products/gemm.h"
 
 namespace ostro::bench {
 

@@ -20,7 +20,7 @@
 
 #include "bench/arguments.h"
 #include "ostro/cpu/engine/engine.h"
-#include "ostro/cpu/products/calibrate.h"
+#include "ostro/kernels/products/calibrate.h"
 #include "ostro/grad/differentiate.h"
 #include "ostro/nn/moe.h"
 #include "ostro/nn/policy.h"

@@ -17,7 +17,7 @@
 #include "bench/arguments.h"
 #include "bench/bench_model.h"
 #include "ostro/cpu/engine/engine.h"
-#include "ostro/cpu/machine/thread_pool.h"
+#include "ostro/machine/thread_pool.h"
 #include "ostro/train/step/step.h"
 
 namespace {

@@ -2,7 +2,7 @@
 #
 # The bits of a run depend on floating-point code meaning what it says (docs/spec/numerics.md, N0):
 # no contraction, no fast-math, in any file of the link. x86-64-v3 is the minimum CPU; files that
-# need more (cpu/*/kernels) add their own -m flags and are chosen at run time.
+# need more (kernels/*/kernels) add their own -m flags and are chosen at run time.
 add_compile_options(-march=x86-64-v3 -ffp-contract=off -fno-math-errno -fno-trapping-math
                     -Wall -Wextra -Wpedantic -Wno-missing-field-initializers)
 if(CMAKE_CXX_COMPILER_ID STREQUAL "GNU")

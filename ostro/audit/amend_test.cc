@@ -14,7 +14,7 @@
 #include "ostro/audit/verify.h"
 #include "ostro/chain/canonical.h"
 #include "ostro/cpu/engine/engine.h"
-#include "ostro/data/order/mixture.h"
+#include "ostro/batches/order/mixture.h"
 #include "ostro/io/files/faulty_file_system.h"
 #include "ostro/io/files/memory_file_system.h"
 #include "ostro/run/loop/run.h"

@@ -4,7 +4,7 @@
 #include <memory>
 #include <string>
 
-#include "ostro/data/batch/data_set.h"
+#include "ostro/batches/loader/data_set.h"
 #include "ostro/train/options/config.h"
 
 namespace ostro::audit {

@@ -5,7 +5,7 @@
 #include <cmath>
 #include <map>
 
-#include "ostro/data/batch/test_corpus.h"
+#include "ostro/prepare/store/test_corpus.h"
 
 namespace ostro::corpus_check {
 namespace {

@@ -3,8 +3,8 @@
 
 #include <string>
 
-#include "ostro/data/batch/data_set.h"
-#include "ostro/data/batch/loader.h"
+#include "ostro/batches/loader/data_set.h"
+#include "ostro/batches/loader/loader.h"
 
 namespace ostro::corpus_check {
 

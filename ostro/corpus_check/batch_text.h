@@ -6,8 +6,8 @@
 
 #include <nlohmann/json_fwd.hpp>
 
-#include "ostro/data/batch/batch_sources.h"
-#include "ostro/data/packing/batch.h"
+#include "ostro/batches/loader/batch_sources.h"
+#include "ostro/batches/packing/batch.h"
 
 namespace ostro::corpus_check {
 

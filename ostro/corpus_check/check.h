@@ -13,7 +13,7 @@
 #include "ostro/corpus_check/document_stats.h"
 #include "ostro/corpus_check/duplicates.h"
 #include "ostro/corpus_check/minhash.h"
-#include "ostro/data/build/build.h"
+#include "ostro/prepare/store/build.h"
 #include "ostro/data/options/options.h"
 #include "ostro/data/sources/source_files.h"
 #include "ostro/io/files/file_system.h"

@@ -3,8 +3,8 @@
 #include <fmt/format.h>
 
 #include "ostro/base/machine.h"
-#include "ostro/cpu/machine/isa.h"
-#include "ostro/cpu/products/choose_isa.h"
+#include "ostro/machine/isa.h"
+#include "ostro/kernels/products/choose_isa.h"
 #include "ostro/cuda/driver/driver.h"
 #include "ostro/cuda/driver/gpu.h"
 #include "ostro/cuda/driver/nvrtc.h"

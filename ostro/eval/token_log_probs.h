@@ -4,7 +4,7 @@
 #include <string>
 #include <vector>
 
-#include "ostro/data/batch/loader.h"
+#include "ostro/batches/loader/loader.h"
 #include "ostro/io/files/file_system.h"
 #include "ostro/runtime/buffer.h"
 

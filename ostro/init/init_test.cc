@@ -4,7 +4,7 @@
 
 #include <cmath>
 
-#include "ostro/data/build/documents.h"
+#include "ostro/prepare/store/documents.h"
 #include "ostro/init/config_text.h"
 #include "ostro/init/folder_globs.h"
 #include "ostro/init/token_sample.h"

@@ -9,7 +9,7 @@
 #include "ostro/base/sha256.h"
 #include "ostro/config/utf8.h"
 #include "ostro/data/sources/text_source.h"
-#include "ostro/data/tokenizer/training_texts.h"
+#include "ostro/prepare/tokenizer/training_texts.h"
 #include "ostro/init/folder_globs.h"
 #include "ostro/io/files/path.h"
 

@@ -1,9 +1,9 @@
-// The generic kernels with a fault that can be armed. This object is linked before the room `cpu`, whose own
+// The generic kernels with a fault that can be armed. This object is linked before the room `kernels`, whose own
 // file of these kernels then stays out of the program.
 #include "tests/controls/gemm_halves.h"
 
 #define gemm_bf16_generic right_gemm_bf16_generic
-#include "ostro/cpu/products/kernels/gemm_generic.cc"
+#include "ostro/kernels/products/kernels/gemm_generic.cc"
 #undef gemm_bf16_generic
 
 namespace ostro::cpu {

@@ -1,6 +1,6 @@
 // The machine of programs whose kernels for AVX-512, AVX512-BF16 and AMX run on emulated instructions: it has
 // all of them. Generated code is compiled for x86-64-v3. cpu::burst_peak alone would still use the real ones.
-#include "ostro/cpu/machine/machine.h"
+#include "ostro/machine/machine.h"
 
 namespace ostro::cpu {
 

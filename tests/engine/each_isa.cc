@@ -7,7 +7,7 @@
 
 #include "ostro/base/check.h"
 #include "ostro/base/object_cache.h"
-#include "ostro/cpu/machine/isa.h"
+#include "ostro/machine/isa.h"
 #include "ostro/cuda/emulated/emulated_device.h"
 #include "ostro/cuda/engine/cuda_engine.h"
 #include "ostro/interp/engine/engine.h"

@@ -5,8 +5,8 @@
 #include "ostro/cli/main/exit_code.h"
 #include "ostro/cli/shared/terminal.h"
 #include "ostro/corpus_check/baseline.h"
-#include "ostro/data/batch/data_set.h"
-#include "ostro/data/tokenizer/trained_tokenizer.h"
+#include "ostro/batches/loader/data_set.h"
+#include "ostro/prepare/tokenizer/trained_tokenizer.h"
 #include "ostro/io/files/atomic_file.h"
 
 namespace ostro::cli {

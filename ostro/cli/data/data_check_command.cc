@@ -7,7 +7,7 @@
 #include "ostro/cli/shared/progress.h"
 #include "ostro/cli/shared/terminal.h"
 #include "ostro/corpus_check/check.h"
-#include "ostro/data/tokenizer/trained_tokenizer.h"
+#include "ostro/prepare/tokenizer/trained_tokenizer.h"
 #include "ostro/io/files/atomic_file.h"
 #include "ostro/train/options/config.h"
 

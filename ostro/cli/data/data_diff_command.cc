@@ -5,7 +5,7 @@
 #include "ostro/cli/main/exit_code.h"
 #include "ostro/cli/shared/terminal.h"
 #include "ostro/corpus_check/batch_diff.h"
-#include "ostro/data/tokenizer/trained_tokenizer.h"
+#include "ostro/prepare/tokenizer/trained_tokenizer.h"
 #include "ostro/run/loop/batch_causes.h"
 #include "ostro/train/options/config.h"
 #include "ostro/train/step/batches.h"

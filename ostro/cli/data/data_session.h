@@ -5,7 +5,7 @@
 #include <string>
 
 #include "ostro/cli/main/args.h"
-#include "ostro/data/tokenizer/session.h"
+#include "ostro/prepare/tokenizer/session.h"
 
 namespace ostro::cli {
 

@@ -8,7 +8,7 @@
 #include "ostro/cli/main/commands.h"
 #include "ostro/cli/shared/terminal.h"
 #include "ostro/corpus_check/batch_text.h"
-#include "ostro/data/batch/row_places.h"
+#include "ostro/batches/loader/row_places.h"
 #include "ostro/data/formats/row_formatter.h"
 #include "ostro/data/options/choose_component.h"
 #include "ostro/data/store/store_text.h"

@@ -7,7 +7,7 @@
 #include "ostro/cli/main/commands.h"
 #include "ostro/cli/shared/progress.h"
 #include "ostro/cli/shared/terminal.h"
-#include "ostro/data/packing/pack_verify.h"
+#include "ostro/batches/packing/pack_verify.h"
 #include "ostro/data/store/store_plan.h"
 #include "ostro/data/store/store_verify.h"
 

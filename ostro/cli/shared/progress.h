@@ -7,7 +7,7 @@
 #include <string>
 
 #include "ostro/base/progress.h"
-#include "ostro/data/build/build.h"
+#include "ostro/prepare/store/build.h"
 #include "ostro/run/report/console.h"
 #include "ostro/tokenizer/files/trainer.h"
 

@@ -5,7 +5,7 @@
 #include <cstdlib>
 #include <memory>
 
-#include "ostro/data/batch/test_corpus.h"
+#include "ostro/prepare/store/test_corpus.h"
 
 namespace ostro::cli {
 namespace {

@@ -1,5 +1,5 @@
 #include "ostro/cpu/engine/engine.h"
-#include "ostro/cpu/products/choose_isa.h"
+#include "ostro/kernels/products/choose_isa.h"
 
 #include <fmt/format.h>
 
@@ -14,9 +14,9 @@
 #include "ostro/compile/plan/explain_plan.h"
 #include "ostro/compile/plan/plan.h"
 #include "ostro/cpu/engine/engine_cc.h"
-#include "ostro/cpu/machine/affinity.h"
+#include "ostro/machine/affinity.h"
 #include "ostro/cpu/plan/runner.h"
-#include "ostro/cpu/products/calibrate.h"
+#include "ostro/kernels/products/calibrate.h"
 #include "ostro/cpu/routines/flights.h"
 #include "ostro/ir/rules/verify.h"
 #include "ostro/numerics/fp_env.h"

@@ -9,7 +9,7 @@
 #include <memory>
 #include <string>
 
-#include "ostro/cpu/machine/isa.h"
+#include "ostro/machine/isa.h"
 #include "ostro/runtime/engine.h"
 
 namespace ostro::cpu {

@@ -12,7 +12,7 @@
 #include "ostro/base/run_program.h"
 #include "ostro/base/sha256.h"
 #include "ostro/compile/text/prelude.h"
-#include "ostro/cpu/machine/machine.h"
+#include "ostro/machine/machine.h"
 
 namespace ostro::cpu {
 namespace {

@@ -18,7 +18,7 @@
 #include "ostro/base/object_cache.h"
 #include "ostro/base/shared_object.h"
 #include "ostro/compile/text/dialect.h"
-#include "ostro/cpu/machine/isa.h"
+#include "ostro/machine/isa.h"
 #include "ostro/cpu/plan/runner.h"
 #include "ostro/cpu/text/write_kernel.h"
 

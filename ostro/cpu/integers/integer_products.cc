@@ -2,9 +2,9 @@
 // to the kernels of products/; others are cut by the definition, rows shared among the threads.
 #include <algorithm>
 
-#include "ostro/cpu/products/int8_dot.h"
-#include "ostro/cpu/products/int8_quantize.h"
-#include "ostro/cpu/products/int8_reference.h"
+#include "ostro/kernels/products/int8_dot.h"
+#include "ostro/kernels/products/int8_quantize.h"
+#include "ostro/kernels/products/int8_reference.h"
 #include "ostro/cpu/routines/contraction.h"
 #include "ostro/cpu/routines/op_call.h"
 #include "ostro/numerics/bf16.h"

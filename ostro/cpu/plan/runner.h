@@ -7,10 +7,10 @@
 
 #include "ostro/compile/plan/plan.h"
 #include "ostro/compile/plan/walk.h"
-#include "ostro/cpu/machine/isa.h"
-#include "ostro/cpu/machine/thread_pool.h"
+#include "ostro/machine/isa.h"
+#include "ostro/machine/thread_pool.h"
 #include "ostro/cpu/plan/times.h"
-#include "ostro/cpu/products/gemm.h"
+#include "ostro/kernels/products/gemm.h"
 #include "ostro/cpu/routines/op_call.h"
 #include "ostro/runtime/engine.h"
 

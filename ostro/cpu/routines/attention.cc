@@ -1,7 +1,7 @@
 // attention and its gradient, with the kernels of attention.h. The kernels need [batch, pos, kv_heads, group,
 // head_dim], with one stride for each of these. An operand that has not this form is copied before, a result
 // is copied afterwards.
-#include "ostro/cpu/attention/attention.h"
+#include "ostro/kernels/attention/attention.h"
 
 #include <algorithm>
 #include <deque>

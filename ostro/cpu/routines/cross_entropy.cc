@@ -1,5 +1,5 @@
 // cross_entropy and its gradient on the kernels of cross_entropy.h. Dense operands.
-#include "ostro/cpu/losses/cross_entropy.h"
+#include "ostro/kernels/losses/cross_entropy.h"
 
 #include "ostro/cpu/routines/op_call.h"
 

@@ -3,7 +3,7 @@
 #include <algorithm>
 #include <cstring>
 
-#include "ostro/cpu/products/gemm.h"
+#include "ostro/kernels/products/gemm.h"
 #include "ostro/cpu/routines/contraction.h"
 #include "ostro/cpu/routines/op_call.h"
 

@@ -9,7 +9,7 @@
 #include <vector>
 
 #include "ostro/base/error.h"
-#include "ostro/cpu/fingerprint/kernels/fingerprint_kernels.h"
+#include "ostro/kernels/fingerprint/kernels/fingerprint_kernels.h"
 #include "ostro/cpu/routines/op_call.h"
 #include "ostro/numerics/fingerprint.h"
 

@@ -3,7 +3,7 @@
 #include <algorithm>
 
 #include "ostro/base/profile.h"
-#include "ostro/cpu/machine/wait_label.h"
+#include "ostro/machine/wait_label.h"
 
 namespace ostro::cpu {
 namespace {

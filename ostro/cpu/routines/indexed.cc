@@ -3,7 +3,7 @@
 #include <cstring>
 #include <numeric>
 
-#include "ostro/cpu/losses/embedding.h"
+#include "ostro/kernels/losses/embedding.h"
 #include "ostro/cpu/routines/contraction.h"
 #include "ostro/cpu/routines/elements.h"
 #include "ostro/cpu/routines/op_call.h"

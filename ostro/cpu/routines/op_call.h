@@ -8,8 +8,8 @@
 #include "ostro/base/error.h"
 #include "ostro/compile/plan/axes.h"
 #include "ostro/compile/plan/plan.h"
-#include "ostro/cpu/machine/isa.h"
-#include "ostro/cpu/machine/thread_pool.h"
+#include "ostro/machine/isa.h"
+#include "ostro/machine/thread_pool.h"
 #include "ostro/runtime/engine.h"
 
 namespace ostro::cpu {

@@ -4,8 +4,8 @@
 
 #include "ostro/base/merkle.h"
 #include "ostro/data/arrays/row_proof.h"
-#include "ostro/data/batch/test_corpus.h"
-#include "ostro/data/build/consolidate.h"
+#include "ostro/prepare/store/test_corpus.h"
+#include "ostro/prepare/store/consolidate.h"
 
 namespace ostro::data {
 namespace {

@@ -4,7 +4,7 @@
 
 #include <nlohmann/json.hpp>
 
-#include "ostro/data/batch/test_corpus.h"
+#include "ostro/prepare/store/test_corpus.h"
 
 namespace ostro::data {
 namespace {

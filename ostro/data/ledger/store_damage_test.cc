@@ -3,7 +3,7 @@
 
 #include <doctest/doctest.h>
 
-#include "ostro/data/batch/test_corpus.h"
+#include "ostro/prepare/store/test_corpus.h"
 #include "ostro/io/files/faulty_file_system.h"
 
 using namespace ostro;

@@ -8,7 +8,7 @@
 #include <type_traits>
 
 #include "ostro/base/log.h"
-#include "ostro/data/batch/test_corpus.h"
+#include "ostro/prepare/store/test_corpus.h"
 #include "ostro/data/store/store_plan.h"
 #include "ostro/io/files/counting_file_system.h"
 #include "ostro/io/files/faulty_file_system.h"

@@ -8,7 +8,7 @@
 
 #include <nlohmann/json.hpp>
 
-#include "ostro/data/batch/test_corpus.h"
+#include "ostro/prepare/store/test_corpus.h"
 #include "ostro/data/sources/arrow_json.h"
 #include "ostro/io/files/counting_file_system.h"
 

@@ -5,7 +5,7 @@
 #include <cstdlib>
 
 #include "ostro/base/sha256.h"
-#include "ostro/data/batch/test_corpus.h"
+#include "ostro/prepare/store/test_corpus.h"
 
 using namespace ostro;
 using namespace ostro::data;

@@ -7,7 +7,7 @@
 #include <cstdlib>
 #include <filesystem>
 
-#include "ostro/data/batch/test_corpus.h"
+#include "ostro/prepare/store/test_corpus.h"
 #include "ostro/data/sources/row_reader.h"
 #include "ostro/io/files/local_file_system.h"
 

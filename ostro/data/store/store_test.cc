@@ -6,8 +6,8 @@
 #include "ostro/base/log.h"
 #include "ostro/base/log_capture_for_test.h"
 #include "ostro/base/sha256.h"
-#include "ostro/data/batch/test_corpus.h"
-#include "ostro/data/build/documents.h"
+#include "ostro/prepare/store/test_corpus.h"
+#include "ostro/prepare/store/documents.h"
 #include "ostro/io/files/counting_file_system.h"
 #include "ostro/tokenizer/unicode/utf8.h"
 

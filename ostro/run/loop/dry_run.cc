@@ -5,7 +5,7 @@
 #include <algorithm>
 
 #include "ostro/base/machine.h"
-#include "ostro/data/batch/loader.h"
+#include "ostro/batches/loader/loader.h"
 #include "ostro/fleet/workers/workers.h"
 #include "ostro/optim/schedule.h"
 #include "ostro/run/loop/fit.h"

@@ -3,7 +3,7 @@
 
 #include <string>
 
-#include "ostro/data/build/build.h"
+#include "ostro/prepare/store/build.h"
 #include "ostro/io/files/file_system.h"
 #include "ostro/runtime/engine.h"
 #include "ostro/train/options/config.h"

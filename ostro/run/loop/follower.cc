@@ -5,7 +5,7 @@
 #include "ostro/audit/initial.h"
 #include "ostro/base/watch/pulse.h"
 #include "ostro/checkpoint/catalog.h"
-#include "ostro/data/batch/prefetcher.h"
+#include "ostro/batches/loader/prefetcher.h"
 #include "ostro/fleet/processes/cell_work.h"
 #include "ostro/io/files/path.h"
 #include "ostro/train/programs/run_model.h"

@@ -4,7 +4,7 @@
 #include <chrono>
 #include <vector>
 
-#include "ostro/data/batch/prefetcher.h"
+#include "ostro/batches/loader/prefetcher.h"
 #include "ostro/run/loop/chain_keeper.h"
 #include "ostro/run/loop/opened_run.h"
 

@@ -5,7 +5,7 @@
 #include <algorithm>
 
 #include "ostro/chain/canonical.h"
-#include "ostro/data/batch/data_set.h"
+#include "ostro/batches/loader/data_set.h"
 
 namespace ostro::train {
 

@@ -8,7 +8,7 @@
 #include "ostro/base/check.h"
 #include "ostro/base/sha256.h"
 #include "ostro/chain/genesis.h"
-#include "ostro/data/batch/data_set.h"
+#include "ostro/batches/loader/data_set.h"
 #include "ostro/grad/value_and_grad.h"
 #include "ostro/ir/program/int8_limits.h"
 #include "ostro/ir/rules/verify.h"

@@ -3,7 +3,7 @@
 #include <fmt/format.h>
 
 #include "ostro/base/log.h"
-#include "ostro/data/tokenizer/trained_tokenizer.h"
+#include "ostro/prepare/tokenizer/trained_tokenizer.h"
 #include "ostro/numerics/threefry.h"
 #include "ostro/train/programs/programs.h"
 

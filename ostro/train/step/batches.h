@@ -7,8 +7,8 @@
 #include <optional>
 #include <string>
 
-#include "ostro/data/batch/data_set.h"
-#include "ostro/data/batch/loader.h"
+#include "ostro/batches/loader/data_set.h"
+#include "ostro/batches/loader/loader.h"
 #include "ostro/io/files/file_system.h"
 #include "ostro/tokenizer/model/tokenizer.h"
 #include "ostro/train/options/config.h"

@@ -7,7 +7,7 @@
 
 #include <string>
 
-#include "ostro/data/batch/data_set.h"
+#include "ostro/batches/loader/data_set.h"
 #include "ostro/io/files/file_system.h"
 
 namespace ostro::train {

@@ -7,7 +7,7 @@
 #include <utility>
 #include <vector>
 
-#include "ostro/data/batch/eval_loader.h"
+#include "ostro/batches/loader/eval_loader.h"
 #include "ostro/runtime/buffer.h"
 #include "ostro/train/options/config.h"
 #include "ostro/train/programs/leaf_io.h"

@@ -7,7 +7,7 @@
 
 #include "ostro/base/sha256.h"
 #include "ostro/chain/chain.h"
-#include "ostro/data/packing/sequence_reader.h"
+#include "ostro/batches/packing/sequence_reader.h"
 #include "ostro/io/arrays/safetensors.h"
 #include "ostro/io/files/path.h"
 #include "ostro/train/step/batches.h"

@@ -9,7 +9,7 @@
 #include <vector>
 
 #include "ostro/chain/chain_entry.h"
-#include "ostro/data/batch/data_set.h"
+#include "ostro/batches/loader/data_set.h"
 #include "ostro/runtime/engine.h"
 #include "ostro/train/options/config.h"
 

@@ -1,0 +1,113 @@
+#include "ostro/batches/loader/row_places.h"
+
+#include <fmt/core.h>
+
+#include <algorithm>
+#include <map>
+
+#include "ostro/data/sources/line_parser.h"
+#include "ostro/data/sources/parquet_rows.h"
+#include "ostro/io/files/file_hash.h"
+
+namespace ostro::data {
+namespace {
+
+// A row to look for, and what is known about its place.
+struct WantedRow {
+  const RowSource* source = nullptr;
+  RowPlace* place = nullptr;
+};
+
+// Finds the byte ranges of some lines. `rows` are sorted by number; a number may occur several times.
+Status find_lines(io::FileSystem& fs, const FileLedger& file, const std::vector<WantedRow>& rows) {
+  ASSIGN_OR_RETURN(const auto reader, open_rows(fs, file.source.path, file.source.format, {}));
+  Row row;
+  for (auto wanted = rows.begin(); wanted != rows.end();) {
+    ASSIGN_OR_RETURN(const bool more, reader->next(row));
+    if (!more)
+      return corrupt(fmt::format("{}: ends at line {}, and the store has line {} of it", file.source.path,
+                                 row.number, wanted->source->document));
+    for (; wanted != rows.end() && wanted->source->document == row.number; ++wanted)
+      wanted->place->begin = row.begin, wanted->place->end = row.end;
+  }
+  return {};
+}
+
+Status find_groups(io::FileSystem& fs, const FileLedger& file, const std::vector<WantedRow>& rows) {
+  const auto groups = parquet_row_groups(fs, file.source.path);
+  if (!groups.ok()) return groups.error();
+  int64_t first = 0;  // row of the group
+  auto group = groups->begin();
+  for (const WantedRow& row : rows) {
+    const int64_t number = row.source->document - 1;
+    while (group != groups->end() && number >= first + *group) first += *group++;
+    if (group == groups->end())
+      return corrupt(fmt::format("{}: has {} rows, and the store has row {} of it", file.source.path, first,
+                                 number + 1));
+    row.place->row_group = group - groups->begin();
+    row.place->row_in_group = number - first;
+  }
+  return {};
+}
+
+}  // namespace
+
+std::string SourceCheck::difference(const FileLedger& was) {
+  const std::string& path = was.source.path;
+  const auto info = fs_.stat(path);
+  if (!info.ok() && info.error().code() == ErrorCode::kNotFound)
+    return fmt::format("{} is not there any more", path);
+  if (!info.ok()) return info.error().message();
+  if (info->size == was.source.size) {
+    if (info->mtime_ns == was.source.mtime_ns) return "";
+    if (info->size > max_hashed_)
+      return fmt::format(
+          "{} has another time than when the store was built, and {} bytes are not hashed for "
+          "one row; `ostro data batch --explain` does",
+          path, info->size);
+    auto hash = hashes_.find(path);
+    if (hash == hashes_.end()) hash = hashes_.emplace(path, io::file_sha256(fs_, path)).first;
+    if (!hash->second.ok()) return hash->second.error().message();
+    if (*hash->second == was.sha256) return "";
+  }
+  return fmt::format("{} changed since the store was built", path);
+}
+
+RowPlace stored_place(const RowSource& row) {
+  RowPlace place{.begin = row.begin, .end = row.end};
+  if (row.ledger == nullptr)
+    place.unknown = "a Levanter cache holds ids, not the texts that they were made from";
+  return place;
+}
+
+std::vector<RowPlace> find_rows(io::FileSystem& fs, std::span<const RowSource> rows,
+                                const std::vector<RowField>& fields, SourceCheck& files) {
+  std::vector<RowPlace> places(rows.size());
+  std::map<const FileLedger*, std::vector<WantedRow>> wanted;  // rows to look for, by file
+  for (size_t i = 0; i < rows.size(); ++i) {
+    const RowSource& row = rows[i];
+    RowPlace& place = places[i] = stored_place(row);
+    if (row.ledger == nullptr || place.has_bytes()) continue;
+    if (row.ledger->source.format == FileFormat::kParquet) {
+      for (const RowField& field : fields) place.columns.push_back(field.name);
+      if (fields.size() == 1 && fields[0].type == RowField::Type::kText) place.cell_bytes = row.bytes;
+    }
+    wanted[row.ledger].push_back({&row, &place});
+  }
+  for (auto& [file, list] : wanted) {
+    std::stable_sort(list.begin(), list.end(), [](const WantedRow& a, const WantedRow& b) {
+      return a.source->document < b.source->document;
+    });
+    std::string why = files.difference(*file);
+    if (why.empty()) {
+      const bool parquet = file->source.format == FileFormat::kParquet;
+      const Status found = parquet ? find_groups(fs, *file, list) : find_lines(fs, *file, list);
+      if (!found.ok()) why = found.error().message();
+    }
+    for (const WantedRow& row : list)
+      if (!row.place->has_bytes() && row.place->row_group < 0) row.place->unknown = why;
+  }
+  return places;
+}
+
+}  // namespace ostro::data

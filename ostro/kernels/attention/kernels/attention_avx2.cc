@@ -1,0 +1,18 @@
+#include "ostro/kernels/attention/kernels/attention_panels.inc.h"
+#include "ostro/kernels/attention/kernels/attention_panels_backward.inc.h"
+#include "ostro/kernels/attention/kernels/attention_table.inc.h"
+#include "ostro/machine/vector/vec_avx2.h"
+
+namespace ostro::cpu::kernels {
+
+const AttentionKernels& attention_avx2() {
+  static const AttentionKernels table = [] {
+    AttentionKernels t = attention_table<VecAvx2>();
+    use_panels<VecAvx2, gemm_f32_avx2, gemm_bf16_avx2>(t);
+    use_panels_backward<VecAvx2, gemm_f32_avx2, gemm_bf16_avx2>(t);
+    return t;
+  }();
+  return table;
+}
+
+}  // namespace ostro::cpu::kernels

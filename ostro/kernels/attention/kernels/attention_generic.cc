@@ -1,0 +1,11 @@
+#include "ostro/kernels/attention/kernels/attention_table.inc.h"
+#include "ostro/machine/vector/vec_generic.h"
+
+namespace ostro::cpu::kernels {
+
+const AttentionKernels& attention_generic() {
+  static const AttentionKernels table = attention_table<VecGeneric>();
+  return table;
+}
+
+}  // namespace ostro::cpu::kernels

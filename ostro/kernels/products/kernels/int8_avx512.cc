@@ -1,0 +1,16 @@
+// Products of a few rows with an int8 matrix, on AVX-512.
+//
+// gcc 12 takes what its own header leaves undefined, and its instructions do not read, for a mistake (its bug
+// 105593).
+#pragma GCC diagnostic ignored "-Wuninitialized"
+#include "ostro/kernels/products/kernels/int8_rows.inc.h"
+#include "ostro/machine/vector/vec_avx512.h"
+
+namespace ostro::cpu {
+
+const Int8Kernel& int8_avx512() {
+  static constexpr Int8Kernel kKernel = kernels::int8_kernel<kernels::VecAvx512>();
+  return kKernel;
+}
+
+}  // namespace ostro::cpu

@@ -1,0 +1,12 @@
+// Products of a few rows with an int8 matrix, without intrinsics.
+#include "ostro/kernels/products/kernels/int8_rows.inc.h"
+#include "ostro/machine/vector/vec_generic.h"
+
+namespace ostro::cpu {
+
+const Int8Kernel& int8_generic() {
+  static constexpr Int8Kernel kKernel = kernels::int8_kernel<kernels::VecGeneric>();
+  return kKernel;
+}
+
+}  // namespace ostro::cpu

@@ -1,0 +1,30 @@
+// join_in_place: joins finished stores into one whose arrays stay where they are.
+#pragma once
+
+#include <memory>
+#include <string>
+#include <vector>
+
+#include "ostro/prepare/store/build.h"
+#include "ostro/data/store/token_store.h"
+
+namespace ostro::data {
+
+// A store that becomes a part of another.
+struct PartStore {
+  std::string folder;
+  std::shared_ptr<const TokenStore> store;
+};
+
+// StoreLedger::parts for a store in `cache_dir` that joins these stores. A store that has parts itself is
+// replaced by its parts.
+std::vector<StorePart> parts_of_whole(const std::vector<PartStore>& parts, const std::string& cache_dir);
+
+// Writes the ledger, chunk table and digests of a store that joins all parts, one after the other in both
+// splits. `files` are the files for its ledger. Reads every part once, except the first, whose sums stay
+// valid. Errors: kUnsupported for parts whose arrays have different types; errors of reading.
+Result<StoreLedger> join_in_place(io::FileSystem& fs, const std::vector<PartStore>& parts,
+                                  const std::string& cache_dir, std::vector<FileLedger> files,
+                                  const BuildSettings& settings);
+
+}  // namespace ostro::data

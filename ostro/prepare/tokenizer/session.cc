@@ -1,0 +1,20 @@
+#include "ostro/prepare/tokenizer/session.h"
+
+#include <utility>
+
+#include "ostro/data/options/choose_component.h"
+#include "ostro/prepare/tokenizer/trained_tokenizer.h"
+
+namespace ostro::data {
+
+Result<Session> open_session(io::FileSystem& fs, const DataOptions& options, int64_t seq_len,
+                             const std::string& component, MissingTokenizer missing,
+                             const BuildSettings& settings) {
+  ASSIGN_OR_RETURN(tokenizer::Tokenizer tokenizer, missing == MissingTokenizer::kIsTrained
+                                                       ? make_tokenizer(fs, options, settings)
+                                                       : open_tokenizer(fs, options));
+  ASSIGN_OR_RETURN(std::vector<Component> components, named_components(components_of(options), component));
+  return Session{fs, options, std::move(tokenizer), std::move(components), seq_len, settings.threads};
+}
+
+}  // namespace ostro::data
