@@ -11,8 +11,8 @@
 #include <vector>
 
 #include "ostro/base/error.h"
-#include "ostro/machine/isa.h"
 #include "ostro/kernels/products/choose_isa.h"
+#include "ostro/machine/isa.h"
 
 namespace ostro::bench {
 
@@ -58,13 +58,13 @@ inline Option either_option(const std::string& name, const std::string& yes, con
 }
 
 // One of the instruction sets that choose_isa gives here.
-inline Option isa_option(const std::string& name, cpu::Isa& out) {
+inline Option isa_option(const std::string& name, machine::Isa& out) {
   std::string names;
-  for (const cpu::Isa isa : cpu::available_isas())
-    if (cpu::choose_isa(cpu::isa_name(isa)).ok())
-      names += (names.empty() ? "" : " or ") + std::string(cpu::isa_name(isa));
+  for (const machine::Isa isa : machine::available_isas())
+    if (kernels::choose_isa(machine::isa_name(isa)).ok())
+      names += (names.empty() ? "" : " or ") + std::string(machine::isa_name(isa));
   return {name, names, [&out](const std::string& value) {
-            const Result<cpu::Isa> isa = cpu::choose_isa(value);
+            const Result<machine::Isa> isa = kernels::choose_isa(value);
             if (value.empty() || !isa.ok()) return false;
             out = *isa;
             return true;

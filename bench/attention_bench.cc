@@ -14,10 +14,10 @@
 
 namespace {
 
-using ostro::cpu::FloatType;
-using ostro::cpu::FunctionRef;
-using ostro::cpu::Isa;
-using ostro::cpu::ThreadPool;
+using ostro::machine::FloatType;
+using ostro::machine::FunctionRef;
+using ostro::machine::Isa;
+using ostro::machine::ThreadPool;
 
 struct Speed {
   double rate, share;  // GFLOP/s; of the f32 FMA peak
@@ -30,11 +30,11 @@ Speed measure(double flops, Isa isa, ThreadPool& pool, FunctionRef<void()> run) 
   std::vector<double> rates, shares;
   run();
   for (int i = 0; i < kRounds; ++i) {
-    const double before = ostro::cpu::burst_peak(pool, isa, ostro::cpu::GemmType::kF32);
-    const double start = ostro::cpu::clock_seconds(pool.threads());
+    const double before = ostro::kernels::burst_peak(pool, isa, ostro::kernels::GemmType::kF32);
+    const double start = ostro::kernels::clock_seconds(pool.threads());
     run();
-    const double rate = flops / (ostro::cpu::clock_seconds(pool.threads()) - start);
-    const double after = ostro::cpu::burst_peak(pool, isa, ostro::cpu::GemmType::kF32);
+    const double rate = flops / (ostro::kernels::clock_seconds(pool.threads()) - start);
+    const double after = ostro::kernels::burst_peak(pool, isa, ostro::kernels::GemmType::kF32);
     rates.push_back(rate * 1e-9);
     shares.push_back(2 * rate / (before + after));
   }
@@ -49,9 +49,9 @@ void bench(int64_t dims, int64_t length, FloatType type, Isa isa, ThreadPool& po
   const double square =
       static_cast<double>(length) * static_cast<double>(length) * static_cast<double>(dims * heads);
   const Speed forward =
-      measure(2 * square, isa, pool, [&] { ostro::cpu::attention_forward(c.forward, isa, pool); });
+      measure(2 * square, isa, pool, [&] { ostro::kernels::attention_forward(c.forward, isa, pool); });
   const Speed backward =
-      measure(5 * square, isa, pool, [&] { ostro::cpu::attention_backward(c.backward, isa, pool); });
+      measure(5 * square, isa, pool, [&] { ostro::kernels::attention_backward(c.backward, isa, pool); });
   fmt::print("{:5} {:5} {:5} {:10.1f} {:6.0f}% {:10.1f} {:6.0f}%\n", type == FloatType::kF32 ? "f32" : "bf16",
              dims, length, forward.rate, 100 * forward.share, backward.rate, 100 * backward.share);
 }
@@ -60,7 +60,7 @@ void bench(int64_t dims, int64_t length, FloatType type, Isa isa, ThreadPool& po
 
 int main(int argc, char** argv) {
   int threads = 1;
-  Isa isa = ostro::cpu::best_isa();
+  Isa isa = ostro::kernels::best_isa();
   const std::vector<ostro::bench::Option> options = {ostro::bench::count_option("--threads", threads),
                                                      ostro::bench::isa_option("--isa", isa)};
   if (const ostro::Status status = ostro::bench::read_options(argc, argv, options); !status.ok()) {
@@ -68,7 +68,7 @@ int main(int argc, char** argv) {
     return 2;
   }
   ThreadPool pool(threads);
-  fmt::print("{}, {} threads\n", ostro::cpu::isa_name(isa), threads);
+  fmt::print("{}, {} threads\n", ostro::machine::isa_name(isa), threads);
   fmt::print("{:5} {:>5} {:>5} {:>18} {:>18}\n", "type", "D", "S", "forward GFLOP/s", "backward GFLOP/s");
   for (FloatType type : {FloatType::kF32, FloatType::kBf16})
     for (int64_t dims : {64, 128})

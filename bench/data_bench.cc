@@ -31,7 +31,9 @@
 namespace {
 
 using namespace ostro;
+using namespace ostro::batches;
 using namespace ostro::data;
+using namespace ostro::prepare;
 
 constexpr int64_t kBatch = 64, kSeqLen = 2048, kFarStep = 1'419'999;
 

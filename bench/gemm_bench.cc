@@ -57,15 +57,15 @@ void measure(const Options& o, ThreadPool& pool, const Case& size, const std::st
   std::vector<double> shares;
   double best = 0;
   for (int round = -1; round < o.rounds; ++round) {
-    const double before = cpu::burst_peak(pool, o.isa, o.type);
-    const double start = cpu::clock_seconds(o.threads);
+    const double before = kernels::burst_peak(pool, o.isa, o.type);
+    const double start = kernels::clock_seconds(o.threads);
     if (linear.prepacked) {
       gemm.run(pool, a.get(), packed, c.get());
     } else {
       gemm.run(pool, a.get(), b.get(), c.get());
     }
-    const double rate = flops / (cpu::clock_seconds(o.threads) - start);
-    const double peak = std::max(before, cpu::burst_peak(pool, o.isa, o.type));
+    const double rate = flops / (kernels::clock_seconds(o.threads) - start);
+    const double peak = std::max(before, kernels::burst_peak(pool, o.isa, o.type));
     if (round < 0) continue;  // warm-up
     shares.push_back(rate / peak);
     best = std::max(best, rate);

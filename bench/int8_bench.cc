@@ -14,9 +14,9 @@
 
 #include "bench/arguments.h"
 #include "ostro/base/aligned.h"
-#include "ostro/machine/thread_pool.h"
 #include "ostro/kernels/products/calibrate.h"
 #include "ostro/kernels/products/gemm.h"
+#include "ostro/machine/thread_pool.h"
 
 namespace {
 
@@ -24,7 +24,7 @@ using namespace ostro;
 
 struct Options {
   int threads = 1, rounds = 7;
-  cpu::Isa isa = cpu::best_isa();
+  machine::Isa isa = kernels::best_isa();
   bool bf16 = true;
   int64_t rows = 1, k = 6144, n = 65536, groups = 1;
 };
@@ -52,9 +52,9 @@ void fill_values(std::byte* to, int64_t count, bool bf16, int shift) {
   }
 }
 
-cpu::GemmSpec spec_of(const Options& o) {
-  cpu::GemmSpec s;
-  s.in = s.out = o.bf16 ? cpu::GemmType::kBf16 : cpu::GemmType::kF32;
+kernels::GemmSpec spec_of(const Options& o) {
+  kernels::GemmSpec s;
+  s.in = s.out = o.bf16 ? kernels::GemmType::kBf16 : kernels::GemmType::kF32;
   for (int64_t i = 0; i < o.rows; ++i) s.a_row.push_back(i * o.k), s.c_row.push_back(i * o.n);
   for (int64_t i = 0; i < o.k; ++i) s.a_col.push_back(i), s.b_row.push_back(i * o.n);
   for (int64_t i = 0; i < o.n; ++i) s.b_col.push_back(i), s.c_col.push_back(i);
@@ -62,7 +62,7 @@ cpu::GemmSpec spec_of(const Options& o) {
 }
 
 // The sum of all bytes' words, which keeps the reads.
-uint64_t read_all(cpu::ThreadPool& pool, const std::byte* from, int64_t bytes) {
+uint64_t read_all(machine::ThreadPool& pool, const std::byte* from, int64_t bytes) {
   std::vector<uint64_t> sums(static_cast<size_t>(pool.threads()) * 8);
   const int64_t parts = pool.threads();
   pool.run_tiles(parts, [&](int64_t part) {
@@ -98,7 +98,7 @@ int main(int argc, char** argv) {
     return 2;
   }
   const int64_t bytes = o.k * o.n, item = o.bf16 ? 2 : 4;
-  cpu::ThreadPool pool(o.threads);
+  machine::ThreadPool pool(o.threads);
   const auto allocate = [](int64_t size) { return allocate_aligned(static_cast<size_t>(size)); };
   const AlignedBytes w = allocate(bytes), copy = allocate(bytes), wide = allocate(bytes * item),
                      scales = allocate(o.groups * o.n * item), a = allocate(o.rows * o.k * item),
@@ -113,18 +113,18 @@ int main(int argc, char** argv) {
   fill_values(scales.get(), o.groups * o.n, o.bf16, 12);
   fill_values(a.get(), o.rows * o.k, o.bf16, 1);
 
-  cpu::GemmSpec spec = spec_of(o);
-  const cpu::Gemm plain(spec, o.isa);
+  kernels::GemmSpec spec = spec_of(o);
+  const kernels::Gemm plain(spec, o.isa);
   spec.int8_b = true;
   for (int64_t i = 0; i < o.k; ++i) spec.s_row.push_back(i / (o.k / o.groups) * o.n);
   spec.s_col = spec.b_col;
-  const cpu::Gemm stored(std::move(spec), o.isa);
+  const kernels::Gemm stored(std::move(spec), o.isa);
 
   uint64_t kept = 0;
   const auto rate = [&](double moved, const auto& work) {
-    const double start = cpu::clock_seconds(o.threads);
+    const double start = kernels::clock_seconds(o.threads);
     work();
-    return moved / (cpu::clock_seconds(o.threads) - start) * 1e-9;
+    return moved / (kernels::clock_seconds(o.threads) - start) * 1e-9;
   };
   const auto count = static_cast<double>(bytes);
   std::vector<double> copies, reads, int8, others, to_copy, to_read, faster;
@@ -135,7 +135,7 @@ int main(int argc, char** argv) {
       });
     });
     const double product =
-        rate(count, [&] { stored.run(pool, a.get(), cpu::GemmB(w.get(), scales.get()), c.get()); });
+        rate(count, [&] { stored.run(pool, a.get(), kernels::GemmB(w.get(), scales.get()), c.get()); });
     const double reading = rate(count, [&] { kept += read_all(pool, w.get(), bytes); });
     const double other =
         rate(count * static_cast<double>(item), [&] { plain.run(pool, a.get(), wide.get(), c.get()); });
@@ -145,7 +145,7 @@ int main(int argc, char** argv) {
     faster.push_back(product / other * static_cast<double>(item));
   }
   fmt::print("{} rows, {} x {}, {} threads, {}, {}; {} bytes read {:x}\n", o.rows, o.k, o.n, o.threads,
-             cpu::isa_name(o.isa), o.bf16 ? "bf16" : "f32", bytes, kept);
+             machine::isa_name(o.isa), o.bf16 ? "bf16" : "f32", bytes, kept);
   fmt::print("copy {:.2f} GB/s, read {:.2f} GB/s, int8 product {:.2f} GB/s, the wide product {:.2f} GB/s\n",
              median(copies), median(reads), median(int8), median(others));
   fmt::print(

@@ -13,12 +13,12 @@
 
 #include "bench/arguments.h"
 #include "ostro/base/aligned.h"
-#include "ostro/machine/thread_pool.h"
 #include "ostro/kernels/products/calibrate.h"
 #include "ostro/kernels/products/int8_admission.h"
 #include "ostro/kernels/products/int8_dot.h"
 #include "ostro/kernels/products/int8_quantize.h"
 #include "ostro/kernels/products/kernels/dot8_kernel.h"
+#include "ostro/machine/thread_pool.h"
 #include "ostro/numerics/bf16.h"
 
 namespace {
@@ -42,15 +42,15 @@ AlignedBytes values(int64_t count, uint64_t seed) {
 
 // An operand that is quantised into memory of its own.
 struct Operand {
-  Operand(int64_t rows, const cpu::Int8Blocks& blocks)
+  Operand(int64_t rows, const kernels::Int8Blocks& blocks)
       : q(allocate_aligned(static_cast<size_t>(rows * blocks.k()))),
         scales(allocate_aligned(static_cast<size_t>(rows * blocks.count() * 4))),
         out{reinterpret_cast<int8_t*>(q.get()), blocks.k(), reinterpret_cast<float*>(scales.get()),
             blocks.count()} {}
-  cpu::Int8Operand view() const { return {out.q, out.stride, out.scales, out.scale_stride}; }
+  kernels::Int8Operand view() const { return {out.q, out.stride, out.scales, out.scale_stride}; }
 
   AlignedBytes q, scales;
-  cpu::Int8Output out;
+  kernels::Int8Output out;
 };
 
 }  // namespace
@@ -59,40 +59,42 @@ int main(int argc, char** argv) {
   int threads = 1, rounds = 9;
   int64_t m = 2040, n = 2048, k = 2048;
   std::string wanted, names;
-  const std::vector<const cpu::DotInt8Kernel*> kernels = cpu::int8_kernels();
-  for (const cpu::DotInt8Kernel* each : kernels)
+  const std::vector<const kernels::DotInt8Kernel*> kernels = kernels::int8_kernels();
+  for (const kernels::DotInt8Kernel* each : kernels)
     names += (names.empty() ? "" : " or ") + std::string(each->name);
   const Status read =
       bench::read_options(argc, argv,
                           {bench::count_option("--threads", threads), bench::count_option("--rounds", rounds),
                            bench::text_option("--kernel", names, wanted), bench::count_option("--m", m),
                            bench::count_option("--n", n), bench::count_option("--k", k)});
-  const cpu::DotInt8Kernel* kernel = wanted.empty() ? &cpu::int8_kernel(cpu::best_isa()) : nullptr;
-  for (const cpu::DotInt8Kernel* each : kernels)
+  const kernels::DotInt8Kernel* kernel =
+      wanted.empty() ? &kernels::int8_kernel(kernels::best_isa()) : nullptr;
+  for (const kernels::DotInt8Kernel* each : kernels)
     if (each->name == wanted) kernel = each;
   if (!read.ok() || kernel == nullptr) {
     fmt::print(stderr, "{}\n", read.ok() ? fmt::format("--kernel takes {}", names) : read.error().message());
     return 2;
   }
-  const bool wide = kernel == &cpu::dot8_vnni512() || kernel == &cpu::dot8_amx();
-  const cpu::Isa isa = kernel == &cpu::dot8_generic() ? cpu::Isa::kGeneric
-                       : wide                         ? cpu::Isa::kAvx512
-                                                      : cpu::Isa::kAvx2;
-  cpu::ThreadPool pool(threads);
-  const cpu::Int8Blocks along_k(k);
+  const bool wide = kernel == &kernels::dot8_vnni512() || kernel == &kernels::dot8_amx();
+  const machine::Isa isa = kernel == &kernels::dot8_generic() ? machine::Isa::kGeneric
+                           : wide                             ? machine::Isa::kAvx512
+                                                              : machine::Isa::kAvx2;
+  machine::ThreadPool pool(threads);
+  const kernels::Int8Blocks along_k(k);
   const AlignedBytes x = values(m * k, 1), w = values(n * k, 2), across = values(k * m, 3);
   const Operand a(m, along_k), b(n, along_k), turned(m, along_k);
   const AlignedBytes c = allocate_aligned(static_cast<size_t>(m * n * 4));
-  const cpu::Int8Dot dot({.m = m, .n = n, .blocks = along_k}, *kernel);
-  cpu::PackedInt8 packed_a, packed_b;
-  const cpu::Int8Dither dither = {.key = {1, 2}, .step = k}, by_column = {.key = {1, 2}, .step = m};
+  const kernels::Int8Dot dot({.m = m, .n = n, .blocks = along_k}, *kernel);
+  kernels::PackedInt8 packed_a, packed_b;
+  const kernels::Int8Dither dither = {.key = {1, 2}, .step = k}, by_column = {.key = {1, 2}, .step = m};
   const auto quantize = [&](const AlignedBytes& from, int64_t rows, const Operand& to,
-                            const cpu::Int8Dither* draws) {
-    cpu::quantize_rows(pool, isa, {from.get(), cpu::GemmType::kBf16, rows, k, k, draws}, along_k, to.out);
+                            const kernels::Int8Dither* draws) {
+    kernels::quantize_rows(pool, isa, {from.get(), kernels::GemmType::kBf16, rows, k, k, draws}, along_k,
+                           to.out);
   };
-  const auto quantize_across = [&](const cpu::Int8Dither* draws) {
-    cpu::quantize_columns(pool, isa, {across.get(), cpu::GemmType::kBf16, k, m, m, draws}, along_k,
-                          turned.out);
+  const auto quantize_across = [&](const kernels::Int8Dither* draws) {
+    kernels::quantize_columns(pool, isa, {across.get(), kernels::GemmType::kBf16, k, m, m, draws}, along_k,
+                              turned.out);
   };
   struct Case {
     std::string name;
@@ -126,17 +128,17 @@ int main(int argc, char** argv) {
   std::vector<double> peaks;
   for (int round = -1; round < rounds; ++round)  // the first touches all memory
     for (Case& each : cases) {
-      const double peak = cpu::burst_peak(pool, isa, cpu::GemmType::kF32);
-      const double start = cpu::clock_seconds(threads);
+      const double peak = kernels::burst_peak(pool, isa, kernels::GemmType::kF32);
+      const double start = kernels::clock_seconds(threads);
       each.work();
-      const double rate = each.operations / (cpu::clock_seconds(threads) - start);
+      const double rate = each.operations / (kernels::clock_seconds(threads) - start);
       if (round < 0) continue;
       peaks.push_back(peak), each.rates.push_back(rate), each.ratios.push_back(rate / peak);
     }
   fmt::print(
       "{}: {} x {} x {}, blocks of {}, {} threads, {} rounds; FMA peak of {} {:.0f} GFLOP/s ({:.0f} to "
       "{:.0f})\n",
-      kernel->name, m, n, k, ir::kInt8Block, threads, rounds, cpu::isa_name(isa), median(peaks) * 1e-9,
+      kernel->name, m, n, k, ir::kInt8Block, threads, rounds, machine::isa_name(isa), median(peaks) * 1e-9,
       *std::min_element(peaks.begin(), peaks.end()) * 1e-9,
       *std::max_element(peaks.begin(), peaks.end()) * 1e-9);
   for (const Case& each : cases) {

@@ -17,9 +17,9 @@
 #include <sstream>
 
 #include "bench/kernel_cases.h"
-#include "ostro/machine/isa.h"
 #include "ostro/kernels/products/calibrate.h"
 #include "ostro/kernels/products/choose_isa.h"
+#include "ostro/machine/isa.h"
 
 namespace {
 
@@ -27,10 +27,10 @@ using namespace ostro;
 
 // What is prepared now.
 struct Work {
-  std::unique_ptr<cpu::ThreadPool> pool;
-  cpu::GemmType type = cpu::GemmType::kF32;
-  std::optional<cpu::Gemm> gemm;
-  cpu::PackedB packed;
+  std::unique_ptr<machine::ThreadPool> pool;
+  kernels::GemmType type = kernels::GemmType::kF32;
+  std::optional<kernels::Gemm> gemm;
+  kernels::PackedB packed;
   AlignedBytes a, b, c;
   std::unique_ptr<bench::AttentionCase> attention;
   bool prepacked = false, backward = false;
@@ -39,12 +39,12 @@ struct Work {
   bool result_bf16 = false;
 
   void run() {
-    const cpu::Isa isa = cpu::best_isa();
+    const machine::Isa isa = kernels::best_isa();
     if (attention != nullptr) {
       if (backward)
-        cpu::attention_backward(attention->backward, isa, *pool);
+        kernels::attention_backward(attention->backward, isa, *pool);
       else
-        cpu::attention_forward(attention->forward, isa, *pool);
+        kernels::attention_forward(attention->forward, isa, *pool);
     } else if (prepacked) {
       gemm->run(*pool, a.get(), packed, c.get());
     } else {
@@ -73,13 +73,13 @@ double prepare_linear(std::istream& in, Work& w) {
   int64_t tokens, out, inner;
   in >> layout >> tokens >> out >> inner;
   bench::LinearCase c = bench::linear_case(layout, tokens, out, inner, w.type);
-  const bool bf16 = w.type == cpu::GemmType::kBf16;
+  const bool bf16 = w.type == kernels::GemmType::kBf16;
   w.a = bench::fixed_values(c.a, bf16, 0);
   w.b = bench::fixed_values(c.b, bf16, 1);
   w.c = bench::fixed_values(c.c, false, 2);
-  w.result = w.c.get(), w.results = c.c, w.result_bf16 = c.spec.out == cpu::GemmType::kBf16;
+  w.result = w.c.get(), w.results = c.c, w.result_bf16 = c.spec.out == kernels::GemmType::kBf16;
   w.prepacked = c.prepacked;
-  w.gemm.emplace(std::move(c.spec), cpu::best_isa());
+  w.gemm.emplace(std::move(c.spec), kernels::best_isa());
   return 2.0 * static_cast<double>(tokens) * static_cast<double>(out) * static_cast<double>(inner);
 }
 
@@ -87,9 +87,9 @@ double prepare_attention(std::istream& in, Work& w) {
   std::string pass;
   int64_t heads, dims, length;
   in >> pass >> heads >> dims >> length;
-  const bool bf16 = w.type == cpu::GemmType::kBf16;
-  w.attention = std::make_unique<bench::AttentionCase>(heads, dims, length,
-                                                       bf16 ? cpu::FloatType::kBf16 : cpu::FloatType::kF32);
+  const bool bf16 = w.type == kernels::GemmType::kBf16;
+  w.attention = std::make_unique<bench::AttentionCase>(
+      heads, dims, length, bf16 ? machine::FloatType::kBf16 : machine::FloatType::kF32);
   w.backward = pass == "backward";
   w.result = w.backward ? w.attention->backward.dq : w.attention->forward.out;
   w.results = w.attention->count(), w.result_bf16 = bf16;
@@ -110,24 +110,26 @@ int main() {
       in >> times;
       // Bursts last less than a millisecond: the first may find a thread that is still waking up.
       double peak = 0;
-      const auto burst = [&] { peak = std::max(peak, cpu::burst_peak(*w->pool, cpu::best_isa(), w->type)); };
+      const auto burst = [&] {
+        peak = std::max(peak, kernels::burst_peak(*w->pool, kernels::best_isa(), w->type));
+      };
       for (int i = 0; i < 4; ++i) burst();
-      const double start = cpu::clock_seconds(w->pool->threads());
+      const double start = kernels::clock_seconds(w->pool->threads());
       for (int i = 0; i < times; ++i) w->run();
-      const double seconds = cpu::clock_seconds(w->pool->threads()) - start;
+      const double seconds = kernels::clock_seconds(w->pool->threads()) - start;
       for (int i = 0; i < 4; ++i) burst();
       fmt::print("{} {} {}\n", seconds, peak, w->magnitude());
     } else {
       w = std::make_unique<Work>();
       in >> type;
-      w->type = type == "bf16" ? cpu::GemmType::kBf16 : cpu::GemmType::kF32;
+      w->type = type == "bf16" ? kernels::GemmType::kBf16 : kernels::GemmType::kF32;
       const double flops = what == "linear" ? prepare_linear(in, *w) : prepare_attention(in, *w);
       int threads = 1;
       in >> threads;
-      w->pool = std::make_unique<cpu::ThreadPool>(threads);
+      w->pool = std::make_unique<machine::ThreadPool>(threads);
       if (w->prepacked) w->gemm->pack_b(*w->pool, w->b.get(), w->packed);
       // The backward pass reads what the forward one stores; both touch all memory once here.
-      if (w->backward) cpu::attention_forward(w->attention->forward, cpu::best_isa(), *w->pool);
+      if (w->backward) kernels::attention_forward(w->attention->forward, kernels::best_isa(), *w->pool);
       w->run();
       fmt::print("ready {}\n", flops);
     }

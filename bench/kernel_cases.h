@@ -39,7 +39,7 @@ inline std::vector<int64_t> steps(int64_t count, int64_t stride) {
 
 // A product of a linear layer with W stored [out, in].
 struct LinearCase {
-  cpu::GemmSpec spec;
+  kernels::GemmSpec spec;
   int64_t a, b, c;  // elements
   bool prepacked;   // B is W, packed beforehand
 };
@@ -47,7 +47,7 @@ struct LinearCase {
 // `layout`: fwd Y = X W^T, dgrad dX = dY W, or wgrad dW = dY^T X. Y and dX have the operands' type, dW is
 // f32.
 inline LinearCase linear_case(const std::string& layout, int64_t tokens, int64_t out, int64_t in,
-                              cpu::GemmType type) {
+                              kernels::GemmType type) {
   LinearCase l;
   l.spec.in = type;
   const int64_t x = tokens * in, w = in * out, y = tokens * out;
@@ -68,7 +68,7 @@ inline LinearCase linear_case(const std::string& layout, int64_t tokens, int64_t
     l.a = y, l.b = x, l.c = w;
   }
   l.prepacked = layout != "wgrad";
-  l.spec.out = l.prepacked ? type : cpu::GemmType::kF32;
+  l.spec.out = l.prepacked ? type : kernels::GemmType::kF32;
   return l;
 }
 
@@ -76,14 +76,14 @@ inline LinearCase linear_case(const std::string& layout, int64_t tokens, int64_t
 // data too.
 class AttentionCase {
  public:
-  AttentionCase(int64_t heads, int64_t head_dim, int64_t length, cpu::FloatType type)
+  AttentionCase(int64_t heads, int64_t head_dim, int64_t length, machine::FloatType type)
       : count_(heads * head_dim * length) {
-    const bool bf16 = type == cpu::FloatType::kBf16;
+    const bool bf16 = type == machine::FloatType::kBf16;
     for (uint32_t i = 0; i < 4; ++i) in_[i] = fixed_values(count_, bf16, i);
     for (auto& array : out_) array = fixed_values(count_, false, 9);
     m_.resize(static_cast<size_t>(length * heads));
     r_.resize(m_.size());
-    cpu::AttentionForward& f = forward;
+    kernels::AttentionForward& f = forward;
     f.shape = {.batch = 1,
                .pos = length,
                .key_pos = length,
@@ -98,7 +98,7 @@ class AttentionCase {
     f.m = m_.data(), f.r = r_.data();
     f.q_strides = f.out_strides = {count_, heads * head_dim, head_dim, head_dim};
     f.k_strides = f.v_strides = {count_, heads * head_dim, head_dim};
-    cpu::AttentionBackward& b = backward;
+    kernels::AttentionBackward& b = backward;
     b.shape = f.shape;
     b.q = f.q, b.k = f.k, b.v = f.v, b.out = f.out, b.dout = in_[3].get();
     b.out_type = b.grad_type = type;
@@ -111,8 +111,8 @@ class AttentionCase {
 
   int64_t count() const { return count_; }
 
-  cpu::AttentionForward forward;
-  cpu::AttentionBackward backward;  // of what `forward` leaves behind
+  kernels::AttentionForward forward;
+  kernels::AttentionBackward backward;  // of what `forward` leaves behind
 
  private:
   int64_t count_;

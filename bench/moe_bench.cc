@@ -20,8 +20,8 @@
 
 #include "bench/arguments.h"
 #include "ostro/cpu/engine/engine.h"
-#include "ostro/kernels/products/calibrate.h"
 #include "ostro/grad/differentiate.h"
+#include "ostro/kernels/products/calibrate.h"
 #include "ostro/nn/moe.h"
 #include "ostro/nn/policy.h"
 #include "ostro/numerics/bf16.h"
@@ -35,7 +35,7 @@ using runtime::Buffer;
 
 struct Options {
   int threads = 1, rounds = 7;
-  cpu::Isa isa = cpu::best_isa();
+  machine::Isa isa = kernels::best_isa();
   DType type = DType::f32;
   int64_t tokens = 2048, embed = 768, active = 2048, experts = 0, top_k = 2;
   bool cast = false;
@@ -139,7 +139,7 @@ Result<Block> naive_block(runtime::Engine& engine, const Options& o) {
 // One run for every line of input.
 Status drive(const Options& o) {
   ASSIGN_OR_RETURN(const auto engine,
-                   cpu::make_cpu_engine({.isa = cpu::isa_name(o.isa), .threads = o.threads}));
+                   cpu::make_cpu_engine({.isa = machine::isa_name(o.isa), .threads = o.threads}));
   ASSIGN_OR_RETURN(const Block block, o.drive == "dense"     ? dense_block(*engine, o)
                                       : o.drive == "experts" ? expert_block(*engine, o, o.experts, o.top_k)
                                                              : naive_block(*engine, o));
@@ -160,10 +160,10 @@ Status drive(const Options& o) {
 // before it, and so needs no new pages from the kernel.
 Result<double> seconds(runtime::Executable& program, const std::vector<Buffer>& inputs, int threads) {
   if (const auto first = program.run(inputs); !first.ok()) return first.error();
-  const double start = cpu::clock_seconds(threads);
+  const double start = kernels::clock_seconds(threads);
   ASSIGN_OR_RETURN(const auto results, program.run(inputs));
   (void)results;
-  return cpu::clock_seconds(threads) - start;
+  return kernels::clock_seconds(threads) - start;
 }
 
 double median(std::vector<double> values) {
@@ -173,7 +173,7 @@ double median(std::vector<double> values) {
 
 Status measure(const Options& o, int64_t experts, int64_t k) {
   ASSIGN_OR_RETURN(const auto engine,
-                   cpu::make_cpu_engine({.isa = cpu::isa_name(o.isa), .threads = o.threads}));
+                   cpu::make_cpu_engine({.isa = machine::isa_name(o.isa), .threads = o.threads}));
   ASSIGN_OR_RETURN(const Block dense, dense_block(*engine, o));
   ASSIGN_OR_RETURN(const Block moe, expert_block(*engine, o, experts, k));
   for (const bool backward : {false, true}) {
@@ -227,7 +227,7 @@ int main(int argc, char** argv) {
     if (!s.ok()) fmt::print(stderr, "moe_bench: {}\n", s.error().message());
     return s.ok() ? 0 : 1;
   }
-  fmt::print("{} {}, {} threads\n", cpu::isa_name(o.isa), bf16 ? "bf16" : "f32", o.threads);
+  fmt::print("{} {}, {} threads\n", machine::isa_name(o.isa), bf16 ? "bf16" : "f32", o.threads);
   std::vector<std::pair<int64_t, int64_t>> cases{{8, 2}, {64, 8}};
   if (o.experts > 0) cases = {{o.experts, o.top_k}};
   for (const auto& [experts, k] : cases)

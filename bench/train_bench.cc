@@ -75,20 +75,20 @@ double since_start() {
 // interrupts.
 class PeakMeter {
  public:
-  PeakMeter(int threads, cpu::Isa isa, bool bf16)
-      : pool_(threads), isa_(isa), type_(bf16 ? cpu::GemmType::kBf16 : cpu::GemmType::kF32) {}
+  PeakMeter(int threads, machine::Isa isa, bool bf16)
+      : pool_(threads), isa_(isa), type_(bf16 ? kernels::GemmType::kBf16 : kernels::GemmType::kF32) {}
 
   double measure() {
     double best = 0;
     for (const double end = wall() + 5e-3; wall() < end;)
-      best = std::max(best, cpu::burst_peak(pool_, isa_, type_));
+      best = std::max(best, kernels::burst_peak(pool_, isa_, type_));
     return best;
   }
 
  private:
-  cpu::ThreadPool pool_;
-  cpu::Isa isa_;
-  cpu::GemmType type_;
+  machine::ThreadPool pool_;
+  machine::Isa isa_;
+  kernels::GemmType type_;
 };
 
 Status run(const Args& args) {
@@ -102,7 +102,7 @@ Status run(const Args& args) {
   Buffer mask = Buffer::empty(ids.with_dtype(ir::DType::f32));
   std::ranges::fill(mask.mutable_as<float>(), 1.0f);
 
-  ASSIGN_OR_RETURN(const cpu::Isa isa, cpu::choose_isa());
+  ASSIGN_OR_RETURN(const machine::Isa isa, kernels::choose_isa());
   PeakMeter meter(args.engine.threads, isa, args.model.dtype == "bf16");
 
   std::string line;

@@ -54,7 +54,7 @@ std::vector<Buffer> new_gradients(const std::vector<ir::Shape>& shapes) {
 }
 
 // One pass over the four arrays of every parameter.
-void stream(cpu::ThreadPool& pool, train::State& state, const std::vector<Buffer>& gradients) {
+void stream(machine::ThreadPool& pool, train::State& state, const std::vector<Buffer>& gradients) {
   for (size_t i = 0; i < gradients.size(); ++i) {
     float* p = state.params[i].mutable_as<float>().data();
     float* m = state.optimizer[i].mutable_as<float>().data();
@@ -78,7 +78,7 @@ Status run(const bench::ModelChoice& choice, int threads, int rounds) {
   int64_t parameters = 0;
   for (const ir::Shape& shape : model.functions.shapes) parameters += shape.count();
 
-  cpu::ThreadPool pool(threads);
+  machine::ThreadPool pool(threads);
   std::vector<double> ours, limit, ratio;
   for (int round = -1; round < rounds; ++round) {  // the first is warm-up
     std::vector<Buffer> gradients = new_gradients(model.functions.shapes);

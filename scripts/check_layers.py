@@ -1,5 +1,5 @@
 #!/usr/bin/env python3
-"""Fails when a file includes what scripts/layers.txt does not allow, or a folder holds too many lines.
+"""Fails when a file includes what scripts/layers.txt does not allow, or a folder or a room holds too many lines.
 
 A room is a folder of ostro/, a sub-room a folder of a room that has its own line in layers.txt ("data/sources"). A
 folder without a line belongs to the sub-room, or else the room, above it. A line names what may be included: for a
@@ -22,11 +22,12 @@ import sys
 INCLUDE = re.compile(r'^\s*#\s*include\s+"ostro/([^"]+)"', re.MULTILINE)
 WAY = re.compile(r"way (\S+) (\S+): (\d+)$")
 MOST_LINES = 3000  # of a folder's own files without tests and generated tables; more need sub-rooms
+MOST_LINES_OF_ROOM = 10000  # of all folders of a room together; more need another room
 
 
 def lines_that_count(path):
     """Lines of source; 0 for a test or a generated table."""
-    if path.suffix not in {".h", ".cc", ".inc"} or is_test(path) or path.stem.endswith("_tables"):
+    if path.suffix not in {".h", ".cc", ".cu", ".inc"} or is_test(path) or path.stem.endswith("_tables"):
         return 0
     return len(path.read_text().splitlines())
 
@@ -128,10 +129,16 @@ def check(root):
             if wrong:
                 errors.append(f"{path.relative_to(root)}:{number}: {wrong}")
             edges.add((source, target))
+    rooms = {}
     for folder, files in folders.items():
         lines = sum(map(lines_that_count, files))
+        room = "/".join(folder.relative_to(root).parts[:2])
+        rooms[room] = rooms.get(room, 0) + lines
         if lines > MOST_LINES:
             errors.append(f"{folder.relative_to(root)}: {lines} lines without tests, more than {MOST_LINES}: split it")
+    for room, lines in rooms.items():
+        if lines > MOST_LINES_OF_ROOM:
+            errors.append(f"{room}: {lines} lines without tests, more than {MOST_LINES_OF_ROOM}: make two rooms of it")
     for name in layers:
         if not (root / "ostro" / name).is_dir():
             errors.append(f"scripts/layers.txt: there is no folder ostro/{name}")

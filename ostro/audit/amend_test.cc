@@ -12,9 +12,9 @@
 #include <set>
 
 #include "ostro/audit/verify.h"
+#include "ostro/batches/order/mixture.h"
 #include "ostro/chain/canonical.h"
 #include "ostro/cpu/engine/engine.h"
-#include "ostro/batches/order/mixture.h"
 #include "ostro/io/files/faulty_file_system.h"
 #include "ostro/io/files/memory_file_system.h"
 #include "ostro/run/loop/run.h"
@@ -119,8 +119,8 @@ TEST_CASE("an amended run: any workers and interruption, verified; batches befor
   const auto loader = train::make_loader(*stored, data->stores);
   REQUIRE(loader.ok());
   for (const chain::StepEntry& step : steps)
-    CHECK(data::batch_fingerprint(*loader->batch(step.step - 1)) == step.batch);
-  const auto mixture = data::Mixture::create(stored->data, loader->schedule(), numerics::key_from_seed(0));
+    CHECK(batches::batch_fingerprint(*loader->batch(step.step - 1)) == step.batch);
+  const auto mixture = batches::Mixture::create(stored->data, loader->schedule(), numerics::key_from_seed(0));
   REQUIRE(mixture.ok());
   std::vector<int64_t> next(2, 0);
   for (int64_t example = 0; example < loader->schedule().first_example(8); ++example) {
@@ -235,7 +235,7 @@ TEST_CASE("amended batch sizes: the run keeps its leaves when none are given and
     REQUIRE(data.ok());
     const auto loader = train::make_loader(*stored, data->stores);
     for (const chain::StepEntry& step : steps_of(chain_of(fs)))
-      CHECK(data::batch_fingerprint(*loader->batch(step.step - 1)) == step.batch);
+      CHECK(batches::batch_fingerprint(*loader->batch(step.step - 1)) == step.batch);
     // A run of its own cannot begin like that.
     stored->trainer.id = "anew";
     CHECK(go(fs, *engine, *stored, false).ok() == (given == std::string("null")));

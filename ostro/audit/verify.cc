@@ -22,7 +22,7 @@ namespace ostro::audit {
 namespace {
 
 // The roots of the genesis against those of the stores, whose hashes are the genesis's.
-Status check_roots(const chain::GenesisEntry& genesis, const data::DataSet& stores,
+Status check_roots(const chain::GenesisEntry& genesis, const batches::DataSet& stores,
                    const std::string& chain_path) {
   if (genesis.format == 1) return {};
   ASSIGN_OR_RETURN(const auto roots, stores.roots());
@@ -56,10 +56,10 @@ Result<train::State> state_before(io::FileSystem& fs, runtime::Engine& engine, c
 }
 
 // The stores with the reference that the initial state gives, which must be the chain's.
-Result<std::shared_ptr<const data::DataSet>> computed_reference(runtime::Engine& engine,
-                                                                const RecordedRun& run,
-                                                                const data::DataSet& stores,
-                                                                const train::State& initial) {
+Result<std::shared_ptr<const batches::DataSet>> computed_reference(runtime::Engine& engine,
+                                                                   const RecordedRun& run,
+                                                                   const batches::DataSet& stores,
+                                                                   const train::State& initial) {
   const OpenedPeriod& first = run.periods[0];
   if (!first.programs.reference)
     return corrupt("the run's program.ir has no program that computes the reference");
@@ -106,9 +106,9 @@ Result<VerifyReport> verify_run(io::FileSystem& fs, runtime::Engine& engine, con
       check_roots(run.chain.genesis(), *data->stores, io::join_path(directory, chain::kChainFile)));
   ASSIGN_OR_RETURN(train::State state, state_before(fs, engine, directory, run, options.from_step, models));
   const OpenedPeriod* period = nullptr;
-  std::optional<data::Loader> loader;
+  std::optional<batches::Loader> loader;
   std::unique_ptr<train::StepRunner> runner;
-  std::shared_ptr<const data::DataSet> stores = data->stores;
+  std::shared_ptr<const batches::DataSet> stores = data->stores;
   if (run.chain.genesis().reference) {
     ASSIGN_OR_RETURN(stores, state.step == 0 ? computed_reference(engine, run, *stores, state)
                                              : train::with_reference_of(fs, directory, stores));
@@ -138,7 +138,7 @@ Result<VerifyReport> verify_run(io::FileSystem& fs, runtime::Engine& engine, con
     if (const OpenedPeriod* now = &run.period_after(state.step); now != period) {
       count_amends();
       period = now;
-      ASSIGN_OR_RETURN(data::Loader its_loader, train::make_loader(now->config, stores));
+      ASSIGN_OR_RETURN(batches::Loader its_loader, train::make_loader(now->config, stores));
       loader = std::move(its_loader);
       if (runner != nullptr) RETURN_IF_ERROR(runner->collect(state, train::StepRunner::Collect::kAll));
       ASSIGN_OR_RETURN(runner,
@@ -165,7 +165,7 @@ Result<VerifyReport> verify_run(io::FileSystem& fs, runtime::Engine& engine, con
       return report;
     }
     if (!compare(std::get<chain::StepEntry>(link->entry),
-                 train::step_entry(step, result, data::batch_fingerprint(*batch), run.paths, run.shapes),
+                 train::step_entry(step, result, batches::batch_fingerprint(*batch), run.paths, run.shapes),
                  &report))
       return report;
     const std::string* name = run.chain.find_checkpoint(step);

@@ -7,10 +7,9 @@
 
 namespace ostro::audit {
 
-Result<std::shared_ptr<const data::DataSet>> with_reference(io::FileSystem& fs,
-                                                            const train::TrainConfig& config,
-                                                            const std::string& checkpoint,
-                                                            std::shared_ptr<const data::DataSet> stores) {
+Result<std::shared_ptr<const batches::DataSet>> with_reference(
+    io::FileSystem& fs, const train::TrainConfig& config, const std::string& checkpoint,
+    std::shared_ptr<const batches::DataSet> stores) {
   if (train::dpo_objective(config.objective) == nullptr) return stores;
   ASSIGN_OR_RETURN(const auto run, run_of_checkpoint(fs, checkpoint));
   if (!run)

@@ -11,9 +11,8 @@ namespace ostro::audit {
 
 // The stores with what the run that holds this checkpoint compares pairs with; unchanged for another
 // objective. Errors: the checkpoint lies in no run, or the run's objective or data are others.
-Result<std::shared_ptr<const data::DataSet>> with_reference(io::FileSystem& fs,
-                                                            const train::TrainConfig& config,
-                                                            const std::string& checkpoint,
-                                                            std::shared_ptr<const data::DataSet> stores);
+Result<std::shared_ptr<const batches::DataSet>> with_reference(
+    io::FileSystem& fs, const train::TrainConfig& config, const std::string& checkpoint,
+    std::shared_ptr<const batches::DataSet> stores);
 
 }  // namespace ostro::audit

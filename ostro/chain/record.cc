@@ -13,6 +13,7 @@
 #include "ostro/io/files/atomic_file.h"
 #include "ostro/io/files/file_hash.h"
 #include "ostro/io/files/local_file_system.h"
+#include "ostro/io/json/file_header.h"
 #include "ostro/io/json/json_fields.h"
 
 namespace ostro::chain {
@@ -21,8 +22,7 @@ namespace {
 using OrderedJson = nlohmann::ordered_json;
 using io::JsonFields;
 
-constexpr std::string_view kChecksumBegin = ",\n  \"checksum\": \"", kChecksumEnd = "\"\n}\n";
-constexpr size_t kHexDigits = 64;
+constexpr io::FileHeader kFileHeader = {"ostro run", kRecordFormat};
 
 // "AMD EPYC 9B45, 16 cores, 128 GB, AVX512-BF16": what decides how fast a run is.
 std::string machine_name() {
@@ -132,9 +132,7 @@ void end_session(RunRecord& record, const std::string& outcome, int64_t to_step)
 }
 
 std::string record_json(const RunRecord& record) {
-  OrderedJson json;
-  json["format"] = "ostro run";
-  json["format_version"] = kRecordFormat;
+  OrderedJson json = io::begin_file(kFileHeader);
   json["numerics_version"] = record.numerics_version;
   json["program_hash"] = record.program_hash;
   json["data_hash"] = record.data_hash;
@@ -146,31 +144,16 @@ std::string record_json(const RunRecord& record) {
 }
 
 Status write_record(io::FileSystem& fs, const std::string& path, const RunRecord& record) {
-  std::string text = record_json(record);
-  text.resize(text.size() - 2);  // remove the final "\n}"
-  const std::string checksum = sha256_hex(text);
-  text.append(kChecksumBegin).append(checksum).append(kChecksumEnd);
-  return io::write_file_atomically(fs, path, text);
+  return io::write_file_atomically(fs, path, io::add_checksum(record_json(record)));
 }
 
 Result<RunRecord> read_record(io::FileSystem& fs, const std::string& path) {
   constexpr int64_t kLimit = int64_t{64} << 20;
   ASSIGN_OR_RETURN(const std::string text, fs.read_file(path, kLimit));
-  const size_t tail = kChecksumBegin.size() + kHexDigits + kChecksumEnd.size();
-  const size_t end = text.size() < tail ? 0 : text.size() - tail;
-  if (text.substr(end) !=
-      std::string(kChecksumBegin) + sha256_hex(text.substr(0, end)) + std::string(kChecksumEnd))
-    return corrupt(
-        fmt::format("{}: its \"checksum\" is missing or wrong: it is damaged or was edited", path));
-  ASSIGN_OR_RETURN(const nlohmann::json root, io::parse_json(text, path));
+  ASSIGN_OR_RETURN(const std::string body, io::remove_checksum(text, path));
+  ASSIGN_OR_RETURN(const nlohmann::json root, io::parse_json(body, path));
   const JsonFields fields(root, path);
-  ASSIGN_OR_RETURN(const std::string format, fields.string("format"));
-  if (format != "ostro run") return fields.bad("format", fmt::format("is \"{}\"", format));
-  ASSIGN_OR_RETURN(const int64_t version, fields.integer("format_version", 1, INT64_MAX));
-  if (version > kRecordFormat) {
-    return unsupported(fmt::format("{}: \"format_version\" {} is later than the {} this version reads", path,
-                                   version, kRecordFormat));
-  }
+  RETURN_IF_ERROR(io::check_header(fields, kFileHeader));
   RunRecord record;
   ASSIGN_OR_RETURN(record.numerics_version, fields.string("numerics_version"));
   ASSIGN_OR_RETURN(record.program_hash, fields.string("program_hash"));

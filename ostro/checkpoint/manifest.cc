@@ -1,5 +1,6 @@
 #include "ostro/checkpoint/manifest.h"
 
+#include "ostro/io/json/file_header.h"
 #include "ostro/io/json/json_fields.h"
 
 namespace ostro::checkpoint {
@@ -9,7 +10,7 @@ using OrderedJson = nlohmann::ordered_json;
 using Json = nlohmann::json;
 using io::JsonFields;
 
-constexpr std::string_view kChecksumBegin = ",\n  \"checksum\": \"", kChecksumEnd = "\"\n}\n";
+constexpr io::FileHeader kFileHeader = {"ostro checkpoint", kFormatVersion};
 constexpr size_t kHexDigits = 64;
 
 Result<Sha256Digest> parse_digest(const Json& value, const JsonFields& fields, std::string_view key) {
@@ -23,20 +24,6 @@ Result<Sha256Digest> parse_digest(const Json& value, const JsonFields& fields, s
     digest[i] = static_cast<uint8_t>(digit(text[2 * i]) << 4 | digit(text[2 * i + 1]));
   }
   return digest;
-}
-
-// The text up to the checksum, which must be right.
-Result<std::string_view> checked_body(std::string_view text, const std::string& path) {
-  const size_t tail = kChecksumBegin.size() + kHexDigits + kChecksumEnd.size();
-  if (text.size() < tail) return corrupt(fmt::format("{}: too short, or cut", path));
-  const std::string_view body = text.substr(0, text.size() - tail), end = text.substr(body.size());
-  if (!end.starts_with(kChecksumBegin) || !end.ends_with(kChecksumEnd)) {
-    return corrupt(fmt::format("{}: does not end in its \"checksum\"; it is cut or was edited", path));
-  }
-  if (end.substr(kChecksumBegin.size(), kHexDigits) != sha256_hex(body)) {
-    return corrupt(fmt::format("{}: its \"checksum\" is wrong: it is damaged or was edited", path));
-  }
-  return body;
 }
 
 Result<TensorSpec> parse_spec(const JsonFields& fields) {
@@ -83,9 +70,7 @@ Result<Sha256Digest> parse_tensor(const Json& value, const std::string& where, M
 }  // namespace
 
 std::string manifest_json(const Manifest& manifest) {
-  OrderedJson root;
-  root["format"] = "ostro checkpoint";
-  root["format_version"] = kFormatVersion;
+  OrderedJson root = io::begin_file(kFileHeader);
   root["numerics_version"] = manifest.info.numerics_version;
   root["step"] = manifest.info.step;
   root["kind"] = manifest.info.kind == Kind::kPermanent ? "permanent" : "temporary";
@@ -109,23 +94,14 @@ std::string manifest_json(const Manifest& manifest) {
     tensors.push_back(std::move(tensor));
   }
   root["tensors"] = std::move(tensors);
-  std::string text = root.dump(2, ' ', false, OrderedJson::error_handler_t::replace);
-  text.resize(text.size() - 2);  // the last "\n}"
-  const std::string checksum = sha256_hex(text);
-  return text.append(kChecksumBegin).append(checksum).append(kChecksumEnd);
+  return io::add_checksum(root.dump(2, ' ', false, OrderedJson::error_handler_t::replace));
 }
 
 Result<Manifest> parse_manifest(std::string_view text, const std::string& path) {
-  ASSIGN_OR_RETURN(const std::string_view body, checked_body(text, path));
-  ASSIGN_OR_RETURN(const Json root, io::parse_json(std::string(body) + "}", path));
+  ASSIGN_OR_RETURN(const std::string body, io::remove_checksum(text, path));
+  ASSIGN_OR_RETURN(const Json root, io::parse_json(body, path));
   const JsonFields fields(root, path);
-  ASSIGN_OR_RETURN(const std::string format, fields.string("format"));
-  if (format != "ostro checkpoint") return fields.bad("format", fmt::format("is \"{}\"", format));
-  ASSIGN_OR_RETURN(const int64_t version, fields.integer("format_version", 1, INT64_MAX));
-  if (version > kFormatVersion) {
-    return unsupported(fmt::format("{}: \"format_version\" {} is later than the {} this version reads", path,
-                                   version, kFormatVersion));
-  }
+  RETURN_IF_ERROR(io::check_header(fields, kFileHeader));
   Manifest manifest;
   ASSIGN_OR_RETURN(manifest.info.numerics_version, fields.string("numerics_version"));
   ASSIGN_OR_RETURN(manifest.info.step, fields.integer("step", 0, INT64_MAX));

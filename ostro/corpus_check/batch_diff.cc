@@ -11,23 +11,23 @@ namespace {
 
 std::string shown(const std::string& name) { return name.empty() ? "the data set" : name; }
 
-const data::DataSet::Part* find_part(const data::DataSet& stores, const std::string& name) {
-  for (const data::DataSet::Part& part : stores.parts())
+const batches::DataSet::Part* find_part(const batches::DataSet& stores, const std::string& name) {
+  for (const batches::DataSet::Part& part : stores.parts())
     if (part.component.name == name) return &part;
   return nullptr;
 }
 
-std::string store_text(const data::DataSet::Part& part) {
+std::string store_text(const batches::DataSet::Part& part) {
   const data::SplitLedger& train = part.store->ledger().split(data::Split::kTrain);
   return fmt::format("{} documents, {} tokens (ledger {:.12})", train.rows, train.tokens, part.store->hash());
 }
 
-void compare_components(const data::DataSet& a, const data::DataSet& b, std::string& out) {
+void compare_components(const batches::DataSet& a, const batches::DataSet& b, std::string& out) {
   std::set<std::string> names;
-  for (const data::DataSet* side : {&a, &b})
-    for (const data::DataSet::Part& part : side->parts()) names.insert(part.component.name);
+  for (const batches::DataSet* side : {&a, &b})
+    for (const batches::DataSet::Part& part : side->parts()) names.insert(part.component.name);
   for (const std::string& name : names) {
-    const data::DataSet::Part *x = find_part(a, name), *y = find_part(b, name);
+    const batches::DataSet::Part *x = find_part(a, name), *y = find_part(b, name);
     if (x == nullptr || y == nullptr)
       out += fmt::format("{}: only in {}: {}\n", shown(name), x != nullptr ? "A" : "B",
                          store_text(x != nullptr ? *x : *y));
@@ -44,14 +44,14 @@ struct Seen {
   std::map<std::string, std::vector<std::string>> all;  // by component, sorted
 };
 
-Result<Seen> look(const data::Loader& loader, int64_t steps) {
+Result<Seen> look(const batches::Loader& loader, int64_t steps) {
   Seen seen;
   for (int64_t step = 0; step < steps; ++step) {
     std::vector<std::string>& rows = seen.steps.emplace_back();
     for (int64_t row = 0; row < loader.schedule().size(step); ++row) {
-      ASSIGN_OR_RETURN(const data::Batch one, loader.rows(step, row, row + 1));
+      ASSIGN_OR_RETURN(const batches::Batch one, loader.rows(step, row, row + 1));
       const std::string& name = loader.component_name(one.components[0]);
-      rows.push_back(data::batch_fingerprint(one));
+      rows.push_back(batches::batch_fingerprint(one));
       ++seen.counts[name];
       seen.all[name].push_back(rows.back());
     }

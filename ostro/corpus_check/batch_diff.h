@@ -10,8 +10,8 @@ namespace ostro::corpus_check {
 
 // One side: the stores and the loader of a configuration.
 struct DiffSide {
-  const data::DataSet& stores;
-  const data::Loader& loader;
+  const batches::DataSet& stores;
+  const batches::Loader& loader;
 };
 
 // A report for people. It says which components differ, the first step and row whose content differs among

@@ -16,7 +16,7 @@ OrderedJson row_json(const std::vector<T>& array, int64_t row, int64_t length) {
   return out;
 }
 
-OrderedJson mask_json(const data::Batch& batch, int64_t row) {
+OrderedJson mask_json(const batches::Batch& batch, int64_t row) {
   OrderedJson out = OrderedJson::array();
   for (int64_t i = row * batch.seq_len; i < (row + 1) * batch.seq_len; ++i)
     if (const float weight = batch.loss_mask[static_cast<size_t>(i)]; weight == 0 || weight == 1)
@@ -26,7 +26,7 @@ OrderedJson mask_json(const data::Batch& batch, int64_t row) {
   return out;
 }
 
-OrderedJson source_json(const data::Batch& batch, int64_t row, const data::SequenceSource& from) {
+OrderedJson source_json(const batches::Batch& batch, int64_t row, const batches::SequenceSource& from) {
   if (from.documents.empty()) return OrderedJson();  // padding
   OrderedJson list = OrderedJson::array();
   for (const auto& [span, place] : from.documents) {
@@ -46,15 +46,15 @@ OrderedJson source_json(const data::Batch& batch, int64_t row, const data::Seque
   return source;
 }
 
-std::string head_line(const data::Batch& batch) {
+std::string head_line(const batches::Batch& batch) {
   const std::string length = batch.pairs ? fmt::format("pairs of sequences of {}", batch.seq_len / 2)
                                          : fmt::format("sequences of {}", batch.seq_len);
   return fmt::format("step {}: {} {} tokens, fingerprint {}\n", batch.step, batch.batch_size, length,
-                     data::batch_fingerprint(batch));
+                     batches::batch_fingerprint(batch));
 }
 
 // "[0] component web, sequence 17", "[3] padding".
-std::string row_text(const data::Batch& batch, int64_t row, const data::SequenceSource& from) {
+std::string row_text(const batches::Batch& batch, int64_t row, const batches::SequenceSource& from) {
   if (from.documents.empty()) return fmt::format("[{}] padding", row);
   return fmt::format("[{}] {}sequence {}", row,
                      from.component.empty() ? "" : fmt::format("component {}, ", from.component),
@@ -63,7 +63,7 @@ std::string row_text(const data::Batch& batch, int64_t row, const data::Sequence
 
 }  // namespace
 
-void add_place(const data::RowPlace& place, nlohmann::ordered_json& out) {
+void add_place(const batches::RowPlace& place, nlohmann::ordered_json& out) {
   if (place.has_bytes()) out["bytes"] = {place.begin, place.end};
   if (!place.columns.empty()) out["columns"] = place.columns;
   if (place.row_group >= 0) {
@@ -74,7 +74,7 @@ void add_place(const data::RowPlace& place, nlohmann::ordered_json& out) {
   if (!place.unknown.empty()) out["unknown"] = place.unknown;
 }
 
-std::string place_text(const data::RowPlace& place) {
+std::string place_text(const batches::RowPlace& place) {
   std::string out;
   if (place.has_bytes()) out += fmt::format(", bytes {} to {}", place.begin, place.end - 1);
   if (!place.columns.empty()) out += fmt::format(", columns {}", fmt::join(place.columns, " "));
@@ -85,7 +85,7 @@ std::string place_text(const data::RowPlace& place) {
   return out;
 }
 
-std::string batch_json(const data::Batch& batch, std::span<const data::SequenceSource> sources) {
+std::string batch_json(const batches::Batch& batch, std::span<const batches::SequenceSource> sources) {
   OrderedJson sequences = OrderedJson::array();
   for (int64_t row = 0; row < batch.batch_size; ++row) {
     OrderedJson entry = {{"tokens", row_json(batch.tokens, row, batch.seq_len)},
@@ -96,15 +96,15 @@ std::string batch_json(const data::Batch& batch, std::span<const data::SequenceS
     sequences.push_back(std::move(entry));
   }
   const OrderedJson json = {{"step", batch.step},
-                            {"fingerprint", data::batch_fingerprint(batch)},
+                            {"fingerprint", batches::batch_fingerprint(batch)},
                             {"sequences", std::move(sequences)}};
   return json.dump(-1, ' ', false, OrderedJson::error_handler_t::replace) + "\n";
 }
 
-std::string batch_summary(const data::Batch& batch, std::span<const data::SequenceSource> sources) {
+std::string batch_summary(const batches::Batch& batch, std::span<const batches::SequenceSource> sources) {
   std::string out = head_line(batch);
   for (int64_t row = 0; row < batch.batch_size; ++row) {
-    const data::SequenceSource& from = sources[static_cast<size_t>(row)];
+    const batches::SequenceSource& from = sources[static_cast<size_t>(row)];
     out += row_text(batch, row, from) + "\n";
     if (from.documents.empty()) continue;
     for (const auto& [span, place] : from.documents)
@@ -118,10 +118,10 @@ std::string batch_summary(const data::Batch& batch, std::span<const data::Sequen
   return out;
 }
 
-std::string batch_explained(const data::Batch& batch, std::span<const data::SequenceSource> sources) {
+std::string batch_explained(const batches::Batch& batch, std::span<const batches::SequenceSource> sources) {
   std::string out = head_line(batch);
   for (int64_t row = 0; row < batch.batch_size; ++row) {
-    const data::SequenceSource& from = sources[static_cast<size_t>(row)];
+    const batches::SequenceSource& from = sources[static_cast<size_t>(row)];
     double weight = 0;
     for (int64_t i = row * batch.seq_len; i < (row + 1) * batch.seq_len; ++i)
       weight += static_cast<double>(batch.loss_mask[static_cast<size_t>(i)]);

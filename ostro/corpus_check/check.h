@@ -13,10 +13,10 @@
 #include "ostro/corpus_check/document_stats.h"
 #include "ostro/corpus_check/duplicates.h"
 #include "ostro/corpus_check/minhash.h"
-#include "ostro/prepare/store/build.h"
 #include "ostro/data/options/options.h"
 #include "ostro/data/sources/source_files.h"
 #include "ostro/io/files/file_system.h"
+#include "ostro/prepare/store/build.h"
 #include "ostro/tokenizer/model/tokenizer.h"
 
 namespace ostro::corpus_check {

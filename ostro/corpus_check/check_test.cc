@@ -300,7 +300,7 @@ TEST_CASE("check: rows of ids are looked at as what they decode to, a store with
 
   check_ok([&]() -> Status {
     ASSIGN_OR_RETURN(const data::StoreLedger ledger,
-                     data::build_store(corpus.fs, built, data::components_of(built).front(), *corpus.tok));
+                     prepare::build_store(corpus.fs, built, data::components_of(built).front(), *corpus.tok));
     CHECK(ledger.split(data::Split::kTrain).rows + ledger.split(data::Split::kValidation).rows == 5);
     return {};
   }());

@@ -3,11 +3,11 @@
 #include <fmt/format.h>
 
 #include "ostro/base/machine.h"
-#include "ostro/machine/isa.h"
-#include "ostro/kernels/products/choose_isa.h"
 #include "ostro/cuda/driver/driver.h"
 #include "ostro/cuda/driver/gpu.h"
 #include "ostro/cuda/driver/nvrtc.h"
+#include "ostro/kernels/products/choose_isa.h"
+#include "ostro/machine/isa.h"
 #include "ostro/runtime/device_name.h"
 
 namespace ostro::engines {
@@ -16,8 +16,9 @@ namespace {
 CpuDevice find_cpu() {
   CpuDevice cpu{
       .name = processor_name(), .memory_bytes = total_memory(), .free_bytes = available_memory().bytes};
-  for (const cpu::Isa isa : cpu::available_isas()) cpu.instruction_sets.emplace_back(cpu::isa_name(isa));
-  if (const auto isa = cpu::choose_isa(); isa.ok()) cpu.used = cpu::isa_name(*isa);
+  for (const machine::Isa isa : machine::available_isas())
+    cpu.instruction_sets.emplace_back(machine::isa_name(isa));
+  if (const auto isa = kernels::choose_isa(); isa.ok()) cpu.used = machine::isa_name(*isa);
   if (const auto threads = default_threads(); threads.ok()) cpu.threads = *threads;
   return cpu;
 }

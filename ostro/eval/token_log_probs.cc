@@ -4,7 +4,7 @@
 
 namespace ostro::eval {
 
-void TokenLogProbs::add(const data::Batch& batch, const runtime::Buffer& losses) {
+void TokenLogProbs::add(const batches::Batch& batch, const runtime::Buffer& losses) {
   seq_len_ = batch.seq_len;
   const auto length = static_cast<int64_t>(batch.seq_len);
   const std::span<const float> loss = losses.as<float>();

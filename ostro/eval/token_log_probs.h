@@ -23,7 +23,7 @@ namespace ostro::eval {
 class TokenLogProbs {
  public:
   // `losses` is f32 [batch, pos]: the negative log-probabilities.
-  void add(const data::Batch& batch, const runtime::Buffer& losses);
+  void add(const batches::Batch& batch, const runtime::Buffer& losses);
   // `metadata`: names and values that go into the file's header.
   Status write(io::FileSystem& fs, const std::string& path,
                const std::vector<std::pair<std::string, std::string>>& metadata) const;

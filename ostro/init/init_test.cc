@@ -4,12 +4,12 @@
 
 #include <cmath>
 
-#include "ostro/prepare/store/documents.h"
 #include "ostro/init/config_text.h"
 #include "ostro/init/folder_globs.h"
 #include "ostro/init/token_sample.h"
 #include "ostro/io/files/memory_file_system.h"
 #include "ostro/io/files/path.h"
+#include "ostro/prepare/store/documents.h"
 #include "ostro/train/options/config.h"
 
 namespace ostro::init {
@@ -222,7 +222,7 @@ TEST_CASE("of few files one is held out by name, of many documents a share that 
       continue;
     }
     int64_t bytes = 0;
-    for (int i = 0; i < count; ++i) bytes += data::is_held_out(prose(i, 50), h.fraction) ? 50 : 0;
+    for (int i = 0; i < count; ++i) bytes += prepare::is_held_out(prose(i, 50), h.fraction) ? 50 : 0;
     CHECK(bytes > 0);
     CHECK(bytes == h.held_out_bytes);
     CHECK(h.fraction <= 0.5);

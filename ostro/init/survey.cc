@@ -9,9 +9,9 @@
 #include "ostro/base/sha256.h"
 #include "ostro/config/utf8.h"
 #include "ostro/data/sources/text_source.h"
-#include "ostro/prepare/tokenizer/training_texts.h"
 #include "ostro/init/folder_globs.h"
 #include "ostro/io/files/path.h"
+#include "ostro/prepare/tokenizer/training_texts.h"
 
 namespace ostro::init {
 namespace {
@@ -35,9 +35,9 @@ void add_sample(const std::string& text, double share, Survey& out) {
 }
 
 Status read_whole(io::FileSystem& fs, Survey& out) {
-  const std::vector<data::TrainingFiles> files = {{out.files, out.text_key, "data.text_key", 0}};
-  data::TrainingTextsRead read;
-  const auto texts = data::training_texts(fs, files, /*skip_bad_rows=*/false, read);
+  const std::vector<prepare::TrainingFiles> files = {{out.files, out.text_key, "data.text_key", 0}};
+  prepare::TrainingTextsRead read;
+  const auto texts = prepare::training_texts(fs, files, /*skip_bad_rows=*/false, read);
   const double share =
       static_cast<double>(kSampleBytes) / static_cast<double>(std::max<int64_t>(1, out.stored_bytes));
   for (std::string document;;) {

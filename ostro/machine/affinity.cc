@@ -7,7 +7,7 @@
 
 #include "ostro/base/machine.h"
 
-namespace ostro::cpu {
+namespace ostro::machine {
 
 Result<std::vector<int>> affinity_from_environment(int threads) {
   const char* text = std::getenv("OSTRO_AFFINITY");
@@ -46,4 +46,4 @@ BoundThread::~BoundThread() {
   caller_.taken = false;
 }
 
-}  // namespace ostro::cpu
+}  // namespace ostro::machine

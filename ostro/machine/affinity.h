@@ -9,7 +9,7 @@
 
 #include "ostro/base/error.h"
 
-namespace ostro::cpu {
+namespace ostro::machine {
 
 // The environment variable OSTRO_AFFINITY: with "cores" the CPUs that a pool of `threads` is bound to, one a
 // thread; empty for "none", and without it: the operating system places the threads. Errors: another word,
@@ -41,4 +41,4 @@ class BoundThread {
   bool mine_ = false;
 };
 
-}  // namespace ostro::cpu
+}  // namespace ostro::machine

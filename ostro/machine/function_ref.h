@@ -5,7 +5,7 @@
 #include <type_traits>
 #include <utility>
 
-namespace ostro::cpu {
+namespace ostro::machine {
 
 template <typename Signature>
 class FunctionRef;
@@ -27,4 +27,4 @@ class FunctionRef<R(Args...)> {
   R (*call_)(void*, Args...);
 };
 
-}  // namespace ostro::cpu
+}  // namespace ostro::machine

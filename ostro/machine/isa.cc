@@ -2,7 +2,7 @@
 
 #include "ostro/machine/machine.h"
 
-namespace ostro::cpu {
+namespace ostro::machine {
 namespace {
 
 const Machine& machine() {
@@ -43,4 +43,4 @@ std::vector<Isa> available_isas() {
   return isas;
 }
 
-}  // namespace ostro::cpu
+}  // namespace ostro::machine

@@ -7,7 +7,7 @@
 #include <string_view>
 #include <vector>
 
-namespace ostro::cpu {
+namespace ostro::machine {
 
 // Ascending: every later one can also run the kernels of those before it.
 enum class Isa {
@@ -30,4 +30,4 @@ bool has_isa(Isa isa);
 // The ISAs this process can run, ascending.
 std::vector<Isa> available_isas();
 
-}  // namespace ostro::cpu
+}  // namespace ostro::machine

@@ -8,7 +8,7 @@
 #include <cstring>
 #include <string_view>
 
-namespace ostro::cpu {
+namespace ostro::machine {
 namespace {
 
 struct Registers {
@@ -71,4 +71,4 @@ const char* target_flags(Isa isa) {
   return isa >= Isa::kAvx512 ? "-march=x86-64-v4 -mprefer-vector-width=512" : "-march=x86-64-v3";
 }
 
-}  // namespace ostro::cpu
+}  // namespace ostro::machine

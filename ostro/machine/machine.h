@@ -5,7 +5,7 @@
 
 #include "ostro/machine/isa.h"
 
-namespace ostro::cpu {
+namespace ostro::machine {
 
 struct Machine {
   bool has[std::size(kAllIsas)] = {};  // by the ISA's number
@@ -19,4 +19,4 @@ Machine detect_machine();  // asks the processor at every call
 // The compiler flags that generate code for the ISA.
 const char* target_flags(Isa isa);
 
-}  // namespace ostro::cpu
+}  // namespace ostro::machine

@@ -11,7 +11,7 @@
 #include "ostro/machine/affinity.h"
 #include "ostro/machine/wait_label.h"
 
-namespace ostro::cpu {
+namespace ostro::machine {
 namespace {
 
 constexpr uint32_t kClosed = 0x80000000u;
@@ -141,4 +141,4 @@ void ThreadPool::parallel_for(int64_t count, FunctionRef<void(int64_t, int64_t)>
   });
 }
 
-}  // namespace ostro::cpu
+}  // namespace ostro::machine

@@ -16,7 +16,7 @@
 #include "ostro/base/profile.h"
 #include "ostro/machine/function_ref.h"
 
-namespace ostro::cpu {
+namespace ostro::machine {
 
 class ThreadPool {
  public:
@@ -58,4 +58,4 @@ class ThreadPool {
   std::vector<std::thread> workers_;
 };
 
-}  // namespace ostro::cpu
+}  // namespace ostro::machine

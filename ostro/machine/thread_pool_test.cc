@@ -17,7 +17,7 @@
 #include "ostro/base/profile.h"
 #include "ostro/machine/affinity.h"
 
-namespace ostro::cpu {
+namespace ostro::machine {
 namespace {
 
 TEST_CASE("thread pool: every tile runs once, with N0's environment, and the caller's comes back") {
@@ -152,4 +152,4 @@ TEST_CASE("thread pool: OSTRO_AFFINITY") {
 }
 
 }  // namespace
-}  // namespace ostro::cpu
+}  // namespace ostro::machine

@@ -16,7 +16,7 @@ int main(int argc, char** argv) {
   std::string fault = variable == nullptr ? "" : variable;
   if (!fault.empty()) ostro::log_warning("test fault " + fault + ": this process computes wrong on purpose");
   if (fault == "group_of_16") {
-    ostro::cpu::sum_in_halves();
+    ostro::kernels::sum_in_halves();
     fault.clear();
   }
   return ostro::cli_main(argc, argv, ostro::models::builtin_models(),

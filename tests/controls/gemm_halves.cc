@@ -1,12 +1,12 @@
-// The generic kernels with a fault that can be armed. This object is linked before the room `kernels`, whose own
-// file of these kernels then stays out of the program.
+// The generic kernels with a fault that can be armed. This object is linked before the room `kernels`, whose
+// own file of these kernels then stays out of the program.
 #include "tests/controls/gemm_halves.h"
 
 #define gemm_bf16_generic right_gemm_bf16_generic
 #include "ostro/kernels/products/kernels/gemm_generic.cc"
 #undef gemm_bf16_generic
 
-namespace ostro::cpu {
+namespace ostro::kernels {
 
 const GemmKernel& gemm_bf16_generic();
 
@@ -42,4 +42,4 @@ const GemmKernel& gemm_bf16_generic() {
   return kKernel;
 }
 
-}  // namespace ostro::cpu
+}  // namespace ostro::kernels

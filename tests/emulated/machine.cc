@@ -1,8 +1,9 @@
 // The machine of programs whose kernels for AVX-512, AVX512-BF16 and AMX run on emulated instructions: it has
-// all of them. Generated code is compiled for x86-64-v3. cpu::burst_peak alone would still use the real ones.
+// all of them. Generated code is compiled for x86-64-v3. kernels::burst_peak alone would still use the real
+// ones.
 #include "ostro/machine/machine.h"
 
-namespace ostro::cpu {
+namespace ostro::machine {
 
 Machine detect_machine() {
   Machine m;
@@ -13,4 +14,4 @@ Machine detect_machine() {
 
 const char* target_flags(Isa) { return "-march=x86-64-v3"; }
 
-}  // namespace ostro::cpu
+}  // namespace ostro::machine

@@ -7,10 +7,10 @@
 
 #include "ostro/base/check.h"
 #include "ostro/base/object_cache.h"
-#include "ostro/machine/isa.h"
 #include "ostro/cuda/emulated/emulated_device.h"
 #include "ostro/cuda/engine/cuda_engine.h"
 #include "ostro/interp/engine/engine.h"
+#include "ostro/machine/isa.h"
 #include "ostro/numerics/bf16.h"
 #include "programs.h"
 
@@ -59,8 +59,8 @@ EachIsa::EachIsa(cpu::CpuOptions options) : reference_(interp::make_interpreter(
         cuda::make_device_engine(**device, {.fuse = options.fuse, .head_tile = options.head_tile}));
     return;
   }
-  for (cpu::Isa isa : cpu::available_isas()) {
-    options.isa = cpu::isa_name(isa);
+  for (machine::Isa isa : machine::available_isas()) {
+    options.isa = machine::isa_name(isa);
     options.compiler_required = true;
     auto engine = cpu::make_cpu_engine(options);
     OSTRO_CHECK(engine.ok(), "{}: {}", options.isa, engine.error().message());

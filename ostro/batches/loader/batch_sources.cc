@@ -2,13 +2,13 @@
 
 #include "ostro/data/formats/row_formatter.h"
 
-namespace ostro::data {
+namespace ostro::batches {
 namespace {
 
 // Finds the places of rows of one component. Reads each file once.
-void search_places(io::FileSystem& fs, const Batch& batch, size_t component, const RowFormat& format,
+void search_places(io::FileSystem& fs, const Batch& batch, size_t component, const data::RowFormat& format,
                    SourceCheck& files, std::vector<SequenceSource>& sources) {
-  std::vector<RowSource> rows;
+  std::vector<data::RowSource> rows;
   std::vector<RowPlace*> places;
   for (size_t row = 0; row < sources.size(); ++row) {
     if (batch.components[row] != component) continue;
@@ -17,7 +17,7 @@ void search_places(io::FileSystem& fs, const Batch& batch, size_t component, con
       places.push_back(&document.place);
     }
   }
-  std::vector<RowPlace> found = find_rows(fs, rows, row_fields(format), files);
+  std::vector<RowPlace> found = find_rows(fs, rows, data::row_fields(format), files);
   for (size_t i = 0; i < found.size(); ++i) *places[i] = std::move(found[i]);
 }
 
@@ -42,4 +42,4 @@ Result<std::vector<SequenceSource>> batch_sources(io::FileSystem& fs, const Batc
   return sources;
 }
 
-}  // namespace ostro::data
+}  // namespace ostro::batches

@@ -10,7 +10,7 @@
 #include "ostro/batches/packing/batch.h"
 #include "ostro/batches/packing/sequence_reader.h"
 
-namespace ostro::data {
+namespace ostro::batches {
 
 struct DocumentSource {
   DocumentSpan span;
@@ -31,4 +31,4 @@ using ReaderOf = std::function<const SequenceReader&(size_t component)>;
 Result<std::vector<SequenceSource>> batch_sources(io::FileSystem& fs, const Batch& batch, const DataSet& data,
                                                   const ReaderOf& reader_of, bool search);
 
-}  // namespace ostro::data
+}  // namespace ostro::batches

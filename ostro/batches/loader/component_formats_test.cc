@@ -8,11 +8,13 @@
 #include "ostro/base/log_capture_for_test.h"
 #include "ostro/batches/loader/data_set.h"
 #include "ostro/batches/loader/loader.h"
-#include "ostro/prepare/store/test_corpus.h"
 #include "ostro/data/formats/row_formatter.h"
+#include "ostro/prepare/store/test_corpus.h"
 
 using namespace ostro;
+using namespace ostro::batches;
 using namespace ostro::data;
+using namespace ostro::prepare;
 
 namespace {
 

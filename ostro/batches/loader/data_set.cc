@@ -13,39 +13,40 @@
 #include "ostro/data/store/store_verify.h"
 #include "ostro/io/files/path.h"
 
-namespace ostro::data {
+namespace ostro::batches {
 namespace {
 
 // Adds the component's name to an error, if its message does not begin with it.
 template <typename T>
-Result<T> named(const Component& c, Result<T> result) {
+Result<T> named(const data::Component& c, Result<T> result) {
   if (result.ok() || c.name.empty() || result.error().message().starts_with(c.key + ".")) return result;
   return result.error().with_context(c.key);
 }
 
-Result<DataSet::Part> open_part(io::FileSystem& fs, const DataOptions& options, const Component& c,
-                                const tokenizer::Tokenizer& tokenizer, std::shared_ptr<ChunkCache> cache) {
-  ASSIGN_OR_RETURN(auto store, named(c, TokenStore::open(fs, options, c, tokenizer, std::move(cache))));
-  ASSIGN_OR_RETURN(const StoreFolder folder, store_folder(fs, options, c));
+Result<DataSet::Part> open_part(io::FileSystem& fs, const data::DataOptions& options,
+                                const data::Component& c, const tokenizer::Tokenizer& tokenizer,
+                                std::shared_ptr<data::ChunkCache> cache) {
+  ASSIGN_OR_RETURN(auto store, named(c, data::TokenStore::open(fs, options, c, tokenizer, std::move(cache))));
+  ASSIGN_OR_RETURN(const data::StoreFolder folder, data::store_folder(fs, options, c));
   return DataSet::Part{c, std::move(store), &fs, folder.ledger};
 }
 
 }  // namespace
 
-Result<std::shared_ptr<const DataSet>> DataSet::open(io::FileSystem& fs, const DataOptions& options,
+Result<std::shared_ptr<const DataSet>> DataSet::open(io::FileSystem& fs, const data::DataOptions& options,
                                                      const tokenizer::Tokenizer& tokenizer) {
   std::vector<Part> parts;
-  const auto cache = make_chunk_cache(options);
-  for (const Component& c : components_of(options)) {
+  const auto cache = data::make_chunk_cache(options);
+  for (const data::Component& c : data::components_of(options)) {
     ASSIGN_OR_RETURN(Part part, open_part(fs, options, c, tokenizer, cache));
     parts.push_back(std::move(part));
   }
   return std::shared_ptr<const DataSet>(new DataSet(std::move(parts)));
 }
 
-std::shared_ptr<const DataSet> DataSet::of(std::shared_ptr<const TokenStore> store) {
+std::shared_ptr<const DataSet> DataSet::of(std::shared_ptr<const data::TokenStore> store) {
   std::vector<Part> parts;
-  parts.push_back({components_of(DataOptions{})[0], std::move(store), nullptr, ""});
+  parts.push_back({data::components_of(data::DataOptions{})[0], std::move(store), nullptr, ""});
   return std::shared_ptr<const DataSet>(new DataSet(std::move(parts)));
 }
 
@@ -55,7 +56,7 @@ std::shared_ptr<const DataSet> DataSet::with_scores(
   OSTRO_CHECK(scores.size() == parts.size(), "scores of {} components of {}", scores.size(), parts.size());
   for (size_t i = 0; i < parts.size(); ++i) {
     parts[i].scores = scores[i];
-    for (const Split split : kSplits) {
+    for (const data::Split split : data::kSplits) {
       const auto& list = scores[i][static_cast<size_t>(split)];
       const int64_t rows = parts[i].store->split(split).rows();
       OSTRO_CHECK(list != nullptr && static_cast<int64_t>(list->size()) == 2 * rows, "scores of {} pairs",
@@ -79,7 +80,7 @@ Result<std::map<std::string, std::string>> DataSet::roots() const {
     root = part.store->ledger().root;
     if (!root.empty()) continue;
     OSTRO_CHECK(part.fs != nullptr, "the root of a store that is not in a folder");
-    ASSIGN_OR_RETURN(root, root_of_rows(*part.fs, part.folder, *part.store));
+    ASSIGN_OR_RETURN(root, data::root_of_rows(*part.fs, part.folder, *part.store));
   }
   return roots;
 }
@@ -87,13 +88,13 @@ Result<std::map<std::string, std::string>> DataSet::roots() const {
 Status DataSet::check_contents() const {
   for (const Part& part : parts_) {
     if (part.fs == nullptr) continue;
-    const VerifySettings settings{.threads = BuildSettings().threads_or_all(), .progress = {}};
+    const data::VerifySettings settings{.threads = data::BuildSettings().threads_or_all(), .progress = {}};
     ASSIGN_OR_RETURN(const bool has_digests, part.store->has_digests());
     if (!has_digests) {
-      ASSIGN_OR_RETURN(const StoreReport report, verify_arrays(*part.fs, part.folder, settings));
-      for (const VerifiedArrayReport& array : report.arrays) RETURN_IF_ERROR(array.status);
+      ASSIGN_OR_RETURN(const data::StoreReport report, data::verify_arrays(*part.fs, part.folder, settings));
+      for (const data::VerifiedArrayReport& array : report.arrays) RETURN_IF_ERROR(array.status);
     }
-    if (!is_packed(part.component.format)) continue;
+    if (!data::is_packed(part.component.format)) continue;
     ASSIGN_OR_RETURN(const std::vector<PackIndexReport> packs, verify_packs(*part.fs, part.folder, settings));
     for (const PackIndexReport& pack : packs)
       if (pack.state != PackIndexState::kStale) RETURN_IF_ERROR(pack.status);
@@ -101,20 +102,20 @@ Status DataSet::check_contents() const {
   return {};
 }
 
-Result<std::shared_ptr<const DataSet>> build_data_set(io::FileSystem& fs, const DataOptions& options,
+Result<std::shared_ptr<const DataSet>> build_data_set(io::FileSystem& fs, const data::DataOptions& options,
                                                       const tokenizer::Tokenizer& tokenizer,
-                                                      const BuildSettings& settings) {
-  for (const Component& c : components_of(options))
-    RETURN_IF_ERROR(named(c, build_store(fs, options, c, tokenizer, settings)));
+                                                      const data::BuildSettings& settings) {
+  for (const data::Component& c : data::components_of(options))
+    RETURN_IF_ERROR(named(c, prepare::build_store(fs, options, c, tokenizer, settings)));
   return DataSet::open(fs, options, tokenizer);
 }
 
-Status make_packs(io::FileSystem& fs, const DataOptions& options, const Component& component,
+Status make_packs(io::FileSystem& fs, const data::DataOptions& options, const data::Component& component,
                   const tokenizer::Tokenizer& tokenizer, int64_t seq_len) {
-  if (!is_packed(component.format)) return {};
+  if (!data::is_packed(component.format)) return {};
   ASSIGN_OR_RETURN(const DataSet::Part part, open_part(fs, options, component, tokenizer, nullptr));
   if (!io::path_scheme(part.folder).empty()) return {};
-  for (const Split split : kSplits) {
+  for (const data::Split split : data::kSplits) {
     const auto made = open_sequences(part, split, options, seq_len);
     if (!made.ok()) return made.error();
   }
@@ -123,31 +124,34 @@ Status make_packs(io::FileSystem& fs, const DataOptions& options, const Componen
 
 // Of a conversation that is too long the beginning is kept; of a prompt/response pair the end, which is the
 // response.
-std::optional<PackRule> pack_rule(const RowFormat& format, int64_t seq_len) {
-  if (const auto* chat = std::get_if<ChatFormat>(&format)) return PackRule{seq_len, Keep::kLeft, chat->pack};
-  if (const auto* pair = std::get_if<SupervisedFormat>(&format))
+std::optional<PackRule> pack_rule(const data::RowFormat& format, int64_t seq_len) {
+  if (const auto* chat = std::get_if<data::ChatFormat>(&format))
+    return PackRule{seq_len, Keep::kLeft, chat->pack};
+  if (const auto* pair = std::get_if<data::SupervisedFormat>(&format))
     return PackRule{seq_len, Keep::kRight, pair->pack};
   return std::nullopt;
 }
 
-bool has_segments(const DataOptions& options) {
+bool has_segments(const data::DataOptions& options) {
   if (options.block_cross_document_attention) return true;
-  for (const Component& c : components_of(options))
-    if (is_packed(c.format)) return true;
+  for (const data::Component& c : data::components_of(options))
+    if (data::is_packed(c.format)) return true;
   return false;
 }
 
-int64_t row_positions(const DataOptions& options, int64_t seq_len) {
-  return has_pairs(options) ? 2 * seq_len : seq_len;
+int64_t row_positions(const data::DataOptions& options, int64_t seq_len) {
+  return data::has_pairs(options) ? 2 * seq_len : seq_len;
 }
 
-BatchShape batch_shape(const DataSet& data, Split split, const DataOptions& options, int64_t seq_len) {
-  return {row_positions(options, seq_len), has_segments(options), has_pairs(options),
+BatchShape batch_shape(const DataSet& data, data::Split split, const data::DataOptions& options,
+                       int64_t seq_len) {
+  return {row_positions(options, seq_len), has_segments(options), data::has_pairs(options),
           data.parts()[0].scores[static_cast<size_t>(split)] != nullptr};
 }
 
-Result<std::shared_ptr<const SequenceReader>> open_sequences(const DataSet::Part& part, Split split,
-                                                             const DataOptions& options, int64_t seq_len) {
+Result<std::shared_ptr<const SequenceReader>> open_sequences(const DataSet::Part& part, data::Split split,
+                                                             const data::DataOptions& options,
+                                                             int64_t seq_len) {
   if (const auto rule = pack_rule(part.component.format, seq_len)) {
     OSTRO_CHECK(part.fs != nullptr, "{} rows of a store without a name", part.component.key);
     ASSIGN_OR_RETURN(auto index, PackIndex::open(*part.fs, pack_folder(part.folder, split),
@@ -155,22 +159,22 @@ Result<std::shared_ptr<const SequenceReader>> open_sequences(const DataSet::Part
     return std::shared_ptr<const SequenceReader>(
         std::make_shared<PackedSequences>(part.store, split, std::move(index)));
   }
-  if (is_preference(part.component.format))
+  if (data::is_preference(part.component.format))
     return std::shared_ptr<const SequenceReader>(std::make_shared<PairSequences>(part.store, split, seq_len));
   return std::shared_ptr<const SequenceReader>(
       std::make_shared<StreamSequences>(part.store, split, seq_len, options.block_cross_document_attention));
 }
 
-std::optional<bool> begins_texts(const DataSet& data, const DataOptions& options,
+std::optional<bool> begins_texts(const DataSet& data, const data::DataOptions& options,
                                  const tokenizer::Tokenizer& tokenizer) {
   if (options.enforce_bos) return options.enforce_bos;
   const bool adds = !tokenizer.spec().prefix.empty();
   if (!adds && (!tokenizer.bos_id() || tokenizer.bos_id() == tokenizer.eos_id())) return std::nullopt;
   for (const DataSet::Part& part : data.parts())
-    if (ends_rows(part.component.format) && part.store->ledger().levanter_cache.empty())
+    if (data::ends_rows(part.component.format) && part.store->ledger().levanter_cache.empty())
       return !part.store->ledger().preprocessing.before.empty();
   // Conversations begin as their template says, and Levanter's rows as the tokenizer has it.
   return adds ? std::optional(true) : std::nullopt;
 }
 
-}  // namespace ostro::data
+}  // namespace ostro::batches

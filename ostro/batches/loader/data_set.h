@@ -9,13 +9,13 @@
 #include <string>
 #include <vector>
 
-#include "ostro/prepare/store/build.h"
-#include "ostro/data/options/options.h"
 #include "ostro/batches/packing/batch.h"
 #include "ostro/batches/packing/packing.h"
+#include "ostro/data/options/options.h"
 #include "ostro/data/store/token_store.h"
+#include "ostro/prepare/store/build.h"
 
-namespace ostro::data {
+namespace ostro::batches {
 
 class SequenceReader;
 
@@ -27,8 +27,8 @@ using PairScores = std::vector<double>;
 class DataSet {
  public:
   struct Part {
-    Component component;
-    std::shared_ptr<const TokenStore> store;
+    data::Component component;
+    std::shared_ptr<const data::TokenStore> store;
     // The folder of the store's ledger; its pack indices are kept there, too. Null for a data set made by
     // of().
     io::FileSystem* fs = nullptr;
@@ -37,10 +37,10 @@ class DataSet {
   };
 
   // Opens the stores. Errors are those of TokenStore::open, with the component's name in front.
-  static Result<std::shared_ptr<const DataSet>> open(io::FileSystem& fs, const DataOptions& options,
+  static Result<std::shared_ptr<const DataSet>> open(io::FileSystem& fs, const data::DataOptions& options,
                                                      const tokenizer::Tokenizer& tokenizer);
   // A data set of a single store that is already open. Its only component has no name.
-  static std::shared_ptr<const DataSet> of(std::shared_ptr<const TokenStore> store);
+  static std::shared_ptr<const DataSet> of(std::shared_ptr<const data::TokenStore> store);
 
   // A copy of the data set with scores for its pairs, by component. Batches made from it have them.
   std::shared_ptr<const DataSet> with_scores(
@@ -65,39 +65,41 @@ class DataSet {
 
 // Makes the store of every component ready, then opens them all. A missing store is built, an unfinished one
 // is continued, a finished one is checked.
-Result<std::shared_ptr<const DataSet>> build_data_set(io::FileSystem& fs, const DataOptions& options,
+Result<std::shared_ptr<const DataSet>> build_data_set(io::FileSystem& fs, const data::DataOptions& options,
                                                       const tokenizer::Tokenizer& tokenizer,
-                                                      const BuildSettings& settings = {});
+                                                      const data::BuildSettings& settings = {});
 
 // Makes the missing pack indices of both splits of a component's finished store, so that a copy of the store
 // has them, too. Does nothing when rows are not packed, or when the store is not on a local file system.
 // Errors: as DataSet::open and PackIndex::open.
-Status make_packs(io::FileSystem& fs, const DataOptions& options, const Component& component,
+Status make_packs(io::FileSystem& fs, const data::DataOptions& options, const data::Component& component,
                   const tokenizer::Tokenizer& tokenizer, int64_t seq_len);
 
 // The rule by which rows of this format are packed into sequences of `seq_len` tokens. Nothing for formats
 // whose rows are joined into one stream and cut.
-std::optional<PackRule> pack_rule(const RowFormat& format, int64_t seq_len);
+std::optional<PackRule> pack_rule(const data::RowFormat& format, int64_t seq_len);
 
 // True if batches have segment ids: when attention across documents is blocked, or when some component packs
 // documents side by side.
-bool has_segments(const DataOptions& options);
+bool has_segments(const data::DataOptions& options);
 
 // Positions of a row of a batch, for a model with sequences of `seq_len`: a pair has two of them.
-int64_t row_positions(const DataOptions& options, int64_t seq_len);
+int64_t row_positions(const data::DataOptions& options, int64_t seq_len);
 // The shape of the batches of one split. All components have scores, or none has.
-BatchShape batch_shape(const DataSet& data, Split split, const DataOptions& options, int64_t seq_len);
+BatchShape batch_shape(const DataSet& data, data::Split split, const data::DataOptions& options,
+                       int64_t seq_len);
 
 // The sequences of one split of a component's store. Text is cut out of the stream of all tokens; rows of
 // conversations and of prompt/response pairs are packed whole, side by side; a preference row is a sequence
 // of its own, twice as long. Errors: as PackIndex::open.
-Result<std::shared_ptr<const SequenceReader>> open_sequences(const DataSet::Part& part, Split split,
-                                                             const DataOptions& options, int64_t seq_len);
+Result<std::shared_ptr<const SequenceReader>> open_sequences(const DataSet::Part& part, data::Split split,
+                                                             const data::DataOptions& options,
+                                                             int64_t seq_len);
 
 // Whether the texts of these stores begin with a beginning token (tokenizer/model/text_ends.h), to be kept
 // with the model. Nothing where there is no such question: the tokenizer has no beginning token, or only one
 // that also ends texts.
-std::optional<bool> begins_texts(const DataSet& data, const DataOptions& options,
+std::optional<bool> begins_texts(const DataSet& data, const data::DataOptions& options,
                                  const tokenizer::Tokenizer& tokenizer);
 
-}  // namespace ostro::data
+}  // namespace ostro::batches

@@ -4,9 +4,9 @@
 
 #include <algorithm>
 
-#include "ostro/data/build/test_corpus.h"
+#include "ostro/prepare/store/test_corpus.h"
 
-namespace ostro::data {
+namespace ostro::batches {
 namespace {
 
 // Copies every file below a folder.
@@ -19,16 +19,16 @@ void copy_folder(io::FileSystem& fs, const std::string& from, const std::string&
     if (entry.is_directory)
       copy_folder(fs, source, place);
     else
-      write(fs, place, *fs.read_file(source));
+      prepare::write(fs, place, *fs.read_file(source));
   }
 }
 
 TEST_CASE("data set: other tokens whose CRC-32C fit are not those of the ledger's SHA-256") {
   io::MemoryFileSystem fs;
-  write_corpus(fs, "corpus");
-  DataOptions options = corpus_options("corpus");
+  prepare::write_corpus(fs, "corpus");
+  data::DataOptions options = prepare::corpus_options("corpus");
   options.validation_fraction = 0;  // which rows are held out depends on their texts
-  const auto honest = build_store(fs, options, test_tokenizer(), small_settings());
+  const auto honest = prepare::build_store(fs, options, prepare::test_tokenizer(), prepare::small_settings());
   REQUIRE(honest.ok());
   const std::string folder = options.cache_dir, data = "/train/input_ids/data";
   // The ids of a corpus in which one letter, which is a token of its own, is another, and a chunk table that
@@ -38,24 +38,24 @@ TEST_CASE("data set: other tokens whose CRC-32C fit are not those of the ledger'
   for (const auto& file : *files) {
     std::string text = *fs.read_file(file);
     std::replace(text.begin(), text.end(), '\xa9', '\xa8');  // of "été"
-    write(fs, file, text);
+    prepare::write(fs, file, text);
   }
-  DataOptions other = options;
+  data::DataOptions other = options;
   other.cache_dir = folder + "-other";
-  const auto changed = build_store(fs, other, test_tokenizer(), small_settings());
+  const auto changed = prepare::build_store(fs, other, prepare::test_tokenizer(), prepare::small_settings());
   REQUIRE(changed.ok());
-  REQUIRE(changed->split(Split::kTrain).tokens == honest->split(Split::kTrain).tokens);
+  REQUIRE(changed->split(data::Split::kTrain).tokens == honest->split(data::Split::kTrain).tokens);
   check_ok(fs.remove_all(folder + data));
   copy_folder(fs, other.cache_dir + data, folder + data);
-  StoreLedger forged = *honest;
-  ArrayLedger& ids = forged.split(Split::kTrain).array(ArrayId::kData);
-  ids.crc32c = changed->split(Split::kTrain).array(ArrayId::kData).crc32c;
-  check_ok(write_chunk_tables(fs, folder, forged, honest->hash()));
+  data::StoreLedger forged = *honest;
+  data::ArrayLedger& ids = forged.split(data::Split::kTrain).array(data::ArrayId::kData);
+  ids.crc32c = changed->split(data::Split::kTrain).array(data::ArrayId::kData).crc32c;
+  check_ok(data::write_chunk_tables(fs, folder, forged, honest->hash()));
   const auto read = [&] {
-    const auto store = TokenStore::open(fs, folder);
+    const auto store = data::TokenStore::open(fs, folder);
     REQUIRE_MESSAGE(store.ok(), store.error().message());
-    std::vector<int32_t> tokens(static_cast<size_t>((*store)->split(Split::kTrain).tokens()));
-    const Status status = (*store)->split(Split::kTrain).read(0, tokens);
+    std::vector<int32_t> tokens(static_cast<size_t>((*store)->split(data::Split::kTrain).tokens()));
+    const Status status = (*store)->split(data::Split::kTrain).read(0, tokens);
     return status.ok() ? std::string() : status.error().message();
   };
   const std::string error = read();
@@ -64,9 +64,9 @@ TEST_CASE("data set: other tokens whose CRC-32C fit are not those of the ledger'
   // Without the digests only reading the whole store shows it.
   check_ok(fs.remove(folder + "/chunks.sha256"));
   CHECK(read() == "");
-  const auto open = [&] { return DataSet::of(*TokenStore::open(fs, folder)); };
+  const auto open = [&] { return DataSet::of(*data::TokenStore::open(fs, folder)); };
   CHECK(!*open()->parts()[0].store->has_digests());
-  const auto set = DataSet::open(fs, options, test_tokenizer());
+  const auto set = DataSet::open(fs, options, prepare::test_tokenizer());
   REQUIRE_MESSAGE(set.ok(), set.error().message());
   const Status whole = (*set)->check_contents();
   REQUIRE(!whole.ok());
@@ -74,4 +74,4 @@ TEST_CASE("data set: other tokens whose CRC-32C fit are not those of the ledger'
 }
 
 }  // namespace
-}  // namespace ostro::data
+}  // namespace ostro::batches

@@ -7,9 +7,9 @@
 
 #include "ostro/base/check.h"
 
-namespace ostro::data {
+namespace ostro::batches {
 
-Result<EvalLoader> EvalLoader::create(const DataSet& data, size_t component, const DataOptions& options,
+Result<EvalLoader> EvalLoader::create(const DataSet& data, size_t component, const data::DataOptions& options,
                                       int64_t seq_len, int64_t batch_size,
                                       std::optional<int64_t> max_batches) {
   OSTRO_CHECK(batch_size >= 1, "batches of {} examples", batch_size);
@@ -18,13 +18,13 @@ Result<EvalLoader> EvalLoader::create(const DataSet& data, size_t component, con
   loader.name_ = part.component.name;
   loader.component_ = component;
   loader.batch_size_ = batch_size;
-  loader.text_bytes_ = part.store->ledger().split(Split::kValidation).bytes;
-  loader.shape_ = batch_shape(data, Split::kValidation, options, seq_len);
-  loader.scores_ = part.scores[static_cast<size_t>(Split::kValidation)];
-  loader.whole_text_ = std::holds_alternative<TextFormat>(part.component.format);
-  ASSIGN_OR_RETURN(loader.reader_, open_sequences(part, Split::kValidation, options, seq_len));
+  loader.text_bytes_ = part.store->ledger().split(data::Split::kValidation).bytes;
+  loader.shape_ = batch_shape(data, data::Split::kValidation, options, seq_len);
+  loader.scores_ = part.scores[static_cast<size_t>(data::Split::kValidation)];
+  loader.whole_text_ = std::holds_alternative<data::TextFormat>(part.component.format);
+  ASSIGN_OR_RETURN(loader.reader_, open_sequences(part, data::Split::kValidation, options, seq_len));
   const int64_t n = loader.reader_->sequences(false);
-  const TokenStream& stream = loader.reader_->stream();
+  const data::TokenStream& stream = loader.reader_->stream();
   if (n == 0)
     return invalid_argument(
         fmt::format("{}: {} held-out documents with {} tokens are too few to evaluate; raise "
@@ -52,4 +52,4 @@ double EvalLoader::bits_per_byte(double mean_loss) const {
   return mean_loss / std::numbers::ln2 * reader_->stream().tokens_per_byte();
 }
 
-}  // namespace ostro::data
+}  // namespace ostro::batches

@@ -10,7 +10,7 @@
 #include "ostro/batches/packing/batch.h"
 #include "ostro/batches/packing/sequence_reader.h"
 
-namespace ostro::data {
+namespace ostro::batches {
 
 // Gives every target of a validation split once, in stored order. The last batch is filled up with padding
 // rows. Thread-safe.
@@ -18,7 +18,7 @@ class EvalLoader {
  public:
   // `component` is an index into data.parts(), `max_batches` is trainer.max_eval_batches. Errors: there is no
   // held-out text, or only a single token of it.
-  static Result<EvalLoader> create(const DataSet& data, size_t component, const DataOptions& options,
+  static Result<EvalLoader> create(const DataSet& data, size_t component, const data::DataOptions& options,
                                    int64_t seq_len, int64_t batch_size, std::optional<int64_t> max_batches);
 
   const std::string& component_name() const { return name_; }
@@ -50,4 +50,4 @@ class EvalLoader {
   bool whole_text_ = true;
 };
 
-}  // namespace ostro::data
+}  // namespace ostro::batches

@@ -4,11 +4,11 @@
 
 #include "ostro/batches/loader/loader.h"
 #include "ostro/batches/order/order.h"
-#include "ostro/data/build/test_corpus.h"
 #include "ostro/data/store/sparse_store_for_test.h"
 #include "ostro/io/files/counting_file_system.h"
+#include "ostro/prepare/store/test_corpus.h"
 
-namespace ostro::data {
+namespace ostro::batches {
 namespace {
 
 constexpr int64_t kSeqLen = 24, kBatchSize = 32;
@@ -23,12 +23,12 @@ struct Folder {
   ~Folder() { std::filesystem::remove_all(path); }
 };
 
-SparseStore many_chunks(int64_t chunks) {
-  SparseStore store{.tokens = 64 * chunks,
-                    .row_tokens = 10,
-                    .files = 7,
-                    .layout = {.chunk = 64, .shard = 256},
-                    .preprocessing = {}};
+data::SparseStore many_chunks(int64_t chunks) {
+  data::SparseStore store{.tokens = 64 * chunks,
+                          .row_tokens = 10,
+                          .files = 7,
+                          .layout = {.chunk = 64, .shard = 256},
+                          .preprocessing = {}};
   store.tokens -= store.tokens % store.row_tokens;
   store.preprocessing.tokenizer = std::string(64, '0');
   store.preprocessing.vocab_size = 70'000;
@@ -37,18 +37,18 @@ SparseStore many_chunks(int64_t chunks) {
 }
 
 // The sequences of a step's batch in a full shuffle.
-std::vector<int64_t> sequences_of(const SparseStore& store, int64_t step) {
+std::vector<int64_t> sequences_of(const data::SparseStore& store, int64_t step) {
   const SequenceOrder order(data_key(0), (store.tokens - 1) / kSeqLen, {true});
   std::vector<int64_t> sequences;
   for (int64_t i = 0; i < kBatchSize; ++i) sequences.push_back(order(step * kBatchSize + i));
   return sequences;
 }
 
-void make(const SparseStore& store, const std::string& folder, int64_t step) {
+void make(const data::SparseStore& store, const std::string& folder, int64_t step) {
   std::vector<int64_t> positions;
   for (const int64_t sequence : sequences_of(store, step))
     for (int64_t at = 0; at <= kSeqLen; ++at) positions.push_back(sequence * kSeqLen + at);
-  check_ok(make_sparse_store(store, folder, positions));
+  check_ok(data::make_sparse_store(store, folder, positions));
 }
 
 int64_t open_files() {
@@ -59,12 +59,12 @@ int64_t open_files() {
 TEST_CASE("chunk table: a batch of a store with thousands of shards is what the store holds, with its rows") {
   const Folder folder("chunk_table");
   constexpr int64_t kStep = 321;
-  const SparseStore store = many_chunks(5000);
+  const data::SparseStore store = many_chunks(5000);
   make(store, folder.path, kStep);
-  auto cache = std::make_shared<ChunkCache>(4096);
-  const auto opened = TokenStore::open(io::local_file_system(), folder.path, cache);
+  auto cache = std::make_shared<data::ChunkCache>(4096);
+  const auto opened = data::TokenStore::open(io::local_file_system(), folder.path, cache);
   REQUIRE(opened.ok());
-  const auto loader = Loader::create(DataSet::of(*opened), DataOptions{}, kSeqLen, kBatchSize, 0);
+  const auto loader = Loader::create(DataSet::of(*opened), data::DataOptions{}, kSeqLen, kBatchSize, 0);
   REQUIRE(loader.ok());
   const auto batch = loader->batch(kStep);
   REQUIRE(batch.ok());
@@ -81,7 +81,7 @@ TEST_CASE("chunk table: a batch of a store with thousands of shards is what the 
     int64_t at = first;
     for (const DocumentSpan& d : *documents) {
       CHECK(d.row == at / store.row_tokens);
-      CHECK(d.source.document == store.element(ArrayId::kDocument, d.row));
+      CHECK(d.source.document == store.element(data::ArrayId::kDocument, d.row));
       CHECK(d.source.file == fmt::format("corpus/{:05}.jsonl", d.row / ((store.rows() + 6) / 7)));
       CHECK(d.first_token == at % store.row_tokens);
       at = first + d.end;
@@ -89,7 +89,7 @@ TEST_CASE("chunk table: a batch of a store with thousands of shards is what the 
     CHECK(at == first + kSeqLen);
   }
   // All of it, in bounded memory and files.
-  const TokenStream& stream = (*opened)->split(Split::kTrain);
+  const data::TokenStream& stream = (*opened)->split(data::Split::kTrain);
   std::vector<int32_t> tokens(static_cast<size_t>(stream.tokens()));
   const int64_t before = open_files();
   check_ok(stream.read(0, tokens));
@@ -104,11 +104,11 @@ TEST_CASE("chunk table: opening a store costs the same whatever its length") {
   std::vector<io::CountingFileSystem::Counts> seen;
   for (const int64_t chunks : {300, 30'000}) {
     const Folder folder("chunk_table_length");
-    SparseStore store = many_chunks(chunks);
+    data::SparseStore store = many_chunks(chunks);
     store.layout.shard = 64 * 256;
     make(store, folder.path, 1);
     io::CountingFileSystem fs(io::local_file_system());
-    REQUIRE(TokenStore::open(fs, folder.path).ok());
+    REQUIRE(data::TokenStore::open(fs, folder.path).ok());
     seen.push_back(fs.counts());
   }
   CHECK(seen[0].opens == seen[1].opens);
@@ -117,4 +117,4 @@ TEST_CASE("chunk table: opening a store costs the same whatever its length") {
 }
 
 }  // namespace
-}  // namespace ostro::data
+}  // namespace ostro::batches

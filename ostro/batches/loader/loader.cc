@@ -10,14 +10,14 @@
 #include "ostro/base/check.h"
 #include "ostro/data/store/store_stats.h"
 
-namespace ostro::data {
+namespace ostro::batches {
 namespace {
 
 // Random keys depend on 32-bit hashes of component names. Two names with the same hash would get the same
 // order (N12), so they are refused.
-Status check_name_keys(const std::vector<Component>& components) {
+Status check_name_keys(const std::vector<data::Component>& components) {
   std::map<uint32_t, std::string> seen;
-  for (const Component& c : components) {
+  for (const data::Component& c : components) {
     const auto [other, is_new] = seen.emplace(numerics::fnv1a32(c.name), c.name);
     if (!is_new)
       return invalid_argument(
@@ -28,23 +28,23 @@ Status check_name_keys(const std::vector<Component>& components) {
 }
 
 // For the end of an error: why a store has fewer rows than its texts. Empty when no row was left out.
-std::string no_loss_text(const Component& c, const TokenStore& store) {
+std::string no_loss_text(const data::Component& c, const data::TokenStore& store) {
   const auto files = store.files();
   if (!files.ok()) return fmt::format("; its source files cannot be listed: {}", files.error().message());
-  const int64_t rows = file_counts(**files).no_loss;
+  const int64_t rows = data::file_counts(**files).no_loss;
   if (rows == 0) return "";
-  const char* why = std::holds_alternative<ChatFormat>(c.format)
+  const char* why = std::holds_alternative<data::ChatFormat>(c.format)
                         ? ": the chat template marks no text in them as the assistant's; look at its "
                           "{% generation %} blocks and at the roles, or set format.mask_user_turns: false"
                         : "";
   return fmt::format("; {} rows were left out, because their loss weights are all 0{}", rows, why);
 }
 
-Error too_few(const Component& c, const DataSet::Part& part, int64_t have, int64_t need, int64_t seq_len,
-              bool cut) {
-  const TokenStream& stream = part.store->split(Split::kTrain);
+Error too_few(const data::Component& c, const DataSet::Part& part, int64_t have, int64_t need,
+              int64_t seq_len, bool cut) {
+  const data::TokenStream& stream = part.store->split(data::Split::kTrain);
   const std::string left_out = no_loss_text(c, *part.store);
-  if (is_packed(c.format) && !cut)
+  if (data::is_packed(c.format) && !cut)
     return invalid_argument(fmt::format(
         "{}: {} tokens in {} rows, of which none has a target among its first {} tokens (model.seq_len): a "
         "row "
@@ -64,12 +64,12 @@ Error too_few(const Component& c, const DataSet::Part& part, int64_t have, int64
 
 // Each component draws from a key of its own name, so its order does not change when other components come or
 // go. A component without weight in any stage gets no order and is only there for evaluation.
-Result<Loader> Loader::create(std::shared_ptr<const DataSet> data, const DataOptions& options,
+Result<Loader> Loader::create(std::shared_ptr<const DataSet> data, const data::DataOptions& options,
                               int64_t seq_len, const config::Staged<int64_t>& batch_sizes, uint64_t seed,
                               std::optional<int64_t> steps) {
   Loader loader{BatchSchedule(batch_sizes)};
-  loader.shape_ = batch_shape(*data, Split::kTrain, options, seq_len);
-  const std::vector<Component> components = components_of(options);
+  loader.shape_ = batch_shape(*data, data::Split::kTrain, options, seq_len);
+  const std::vector<data::Component> components = data::components_of(options);
   OSTRO_CHECK(data->parts().size() == components.size(), "{} stores for {} components", data->parts().size(),
               components.size());
   const numerics::Key key = data_key(seed);
@@ -79,12 +79,12 @@ Result<Loader> Loader::create(std::shared_ptr<const DataSet> data, const DataOpt
     ASSIGN_OR_RETURN(loader.mixture_, Mixture::create(options, loader.schedule_, key));
   }
   for (size_t i = 0; i < components.size(); ++i) {
-    const Component& c = components[i];
-    Part part{c.name, nullptr, {}, {}, data->parts()[i].scores[static_cast<size_t>(Split::kTrain)]};
-    ASSIGN_OR_RETURN(part.reader, open_sequences(data->parts()[i], Split::kTrain, options, seq_len));
+    const data::Component& c = components[i];
+    Part part{c.name, nullptr, {}, {}, data->parts()[i].scores[static_cast<size_t>(data::Split::kTrain)]};
+    ASSIGN_OR_RETURN(part.reader, open_sequences(data->parts()[i], data::Split::kTrain, options, seq_len));
     const bool used =
         !mixed || std::any_of(options.train_weights.stages.begin(), options.train_weights.stages.end(),
-                              [&](const auto& s) { return weight_of(options, c.name, s.step) > 0; });
+                              [&](const auto& s) { return data::weight_of(options, c.name, s.step) > 0; });
     if (used) {
       const numerics::Key own = mixed ? numerics::fold_in(numerics::fold_in(key, "components"), c.name) : key;
       const int64_t stored = part.reader->sequences(true);
@@ -116,9 +116,9 @@ std::vector<ComponentUse> Loader::use(int64_t steps) const {
 // Checks the number of steps against the stop strategy. With first_exhausted the run ends before the step in
 // which some component would begin its second epoch. With all_exhausted it ends with the step in which the
 // last component finishes its first epoch.
-Status Loader::check_length(StopStrategy strategy, int64_t steps) const {
-  if (strategy == StopStrategy::kRestart) return {};
-  const bool first = strategy == StopStrategy::kFirstExhausted;
+Status Loader::check_length(data::StopStrategy strategy, int64_t steps) const {
+  if (strategy == data::StopStrategy::kRestart) return {};
+  const bool first = strategy == data::StopStrategy::kFirstExhausted;
   size_t decisive = 0;
   const auto allowed = [&](int64_t length) {
     const std::vector<int64_t> counts = counts_before(schedule_.first_example(length));
@@ -237,4 +237,4 @@ Status Loader::fill(Batch& batch, int64_t begin, const Rows& rows, int threads) 
   return Status();
 }
 
-}  // namespace ostro::data
+}  // namespace ostro::batches

@@ -10,14 +10,14 @@
 #include <vector>
 
 #include "ostro/batches/loader/data_set.h"
-#include "ostro/data/options/options.h"
 #include "ostro/batches/order/batch_schedule.h"
 #include "ostro/batches/order/mixture.h"
 #include "ostro/batches/order/order.h"
 #include "ostro/batches/packing/batch.h"
 #include "ostro/batches/packing/sequence_reader.h"
+#include "ostro/data/options/options.h"
 
-namespace ostro::data {
+namespace ostro::batches {
 
 // The amount of a component that a run uses.
 struct ComponentUse {
@@ -35,7 +35,7 @@ class Loader {
   // `steps` is the length of the run, which data.stop_strategy needs; without it any step may be asked for.
   // Errors: a component has fewer sequences than training needs (names the tokens it has and the tokens
   // needed); the run is longer than the stop strategy allows (names the component and the steps it has).
-  static Result<Loader> create(std::shared_ptr<const DataSet> data, const DataOptions& options,
+  static Result<Loader> create(std::shared_ptr<const DataSet> data, const data::DataOptions& options,
                                int64_t seq_len, const config::Staged<int64_t>& batch_sizes, uint64_t seed,
                                std::optional<int64_t> steps = {});
 
@@ -83,7 +83,7 @@ class Loader {
   // Fills rows of a batch whose first row is row `begin` of its step.
   Status fill(Batch& batch, int64_t begin, const Rows& rows, int threads) const;
   Status check_countable(int64_t step) const;
-  Status check_length(StopStrategy strategy, int64_t steps) const;
+  Status check_length(data::StopStrategy strategy, int64_t steps) const;
   // The number of the examples [0, end) that belong to each component.
   std::vector<int64_t> counts_before(int64_t end) const;
 
@@ -93,4 +93,4 @@ class Loader {
   std::vector<Part> parts_;
 };
 
-}  // namespace ostro::data
+}  // namespace ostro::batches

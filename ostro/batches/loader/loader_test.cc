@@ -6,11 +6,13 @@
 #include <set>
 
 #include "ostro/batches/loader/eval_loader.h"
-#include "ostro/prepare/store/test_corpus.h"
 #include "ostro/io/files/counting_file_system.h"
+#include "ostro/prepare/store/test_corpus.h"
 
 using namespace ostro;
+using namespace ostro::batches;
 using namespace ostro::data;
+using namespace ostro::prepare;
 
 namespace {
 

@@ -2,7 +2,7 @@
 
 #include "ostro/base/profile.h"
 
-namespace ostro::data {
+namespace ostro::batches {
 
 Prefetcher::Prefetcher(Make make, int64_t first_step, size_t depth)
     : make_(std::move(make)), step_(first_step), depth_(depth) {
@@ -60,4 +60,4 @@ void Prefetcher::work() {
   }
 }
 
-}  // namespace ostro::data
+}  // namespace ostro::batches

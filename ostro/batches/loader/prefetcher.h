@@ -11,7 +11,7 @@
 
 #include "ostro/batches/loader/loader.h"
 
-namespace ostro::data {
+namespace ostro::batches {
 
 // A background thread calls `make` for steps first, first + 1, ... and keeps at most `depth` finished
 // results. Batches and errors come in the order of the steps, for any timing. next() is called by one thread
@@ -46,4 +46,4 @@ class Prefetcher {
   std::thread thread_;
 };
 
-}  // namespace ostro::data
+}  // namespace ostro::batches

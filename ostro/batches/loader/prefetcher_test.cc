@@ -5,7 +5,9 @@
 #include <atomic>
 
 using namespace ostro;
+using namespace ostro::batches;
 using namespace ostro::data;
+using namespace ostro::prepare;
 
 namespace {
 

@@ -9,19 +9,19 @@
 #include "ostro/data/sources/parquet_rows.h"
 #include "ostro/io/files/file_hash.h"
 
-namespace ostro::data {
+namespace ostro::batches {
 namespace {
 
 // A row to look for, and what is known about its place.
 struct WantedRow {
-  const RowSource* source = nullptr;
+  const data::RowSource* source = nullptr;
   RowPlace* place = nullptr;
 };
 
 // Finds the byte ranges of some lines. `rows` are sorted by number; a number may occur several times.
-Status find_lines(io::FileSystem& fs, const FileLedger& file, const std::vector<WantedRow>& rows) {
-  ASSIGN_OR_RETURN(const auto reader, open_rows(fs, file.source.path, file.source.format, {}));
-  Row row;
+Status find_lines(io::FileSystem& fs, const data::FileLedger& file, const std::vector<WantedRow>& rows) {
+  ASSIGN_OR_RETURN(const auto reader, data::open_rows(fs, file.source.path, file.source.format, {}));
+  data::Row row;
   for (auto wanted = rows.begin(); wanted != rows.end();) {
     ASSIGN_OR_RETURN(const bool more, reader->next(row));
     if (!more)
@@ -33,8 +33,8 @@ Status find_lines(io::FileSystem& fs, const FileLedger& file, const std::vector<
   return {};
 }
 
-Status find_groups(io::FileSystem& fs, const FileLedger& file, const std::vector<WantedRow>& rows) {
-  const auto groups = parquet_row_groups(fs, file.source.path);
+Status find_groups(io::FileSystem& fs, const data::FileLedger& file, const std::vector<WantedRow>& rows) {
+  const auto groups = data::parquet_row_groups(fs, file.source.path);
   if (!groups.ok()) return groups.error();
   int64_t first = 0;  // row of the group
   auto group = groups->begin();
@@ -52,7 +52,7 @@ Status find_groups(io::FileSystem& fs, const FileLedger& file, const std::vector
 
 }  // namespace
 
-std::string SourceCheck::difference(const FileLedger& was) {
+std::string SourceCheck::difference(const data::FileLedger& was) {
   const std::string& path = was.source.path;
   const auto info = fs_.stat(path);
   if (!info.ok() && info.error().code() == ErrorCode::kNotFound)
@@ -73,24 +73,24 @@ std::string SourceCheck::difference(const FileLedger& was) {
   return fmt::format("{} changed since the store was built", path);
 }
 
-RowPlace stored_place(const RowSource& row) {
+RowPlace stored_place(const data::RowSource& row) {
   RowPlace place{.begin = row.begin, .end = row.end};
   if (row.ledger == nullptr)
     place.unknown = "a Levanter cache holds ids, not the texts that they were made from";
   return place;
 }
 
-std::vector<RowPlace> find_rows(io::FileSystem& fs, std::span<const RowSource> rows,
-                                const std::vector<RowField>& fields, SourceCheck& files) {
+std::vector<RowPlace> find_rows(io::FileSystem& fs, std::span<const data::RowSource> rows,
+                                const std::vector<data::RowField>& fields, SourceCheck& files) {
   std::vector<RowPlace> places(rows.size());
-  std::map<const FileLedger*, std::vector<WantedRow>> wanted;  // rows to look for, by file
+  std::map<const data::FileLedger*, std::vector<WantedRow>> wanted;  // rows to look for, by file
   for (size_t i = 0; i < rows.size(); ++i) {
-    const RowSource& row = rows[i];
+    const data::RowSource& row = rows[i];
     RowPlace& place = places[i] = stored_place(row);
     if (row.ledger == nullptr || place.has_bytes()) continue;
-    if (row.ledger->source.format == FileFormat::kParquet) {
-      for (const RowField& field : fields) place.columns.push_back(field.name);
-      if (fields.size() == 1 && fields[0].type == RowField::Type::kText) place.cell_bytes = row.bytes;
+    if (row.ledger->source.format == data::FileFormat::kParquet) {
+      for (const data::RowField& field : fields) place.columns.push_back(field.name);
+      if (fields.size() == 1 && fields[0].type == data::RowField::Type::kText) place.cell_bytes = row.bytes;
     }
     wanted[row.ledger].push_back({&row, &place});
   }
@@ -100,7 +100,7 @@ std::vector<RowPlace> find_rows(io::FileSystem& fs, std::span<const RowSource> r
     });
     std::string why = files.difference(*file);
     if (why.empty()) {
-      const bool parquet = file->source.format == FileFormat::kParquet;
+      const bool parquet = file->source.format == data::FileFormat::kParquet;
       const Status found = parquet ? find_groups(fs, *file, list) : find_lines(fs, *file, list);
       if (!found.ok()) why = found.error().message();
     }
@@ -110,4 +110,4 @@ std::vector<RowPlace> find_rows(io::FileSystem& fs, std::span<const RowSource> r
   return places;
 }
 
-}  // namespace ostro::data
+}  // namespace ostro::batches

@@ -12,7 +12,7 @@
 #include "ostro/data/sources/row_reader.h"
 #include "ostro/data/store/token_store.h"
 
-namespace ostro::data {
+namespace ostro::batches {
 
 // The place of a row within its file. The file and the row's number are in RowSource.
 struct RowPlace {
@@ -31,7 +31,7 @@ struct RowPlace {
 };
 
 // The place as far as the store itself knows it.
-RowPlace stored_place(const RowSource& row);
+RowPlace stored_place(const data::RowSource& row);
 
 // Tells whether source files are still the ones that a store was built from. Hashes each file at most once.
 // Not thread-safe. The file system must outlive it.
@@ -42,7 +42,7 @@ class SourceCheck {
   explicit SourceCheck(io::FileSystem& fs, int64_t max_hashed = INT64_MAX)
       : fs_(fs), max_hashed_(max_hashed) {}
   // The reason why the file is not the one that the store was built from. Empty when it is that file.
-  std::string difference(const FileLedger& was);
+  std::string difference(const data::FileLedger& was);
 
  private:
   io::FileSystem& fs_;
@@ -58,7 +58,7 @@ inline constexpr int64_t kHashedForOneRow = int64_t{64} << 20;
 // wanted; of a .parquet only the footer is read. When a file changed since the store was built, is gone or
 // cannot be read, its places become unknown. That is not an error, since the rows themselves are in the
 // store.
-std::vector<RowPlace> find_rows(io::FileSystem& fs, std::span<const RowSource> rows,
-                                const std::vector<RowField>& fields, SourceCheck& files);
+std::vector<RowPlace> find_rows(io::FileSystem& fs, std::span<const data::RowSource> rows,
+                                const std::vector<data::RowField>& fields, SourceCheck& files);
 
-}  // namespace ostro::data
+}  // namespace ostro::batches

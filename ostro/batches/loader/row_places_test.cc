@@ -3,12 +3,14 @@
 
 #include <doctest/doctest.h>
 
-#include "ostro/prepare/store/test_corpus.h"
 #include "ostro/io/files/counting_file_system.h"
 #include "ostro/io/files/faulty_file_system.h"
+#include "ostro/prepare/store/test_corpus.h"
 
 using namespace ostro;
+using namespace ostro::batches;
 using namespace ostro::data;
+using namespace ostro::prepare;
 
 TEST_CASE("row places: what cannot be read is unknown, and files are hashed once") {
   io::MemoryFileSystem memory;

@@ -4,7 +4,7 @@
 
 #include "ostro/base/check.h"
 
-namespace ostro::data {
+namespace ostro::batches {
 namespace {
 
 constexpr int64_t kLimit = int64_t{1} << 62;
@@ -54,4 +54,4 @@ int64_t BatchSchedule::largest() const {
   return largest;
 }
 
-}  // namespace ostro::data
+}  // namespace ostro::batches

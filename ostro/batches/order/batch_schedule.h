@@ -6,7 +6,7 @@
 
 #include "ostro/config/codec.h"
 
-namespace ostro::data {
+namespace ostro::batches {
 
 // Numbers a run's examples from 0, step after step. Copyable; thread-safe.
 class BatchSchedule {
@@ -36,4 +36,4 @@ class BatchSchedule {
   std::vector<Stage> stages_;
 };
 
-}  // namespace ostro::data
+}  // namespace ostro::batches

@@ -11,7 +11,7 @@
 #include "ostro/base/check.h"
 #include "ostro/numerics/permutation.h"
 
-namespace ostro::data {
+namespace ostro::batches {
 namespace {
 
 // The weights, scaled to a sum of 2^40 and rounded to integers, which can be compared exactly.
@@ -34,7 +34,7 @@ struct Mixture::Cache {
 };
 
 std::vector<int64_t> exact_counts(const std::vector<double>& weights, int64_t length) {
-  OSTRO_CHECK(length <= kMaxMixtureBlock, "a block of {} sequences", length);
+  OSTRO_CHECK(length <= data::kMaxMixtureBlock, "a block of {} sequences", length);
   const std::vector<int64_t> units = units_of(weights);
   const int64_t whole = std::accumulate(units.begin(), units.end(), int64_t{0});
   std::vector<int64_t> counts, remainders;
@@ -51,16 +51,16 @@ std::vector<int64_t> exact_counts(const std::vector<double>& weights, int64_t le
   return counts;
 }
 
-Result<Mixture> Mixture::create(const DataOptions& options, const BatchSchedule& schedule,
+Result<Mixture> Mixture::create(const data::DataOptions& options, const BatchSchedule& schedule,
                                 numerics::Key key) {
   Mixture mixture;
   mixture.key_ = numerics::fold_in(key, "mixture");
   mixture.block_size_ = options.mixture_block_size;
   mixture.cache_ = std::make_shared<Cache>();
-  const std::vector<Component> components = components_of(options);
+  const std::vector<data::Component> components = data::components_of(options);
   for (const auto& [step, stage_weights] : options.train_weights.stages) {
     std::vector<double> weights;
-    for (const Component& c : components) weights.push_back(weight_of(options, c.name, step));
+    for (const data::Component& c : components) weights.push_back(data::weight_of(options, c.name, step));
     Stage stage;
     stage.first_example = schedule.first_example(step);
     stage.in_block = exact_counts(weights, mixture.block_size_);
@@ -139,4 +139,4 @@ std::vector<int64_t> Mixture::counts_before(int64_t end) const {
   return total;
 }
 
-}  // namespace ostro::data
+}  // namespace ostro::batches

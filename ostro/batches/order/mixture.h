@@ -8,11 +8,11 @@
 #include <vector>
 
 #include "ostro/base/error.h"
-#include "ostro/data/options/options.h"
 #include "ostro/batches/order/batch_schedule.h"
+#include "ostro/data/options/options.h"
 #include "ostro/numerics/threefry.h"
 
-namespace ostro::data {
+namespace ostro::batches {
 
 // The number of `length` sequences that each component gets. Shares are in proportion to the weights, rounded
 // down; the rest goes one by one to the largest remainders, and to the earlier component when two are equal.
@@ -28,7 +28,8 @@ class Mixture {
  public:
   // Errors: a positive weight is too small to get one sequence in a block (names the block size that is
   // needed).
-  static Result<Mixture> create(const DataOptions& options, const BatchSchedule& schedule, numerics::Key key);
+  static Result<Mixture> create(const data::DataOptions& options, const BatchSchedule& schedule,
+                                numerics::Key key);
 
   struct Pick {
     size_t component = 0;  // index into components_of(options)
@@ -68,4 +69,4 @@ class Mixture {
   std::shared_ptr<Cache> cache_;
 };
 
-}  // namespace ostro::data
+}  // namespace ostro::batches

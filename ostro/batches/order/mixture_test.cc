@@ -8,13 +8,13 @@
 
 #include "ostro/batches/order/order.h"
 
-namespace ostro::data {
+namespace ostro::batches {
 namespace {
 
-using Stages = std::vector<config::Staged<Weights>::Stage>;
+using Stages = std::vector<config::Staged<data::Weights>::Stage>;
 
-DataOptions mixture_options(Stages stages, int64_t block) {
-  DataOptions options;
+data::DataOptions mixture_options(Stages stages, int64_t block) {
+  data::DataOptions options;
   for (const char* name : {"code", "math", "web"}) options.components[name].train_urls = {name};
   options.train_weights.stages = std::move(stages);
   options.mixture_block_size = block;
@@ -64,7 +64,7 @@ TEST_CASE("mixture: counts are exact, by the largest remainders") {
 }
 
 TEST_CASE("mixture: every block has its counts, and each component's numbers come in order without gaps") {
-  const DataOptions options =
+  const data::DataOptions options =
       mixture_options({{0, {{"code", 1}, {"math", 0}, {"web", 3}}}, {7, {{"math", 1}, {"web", 1}}}}, 16);
   const BatchSchedule schedule = schedule_of({{0, 5}, {3, 9}});
   const auto made = Mixture::create(options, schedule, data_key(1));
@@ -128,4 +128,4 @@ TEST_CASE("mixture: a weight too small for the block is an error that names the 
 }
 
 }  // namespace
-}  // namespace ostro::data
+}  // namespace ostro::batches

@@ -5,7 +5,7 @@
 #include "ostro/base/check.h"
 #include "ostro/numerics/permutation.h"
 
-namespace ostro::data {
+namespace ostro::batches {
 namespace {
 
 using numerics::fold_in;
@@ -28,7 +28,7 @@ int64_t permute_blocks(numerics::Key key, int64_t n, int64_t b, int64_t p) {
 
 numerics::Key data_key(uint64_t seed) { return fold_in(numerics::key_from_seed(seed), "data"); }
 
-SequenceOrder::SequenceOrder(numerics::Key key, int64_t n, const Shuffle& shuffle) : key_(key), n_(n) {
+SequenceOrder::SequenceOrder(numerics::Key key, int64_t n, const data::Shuffle& shuffle) : key_(key), n_(n) {
   OSTRO_CHECK(n >= 1, "an order of {} sequences", n);
   if (const auto* whole = std::get_if<bool>(&shuffle.value)) {
     if (*whole) kind_ = Kind::kEras;
@@ -38,7 +38,7 @@ SequenceOrder::SequenceOrder(numerics::Key key, int64_t n, const Shuffle& shuffl
     era_ = std::min(*era, n);
   } else {
     kind_ = Kind::kBlocks;
-    block_ = std::get<BlockShuffle>(std::get<std::variant<BlockShuffle>>(shuffle.value));
+    block_ = std::get<data::BlockShuffle>(std::get<std::variant<data::BlockShuffle>>(shuffle.value));
     block_.io_block_size = std::min(block_.io_block_size, n);
     block_.window_blocks = std::min(block_.window_blocks, (n - 1) / block_.io_block_size + 1);
   }
@@ -91,15 +91,15 @@ int64_t SequenceOrder::in_blocks(numerics::Key key, int64_t position) const {
   return permute_blocks(fold_in(key, "blocks"), n_, block_.io_block_size, begin + inside(position - begin));
 }
 
-Subset::Subset(numerics::Key key, int64_t total, const DataOptions& options)
+Subset::Subset(numerics::Key key, int64_t total, const data::DataOptions& options)
     : key_(fold_in(key, "budget")), total_(total), size_(total) {
   if (!options.target_budget) return;
   size_ =
       static_cast<int64_t>(static_cast<Wide>(total) * *options.experiment_budget / *options.target_budget);
   if (const auto* whole = std::get_if<bool>(&options.shuffle.value))
     block_ = *whole ? 1 : 0;
-  else if (const auto* blocks = std::get_if<std::variant<BlockShuffle>>(&options.shuffle.value))
-    block_ = std::get<BlockShuffle>(*blocks).io_block_size;
+  else if (const auto* blocks = std::get_if<std::variant<data::BlockShuffle>>(&options.shuffle.value))
+    block_ = std::get<data::BlockShuffle>(*blocks).io_block_size;
   block_ = std::min(block_, std::max<int64_t>(total, 1));
 }
 
@@ -108,4 +108,4 @@ int64_t Subset::operator()(int64_t i) const {
   return block_ == 0 ? i : permute_blocks(key_, total_, block_, i);
 }
 
-}  // namespace ostro::data
+}  // namespace ostro::batches

@@ -8,7 +8,7 @@
 #include "ostro/data/options/options.h"
 #include "ostro/numerics/threefry.h"
 
-namespace ostro::data {
+namespace ostro::batches {
 
 // The random key for all draws about data: from trainer.seed and the path "data".
 numerics::Key data_key(uint64_t seed);
@@ -18,7 +18,7 @@ numerics::Key data_key(uint64_t seed);
 class SequenceOrder {
  public:
   // `n` is the number of sequences, at least 1; `shuffle` is data.shuffle.
-  SequenceOrder(numerics::Key key, int64_t n, const Shuffle& shuffle);
+  SequenceOrder(numerics::Key key, int64_t n, const data::Shuffle& shuffle);
 
   int64_t sequences() const { return n_; }
   // The sequence in [0, n) of an example >= 0.
@@ -42,7 +42,7 @@ class SequenceOrder {
   int64_t n_;
   Kind kind_ = Kind::kStored;
   int64_t era_ = 0;  // kEras: length of an era, in sequences
-  BlockShuffle block_;
+  data::BlockShuffle block_;
 };
 
 // Simulated epoching: chooses n of N sequences that stand for the whole set. The choice is computed, not
@@ -52,7 +52,7 @@ class Subset {
  public:
   // Chooses floor(total * experiment_budget / target_budget) of `total` sequences; all of them without
   // budgets.
-  Subset(numerics::Key key, int64_t total, const DataOptions& options);
+  Subset(numerics::Key key, int64_t total, const data::DataOptions& options);
 
   int64_t size() const { return size_; }
   // Sequence i of the choice, for i in [0, size()), as a sequence in [0, total).
@@ -64,4 +64,4 @@ class Subset {
   int64_t block_ = 0;  // sequences chosen together; 0: the first `size_` sequences are the choice
 };
 
-}  // namespace ostro::data
+}  // namespace ostro::batches

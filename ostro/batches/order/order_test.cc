@@ -9,14 +9,14 @@
 
 #include "ostro/numerics/permutation.h"
 
-namespace ostro::data {
+namespace ostro::batches {
 namespace {
 
-Shuffle blocks(int64_t io_block_size, int64_t window_blocks) {
-  return {std::variant<BlockShuffle>(BlockShuffle{io_block_size, window_blocks})};
+data::Shuffle blocks(int64_t io_block_size, int64_t window_blocks) {
+  return {std::variant<data::BlockShuffle>(data::BlockShuffle{io_block_size, window_blocks})};
 }
 
-const std::vector<std::pair<const char*, Shuffle>> kShuffles = {
+const std::vector<std::pair<const char*, data::Shuffle>> kShuffles = {
     {"full", {true}},
     {"era 7", {int64_t{7}}},
     {"blocks of 3 in windows of 2", blocks(3, 2)},
@@ -199,7 +199,7 @@ TEST_CASE("order: a window of a block shuffle reads few blocks, and the short bl
 
 TEST_CASE("order: simulated epoching keeps a share of the sequences, the same in every epoch" *
           doctest::test_suite("one-thread")) {
-  DataOptions options;
+  data::DataOptions options;
   options.target_budget = 1000, options.experiment_budget = 250;
   for (const auto& [name, shuffle] : kShuffles) {
     CAPTURE(name);
@@ -219,4 +219,4 @@ TEST_CASE("order: simulated epoching keeps a share of the sequences, the same in
 }
 
 }  // namespace
-}  // namespace ostro::data
+}  // namespace ostro::batches

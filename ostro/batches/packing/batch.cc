@@ -6,7 +6,7 @@
 
 #include "ostro/base/sha256.h"
 
-namespace ostro::data {
+namespace ostro::batches {
 namespace {
 
 template <typename T>
@@ -58,4 +58,4 @@ std::string batch_fingerprint(const Batch& batch) {
   return to_hex(all.finish());
 }
 
-}  // namespace ostro::data
+}  // namespace ostro::batches

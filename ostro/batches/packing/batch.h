@@ -5,7 +5,7 @@
 #include <string>
 #include <vector>
 
-namespace ostro::data {
+namespace ostro::batches {
 
 // Arrays are row-major [batch, pos].
 struct Batch {
@@ -43,4 +43,4 @@ void pad_row(Batch& batch, int64_t row, int64_t position, int32_t segment);
 // Entries of a run's chain hold this fingerprint.
 std::string batch_fingerprint(const Batch& batch);
 
-}  // namespace ostro::data
+}  // namespace ostro::batches

@@ -11,12 +11,12 @@
 #include "ostro/io/files/path.h"
 #include "ostro/io/read/crc32c.h"
 
-namespace ostro::data {
+namespace ostro::batches {
 
 // Opens a file whose header fits the store and the rule; otherwise makes it once under the folder's lock and
 // tries again. A second failure means that the file system does not give back what was written.
 Result<std::shared_ptr<const PackIndex>> PackIndex::open(io::FileSystem& fs, const std::string& folder,
-                                                         const TokenStream& stream,
+                                                         const data::TokenStream& stream,
                                                          const std::string& store_hash,
                                                          const PackRule& rule) {
   OSTRO_CHECK(rule.seq_len >= 1, "sequences of {} tokens", rule.seq_len);
@@ -72,4 +72,4 @@ Result<std::pair<int64_t, int64_t>> PackIndex::rows(int64_t sequence) const {
   return std::pair(first, end);
 }
 
-}  // namespace ostro::data
+}  // namespace ostro::batches

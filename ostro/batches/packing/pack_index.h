@@ -14,7 +14,7 @@
 #include "ostro/data/store/token_store.h"
 #include "ostro/io/files/file_system.h"
 
-namespace ostro::data {
+namespace ostro::batches {
 
 // An open index. Thread-safe.
 class PackIndex {
@@ -23,7 +23,7 @@ class PackIndex {
   // `store_hash` is the hash of the store's ledger; an index of another store is made anew. kBusy while
   // another process makes it.
   static Result<std::shared_ptr<const PackIndex>> open(io::FileSystem& fs, const std::string& folder,
-                                                       const TokenStream& stream,
+                                                       const data::TokenStream& stream,
                                                        const std::string& store_hash, const PackRule& rule);
 
   const PackRule& rule() const { return rule_; }
@@ -47,4 +47,4 @@ class PackIndex {
   std::unique_ptr<Cache> cache_ = std::make_unique<Cache>();
 };
 
-}  // namespace ostro::data
+}  // namespace ostro::batches

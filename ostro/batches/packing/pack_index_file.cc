@@ -12,7 +12,7 @@
 #include "ostro/io/files/path.h"
 #include "ostro/io/read/crc32c.h"
 
-namespace ostro::data {
+namespace ostro::batches {
 namespace {
 
 using Json = nlohmann::json;
@@ -93,7 +93,7 @@ PackHeader header_of(const Json& json) {
 
 }  // namespace
 
-bool PackHeader::is_of(const TokenStream& stream, const std::string& store_hash,
+bool PackHeader::is_of(const data::TokenStream& stream, const std::string& store_hash,
                        const PackRule& wanted) const {
   return !is_stale(store_hash) && rows == stream.rows() && rule == wanted;
 }
@@ -102,8 +102,8 @@ bool PackHeader::is_stale(const std::string& store_hash) const {
   return format != format_of(counts) || store != store_hash;
 }
 
-std::string pack_folder(const std::string& cache_dir, Split split) {
-  return io::join_path(cache_dir, fmt::format("packs/{}", split_name(split)));
+std::string pack_folder(const std::string& cache_dir, data::Split split) {
+  return io::join_path(cache_dir, fmt::format("packs/{}", data::split_name(split)));
 }
 
 std::string pack_index_name(const PackRule& rule) {
@@ -121,8 +121,8 @@ std::optional<PackRule> rule_of_pack_index(const std::string& name) {
   return rule;
 }
 
-Status write_pack_index(io::WritableFile& file, const TokenStream& stream, const std::string& store_hash,
-                        const PackRule& rule) {
+Status write_pack_index(io::WritableFile& file, const data::TokenStream& stream,
+                        const std::string& store_hash, const PackRule& rule) {
   PageWriter pages(file);
   PackHeader header{"", store_hash, stream.rows(), rule, {}};
   ASSIGN_OR_RETURN(header.counts,
@@ -154,4 +154,4 @@ Result<std::optional<PackHeader>> read_pack_header(const io::RandomAccessFile& f
   return json.is_object() ? Header(header_of(json)) : Header();
 }
 
-}  // namespace ostro::data
+}  // namespace ostro::batches

@@ -13,7 +13,7 @@
 #include "ostro/data/store/token_store.h"
 #include "ostro/io/files/path.h"
 
-namespace ostro::data {
+namespace ostro::batches {
 namespace {
 
 // Row ends are read once, in order, so the cache only needs to hold what one read covers.
@@ -101,7 +101,7 @@ class ComparingFile final : public io::WritableFile {
   Status failure_;
 };
 
-void verify_index(io::FileSystem& fs, const Result<std::shared_ptr<const TokenStore>>& store,
+void verify_index(io::FileSystem& fs, const Result<std::shared_ptr<const data::TokenStore>>& store,
                   PackIndexReport& report, const std::function<void(int64_t)>& compared) {
   const auto end = [&report](PackIndexState state, Status status) {
     report.state = state;
@@ -129,10 +129,10 @@ void verify_index(io::FileSystem& fs, const Result<std::shared_ptr<const TokenSt
 }  // namespace
 
 Result<std::vector<PackIndexReport>> verify_packs(io::FileSystem& fs, const std::string& cache_dir,
-                                                  const VerifySettings& settings) {
+                                                  const data::VerifySettings& settings) {
   std::vector<PackIndexReport> reports;
-  BuildProgress progress;
-  for (const Split split : kSplits) {
+  data::BuildProgress progress;
+  for (const data::Split split : data::kSplits) {
     const std::string folder = pack_folder(cache_dir, split);
     const auto entries = fs.list(folder);
     if (!entries.ok() && entries.error().code() == ErrorCode::kNotFound) continue;
@@ -149,8 +149,8 @@ Result<std::vector<PackIndexReport>> verify_packs(io::FileSystem& fs, const std:
     }
   }
   if (reports.empty()) return reports;
-  const auto store =
-      TokenStore::open(fs, cache_dir, std::make_shared<ChunkCache>(kEndsCacheBytes), KeepChunks::kAtOnce);
+  const auto store = data::TokenStore::open(
+      fs, cache_dir, std::make_shared<data::ChunkCache>(kEndsCacheBytes), data::KeepChunks::kAtOnce);
   int64_t finished = 0;
   for (PackIndexReport& report : reports) {
     verify_index(fs, store, report, [&](int64_t bytes) {
@@ -165,4 +165,4 @@ Result<std::vector<PackIndexReport>> verify_packs(io::FileSystem& fs, const std:
   return reports;
 }
 
-}  // namespace ostro::data
+}  // namespace ostro::batches

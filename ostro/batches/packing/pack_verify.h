@@ -11,7 +11,7 @@
 #include "ostro/data/store/store_verify.h"
 #include "ostro/io/files/file_system.h"
 
-namespace ostro::data {
+namespace ostro::batches {
 
 enum class PackIndexState {
   kGood,
@@ -22,7 +22,7 @@ enum class PackIndexState {
 
 struct PackIndexReport {
   std::string path;
-  Split split = Split::kTrain;  // of the store
+  data::Split split = data::Split::kTrain;  // of the store
   PackRule rule;
   int64_t bytes = 0;
   PackIndexState state = PackIndexState::kGood;
@@ -36,6 +36,6 @@ struct PackIndexReport {
 // indices, in bounded memory, and writes nothing. A store without indices gives no reports. Errors: a folder
 // of indices that cannot be listed.
 Result<std::vector<PackIndexReport>> verify_packs(io::FileSystem& fs, const std::string& cache_dir,
-                                                  const VerifySettings& settings);
+                                                  const data::VerifySettings& settings);
 
-}  // namespace ostro::data
+}  // namespace ostro::batches

@@ -5,37 +5,38 @@
 
 #include <cstring>
 
-#include "ostro/prepare/store/test_corpus.h"
 #include "ostro/batches/packing/pack_index.h"
 #include "ostro/batches/packing/pack_index_file.h"
 #include "ostro/io/read/crc32c.h"
+#include "ostro/prepare/store/test_corpus.h"
 
-namespace ostro::data {
+namespace ostro::batches {
 namespace {
 
 struct PackedStore {
   io::MemoryFileSystem fs;
-  DataOptions options = corpus_options("corpus");
-  std::shared_ptr<const TokenStore> store;
+  data::DataOptions options = prepare::corpus_options("corpus");
+  std::shared_ptr<const data::TokenStore> store;
 
   explicit PackedStore(int64_t more_rows = 0) {
-    write_corpus(fs, "corpus");
+    prepare::write_corpus(fs, "corpus");
     std::string lines;
     for (int64_t i = 0; i < more_rows; ++i) lines += "{\"text\": \"the cat\"}\n";
-    if (more_rows > 0) write(fs, "corpus/more.jsonl", lines);
-    REQUIRE(build_store(fs, options, test_tokenizer(), small_settings()).ok());
-    store = *TokenStore::open(fs, options.cache_dir);
+    if (more_rows > 0) prepare::write(fs, "corpus/more.jsonl", lines);
+    REQUIRE(prepare::build_store(fs, options, prepare::test_tokenizer(), prepare::small_settings()).ok());
+    store = *data::TokenStore::open(fs, options.cache_dir);
   }
 
-  std::string path(const PackRule& rule, Split split = Split::kTrain) const {
+  std::string path(const PackRule& rule, data::Split split = data::Split::kTrain) const {
     return io::join_path(pack_folder(options.cache_dir, split), pack_index_name(rule));
   }
   // Makes the index of a split; gives its bytes.
-  std::string make(const PackRule& rule, Split split = Split::kTrain) {
+  std::string make(const PackRule& rule, data::Split split = data::Split::kTrain) {
     REQUIRE(open(rule, split).ok());
     return *fs.read_file(path(rule, split));
   }
-  Result<std::shared_ptr<const PackIndex>> open(const PackRule& rule, Split split = Split::kTrain) {
+  Result<std::shared_ptr<const PackIndex>> open(const PackRule& rule,
+                                                data::Split split = data::Split::kTrain) {
     return PackIndex::open(fs, pack_folder(options.cache_dir, split), store->split(split), store->hash(),
                            rule);
   }
@@ -46,7 +47,7 @@ struct PackedStore {
   }
   // The message about the only index when it has these bytes; empty when it is good.
   std::string verify(const PackRule& rule, const std::string& bytes) {
-    write(fs, path(rule), bytes);
+    prepare::write(fs, path(rule), bytes);
     const auto reports = verify();
     REQUIRE(reports.size() == 1);
     if (reports[0].state == PackIndexState::kGood && reports[0].status.ok()) return "";
@@ -66,28 +67,29 @@ TEST_CASE("pack verify: indices of every length, rule and split are compared, ot
   PackedStore s;
   CHECK(s.verify().empty());
   std::vector<std::string> paths;
-  for (const Split split : kSplits)
+  for (const data::Split split : data::kSplits)
     for (const PackRule& rule : {PackRule{16, Keep::kLeft, true}, PackRule{32, Keep::kRight, true},
                                  PackRule{8, Keep::kLeft, false}, PackRule{8, Keep::kRight, false}}) {
       s.make(rule, split);
       paths.push_back(s.path(rule, split));
       CHECK(rule_of_pack_index(pack_index_name(rule)) == rule);
     }
-  const std::string folder = pack_folder(s.options.cache_dir, Split::kTrain);
+  const std::string folder = pack_folder(s.options.cache_dir, data::Split::kTrain);
   for (const char* name :
        {"packed-016.idx", "packed-16.idx.tmp", "packed-.idx", "packed-0.idx", "packed--3.idx", "single-8",
         "other-8.idx", "packed-16-left.idx", "packed-99999999999999999999.idx"}) {
-    write(s.fs, io::join_path(folder, name), "no index");
+    prepare::write(s.fs, io::join_path(folder, name), "no index");
     CHECK_MESSAGE(!rule_of_pack_index(name), name);
   }
   const auto before = *s.fs.glob("**");
   int64_t calls = 0, done = 0, total = 0;
-  const auto reports = verify_packs(s.fs, s.options.cache_dir, {.progress = [&](const BuildProgress& p) {
-                                      ++calls;
-                                      CHECK(p.bytes_done >= done);
-                                      done = p.bytes_done;
-                                      total = p.bytes_total;
-                                    }});
+  const auto reports =
+      verify_packs(s.fs, s.options.cache_dir, {.progress = [&](const data::BuildProgress& p) {
+                     ++calls;
+                     CHECK(p.bytes_done >= done);
+                     done = p.bytes_done;
+                     total = p.bytes_total;
+                   }});
   REQUIRE(reports.ok());
   std::vector<std::string> seen;
   int64_t bytes = 0;
@@ -158,8 +160,8 @@ TEST_CASE("pack verify: an index that was written wrong is found, though its che
 TEST_CASE("pack verify: an index of the store as it was is stale, and no damage") {
   PackedStore s;
   const PackRule old{32, Keep::kLeft, true}, now{16, Keep::kLeft, true};
-  REQUIRE(PackIndex::open(s.fs, pack_folder(s.options.cache_dir, Split::kTrain),
-                          s.store->split(Split::kTrain), std::string(64, 'f'), old)
+  REQUIRE(PackIndex::open(s.fs, pack_folder(s.options.cache_dir, data::Split::kTrain),
+                          s.store->split(data::Split::kTrain), std::string(64, 'f'), old)
               .ok());
   s.make(now);
   const auto reports = s.verify();
@@ -176,11 +178,11 @@ TEST_CASE("pack verify: without the ends of its rows an index is neither good no
   PackedStore s;
   const PackRule rule{32, Keep::kLeft, true};
   s.make(rule);
-  s.make(rule, Split::kValidation);
+  s.make(rule, data::Split::kValidation);
   const std::string offsets = s.options.cache_dir + "/train/input_ids/offsets/c/0";
   std::string bytes = *s.fs.read_file(offsets);
   bytes[bytes.size() / 2] ^= 4;
-  write(s.fs, offsets, bytes);
+  prepare::write(s.fs, offsets, bytes);
   for (const PackIndexReport& report : s.verify()) {
     const bool damaged = report.path == s.path(rule);
     CHECK(report.state == (damaged ? PackIndexState::kUnread : PackIndexState::kGood));
@@ -192,4 +194,4 @@ TEST_CASE("pack verify: without the ends of its rows an index is neither good no
 }
 
 }  // namespace
-}  // namespace ostro::data
+}  // namespace ostro::batches

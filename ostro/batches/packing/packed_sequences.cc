@@ -6,7 +6,7 @@
 
 #include "ostro/base/check.h"
 
-namespace ostro::data {
+namespace ostro::batches {
 
 // Repeats the packing of the sequence's rows from their ends: rows without targets take no part, long ones
 // are cut as the rule says. More positions than a sequence has mean a damaged index.
@@ -63,4 +63,4 @@ Result<std::vector<DocumentSpan>> PackedSequences::documents(int64_t sequence) c
   return spans;
 }
 
-}  // namespace ostro::data
+}  // namespace ostro::batches

@@ -7,13 +7,13 @@
 #include "ostro/batches/packing/pack_index.h"
 #include "ostro/batches/packing/sequence_reader.h"
 
-namespace ostro::data {
+namespace ostro::batches {
 
 // Each document is a segment of its own: it attends only to itself, and its targets are its own tokens, each
 // with its loss weight. The rest of the sequence is padding of weight 0. Thread-safe.
 class PackedSequences final : public SequenceReader {
  public:
-  PackedSequences(std::shared_ptr<const TokenStore> store, Split split,
+  PackedSequences(std::shared_ptr<const data::TokenStore> store, data::Split split,
                   std::shared_ptr<const PackIndex> index)
       : SequenceReader(std::move(store), split, index->rule().seq_len), index_(std::move(index)) {}
 
@@ -37,4 +37,4 @@ class PackedSequences final : public SequenceReader {
   std::shared_ptr<const PackIndex> index_;
 };
 
-}  // namespace ostro::data
+}  // namespace ostro::batches

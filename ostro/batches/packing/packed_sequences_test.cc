@@ -7,29 +7,29 @@
 
 #include "ostro/prepare/store/test_corpus.h"
 
-namespace ostro::data {
+namespace ostro::batches {
 namespace {
 
 struct PackingFixture {
   io::MemoryFileSystem fs;
-  DataOptions options = corpus_options("corpus");
-  std::shared_ptr<const TokenStore> store;
+  data::DataOptions options = prepare::corpus_options("corpus");
+  std::shared_ptr<const data::TokenStore> store;
 
   PackingFixture() {
-    write_corpus(fs, "corpus");
+    prepare::write_corpus(fs, "corpus");
     // One-word documents have no targets when nothing ends them.
-    for (int i = 0; i < 3; ++i) write(fs, fmt::format("corpus/text/short{}.txt", i), "a");
+    for (int i = 0; i < 3; ++i) prepare::write(fs, fmt::format("corpus/text/short{}.txt", i), "a");
     options.enforce_eos = false;
     options.validation_fraction = 0;
-    REQUIRE(build_store(fs, options, test_tokenizer(), small_settings()).ok());
-    store = *TokenStore::open(fs, options.cache_dir);
+    REQUIRE(prepare::build_store(fs, options, prepare::test_tokenizer(), prepare::small_settings()).ok());
+    store = *data::TokenStore::open(fs, options.cache_dir);
   }
 
-  const TokenStream& stream() const { return store->split(Split::kTrain); }
+  const data::TokenStream& stream() const { return store->split(data::Split::kTrain); }
   PackedSequences sequences(const PackRule& rule) {
     auto index = PackIndex::open(fs, "packs", stream(), store->hash(), rule);
     REQUIRE_MESSAGE(index.ok(), index.error().message());
-    return {store, Split::kTrain, *index};
+    return {store, data::Split::kTrain, *index};
   }
   std::vector<std::vector<int32_t>> rows() const {
     const auto ends = *stream().row_ends(0, stream().rows());
@@ -137,7 +137,7 @@ TEST_CASE("packing: the index is made once, again for another store, and damage 
   for (size_t at = 0; at < text.size(); at += 7) {
     std::string damaged = text;
     damaged[at] = static_cast<char>(damaged[at] ^ 4);
-    write(f.fs, path, damaged);
+    prepare::write(f.fs, path, damaged);
     auto index = PackIndex::open(f.fs, "packs", f.stream(), f.store->hash(), rule);
     REQUIRE(index.ok());  // a damaged header is no index: it is made anew
     const auto rows = (*index)->rows(sequences - 1);
@@ -149,4 +149,4 @@ TEST_CASE("packing: the index is made once, again for another store, and damage 
 }
 
 }  // namespace
-}  // namespace ostro::data
+}  // namespace ostro::batches

@@ -5,16 +5,17 @@
 #include <algorithm>
 #include <vector>
 
-namespace ostro::data {
+namespace ostro::batches {
 namespace {
 
 constexpr int64_t kRowsAtATime = 65536;
 
 }  // namespace
 
-Result<int64_t> kept_positions(const TokenStream& stream, const PackRule& rule, int64_t begin, int64_t end) {
+Result<int64_t> kept_positions(const data::TokenStream& stream, const PackRule& rule, int64_t begin,
+                               int64_t end) {
   const int64_t tokens = end - begin, positions = rule.positions(tokens);
-  if (tokens - 1 <= rule.seq_len || stream.weight_kind() == WeightKind::kNone) return positions;
+  if (tokens - 1 <= rule.seq_len || stream.weight_kind() == data::WeightKind::kNone) return positions;
   std::vector<float> weights(static_cast<size_t>(positions));
   RETURN_IF_ERROR(stream.read_weights(begin + rule.first_token(tokens) + 1, weights));
   const bool has_target = std::any_of(weights.begin(), weights.end(), [](float w) { return w > 0; });
@@ -23,7 +24,7 @@ Result<int64_t> kept_positions(const TokenStream& stream, const PackRule& rule, 
 
 // Only one number is carried from row to row: the positions used in the current sequence. It begins as full,
 // so that the first row with a target starts a sequence.
-Result<PackCounts> for_each_sequence(const TokenStream& stream, const PackRule& rule,
+Result<PackCounts> for_each_sequence(const data::TokenStream& stream, const PackRule& rule,
                                      const std::function<Status(int64_t)>& start) {
   PackCounts counts;
   int64_t used = rule.seq_len + 1;  // positions used in the current sequence
@@ -54,7 +55,7 @@ Result<PackCounts> for_each_sequence(const TokenStream& stream, const PackRule& 
   return counts;
 }
 
-Result<PackCounts> count_packs(const TokenStream& stream, const PackRule& rule) {
+Result<PackCounts> count_packs(const data::TokenStream& stream, const PackRule& rule) {
   return for_each_sequence(stream, rule, [](int64_t) { return Status(); });
 }
 
@@ -81,4 +82,4 @@ int64_t PackRule::first_token(int64_t tokens) const {
   return keep == Keep::kLeft ? 0 : std::max<int64_t>(tokens - 1 - seq_len, 0);
 }
 
-}  // namespace ostro::data
+}  // namespace ostro::batches

@@ -8,7 +8,7 @@
 
 #include "ostro/data/store/token_store.h"
 
-namespace ostro::data {
+namespace ostro::batches {
 
 // The end of a row that is kept when the row is longer than a sequence.
 enum class Keep { kLeft, kRight };
@@ -39,19 +39,20 @@ struct PackCounts {
 };
 
 // The positions that the row [begin, end) of a stream takes. Reads loss weights only of rows that are cut.
-Result<int64_t> kept_positions(const TokenStream& stream, const PackRule& rule, int64_t begin, int64_t end);
+Result<int64_t> kept_positions(const data::TokenStream& stream, const PackRule& rule, int64_t begin,
+                               int64_t end);
 
 // Calls `start` with the first row of every sequence, in order. Packing is greedy: it takes rows in stored
 // order, and a row joins the sequence of the row before it if it fits, else begins a new one. Reads the row
 // ends once, and the weights of rows that are cut, in bounded memory.
-Result<PackCounts> for_each_sequence(const TokenStream& stream, const PackRule& rule,
+Result<PackCounts> for_each_sequence(const data::TokenStream& stream, const PackRule& rule,
                                      const std::function<Status(int64_t)>& start);
 
 // The counts that for_each_sequence returns, without a call for each sequence.
-Result<PackCounts> count_packs(const TokenStream& stream, const PackRule& rule);
+Result<PackCounts> count_packs(const data::TokenStream& stream, const PackRule& rule);
 
 // The rows and tokens that packing leaves out, for people: "rows longer than a sequence: 12, which lose 345
 // tokens". Empty when there are none.
 std::string left_out_text(const PackCounts& counts);
 
-}  // namespace ostro::data
+}  // namespace ostro::batches

@@ -7,9 +7,10 @@
 #include "ostro/base/check.h"
 #include "ostro/data/sources/pair_parts.h"
 
-namespace ostro::data {
+namespace ostro::batches {
 
-PairSequences::PairSequences(std::shared_ptr<const TokenStore> store, Split split, int64_t text_len)
+PairSequences::PairSequences(std::shared_ptr<const data::TokenStore> store, data::Split split,
+                             int64_t text_len)
     : SequenceReader(std::move(store), split, 2 * text_len), text_len_(text_len) {
   OSTRO_CHECK(text_len >= 1, "texts of {} tokens", text_len);
 }
@@ -25,7 +26,7 @@ Result<PairSequences::Pair> PairSequences::pair(int64_t sequence) const {
   out.parts.resize(out.ids.size());
   RETURN_IF_ERROR(stream().read(ends[0], out.ids));
   RETURN_IF_ERROR(stream().read_weights(ends[0], out.parts));
-  out.rejected = std::find_if(out.parts.begin(), out.parts.end(), is_rejected_part) - out.parts.begin();
+  out.rejected = std::find_if(out.parts.begin(), out.parts.end(), data::is_rejected_part) - out.parts.begin();
   if (out.rejected == 0 || out.rejected == static_cast<int64_t>(out.ids.size()))
     return corrupt(
         fmt::format("{}: row {} does not hold two texts; build the store again", stream().name(), sequence));
@@ -46,7 +47,7 @@ Status PairSequences::read(int64_t sequence, Batch& batch, int64_t row) const {
       const bool there = i < count;
       batch.tokens[to] = there ? pair.ids[from] : 0;
       batch.targets[to] = there ? pair.ids[from + 1] : 0;
-      batch.loss_mask[to] = there && is_answer_part(pair.parts[from + 1]) ? 1.0f : 0.0f;
+      batch.loss_mask[to] = there && data::is_answer_part(pair.parts[from + 1]) ? 1.0f : 0.0f;
       if (!batch.segment_ids.empty()) batch.segment_ids[to] = there ? 0 : 1;
     }
   }
@@ -79,7 +80,8 @@ void PairSequences::count_cut(const Pair& pair, PackCounts& counts) const {
     const auto text = pair.text(side);
     const int64_t end = text.first + targets(text) + 1;
     lost += text.second - end;
-    counts_both &= std::any_of(pair.parts.begin() + text.first + 1, pair.parts.begin() + end, is_answer_part);
+    counts_both &=
+        std::any_of(pair.parts.begin() + text.first + 1, pair.parts.begin() + end, data::is_answer_part);
     kept[side].assign(pair.ids.begin() + text.first, pair.ids.begin() + end);
   }
   if (lost == 0) return;
@@ -102,4 +104,4 @@ Result<std::vector<DocumentSpan>> PairSequences::documents(int64_t sequence) con
   return spans;
 }
 
-}  // namespace ostro::data
+}  // namespace ostro::batches

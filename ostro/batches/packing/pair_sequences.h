@@ -7,7 +7,7 @@
 
 #include "ostro/batches/packing/sequence_reader.h"
 
-namespace ostro::data {
+namespace ostro::batches {
 
 // Sequence i is row i: 2 L positions, of which the first L hold the beginning of the chosen text and the last
 // L that of the rejected one, each filled up with padding. The loss mask is 1 for tokens of the answers. So a
@@ -15,7 +15,7 @@ namespace ostro::data {
 class PairSequences final : public SequenceReader {
  public:
   // L is `text_len`, the length of a sequence of the model.
-  PairSequences(std::shared_ptr<const TokenStore> store, Split split, int64_t text_len);
+  PairSequences(std::shared_ptr<const data::TokenStore> store, data::Split split, int64_t text_len);
 
   int64_t sequences(bool whole) const override;
   // kCorrupt when the row does not hold two texts.
@@ -44,4 +44,4 @@ class PairSequences final : public SequenceReader {
   int64_t text_len_;
 };
 
-}  // namespace ostro::data
+}  // namespace ostro::batches

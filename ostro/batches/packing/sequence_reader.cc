@@ -5,16 +5,16 @@
 
 #include "ostro/base/check.h"
 
-namespace ostro::data {
+namespace ostro::batches {
 
 Result<DocumentSpan> SequenceReader::span_of(int64_t row, int64_t begin, int64_t end,
                                              int64_t first_token) const {
-  ASSIGN_OR_RETURN(RowSource source, stream().source(row));
+  ASSIGN_OR_RETURN(data::RowSource source, stream().source(row));
   return DocumentSpan{std::move(source), row, begin, end, first_token};
 }
 
-StreamSequences::StreamSequences(std::shared_ptr<const TokenStore> store, Split split, int64_t seq_len,
-                                 bool by_document)
+StreamSequences::StreamSequences(std::shared_ptr<const data::TokenStore> store, data::Split split,
+                                 int64_t seq_len, bool by_document)
     : SequenceReader(std::move(store), split, seq_len), by_document_(by_document) {
   OSTRO_CHECK(seq_len >= 1, "sequences of {} tokens", seq_len);
 }
@@ -41,8 +41,8 @@ Status StreamSequences::read(int64_t sequence, Batch& batch, int64_t row) const 
   int32_t segment = 0;
   if (!batch.segment_ids.empty()) {
     if (by_document_) {
-      ASSIGN_OR_RETURN(const std::vector<RowSpan> rows, stream().rows_of(first, targets));
-      for (const RowSpan& span : rows) {
+      ASSIGN_OR_RETURN(const std::vector<data::RowSpan> rows, stream().rows_of(first, targets));
+      for (const data::RowSpan& span : rows) {
         const int64_t begin = std::max(span.begin, first) - first, end = std::min(span.end - first, targets);
         std::fill_n(batch.segment_ids.begin() + at + begin, end - begin, segment++);
       }
@@ -57,9 +57,9 @@ Status StreamSequences::read(int64_t sequence, Batch& batch, int64_t row) const 
 
 Result<std::vector<DocumentSpan>> StreamSequences::documents(int64_t sequence) const {
   const int64_t first = sequence * seq_len(), targets = count(sequence);
-  ASSIGN_OR_RETURN(const std::vector<RowSpan> rows, stream().rows_of(first, targets));
+  ASSIGN_OR_RETURN(const std::vector<data::RowSpan> rows, stream().rows_of(first, targets));
   std::vector<DocumentSpan> spans;
-  for (const RowSpan& span : rows) {
+  for (const data::RowSpan& span : rows) {
     const int64_t begin = std::max(span.begin, first);
     ASSIGN_OR_RETURN(DocumentSpan found, span_of(span.row, begin - first, std::min(span.end - first, targets),
                                                  begin - span.begin));
@@ -68,4 +68,4 @@ Result<std::vector<DocumentSpan>> StreamSequences::documents(int64_t sequence) c
   return spans;
 }
 
-}  // namespace ostro::data
+}  // namespace ostro::batches

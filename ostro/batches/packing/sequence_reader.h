@@ -11,12 +11,12 @@
 #include "ostro/batches/packing/packing.h"
 #include "ostro/data/store/token_store.h"
 
-namespace ostro::data {
+namespace ostro::batches {
 
 // A document's part in a sequence: positions [begin, end) hold its tokens from `first_token` on. The token
 // after the last of them is only a target.
 struct DocumentSpan {
-  RowSource source;
+  data::RowSource source;
   int64_t row = 0;  // in the split's store
   int64_t begin = 0, end = 0;
   int64_t first_token = 0;  // within the document
@@ -25,7 +25,7 @@ struct DocumentSpan {
 // The sequences of one split of a store. Thread-safe.
 class SequenceReader {
  public:
-  SequenceReader(std::shared_ptr<const TokenStore> store, Split split, int64_t seq_len)
+  SequenceReader(std::shared_ptr<const data::TokenStore> store, data::Split split, int64_t seq_len)
       : store_(std::move(store)), split_(split), seq_len_(seq_len) {}
   virtual ~SequenceReader() = default;
 
@@ -42,7 +42,7 @@ class SequenceReader {
   // Errors are those of reading the store.
   virtual Result<PackCounts> packing() const { return PackCounts(); }
 
-  const TokenStream& stream() const { return store_->split(split_); }
+  const data::TokenStream& stream() const { return store_->split(split_); }
   int64_t seq_len() const { return seq_len_; }
 
  protected:
@@ -50,8 +50,8 @@ class SequenceReader {
   Result<DocumentSpan> span_of(int64_t row, int64_t begin, int64_t end, int64_t first_token) const;
 
  private:
-  std::shared_ptr<const TokenStore> store_;
-  Split split_;
+  std::shared_ptr<const data::TokenStore> store_;
+  data::Split split_;
   int64_t seq_len_;
 };
 
@@ -60,7 +60,8 @@ class SequenceReader {
 class StreamSequences final : public SequenceReader {
  public:
   // With `by_document` segment ids number the documents within a sequence, from 0. Without it they are all 0.
-  StreamSequences(std::shared_ptr<const TokenStore> store, Split split, int64_t seq_len, bool by_document);
+  StreamSequences(std::shared_ptr<const data::TokenStore> store, data::Split split, int64_t seq_len,
+                  bool by_document);
 
   int64_t sequences(bool whole) const override;
   Status read(int64_t sequence, Batch& batch, int64_t row) const override;
@@ -72,4 +73,4 @@ class StreamSequences final : public SequenceReader {
   bool by_document_;
 };
 
-}  // namespace ostro::data
+}  // namespace ostro::batches

@@ -1,20 +1,20 @@
 // ostro data baseline
 #include <fmt/core.h>
 
+#include "ostro/batches/loader/data_set.h"
 #include "ostro/cli/main/commands.h"
 #include "ostro/cli/main/exit_code.h"
 #include "ostro/cli/shared/terminal.h"
 #include "ostro/corpus_check/baseline.h"
-#include "ostro/batches/loader/data_set.h"
-#include "ostro/prepare/tokenizer/trained_tokenizer.h"
 #include "ostro/io/files/atomic_file.h"
+#include "ostro/prepare/tokenizer/trained_tokenizer.h"
 
 namespace ostro::cli {
 namespace {
 
 Status run(io::FileSystem& fs, const train::TrainConfig& config, const std::string& text_file, bool json) {
-  ASSIGN_OR_RETURN(const tokenizer::Tokenizer tokenizer, data::open_tokenizer(fs, config.data));
-  ASSIGN_OR_RETURN(const auto stores, data::DataSet::open(fs, config.data, tokenizer));
+  ASSIGN_OR_RETURN(const tokenizer::Tokenizer tokenizer, prepare::open_tokenizer(fs, config.data));
+  ASSIGN_OR_RETURN(const auto stores, batches::DataSet::open(fs, config.data, tokenizer));
   if (stores->parts().size() > 1)
     return invalid_argument("data.components names several data sets; leave one, whose baseline is wanted");
   const auto& store = stores->parts()[0].store;

@@ -1,16 +1,16 @@
 // ostro data build | consolidate
 #include <fmt/format.h>
 
+#include "ostro/batches/loader/data_set.h"
 #include "ostro/cli/data/data_session.h"
 #include "ostro/cli/main/commands.h"
 #include "ostro/cli/shared/progress.h"
 #include "ostro/cli/shared/terminal.h"
-#include "ostro/batches/loader/data_set.h"
-#include "ostro/prepare/store/build.h"
-#include "ostro/prepare/store/consolidate.h"
 #include "ostro/data/options/choose_component.h"
 #include "ostro/data/store/store_text.h"
 #include "ostro/data/store/token_store.h"
+#include "ostro/prepare/store/build.h"
+#include "ostro/prepare/store/consolidate.h"
 
 namespace ostro::cli {
 namespace {
@@ -34,7 +34,7 @@ std::string ledger_text(const std::string& name, const std::string& cache_dir,
   return out + data::counts_text(ledger.files) + fmt::format("ledger hash {}\n", ledger.hash());
 }
 
-Status build_all(const data::Session& session, bool append, bool files) {
+Status build_all(const prepare::Session& session, bool append, bool files) {
   for (const Component& component : session.components) {
     data::BuildSettings settings;
     settings.threads = session.threads;
@@ -42,13 +42,13 @@ Status build_all(const data::Session& session, bool append, bool files) {
     BuildProgressLine line(component.name);
     settings.progress = line.callback();
     const auto ledger =
-        data::build_store(session.fs, session.options, component, session.tokenizer, settings);
+        prepare::build_store(session.fs, session.options, component, session.tokenizer, settings);
     line.end();
     if (!ledger.ok()) return ledger.error();
     // First: the store stands, whatever becomes of its index.
     RETURN_IF_ERROR(write_stdout(ledger_text(component.name, component.cache_dir, *ledger, files)));
     RETURN_IF_ERROR(
-        data::make_packs(session.fs, session.options, component, session.tokenizer, session.seq_len));
+        batches::make_packs(session.fs, session.options, component, session.tokenizer, session.seq_len));
     if (data::is_packed(component.format)) continue;
     // Opening a store says what is remarkable about it; making packs has done so.
     const auto store = data::TokenStore::open(session.fs, session.options, component, session.tokenizer);
@@ -77,8 +77,8 @@ int data_build_command(Args args) {
   args.config();
   if (const auto code = args.parse()) return *code;
   return with_data_session(
-      args, component, [&](const data::Session& session) { return build_all(session, append, files); },
-      data::MissingTokenizer::kIsTrained);
+      args, component, [&](const prepare::Session& session) { return build_all(session, append, files); },
+      prepare::MissingTokenizer::kIsTrained);
 }
 
 int data_consolidate_command(Args args) {
@@ -99,15 +99,15 @@ int data_consolidate_command(Args args) {
   args.flag("--in_place", &in_place, "copy no rows: the parts stay needed, as they are");
   args.config();
   if (const auto code = args.parse()) return *code;
-  return with_data_session(args, component, [&](const data::Session& session) -> Status {
+  return with_data_session(args, component, [&](const prepare::Session& session) -> Status {
     ASSIGN_OR_RETURN(const Component c, data::only_component(session.components));
     data::BuildSettings settings;
     settings.threads = session.threads;
     BuildProgressLine line(c.name);
     settings.progress = line.callback();
-    const auto ledger =
-        data::consolidate_stores(session.fs, session.options, c, session.tokenizer, parts,
-                                 in_place ? data::JoinRows::kInPlace : data::JoinRows::kCopy, settings);
+    const auto ledger = prepare::consolidate_stores(
+        session.fs, session.options, c, session.tokenizer, parts,
+        in_place ? prepare::JoinRows::kInPlace : prepare::JoinRows::kCopy, settings);
     line.end();
     if (!ledger.ok()) return ledger.error();
     return write_stdout(ledger_text(c.name, c.cache_dir, *ledger, false));

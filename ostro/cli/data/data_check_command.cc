@@ -7,8 +7,8 @@
 #include "ostro/cli/shared/progress.h"
 #include "ostro/cli/shared/terminal.h"
 #include "ostro/corpus_check/check.h"
-#include "ostro/prepare/tokenizer/trained_tokenizer.h"
 #include "ostro/io/files/atomic_file.h"
+#include "ostro/prepare/tokenizer/trained_tokenizer.h"
 #include "ostro/train/options/config.h"
 
 namespace ostro::cli {
@@ -20,7 +20,7 @@ Status check_and_report(io::FileSystem& fs, const train::TrainConfig& config,
   for (const std::string& path : {out, json_path})
     if (const auto info = fs.stat(path); info.ok() && info->is_directory)
       return invalid_argument(fmt::format("--out: {} is a directory; name a file", path));
-  ASSIGN_OR_RETURN(const tokenizer::Tokenizer tokenizer, data::open_tokenizer(fs, config.data));
+  ASSIGN_OR_RETURN(const tokenizer::Tokenizer tokenizer, prepare::open_tokenizer(fs, config.data));
   BuildProgressLine line("checking");
   settings.progress = line.callback();
   const Result<corpus_check::CheckReport> checked =

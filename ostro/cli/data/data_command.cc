@@ -5,13 +5,13 @@
 #include <vector>
 
 #include "ostro/base/machine.h"
+#include "ostro/batches/loader/data_set.h"
+#include "ostro/batches/loader/eval_loader.h"
+#include "ostro/batches/loader/loader.h"
 #include "ostro/cli/main/commands.h"
 #include "ostro/cli/main/exit_code.h"
 #include "ostro/cli/shared/terminal.h"
 #include "ostro/corpus_check/batch_text.h"
-#include "ostro/batches/loader/data_set.h"
-#include "ostro/batches/loader/eval_loader.h"
-#include "ostro/batches/loader/loader.h"
 #include "ostro/data/options/choose_component.h"
 #include "ostro/prepare/tokenizer/trained_tokenizer.h"
 #include "ostro/train/options/config.h"
@@ -26,9 +26,9 @@ struct BatchRequest {
   bool json = false, explain = false;
 };
 
-Status print(io::FileSystem& fs, const BatchRequest& request, const data::Batch& batch,
-             const data::DataSet& data, const data::ReaderOf& reader_of) {
-  ASSIGN_OR_RETURN(const auto sources, data::batch_sources(fs, batch, data, reader_of, request.explain));
+Status print(io::FileSystem& fs, const BatchRequest& request, const batches::Batch& batch,
+             const batches::DataSet& data, const batches::ReaderOf& reader_of) {
+  ASSIGN_OR_RETURN(const auto sources, batches::batch_sources(fs, batch, data, reader_of, request.explain));
   return write_stdout(request.json      ? corpus_check::batch_json(batch, sources)
                       : request.explain ? corpus_check::batch_explained(batch, sources)
                                         : corpus_check::batch_summary(batch, sources));
@@ -36,32 +36,33 @@ Status print(io::FileSystem& fs, const BatchRequest& request, const data::Batch&
 
 // A batch of the evaluation of a component.
 Status print_held_out(io::FileSystem& fs, const BatchRequest& request, const train::TrainConfig& config,
-                      const data::DataSet& data) {
+                      const batches::DataSet& data) {
   ASSIGN_OR_RETURN(const auto components,
                    data::named_components(data::components_of(config.data), request.component));
   ASSIGN_OR_RETURN(const data::Component component, data::only_component(components));
   size_t index = 0;
   while (data.parts()[index].component.name != component.name) ++index;
-  ASSIGN_OR_RETURN(const data::EvalLoader loader,
-                   data::EvalLoader::create(data, index, config.data, config.model_options().seq_len(),
-                                            *config.numerics.leaf_examples, config.trainer.max_eval_batches));
+  ASSIGN_OR_RETURN(
+      const batches::EvalLoader loader,
+      batches::EvalLoader::create(data, index, config.data, config.model_options().seq_len(),
+                                  *config.numerics.leaf_examples, config.trainer.max_eval_batches));
   if (request.step >= loader.batches())
     return invalid_argument(
         fmt::format("--step {}: evaluation has {} batches, from 0", request.step, loader.batches()));
-  ASSIGN_OR_RETURN(const data::Batch batch, loader.batch(request.step));
+  ASSIGN_OR_RETURN(const batches::Batch batch, loader.batch(request.step));
   return print(fs, request, batch, data,
-               [&](size_t) -> const data::SequenceReader& { return loader.reader(); });
+               [&](size_t) -> const batches::SequenceReader& { return loader.reader(); });
 }
 
 Status print_batch(io::FileSystem& fs, const BatchRequest& request, const train::TrainConfig& config,
                    int threads) {
-  ASSIGN_OR_RETURN(const tokenizer::Tokenizer tokenizer, data::open_tokenizer(fs, config.data));
-  ASSIGN_OR_RETURN(const auto stores, data::DataSet::open(fs, config.data, tokenizer));
+  ASSIGN_OR_RETURN(const tokenizer::Tokenizer tokenizer, prepare::open_tokenizer(fs, config.data));
+  ASSIGN_OR_RETURN(const auto stores, batches::DataSet::open(fs, config.data, tokenizer));
   if (request.split == "validation") return print_held_out(fs, request, config, *stores);
-  ASSIGN_OR_RETURN(const data::Loader loader, train::make_loader(config, stores));
-  ASSIGN_OR_RETURN(const data::Batch batch, loader.batch(request.step, threads));
+  ASSIGN_OR_RETURN(const batches::Loader loader, train::make_loader(config, stores));
+  ASSIGN_OR_RETURN(const batches::Batch batch, loader.batch(request.step, threads));
   return print(fs, request, batch, *stores,
-               [&](size_t component) -> const data::SequenceReader& { return loader.reader(component); });
+               [&](size_t component) -> const batches::SequenceReader& { return loader.reader(component); });
 }
 
 int batch(Args args) {

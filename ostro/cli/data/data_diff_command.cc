@@ -16,17 +16,17 @@ namespace {
 struct Side {
   train::TrainConfig config;
   std::string tokenizer;  // SHA-256
-  std::shared_ptr<const data::DataSet> stores;
-  data::Loader loader;
+  std::shared_ptr<const batches::DataSet> stores;
+  batches::Loader loader;
 };
 
 Result<Side> open_side(const std::string& path, const Args& args) {
   ASSIGN_OR_RETURN(train::TrainConfig config,
                    train::load_train_config(path, args.overrides(), args.context().models));
   io::FileSystem& fs = args.context().fs;
-  ASSIGN_OR_RETURN(const tokenizer::Tokenizer tokenizer, data::open_tokenizer(fs, config.data));
-  ASSIGN_OR_RETURN(auto stores, data::DataSet::open(fs, config.data, tokenizer));
-  ASSIGN_OR_RETURN(data::Loader loader, train::make_loader(config, stores));
+  ASSIGN_OR_RETURN(const tokenizer::Tokenizer tokenizer, prepare::open_tokenizer(fs, config.data));
+  ASSIGN_OR_RETURN(auto stores, batches::DataSet::open(fs, config.data, tokenizer));
+  ASSIGN_OR_RETURN(batches::Loader loader, train::make_loader(config, stores));
   return Side{std::move(config), tokenizer.hash(), std::move(stores), std::move(loader)};
 }
 

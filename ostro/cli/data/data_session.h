@@ -12,7 +12,7 @@ namespace ostro::cli {
 // Runs `work` on a session and returns the exit status; an error of `work` is printed. `component` is the
 // value of --component, or empty.
 int with_data_session(const Args& args, const std::string& component,
-                      const std::function<Status(const data::Session&)>& work,
-                      data::MissingTokenizer missing = data::MissingTokenizer::kIsAnError);
+                      const std::function<Status(const prepare::Session&)>& work,
+                      prepare::MissingTokenizer missing = prepare::MissingTokenizer::kIsAnError);
 
 }  // namespace ostro::cli

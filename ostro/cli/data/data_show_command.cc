@@ -4,11 +4,11 @@
 #include <nlohmann/json.hpp>
 
 #include "ostro/base/sha256.h"
+#include "ostro/batches/loader/row_places.h"
 #include "ostro/cli/data/data_session.h"
 #include "ostro/cli/main/commands.h"
 #include "ostro/cli/shared/terminal.h"
 #include "ostro/corpus_check/batch_text.h"
-#include "ostro/batches/loader/row_places.h"
 #include "ostro/data/formats/row_formatter.h"
 #include "ostro/data/options/choose_component.h"
 #include "ostro/data/store/store_text.h"
@@ -20,7 +20,7 @@ namespace {
 using data::Component;
 using data::Split;
 
-Status print_row(const data::Session& session, Split split, int64_t row, bool json) {
+Status print_row(const prepare::Session& session, Split split, int64_t row, bool json) {
   ASSIGN_OR_RETURN(const Component c, data::only_component(session.components));
   ASSIGN_OR_RETURN(const auto store,
                    data::TokenStore::open(session.fs, session.options, c, session.tokenizer));
@@ -30,9 +30,9 @@ Status print_row(const data::Session& session, Split split, int64_t row, bool js
         fmt::format("--row {}: {} has {} rows, from 0", row, stream.name(), stream.rows()));
   ASSIGN_OR_RETURN(const data::RowSource source, stream.source(row));
   io::FileSystem& fs = session.fs;
-  data::SourceCheck files(fs, data::kHashedForOneRow);
-  const std::vector<data::RowPlace> places =
-      data::find_rows(fs, {&source, 1}, data::row_fields(c.format), files);
+  batches::SourceCheck files(fs, batches::kHashedForOneRow);
+  const std::vector<batches::RowPlace> places =
+      batches::find_rows(fs, {&source, 1}, data::row_fields(c.format), files);
   ASSIGN_OR_RETURN(const Sha256Digest hash, stream.row_hash(row));
   ASSIGN_OR_RETURN(const std::vector<int64_t> ends, stream.row_ends(row, 1));
   std::vector<int32_t> tokens(static_cast<size_t>(ends[1] - ends[0]));
@@ -86,7 +86,7 @@ int data_show_command(Args args) {
     return report_error(invalid_argument(fmt::format("--split {}: use train or validation", split)));
   const Split which = split == "train" ? Split::kTrain : Split::kValidation;
   return with_data_session(args, component,
-                           [&](const data::Session& s) { return print_row(s, which, row, json); });
+                           [&](const prepare::Session& s) { return print_row(s, which, row, json); });
 }
 
 }  // namespace ostro::cli

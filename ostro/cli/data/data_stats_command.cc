@@ -5,12 +5,12 @@
 #include <cmath>
 #include <nlohmann/json.hpp>
 
-#include "ostro/cli/data/data_session.h"
-#include "ostro/cli/main/commands.h"
-#include "ostro/cli/shared/terminal.h"
 #include "ostro/batches/loader/data_set.h"
 #include "ostro/batches/packing/packing.h"
 #include "ostro/batches/packing/pair_sequences.h"
+#include "ostro/cli/data/data_session.h"
+#include "ostro/cli/main/commands.h"
+#include "ostro/cli/shared/terminal.h"
 #include "ostro/data/store/store_stats.h"
 #include "ostro/data/store/store_text.h"
 #include "ostro/data/store/token_store.h"
@@ -47,27 +47,27 @@ std::string bars(const data::LengthStats& stats) {
   return out;
 }
 
-nlohmann::json packing_json(const data::PackCounts& counts, const data::PackRule& rule) {
+nlohmann::json packing_json(const batches::PackCounts& counts, const batches::PackRule& rule) {
   return {{"seq_len", rule.seq_len},         {"sequences", counts.sequences},
           {"cut_rows", counts.cut_rows},     {"cut_tokens", counts.cut_tokens},
           {"empty_rows", counts.empty_rows}, {"lost_rows", counts.lost_rows}};
 }
 
 // How rows fill sequences of the configuration's length, and what is left out.
-std::string packing_text(const data::PackCounts& counts, const data::LengthStats& lengths,
-                         const data::PackRule& rule) {
+std::string packing_text(const batches::PackCounts& counts, const data::LengthStats& lengths,
+                         const batches::PackRule& rule) {
   // The targets of all rows: one less than tokens, of a row without tokens none.
   const int64_t used = lengths.tokens - (lengths.rows - lengths.empty) - counts.cut_tokens -
                        (counts.lost_tokens - counts.lost_rows),
                 places = counts.sequences * rule.seq_len;
-  const std::string left_out = data::left_out_text(counts);
+  const std::string left_out = batches::left_out_text(counts);
   return fmt::format(
       "  {} sequences of {}, {:.1f} % of them padding{}{}\n", counts.sequences, rule.seq_len,
       100.0 * static_cast<double>(places - used) / static_cast<double>(std::max<int64_t>(places, 1)),
       left_out.empty() ? "" : "; ", left_out);
 }
 
-Status print_stats(const data::Session& session, int64_t step, bool json) {
+Status print_stats(const prepare::Session& session, int64_t step, bool json) {
   double weights = 0;
   for (const Component& c : data::components_of(session.options))
     weights += data::weight_of(session.options, c.name, step);
@@ -94,7 +94,7 @@ Status print_stats(const data::Session& session, int64_t step, bool json) {
     out += data::place_text(c.cache_dir, ledger,
                             fmt::format("{} files of {} bytes", counts.files, counts.file_bytes));
     out += data::counts_text(*files);
-    const auto rule = data::pack_rule(c.format, session.seq_len);
+    const auto rule = batches::pack_rule(c.format, session.seq_len);
     for (const Split split : data::kSplits) {
       const data::TokenStream& stream = store->split(split);
       ASSIGN_OR_RETURN(const data::LengthStats lengths, data::length_stats(stream));
@@ -114,18 +114,18 @@ Status print_stats(const data::Session& session, int64_t step, bool json) {
           q[0], q[1], q[2], q[3], q[4]);
       out += bars(lengths);
       if (data::is_preference(c.format)) {
-        ASSIGN_OR_RETURN(const data::PackCounts cut,
-                         data::PairSequences(store, split, session.seq_len).packing());
+        ASSIGN_OR_RETURN(const batches::PackCounts cut,
+                         batches::PairSequences(store, split, session.seq_len).packing());
         entry["splits"][data::split_name(split)]["pairs"] = {{"seq_len", session.seq_len},
                                                              {"cut", cut.cut_rows},
                                                              {"cut_tokens", cut.cut_tokens},
                                                              {"lost", cut.lost_rows},
                                                              {"equal", cut.equal_pairs}};
-        if (const std::string text = data::left_out_text(cut); !text.empty())
+        if (const std::string text = batches::left_out_text(cut); !text.empty())
           out += fmt::format("  {}; each text has {} targets (model.seq_len)\n", text, session.seq_len);
       }
       if (!rule) continue;
-      ASSIGN_OR_RETURN(const data::PackCounts packing, data::count_packs(stream, *rule));
+      ASSIGN_OR_RETURN(const batches::PackCounts packing, batches::count_packs(stream, *rule));
       entry["splits"][data::split_name(split)]["packing"] = packing_json(packing, *rule);
       out += packing_text(packing, lengths, *rule);
     }
@@ -154,7 +154,7 @@ int data_stats_command(Args args) {
   if (const auto code = args.parse()) return *code;
   if (step < 0) return report_error(invalid_argument(fmt::format("--step {}: use 0 or more", step)));
   return with_data_session(args, component,
-                           [&](const data::Session& session) { return print_stats(session, step, json); });
+                           [&](const prepare::Session& session) { return print_stats(session, step, json); });
 }
 
 }  // namespace ostro::cli

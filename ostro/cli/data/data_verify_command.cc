@@ -3,20 +3,20 @@
 
 #include <nlohmann/json.hpp>
 
+#include "ostro/batches/packing/pack_verify.h"
 #include "ostro/cli/data/data_session.h"
 #include "ostro/cli/main/commands.h"
 #include "ostro/cli/shared/progress.h"
 #include "ostro/cli/shared/terminal.h"
-#include "ostro/batches/packing/pack_verify.h"
 #include "ostro/data/store/store_plan.h"
 #include "ostro/data/store/store_verify.h"
 
 namespace ostro::cli {
 namespace {
 
+using batches::PackIndexReport;
+using batches::PackIndexState;
 using data::Component;
-using data::PackIndexReport;
-using data::PackIndexState;
 using nlohmann::json;
 
 struct Damage {
@@ -110,7 +110,7 @@ void add_packs(const std::vector<PackIndexReport>& packs, bool is_packed, Findin
   found.text += counts[3] == 0 ? "\n" : fmt::format(", {} unread\n", counts[3]);
 }
 
-Result<Findings> verify_component(const data::Session& session, const Component& component) {
+Result<Findings> verify_component(const prepare::Session& session, const Component& component) {
   io::FileSystem& fs = session.fs;
   ASSIGN_OR_RETURN(const data::StoreFolder folder, data::store_folder(fs, session.options, component));
   Findings found;
@@ -127,7 +127,7 @@ Result<Findings> verify_component(const data::Session& session, const Component&
   found.object["ledger_hash"] = report->ledger_hash;
   add_arrays(*report, found);
   BuildProgressLine packs_line(title("verifying pack indices", component));
-  const auto packs = data::verify_packs(fs, folder.ledger, {.progress = packs_line.callback()});
+  const auto packs = batches::verify_packs(fs, folder.ledger, {.progress = packs_line.callback()});
   packs_line.end();
   if (packs.ok()) {
     add_packs(*packs, data::is_packed(component.format), found);
@@ -139,7 +139,7 @@ Result<Findings> verify_component(const data::Session& session, const Component&
   return found;
 }
 
-Status verify_all(const data::Session& session, bool as_json) {
+Status verify_all(const prepare::Session& session, bool as_json) {
   Damage damage;
   json all = json::object();
   for (const Component& component : session.components) {
@@ -176,7 +176,7 @@ int data_verify_command(Args args) {
   args.config();
   if (const auto code = args.parse()) return *code;
   return with_data_session(args, component,
-                           [&](const data::Session& session) { return verify_all(session, as_json); });
+                           [&](const prepare::Session& session) { return verify_all(session, as_json); });
 }
 
 }  // namespace ostro::cli

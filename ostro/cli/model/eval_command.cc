@@ -40,7 +40,7 @@ Result<Evaluation> evaluate(const Context& context, train::TrainConfig config, c
   eval::TokenLogProbs tokens;
   train::HeldOut::OnBatch keep;
   if (!per_token.empty())
-    keep = [&tokens](const data::Batch& batch, const runtime::Buffer& losses) {
+    keep = [&tokens](const batches::Batch& batch, const runtime::Buffer& losses) {
       tokens.add(batch, losses);
       return Status();
     };

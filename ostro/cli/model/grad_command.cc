@@ -32,8 +32,8 @@ Result<eval::MeanGradients> write_gradients(const Context& context, const train:
   ASSIGN_OR_RETURN(const convert::ConfiguredModel of,
                    convert::open_configured(context, config, checkpoint, build, trust));
   line.end();
-  ASSIGN_OR_RETURN(const data::Loader loader, train::make_loader(of.config, of.data.stores));
-  ASSIGN_OR_RETURN(const data::Batch batch, loader.batch(step));
+  ASSIGN_OR_RETURN(const batches::Loader loader, train::make_loader(of.config, of.data.stores));
+  ASSIGN_OR_RETURN(const batches::Batch batch, loader.batch(step));
   ASSIGN_OR_RETURN(const train::CanonicalPrograms programs, train::make_programs(of.config, of.model));
   ASSIGN_OR_RETURN(const std::string remat, decoder->remat());
   ASSIGN_OR_RETURN(eval::MeanGradients result,

@@ -85,14 +85,14 @@ TEST_CASE("progress: a build that goes on after a kill says from its first line 
   for (const std::string path : {"a.jsonl", "a.jsonl.gz"}) {
     CAPTURE(path);
     io::MemoryFileSystem fs;
-    const std::string lines = data::json_lines(3000);
-    data::write(fs, path, path == "a.jsonl" ? lines : data::packed(io::Compression::kGzip, lines));
-    data::DataOptions options = data::corpus_options("in");
+    const std::string lines = prepare::json_lines(3000);
+    prepare::write(fs, path, path == "a.jsonl" ? lines : prepare::packed(io::Compression::kGzip, lines));
+    data::DataOptions options = prepare::corpus_options("in");
     options.train_urls = {path};
     data::BuildSettings settings;
     settings.threads = 2;
     settings.commit_bytes = 1;
-    data::build_half(fs, options, settings);
+    prepare::build_half(fs, options, settings);
     // Every report comes a second after the one before.
     Shown s;
     REQUIRE(s.file);
@@ -103,7 +103,7 @@ TEST_CASE("progress: a build that goes on after a kill says from its first line 
       ++reports;
       draw(p);
     };
-    REQUIRE(data::build_store(fs, options, data::test_tokenizer(), settings).ok());
+    REQUIRE(prepare::build_store(fs, options, prepare::test_tokenizer(), settings).ok());
     const std::string text = s.text();
     REQUIRE(reports >= 4);
     size_t at = 0;

@@ -3,6 +3,7 @@
 #include <fmt/format.h>
 
 #include "ostro/io/files/atomic_file.h"
+#include "ostro/io/json/file_header.h"
 #include "ostro/io/json/json_fields.h"
 
 namespace ostro::cluster {
@@ -11,7 +12,7 @@ namespace {
 using OrderedJson = nlohmann::ordered_json;
 using io::JsonFields;
 
-constexpr int64_t kFormat = 1;
+constexpr io::FileHeader kFileHeader = {"ostro cluster", 1};
 constexpr int64_t kMostBytesOfFile = int64_t{16} << 20;
 constexpr int64_t kMost = int64_t{1} << 53;
 
@@ -80,9 +81,7 @@ Result<JobEvent> parse_event(const JsonFields& fields) {
 }  // namespace
 
 std::string cluster_json(const JobState& state) {
-  OrderedJson json;
-  json["format"] = "ostro cluster";
-  json["format_version"] = kFormat;
+  OrderedJson json = io::begin_file(kFileHeader);
   json["job"] = state.job;
   json["started"] = state.started;
   json["written"] = state.written;
@@ -108,12 +107,7 @@ Result<JobState> read_cluster_file(io::FileSystem& fs, const std::string& path) 
   ASSIGN_OR_RETURN(const std::string text, fs.read_file(path, kMostBytesOfFile));
   ASSIGN_OR_RETURN(const nlohmann::json root, io::parse_json(text, path));
   const JsonFields fields(root, path);
-  ASSIGN_OR_RETURN(const std::string format, fields.string("format"));
-  if (format != "ostro cluster") return fields.bad("format", fmt::format("is \"{}\"", format));
-  ASSIGN_OR_RETURN(const int64_t version, fields.integer("format_version", 1, INT64_MAX));
-  if (version > kFormat)
-    return unsupported(fmt::format("{}: \"format_version\" {} is later than the {} this version reads", path,
-                                   version, kFormat));
+  RETURN_IF_ERROR(io::check_header(fields, kFileHeader));
   JobState state;
   ASSIGN_OR_RETURN(state.job, fields.string("job"));
   ASSIGN_OR_RETURN(state.started, number(fields, "started"));

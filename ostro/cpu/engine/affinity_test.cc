@@ -72,17 +72,17 @@ TEST_CASE("affinity: the thread that runs a program is bound to the first core w
 
 TEST_CASE("affinity: a core is for one thread at a time") {
   const std::vector<int> before = cpus_of_this_thread(), core{cpus_of_cores().back()};
-  CallerCpu caller{.cpu = core[0]};
+  machine::CallerCpu caller{.cpu = core[0]};
   {
-    const BoundThread first(caller);
+    const machine::BoundThread first(caller);
     CHECK(cpus_of_this_thread() == core);
     {
-      const BoundThread second(caller);
+      const machine::BoundThread second(caller);
     }
     CHECK(cpus_of_this_thread() == core);  // the second neither bound nor freed anything
   }
   CHECK(cpus_of_this_thread() == before);
-  const BoundThread next(caller);
+  const machine::BoundThread next(caller);
   CHECK(cpus_of_this_thread() == core);
 }
 

@@ -14,11 +14,11 @@
 #include "ostro/compile/plan/explain_plan.h"
 #include "ostro/compile/plan/plan.h"
 #include "ostro/cpu/engine/engine_cc.h"
-#include "ostro/machine/affinity.h"
 #include "ostro/cpu/plan/runner.h"
-#include "ostro/kernels/products/calibrate.h"
 #include "ostro/cpu/routines/flights.h"
 #include "ostro/ir/rules/verify.h"
+#include "ostro/kernels/products/calibrate.h"
+#include "ostro/machine/affinity.h"
 #include "ostro/numerics/fp_env.h"
 #include "ostro/runtime/check_inputs.h"
 
@@ -29,8 +29,8 @@ using runtime::Buffer;
 
 class CpuExecutable final : public runtime::Executable {
  public:
-  CpuExecutable(compile::Module module, const ir::Program& program, CompiledKernels kernels, Isa isa,
-                std::shared_ptr<ThreadPool> pool, std::shared_ptr<CallerCpu> caller_cpu)
+  CpuExecutable(compile::Module module, const ir::Program& program, CompiledKernels kernels, machine::Isa isa,
+                std::shared_ptr<machine::ThreadPool> pool, std::shared_ptr<machine::CallerCpu> caller_cpu)
       : module_(std::move(module)),
         name_(program.name),
         param_names_(program.param_names),
@@ -62,7 +62,7 @@ class CpuExecutable final : public runtime::Executable {
     for (Buffer& b : outputs) results.push_back(reinterpret_cast<char*>(b.mutable_bytes().data()));
     if (profiling()) runner_.label_steps(name_);
     const numerics::HostArithmetic guard;
-    const BoundThread bound(*caller_cpu_);
+    const machine::BoundThread bound(*caller_cpu_);
     try {
       const Status ran = runner_.run(params, results, reinterpret_cast<char*>(arena_.get()), context);
       const Status landed = flights_.finish_all();  // in any case: what is on its way uses our memory
@@ -89,8 +89,8 @@ class CpuExecutable final : public runtime::Executable {
   std::string name_;
   std::vector<std::string> param_names_;
   CompiledKernels kernels_;
-  std::shared_ptr<ThreadPool> pool_;
-  std::shared_ptr<CallerCpu> caller_cpu_;
+  std::shared_ptr<machine::ThreadPool> pool_;
+  std::shared_ptr<machine::CallerCpu> caller_cpu_;
   Flights flights_;
   PlanContext context_;
   PlanRunner runner_;
@@ -105,9 +105,10 @@ void warn_of_built_in_loops(const std::string& why) {
 class CpuEngine final : public runtime::Engine, private runtime::Inspector {
  public:
   // Without a compiler: built-in loops.
-  CpuEngine(CpuOptions options, const compile::Dialect* dialect, Isa isa, std::shared_ptr<ThreadPool> pool,
-            std::shared_ptr<CallerCpu> caller_cpu, std::unique_ptr<KernelCompiler> compiler)
-      : info_{.name = fmt::format("cpu ({}, {} threads)", isa_name(isa), pool->threads())},
+  CpuEngine(CpuOptions options, const compile::Dialect* dialect, machine::Isa isa,
+            std::shared_ptr<machine::ThreadPool> pool, std::shared_ptr<machine::CallerCpu> caller_cpu,
+            std::unique_ptr<KernelCompiler> compiler)
+      : info_{.name = fmt::format("cpu ({}, {} threads)", machine::isa_name(isa), pool->threads())},
         options_(std::move(options)),
         dialect_(dialect),
         isa_(isa),
@@ -157,10 +158,12 @@ class CpuEngine final : public runtime::Engine, private runtime::Inspector {
   Result<runtime::MachineLimits> limits() override {
     runtime::MachineLimits limits;
     for (int i = 0; i < 20; ++i) {
-      limits.f32_flops = std::max(limits.f32_flops, burst_peak(*pool_, isa_, GemmType::kF32));
-      limits.bf16_flops = std::max(limits.bf16_flops, burst_peak(*pool_, isa_, GemmType::kBf16));
+      limits.f32_flops =
+          std::max(limits.f32_flops, kernels::burst_peak(*pool_, isa_, kernels::GemmType::kF32));
+      limits.bf16_flops =
+          std::max(limits.bf16_flops, kernels::burst_peak(*pool_, isa_, kernels::GemmType::kBf16));
     }
-    limits.bytes = stream_peak(*pool_);
+    limits.bytes = kernels::stream_peak(*pool_);
     return limits;
   }
 
@@ -183,9 +186,9 @@ class CpuEngine final : public runtime::Engine, private runtime::Inspector {
   const runtime::EngineInfo info_;
   CpuOptions options_;
   const compile::Dialect* dialect_;
-  Isa isa_;
-  std::shared_ptr<ThreadPool> pool_;
-  std::shared_ptr<CallerCpu> caller_cpu_;
+  machine::Isa isa_;
+  std::shared_ptr<machine::ThreadPool> pool_;
+  std::shared_ptr<machine::CallerCpu> caller_cpu_;
   std::unique_ptr<KernelCompiler> compiler_;
   std::atomic<bool> generates_;  // false from the compiler's first failure on
 };
@@ -193,21 +196,22 @@ class CpuEngine final : public runtime::Engine, private runtime::Inspector {
 }  // namespace
 
 Result<std::unique_ptr<runtime::Engine>> make_cpu_engine(const CpuOptions& options) {
-  ASSIGN_OR_RETURN(const Isa isa, options.isa.empty() ? choose_isa() : choose_isa(options.isa));
+  ASSIGN_OR_RETURN(const machine::Isa isa,
+                   options.isa.empty() ? kernels::choose_isa() : kernels::choose_isa(options.isa));
   int threads = options.threads;
   if (threads == 0) {
     ASSIGN_OR_RETURN(threads, default_threads());
   }
   if (threads < 1) return invalid_argument(fmt::format("{} threads; give at least 1", threads));
-  ASSIGN_OR_RETURN(std::vector<int> cpus, affinity_from_environment(threads));
-  auto caller_cpu = std::make_shared<CallerCpu>();
+  ASSIGN_OR_RETURN(std::vector<int> cpus, machine::affinity_from_environment(threads));
+  auto caller_cpu = std::make_shared<machine::CallerCpu>();
   if (!cpus.empty()) caller_cpu->cpu = cpus[0];
-  auto pool = std::make_shared<ThreadPool>(threads, std::move(cpus));
+  auto pool = std::make_shared<machine::ThreadPool>(threads, std::move(cpus));
   const compile::Dialect* dialect = compile::find_dialect(options.dialect);
   if (dialect == nullptr)
     return invalid_argument(fmt::format("dialect \"{}\"; use gnu or plain", options.dialect));
   std::unique_ptr<KernelCompiler> compiler;
-  if (options.generated_code && isa != Isa::kGeneric) {
+  if (options.generated_code && isa != machine::Isa::kGeneric) {
     compiler = std::make_unique<KernelCompiler>(options.cc, options.cc_opt, options.cache_dir, isa, *dialect);
     if (!compiler->available()) {
       if (options.compiler_required) return unsupported(compiler->problem());

@@ -76,8 +76,8 @@ std::string flags_for_zig(std::string flags) {
 
 }  // namespace
 
-KernelCompiler::KernelCompiler(std::string cc, std::string cc_opt, const std::string& cache_dir, Isa isa,
-                               const compile::Dialect& dialect)
+KernelCompiler::KernelCompiler(std::string cc, std::string cc_opt, const std::string& cache_dir,
+                               machine::Isa isa, const compile::Dialect& dialect)
     : prelude_(compile::prelude_text(dialect)) {
   if (cc.empty()) cc = environment_variable("OSTRO_CC");
   if (cc_opt.empty()) cc_opt = environment_variable("OSTRO_CC_OPT");
@@ -85,7 +85,7 @@ KernelCompiler::KernelCompiler(std::string cc, std::string cc_opt, const std::st
   flags_ = fmt::format(
       "{} -ffp-contract=off -fno-math-errno -fno-trapping-math -fno-strict-aliasing -fno-unwind-tables "
       "-fno-asynchronous-unwind-tables {} -w -fPIC -shared {}",
-      target_flags(isa), dialect.language, cc_opt);
+      machine::target_flags(isa), dialect.language, cc_opt);
   const fs::path cache = cache_dir.empty() ? default_cache_dir() : fs::path(cache_dir);
   if (!cache.empty()) cache_.folder = cache / "kernels";
   cache_.prefix = kUnfinished;

@@ -18,9 +18,9 @@
 #include "ostro/base/object_cache.h"
 #include "ostro/base/shared_object.h"
 #include "ostro/compile/text/dialect.h"
-#include "ostro/machine/isa.h"
 #include "ostro/cpu/plan/runner.h"
 #include "ostro/cpu/text/write_kernel.h"
+#include "ostro/machine/isa.h"
 
 namespace ostro::cpu {
 
@@ -33,7 +33,7 @@ struct CompiledKernels {
 class KernelCompiler {
  public:
   // Empty strings mean the defaults of engine.h. Never fails: available() tells whether there is a compiler.
-  KernelCompiler(std::string cc, std::string cc_opt, const std::string& cache_dir, Isa isa,
+  KernelCompiler(std::string cc, std::string cc_opt, const std::string& cache_dir, machine::Isa isa,
                  const compile::Dialect& dialect = compile::gnu_dialect());
 
   // True when a compiler runs. Whether its output works is only checked when something has to be compiled, so

@@ -60,7 +60,7 @@ struct Fixture {
 
   Result<CompiledKernels> compile(int number, const std::string& cc = "", const std::string& opt = "-O1",
                                   const std::string& cache = "") const {
-    KernelCompiler compiler(cc, opt, cache.empty() ? root.path().string() : cache, Isa::kAvx2);
+    KernelCompiler compiler(cc, opt, cache.empty() ? root.path().string() : cache, machine::Isa::kAvx2);
     REQUIRE_MESSAGE(compiler.available(), compiler.problem());
     return compiler.compile(kernels_giving(number));
   }
@@ -99,7 +99,7 @@ TEST_CASE_FIXTURE(Fixture, "many compilers at once in one cache give each progra
     std::vector<std::jthread> threads;
     for (int i = 0; i < 8; ++i)
       threads.emplace_back([&, i] {
-        KernelCompiler compiler("", "-O1", root.path().string(), Isa::kAvx2);
+        KernelCompiler compiler("", "-O1", root.path().string(), machine::Isa::kAvx2);
         const auto made = compiler.compile(kernels_giving(i % 2));
         if (!made.ok() || result_of(*made) != i % 2) ++wrong;
       });
@@ -169,7 +169,7 @@ TEST_CASE_FIXTURE(Fixture, "a filled cache needs no compiler that works") {
 TEST_CASE_FIXTURE(Fixture, "a cache that cannot be made means kernels for this process alone, said once") {
   std::ofstream(root.path() / "file") << "not a folder";
   const std::string place = root.path() / "file" / "cache";
-  KernelCompiler compiler("", "-O1", place, Isa::kAvx2);
+  KernelCompiler compiler("", "-O1", place, machine::Isa::kAvx2);
   for (int number : {1, 2}) {
     const auto made = compiler.compile(kernels_giving(number));
     REQUIRE_MESSAGE(made.ok(), made.error().message());

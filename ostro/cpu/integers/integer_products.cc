@@ -2,11 +2,11 @@
 // to the kernels of products/; others are cut by the definition, rows shared among the threads.
 #include <algorithm>
 
+#include "ostro/cpu/routines/contraction.h"
+#include "ostro/cpu/routines/op_call.h"
 #include "ostro/kernels/products/int8_dot.h"
 #include "ostro/kernels/products/int8_quantize.h"
 #include "ostro/kernels/products/int8_reference.h"
-#include "ostro/cpu/routines/contraction.h"
-#include "ostro/cpu/routines/op_call.h"
 #include "ostro/numerics/bf16.h"
 
 namespace ostro::cpu {
@@ -54,9 +54,10 @@ void quantize_row(const T* x, const std::vector<int64_t>& k_at, int64_t block, c
     for (size_t k = begin; k < std::min(begin + static_cast<size_t>(block), k_at.size()); ++k) {
       values.push_back(numerics::widen(x[k_at[k]]));
       if (draws.any)
-        bits.push_back(reference::dither_of(draws.key, static_cast<uint64_t>(first + draws.k_at[k])));
+        bits.push_back(
+            kernels::reference::dither_of(draws.key, static_cast<uint64_t>(first + draws.k_at[k])));
     }
-    const reference::QuantizedBlock made = reference::quantize_block(values, bits);
+    const kernels::reference::QuantizedBlock made = kernels::reference::quantize_block(values, bits);
     std::copy(made.q.begin(), made.q.end(), q + begin);
     *scales++ = made.scale;
   }
@@ -73,23 +74,24 @@ bool is_contiguous(const std::vector<int64_t>& list) {
 bool quantize_matrix(const OpCall& call, const std::vector<int64_t>& row_at, const std::vector<int64_t>& k_at,
                      const Draws& draws) {
   const auto rows = static_cast<int64_t>(row_at.size()), size = static_cast<int64_t>(k_at.size());
-  const Int8Blocks blocks(size, call.attrs.i64("block"));
-  const Int8Output out{call.out[0].as<int8_t>(), size, call.out[1].as<float>(), blocks.count()};
-  const GemmType type = call.in[0].dtype() == ir::DType::bf16 ? GemmType::kBf16 : GemmType::kF32;
-  Int8Dither dither{draws.key};
-  const Int8Dither* dithered = draws.any ? &dither : nullptr;
+  const kernels::Int8Blocks blocks(size, call.attrs.i64("block"));
+  const kernels::Int8Output out{call.out[0].as<int8_t>(), size, call.out[1].as<float>(), blocks.count()};
+  const kernels::GemmType type =
+      call.in[0].dtype() == ir::DType::bf16 ? kernels::GemmType::kBf16 : kernels::GemmType::kF32;
+  kernels::Int8Dither dither{draws.key};
+  const kernels::Int8Dither* dithered = draws.any ? &dither : nullptr;
   if (is_contiguous(k_at) && is_contiguous(draws.k_at)) {
     dither.first = draws.row_at.data();
-    quantize_rows(call.pool, call.isa, {call.in[0].data, type, rows, size, 0, dithered, row_at.data()},
-                  blocks, out);
+    kernels::quantize_rows(call.pool, call.isa,
+                           {call.in[0].data, type, rows, size, 0, dithered, row_at.data()}, blocks, out);
     return true;
   }
   if (is_contiguous(row_at) && is_contiguous(draws.row_at)) {
     std::vector<int64_t> first = draws.k_at;
     for (int64_t& f : first) f += draws.row_at[0];
     dither.first = first.data();
-    quantize_columns(call.pool, call.isa, {call.in[0].data, type, size, rows, 0, dithered, k_at.data()},
-                     blocks, out);
+    kernels::quantize_columns(call.pool, call.isa,
+                              {call.in[0].data, type, size, rows, 0, dithered, k_at.data()}, blocks, out);
     return true;
   }
   return false;
@@ -130,13 +132,14 @@ Status run_dot_int8(const OpCall& call) {
   const auto& names = call.attrs.strs("over");
   const int64_t size = count_of(axes_named(call.in[0].shape(), names)),
                 columns = count_of(axes_without(call.in[2].shape(), names));
-  Int8DotSpec spec{out.count() / columns, columns, Int8Blocks(size, call.attrs.i64("block"))};
-  spec.out = out.dtype() == ir::DType::bf16 ? GemmType::kBf16 : GemmType::kF32;
+  kernels::Int8DotSpec spec{out.count() / columns, columns,
+                            kernels::Int8Blocks(size, call.attrs.i64("block"))};
+  spec.out = out.dtype() == ir::DType::bf16 ? kernels::GemmType::kBf16 : kernels::GemmType::kF32;
   const int64_t blocks = spec.blocks.count();
   const auto operand = [&](size_t i) {
-    return Int8Operand{call.in[i].as<int8_t>(), size, call.in[i + 1].as<float>(), blocks};
+    return kernels::Int8Operand{call.in[i].as<int8_t>(), size, call.in[i + 1].as<float>(), blocks};
   };
-  Int8Dot(std::move(spec), call.isa).run(call.pool, operand(0), operand(2), out.data);
+  kernels::Int8Dot(std::move(spec), call.isa).run(call.pool, operand(0), operand(2), out.data);
   return Status();
 }
 

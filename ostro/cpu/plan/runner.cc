@@ -33,8 +33,9 @@ PlanRunner::PlanRunner(const compile::Plan& plan, const PlanContext& context)
   for (size_t i = 0; i < plan.steps.size(); ++i) {
     const Step& step = plan.steps[i];
     if (step.kind == StepKind::kOp && step.op == OpKind::dot && step.out[0].shape.count() > 0)
-      prepared_[i].gemm = std::make_unique<Gemm>(gemm_spec(step, *context.leaves), context.isa);
-    if (prepared_[i].gemm != nullptr && step.keeps_b) prepared_[i].packed = std::make_unique<PackedB>();
+      prepared_[i].gemm = std::make_unique<kernels::Gemm>(gemm_spec(step, *context.leaves), context.isa);
+    if (prepared_[i].gemm != nullptr && step.keeps_b)
+      prepared_[i].packed = std::make_unique<kernels::PackedB>();
     for (const compile::Plan& region : step.regions)
       prepared_[i].regions.push_back(std::make_unique<PlanRunner>(region, context));
   }
@@ -129,7 +130,7 @@ Status PlanRunner::run_op(const Step& step, const Prepared& prepared,
                           const runtime::RunContext& run_context) {
   if (step.op == OpKind::dot) {
     const bool stored = step.in[1].shape.dtype == ir::DType::i8;
-    const GemmB b(data(step.in[1]), stored ? data(step.in[2]) : nullptr);
+    const kernels::GemmB b(data(step.in[1]), stored ? data(step.in[2]) : nullptr);
     if (prepared.packed != nullptr) {
       if (!go_on()) prepared.gemm->pack_b(*context_.pool, b, *prepared.packed);
       prepared.gemm->run(*context_.pool, data(step.in[0]), *prepared.packed, data(step.out[0]));

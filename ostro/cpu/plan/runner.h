@@ -7,11 +7,11 @@
 
 #include "ostro/compile/plan/plan.h"
 #include "ostro/compile/plan/walk.h"
+#include "ostro/cpu/plan/times.h"
+#include "ostro/cpu/routines/op_call.h"
+#include "ostro/kernels/products/gemm.h"
 #include "ostro/machine/isa.h"
 #include "ostro/machine/thread_pool.h"
-#include "ostro/cpu/plan/times.h"
-#include "ostro/kernels/products/gemm.h"
-#include "ostro/cpu/routines/op_call.h"
 #include "ostro/runtime/engine.h"
 
 namespace ostro::cpu {
@@ -22,8 +22,8 @@ using KernelFunction = void (*)(char* const* buffers, int64_t begin, int64_t end
 struct PlanContext {
   const numerics::LeafTable* leaves = nullptr;
   const std::vector<KernelFunction>* kernels = nullptr;
-  ThreadPool* pool = nullptr;
-  Isa isa = Isa::kGeneric;
+  machine::ThreadPool* pool = nullptr;
+  machine::Isa isa = machine::Isa::kGeneric;
   Flights* flights = nullptr;
 };
 
@@ -57,8 +57,8 @@ class PlanRunner : public compile::PlanWalk<PlanRunner, char*> {
     int64_t outer_ = span_place().iteration;
   };
   struct Prepared {
-    std::unique_ptr<Gemm> gemm;
-    std::unique_ptr<PackedB> packed;  // Step::keeps_b
+    std::unique_ptr<kernels::Gemm> gemm;
+    std::unique_ptr<kernels::PackedB> packed;  // Step::keeps_b
     std::vector<std::unique_ptr<PlanRunner>> regions;
   };
 

@@ -86,7 +86,7 @@ class Layout {
   const Axes& key_axis() const { return key_; }
   Axes head_axes() const { return joined({kv_, group_}); }
 
-  void fill(AttentionShape& s) const {
+  void fill(kernels::AttentionShape& s) const {
     s.batch = batch();
     s.pos = query_[0].size;
     s.key_pos = key_[0].size;
@@ -96,14 +96,14 @@ class Layout {
   }
 
   // The value in the form that the kernel reads; a copy when its strides do not fit.
-  const void* query_side(const Array& a, QueryStrides& strides) {
+  const void* query_side(const Array& a, kernels::QueryStrides& strides) {
     if (query_strides(*a.view, strides)) return a.data;
     const Array copy = temporary(a, joined({batch_, query_, kv_, group_, head_dim_}));
     copy_in(a, copy);
     query_strides(*copy.view, strides);
     return copy.data;
   }
-  const void* key_side(const Array& a, KeyStrides& strides) {
+  const void* key_side(const Array& a, kernels::KeyStrides& strides) {
     if (key_strides(*a.view, strides)) return a.data;
     const Array copy = temporary(a, joined({batch_, key_, kv_, head_dim_}));
     copy_in(a, copy);
@@ -111,14 +111,14 @@ class Layout {
     return copy.data;
   }
   // Where the kernel writes a value; finish() copies it to its place.
-  void* query_result(const Array& a, QueryStrides& strides) {
+  void* query_result(const Array& a, kernels::QueryStrides& strides) {
     if (query_strides(*a.view, strides)) return a.data;
     const Array copy = temporary(a, joined({batch_, query_, kv_, group_, head_dim_}));
     query_strides(*copy.view, strides);
     pending_.push_back({copy, a});
     return copy.data;
   }
-  void* key_result(const Array& a, KeyStrides& strides) {
+  void* key_result(const Array& a, kernels::KeyStrides& strides) {
     if (key_strides(*a.view, strides)) return a.data;
     const Array copy = temporary(a, joined({batch_, key_, kv_, head_dim_}));
     key_strides(*copy.view, strides);
@@ -144,14 +144,14 @@ class Layout {
   }
 
  private:
-  bool query_strides(const compile::View& v, QueryStrides& s) const {
+  bool query_strides(const compile::View& v, kernels::QueryStrides& s) const {
     const auto b = single_stride(v, batch_), kv = single_stride(v, kv_), g = single_stride(v, group_),
                p = single_stride(v, query_), d = single_stride(v, head_dim_);
     if (!b || !kv || !g || !p || (*d != 1 && head_dim_[0].size != 1)) return false;
     s = {*b, *p, *kv, *g};
     return true;
   }
-  bool key_strides(const compile::View& v, KeyStrides& s) const {
+  bool key_strides(const compile::View& v, kernels::KeyStrides& s) const {
     const auto b = single_stride(v, batch_), kv = single_stride(v, kv_), p = single_stride(v, key_),
                d = single_stride(v, head_dim_);
     if (!b || !kv || !p || (*d != 1 && head_dim_[0].size != 1)) return false;
@@ -194,9 +194,9 @@ struct Masks {
   std::vector<uint8_t> visible;
   std::vector<float> sink;
 
-  void fill(const OpCall& call, const Layout& layout, size_t next, AttentionShape& s) {
+  void fill(const OpCall& call, const Layout& layout, size_t next, kernels::AttentionShape& s) {
     const auto& attrs = call.attrs;
-    s.type = call.in[0].dtype() == ir::DType::bf16 ? FloatType::kBf16 : FloatType::kF32;
+    s.type = call.in[0].dtype() == ir::DType::bf16 ? machine::FloatType::kBf16 : machine::FloatType::kF32;
     s.scale = static_cast<float>(attrs.f64("scale"));
     s.soft_cap = static_cast<float>(attrs.f64("soft_cap", 0.0));
     s.mask.causal = attrs.i64("causal", 0) != 0;
@@ -238,7 +238,7 @@ struct Masks {
 Status run_attention(const OpCall& call) {
   Layout layout(call, 3);
   Masks masks;
-  AttentionForward f;
+  kernels::AttentionForward f;
   layout.fill(f.shape);
   masks.fill(call, layout, 3, f.shape);
   if (call.out[0].count() == 0) return Status();
@@ -249,7 +249,7 @@ Status run_attention(const OpCall& call) {
   f.out_type = f.shape.type;
   f.m = layout.row_values(call.out[1], true);
   f.r = layout.row_values(call.out[2], true);
-  attention_forward(f, call.isa, call.pool);
+  kernels::attention_forward(f, call.isa, call.pool);
   layout.finish();
   return Status();
 }
@@ -257,7 +257,7 @@ Status run_attention(const OpCall& call) {
 Status run_attention_grad(const OpCall& call) {
   Layout layout(call, 7);
   Masks masks;
-  AttentionBackward b;
+  kernels::AttentionBackward b;
   layout.fill(b.shape);
   masks.fill(call, layout, 7, b.shape);
   b.q = layout.query_side(call.in[0], b.q_strides);
@@ -278,7 +278,7 @@ Status run_attention_grad(const OpCall& call) {
   const std::vector<int64_t> ends =
       numerics::leaf_ends(query.name, query.size, call.leaves.count(query.name));
   if (ends.size() > 1) b.query_leaf_ends = ends;
-  attention_backward(b, call.isa, call.pool);
+  kernels::attention_backward(b, call.isa, call.pool);
   layout.finish();
   if (!dsink.empty()) {
     const std::vector<int64_t> at = offsets_over(layout.head_axes(), *call.out[3].view);

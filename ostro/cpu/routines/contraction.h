@@ -15,7 +15,7 @@ using compile::Contraction, compile::contraction_of, compile::in_order, compile:
     compile::scale_offsets;
 
 // The matrix product of a dot step (dot.cc).
-GemmSpec gemm_spec(const compile::Step& step, const numerics::LeafTable& leaves);
+kernels::GemmSpec gemm_spec(const compile::Step& step, const numerics::LeafTable& leaves);
 
 // The tree of N8 over nested leaves, in place; returns the root. No partials: +0.
 template <typename T>

@@ -29,8 +29,9 @@ std::vector<int64_t> leaf_ends(const OpCall& call) {
   return ends;
 }
 
-CrossEntropyForward forward_of(const OpCall& call, const Targets& targets, std::span<const int64_t> ends) {
-  CrossEntropyForward f;
+kernels::CrossEntropyForward forward_of(const OpCall& call, const Targets& targets,
+                                        std::span<const int64_t> ends) {
+  kernels::CrossEntropyForward f;
   f.rows = call.in[1].count();
   f.vocab = f.row_stride = call.in[0].shape().axes.back().size;
   f.logits = call.in[0].as<float>();
@@ -44,8 +45,8 @@ CrossEntropyForward forward_of(const OpCall& call, const Targets& targets, std::
   return f;
 }
 
-CrossEntropyBackward backward_of(const OpCall& call, const Targets& targets) {
-  CrossEntropyBackward b;
+kernels::CrossEntropyBackward backward_of(const OpCall& call, const Targets& targets) {
+  kernels::CrossEntropyBackward b;
   b.rows = call.in[1].count();
   b.vocab = b.row_stride = b.dlogits_stride = call.in[0].shape().axes.back().size;
   b.logits = call.in[0].as<float>();
@@ -56,7 +57,8 @@ CrossEntropyBackward backward_of(const OpCall& call, const Targets& targets) {
   b.lse = call.in[4].as<float>();
   b.w = call.in[5].as<float>();
   b.dlogits = call.out[0].data;
-  b.dlogits_type = call.out[0].dtype() == ir::DType::bf16 ? FloatType::kBf16 : FloatType::kF32;
+  b.dlogits_type =
+      call.out[0].dtype() == ir::DType::bf16 ? machine::FloatType::kBf16 : machine::FloatType::kF32;
   // The rows have one stride: they are dense, or as far apart as the rows of the logits that they overwrite.
   const compile::View& out = *call.out[0].view;
   for (size_t i = 0; i + 1 < out.strides.size(); ++i)
@@ -69,31 +71,32 @@ CrossEntropyBackward backward_of(const OpCall& call, const Targets& targets) {
 Status run_cross_entropy(const OpCall& call) {
   const Targets targets = targets_of(call.in[1], integer_of(call.in[2]));
   const std::vector<int64_t> ends = leaf_ends(call);
-  cross_entropy_forward(forward_of(call, targets, ends), call.isa, call.pool);
+  kernels::cross_entropy_forward(forward_of(call, targets, ends), call.isa, call.pool);
   return Status();
 }
 
 Status run_cross_entropy_sum(const OpCall& call) {
   const std::vector<int64_t> ends = leaf_ends(call);
-  CrossEntropyForward f;
+  kernels::CrossEntropyForward f;
   f.rows = call.in[1].count();
   f.vocab = f.row_stride = call.in[0].shape().axes.back().size;
   f.logits = call.in[0].as<float>();
   f.vocab_leaf_ends = ends;
-  cross_entropy_sum(f, call.in[1].as<float>(), call.out[0].as<float>(), call.isa, call.pool);
+  kernels::cross_entropy_sum(f, call.in[1].as<float>(), call.out[0].as<float>(), call.isa, call.pool);
   return Status();
 }
 
 Status run_cross_entropy_grad(const OpCall& call) {
   const Targets targets = targets_of(call.in[1], integer_of(call.in[6]));
-  cross_entropy_backward(backward_of(call, targets), call.isa, call.pool);
+  kernels::cross_entropy_backward(backward_of(call, targets), call.isa, call.pool);
   return Status();
 }
 
 Status run_cross_entropy_both(const OpCall& loss, const OpCall& gradient) {
   const Targets targets = targets_of(loss.in[1], integer_of(loss.in[2]));
   const std::vector<int64_t> ends = leaf_ends(loss);
-  cross_entropy_both(forward_of(loss, targets, ends), backward_of(gradient, targets), loss.isa, loss.pool);
+  kernels::cross_entropy_both(forward_of(loss, targets, ends), backward_of(gradient, targets), loss.isa,
+                              loss.pool);
   return Status();
 }
 

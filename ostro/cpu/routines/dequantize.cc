@@ -17,7 +17,7 @@ void put_rounded(float x, float* to) { *to = x; }
 void put_rounded(float x, numerics::Bf16* to) { *to = numerics::to_bf16(x); }
 
 template <typename T>
-void dequantize(const StoredExtents& e, const int8_t* w, const T* scales, T* y, ThreadPool& pool) {
+void dequantize(const StoredExtents& e, const int8_t* w, const T* scales, T* y, machine::ThreadPool& pool) {
   pool.parallel_for(e.before * e.rows, [&](int64_t begin, int64_t end) {
     for (int64_t row = begin; row < end; ++row) {
       const int64_t group = row / e.rows * e.groups + row % e.rows / (e.rows / e.groups);

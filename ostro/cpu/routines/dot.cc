@@ -5,7 +5,7 @@
 
 namespace ostro::cpu {
 
-GemmSpec gemm_spec(const compile::Step& step, const numerics::LeafTable& leaves) {
+kernels::GemmSpec gemm_spec(const compile::Step& step, const numerics::LeafTable& leaves) {
   const compile::View &a = step.in[0], &b = step.in[1], &c = step.out[0];
   std::vector<ir::Axis> batch, m, n, k;
   const auto& over = step.attrs.strs("over");
@@ -17,8 +17,10 @@ GemmSpec gemm_spec(const compile::Step& step, const numerics::LeafTable& leaves)
   for (const ir::Axis& axis : b.shape.axes)
     if (!a.shape.has(axis.name)) n.push_back(axis);
 
-  GemmSpec spec;
-  const auto type = [](ir::DType d) { return d == ir::DType::bf16 ? GemmType::kBf16 : GemmType::kF32; };
+  kernels::GemmSpec spec;
+  const auto type = [](ir::DType d) {
+    return d == ir::DType::bf16 ? kernels::GemmType::kBf16 : kernels::GemmType::kF32;
+  };
   spec.in = type(a.shape.dtype);
   spec.out = type(c.shape.dtype);
   const Contraction contraction = contraction_of(k, leaves);

@@ -3,14 +3,16 @@
 #include <algorithm>
 #include <cstring>
 
-#include "ostro/kernels/products/gemm.h"
 #include "ostro/cpu/routines/contraction.h"
 #include "ostro/cpu/routines/op_call.h"
+#include "ostro/kernels/products/gemm.h"
 
 namespace ostro::cpu {
 namespace {
 
-GemmType gemm_type(ir::DType d) { return d == ir::DType::bf16 ? GemmType::kBf16 : GemmType::kF32; }
+kernels::GemmType gemm_type(ir::DType d) {
+  return d == ir::DType::bf16 ? kernels::GemmType::kBf16 : kernels::GemmType::kF32;
+}
 
 // The rows of each expert: expert e has [begin[e], begin[e + 1]) of `rows`; after the last begin come the
 // rows of no expert.
@@ -69,7 +71,7 @@ Status run_expert_dot(const OpCall& call) {
   const int64_t width = count_of(n), size = ir::dtype_size(out.dtype());
   const std::vector<int64_t> x_row = offsets_over(expert.shape().axes, *x.view);
 
-  GemmSpec common;
+  kernels::GemmSpec common;
   common.in = gemm_type(x.dtype());
   common.out = gemm_type(out.dtype());
   common.a_col = in_order(offsets_over(k, *x.view), contraction);
@@ -92,22 +94,23 @@ Status run_expert_dot(const OpCall& call) {
     scales = s.data;
     scale_stride = s.view->strides[static_cast<size_t>(s.shape().find(axis))] * ir::dtype_size(s.dtype());
   }
-  std::vector<Gemm> products;
-  std::vector<GemmCall> calls;
+  std::vector<kernels::Gemm> products;
+  std::vector<kernels::GemmCall> calls;
   products.reserve(static_cast<size_t>(experts));
   for (int64_t e = 0; e < experts; ++e) {
     const std::span<const int64_t> mine = rows.of(e);
     if (mine.empty()) continue;
-    GemmSpec spec = common;
+    kernels::GemmSpec spec = common;
     spec.a_row = picked(x_row, mine);
     for (int64_t r : mine) spec.c_row.push_back(r * width);
     products.emplace_back(std::move(spec), call.isa);
     const char* weights = w.data + e * w_stride * ir::dtype_size(w.dtype());
-    calls.push_back({&products.back(), x.data,
-                     scales == nullptr ? GemmB(weights) : GemmB(weights, scales + e * scale_stride),
-                     out.data});
+    calls.push_back(
+        {&products.back(), x.data,
+         scales == nullptr ? kernels::GemmB(weights) : kernels::GemmB(weights, scales + e * scale_stride),
+         out.data});
   }
-  Gemm::run_all(call.pool, calls);
+  kernels::Gemm::run_all(call.pool, calls);
   for (int64_t r : rows.of_none())
     std::memset(out.data + r * width * size, 0, static_cast<size_t>(width * size));
   return Status();
@@ -124,7 +127,7 @@ Status run_expert_outer(const OpCall& call) {
   const RowsByExpert rows = sort_by_expert(expert, experts, integer_of(call.in[3]), contraction.order);
   const std::vector<int64_t> a_row = offsets_over(row_axes, *a.view), b_row = offsets_over(row_axes, *b.view);
 
-  GemmSpec common;
+  kernels::GemmSpec common;
   common.in = gemm_type(a.dtype());
   common.a_row = offsets_over(m, *a.view);
   common.b_col = offsets_over(n, *b.view);
@@ -141,8 +144,8 @@ Status run_expert_outer(const OpCall& call) {
       leaf_of[static_cast<size_t>(contraction.order[i])] = leaf;
     }
   }
-  std::vector<Gemm> products;
-  std::vector<GemmCall> calls;
+  std::vector<kernels::Gemm> products;
+  std::vector<kernels::GemmCall> calls;
   products.reserve(static_cast<size_t>(experts));
   for (int64_t e = 0; e < experts; ++e) {
     const std::span<const int64_t> mine = rows.of(e);
@@ -151,7 +154,7 @@ Status run_expert_outer(const OpCall& call) {
       std::memset(to, 0, static_cast<size_t>(each * ir::dtype_size(out.dtype())));
       continue;
     }
-    GemmSpec spec = common;
+    kernels::GemmSpec spec = common;
     spec.a_col = picked(a_row, mine);
     spec.b_row = picked(b_row, mine);
     if (leaves > 1) {
@@ -163,7 +166,7 @@ Status run_expert_outer(const OpCall& call) {
     products.emplace_back(std::move(spec), call.isa);
     calls.push_back({&products.back(), a.data, b.data, to});
   }
-  Gemm::run_all(call.pool, calls);
+  kernels::Gemm::run_all(call.pool, calls);
   return Status();
 }
 

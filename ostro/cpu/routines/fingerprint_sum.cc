@@ -5,25 +5,26 @@
 namespace ostro::cpu {
 namespace {
 
-constexpr FingerprintLane lane(const numerics::FingerprintConstants& c) {
+constexpr kernels::FingerprintLane lane(const numerics::FingerprintConstants& c) {
   return {c.index_factor, c.factor1, c.factor2};
 }
-constexpr FingerprintLane kLanes[2] = {lane(numerics::kFingerprintLanes[0]),
-                                       lane(numerics::kFingerprintLanes[1])};
+constexpr kernels::FingerprintLane kLanes[2] = {lane(numerics::kFingerprintLanes[0]),
+                                                lane(numerics::kFingerprintLanes[1])};
 // Prefetch distance in bytes: enough for the latency of memory.
 constexpr int64_t kAhead = 4096;
 
 }  // namespace
 
-Result<FingerprintSum> FingerprintSum::make(std::span<const Array> in, const ir::Attrs& attrs, Isa isa) {
+Result<FingerprintSum> FingerprintSum::make(std::span<const Array> in, const ir::Attrs& attrs,
+                                            machine::Isa isa) {
   const Array& x = in[0];
   FingerprintSum f;
   f.data_ = x.data;
   f.bytes_ = ir::dtype_size(x.dtype());
   f.per_word_ = numerics::fingerprint_per_word(f.bytes_);
-  f.add_words_ = isa >= Isa::kAvx512 ? fingerprint_words_avx512
-                 : isa == Isa::kAvx2 ? fingerprint_words_avx2
-                                     : fingerprint_words_generic;
+  f.add_words_ = isa >= machine::Isa::kAvx512 ? kernels::fingerprint_words_avx512
+                 : isa == machine::Isa::kAvx2 ? kernels::fingerprint_words_avx2
+                                              : kernels::fingerprint_words_generic;
   f.globals_ = attrs.ints("global_sizes");
   for (const ir::Axis& a : x.shape().axes) f.sizes_.push_back(a.size);
   for (size_t i = 0; i < f.sizes_.size(); ++i) f.origins_.push_back(integer_of(in[1 + i]));

@@ -9,8 +9,8 @@
 #include <vector>
 
 #include "ostro/base/error.h"
-#include "ostro/kernels/fingerprint/kernels/fingerprint_kernels.h"
 #include "ostro/cpu/routines/op_call.h"
+#include "ostro/kernels/fingerprint/kernels/fingerprint_kernels.h"
 #include "ostro/numerics/fingerprint.h"
 
 namespace ostro::cpu {
@@ -19,7 +19,7 @@ class FingerprintSum {
  public:
   // `in` is the operands of a fingerprint op: a dense array, then its origin along every axis. Borrows the
   // data. Error: the array is cut inside a word.
-  static Result<FingerprintSum> make(std::span<const Array> in, const ir::Attrs& attrs, Isa isa);
+  static Result<FingerprintSum> make(std::span<const Array> in, const ir::Attrs& attrs, machine::Isa isa);
 
   // The number of rows. Neighbouring rows are joined to one when their words are numbered without a gap.
   int64_t rows() const { return rows_; }
@@ -37,7 +37,7 @@ class FingerprintSum {
   uint64_t first_word_ = 0;                         // where the rows of this part begin
   uint64_t words_ = 0;                              // of a row of the whole array
   std::vector<int64_t> sizes_, origins_, globals_;  // of the axes that make the rows
-  FingerprintWords add_words_ = nullptr;
+  kernels::FingerprintWords add_words_ = nullptr;
 };
 
 }  // namespace ostro::cpu

@@ -3,11 +3,11 @@
 #include <cstring>
 #include <numeric>
 
-#include "ostro/kernels/losses/embedding.h"
 #include "ostro/cpu/routines/contraction.h"
 #include "ostro/cpu/routines/elements.h"
 #include "ostro/cpu/routines/op_call.h"
 #include "ostro/cpu/routines/order.h"
+#include "ostro/kernels/losses/embedding.h"
 
 namespace ostro::cpu {
 namespace {
@@ -25,7 +25,9 @@ bool is_embedding(const Array& table, const Array& index, const std::string& axi
   return table.dtype() == ir::DType::f32 || table.dtype() == ir::DType::bf16;
 }
 
-FloatType float_type(ir::DType d) { return d == ir::DType::bf16 ? FloatType::kBf16 : FloatType::kF32; }
+machine::FloatType float_type(ir::DType d) {
+  return d == ir::DType::bf16 ? machine::FloatType::kBf16 : machine::FloatType::kF32;
+}
 
 // Positions that a top_k of a line finds one by one; for more of them sorting the line is faster.
 constexpr int64_t kFewest = 32;
@@ -52,7 +54,7 @@ Status run_gather(const OpCall& call) {
   const int64_t rows = table.shape().size_of(axis), origin = integer_of(call.in[2]);
   if (out.count() == 0) return Status();
   if (is_embedding(table, index, axis)) {
-    EmbeddingGather g;
+    kernels::EmbeddingGather g;
     g.tokens = index.count();
     g.vocab = rows;
     g.embed = out.count() / g.tokens;
@@ -62,7 +64,7 @@ Status run_gather(const OpCall& call) {
     g.indices = index.as<int32_t>();
     g.origin = origin;
     g.out = out.data;
-    embedding_gather(g, call.pool);
+    kernels::embedding_gather(g, call.pool);
     return Status();
   }
   const int64_t stride = stride_of(table, axis), size = ir::dtype_size(table.dtype());
@@ -109,7 +111,7 @@ Status run_scatter_add(const OpCall& call) {
   for (size_t i = 0; i < index.shape().axes.size() && tokens_first; ++i)
     tokens_first = update.shape().axes[i].name == index.shape().axes[i].name;
   if (tokens_first && index.count() > 0 && rows > 0) {
-    EmbeddingScatterAdd s;
+    kernels::EmbeddingScatterAdd s;
     s.tokens = index.count();
     s.vocab = rows;
     s.embed = update.count() / s.tokens;
@@ -118,7 +120,7 @@ Status run_scatter_add(const OpCall& call) {
     s.indices = index.as<int32_t>();
     s.origin = origin;
     s.grad = out.as<float>();
-    embedding_scatter_add(s, call.pool);
+    kernels::embedding_scatter_add(s, call.pool);
     return Status();
   }
   const std::vector<ir::Axis> kept = axes_without(out.shape(), {axis});

@@ -42,7 +42,7 @@ void copy_row(const T* from, int64_t from_stride, T* to, int64_t to_stride, int6
 }
 
 template <typename T>
-void copy_elements(const Array& from, const Array& to, ThreadPool& pool) {
+void copy_elements(const Array& from, const Array& to, machine::ThreadPool& pool) {
   const std::vector<Dim> dims = joined(*from.view, *to.view);
   const Dim inner = dims.back();
   int64_t rows = 1;
@@ -88,18 +88,18 @@ Part part_of(const Array& whole, const std::string& axis, int64_t start, int64_t
   p.array.data = whole.data + start * whole.view->strides[at] * ir::dtype_size(whole.dtype());
   return p;
 }
-void copy_to_part(const Array& from, Part part, ThreadPool& pool) {
+void copy_to_part(const Array& from, Part part, machine::ThreadPool& pool) {
   part.array.view = &part.view;
   copy_view(from, part.array, pool);
 }
-void copy_from_part(Part part, const Array& to, ThreadPool& pool) {
+void copy_from_part(Part part, const Array& to, machine::ThreadPool& pool) {
   part.array.view = &part.view;
   copy_view(part.array, to, pool);
 }
 
 }  // namespace
 
-void copy_view(const Array& from, const Array& to, ThreadPool& pool) {
+void copy_view(const Array& from, const Array& to, machine::ThreadPool& pool) {
   if (from.count() == 0) return;
   switch (ir::dtype_size(from.dtype())) {
     case 1:

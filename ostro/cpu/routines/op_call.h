@@ -44,8 +44,8 @@ struct OpCall {
   std::span<const Array> out;
   const numerics::LeafTable& leaves;
   const runtime::RunContext& context;
-  ThreadPool& pool;
-  Isa isa;
+  machine::ThreadPool& pool;
+  machine::Isa isa;
   Flights& flights;  // exchanges that are on their way
 };
 
@@ -61,7 +61,7 @@ compile::Target cpu_target();
 // elementwise.cc
 Status run_elementwise(const OpCall& call);
 // layout.cc
-void copy_view(const Array& from, const Array& to, ThreadPool& pool);
+void copy_view(const Array& from, const Array& to, machine::ThreadPool& pool);
 Status run_concat(const OpCall& call);  // concat, stack
 Status run_pad(const OpCall& call);
 Status run_dynamic_slice(const OpCall& call);
@@ -97,9 +97,10 @@ Status run_box_sumsq(const OpCall& call);
 Status run_fingerprint(const OpCall& call);
 // Runs a pointwise kernel piece by piece, and after each piece the fingerprints in Step::epilogues. `in` and
 // `out` are the operands and results of the step, `operands` those of the kernel.
-Status run_with_fingerprints(const compile::Step& step, FunctionRef<void(int64_t, int64_t)> kernel,
+Status run_with_fingerprints(const compile::Step& step, machine::FunctionRef<void(int64_t, int64_t)> kernel,
                              std::span<const Array> operands, std::span<const std::vector<Array>> in,
-                             std::span<const std::vector<Array>> out, ThreadPool& pool, Isa isa);
+                             std::span<const std::vector<Array>> out, machine::ThreadPool& pool,
+                             machine::Isa isa);
 // collective.cc
 Status run_collective(const OpCall& call);
 // exchange.cc

@@ -36,7 +36,7 @@ const T* tree_block(std::span<const char* const> slices, int64_t first, int64_t 
 }
 
 template <typename T>
-void join_tree(std::span<const char* const> slices, int64_t n, T* out, ThreadPool& pool) {
+void join_tree(std::span<const char* const> slices, int64_t n, T* out, machine::ThreadPool& pool) {
   const auto count = static_cast<int64_t>(slices.size());
   size_t levels = 1;
   while ((int64_t{1} << levels) < count) ++levels;
@@ -55,7 +55,7 @@ void join_tree(std::span<const char* const> slices, int64_t n, T* out, ThreadPoo
 
 // out = f(f(slice 0, slice 1), slice 2) ...
 template <typename T, typename F>
-void join_in_order(std::span<const char* const> slices, int64_t n, T* out, ThreadPool& pool, F f) {
+void join_in_order(std::span<const char* const> slices, int64_t n, T* out, machine::ThreadPool& pool, F f) {
   pool.parallel_for(
       n,
       [&](int64_t begin, int64_t end) {
@@ -108,7 +108,7 @@ Cut::Cut(const ir::Shape& x, const std::string& axis, const std::vector<int64_t>
     if (i != at) (i < at ? before : inner) *= x.axes[static_cast<size_t>(i)].size;
 }
 
-void pack_parts(const char* x, const Cut& cut, int64_t size, char* packed, ThreadPool& pool) {
+void pack_parts(const char* x, const Cut& cut, int64_t size, char* packed, machine::ThreadPool& pool) {
   const int64_t row = cut.bounds.back() * cut.inner * size;
   pool.parallel_for(cut.before, [&](int64_t begin, int64_t end) {
     for (size_t c = 0; c + 1 < cut.bounds.size(); ++c) {
@@ -119,7 +119,8 @@ void pack_parts(const char* x, const Cut& cut, int64_t size, char* packed, Threa
   });
 }
 
-void place_part(const char* from, const Cut& cut, size_t part, int64_t size, char* x, ThreadPool& pool) {
+void place_part(const char* from, const Cut& cut, size_t part, int64_t size, char* x,
+                machine::ThreadPool& pool) {
   const int64_t row = cut.bounds.back() * cut.inner * size;
   const int64_t width = cut.count(part) / cut.before * size, to = cut.bounds[part] * cut.inner * size;
   if (width == 0) return;
@@ -143,7 +144,7 @@ Status check_join(OpKind kind, const ir::Shape& x) {
 }
 
 Status join_slices(OpKind kind, ir::DType dtype, std::span<const char* const> slices, int64_t n, char* out,
-                   ThreadPool& pool) {
+                   machine::ThreadPool& pool) {
   RETURN_IF_ERROR(check_join(kind, {dtype, {{"n", n}}}));
   if (kind == OpKind::all_reduce_bits) {
     join_in_order(slices, n * ir::dtype_size(dtype), reinterpret_cast<uint8_t*>(out), pool,

@@ -39,15 +39,16 @@ struct Cut {
 };
 
 // Puts x, whose elements have this size, part by part, so that each lies together.
-void pack_parts(const char* x, const Cut& cut, int64_t size, char* packed, ThreadPool& pool);
+void pack_parts(const char* x, const Cut& cut, int64_t size, char* packed, machine::ThreadPool& pool);
 // Puts one part, which lies together, to its place in x.
-void place_part(const char* from, const Cut& cut, size_t part, int64_t size, char* x, ThreadPool& pool);
+void place_part(const char* from, const Cut& cut, size_t part, int64_t size, char* x,
+                machine::ThreadPool& pool);
 
 // out = the values of `n` elements at slices[0], slices[1], ..., joined as the op says: by the tree of N8, by
 // their maximum, as integers or as bits. `out` may be none of the slices. An error for a dtype that the op
 // does not take, before anything is written.
 Status join_slices(ir::OpKind kind, ir::DType dtype, std::span<const char* const> slices, int64_t n,
-                   char* out, ThreadPool& pool);
+                   char* out, machine::ThreadPool& pool);
 // The error of join_slices alone.
 Status check_join(ir::OpKind kind, const ir::Shape& x);
 

@@ -129,9 +129,10 @@ Status run_fingerprint(const OpCall& call) {
   return Status();
 }
 
-Status run_with_fingerprints(const compile::Step& step, FunctionRef<void(int64_t, int64_t)> kernel,
+Status run_with_fingerprints(const compile::Step& step, machine::FunctionRef<void(int64_t, int64_t)> kernel,
                              std::span<const Array> operands, std::span<const std::vector<Array>> in,
-                             std::span<const std::vector<Array>> out, ThreadPool& pool, Isa isa) {
+                             std::span<const std::vector<Array>> out, machine::ThreadPool& pool,
+                             machine::Isa isa) {
   std::vector<FingerprintSum> prints;
   for (size_t i = 0; i < step.epilogues.size(); ++i) {
     ASSIGN_OR_RETURN(FingerprintSum print, FingerprintSum::make(in[i], step.epilogues[i].attrs, isa));

@@ -4,8 +4,8 @@
 
 #include "ostro/base/merkle.h"
 #include "ostro/data/arrays/row_proof.h"
-#include "ostro/prepare/store/test_corpus.h"
 #include "ostro/prepare/store/consolidate.h"
+#include "ostro/prepare/store/test_corpus.h"
 
 namespace ostro::data {
 namespace {
@@ -14,8 +14,8 @@ namespace {
 void write_short_rows(io::FileSystem& fs, const std::string& path, int64_t first, int64_t rows) {
   std::string lines;
   for (int64_t i = first; i < first + rows; ++i)
-    lines += fmt::format("{{\"text\": \"{}\"}}\n", words(i, 1 + i % 3));
-  write(fs, path, lines);
+    lines += fmt::format("{{\"text\": \"{}\"}}\n", prepare::words(i, 1 + i % 3));
+  prepare::write(fs, path, lines);
 }
 
 // Rows of several blocks in files 0, 1 and 2.
@@ -80,50 +80,51 @@ TEST_CASE("row tree: roots equal those computed in Python") {
 TEST_CASE("row tree: the root of a store is that of all its rows, however the store was made") {
   io::MemoryFileSystem fs;
   const DataOptions options = lines_options(fs, "all", {0, 1});
-  const auto built = build_store(fs, options, test_tokenizer(), small_settings());
+  const auto built = prepare::build_store(fs, options, prepare::test_tokenizer(), prepare::small_settings());
   REQUIRE_MESSAGE(built.ok(), (built.ok() ? "" : built.error().message()));
-  const auto store = open_store(fs, options);
+  const auto store = prepare::open_store(fs, options);
   REQUIRE(store.ok());
   REQUIRE((*store)->split(Split::kTrain).rows() > 3 * RowTree::kBlockRows);
   REQUIRE((*store)->split(Split::kValidation).rows() > 0);
   CHECK((*store)->ledger().root == whole_root(**store));
-  check_ok(verify_store(fs, "all"));
+  check_ok(prepare::verify_store(fs, "all"));
 
   // Killed and resumed, with another number of threads and other chunks.
-  BuildSettings settings = small_settings(1);
+  BuildSettings settings = prepare::small_settings(1);
   DataOptions killed = options;
   killed.cache_dir = "killed";
-  build_half(fs, killed, settings);
-  CHECK(build_store(fs, killed, test_tokenizer(), settings)->root == built->root);
+  prepare::build_half(fs, killed, settings);
+  CHECK(prepare::build_store(fs, killed, prepare::test_tokenizer(), settings)->root == built->root);
   // Extended: the blocks of the rows before stay as they are.
   DataOptions extended = lines_options(fs, "extended", {0});
-  REQUIRE(build_store(fs, extended, test_tokenizer(), small_settings()).ok());
+  REQUIRE(prepare::build_store(fs, extended, prepare::test_tokenizer(), prepare::small_settings()).ok());
   const RowTree before = *kept_row_tree(fs, "extended");
   extended.train_urls = options.train_urls;
-  settings = small_settings();
+  settings = prepare::small_settings();
   settings.append = true;
-  CHECK(build_store(fs, extended, test_tokenizer(), settings)->root == built->root);
+  CHECK(prepare::build_store(fs, extended, prepare::test_tokenizer(), settings)->root == built->root);
   CHECK(kept_row_tree(fs, "extended")->blocks[0][0] == before.blocks[0][0]);
   // Joined, in place and by copying.
   for (const int file : {0, 1})
-    REQUIRE(
-        build_store(fs, lines_options(fs, fmt::format("part{}", file), {file}), test_tokenizer(), settings)
-            .ok());
-  for (const JoinRows how : {JoinRows::kInPlace, JoinRows::kCopy}) {
+    REQUIRE(prepare::build_store(fs, lines_options(fs, fmt::format("part{}", file), {file}),
+                                 prepare::test_tokenizer(), settings)
+                .ok());
+  for (const prepare::JoinRows how : {prepare::JoinRows::kInPlace, prepare::JoinRows::kCopy}) {
     DataOptions joined = options;
-    joined.cache_dir = how == JoinRows::kCopy ? "copy" : "in-place";
-    const auto ledger = consolidate_stores(fs, joined, components_of(joined)[0], test_tokenizer(),
-                                           {"part0", "part1"}, how, small_settings());
+    joined.cache_dir = how == prepare::JoinRows::kCopy ? "copy" : "in-place";
+    const auto ledger =
+        prepare::consolidate_stores(fs, joined, components_of(joined)[0], prepare::test_tokenizer(),
+                                    {"part0", "part1"}, how, prepare::small_settings());
     REQUIRE_MESSAGE(ledger.ok(), (ledger.ok() ? "" : ledger.error().message()));
     CHECK(ledger->root == built->root);
-    check_ok(verify_store(fs, joined.cache_dir));
+    check_ok(prepare::verify_store(fs, joined.cache_dir));
   }
 }
 
 TEST_CASE("row tree: blocks that are known are not read again, and only those") {
   io::MemoryFileSystem fs;
   const DataOptions options = lines_options(fs, "all", {0});
-  const auto built = build_store(fs, options, test_tokenizer(), small_settings());
+  const auto built = prepare::build_store(fs, options, prepare::test_tokenizer(), prepare::small_settings());
   REQUIRE(built.ok());
   const auto tables = ChunkTables::open(fs, "all", *built, built->hash());
   const RowTree tree = *kept_row_tree(fs, "all");
@@ -143,9 +144,9 @@ TEST_CASE("row tree: blocks that are known are not read again, and only those") 
 TEST_CASE("row proof: row, path and root are enough, and no other row, place or weight passes") {
   io::MemoryFileSystem fs;
   const DataOptions options = lines_options(fs, "all", {0});
-  const auto built = build_store(fs, options, test_tokenizer(), small_settings());
+  const auto built = prepare::build_store(fs, options, prepare::test_tokenizer(), prepare::small_settings());
   REQUIRE(built.ok());
-  const auto store = *open_store(fs, options);
+  const auto store = *prepare::open_store(fs, options);
   for (const Split split : kSplits) {
     const std::vector<StoredRow> rows = stored_rows(store->split(split));
     const auto last = static_cast<int64_t>(rows.size()) - 1;
@@ -184,33 +185,35 @@ TEST_CASE("row proof: row, path and root are enough, and no other row, place or 
 TEST_CASE("row tree: one that is damaged, gone or another's is found") {
   io::MemoryFileSystem fs;
   const DataOptions options = lines_options(fs, "all", {0});
-  REQUIRE(build_store(fs, options, test_tokenizer(), small_settings()).ok());
+  REQUIRE(prepare::build_store(fs, options, prepare::test_tokenizer(), prepare::small_settings()).ok());
   const std::string path = row_tree_path("all"), whole = *fs.read_file(path);
   const auto message = [&] {
-    const Status status = verify_store(fs, "all");
+    const Status status = prepare::verify_store(fs, "all");
     return status.ok() ? "" : status.error().message();
   };
   CHECK(message().empty());
   for (size_t at = 0; at < whole.size(); ++at) {
     std::string bad = whole;
     bad[at] = static_cast<char>(bad[at] ^ 1);
-    write(fs, path, bad);
+    prepare::write(fs, path, bad);
     CHECK(kept_row_tree(fs, "all").error().code() == ErrorCode::kCorrupt);
   }
   CHECK(message().find("all/rows.tree: is damaged") != std::string::npos);
   CHECK(prove_row(fs, "all", Split::kTrain, 0).error().code() == ErrorCode::kCorrupt);
   check_ok(fs.remove(path));
   CHECK(message().find("all/rows.tree: is gone") != std::string::npos);
-  REQUIRE(build_store(fs, lines_options(fs, "other", {1}), test_tokenizer(), small_settings()).ok());
-  write(fs, path, *fs.read_file(row_tree_path("other")));
+  REQUIRE(prepare::build_store(fs, lines_options(fs, "other", {1}), prepare::test_tokenizer(),
+                               prepare::small_settings())
+              .ok());
+  prepare::write(fs, path, *fs.read_file(row_tree_path("other")));
   CHECK(message().find("all/rows.tree: is not the tree of this store's rows") != std::string::npos);
   CHECK(prove_row(fs, "all", Split::kTrain, 0).error().message().find("has the root") != std::string::npos);
-  write(fs, path, whole);
+  prepare::write(fs, path, whole);
   CHECK(message().empty());
   // A root that is made up.
   nlohmann::json json = nlohmann::json::parse(*fs.read_file(ledger_path("all")));
   json["root"] = std::string(64, '0');
-  write(fs, ledger_path("all"), with_checksum(json));
+  prepare::write(fs, ledger_path("all"), prepare::with_checksum(json));
   CHECK(message().find("the ledger says 0000") != std::string::npos);
 }
 

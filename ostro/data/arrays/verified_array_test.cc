@@ -10,17 +10,17 @@
 #include <thread>
 #include <vector>
 
-#include "ostro/prepare/store/test_corpus.h"
 #include "ostro/io/files/counting_file_system.h"
+#include "ostro/prepare/store/test_corpus.h"
 
 namespace ostro::data {
 namespace {
 
 TEST_CASE("verified array: threads that want one chunk together decode it once") {
   io::MemoryFileSystem memory;
-  write_corpus(memory, "corpus");
-  const DataOptions options = corpus_options("corpus");
-  REQUIRE(build_store(memory, options, test_tokenizer(), small_settings()).ok());
+  prepare::write_corpus(memory, "corpus");
+  const DataOptions options = prepare::corpus_options("corpus");
+  REQUIRE(prepare::build_store(memory, options, prepare::test_tokenizer(), prepare::small_settings()).ok());
   io::CountingFileSystem fs(memory);
   const auto reads_of = [&](int threads) {
     const auto store = TokenStore::open(fs, options.cache_dir);
@@ -43,9 +43,9 @@ TEST_CASE("verified array: threads that want one chunk together decode it once")
 
 TEST_CASE("verified array: one much larger than the cache keeps what comes up again") {
   io::MemoryFileSystem memory;
-  write_corpus(memory, "corpus");
-  const DataOptions options = corpus_options("corpus");
-  REQUIRE(build_store(memory, options, test_tokenizer(), small_settings()).ok());
+  prepare::write_corpus(memory, "corpus");
+  const DataOptions options = prepare::corpus_options("corpus");
+  REQUIRE(prepare::build_store(memory, options, prepare::test_tokenizer(), prepare::small_settings()).ok());
   io::CountingFileSystem fs(memory);
   const auto cache = std::make_shared<ChunkCache>(512);  // four chunks of 64 ids of two bytes
   const auto store = TokenStore::open(fs, options.cache_dir, cache);

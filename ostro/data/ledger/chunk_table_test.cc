@@ -9,18 +9,18 @@ namespace {
 
 TEST_CASE("chunk table: one of another store, or of another place, is refused by name") {
   io::MemoryFileSystem fs;
-  write_corpus(fs, "corpus");
-  DataOptions options = corpus_options("corpus");
-  REQUIRE(build_store(fs, options, test_tokenizer(), small_settings()).ok());
+  prepare::write_corpus(fs, "corpus");
+  DataOptions options = prepare::corpus_options("corpus");
+  REQUIRE(prepare::build_store(fs, options, prepare::test_tokenizer(), prepare::small_settings()).ok());
   const std::string path = chunk_tables_path(options.cache_dir), own = *fs.read_file(path);
   options.cache_dir = "other";
   options.enforce_eos = false;
-  REQUIRE(build_store(fs, options, test_tokenizer(), small_settings()).ok());
+  REQUIRE(prepare::build_store(fs, options, prepare::test_tokenizer(), prepare::small_settings()).ok());
   const std::string other = *fs.read_file(chunk_tables_path("other"));
   REQUIRE(own.size() == other.size());
   const std::string pages_swapped = own.substr(4096, 4096) + own.substr(0, 4096) + own.substr(8192);
   for (const std::string& content : {other, pages_swapped}) {
-    write(fs, path, content);
+    prepare::write(fs, path, content);
     const auto store = TokenStore::open(fs, "corpus-cache");
     REQUIRE(store.ok());
     std::vector<int32_t> tokens(4);
@@ -28,8 +28,8 @@ TEST_CASE("chunk table: one of another store, or of another place, is refused by
     CHECK(status.error().code() == ErrorCode::kCorrupt);
     CHECK(status.error().message().find("corpus-cache/chunks.table") != std::string::npos);
   }
-  write(fs, path, own);
-  check_ok(verify_store(fs, "corpus-cache"));
+  prepare::write(fs, path, own);
+  check_ok(prepare::verify_store(fs, "corpus-cache"));
 }
 
 }  // namespace

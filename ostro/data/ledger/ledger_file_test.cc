@@ -12,21 +12,21 @@ namespace {
 // A store whose ledger is replaced.
 struct LedgerOfCorpus {
   io::MemoryFileSystem fs;
-  DataOptions options = corpus_options("corpus");
+  DataOptions options = prepare::corpus_options("corpus");
   std::string path = ledger_path(options.cache_dir), text;
 
   LedgerOfCorpus() {
-    write_corpus(fs, "corpus");
-    REQUIRE(build_store(fs, options, test_tokenizer(), small_settings()).ok());
+    prepare::write_corpus(fs, "corpus");
+    REQUIRE(prepare::build_store(fs, options, prepare::test_tokenizer(), prepare::small_settings()).ok());
     text = *fs.read_file(path);
   }
   bool opens(const std::string& content) {
-    write(fs, path, content);
+    prepare::write(fs, path, content);
     return LedgerFile::open(fs, options.cache_dir).ok();
   }
   // The error for a text that is no valid ledger. It must name the file.
   Error refusal(const std::string& content) {
-    write(fs, path, content);
+    prepare::write(fs, path, content);
     const auto file = LedgerFile::open(fs, options.cache_dir);
     REQUIRE_FALSE(file.ok());
     CHECK(file.error().message().find(path) != std::string::npos);
@@ -36,9 +36,9 @@ struct LedgerOfCorpus {
 
 TEST_CASE("ledger file: the head, the files and the hash are those of the ledger that was written") {
   io::MemoryFileSystem fs;
-  write_corpus(fs, "corpus");
-  const DataOptions options = corpus_options("corpus");
-  const auto built = build_store(fs, options, test_tokenizer(), small_settings());
+  prepare::write_corpus(fs, "corpus");
+  const DataOptions options = prepare::corpus_options("corpus");
+  const auto built = prepare::build_store(fs, options, prepare::test_tokenizer(), prepare::small_settings());
   REQUIRE(built.ok());
   const std::string path = ledger_path(options.cache_dir), text = *fs.read_file(path);
   const auto check = [&] {
@@ -56,12 +56,12 @@ TEST_CASE("ledger file: the head, the files and the hash are those of the ledger
   };
   check();
   // A ledger that was reformatted and reordered gives the same values.
-  write(fs, path, nlohmann::ordered_json::parse(text).dump(2) + "\n\n");
+  prepare::write(fs, path, nlohmann::ordered_json::parse(text).dump(2) + "\n\n");
   check();
   nlohmann::ordered_json turned;
   const nlohmann::json json = nlohmann::json::parse(text);
   for (auto member = json.rbegin(); member != json.rend(); ++member) turned[member.key()] = *member;
-  write(fs, path, turned.dump());
+  prepare::write(fs, path, turned.dump());
   check();
 }
 
@@ -75,7 +75,7 @@ TEST_CASE("ledger file: one that is damaged, or made up, is refused by name") {
     CHECK(ledger.refusal(text.substr(0, at)).code() == ErrorCode::kCorrupt);
   }
   const auto refusal = [&](const nlohmann::json& json) {
-    write(ledger.fs, ledger.path, with_checksum(json));
+    prepare::write(ledger.fs, ledger.path, prepare::with_checksum(json));
     const auto read = read_ledger(ledger.fs, ledger.options.cache_dir);
     REQUIRE_FALSE(read.ok());
     CHECK(read.error().message().find(ledger.path) != std::string::npos);
@@ -105,9 +105,9 @@ TEST_CASE("ledger file: of a format that is not known is said so, whatever is in
     CHECK(error.message().find("\"format\" is \"ostro token store 9\"; this program reads") !=
           std::string::npos);
   };
-  check(with_checksum(json));
+  check(prepare::with_checksum(json));
   json.erase("content");
-  check(with_checksum(json));
+  check(prepare::with_checksum(json));
   check(json.dump(2));  // without a checksum of ours
 }
 
@@ -116,7 +116,7 @@ TEST_CASE("ledger file: a store of an older format is refused with the command t
   nlohmann::json json = nlohmann::json::parse(ledger.text);
   for (const char* format : {"ostro token store 1", "ostro token store 2"}) {
     json["format"] = format;
-    const Error error = ledger.refusal(with_checksum(json));
+    const Error error = ledger.refusal(prepare::with_checksum(json));
     CHECK(error.code() == ErrorCode::kUnsupported);
     CHECK_MESSAGE(
         error.message() ==
@@ -128,11 +128,12 @@ TEST_CASE("ledger file: a store of an older format is refused with the command t
   }
   // A root belongs to format 4 and to no other.
   json["format"] = kLedgerFormat3;
-  CHECK(ledger.opens(with_checksum(json)));
+  CHECK(ledger.opens(prepare::with_checksum(json)));
   CHECK((*LedgerFile::open(ledger.fs, ledger.options.cache_dir))->head().root.empty());
   json["format"] = kLedgerFormat;
   json.erase("root");
-  CHECK(ledger.refusal(with_checksum(json)).message().find("\"root\" is missing") != std::string::npos);
+  CHECK(ledger.refusal(prepare::with_checksum(json)).message().find("\"root\" is missing") !=
+        std::string::npos);
 }
 
 TEST_CASE("ledger file: values that its hash was not taken of are refused") {
@@ -188,7 +189,7 @@ TEST_CASE("ledger file: values that its hash was not taken of are refused") {
   nlohmann::json extra = json;
   extra["content"]["extra"] = 1;
   extra["hash"] = sha256_hex(extra["content"].dump());
-  says(nlohmann::json::parse(with_checksum(extra)).dump(2), "\"content\" has");
+  says(nlohmann::json::parse(prepare::with_checksum(extra)).dump(2), "\"content\" has");
 }
 
 }  // namespace

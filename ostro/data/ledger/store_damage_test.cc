@@ -3,11 +3,12 @@
 
 #include <doctest/doctest.h>
 
-#include "ostro/prepare/store/test_corpus.h"
 #include "ostro/io/files/faulty_file_system.h"
+#include "ostro/prepare/store/test_corpus.h"
 
 using namespace ostro;
 using namespace ostro::data;
+using namespace ostro::prepare;
 
 namespace {
 

@@ -8,13 +8,14 @@
 #include <type_traits>
 
 #include "ostro/base/log.h"
-#include "ostro/prepare/store/test_corpus.h"
 #include "ostro/data/store/store_plan.h"
 #include "ostro/io/files/counting_file_system.h"
 #include "ostro/io/files/faulty_file_system.h"
+#include "ostro/prepare/store/test_corpus.h"
 
 using namespace ostro;
 using namespace ostro::data;
+using namespace ostro::prepare;
 
 namespace {
 

@@ -8,12 +8,13 @@
 
 #include <nlohmann/json.hpp>
 
-#include "ostro/prepare/store/test_corpus.h"
 #include "ostro/data/sources/arrow_json.h"
 #include "ostro/io/files/counting_file_system.h"
+#include "ostro/prepare/store/test_corpus.h"
 
 using namespace ostro;
 using namespace ostro::data;
+using namespace ostro::prepare;
 
 namespace {
 

@@ -7,12 +7,13 @@
 #include <cstdlib>
 #include <filesystem>
 
-#include "ostro/prepare/store/test_corpus.h"
 #include "ostro/data/sources/row_reader.h"
 #include "ostro/io/files/local_file_system.h"
+#include "ostro/prepare/store/test_corpus.h"
 
 using namespace ostro;
 using namespace ostro::data;
+using namespace ostro::prepare;
 
 namespace {
 

@@ -6,13 +6,14 @@
 #include "ostro/base/log.h"
 #include "ostro/base/log_capture_for_test.h"
 #include "ostro/base/sha256.h"
-#include "ostro/prepare/store/test_corpus.h"
-#include "ostro/prepare/store/documents.h"
 #include "ostro/io/files/counting_file_system.h"
+#include "ostro/prepare/store/documents.h"
+#include "ostro/prepare/store/test_corpus.h"
 #include "ostro/tokenizer/unicode/utf8.h"
 
 using namespace ostro;
 using namespace ostro::data;
+using namespace ostro::prepare;
 
 namespace {
 

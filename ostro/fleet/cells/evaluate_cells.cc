@@ -46,7 +46,7 @@ Result<std::vector<train::BatchLoss>> CellEvaluator::evaluate(runtime::Collectiv
   Bytes mine;
   for (int64_t first = 0; first < text.batches(); first += count) {
     const int64_t i = std::min(first + self, text.batches() - 1);
-    ASSIGN_OR_RETURN(const data::Batch batch, text.batch(i));
+    ASSIGN_OR_RETURN(const batches::Batch batch, text.batch(i));
     std::vector<Buffer> inputs = owned;
     for (const Buffer& whole : train::to_arrays(batch))
       inputs.push_back(spmd::shard(parts_.mesh, c.rank(), parts_.params[inputs.size()], whole));

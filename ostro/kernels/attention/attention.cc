@@ -11,8 +11,7 @@
 #include "ostro/numerics/functions.h"
 #include "ostro/numerics/tree.h"
 
-namespace ostro::cpu {
-namespace kernels {
+namespace ostro::kernels {
 
 int64_t forward_items(const AttentionShape& s) {
   return s.batch * s.kv_heads * ((s.pos * s.group + kQueryTile - 1) / kQueryTile);
@@ -27,35 +26,34 @@ int64_t leaf_partials(const AttentionBackward& a) {
   return std::bit_width(leaves) + 1;  // at most log2 + 1 subtrees
 }
 
-}  // namespace kernels
-
 namespace {
 
-const kernels::AttentionKernels& table_of(Isa isa, FloatType type) {
+const AttentionKernels& table_of(machine::Isa isa, machine::FloatType type) {
   switch (isa) {
-    case Isa::kGeneric:
-      return kernels::attention_generic();
-    case Isa::kAvx2:
-      return kernels::attention_avx2();
-    case Isa::kAvx512:
+    case machine::Isa::kGeneric:
+      return attention_generic();
+    case machine::Isa::kAvx2:
+      return attention_avx2();
+    case machine::Isa::kAvx512:
       break;
-    case Isa::kAvx512Bf16:
-      if (type == FloatType::kBf16) return kernels::attention_avx512bf16();
+    case machine::Isa::kAvx512Bf16:
+      if (type == machine::FloatType::kBf16) return attention_avx512bf16();
       break;
-    case Isa::kAmx:
-      if (type == FloatType::kBf16) return kernels::attention_amx();
+    case machine::Isa::kAmx:
+      if (type == machine::FloatType::kBf16) return attention_amx();
       break;
   }
-  return kernels::attention_avx512();
+  return attention_avx512();
 }
 
-void check_shape(const AttentionShape& s, Isa isa) {
-  OSTRO_CHECK(has_isa(isa), "attention kernels for {} on a machine without it", isa_name(isa));
+void check_shape(const AttentionShape& s, machine::Isa isa) {
+  OSTRO_CHECK(machine::has_isa(isa), "attention kernels for {} on a machine without it",
+              machine::isa_name(isa));
   OSTRO_CHECK(s.batch >= 0 && s.pos >= 0 && s.key_pos >= 0 && s.kv_heads >= 1 && s.group >= 1,
               "attention of batch {}, pos {}, key_pos {}, kv_heads {}, group {}", s.batch, s.pos, s.key_pos,
               s.kv_heads, s.group);
-  OSTRO_CHECK(s.head_dim >= 1 && s.head_dim <= kernels::kMaxHeadDim, "head_dim {} is not in [1, {}]",
-              s.head_dim, kernels::kMaxHeadDim);
+  OSTRO_CHECK(s.head_dim >= 1 && s.head_dim <= kMaxHeadDim, "head_dim {} is not in [1, {}]", s.head_dim,
+              kMaxHeadDim);
   OSTRO_CHECK(s.scale > 0 && s.soft_cap >= 0 && s.mask.window >= 0, "scale {}, soft cap {}, window {}",
               s.scale, s.soft_cap, s.mask.window);
   OSTRO_CHECK((s.mask.query_segments == nullptr) == (s.mask.key_segments == nullptr),
@@ -63,8 +61,8 @@ void check_shape(const AttentionShape& s, Isa isa) {
 }
 
 // Runs fn(item, scratch) for every item, each thread with its own scratch, threads taking the next free item.
-void run_items(ThreadPool& pool, int64_t items, int64_t scratch_floats,
-               FunctionRef<void(int64_t, float*)> fn) {
+void run_items(machine::ThreadPool& pool, int64_t items, int64_t scratch_floats,
+               machine::FunctionRef<void(int64_t, float*)> fn) {
   if (items == 0) return;
   std::atomic<int64_t> next{0};
   const int64_t runners = std::min<int64_t>(pool.threads(), items);
@@ -80,16 +78,14 @@ void run_items(ThreadPool& pool, int64_t items, int64_t scratch_floats,
 // Cuts the backward pass into jobs. One job for a whole (example, kv head) needs five products per tile.
 // Separate jobs for dk and dv (by keys) and for dq (by query rows) need seven, but give every thread work.
 // The bits are the same.
-std::vector<kernels::BackwardJob> backward_jobs(const AttentionShape& s, int64_t threads) {
-  using kernels::BackwardJob;
-  using kernels::Range;
+std::vector<BackwardJob> backward_jobs(const AttentionShape& s, int64_t threads) {
   const Range rows{0, s.pos}, keys{0, s.key_pos};
   const int64_t heads = s.batch * s.kv_heads;
   const bool whole = 5 * ((heads + threads - 1) / threads) * threads <= 7 * heads;
   const auto up = [](int64_t n, int64_t unit) { return (n + unit - 1) / unit * unit; };
   const int64_t pieces = std::max<int64_t>(1, 4 * threads / std::max<int64_t>(1, heads));
-  const int64_t key_step = up(s.key_pos / pieces + 1, kernels::kKeyBlock);
-  const int64_t row_step = up(s.pos / pieces + 1, kernels::kQueryTile);
+  const int64_t key_step = up(s.key_pos / pieces + 1, kKeyBlock);
+  const int64_t row_step = up(s.pos / pieces + 1, kQueryTile);
   std::vector<BackwardJob> jobs;
   for (int64_t b = 0; b < s.batch; ++b)
     for (int64_t h = 0; h < s.kv_heads; ++h) {
@@ -140,34 +136,34 @@ void sink_gradient(const AttentionBackward& a, const float* delta, int64_t head)
 
 // Packs K and V first, where the kernels read them packed: one item per key block. Then one item per tile of
 // query rows.
-void attention_forward(const AttentionForward& args, Isa isa, ThreadPool& pool) {
+void attention_forward(const AttentionForward& args, machine::Isa isa, machine::ThreadPool& pool) {
   check_shape(args.shape, isa);
-  const kernels::AttentionKernels& table = table_of(isa, args.shape.type);
+  const AttentionKernels& table = table_of(isa, args.shape.type);
   const int64_t scratch_floats = table.forward_scratch(args);
   AlignedBytes packed;
   if (table.pack != nullptr) {
     packed = allocate_aligned(static_cast<size_t>(table.packed_bytes(args)));
-    run_items(pool, kernels::key_block_items(args.shape), scratch_floats,
+    run_items(pool, key_block_items(args.shape), scratch_floats,
               [&](int64_t item, float* scratch) { table.pack(args, item, packed.get(), scratch); });
   }
-  run_items(pool, kernels::forward_items(args.shape), scratch_floats,
+  run_items(pool, forward_items(args.shape), scratch_floats,
             [&](int64_t item, float* scratch) { table.forward(args, packed.get(), item, scratch); });
 }
 
 // First delta of every query row, then the jobs, then the gradient of the sink of each head.
-void attention_backward(const AttentionBackward& args, Isa isa, ThreadPool& pool) {
+void attention_backward(const AttentionBackward& args, machine::Isa isa, machine::ThreadPool& pool) {
   const AttentionShape& s = args.shape;
   check_shape(s, isa);
   OSTRO_CHECK(args.query_leaf_ends.empty() || args.query_leaf_ends.back() == s.pos,
               "the last query leaf ends at {}, pos is {}", args.query_leaf_ends.back(), s.pos);
   OSTRO_CHECK(s.sink == nullptr || args.dsink != nullptr, "attention with a sink needs dsink");
-  const kernels::AttentionKernels& table = table_of(isa, s.type);
+  const AttentionKernels& table = table_of(isa, s.type);
   std::vector<float> delta(static_cast<size_t>(s.batch * s.pos * s.kv_heads * s.group));
   pool.parallel_for(s.batch * s.pos,
                     [&](int64_t begin, int64_t end) { table.delta(args, begin, end, delta.data()); });
-  const std::vector<kernels::BackwardJob> jobs = backward_jobs(s, pool.threads());
+  const std::vector<BackwardJob> jobs = backward_jobs(s, pool.threads());
   int64_t scratch_floats = 0;
-  for (const kernels::BackwardJob& job : jobs)
+  for (const BackwardJob& job : jobs)
     scratch_floats = std::max(scratch_floats, table.backward_scratch(args, job));
   run_items(pool, static_cast<int64_t>(jobs.size()), scratch_floats, [&](int64_t i, float* scratch) {
     table.backward(args, delta.data(), jobs[static_cast<size_t>(i)], scratch);
@@ -178,4 +174,4 @@ void attention_backward(const AttentionBackward& args, Isa isa, ThreadPool& pool
     });
 }
 
-}  // namespace ostro::cpu
+}  // namespace ostro::kernels

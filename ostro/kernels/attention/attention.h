@@ -11,11 +11,11 @@
 #include <cstdint>
 #include <span>
 
-#include "ostro/machine/vector/float_type.h"
 #include "ostro/machine/isa.h"
 #include "ostro/machine/thread_pool.h"
+#include "ostro/machine/vector/float_type.h"
 
-namespace ostro::cpu {
+namespace ostro::kernels {
 
 // Strides in elements of [batch, pos, kv_heads, group, head_dim] (q, o, do, dq).
 struct QueryStrides {
@@ -42,11 +42,11 @@ struct AttentionMask {
 
 struct AttentionShape {
   int64_t batch = 0, pos = 0, key_pos = 0, kv_heads = 0, group = 0, head_dim = 0;
-  FloatType type = FloatType::kF32;       // of q, k, v and do
-  float scale = 1;                        // > 0
-  float soft_cap = 0;                     // 0: none
-  const float* sink = nullptr;            // [kv_heads, group] in units of scaled logits, or none
-  const int64_t* query_origin = nullptr;  // [batch], none means 0
+  machine::FloatType type = machine::FloatType::kF32;  // of q, k, v and do
+  float scale = 1;                                     // > 0
+  float soft_cap = 0;                                  // 0: none
+  const float* sink = nullptr;                         // [kv_heads, group] in units of scaled logits, or none
+  const int64_t* query_origin = nullptr;               // [batch], none means 0
   AttentionMask mask;
 };
 
@@ -56,7 +56,7 @@ struct AttentionForward {
   const void* k = nullptr;
   const void* v = nullptr;
   void* out = nullptr;
-  FloatType out_type = FloatType::kF32;
+  machine::FloatType out_type = machine::FloatType::kF32;
   float* m =
       nullptr;  // [batch, pos, kv_heads, group]: largest score, in units of q.k (of the cap with soft cap)
   float* r = nullptr;  // [batch, pos, kv_heads, group]: 1 / sum of exponentials; +0 for a row without keys
@@ -71,10 +71,11 @@ struct AttentionBackward {
   const void* v = nullptr;
   const void* out = nullptr;   // as the forward stored it
   const void* dout = nullptr;  // of shape.type
-  FloatType out_type = FloatType::kF32;
+  machine::FloatType out_type = machine::FloatType::kF32;
   const float* m = nullptr;
   const float* r = nullptr;
-  FloatType grad_type = FloatType::kF32;  // of dq, dk, dv: f32, or bf16 by one rounding of it
+  machine::FloatType grad_type =
+      machine::FloatType::kF32;  // of dq, dk, dv: f32, or bf16 by one rounding of it
   void* dq = nullptr;
   void* dk = nullptr;
   void* dv = nullptr;
@@ -89,9 +90,9 @@ struct AttentionBackward {
 };
 
 // Writes out, m and r of every query row.
-void attention_forward(const AttentionForward& args, Isa isa, ThreadPool& pool);
+void attention_forward(const AttentionForward& args, machine::Isa isa, machine::ThreadPool& pool);
 
 // Writes dq, dk, dv and dsink. Rows without keys and keys without queries get +0.
-void attention_backward(const AttentionBackward& args, Isa isa, ThreadPool& pool);
+void attention_backward(const AttentionBackward& args, machine::Isa isa, machine::ThreadPool& pool);
 
-}  // namespace ostro::cpu
+}  // namespace ostro::kernels

@@ -13,14 +13,14 @@
 #include "ostro/numerics/sums.h"
 #include "ostro/numerics/tree.h"
 
-namespace ostro::cpu::reference {
+namespace ostro::kernels::reference {
 
-inline float element(const void* data, FloatType type, int64_t i) {
-  if (type == FloatType::kF32) return static_cast<const float*>(data)[i];
+inline float element(const void* data, machine::FloatType type, int64_t i) {
+  if (type == machine::FloatType::kF32) return static_cast<const float*>(data)[i];
   return numerics::to_f32(numerics::Bf16{static_cast<const uint16_t*>(data)[i]});
 }
-inline void set_element(void* data, FloatType type, int64_t i, float x) {
-  if (type == FloatType::kF32)
+inline void set_element(void* data, machine::FloatType type, int64_t i, float x) {
+  if (type == machine::FloatType::kF32)
     static_cast<float*>(data)[i] = x;
   else
     static_cast<uint16_t*>(data)[i] = numerics::to_bf16(x).bits;
@@ -39,11 +39,12 @@ inline bool attends(const AttentionShape& s, int64_t b, int64_t row, int64_t key
 }
 
 template <typename A, typename B>
-float dot(FloatType type, int64_t n, A&& a, B&& b, float initial = 0.0f) {
-  return type == FloatType::kF32 ? numerics::dot_f32(n, a, b, initial) : numerics::dot_bf16(n, a, b, initial);
+float dot(machine::FloatType type, int64_t n, A&& a, B&& b, float initial = 0.0f) {
+  return type == machine::FloatType::kF32 ? numerics::dot_f32(n, a, b, initial)
+                                          : numerics::dot_bf16(n, a, b, initial);
 }
-inline float rounded(FloatType type, float x) {
-  return type == FloatType::kF32 ? x : numerics::round_to_bf16(x);
+inline float rounded(machine::FloatType type, float x) {
+  return type == machine::FloatType::kF32 ? x : numerics::round_to_bf16(x);
 }
 
 inline int64_t at(const QueryStrides& st, int64_t b, int64_t i, int64_t h, int64_t g) {
@@ -207,4 +208,4 @@ inline void backward(const AttentionBackward& a) {
   }
 }
 
-}  // namespace ostro::cpu::reference
+}  // namespace ostro::kernels::reference

@@ -10,7 +10,7 @@
 #include "ostro/kernels/attention/attention_reference.h"
 #include "ostro/numerics/threefry.h"
 
-namespace ostro::cpu {
+namespace ostro::kernels {
 namespace {
 
 // Three blocks of keys and six tiles of query rows, one head.
@@ -44,17 +44,18 @@ struct SkipMasks {
 
 // Rows of kDims elements.
 struct Rows {
-  FloatType type = FloatType::kF32;
+  machine::FloatType type = machine::FloatType::kF32;
   std::vector<uint8_t> bytes;
 
-  Rows(FloatType t, uint32_t seed) : type(t), bytes(static_cast<size_t>(kTokens * kDims * float_size(t))) {
+  Rows(machine::FloatType t, uint32_t seed)
+      : type(t), bytes(static_cast<size_t>(kTokens * kDims * machine::float_size(t))) {
     const numerics::Key key = numerics::key_from_seed(seed);
     for (int64_t i = 0; i < kTokens * kDims; ++i)
       reference::set_element(
           bytes.data(), type, i,
           numerics::normal_from_bits(numerics::random_bits(key, static_cast<uint64_t>(i))));
   }
-  size_t row_bytes() const { return static_cast<size_t>(kDims * float_size(type)); }
+  size_t row_bytes() const { return static_cast<size_t>(kDims * machine::float_size(type)); }
   Rows with_nan(int64_t first, int64_t count) const {
     Rows r = *this;
     std::memset(r.bytes.data() + static_cast<size_t>(first) * row_bytes(), 0xff,
@@ -73,14 +74,14 @@ struct SkipInputs {
   Rows q, k, v, dout;
 };
 struct SkipForward {
-  Rows out{FloatType::kF32, 0};
+  Rows out{machine::FloatType::kF32, 0};
   std::vector<float> m = std::vector<float>(kTokens), r = m;
 };
 struct SkipBackward {
-  Rows dq{FloatType::kF32, 0}, dk = dq, dv = dq;
+  Rows dq{machine::FloatType::kF32, 0}, dk = dq, dv = dq;
 };
 
-AttentionShape skip_shape(FloatType type, const AttentionMask& mask) {
+AttentionShape skip_shape(machine::FloatType type, const AttentionMask& mask) {
   AttentionShape s;
   s.batch = s.kv_heads = s.group = 1;
   s.pos = s.key_pos = kTokens;
@@ -91,7 +92,8 @@ AttentionShape skip_shape(FloatType type, const AttentionMask& mask) {
   return s;
 }
 
-SkipForward skip_forward(const AttentionShape& s, const SkipInputs& in, Isa isa, ThreadPool& pool) {
+SkipForward skip_forward(const AttentionShape& s, const SkipInputs& in, machine::Isa isa,
+                         machine::ThreadPool& pool) {
   SkipForward f;
   AttentionForward a;
   a.shape = s;
@@ -103,8 +105,8 @@ SkipForward skip_forward(const AttentionShape& s, const SkipInputs& in, Isa isa,
   return f;
 }
 
-SkipBackward skip_backward(const AttentionShape& s, const SkipInputs& in, const SkipForward& f, Isa isa,
-                           ThreadPool& pool) {
+SkipBackward skip_backward(const AttentionShape& s, const SkipInputs& in, const SkipForward& f,
+                           machine::Isa isa, machine::ThreadPool& pool) {
   SkipBackward g;
   AttentionBackward a;
   a.shape = s;
@@ -126,7 +128,7 @@ bool meets(const AttentionShape& s, int64_t tile, int64_t block) {
 }
 
 // Every pair of a tile and a block that do not meet, with NaN in one and then in the other.
-void check_skipping(const AttentionShape& s, Isa isa, ThreadPool& pool) {
+void check_skipping(const AttentionShape& s, machine::Isa isa, machine::ThreadPool& pool) {
   const SkipInputs clean{Rows(s.type, 1), Rows(s.type, 2), Rows(s.type, 3), Rows(s.type, 4)};
   const SkipForward f = skip_forward(s, clean, isa, pool);
   const SkipBackward g = skip_backward(s, clean, f, isa, pool);
@@ -168,18 +170,19 @@ void check_skipping(const AttentionShape& s, Isa isa, ThreadPool& pool) {
 TEST_CASE("blocks that the mask empties are not visited") {
   const SkipMasks masks;
   // Few threads take all gradients in one pass, many take them apart.
-  ThreadPool one(1), two(2), five(5);
-  ThreadPool* pools[] = {&one, &two, &five};
+  machine::ThreadPool one(1), two(2), five(5);
+  machine::ThreadPool* pools[] = {&one, &two, &five};
   int turn = 0;
   for (const auto& [name, mask] : masks.all())
-    for (FloatType type : {FloatType::kF32, FloatType::kBf16})
-      for (Isa isa : available_isas()) {
-        ThreadPool& pool = *pools[turn++ % 3];
-        const std::string words = name + (type == FloatType::kF32 ? ", f32, " : ", bf16, ") + isa_name(isa);
+    for (machine::FloatType type : {machine::FloatType::kF32, machine::FloatType::kBf16})
+      for (machine::Isa isa : machine::available_isas()) {
+        machine::ThreadPool& pool = *pools[turn++ % 3];
+        const std::string words =
+            name + (type == machine::FloatType::kF32 ? ", f32, " : ", bf16, ") + machine::isa_name(isa);
         INFO(words, ", ", pool.threads(), " threads");
         check_skipping(skip_shape(type, mask), isa, pool);
       }
 }
 
 }  // namespace
-}  // namespace ostro::cpu
+}  // namespace ostro::kernels

@@ -14,7 +14,7 @@
 #include "ostro/kernels/attention/attention_reference.h"
 #include "ostro/numerics/fp_env.h"
 
-namespace ostro::cpu {
+namespace ostro::kernels {
 namespace {
 
 struct Random {
@@ -49,13 +49,13 @@ struct Random {
 
 // Bytes of an array with room between its rows; reads outside its elements find NaN.
 struct Store {
-  FloatType type = FloatType::kF32;
+  machine::FloatType type = machine::FloatType::kF32;
   std::vector<uint8_t> bytes;
   void* data() { return bytes.data(); }
 };
 
-Store make_store(FloatType type, int64_t elements) {
-  Store s{type, std::vector<uint8_t>(static_cast<size_t>(elements * float_size(type)), 0xff)};
+Store make_store(machine::FloatType type, int64_t elements) {
+  Store s{type, std::vector<uint8_t>(static_cast<size_t>(elements * machine::float_size(type)), 0xff)};
   return s;
 }
 
@@ -110,8 +110,8 @@ struct Case {
 Case::Case(uint64_t seed, bool edges) {
   Random random{seed};
   AttentionShape& s = f.shape;
-  s.type = random.chance(50) ? FloatType::kF32 : FloatType::kBf16;
-  f.out_type = random.chance(50) ? FloatType::kF32 : FloatType::kBf16;
+  s.type = random.chance(50) ? machine::FloatType::kF32 : machine::FloatType::kBf16;
+  f.out_type = random.chance(50) ? machine::FloatType::kF32 : machine::FloatType::kBf16;
   s.batch = random.range(1, 2);
   s.kv_heads = random.range(1, 2);
   s.group = random.range(1, 3);
@@ -122,7 +122,7 @@ Case::Case(uint64_t seed, bool edges) {
     const auto near = [&](std::initializer_list<int64_t> sizes) {
       return std::max<int64_t>(1, sizes.begin()[random.next() % sizes.size()] + random.range(-1, 1));
     };
-    s.type = random.chance(85) ? FloatType::kBf16 : FloatType::kF32;
+    s.type = random.chance(85) ? machine::FloatType::kBf16 : machine::FloatType::kF32;
     s.batch = 1;
     s.head_dim = near({1, 16, 32, 48, 64, 80, 96, 128, 160, 192, 256});
     s.key_pos = near({1, 16, 32, 64, 96, 128, 160, 256});
@@ -189,7 +189,7 @@ Case::Case(uint64_t seed, bool edges) {
     return random_layout(random, {{s.batch, &st.batch}, {s.key_pos, &st.pos}, {s.kv_heads, &st.kv_head}},
                          s.head_dim);
   };
-  b.grad_type = random.chance(80) ? FloatType::kF32 : FloatType::kBf16;
+  b.grad_type = random.chance(80) ? machine::FloatType::kF32 : machine::FloatType::kBf16;
   q = make_store(s.type, query_layout(f.q_strides));
   k = make_store(s.type, key_layout(f.k_strides));
   v = make_store(s.type, key_layout(f.v_strides));
@@ -226,8 +226,8 @@ Case::Case(uint64_t seed, bool edges) {
       "seed {} {} batch {} pos {} key_pos {} kv_heads {} group {} head_dim {} causal {} window {} prefix {} "
       "length {} "
       "segments {} visible {} sink {} cap {} leaves {}",
-      seed, s.type == FloatType::kF32 ? "f32" : "bf16", s.batch, s.pos, s.key_pos, s.kv_heads, s.group,
-      s.head_dim, s.mask.causal, s.mask.window, prefix.size(), length.size(), key_segments.size(),
+      seed, s.type == machine::FloatType::kF32 ? "f32" : "bf16", s.batch, s.pos, s.key_pos, s.kv_heads,
+      s.group, s.head_dim, s.mask.causal, s.mask.window, prefix.size(), length.size(), key_segments.size(),
       visible.size(), sink.size(), s.soft_cap, leaf_ends.size());
 }
 
@@ -250,7 +250,7 @@ Outcome outcome_of(const Case& c) {
   reference::backward(c.b);
 }
 
-void run_fast(Case& c, Isa isa, ThreadPool& pool) {
+void run_fast(Case& c, machine::Isa isa, machine::ThreadPool& pool) {
   attention_forward(c.f, isa, pool);
   attention_backward(c.b, isa, pool);
 }
@@ -267,8 +267,8 @@ bool all_finite(const Case& c) {
 }
 
 void compare(uint64_t first, int cases, bool edges = false) {
-  ThreadPool one(1), two(2), three(3);
-  ThreadPool* pools[] = {&one, &two, &three};
+  machine::ThreadPool one(1), two(2), three(3);
+  machine::ThreadPool* pools[] = {&one, &two, &three};
   int64_t isa_index = 0;
   for (uint64_t seed = first; seed < first + static_cast<uint64_t>(cases); ++seed) {
     Case expected(seed, edges);
@@ -278,11 +278,11 @@ void compare(uint64_t first, int cases, bool edges = false) {
     }
     const Outcome want = outcome_of(expected);
     CHECK_MESSAGE(all_finite(expected), expected.words);
-    for (Isa isa : available_isas()) {
+    for (machine::Isa isa : machine::available_isas()) {
       Case c(seed, edges);
       run_fast(c, isa, *pools[isa_index++ % 3]);
       const Outcome got = outcome_of(c);
-      const std::string what = fmt::format("{} on {}", c.words, isa_name(isa));
+      const std::string what = fmt::format("{} on {}", c.words, machine::isa_name(isa));
       REQUIRE_MESSAGE(got.out == want.out, "out: " << what);
       REQUIRE_MESSAGE(got.m == want.m, "m: " << what);
       REQUIRE_MESSAGE(got.r == want.r, "r: " << what);
@@ -313,7 +313,7 @@ TEST_CASE("slow: attention equals the reference in many more cases") {
 
 TEST_CASE("a query row gives the same bits alone, with a cache and inside a batch") {
   // Row 150 of a causal prefill of 200 against the same row as one cached decode step.
-  for (FloatType type : {FloatType::kF32, FloatType::kBf16}) {
+  for (machine::FloatType type : {machine::FloatType::kF32, machine::FloatType::kBf16}) {
     Random random{7};
     const int64_t keys = 200, dims = 64, row = 150;
     Store q = make_store(type, keys * dims), k = make_store(type, keys * dims),
@@ -333,8 +333,8 @@ TEST_CASE("a query row gives the same bits alone, with a cache and inside a batc
     f.q = q.data(), f.k = k.data(), f.v = v.data(), f.out = all.data(), f.m = m.data(), f.r = r.data();
     f.q_strides = f.out_strides = {0, dims, 0, 0};
     f.k_strides = f.v_strides = {0, dims, 0};
-    ThreadPool pool(2);
-    for (Isa isa : available_isas()) {
+    machine::ThreadPool pool(2);
+    for (machine::Isa isa : machine::available_isas()) {
       attention_forward(f, isa, pool);
       AttentionForward d = f;
       const int64_t origin = row;
@@ -342,7 +342,7 @@ TEST_CASE("a query row gives the same bits alone, with a cache and inside a batc
       d.shape.pos = 1;
       d.shape.query_origin = &origin;
       d.shape.mask.key_length = &length;
-      d.q = q.bytes.data() + row * dims * float_size(type);
+      d.q = q.bytes.data() + row * dims * machine::float_size(type);
       d.out = one.data();
       attention_forward(d, isa, pool);
       CHECK(std::memcmp(one.data(), all.data() + row * dims, sizeof(float) * dims) == 0);
@@ -353,7 +353,7 @@ TEST_CASE("a query row gives the same bits alone, with a cache and inside a batc
 
 TEST_CASE("the order of keys and the leaves of queries show in the bits") {
   // Negative control: without a mask, reversed keys and values give the same attention mathematically.
-  for (FloatType type : {FloatType::kF32, FloatType::kBf16}) {
+  for (machine::FloatType type : {machine::FloatType::kF32, machine::FloatType::kBf16}) {
     Random random{11};
     const int64_t length = 256, dims = 32;
     Store q = make_store(type, length * dims), k = q, v = q, dout = q;
@@ -373,7 +373,7 @@ TEST_CASE("the order of keys and the leaves of queries show in the bits") {
     f.k_strides = f.v_strides = {0, dims, 0};
     f.out = reversed.data();
     AttentionForward backwards = f;
-    const int64_t last = (length - 1) * dims * float_size(type);
+    const int64_t last = (length - 1) * dims * machine::float_size(type);
     backwards.k = k.bytes.data() + last, backwards.v = v.bytes.data() + last;
     backwards.k_strides = backwards.v_strides = {0, -dims, 0};
     f.out = forward.data();
@@ -383,14 +383,14 @@ TEST_CASE("the order of keys and the leaves of queries show in the bits") {
     b.q_strides = b.out_strides = b.dout_strides = b.dq_strides = f.q_strides;
     b.k_strides = b.v_strides = b.dk_strides = b.dv_strides = f.k_strides;
     const int64_t ends[] = {128, 256};
-    ThreadPool pool(1);
+    machine::ThreadPool pool(1);
     attention_forward(backwards, best_isa(), pool);
     attention_forward(f, best_isa(), pool);
     CHECK(forward != reversed);
     float largest = 0;
     for (size_t i = 0; i < forward.size(); ++i)
       largest = std::max(largest, std::abs(forward[i] - reversed[i]));
-    CHECK(largest < (type == FloatType::kF32 ? 1e-4f : 5e-2f));
+    CHECK(largest < (type == machine::FloatType::kF32 ? 1e-4f : 5e-2f));
     b.dq = dq.data(), b.dk = dk.data(), b.dv = dv.data();
     attention_backward(b, best_isa(), pool);
     b.dk = dk_leaves.data(), b.dv = dv_leaves.data();
@@ -402,4 +402,4 @@ TEST_CASE("the order of keys and the leaves of queries show in the bits") {
   }
 }
 
-}  // namespace ostro::cpu
+}  // namespace ostro::kernels

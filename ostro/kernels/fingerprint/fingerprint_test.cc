@@ -9,7 +9,7 @@
 #include "ostro/machine/isa.h"
 #include "ostro/numerics/fingerprint.h"
 
-namespace ostro::cpu {
+namespace ostro::kernels {
 namespace {
 
 FingerprintLane lane(int i) {
@@ -20,8 +20,8 @@ FingerprintLane lane(int i) {
 TEST_CASE("fingerprint words: every kernel equals the definition, at any start, length and alignment") {
   const FingerprintLane lanes[2] = {lane(0), lane(1)};
   std::vector<FingerprintWords> kernels = {fingerprint_words_generic};
-  if (has_isa(Isa::kAvx2)) kernels.push_back(fingerprint_words_avx2);
-  if (has_isa(Isa::kAvx512)) kernels.push_back(fingerprint_words_avx512);
+  if (machine::has_isa(machine::Isa::kAvx2)) kernels.push_back(fingerprint_words_avx2);
+  if (machine::has_isa(machine::Isa::kAvx512)) kernels.push_back(fingerprint_words_avx512);
   uint64_t state = 1;
   const auto next = [&] { return state = state * 6364136223846793005u + 1442695040888963407u; };
   std::vector<std::byte> data(8 * 600 + 8);
@@ -49,4 +49,4 @@ TEST_CASE("fingerprint words: every kernel equals the definition, at any start, 
 }
 
 }  // namespace
-}  // namespace ostro::cpu
+}  // namespace ostro::kernels

@@ -8,11 +8,11 @@
 #include <cstdint>
 #include <span>
 
-#include "ostro/machine/vector/float_type.h"
 #include "ostro/machine/isa.h"
 #include "ostro/machine/thread_pool.h"
+#include "ostro/machine/vector/float_type.h"
 
-namespace ostro::cpu {
+namespace ostro::kernels {
 
 struct CrossEntropyForward {
   int64_t rows = 0, vocab = 0;
@@ -39,22 +39,22 @@ struct CrossEntropyBackward {
   const float* lse = nullptr;
   const float* w = nullptr;  // [rows]: the weight of each row's loss
   void* dlogits = nullptr;   // [rows, vocab]; may be the logits themselves when it is f32
-  FloatType dlogits_type = FloatType::kF32;
+  machine::FloatType dlogits_type = machine::FloatType::kF32;
   int64_t dlogits_stride = 0;  // elements
 };
 
 // Writes loss, m, r and lse of every row.
-void cross_entropy_forward(const CrossEntropyForward& args, Isa isa, ThreadPool& pool);
+void cross_entropy_forward(const CrossEntropyForward& args, machine::Isa isa, machine::ThreadPool& pool);
 // The sums of exponentials alone, for given maxima: of args only the logits and the leaves are read.
 // sums[row] = l of N11 with m[row], which must be at least every logit of the row.
-void cross_entropy_sum(const CrossEntropyForward& args, const float* m, float* sums, Isa isa,
-                       ThreadPool& pool);
+void cross_entropy_sum(const CrossEntropyForward& args, const float* m, float* sums, machine::Isa isa,
+                       machine::ThreadPool& pool);
 // Writes dlogits of every row, from m, r and lse of the forward pass.
-void cross_entropy_backward(const CrossEntropyBackward& args, Isa isa, ThreadPool& pool);
+void cross_entropy_backward(const CrossEntropyBackward& args, machine::Isa isa, machine::ThreadPool& pool);
 // Both passes: the gradient of each row right after its loss. So the logits are read from memory once and the
 // exponentials are computed once. `backward` must have the logits, targets, m, r and lse of `forward`. Its
 // gradient may overwrite the logits, also as bf16, if its rows begin where the rows of the logits begin.
-void cross_entropy_both(const CrossEntropyForward& forward, const CrossEntropyBackward& backward, Isa isa,
-                        ThreadPool& pool);
+void cross_entropy_both(const CrossEntropyForward& forward, const CrossEntropyBackward& backward,
+                        machine::Isa isa, machine::ThreadPool& pool);
 
-}  // namespace ostro::cpu
+}  // namespace ostro::kernels

@@ -13,7 +13,7 @@
 #include "ostro/numerics/functions.h"
 #include "ostro/numerics/sums.h"
 
-namespace ostro::cpu {
+namespace ostro::kernels {
 namespace {
 
 uint64_t next(uint64_t& state) {
@@ -27,7 +27,7 @@ struct LossCase {
   std::vector<int32_t> targets;
   std::vector<int64_t> leaf_ends;
   float z;
-  FloatType out_type;
+  machine::FloatType out_type;
 };
 
 LossCase make_case(uint64_t seed) {
@@ -37,7 +37,7 @@ LossCase make_case(uint64_t seed) {
   c.vocab = 1 + static_cast<int64_t>(next(s) % (seed % 3 == 0 ? 3000 : 200));
   c.stride = c.vocab + static_cast<int64_t>(next(s) % 4);
   c.z = seed % 2 == 0 ? 0.0f : 1e-2f;
-  c.out_type = seed % 4 < 2 ? FloatType::kF32 : FloatType::kBf16;
+  c.out_type = seed % 4 < 2 ? machine::FloatType::kF32 : machine::FloatType::kBf16;
   const float spread = seed % 5 == 0 ? 300.0f : 8.0f;  // the large spread underflows most exponentials
   for (int64_t i = 0; i < c.rows * c.stride; ++i)
     c.logits.push_back((static_cast<float>(next(s) & 0xffffff) * 0x1p-23f - 1.0f) * spread);
@@ -67,7 +67,7 @@ struct LossOutcome {
         m(loss),
         r(loss),
         lse(loss),
-        dlogits(static_cast<size_t>(c.rows * c.stride * float_size(c.out_type))) {}
+        dlogits(static_cast<size_t>(c.rows * c.stride * machine::float_size(c.out_type))) {}
   bool operator==(const LossOutcome& o) const {
     const auto same = [](const std::vector<float>& a, const std::vector<float>& b) {
       return std::memcmp(a.data(), b.data(), a.size() * sizeof(float)) == 0;
@@ -106,7 +106,7 @@ struct LossOutcome {
       const float y = p * slope - w * (j == target ? 1.0f : 0.0f);
       const int64_t at = i * c.stride + j;
       const numerics::Bf16 narrow = numerics::to_bf16(y);
-      if (c.out_type == FloatType::kF32)
+      if (c.out_type == machine::FloatType::kF32)
         std::memcpy(o.dlogits.data() + at * 4, &y, 4);
       else
         std::memcpy(o.dlogits.data() + at * 2, &narrow.bits, 2);
@@ -116,7 +116,8 @@ struct LossOutcome {
 
 enum class How { kApart, kTogether, kInPlace };
 
-void run_fast(const LossCase& c, LossOutcome& o, Isa isa, ThreadPool& pool, How how = How::kApart) {
+void run_fast(const LossCase& c, LossOutcome& o, machine::Isa isa, machine::ThreadPool& pool,
+              How how = How::kApart) {
   std::vector<float> memory = c.logits;
   CrossEntropyForward f;
   f.rows = c.rows, f.vocab = c.vocab, f.row_stride = c.stride;
@@ -147,7 +148,7 @@ void run_fast(const LossCase& c, LossOutcome& o, Isa isa, ThreadPool& pool, How 
     cross_entropy_both(f, b, isa, pool);
     return;
   }
-  const int64_t bytes = float_size(c.out_type), row = c.stride * static_cast<int64_t>(sizeof(float));
+  const int64_t bytes = machine::float_size(c.out_type), row = c.stride * static_cast<int64_t>(sizeof(float));
   b.dlogits = memory.data();
   b.dlogits_stride = row / bytes;
   cross_entropy_both(f, b, isa, pool);
@@ -159,7 +160,7 @@ void run_fast(const LossCase& c, LossOutcome& o, Isa isa, ThreadPool& pool, How 
 }  // namespace
 
 TEST_CASE("cross-entropy equals N11 on every instruction set and thread count") {
-  ThreadPool one(1), three(3);
+  machine::ThreadPool one(1), three(3);
   for (uint64_t seed = 0; seed < 300; ++seed) {
     const LossCase c = make_case(seed);
     LossOutcome want(c);
@@ -168,22 +169,22 @@ TEST_CASE("cross-entropy equals N11 on every instruction set and thread count") 
       run_reference(c, want);
     }
     CHECK(std::isfinite(want.loss[0]));
-    for (Isa isa : available_isas()) {
+    for (machine::Isa isa : machine::available_isas()) {
       for (How how : {How::kApart, How::kTogether, How::kInPlace}) {
         LossOutcome got(c);
         run_fast(c, got, isa, seed % 2 == 0 ? one : three, how);
-        REQUIRE_MESSAGE(got == want, "seed " << seed << " on " << isa_name(isa));
+        REQUIRE_MESSAGE(got == want, "seed " << seed << " on " << machine::isa_name(isa));
       }
     }
   }
 }
 
 TEST_CASE("cross-entropy gradient may overwrite the logits") {
-  ThreadPool pool(2);
+  machine::ThreadPool pool(2);
   LossCase c = make_case(4);
-  c.out_type = FloatType::kF32;
+  c.out_type = machine::FloatType::kF32;
   c.leaf_ends.clear();
-  for (Isa isa : available_isas()) {
+  for (machine::Isa isa : machine::available_isas()) {
     LossOutcome want(c), got(c);
     run_fast(c, want, isa, pool);
     std::vector<float> x = c.logits;
@@ -202,7 +203,7 @@ TEST_CASE("cross-entropy gradient may overwrite the logits") {
 }
 
 TEST_CASE("the loss of equal logits is the log of the vocabulary") {
-  ThreadPool pool(1);
+  machine::ThreadPool pool(1);
   std::vector<float> logits(1000, 0.0f);
   const int32_t target = 3;
   float loss, m, r, lse;
@@ -214,4 +215,4 @@ TEST_CASE("the loss of equal logits is the log of the vocabulary") {
   CHECK(loss == static_cast<float>(std::log(1000.0)));
 }
 
-}  // namespace ostro::cpu
+}  // namespace ostro::kernels

@@ -4,15 +4,15 @@
 
 #include "ostro/kernels/losses/kernels/embedding_kernels.h"
 
-namespace ostro::cpu {
+namespace ostro::kernels {
 namespace {
 
 constexpr int64_t kColumnGrain = 16;  // one cache line: threads share none
 
 }  // namespace
 
-void embedding_gather(const EmbeddingGather& a, ThreadPool& pool) {
-  const int64_t size = float_size(a.type);
+void embedding_gather(const EmbeddingGather& a, machine::ThreadPool& pool) {
+  const int64_t size = machine::float_size(a.type);
   const auto* table = static_cast<const std::byte*>(a.table);
   auto* out = static_cast<std::byte*>(a.out);
   pool.parallel_for(a.tokens, [&](int64_t begin, int64_t end) {
@@ -27,10 +27,9 @@ void embedding_gather(const EmbeddingGather& a, ThreadPool& pool) {
   });
 }
 
-void embedding_scatter_add(const EmbeddingScatterAdd& a, ThreadPool& pool) {
+void embedding_scatter_add(const EmbeddingScatterAdd& a, machine::ThreadPool& pool) {
   pool.parallel_for(
-      a.embed, [&](int64_t begin, int64_t end) { kernels::embedding_scatter_columns(a, begin, end); },
-      kColumnGrain);
+      a.embed, [&](int64_t begin, int64_t end) { embedding_scatter_columns(a, begin, end); }, kColumnGrain);
 }
 
-}  // namespace ostro::cpu
+}  // namespace ostro::kernels

@@ -4,14 +4,14 @@
 
 #include <cstdint>
 
-#include "ostro/machine/vector/float_type.h"
 #include "ostro/machine/thread_pool.h"
+#include "ostro/machine/vector/float_type.h"
 
-namespace ostro::cpu {
+namespace ostro::kernels {
 
 struct EmbeddingGather {
   int64_t tokens = 0, vocab = 0, embed = 0;
-  FloatType type = FloatType::kF32;
+  machine::FloatType type = machine::FloatType::kF32;
   const void* table = nullptr;  // [vocab, embed] in rows of table_stride elements
   int64_t table_stride = 0;
   const int32_t* indices = nullptr;  // [tokens]
@@ -21,7 +21,7 @@ struct EmbeddingGather {
 };
 
 // Copies rows bit for bit, -0 and NaN included; an index outside [origin, origin + vocab) gives +0.
-void embedding_gather(const EmbeddingGather& args, ThreadPool& pool);
+void embedding_gather(const EmbeddingGather& args, machine::ThreadPool& pool);
 
 struct EmbeddingScatterAdd {
   int64_t tokens = 0, vocab = 0, embed = 0;
@@ -36,6 +36,6 @@ struct EmbeddingScatterAdd {
 // grad[row] = +0 + the updates of all tokens with that index, tokens ascending, one chain of f32 additions
 // per element. Indices outside the table are ignored. Each thread owns some columns, so the tokens need not
 // be sorted.
-void embedding_scatter_add(const EmbeddingScatterAdd& args, ThreadPool& pool);
+void embedding_scatter_add(const EmbeddingScatterAdd& args, machine::ThreadPool& pool);
 
-}  // namespace ostro::cpu
+}  // namespace ostro::kernels

@@ -7,7 +7,7 @@
 
 #include "ostro/numerics/fp_env.h"
 
-namespace ostro::cpu {
+namespace ostro::kernels {
 namespace {
 
 uint64_t next_draw(uint64_t& state) {
@@ -28,10 +28,10 @@ uint64_t next_draw(uint64_t& state) {
 }  // namespace
 
 TEST_CASE("gather copies bits, and indices outside give zero") {
-  for (FloatType type : {FloatType::kF32, FloatType::kBf16})
+  for (machine::FloatType type : {machine::FloatType::kF32, machine::FloatType::kBf16})
     for (int threads : {1, 3}) {
-      ThreadPool pool(threads);
-      const int64_t vocab = 13, embed = 37, tokens = 50, size = float_size(type);
+      machine::ThreadPool pool(threads);
+      const int64_t vocab = 13, embed = 37, tokens = 50, size = machine::float_size(type);
       std::vector<uint8_t> table(static_cast<size_t>(vocab * (embed + 3) * size));
       uint64_t s = 9;
       for (uint8_t& b : table) b = static_cast<uint8_t>(next_draw(s));  // NaN, denormals and -0 among them
@@ -58,7 +58,7 @@ TEST_CASE("gather copies bits, and indices outside give zero") {
 
 TEST_CASE("scatter-add adds tokens in ascending order on any number of threads") {
   for (int threads : {1, 2, 3}) {
-    ThreadPool pool(threads);
+    machine::ThreadPool pool(threads);
     const int64_t vocab = 29, embed = 70, tokens = 400;
     uint64_t s = 3;
     std::vector<float> update(static_cast<size_t>(tokens * (embed + 2)));
@@ -81,4 +81,4 @@ TEST_CASE("scatter-add adds tokens in ascending order on any number of threads")
   }
 }
 
-}  // namespace ostro::cpu
+}  // namespace ostro::kernels

@@ -12,7 +12,7 @@
 #include "ostro/kernels/products/gemm.h"
 #include "ostro/kernels/products/gemm_reference.h"
 
-namespace ostro::cpu {
+namespace ostro::kernels {
 namespace {
 
 constexpr int64_t kM = 25, kN = 42, kK = 64;  // 1,050 outputs of two groups
@@ -57,7 +57,7 @@ bool same(float x, float y) {
 
 // Multiplies matrices of three ranges of exponents and the boundary cases, and compares each output with the
 // scalar definition. Returns the first difference, or an empty text.
-std::string compare(Isa isa) {
+std::string compare(machine::Isa isa) {
   GemmSpec spec;
   spec.in = GemmType::kBf16;
   const auto count = [](int64_t n, int64_t stride) {
@@ -69,7 +69,7 @@ std::string compare(Isa isa) {
   spec.b_row = count(kK, kN), spec.b_col = count(kN, 1);
   spec.c_row = count(kM, kN), spec.c_col = count(kN, 1);
   const Gemm gemm(std::move(spec), isa);
-  ThreadPool pool(1);
+  machine::ThreadPool pool(1);
   std::vector<float> c(kM * kN);
   uint64_t state = 2026;
   for (const char* regime : {"moderate", "underflow", "overflow", "boundary"}) {
@@ -91,9 +91,9 @@ std::string compare(Isa isa) {
 
 }  // namespace
 
-bool bf16_admitted(Isa isa) {
-  static std::array<std::once_flag, std::size(kAllIsas)> once;
-  static std::array<bool, std::size(kAllIsas)> admitted;
+bool bf16_admitted(machine::Isa isa) {
+  static std::array<std::once_flag, std::size(machine::kAllIsas)> once;
+  static std::array<bool, std::size(machine::kAllIsas)> admitted;
   const size_t index = static_cast<size_t>(isa);
   std::call_once(once[index], [&] {
     const unsigned mxcsr = _mm_getcsr();
@@ -103,9 +103,9 @@ bool bf16_admitted(Isa isa) {
     admitted[index] = difference.empty();
     if (!admitted[index])
       log_error(fmt::format("instruction set {} is refused: its bf16 product differs from the definition, {}",
-                            isa_name(isa), difference));
+                            machine::isa_name(isa), difference));
   });
   return admitted[index];
 }
 
-}  // namespace ostro::cpu
+}  // namespace ostro::kernels

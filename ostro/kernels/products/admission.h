@@ -4,11 +4,11 @@
 
 #include "ostro/machine/isa.h"
 
-namespace ostro::cpu {
+namespace ostro::kernels {
 
 // True when the bf16 product of `isa` (which must be available) gives the scalar definition's bits on the
 // boundary cases at 2^-126, signed zeros, overflow and more than 1,000 random groups. Runs once per process
 // and instruction set, about a millisecond; a difference is logged.
-bool bf16_admitted(Isa isa);
+bool bf16_admitted(machine::Isa isa);
 
-}  // namespace ostro::cpu
+}  // namespace ostro::kernels

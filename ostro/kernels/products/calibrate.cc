@@ -9,7 +9,7 @@
 #include "ostro/base/aligned.h"
 #include "ostro/machine/vector/amx_config.h"
 
-namespace ostro::cpu {
+namespace ostro::kernels {
 namespace {
 
 constexpr int kSteps = 4000;
@@ -77,7 +77,7 @@ __attribute__((target("avx512f,avx512bf16"))) double vdpbf16() {
 }
 
 __attribute__((target("amx-tile,amx-bf16"))) double tdpbf16() {
-  _tile_loadconfig(&kAmxConfig);
+  _tile_loadconfig(&machine::kAmxConfig);
   // Ordinary values: with zeros the unit needs less power and runs up to a third faster.
   alignas(64) static const auto kValues = [] {
     std::array<uint16_t, 4 * 512> values;
@@ -114,18 +114,18 @@ double clock_seconds(int threads) {
   return static_cast<double>(now.tv_sec) + static_cast<double>(now.tv_nsec) * 1e-9;
 }
 
-double burst_peak(ThreadPool& pool, Isa isa, GemmType type) {
+double burst_peak(machine::ThreadPool& pool, machine::Isa isa, GemmType type) {
   double (*burst)() = fma_256;
-  if (isa >= Isa::kAvx512) burst = fma_512;
-  if (type == GemmType::kBf16 && isa == Isa::kAvx512Bf16) burst = vdpbf16;
-  if (type == GemmType::kBf16 && isa == Isa::kAmx) burst = tdpbf16;
+  if (isa >= machine::Isa::kAvx512) burst = fma_512;
+  if (type == GemmType::kBf16 && isa == machine::Isa::kAvx512Bf16) burst = vdpbf16;
+  if (type == GemmType::kBf16 && isa == machine::Isa::kAmx) burst = tdpbf16;
   std::atomic<int64_t> total{0};
   const double start = clock_seconds(pool.threads());
   pool.run_tiles(pool.threads() * 2, [&](int64_t) { total.fetch_add(static_cast<int64_t>(burst())); });
   return static_cast<double>(total.load()) / (clock_seconds(pool.threads()) - start);
 }
 
-double stream_peak(ThreadPool& pool) {
+double stream_peak(machine::ThreadPool& pool) {
   constexpr int64_t kFloats = int64_t{1} << 25, kPasses = 5;
   const AlignedBytes x = allocate_aligned(kFloats * sizeof(float)),
                      y = allocate_aligned(kFloats * sizeof(float));
@@ -146,4 +146,4 @@ double stream_peak(ThreadPool& pool) {
   return best;
 }
 
-}  // namespace ostro::cpu
+}  // namespace ostro::kernels

@@ -9,7 +9,7 @@
 #include "ostro/kernels/products/kernels/gemm_kernel.h"
 #include "ostro/kernels/products/kernels/int8_kernel.h"
 
-namespace ostro::cpu {
+namespace ostro::kernels {
 namespace {
 
 // Share of a core's L2 (1 MiB on Zen 5, 2 MiB on Sapphire Rapids) for a packed block of A.
@@ -41,27 +41,27 @@ constexpr int64_t kLine = 64;  // bytes of a cache line
 
 thread_local Scratch packed_scratch;  // the operand that is packed at once
 
-const GemmKernel& choose_kernel(GemmType type, Isa isa) {
-  OSTRO_CHECK(has_isa(isa), "this machine cannot run {}", isa_name(isa));
+const GemmKernel& choose_kernel(GemmType type, machine::Isa isa) {
+  OSTRO_CHECK(machine::has_isa(isa), "this machine cannot run {}", machine::isa_name(isa));
   const bool f32 = type == GemmType::kF32;
   switch (isa) {
-    case Isa::kGeneric:
+    case machine::Isa::kGeneric:
       return f32 ? gemm_f32_generic() : gemm_bf16_generic();
-    case Isa::kAvx2:
+    case machine::Isa::kAvx2:
       return f32 ? gemm_f32_avx2() : gemm_bf16_avx2();
-    case Isa::kAvx512:
+    case machine::Isa::kAvx512:
       return f32 ? gemm_f32_avx512() : gemm_bf16_avx512();
-    case Isa::kAvx512Bf16:
+    case machine::Isa::kAvx512Bf16:
       return f32 ? gemm_f32_avx512() : gemm_bf16_avx512bf16();
-    case Isa::kAmx:
+    case machine::Isa::kAmx:
       return f32 ? gemm_f32_avx512() : gemm_bf16_amx();
   }
   OSTRO_CHECK(false, "unknown instruction set {}", static_cast<int>(isa));
 }
 
-const Int8Kernel& choose_int8_kernel(Isa isa) {
-  if (isa == Isa::kGeneric) return int8_generic();
-  return isa == Isa::kAvx2 ? int8_avx2() : int8_avx512();
+const Int8Kernel& choose_int8_kernel(machine::Isa isa) {
+  if (isa == machine::Isa::kGeneric) return int8_generic();
+  return isa == machine::Isa::kAvx2 ? int8_avx2() : int8_avx512();
 }
 
 int64_t round_up(int64_t a, int64_t b) { return ceil_div(a, b) * b; }
@@ -85,7 +85,7 @@ std::vector<int32_t> find_runs(const std::vector<int64_t>& offsets) {
 
 }  // namespace
 
-Gemm::Gemm(GemmSpec spec, Isa isa)
+Gemm::Gemm(GemmSpec spec, machine::Isa isa)
     : spec_(std::move(spec)),
       kernel_(&choose_kernel(spec_.in, isa)),
       m_panels_(ceil_div(m(), kernel_->mr)),
@@ -294,8 +294,8 @@ Gemm::Operand Gemm::b_operand(GemmB b) const {
           .scales = b.scales};
 }
 
-void Gemm::pack(ThreadPool& pool, const Operand& operand, std::span<const int64_t> offsets, int64_t begin,
-                int64_t end, std::byte* out) const {
+void Gemm::pack(machine::ThreadPool& pool, const Operand& operand, std::span<const int64_t> offsets,
+                int64_t begin, int64_t end, std::byte* out) const {
   const int64_t panels = end - begin;
   const int64_t blocks = static_cast<int64_t>(blocks_.size());
   const int64_t parts = ceil_div(panels, kPanelsATask);
@@ -313,13 +313,13 @@ void Gemm::pack(ThreadPool& pool, const Operand& operand, std::span<const int64_
   });
 }
 
-void Gemm::pack_chunk(ThreadPool& pool, GemmB b, const Chunk& chunk, std::byte* out) const {
+void Gemm::pack_chunk(machine::ThreadPool& pool, GemmB b, const Chunk& chunk, std::byte* out) const {
   pack(pool, b_operand(b), std::span(b_offsets_).subspan(chunk.b_begin, chunk.b_end - chunk.b_begin),
        chunk.panel_begin, chunk.panel_end, out);
 }
 
-void Gemm::multiply_chunk(ThreadPool& pool, const void* a, const Chunk& chunk, const std::byte* packed,
-                          void* c, bool go_on, bool half) const {
+void Gemm::multiply_chunk(machine::ThreadPool& pool, const void* a, const Chunk& chunk,
+                          const std::byte* packed, void* c, bool go_on, bool half) const {
   const int64_t panels = chunk.panel_end - chunk.panel_begin;
   const int64_t first_entry = entry_begin_[chunk.b_begin];
   const int64_t products = entry_begin_[chunk.b_end] - first_entry;
@@ -363,7 +363,7 @@ void Gemm::multiply_chunk(ThreadPool& pool, const void* a, const Chunk& chunk, c
   });
 }
 
-void Gemm::pack_b(ThreadPool& pool, GemmB b, PackedB& out) const {
+void Gemm::pack_b(machine::ThreadPool& pool, GemmB b, PackedB& out) const {
   const Chunk all = {0, static_cast<int64_t>(b_offsets_.size()), 0, n_panels_};
   out.bytes_ = all.b_end * n_panels_ * packed_k_ * kernel_->b_bytes;
   if (out.bytes_ > out.capacity_) {
@@ -375,7 +375,7 @@ void Gemm::pack_b(ThreadPool& pool, GemmB b, PackedB& out) const {
   pack_chunk(pool, b, all, out.data_.get());
 }
 
-void Gemm::run_wide(ThreadPool& pool, const void* a, GemmB b, void* c, bool go_on) const {
+void Gemm::run_wide(machine::ThreadPool& pool, const void* a, GemmB b, void* c, bool go_on) const {
   std::byte* packed_a = nullptr;
   if (!rows_a_) {
     packed_a = packed_scratch.get(m_panels_ * packed_k_ * kernel_->a_bytes);
@@ -402,7 +402,7 @@ void Gemm::run_wide(ThreadPool& pool, const void* a, GemmB b, void* c, bool go_o
 // Three ways. An int8 B with few rows of A is never packed (run_few). When C is wider than high and A is
 // small, A is packed for all threads, and each thread packs its own panels of B (run_wide). Otherwise all
 // threads pack a chunk of B, and then share the blocks of rows that are multiplied with it.
-void Gemm::run(ThreadPool& pool, const void* a, GemmB b, void* c, bool go_on) const {
+void Gemm::run(machine::ThreadPool& pool, const void* a, GemmB b, void* c, bool go_on) const {
   OSTRO_CHECK(!go_on || (spec_.out == GemmType::kF32 && spec_.segment_ends.size() == 1),
               "a product of {} leaves that goes on from its result", spec_.segment_ends.size());
   OSTRO_CHECK(spec_.int8_b == (b.scales != nullptr), "an int8 B has scales, and no other has");
@@ -421,7 +421,7 @@ void Gemm::run(ThreadPool& pool, const void* a, GemmB b, void* c, bool go_on) co
   if (half) mirror(pool, c);
 }
 
-void Gemm::run(ThreadPool& pool, const void* a, const PackedB& b, void* c) const {
+void Gemm::run(machine::ThreadPool& pool, const void* a, const PackedB& b, void* c) const {
   const Chunk all = {0, static_cast<int64_t>(b_offsets_.size()), 0, n_panels_};
   OSTRO_CHECK(b.segment_ends_ == spec_.segment_ends,
               "B was packed for a product of {} leaves, or other ones than these {}", b.segment_ends_.size(),
@@ -431,4 +431,4 @@ void Gemm::run(ThreadPool& pool, const void* a, const PackedB& b, void* c) const
   multiply_chunk(pool, a, all, b.data_.get(), c, false);
 }
 
-}  // namespace ostro::cpu
+}  // namespace ostro::kernels

@@ -15,7 +15,7 @@
 #include "ostro/machine/isa.h"
 #include "ostro/machine/thread_pool.h"
 
-namespace ostro::cpu {
+namespace ostro::kernels {
 
 struct GemmKernel;
 struct Int8Kernel;
@@ -82,26 +82,26 @@ struct GemmCall {
 class Gemm {
  public:
   // `isa` must be available (isa.h). Aborts when the sizes of the tables contradict each other.
-  Gemm(GemmSpec spec, Isa isa);
+  Gemm(GemmSpec spec, machine::Isa isa);
 
   int64_t m() const { return static_cast<int64_t>(spec_.a_row.size()); }
   int64_t n() const { return static_cast<int64_t>(spec_.b_col.size()); }
   int64_t k() const { return static_cast<int64_t>(spec_.a_col.size()); }
 
   // Packs B (for all batch entries), reusing the memory of `out` where it is large enough.
-  void pack_b(ThreadPool& pool, GemmB b, PackedB& out) const;
+  void pack_b(machine::ThreadPool& pool, GemmB b, PackedB& out) const;
 
   // C = A B; a, b and c point to float or to bf16 (uint16_t) as the spec says. With `go_on` the sums start
   // from what C holds instead of from +0. So a contraction can be done in several calls with the same bits,
   // if every piece but the last is a multiple of 32 long (N6; N7, continuation). Only for an f32 C without
   // leaves. Where B is A transposed, in the same memory, C is symmetric bit for bit (fma(x, y, z) is fma(y,
   // x, z) in N6 and N7), and only half of it is computed.
-  void run(ThreadPool& pool, const void* a, GemmB b, void* c, bool go_on = false) const;
-  void run(ThreadPool& pool, const void* a, const PackedB& b, void* c) const;
+  void run(machine::ThreadPool& pool, const void* a, GemmB b, void* c, bool go_on = false) const;
+  void run(machine::ThreadPool& pool, const void* a, const PackedB& b, void* c) const;
 
   // Several products of different sizes and operands, without batches, as one job: every thread takes blocks
   // of them. For each, as run().
-  static void run_all(ThreadPool& pool, std::span<const GemmCall> calls);
+  static void run_all(machine::ThreadPool& pool, std::span<const GemmCall> calls);
 
  private:
   friend class GemmBlock;
@@ -154,24 +154,24 @@ class Gemm {
   // Packs panels [begin, end), for all of k, of the matrices that begin `offsets` elements after the
   // operand's base. The matrices follow each other in `out`; each is stored span by span. So the panels that
   // a group reads are neighbours in memory and can all stay in a cache, however large k is.
-  void pack(ThreadPool& pool, const Operand& operand, std::span<const int64_t> offsets, int64_t begin,
-            int64_t end, std::byte* out) const;
-  void pack_chunk(ThreadPool& pool, GemmB b, const Chunk& chunk, std::byte* out) const;
+  void pack(machine::ThreadPool& pool, const Operand& operand, std::span<const int64_t> offsets,
+            int64_t begin, int64_t end, std::byte* out) const;
+  void pack_chunk(machine::ThreadPool& pool, GemmB b, const Chunk& chunk, std::byte* out) const;
   // For a B that is larger than A: packs all of A first, unless A is read in place, and packs B one group of
   // panels at a time.
-  void run_wide(ThreadPool& pool, const void* a, GemmB b, void* c, bool go_on) const;
+  void run_wide(machine::ThreadPool& pool, const void* a, GemmB b, void* c, bool go_on) const;
   // Products with an int8 B and few rows, which read B once and never pack it (gemm_int8.cc).
-  static void run_few(ThreadPool& pool, std::span<const GemmCall> calls);
+  static void run_few(machine::ThreadPool& pool, std::span<const GemmCall> calls);
   bool plan_few() const;
   // Whether run_few gives the right bits with these scales.
   bool takes_few(GemmB b) const;
   // `half`: of a symmetric C only blocks that reach above the diagonal.
-  void multiply_chunk(ThreadPool& pool, const void* a, const Chunk& chunk, const std::byte* packed, void* c,
-                      bool go_on, bool half = false) const;
+  void multiply_chunk(machine::ThreadPool& pool, const void* a, const Chunk& chunk, const std::byte* packed,
+                      void* c, bool go_on, bool half = false) const;
   // Whether C is symmetric when a and b are the same matrix.
   bool plan_symmetry() const;
   // The elements below the diagonal, from those above it.
-  void mirror(ThreadPool& pool, void* c) const;
+  void mirror(machine::ThreadPool& pool, void* c) const;
 
   GemmSpec spec_;
   const GemmKernel* kernel_;
@@ -195,4 +195,4 @@ class Gemm {
   int tree_slots_ = 1;      // partials alive at once
 };
 
-}  // namespace ostro::cpu
+}  // namespace ostro::kernels

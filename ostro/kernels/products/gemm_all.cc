@@ -3,7 +3,7 @@
 
 #include "ostro/kernels/products/gemm_block.h"
 
-namespace ostro::cpu {
+namespace ostro::kernels {
 namespace {
 
 // The most bytes of packed A in one block: what is packed stays in L2 while B passes by.
@@ -18,7 +18,7 @@ constexpr int64_t kPiecePanels = 4;
 // columns, so that each thread gets about kPiecesAThread pieces of equal work. A piece packs its own A and B,
 // and prefetches the B of the piece that its thread is likely to take next. Int8 products with few rows go to
 // run_few before.
-void Gemm::run_all(ThreadPool& pool, std::span<const GemmCall> calls) {
+void Gemm::run_all(machine::ThreadPool& pool, std::span<const GemmCall> calls) {
   struct Piece {
     const GemmCall* call;
     int64_t row_begin, row_end, panel_begin, panel_end;
@@ -80,4 +80,4 @@ void Gemm::run_all(ThreadPool& pool, std::span<const GemmCall> calls) {
   });
 }
 
-}  // namespace ostro::cpu
+}  // namespace ostro::kernels

@@ -9,7 +9,7 @@
 #include "ostro/kernels/products/gemm.h"
 #include "ostro/numerics/threefry.h"
 
-namespace ostro::cpu {
+namespace ostro::kernels {
 namespace {
 
 struct Product {
@@ -50,8 +50,9 @@ AlignedBytes random_bytes(int64_t elements, bool bf16, uint64_t seed) {
   return bytes;
 }
 
-void check_together(const std::vector<Product>& products, Isa isa, GemmType in, GemmType out, int threads) {
-  ThreadPool pool(threads);
+void check_together(const std::vector<Product>& products, machine::Isa isa, GemmType in, GemmType out,
+                    int threads) {
+  machine::ThreadPool pool(threads);
   const bool bf16 = in == GemmType::kBf16;
   const int64_t c_bytes = out == GemmType::kBf16 ? 2 : 4;
   std::vector<Gemm> gemms;
@@ -76,15 +77,15 @@ void check_together(const std::vector<Product>& products, Isa isa, GemmType in, 
   for (size_t i = 0; i < products.size(); ++i) {
     gemms[i].run(pool, a[i].get(), b[i].get(), alone[i].get());
     CHECK_MESSAGE(std::memcmp(alone[i].get(), together[i].get(), static_cast<size_t>(sizes[i])) == 0,
-                  isa_name(isa), " ", threads, " threads: ", products[i].m, " x ", products[i].n, " x ",
-                  products[i].k, ", ", products[i].leaves, " leaves");
+                  machine::isa_name(isa), " ", threads, " threads: ", products[i].m, " x ", products[i].n,
+                  " x ", products[i].k, ", ", products[i].leaves, " leaves");
   }
 }
 
 TEST_CASE("products of different sizes as one job") {
   const std::vector<Product> few{{1, 70, 33, 1, false}, {37, 129, 65, 3, true}, {6, 32, 0, 1, false},
                                  {0, 40, 20, 1, false}, {90, 1, 300, 2, true},  {13, 200, 1, 1, false}};
-  for (Isa isa : available_isas())
+  for (machine::Isa isa : machine::available_isas())
     for (int threads : {1, 2, 3}) {
       check_together(few, isa, GemmType::kF32, GemmType::kF32, threads);
       check_together(few, isa, GemmType::kBf16, GemmType::kF32, threads);
@@ -94,9 +95,9 @@ TEST_CASE("products of different sizes as one job") {
   const std::vector<Product> large{
       {500, 1300, 900, 1, false}, {3, 1300, 900, 1, false}, {1100, 500, 80, 2, true}};
   for (GemmType type : {GemmType::kF32, GemmType::kBf16})
-    check_together(large, available_isas().back(), type, type, 2);
-  check_together({}, Isa::kGeneric, GemmType::kF32, GemmType::kF32, 2);
+    check_together(large, machine::available_isas().back(), type, type, 2);
+  check_together({}, machine::Isa::kGeneric, GemmType::kF32, GemmType::kF32, 2);
 }
 
 }  // namespace
-}  // namespace ostro::cpu
+}  // namespace ostro::kernels

@@ -6,7 +6,7 @@
 #include <bit>
 #include <cstring>
 
-namespace ostro::cpu {
+namespace ostro::kernels {
 namespace {
 
 // Shares of a core's L2 (1 MiB on Zen 5, 2 MiB on Sapphire Rapids).
@@ -364,4 +364,4 @@ void GemmBlock::store_tile(const float* tile, int64_t row_panel, int64_t panel) 
   }
 }
 
-}  // namespace ostro::cpu
+}  // namespace ostro::kernels

@@ -1,5 +1,5 @@
 // GemmBlock: one thread's part of a matrix product, a block of rows by a range of column panels. Internal to
-// ostro/cpu.
+// ostro/kernels.
 #pragma once
 
 #include <cstddef>
@@ -9,7 +9,7 @@
 #include "ostro/kernels/products/gemm.h"
 #include "ostro/kernels/products/kernels/gemm_kernel.h"
 
-namespace ostro::cpu {
+namespace ostro::kernels {
 
 inline int64_t element_bytes(GemmType type) { return type == GemmType::kF32 ? 4 : 2; }
 inline int64_t b_element_bytes(const GemmSpec& spec) { return spec.int8_b ? 1 : element_bytes(spec.in); }
@@ -117,4 +117,4 @@ class GemmBlock {
   int64_t slot_floats_ = 0;
 };
 
-}  // namespace ostro::cpu
+}  // namespace ostro::kernels

@@ -10,7 +10,7 @@
 #include "ostro/kernels/products/kernels/int8_kernel.h"
 #include "ostro/numerics/bf16.h"
 
-namespace ostro::cpu {
+namespace ostro::kernels {
 namespace {
 
 // Columns of a strip: at most this many, and strips for each thread, so that all end at about the same time.
@@ -184,7 +184,7 @@ bool Gemm::takes_few(GemmB b) const {
 // Reads A of every call once, as f32 [k][m] with zeros up to a whole group of 32 k; then cuts the columns of
 // all calls into strips, about kStripsAThread for each thread. Columns after the last whole vector are a
 // strip of their own.
-void Gemm::run_few(ThreadPool& pool, std::span<const GemmCall> calls) {
+void Gemm::run_few(machine::ThreadPool& pool, std::span<const GemmCall> calls) {
   if (calls.empty()) return;
   int64_t floats = 0, columns = 0;
   for (const GemmCall& call : calls) {
@@ -266,4 +266,4 @@ void Gemm::pack_int8(const Operand& operand, const KBlock& block, int64_t begin,
   }
 }
 
-}  // namespace ostro::cpu
+}  // namespace ostro::kernels

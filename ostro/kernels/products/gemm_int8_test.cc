@@ -12,7 +12,7 @@
 #include "ostro/kernels/products/gemm_reference.h"
 #include "ostro/kernels/products/kernels/int8_kernel.h"
 
-namespace ostro::cpu {
+namespace ostro::kernels {
 namespace {
 
 struct Int8FpEnvironment {
@@ -68,7 +68,7 @@ bool same_bits(float a, float b) {
 }
 
 // How many elements of C differ from the definition.
-int64_t differences(const Int8Product& p, Isa isa, int threads) {
+int64_t differences(const Int8Product& p, machine::Isa isa, int threads) {
   const Int8FpEnvironment environment;
   const int64_t ld = p.n + p.row_gap;
   std::vector<int8_t> w(static_cast<size_t>(p.k * ld));
@@ -97,7 +97,7 @@ int64_t differences(const Int8Product& p, Isa isa, int threads) {
   }
   for (int64_t i = 0; i < p.n; ++i) spec.b_col.push_back(i), spec.c_col.push_back(i), spec.s_col.push_back(i);
   spec.segment_ends = p.segment_ends;
-  ThreadPool pool(threads);
+  machine::ThreadPool pool(threads);
   std::vector<float> c(static_cast<size_t>(p.m * p.n));
   std::vector<uint16_t> c16(c.size());
   Gemm(spec, isa).run(pool, p.bf16 ? static_cast<const void*>(a16.data()) : a.data(),
@@ -133,20 +133,20 @@ int64_t differences(const Int8Product& p, Isa isa, int threads) {
 }
 
 TEST_CASE("products with int8 matrices have the bits of dequantising first") {
-  for (const Isa isa : available_isas())
+  for (const machine::Isa isa : machine::available_isas())
     for (const bool bf16 : {true, false})
       for (const int64_t m : {1, 2, 3, 8, 9, 20})
         for (const int64_t k : {1, 7, 32, 43, 96})
           for (const int64_t n : {1, 5, 16, 33, 150}) {
             const Int8Product p{
                 .m = m, .k = k, .n = n, .groups = 1, .bf16 = bf16, .rounded = bf16 && n % 2 == 1};
-            CHECK_MESSAGE(differences(p, isa, 2) == 0, isa_name(isa), " ", m, " x ", k, " x ", n, " bf16 ",
-                          bf16);
+            CHECK_MESSAGE(differences(p, isa, 2) == 0, machine::isa_name(isa), " ", m, " x ", k, " x ", n,
+                          " bf16 ", bf16);
           }
 }
 
 TEST_CASE("groups of rows have scales of their own, also where one ends inside a group of N7") {
-  for (const Isa isa : available_isas())
+  for (const machine::Isa isa : machine::available_isas())
     for (const bool bf16 : {true, false})
       for (const int64_t m : {1, 4, 11})
         for (const int64_t groups : {2, 8}) {
@@ -157,24 +157,26 @@ TEST_CASE("groups of rows have scales of their own, also where one ends inside a
                               .bf16 = bf16,
                               .rounded = false,
                               .row_gap = 9};
-          CHECK_MESSAGE(differences(p, isa, 3) == 0, isa_name(isa), " ", m, " rows, ", groups, " groups");
+          CHECK_MESSAGE(differences(p, isa, 3) == 0, machine::isa_name(isa), " ", m, " rows, ", groups,
+                        " groups");
         }
 }
 
 TEST_CASE("every kind of scale has the bits that N1 gives it") {
-  for (const Isa isa : available_isas())
+  for (const machine::Isa isa : machine::available_isas())
     for (const bool bf16 : {true, false})
       for (const ScaleKind kind : {ScaleKind::kZero, ScaleKind::kNegative, ScaleKind::kTiny, ScaleKind::kHuge,
                                    ScaleKind::kNotFinite})
         for (const int64_t m : {1, 3, 10}) {
           const Int8Product p{
               .m = m, .k = 70, .n = 80, .groups = 2, .bf16 = bf16, .rounded = false, .scales = kind};
-          CHECK_MESSAGE(differences(p, isa, 1) == 0, isa_name(isa), " kind ", static_cast<int>(kind), " ", m);
+          CHECK_MESSAGE(differences(p, isa, 1) == 0, machine::isa_name(isa), " kind ", static_cast<int>(kind),
+                        " ", m);
         }
 }
 
 TEST_CASE("leaves of the contraction and wide matrices") {
-  for (const Isa isa : available_isas()) {
+  for (const machine::Isa isa : machine::available_isas()) {
     Int8Product p{.m = 2, .k = 100, .n = 40, .groups = 4, .bf16 = true, .rounded = false};
     p.segment_ends = {40, 80, 100};
     CHECK(differences(p, isa, 2) == 0);
@@ -201,4 +203,4 @@ TEST_CASE("two sums round the product of an int8 and a bf16 to bf16") {
 }
 
 }  // namespace
-}  // namespace ostro::cpu
+}  // namespace ostro::kernels

@@ -7,7 +7,7 @@
 #include <cstdint>
 #include <vector>
 
-namespace ostro::cpu::reference {
+namespace ostro::kernels::reference {
 
 inline float widen(uint16_t x) { return std::bit_cast<float>(static_cast<uint32_t>(x) << 16); }
 
@@ -63,4 +63,4 @@ inline float nested_tree(std::vector<float> partials, const std::vector<int64_t>
   return partials[0];
 }
 
-}  // namespace ostro::cpu::reference
+}  // namespace ostro::kernels::reference

@@ -4,7 +4,7 @@
 #include "ostro/kernels/products/gemm.h"
 #include "ostro/kernels/products/gemm_block.h"
 
-namespace ostro::cpu {
+namespace ostro::kernels {
 namespace {
 
 // Below this the time goes into other things than the product.
@@ -32,7 +32,7 @@ bool Gemm::plan_symmetry() const {
 
 // Copies tiles of kMirrorTile x kMirrorTile, one task per row of tiles: a tile's reads, down the columns,
 // then stay in the caches.
-void Gemm::mirror(ThreadPool& pool, void* c) const {
+void Gemm::mirror(machine::ThreadPool& pool, void* c) const {
   const int64_t tiles = ceil_div(m(), kMirrorTile);
   pool.run_tiles(static_cast<int64_t>(spec_.batch.size()) * tiles, [&](int64_t task) {
     const int64_t offset = spec_.batch[task / tiles].c, row = task % tiles * kMirrorTile;
@@ -44,4 +44,4 @@ void Gemm::mirror(ThreadPool& pool, void* c) const {
   });
 }
 
-}  // namespace ostro::cpu
+}  // namespace ostro::kernels

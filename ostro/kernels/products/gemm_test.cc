@@ -14,7 +14,7 @@
 #include "ostro/kernels/products/admission.h"
 #include "ostro/kernels/products/gemm_reference.h"
 
-namespace ostro::cpu {
+namespace ostro::kernels {
 namespace {
 
 // Sets N0's environment for the reference.
@@ -162,17 +162,17 @@ std::vector<uint8_t> expected(const GemmCase& c, int64_t group = 32, bool one_ch
   return out;
 }
 
-ThreadPool& pool_of(int threads) {
-  static std::map<int, std::unique_ptr<ThreadPool>> pools;
+machine::ThreadPool& pool_of(int threads) {
+  static std::map<int, std::unique_ptr<machine::ThreadPool>> pools;
   auto& pool = pools[threads];
-  if (!pool) pool = std::make_unique<ThreadPool>(threads);
+  if (!pool) pool = std::make_unique<machine::ThreadPool>(threads);
   return *pool;
 }
 
-std::vector<uint8_t> computed(const GemmCase& c, Isa isa, int threads, bool prepacked) {
+std::vector<uint8_t> computed(const GemmCase& c, machine::Isa isa, int threads, bool prepacked) {
   const Gemm gemm(c.spec, isa);
   std::vector<uint8_t> out(c.c_size * (c.spec.out == GemmType::kF32 ? 4 : 2), kUntouched);
-  ThreadPool& pool = pool_of(threads);
+  machine::ThreadPool& pool = pool_of(threads);
   if (prepacked) {
     PackedB packed;
     gemm.pack_b(pool, c.b_data(), packed);
@@ -189,11 +189,11 @@ void check_all(const Options& options, uint64_t seed) {
   const std::vector<uint8_t> want = expected(c);
   const int thread_counts[] = {1, 2, 5};
   int turn = static_cast<int>(seed % 6);
-  for (Isa isa : available_isas()) {
+  for (machine::Isa isa : machine::available_isas()) {
     const int threads = thread_counts[++turn % 3];
     const bool prepacked = turn / 3 % 2 == 0;
     const bool equal = computed(c, isa, threads, prepacked) == want;
-    INFO(std::string(isa_name(isa)), " m ", options.m, " n ", options.n, " k ", options.k, " in ",
+    INFO(std::string(machine::isa_name(isa)), " m ", options.m, " n ", options.n, " k ", options.k, " in ",
          static_cast<int>(options.in), " out ", static_cast<int>(options.out), " layouts ",
          static_cast<int>(options.a), static_cast<int>(options.b), static_cast<int>(options.c), " batch ",
          options.batch, " leaves ", options.ends.size(), " threads ", threads, " prepacked ", prepacked);
@@ -271,9 +271,10 @@ TEST_CASE("gemm: panels of a long contraction lie span by span") {
     for (const Options& o : cases) {
       const GemmCase c = make_case(o, random);
       const std::vector<uint8_t> want = expected(c);
-      for (Isa isa : available_isas()) {
+      for (machine::Isa isa : machine::available_isas()) {
         for (const bool prepacked : {false, true}) {
-          INFO(std::string(isa_name(isa)), " m ", o.m, " n ", o.n, " k ", o.k, " prepacked ", prepacked);
+          INFO(std::string(machine::isa_name(isa)), " m ", o.m, " n ", o.n, " k ", o.k, " prepacked ",
+               prepacked);
           CHECK((computed(c, isa, 1, prepacked) == want));
           CHECK((computed(c, isa, 2, prepacked) == want));
         }
@@ -331,11 +332,12 @@ TEST_CASE("gemm: the tests can tell a wrong order") {
   // One bit of one operand reaches the result.
   GemmCase flipped = c;
   flipped.a16[flipped.spec.a_row[3] + flipped.spec.a_col[7]] ^= 0x40;
-  for (Isa isa : available_isas()) CHECK(computed(c, isa, 1, false) != computed(flipped, isa, 1, false));
+  for (machine::Isa isa : machine::available_isas())
+    CHECK(computed(c, isa, 1, false) != computed(flipped, isa, 1, false));
 }
 
 // The product in pieces of the contraction, each going on from what the ones before it left in C.
-std::vector<uint8_t> in_pieces(const GemmCase& c, Isa isa, int threads, int64_t piece) {
+std::vector<uint8_t> in_pieces(const GemmCase& c, machine::Isa isa, int threads, int64_t piece) {
   const int64_t k = static_cast<int64_t>(c.spec.a_col.size());
   std::vector<uint8_t> out(c.c_size * 4, kUntouched);
   for (int64_t at = 0; at < k; at += piece) {
@@ -364,15 +366,15 @@ TEST_CASE("gemm: a contraction in pieces that go on from the result") {
       const GemmCase c = make_case(o, random);
       const std::vector<uint8_t> want = expected(c);
       const int64_t piece = large ? 416 + i / 10 % 2 * 416 : 32 * (1 + random.below(4));  // one span, or two
-      for (Isa isa : available_isas()) {
-        INFO(std::string(isa_name(isa)), " m ", o.m, " n ", o.n, " k ", o.k, " piece ", piece);
+      for (machine::Isa isa : machine::available_isas()) {
+        INFO(std::string(machine::isa_name(isa)), " m ", o.m, " n ", o.n, " k ", o.k, " piece ", piece);
         CHECK((in_pieces(c, isa, 1 + i % 2, piece) == want));
       }
     }
   }
   // In bf16 a piece that ends inside a group of 32 gives other bits.
   const GemmCase c = make_case({.m = 9, .n = 9, .k = 96, .in = GemmType::kBf16}, random);
-  for (Isa isa : available_isas()) CHECK((in_pieces(c, isa, 1, 40) != expected(c)));
+  for (machine::Isa isa : machine::available_isas()) CHECK((in_pieces(c, isa, 1, 40) != expected(c)));
 }
 
 TEST_CASE("gemm: a matrix times its own transpose, of which half is computed") {
@@ -388,11 +390,11 @@ TEST_CASE("gemm: a matrix times its own transpose, of which half is computed") {
     for (GemmBatch& one : c.spec.batch) one.b = one.a;
     c.b = c.a, c.b16 = c.a16;
     const std::vector<uint8_t> want = expected(c);
-    for (Isa isa : available_isas()) {
+    for (machine::Isa isa : machine::available_isas()) {
       std::vector<uint8_t> got(want.size(), kUntouched);
       const Gemm gemm(c.spec, isa);
       gemm.run(pool_of(1 + i % 3), c.a_data(), c.a_data(), got.data());
-      INFO(std::string(isa_name(isa)), " n ", n, " k ", k, " batch ", o.batch);
+      INFO(std::string(machine::isa_name(isa)), " n ", n, " k ", k, " batch ", o.batch);
       CHECK(got == want);
       // Equal values in another place are no reason to compute half.
       CHECK(computed(c, isa, 2, false) == want);
@@ -401,18 +403,18 @@ TEST_CASE("gemm: a matrix times its own transpose, of which half is computed") {
 }
 
 TEST_CASE("gemm: every instruction set passes the start-up check") {
-  for (Isa isa : available_isas()) CHECK(bf16_admitted(isa));
+  for (machine::Isa isa : machine::available_isas()) CHECK(bf16_admitted(isa));
 }
 
 TEST_CASE("gemm: packed B is shared by products of other heights, and its memory is used again") {
-  for (Isa isa : available_isas()) {
+  for (machine::Isa isa : machine::available_isas()) {
     for (GemmType in : kTypes) {
       GemmRandom random{9};
       const GemmCase tall = make_case({.m = 50, .n = 40, .k = 70, .in = in}, random);
       GemmCase small = tall;
       small.spec.a_row.resize(3);
       small.spec.c_row.resize(3);
-      ThreadPool& pool = pool_of(2);
+      machine::ThreadPool& pool = pool_of(2);
       const Gemm first(tall.spec, isa), second(small.spec, isa);
       PackedB packed;
       first.pack_b(pool, tall.b_data(), packed);
@@ -425,4 +427,4 @@ TEST_CASE("gemm: packed B is shared by products of other heights, and its memory
 }
 
 }  // namespace
-}  // namespace ostro::cpu
+}  // namespace ostro::kernels

@@ -11,25 +11,25 @@
 #include <utility>
 
 #include "ostro/base/log.h"
-#include "ostro/machine/machine.h"
 #include "ostro/kernels/products/int8_dot.h"
 #include "ostro/kernels/products/int8_reference.h"
 #include "ostro/kernels/products/kernels/dot8_kernel.h"
+#include "ostro/machine/machine.h"
 
-namespace ostro::cpu {
+namespace ostro::kernels {
 namespace {
 
 constexpr int64_t kInt8M = 35, kInt8N = 37, kInt8K = 2 * 256 + 71;  // 1,295 outputs of three blocks
 
-const Machine& this_machine() {
-  static const Machine machine = detect_machine();
+const machine::Machine& this_machine() {
+  static const machine::Machine machine = machine::detect_machine();
   return machine;
 }
 
 // A kernel and the least instruction set that may use it.
 struct Candidate {
   const DotInt8Kernel& (*kernel)();
-  Isa least;
+  machine::Isa least;
   bool runs;
 };
 
@@ -37,13 +37,14 @@ struct Candidate {
 // VPMADDWD share two units. On AMD they do not.
 const std::vector<Candidate>& candidates() {
   static const std::vector<Candidate> all = [] {
-    const Machine& m = this_machine();
-    std::vector<Candidate> list = {{dot8_amx, Isa::kAmx, has_isa(Isa::kAmx) && m.amx_int8},
-                                   {dot8_vnni512, Isa::kAvx512, has_isa(Isa::kAvx512) && m.vnni512},
-                                   {dot8_vnni256, Isa::kAvx2, has_isa(Isa::kAvx2) && m.vnni256},
-                                   {dot8_avx2_words, Isa::kAvx2, has_isa(Isa::kAvx2)},
-                                   {dot8_avx2_bytes, Isa::kAvx2, has_isa(Isa::kAvx2)},
-                                   {dot8_generic, Isa::kGeneric, true}};
+    const machine::Machine& m = this_machine();
+    std::vector<Candidate> list = {
+        {dot8_amx, machine::Isa::kAmx, machine::has_isa(machine::Isa::kAmx) && m.amx_int8},
+        {dot8_vnni512, machine::Isa::kAvx512, machine::has_isa(machine::Isa::kAvx512) && m.vnni512},
+        {dot8_vnni256, machine::Isa::kAvx2, machine::has_isa(machine::Isa::kAvx2) && m.vnni256},
+        {dot8_avx2_words, machine::Isa::kAvx2, machine::has_isa(machine::Isa::kAvx2)},
+        {dot8_avx2_bytes, machine::Isa::kAvx2, machine::has_isa(machine::Isa::kAvx2)},
+        {dot8_generic, machine::Isa::kGeneric, true}};
     if (m.amd) std::swap(list[3], list[4]);
     return list;
   }();
@@ -81,7 +82,7 @@ std::string compare_int8(const DotInt8Kernel& kernel) {
   const std::vector<float> sa = powers(kInt8M, state), sb = powers(kInt8N, state);
   const Int8Dot dot({.m = kInt8M, .n = kInt8N, .blocks = Int8Blocks(kInt8K)}, kernel);
   std::vector<float> c(kInt8M * kInt8N);
-  ThreadPool pool(1);
+  machine::ThreadPool pool(1);
   dot.run(pool, Int8Operand{a.data(), kInt8K, sa.data(), 3}, Int8Operand{b.data(), kInt8K, sb.data(), 3},
           c.data());
   for (int64_t i = 0; i < kInt8M; ++i)
@@ -128,11 +129,11 @@ std::vector<const DotInt8Kernel*> int8_kernels() {
   return kernels;
 }
 
-const DotInt8Kernel& int8_kernel(Isa isa) {
-  OSTRO_CHECK(has_isa(isa), "this machine cannot run {}", isa_name(isa));
+const DotInt8Kernel& int8_kernel(machine::Isa isa) {
+  OSTRO_CHECK(machine::has_isa(isa), "this machine cannot run {}", machine::isa_name(isa));
   for (const Candidate& c : candidates())
     if (c.runs && c.least <= isa && int8_admitted(c.kernel())) return c.kernel();
   OSTRO_CHECK(false, "no int8 product of this machine computes the definition (docs/spec/numerics.md, N20)");
 }
 
-}  // namespace ostro::cpu
+}  // namespace ostro::kernels

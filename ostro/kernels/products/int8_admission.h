@@ -11,11 +11,11 @@
 
 #include "ostro/machine/isa.h"
 
-namespace ostro::cpu {
+namespace ostro::kernels {
 
 struct DotInt8Kernel;
 
-const DotInt8Kernel& int8_kernel(Isa isa);
+const DotInt8Kernel& int8_kernel(machine::Isa isa);
 
 // All kernels that this process can run, admitted or not.
 std::vector<const DotInt8Kernel*> int8_kernels();
@@ -26,4 +26,4 @@ std::string int8_difference(const DotInt8Kernel& kernel);
 // Whether one of int8_kernels() passes the check, which runs once.
 bool int8_admitted(const DotInt8Kernel& kernel);
 
-}  // namespace ostro::cpu
+}  // namespace ostro::kernels

@@ -5,7 +5,7 @@
 #include "ostro/base/error.h"
 #include "ostro/ir/program/int8_limits.h"
 
-namespace ostro::cpu {
+namespace ostro::kernels {
 
 Int8Blocks::Int8Blocks(int64_t k, int64_t block, std::vector<int64_t> leaf_ends)
     : k_(k), block_(block), leaf_ends_(std::move(leaf_ends)) {
@@ -23,4 +23,4 @@ Int8Blocks::Int8Blocks(int64_t k, int64_t block, std::vector<int64_t> leaf_ends)
   }
 }
 
-}  // namespace ostro::cpu
+}  // namespace ostro::kernels

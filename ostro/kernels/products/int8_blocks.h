@@ -11,7 +11,7 @@
 
 #include "ostro/ir/program/int8_limits.h"
 
-namespace ostro::cpu {
+namespace ostro::kernels {
 
 class Int8Blocks {
  public:
@@ -50,4 +50,4 @@ struct Int8Operand {
   int64_t scale_stride = 0;
 };
 
-}  // namespace ostro::cpu
+}  // namespace ostro::kernels

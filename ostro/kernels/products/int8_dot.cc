@@ -9,7 +9,7 @@
 #include "ostro/kernels/products/int8_admission.h"
 #include "ostro/kernels/products/kernels/dot8_kernel.h"
 
-namespace ostro::cpu {
+namespace ostro::kernels {
 namespace {
 
 // Bytes of the panels of B that are multiplied with one panel of A after the other, and so stay in L2, which
@@ -41,7 +41,7 @@ struct Int8Dot::Task {
   bool stream;  // C is written past the caches
 };
 
-Int8Dot::Int8Dot(Int8DotSpec spec, Isa isa) : Int8Dot(std::move(spec), int8_kernel(isa)) {}
+Int8Dot::Int8Dot(Int8DotSpec spec, machine::Isa isa) : Int8Dot(std::move(spec), int8_kernel(isa)) {}
 
 Int8Dot::Int8Dot(Int8DotSpec spec, const DotInt8Kernel& kernel) : spec_(std::move(spec)), kernel_(&kernel) {
   OSTRO_CHECK(kernel.mr <= kMostRows && kernel.nr == kernel.store().nr,
@@ -102,7 +102,7 @@ void Int8Dot::pack_panels(const Int8Operand& operand, bool left, int64_t begin, 
   }
 }
 
-void Int8Dot::pack(ThreadPool& pool, const Int8Operand& operand, bool left, PackedInt8& out) const {
+void Int8Dot::pack(machine::ThreadPool& pool, const Int8Operand& operand, bool left, PackedInt8& out) const {
   out.bytes_ = packed_bytes(left);
   if (out.bytes_ > out.capacity_) {
     out.data_ = allocate_aligned(static_cast<size_t>(out.bytes_));
@@ -118,11 +118,11 @@ void Int8Dot::pack(ThreadPool& pool, const Int8Operand& operand, bool left, Pack
   });
 }
 
-void Int8Dot::pack_a(ThreadPool& pool, const Int8Operand& a, PackedInt8& out) const {
+void Int8Dot::pack_a(machine::ThreadPool& pool, const Int8Operand& a, PackedInt8& out) const {
   pack(pool, a, true, out);
 }
 
-void Int8Dot::pack_b(ThreadPool& pool, const Int8Operand& b, PackedInt8& out) const {
+void Int8Dot::pack_b(machine::ThreadPool& pool, const Int8Operand& b, PackedInt8& out) const {
   pack(pool, b, false, out);
 }
 
@@ -230,7 +230,7 @@ const std::byte* Int8Dot::packed_of(const Int8Side& side, bool left) const {
 }
 
 // Packs what is not packed yet, of all products, as one job; then runs the tasks of all of them as another.
-void Int8Dot::run_calls(ThreadPool& pool, std::span<const Int8DotCall> calls, bool go_on) {
+void Int8Dot::run_calls(machine::ThreadPool& pool, std::span<const Int8DotCall> calls, bool go_on) {
   struct Part {
     const Int8Dot* dot;
     const Int8Operand* operand;
@@ -288,13 +288,16 @@ double Int8Dot::work() const {
   return static_cast<double>(spec_.m) * static_cast<double>(spec_.n) * static_cast<double>(k() + 1) + 1;
 }
 
-void Int8Dot::run(ThreadPool& pool, const Int8Side& a, const Int8Side& b, void* c, bool go_on) const {
+void Int8Dot::run(machine::ThreadPool& pool, const Int8Side& a, const Int8Side& b, void* c,
+                  bool go_on) const {
   OSTRO_CHECK(!go_on || (spec_.out == GemmType::kF32 && spec_.blocks.leaves() == 1),
               "an int8 product of {} leaves that goes on from its result", spec_.blocks.leaves());
   const Int8DotCall call{this, a, b, c};
   run_calls(pool, {&call, 1}, go_on);
 }
 
-void Int8Dot::run_all(ThreadPool& pool, std::span<const Int8DotCall> calls) { run_calls(pool, calls, false); }
+void Int8Dot::run_all(machine::ThreadPool& pool, std::span<const Int8DotCall> calls) {
+  run_calls(pool, calls, false);
+}
 
-}  // namespace ostro::cpu
+}  // namespace ostro::kernels

@@ -10,12 +10,12 @@
 #include <vector>
 
 #include "ostro/base/aligned.h"
-#include "ostro/machine/isa.h"
-#include "ostro/machine/thread_pool.h"
 #include "ostro/kernels/products/gemm.h"
 #include "ostro/kernels/products/int8_blocks.h"
+#include "ostro/machine/isa.h"
+#include "ostro/machine/thread_pool.h"
 
-namespace ostro::cpu {
+namespace ostro::kernels {
 
 struct DotInt8Kernel;
 
@@ -66,7 +66,7 @@ class Int8Dot {
  public:
   // `isa` must be available (isa.h). The kernel is the fastest one of that instruction set that passed the
   // start-up check (int8_admission.h). Aborts when the sizes of the spec contradict each other.
-  Int8Dot(Int8DotSpec spec, Isa isa);
+  Int8Dot(Int8DotSpec spec, machine::Isa isa);
   // With the kernel given; for tests and benchmarks.
   Int8Dot(Int8DotSpec spec, const DotInt8Kernel& kernel);
 
@@ -74,17 +74,18 @@ class Int8Dot {
   int64_t n() const { return spec_.n; }
   int64_t k() const { return spec_.blocks.k(); }
 
-  void pack_a(ThreadPool& pool, const Int8Operand& a, PackedInt8& out) const;
-  void pack_b(ThreadPool& pool, const Int8Operand& b, PackedInt8& out) const;
+  void pack_a(machine::ThreadPool& pool, const Int8Operand& a, PackedInt8& out) const;
+  void pack_b(machine::ThreadPool& pool, const Int8Operand& b, PackedInt8& out) const;
 
   // C = A B^T; c points to float or to bf16 (uint16_t) as the spec says. With `go_on` the sums start from
   // what C holds instead of from +0: so a contraction can be done in several calls with the same bits, if
   // every piece ends where a block ends. Only for an f32 C without leaves.
-  void run(ThreadPool& pool, const Int8Side& a, const Int8Side& b, void* c, bool go_on = false) const;
+  void run(machine::ThreadPool& pool, const Int8Side& a, const Int8Side& b, void* c,
+           bool go_on = false) const;
 
   // Several products of different sizes and operands as one job (the products of experts): every thread takes
   // tiles of them. For each, as run().
-  static void run_all(ThreadPool& pool, std::span<const Int8DotCall> calls);
+  static void run_all(machine::ThreadPool& pool, std::span<const Int8DotCall> calls);
 
  private:
   struct Task;
@@ -100,7 +101,7 @@ class Int8Dot {
   int64_t packed_bytes(bool left) const;
   // Packs panels [begin, end) of one side; panel 0 is at `out`.
   void pack_panels(const Int8Operand& operand, bool left, int64_t begin, int64_t end, std::byte* out) const;
-  void pack(ThreadPool& pool, const Int8Operand& operand, bool left, PackedInt8& out) const;
+  void pack(machine::ThreadPool& pool, const Int8Operand& operand, bool left, PackedInt8& out) const;
   // The memory of an operand that was packed before, else null.
   const std::byte* packed_of(const Int8Side& side, bool left) const;
   void plan_tasks(const Task& whole, int64_t wanted, std::vector<Task>& tasks) const;
@@ -110,7 +111,7 @@ class Int8Dot {
   void load(float* tile, const void* c, int64_t row, int64_t rows, int64_t column) const;
   int64_t c_bytes() const;
   double work() const;
-  static void run_calls(ThreadPool& pool, std::span<const Int8DotCall> calls, bool go_on);
+  static void run_calls(machine::ThreadPool& pool, std::span<const Int8DotCall> calls, bool go_on);
 
   Int8DotSpec spec_;
   const DotInt8Kernel* kernel_;
@@ -119,4 +120,4 @@ class Int8Dot {
   int tree_slots_ = 1;                 // partials alive at once
 };
 
-}  // namespace ostro::cpu
+}  // namespace ostro::kernels

@@ -14,7 +14,7 @@
 #include "ostro/kernels/products/int8_reference.h"
 #include "ostro/kernels/products/kernels/dot8_kernel.h"
 
-namespace ostro::cpu {
+namespace ostro::kernels {
 namespace {
 
 struct DotFpEnvironment {
@@ -100,7 +100,7 @@ int64_t dot_differences(const DotCase& c, const DotInt8Kernel& kernel, int threa
   const Int8Dot dot(
       {.m = c.m, .n = c.n, .blocks = blocks, .tree_counts = c.counts, .out = c.out, .c_stride = stride},
       kernel);
-  ThreadPool pool(threads);
+  machine::ThreadPool pool(threads);
   PackedInt8 packed_a, packed_b;
   if (c.pack_a) dot.pack_a(pool, a.view(), packed_a);
   if (c.pack_b) dot.pack_b(pool, b.view(), packed_b);
@@ -183,7 +183,7 @@ TEST_CASE("a sum that goes on at the end of a block has the bits of one product"
   const DotFpEnvironment environment;
   const Int8Blocks whole(600, 64), first(256, 64), second(344, 64);
   const DotOperand a(30, whole, DotScales::kUsual, 3), b(45, whole, DotScales::kUsual, 900);
-  ThreadPool pool(2);
+  machine::ThreadPool pool(2);
   for (const DotInt8Kernel* kernel : int8_kernels()) {
     std::vector<float> once(30 * 45), twice(once.size());
     Int8Dot({.m = 30, .n = 45, .blocks = whole}, *kernel).run(pool, a.view(), b.view(), once.data());
@@ -199,7 +199,7 @@ TEST_CASE("a sum that goes on at the end of a block has the bits of one product"
 
 TEST_CASE("several products as one job") {
   const DotFpEnvironment environment;
-  ThreadPool pool(3);
+  machine::ThreadPool pool(3);
   for (const DotInt8Kernel* kernel : int8_kernels()) {
     const int64_t sizes[][3] = {{5, 40, 300}, {0, 40, 300}, {70, 33, 100}, {1, 200, 257}};
     std::vector<DotOperand> a, b;
@@ -233,8 +233,8 @@ TEST_CASE("every kernel here passes the start-up check, and one that errs does n
     t.c[0] = std::nextafter(t.c[0], 1.0f);
   };
   CHECK(int8_difference(wrong) != "");
-  for (const Isa isa : available_isas()) CHECK(int8_admitted(int8_kernel(isa)));
+  for (const machine::Isa isa : machine::available_isas()) CHECK(int8_admitted(int8_kernel(isa)));
 }
 
 }  // namespace
-}  // namespace ostro::cpu
+}  // namespace ostro::kernels

@@ -4,20 +4,20 @@
 #include <array>
 
 #include "ostro/base/error.h"
+#include "ostro/ir/program/int8_limits.h"
 #include "ostro/kernels/products/gemm_block.h"
 #include "ostro/kernels/products/kernels/quantize8_kernel.h"
-#include "ostro/ir/program/int8_limits.h"
 
-namespace ostro::cpu {
+namespace ostro::kernels {
 namespace {
 
 // Elements of x that one range of rows has at least.
 constexpr int64_t kQuantizeGrain = 1 << 14;
 
-const Quantize8Kernel& choose_quantizer(Isa isa) {
-  OSTRO_CHECK(has_isa(isa), "this machine cannot run {}", isa_name(isa));
-  if (isa == Isa::kGeneric) return quantize8_generic();
-  return isa == Isa::kAvx2 ? quantize8_avx2() : quantize8_avx512();
+const Quantize8Kernel& choose_quantizer(machine::Isa isa) {
+  OSTRO_CHECK(machine::has_isa(isa), "this machine cannot run {}", machine::isa_name(isa));
+  if (isa == machine::Isa::kGeneric) return quantize8_generic();
+  return isa == machine::Isa::kAvx2 ? quantize8_avx2() : quantize8_avx512();
 }
 
 uint64_t index_of(const Int8Dither& dither, int64_t row, int64_t column) {
@@ -36,8 +36,8 @@ const std::byte* element_at(const Int8Input& input, int64_t row, int64_t column)
 
 }  // namespace
 
-void quantize_rows(ThreadPool& pool, Isa isa, const Int8Input& input, const Int8Blocks& blocks,
-                   const Int8Output& out) {
+void quantize_rows(machine::ThreadPool& pool, machine::Isa isa, const Int8Input& input,
+                   const Int8Blocks& blocks, const Int8Output& out) {
   OSTRO_CHECK(blocks.k() == input.columns, "blocks of {} numbers for rows of {}", blocks.k(), input.columns);
   const Quantize8Kernel& kernel = choose_quantizer(isa);
   const Int8Dither* dither = input.dither;
@@ -60,8 +60,8 @@ void quantize_rows(ThreadPool& pool, Isa isa, const Int8Input& input, const Int8
       std::max<int64_t>(1, kQuantizeGrain / std::max<int64_t>(1, input.columns)));
 }
 
-void quantize_columns(ThreadPool& pool, Isa isa, const Int8Input& input, const Int8Blocks& blocks,
-                      const Int8Output& out) {
+void quantize_columns(machine::ThreadPool& pool, machine::Isa isa, const Int8Input& input,
+                      const Int8Blocks& blocks, const Int8Output& out) {
   OSTRO_CHECK(blocks.k() == input.rows, "blocks of {} numbers for columns of {}", blocks.k(), input.rows);
   const Quantize8Kernel& kernel = choose_quantizer(isa);
   const Int8Dither* dither = input.dither;
@@ -91,4 +91,4 @@ void quantize_columns(ThreadPool& pool, Isa isa, const Int8Input& input, const I
   });
 }
 
-}  // namespace ostro::cpu
+}  // namespace ostro::kernels

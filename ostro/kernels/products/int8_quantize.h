@@ -8,13 +8,13 @@
 
 #include <cstdint>
 
-#include "ostro/machine/isa.h"
-#include "ostro/machine/thread_pool.h"
 #include "ostro/kernels/products/gemm.h"
 #include "ostro/kernels/products/int8_blocks.h"
+#include "ostro/machine/isa.h"
+#include "ostro/machine/thread_pool.h"
 #include "ostro/numerics/threefry.h"
 
-namespace ostro::cpu {
+namespace ostro::kernels {
 
 // The index of element (row, column) of x in the whole array is first[row] + column, or first_of_all + row *
 // step + column where `first` is null. So rows may be any rows of the whole array, and columns a part of its
@@ -45,11 +45,11 @@ struct Int8Output {
 
 // out: [rows][columns], scales [rows][blocks.count()]. blocks.k() is `columns`. Rows are shared among the
 // threads.
-void quantize_rows(ThreadPool& pool, Isa isa, const Int8Input& input, const Int8Blocks& blocks,
-                   const Int8Output& out);
+void quantize_rows(machine::ThreadPool& pool, machine::Isa isa, const Int8Input& input,
+                   const Int8Blocks& blocks, const Int8Output& out);
 
 // out: [columns][rows], scales [columns][blocks.count()]. blocks.k() is `rows`.
-void quantize_columns(ThreadPool& pool, Isa isa, const Int8Input& input, const Int8Blocks& blocks,
-                      const Int8Output& out);
+void quantize_columns(machine::ThreadPool& pool, machine::Isa isa, const Int8Input& input,
+                      const Int8Blocks& blocks, const Int8Output& out);
 
-}  // namespace ostro::cpu
+}  // namespace ostro::kernels

@@ -12,7 +12,7 @@
 
 #include "ostro/kernels/products/int8_reference.h"
 
-namespace ostro::cpu {
+namespace ostro::kernels {
 namespace {
 
 struct QuantizeFpEnvironment {
@@ -67,7 +67,7 @@ struct QuantizeCase {
 };
 
 // How many numbers or scales differ from the definition.
-int64_t quantize_differences(const QuantizeCase& c, Isa isa, int threads) {
+int64_t quantize_differences(const QuantizeCase& c, machine::Isa isa, int threads) {
   const QuantizeFpEnvironment environment;
   const int64_t stride = c.columns + c.stride_gap, k = c.across ? c.rows : c.columns;
   const int64_t outer = c.across ? c.columns : c.rows;
@@ -97,7 +97,7 @@ int64_t quantize_differences(const QuantizeCase& c, Isa isa, int threads) {
   const Int8Blocks blocks(k, c.block, c.leaf_ends);
   std::vector<int8_t> q(static_cast<size_t>(outer * k), 99);
   std::vector<float> scales(static_cast<size_t>(outer * blocks.count()), 99.0f);
-  ThreadPool pool(threads);
+  machine::ThreadPool pool(threads);
   (c.across ? quantize_columns : quantize_rows)(
       pool, isa,
       {.x = c.bf16 ? static_cast<const void*>(half.data()) : x.data(),
@@ -132,7 +132,7 @@ int64_t quantize_differences(const QuantizeCase& c, Isa isa, int threads) {
 }
 
 TEST_CASE("quantised blocks have the bits of the definition") {
-  for (const Isa isa : available_isas())
+  for (const machine::Isa isa : machine::available_isas())
     for (const bool bf16 : {false, true})
       for (const bool dithered : {false, true})
         for (const bool across : {false, true})
@@ -145,13 +145,14 @@ TEST_CASE("quantised blocks have the bits of the definition") {
                                  .dithered = dithered,
                                  .across = across,
                                  .stride_gap = k % 3};
-            CHECK_MESSAGE(quantize_differences(c, isa, static_cast<int>(k % 3) + 1) == 0, isa_name(isa), " ",
-                          k, " bf16 ", bf16, " dithered ", dithered, " across ", across);
+            CHECK_MESSAGE(quantize_differences(c, isa, static_cast<int>(k % 3) + 1) == 0,
+                          machine::isa_name(isa), " ", k, " bf16 ", bf16, " dithered ", dithered, " across ",
+                          across);
           }
 }
 
 TEST_CASE("blocks begin again at each leaf") {
-  for (const Isa isa : available_isas())
+  for (const machine::Isa isa : machine::available_isas())
     for (const bool across : {false, true}) {
       const int64_t k = 300, outer = 20;
       QuantizeCase c{.rows = across ? k : outer,
@@ -168,7 +169,7 @@ TEST_CASE("blocks begin again at each leaf") {
 // 101 columns in all: rows begin anywhere in a block of threefry. Row 20 crosses 2^32, where an index has
 // more than 32 bits, or 2^34, where the number of a block has.
 TEST_CASE("draws belong to global indices, also of listed rows and across 2^32 and 2^34") {
-  for (const Isa isa : available_isas())
+  for (const machine::Isa isa : machine::available_isas())
     for (const bool across : {false, true})
       for (const bool listed : {false, true})
         for (const int bits : {32, 34})
@@ -183,7 +184,7 @@ TEST_CASE("draws belong to global indices, also of listed rows and across 2^32 a
 
 // Blocks of 1 to 9 elements, each beginning at every quarter: an element has its own bits in all of them.
 TEST_CASE("a block may begin and end in the middle of a draw") {
-  for (const Isa isa : available_isas())
+  for (const machine::Isa isa : machine::available_isas())
     for (const bool across : {false, true})
       for (int64_t block = 1; block <= 9; ++block) {
         const QuantizeCase c{
@@ -226,9 +227,9 @@ TEST_CASE("dithered numbers have no bias") {
   const Int8Blocks blocks(columns, 1024);
   std::vector<int8_t> q(x.size());
   std::vector<float> scales(static_cast<size_t>(rows));
-  ThreadPool pool(1);
-  quantize_rows(pool, Isa::kGeneric, {x.data(), GemmType::kF32, rows, columns, columns, &dither}, blocks,
-                {q.data(), columns, scales.data(), 1});
+  machine::ThreadPool pool(1);
+  quantize_rows(pool, machine::Isa::kGeneric, {x.data(), GemmType::kF32, rows, columns, columns, &dither},
+                blocks, {q.data(), columns, scales.data(), 1});
   int64_t ones[4] = {};
   for (size_t i = 0; i < q.size(); ++i) ones[i % 4] += q[i] == 1;
   for (int i = 0; i < 4; ++i) {
@@ -239,4 +240,4 @@ TEST_CASE("dithered numbers have no bias") {
 }
 
 }  // namespace
-}  // namespace ostro::cpu
+}  // namespace ostro::kernels

@@ -13,7 +13,7 @@
 
 #include "ostro/numerics/threefry.h"
 
-namespace ostro::cpu::reference {
+namespace ostro::kernels::reference {
 
 struct QuantizedBlock {
   std::vector<int8_t> q;
@@ -76,4 +76,4 @@ float dot_int8(QA qa, QB qb, SA sa, SB sb, int64_t begin, int64_t end, int64_t b
   return c;
 }
 
-}  // namespace ostro::cpu::reference
+}  // namespace ostro::kernels::reference

@@ -4,7 +4,7 @@
 
 #include <cstdint>
 
-namespace ostro::cpu {
+namespace ostro::machine {
 
 struct alignas(64) AmxConfig {
   uint8_t palette = 1, start_row = 0, reserved[14] = {};
@@ -13,4 +13,4 @@ struct alignas(64) AmxConfig {
 };
 inline constexpr AmxConfig kAmxConfig;
 
-}  // namespace ostro::cpu
+}  // namespace ostro::machine

@@ -13,7 +13,7 @@
 
 #include "ostro/machine/vector/amx_config.h"
 
-namespace ostro::cpu {
+namespace ostro::machine {
 namespace {
 
 inline void amx_enter() { _tile_loadconfig(&kAmxConfig); }
@@ -78,4 +78,4 @@ inline void amx_multiply_32(float* c, int64_t ldc, const uint32_t* a, int64_t ld
 }
 
 }  // namespace
-}  // namespace ostro::cpu
+}  // namespace ostro::machine

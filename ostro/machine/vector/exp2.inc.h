@@ -1,7 +1,7 @@
 // exp2_below: E(x, y) = 2^((x - y) * kappa) of docs/spec/numerics.md, N9, on one vector.
 #pragma once
 
-namespace ostro::cpu::kernels {
+namespace ostro::machine {
 
 // For (x - y) * kappa <= 0 or NaN, which is where attention and cross-entropy evaluate it (y is a maximum);
 // lanes outside that domain get arbitrary values, which the caller masks out.
@@ -19,4 +19,4 @@ inline V exp2_below(V x, V y, V kappa) {
   return V::zero_where_less(t, V::set1(-126.0f), V::scale_by_power(p, n));
 }
 
-}  // namespace ostro::cpu::kernels
+}  // namespace ostro::machine

@@ -6,7 +6,7 @@
 
 #include <cstdint>
 
-namespace ostro::cpu {
+namespace ostro::machine {
 namespace {
 
 [[maybe_unused]] void round_row_avx512bf16(const float* in, int64_t count, uint16_t* out) {
@@ -18,4 +18,4 @@ namespace {
 }
 
 }  // namespace
-}  // namespace ostro::cpu
+}  // namespace ostro::machine

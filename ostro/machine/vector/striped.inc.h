@@ -1,7 +1,7 @@
 // combine_stripes: the last step of a striped sum (docs/spec/numerics.md, N4).
 #pragma once
 
-namespace ostro::cpu::kernels {
+namespace ostro::machine {
 
 // 64 lanes -> one value; changes the lanes.
 template <class V>
@@ -12,4 +12,4 @@ inline float combine_stripes(float* lanes) {
   return lanes[0];
 }
 
-}  // namespace ostro::cpu::kernels
+}  // namespace ostro::machine

@@ -6,7 +6,7 @@
 
 #include "ostro/numerics/coefficients.h"
 
-namespace ostro::cpu::kernels {
+namespace ostro::machine {
 namespace {
 
 // Horner from term kFirst on, without a loop, which would keep the one around it from becoming vectors.
@@ -56,4 +56,4 @@ inline void cap_scores(float* x, int64_t n, float scale, float cap) {
 }
 
 }  // namespace
-}  // namespace ostro::cpu::kernels
+}  // namespace ostro::machine

@@ -11,15 +11,15 @@
 #include "ostro/base/test_size.h"
 #include "ostro/numerics/functions.h"
 
-namespace ostro::cpu {
+namespace ostro::machine {
 namespace {
 
 void check(const std::vector<float>& x, float scale, float cap) {
   std::vector<float> apart(x.size()), inner = x, capped = x;
   const auto n = static_cast<int64_t>(x.size());
-  kernels::tanh_of_scores(x.data(), apart.data(), n, scale, cap);
-  kernels::tanh_of_scores(inner.data(), inner.data(), n, scale, cap);
-  kernels::cap_scores(capped.data(), n, scale, cap);
+  tanh_of_scores(x.data(), apart.data(), n, scale, cap);
+  tanh_of_scores(inner.data(), inner.data(), n, scale, cap);
+  cap_scores(capped.data(), n, scale, cap);
   for (size_t i = 0; i < x.size(); ++i) {
     const float tanh = numerics::tanh_f32((x[i] * scale) / cap);
     CAPTURE(x[i]);
@@ -46,4 +46,4 @@ TEST_CASE("tanh of scores is tanh_f32") {
 }
 
 }  // namespace
-}  // namespace ostro::cpu
+}  // namespace ostro::machine

@@ -8,7 +8,7 @@
 
 #include <cstdint>
 
-namespace ostro::cpu::kernels {
+namespace ostro::machine {
 
 struct ProductA {
   const float* p;
@@ -137,4 +137,4 @@ void product(float* c, int64_t ldc, int64_t rows, int64_t lanes, ProductA a, con
     product_columns<V, kBf16, 1>(c + j, ldc, rows, a, b + j, ldb, count, phase, from_zero);
 }
 
-}  // namespace ostro::cpu::kernels
+}  // namespace ostro::machine

@@ -3,7 +3,7 @@
 
 #include <immintrin.h>
 
-namespace ostro::cpu {
+namespace ostro::machine {
 namespace {
 
 // rows[i][j] <-> rows[j][i]. Within quarters of 128 bits first, by interleaving words and then pairs of words
@@ -35,4 +35,4 @@ namespace {
 }
 
 }  // namespace
-}  // namespace ostro::cpu
+}  // namespace ostro::machine

@@ -6,7 +6,7 @@
 
 #include <cstdint>
 
-namespace ostro::cpu::kernels {
+namespace ostro::machine {
 
 struct VecAvx2 {
   static constexpr int kWidth = 8;
@@ -107,4 +107,4 @@ struct VecAvx2 {
   }
 };
 
-}  // namespace ostro::cpu::kernels
+}  // namespace ostro::machine

@@ -9,7 +9,7 @@
 
 #include "ostro/machine/vector/transpose16_avx512.inc.h"
 
-namespace ostro::cpu::kernels {
+namespace ostro::machine {
 namespace {
 
 struct VecAvx512 {
@@ -91,4 +91,4 @@ struct VecAvx512 {
 };
 
 }  // namespace
-}  // namespace ostro::cpu::kernels
+}  // namespace ostro::machine

@@ -5,7 +5,7 @@
 #include <cstdint>
 #include <cstring>
 
-namespace ostro::cpu::kernels {
+namespace ostro::machine {
 
 struct VecGeneric {
   static constexpr int kWidth = 8;
@@ -103,4 +103,4 @@ struct VecGeneric {
   }
 };
 
-}  // namespace ostro::cpu::kernels
+}  // namespace ostro::machine

@@ -1,5 +1,6 @@
 #include "ostro/page/facts/facts.h"
 
+#include "ostro/io/json/file_header.h"
 #include "ostro/io/json/json_fields.h"
 
 namespace ostro::page {
@@ -8,7 +9,7 @@ namespace {
 using OrderedJson = nlohmann::ordered_json;
 using io::JsonFields;
 
-constexpr int64_t kFactsFormat = 1;
+constexpr io::FileHeader kFileHeader = {"ostro report", 1};
 
 OrderedJson split_json(const SplitFacts& split) {
   return {{"documents", split.documents}, {"tokens", split.tokens}, {"bytes", split.bytes}};
@@ -67,7 +68,7 @@ Result<Sample> read_sample(const JsonFields& fields) {
 }  // namespace
 
 std::string facts_json(const Facts& facts) {
-  OrderedJson json = {{"format", "ostro report"}, {"format_version", kFactsFormat}};
+  OrderedJson json = io::begin_file(kFileHeader);
   json["data"] = OrderedJson::array();
   for (const ComponentFacts& part : facts.data) {
     OrderedJson one = {
@@ -100,12 +101,7 @@ Result<Facts> read_facts(io::FileSystem& fs, const std::string& path) {
   ASSIGN_OR_RETURN(const std::string text, fs.read_file(path, kLimit));
   ASSIGN_OR_RETURN(const nlohmann::json root, io::parse_json(text, path));
   const JsonFields fields(root, path);
-  ASSIGN_OR_RETURN(const std::string format, fields.string("format"));
-  if (format != "ostro report") return fields.bad("format", fmt::format("is \"{}\"", format));
-  ASSIGN_OR_RETURN(const int64_t version, fields.integer("format_version", 1, INT64_MAX));
-  if (version > kFactsFormat)
-    return unsupported(fmt::format("{}: \"format_version\" {} is later than the {} this version reads", path,
-                                   version, kFactsFormat));
+  RETURN_IF_ERROR(io::check_header(fields, kFileHeader));
   Facts facts;
   ASSIGN_OR_RETURN(const nlohmann::json* data, fields.array("data"));
   for (size_t i = 0; i < data->size(); ++i) {

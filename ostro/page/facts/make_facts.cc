@@ -34,7 +34,8 @@ struct Beginning {
 };
 
 // Of a component: documents with more than `prompt` tokens, at most kSamples, of the first few.
-Result<std::vector<Beginning>> beginnings(const data::DataSet::Part& part, int64_t prompt, int64_t length) {
+Result<std::vector<Beginning>> beginnings(const batches::DataSet::Part& part, int64_t prompt,
+                                          int64_t length) {
   constexpr int64_t kLooked = 1000;
   const data::TokenStream& stream = part.store->split(data::Split::kValidation);
   const int64_t rows = std::min(stream.rows(), kLooked);
@@ -54,9 +55,9 @@ Result<std::vector<Beginning>> beginnings(const data::DataSet::Part& part, int64
 }
 
 // The first of every component, then the second, and so on.
-Result<std::vector<Beginning>> choose(const data::DataSet& stores, int64_t prompt, int64_t length) {
+Result<std::vector<Beginning>> choose(const batches::DataSet& stores, int64_t prompt, int64_t length) {
   std::vector<std::vector<Beginning>> all;
-  for (const data::DataSet::Part& part : stores.parts()) {
+  for (const batches::DataSet::Part& part : stores.parts()) {
     ASSIGN_OR_RETURN(std::vector<Beginning> some, beginnings(part, prompt, length));
     all.push_back(std::move(some));
   }
@@ -86,7 +87,7 @@ std::optional<Unigram> unigram_of(const data::TokenStore& store) {
 }
 
 // The files that the store was made from; none where its ledger cannot be read, which is told elsewhere.
-std::vector<FileFacts> files_of(const data::DataSet::Part& part) {
+std::vector<FileFacts> files_of(const batches::DataSet::Part& part) {
   constexpr size_t kMostFiles = 10'000;
   std::vector<FileFacts> out;
   if (part.fs == nullptr) return out;
@@ -105,7 +106,7 @@ Result<std::vector<ComponentFacts>> data_facts(io::FileSystem& fs, const std::st
   const auto counts = [](const data::TokenStream& stream) {
     return SplitFacts{stream.ledger().rows, stream.ledger().tokens, stream.ledger().bytes};
   };
-  for (const data::DataSet::Part& part : data.stores->parts()) {
+  for (const batches::DataSet::Part& part : data.stores->parts()) {
     std::vector<FileFacts> files = files_of(part);
     out.push_back({part.component.name, counts(part.store->split(data::Split::kTrain)),
                    counts(part.store->split(data::Split::kValidation)), unigram_of(*part.store),

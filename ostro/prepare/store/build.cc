@@ -9,51 +9,52 @@
 #include <thread>
 
 #include "ostro/base/log.h"
-#include "ostro/prepare/store/documents.h"
-#include "ostro/prepare/store/encode_pipeline.h"
-#include "ostro/prepare/store/store_writer.h"
-#include "ostro/prepare/store/write_store.h"
 #include "ostro/data/ledger/store_check.h"
 #include "ostro/data/ledger/store_damage.h"
 #include "ostro/data/levanter/levanter_cache.h"
 #include "ostro/data/store/store_plan.h"
 #include "ostro/io/files/path.h"
+#include "ostro/prepare/store/documents.h"
+#include "ostro/prepare/store/encode_pipeline.h"
+#include "ostro/prepare/store/store_writer.h"
+#include "ostro/prepare/store/write_store.h"
 #include "ostro/tokenizer/model/byte_alphabet.h"
 
-namespace ostro::data {
+namespace ostro::prepare {
 namespace {
 
 // The state of a store on disk.
 struct StoreOnDisk {
-  std::optional<StoreLedger> finished;
-  std::vector<SourceFile> lacks;  // files by which a finished store is to be extended
+  std::optional<data::StoreLedger> finished;
+  std::vector<data::SourceFile> lacks;  // files by which a finished store is to be extended
   bool is_done() const { return finished && lacks.empty(); }
 };
 
-Result<StoreOnDisk> look_at_store(io::FileSystem& fs, const StorePlan& plan, bool append) {
+Result<StoreOnDisk> look_at_store(io::FileSystem& fs, const data::StorePlan& plan, bool append) {
   const std::string& cache_dir = plan.folder.ledger;
   StoreOnDisk out;
-  auto ledger = read_ledger(fs, cache_dir);
+  auto ledger = data::read_ledger(fs, cache_dir);
   if (!ledger.ok()) {
     if (ledger.error().code() == ErrorCode::kNotFound) return out;
-    return record_error({.folder = cache_dir}, "ledger.json", ledger.error());
+    return data::record_error({.folder = cache_dir}, "ledger.json", ledger.error());
   }
-  RETURN_IF_ERROR(plan.is_in_place ? check_preprocessing_in_place(cache_dir, ledger->preprocessing,
-                                                                  plan.preprocessing, plan.any_beginning)
-                                   : check_finished_preprocessing(cache_dir, ledger->preprocessing,
-                                                                  plan.preprocessing, plan.any_beginning));
-  if (const Status whole = check_skipped(cache_dir, ledger->files, plan.skip_bad_rows); !whole.ok()) {
+  RETURN_IF_ERROR(plan.is_in_place
+                      ? data::check_preprocessing_in_place(cache_dir, ledger->preprocessing,
+                                                           plan.preprocessing, plan.any_beginning)
+                      : data::check_finished_preprocessing(cache_dir, ledger->preprocessing,
+                                                           plan.preprocessing, plan.any_beginning));
+  if (const Status whole = data::check_skipped(cache_dir, ledger->files, plan.skip_bad_rows); !whole.ok()) {
     if (!plan.is_in_place) return whole.error();
     log_warning(whole.error().message());
   }
   if (plan.is_in_place) {
     // The component names no texts, so there is nothing to compare the store with.
   } else if (plan.sources.ok()) {
-    SourceHashes hashes(fs, cache_dir);
+    data::SourceHashes hashes(fs, cache_dir);
     if (append) {
-      ASSIGN_OR_RETURN(out.lacks, new_files(hashes, cache_dir, ledger->files, *plan.sources));
+      ASSIGN_OR_RETURN(out.lacks, data::new_files(hashes, cache_dir, ledger->files, *plan.sources));
     } else {
-      RETURN_IF_ERROR(check_files(hashes, cache_dir, ledger->files, *plan.sources));
+      RETURN_IF_ERROR(data::check_files(hashes, cache_dir, ledger->files, *plan.sources));
     }
     hashes.keep();
   } else {
@@ -70,24 +71,26 @@ Result<StoreOnDisk> look_at_store(io::FileSystem& fs, const StorePlan& plan, boo
 }
 
 // The files of the store, then the new ones.
-std::vector<SourceFile> extended(const std::vector<FileLedger>& files, const std::vector<SourceFile>& lacks) {
-  std::vector<SourceFile> sources;
-  for (const FileLedger& file : files) sources.push_back(file.source);
+std::vector<data::SourceFile> extended(const std::vector<data::FileLedger>& files,
+                                       const std::vector<data::SourceFile>& lacks) {
+  std::vector<data::SourceFile> sources;
+  for (const data::FileLedger& file : files) sources.push_back(file.source);
   sources.insert(sources.end(), lacks.begin(), lacks.end());
   return sources;
 }
 
-Result<StoreWriter> extend(io::FileSystem& fs, const StorePlan& plan, const std::vector<FileLedger>& files,
-                           const std::vector<SourceFile>& lacks, const BuildState& base,
-                           const BuildSettings& settings) {
+Result<StoreWriter> extend(io::FileSystem& fs, const data::StorePlan& plan,
+                           const std::vector<data::FileLedger>& files,
+                           const std::vector<data::SourceFile>& lacks, const BuildState& base,
+                           const data::BuildSettings& settings) {
   return StoreWriter::create(fs, plan.folder.ledger,
                              {.preprocessing = plan.preprocessing, .sources = extended(files, lacks)},
                              settings.layout, plan.ids, &base);
 }
 
 // Counts what an unfinished store holds, of finished files and of the file in progress.
-std::vector<FileLedger> files_so_far(const Journal::Found& found) {
-  std::vector<FileLedger> files = found.state.files;
+std::vector<data::FileLedger> files_so_far(const Journal::Found& found) {
+  std::vector<data::FileLedger> files = found.state.files;
   const auto next = static_cast<size_t>(found.state.file);
   if (next >= found.header.sources.size()) return files;
   files.push_back(found.state.current);
@@ -96,12 +99,12 @@ std::vector<FileLedger> files_so_far(const Journal::Found& found) {
 }
 
 // Continues an unfinished build, begins a new one, or begins to extend a finished store.
-Result<StoreWriter> open_writer(io::FileSystem& fs, const StorePlan& plan, const StoreOnDisk& there,
-                                const BuildSettings& settings) {
+Result<StoreWriter> open_writer(io::FileSystem& fs, const data::StorePlan& plan, const StoreOnDisk& there,
+                                const data::BuildSettings& settings) {
   const std::string& cache_dir = plan.folder.ledger;
   if (there.finished) {
     // What is added must be made as the rest is.
-    RETURN_IF_ERROR(check_preprocessing(cache_dir, there.finished->preprocessing, plan.preprocessing));
+    RETURN_IF_ERROR(data::check_preprocessing(cache_dir, there.finished->preprocessing, plan.preprocessing));
     if (!there.finished->parts.empty())
       return unsupported(fmt::format(
           "{}: its rows are in the stores that it was joined of, and cannot be added to; build the "
@@ -112,7 +115,7 @@ Result<StoreWriter> open_writer(io::FileSystem& fs, const StorePlan& plan, const
   }
   auto found = Journal::read(fs, cache_dir);
   if (!found.ok() && found.error().code() != ErrorCode::kNotFound)
-    return unfinished_error(cache_dir, found.error());
+    return data::unfinished_error(cache_dir, found.error());
   if (!found.ok()) {
     const std::string foreign = io::join_path(cache_dir, "train");
     ASSIGN_OR_RETURN(const bool exists, fs.exists(foreign));
@@ -120,20 +123,20 @@ Result<StoreWriter> open_writer(io::FileSystem& fs, const StorePlan& plan, const
       return invalid_argument(
           fmt::format("{}: exists, but without {}: another program's, or incomplete. Set data.cache_dir to "
                       "another folder, or delete this one",
-                      foreign, ledger_path(cache_dir)));
+                      foreign, data::ledger_path(cache_dir)));
     return StoreWriter::create(fs, cache_dir, {.preprocessing = plan.preprocessing, .sources = *plan.sources},
                                settings.layout, plan.ids);
   }
-  RETURN_IF_ERROR(check_preprocessing(cache_dir, found->header.preprocessing, plan.preprocessing));
+  RETURN_IF_ERROR(data::check_preprocessing(cache_dir, found->header.preprocessing, plan.preprocessing));
   if (found->header.from_stores)
     return invalid_argument(
         fmt::format("{}: holds a store that `ostro data consolidate` has not finished; run that again, or "
                     "delete its folder to build it again",
                     cache_dir));
-  std::vector<SourceFile> wanted = *plan.sources;
+  std::vector<data::SourceFile> wanted = *plan.sources;
   if (!found->base && !found->state.encoded) {
     // A row was mended, perhaps: beside other texts, what there is of the store is of no use.
-    const std::string changed = changed_sources(found->header.sources, wanted);
+    const std::string changed = data::changed_sources(found->header.sources, wanted);
     if (!changed.empty()) {
       log_warning(
           fmt::format("{}: the token store there was not finished and is built from the beginning: {}",
@@ -143,15 +146,15 @@ Result<StoreWriter> open_writer(io::FileSystem& fs, const StorePlan& plan, const
                                  settings.layout, plan.ids);
     }
   }
-  RETURN_IF_ERROR(check_skipped(cache_dir, files_so_far(*found), plan.skip_bad_rows));
+  RETURN_IF_ERROR(data::check_skipped(cache_dir, files_so_far(*found), plan.skip_bad_rows));
   if (found->base) {
-    SourceHashes hashes(fs, cache_dir);
-    ASSIGN_OR_RETURN(const auto lacks, new_files(hashes, cache_dir, found->base->files, wanted));
+    data::SourceHashes hashes(fs, cache_dir);
+    ASSIGN_OR_RETURN(const auto lacks, data::new_files(hashes, cache_dir, found->base->files, wanted));
     hashes.keep();
     wanted = extended(found->base->files, lacks);
     // The new files changed since the extension began. So begin the extension again, from the end of the old
     // store, with the present files.
-    if (!changed_sources(found->header.sources, wanted).empty() && !found->state.encoded)
+    if (!data::changed_sources(found->header.sources, wanted).empty() && !found->state.encoded)
       return extend(fs, plan, found->base->files, lacks, *found->base, settings);
   }
   if (!found->has_commit)  // perhaps not even the arrays exist
@@ -160,8 +163,10 @@ Result<StoreWriter> open_writer(io::FileSystem& fs, const StorePlan& plan, const
 }
 
 // Builds the store. The caller holds the lock.
-Result<StoreLedger> build_locked(io::FileSystem& fs, const StorePlan& plan, const Component& component,
-                                 const tokenizer::Tokenizer& tokenizer, const BuildSettings& settings) {
+Result<data::StoreLedger> build_locked(io::FileSystem& fs, const data::StorePlan& plan,
+                                       const data::Component& component,
+                                       const tokenizer::Tokenizer& tokenizer,
+                                       const data::BuildSettings& settings) {
   while (true) {
     ASSIGN_OR_RETURN(StoreOnDisk there, look_at_store(fs, plan, settings.append));
     if (there.is_done()) return std::move(*there.finished);
@@ -172,8 +177,8 @@ Result<StoreLedger> build_locked(io::FileSystem& fs, const StorePlan& plan, cons
       if (!closed.ok()) return closed.error();
       continue;
     }
-    const auto* text = std::get_if<TextFormat>(&component.format);
-    const RowOptions rows{.fields = row_fields(component.format)};
+    const auto* text = std::get_if<data::TextFormat>(&component.format);
+    const data::RowOptions rows{.fields = data::row_fields(component.format)};
     tokenizer::TextEnds ends;
     ends.before.assign(writer.preprocessing().before.begin(), writer.preprocessing().before.end());
     const EncodeContext context{
@@ -218,13 +223,14 @@ void warn_of_missing_bytes(const std::string& path, const tokenizer::Tokenizer& 
 
 }  // namespace
 
-Result<StoreLedger> build_store(io::FileSystem& fs, const DataOptions& options, const Component& component,
-                                const tokenizer::Tokenizer& tokenizer, const BuildSettings& settings) {
-  ASSIGN_OR_RETURN(const StorePlan plan, plan_store(fs, options, component, tokenizer));
+Result<data::StoreLedger> build_store(io::FileSystem& fs, const data::DataOptions& options,
+                                      const data::Component& component, const tokenizer::Tokenizer& tokenizer,
+                                      const data::BuildSettings& settings) {
+  ASSIGN_OR_RETURN(const data::StorePlan plan, data::plan_store(fs, options, component, tokenizer));
   if (!plan.folder.levanter_cache.empty())
-    return check_levanter_cache(fs, plan.folder.levanter_cache, plan.folder.ledger, plan.preprocessing,
-                                tokenizer, options.tokenizer_path(), settings);
-  if (!plan.is_in_place && !std::holds_alternative<PrebuiltFormat>(component.format))
+    return data::check_levanter_cache(fs, plan.folder.levanter_cache, plan.folder.ledger, plan.preprocessing,
+                                      tokenizer, options.tokenizer_path(), settings);
+  if (!plan.is_in_place && !std::holds_alternative<data::PrebuiltFormat>(component.format))
     warn_of_missing_bytes(options.tokenizer_path(), tokenizer);
   ASSIGN_OR_RETURN(StoreOnDisk there, look_at_store(fs, plan, settings.append));
   if (there.is_done()) return std::move(*there.finished);
@@ -242,4 +248,4 @@ Result<StoreLedger> build_store(io::FileSystem& fs, const DataOptions& options, 
   return build_locked(fs, plan, component, tokenizer, settings);
 }
 
-}  // namespace ostro::data
+}  // namespace ostro::prepare

@@ -9,7 +9,7 @@
 #include "ostro/io/files/file_system.h"
 #include "ostro/tokenizer/model/tokenizer.h"
 
-namespace ostro::data {
+namespace ostro::prepare {
 
 // Makes the store of a component in its cache_dir ready. A missing store is built. An unfinished one is
 // continued. A finished one is checked; this is cheap, since files whose path, size and time are as recorded
@@ -23,7 +23,8 @@ namespace ostro::data {
 // Errors: kBusy while another process builds here; kInvalidArgument when the existing store was made from
 // something else (names what differs); errors in a source name file and line; kCorrupt when the store is
 // damaged.
-Result<StoreLedger> build_store(io::FileSystem& fs, const DataOptions& options, const Component& component,
-                                const tokenizer::Tokenizer& tokenizer, const BuildSettings& settings = {});
+Result<data::StoreLedger> build_store(io::FileSystem& fs, const data::DataOptions& options,
+                                      const data::Component& component, const tokenizer::Tokenizer& tokenizer,
+                                      const data::BuildSettings& settings = {});
 
-}  // namespace ostro::data
+}  // namespace ostro::prepare

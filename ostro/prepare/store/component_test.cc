@@ -4,12 +4,13 @@
 #include "ostro/base/log.h"
 #include "ostro/base/test_size.h"
 #include "ostro/data/arrays/recorded_sums.h"
-#include "ostro/prepare/store/test_corpus.h"
-#include "ostro/prepare/store/consolidate.h"
 #include "ostro/io/files/faulty_file_system.h"
+#include "ostro/prepare/store/consolidate.h"
+#include "ostro/prepare/store/test_corpus.h"
 
 using namespace ostro;
 using namespace ostro::data;
+using namespace ostro::prepare;
 
 namespace {
 

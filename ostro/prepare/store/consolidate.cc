@@ -6,34 +6,34 @@
 #include <algorithm>
 
 #include "ostro/base/log.h"
-#include "ostro/prepare/store/join_in_place.h"
-#include "ostro/prepare/store/store_rows.h"
-#include "ostro/prepare/store/store_writer.h"
-#include "ostro/prepare/store/write_store.h"
 #include "ostro/data/ledger/store_check.h"
 #include "ostro/data/ledger/store_parts.h"
 #include "ostro/data/store/store_plan.h"
 #include "ostro/io/files/path.h"
+#include "ostro/prepare/store/join_in_place.h"
+#include "ostro/prepare/store/store_rows.h"
+#include "ostro/prepare/store/store_writer.h"
+#include "ostro/prepare/store/write_store.h"
 
-namespace ostro::data {
+namespace ostro::prepare {
 namespace {
 
 Result<std::vector<PartStore>> open_parts(io::FileSystem& fs, const std::vector<std::string>& folders,
-                                          const StorePlan& plan) {
+                                          const data::StorePlan& plan) {
   std::vector<PartStore> parts;
   // Rows are read once, in order, so one small cache is enough for all parts.
-  const auto cache = std::make_shared<ChunkCache>(size_t{64} << 20);
+  const auto cache = std::make_shared<data::ChunkCache>(size_t{64} << 20);
   for (const std::string& folder : folders) {
     if (io::clean_path(folder) == io::clean_path(plan.folder.ledger))
       return invalid_argument(
           fmt::format("{}: is where the parts are to be joined, and one of them", folder));
-    ASSIGN_OR_RETURN(auto store, TokenStore::open(fs, folder, cache, KeepChunks::kAtOnce));
+    ASSIGN_OR_RETURN(auto store, data::TokenStore::open(fs, folder, cache, data::KeepChunks::kAtOnce));
     if (!store->ledger().levanter_cache.empty())
       return unsupported(
           fmt::format("{}: a Levanter cache cannot be a part; build the part from its texts", folder));
-    RETURN_IF_ERROR(check_preprocessing(folder, store->ledger().preprocessing, plan.preprocessing));
-    ASSIGN_OR_RETURN(const std::vector<FileLedger>* files, store->files());
-    RETURN_IF_ERROR(check_skipped(folder, *files, plan.skip_bad_rows));
+    RETURN_IF_ERROR(data::check_preprocessing(folder, store->ledger().preprocessing, plan.preprocessing));
+    ASSIGN_OR_RETURN(const std::vector<data::FileLedger>* files, store->files());
+    RETURN_IF_ERROR(data::check_skipped(folder, *files, plan.skip_bad_rows));
     parts.push_back({folder, std::move(store)});
   }
   return parts;
@@ -43,8 +43,8 @@ Result<std::vector<PartFile>> files_of_parts(const std::vector<PartStore>& parts
   std::vector<PartFile> files;
   for (const PartStore& part : parts) {
     PartFile file{.store = part.store, .ledger = {}};
-    ASSIGN_OR_RETURN(const std::vector<FileLedger>* ledgers, part.store->files());
-    for (const FileLedger& ledger : *ledgers) {
+    ASSIGN_OR_RETURN(const std::vector<data::FileLedger>* ledgers, part.store->files());
+    for (const data::FileLedger& ledger : *ledgers) {
       file.ledger = ledger;
       files.push_back(file);
       for (size_t s = 0; s < 2; ++s) file.first_row[s] += ledger.rows[s];
@@ -59,15 +59,15 @@ Result<std::vector<PartFile>> files_of_parts(const std::vector<PartStore>& parts
 }
 
 // Checks that the parts hold exactly the files that the configuration names, in its order.
-Status compare_with_texts(SourceHashes& hashes, const std::vector<FileLedger>& files,
-                          const Result<std::vector<SourceFile>>& sources) {
+Status compare_with_texts(data::SourceHashes& hashes, const std::vector<data::FileLedger>& files,
+                          const Result<std::vector<data::SourceFile>>& sources) {
   if (!sources.ok()) {
     if (sources.error().code() != ErrorCode::kNotFound) return sources.error();
     log_warning(fmt::format("{}; joining the parts without comparing them with the texts",
                             sources.error().message()));
     return {};
   }
-  auto lacking = new_files(hashes, "the parts", files, *sources);
+  auto lacking = data::new_files(hashes, "the parts", files, *sources);
   if (!lacking.ok()) return lacking.error().with_context("parts in another order, or of other texts");
   if (!lacking->empty())
     return invalid_argument(fmt::format(
@@ -76,8 +76,8 @@ Status compare_with_texts(SourceHashes& hashes, const std::vector<FileLedger>& f
   return {};
 }
 
-Result<StoreLedger> copy_rows(io::FileSystem& fs, const StorePlan& plan, const std::vector<PartFile>& files,
-                              const BuildSettings& settings) {
+Result<data::StoreLedger> copy_rows(io::FileSystem& fs, const data::StorePlan& plan,
+                                    const std::vector<PartFile>& files, const data::BuildSettings& settings) {
   const std::string& cache_dir = plan.folder.ledger;
   Journal::Header header{.preprocessing = plan.preprocessing, .sources = {}, .from_stores = true};
   for (const PartFile& file : files) header.sources.push_back(file.ledger.source);
@@ -98,20 +98,21 @@ Result<StoreLedger> copy_rows(io::FileSystem& fs, const StorePlan& plan, const s
 
 }  // namespace
 
-Result<StoreLedger> consolidate_stores(io::FileSystem& fs, const DataOptions& options,
-                                       const Component& component, const tokenizer::Tokenizer& tokenizer,
-                                       const std::vector<std::string>& folders, JoinRows rows,
-                                       const BuildSettings& settings) {
-  ASSIGN_OR_RETURN(const StorePlan plan, plan_store(fs, options, component, tokenizer));
+Result<data::StoreLedger> consolidate_stores(io::FileSystem& fs, const data::DataOptions& options,
+                                             const data::Component& component,
+                                             const tokenizer::Tokenizer& tokenizer,
+                                             const std::vector<std::string>& folders, JoinRows rows,
+                                             const data::BuildSettings& settings) {
+  ASSIGN_OR_RETURN(const data::StorePlan plan, data::plan_store(fs, options, component, tokenizer));
   if (plan.is_in_place)
     return invalid_argument(
         fmt::format("{}: names no texts; list those of all parts, which say what the whole is", plan.key));
   const std::string& cache_dir = plan.folder.ledger;
   ASSIGN_OR_RETURN(const std::vector<PartStore> parts, open_parts(fs, folders, plan));
   ASSIGN_OR_RETURN(const std::vector<PartFile> files, files_of_parts(parts));
-  std::vector<FileLedger> ledgers;
+  std::vector<data::FileLedger> ledgers;
   for (const PartFile& file : files) ledgers.push_back(file.ledger);
-  SourceHashes hashes(fs, cache_dir);
+  data::SourceHashes hashes(fs, cache_dir);
   RETURN_IF_ERROR(compare_with_texts(hashes, ledgers, plan.sources));
   RETURN_IF_ERROR(fs.make_dirs(cache_dir));
   hashes.keep();
@@ -119,9 +120,9 @@ Result<StoreLedger> consolidate_stores(io::FileSystem& fs, const DataOptions& op
                       fmt::format("a consolidation of token stores, process {}", getpid()));
   if (!lock.ok()) return lock.error();
 
-  auto finished = read_ledger(fs, cache_dir);
+  auto finished = data::read_ledger(fs, cache_dir);
   if (finished.ok()) {
-    RETURN_IF_ERROR(check_preprocessing(cache_dir, finished->preprocessing, plan.preprocessing));
+    RETURN_IF_ERROR(data::check_preprocessing(cache_dir, finished->preprocessing, plan.preprocessing));
     if (finished->files != ledgers)
       return invalid_argument(fmt::format(
           "{}: holds a finished store of other files than the parts; name another folder, or delete it",
@@ -131,10 +132,10 @@ Result<StoreLedger> consolidate_stores(io::FileSystem& fs, const DataOptions& op
       return invalid_argument(fmt::format(
           "{}: holds a finished store whose rows are in others (the first: {}); name another folder for the "
           "copy, or delete this one, which has no rows of its own",
-          cache_dir, part_folder(cache_dir, *finished, finished->parts[0])));
+          cache_dir, data::part_folder(cache_dir, *finished, finished->parts[0])));
     const bool moved = in_parts && finished->parts != parts_of_whole(parts, cache_dir);
     if (!moved) {
-      RETURN_IF_ERROR(check_parts(fs, cache_dir, *finished));
+      RETURN_IF_ERROR(data::check_parts(fs, cache_dir, *finished));
       return finished;
     }
   } else if (finished.error().code() != ErrorCode::kNotFound) {
@@ -152,4 +153,4 @@ Result<StoreLedger> consolidate_stores(io::FileSystem& fs, const DataOptions& op
   return join_in_place(fs, parts, cache_dir, std::move(ledgers), settings);
 }
 
-}  // namespace ostro::data
+}  // namespace ostro::prepare

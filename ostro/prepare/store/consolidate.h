@@ -7,7 +7,7 @@
 
 #include "ostro/prepare/store/build.h"
 
-namespace ostro::data {
+namespace ostro::prepare {
 
 enum class JoinRows {
   kCopy,     // copies the rows into arrays of the new store; refused when a finished in-place store is there
@@ -21,9 +21,10 @@ enum class JoinRows {
 //
 // Errors: kInvalidArgument when parts were made with other options, or together are not the sources; kBusy
 // while another process writes there; kCorrupt, naming the part, when one is damaged.
-Result<StoreLedger> consolidate_stores(io::FileSystem& fs, const DataOptions& options,
-                                       const Component& component, const tokenizer::Tokenizer& tokenizer,
-                                       const std::vector<std::string>& parts, JoinRows rows,
-                                       const BuildSettings& settings);
+Result<data::StoreLedger> consolidate_stores(io::FileSystem& fs, const data::DataOptions& options,
+                                             const data::Component& component,
+                                             const tokenizer::Tokenizer& tokenizer,
+                                             const std::vector<std::string>& parts, JoinRows rows,
+                                             const data::BuildSettings& settings);
 
-}  // namespace ostro::data
+}  // namespace ostro::prepare

@@ -13,7 +13,7 @@
 #include "ostro/data/store/token_store.h"
 #include "ostro/io/files/file_hash.h"
 
-namespace ostro::data {
+namespace ostro::prepare {
 namespace {
 
 constexpr size_t kUnitBytes = 256 << 10;  // enough work for one hand-over to a thread
@@ -23,14 +23,14 @@ constexpr size_t kUnitRows = 1024;
 
 Result<bool> DocumentReader::next(Unit& unit) {
   if (file_ >= static_cast<int64_t>(sources_.size())) return false;
-  const SourceFile& source = sources_[static_cast<size_t>(file_)];
+  const data::SourceFile& source = sources_[static_cast<size_t>(file_)];
   unit = Unit{.file = file_, .rows = {}, .row_bytes = 0, .ends_file = false, .file_sha256 = {}};
   if (rows_ == nullptr) {
-    ASSIGN_OR_RETURN(rows_, open_rows(fs_, source.path, source.format, options_, start_));
+    ASSIGN_OR_RETURN(rows_, data::open_rows(fs_, source.path, source.format, options_, start_));
   }
   unit.stored_begin = rows_->stored_bytes();
   for (size_t bytes = 0; bytes < kUnitBytes && unit.rows.size() < kUnitRows;) {
-    Row row;
+    data::Row row;
     ASSIGN_OR_RETURN(const bool more, rows_->next(row));
     if (!more) {
       unit.ends_file = true;
@@ -60,12 +60,12 @@ bool is_held_out(std::string_view text, double fraction) {
 namespace {
 
 // Checks that these weights can be stored as this kind.
-Status check_weights(WeightKind kind, std::span<const float> weights) {
-  if (kind == WeightKind::kLossWeights || kind == WeightKind::kPairParts) return {};
+Status check_weights(data::WeightKind kind, std::span<const float> weights) {
+  if (kind == data::WeightKind::kLossWeights || kind == data::WeightKind::kPairParts) return {};
   const auto is_loss = [](float weight) { return weight == 1.0f; };
   const auto loss = std::find_if(weights.begin(), weights.end(), is_loss);
   const bool fits =
-      kind == WeightKind::kSourcesLen
+      kind == data::WeightKind::kSourcesLen
           ? std::all_of(weights.begin(), loss, [](float w) { return w == 0.0f; }) &&
                 std::all_of(loss, weights.end(), is_loss)
           : std::all_of(weights.begin(), weights.end(), [](float w) { return w == 0.0f || w == 1.0f; });
@@ -83,44 +83,45 @@ void append_row(std::vector<T> row, std::vector<T>& out) {
 }
 
 // Encodes a plain text.
-Result<FormattedRow> format_text(const EncodeContext& context, tokenizer::Encoder& encoder,
-                                 LineParser& parser, Row& row) {
-  FormattedRow out{.skip = RowSkip::kEmpty};
-  ASSIGN_OR_RETURN(out.content, text_of_row(std::move(row), parser, context.text_key, context.text_key_option,
-                                            out.repaired));
+Result<data::FormattedRow> format_text(const EncodeContext& context, tokenizer::Encoder& encoder,
+                                       data::LineParser& parser, data::Row& row) {
+  data::FormattedRow out{.skip = data::RowSkip::kEmpty};
+  ASSIGN_OR_RETURN(out.content, data::text_of_row(std::move(row), parser, context.text_key,
+                                                  context.text_key_option, out.repaired));
   if (out.content.empty()) return out;
-  out.skip = RowSkip::kNone;
+  out.skip = data::RowSkip::kNone;
   // Growing the vector would hold the ids of a long text twice.
   if (out.content.size() > kUnitBytes) out.ids.reserve(out.content.size() / 2);
   encoder.encode(out.content, {.add_special_tokens = false, .parse_special_tokens = true}, out.ids);
-  put_ends(context.ends, context.preprocessing.eos_id, out);
+  data::put_ends(context.ends, context.preprocessing.eos_id, out);
   return out;
 }
 
 // Adds a row to the unit. Errors are about the row.
-Status encode_row(const EncodeContext& context, const SourceFile& source, tokenizer::Encoder& encoder,
-                  LineParser& parser, Row row, EncodedUnit& out) {
-  const Preprocessing& how = context.preprocessing;
+Status encode_row(const EncodeContext& context, const data::SourceFile& source, tokenizer::Encoder& encoder,
+                  data::LineParser& parser, data::Row row, EncodedUnit& out) {
+  const data::Preprocessing& how = context.preprocessing;
   if (!row.problem.empty()) return unsupported(row.problem);
   if (row.is_blank()) return {};
-  ASSIGN_OR_RETURN(FormattedRow formatted, context.formatter != nullptr
-                                               ? context.formatter->format(row, encoder)
-                                               : format_text(context, encoder, parser, row));
-  if (formatted.skip != RowSkip::kNone) {
-    ++(formatted.skip == RowSkip::kNoLoss ? out.no_loss : out.empty);
+  ASSIGN_OR_RETURN(data::FormattedRow formatted, context.formatter != nullptr
+                                                     ? context.formatter->format(row, encoder)
+                                                     : format_text(context, encoder, parser, row));
+  if (formatted.skip != data::RowSkip::kNone) {
+    ++(formatted.skip == data::RowSkip::kNoLoss ? out.no_loss : out.empty);
     return {};
   }
   out.repaired += formatted.repaired ? 1 : 0;
   const bool held_out =
-      source.list == Split::kValidation || is_held_out(formatted.content, how.validation_fraction);
+      source.list == data::Split::kValidation || is_held_out(formatted.content, how.validation_fraction);
   EncodedUnit::Document document{.number = row.number,
-                                 .split = held_out ? Split::kValidation : Split::kTrain,
+                                 .split = held_out ? data::Split::kValidation : data::Split::kTrain,
                                  .bytes = static_cast<int64_t>(formatted.content.size()),
                                  .tokens = static_cast<int64_t>(formatted.ids.size()),
                                  .begin = row.begin,
                                  .end = row.end};
-  if (how.row_arrays() == RowArrays::kAll) document.hash = hash_row(formatted.ids, formatted.weights);
-  if (how.fields.weights != WeightKind::kNone) {
+  if (how.row_arrays() == data::RowArrays::kAll)
+    document.hash = data::hash_row(formatted.ids, formatted.weights);
+  if (how.fields.weights != data::WeightKind::kNone) {
     if (formatted.weights.empty()) formatted.weights.assign(formatted.ids.size(), 1.0f);
     RETURN_IF_ERROR(check_weights(how.fields.weights, formatted.weights));
     append_row(std::move(formatted.weights), out.weights);
@@ -132,9 +133,9 @@ Status encode_row(const EncodeContext& context, const SourceFile& source, tokeni
 
 }  // namespace
 
-Result<EncodedUnit> encode_unit(const EncodeContext& context, tokenizer::Encoder& encoder, LineParser& parser,
-                                Unit unit) {
-  const SourceFile& source = context.sources[static_cast<size_t>(unit.file)];
+Result<EncodedUnit> encode_unit(const EncodeContext& context, tokenizer::Encoder& encoder,
+                                data::LineParser& parser, Unit unit) {
+  const data::SourceFile& source = context.sources[static_cast<size_t>(unit.file)];
   EncodedUnit out;
   out.file = unit.file;
   out.documents_read = static_cast<int64_t>(unit.rows.size());
@@ -142,11 +143,11 @@ Result<EncodedUnit> encode_unit(const EncodeContext& context, tokenizer::Encoder
   out.stored_begin = unit.stored_begin;
   out.stored_end = unit.stored_end;
   out.ends_file = unit.ends_file;
-  for (Row& row : unit.rows) {
+  for (data::Row& row : unit.rows) {
     const int64_t number = row.number;
     const Status added = encode_row(context, source, encoder, parser, std::move(row), out);
     if (added.ok()) continue;
-    const Error error = added.error().with_context(row_place(source.path, source.format, number));
+    const Error error = added.error().with_context(data::row_place(source.path, source.format, number));
     if (!context.skip_bad_rows) return error;
     if (out.skipped++ == 0) out.first_skipped = error.message();
   }
@@ -163,4 +164,4 @@ Result<EncodedUnit> encode_unit(const EncodeContext& context, tokenizer::Encoder
   return out;
 }
 
-}  // namespace ostro::data
+}  // namespace ostro::prepare

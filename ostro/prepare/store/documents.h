@@ -13,22 +13,22 @@
 #include <vector>
 
 #include "ostro/base/error.h"
-#include "ostro/prepare/store/encoded_unit.h"
 #include "ostro/data/formats/row_formatter.h"
 #include "ostro/data/ledger/ledger.h"
 #include "ostro/data/sources/line_parser.h"
 #include "ostro/data/sources/row_reader.h"
 #include "ostro/data/sources/source_files.h"
 #include "ostro/io/files/file_system.h"
+#include "ostro/prepare/store/encoded_unit.h"
 #include "ostro/tokenizer/model/text_ends.h"
 #include "ostro/tokenizer/model/tokenizer.h"
 
-namespace ostro::data {
+namespace ostro::prepare {
 
 // Some consecutive rows of one file: the piece of work that one thread encodes at a time.
 struct Unit {
   int64_t file = 0;  // index of the source
-  std::vector<Row> rows;
+  std::vector<data::Row> rows;
   int64_t row_bytes = 0;  // byte of the unpacked file where the rows end; 0: not known
   // Where the rows lie in the stored file (RowReader::stored_bytes()).
   int64_t stored_begin = 0, stored_end = 0;
@@ -40,8 +40,8 @@ struct Unit {
 class DocumentReader {
  public:
   // Begins in source number `file`, at position `start`.
-  DocumentReader(io::FileSystem& fs, const std::vector<SourceFile>& sources, const RowOptions& options,
-                 int64_t file, RowPosition start)
+  DocumentReader(io::FileSystem& fs, const std::vector<data::SourceFile>& sources,
+                 const data::RowOptions& options, int64_t file, data::RowPosition start)
       : fs_(fs), sources_(sources), options_(options), file_(file), start_(start) {}
 
   // False at the end.
@@ -49,11 +49,11 @@ class DocumentReader {
 
  private:
   io::FileSystem& fs_;
-  const std::vector<SourceFile>& sources_;
-  const RowOptions& options_;
+  const std::vector<data::SourceFile>& sources_;
+  const data::RowOptions& options_;
   int64_t file_;
-  RowPosition start_;  // where to begin in the next file
-  std::unique_ptr<RowReader> rows_;
+  data::RowPosition start_;  // where to begin in the next file
+  std::unique_ptr<data::RowReader> rows_;
 };
 
 // Whether a document is held out for validation: the first 8 bytes of its SHA-256 (big-endian), divided by
@@ -64,18 +64,18 @@ bool is_held_out(std::string_view text, double fraction);
 // What encoding needs; shared by all threads.
 struct EncodeContext {
   io::FileSystem& fs;
-  const std::vector<SourceFile>& sources;
-  const Preprocessing& preprocessing;
-  const RowFormatter* formatter = nullptr;  // null: rows are plain texts ...
-  std::string text_key;                     // ... in this field, where rows are JSON ...
-  std::string text_key_option;              // ... and the option that sets the field: "data.text_key"
+  const std::vector<data::SourceFile>& sources;
+  const data::Preprocessing& preprocessing;
+  const data::RowFormatter* formatter = nullptr;  // null: rows are plain texts ...
+  std::string text_key;                           // ... in this field, where rows are JSON ...
+  std::string text_key_option;                    // ... and the option that sets the field: "data.text_key"
   bool skip_bad_rows = false;
   tokenizer::TextEnds ends = {};  // of plain texts: the tokens of `preprocessing`
 };
 
 // Encodes the rows of a unit. A pure function of the unit, except for the file's hash when the unit ends a
 // file: it may read the file again for that, and fails when the file changed since it was listed.
-Result<EncodedUnit> encode_unit(const EncodeContext& context, tokenizer::Encoder& encoder, LineParser& parser,
-                                Unit unit);
+Result<EncodedUnit> encode_unit(const EncodeContext& context, tokenizer::Encoder& encoder,
+                                data::LineParser& parser, Unit unit);
 
-}  // namespace ostro::data
+}  // namespace ostro::prepare

@@ -8,15 +8,16 @@
 
 #include "ostro/base/test_size.h"
 #include "ostro/data/arrays/recorded_sums.h"
-#include "ostro/prepare/store/journal.h"
-#include "ostro/prepare/store/test_corpus.h"
-#include "ostro/prepare/store/store_writer.h"
 #include "ostro/data/ledger/chunk_table.h"
 #include "ostro/io/files/faulty_file_system.h"
 #include "ostro/io/files/local_file_system.h"
+#include "ostro/prepare/store/journal.h"
+#include "ostro/prepare/store/store_writer.h"
+#include "ostro/prepare/store/test_corpus.h"
 
 using namespace ostro;
 using namespace ostro::data;
+using namespace ostro::prepare;
 
 namespace {
 

@@ -2,7 +2,7 @@
 
 #include <utility>
 
-namespace ostro::data {
+namespace ostro::prepare {
 
 namespace {
 // Limit for bytes of text in the pipeline: it bounds memory when documents are large. A unit larger than this
@@ -58,7 +58,7 @@ void EncodePipeline::read(DocumentReader reader) {
     }
     auto job = std::make_shared<Job>();
     const Result<bool> more = reader.next(job->unit);
-    for (const Row& row : job->unit.rows) job->bytes += static_cast<int64_t>(row.bytes.size());
+    for (const data::Row& row : job->unit.rows) job->bytes += static_cast<int64_t>(row.bytes.size());
     std::unique_lock lock(mutex_);
     if (!more.ok() || !*more) {
       ended_ = true;
@@ -79,7 +79,7 @@ void EncodePipeline::read(DocumentReader reader) {
 
 void EncodePipeline::encode() {
   tokenizer::Encoder encoder(tokenizer_);
-  LineParser parser;
+  data::LineParser parser;
   std::unique_lock lock(mutex_);
   while (true) {
     work_changed_.wait(lock, [this] { return stop_ || !waiting_.empty(); });
@@ -95,4 +95,4 @@ void EncodePipeline::encode() {
   }
 }
 
-}  // namespace ostro::data
+}  // namespace ostro::prepare

@@ -13,7 +13,7 @@
 
 #include "ostro/prepare/store/documents.h"
 
-namespace ostro::data {
+namespace ostro::prepare {
 
 // next() is called by one thread only. The arguments must outlive the object.
 class EncodePipeline final : public UnitSource {
@@ -51,4 +51,4 @@ class EncodePipeline final : public UnitSource {
   std::vector<std::thread> threads_;
 };
 
-}  // namespace ostro::data
+}  // namespace ostro::prepare

@@ -9,7 +9,7 @@
 #include "ostro/base/sha256.h"
 #include "ostro/data/sources/source_files.h"
 
-namespace ostro::data {
+namespace ostro::prepare {
 
 struct EncodedUnit {
   int64_t file = 0;            // index of the source
@@ -23,7 +23,7 @@ struct EncodedUnit {
   std::string first_skipped;  // the first malformed row that was skipped, and why
   struct Document {
     int64_t number = 0;
-    Split split = Split::kTrain;
+    data::Split split = data::Split::kTrain;
     int64_t bytes = 0;           // of text
     int64_t tokens = 0;          // with eos
     int64_t begin = 0, end = 0;  // in the unpacked file
@@ -42,4 +42,4 @@ class UnitSource {
   virtual Result<bool> next(EncodedUnit& unit) = 0;
 };
 
-}  // namespace ostro::data
+}  // namespace ostro::prepare

@@ -7,13 +7,14 @@
 #include <filesystem>
 
 #include "ostro/data/arrays/recorded_sums.h"
-#include "ostro/prepare/store/test_corpus.h"
-#include "ostro/prepare/store/consolidate.h"
 #include "ostro/data/ledger/store_parts.h"
 #include "ostro/io/files/local_file_system.h"
+#include "ostro/prepare/store/consolidate.h"
+#include "ostro/prepare/store/test_corpus.h"
 
 using namespace ostro;
 using namespace ostro::data;
+using namespace ostro::prepare;
 
 namespace {
 

@@ -9,26 +9,26 @@
 #include "ostro/io/files/path.h"
 #include "ostro/io/read/crc32c.h"
 
-namespace ostro::data {
+namespace ostro::prepare {
 namespace {
 
 // 1: for a configuration without components, 2: for a component.
 constexpr const char *kJournal1 = "ostro token store journal 1", *kJournal2 = "ostro token store journal 2";
 
-std::string line_of(const Json& json) {
-  const std::string text = canonical(json);
+std::string line_of(const data::Json& json) {
+  const std::string text = data::canonical(json);
   return fmt::format("{:08x} {}\n", io::crc32c(std::as_bytes(std::span(text))), text);
 }
 
 // Parses a line without its "\n". A discarded value when the line is not complete.
-Json parse_line(std::string_view line) {
-  const Json bad(nlohmann::detail::value_t::discarded);
+data::Json parse_line(std::string_view line) {
+  const data::Json bad(nlohmann::detail::value_t::discarded);
   if (line.size() < 9 || line[8] != ' ') return bad;
   uint32_t crc = 0;
   const auto parsed = std::from_chars(line.data(), line.data() + 8, crc, 16);
   const std::string_view text = line.substr(9);
   if (parsed.ptr != line.data() + 8 || crc != io::crc32c(std::as_bytes(std::span(text)))) return bad;
-  return Json::parse(text, nullptr, false);
+  return data::Json::parse(text, nullptr, false);
 }
 
 Result<Sha256Digest> digest_of(const std::string& hex, const std::string& where) {
@@ -42,9 +42,9 @@ Result<Sha256Digest> digest_of(const std::string& hex, const std::string& where)
   return digest;
 }
 
-Json array_json(const ArrayWriter::Position& position, std::span<const ChunkSum> new_sums) {
-  Json sums = Json::array();
-  for (const ChunkSum& sum : new_sums)
+data::Json array_json(const data::ArrayWriter::Position& position, std::span<const data::ChunkSum> new_sums) {
+  data::Json sums = data::Json::array();
+  for (const data::ChunkSum& sum : new_sums)
     sums.push_back({{"sha256", to_hex(sum.sha256)}, {"crc32c", sum.crc32c}, {"last", sum.last}});
   return {{"elements", position.zarr.elements},
           {"shard_bytes", position.zarr.shard_bytes},
@@ -52,16 +52,16 @@ Json array_json(const ArrayWriter::Position& position, std::span<const ChunkSum>
           {"sums", std::move(sums)}};
 }
 
-Status read_array(const io::JsonFields& fields, ArrayWriter::Position& position,
-                  std::vector<ChunkSum>& sums) {
+Status read_array(const io::JsonFields& fields, data::ArrayWriter::Position& position,
+                  std::vector<data::ChunkSum>& sums) {
   ASSIGN_OR_RETURN(position.zarr.elements, fields.integer("elements", 0, INT64_MAX));
   ASSIGN_OR_RETURN(position.zarr.shard_bytes, fields.integer("shard_bytes", 0, INT64_MAX));
   ASSIGN_OR_RETURN(const int64_t tail, fields.integer("tail_crc32c", 0, UINT32_MAX));
   position.tail_crc32c = static_cast<uint32_t>(tail);
-  ASSIGN_OR_RETURN(const Json* list, fields.array("sums"));
-  for (const Json& item : *list) {
+  ASSIGN_OR_RETURN(const data::Json* list, fields.array("sums"));
+  for (const data::Json& item : *list) {
     const io::JsonFields entry(item, fields.where() + ": sums");
-    ChunkSum sum;
+    data::ChunkSum sum;
     ASSIGN_OR_RETURN(const std::string hex, entry.string("sha256"));
     ASSIGN_OR_RETURN(sum.sha256, digest_of(hex, entry.where()));
     ASSIGN_OR_RETURN(const int64_t crc, entry.integer("crc32c", 0, UINT32_MAX));
@@ -72,12 +72,12 @@ Status read_array(const io::JsonFields& fields, ArrayWriter::Position& position,
   return {};
 }
 
-std::vector<ArrayPlace> places_of(const Preprocessing& preprocessing) {
-  return array_places(preprocessing.fields, preprocessing.row_arrays());
+std::vector<data::ArrayPlace> places_of(const data::Preprocessing& preprocessing) {
+  return data::array_places(preprocessing.fields, preprocessing.row_arrays());
 }
 
 Status apply_commit(const io::JsonFields& fields, const Journal::Header& header, BuildState& state) {
-  const std::vector<SourceFile>& sources = header.sources;
+  const std::vector<data::SourceFile>& sources = header.sources;
   const auto source_count = static_cast<int64_t>(sources.size());
   ASSIGN_OR_RETURN(state.file, fields.integer("file", 0, source_count));
   ASSIGN_OR_RETURN(state.documents, fields.integer("documents", 0, INT64_MAX));
@@ -94,23 +94,23 @@ Status apply_commit(const io::JsonFields& fields, const Journal::Header& header,
   ASSIGN_OR_RETURN(const std::vector<int64_t> bytes, fields.integers("bytes", 0, INT64_MAX));
   if (bytes.size() != 2) return fields.bad("bytes", "is not a pair");
   state.bytes = {bytes[0], bytes[1]};
-  ASSIGN_OR_RETURN(const Json* files, fields.array("files"));
-  for (const Json& item : *files) {
+  ASSIGN_OR_RETURN(const data::Json* files, fields.array("files"));
+  for (const data::Json& item : *files) {
     if (state.files.size() >= sources.size()) return fields.bad("files", "are more than the sources");
-    FileLedger file;
+    data::FileLedger file;
     file.source = sources[state.files.size()];
-    RETURN_IF_ERROR(read_file_content(io::JsonFields(item, fields.where() + ": files"), file));
+    RETURN_IF_ERROR(data::read_file_content(io::JsonFields(item, fields.where() + ": files"), file));
     state.files.push_back(std::move(file));
   }
   if (static_cast<int64_t>(state.files.size()) != state.file)
     return fields.bad("files", "are not those before \"file\"");
   ASSIGN_OR_RETURN(const io::JsonFields current, fields.object("current"));
   state.current = {};
-  RETURN_IF_ERROR(read_file_content(current, state.current));
+  RETURN_IF_ERROR(data::read_file_content(current, state.current));
   ASSIGN_OR_RETURN(const io::JsonFields arrays, fields.object("arrays"));
-  for (const Split split : kSplits)
-    for (const ArrayPlace& place : places_of(header.preprocessing)) {
-      const std::string name = io::join_path(split_name(split), place.path);
+  for (const data::Split split : data::kSplits)
+    for (const data::ArrayPlace& place : places_of(header.preprocessing)) {
+      const std::string name = io::join_path(data::split_name(split), place.path);
       ASSIGN_OR_RETURN(const io::JsonFields array, arrays.object(name));
       const auto s = static_cast<size_t>(split), a = static_cast<size_t>(place.id);
       RETURN_IF_ERROR(read_array(array, state.positions[s][a], state.sums[s][a]));
@@ -118,20 +118,20 @@ Status apply_commit(const io::JsonFields& fields, const Journal::Header& header,
   return {};
 }
 
-Status read_header(const Json& json, const std::string& where, Journal::Header& header) {
+Status read_header(const data::Json& json, const std::string& where, Journal::Header& header) {
   const io::JsonFields fields(json, where);
   ASSIGN_OR_RETURN(const std::string format, fields.string("format"));
   if (format != kJournal1 && format != kJournal2)
     return unsupported(fmt::format("{}: \"format\" is \"{}\"; this program reads \"{}\" and \"{}\"", where,
                                    format, kJournal1, kJournal2));
   ASSIGN_OR_RETURN(const io::JsonFields preprocessing, fields.object("preprocessing"));
-  ASSIGN_OR_RETURN(header.preprocessing, read_preprocessing(preprocessing));
+  ASSIGN_OR_RETURN(header.preprocessing, data::read_preprocessing(preprocessing));
   if (fields.has("from_stores")) {
     ASSIGN_OR_RETURN(header.from_stores, fields.boolean("from_stores"));
   }
-  ASSIGN_OR_RETURN(const Json* sources, fields.array("sources"));
-  for (const Json& item : *sources) {
-    ASSIGN_OR_RETURN(SourceFile source, read_source(io::JsonFields(item, where + ": sources")));
+  ASSIGN_OR_RETURN(const data::Json* sources, fields.array("sources"));
+  for (const data::Json& item : *sources) {
+    ASSIGN_OR_RETURN(data::SourceFile source, data::read_source(io::JsonFields(item, where + ": sources")));
     header.sources.push_back(std::move(source));
   }
   return {};
@@ -143,11 +143,11 @@ std::string Journal::path(const std::string& cache_dir) { return io::join_path(c
 
 Result<Journal> Journal::create(io::FileSystem& fs, const std::string& cache_dir, const Header& header,
                                 const BuildState* base) {
-  Json list = Json::array();
-  for (const SourceFile& source : header.sources) list.push_back(source_json(source));
-  Json json = {{"format", header.preprocessing.is_component() ? kJournal2 : kJournal1},
-               {"preprocessing", preprocessing_json(header.preprocessing)},
-               {"sources", std::move(list)}};
+  data::Json list = data::Json::array();
+  for (const data::SourceFile& source : header.sources) list.push_back(data::source_json(source));
+  data::Json json = {{"format", header.preprocessing.is_component() ? kJournal2 : kJournal1},
+                     {"preprocessing", data::preprocessing_json(header.preprocessing)},
+                     {"sources", std::move(list)}};
   if (header.from_stores) json["from_stores"] = true;
   Journal journal;
   journal.places_ = places_of(header.preprocessing);
@@ -165,9 +165,9 @@ Result<Journal::Found> Journal::read(io::FileSystem& fs, const std::string& cach
   for (int64_t number = 1;; ++number) {
     const auto begin = static_cast<size_t>(found.good_bytes);
     const size_t end = text.find('\n', begin);
-    const Json json = end == std::string::npos
-                          ? Json(nlohmann::detail::value_t::discarded)
-                          : parse_line(std::string_view(text).substr(begin, end - begin));
+    const data::Json json = end == std::string::npos
+                                ? data::Json(nlohmann::detail::value_t::discarded)
+                                : parse_line(std::string_view(text).substr(begin, end - begin));
     const std::string where = fmt::format("{}:{}", name, number);
     if (json.is_discarded()) {
       if (number == 1) return corrupt(fmt::format("{}: damaged", where));
@@ -192,25 +192,25 @@ Result<Journal> Journal::reopen(io::FileSystem& fs, const std::string& cache_dir
   journal.places_ = places_of(found.header.preprocessing);
   journal.files_ = found.state.files.size();
   for (size_t s = 0; s < 2; ++s)
-    for (size_t a = 0; a < kArrayCount; ++a) journal.sums_[s][a] = found.state.sums[s][a].size();
+    for (size_t a = 0; a < data::kArrayCount; ++a) journal.sums_[s][a] = found.state.sums[s][a].size();
   return journal;
 }
 
 std::string Journal::commit_line(const BuildState& state, bool is_base) {
-  Json files = Json::array(), arrays = Json::object();
-  for (; files_ < state.files.size(); ++files_) files.push_back(file_content_json(state.files[files_]));
-  for (const Split split : kSplits)
-    for (const ArrayPlace& place : places_) {
+  data::Json files = data::Json::array(), arrays = data::Json::object();
+  for (; files_ < state.files.size(); ++files_) files.push_back(data::file_content_json(state.files[files_]));
+  for (const data::Split split : data::kSplits)
+    for (const data::ArrayPlace& place : places_) {
       const auto s = static_cast<size_t>(split), a = static_cast<size_t>(place.id);
-      const std::span<const ChunkSum> sums = state.sums[s][a];
-      arrays[io::join_path(split_name(split), place.path)] =
+      const std::span<const data::ChunkSum> sums = state.sums[s][a];
+      arrays[io::join_path(data::split_name(split), place.path)] =
           array_json(state.positions[s][a], sums.subspan(sums_[s][a]));
       sums_[s][a] = sums.size();
     }
-  Json json = {{"file", state.file},         {"documents", state.documents},
-               {"encoded", state.encoded},   {"bytes", state.bytes},
-               {"files", std::move(files)},  {"current", file_content_json(state.current)},
-               {"arrays", std::move(arrays)}};
+  data::Json json = {{"file", state.file},         {"documents", state.documents},
+                     {"encoded", state.encoded},   {"bytes", state.bytes},
+                     {"files", std::move(files)},  {"current", data::file_content_json(state.current)},
+                     {"arrays", std::move(arrays)}};
   if (state.row_bytes > 0) json["row_bytes"] = state.row_bytes;
   if (state.first_offsets != std::array<int64_t, 2>{}) json["first_offsets"] = state.first_offsets;
   if (is_base) json["base"] = true;
@@ -222,4 +222,4 @@ Status Journal::append(const BuildState& state) {
   return file_->sync();
 }
 
-}  // namespace ostro::data
+}  // namespace ostro::prepare

@@ -14,18 +14,18 @@
 #include "ostro/data/arrays/array_writer.h"
 #include "ostro/data/ledger/ledger.h"
 
-namespace ostro::data {
+namespace ostro::prepare {
 
 // How far a build is.
 struct BuildState {
-  int64_t file = 0;                // the source to read next ...
-  int64_t documents = 0;           // ... how many of its documents are in the store ...
-  int64_t row_bytes = 0;           // ... and the byte of the unpacked file where they end; 0: not known
-  std::vector<FileLedger> files;   // finished sources
-  FileLedger current;              // counts of the source in progress
-  std::array<int64_t, 2> bytes{};  // of text, by Split
-  PerArray<ArrayWriter::Position> positions{};
-  PerArray<std::vector<ChunkSum>> sums{};  // sums of full chunks
+  int64_t file = 0;                     // the source to read next ...
+  int64_t documents = 0;                // ... how many of its documents are in the store ...
+  int64_t row_bytes = 0;                // ... and the byte of the unpacked file where they end; 0: not known
+  std::vector<data::FileLedger> files;  // finished sources
+  data::FileLedger current;             // counts of the source in progress
+  std::array<int64_t, 2> bytes{};       // of text, by Split
+  data::PerArray<data::ArrayWriter::Position> positions{};
+  data::PerArray<std::vector<data::ChunkSum>> sums{};  // sums of full chunks
   // By Split: the value of element 0 of the offsets (the number of rows) when the sum of the first chunk was
   // taken. It is 0, or for a store that is being extended its old number of rows.
   std::array<int64_t, 2> first_offsets{};
@@ -40,8 +40,8 @@ class Journal {
 
   // What is being built.
   struct Header {
-    Preprocessing preprocessing;
-    std::vector<SourceFile> sources;
+    data::Preprocessing preprocessing;
+    std::vector<data::SourceFile> sources;
     bool from_stores = false;  // rows are copied from finished stores: `ostro data consolidate`
   };
 
@@ -73,9 +73,9 @@ class Journal {
   std::string commit_line(const BuildState& state, bool is_base);
 
   std::unique_ptr<io::WritableFile> file_;
-  std::vector<ArrayPlace> places_;
+  std::vector<data::ArrayPlace> places_;
   size_t files_ = 0;  // finished files in the lines written so far
-  PerArray<size_t> sums_{};
+  data::PerArray<size_t> sums_{};
 };
 
-}  // namespace ostro::data
+}  // namespace ostro::prepare

@@ -6,13 +6,14 @@
 #include <memory>
 #include <mutex>
 
-#include "ostro/prepare/store/test_corpus.h"
-#include "ostro/prepare/store/journal.h"
 #include "ostro/io/files/faulty_file_system.h"
 #include "ostro/io/files/forwarding_file_system.h"
+#include "ostro/prepare/store/journal.h"
+#include "ostro/prepare/store/test_corpus.h"
 
 using namespace ostro;
 using namespace ostro::data;
+using namespace ostro::prepare;
 
 namespace {
 

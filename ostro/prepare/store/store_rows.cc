@@ -2,7 +2,7 @@
 
 #include "ostro/data/sources/row_reader.h"
 
-namespace ostro::data {
+namespace ostro::prepare {
 namespace {
 
 constexpr int64_t kUnitTokensOfRows = 1 << 16;
@@ -14,15 +14,15 @@ Result<bool> StoreRows::next(EncodedUnit& unit) {
   const PartFile& file = files_[static_cast<size_t>(file_)];
   unit = EncodedUnit{.file = file_};
   const int64_t train = file.ledger.rows[0], all = train + file.ledger.rows[1];
-  unit.stored_begin = bytes_of_rows(file.ledger.source.size, row_, all);
+  unit.stored_begin = data::bytes_of_rows(file.ledger.source.size, row_, all);
   for (int64_t tokens = 0; row_ < all && tokens < kUnitTokensOfRows; ++row_, ++unit.documents_read) {
-    const Split split = row_ < train ? Split::kTrain : Split::kValidation;
+    const data::Split split = row_ < train ? data::Split::kTrain : data::Split::kValidation;
     const int64_t row =
-        file.first_row[static_cast<size_t>(split)] + (split == Split::kTrain ? row_ : row_ - train);
+        file.first_row[static_cast<size_t>(split)] + (split == data::Split::kTrain ? row_ : row_ - train);
     RETURN_IF_ERROR(copy(*file.store, split, row, unit));
     tokens = static_cast<int64_t>(unit.tokens.size());
   }
-  unit.stored_end = bytes_of_rows(file.ledger.source.size, row_, all);
+  unit.stored_end = data::bytes_of_rows(file.ledger.source.size, row_, all);
   if (row_ < all) return true;
   unit.ends_file = true;
   unit.file_sha256 = file.ledger.sha256;
@@ -35,10 +35,10 @@ Result<bool> StoreRows::next(EncodedUnit& unit) {
   return true;
 }
 
-Status StoreRows::copy(const TokenStore& store, Split split, int64_t row, EncodedUnit& unit) {
-  const TokenStream& stream = store.split(split);
+Status StoreRows::copy(const data::TokenStore& store, data::Split split, int64_t row, EncodedUnit& unit) {
+  const data::TokenStream& stream = store.split(split);
   ASSIGN_OR_RETURN(const std::vector<int64_t> ends, stream.row_ends(row, 1));
-  ASSIGN_OR_RETURN(const RowSource source, stream.source(row));
+  ASSIGN_OR_RETURN(const data::RowSource source, stream.source(row));
   EncodedUnit::Document document{.number = source.document,
                                  .split = split,
                                  .bytes = source.bytes,
@@ -48,16 +48,16 @@ Status StoreRows::copy(const TokenStore& store, Split split, int64_t row, Encode
   ids_.resize(static_cast<size_t>(document.tokens));
   RETURN_IF_ERROR(stream.read(ends[0], ids_));
   unit.tokens.insert(unit.tokens.end(), ids_.begin(), ids_.end());
-  if (stream.weight_kind() != WeightKind::kNone) {
+  if (stream.weight_kind() != data::WeightKind::kNone) {
     const size_t before = unit.weights.size();
     unit.weights.resize(before + ids_.size());
     RETURN_IF_ERROR(stream.read_weights(ends[0], std::span(unit.weights).subspan(before)));
   }
-  if (store.ledger().preprocessing.row_arrays() == RowArrays::kAll) {
+  if (store.ledger().preprocessing.row_arrays() == data::RowArrays::kAll) {
     ASSIGN_OR_RETURN(document.hash, stream.row_hash(row));
   }
   unit.documents.push_back(document);
   return {};
 }
 
-}  // namespace ostro::data
+}  // namespace ostro::prepare

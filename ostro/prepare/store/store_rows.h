@@ -6,15 +6,15 @@
 #include <memory>
 #include <vector>
 
-#include "ostro/prepare/store/encoded_unit.h"
 #include "ostro/data/store/token_store.h"
+#include "ostro/prepare/store/encoded_unit.h"
 
-namespace ostro::data {
+namespace ostro::prepare {
 
 // Where the rows of a source file are in the store of a part.
 struct PartFile {
-  std::shared_ptr<const TokenStore> store;
-  FileLedger ledger;
+  std::shared_ptr<const data::TokenStore> store;
+  data::FileLedger ledger;
   std::array<int64_t, 2> first_row{};  // by Split
 };
 
@@ -29,11 +29,11 @@ class StoreRows final : public UnitSource {
   Result<bool> next(EncodedUnit& unit) override;
 
  private:
-  Status copy(const TokenStore& store, Split split, int64_t row, EncodedUnit& unit);
+  Status copy(const data::TokenStore& store, data::Split split, int64_t row, EncodedUnit& unit);
 
   const std::vector<PartFile>& files_;
   int64_t file_, row_;
   std::vector<int32_t> ids_;
 };
 
-}  // namespace ostro::data
+}  // namespace ostro::prepare

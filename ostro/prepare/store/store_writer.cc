@@ -14,11 +14,11 @@
 #include "ostro/io/files/path.h"
 #include "ostro/io/read/crc32c.h"
 
-namespace ostro::data {
+namespace ostro::prepare {
 namespace {
 
-size_t index(Split split) { return static_cast<size_t>(split); }
-size_t index(ArrayId id) { return static_cast<size_t>(id); }
+size_t index(data::Split split) { return static_cast<size_t>(split); }
+size_t index(data::ArrayId id) { return static_cast<size_t>(id); }
 
 }  // namespace
 
@@ -26,22 +26,22 @@ StoreWriter::StoreWriter(io::FileSystem& fs, std::string cache_dir, Journal::Hea
     : fs_(&fs),
       cache_dir_(std::move(cache_dir)),
       header_(std::move(header)),
-      places_(array_places(header_.preprocessing.fields, header_.preprocessing.row_arrays())) {}
+      places_(data::array_places(header_.preprocessing.fields, header_.preprocessing.row_arrays())) {}
 
-std::string StoreWriter::folder(Split split, const ArrayPlace& place) const {
-  return io::join_path(cache_dir_, io::join_path(split_name(split), place.path));
+std::string StoreWriter::folder(data::Split split, const data::ArrayPlace& place) const {
+  return io::join_path(cache_dir_, io::join_path(data::split_name(split), place.path));
 }
 
 template <typename Visit>
 Status StoreWriter::for_each_array(const Visit& visit) {
-  for (const Split split : kSplits)
-    for (const ArrayPlace& place : places_) RETURN_IF_ERROR(visit(split, place));
+  for (const data::Split split : data::kSplits)
+    for (const data::ArrayPlace& place : places_) RETURN_IF_ERROR(visit(split, place));
   return {};
 }
 
 Result<StoreWriter> StoreWriter::create(io::FileSystem& fs, const std::string& cache_dir,
-                                        Journal::Header header, const ArrayLayout& layout, ElementType ids,
-                                        const BuildState* base) {
+                                        Journal::Header header, const data::ArrayLayout& layout,
+                                        data::ElementType ids, const BuildState* base) {
   StoreWriter writer(fs, cache_dir, std::move(header));
   ASSIGN_OR_RETURN(Journal journal, Journal::create(fs, cache_dir, writer.header_, base));
   writer.journal_ = std::move(journal);
@@ -51,9 +51,9 @@ Result<StoreWriter> StoreWriter::create(io::FileSystem& fs, const std::string& c
   }
   writer.state_ = *base;
   // From here on the store is unfinished. The journal holds everything that was in the ledger.
-  ASSIGN_OR_RETURN(const bool finished, fs.exists(ledger_path(cache_dir)));
+  ASSIGN_OR_RETURN(const bool finished, fs.exists(data::ledger_path(cache_dir)));
   if (finished) {
-    RETURN_IF_ERROR(fs.remove(ledger_path(cache_dir)));
+    RETURN_IF_ERROR(fs.remove(data::ledger_path(cache_dir)));
     RETURN_IF_ERROR(fs.sync_dir(cache_dir));
   }
   RETURN_IF_ERROR(writer.open_arrays(nullptr, ids));
@@ -66,47 +66,47 @@ Result<StoreWriter> StoreWriter::resume(io::FileSystem& fs, const std::string& c
   StoreWriter writer(fs, cache_dir, std::move(found.header));
   writer.journal_ = std::move(journal);
   writer.state_ = std::move(found.state);
-  if (!writer.state_.encoded) RETURN_IF_ERROR(writer.open_arrays(nullptr, ElementType::kInt64));
+  if (!writer.state_.encoded) RETURN_IF_ERROR(writer.open_arrays(nullptr, data::ElementType::kInt64));
   return writer;
 }
 
-Status StoreWriter::open_arrays(const ArrayLayout* layout, ElementType ids) {
-  return for_each_array([&](Split split, const ArrayPlace& place) -> Status {
-    std::optional<ArrayWriter>& slot = writers_[index(split)][index(place.id)];
+Status StoreWriter::open_arrays(const data::ArrayLayout* layout, data::ElementType ids) {
+  return for_each_array([&](data::Split split, const data::ArrayPlace& place) -> Status {
+    std::optional<data::ArrayWriter>& slot = writers_[index(split)][index(place.id)];
     const std::string path = folder(split, place);
     if (layout == nullptr) {
-      auto writer = ArrayWriter::resume(*fs_, path, state_.positions[index(split)][index(place.id)],
-                                        state_.sums[index(split)][index(place.id)]);
-      if (!writer.ok()) return unfinished_error(cache_dir_, writer.error());
+      auto writer = data::ArrayWriter::resume(*fs_, path, state_.positions[index(split)][index(place.id)],
+                                              state_.sums[index(split)][index(place.id)]);
+      if (!writer.ok()) return data::unfinished_error(cache_dir_, writer.error());
       slot = std::move(*writer);
       return {};
     }
-    ASSIGN_OR_RETURN(slot,
-                     ArrayWriter::create(*fs_, path, *layout, place.id == ArrayId::kData ? ids : place.type));
+    ASSIGN_OR_RETURN(slot, data::ArrayWriter::create(*fs_, path, *layout,
+                                                     place.id == data::ArrayId::kData ? ids : place.type));
     // Element 0 is the number of rows. It is only known at the end.
-    if (is_offsets(place.id)) return slot->append(std::span<const int64_t>({int64_t{0}}));
+    if (data::is_offsets(place.id)) return slot->append(std::span<const int64_t>({int64_t{0}}));
     return {};
   });
 }
 
-Status StoreWriter::append_split(Split split, const EncodedUnit& unit) {
+Status StoreWriter::append_split(data::Split split, const EncodedUnit& unit) {
   auto& writers = writers_[index(split)];
-  const WeightKind kind = header_.preprocessing.fields.weights;
-  const bool all = header_.preprocessing.row_arrays() == RowArrays::kAll;
-  const auto writer = [&writers](ArrayId id) -> ArrayWriter& { return *writers[index(id)]; };
+  const data::WeightKind kind = header_.preprocessing.fields.weights;
+  const bool all = header_.preprocessing.row_arrays() == data::RowArrays::kAll;
+  const auto writer = [&writers](data::ArrayId id) -> data::ArrayWriter& { return *writers[index(id)]; };
   std::vector<int64_t> ends, numbers, bytes, begins, row_ends, weight_ends, prompts;
   std::vector<std::byte> hashes;
   // tokens [run, token) are not yet appended
-  int64_t end = writer(ArrayId::kData).elements(), token = 0, run = 0;
+  int64_t end = writer(data::ArrayId::kData).elements(), token = 0, run = 0;
   const auto flush = [&]() -> Status {
     const auto first = static_cast<size_t>(run), count = static_cast<size_t>(token - run);
-    RETURN_IF_ERROR(writer(ArrayId::kData).append(std::span(unit.tokens).subspan(first, count)));
-    if (kind == WeightKind::kNone || kind == WeightKind::kSourcesLen) return {};
+    RETURN_IF_ERROR(writer(data::ArrayId::kData).append(std::span(unit.tokens).subspan(first, count)));
+    if (kind == data::WeightKind::kNone || kind == data::WeightKind::kSourcesLen) return {};
     const std::span<const float> weights = std::span(unit.weights).subspan(first, count);
-    if (kind == WeightKind::kLossWeights)
-      return writer(ArrayId::kWeights).append_bytes(std::as_bytes(weights));
+    if (kind == data::WeightKind::kLossWeights)
+      return writer(data::ArrayId::kWeights).append_bytes(std::as_bytes(weights));
     std::vector<int64_t> mask(weights.begin(), weights.end());
-    return writer(ArrayId::kWeights).append(mask);
+    return writer(data::ArrayId::kWeights).append(mask);
   };
   for (const EncodedUnit::Document& document : unit.documents) {
     if (document.split != split) {
@@ -114,7 +114,7 @@ Status StoreWriter::append_split(Split split, const EncodedUnit& unit) {
       run = token += document.tokens;
       continue;
     }
-    if (kind == WeightKind::kSourcesLen) {
+    if (kind == data::WeightKind::kSourcesLen) {
       const auto row =
           std::span(unit.weights).subspan(static_cast<size_t>(token), static_cast<size_t>(document.tokens));
       prompts.push_back(std::find(row.begin(), row.end(), 1.0f) - row.begin());
@@ -136,26 +136,26 @@ Status StoreWriter::append_split(Split split, const EncodedUnit& unit) {
     uncommitted_ += document.bytes;
   }
   RETURN_IF_ERROR(flush());
-  RETURN_IF_ERROR(writer(ArrayId::kOffsets).append(ends));
-  RETURN_IF_ERROR(writer(ArrayId::kDocument).append(numbers));
-  RETURN_IF_ERROR(writer(ArrayId::kBytes).append(bytes));
+  RETURN_IF_ERROR(writer(data::ArrayId::kOffsets).append(ends));
+  RETURN_IF_ERROR(writer(data::ArrayId::kDocument).append(numbers));
+  RETURN_IF_ERROR(writer(data::ArrayId::kBytes).append(bytes));
   if (all) {
-    RETURN_IF_ERROR(writer(ArrayId::kBegin).append(begins));
-    RETURN_IF_ERROR(writer(ArrayId::kEnd).append(row_ends));
-    RETURN_IF_ERROR(writer(ArrayId::kRowHash).append_bytes(hashes));
+    RETURN_IF_ERROR(writer(data::ArrayId::kBegin).append(begins));
+    RETURN_IF_ERROR(writer(data::ArrayId::kEnd).append(row_ends));
+    RETURN_IF_ERROR(writer(data::ArrayId::kRowHash).append_bytes(hashes));
   }
-  if (kind == WeightKind::kNone) return {};
-  if (kind != WeightKind::kSourcesLen) return writer(ArrayId::kWeightOffsets).append(ends);
-  int64_t row = writer(ArrayId::kWeights).elements();
-  RETURN_IF_ERROR(writer(ArrayId::kWeights).append(prompts));
+  if (kind == data::WeightKind::kNone) return {};
+  if (kind != data::WeightKind::kSourcesLen) return writer(data::ArrayId::kWeightOffsets).append(ends);
+  int64_t row = writer(data::ArrayId::kWeights).elements();
+  RETURN_IF_ERROR(writer(data::ArrayId::kWeights).append(prompts));
   for (size_t i = 0; i < prompts.size(); ++i) weight_ends.push_back(++row);
-  return writer(ArrayId::kWeightOffsets).append(weight_ends);
+  return writer(data::ArrayId::kWeightOffsets).append(weight_ends);
 }
 
 Status StoreWriter::add(const EncodedUnit& unit) {
   OSTRO_CHECK(unit.file == state_.file, "rows of source {} where those of {} come next", unit.file,
               state_.file);
-  for (const Split split : kSplits) RETURN_IF_ERROR(append_split(split, unit));
+  for (const data::Split split : data::kSplits) RETURN_IF_ERROR(append_split(split, unit));
   state_.current.documents += static_cast<int64_t>(unit.documents.size());
   state_.current.empty += unit.empty;
   state_.current.repaired += unit.repaired;
@@ -176,14 +176,14 @@ Status StoreWriter::add(const EncodedUnit& unit) {
 }
 
 Status StoreWriter::commit(bool encoded) {
-  RETURN_IF_ERROR(for_each_array([&](Split split, const ArrayPlace& place) -> Status {
-    ArrayWriter& writer = *writers_[index(split)][index(place.id)];
+  RETURN_IF_ERROR(for_each_array([&](data::Split split, const data::ArrayPlace& place) -> Status {
+    data::ArrayWriter& writer = *writers_[index(split)][index(place.id)];
     ASSIGN_OR_RETURN(state_.positions[index(split)][index(place.id)], writer.commit());
-    std::vector<ChunkSum>& known = state_.sums[index(split)][index(place.id)];
+    std::vector<data::ChunkSum>& known = state_.sums[index(split)][index(place.id)];
     if (encoded) {
       known = writer.all_chunks();
     } else {
-      const std::vector<ChunkSum>& full = writer.full_chunks();
+      const std::vector<data::ChunkSum>& full = writer.full_chunks();
       known.insert(known.end(), full.begin() + static_cast<ptrdiff_t>(known.size()), full.end());
     }
     return {};
@@ -197,55 +197,56 @@ Status StoreWriter::commit(bool encoded) {
 }
 
 // Fills in an array's entry in the ledger. For offsets, also sets element 0 on disk.
-Status StoreWriter::close_array(Split split, const ArrayPlace& place, SplitLedger& out) {
-  std::vector<ChunkSum>& sums = state_.sums[index(split)][index(place.id)];
+Status StoreWriter::close_array(data::Split split, const data::ArrayPlace& place, data::SplitLedger& out) {
+  std::vector<data::ChunkSum>& sums = state_.sums[index(split)][index(place.id)];
   const int64_t elements = state_.positions[index(split)][index(place.id)].elements();
   const std::string path = folder(split, place);
-  if (is_offsets(place.id)) {
+  if (data::is_offsets(place.id)) {
     RETURN_IF_ERROR(io::replace_element(*fs_, path, 0, std::as_bytes(std::span(&out.rows, 1))));
     failpoint("data_build");
   }
   ASSIGN_OR_RETURN(const io::Zarr1dReader reader, io::Zarr1dReader::open(*fs_, path, 1));
   const int64_t chunk = reader.spec().chunk[0];
-  const std::optional<ElementType> type = parse_element(reader.spec().dtype);
+  const std::optional<data::ElementType> type = data::parse_element(reader.spec().dtype);
   if (!type) return corrupt(fmt::format("{}: elements of {}", path, reader.spec().dtype));
-  if (is_offsets(place.id)) {  // element 0 has just changed, so its first chunk has new sums
+  if (data::is_offsets(place.id)) {  // element 0 has just changed, so its first chunk has new sums
     std::vector<int64_t> first(static_cast<size_t>(std::min(chunk, elements)));
     RETURN_IF_ERROR(reader.read(0, std::span(first)));
     first[0] = state_.first_offsets[index(split)];
     // `last` is not compared: for a store that is extended it is known for input_ids/offsets only.
-    const ChunkSum found = sum_chunk(*type, std::as_bytes(std::span(first)));
+    const data::ChunkSum found = data::sum_chunk(*type, std::as_bytes(std::span(first)));
     if (found.sha256 != sums[0].sha256 || found.crc32c != sums[0].crc32c)
       return corrupt(fmt::format("{}: chunk 0 is damaged; delete the store to build it again", path));
     first[0] = out.rows;
-    sums[0] = sum_chunk(*type, std::as_bytes(std::span(first)));
+    sums[0] = data::sum_chunk(*type, std::as_bytes(std::span(first)));
   }
-  out.array(place.id) = array_ledger(place.id, *type, elements, chunk, sums);
+  out.array(place.id) = data::array_ledger(place.id, *type, elements, chunk, sums);
   return {};
 }
 
-Result<StoreLedger> StoreWriter::finish(int threads) {
+Result<data::StoreLedger> StoreWriter::finish(int threads) {
   OSTRO_CHECK(state_.encoded, "{}: finish() before all rows are committed", cache_dir_);
-  StoreLedger ledger;
+  data::StoreLedger ledger;
   ledger.preprocessing = header_.preprocessing;
   ledger.files = state_.files;
   // In a store that was extended, new training files come after the held-out files.
-  std::stable_sort(ledger.files.begin(), ledger.files.end(),
-                   [](const FileLedger& a, const FileLedger& b) { return a.source.list < b.source.list; });
-  for (const Split split : kSplits) {
-    SplitLedger& out = ledger.split(split);
-    out.tokens = state_.positions[index(split)][index(ArrayId::kData)].elements();
-    out.rows = state_.positions[index(split)][index(ArrayId::kDocument)].elements();
+  std::stable_sort(
+      ledger.files.begin(), ledger.files.end(),
+      [](const data::FileLedger& a, const data::FileLedger& b) { return a.source.list < b.source.list; });
+  for (const data::Split split : data::kSplits) {
+    data::SplitLedger& out = ledger.split(split);
+    out.tokens = state_.positions[index(split)][index(data::ArrayId::kData)].elements();
+    out.rows = state_.positions[index(split)][index(data::ArrayId::kDocument)].elements();
     out.bytes = state_.bytes[index(split)];
-    for (const ArrayPlace& place : places_) RETURN_IF_ERROR(close_array(split, place, out));
-    RETURN_IF_ERROR(write_levanter_ledger(*fs_, cache_dir_, split, ledger));
+    for (const data::ArrayPlace& place : places_) RETURN_IF_ERROR(close_array(split, place, out));
+    RETURN_IF_ERROR(data::write_levanter_ledger(*fs_, cache_dir_, split, ledger));
   }
-  RETURN_IF_ERROR(record_sums(*fs_, cache_dir_, ledger, state_.sums));
+  RETURN_IF_ERROR(data::record_sums(*fs_, cache_dir_, ledger, state_.sums));
   failpoint("data_build");
   // A store that is extended has kept the tree of its rows so far: those of first_offsets.
-  const Result<RowTree> known = kept_row_tree(*fs_, cache_dir_);
-  RETURN_IF_ERROR(
-      finish_store(*fs_, cache_dir_, ledger, threads, known.ok() ? *known : RowTree(), state_.first_offsets));
+  const Result<data::RowTree> known = data::kept_row_tree(*fs_, cache_dir_);
+  RETURN_IF_ERROR(data::finish_store(*fs_, cache_dir_, ledger, threads, known.ok() ? *known : data::RowTree(),
+                                     state_.first_offsets));
   failpoint("data_build");
   journal_.reset();
   RETURN_IF_ERROR(fs_->remove(Journal::path(cache_dir_)));
@@ -268,26 +269,27 @@ Result<int64_t> last_shard_bytes(io::FileSystem& fs, const std::string& path, in
 }  // namespace
 
 Result<BuildState> state_of_finished(io::FileSystem& fs, const std::string& cache_dir,
-                                     const StoreLedger& ledger) {
+                                     const data::StoreLedger& ledger) {
   BuildState state;
   state.files = ledger.files;
   state.file = static_cast<int64_t>(ledger.files.size());
-  ASSIGN_OR_RETURN(const auto tables, ChunkTables::open(fs, cache_dir, ledger, ledger.hash()));
-  ASSIGN_OR_RETURN(auto recorded, recorded_sums(fs, cache_dir, ledger, *tables));
-  for (const Split split : kSplits) {
-    const SplitLedger& s = ledger.split(split);
+  ASSIGN_OR_RETURN(const auto tables, data::ChunkTables::open(fs, cache_dir, ledger, ledger.hash()));
+  ASSIGN_OR_RETURN(auto recorded, data::recorded_sums(fs, cache_dir, ledger, *tables));
+  for (const data::Split split : data::kSplits) {
+    const data::SplitLedger& s = ledger.split(split);
     state.bytes[index(split)] = s.bytes;
     state.first_offsets[index(split)] = s.rows;
-    for (const ArrayPlace& place : ledger.places()) {
-      const ArrayLedger& array = s.array(place.id);
-      const ArraySource source = array_source(cache_dir, ledger, split, place);
-      std::optional<std::vector<ChunkSum>>& sums = recorded[index(split)][index(place.id)];
+    for (const data::ArrayPlace& place : ledger.places()) {
+      const data::ArrayLedger& array = s.array(place.id);
+      const data::ArraySource source = data::array_source(cache_dir, ledger, split, place);
+      std::optional<std::vector<data::ChunkSum>>& sums = recorded[index(split)][index(place.id)];
       if (!sums) {
-        ASSIGN_OR_RETURN(sums, checked_sums(fs, source, place.id, array, tables->table(split, place.id)));
+        ASSIGN_OR_RETURN(sums,
+                         data::checked_sums(fs, source, place.id, array, tables->table(split, place.id)));
       }
       // Only sums of full chunks: the rest is read again when the array is opened.
       const bool has_tail = array.elements % array.chunk != 0;
-      ArrayWriter::Position& position = state.positions[index(split)][index(place.id)];
+      data::ArrayWriter::Position& position = state.positions[index(split)][index(place.id)];
       position.zarr.elements = array.elements;
       position.tail_crc32c = has_tail ? sums->back().crc32c : io::crc32c({});
       if (has_tail) sums->pop_back();
@@ -298,4 +300,4 @@ Result<BuildState> state_of_finished(io::FileSystem& fs, const std::string& cach
   return state;
 }
 
-}  // namespace ostro::data
+}  // namespace ostro::prepare

@@ -11,17 +11,17 @@
 
 #include "ostro/base/sha256.h"
 #include "ostro/data/arrays/row_tree.h"
-#include "ostro/data/store/token_store.h"
-#include "ostro/prepare/store/build.h"
 #include "ostro/data/ledger/chunk_table.h"
 #include "ostro/data/store/store_verify.h"
+#include "ostro/data/store/token_store.h"
 #include "ostro/io/files/faulty_file_system.h"
 #include "ostro/io/files/memory_file_system.h"
 #include "ostro/io/files/path.h"
 #include "ostro/io/read/codecs.h"
+#include "ostro/prepare/store/build.h"
 #include "ostro/tokenizer/files/trainer.h"
 
-namespace ostro::data {
+namespace ostro::prepare {
 
 inline void write(io::FileSystem& fs, const std::string& path, const std::string& text) {
   auto file = fs.create(path);
@@ -49,19 +49,20 @@ inline const tokenizer::Tokenizer& test_tokenizer() {
 }
 
 // The store of a configuration without components.
-inline Result<StoreLedger> build_store(io::FileSystem& fs, const DataOptions& options,
-                                       const tokenizer::Tokenizer& tokenizer,
-                                       const BuildSettings& settings = {}) {
-  return build_store(fs, options, components_of(options)[0], tokenizer, settings);
+inline Result<data::StoreLedger> build_store(io::FileSystem& fs, const data::DataOptions& options,
+                                             const tokenizer::Tokenizer& tokenizer,
+                                             const data::BuildSettings& settings = {}) {
+  return build_store(fs, options, data::components_of(options)[0], tokenizer, settings);
 }
-inline Result<std::shared_ptr<const TokenStore>> open_store(io::FileSystem& fs, const DataOptions& options) {
-  return TokenStore::open(fs, options, components_of(options)[0], test_tokenizer());
+inline Result<std::shared_ptr<const data::TokenStore>> open_store(io::FileSystem& fs,
+                                                                  const data::DataOptions& options) {
+  return data::TokenStore::open(fs, options, data::components_of(options)[0], test_tokenizer());
 }
 
 // The first damaged array of a store, as an error.
 inline Status verify_store(io::FileSystem& fs, const std::string& cache_dir) {
-  ASSIGN_OR_RETURN(const StoreReport report, verify_arrays(fs, cache_dir, {}));
-  for (const VerifiedArrayReport& array : report.arrays) RETURN_IF_ERROR(array.status);
+  ASSIGN_OR_RETURN(const data::StoreReport report, data::verify_arrays(fs, cache_dir, {}));
+  for (const data::VerifiedArrayReport& array : report.arrays) RETURN_IF_ERROR(array.status);
   return {};
 }
 
@@ -103,8 +104,8 @@ inline void write_corpus(io::FileSystem& fs, const std::string& root) {
   write(fs, root + "/lines.jsonl", lines);
 }
 
-inline DataOptions corpus_options(const std::string& root) {
-  DataOptions options;
+inline data::DataOptions corpus_options(const std::string& root) {
+  data::DataOptions options;
   options.tokenizer = "tokenizer.json";
   options.cache_dir = root + "-cache";
   options.train_urls = {root};
@@ -113,8 +114,8 @@ inline DataOptions corpus_options(const std::string& root) {
 }
 
 // Small chunks, so that a small corpus has many, and a commit after nearly every unit.
-inline BuildSettings small_settings(int threads = 3) {
-  BuildSettings settings;
+inline data::BuildSettings small_settings(int threads = 3) {
+  data::BuildSettings settings;
   settings.threads = threads;
   settings.commit_bytes = 300;
   settings.layout = {.chunk = 64, .shard = 256};
@@ -122,9 +123,9 @@ inline BuildSettings small_settings(int threads = 3) {
 }
 
 // Leaves a store as a build does that is killed half-way.
-inline void build_half(io::MemoryFileSystem& memory, const DataOptions& options,
-                       const BuildSettings& settings) {
-  DataOptions whole = options;
+inline void build_half(io::MemoryFileSystem& memory, const data::DataOptions& options,
+                       const data::BuildSettings& settings) {
+  data::DataOptions whole = options;
   whole.cache_dir += "-whole";
   io::FaultyFileSystem fs(memory);
   REQUIRE(build_store(fs, whole, test_tokenizer(), settings).ok());
@@ -141,11 +142,11 @@ inline std::string with_checksum(nlohmann::json json) {
 
 // Makes a finished store one of format 3: the ledger has no root, and the folder no tree of rows.
 inline void make_format_3(io::FileSystem& fs, const std::string& cache_dir) {
-  nlohmann::json json = nlohmann::json::parse(*fs.read_file(ledger_path(cache_dir)));
-  json["format"] = kLedgerFormat3;
+  nlohmann::json json = nlohmann::json::parse(*fs.read_file(data::ledger_path(cache_dir)));
+  json["format"] = data::kLedgerFormat3;
   json.erase("root");
-  write(fs, ledger_path(cache_dir), with_checksum(json));
-  check_ok(fs.remove(row_tree_path(cache_dir)));
+  write(fs, data::ledger_path(cache_dir), with_checksum(json));
+  check_ok(fs.remove(data::row_tree_path(cache_dir)));
 }
 
-}  // namespace ostro::data
+}  // namespace ostro::prepare

@@ -6,16 +6,16 @@
 
 #include "ostro/base/log.h"
 
-namespace ostro::data {
+namespace ostro::prepare {
 namespace {
 
 class Progress {
  public:
-  Progress(const BuildSettings& settings, const StoreWriter& writer) : settings_(settings) {
-    const std::vector<SourceFile>& sources = writer.sources();
-    for (const SourceFile& source : sources) progress_.bytes_total += source.size;
+  Progress(const data::BuildSettings& settings, const StoreWriter& writer) : settings_(settings) {
+    const std::vector<data::SourceFile>& sources = writer.sources();
+    for (const data::SourceFile& source : sources) progress_.bytes_total += source.size;
     progress_.files_total = static_cast<int64_t>(sources.size());
-    for (const FileLedger& file : writer.state().files) finished_ += file.source.size;
+    for (const data::FileLedger& file : writer.state().files) finished_ += file.source.size;
   }
   void add(const EncodedUnit& unit, const StoreWriter& writer) {
     if (!std::exchange(begun_, true)) progress_.bytes_resumed = finished_ + unit.stored_begin;
@@ -28,15 +28,16 @@ class Progress {
   }
 
  private:
-  const BuildSettings& settings_;
-  BuildProgress progress_;
+  const data::BuildSettings& settings_;
+  data::BuildProgress progress_;
   int64_t finished_ = 0;  // bytes of all files before the file of the next unit
   bool begun_ = false;
 };
 
 }  // namespace
 
-Result<StoreLedger> write_store(StoreWriter& writer, UnitSource& units, const BuildSettings& settings) {
+Result<data::StoreLedger> write_store(StoreWriter& writer, UnitSource& units,
+                                      const data::BuildSettings& settings) {
   Progress progress(settings, writer);
   EncodedUnit unit;
   bool warned = false;
@@ -55,4 +56,4 @@ Result<StoreLedger> write_store(StoreWriter& writer, UnitSource& units, const Bu
   return writer.finish(settings.threads_or_all());
 }
 
-}  // namespace ostro::data
+}  // namespace ostro::prepare

@@ -5,9 +5,10 @@
 #include "ostro/prepare/store/encoded_unit.h"
 #include "ostro/prepare/store/store_writer.h"
 
-namespace ostro::data {
+namespace ostro::prepare {
 
 // Adds all remaining units, commits from time to time, and finishes the store.
-Result<StoreLedger> write_store(StoreWriter& writer, UnitSource& units, const BuildSettings& settings);
+Result<data::StoreLedger> write_store(StoreWriter& writer, UnitSource& units,
+                                      const data::BuildSettings& settings);
 
-}  // namespace ostro::data
+}  // namespace ostro::prepare

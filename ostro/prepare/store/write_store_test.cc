@@ -5,12 +5,13 @@
 #include <cstdlib>
 #include <vector>
 
-#include "ostro/prepare/store/test_corpus.h"
-#include "ostro/prepare/store/consolidate.h"
 #include "ostro/data/sources/row_reader.h"
+#include "ostro/prepare/store/consolidate.h"
+#include "ostro/prepare/store/test_corpus.h"
 
 using namespace ostro;
 using namespace ostro::data;
+using namespace ostro::prepare;
 
 namespace {
 

@@ -9,14 +9,14 @@
 #include "ostro/io/files/file_system.h"
 #include "ostro/tokenizer/model/tokenizer.h"
 
-namespace ostro::data {
+namespace ostro::prepare {
 
 struct Session {
   io::FileSystem& fs;
-  DataOptions options;
+  data::DataOptions options;
   tokenizer::Tokenizer tokenizer;
-  std::vector<Component> components;  // the one that was named, or all
-  int64_t seq_len = 0;                // of the model
+  std::vector<data::Component> components;  // the one that was named, or all
+  int64_t seq_len = 0;                      // of the model
   int threads = 1;
 };
 
@@ -25,8 +25,8 @@ enum class MissingTokenizer { kIsAnError, kIsTrained };
 
 // `component` as named_components takes it. `settings` are for training the tokenizer; its threads are the
 // session's.
-Result<Session> open_session(io::FileSystem& fs, const DataOptions& options, int64_t seq_len,
+Result<Session> open_session(io::FileSystem& fs, const data::DataOptions& options, int64_t seq_len,
                              const std::string& component, MissingTokenizer missing,
-                             const BuildSettings& settings);
+                             const data::BuildSettings& settings);
 
-}  // namespace ostro::data
+}  // namespace ostro::prepare

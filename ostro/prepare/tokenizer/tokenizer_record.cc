@@ -6,13 +6,13 @@
 #include "ostro/io/files/atomic_file.h"
 #include "ostro/io/files/path.h"
 
-namespace ostro::data {
+namespace ostro::prepare {
 namespace {
 
 constexpr const char* kRecordFormat = "ostro trained tokenizer 1";
 
-Json to_json(const TokenizerRecord::Component& component) {
-  Json files = Json::array();
+data::Json to_json(const TokenizerRecord::Component& component) {
+  data::Json files = data::Json::array();
   for (const TokenizerRecord::File& f : component.files)
     files.push_back({{"path", f.path}, {"size", f.size}, {"mtime_ns", f.mtime_ns}, {"sha256", f.sha256}});
   return {{"text_key", component.text_key},
@@ -23,41 +23,43 @@ Json to_json(const TokenizerRecord::Component& component) {
 Result<TokenizerRecord::Component> read_component(const io::JsonFields& fields) {
   TokenizerRecord::Component component;
   ASSIGN_OR_RETURN(component.text_key, fields.string("text_key"));
-  ASSIGN_OR_RETURN(const Json* fraction, fields.get("validation_fraction"));
+  ASSIGN_OR_RETURN(const data::Json* fraction, fields.get("validation_fraction"));
   if (!fraction->is_number()) return fields.bad("validation_fraction", "is not a number");
   component.held_out_fraction = fraction->get<double>();
-  ASSIGN_OR_RETURN(const Json* files, fields.array("files"));
-  for (const Json& item : *files) {
+  ASSIGN_OR_RETURN(const data::Json* files, fields.array("files"));
+  for (const data::Json& item : *files) {
     const io::JsonFields file(item, fields.where());
     TokenizerRecord::File f;
     ASSIGN_OR_RETURN(f.path, file.string("path"));
-    ASSIGN_OR_RETURN(f.size, file.integer("size", 0, kMaxCount));
+    ASSIGN_OR_RETURN(f.size, file.integer("size", 0, data::kMaxCount));
     ASSIGN_OR_RETURN(f.mtime_ns, file.integer("mtime_ns", INT64_MIN, INT64_MAX));
-    ASSIGN_OR_RETURN(f.sha256, read_sha256(file, "sha256"));
+    ASSIGN_OR_RETURN(f.sha256, data::read_sha256(file, "sha256"));
     component.files.push_back(std::move(f));
   }
   return component;
 }
 
 Result<TokenizerRecord> read_record(const std::string& text) {
-  const Json json = Json::parse(text, nullptr, /*allow_exceptions=*/false);
+  const data::Json json = data::Json::parse(text, nullptr, /*allow_exceptions=*/false);
   const io::JsonFields fields(json, kTokenizerRecordFile);
   ASSIGN_OR_RETURN(const std::string format, fields.string("format"));
   if (format != kRecordFormat) return fields.bad("format", "is another");
   TokenizerRecord record;
-  ASSIGN_OR_RETURN(record.tokenizer, read_sha256(fields, "tokenizer"));
-  ASSIGN_OR_RETURN(record.vocab_size, fields.integer("vocab_size", 0, kMaxCount));
+  ASSIGN_OR_RETURN(record.tokenizer, data::read_sha256(fields, "tokenizer"));
+  ASSIGN_OR_RETURN(record.vocab_size, fields.integer("vocab_size", 0, data::kMaxCount));
   ASSIGN_OR_RETURN(const std::string on_bad_row, fields.string("on_bad_row"));
-  record.on_bad_row = on_bad_row == "skip" ? OnBadRow::kSkip : OnBadRow::kError;
-  ASSIGN_OR_RETURN(const Json* components, fields.array("components"));
-  for (const Json& item : *components) {
+  record.on_bad_row = on_bad_row == "skip" ? data::OnBadRow::kSkip : data::OnBadRow::kError;
+  ASSIGN_OR_RETURN(const data::Json* components, fields.array("components"));
+  for (const data::Json& item : *components) {
     ASSIGN_OR_RETURN(auto component, read_component(io::JsonFields(item, kTokenizerRecordFile)));
     record.components.push_back(std::move(component));
   }
   return record;
 }
 
-const char* name_of(OnBadRow on_bad_row) { return on_bad_row == OnBadRow::kSkip ? "skip" : "error"; }
+const char* name_of(data::OnBadRow on_bad_row) {
+  return on_bad_row == data::OnBadRow::kSkip ? "skip" : "error";
+}
 
 }  // namespace
 
@@ -70,15 +72,15 @@ std::optional<TokenizerRecord> read_tokenizer_record(io::FileSystem& fs, const s
 
 Status write_tokenizer_record(io::FileSystem& fs, const std::string& cache_dir,
                               const TokenizerRecord& record) {
-  Json components = Json::array();
+  data::Json components = data::Json::array();
   for (const TokenizerRecord::Component& c : record.components) components.push_back(to_json(c));
-  const Json json = {{"format", kRecordFormat},
-                     {"tokenizer", record.tokenizer},
-                     {"vocab_size", record.vocab_size},
-                     {"on_bad_row", name_of(record.on_bad_row)},
-                     {"components", std::move(components)}};
+  const data::Json json = {{"format", kRecordFormat},
+                           {"tokenizer", record.tokenizer},
+                           {"vocab_size", record.vocab_size},
+                           {"on_bad_row", name_of(record.on_bad_row)},
+                           {"components", std::move(components)}};
   return io::write_file_atomically(fs, io::join_path(cache_dir, kTokenizerRecordFile),
-                                   canonical(json) + "\n");
+                                   data::canonical(json) + "\n");
 }
 
 std::string difference(const TokenizerRecord& there, const TokenizerRecord& wanted) {
@@ -104,4 +106,4 @@ std::string difference(const TokenizerRecord& there, const TokenizerRecord& want
   return "";
 }
 
-}  // namespace ostro::data
+}  // namespace ostro::prepare

@@ -10,7 +10,7 @@
 #include "ostro/data/options/options.h"
 #include "ostro/io/files/file_system.h"
 
-namespace ostro::data {
+namespace ostro::prepare {
 
 inline constexpr const char* kTokenizerRecordFile = "tokenizer_training.json";
 
@@ -27,7 +27,7 @@ struct TokenizerRecord {
   };
   std::string tokenizer;   // its hash
   int64_t vocab_size = 0;  // that was asked for
-  OnBadRow on_bad_row = OnBadRow::kError;
+  data::OnBadRow on_bad_row = data::OnBadRow::kError;
   std::vector<Component> components;
 };
 
@@ -42,4 +42,4 @@ Status write_tokenizer_record(io::FileSystem& fs, const std::string& cache_dir,
 // and times of files do not count.
 std::string difference(const TokenizerRecord& there, const TokenizerRecord& wanted);
 
-}  // namespace ostro::data
+}  // namespace ostro::prepare

@@ -9,36 +9,36 @@
 
 #include "ostro/base/failpoint.h"
 #include "ostro/base/log.h"
-#include "ostro/prepare/store/documents.h"
 #include "ostro/data/ledger/ledger_file.h"
-#include "ostro/prepare/tokenizer/tokenizer_record.h"
-#include "ostro/prepare/tokenizer/training_texts.h"
 #include "ostro/io/files/file_hash.h"
 #include "ostro/io/files/path.h"
 #include "ostro/io/hub/hub_names.h"
+#include "ostro/prepare/store/documents.h"
+#include "ostro/prepare/tokenizer/tokenizer_record.h"
+#include "ostro/prepare/tokenizer/training_texts.h"
 #include "ostro/tokenizer/files/files.h"
 
-namespace ostro::data {
+namespace ostro::prepare {
 namespace {
 
 using tokenizer::Tokenizer;
 using FileHashes = std::vector<std::vector<std::string>>;  // of every file, by component
 
-std::string what_to_do(const DataOptions& options) {
+std::string what_to_do(const data::DataOptions& options) {
   return fmt::format("give data.cache_dir another folder, or delete {} and the stores made with it",
                      options.tokenizer_path());
 }
 
-TokenizerRecord record_of(const DataOptions& options, const std::vector<TrainingFiles>& components,
+TokenizerRecord record_of(const data::DataOptions& options, const std::vector<TrainingFiles>& components,
                           const FileHashes& sha256) {
   TokenizerRecord record{.tokenizer = {},
-                         .vocab_size = options.vocab_size.value_or(kDefaultVocabSize),
+                         .vocab_size = options.vocab_size.value_or(data::kDefaultVocabSize),
                          .on_bad_row = options.on_bad_row,
                          .components = {}};
   for (size_t c = 0; c < components.size(); ++c) {
     record.components.push_back({components[c].text_key, components[c].held_out_fraction, {}});
     for (size_t i = 0; i < components[c].files.size(); ++i) {
-      const SourceFile& file = components[c].files[i];
+      const data::SourceFile& file = components[c].files[i];
       record.components.back().files.push_back({file.path, file.size, file.mtime_ns, sha256[c][i]});
     }
   }
@@ -54,7 +54,7 @@ Result<FileHashes> hashes_of(io::FileSystem& fs, const std::vector<TrainingFiles
   FileHashes out;
   for (const TrainingFiles& component : components) {
     out.emplace_back();
-    for (const SourceFile& file : component.files) {
+    for (const data::SourceFile& file : component.files) {
       const auto found = known.find(file.path);
       const bool same = found != known.end() && found->second->size == file.size &&
                         found->second->mtime_ns == file.mtime_ns;
@@ -75,7 +75,7 @@ struct Trained {
   bool is_whole() const { return tokenizer && record; }
 };
 
-Result<Trained> read_trained(io::FileSystem& fs, const DataOptions& options) {
+Result<Trained> read_trained(io::FileSystem& fs, const data::DataOptions& options) {
   Trained out;
   const std::string path = options.tokenizer_path();
   ASSIGN_OR_RETURN(const bool exists, fs.exists(path));
@@ -92,7 +92,7 @@ Result<Trained> read_trained(io::FileSystem& fs, const DataOptions& options) {
         "{}: is not the tokenizer that was trained there (hash {:.12}, {} says {:.12}); name it in "
         "data.tokenizer, or delete it to train again",
         path, hash, kTokenizerRecordFile, out.record->tokenizer));
-  const int64_t wanted = options.vocab_size.value_or(kDefaultVocabSize);
+  const int64_t wanted = options.vocab_size.value_or(data::kDefaultVocabSize);
   if (out.record->vocab_size != wanted)
     return invalid_argument(fmt::format("{}: was trained with data.vocab_size {}, and {} is wanted; {}", path,
                                         out.record->vocab_size, wanted, what_to_do(options)));
@@ -101,16 +101,16 @@ Result<Trained> read_trained(io::FileSystem& fs, const DataOptions& options) {
 
 // True if every store of the configuration is finished, and made with this tokenizer. Such a store is what
 // its texts and the tokenizer are compared with; it may also have been extended since.
-bool stores_are_finished(io::FileSystem& fs, const DataOptions& options, const std::string& tokenizer) {
-  const std::vector<Component> components = components_of(options);
-  return std::all_of(components.begin(), components.end(), [&](const Component& c) {
-    const auto ledger = LedgerFile::open(fs, c.cache_dir);
+bool stores_are_finished(io::FileSystem& fs, const data::DataOptions& options, const std::string& tokenizer) {
+  const std::vector<data::Component> components = data::components_of(options);
+  return std::all_of(components.begin(), components.end(), [&](const data::Component& c) {
+    const auto ledger = data::LedgerFile::open(fs, c.cache_dir);
     return ledger.ok() && (*ledger)->head().preprocessing.tokenizer == tokenizer;
   });
 }
 
 // Checks that the trained tokenizer is the one that its texts and options would give now.
-Status check_texts(io::FileSystem& fs, const DataOptions& options, const Trained& there) {
+Status check_texts(io::FileSystem& fs, const data::DataOptions& options, const Trained& there) {
   if (stores_are_finished(fs, options, there.record->tokenizer)) return {};
   ASSIGN_OR_RETURN(const auto components, training_files(fs, options));
   ASSIGN_OR_RETURN(const FileHashes sha256, hashes_of(fs, components, *there.record));
@@ -122,14 +122,15 @@ Status check_texts(io::FileSystem& fs, const DataOptions& options, const Trained
 
 // Trains the tokenizer and writes it with its record; the caller holds the lock. `unrecorded` is a tokenizer
 // that was found without a record.
-Result<Tokenizer> train_locked(io::FileSystem& fs, const DataOptions& options, const BuildSettings& settings,
+Result<Tokenizer> train_locked(io::FileSystem& fs, const data::DataOptions& options,
+                               const data::BuildSettings& settings,
                                const std::optional<Tokenizer>& unrecorded) {
   const std::string path = options.tokenizer_path();
   ASSIGN_OR_RETURN(const auto components, training_files(fs, options));
   size_t files = 0;
   for (const TrainingFiles& c : components) files += c.files.size();
   tokenizer::TrainOptions how;
-  how.vocab_size = static_cast<uint32_t>(options.vocab_size.value_or(kDefaultVocabSize));
+  how.vocab_size = static_cast<uint32_t>(options.vocab_size.value_or(data::kDefaultVocabSize));
   how.threads = settings.threads_or_all();
   log_info(
       fmt::format("no tokenizer is named: training one of {} tokens from {} files", how.vocab_size, files));
@@ -144,7 +145,8 @@ Result<Tokenizer> train_locked(io::FileSystem& fs, const DataOptions& options, c
     };
   ASSIGN_OR_RETURN(
       Tokenizer trained,
-      tokenizer::train(training_texts(fs, components, options.on_bad_row == OnBadRow::kSkip, read), how));
+      tokenizer::train(training_texts(fs, components, options.on_bad_row == data::OnBadRow::kSkip, read),
+                       how));
   if (settings.tokenizer_progress)  // it may have run out of pairs before
     settings.tokenizer_progress(
         {tokenizer::TrainProgress::Stage::kMerging, trained.vocab_size(), trained.vocab_size()});
@@ -183,7 +185,7 @@ Result<Tokenizer> load_named(io::FileSystem& fs, const std::string& path) {
 
 }  // namespace
 
-Result<Tokenizer> open_tokenizer(io::FileSystem& fs, const DataOptions& options) {
+Result<Tokenizer> open_tokenizer(io::FileSystem& fs, const data::DataOptions& options) {
   if (options.tokenizer) return load_named(fs, *options.tokenizer);
   ASSIGN_OR_RETURN(Trained there, read_trained(fs, options));
   if (there.is_whole()) return std::move(*there.tokenizer);
@@ -195,8 +197,8 @@ Result<Tokenizer> open_tokenizer(io::FileSystem& fs, const DataOptions& options)
 
 // A tokenizer counts as trained when both the file and its record exist. Training writes the tokenizer first
 // and the record last, so a kill between them leads to a second training, which must give the same tokenizer.
-Result<Tokenizer> make_tokenizer(io::FileSystem& fs, const DataOptions& options,
-                                 const BuildSettings& settings) {
+Result<Tokenizer> make_tokenizer(io::FileSystem& fs, const data::DataOptions& options,
+                                 const data::BuildSettings& settings) {
   if (options.tokenizer) return load_named(fs, *options.tokenizer);
   ASSIGN_OR_RETURN(Trained there, read_trained(fs, options));
   if (!there.is_whole()) {
@@ -212,4 +214,4 @@ Result<Tokenizer> make_tokenizer(io::FileSystem& fs, const DataOptions& options,
   return std::move(*there.tokenizer);
 }
 
-}  // namespace ostro::data
+}  // namespace ostro::prepare

@@ -7,18 +7,18 @@
 #include "ostro/io/files/file_system.h"
 #include "ostro/tokenizer/model/tokenizer.h"
 
-namespace ostro::data {
+namespace ostro::prepare {
 
 // Opens the tokenizer, which must exist. Errors: kNotFound when it is to be trained and was not yet;
 // kInvalidArgument when it was trained with another data.vocab_size, or another one was put into its place.
-Result<tokenizer::Tokenizer> open_tokenizer(io::FileSystem& fs, const DataOptions& options);
+Result<tokenizer::Tokenizer> open_tokenizer(io::FileSystem& fs, const data::DataOptions& options);
 
 // Opens the tokenizer, and trains it first if needed, which it logs. The result depends only on the options
 // and on the documents that are not held out, not on threads, paths or times. A kill leaves nothing that a
 // second start would take for a tokenizer. Errors besides those of open_tokenizer: kBusy while another
 // process trains it; kInvalidArgument when texts or options differ from those it was trained from and its
 // stores are not finished (a finished store is compared by build_store); those of the texts.
-Result<tokenizer::Tokenizer> make_tokenizer(io::FileSystem& fs, const DataOptions& options,
-                                            const BuildSettings& settings);
+Result<tokenizer::Tokenizer> make_tokenizer(io::FileSystem& fs, const data::DataOptions& options,
+                                            const data::BuildSettings& settings);
 
-}  // namespace ostro::data
+}  // namespace ostro::prepare

@@ -4,14 +4,15 @@
 #include <doctest/doctest.h>
 
 #include "ostro/base/log.h"
-#include "ostro/prepare/store/test_corpus.h"
-#include "ostro/prepare/store/documents.h"
-#include "ostro/prepare/tokenizer/tokenizer_record.h"
 #include "ostro/io/files/faulty_file_system.h"
+#include "ostro/prepare/store/documents.h"
+#include "ostro/prepare/store/test_corpus.h"
+#include "ostro/prepare/tokenizer/tokenizer_record.h"
 #include "ostro/tokenizer/files/files.h"
 
 using namespace ostro;
 using namespace ostro::data;
+using namespace ostro::prepare;
 
 namespace {
 

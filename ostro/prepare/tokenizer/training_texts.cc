@@ -6,11 +6,11 @@
 #include <optional>
 #include <utility>
 
-#include "ostro/prepare/store/documents.h"
 #include "ostro/data/sources/line_parser.h"
 #include "ostro/io/files/file_hash.h"
+#include "ostro/prepare/store/documents.h"
 
-namespace ostro::data {
+namespace ostro::prepare {
 
 using config::option_error;
 
@@ -23,7 +23,7 @@ class TrainingTexts {
       : fs_(fs), components_(components), skip_bad_rows_(skip_bad_rows), read_(read) {
     read_.sha256.resize(components.size());
     for (const TrainingFiles& c : components)
-      for (const SourceFile& file : c.files) read_.bytes_total += file.size;
+      for (const data::SourceFile& file : c.files) read_.bytes_total += file.size;
   }
 
   Result<bool> next(std::string& document) {
@@ -47,7 +47,7 @@ class TrainingTexts {
     for (; at_ < components_.size(); ++at_, reader_.reset()) {
       if (!reader_) {
         row_options_.fields = {{component().text_key}};
-        reader_.emplace(fs_, component().files, row_options_, 0, RowPosition{});
+        reader_.emplace(fs_, component().files, row_options_, 0, data::RowPosition{});
       }
       ASSIGN_OR_RETURN(const bool more, reader_->next(unit_));
       if (!more) continue;
@@ -58,16 +58,16 @@ class TrainingTexts {
   }
 
   // True if the row is a document to train on.
-  Result<bool> take(Row row, std::string& document) {
+  Result<bool> take(data::Row row, std::string& document) {
     if (row.is_blank()) return false;
-    const SourceFile& file = component().files[static_cast<size_t>(unit_.file)];
+    const data::SourceFile& file = component().files[static_cast<size_t>(unit_.file)];
     const int64_t number = row.number;
     bool repaired = false;
-    auto text =
-        text_of_row(std::move(row), parser_, component().text_key, component().text_key_option, repaired);
+    auto text = data::text_of_row(std::move(row), parser_, component().text_key, component().text_key_option,
+                                  repaired);
     if (!text.ok()) {
       if (skip_bad_rows_) return false;
-      return text.error().with_context(row_place(file.path, file.format, number));
+      return text.error().with_context(data::row_place(file.path, file.format, number));
     }
     if (text->empty() || is_held_out(*text, component().held_out_fraction)) return false;
     ++read_.documents;
@@ -77,7 +77,7 @@ class TrainingTexts {
   }
 
   Status end_file() {
-    const SourceFile& file = component().files[static_cast<size_t>(unit_.file)];
+    const data::SourceFile& file = component().files[static_cast<size_t>(unit_.file)];
     std::string hash = std::move(unit_.file_sha256);
     if (hash.empty()) {
       ASSIGN_OR_RETURN(hash, io::file_sha256(fs_, file.path));
@@ -94,8 +94,8 @@ class TrainingTexts {
   const std::vector<TrainingFiles>& components_;
   const bool skip_bad_rows_;
   TrainingTextsRead& read_;
-  LineParser parser_;
-  RowOptions row_options_;
+  data::LineParser parser_;
+  data::RowOptions row_options_;
   size_t at_ = 0;                         // the component that is read ...
   std::optional<DocumentReader> reader_;  // ... by this one
   Unit unit_;
@@ -104,10 +104,10 @@ class TrainingTexts {
 
 }  // namespace
 
-Result<std::vector<TrainingFiles>> training_files(io::FileSystem& fs, const DataOptions& options) {
+Result<std::vector<TrainingFiles>> training_files(io::FileSystem& fs, const data::DataOptions& options) {
   std::vector<TrainingFiles> out;
-  for (const Component& c : components_of(options)) {
-    const auto* text = std::get_if<TextFormat>(&c.format);
+  for (const data::Component& c : data::components_of(options)) {
+    const auto* text = std::get_if<data::TextFormat>(&c.format);
     if (text == nullptr || c.is_in_place())
       return option_error(
           "data.tokenizer",
@@ -115,10 +115,10 @@ Result<std::vector<TrainingFiles>> training_files(io::FileSystem& fs, const Data
               "is null, and {} has {}: a tokenizer can be trained from texts alone. Train one with ostro "
               "tokenizer train (--special_tokens for those of conversations), and name it",
               c.key, text == nullptr ? "rows that are not texts" : "a store that exists already"));
-    ASSIGN_OR_RETURN(const FoundSources found,
-                     find_sources(fs, source_places(options, c), SourceKeys::of(c.key)));
-    ASSIGN_OR_RETURN(std::vector<SourceFile> files, found.all());
-    std::erase_if(files, [](const SourceFile& file) { return file.list != Split::kTrain; });
+    ASSIGN_OR_RETURN(const data::FoundSources found,
+                     data::find_sources(fs, data::source_places(options, c), data::SourceKeys::of(c.key)));
+    ASSIGN_OR_RETURN(std::vector<data::SourceFile> files, found.all());
+    std::erase_if(files, [](const data::SourceFile& file) { return file.list != data::Split::kTrain; });
     if (files.empty()) continue;  // for evaluation only
     out.push_back({std::move(files), text->text_key,
                    c.name.empty() ? "data.text_key" : c.key + ".format.text_key",
@@ -133,4 +133,4 @@ tokenizer::DocumentSource training_texts(io::FileSystem& fs, const std::vector<T
              std::string& document) { return texts->next(document); };
 }
 
-}  // namespace ostro::data
+}  // namespace ostro::prepare

@@ -12,18 +12,18 @@
 #include "ostro/io/files/file_system.h"
 #include "ostro/tokenizer/files/trainer.h"
 
-namespace ostro::data {
+namespace ostro::prepare {
 
 // The training files of one component, with the options that choose the documents.
 struct TrainingFiles {
-  std::vector<SourceFile> files;
+  std::vector<data::SourceFile> files;
   std::string text_key, text_key_option;  // the option is for messages
   double held_out_fraction = 0;           // 0 with validation_urls
 };
 
 // The training files of all components. Errors: a component whose rows are not texts, as no tokenizer can be
 // trained on them; those of find_sources.
-Result<std::vector<TrainingFiles>> training_files(io::FileSystem& fs, const DataOptions& options);
+Result<std::vector<TrainingFiles>> training_files(io::FileSystem& fs, const data::DataOptions& options);
 
 // The results of reading them besides the documents.
 struct TrainingTextsRead {
@@ -38,4 +38,4 @@ struct TrainingTextsRead {
 tokenizer::DocumentSource training_texts(io::FileSystem& fs, const std::vector<TrainingFiles>& components,
                                          bool skip_bad_rows, TrainingTextsRead& read);
 
-}  // namespace ostro::data
+}  // namespace ostro::prepare

@@ -94,7 +94,7 @@ Result<std::unique_ptr<ChainKeeper>> begin_run(OpenedRun& run, const Environment
       fs, run.file("tokenizer_config.json"),
       run.data.tokenizer->tokenizer_config_json(
           run.config.model_options().seq_len(),
-          data::begins_texts(*run.data.stores, run.config.data, *run.data.tokenizer))));
+          batches::begins_texts(*run.data.stores, run.config.data, *run.data.tokenizer))));
   if (!run.data.tokenizer->more_stops().empty())
     RETURN_IF_ERROR(io::write_file_atomically(fs, run.file("generation_config.json"),
                                               run.data.tokenizer->generation_config_json()));

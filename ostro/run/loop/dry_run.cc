@@ -157,7 +157,7 @@ Result<DryRun> dry_run(io::FileSystem& fs, runtime::Engine& engine, const train:
                        int64_t workers, const data::BuildSettings& build) {
   RETURN_IF_ERROR(config.check_leaf_examples(0));
   ASSIGN_OR_RETURN(const train::DataAccess data, train::open_data(fs, config, build));
-  ASSIGN_OR_RETURN(const data::Loader loader,
+  ASSIGN_OR_RETURN(const batches::Loader loader,
                    train::make_loader(config, data.stores, config.trainer.num_train_steps));
   const auto model = train::run_model(config, data.tokenizer->vocab_size());
   RETURN_IF_ERROR(train::check_vocabulary(model, data.tokenizer->vocab_size()));
@@ -169,7 +169,7 @@ Result<DryRun> dry_run(io::FileSystem& fs, runtime::Engine& engine, const train:
 
   int64_t parameters = 0;
   for (const ir::Shape& s : model.shapes) parameters += s.count();
-  const data::BatchSchedule& schedule = loader.schedule();
+  const batches::BatchSchedule& schedule = loader.schedule();
   const int64_t leaves = schedule.largest() / *config.numerics.leaf_examples;
   const int64_t tokens = schedule.largest() * config.example_positions();
   int64_t state = 0;
@@ -226,8 +226,8 @@ Result<DryRun> dry_run(io::FileSystem& fs, runtime::Engine& engine, const train:
       out +=
           fmt::format("  warning: each of these texts is seen {:.0f} times; use more text or fewer steps\n",
                       use->epochs());
-    ASSIGN_OR_RETURN(const data::PackCounts packing, loader.reader(i).packing());
-    if (const std::string text = data::left_out_text(packing); !text.empty())
+    ASSIGN_OR_RETURN(const batches::PackCounts packing, loader.reader(i).packing());
+    if (const std::string text = batches::left_out_text(packing); !text.empty())
       out += fmt::format("  {}\n", text);
   }
   out += fmt::format("program hash: {}\ndata hash: {}\ntokenizer hash: {}\n", train::programs_hash(programs),

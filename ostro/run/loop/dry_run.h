@@ -3,8 +3,8 @@
 
 #include <string>
 
-#include "ostro/prepare/store/build.h"
 #include "ostro/io/files/file_system.h"
+#include "ostro/prepare/store/build.h"
 #include "ostro/runtime/engine.h"
 #include "ostro/train/options/config.h"
 

@@ -4,8 +4,8 @@
 
 #include "ostro/audit/initial.h"
 #include "ostro/base/watch/pulse.h"
-#include "ostro/checkpoint/catalog.h"
 #include "ostro/batches/loader/prefetcher.h"
+#include "ostro/checkpoint/catalog.h"
 #include "ostro/fleet/processes/cell_work.h"
 #include "ostro/io/files/path.h"
 #include "ostro/train/programs/run_model.h"
@@ -33,7 +33,8 @@ Status check_equal(const char* what, const std::string& here, const std::string&
 // The batches of ascending steps, with the rows that a worker reads. A step may be asked for again.
 class Follower::Batches {
  public:
-  Batches(const train::TrainConfig& config, const data::Loader& loader) : config_(config), loader_(loader) {}
+  Batches(const train::TrainConfig& config, const batches::Loader& loader)
+      : config_(config), loader_(loader) {}
 
   // From now on other rows may be read.
   void set_rows(const fleet::RowShare& rows) {
@@ -43,8 +44,8 @@ class Follower::Batches {
 
   Result<train::BatchArrays> of_step(int64_t step) {
     if (ahead_ == nullptr || (step != here_ && step != here_ + 1)) {
-      ahead_ = std::make_unique<data::Prefetcher>(
-          [this, rows = rows_](int64_t s, data::Batch memory) {
+      ahead_ = std::make_unique<batches::Prefetcher>(
+          [this, rows = rows_](int64_t s, batches::Batch memory) {
             return loader_.batch_with(s, rows.of(loader_.schedule().size(s)), 1, std::move(memory));
           },
           step);
@@ -59,10 +60,10 @@ class Follower::Batches {
 
  private:
   const train::TrainConfig& config_;
-  const data::Loader& loader_;
+  const batches::Loader& loader_;
   fleet::RowShare rows_;
-  std::unique_ptr<data::Prefetcher> ahead_;
-  data::Batch batch_;  // of step here_
+  std::unique_ptr<batches::Prefetcher> ahead_;
+  batches::Batch batch_;  // of step here_
   int64_t here_ = -2;
 };
 
@@ -81,7 +82,7 @@ Result<std::unique_ptr<Follower>> Follower::create(const train::TrainConfig& giv
                                                                         *out->data_.stores, reference));
     out->data_.stores = out->data_.stores->with_scores(kept.scores);
   }
-  ASSIGN_OR_RETURN(data::Loader loader,
+  ASSIGN_OR_RETURN(batches::Loader loader,
                    train::make_loader(config, out->data_.stores, config.trainer.num_train_steps));
   out->loader_ = std::move(loader);
   const models::ModelFunctions model = train::run_model(config, out->data_.tokenizer->vocab_size());

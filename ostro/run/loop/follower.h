@@ -39,7 +39,7 @@ class Follower {
   io::FileSystem& fs_;
   const std::string checkpoints_;
   train::DataAccess data_;
-  std::optional<data::Loader> loader_;
+  std::optional<batches::Loader> loader_;
   std::optional<train::HeldOutText> held_out_;
   // Why this worker cannot stay: it cannot write what it has to.
   std::optional<Error> own_fault();

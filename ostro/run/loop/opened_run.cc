@@ -192,15 +192,15 @@ Status prepare(OpenedRun& run, const Environment& env) {
     RETURN_IF_ERROR(check_fit(config, *run.need, vocab, env.engine));
   }
   if (!run.reference) RETURN_IF_ERROR(make_reference(run, env));
-  ASSIGN_OR_RETURN(data::Loader loader,
+  ASSIGN_OR_RETURN(batches::Loader loader,
                    train::make_loader(config, run.data.stores, config.trainer.num_train_steps));
   run.loader = std::move(loader);
-  for (const data::ComponentUse& use : run.loader->use(config.trainer.num_train_steps))
+  for (const batches::ComponentUse& use : run.loader->use(config.trainer.num_train_steps))
     if (!use.name.empty()) {
       log_info(fmt::format("component {}: {} examples of {} sequences, {:.2f} epochs", use.name, use.examples,
                            use.sequences, use.epochs()));
-      ASSIGN_OR_RETURN(const data::PackCounts packing, run.loader->reader(use.component).packing());
-      if (const std::string text = data::left_out_text(packing); !text.empty())
+      ASSIGN_OR_RETURN(const batches::PackCounts packing, run.loader->reader(use.component).packing());
+      if (const std::string text = batches::left_out_text(packing); !text.empty())
         log_warning(fmt::format("component {}: {}; a sequence has {} targets (model.seq_len)", use.name, text,
                                 config.model_options().seq_len()));
     }

@@ -38,7 +38,7 @@ struct OpenedRun {
   std::optional<std::string> reference;        // hash of what pairs are compared with
   train::CanonicalPrograms programs;
   std::optional<train::MemoryNeed> need;  // of this process; nothing: it was not planned
-  std::optional<data::Loader> loader;
+  std::optional<batches::Loader> loader;
   std::optional<train::HeldOutText> held_out;  // nothing when there is no held-out text
 
   std::string file(const std::string& name) const { return directory + "/" + name; }

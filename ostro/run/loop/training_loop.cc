@@ -22,7 +22,7 @@ namespace ostro::run {
 namespace {
 
 // The loss weight of a step. Of pairs, whose loss weights are by pair, the tokens of answers.
-double tokens_of(const data::Batch& batch, const train::StepResult& result) {
+double tokens_of(const batches::Batch& batch, const train::StepResult& result) {
   if (!batch.pairs) return result.weight;
   return std::accumulate(batch.loss_mask.begin(), batch.loss_mask.end(), 0.0);
 }
@@ -74,15 +74,15 @@ Status TrainingLoop::evaluate() {
   return Status();
 }
 
-Result<data::Batch> TrainingLoop::next_batch(data::Prefetcher& batches, data::Batch memory,
-                                             StepReport& report) {
+Result<batches::Batch> TrainingLoop::next_batch(batches::Prefetcher& batches, batches::Batch memory,
+                                                StepReport& report) {
   phase("data wait");
   pulse_phase("data", state_.step() + 1);
   const auto start = env_.clock();
   const TimeScope waiting(TimeUse::kData);
   // The first may have to wait for much to be read.
   const auto watch = memory.tokens.empty() ? nullptr : std::make_unique<PulseWatch>();
-  ASSIGN_OR_RETURN(data::Batch batch, batches.next(std::move(memory)));
+  ASSIGN_OR_RETURN(batches::Batch batch, batches.next(std::move(memory)));
   report.data_seconds = seconds_since(start);
   return batch;
 }
@@ -113,7 +113,7 @@ Error TrainingLoop::not_finite(const train::StepResult& result, const std::vecto
                            without_nan_sign(result.gradient_norm()), step, scalars[0], step));
 }
 
-Status TrainingLoop::step(const data::Batch& batch, StepReport& report) {
+Status TrainingLoop::step(const batches::Batch& batch, StepReport& report) {
   const auto start = env_.clock();
   const train::TrainConfig& config = run_.config;
   const optim::CommonOptions& optimizer = optim::common(config.optimizer);
@@ -129,7 +129,7 @@ Status TrainingLoop::step(const data::Batch& batch, StepReport& report) {
                     state_.step(), result.loss(), scalars.back()));
   failpoint("step");
   phase("fingerprint");
-  const chain::StepEntry entry = train::step_entry(state_.step(), result, data::batch_fingerprint(batch),
+  const chain::StepEntry entry = train::step_entry(state_.step(), result, batches::batch_fingerprint(batch),
                                                    run_.model.paths, run_.model.shapes);
   phase("chain append");
   RETURN_IF_ERROR(keeper_.append(entry, train::measured_text(result)));
@@ -156,12 +156,12 @@ Result<RunOutcome> TrainingLoop::steps() {
   name_thread("training");
   train::StepProfile profile(env_.fs, run_.directory, env_.profile);
   // Nothing is computed beside the first batch, so that it may have all threads.
-  data::Prefetcher batches(
-      [this, first](int64_t step, data::Batch memory) {
+  batches::Prefetcher batches(
+      [this, first](int64_t step, batches::Batch memory) {
         return run_.loader->batch(step, step == first ? env_.build.threads_or_all() : 1, std::move(memory));
       },
       first);
-  data::Batch batch;
+  batches::Batch batch;
   RETURN_IF_ERROR(keeper_.save_owed(state_, run_.config));
   const SignalsSayProgress until_the_end;
   while (state_.step() < total) {

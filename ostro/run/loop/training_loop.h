@@ -23,9 +23,9 @@ class TrainingLoop {
   Result<RunOutcome> steps();
 
  private:
-  Result<data::Batch> next_batch(data::Prefetcher& batches, data::Batch memory, StepReport& report);
+  Result<batches::Batch> next_batch(batches::Prefetcher& batches, batches::Batch memory, StepReport& report);
   // Does the step of the batch and appends its entry.
-  Status step(const data::Batch& batch, StepReport& report);
+  Status step(const batches::Batch& batch, StepReport& report);
   Error not_finite(const train::StepResult& result, const std::vector<float>& scalars);
   // `timed`: a temporary checkpoint is due.
   Status after_step(StepReport& report, bool timed);

@@ -14,12 +14,13 @@
 #include "ostro/chain/clock_text.h"
 #include "ostro/io/files/atomic_file.h"
 #include "ostro/io/files/path.h"
+#include "ostro/io/json/file_header.h"
 #include "ostro/io/json/json_fields.h"
 
 namespace ostro::run {
 namespace {
 
-constexpr int64_t kGoodputFormat = 1;
+constexpr io::FileHeader kGoodputHeader = {"ostro goodput", 1};
 constexpr int64_t kMostBytesOfGoodput = 1 << 16;
 
 std::atomic<double> job_begin{0};
@@ -55,9 +56,7 @@ std::optional<double> GoodputTotals::dollars_per_billion_tokens() const {
 }
 
 std::string goodput_json(const GoodputTotals& totals) {
-  nlohmann::ordered_json json;
-  json["format"] = "ostro goodput";
-  json["format_version"] = kGoodputFormat;
+  nlohmann::ordered_json json = io::begin_file(kGoodputHeader);
   json["updated"] = totals.updated;
   json["steps"] = totals.steps;
   json["tokens"] = totals.tokens;
@@ -73,12 +72,7 @@ Result<GoodputTotals> read_goodput(io::FileSystem& fs, const std::string& path) 
   ASSIGN_OR_RETURN(const std::string text, fs.read_file(path, kMostBytesOfGoodput));
   ASSIGN_OR_RETURN(const nlohmann::json root, io::parse_json(text, path));
   const io::JsonFields fields(root, path);
-  ASSIGN_OR_RETURN(const std::string format, fields.string("format"));
-  if (format != "ostro goodput") return fields.bad("format", fmt::format("is \"{}\"", format));
-  ASSIGN_OR_RETURN(const int64_t version, fields.integer("format_version", 1, INT64_MAX));
-  if (version > kGoodputFormat)
-    return unsupported(fmt::format("{}: \"format_version\" {} is later than the {} this version reads", path,
-                                   version, kGoodputFormat));
+  RETURN_IF_ERROR(io::check_header(fields, kGoodputHeader));
   GoodputTotals totals;
   ASSIGN_OR_RETURN(totals.updated, amount(fields, "updated"));
   ASSIGN_OR_RETURN(totals.steps, fields.integer("steps", 0, INT64_MAX));

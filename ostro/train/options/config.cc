@@ -4,8 +4,8 @@
 
 #include <algorithm>
 
-#include "ostro/chain/canonical.h"
 #include "ostro/batches/loader/data_set.h"
+#include "ostro/chain/canonical.h"
 
 namespace ostro::train {
 
@@ -90,7 +90,7 @@ void TrainConfig::visit_options(config::OptionTable& t) {
 }
 
 int64_t TrainConfig::example_positions() const {
-  return data::row_positions(data, model_options().seq_len());
+  return batches::row_positions(data, model_options().seq_len());
 }
 
 const models::ModelOptions& TrainConfig::model_options() const {

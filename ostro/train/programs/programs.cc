@@ -7,8 +7,8 @@
 
 #include "ostro/base/check.h"
 #include "ostro/base/sha256.h"
-#include "ostro/chain/genesis.h"
 #include "ostro/batches/loader/data_set.h"
+#include "ostro/chain/genesis.h"
 #include "ostro/grad/value_and_grad.h"
 #include "ostro/ir/program/int8_limits.h"
 #include "ostro/ir/rules/verify.h"
@@ -30,18 +30,18 @@ std::vector<Shape> batch_shapes(const TrainConfig& config) {
   std::vector<Axis> axes = {batch, pos};
   if (data::has_pairs(config.data)) axes = {batch, {"side", 2}, pos};
   std::vector<Shape> out = {{DType::i32, axes}, {DType::i32, axes}, {DType::f32, axes}};
-  if (data::has_segments(config.data)) out.push_back({DType::i32, axes});
+  if (batches::has_segments(config.data)) out.push_back({DType::i32, axes});
   return out;
 }
 
 std::vector<std::string> batch_names(const TrainConfig& config) {
   std::vector<std::string> out = {"tokens", "targets", "loss_mask"};
-  if (data::has_segments(config.data)) out.push_back("segments");
+  if (batches::has_segments(config.data)) out.push_back("segments");
   return out;
 }
 
 // Where the reference of pairs is among the arrays of a batch: behind what every batch has.
-size_t reference_place(const TrainConfig& config) { return data::has_segments(config.data) ? 4 : 3; }
+size_t reference_place(const TrainConfig& config) { return batches::has_segments(config.data) ? 4 : 3; }
 
 bool draws(const TrainConfig& config) { return precision(config).int8_block > 0; }
 
@@ -53,7 +53,7 @@ std::vector<Shape> draw_shapes(const TrainConfig& config) {
 }
 
 models::Batch as_batch(const TrainConfig& config, const Arrays& batch) {
-  return {batch[0], batch[1], batch[2], data::has_segments(config.data) ? batch[3] : Array()};
+  return {batch[0], batch[1], batch[2], batches::has_segments(config.data) ? batch[3] : Array()};
 }
 
 // The draws of a leaf are counted from its first example on.

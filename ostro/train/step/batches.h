@@ -19,26 +19,26 @@ namespace ostro::train {
 // The arrays of a batch in the order of BatchArrays: tokens, targets, loss_mask and, if the batch has them,
 // segments. Each is [batch, pos], of pairs [batch, side, pos]. Last, if the batch has it, the reference of
 // pairs, f64 [batch, side].
-BatchArrays to_arrays(const data::Batch& batch);
+BatchArrays to_arrays(const batches::Batch& batch);
 
 // What the leaf program reads of the batch of a step, counted from 0: to_arrays(), and with integer products
 // the step's key for each example, and its number.
-BatchArrays leaf_arrays(const TrainConfig& config, const data::Batch& batch, int64_t step);
+BatchArrays leaf_arrays(const TrainConfig& config, const batches::Batch& batch, int64_t step);
 
 // Opens the token stores; builds them first when they are not there, and before them the tokenizer when the
 // configuration names none (progress as BuildSettings says).
 struct DataAccess {
   std::shared_ptr<const tokenizer::Tokenizer> tokenizer;
-  std::shared_ptr<const data::DataSet> stores;
+  std::shared_ptr<const batches::DataSet> stores;
   std::string tokenizer_hash;  // SHA-256 of its canonical JSON
   std::string data_hash;       // DataSet::hash
 };
 Result<DataAccess> open_data(io::FileSystem& fs, const TrainConfig& config,
                              const data::BuildSettings& settings = {});
 // The training batches of a configuration. `steps`: the length of a run that data.stop_strategy is to allow;
-// nothing: no run is meant, and any step may be asked for. Errors: as data::Loader::create.
-Result<data::Loader> make_loader(const TrainConfig& config, std::shared_ptr<const data::DataSet> stores,
-                                 std::optional<int64_t> steps = {});
+// nothing: no run is meant, and any step may be asked for. Errors: as batches::Loader::create.
+Result<batches::Loader> make_loader(const TrainConfig& config, std::shared_ptr<const batches::DataSet> stores,
+                                    std::optional<int64_t> steps = {});
 // The tokenizer alone, which must be there.
 Result<std::shared_ptr<const tokenizer::Tokenizer>> open_tokenizer(io::FileSystem& fs,
                                                                    const TrainConfig& config);

@@ -52,9 +52,9 @@ std::string only_in(const Contents& contents, const Contents& others) {
 }  // namespace
 
 std::string data_difference(io::FileSystem& fs, const std::string& run_directory,
-                            const data::DataSet& stores) {
+                            const batches::DataSet& stores) {
   std::string out;
-  for (const data::DataSet::Part& part : stores.parts()) {
+  for (const batches::DataSet::Part& part : stores.parts()) {
     if (part.fs == nullptr) continue;
     const auto had = run_contents(fs, io::join_path(run_directory, kReportFile), part.component.name);
     const auto ledger = data::read_ledger(*part.fs, part.folder);

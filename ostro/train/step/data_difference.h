@@ -19,6 +19,6 @@ inline constexpr const char* kReportFile = "report.json";
 // Begins with "; ". Empty if the run has no such list (or one that cannot be read), or if the files are
 // equal.
 std::string data_difference(io::FileSystem& fs, const std::string& run_directory,
-                            const data::DataSet& stores);
+                            const batches::DataSet& stores);
 
 }  // namespace ostro::train

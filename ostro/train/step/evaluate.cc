@@ -11,7 +11,7 @@ ir::Program held_out_program(const TrainConfig& config, int64_t vocab) {
 }
 
 Result<HeldOut> HeldOut::create(const TrainConfig& config, int64_t vocab, runtime::Engine& engine,
-                                const data::DataSet& stores) {
+                                const batches::DataSet& stores) {
   ASSIGN_OR_RETURN(HeldOutText text, HeldOutText::create(config, stores));
   return create(std::move(text), held_out_program(config, vocab), engine);
 }
@@ -27,7 +27,7 @@ Result<HeldOutLoss> HeldOut::evaluate(const std::vector<runtime::Buffer>& params
   ASSIGN_OR_RETURN(const std::vector<runtime::Buffer> at_engine, runtime::all_to(params, *memory_));
   std::vector<BatchLoss> losses;
   for (int64_t i = 0; i < text_.batches(); ++i) {
-    ASSIGN_OR_RETURN(const data::Batch batch, text_.batch(i));
+    ASSIGN_OR_RETURN(const batches::Batch batch, text_.batch(i));
     ASSIGN_OR_RETURN(std::vector<runtime::Buffer> list,
                      program_->run(as_list(LeafParams<runtime::Buffer>{at_engine, to_arrays(batch)})));
     const EvalResults<runtime::Buffer> results = read_fields(at_, std::move(list));

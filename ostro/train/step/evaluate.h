@@ -18,16 +18,16 @@ ir::Program held_out_program(const TrainConfig& config, int64_t vocab);
 // must outlive it.
 class HeldOut {
  public:
-  // Errors: there is no held-out text (as data::EvalLoader::create); the program does not compile.
+  // Errors: there is no held-out text (as batches::EvalLoader::create); the program does not compile.
   static Result<HeldOut> create(const TrainConfig& config, int64_t vocab, runtime::Engine& engine,
-                                const data::DataSet& stores);
+                                const batches::DataSet& stores);
   // For text that the caller has opened. Error: the program does not compile.
   static Result<HeldOut> create(HeldOutText text, const ir::Program& program, runtime::Engine& engine);
 
   // Called with each batch and its losses, f32 [batch, pos]. A batch of pairs comes with its margins instead,
   // f64 [batch]. Both lie in the host's memory. The losses have the same bits as the training loss of the
   // same rows.
-  using OnBatch = std::function<Status(const data::Batch&, const runtime::Buffer& losses)>;
+  using OnBatch = std::function<Status(const batches::Batch&, const runtime::Buffer& losses)>;
 
   // The loss of the text (HeldOutText::loss) with these parameters.
   Result<HeldOutLoss> evaluate(const std::vector<runtime::Buffer>& params,

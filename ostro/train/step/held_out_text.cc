@@ -27,12 +27,13 @@ Result<BatchLoss> batch_loss(const LossSums<runtime::Buffer>& sums) {
   return out;
 }
 
-Result<HeldOutText> HeldOutText::create(const TrainConfig& config, const data::DataSet& stores) {
+Result<HeldOutText> HeldOutText::create(const TrainConfig& config, const batches::DataSet& stores) {
   HeldOutText text;
   std::optional<Error> none;
   for (size_t i = 0; i < stores.parts().size(); ++i) {
-    auto loader = data::EvalLoader::create(stores, i, config.data, config.model_options().seq_len(),
-                                           *config.numerics.leaf_examples, config.trainer.max_eval_batches);
+    auto loader =
+        batches::EvalLoader::create(stores, i, config.data, config.model_options().seq_len(),
+                                    *config.numerics.leaf_examples, config.trainer.max_eval_batches);
     // A single component may have no held-out text, but at least one must have some.
     if (loader.ok())
       text.loaders_.push_back(std::move(loader).value());
@@ -43,12 +44,12 @@ Result<HeldOutText> HeldOutText::create(const TrainConfig& config, const data::D
   }
   if (text.loaders_.empty()) return *none;
   text.is_pairs_ = data::has_pairs(config.data);
-  for (const data::EvalLoader& loader : text.loaders_) text.batches_ += loader.batches();
+  for (const batches::EvalLoader& loader : text.loaders_) text.batches_ += loader.batches();
   return text;
 }
 
-Result<data::Batch> HeldOutText::batch(int64_t i) const {
-  for (const data::EvalLoader& loader : loaders_) {
+Result<batches::Batch> HeldOutText::batch(int64_t i) const {
+  for (const batches::EvalLoader& loader : loaders_) {
     if (i < loader.batches()) return loader.batch(i);
     i -= loader.batches();
   }
@@ -62,7 +63,7 @@ HeldOutLoss HeldOutText::loss(const std::vector<BatchLoss>& batches) const {
   double nats = 0, bytes = 0;  // sums over the components that have bits per byte
   HeldOutLoss out;
   auto next = batches.begin();
-  for (const data::EvalLoader& loader : loaders_) {
+  for (const batches::EvalLoader& loader : loaders_) {
     double loss_sum = 0, weight = 0, correct = 0, margin = 0;
     for (int64_t i = 0; i < loader.batches(); ++i, ++next) {
       loss_sum += next->loss_sum;

@@ -51,18 +51,18 @@ Result<BatchLoss> batch_loss(const LossSums<runtime::Buffer>& sums);
 // A value; copies share the store's files.
 class HeldOutText {
  public:
-  // Errors: there is no held-out text (as data::EvalLoader::create).
-  static Result<HeldOutText> create(const TrainConfig& config, const data::DataSet& stores);
+  // Errors: there is no held-out text (as batches::EvalLoader::create).
+  static Result<HeldOutText> create(const TrainConfig& config, const batches::DataSet& stores);
 
   // Batches of all components, one component after another.
   int64_t batches() const { return batches_; }
-  Result<data::Batch> batch(int64_t i) const;
+  Result<batches::Batch> batch(int64_t i) const;
   // The mean over all batches, in their order, with sums in f64. Text without a token that counts is not an
   // error here: see HeldOutLoss::uncounted.
   HeldOutLoss loss(const std::vector<BatchLoss>& batches) const;
 
  private:
-  std::vector<data::EvalLoader> loaders_;  // at least one
+  std::vector<batches::EvalLoader> loaders_;  // at least one
   int64_t batches_ = 0;
   bool is_pairs_ = false;
 };

@@ -6,8 +6,8 @@
 #include <span>
 
 #include "ostro/base/sha256.h"
-#include "ostro/chain/chain.h"
 #include "ostro/batches/packing/sequence_reader.h"
+#include "ostro/chain/chain.h"
 #include "ostro/io/arrays/safetensors.h"
 #include "ostro/io/files/path.h"
 #include "ostro/train/step/batches.h"
@@ -15,14 +15,14 @@
 namespace ostro::train {
 namespace {
 
-using data::PairScores;
+using batches::PairScores;
 using data::Split;
 
-std::string split_label(const data::DataSet::Part& part, Split split) {
+std::string split_label(const batches::DataSet::Part& part, Split split) {
   return part.component.name + "/" + data::split_name(split);
 }
 
-std::string reference_hash(const data::DataSet& stores, const Reference& reference) {
+std::string reference_hash(const batches::DataSet& stores, const Reference& reference) {
   Sha256 hash;
   for (size_t i = 0; i < stores.parts().size(); ++i)
     for (const Split split : data::kSplits) {
@@ -36,17 +36,17 @@ std::string reference_hash(const data::DataSet& stores, const Reference& referen
 // Of one split.
 Result<PairScores> scores_of(runtime::Executable& program, int64_t rows,
                              const std::vector<runtime::Buffer>& parameters, const TrainConfig& config,
-                             const data::DataSet& stores, size_t component, Split split) {
+                             const batches::DataSet& stores, size_t component, Split split) {
   const int64_t seq_len = config.model_options().seq_len();
   ASSIGN_OR_RETURN(const auto reader,
-                   data::open_sequences(stores.parts()[component], split, config.data, seq_len));
-  data::BatchShape shape = data::batch_shape(stores, split, config.data, seq_len);
+                   batches::open_sequences(stores.parts()[component], split, config.data, seq_len));
+  batches::BatchShape shape = batches::batch_shape(stores, split, config.data, seq_len);
   shape.reference = false;
   const int64_t pairs = reader->sequences(false);
   PairScores out;
   out.reserve(static_cast<size_t>(2 * pairs));
   for (int64_t first = 0; first < pairs; first += rows) {
-    data::Batch batch = data::make_batch(0, rows, shape);
+    batches::Batch batch = batches::make_batch(0, rows, shape);
     const int64_t count = std::min(rows, pairs - first);
     for (int64_t row = 0; row < count; ++row) RETURN_IF_ERROR(reader->read(first + row, batch, row));
     std::vector<runtime::Buffer> inputs = parameters;
@@ -63,7 +63,7 @@ Result<PairScores> scores_of(runtime::Executable& program, int64_t rows,
 
 Result<Reference> compute_reference(const ir::Program& program, runtime::Engine& engine,
                                     const std::vector<runtime::Buffer>& parameters, const TrainConfig& config,
-                                    const data::DataSet& stores) {
+                                    const batches::DataSet& stores) {
   ASSIGN_OR_RETURN(const auto compiled, engine.compile(program));
   ASSIGN_OR_RETURN(const auto at_engine, runtime::all_to(parameters, engine.memory()));
   const int64_t rows = program.body.shape(program.body.results[0]).axes[0].size;
@@ -78,7 +78,7 @@ Result<Reference> compute_reference(const ir::Program& program, runtime::Engine&
   return out;
 }
 
-Status write_reference(io::FileSystem& fs, const std::string& run_directory, const data::DataSet& stores,
+Status write_reference(io::FileSystem& fs, const std::string& run_directory, const batches::DataSet& stores,
                        const Reference& reference) {
   std::vector<io::SafetensorsEntry> entries;
   for (size_t i = 0; i < stores.parts().size(); ++i)
@@ -94,7 +94,7 @@ Status write_reference(io::FileSystem& fs, const std::string& run_directory, con
 }
 
 Result<Reference> read_reference(io::FileSystem& fs, const std::string& run_directory,
-                                 const data::DataSet& stores, const std::string& hash) {
+                                 const batches::DataSet& stores, const std::string& hash) {
   const std::string path = io::join_path(run_directory, kReferenceFile);
   ASSIGN_OR_RETURN(const io::SafetensorsReader file, io::SafetensorsReader::open(fs, path));
   Reference out;
@@ -120,9 +120,8 @@ Result<Reference> read_reference(io::FileSystem& fs, const std::string& run_dire
   return out;
 }
 
-Result<std::shared_ptr<const data::DataSet>> with_reference_of(io::FileSystem& fs,
-                                                               const std::string& run_directory,
-                                                               std::shared_ptr<const data::DataSet> stores) {
+Result<std::shared_ptr<const batches::DataSet>> with_reference_of(
+    io::FileSystem& fs, const std::string& run_directory, std::shared_ptr<const batches::DataSet> stores) {
   ASSIGN_OR_RETURN(const chain::Chain beginning,
                    chain::read_chain_to(fs, io::join_path(run_directory, chain::kChainFile), 0));
   const chain::GenesisEntry& genesis = beginning.genesis();

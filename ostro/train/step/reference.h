@@ -8,8 +8,8 @@
 #include <string>
 #include <vector>
 
-#include "ostro/chain/chain_entry.h"
 #include "ostro/batches/loader/data_set.h"
+#include "ostro/chain/chain_entry.h"
 #include "ostro/runtime/engine.h"
 #include "ostro/train/options/config.h"
 
@@ -21,7 +21,7 @@ inline constexpr const char* kReferenceFile = "reference.safetensors";
 
 struct Reference {
   // By component and split; pairs in the order of the store, two values each.
-  std::vector<std::array<std::shared_ptr<const data::PairScores>, 2>> scores;
+  std::vector<std::array<std::shared_ptr<const batches::PairScores>, 2>> scores;
   // SHA-256 over the splits: "<component>/<split> <pairs>\n" and the values, f64 little-endian.
   std::string hash;
 };
@@ -30,19 +30,18 @@ struct Reference {
 // values do not depend on the program's number of rows (numerics.md N16).
 Result<Reference> compute_reference(const ir::Program& program, runtime::Engine& engine,
                                     const std::vector<runtime::Buffer>& parameters, const TrainConfig& config,
-                                    const data::DataSet& stores);
+                                    const batches::DataSet& stores);
 
-Status write_reference(io::FileSystem& fs, const std::string& run_directory, const data::DataSet& stores,
+Status write_reference(io::FileSystem& fs, const std::string& run_directory, const batches::DataSet& stores,
                        const Reference& reference);
 // kNotFound when the file is missing, kCorrupt when it holds other pairs than the stores, or has not this
 // hash.
 Result<Reference> read_reference(io::FileSystem& fs, const std::string& run_directory,
-                                 const data::DataSet& stores, const std::string& hash);
+                                 const batches::DataSet& stores, const std::string& hash);
 
 // The stores with the reference of the run in that directory; unchanged when the run has none. Errors also
 // when the run's data are others.
-Result<std::shared_ptr<const data::DataSet>> with_reference_of(io::FileSystem& fs,
-                                                               const std::string& run_directory,
-                                                               std::shared_ptr<const data::DataSet> stores);
+Result<std::shared_ptr<const batches::DataSet>> with_reference_of(
+    io::FileSystem& fs, const std::string& run_directory, std::shared_ptr<const batches::DataSet> stores);
 
 }  // namespace ostro::train

@@ -72,7 +72,7 @@ Result<DataAccess> open_run_data(io::FileSystem& fs, const std::string& director
 
   const std::vector<std::string> caches =
       cache.empty() ? places(start, config.data.cache_dir) : std::vector<std::string>{cache};
-  using StoreResult = Result<std::shared_ptr<const data::DataSet>>;
+  using StoreResult = Result<std::shared_ptr<const batches::DataSet>>;
   ASSIGN_OR_RETURN(out.stores,
                    first_of(fmt::format("the token store of {} is not there", directory), caches,
                             "name its folder with --cache", [&](const std::string& path) -> StoreResult {
@@ -84,7 +84,8 @@ Result<DataAccess> open_run_data(io::FileSystem& fs, const std::string& director
                                 for (auto& [name, component] : options.components)
                                   if (component.cache_dir)
                                     component.cache_dir = io::join_path(start, *component.cache_dir);
-                              ASSIGN_OR_RETURN(auto stores, data::DataSet::open(fs, options, *out.tokenizer));
+                              ASSIGN_OR_RETURN(auto stores,
+                                               batches::DataSet::open(fs, options, *out.tokenizer));
                               if (const std::string hash = stores->hash(); hash != genesis.data_hash)
                                 return invalid_argument(
                                     fmt::format("it holds another data set: hash {}, the run's is {}{}", hash,

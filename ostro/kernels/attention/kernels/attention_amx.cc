@@ -2,7 +2,7 @@
 #include "ostro/kernels/attention/kernels/attention_packed_table.inc.h"
 #include "ostro/machine/vector/amx_tiles.inc.h"
 
-namespace ostro::cpu::kernels {
+namespace ostro::kernels {
 namespace {
 
 struct AmxProduct {
@@ -12,8 +12,8 @@ struct AmxProduct {
   static constexpr int first(int q) { return 2 * q; }
   static constexpr int second(int q) { return 2 * q + 1; }
 
-  static void enter() { amx_enter(); }
-  static void leave() { amx_leave(); }
+  static void enter() { machine::amx_enter(); }
+  static void leave() { machine::amx_leave(); }
 
   static void multiply(float* c, int64_t ldc, int64_t rows, const uint32_t* a, int64_t lda, const uint32_t* b,
                        int64_t ldb, int64_t groups, bool from_zero) {
@@ -22,14 +22,14 @@ struct AmxProduct {
       return;
     }
     for (; rows >= 32; rows -= 32, c += 32 * ldc, a += 32 * lda)
-      amx_multiply_32(c, ldc, a, lda, kStep, b, ldb, groups, from_zero);
-    if (rows > 0) amx_multiply_16(c, ldc, a, lda, kStep, b, ldb, groups, from_zero);
+      machine::amx_multiply_32(c, ldc, a, lda, kStep, b, ldb, groups, from_zero);
+    if (rows > 0) machine::amx_multiply_16(c, ldc, a, lda, kStep, b, ldb, groups, from_zero);
   }
 
   // Two groups: all of B stays in tiles.
   static void multiply_two(float* c, int64_t ldc, int64_t rows, const uint32_t* a, int64_t lda,
                            const uint32_t* b, int64_t ldb, bool from_zero) {
-    amx_before_loads();
+    machine::amx_before_loads();
     _tile_loadd(4, b, ldb * 4);
     _tile_loadd(5, b + 16, ldb * 4);
     _tile_loadd(6, b + 16 * ldb, ldb * 4);
@@ -61,4 +61,4 @@ const AttentionKernels& attention_amx() {
   return table;
 }
 
-}  // namespace ostro::cpu::kernels
+}  // namespace ostro::kernels

@@ -3,16 +3,16 @@
 #include "ostro/kernels/attention/kernels/attention_table.inc.h"
 #include "ostro/machine/vector/vec_avx2.h"
 
-namespace ostro::cpu::kernels {
+namespace ostro::kernels {
 
 const AttentionKernels& attention_avx2() {
   static const AttentionKernels table = [] {
-    AttentionKernels t = attention_table<VecAvx2>();
-    use_panels<VecAvx2, gemm_f32_avx2, gemm_bf16_avx2>(t);
-    use_panels_backward<VecAvx2, gemm_f32_avx2, gemm_bf16_avx2>(t);
+    AttentionKernels t = attention_table<machine::VecAvx2>();
+    use_panels<machine::VecAvx2, gemm_f32_avx2, gemm_bf16_avx2>(t);
+    use_panels_backward<machine::VecAvx2, gemm_f32_avx2, gemm_bf16_avx2>(t);
     return t;
   }();
   return table;
 }
 
-}  // namespace ostro::cpu::kernels
+}  // namespace ostro::kernels

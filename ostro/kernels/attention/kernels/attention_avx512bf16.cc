@@ -3,7 +3,7 @@
 // its odd one.
 #include "ostro/kernels/attention/kernels/attention_packed_table.inc.h"
 
-namespace ostro::cpu::kernels {
+namespace ostro::kernels {
 namespace {
 
 struct DotProduct {
@@ -60,4 +60,4 @@ const AttentionKernels& attention_avx512bf16() {
   return table;
 }
 
-}  // namespace ostro::cpu::kernels
+}  // namespace ostro::kernels

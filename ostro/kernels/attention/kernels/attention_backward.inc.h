@@ -11,7 +11,7 @@
 #include "ostro/machine/vector/tile_product.inc.h"
 #include "ostro/numerics/functions.h"
 
-namespace ostro::cpu::kernels {
+namespace ostro::kernels {
 
 template <class V>
 struct ScoreGradients {
@@ -22,7 +22,7 @@ struct ScoreGradients {
 // are the row's. tanh_of: of the capped scores, nullptr without a soft cap.
 template <class V, bool kBf16>
 inline ScoreGradients<V> score_gradients(V score, V dp, V m, V r, V delta, V kappa, const float* tanh_of) {
-  V p = exp2_below<V>(score, m, kappa) * r;
+  V p = machine::exp2_below<V>(score, m, kappa) * r;
   V ds = p * (dp - delta);
   if (tanh_of != nullptr) {
     const V th = V::load(tanh_of);
@@ -47,7 +47,7 @@ inline float striped_dot(const float* x, const float* y, int64_t n) {
   float lanes[64];
   for (int v = 0; v < 64 / kW; ++v) acc[v].store(lanes + v * kW);
   for (; r < n; ++r) lanes[r % 64] = lanes[r % 64] + x[r] * y[r];
-  return combine_stripes<V>(lanes);
+  return machine::combine_stripes<V>(lanes);
 }
 
 // delta of N9: the striped sum over head_dim of dO * O, for every head of rows [begin, end) of batch * pos.
@@ -64,7 +64,7 @@ void attention_delta_rows(const AttentionBackward& a, int64_t begin, int64_t end
           return b * st.batch + i * st.pos + h * st.kv_head + g * st.group;
         };
         load_row<V, kBf16>(a.dout, at(a.dout_strides), s.head_dim, d);
-        if (a.out_type == FloatType::kBf16)
+        if (a.out_type == machine::FloatType::kBf16)
           load_row<V, true>(a.out, at(a.out_strides), s.head_dim, o);
         else
           load_row<V, false>(a.out, at(a.out_strides), s.head_dim, o);
@@ -144,10 +144,10 @@ void attention_backward_tile(const AttentionBackward& a, const float* delta, con
   const float *qn = t.qn + at, *don = t.don + at;
   // S = Q K^T and dP = dO V^T.
   const int64_t depth = kBf16 ? wide : dims;
-  product<V, kBf16>(t.p + lane0, kKeyBlock, count, lane1 - lane0, {qn, wide, 1}, t.kt + lane0, kKeyBlock,
-                    depth, 0, true);
-  product<V, kBf16>(t.ds + lane0, kKeyBlock, count, lane1 - lane0, {don, wide, 1}, t.vt + lane0, kKeyBlock,
-                    depth, 0, true);
+  machine::product<V, kBf16>(t.p + lane0, kKeyBlock, count, lane1 - lane0, {qn, wide, 1}, t.kt + lane0,
+                             kKeyBlock, depth, 0, true);
+  machine::product<V, kBf16>(t.ds + lane0, kKeyBlock, count, lane1 - lane0, {don, wide, 1}, t.vt + lane0,
+                             kKeyBlock, depth, 0, true);
 
   const bool capped = s.soft_cap > 0;
   const V kappa = score_factor<V>(s);
@@ -156,7 +156,7 @@ void attention_backward_tile(const AttentionBackward& a, const float* delta, con
     float* p = t.p + i * kKeyBlock;
     float* ds = t.ds + i * kKeyBlock;
     if (capped) {
-      tanh_of_scores(p + lane0, inner + lane0, lane1 - lane0, s.scale, s.soft_cap);
+      machine::tanh_of_scores(p + lane0, inner + lane0, lane1 - lane0, s.scale, s.soft_cap);
       for (int64_t j = lane0; j < lane1; ++j) p[j] = s.soft_cap * inner[j];
     }
     const int64_t saved = ((t.job.b * s.pos + rows.begin + i) * s.kv_heads + t.job.h) * s.group + g;
@@ -174,14 +174,15 @@ void attention_backward_tile(const AttentionBackward& a, const float* delta, con
   const int64_t key_count = keys.end - keys.begin;
   if (t.job.dkv) {
     const int phase = static_cast<int>((t.mask.origin + rows.begin) % 32);
-    product<V, kBf16>(t.dv + keys.begin * wide, wide, key_count, dims, {t.p + keys.begin, 1, kKeyBlock}, don,
-                      wide, count, phase, false);
-    product<V, kBf16>(t.dk + keys.begin * wide, wide, key_count, dims, {t.ds + keys.begin, 1, kKeyBlock}, qn,
-                      wide, count, phase, false);
+    machine::product<V, kBf16>(t.dv + keys.begin * wide, wide, key_count, dims,
+                               {t.p + keys.begin, 1, kKeyBlock}, don, wide, count, phase, false);
+    machine::product<V, kBf16>(t.dk + keys.begin * wide, wide, key_count, dims,
+                               {t.ds + keys.begin, 1, kKeyBlock}, qn, wide, count, phase, false);
   }
   if (t.job.dq) {
-    product<V, kBf16>(t.dq + at, wide, count, dims, {t.ds + keys.begin, kKeyBlock, 1},
-                      t.kn + keys.begin * wide, wide, key_count, static_cast<int>(keys.begin % 32), false);
+    machine::product<V, kBf16>(t.dq + at, wide, count, dims, {t.ds + keys.begin, kKeyBlock, 1},
+                               t.kn + keys.begin * wide, wide, key_count, static_cast<int>(keys.begin % 32),
+                               false);
   }
 }
 
@@ -329,4 +330,4 @@ void attention_backward_job(const AttentionBackward& a, const float* delta, cons
     }
 }
 
-}  // namespace ostro::cpu::kernels
+}  // namespace ostro::kernels

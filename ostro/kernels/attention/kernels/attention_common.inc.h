@@ -8,7 +8,7 @@
 #include "ostro/machine/vector/tanh.inc.h"
 #include "ostro/numerics/functions.h"
 
-namespace ostro::cpu::kernels {
+namespace ostro::kernels {
 
 // f32 rows of scratch are padded to whole groups of 32, which also are whole vectors.
 constexpr int64_t padded(int64_t head_dim) { return (head_dim + 31) / 32 * 32; }
@@ -98,8 +98,8 @@ inline uint64_t equal_word(const int32_t* values, int32_t x) {
 // Prefetches a row that will be read or written soon. Rows are far apart in memory, and the hardware
 // prefetcher does not follow such strides.
 template <class V, bool kWrite>
-inline void fetch_row(const void* array, int64_t offset, int64_t elements, FloatType type) {
-  const int64_t size = type == FloatType::kF32 ? 4 : 2;
+inline void fetch_row(const void* array, int64_t offset, int64_t elements, machine::FloatType type) {
+  const int64_t size = type == machine::FloatType::kF32 ? 4 : 2;
   const char* p = static_cast<const char*>(array) + offset * size;
   for (int64_t i = 0; i < elements * size; i += 64) __builtin_prefetch(p + i, kWrite ? 1 : 0, 2);
 }
@@ -135,9 +135,10 @@ inline void load_padded_row(const void* source, int64_t offset, int64_t head_dim
 
 // Writes a row of head_dim f32 values, to bf16 by one rounding.
 template <class V>
-inline void store_row(const float* row, int64_t head_dim, void* target, int64_t offset, FloatType type) {
+inline void store_row(const float* row, int64_t head_dim, void* target, int64_t offset,
+                      machine::FloatType type) {
   int64_t d = 0;
-  if (type == FloatType::kF32) {
+  if (type == machine::FloatType::kF32) {
     float* p = static_cast<float*>(target) + offset;
     for (; d + V::kWidth <= head_dim; d += V::kWidth) V::load(row + d).store(p + d);
     for (; d < head_dim; ++d) p[d] = row[d];
@@ -153,4 +154,4 @@ inline void store_row(const float* row, int64_t head_dim, void* target, int64_t 
   for (int64_t i = d; i < head_dim; ++i) p[i] = narrow[i - d];
 }
 
-}  // namespace ostro::cpu::kernels
+}  // namespace ostro::kernels

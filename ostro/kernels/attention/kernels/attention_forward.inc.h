@@ -7,7 +7,7 @@
 #include "ostro/machine/vector/exp2.inc.h"
 #include "ostro/machine/vector/tile_product.inc.h"
 
-namespace ostro::cpu::kernels {
+namespace ostro::kernels {
 
 // Transposes the queries, then goes over blocks of 128 keys, ascending. Per block: S^T = K Q^T; the new
 // maximum m of each query, to which its sum l and its column of O^T are rescaled; P^T in the place of S^T;
@@ -76,7 +76,7 @@ void attention_forward_item(const AttentionForward& a, int64_t item, float* scra
     // S^T = K Q^T.
     const int64_t k_offset = tile.b * a.k_strides.batch + tile.h * a.k_strides.kv_head;
     const int64_t v_offset = tile.b * a.v_strides.batch + tile.h * a.v_strides.kv_head;
-    ProductA kp, vp;
+    machine::ProductA kp, vp;
     if constexpr (kBf16) {
       for (int64_t j = 0; j < count; ++j) {
         load_padded_row<V, true>(a.k, k_offset + (keys.begin + j) * a.k_strides.pos, dims, wide,
@@ -89,9 +89,9 @@ void attention_forward_item(const AttentionForward& a, int64_t item, float* scra
       kp = {static_cast<const float*>(a.k) + k_offset + keys.begin * a.k_strides.pos, a.k_strides.pos, 1};
       vp = {static_cast<const float*>(a.v) + v_offset + keys.begin * a.v_strides.pos, 1, a.v_strides.pos};
     }
-    product<V, kBf16>(p, kQueryTile, count, lanes, kp, qt, kQueryTile, kBf16 ? wide : dims, 0, true);
+    machine::product<V, kBf16>(p, kQueryTile, count, lanes, kp, qt, kQueryTile, kBf16 ? wide : dims, 0, true);
     if (capped) {
-      for (int64_t j = 0; j < count; ++j) cap_scores(p + j * kQueryTile, lanes, s.scale, s.soft_cap);
+      for (int64_t j = 0; j < count; ++j) machine::cap_scores(p + j * kQueryTile, lanes, s.scale, s.soft_cap);
     }
 
     for (int v = 0; v < vectors; ++v) {
@@ -108,7 +108,7 @@ void attention_forward_item(const AttentionForward& a, int64_t item, float* scra
         odd = V::max(unmasked(j + 1), odd);
       }
       const V highest = V::max(V::max(unmasked(count - 1), even), odd);
-      const V c = exp2_below<V>(m[v], highest, kappa);
+      const V c = machine::exp2_below<V>(m[v], highest, kappa);
       V sum = l[v] * c;
       for (int64_t d = 0; d < dims; ++d) {
         float* o = ot + d * kQueryTile + v * kW;
@@ -117,7 +117,7 @@ void attention_forward_item(const AttentionForward& a, int64_t item, float* scra
       // p and its sum, keys ascending.
       for (int64_t j = 0; j < count; ++j) {
         float* x = column + j * kQueryTile;
-        V e = exp2_below<V>(V::load(x), highest, kappa);
+        V e = machine::exp2_below<V>(V::load(x), highest, kappa);
         if (word[j] != full) e = V::select(lanes_of(j), e, V::zero());
         sum = sum + e;
         if constexpr (kBf16) e = V::round_bf16(e);
@@ -127,8 +127,8 @@ void attention_forward_item(const AttentionForward& a, int64_t item, float* scra
       l[v] = sum;
     }
     // O^T += V^T P^T.
-    product<V, kBf16>(ot, kQueryTile, dims, lanes, vp, p, kQueryTile, count,
-                      static_cast<int>(keys.begin % 32), false);
+    machine::product<V, kBf16>(ot, kQueryTile, dims, lanes, vp, p, kQueryTile, count,
+                               static_cast<int>(keys.begin % 32), false);
   }
 
   for (int v = 0; v < kVectors; ++v) {
@@ -148,4 +148,4 @@ void attention_forward_item(const AttentionForward& a, int64_t item, float* scra
   }
 }
 
-}  // namespace ostro::cpu::kernels
+}  // namespace ostro::kernels

@@ -5,10 +5,10 @@
 
 #include <cstdint>
 
-#include "ostro/kernels/attention/attention.h"
 #include "ostro/ir/program/attention_limits.h"
+#include "ostro/kernels/attention/attention.h"
 
-namespace ostro::cpu::kernels {
+namespace ostro::kernels {
 
 inline constexpr int kKeyBlock = 128;  // N9: part of the bits
 inline constexpr int kMaxHeadDim = ir::kMaxHeadDim;
@@ -56,4 +56,4 @@ const AttentionKernels& attention_avx512();
 const AttentionKernels& attention_avx512bf16();
 const AttentionKernels& attention_amx();
 
-}  // namespace ostro::cpu::kernels
+}  // namespace ostro::kernels

@@ -20,7 +20,7 @@
 #include "ostro/kernels/attention/kernels/attention_common.inc.h"
 #include "ostro/machine/vector/transpose16_avx512.inc.h"
 
-namespace ostro::cpu::kernels {
+namespace ostro::kernels {
 
 inline constexpr int kLaneBlock = 32;  // lanes of one multiply
 
@@ -76,9 +76,9 @@ inline void store_rows(const Quad& quad, int half, uint32_t* group, int64_t ld) 
 
 // Stores up to 16 values, as many as are left, to bf16 by one rounding.
 template <class P>
-inline void store_lanes(__m512 x, int64_t left, void* target, int64_t offset, FloatType type) {
+inline void store_lanes(__m512 x, int64_t left, void* target, int64_t offset, machine::FloatType type) {
   const auto mask = static_cast<__mmask16>(left >= 16 ? 0xffff : (1 << left) - 1);
-  if (type == FloatType::kF32)
+  if (type == machine::FloatType::kF32)
     _mm512_mask_storeu_ps(static_cast<float*>(target) + offset, mask, x);
   else
     _mm256_mask_storeu_epi16(static_cast<uint16_t*>(target) + offset, mask,
@@ -147,9 +147,9 @@ inline void transpose_words(const void* in, int64_t ld_in, int64_t rows, int64_t
     for (int64_t j = 0; j < columns; j += 16) {
       __m512i block[16];
       for (int r = 0; r < 16; ++r) block[r] = _mm512_loadu_si512(from + (i + r) * ld_in + j);
-      transpose16(block);
+      machine::transpose16(block);
       for (int r = 0; r < 16; ++r) _mm512_storeu_si512(to + (j + r) * ld_out + i, block[r]);
     }
 }
 
-}  // namespace ostro::cpu::kernels
+}  // namespace ostro::kernels

@@ -14,7 +14,7 @@
 #include "ostro/machine/vector/exp2.inc.h"
 #include "ostro/machine/vector/vec_avx512.h"
 
-namespace ostro::cpu::kernels {
+namespace ostro::kernels {
 
 // One query tile of one head, packed once per job.
 struct PackedQueries {
@@ -123,7 +123,7 @@ void pack_key_block(const AttentionBackward& a, PackedBackward& t, uint16_t* row
 // Prefetches 32 of the rows that store_key_gradients will write.
 template <class P>
 void fetch_key_gradients(const AttentionBackward& a, const PackedBackward& t, int64_t first) {
-  const int64_t count = t.block.end - t.block.begin, size = a.grad_type == FloatType::kF32 ? 4 : 2;
+  const int64_t count = t.block.end - t.block.begin, size = a.grad_type == machine::FloatType::kF32 ? 4 : 2;
   const auto fetch = [&](void* to, const KeyStrides& st) {
     for (int64_t j = first; j < count && j < first + 32; ++j) {
       const int64_t at = t.job.b * st.batch + (t.block.begin + j) * st.pos + t.job.h * st.kv_head;
@@ -144,7 +144,7 @@ struct RowValues {
 template <class P, bool kCapped>
 inline void packed_gradients(const AttentionShape& s, const PackedBackward& t, int64_t row, int64_t key,
                              const uint16_t* masks, const RowValues& values) {
-  using V = VecAvx512;
+  using V = machine::VecAvx512;
   const V kappa = score_factor<V>(s);
   const V cap = V::set1(s.soft_cap), one = V::set1(1.0f);
   for (int64_t i = row; i < row + 32; i += 4) {
@@ -160,7 +160,7 @@ inline void packed_gradients(const AttentionShape& s, const PackedBackward& t, i
           slope = one - x * x;  // x is the tanh
           x = cap * x;
         }
-        const V e = exp2_below<V>(x, V::set1(values.m[i + n]), kappa);
+        const V e = machine::exp2_below<V>(x, V::set1(values.m[i + n]), kappa);
         p[n] = _mm512_maskz_mul_ps(mask, e.v, V::set1(values.r[i + n]).v);
         ds[n] = _mm512_maskz_mul_ps(mask, p[n], (dp - V::set1(values.delta[i + n])).v);
         if constexpr (kCapped) ds[n] = _mm512_mul_ps(ds[n], slope.v);
@@ -192,7 +192,7 @@ void packed_backward_tile(const AttentionBackward& a, const float* delta, Packed
   RowValues values = {};
   for (int64_t row = rows.begin; row < rows.end; ++row) {
     const int64_t i = row - row0;
-    const KeyBits w = backward_bits<VecAvx512>(t.mask, row, t.block, t.block_segments);
+    const KeyBits w = backward_bits<machine::VecAvx512>(t.mask, row, t.block, t.block_segments);
     bits[i][0] = w.low;
     bits[i][1] = w.high;
     any[i / 32][0] |= w.low;
@@ -221,7 +221,7 @@ void packed_backward_tile(const AttentionBackward& a, const float* delta, Packed
                 t.v_turned + j, kKeyBlock, wide / 32, true);
     if (s.soft_cap > 0) {
       float* of_rows = t.scores + row * kLaneBlock;
-      tanh_of_scores(of_rows, of_rows, count * kLaneBlock, s.scale, s.soft_cap);
+      machine::tanh_of_scores(of_rows, of_rows, count * kLaneBlock, s.scale, s.soft_cap);
       for (int64_t i = row; i < row + count; i += 32) packed_gradients<P, true>(s, t, i, j, masks, values);
     } else {
       for (int64_t i = row; i < row + count; i += 32) packed_gradients<P, false>(s, t, i, j, masks, values);
@@ -254,7 +254,7 @@ void packed_backward_tile(const AttentionBackward& a, const float* delta, Packed
 // dk and dv of the block: from the root of the leaves' tree, dk first, each [wide][128].
 template <class P>
 void store_key_gradients(const AttentionBackward& a, const PackedBackward& t, const float* root) {
-  using V = VecAvx512;
+  using V = machine::VecAvx512;
   const int64_t dims = a.shape.head_dim, count = t.block.end - t.block.begin;
   const auto store = [&](const float* turned, bool scaled, void* to, const KeyStrides& st) {
     const V scale = V::set1(a.shape.scale);
@@ -267,7 +267,7 @@ void store_key_gradients(const AttentionBackward& a, const PackedBackward& t, co
           if (scaled) x = x * scale;
           block[i] = _mm512_castps_si512((x + V::zero()).v);
         }
-        transpose16(block);
+        machine::transpose16(block);
         const int rows = static_cast<int>(count - j < 16 ? count - j : 16);
         for (int i = 0; i < rows; ++i)
           store_lanes<P>(_mm512_castsi512_ps(block[i]), dims - d, to, first + (j + i) * st.pos + d,
@@ -284,7 +284,7 @@ void store_key_gradients(const AttentionBackward& a, const PackedBackward& t, co
 template <class P>
 void packed_backward_job(const AttentionBackward& a, const float* delta, const BackwardJob& job,
                          float* scratch) {
-  using V = VecAvx512;
+  using V = machine::VecAvx512;
   const AttentionShape& s = a.shape;
   const int64_t wide = padded(s.head_dim), size = kKeyBlock * wide;
   PackedBackward t;
@@ -362,7 +362,8 @@ void packed_backward_job(const AttentionBackward& a, const float* delta, const B
       if (row + 16 < job.rows.end)
         for (int64_t d = 0; d < s.head_dim; d += V::kWidth) {
           const int64_t ahead = to + 16 * a.dq_strides.pos + d;
-          __builtin_prefetch(static_cast<char*>(a.dq) + ahead * (a.grad_type == FloatType::kF32 ? 4 : 2), 1);
+          __builtin_prefetch(
+              static_cast<char*>(a.dq) + ahead * (a.grad_type == machine::FloatType::kF32 ? 4 : 2), 1);
         }
       for (int64_t d = 0; d < s.head_dim; d += V::kWidth)
         store_lanes<P>(((some ? V::load(dq + d) * scale : V::zero()) + V::zero()).v, s.head_dim - d, a.dq,
@@ -370,4 +371,4 @@ void packed_backward_job(const AttentionBackward& a, const float* delta, const B
     }
 }
 
-}  // namespace ostro::cpu::kernels
+}  // namespace ostro::kernels

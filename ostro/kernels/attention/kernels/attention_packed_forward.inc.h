@@ -10,7 +10,7 @@
 #include "ostro/machine/vector/exp2.inc.h"
 #include "ostro/machine/vector/vec_avx512.h"
 
-namespace ostro::cpu::kernels {
+namespace ostro::kernels {
 
 // A packed key block: K as rows [128][wide], then V^T as rows [wide][128].
 constexpr int64_t packed_block_elements(int64_t head_dim) { return 2 * kKeyBlock * padded(head_dim); }
@@ -34,8 +34,8 @@ void packed_forward_pack(const AttentionForward& a, int64_t item, void* packed, 
   const int64_t blocks = (s.key_pos + kKeyBlock - 1) / kKeyBlock, wide = padded(s.head_dim);
   const int64_t begin = item % blocks * kKeyBlock;
   const int64_t h = item / blocks % s.kv_heads, b = item / blocks / s.kv_heads;
-  const ExampleMask mask = example_mask<VecAvx512>(s, b);
-  const Range reach = reachable_keys<VecAvx512>(mask, mask.origin, mask.origin + s.pos - 1);
+  const ExampleMask mask = example_mask<machine::VecAvx512>(s, b);
+  const Range reach = reachable_keys<machine::VecAvx512>(mask, mask.origin, mask.origin + s.pos - 1);
   if (begin >= reach.end || begin + kKeyBlock <= reach.begin) return;
   uint16_t* k = static_cast<uint16_t*>(packed) + item * packed_block_elements(s.head_dim);
   uint16_t* v = reinterpret_cast<uint16_t*>(scratch);                             // [128][wide]
@@ -57,9 +57,9 @@ void packed_forward_pack(const AttentionForward& a, int64_t item, void* packed, 
 // updates m and l. c is the factor by which what was accumulated so far must be multiplied. Bit i of masks[4
 // j]: lane i attends to key j.
 template <class P, bool kMasked>
-inline VecAvx512 softmax_lanes(const float* s, Range keys, const uint16_t* masks, VecAvx512 kappa, float* m,
-                               float* l, uint32_t* words) {
-  using V = VecAvx512;
+inline machine::VecAvx512 softmax_lanes(const float* s, Range keys, const uint16_t* masks,
+                                        machine::VecAvx512 kappa, float* m, float* l, uint32_t* words) {
+  using V = machine::VecAvx512;
   const V before = V::load(m);
   V top[4] = {before, before, before, before};
   for (int64_t j = keys.begin; j < keys.end; j += 4)
@@ -71,12 +71,12 @@ inline VecAvx512 softmax_lanes(const float* s, Range keys, const uint16_t* masks
         top[i] = V::max(x, top[i]);
     }
   const V highest = V::max(V::max(top[0], top[1]), V::max(top[2], top[3]));
-  const V c = exp2_below<V>(before, highest, kappa);
+  const V c = machine::exp2_below<V>(before, highest, kappa);
   V sum = V::load(l) * c;
   for (int64_t j = keys.begin; j < keys.end; j += 4) {
     __m512 p[4];
     for (int i = 0; i < 4; ++i) {
-      V e = exp2_below<V>(V::load(s + (j + i) * kLaneBlock), highest, kappa);
+      V e = machine::exp2_below<V>(V::load(s + (j + i) * kLaneBlock), highest, kappa);
       if constexpr (kMasked) e.v = _mm512_maskz_mov_ps(masks[4 * (j + i)], e.v);
       sum = sum + e;
       p[i] = e.v;
@@ -95,7 +95,7 @@ inline VecAvx512 softmax_lanes(const float* s, Range keys, const uint16_t* masks
 // accumulator (`started`).
 template <class P>
 void packed_forward_item(const AttentionForward& a, const void* packed, int64_t item, float* scratch) {
-  using V = VecAvx512;
+  using V = machine::VecAvx512;
   const AttentionShape& s = a.shape;
   const int64_t dims = s.head_dim, wide = padded(dims), rows16 = (dims + 15) / 16 * 16;
   const ForwardTile tile = forward_tile<V>(s, item);
@@ -109,7 +109,7 @@ void packed_forward_item(const AttentionForward& a, const void* packed, int64_t 
         i < tile.lanes ? static_cast<const uint16_t*>(a.q) + tile.offset(i, s.group, a.q_strides) : nullptr,
         dims, wide, q + i * wide);
   // Prefetch what is needed next: rows are too far apart for the hardware prefetcher.
-  const int64_t out_size = a.out_type == FloatType::kF32 ? 4 : 2;
+  const int64_t out_size = a.out_type == machine::FloatType::kF32 ? 4 : 2;
   for (int i = 0; i < tile.lanes; ++i) {
     const int64_t out = tile.offset(i, s.group, a.out_strides) * out_size;
     for (int64_t d = 0; d < dims * out_size; d += 64)
@@ -174,8 +174,8 @@ void packed_forward_item(const AttentionForward& a, const void* packed, int64_t 
                   reinterpret_cast<const uint32_t*>(k + keys.begin * wide), wide / 2, qt + part * kLaneBlock,
                   kQueryTile, wide / 32, true);
       if (capped)
-        cap_scores(scores + keys.begin * kLaneBlock, (keys.end - keys.begin) * kLaneBlock, s.scale,
-                   s.soft_cap);
+        machine::cap_scores(scores + keys.begin * kLaneBlock, (keys.end - keys.begin) * kLaneBlock, s.scale,
+                            s.soft_cap);
       for (int v = 0; v < kLaneBlock; v += V::kWidth) {
         const int lane = part * kLaneBlock + v;
         const uint16_t* mask = masks + lane / V::kWidth;
@@ -207,11 +207,11 @@ void packed_forward_item(const AttentionForward& a, const void* packed, int64_t 
           const V x = started[part] ? V::load(ot + (d + i) * kQueryTile + v) : V::zero();
           block[i] = _mm512_castps_si512(((x + V::zero()) * r).v);
         }
-        transpose16(block);
+        machine::transpose16(block);
         for (int i = 0; i < 16 && v + i < tile.lanes; ++i)
           store_lanes<P>(_mm512_castsi512_ps(block[i]), dims - d, a.out,
                          tile.offset(v + i, s.group, a.out_strides) + d, a.out_type);
       }
 }
 
-}  // namespace ostro::cpu::kernels
+}  // namespace ostro::kernels

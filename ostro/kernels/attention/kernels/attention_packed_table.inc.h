@@ -4,7 +4,7 @@
 #include "ostro/kernels/attention/kernels/attention_packed_backward.inc.h"
 #include "ostro/kernels/attention/kernels/attention_packed_forward.inc.h"
 
-namespace ostro::cpu::kernels {
+namespace ostro::kernels {
 
 template <class P>
 inline AttentionKernels attention_packed_table() {
@@ -12,11 +12,11 @@ inline AttentionKernels attention_packed_table() {
   t.packed_bytes = packed_forward_bytes<P>;
   t.pack = packed_forward_pack<P>;
   t.forward = packed_forward_item<P>;
-  t.delta = attention_delta_rows<VecAvx512, true>;
+  t.delta = attention_delta_rows<machine::VecAvx512, true>;
   t.backward = packed_backward_job<P>;
   t.forward_scratch = packed_forward_scratch<P>;
   t.backward_scratch = packed_backward_scratch<P>;
   return t;
 }
 
-}  // namespace ostro::cpu::kernels
+}  // namespace ostro::kernels

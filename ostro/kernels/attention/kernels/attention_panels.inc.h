@@ -10,7 +10,7 @@
 #include "ostro/kernels/products/kernels/gemm_kernel.h"
 #include "ostro/machine/vector/exp2.inc.h"
 
-namespace ostro::cpu::kernels {
+namespace ostro::kernels {
 
 inline constexpr int kPartLanes = 16;
 
@@ -97,10 +97,10 @@ inline V panel_softmax(float* scores, Range keys, const uint64_t* words, int lan
     odd = V::max(unmasked(j + 1), odd);
   }
   const V highest = V::max(V::max(unmasked(keys.end - 1), even), odd);
-  const V c = exp2_below<V>(before, highest, kappa);
+  const V c = machine::exp2_below<V>(before, highest, kappa);
   V sum = V::load(l) * c;
   for (int64_t j = keys.begin; j < keys.end; ++j) {
-    V e = exp2_below<V>(V::load(scores + j * kPartLanes), highest, kappa);
+    V e = machine::exp2_below<V>(V::load(scores + j * kPartLanes), highest, kappa);
     if constexpr (kMasked) e = V::select(lanes_of(j), e, V::zero());
     sum = sum + e;
     if constexpr (kBf16) e = V::round_bf16(e);
@@ -193,8 +193,8 @@ void panels_forward_item(const GemmKernel& kernel, const AttentionForward& a, co
                         scores + j * kPartLanes, kPartLanes,
                         static_cast<int>(kKeyBlock - j < rows ? kKeyBlock - j : rows), true);
       if (capped)
-        cap_scores(scores + keys.begin * kPartLanes, (keys.end - keys.begin) * kPartLanes, s.scale,
-                   s.soft_cap);
+        machine::cap_scores(scores + keys.begin * kPartLanes, (keys.end - keys.begin) * kPartLanes, s.scale,
+                            s.soft_cap);
       for (int v = 0; v < kPartLanes; v += kW) {
         const int lane = part * kPartLanes + v;
         const V c =
@@ -231,14 +231,14 @@ void panels_forward_item(const GemmKernel& kernel, const AttentionForward& a, co
 template <class V, const GemmKernel& (*kF32)(), const GemmKernel& (*kBf16)()>
 inline void use_panels(AttentionKernels& t) {
   t.packed_bytes = [](const AttentionForward& a) {
-    const int64_t rows = a.shape.type == FloatType::kBf16 ? kBf16().mr : kF32().mr;
+    const int64_t rows = a.shape.type == machine::FloatType::kBf16 ? kBf16().mr : kF32().mr;
     return key_block_items(a.shape) * panel_block<V>(a.shape.head_dim, rows).floats() * 4;
   };
   t.pack = [](const AttentionForward& a, int64_t item, void* packed, float*) {
-    panels_pack<V>(a.shape.type == FloatType::kBf16 ? kBf16() : kF32(), a, item, packed);
+    panels_pack<V>(a.shape.type == machine::FloatType::kBf16 ? kBf16() : kF32(), a, item, packed);
   };
   t.forward = [](const AttentionForward& a, const void* packed, int64_t item, float* scratch) {
-    if (a.shape.type == FloatType::kBf16)
+    if (a.shape.type == machine::FloatType::kBf16)
       panels_forward_item<V, true>(kBf16(), a, packed, item, scratch);
     else
       panels_forward_item<V, false>(kF32(), a, packed, item, scratch);
@@ -246,4 +246,4 @@ inline void use_panels(AttentionKernels& t) {
   t.forward_scratch = panels_scratch<V>;
 }
 
-}  // namespace ostro::cpu::kernels
+}  // namespace ostro::kernels

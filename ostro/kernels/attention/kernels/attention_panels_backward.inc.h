@@ -11,7 +11,7 @@
 #include "ostro/kernels/attention/kernels/attention_backward.inc.h"
 #include "ostro/kernels/attention/kernels/attention_panels.inc.h"
 
-namespace ostro::cpu::kernels {
+namespace ostro::kernels {
 
 inline constexpr int kTileParts = kQueryTile / kPartLanes, kBlockParts = kKeyBlock / kPartLanes;
 
@@ -109,7 +109,7 @@ inline void load_line(const PanelBackward& t, const void* from, int64_t offset, 
     float* to = t.line + i * t.wide;
     if (i + kAhead < count && i + kAhead >= held.begin && i + kAhead < held.end)
       fetch_row<V, false>(from, offset + (i + kAhead) * step, dims,
-                          kBf16 ? FloatType::kBf16 : FloatType::kF32);
+                          kBf16 ? machine::FloatType::kBf16 : machine::FloatType::kF32);
     if (i >= held.begin && i < held.end)
       load_padded_row<V, kBf16>(from, offset + i * step, dims, t.wide, to);
     else
@@ -172,7 +172,7 @@ inline void panel_gradients(const AttentionShape& s, const PanelBackward& t, con
     float *p = t.p + i * kPartLanes, *ds = t.ds + i * kPartLanes;
     float inner[kPartLanes];
     if (capped) {
-      tanh_of_scores(p, inner, kPartLanes, s.scale, s.soft_cap);
+      machine::tanh_of_scores(p, inner, kPartLanes, s.scale, s.soft_cap);
       for (int j = 0; j < kPartLanes; ++j) p[j] = s.soft_cap * inner[j];
     }
     const V m = V::set1(q.m[i]), r = V::set1(q.r[i]), delta = V::set1(q.delta[i]);
@@ -363,7 +363,7 @@ void panels_backward_job(const GemmKernel& kernel, const GemmKernel& f32, const 
 template <class V, const GemmKernel& (*kF32)(), const GemmKernel& (*kBf16)()>
 inline void use_panels_backward(AttentionKernels& t) {
   t.backward = [](const AttentionBackward& a, const float* delta, const BackwardJob& job, float* scratch) {
-    if (a.shape.type == FloatType::kBf16)
+    if (a.shape.type == machine::FloatType::kBf16)
       panels_backward_job<V, true>(kBf16(), kF32(), a, delta, job, scratch);
     else
       panels_backward_job<V, false>(kF32(), kF32(), a, delta, job, scratch);
@@ -373,4 +373,4 @@ inline void use_panels_backward(AttentionKernels& t) {
   };
 }
 
-}  // namespace ostro::cpu::kernels
+}  // namespace ostro::kernels

@@ -4,7 +4,7 @@
 #include "ostro/kernels/attention/kernels/attention_common.inc.h"
 #include "ostro/numerics/functions.h"
 
-namespace ostro::cpu::kernels {
+namespace ostro::kernels {
 
 // Rows of one example and kv head, flattened pos * group: neighbours share keys also in cached decode.
 struct ForwardTile {
@@ -109,4 +109,4 @@ inline uint64_t forward_words(const ForwardTile& tile, int64_t group, Range keys
   return any;
 }
 
-}  // namespace ostro::cpu::kernels
+}  // namespace ostro::kernels

@@ -4,7 +4,7 @@
 
 #include "ostro/kernels/fingerprint/kernels/fingerprint_kernels.h"
 
-namespace ostro::cpu {
+namespace ostro::kernels {
 namespace {
 
 inline void fingerprint_words(const FingerprintLane* lanes, uint64_t first, const char* data, int64_t words,
@@ -51,4 +51,4 @@ inline void fingerprint_by_eights(const FingerprintLane* lanes, uint64_t first, 
 }
 
 }  // namespace
-}  // namespace ostro::cpu
+}  // namespace ostro::kernels

@@ -8,7 +8,7 @@
 
 #include "ostro/kernels/fingerprint/kernels/fingerprint.inc.h"
 
-namespace ostro::cpu {
+namespace ostro::kernels {
 namespace {
 
 inline __m256i all64(uint64_t x) { return _mm256_set1_epi64x(static_cast<int64_t>(x)); }
@@ -76,4 +76,4 @@ void fingerprint_words_avx2(const FingerprintLane* lanes, uint64_t first, const 
   fingerprint_by_eights<Avx2Lane>(lanes, first, data, words, sums, ahead);
 }
 
-}  // namespace ostro::cpu
+}  // namespace ostro::kernels

@@ -3,7 +3,7 @@
 
 #include "ostro/kernels/fingerprint/kernels/fingerprint.inc.h"
 
-namespace ostro::cpu {
+namespace ostro::kernels {
 namespace {
 
 struct Avx512Lane {
@@ -40,4 +40,4 @@ void fingerprint_words_avx512(const FingerprintLane* lanes, uint64_t first, cons
   fingerprint_by_eights<Avx512Lane>(lanes, first, data, words, sums, ahead);
 }
 
-}  // namespace ostro::cpu
+}  // namespace ostro::kernels

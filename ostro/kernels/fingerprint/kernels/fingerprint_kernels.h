@@ -1,10 +1,10 @@
 // FingerprintWords: adds up the fingerprint words of one run of memory (docs/spec/numerics.md, N14); one
-// function per instruction set. Internal to ostro/cpu.
+// function per instruction set. Internal to ostro/kernels.
 #pragma once
 
 #include <cstdint>
 
-namespace ostro::cpu {
+namespace ostro::kernels {
 
 // The constants of one lane (numerics/fingerprint.h).
 struct FingerprintLane {
@@ -25,4 +25,4 @@ void fingerprint_words_avx2(const FingerprintLane* lanes, uint64_t first, const 
 void fingerprint_words_avx512(const FingerprintLane* lanes, uint64_t first, const char* data, int64_t words,
                               uint64_t* sums, const char* ahead);
 
-}  // namespace ostro::cpu
+}  // namespace ostro::kernels

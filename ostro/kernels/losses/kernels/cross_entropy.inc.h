@@ -6,7 +6,7 @@
 #include "ostro/machine/vector/striped.inc.h"
 #include "ostro/numerics/functions.h"
 
-namespace ostro::cpu::kernels {
+namespace ostro::kernels {
 
 template <class V>
 inline float row_maximum(const float* x, int64_t n) {
@@ -43,7 +43,7 @@ inline float exponential_sum(const float* x, int64_t n, float m, float* kept, co
     fetch_line(ahead + r / 2);
     fetch_line(ahead + r / 2 + 16);
     for (int v = 0; v < kVectors; ++v) {
-      const V e = exp2_below<V>(V::load(x + r + v * kW), top, kappa);
+      const V e = machine::exp2_below<V>(V::load(x + r + v * kW), top, kappa);
       if (kept != nullptr) e.store(kept + r + v * kW);
       acc[v] = acc[v] + e;
     }
@@ -53,7 +53,7 @@ inline float exponential_sum(const float* x, int64_t n, float m, float* kept, co
     float rest[64];
     for (int i = 0; i < 64; ++i) rest[i] = r + i < n ? x[r + i] : -__builtin_inff();
     for (int v = 0; v < kVectors; ++v) {
-      const V e = exp2_below<V>(V::load(rest + v * kW), top, kappa);
+      const V e = machine::exp2_below<V>(V::load(rest + v * kW), top, kappa);
       acc[v] = acc[v] + e;
       e.store(rest + v * kW);
     }
@@ -61,7 +61,7 @@ inline float exponential_sum(const float* x, int64_t n, float m, float* kept, co
   }
   float lanes[64];
   for (int v = 0; v < kVectors; ++v) acc[v].store(lanes + v * kW);
-  return combine_stripes<V>(lanes);
+  return machine::combine_stripes<V>(lanes);
 }
 
 // The tree of N8 over the leaves [first, first + count), whose bounds are ends (none: one leaf of n).
@@ -111,14 +111,16 @@ inline void cross_entropy_backward_row(const CrossEntropyBackward& a, int64_t ro
   constexpr int kW = V::kWidth;
   constexpr int64_t kAhead = 1024;  // elements: far enough for memory's latency
   const V kappa = V::set1(numerics::kLog2e);
-  const bool narrow = a.dlogits_type == FloatType::kBf16, again = exponentials == nullptr;
+  const bool narrow = a.dlogits_type == machine::FloatType::kBf16, again = exponentials == nullptr;
   const float* x = again ? a.logits + row * a.row_stride : exponentials;
   const float* ahead = a.logits + (row + 1 < a.rows ? row + 1 : row) * a.row_stride + a.vocab / 2;
   const float w = a.w[row];
   float slope = w;
   if (a.z != 0) slope = w + ((2.0f * a.z) * w) * a.lse[row];
   const V m = V::set1(a.m[row]), r = V::set1(a.r[row]), factor = V::set1(slope);
-  const auto product_at = [&](V v) { return ((again ? exp2_below<V>(v, m, kappa) : v) * r) * factor; };
+  const auto product_at = [&](V v) {
+    return ((again ? machine::exp2_below<V>(v, m, kappa) : v) * r) * factor;
+  };
 
   // w * onehot is a selection: subtracted at the target alone. The target's logit is read before an output in
   // place overwrites it.
@@ -195,4 +197,4 @@ inline CrossEntropyKernels cross_entropy_table() {
           cross_entropy_sum_rows<V>};
 }
 
-}  // namespace ostro::cpu::kernels
+}  // namespace ostro::kernels

@@ -1,11 +1,11 @@
 #include "ostro/kernels/losses/kernels/cross_entropy.inc.h"
 #include "ostro/machine/vector/vec_avx2.h"
 
-namespace ostro::cpu::kernels {
+namespace ostro::kernels {
 
 const CrossEntropyKernels& cross_entropy_avx2() {
-  static const CrossEntropyKernels table = cross_entropy_table<VecAvx2>();
+  static const CrossEntropyKernels table = cross_entropy_table<machine::VecAvx2>();
   return table;
 }
 
-}  // namespace ostro::cpu::kernels
+}  // namespace ostro::kernels

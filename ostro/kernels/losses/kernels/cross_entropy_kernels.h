@@ -6,7 +6,7 @@
 
 #include "ostro/kernels/losses/cross_entropy.h"
 
-namespace ostro::cpu::kernels {
+namespace ostro::kernels {
 
 struct CrossEntropyKernels {
   void (*forward)(const CrossEntropyForward& args, int64_t begin, int64_t end);
@@ -21,4 +21,4 @@ const CrossEntropyKernels& cross_entropy_generic();
 const CrossEntropyKernels& cross_entropy_avx2();
 const CrossEntropyKernels& cross_entropy_avx512();
 
-}  // namespace ostro::cpu::kernels
+}  // namespace ostro::kernels

@@ -2,7 +2,7 @@
 
 #include "ostro/kernels/losses/kernels/embedding_kernels.h"
 
-namespace ostro::cpu::kernels {
+namespace ostro::kernels {
 
 // Zeros first, then the updates in the order of the tokens: one chain of additions per element.
 void embedding_scatter_columns(const EmbeddingScatterAdd& a, int64_t begin, int64_t end) {
@@ -18,4 +18,4 @@ void embedding_scatter_columns(const EmbeddingScatterAdd& a, int64_t begin, int6
   }
 }
 
-}  // namespace ostro::cpu::kernels
+}  // namespace ostro::kernels

@@ -4,9 +4,9 @@
 
 #include "ostro/kernels/losses/embedding.h"
 
-namespace ostro::cpu::kernels {
+namespace ostro::kernels {
 
 // Columns [begin, end) of the whole table.
 void embedding_scatter_columns(const EmbeddingScatterAdd& args, int64_t begin, int64_t end);
 
-}  // namespace ostro::cpu::kernels
+}  // namespace ostro::kernels

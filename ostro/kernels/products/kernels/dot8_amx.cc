@@ -4,7 +4,7 @@
 #include "ostro/kernels/products/kernels/dot8_pack.inc.h"
 #include "ostro/machine/vector/amx_tiles.inc.h"
 
-namespace ostro::cpu {
+namespace ostro::kernels {
 namespace {
 
 constexpr int kMr = 32, kNr = 32, kK = 64;
@@ -24,7 +24,7 @@ void pack8_tiles(const Int8PanelSource& s, void* out, int32_t* sums) {
 
 // The sums of one block, [kMr][kNr]. `low`: the lower 16 rows too.
 void sum_block(const std::byte* a, const std::byte* b, int64_t steps, bool low, int32_t* sums) {
-  amx_before_loads();
+  machine::amx_before_loads();
   _tile_zero(0);
   _tile_zero(1);
   _tile_zero(2);
@@ -83,9 +83,9 @@ const DotInt8Kernel& dot8_amx() {
                                             .pack_b = pack8_groups<kNr, 0>,
                                             .multiply = dot8_amx_multiply,
                                             .store = gemm_bf16_avx512bf16,
-                                            .enter = amx_enter,
-                                            .leave = amx_leave};
+                                            .enter = machine::amx_enter,
+                                            .leave = machine::amx_leave};
   return kKernel;
 }
 
-}  // namespace ostro::cpu
+}  // namespace ostro::kernels

@@ -4,7 +4,7 @@
 
 #include "ostro/kernels/products/kernels/dot8_tile.inc.h"
 
-namespace ostro::cpu {
+namespace ostro::kernels {
 namespace {
 
 struct Avx2Words {
@@ -66,4 +66,4 @@ const DotInt8Kernel& dot8_avx2_bytes() {
   return kKernel;
 }
 
-}  // namespace ostro::cpu
+}  // namespace ostro::kernels

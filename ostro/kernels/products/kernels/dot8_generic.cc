@@ -3,7 +3,7 @@
 
 #include "ostro/kernels/products/kernels/dot8_pack.inc.h"
 
-namespace ostro::cpu {
+namespace ostro::kernels {
 namespace {
 
 constexpr int kDotMr = 4, kDotNr = 32;
@@ -52,4 +52,4 @@ const DotInt8Kernel& dot8_generic() {
   return kKernel;
 }
 
-}  // namespace ostro::cpu
+}  // namespace ostro::kernels

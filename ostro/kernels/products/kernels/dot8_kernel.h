@@ -1,5 +1,5 @@
 // DotInt8Kernel: the packers and the tile kernel of one instruction set for products of int8 numbers with
-// scales (docs/spec/numerics.md, N20). int8_dot.cc does everything else. Internal to ostro/cpu.
+// scales (docs/spec/numerics.md, N20). int8_dot.cc does everything else. Internal to ostro/kernels.
 //
 // A packed panel holds one block after the other. Each block is its numbers, then one f32 scale for each row
 // of the panel, then, of A alone, one i32 for each row: what the kernel wants to know of the row's numbers.
@@ -10,7 +10,7 @@
 
 #include "ostro/kernels/products/kernels/gemm_kernel.h"
 
-namespace ostro::cpu {
+namespace ostro::kernels {
 
 // One block of `rows` neighbouring rows of an operand: `count` numbers of each.
 struct Int8PanelSource {
@@ -56,4 +56,4 @@ const DotInt8Kernel& dot8_vnni256();     // AVX-VNNI
 const DotInt8Kernel& dot8_vnni512();     // AVX-512 with VNNI
 const DotInt8Kernel& dot8_amx();         // AMX-INT8
 
-}  // namespace ostro::cpu
+}  // namespace ostro::kernels

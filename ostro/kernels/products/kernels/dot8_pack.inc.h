@@ -7,7 +7,7 @@
 
 #include "ostro/kernels/products/kernels/dot8_kernel.h"
 
-namespace ostro::cpu {
+namespace ostro::kernels {
 namespace {
 
 // Four numbers of one row, with zeros after the last.
@@ -64,4 +64,4 @@ template <int Width>
 }
 
 }  // namespace
-}  // namespace ostro::cpu
+}  // namespace ostro::kernels

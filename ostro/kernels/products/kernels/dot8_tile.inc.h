@@ -10,7 +10,7 @@
 
 #include "ostro/kernels/products/kernels/dot8_pack.inc.h"
 
-namespace ostro::cpu {
+namespace ostro::kernels {
 namespace {
 
 template <class V, int Mr, int Vectors>
@@ -99,4 +99,4 @@ struct WordTile {
 };
 
 }  // namespace
-}  // namespace ostro::cpu
+}  // namespace ostro::kernels

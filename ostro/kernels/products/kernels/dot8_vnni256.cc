@@ -3,7 +3,7 @@
 
 #include "ostro/kernels/products/kernels/dot8_tile.inc.h"
 
-namespace ostro::cpu {
+namespace ostro::kernels {
 namespace {
 
 struct Vnni256 {
@@ -48,4 +48,4 @@ const DotInt8Kernel& dot8_vnni256() {
   return kKernel;
 }
 
-}  // namespace ostro::cpu
+}  // namespace ostro::kernels

@@ -5,7 +5,7 @@
 #include "ostro/kernels/products/kernels/gemm_pack_avx2.inc.h"
 #include "ostro/kernels/products/kernels/gemm_store.inc.h"
 
-namespace ostro::cpu {
+namespace ostro::kernels {
 namespace {
 
 constexpr int kMr = 6, kNr = 16;
@@ -189,4 +189,4 @@ const GemmKernel& gemm_bf16_avx2() {
   return kKernel;
 }
 
-}  // namespace ostro::cpu
+}  // namespace ostro::kernels

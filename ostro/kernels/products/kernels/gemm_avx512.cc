@@ -3,7 +3,7 @@
 #include "ostro/kernels/products/kernels/gemm_pack_avx512.inc.h"
 #include "ostro/kernels/products/kernels/gemm_store_avx512.inc.h"
 
-namespace ostro::cpu {
+namespace ostro::kernels {
 namespace {
 
 constexpr int kMr = 12, kBf16Mr = 6, kNr = 32;
@@ -117,4 +117,4 @@ const GemmKernel& gemm_bf16_avx512() {
   return kKernel;
 }
 
-}  // namespace ostro::cpu
+}  // namespace ostro::kernels

@@ -3,7 +3,7 @@
 #include "ostro/kernels/products/kernels/gemm_pack_avx512.inc.h"
 #include "ostro/kernels/products/kernels/gemm_store_avx512bf16.inc.h"
 
-namespace ostro::cpu {
+namespace ostro::kernels {
 namespace {
 
 constexpr int kMr = 6, kNr = 32;
@@ -59,7 +59,7 @@ const GemmKernel& gemm_bf16_avx512bf16() {
                                          pack_groups<kGroup / 2 * kNr, pack_group_chains_avx512<kNr>>,
                                          bf16_multiply,
                                          1,
-                                         round_row_avx512bf16,
+                                         machine::round_row_avx512bf16,
                                          store_f32_avx512,
                                          store_bf16_avx512,
                                          nullptr,
@@ -69,4 +69,4 @@ const GemmKernel& gemm_bf16_avx512bf16() {
   return kKernel;
 }
 
-}  // namespace ostro::cpu
+}  // namespace ostro::kernels

@@ -2,7 +2,7 @@
 #include "ostro/kernels/products/kernels/gemm_pack.inc.h"
 #include "ostro/kernels/products/kernels/gemm_store.inc.h"
 
-namespace ostro::cpu {
+namespace ostro::kernels {
 namespace {
 
 constexpr int kMr = 4, kF32Nr = 64, kNr = 32;
@@ -89,4 +89,4 @@ const GemmKernel& gemm_bf16_generic() {
   return kKernel;
 }
 
-}  // namespace ostro::cpu
+}  // namespace ostro::kernels

@@ -1,10 +1,10 @@
 // GemmKernel: the packers and the tile kernel of one instruction set for matrix products. gemm.cc and
-// gemm_block.cc do everything else. Internal to ostro/cpu.
+// gemm_block.cc do everything else. Internal to ostro/kernels.
 #pragma once
 
 #include <cstdint>
 
-namespace ostro::cpu {
+namespace ostro::kernels {
 
 // Part of an operand to be packed into one panel: `width` rows of A or columns of B ("w"), `count` steps of
 // the contraction ("k"). Element (w, k) is base[w_offsets[w] + k_offsets[k]].
@@ -80,4 +80,4 @@ const GemmKernel& gemm_bf16_avx512();
 const GemmKernel& gemm_bf16_avx512bf16();
 const GemmKernel& gemm_bf16_amx();
 
-}  // namespace ostro::cpu
+}  // namespace ostro::kernels

@@ -15,7 +15,7 @@
 
 #include "ostro/kernels/products/kernels/gemm_kernel.h"
 
-namespace ostro::cpu {
+namespace ostro::kernels {
 namespace {
 
 constexpr int kGroup = 32;  // N7: bf16 products are summed in groups of 32
@@ -117,4 +117,4 @@ template <int Words, void (*Group)(const PanelSource&, int64_t, uint32_t*)>
 }
 
 }  // namespace
-}  // namespace ostro::cpu
+}  // namespace ostro::kernels

@@ -7,7 +7,7 @@
 
 #include "ostro/kernels/products/kernels/gemm_pack.inc.h"
 
-namespace ostro::cpu {
+namespace ostro::kernels {
 namespace {
 
 // rows[i][j] becomes rows[j][i].
@@ -203,4 +203,4 @@ template <int W>
 }
 
 }  // namespace
-}  // namespace ostro::cpu
+}  // namespace ostro::kernels

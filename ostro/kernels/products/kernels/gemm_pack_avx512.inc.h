@@ -8,7 +8,7 @@
 #include "ostro/kernels/products/kernels/gemm_pack.inc.h"
 #include "ostro/machine/vector/transpose16_avx512.inc.h"
 
-namespace ostro::cpu {
+namespace ostro::kernels {
 namespace {
 
 inline __mmask16 lanes(int count) {
@@ -52,7 +52,7 @@ template <int W>
                       ? _mm512_maskz_loadu_epi32(lanes(steps), base + s.w_offsets[w + r] + s.k_offsets[k])
                       : _mm512_setzero_si512();
       }
-      transpose16(rows);
+      machine::transpose16(rows);
       for (int i = 0; i < 16; ++i)
         if (i < steps) _mm512_mask_storeu_epi32(out + (k + i) * W + w, lanes(W - w), rows[i]);
     }
@@ -112,7 +112,7 @@ template <int W>
     for (int w = 0; w < W; w += 16) {
       __m512i rows[16];
       load_rows(s, k0, w, rows);
-      transpose16(rows);
+      machine::transpose16(rows);
       for (int j = 0; j < 16; ++j) _mm512_mask_storeu_epi32(out + j * W + w, lanes(W - w), rows[j]);
     }
   } else {
@@ -139,7 +139,7 @@ template <int W>
       __m512i rows[16];
       load_rows(s, k0, w, rows);
       for (int r = 0; r < 16; ++r) rows[r] = _mm512_shuffle_epi8(rows[r], order);
-      transpose16(rows);
+      machine::transpose16(rows);
       for (int i = 0; i < 16; ++i)
         _mm512_mask_storeu_epi32(out + chain_row(i) * W + w, lanes(W - w), rows[i]);
     }
@@ -168,8 +168,8 @@ template <int W>
       low[j] = _mm512_unpacklo_epi16(x, y);
       high[j] = _mm512_unpackhi_epi16(x, y);
     }
-    transpose16(low);
-    transpose16(high);
+    machine::transpose16(low);
+    machine::transpose16(high);
     for (int r = 0; r < 16; ++r) {
       const int row = r / 4 * 8 + r % 4;
       _mm512_store_si512(out + row * 16, low[r]);
@@ -179,7 +179,7 @@ template <int W>
     for (int w = 0; w < W; w += 16) {
       __m512i rows[16];
       for (int j = 0; j < 16; ++j) rows[j] = load_pair(s, k0 + 2 * j, k0 + 2 * j + 1, w);
-      transpose16(rows);
+      machine::transpose16(rows);
       for (int r = 0; r < 16; ++r) _mm512_store_si512(out + (w + r) * 16, rows[r]);
     }
   } else {
@@ -201,7 +201,7 @@ template <int W>
   } else if (group_is_run(s, k0)) {
     __m512i rows[16];
     load_rows(s, k0, 0, rows);
-    transpose16(rows);
+    machine::transpose16(rows);
     const __m512i high = _mm512_set1_epi32(static_cast<int>(0xffff0000u));
     for (int j = 0; j < 16; ++j) {
       _mm512_mask_storeu_epi32(out + 2 * j * W, mask, _mm512_slli_epi32(rows[j], 16));
@@ -213,4 +213,4 @@ template <int W>
 }
 
 }  // namespace
-}  // namespace ostro::cpu
+}  // namespace ostro::kernels

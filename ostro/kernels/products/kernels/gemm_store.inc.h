@@ -8,7 +8,7 @@
 
 #include "ostro/kernels/products/kernels/gemm_kernel.h"
 
-namespace ostro::cpu {
+namespace ostro::kernels {
 namespace {
 
 [[maybe_unused]] inline void copy_row(const float* from, int count, float* to, bool stream) {
@@ -43,4 +43,4 @@ template <int Nr, void (*Round)(const float*, int64_t, uint16_t*)>
 }
 
 }  // namespace
-}  // namespace ostro::cpu
+}  // namespace ostro::kernels

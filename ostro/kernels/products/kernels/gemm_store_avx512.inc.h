@@ -4,7 +4,7 @@
 
 #include "ostro/kernels/products/kernels/gemm_store.inc.h"
 
-namespace ostro::cpu {
+namespace ostro::kernels {
 namespace {
 
 constexpr int kStoreNr = 32;
@@ -26,4 +26,4 @@ constexpr int kStoreNr = 32;
 }
 
 }  // namespace
-}  // namespace ostro::cpu
+}  // namespace ostro::kernels

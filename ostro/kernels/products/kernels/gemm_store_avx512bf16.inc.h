@@ -5,11 +5,11 @@
 #include "ostro/kernels/products/kernels/gemm_store_avx512.inc.h"
 #include "ostro/machine/vector/round_avx512bf16.inc.h"
 
-namespace ostro::cpu {
+namespace ostro::kernels {
 namespace {
 
 [[maybe_unused]] void store_bf16_avx512(const TileRows& s, uint16_t* c) {
-  if (s.columns != kStoreNr) return store_bf16_plain<kStoreNr, round_row_avx512bf16>(s, c);
+  if (s.columns != kStoreNr) return store_bf16_plain<kStoreNr, machine::round_row_avx512bf16>(s, c);
   const float* from = s.tile;
   for (int r = 0; r < s.rows; ++r, from += kStoreNr) {
     uint16_t* to = c + s.offsets[r];
@@ -24,4 +24,4 @@ namespace {
 }
 
 }  // namespace
-}  // namespace ostro::cpu
+}  // namespace ostro::kernels

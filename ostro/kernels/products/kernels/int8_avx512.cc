@@ -6,11 +6,11 @@
 #include "ostro/kernels/products/kernels/int8_rows.inc.h"
 #include "ostro/machine/vector/vec_avx512.h"
 
-namespace ostro::cpu {
+namespace ostro::kernels {
 
 const Int8Kernel& int8_avx512() {
-  static constexpr Int8Kernel kKernel = kernels::int8_kernel<kernels::VecAvx512>();
+  static constexpr Int8Kernel kKernel = int8_kernel<machine::VecAvx512>();
   return kKernel;
 }
 
-}  // namespace ostro::cpu
+}  // namespace ostro::kernels

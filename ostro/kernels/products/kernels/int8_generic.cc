@@ -2,11 +2,11 @@
 #include "ostro/kernels/products/kernels/int8_rows.inc.h"
 #include "ostro/machine/vector/vec_generic.h"
 
-namespace ostro::cpu {
+namespace ostro::kernels {
 
 const Int8Kernel& int8_generic() {
-  static constexpr Int8Kernel kKernel = kernels::int8_kernel<kernels::VecGeneric>();
+  static constexpr Int8Kernel kKernel = int8_kernel<machine::VecGeneric>();
   return kKernel;
 }
 
-}  // namespace ostro::cpu
+}  // namespace ostro::kernels

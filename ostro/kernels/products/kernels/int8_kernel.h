@@ -1,10 +1,10 @@
 // Int8Kernel: one instruction set's functions for products of a few rows with an int8 matrix: a few steps of
-// the contraction for a strip of columns. gemm_int8.cc does everything else. Internal to ostro/cpu.
+// the contraction for a strip of columns. gemm_int8.cc does everything else. Internal to ostro/kernels.
 #pragma once
 
 #include <cstdint>
 
-namespace ostro::cpu {
+namespace ostro::kernels {
 
 inline constexpr int kInt8Group = 32;  // N7: steps of a group
 inline constexpr int kInt8Steps = 8;   // of the contraction that are made together
@@ -48,4 +48,4 @@ const Int8Kernel& int8_generic();
 const Int8Kernel& int8_avx2();
 const Int8Kernel& int8_avx512();
 
-}  // namespace ostro::cpu
+}  // namespace ostro::kernels

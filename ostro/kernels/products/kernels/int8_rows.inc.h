@@ -6,7 +6,7 @@
 
 #include "ostro/kernels/products/kernels/int8_kernel.h"
 
-namespace ostro::cpu::kernels {
+namespace ostro::kernels {
 namespace {
 
 enum class Rounding { kNone, kBf16, kBf16Usual };
@@ -139,4 +139,4 @@ constexpr Int8Kernel int8_kernel() {
 }
 
 }  // namespace
-}  // namespace ostro::cpu::kernels
+}  // namespace ostro::kernels

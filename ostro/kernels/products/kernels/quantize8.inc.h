@@ -6,10 +6,10 @@
 #include <cstring>
 #include <type_traits>
 
-#include "ostro/kernels/products/kernels/quantize8_kernel.h"
 #include "ostro/ir/program/int8_limits.h"
+#include "ostro/kernels/products/kernels/quantize8_kernel.h"
 
-namespace ostro::cpu {
+namespace ostro::kernels {
 namespace {
 
 constexpr uint32_t kMagnitude = 0x7fffffffu, kInfinity = 0x7f800000u, kSmallest = 0x00800000u;
@@ -200,4 +200,4 @@ inline void columns_of(const Int8ColumnBlock& b, Columns columns) {
 }
 
 }  // namespace
-}  // namespace ostro::cpu
+}  // namespace ostro::kernels

@@ -1,10 +1,10 @@
 // Quantize8Kernel: one instruction set's quantisers of blocks (docs/spec/numerics.md, N20). int8_quantize.cc
-// does everything else. Internal to ostro/cpu.
+// does everything else. Internal to ostro/kernels.
 #pragma once
 
 #include <cstdint>
 
-namespace ostro::cpu {
+namespace ostro::kernels {
 
 // The key of the draws that dither a block.
 struct Int8Draws {
@@ -47,4 +47,4 @@ const Quantize8Kernel& quantize8_generic();
 const Quantize8Kernel& quantize8_avx2();
 const Quantize8Kernel& quantize8_avx512();
 
-}  // namespace ostro::cpu
+}  // namespace ostro::kernels
