@@ -5,6 +5,9 @@
 # need more (kernels/*/kernels) add their own -m flags and are chosen at run time.
 add_compile_options(-march=x86-64-v3 -ffp-contract=off -fno-math-errno -fno-trapping-math
                     -Wall -Wextra -Wpedantic -Wno-missing-field-initializers)
+# One commit gives one binary, wherever and whenever it is built (scripts/reproducible.sh): no path of this tree and no
+# date is compiled in.
+add_compile_options("-ffile-prefix-map=${PROJECT_SOURCE_DIR}/=" -Wdate-time)
 if(CMAKE_CXX_COMPILER_ID STREQUAL "GNU")
   # gcc 12 reports false positives of these in inlined standard containers.
   add_compile_options($<$<COMPILE_LANGUAGE:CXX>:-Wno-maybe-uninitialized>

@@ -161,6 +161,14 @@ def check_other_machines(build, own):
         check((done.returncode != 0) == bool(said) and said in done.stderr, f"{system} {processor}: {done.stderr}")
 
 
+def check_reproducible(build, own):
+    """The program holds no path of the folder that it was built in (scripts/reproducible.sh builds it twice)."""
+    held = own.read_bytes()
+    check(b"ostro/base/error.h" in held, "the search for names of sources finds none where they are")
+    for path in (ROOT, build):
+        check(os.fsencode(path) + b"/" not in held, f"{own} holds the path {path}: other folders would give another binary")
+
+
 def main():
     arguments = argparse.ArgumentParser()
     arguments.add_argument("--build", required=True, type=pathlib.Path)
@@ -180,6 +188,7 @@ def main():
         check_tree(machine, work / tar.name.removesuffix(".tar.gz"), own)
         check_wheel(machine, wheel, own)
     check_other_machines(build, own)
+    check_reproducible(build, own)
     print("passed")
 
 
