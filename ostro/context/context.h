@@ -29,6 +29,10 @@ struct Context {
   // processors.
   std::function<MakeEngine(const std::string& device)> engine_on = {};
 
+  // The same, on another file system.
+  Context in(io::FileSystem& files) const {
+    return {files, models, engine, engine_for_a_moment, progress, stop, engine_on};
+  }
   // The same, with engines on that device. Whether the device is there, only `engine` finds out.
   Context on(const std::string& device) const {
     Context out = *this;

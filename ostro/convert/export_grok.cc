@@ -98,7 +98,7 @@ Status narrow(std::span<const float> values, const checkpoint::TensorSpec& spec,
   return {};
 }
 
-std::string directory_in(const std::string& out) { return io::join_path(out, "ckpt-0"); }
+std::string directory_in(const std::string& out) { return io::join_path(out, kGrokFolder); }
 
 }  // namespace
 
@@ -142,6 +142,12 @@ Status export_grok(io::FileSystem& fs, const std::string& out, const trained::Lo
   progress.end();
   RETURN_IF_ERROR(written);
   return tokenizer::save_tokenizer(fs, *model.tokenizer, io::join_path(out, "tokenizer.json"));
+}
+
+Result<std::vector<grok::Leaf>> grok_leaves(const trained::LoadedModel& model,
+                                            const models::DecoderOptions& decoder, const std::string& dtype) {
+  ASSIGN_OR_RETURN(const grok::GrokShape shape, shape_of(model, decoder, dtype));
+  return grok::make_leaves(shape);
 }
 
 }  // namespace ostro::convert

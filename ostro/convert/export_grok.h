@@ -2,8 +2,10 @@
 #pragma once
 
 #include <string>
+#include <vector>
 
 #include "ostro/base/progress.h"
+#include "ostro/grok/layout/leaves.h"
 #include "ostro/hf/export.h"
 #include "ostro/io/files/file_system.h"
 #include "ostro/models/decoder/decoder_options.h"
@@ -20,5 +22,11 @@ Status check_grok_export(io::FileSystem& fs, const std::string& out, const train
 Status export_grok(io::FileSystem& fs, const std::string& out, const trained::LoadedModel& model,
                    const models::DecoderOptions& decoder, const hf::WeightSource& source,
                    const std::string& dtype, Progress& progress);
+
+// The tensors of such a release: their files, and where the elements are in them. Errors: as
+// check_grok_export.
+Result<std::vector<grok::Leaf>> grok_leaves(const trained::LoadedModel& model,
+                                            const models::DecoderOptions& decoder, const std::string& dtype);
+inline constexpr const char* kGrokFolder = "ckpt-0";  // of `out`
 
 }  // namespace ostro::convert

@@ -25,10 +25,15 @@ struct Exported {
   int64_t step = 0;
 };
 
+// The request with the default of --dtype where that does not depend on the checkpoint, and types as they are
+// written. Error kInvalidArgument: options that do not belong together.
+Result<ExportRequest> complete_request(ExportRequest request);
+
 // Before a run with adapters: warns if export_model will refuse to write them for PEFT, and says why.
 void warn_of_adapters(const train::TrainConfig& config);
 
-// Writes the directory `out`: the model, its tokenizer and its chat template, or the adapter alone. Errors:
+// Writes the directory `out`: the model, its tokenizer and its chat template, or the adapter alone, and last
+// provenance.json, which says what they were made of. Errors:
 // kInvalidArgument for options that do not belong together, kUnsupported for a model that the format cannot
 // hold.
 Result<Exported> export_model(const Context& context, const ExportRequest& request);

@@ -4,12 +4,12 @@
 
 #include <charconv>
 #include <memory>
-#include <nlohmann/json.hpp>
 #include <optional>
 
 #include "ostro/chain/version.h"
 #include "ostro/checkpoint/catalog.h"
 #include "ostro/convert/new_directory.h"
+#include "ostro/convert/origin_file.h"
 #include "ostro/convert/training_yaml.h"
 #include "ostro/grok/convert/import.h"
 #include "ostro/io/files/atomic_file.h"
@@ -75,17 +75,17 @@ Result<train::TrainConfig> import_config(const models::DecoderOptions& model, co
   return config;
 }
 
-// Where the checkpoint is from, as for every import: the SHA-256 of the files that it was made of.
-Result<std::string> origin_text(const Context& context, const GrokImport& request,
-                                const grok::Release& release, const grok::LayerRange& layers,
-                                const std::string& state) {
+// Where the checkpoint is from: the files of the layers that were taken, and what the directory says of
+// itself.
+Result<Origin> origin_of(const Context& context, const GrokImport& request, const grok::Release& release,
+                         const grok::LayerRange& layers) {
   std::vector<std::string> names;
   for (const grok::Leaf& leaf : release.leaves())
     if (leaf.layer < 0 || (leaf.layer >= layers.first && leaf.layer < layers.last))
       names.push_back(leaf.file);
-  nlohmann::json files = nlohmann::json::object();
+  Origin out{.format = "grok", .layers = std::pair(layers.first, layers.last)};
   for (size_t i = 0; i < names.size(); ++i) {
-    ASSIGN_OR_RETURN(files[names[i]],
+    ASSIGN_OR_RETURN(out.files[names[i]],
                      io::file_sha256(context.fs, io::join_path(release.directory(), names[i])));
     context.progress.show("hashing", static_cast<double>(i + 1) / static_cast<double>(names.size()));
   }
@@ -93,13 +93,12 @@ Result<std::string> origin_text(const Context& context, const GrokImport& reques
       request.config.empty() ? io::join_path(release.directory(), "config.json") : request.config;
   ASSIGN_OR_RETURN(const bool has_config, context.fs.exists(config));
   if (has_config) {
-    ASSIGN_OR_RETURN(files["config.json"], io::file_sha256(context.fs, config));
+    ASSIGN_OR_RETURN(out.files["config.json"], io::file_sha256(context.fs, config));
   }
-  const nlohmann::json origin = {{"format", "grok"},
-                                 {"files", std::move(files)},
-                                 {"layers", {layers.first, layers.last}},
-                                 {"state", state}};
-  return origin.dump() + "\n";
+  // An export has it beside the folder of the tensors.
+  const std::string folder = io::clean_path(release.directory());
+  RETURN_IF_ERROR(take_provenance(context.fs, io::parent_path(folder), out, io::base_name(folder) + "/"));
+  return out;
 }
 
 }  // namespace
@@ -142,9 +141,9 @@ Result<std::string> import_grok(const Context& context, const GrokImport& reques
     ASSIGN_OR_RETURN(
         saved, grok::import_release(fs, release, io::join_path(place, checkpoint::kCheckpointsFolder), info,
                                     options));
-    ASSIGN_OR_RETURN(const std::string origin,
-                     origin_text(context, request, release, options.layers, saved.name));
-    RETURN_IF_ERROR(io::write_file_atomically(fs, io::join_path(place, checkpoint::kOriginFile), origin));
+    ASSIGN_OR_RETURN(Origin origin, origin_of(context, request, release, options.layers));
+    origin.state = saved.name;
+    RETURN_IF_ERROR(write_origin(fs, place, origin));
     train::TrainConfig training = config;
     training.data.tokenizer = io::join_path(io::absolute_path(request.out), "tokenizer.json");
     RETURN_IF_ERROR(io::write_file_atomically(fs, io::join_path(place, kTrainFile),

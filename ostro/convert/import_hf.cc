@@ -12,6 +12,7 @@
 #include "ostro/chain/version.h"
 #include "ostro/checkpoint/catalog.h"
 #include "ostro/convert/new_directory.h"
+#include "ostro/convert/origin_file.h"
 #include "ostro/convert/training_yaml.h"
 #include "ostro/hf/import.h"
 #include "ostro/io/files/atomic_file.h"
@@ -47,12 +48,14 @@ Result<checkpoint::Saved> write_checkpoint(io::FileSystem& fs, const hf::Source&
   info.kind = checkpoint::Kind::kPermanent;
   info.numerics_version = chain::kNumericsVersion;
   info.config = config::resolved_yaml(config);
-  ASSIGN_OR_RETURN(const auto hashes, hf::source_hashes(fs, source.directory));
+  Origin origin{.format = "hf"};
+  ASSIGN_OR_RETURN(origin.files, hf::source_hashes(fs, source.directory));
+  RETURN_IF_ERROR(take_provenance(fs, source.directory, origin));
   ASSIGN_OR_RETURN(
       checkpoint::Saved saved,
       hf::import_weights(fs, source, io::join_path(place, checkpoint::kCheckpointsFolder), info));
-  RETURN_IF_ERROR(io::write_file_atomically(fs, io::join_path(place, checkpoint::kOriginFile),
-                                            hf::origin_text(hashes, saved.name)));
+  origin.state = saved.name;
+  RETURN_IF_ERROR(write_origin(fs, place, origin));
   return saved;
 }
 

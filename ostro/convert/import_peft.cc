@@ -4,6 +4,7 @@
 #include <fmt/ranges.h>
 
 #include <algorithm>
+#include <map>
 #include <set>
 #include <utility>
 #include <vector>
@@ -11,6 +12,7 @@
 #include "ostro/convert/made_model.h"
 #include "ostro/convert/new_directory.h"
 #include "ostro/hf/adapter.h"
+#include "ostro/io/files/file_hash.h"
 #include "ostro/io/files/path.h"
 #include "ostro/models/decoder/decoder.h"
 #include "ostro/nn/adapters.h"
@@ -112,9 +114,14 @@ Result<std::string> import_peft(const Context& context, const PeftImport& reques
   RETURN_IF_ERROR(hf::take_lora(files, weights,
                                 hf::lora_modules(weights, model.matrices, model.paths, model.shapes),
                                 model.paths, values));
+  std::map<std::string, std::string> hashes;
+  for (const char* name : {"adapter_config.json", "adapter_model.safetensors"}) {
+    ASSIGN_OR_RETURN(hashes[name], io::file_sha256(fs, io::join_path(request.directory, name)));
+  }
   ASSIGN_OR_RETURN(
       const checkpoint::Saved saved,
-      write_made_model(fs, base, {"peft", request.checkpoint, request.out, config, model.paths, values}));
+      write_made_model(fs, base,
+                       {"peft", hashes, request.checkpoint, request.out, config, model.paths, values}));
   return fmt::format("{}: {} with the adapter {} (rank {}, alpha {}, {}), state {}{}\n",
                      io::clean_path(request.out), base.parameters.path, request.directory, files.rank(),
                      files.alpha(), last_words(files.modules), saved.name,

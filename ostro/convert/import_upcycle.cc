@@ -149,7 +149,7 @@ Result<std::string> upcycle(const Context& context, const Upcycle& request) {
   ASSIGN_OR_RETURN(
       const checkpoint::Saved saved,
       write_made_model(fs, dense,
-                       {"upcycle", request.checkpoint, request.out, config, functions.paths, values}));
+                       {"upcycle", {}, request.checkpoint, request.out, config, functions.paths, values}));
   return fmt::format("{}: {}, {} experts in each layer, {} for a token, of {}, state {}\n",
                      io::clean_path(request.out), options.type(), request.experts, request.per_token,
                      dense.parameters.path, saved.name);

@@ -1,12 +1,13 @@
 #include "ostro/convert/made_model.h"
 
-#include <nlohmann/json.hpp>
 #include <utility>
 
+#include "ostro/audit/witness.h"
 #include "ostro/chain/version.h"
 #include "ostro/checkpoint/catalog.h"
 #include "ostro/checkpoint/stream_save.h"
 #include "ostro/convert/new_directory.h"
+#include "ostro/convert/origin_file.h"
 #include "ostro/convert/training_yaml.h"
 #include "ostro/hf/import.h"
 #include "ostro/io/files/atomic_file.h"
@@ -51,14 +52,10 @@ Status write_all(io::FileSystem& fs, const trained::LoadedModel& source, const M
   const std::string tokenizer = io::join_path(place, "tokenizer.json");
   ASSIGN_OR_RETURN(const bool has_tokenizer, fs.exists(tokenizer));
   if (!has_tokenizer) RETURN_IF_ERROR(tokenizer::save_tokenizer(fs, *source.tokenizer, tokenizer));
-  // No file of another program is in it: the model that it was made of is named by its state.
-  const nlohmann::json origin = {
-      {"format", model.format},
-      {"files", nlohmann::json::object()},
-      {"state", saved.name},
-      {"from", {{"state", source.parameters.name}, {"step", source.parameters.step}}}};
-  RETURN_IF_ERROR(
-      io::write_file_atomically(fs, io::join_path(place, checkpoint::kOriginFile), origin.dump() + "\n"));
+  Origin origin{.format = model.format, .files = model.files, .state = saved.name};
+  ASSIGN_OR_RETURN(const auto run, audit::run_of_checkpoint(fs, source.parameters.path));
+  ASSIGN_OR_RETURN(origin.from, provenance::source_of(fs, source.parameters.path, run.value_or(""), "model"));
+  RETURN_IF_ERROR(write_origin(fs, place, origin));
   return io::write_file_atomically(fs, io::join_path(place, kTrainFile),
                                    training_yaml(model.config, model.made_of, model.out));
 }

@@ -2,6 +2,7 @@
 // directory like any import's.
 #pragma once
 
+#include <map>
 #include <string>
 #include <vector>
 
@@ -11,8 +12,9 @@
 namespace ostro::convert {
 
 struct MadeModel {
-  const char* format;          // what origin.json calls it
-  const std::string& made_of;  // the checkpoint, as it was named
+  const char* format;                               // what origin.json calls it
+  const std::map<std::string, std::string>& files;  // of another program, that it was made of, too: SHA-256
+  const std::string& made_of;                       // the checkpoint, as it was named
   const std::string& out;
   const train::TrainConfig& config;
   const std::vector<std::string>& paths;

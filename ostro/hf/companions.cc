@@ -2,7 +2,6 @@
 #include <fmt/format.h>
 
 #include <algorithm>
-#include <nlohmann/json.hpp>
 
 #include "ostro/base/parallel.h"
 #include "ostro/hf/import.h"
@@ -54,10 +53,6 @@ Result<std::map<std::string, std::string>> source_hashes(io::FileSystem& fs, con
   std::map<std::string, std::string> files;
   for (size_t i = 0; i < names.size(); ++i) files[names[i]] = hashes[i];
   return files;
-}
-
-std::string origin_text(const std::map<std::string, std::string>& hashes, const std::string& state) {
-  return nlohmann::json{{"files", hashes}, {"format", "hf"}, {"state", state}}.dump() + "\n";
 }
 
 Status copy_companions(io::FileSystem& fs, const std::string& from, const std::string& to,

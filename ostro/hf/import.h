@@ -19,9 +19,6 @@ Result<checkpoint::Saved> import_weights(io::FileSystem& fs, const Source& sourc
 // SHA-256 of the files of a directory that a checkpoint is made of (config.json and the weights), by name.
 Result<std::map<std::string, std::string>> source_hashes(io::FileSystem& fs, const std::string& directory,
                                                          int threads = 2);
-// The text of checkpoint::kOriginFile: {"files": {name: SHA-256}, "format": "hf", "state": name}.
-std::string origin_text(const std::map<std::string, std::string>& hashes, const std::string& state);
-
 // Copies the files of tokenizer, generation and chat that a directory has, byte for byte. `but`: a file that
 // is left out.
 Status copy_companions(io::FileSystem& fs, const std::string& from, const std::string& to,

@@ -5,6 +5,7 @@
 #include "ostro/base/sha256.h"
 #include "ostro/io/files/atomic_file.h"
 #include "ostro/io/files/memory_file_system.h"
+#include "ostro/provenance/compared_files.h"
 #include "ostro/provenance/written_files.h"
 
 namespace ostro::provenance {
@@ -83,6 +84,45 @@ TEST_CASE("files are hashed as they are written, under the names that they get")
                                                    {"more/b", {0, sha256_hex("")}}};
   CHECK(fs.files() == files);
   CHECK(memory.read_file("out/a").value() == "abc");
+}
+
+TEST_CASE("what is written is compared with what is there, and nothing is changed") {
+  io::MemoryFileSystem memory;
+  check_ok(memory.make_dirs("there"));
+  const auto put = [&](const std::string& name, const std::string& text) {
+    check_ok(io::write_file_atomically(memory, "there/" + name, text));
+  };
+  put("same", "abc"), put("other", "abc"), put("short", "ab"), put("long", "abcd");
+  std::string seen;
+  ComparedFiles fs(memory, "again", "there",
+                   [&](const std::string& name, int64_t offset, std::span<const std::byte> written,
+                       std::span<const std::byte> there) {
+                     seen += fmt::format("{} at {}: {}, {}; ", name, offset, written.size(), there.size());
+                   });
+  CHECK_FALSE(fs.exists("again/same").value());
+  CHECK(fs.list("again").value().empty());
+  for (const char* name : {"same", "short", "long", "missing"})
+    check_ok(io::write_file_atomically(fs, fmt::format("again/{}", name), "abc"));
+  check_ok(io::write_file_atomically(fs, "again/other", [](io::WritableFile& file) -> Status {
+    RETURN_IF_ERROR(file.append("a"));
+    return file.append("xc");
+  }));
+  CHECK(seen == "short at 0: 3, 2; other at 1: 2, 2; ");
+  const auto& files = fs.files();
+  CHECK(files.at("same").same());
+  CHECK(files.at("other").first_difference == 1);
+  CHECK(files.at("other").begin == "a");
+  CHECK(files.at("short").there == 2);
+  CHECK(files.at("short").first_difference == -1);
+  CHECK_FALSE(files.at("short").same());
+  CHECK_FALSE(files.at("long").same());
+  CHECK(files.at("missing").there == -1);
+  // Written again, as the companions of an import are: the last counts.
+  check_ok(io::write_file_atomically(fs, "again/other", "abc"));
+  CHECK(files.at("other").same());
+  CHECK(memory.read_file("there/long").value() == "abcd");
+  CHECK_FALSE(io::write_file_atomically(fs, "there/same", "x").ok());
+  CHECK_FALSE(fs.remove("there/same").ok());
 }
 
 }  // namespace

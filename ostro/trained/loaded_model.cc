@@ -301,6 +301,16 @@ Status check_tensor(const checkpoint::TensorSpec& spec, const ir::Shape& held, c
       fmt::format("{}: {} is {}, the model has {}", path, spec.path, spec.type_str(), held.str()));
 }
 
+// The arrays of the checkpoint that are the parameters in evaluation, in the order of the model's.
+std::vector<std::string> evaluated_paths(const checkpoint::Manifest& manifest,
+                                         const models::ModelFunctions& model) {
+  const train::StateArrays arrays = with_means(manifest, model);
+  std::vector<std::string> paths;
+  for (const size_t k : train::evaluated_arrays(arrays))
+    paths.push_back(arrays.paths[manifest.info.step == 0 ? arrays.parameter[k] : k]);
+  return paths;
+}
+
 Result<OpenedModel> open_source(io::FileSystem& fs, const Source& source, const std::string& tokenizer_path,
                                 const models::ModelChoices& models, const UseOptions& use) {
   ASSIGN_OR_RETURN(LoadedModel model, read_all_but_parameters(fs, source, tokenizer_path, models, use));
@@ -322,10 +332,7 @@ Result<OpenedModel> open_source(io::FileSystem& fs, const Source& source, const 
   models::LayerFunctions layers = models::decoder_by_layer(
       decoder->for_evaluation(), static_cast<int64_t>(model.tokenizer->vocab_size()),
       train::precision(model.config), train::lora_spec(model.config.adapter), model.functions.paths);
-  const train::StateArrays arrays = with_means(manifest, model.functions);
-  std::vector<std::string> paths;
-  for (const size_t k : train::evaluated_arrays(arrays))
-    paths.push_back(arrays.paths[manifest.info.step == 0 ? arrays.parameter[k] : k]);
+  const std::vector<std::string> paths = evaluated_paths(manifest, model.functions);
   ASSIGN_OR_RETURN(checkpoint::PartReader reader, checkpoint::PartReader::open(fs, found, paths));
   for (size_t k = 0; k < paths.size(); ++k)
     RETURN_IF_ERROR(check_tensor(reader.spec(k), model.functions.shapes[k], source.path));
@@ -377,6 +384,18 @@ Result<OpenedModel> open_model(io::FileSystem& fs, const std::string& where,
     ASSIGN_OR_RETURN(OpenedModel opened, open_source(fs, source, tokenizer_path, models, use));
     if (check) RETURN_IF_ERROR(check(opened));
     return opened;
+  });
+}
+
+Result<DescribedModel> describe_model(io::FileSystem& fs, const std::string& where,
+                                      const models::ModelChoices& models, Trust trust) {
+  return load_from(fs, where, models, trust, [&](const Source& source) -> Result<DescribedModel> {
+    DescribedModel out;
+    ASSIGN_OR_RETURN(out.model, read_all_but_parameters(fs, source, "", models, {}));
+    ASSIGN_OR_RETURN(const checkpoint::Manifest manifest, checkpoint::read_manifest(fs, source.path));
+    out.arrays = evaluated_paths(manifest, out.model.functions);
+    out.model.parameters = {{}, manifest.info.step, source.path, manifest.name};
+    return out;
   });
 }
 

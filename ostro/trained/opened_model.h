@@ -28,6 +28,17 @@ Result<OpenedModel> open_model(io::FileSystem& fs, const std::string& where,
                                Trust trust, const std::function<Status(const OpenedModel&)>& check = {},
                                const UseOptions& use = {});
 
+// A model of which no parameter is read, nor has to be there.
+struct DescribedModel {
+  LoadedModel model;                // no values; parameters.path, step and name as load_model would set them
+  std::vector<std::string> arrays;  // of the checkpoint, that load_model would read: one for each parameter
+};
+
+// Describes the model of a checkpoint by its manifest, its run's chain and its tokenizer. Errors: as
+// load_model, but for the parameters' files.
+Result<DescribedModel> describe_model(io::FileSystem& fs, const std::string& where,
+                                      const models::ModelChoices& models, Trust trust);
+
 // PartReader::check of all weights, shown as "checking weights".
 Status check_weights(const checkpoint::PartReader& reader, Progress& progress);
 

@@ -4,6 +4,7 @@
 #include <chrono>
 #include <cstdio>
 
+#include "ostro/audit/amend.h"
 #include "ostro/audit/audit_run.h"
 #include "ostro/chain/clock_text.h"
 #include "ostro/chain/record.h"
@@ -11,7 +12,9 @@
 #include "ostro/cli/main/exit_code.h"
 #include "ostro/cli/shared/sim_workers.h"
 #include "ostro/cli/shared/terminal.h"
+#include "ostro/convert/check_model.h"
 #include "ostro/io/files/path.h"
+#include "ostro/provenance/provenance.h"
 #include "ostro/run/report/console.h"
 
 namespace ostro::cli {
@@ -78,10 +81,33 @@ class ReplayProgress {
   Clock::time_point begin_, shown_;
 };
 
+// Whether the directory is one of a model, and no run's.
+Result<bool> is_model(io::FileSystem& fs, const std::string& directory) {
+  const auto has = [&](const char* name) { return fs.exists(io::join_path(directory, name)); };
+  for (const char* name : {chain::kChainFile, audit::kProgramFile}) {
+    ASSIGN_OR_RETURN(const bool is_run, has(name));
+    if (is_run) return false;
+  }
+  for (const char* name : {provenance::kProvenanceFile, "config.json", "adapter_config.json"}) {
+    ASSIGN_OR_RETURN(const bool there, has(name));
+    if (there) return true;
+  }
+  return false;
+}
+
+// A model's directory, with the record of its run or without.
+int verify_model(const Context& context, const convert::ModelCheckRequest& request, bool json) {
+  const auto check = convert::check_model(context, request);
+  if (!check.ok()) return report_error(check.error());
+  const Status written =
+      write_stdout(json ? convert::model_check_json(*check) : convert::model_check_text(*check));
+  return written.ok() ? exit_code(check->verdict()) : report_error(written.error());
+}
+
 }  // namespace
 
 int verify_command(Args args) {
-  std::string run;
+  std::string run, model;
   audit::AuditOptions options;
   std::optional<int64_t> from, to;
   bool json = false;
@@ -97,8 +123,13 @@ int verify_command(Args args) {
       "  3 incomplete    nothing differs, but a part is missing: checkpoints, or the end of the chain\n"
       "  4 cannot check  nothing differs, but this program could not compare it: no data at hand, another\n"
       "                  version's programs, a model that it does not have\n"
-      "2 is a command line that makes no sense.");
-  args.positional("RUN", &run, "run directory");
+      "2 is a command line that makes no sense.\n"
+      "With --model it computes every file of an exported model again from the record's checkpoint, and\n"
+      "compares the bytes; no step is replayed. Given a model's directory alone it compares the files with\n"
+      "the model's provenance.json, and says what more is needed.");
+  args.positional("RUN", &run, "run directory, or the directory of a model");
+  args.option("--model", &model, "DIR",
+              "the directory of a model that was made of RUN, which may be a run, a checkpoint or an import");
   args.option("--from_step", &from, "A", "step to begin at or before (default 0: the seed's initial state)");
   args.option("--to_step", &to, "B", "step to end at (default: the last of the chain)");
   args.option("--run_hash", &options.run_hash, "H",
@@ -116,10 +147,19 @@ int verify_command(Args args) {
   if (auto code = args.parse()) return *code;
   options.replay.from_step = from.value_or(0);
   options.replay.to_step = to;
+  const Context& context = args.context();
+  const auto alone = model.empty() ? is_model(context.fs, run) : Result<bool>(false);
+  if (!alone.ok()) return report_error(alone.error());
+  if (*alone || !model.empty()) {
+    if (from || to || !options.replay.cache.empty() || options.replay.stored_programs)
+      return report_error(invalid_argument(
+          "--from_step, --to_step, --cache and --stored_program are for replaying a run; a model is compared "
+          "with its record without it"));
+    return verify_model(context, {*alone ? run : model, *alone ? "" : run, options.run_hash}, json);
+  }
   const auto workers = sim_workers();
   if (!workers.ok()) return report_error(workers.error());
   options.replay.workers = *workers;
-  const Context& context = args.context();
   // A device that is not there is told before anything is read.
   std::unique_ptr<runtime::Engine> engine;
   if (!options.no_replay) {

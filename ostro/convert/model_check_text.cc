@@ -1,0 +1,42 @@
+// The two forms of a ModelCheck.
+#include <fmt/format.h>
+
+#include <nlohmann/json.hpp>
+
+#include "ostro/convert/check_model.h"
+
+namespace ostro::convert {
+
+std::string model_check_text(const ModelCheck& check) {
+  std::vector<audit::Finding> lines = check.findings;
+  for (const std::string& text : check.shown) lines.push_back({audit::Verdict::kEqual, text});
+  std::string out;
+  for (const audit::Finding& line : lines) out += audit::finding_text(line) + "\n";
+  for (const std::string& text : check.open) {
+    const std::string line = audit::finding_text({audit::Verdict::kEqual, text});
+    out += "not shown" + line.substr(line.find(':')) + "\n";
+  }
+  return out;
+}
+
+std::string model_check_json(const ModelCheck& check) {
+  nlohmann::ordered_json j = {{"verdict", audit::verdict_word(check.verdict())}};
+  j["findings"] = nlohmann::ordered_json::array();
+  for (const audit::Finding& f : check.findings)
+    j["findings"].push_back({{"verdict", audit::verdict_word(f.verdict)}, {"text", f.text}});
+  j["model"] = check.model;
+  if (!check.record.empty()) j["record"] = check.record;
+  if (!check.head.empty()) j["run_hash"] = check.head;
+  if (check.provenance) {
+    const provenance::Source& source = check.provenance->sources.front();
+    j["made"] = provenance::made_word(check.provenance->made);
+    j["state"] = source.state;
+    j["step"] = source.step;
+    if (source.genesis) j["genesis"] = *source.genesis;
+  }
+  j["shown"] = check.shown;
+  j["not_shown"] = check.open;
+  return j.dump(-1, ' ', false, nlohmann::ordered_json::error_handler_t::replace) + "\n";
+}
+
+}  // namespace ostro::convert
