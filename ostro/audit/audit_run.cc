@@ -5,8 +5,8 @@
 #include <algorithm>
 #include <nlohmann/json.hpp>
 
-#include "ostro/audit/amend.h"
 #include "ostro/audit/bare_model.h"
+#include "ostro/audit/beginning.h"
 #include "ostro/audit/recorded_run.h"
 #include "ostro/chain/canonical.h"
 #include "ostro/io/files/path.h"
@@ -100,11 +100,13 @@ void replay(io::FileSystem& fs, const std::function<Result<std::unique_ptr<runti
     out.findings.push_back(replay_finding(*report));
 }
 
-Status check_request(const AuditOptions& options, const std::string& run, int64_t steps) {
-  const int64_t from = options.replay.from_step, to = options.replay.to_step.value_or(steps);
-  if (from >= 0 && from <= to && to <= steps) return {};
+// 0 stands for the beginning, wherever that is.
+Status check_request(const AuditOptions& options, const std::string& run, const chain::Chain& chain) {
+  const int64_t before = chain.genesis().step(), steps = chain.last_step(), from = options.replay.from_step,
+                to = options.replay.to_step.value_or(steps);
+  if ((from == 0 || from >= before) && std::max(from, before) <= to && to <= steps) return {};
   return invalid_argument(
-      fmt::format("steps {} to {}: the chain of {} has steps 1 to {}", from, to, run, steps));
+      fmt::format("steps {} to {}: the chain of {} has steps {} to {}", from, to, run, before + 1, steps));
 }
 
 }  // namespace
@@ -147,7 +149,7 @@ Result<Audit> audit_run(io::FileSystem& fs,
   out.head = chain->head();
   out.steps = chain->last_step();
   out.length = length_of(*chain);
-  if (!options.no_replay) RETURN_IF_ERROR(check_request(options, run, out.steps));
+  if (!options.no_replay) RETURN_IF_ERROR(check_request(options, run, *chain));
   auto checkpoints = check_checkpoints(fs, run, *chain, models);
   if (checkpoints.ok())
     out.checkpoints = std::move(*checkpoints);
@@ -161,6 +163,9 @@ Result<Audit> audit_run(io::FileSystem& fs,
   } else if (!opened->unproven.empty()) {
     out.findings.push_back({Verdict::kCannotCheck, opened->unproven});
   }
+  ASSIGN_OR_RETURN(Beginning beginning, check_beginning(fs, run, *chain, options.parent, models));
+  out.beginning = std::move(beginning.text);
+  out.findings.insert(out.findings.end(), beginning.findings.begin(), beginning.findings.end());
   check_hash(*chain, out);
   check_tokenizer(fs, run, chain->genesis(), out);
   add_checkpoints(out);

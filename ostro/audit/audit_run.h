@@ -20,6 +20,7 @@ struct AuditOptions {
   VerifyOptions replay;
   bool no_replay = false;  // needs no token store
   std::string run_hash;    // that was published; empty: none
+  std::string parent;      // of a fork: the run directory of the run that it goes on with; empty: not at hand
 };
 
 struct Audit {
@@ -29,6 +30,7 @@ struct Audit {
   int64_t steps = 0;        // in the chain
   // Steps that the run is to have, as its last config says. Nothing: no such number is in the chain.
   std::optional<int64_t> length;
+  std::string beginning;  // with what the run began (check_beginning); empty: with weights that were drawn
   std::vector<CheckedCheckpoint> checkpoints;
   std::optional<VerifyReport> replay;  // nothing with no_replay, or when it could not be done
   // All that is not as it should be, each kind once. The worst come first, of equally bad ones what a replay

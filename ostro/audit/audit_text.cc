@@ -42,6 +42,7 @@ std::string audit_text(const Audit& a) {
   if (a.replay && a.replay->equal && !a.findings.empty() && a.replay->last_step > a.replay->start_step)
     out += "replay is equal: " + replay_text(*a.replay, a.steps) + "\n";
   if (!a.given.empty() && a.hash_fits()) out += fmt::format("run hash: {}, as given\n", a.head);
+  if (!a.beginning.empty()) out += fmt::format("began with: {}\n", a.beginning);
   std::vector<int64_t> fine;
   for (const CheckedCheckpoint& c : a.checkpoints)
     if (c.fine()) fine.push_back(c.step);
@@ -76,6 +77,7 @@ std::string audit_json(const Audit& a) {
     if (a.length) j["length"] = *a.length;
   }
   if (!a.given.empty()) j["run_hash_as_given"] = a.hash_fits();
+  if (!a.beginning.empty()) j["beginning"] = a.beginning;
   j["checkpoints"] = nlohmann::ordered_json::array();
   for (const CheckedCheckpoint& c : a.checkpoints)
     j["checkpoints"].push_back({{"step", c.step},

@@ -168,10 +168,13 @@ Result<std::string> save_initial(io::FileSystem& fs, const std::string& run_dire
 Result<std::string> initial_checkpoint(io::FileSystem& fs, const std::string& run_directory,
                                        const chain::GenesisEntry& genesis) {
   const std::string path =
-      io::join_path(io::join_path(run_directory, kInitialFolder), checkpoint::step_directory(0));
+      io::join_path(io::join_path(run_directory, kInitialFolder), checkpoint::step_directory(genesis.step()));
   auto manifest = checkpoint::read_manifest(fs, path);
   if (!manifest.ok())
     return manifest.error().with_context("the run's initial state, which its genesis names");
+  if (manifest->info.step != genesis.step())
+    return corrupt(fmt::format("{}: its state is of step {}, but the run began after step {} ({})", path,
+                               manifest->info.step, genesis.step(), chain::kChainFile));
   if (manifest->name != *genesis.initial)
     return corrupt(fmt::format("{}: its state is {}, but the run began with {} ({})", path, manifest->name,
                                *genesis.initial, chain::kChainFile));

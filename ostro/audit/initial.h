@@ -1,7 +1,8 @@
-// Initial checkpoint: for a run that begins with a checkpoint's parameters (trainer.initialize_from).
+// Initial checkpoint: for a run that begins with a checkpoint's parameters (trainer.initialize_from), or with
+// the state of another run (a fork).
 //
 // The whole initial state is kept as a checkpoint in the run directory, and the genesis has its name:
-// resuming and verifying do not need the checkpoint that the parameters came from. Errors name the tensor,
+// resuming and verifying do not need the checkpoint that it came from. Errors name the tensor,
 // file or directory that is wrong.
 #pragma once
 

@@ -4,7 +4,7 @@
 
 #include <filesystem>
 
-#include "ostro/audit/amend.h"
+#include "ostro/audit/fork.h"
 #include "ostro/chain/canonical.h"
 #include "ostro/io/files/path.h"
 #include "ostro/numerics/fingerprint.h"
@@ -21,13 +21,6 @@ Error forged(const std::string& where, const std::string& how) {
 }
 
 bool is_parameter(const TensorSpec& spec) { return !spec.path.starts_with("optimizer/"); }
-
-// The config that made the state of this step: an amend of the same step comes behind it.
-const std::string& config_at(const std::vector<Period>& periods, int64_t step) {
-  size_t i = periods.size() - 1;
-  while (i > 0 && periods[i].first >= step) --i;
-  return periods[i].config;
-}
 
 std::array<int64_t, 2> lanes_of(const TensorSpec& spec, std::span<const std::byte> bytes) {
   const int64_t item = checkpoint::dtype_size(spec.dtype),
@@ -76,15 +69,21 @@ Status Witness::check_config(const Manifest& manifest, const std::string& where)
                     "{}",
                     where, path_, config.error().message()));
   ASSIGN_OR_RETURN(const std::vector<Period> periods, periods_of(*config, chain_, path_));
-  const std::string &run = config_at(periods, manifest.info.step), its = train::canonical_text(*config);
+  const std::string &run = period_that_made(periods, manifest.info.step).config,
+                    its = train::canonical_text(*config);
   if (run == its) return {};
   return forged(where, fmt::format("its config is not the run's ({} there, the manifest here): {}", path_,
                                    fmt::join(chain::object_differences(run, its), "; ")));
 }
 
 Result<Evidence> Witness::check_manifest(const Manifest& manifest, const std::string& where) const {
-  RETURN_IF_ERROR(check_step(manifest, where));
   const int64_t step = manifest.info.step;
+  // The state that the run began with is of no step of this chain: what made it is another's business.
+  if (const chain::GenesisEntry& genesis = chain_.genesis();
+      genesis.initial && step == genesis.step() && manifest.name == *genesis.initial &&
+      manifest.info.numerics_version == genesis.numerics_version)
+    return Evidence::kName;
+  RETURN_IF_ERROR(check_step(manifest, where));
   const std::string* name = chain_.find_checkpoint(step);
   if (name != nullptr && *name != manifest.name)
     return forged(where,

@@ -73,6 +73,11 @@ Status check_order(const std::vector<ChainLink>& links, const ChainEntry& entry)
   const int64_t last = entry_step(links.back().entry), step = entry_step(entry);
   if (std::holds_alternative<StepEntry>(entry)) {
     if (step == last + 1) return {};
+    if (links.size() == 1)
+      return invalid_argument(fmt::format(
+          "the first step is {}, but the genesis says that {} were done before: a run that goes on "
+          "with the state of another has \"fork\" in its genesis, with that run's head",
+          step, last));
     return invalid_argument(fmt::format("step {} follows step {}", step, last));
   }
   if (step != last)

@@ -41,7 +41,8 @@ struct Chain {
 Result<Chain> read_chain(io::FileSystem& fs, const std::string& path);
 
 // The chain up to `step` steps done, with the amend and checkpoint entries of that step; what follows is not
-// looked at (a power cut may have damaged what was not synced). It may end before `step`.
+// looked at (a power cut may have damaged what was not synced). It may end before `step`, and of a fork that
+// began after it there is only the genesis.
 Result<Chain> read_chain_until(io::FileSystem& fs, const std::string& path, int64_t step);
 // The same; a chain that does not reach as far as `step` is ErrorCode::kCorrupt.
 Result<Chain> read_chain_to(io::FileSystem& fs, const std::string& path, int64_t step);

@@ -196,7 +196,7 @@ Result<ChainLink> parse_chain_line(std::string_view line, std::string_view previ
 
 int64_t entry_step(const ChainEntry& entry) {
   struct Step {
-    int64_t operator()(const GenesisEntry& e) const { return e.fork ? e.fork->step : 0; }
+    int64_t operator()(const GenesisEntry& e) const { return e.step(); }
     int64_t operator()(const StepEntry& e) const { return e.step; }
     int64_t operator()(const AmendEntry& e) const { return e.step; }
     int64_t operator()(const CheckpointEntry& e) const { return e.step; }

@@ -178,10 +178,10 @@ Status check_computable(const GenesisEntry& genesis, const std::string& run) {
     return unsupported(
         fmt::format("{}: the run has the numerics options {}; this program computes {{}} and {}", run,
                     genesis.numerics_options, kIntegerProducts));
-  if (genesis.fork)
-    return unsupported(
-        fmt::format("{}: the run began as a fork, with the state of the run {} after step {}; "
-                    "this program does not go on with forks",
+  if (genesis.fork && !genesis.initial)
+    return corrupt(
+        fmt::format("{}: the genesis says that the run is a fork of {} after step {}, and has no name of the "
+                    "state that it began with",
                     run, genesis.fork->head, genesis.fork->step));
   return {};
 }

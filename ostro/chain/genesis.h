@@ -16,14 +16,14 @@ inline constexpr int64_t kChainFormat = 2;
 
 // The parent of a run that began with the state of another run, and the step of that state.
 struct Fork {
-  std::string head;  // the parent's run hash after that step
+  std::string head;  // hash of the entry in the parent's chain that names the state
   int64_t step = 0;  // steps that the state has already seen
   bool operator==(const Fork&) const = default;
 };
 
 // The published model whose parameters a run began with.
 struct Maker {
-  std::string head;   // run hash of the run that made it, when it was published
+  std::string head;   // hash of the entry of the state's step in the chain of the run that made it
   std::string state;  // name of the state that was published, as that run's chain has it
   bool operator==(const Maker&) const = default;
 };
@@ -49,11 +49,15 @@ struct GenesisEntry {
   // Component -> Merkle root of its rows. The only component of data.train_urls has the name "".
   std::map<std::string, std::string> data_roots = {};
   std::optional<Maker> maker = {};
+
+  // Steps done before the first of this run.
+  int64_t step() const { return fork ? fork->step : 0; }
   bool operator==(const GenesisEntry&) const = default;
 };
 
 // Whether this program can compute the steps of a run with this genesis. kUnsupported, beginning with `run`,
-// names what it cannot: another numerics version, other numerics options, a fork.
+// names what it cannot: another numerics version, other numerics options. kCorrupt: a fork without the name
+// of the state that it began with.
 Status check_computable(const GenesisEntry& genesis, const std::string& run);
 
 }  // namespace ostro::chain

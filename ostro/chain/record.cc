@@ -143,6 +143,16 @@ std::string record_json(const RunRecord& record) {
   return json.dump(2, ' ', false, OrderedJson::error_handler_t::replace);
 }
 
+double seconds_a_step(const RunRecord& record) {
+  double seconds = 0;
+  int64_t steps = 0;
+  for (const Session& session : record.sessions) {
+    for (const auto& [use, spent] : session.seconds) seconds += spent;
+    steps += session.to_step - session.from_step;
+  }
+  return steps > 0 && seconds > 0 ? seconds / static_cast<double>(steps) : 0;
+}
+
 Status write_record(io::FileSystem& fs, const std::string& path, const RunRecord& record) {
   return io::write_file_atomically(fs, path, io::add_checksum(record_json(record)));
 }

@@ -51,6 +51,8 @@ void end_session(RunRecord& record, const std::string& outcome, int64_t to_step)
 
 // The record as a JSON object. This is the file's content without its checksum.
 std::string record_json(const RunRecord& record);
+// What a step took in the sessions that ended, in seconds, with all that was beside it; 0: not known.
+double seconds_a_step(const RunRecord& record);
 // Replaces the file atomically.
 Status write_record(io::FileSystem& fs, const std::string& path, const RunRecord& record);
 // ErrorCode::kCorrupt names the field; a later format is kUnsupported.

@@ -41,6 +41,8 @@ int worker_command(Args args);
 int status_command(Args args);
 int watch_command(Args args);
 int hash_command(Args args);
+int fork_command(Args args);
+int log_command(Args args);
 int inspect_command(Args args);
 int diff_command(Args args);
 int eval_command(Args args);

@@ -41,14 +41,7 @@ class ReplayProgress {
  public:
   ReplayProgress(io::FileSystem& fs, const std::string& run, bool terminal) : terminal_(terminal) {
     const auto record = chain::read_record(fs, io::join_path(run, chain::kRecordFile));
-    if (!record.ok()) return;
-    double seconds = 0;
-    int64_t steps = 0;
-    for (const chain::Session& session : record->sessions) {
-      for (const auto& [use, spent] : session.seconds) seconds += spent;
-      steps += session.to_step - session.from_step;
-    }
-    if (steps > 0 && seconds > 0) recorded_ = seconds / static_cast<double>(steps);
+    if (record.ok()) recorded_ = chain::seconds_a_step(*record);
   }
 
   void begin(int64_t first, int64_t last) const {
@@ -135,6 +128,10 @@ int verify_command(Args args) {
   args.option("--run_hash", &options.run_hash, "H",
               "the run hash that was published: the run must have it. A chain that was written anew for a\n"
               "forged run fits that run; only the hash, or a replay, tells");
+  args.option(
+      "--parent", &options.parent, "RUN",
+      "of a fork: the run that it goes on with. Its chain must have the entry that the fork's genesis\n"
+      "names, and the fork's first state; otherwise the copy of that chain in RUN/parent is taken");
   args.option("--cache", &options.replay.cache, "DIR",
               "the token store, when it is no longer where the run used it (data.cache_dir)");
   args.flag("--no_replay", &options.no_replay,

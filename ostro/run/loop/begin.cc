@@ -23,7 +23,7 @@ Status begin_state(const OpenedRun& run, const Environment& env, train::LiveStat
                    const chain::GenesisEntry& genesis) {
   if (!genesis.initial) return state.begin(run.config.trainer.seed);
   ASSIGN_OR_RETURN(const std::string path, audit::initial_checkpoint(env.fs, run.directory, genesis));
-  ASSIGN_OR_RETURN(const train::CellsRead read, state.restore(path, 0, /*prints=*/false));
+  ASSIGN_OR_RETURN(const train::CellsRead read, state.restore(path, genesis.step(), /*prints=*/false));
   return read.unfit.empty() ? Status() : corrupt(fmt::format("{}: {}", path, read.unfit));
 }
 
@@ -45,7 +45,7 @@ Result<Resumption> restore_newest(train::LiveState& first_state, Resumption from
   train::LiveState* state = &first_state;
   std::string first;  // what is wrong with the newest
   int64_t tried = 0;
-  while (from.step > 0) {
+  while (!from.checkpoint.empty()) {
     ASSIGN_OR_RETURN(const train::CellsRead read, state->restore(from.checkpoint, from.step, !from.named));
     std::string how = "damaged", why = read.unfit;
     if (why.empty() && !from.named)
@@ -59,7 +59,7 @@ Result<Resumption> restore_newest(train::LiveState& first_state, Resumption from
     if (first.empty()) first = warning;
     const std::string path = from.checkpoint, config = train::canonical_text(from.config);
     ASSIGN_OR_RETURN(from, plan(from.step));
-    if (from.step == 0 || train::canonical_text(from.config) == config) continue;
+    if (from.checkpoint.empty() || train::canonical_text(from.config) == config) continue;
     if (state->is_shared())  // the others have the config that they were told
       return corrupt(
           fmt::format("{}; the one before it, {}, is from before an amend; move {} away and start "
@@ -74,8 +74,7 @@ Result<Resumption> restore_newest(train::LiveState& first_state, Resumption from
                   tried, first));
 }
 
-Result<std::unique_ptr<ChainKeeper>> begin_run(OpenedRun& run, const Environment& env,
-                                               train::LiveState& state) {
+Result<chain::GenesisEntry> genesis_of(const OpenedRun& run) {
   chain::GenesisEntry g;
   g.numerics_version = chain::kNumericsVersion;
   g.numerics_options = train::numerics_options(run.config);
@@ -85,7 +84,10 @@ Result<std::unique_ptr<ChainKeeper>> begin_run(OpenedRun& run, const Environment
   g.tokenizer_hash = run.data.tokenizer_hash;
   ASSIGN_OR_RETURN(g.data_roots, run.data.stores->roots());
   g.reference = run.reference;
-  io::FileSystem& fs = env.fs;
+  return g;
+}
+
+Status write_run_files(const OpenedRun& run, io::FileSystem& fs) {
   RETURN_IF_ERROR(io::write_file_atomically(fs, run.file("config.yaml"), config::resolved_yaml(run.config)));
   RETURN_IF_ERROR(io::write_file_atomically(fs, run.file("program.ir"), train::print_programs(run.programs)));
   RETURN_IF_ERROR(tokenizer::save_tokenizer(fs, *run.data.tokenizer, run.file("tokenizer.json")));
@@ -100,7 +102,14 @@ Result<std::unique_ptr<ChainKeeper>> begin_run(OpenedRun& run, const Environment
                                               run.data.tokenizer->generation_config_json()));
   // Who exports the model wants to talk to it as it was trained.
   ASSIGN_OR_RETURN(const auto chat, data::shared_chat_template(fs, run.config.data, *run.data.tokenizer));
-  if (chat) RETURN_IF_ERROR(chat->save(fs, run.directory));
+  return chat ? chat->save(fs, run.directory) : Status();
+}
+
+Result<std::unique_ptr<ChainKeeper>> begin_run(OpenedRun& run, const Environment& env,
+                                               train::LiveState& state) {
+  io::FileSystem& fs = env.fs;
+  ASSIGN_OR_RETURN(chain::GenesisEntry g, genesis_of(run));
+  RETURN_IF_ERROR(write_run_files(run, fs));
   if (run.config.trainer.initialize_from) {
     ASSIGN_OR_RETURN(const FirstState* first, first_state(run, run.programs, env));
     ASSIGN_OR_RETURN(g.initial, audit::save_initial(fs, run.directory, run.config,
@@ -118,15 +127,16 @@ Result<std::unique_ptr<ChainKeeper>> resume_run(const OpenedRun& run, const Envi
   io::FileSystem& fs = env.fs;
   const Resumption& from = *run.from;
   const int64_t step = from.step;
+  const bool begins = step == run.genesis->step();
   const audit::Period now{step, train::canonical_text(run.config), train::programs_hash(run.programs)};
   const std::string difference = audit::amend_difference(run.config, from.period, now);
   const bool amends = difference != "{}";
-  if (amends && (!amend || step == 0))
+  if (amends && (!amend || begins))
     return invalid_argument(fmt::format(
         "{} holds a run with another program (the model's code changed): hash {} there, {} here; {}give this "
         "run another trainer.id, or go back to the code that began it",
         run.directory, from.period.program_hash, now.program_hash,
-        step == 0 ? "" : fmt::format("to go on with it after step {}, add --amend; ", step)));
+        begins ? "" : fmt::format("to go on with it after step {}, add --amend; ", step)));
   // Others may still write there what will be of no use.
   if (const Status removed = checkpoint::remove_leftovers(fs, run.file(checkpoint::kCheckpointsFolder));
       !removed.ok()) {
@@ -137,7 +147,7 @@ Result<std::unique_ptr<ChainKeeper>> resume_run(const OpenedRun& run, const Envi
     RETURN_IF_ERROR(state.take_over(step));
     log_info(fmt::format("going on with {} after step {}, with the state that the workers have",
                          run.directory, step));
-  } else if (step > 0) {
+  } else if (!begins) {
     log_info(fmt::format("resuming {} after step {}{}", run.directory, step,
                          from.named
                              ? ""
@@ -145,13 +155,16 @@ Result<std::unique_ptr<ChainKeeper>> resume_run(const OpenedRun& run, const Envi
                                "have the fingerprint that the chain has for this step"));
   } else {
     RETURN_IF_ERROR(begin_state(run, env, state, *run.genesis));
-    log_info(fmt::format("resuming {} from the beginning: it has no checkpoint yet", run.directory));
+    log_info(run.genesis->fork
+                 ? fmt::format("beginning {} after step {}, with the state that it was forked from",
+                               run.directory, step)
+                 : fmt::format("resuming {} from the beginning: it has no checkpoint yet", run.directory));
   }
   ASSIGN_OR_RETURN(chain::ChainWriter writer,
                    chain::ChainWriter::resume(fs, run.file(chain::kChainFile), step));
   auto keeper = std::make_unique<ChainKeeper>(fs, run.directory, std::move(writer));
   chain::ChainWriter& chain = keeper->writer();
-  if (!run.carried && step > 0) keeper->resumed(step);
+  if (!run.carried && !begins) keeper->resumed(step);
   // The process may have died between the checkpoint's commit and its entry. What is due at this step is what
   // was due when it was done: an entry of an amend stands behind it.
   const bool lacks_checkpoint = step > from.period.first && audit::is_due(from.held, step) &&

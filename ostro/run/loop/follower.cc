@@ -127,11 +127,13 @@ Result<bool> Follower::obey(Batches& batches) {
         crew_.adopted(0);
         break;
       case fleet::Command::Kind::kRestore: {
-        // Only a run that began with a checkpoint has a state of step 0 to restore.
-        const std::string root =
-            command.step == 0 ? io::join_path(train::run_directory(crew_.config()), audit::kInitialFolder)
-                              : checkpoints_;
-        const std::string path = io::join_path(root, checkpoint::step_directory(command.step));
+        // The state that a run began with lies apart; of its step there is no other checkpoint.
+        const std::string name = checkpoint::step_directory(command.step),
+                          initial = io::join_path(
+                              io::join_path(train::run_directory(crew_.config()), audit::kInitialFolder),
+                              name);
+        ASSIGN_OR_RETURN(const bool begins, fs_.exists(initial));
+        const std::string path = begins ? initial : io::join_path(checkpoints_, name);
         ASSIGN_OR_RETURN(const train::CellsRead read, cells.restore(group, fs_, path, command.prints != 0));
         if (read.unfit.empty()) crew_.adopted(command.step);
         break;

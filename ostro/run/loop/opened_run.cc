@@ -38,7 +38,13 @@ Result<std::unique_ptr<io::FileLock>> take_lock(const OpenedRun& run, const Envi
 
 Status check_beginning(const OpenedRun& run, const train::TrainConfig& given) {
   const auto& genesis = run.genesis;
-  if (genesis && genesis->initial.has_value() != given.trainer.initialize_from.has_value())
+  if (genesis && genesis->fork && given.trainer.initialize_from)
+    return invalid_argument(fmt::format(
+        "trainer.initialize_from is {}, but {} is a fork, which goes on with the state of the run {} after "
+        "step {}; leave it out, or use the fork's own configuration, {}/config.yaml",
+        *given.trainer.initialize_from, run.directory, genesis->fork->head, genesis->fork->step,
+        run.directory));
+  if (genesis && !genesis->fork && genesis->initial.has_value() != given.trainer.initialize_from.has_value())
     return invalid_argument(fmt::format(
         "{} holds a run that began with {}; trainer.initialize_from is {}: {}, or give this run another "
         "trainer.id",
@@ -62,7 +68,8 @@ Result<std::optional<int64_t>> step_of_carried(OpenedRun& run, const Environment
   ASSIGN_OR_RETURN(const chain::Chain chain, chain::read_chain_until(env.fs, path, live));
   const int64_t last = chain.last_step();
   const bool knows_last = run.carried->last.ok();
-  const bool saved = !audit::is_due(run.config, last) || chain.find_checkpoint(last) != nullptr || last == 0;
+  const bool saved = !audit::is_due(run.config, last) || chain.find_checkpoint(last) != nullptr ||
+                     last == run.genesis->step();
   if ((last == live && (saved || knows_last)) || (last == live - 1 && saved && knows_last)) return {last};
   log_warning(
       fmt::format("the workers have the state after step {}, but {} ends at step {}: going on from a "
@@ -88,6 +95,11 @@ Status make_reference(OpenedRun& run, const Environment& env) {
                                  run.file(chain::kChainFile)));
     const auto read = train::read_reference(env.fs, run.directory, *run.data.stores, *genesis->reference);
     if (read.ok()) return take(*read);
+    if (genesis->fork)
+      return read.error().with_context(
+          "a fork keeps the reference of its parent, which only the parent can compute; copy the file from "
+          "its "
+          "run directory");
     log_warning(fmt::format("{}; it is computed again", read.error().message()));
   }
   const train::CanonicalPrograms& programs = run.programs;
@@ -162,7 +174,7 @@ Result<OpenedRun> open_run(const train::TrainConfig& given, const Environment& e
                                           given.trainer.worker_price_per_hour);
   run.goodput->set_workers(env.crew == nullptr ? 1 : env.crew->epoch().size);
   if (exists) {
-    ASSIGN_OR_RETURN(const chain::Chain beginning, chain::read_chain_to(fs, path, 0));
+    ASSIGN_OR_RETURN(const chain::Chain beginning, chain::read_chain_until(fs, path, 0));
     run.genesis = beginning.genesis();
   }
   RETURN_IF_ERROR(check_beginning(run, given));

@@ -101,20 +101,21 @@ Result<Resumption> compare_given(io::FileSystem& fs, const std::string& director
   auto held = audit::config_of_period(given, out.period.config);
   if (!held.ok()) return held.error().with_context(path);
   out.held = std::move(*held);
-  // What was given for the last amend, or what that made of it: both mean the run as it is.
-  auto same = audit::continue_with(out.held, given, periods.size() > 1 ? out.period.first : 0);
+  // What was given for the fork or the last amend, or what that made of it: both mean the run as it is.
+  auto same = audit::continue_with(out.held, given, out.period.first);
   if (same.ok() && train::canonical_text(*same) == out.period.config) {
     out.config = std::move(*same);
     return out;
   }
-  if (!amend || step == 0) {
+  const bool begins = step == reached.genesis().step();
+  if (!amend || begins) {
     const std::string since =
         periods.size() > 1 ? fmt::format(" since it was amended after step {}", out.period.first) : "";
     return other_run(directory,
                      in_words(out.period.config, train::canonical_text(same.ok() ? *same : given), since),
-                     amend       ? "it has no checkpoint to amend it from; "
-                     : step == 0 ? ""
-                                 : fmt::format("to go on with them after step {}, add --amend; ", step));
+                     amend    ? "it has no checkpoint to amend it from; "
+                     : begins ? ""
+                              : fmt::format("to go on with them after step {}, add --amend; ", step));
   }
   ASSIGN_OR_RETURN(out.config, audit::continue_with(out.held, given, step));
   if (const Status allowed = audit::check_amend(out.held, out.config, step); !allowed.ok())
@@ -149,7 +150,7 @@ Result<Resumption> plan_resume(io::FileSystem& fs, const std::string& directory,
   const std::string path = io::join_path(directory, chain::kChainFile);
   const std::string checkpoints = io::join_path(directory, checkpoint::kCheckpointsFolder);
   RETURN_IF_ERROR(check_same_run(directory, genesis, data));
-  Resumption out{0, "", "", false, {}, given, given, {}};
+  Resumption out{genesis.step(), "", "", false, {}, given, given, {}};
   const auto witness = std::make_shared<std::optional<audit::Witness>>();
   checkpoint::Checks checks = chain_checks(fs, path, given, *witness);
   checks.before = options.before;

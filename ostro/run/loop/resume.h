@@ -13,7 +13,7 @@
 namespace ostro::run {
 
 struct Resumption {
-  int64_t step = 0;        // steps done; 0: there is no checkpoint yet
+  int64_t step = 0;        // steps done; without a checkpoint those before the first of the run
   std::string checkpoint;  // directory of the newest one whose manifest is what the chain says; "": none
   std::string name;        // of its state
   bool named = false;      // the chain has this name

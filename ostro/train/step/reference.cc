@@ -123,7 +123,7 @@ Result<Reference> read_reference(io::FileSystem& fs, const std::string& run_dire
 Result<std::shared_ptr<const batches::DataSet>> with_reference_of(
     io::FileSystem& fs, const std::string& run_directory, std::shared_ptr<const batches::DataSet> stores) {
   ASSIGN_OR_RETURN(const chain::Chain beginning,
-                   chain::read_chain_to(fs, io::join_path(run_directory, chain::kChainFile), 0));
+                   chain::read_chain_until(fs, io::join_path(run_directory, chain::kChainFile), 0));
   const chain::GenesisEntry& genesis = beginning.genesis();
   if (!genesis.reference) return stores;
   if (genesis.data_hash != stores->hash())

@@ -1,0 +1,145 @@
+#include "ostro/audit/beginning.h"
+
+#include <fmt/format.h>
+
+#include <algorithm>
+
+#include "ostro/audit/fork.h"
+#include "ostro/audit/initial.h"
+#include "ostro/audit/witness.h"
+#include "ostro/checkpoint/restore.h"
+#include "ostro/io/files/path.h"
+
+namespace ostro::audit {
+namespace {
+
+// Reads every array of the state. Of a run that is no fork, those of the optimizer must be zero: a run that
+// begins has updated nothing.
+Status check_arrays(const checkpoint::Checkpoint& state, bool is_fork) {
+  std::vector<std::byte> memory;
+  for (size_t i = 0; i < state.manifest().tensors.size(); ++i) {
+    const checkpoint::TensorSpec& spec = state.manifest().tensors[i];
+    memory.resize(static_cast<size_t>(spec.bytes()));
+    RETURN_IF_ERROR(state.read(static_cast<int64_t>(i), memory));
+    if (is_fork || !spec.path.starts_with("optimizer/")) continue;
+    if (std::any_of(memory.begin(), memory.end(), [](std::byte b) { return b != std::byte{0}; }))
+      return corrupt(
+          fmt::format("{}: {} is not zero, so this state has been trained before: the run is a fork, and its "
+                      "genesis names no run that it is a fork of",
+                      state.path(), spec.path));
+  }
+  return {};
+}
+
+// The state in initial/, with the chain of the parent as a witness where there is one.
+Status check_initial(io::FileSystem& fs, const std::string& run, const chain::GenesisEntry& genesis,
+                     const Witness* parent) {
+  ASSIGN_OR_RETURN(const std::string path, initial_checkpoint(fs, run, genesis));
+  ASSIGN_OR_RETURN(const checkpoint::Checkpoint state, checkpoint::Checkpoint::open(fs, path));
+  // Before its arrays are read: a manifest may name sizes that no memory has.
+  if (parent != nullptr) RETURN_IF_ERROR(parent->check_manifest(state.manifest(), path));
+  RETURN_IF_ERROR(check_arrays(state, genesis.fork.has_value()));
+  if (parent != nullptr) RETURN_IF_ERROR(parent->check(state));
+  return {};
+}
+
+// What changed from the parent to the fork is what a fork may change.
+Status check_options(io::FileSystem& fs, const std::string& run, const chain::GenesisEntry& genesis,
+                     const chain::Chain& parent, const std::string& where,
+                     const models::ModelChoices& models) {
+  const std::string path = io::join_path(run, "config.yaml");
+  ASSIGN_OR_RETURN(const std::string yaml, fs.read_file(path));
+  const auto base = train::parse_train_config(yaml, path, models);
+  if (!base.ok()) return unsupported(base.error().message());
+  ASSIGN_OR_RETURN(const std::vector<Period> periods, periods_of(*base, parent, where));
+  ASSIGN_OR_RETURN(const train::TrainConfig before,
+                   config_of_period(*base, period_that_made(periods, genesis.fork->step).config));
+  ASSIGN_OR_RETURN(const train::TrainConfig after, config_of_period(*base, genesis.config));
+  const Status allowed = check_fork(before, after, genesis.fork->step);
+  return allowed.ok() ? allowed : corrupt(fmt::format("the genesis: {}", allowed.error().message()));
+}
+
+// The chain of a parent or maker in the folder; nothing: it is not there.
+Result<std::optional<chain::Chain>> chain_in(io::FileSystem& fs, const std::string& folder) {
+  const std::string path = io::join_path(folder, chain::kChainFile);
+  ASSIGN_OR_RETURN(const bool there, fs.exists(path));
+  if (!there) return std::optional<chain::Chain>();
+  ASSIGN_OR_RETURN(chain::Chain chain, chain::read_chain(fs, path));
+  return std::optional(std::move(chain));
+}
+
+// The chains below `folder`, which holds that of the run with `genesis`: each names what the next began with.
+Status check_ancestry(io::FileSystem& fs, const std::string& folder, const chain::GenesisEntry& genesis) {
+  if (genesis.fork) {
+    const std::string above = io::join_path(folder, kParentFolder);
+    ASSIGN_OR_RETURN(const auto chain, chain_in(fs, above));
+    if (chain) {
+      RETURN_IF_ERROR(check_parent(genesis, *chain, io::join_path(above, chain::kChainFile)));
+      RETURN_IF_ERROR(check_ancestry(fs, above, chain->genesis()));
+    }
+  }
+  if (genesis.maker) {
+    const std::string above = io::join_path(folder, kMakerFolder);
+    ASSIGN_OR_RETURN(const auto chain, chain_in(fs, above));
+    if (chain) {
+      RETURN_IF_ERROR(check_maker(*genesis.maker, *chain, io::join_path(above, chain::kChainFile)));
+      RETURN_IF_ERROR(check_ancestry(fs, above, chain->genesis()));
+    }
+  }
+  return {};
+}
+
+}  // namespace
+
+Result<Beginning> check_beginning(io::FileSystem& fs, const std::string& run, const chain::Chain& chain,
+                                  const std::string& parent, const models::ModelChoices& models) {
+  const chain::GenesisEntry& genesis = chain.genesis();
+  if (!parent.empty() && !genesis.fork)
+    return invalid_argument(
+        fmt::format("--parent {}: {} is no fork, its genesis names no other run; leave it out", parent, run));
+  Beginning out;
+  const auto add = [&](const Status& status) {
+    if (!status.ok()) out.findings.push_back(finding_of(status.error()));
+    return status.ok();
+  };
+  add(check_ancestry(fs, run, genesis));
+  std::optional<Witness> witness;
+  std::string where;
+  if (genesis.fork) {
+    const std::string folder = parent.empty() ? io::join_path(run, kParentFolder) : parent;
+    where = io::join_path(folder, chain::kChainFile);
+    auto theirs = chain_in(fs, folder);
+    if (!theirs.ok()) {
+      if (!parent.empty()) add(theirs.error());  // else check_ancestry() has said so
+    } else if (!*theirs && !parent.empty()) {
+      add(not_found(fmt::format("--parent {}: there is no {}", parent, where)));
+    } else if (!*theirs) {
+      out.findings.push_back(
+          {Verdict::kIncomplete,
+           fmt::format(
+               "{} is missing, so nothing ties the fork to the run {}; name its directory with --parent",
+               where, genesis.fork->head)});
+    } else if (parent.empty() || add(check_parent(genesis, **theirs, where))) {
+      add(check_options(fs, run, genesis, **theirs, where, models));
+      witness.emplace(std::move(**theirs), where, models);
+    }
+  }
+  if (genesis.initial) {
+    const Status state = check_initial(fs, run, genesis, witness ? &*witness : nullptr);
+    if (!state.ok() && state.error().code() == ErrorCode::kNotFound)
+      out.findings.push_back({Verdict::kIncomplete, state.error().message()});
+    else
+      add(state);
+  }
+  if (genesis.fork)
+    out.text = fmt::format("a fork of {} after step {}{}", genesis.fork->head, genesis.fork->step,
+                           witness && out.findings.empty() ? fmt::format(": {} names its state", where) : "");
+  else if (genesis.maker)
+    out.text = fmt::format("the published state {} of the run {}", genesis.maker->state, genesis.maker->head);
+  else if (genesis.initial)
+    out.text = fmt::format("the parameters of {}, in initial/",
+                           genesis.origin ? "an imported model" : "a checkpoint");
+  return out;
+}
+
+}  // namespace ostro::audit

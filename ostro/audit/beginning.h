@@ -1,0 +1,29 @@
+// check_beginning: how a run says that it began, compared with what its directory holds of that.
+//
+// Of a run that began with a checkpoint's parameters: the state in initial/ is the one that the genesis
+// names, and its optimizer's arrays are zero. Of a fork: its parent's chain names this state, and only
+// options that a fork may change have changed. Of a run that began with a published model: the maker's chain,
+// where it is there, names that state. Reads the initial state once; needs no data and no engine.
+#pragma once
+
+#include <string>
+#include <vector>
+
+#include "ostro/audit/verdict.h"
+#include "ostro/chain/chain.h"
+#include "ostro/io/files/file_system.h"
+#include "ostro/train/options/config.h"
+
+namespace ostro::audit {
+
+struct Beginning {
+  std::vector<Finding> findings;
+  std::string text;  // "a fork of H after step 10: parent/chain.jsonl names its state"; empty: drawn weights
+};
+
+// `parent`: a run directory, the parent of the fork; empty: only its chain in the fork's directory is there.
+// Errors: kInvalidArgument where `parent` is given for a run that is no fork.
+Result<Beginning> check_beginning(io::FileSystem& fs, const std::string& run, const chain::Chain& chain,
+                                  const std::string& parent, const models::ModelChoices& models);
+
+}  // namespace ostro::audit

@@ -1,0 +1,45 @@
+// ostro fork
+#include <fmt/core.h>
+
+#include "ostro/cli/main/commands.h"
+#include "ostro/cli/main/exit_code.h"
+#include "ostro/cli/shared/progress.h"
+#include "ostro/cli/shared/terminal.h"
+#include "ostro/io/files/path.h"
+#include "ostro/run/loop/fork.h"
+
+namespace ostro::cli {
+
+int fork_command(Args args) {
+  run::ForkRequest request;
+  args.summary(
+      "Begins a new run with the state that another run had after a step: parameters and the optimizer's\n"
+      "arrays. The new run's chain names the other run's head there. Options are those of the other run, or\n"
+      "of --config; what an amend may change may change, and the data, too. Steps go on with the next\n"
+      "number, and schedules count from step 0. `ostro train --config OUT/config.yaml` then trains.");
+  args.positional("RUN", &request.parent, "run directory of the parent; it is only read");
+  args.option("--step", &request.step, "N",
+              "a step whose state the parent's chain names: a permanent checkpoint", Args::kRequired);
+  args.option("--out", &request.out, "RUN2", "run directory of the fork; it must hold no other run",
+              Args::kRequired);
+  args.config(!Args::kRequired);
+  if (const auto code = args.parse()) return *code;
+  io::FileSystem& fs = args.context().fs;
+  const auto config = args.has_config()
+                          ? args.load_config()
+                          : run::config_of_parent(fs, request, args.overrides(), args.context().models);
+  if (!config.ok()) return report_error(config.error());
+  BuildProgressLine line;
+  const auto build = build_settings(line);
+  if (!build.ok()) return report_error(build.error());
+  const auto forked = run::fork_run(fs, request, *config, *build);
+  line.end();
+  if (!forked.ok()) return report_error(forked.error());
+  const Status written = write_stdout(
+      fmt::format("{} {} {} after step {} (state {})\nto train: ostro train --config {}\n", request.out,
+                  forked->was_there ? "is already this fork of" : "is a fork of", request.parent,
+                  request.step, forked->state, io::join_path(request.out, "config.yaml")));
+  return written.ok() ? kExitOk : report_error(written.error());
+}
+
+}  // namespace ostro::cli

@@ -1,0 +1,25 @@
+// ostro log
+#include "ostro/audit/lineage.h"
+#include "ostro/cli/main/commands.h"
+#include "ostro/cli/main/exit_code.h"
+#include "ostro/cli/shared/terminal.h"
+
+namespace ostro::cli {
+
+int log_command(Args args) {
+  std::string run;
+  bool json = false;
+  args.summary(
+      "Shows a run's history, the oldest first: the runs that it goes on with, what each began with, the\n"
+      "amends with what they changed, permanent checkpoints, and the forks in the same folder. Reads chains\n"
+      "alone, and checks that each has what the next one names; `ostro verify` checks the states.");
+  args.positional("RUN", &run, "run directory, or a bundle");
+  args.flag("--json", &json, "as one JSON object");
+  if (const auto code = args.parse()) return *code;
+  const auto lineage = audit::read_lineage(args.context().fs, run, args.context().models);
+  if (!lineage.ok()) return report_error(lineage.error());
+  const Status written = write_stdout(json ? audit::lineage_json(*lineage) : audit::lineage_text(*lineage));
+  return written.ok() ? kExitOk : report_error(written.error());
+}
+
+}  // namespace ostro::cli

@@ -1,0 +1,223 @@
+#include "ostro/run/loop/fork.h"
+
+#include <fmt/format.h>
+
+#include "ostro/audit/fork.h"
+#include "ostro/audit/initial.h"
+#include "ostro/audit/witness.h"
+#include "ostro/base/failpoint.h"
+#include "ostro/base/log.h"
+#include "ostro/chain/chain_writer.h"
+#include "ostro/chain/clock_text.h"
+#include "ostro/checkpoint/restore.h"
+#include "ostro/io/files/copy_tree.h"
+#include "ostro/io/files/path.h"
+#include "ostro/run/loop/begin.h"
+#include "ostro/run/loop/opened_run.h"
+#include "ostro/train/programs/run_model.h"
+#include "ostro/train/step/reference.h"
+#include "ostro/train/step/snapshot.h"
+
+namespace ostro::run {
+namespace {
+
+// The parent up to the step, and its checkpoint of it.
+struct Parent {
+  chain::Chain chain;
+  chain::Fork fork;
+  std::string checkpoint;  // directory
+  std::string state;       // its name
+};
+
+// Which states there are near the step, and what the missing steps cost.
+Error no_such_state(io::FileSystem& fs, const std::string& run, const chain::Chain& chain, int64_t step) {
+  std::optional<int64_t> below, above;
+  for (const chain::ChainLink& link : chain.links)
+    if (const auto* entry = std::get_if<chain::CheckpointEntry>(&link.entry)) {
+      if (entry->step < step) below = entry->step;
+      if (entry->step > step && !above) above = entry->step;
+    }
+  if (!below && !above)
+    return invalid_argument(fmt::format(
+        "--step {}: the chain of {} names no state yet, since the run has no permanent checkpoint", step,
+        run));
+  std::string text = fmt::format(
+      "--step {}: the chain of {}, which ends at step {}, names no state of this step; the "
+      "nearest are those of step{} {}",
+      step, run, chain.last_step(), below && above ? "s" : "",
+      below && above ? fmt::format("{} and {}", *below, *above) : std::to_string(below ? *below : *above));
+  if (!below) return invalid_argument(text);
+  const auto record = chain::read_record(fs, io::join_path(run, chain::kRecordFile));
+  const double seconds = record.ok() ? chain::seconds_a_step(*record) : 0;
+  return invalid_argument(fmt::format(
+      "{}. A fork at step {} with trainer.checkpointer.keep '[{{every: {}}}]' has it after {} step{}{}", text,
+      *below, step, step - *below, step - *below == 1 ? "" : "s",
+      seconds > 0 ? fmt::format(", about {} (run.json)",
+                                chain::duration_text(seconds * static_cast<double>(step - *below)))
+                  : ""));
+}
+
+Result<Parent> open_parent(io::FileSystem& fs, const ForkRequest& request) {
+  const std::string path = io::join_path(request.parent, chain::kChainFile);
+  ASSIGN_OR_RETURN(const bool is_run, fs.exists(path));
+  if (!is_run)
+    return not_found(fmt::format("{} is no run directory: it has no {}", request.parent, chain::kChainFile));
+  Parent out;
+  ASSIGN_OR_RETURN(out.chain, chain::read_chain_until(fs, path, request.step));
+  RETURN_IF_ERROR(chain::check_computable(out.chain.genesis(), request.parent));
+  const std::string* name = out.chain.find_checkpoint(request.step);
+  if (name == nullptr) {
+    ASSIGN_OR_RETURN(const chain::Chain whole, chain::read_chain(fs, path));
+    return no_such_state(fs, request.parent, whole, request.step);
+  }
+  out.state = *name;
+  for (const chain::ChainLink& link : out.chain.links)
+    if (const auto* entry = std::get_if<chain::CheckpointEntry>(&link.entry);
+        entry && entry->step == request.step)
+      out.fork = {link.hash, request.step};
+  out.checkpoint = io::join_path(io::join_path(request.parent, checkpoint::kCheckpointsFolder),
+                                 checkpoint::step_directory(request.step));
+  return out;
+}
+
+// The parent's configuration of the step; options that are in no chain are those of its config.yaml.
+Result<train::TrainConfig> config_that_made(io::FileSystem& fs, const ForkRequest& request,
+                                            const Parent& parent, const models::ModelChoices& models) {
+  const std::string path = io::join_path(request.parent, "config.yaml");
+  ASSIGN_OR_RETURN(const std::string yaml, fs.read_file(path));
+  ASSIGN_OR_RETURN(const train::TrainConfig base, train::parse_train_config(yaml, path, models));
+  ASSIGN_OR_RETURN(const auto periods,
+                   audit::periods_of(base, parent.chain, io::join_path(request.parent, chain::kChainFile)));
+  return audit::config_of_period(base, audit::period_that_made(periods, request.step).config);
+}
+
+// Copies the parent's checkpoint to initial/ and checks the copy, whole, against the parent's chain.
+Status copy_state(io::FileSystem& fs, const ForkRequest& request, const Parent& parent,
+                  const OpenedRun& run) {
+  const std::string folder = run.file(audit::kInitialFolder),
+                    place = io::join_path(folder, checkpoint::step_directory(request.step)),
+                    temporary = place + ".tmp";
+  const audit::Witness witness(parent.chain, io::join_path(request.parent, chain::kChainFile),
+                               run.config.model.choices());
+  ASSIGN_OR_RETURN(const checkpoint::Manifest manifest, checkpoint::read_manifest(fs, parent.checkpoint));
+  RETURN_IF_ERROR(witness.check_manifest(manifest, parent.checkpoint));
+  RETURN_IF_ERROR(train::check_tensors(manifest, train::state_arrays(run.programs), parent.checkpoint));
+  RETURN_IF_ERROR(fs.remove_all(folder));
+  RETURN_IF_ERROR(fs.make_dirs(folder));
+  RETURN_IF_ERROR(io::copy_tree(fs, parent.checkpoint, temporary));
+  failpoint("fork");
+  ASSIGN_OR_RETURN(const checkpoint::Checkpoint copy, checkpoint::Checkpoint::open(fs, temporary));
+  RETURN_IF_ERROR(copy.verify());
+  RETURN_IF_ERROR(fs.sync_tree(temporary));
+  RETURN_IF_ERROR(fs.rename(temporary, place));
+  return fs.sync_dir(folder);
+}
+
+// A fork on pairs compares with what the parent's first weights give.
+Result<std::optional<train::Reference>> reference_of(io::FileSystem& fs, const ForkRequest& request,
+                                                     const Parent& parent, OpenedRun& run) {
+  run.reference = parent.chain.genesis().reference;
+  if (!run.reference) return std::optional<train::Reference>();
+  if (run.data.data_hash != parent.chain.genesis().data_hash)
+    return invalid_argument(
+        fmt::format("{} compares with what its first weights give to its own pairs, data set {}; a fork of "
+                    "it must have the same "
+                    "pairs, and these are data set {}",
+                    request.parent, parent.chain.genesis().data_hash, run.data.data_hash));
+  ASSIGN_OR_RETURN(train::Reference reference,
+                   train::read_reference(fs, request.parent, *run.data.stores, *run.reference));
+  run.data.stores = run.data.stores->with_scores(reference.scores);
+  return std::optional(std::move(reference));
+}
+
+// Whether the directory holds the run with this genesis; an error if it holds another one.
+Result<bool> is_there(io::FileSystem& fs, const OpenedRun& run, const chain::GenesisEntry& genesis) {
+  const std::string path = run.file(chain::kChainFile);
+  ASSIGN_OR_RETURN(const bool exists, fs.exists(path));
+  if (!exists) return false;
+  ASSIGN_OR_RETURN(const chain::Chain there, chain::read_chain_until(fs, path, 0));
+  if (there.genesis() == genesis) return true;
+  return Error(ErrorCode::kBusy,
+               fmt::format("{} holds another run; name a directory that holds none", run.directory));
+}
+
+}  // namespace
+
+Result<train::TrainConfig> config_of_parent(io::FileSystem& fs, const ForkRequest& request,
+                                            std::span<const config::Override> overrides,
+                                            const models::ModelChoices& models) {
+  ASSIGN_OR_RETURN(const Parent parent, open_parent(fs, request));
+  ASSIGN_OR_RETURN(train::TrainConfig held, config_that_made(fs, request, parent, models));
+  held.trainer.initialize_from.reset();
+  bool has_tokenizer = false;
+  if (held.data.tokenizer) {
+    ASSIGN_OR_RETURN(has_tokenizer, fs.exists(*held.data.tokenizer));
+  }
+  if (!has_tokenizer) {
+    held.data.tokenizer = io::join_path(request.parent, "tokenizer.json");
+    held.data.vocab_size.reset();
+  }
+  config::Node tree = config::write_value(held, config::Write::kAll);
+  // Not given, it may follow other batch sizes (audit::continue_with).
+  if (config::Node* numerics = tree.find("numerics"); numerics != nullptr)
+    std::erase_if(numerics->items, [](const config::Node& item) { return item.key == "leaf_examples"; });
+  for (const config::Override& override : overrides) RETURN_IF_ERROR(config::apply_override(override, &tree));
+  train::TrainConfig config(models);
+  RETURN_IF_ERROR(config::read_and_resolve(tree, &config));
+  return config;
+}
+
+Result<Forked> fork_run(io::FileSystem& fs, const ForkRequest& request, const train::TrainConfig& given,
+                        const data::BuildSettings& build) {
+  ASSIGN_OR_RETURN(const Parent parent, open_parent(fs, request));
+  if (given.trainer.initialize_from)
+    return invalid_argument(fmt::format(
+        "trainer.initialize_from is {}, but a fork begins with the state of {} after step {}; leave it out",
+        *given.trainer.initialize_from, request.parent, request.step));
+  ASSIGN_OR_RETURN(train::TrainConfig held, config_that_made(fs, request, parent, given.model.choices()));
+  held.trainer.initialize_from.reset();
+  auto config = audit::fork_with(held, given, request.step);
+  if (!config.ok()) return config.error();
+  const std::string out = io::clean_path(request.out);
+  config->trainer.log_dir = io::parent_path(out);
+  config->trainer.id = io::base_name(out);
+  RETURN_IF_ERROR(config->trainer.validate());
+  if (const Status allowed = audit::check_fork(held, *config, request.step); !allowed.ok())
+    return allowed.error().with_context(fmt::format("{} cannot be forked so", request.parent));
+
+  OpenedRun run{*config, out};
+  ASSIGN_OR_RETURN(run.data, train::open_data(fs, run.config, build));
+  if (const std::string& theirs = parent.chain.genesis().tokenizer_hash; theirs != run.data.tokenizer_hash)
+    return invalid_argument(fmt::format(
+        "{} has another tokenizer than {}, and no fork can change it, because the parameters are of its "
+        "tokens: hash {} here, {} there; set data.tokenizer to {}/tokenizer.json",
+        run.config.data.tokenizer_path(), request.parent, run.data.tokenizer_hash, theirs, request.parent));
+  run.model = train::run_model(run.config, run.data.tokenizer->vocab_size());
+  ASSIGN_OR_RETURN(run.programs, train::make_programs(run.config, run.model));
+  ASSIGN_OR_RETURN(const auto reference, reference_of(fs, request, parent, run));
+  // What no batch can be made of is refused before anything is written.
+  RETURN_IF_ERROR(train::make_loader(run.config, run.data.stores, run.config.trainer.num_train_steps));
+  ASSIGN_OR_RETURN(chain::GenesisEntry genesis, genesis_of(run));
+  genesis.fork = parent.fork;
+  genesis.initial = parent.state;
+  Forked forked{run.config, parent.state, "", false};
+  ASSIGN_OR_RETURN(forked.was_there, is_there(fs, run, genesis));
+  if (!forked.was_there) {
+    RETURN_IF_ERROR(fs.make_dirs(run.directory));
+    ASSIGN_OR_RETURN(run.lock, chain::lock_run(fs, run.directory, 0));
+    if (reference) RETURN_IF_ERROR(train::write_reference(fs, run.directory, *run.data.stores, *reference));
+    RETURN_IF_ERROR(copy_state(fs, request, parent, run));
+    RETURN_IF_ERROR(
+        audit::copy_ancestry(fs, request.parent, parent.fork.head, run.file(audit::kParentFolder)));
+    failpoint("fork");
+    RETURN_IF_ERROR(write_run_files(run, fs));
+    failpoint("fork");
+    ASSIGN_OR_RETURN(const chain::ChainWriter chain,
+                     chain::ChainWriter::create(fs, run.file(chain::kChainFile), genesis));
+  }
+  ASSIGN_OR_RETURN(const chain::Chain chain, chain::read_chain(fs, run.file(chain::kChainFile)));
+  forked.head = chain.head();
+  return forked;
+}
+
+}  // namespace ostro::run
