@@ -7,6 +7,7 @@
 
 #include "ostro/audit/bare_model.h"
 #include "ostro/audit/beginning.h"
+#include "ostro/audit/cause.h"
 #include "ostro/audit/recorded_run.h"
 #include "ostro/chain/canonical.h"
 #include "ostro/io/files/path.h"
@@ -68,8 +69,9 @@ void check_tokenizer(io::FileSystem& fs, const std::string& run, const chain::Ge
 
 Finding replay_finding(const VerifyReport& r) {
   if (!r.equal)
-    return {Verdict::kDiffers, fmt::format("at step {}: {} is {} in the chain, {} replayed", r.different_step,
-                                           r.what, r.recorded, r.replayed)};
+    return {Verdict::kDiffers,
+            fmt::format("at step {}: {} is {} in the chain, {} replayed{}", r.different_step, r.what,
+                        r.recorded, r.replayed, r.cause.empty() ? "" : "; " + r.cause)};
   if (!r.unproven.empty())
     return {Verdict::kCannotCheck,
             fmt::format("steps {} to {} follow from program.ir ({} chain entries compared), but {}",
@@ -89,11 +91,12 @@ void replay(io::FileSystem& fs, const std::function<Result<std::unique_ptr<runti
     out.findings.push_back(finding_of(engine.error()));
     return;
   }
-  const auto report = verify_run(fs, **engine, run, options, models);
+  auto report = verify_run(fs, **engine, run, options, models);
   if (!report.ok()) {
     out.findings.push_back(finding_of(report.error()));
     return;
   }
+  if (!report->equal) report->cause = cause_of(fs, **engine, run, options, *report, models);
   out.replay = *report;
   compare_with_replay(report->names, report->different_step, out.checkpoints);
   if (!report->equal || !report->unproven.empty() || report->last_step == report->start_step)

@@ -69,6 +69,7 @@ std::string audit_json(const Audit& a) {
       j["what"] = r.what;
       j["recorded"] = r.recorded;
       j["replayed"] = r.replayed;
+      if (!r.cause.empty()) j["cause"] = r.cause;
     }
   }
   if (!a.head.empty()) {

@@ -96,11 +96,9 @@ Result<VerifyReport> verify_run(io::FileSystem& fs, runtime::Engine& engine, con
                                 const VerifyOptions& options, models::ModelChoices models) {
   ASSIGN_OR_RETURN(const RecordedRun run, open_recorded(fs, directory, models, options.stored_programs));
   const int64_t last = options.to_step.value_or(run.chain.last_step());
-  const int64_t before = run.chain.genesis().step();
-  if (options.from_step < 0 || std::max(options.from_step, before) > last || last > run.chain.last_step())
-    return invalid_argument(fmt::format("steps {} to {}: the chain of {} has steps {} to {}",
-                                        options.from_step, last, directory, before + 1,
-                                        run.chain.last_step()));
+  if (options.from_step < 0 || options.from_step > last || last > run.chain.last_step())
+    return invalid_argument(fmt::format("steps {} to {}: the chain of {} has steps 1 to {}",
+                                        options.from_step, last, directory, run.chain.last_step()));
   auto data = train::open_run_data(fs, directory, run.config, run.chain.genesis(), options.cache);
   if (!data.ok()) return of_data(data.error());
   if (const Status whole = data->stores->check_contents(); !whole.ok()) return of_data(whole.error());
@@ -112,10 +110,8 @@ Result<VerifyReport> verify_run(io::FileSystem& fs, runtime::Engine& engine, con
   std::unique_ptr<train::StepRunner> runner;
   std::shared_ptr<const batches::DataSet> stores = data->stores;
   if (run.chain.genesis().reference) {
-    // A fork has the reference of its parent.
-    const bool computes = state.step == 0 && !run.chain.genesis().fork;
-    ASSIGN_OR_RETURN(stores, computes ? computed_reference(engine, run, *stores, state)
-                                      : train::with_reference_of(fs, directory, stores));
+    ASSIGN_OR_RETURN(stores, state.step == 0 ? computed_reference(engine, run, *stores, state)
+                                             : train::with_reference_of(fs, directory, stores));
   }
 
   const train::StateArrays arrays = train::state_arrays(run.periods[0].programs);
@@ -148,6 +144,7 @@ Result<VerifyReport> verify_run(io::FileSystem& fs, runtime::Engine& engine, con
       ASSIGN_OR_RETURN(runner,
                        fleet::make_runner(now->programs, engine, "none", now->config, options.workers));
     }
+    if (options.before_step) RETURN_IF_ERROR(options.before_step(state));
     auto batch = loader->batch(state.step);
     if (!batch.ok()) return of_data(batch.error());
     ASSIGN_OR_RETURN(

@@ -13,6 +13,7 @@
 #include "ostro/io/files/file_system.h"
 #include "ostro/runtime/engine.h"
 #include "ostro/train/options/config.h"
+#include "ostro/train/step/step.h"
 
 namespace ostro::audit {
 
@@ -24,6 +25,9 @@ struct VerifyOptions {
   // Replay program.ir where this version traces other programs from the configuration (recorded_run.h).
   bool stored_programs = false;
   std::vector<int64_t> name_steps;  // steps whose replayed states are named in the report
+  // Called with the state before each step, on one worker; it may change the state, to try out what a record
+  // may be of (cause.h).
+  std::function<Status(train::State& state)> before_step = {};
   std::function<void(int64_t first, int64_t last)> on_begin;  // before the first step
   std::function<void(int64_t step, int64_t first, int64_t last)> on_step;
 };
@@ -36,6 +40,7 @@ struct VerifyReport {
   int64_t different_step = -1;  // the first step that differs
   std::string what;             // "batch", "loss", "tokens", "leaves", "state" or "checkpoint"
   std::string recorded, replayed;
+  std::string cause;     // of the difference, as far as it is known (cause.h); verify_run leaves it empty
   std::string unproven;  // why the programs may not be the configuration's (stored_programs); empty: they are
   std::map<int64_t, std::string> names;  // of replayed states, by step
 };

@@ -13,6 +13,7 @@
 #include "ostro/checkpoint/catalog.h"
 #include "ostro/data/formats/shared_chat_template.h"
 #include "ostro/io/files/atomic_file.h"
+#include "ostro/run/loop/maker.h"
 #include "ostro/tokenizer/files/files.h"
 #include "ostro/train/step/fingerprints.h"
 
@@ -115,6 +116,9 @@ Result<std::unique_ptr<ChainKeeper>> begin_run(OpenedRun& run, const Environment
     ASSIGN_OR_RETURN(g.initial, audit::save_initial(fs, run.directory, run.config,
                                                     train::state_arrays(run.programs), first->state));
     g.origin = first->origin;
+    g.maker = first->maker;
+    if (g.maker)
+      RETURN_IF_ERROR(copy_maker(fs, *run.config.trainer.initialize_from, *g.maker, run.directory));
   }
   run.first.reset();
   RETURN_IF_ERROR(begin_state(run, env, state, g));

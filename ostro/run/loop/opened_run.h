@@ -21,6 +21,7 @@ namespace ostro::run {
 struct FirstState {
   train::State state;
   std::optional<std::string> origin;  // of its parameters, if another program's model was imported
+  std::optional<chain::Maker> maker;  // of its parameters, if they were published
 };
 
 struct OpenedRun {
