@@ -151,6 +151,7 @@ Result<Audit> audit_run(io::FileSystem& fs,
   }
   out.head = chain->head();
   out.steps = chain->last_step();
+  out.before = chain->genesis().step();
   out.length = length_of(*chain);
   if (!options.no_replay) RETURN_IF_ERROR(check_request(options, run, *chain));
   auto checkpoints = check_checkpoints(fs, run, *chain, models);

@@ -29,7 +29,7 @@ std::string replay_text(const VerifyReport& r, int64_t steps) {
 
 std::string verdict_line(const Audit& a) {
   if (!a.findings.empty()) return finding_text(a.findings.front());
-  if (a.replay) return "equal: " + replay_text(*a.replay, a.steps);
+  if (a.replay) return "equal: " + replay_text(*a.replay, a.steps - a.before);
   return "equal: chain and checkpoints; no step was replayed (--no_replay)";
 }
 
@@ -40,7 +40,7 @@ std::string audit_text(const Audit& a) {
   for (size_t i = 1; i < a.findings.size(); ++i) out += finding_text(a.findings[i]) + "\n";
   if (a.head.empty()) return out;
   if (a.replay && a.replay->equal && !a.findings.empty() && a.replay->last_step > a.replay->start_step)
-    out += "replay is equal: " + replay_text(*a.replay, a.steps) + "\n";
+    out += "replay is equal: " + replay_text(*a.replay, a.steps - a.before) + "\n";
   if (!a.given.empty() && a.hash_fits()) out += fmt::format("run hash: {}, as given\n", a.head);
   if (!a.beginning.empty()) out += fmt::format("began with: {}\n", a.beginning);
   std::vector<int64_t> fine;
@@ -75,6 +75,7 @@ std::string audit_json(const Audit& a) {
   if (!a.head.empty()) {
     j["run_hash"] = a.head;
     j["steps"] = a.steps;
+    if (a.before > 0) j["before"] = a.before;
     if (a.length) j["length"] = *a.length;
   }
   if (!a.given.empty()) j["run_hash_as_given"] = a.hash_fits();

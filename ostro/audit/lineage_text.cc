@@ -11,13 +11,16 @@ namespace {
 
 using OrderedJson = nlohmann::ordered_json;
 
-// "5, 10, 15"; of many the first and the last, and their number.
+// "; checkpoints of steps 5, 10, 15"; of many the first and the last, and their number. Empty: there is none.
 std::string checkpoints_text(const std::vector<chain::CheckpointEntry>& checkpoints) {
   constexpr size_t kMany = 8;
+  if (checkpoints.empty()) return "";
+  if (checkpoints.size() == 1) return fmt::format("; checkpoint of step {}", checkpoints[0].step);
   std::vector<int64_t> steps;
   for (const chain::CheckpointEntry& c : checkpoints) steps.push_back(c.step);
-  if (steps.size() > kMany) return fmt::format("{} to {} ({})", steps.front(), steps.back(), steps.size());
-  return fmt::format("{}", fmt::join(steps, ", "));
+  if (steps.size() > kMany)
+    return fmt::format("; {} checkpoints of steps {} to {}", steps.size(), steps.front(), steps.back());
+  return fmt::format("; checkpoints of steps {}", fmt::join(steps, ", "));
 }
 
 std::string line(const std::string& steps, const std::string& what) {
@@ -62,12 +65,10 @@ std::string phase_text(const Phase& phase) {
   if (!phase.difference.empty())
     out += line(std::to_string(phase.first), "amended: " + changes_text(phase.difference));
   if (phase.last == phase.first) return out;
-  out += line(
-      phase.first + 1 == phase.last ? std::to_string(phase.last)
-                                    : fmt::format("{} to {}", phase.first + 1, phase.last),
-      fmt::format(
-          "loss {:.4f} to {:.4f}, {} tokens{}", phase.first_loss, phase.last_loss, phase.tokens,
-          phase.checkpoints.empty() ? "" : "; checkpoints of steps " + checkpoints_text(phase.checkpoints)));
+  out += line(phase.first + 1 == phase.last ? std::to_string(phase.last)
+                                            : fmt::format("{} to {}", phase.first + 1, phase.last),
+              fmt::format("loss {:.4f} to {:.4f}, {} tokens{}", phase.first_loss, phase.last_loss,
+                          phase.tokens, checkpoints_text(phase.checkpoints)));
   return out;
 }
 

@@ -197,7 +197,8 @@ TEST_CASE("a genesis with other roots than the data's is refused, and one that t
         R"(runs/run: the run has the numerics options {"block":256}; this program computes {} and {"block":256,"products":"int8"})");
   const auto [fork_verified, fork_opened] =
       errors([](chain::GenesisEntry& g) { g.fork = chain::Fork{std::string(64, 'a'), 0}; });
-  for (const std::string& error : {fork_verified, fork_opened}) holds(error, "began as a fork");
+  for (const std::string& error : {fork_verified, fork_opened})
+    holds(error, "has no name of the state that it began with");
 }
 
 TEST_CASE("a replay tells of a temporary checkpoint what the chain cannot") {

@@ -447,7 +447,7 @@ class Cases:
             shutil.copytree(amended, run)
             backdate(run / "chain.jsonl", early)
             self.reseal(run / "checkpoints")
-            self.w.verdict("differs", "runs/backdated", "--no_replay", says=[MIDDLE, "forged", "learning_rate"])
+            self.w.verdict("differs", "runs/backdated", "--no_replay", says=["step-000000", "forged", "learning_rate is 0.002 there and 0.003 here"])
             text = forger.read_manifest(run / "checkpoints" / LAST)["config"]
             for step in (5, 10) if early == 0 else (10,):
                 forger.seal(run / "checkpoints" / f"step-{step:08}", config=text)

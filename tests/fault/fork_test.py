@@ -101,11 +101,10 @@ class ForkTest:
     def history(self):
         text = self.w.good("log", "runs/cut-c")
         heads = {run: self.w.good("hash", f"runs/cut-{run}").strip() for run in "abc"}
-        source = self.w.good("hash", "runs/source").strip()
         at = [text.find(words) for words in
-              ("begins with the published state", "1 to 10", "forked", "fork of ", "changed: optimizer.learning_rate",
-               "11 to 20", "amended: optimizer.beta2 from 0.95 to 0.99", "21 to 25", "trainer.train_batch_size",
-               f"runs/cut-c  {heads['c']}", "26 to 30", "amended: optimizer.learning_rate from 0.002 to 0.0005",
+              ("begins with the published state" if self.made() else "begins with an imported model", "1 to 10", "forked", "fork of ", "changed: optimizer.learning_rate",
+               "11 to 20", "amended: optimizer.beta2 from 0.95 to 0.99", "21 to 25",
+               f"runs/cut-c  {heads['c']}", "trainer.train_batch_size", "26 to 30", "amended: optimizer.learning_rate from 0.002 to 0.0005",
                "31 to 33", "  end")]
         check(at == sorted(at) and at[0] >= 0, f"not in this order ({at}):\n{text}")
         log = json.loads(self.w.good("log", "runs/cut-c", "--json"))
@@ -117,15 +116,46 @@ class ForkTest:
         check([p["difference"] is None for p in parent["phases"]] == [True, False], log)
         origin = first["beginning"]["origin"]
         check(origin["format"] == "hf" and "model.safetensors" in origin["files"], origin)
-        made = json.loads((self.w.root / "model" / "provenance.json").read_text())["sources"][0]
-        check(first["beginning"]["maker"] == {"head": made["head"], "state": made["state"]}, first["beginning"])
-        entries = [json.loads(line) for line in self.w.chain("source").splitlines()]
-        check(any(e["h"] == made["head"] for e in entries) and source == entries[-1]["h"], made)
+        check(first["beginning"]["maker"] == self.made(), first["beginning"])
         # What a run is the parent of lies beside it.
         forks = json.loads(self.w.good("log", "runs/cut-a", "--json"))["forks"]
         check([f["path"] for f in forks] == ["runs/cut-b", "runs/whole-b"], forks)
         check("fork: runs/cut-c" in self.w.good("log", "runs/cut-b"), "a fork is not listed")
         self.w.bad("log", "model", says=["no run directory"])
+
+    def made(self):
+        """The maker that a run beginning with `model` has: what the export's provenance says."""
+        file = self.w.root / "model" / "provenance.json"
+        if not file.exists():
+            return None
+        source = json.loads(file.read_text())["sources"][0]
+        return {"head": source["head"], "state": source["state"]}
+
+    def published(self):
+        """A run that begins with a bundle's record names the maker, and its history crosses into the bundle."""
+        bundle = self.w.root / "bundle"
+        shutil.copytree(self.w.root / "runs/cut-b", bundle / "record")
+        (bundle / "bundle.json").write_text("{}")
+        self.w.train(self.config("next", 5, trainer__initialize_from="bundle/record"))
+        self.w.verdict("equal", "runs/next", says=["steps 1 to 5 replayed"])
+        log = json.loads(self.w.good("log", "runs/next", "--json"))
+        entries = [json.loads(line) for line in self.w.chain("cut-b").splitlines()]
+        head = next(e["h"] for e in entries if e["kind"] == "step" and e["step"] == 25)
+        state = next(e["name"] for e in entries if e["kind"] == "checkpoint" and e["step"] == 25)
+        check(log["beginning"]["maker"] == {"head": head, "state": state}, log["beginning"])
+        maker = log["maker"]
+        check(maker["steps"] == 25 and maker["parent"]["steps"] == 10 and maker["head"] == entries[-1]["h"], maker)
+        text = self.w.good("log", "runs/next")
+        check(f"begins with the published state {state} of {head}\n" in text and "runs/next/maker/parent" in text, text)
+        check("fork of" in self.w.good("log", "bundle"), "a bundle has no history")
+        self.w.good("fork", "runs/next", "--step", "5", "--out", "runs/after", "--trainer.num_train_steps", "6")
+        check("runs/after/parent/maker/parent" in self.w.good("log", "runs/after"), "the history ends too early")
+        # A run that is in no bundle was not published.
+        self.w.train(self.config("own", 5, trainer__initialize_from="runs/cut-b"))
+        check(json.loads(self.w.good("log", "runs/own", "--json"))["beginning"]["maker"] is None, "a maker of its own")
+        chain = self.w.root / "runs/next/maker/chain.jsonl"
+        forger.rewrite_chain(chain, lambda e: e | {"name": "0" * 64} if e["kind"] == "checkpoint" and e["step"] == 25 else e)
+        self.w.verdict("differs", "runs/next", "--no_replay", says=["published state", state, "0" * 64])
 
     def refused(self):
         fork = ["fork", "runs/cut-a", "--out", "runs/none"]
@@ -239,4 +269,4 @@ if __name__ == "__main__":
     args = parser.parse_args()
     print(f"seed {args.seed}")
     sys.exit(in_order(ForkTest(Workspace(args.ostro), random.Random(args.seed)),
-                      ["source", "killed_on_the_way", "accepted", "history", "refused", "other_data", "forged"]))
+                      ["source", "killed_on_the_way", "accepted", "history", "published", "refused", "other_data", "forged"]))
