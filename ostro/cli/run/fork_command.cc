@@ -6,7 +6,7 @@
 #include "ostro/cli/shared/progress.h"
 #include "ostro/cli/shared/terminal.h"
 #include "ostro/io/files/path.h"
-#include "ostro/run/loop/fork.h"
+#include "ostro/run/fork/fork.h"
 
 namespace ostro::cli {
 

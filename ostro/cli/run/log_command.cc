@@ -1,8 +1,8 @@
 // ostro log
-#include "ostro/audit/lineage.h"
 #include "ostro/cli/main/commands.h"
 #include "ostro/cli/main/exit_code.h"
 #include "ostro/cli/shared/terminal.h"
+#include "ostro/lineage/lineage.h"
 
 namespace ostro::cli {
 
@@ -16,9 +16,10 @@ int log_command(Args args) {
   args.positional("RUN", &run, "run directory, or a bundle");
   args.flag("--json", &json, "as one JSON object");
   if (const auto code = args.parse()) return *code;
-  const auto lineage = audit::read_lineage(args.context().fs, run, args.context().models);
-  if (!lineage.ok()) return report_error(lineage.error());
-  const Status written = write_stdout(json ? audit::lineage_json(*lineage) : audit::lineage_text(*lineage));
+  const auto history = lineage::read_lineage(args.context().fs, run, args.context().models);
+  if (!history.ok()) return report_error(history.error());
+  const Status written =
+      write_stdout(json ? lineage::lineage_json(*history) : lineage::lineage_text(*history));
   return written.ok() ? kExitOk : report_error(written.error());
 }
 

@@ -13,7 +13,7 @@
 #include "ostro/checkpoint/catalog.h"
 #include "ostro/data/formats/shared_chat_template.h"
 #include "ostro/io/files/atomic_file.h"
-#include "ostro/run/loop/maker.h"
+#include "ostro/lineage/maker.h"
 #include "ostro/tokenizer/files/files.h"
 #include "ostro/train/step/fingerprints.h"
 
@@ -118,7 +118,7 @@ Result<std::unique_ptr<ChainKeeper>> begin_run(OpenedRun& run, const Environment
     g.origin = first->origin;
     g.maker = first->maker;
     if (g.maker)
-      RETURN_IF_ERROR(copy_maker(fs, *run.config.trainer.initialize_from, *g.maker, run.directory));
+      RETURN_IF_ERROR(lineage::copy_maker(fs, *run.config.trainer.initialize_from, *g.maker, run.directory));
   }
   run.first.reset();
   RETURN_IF_ERROR(begin_state(run, env, state, g));

@@ -9,8 +9,8 @@
 #include "ostro/audit/initial.h"
 #include "ostro/audit/witness.h"
 #include "ostro/base/log.h"
+#include "ostro/lineage/maker.h"
 #include "ostro/run/loop/fit.h"
-#include "ostro/run/loop/maker.h"
 #include "ostro/train/programs/run_model.h"
 #include "ostro/train/step/other_tokenizer.h"
 #include "ostro/train/step/reference.h"
@@ -145,7 +145,7 @@ Result<const FirstState*> first_state(OpenedRun& run, const train::CanonicalProg
                                               train::state_arrays(programs), out.state);
     if (imported) RETURN_IF_ERROR(env.fs.remove_all(place));
     ASSIGN_OR_RETURN(out.origin, taken);
-    ASSIGN_OR_RETURN(out.maker, maker_of(env.fs, *from, out.origin));
+    ASSIGN_OR_RETURN(out.maker, lineage::maker_of(env.fs, *from, out.origin));
   }
   run.first = std::move(out);
   return &*run.first;

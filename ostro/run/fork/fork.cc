@@ -1,4 +1,4 @@
-#include "ostro/run/loop/fork.h"
+#include "ostro/run/fork/fork.h"
 
 #include <fmt/format.h>
 

@@ -1,6 +1,6 @@
 // Forks whose parent is a mixture, or trains on pairs; over processes that are killed:
 // tests/fault/fork_test.py.
-#include "ostro/run/loop/fork.h"
+#include "ostro/run/fork/fork.h"
 
 #include <doctest/doctest.h>
 

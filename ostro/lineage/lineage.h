@@ -13,7 +13,7 @@
 #include "ostro/audit/fork.h"
 #include "ostro/io/files/file_system.h"
 
-namespace ostro::audit {
+namespace ostro::lineage {
 
 // A part of a run between two amends, as steps done before and after it.
 struct Phase {
@@ -50,4 +50,4 @@ std::string lineage_text(const Lineage& lineage);
 // One JSON object in a line: the run, with its parent and maker inside.
 std::string lineage_json(const Lineage& lineage);
 
-}  // namespace ostro::audit
+}  // namespace ostro::lineage

@@ -1,4 +1,4 @@
-#include "ostro/run/loop/maker.h"
+#include "ostro/lineage/maker.h"
 
 #include <fmt/format.h>
 
@@ -10,7 +10,7 @@
 #include "ostro/io/files/path.h"
 #include "ostro/provenance/provenance.h"
 
-namespace ostro::run {
+namespace ostro::lineage {
 namespace {
 
 constexpr const char* kBundleFile = "bundle.json";
@@ -61,4 +61,4 @@ Status copy_maker(io::FileSystem& fs, const std::string& from, const chain::Make
   return audit::copy_ancestry(fs, *record, head, io::join_path(run_directory, audit::kMakerFolder));
 }
 
-}  // namespace ostro::run
+}  // namespace ostro::lineage

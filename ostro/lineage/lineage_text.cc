@@ -3,10 +3,10 @@
 
 #include <nlohmann/json.hpp>
 
-#include "ostro/audit/lineage.h"
 #include "ostro/chain/canonical.h"
+#include "ostro/lineage/lineage.h"
 
-namespace ostro::audit {
+namespace ostro::lineage {
 namespace {
 
 using OrderedJson = nlohmann::ordered_json;
@@ -28,7 +28,7 @@ std::string line(const std::string& steps, const std::string& what) {
 }
 
 std::string changes_text(const std::string& difference) {
-  return difference.empty() || difference == "{}" ? "nothing" : amend_text(difference);
+  return difference.empty() || difference == "{}" ? "nothing" : audit::amend_text(difference);
 }
 
 std::string beginning_text(const Lineage& run) {
@@ -134,4 +134,4 @@ std::string lineage_json(const Lineage& lineage) {
   return run_json(lineage).dump(-1, ' ', false, OrderedJson::error_handler_t::replace) + "\n";
 }
 
-}  // namespace ostro::audit
+}  // namespace ostro::lineage

@@ -10,7 +10,7 @@
 #include "ostro/chain/genesis.h"
 #include "ostro/io/files/file_system.h"
 
-namespace ostro::run {
+namespace ostro::lineage {
 
 // `from`: trainer.initialize_from; `origin`: of the parameters that were taken of it
 // (audit::take_parameters). Errors: the origin, or the checkpoint of a bundle, cannot be read.
@@ -23,4 +23,4 @@ Result<std::optional<chain::Maker>> maker_of(io::FileSystem& fs, const std::stri
 Status copy_maker(io::FileSystem& fs, const std::string& from, const chain::Maker& maker,
                   const std::string& run_directory);
 
-}  // namespace ostro::run
+}  // namespace ostro::lineage

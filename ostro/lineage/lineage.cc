@@ -1,4 +1,4 @@
-#include "ostro/audit/lineage.h"
+#include "ostro/lineage/lineage.h"
 
 #include <fmt/format.h>
 
@@ -8,7 +8,7 @@
 #include "ostro/base/log.h"
 #include "ostro/io/files/path.h"
 
-namespace ostro::audit {
+namespace ostro::lineage {
 namespace {
 
 std::vector<Phase> phases_of(const chain::Chain& chain) {
@@ -63,7 +63,7 @@ Result<Lineage> read_below(io::FileSystem& fs, const std::string& directory, boo
   if (out.chain.torn_bytes > 0)
     log_warning(fmt::format("{}: its last line is unfinished and does not count", directory));
   const chain::GenesisEntry& genesis = out.chain.genesis();
-  out.length = length_of(out.chain);
+  out.length = audit::length_of(out.chain);
   out.phases = phases_of(out.chain);
   if (is_run) out.forks = forks_beside(fs, directory, out.chain);
   const auto above = [&](const char* folder, std::unique_ptr<Lineage>& lineage) -> Status {
@@ -75,21 +75,21 @@ Result<Lineage> read_below(io::FileSystem& fs, const std::string& directory, boo
     return {};
   };
   if (genesis.fork) {
-    RETURN_IF_ERROR(above(kParentFolder, out.parent));
+    RETURN_IF_ERROR(above(audit::kParentFolder, out.parent));
     if (out.parent) {
       const std::string where = io::join_path(out.parent->path, chain::kChainFile);
-      RETURN_IF_ERROR(check_parent(genesis, out.parent->chain, where));
+      RETURN_IF_ERROR(audit::check_parent(genesis, out.parent->chain, where));
       const train::TrainConfig options(models);
-      ASSIGN_OR_RETURN(const auto periods, periods_of(options, out.parent->chain, where));
-      out.difference = amend_difference(options, period_that_made(periods, genesis.step()),
-                                        {genesis.step(), genesis.config, genesis.program_hash});
+      ASSIGN_OR_RETURN(const auto periods, audit::periods_of(options, out.parent->chain, where));
+      out.difference = audit::amend_difference(options, audit::period_that_made(periods, genesis.step()),
+                                               {genesis.step(), genesis.config, genesis.program_hash});
     }
   }
   if (genesis.maker) {
-    RETURN_IF_ERROR(above(kMakerFolder, out.maker));
+    RETURN_IF_ERROR(above(audit::kMakerFolder, out.maker));
     if (out.maker)
-      RETURN_IF_ERROR(
-          check_maker(*genesis.maker, out.maker->chain, io::join_path(out.maker->path, chain::kChainFile)));
+      RETURN_IF_ERROR(audit::check_maker(*genesis.maker, out.maker->chain,
+                                         io::join_path(out.maker->path, chain::kChainFile)));
   }
   return out;
 }
@@ -107,4 +107,4 @@ Result<Lineage> read_lineage(io::FileSystem& fs, const std::string& path,
                                inside, chain::kChainFile));
 }
 
-}  // namespace ostro::audit
+}  // namespace ostro::lineage
