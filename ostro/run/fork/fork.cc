@@ -211,6 +211,12 @@ Result<Forked> fork_run(io::FileSystem& fs, const ForkRequest& request, const tr
         audit::copy_ancestry(fs, request.parent, parent.fork.head, run.file(audit::kParentFolder)));
     failpoint("fork");
     RETURN_IF_ERROR(write_run_files(run, fs));
+    run.record.parent = parent.checkpoint;
+    run.record.numerics_version = genesis.numerics_version;
+    run.record.program_hash = genesis.program_hash;
+    run.record.data_hash = genesis.data_hash;
+    run.record.tokenizer_hash = genesis.tokenizer_hash;
+    RETURN_IF_ERROR(chain::write_record(fs, run.file(chain::kRecordFile), run.record));
     failpoint("fork");
     ASSIGN_OR_RETURN(const chain::ChainWriter chain,
                      chain::ChainWriter::create(fs, run.file(chain::kChainFile), genesis));
