@@ -169,6 +169,13 @@ class ForkTest:
         self.w.bad("train", "--config", "runs/cut-b/config.yaml", "--trainer.initialize_from", "model",
                    says=["is a fork", "leave it out"])
         check(not (self.w.root / "runs/none").exists(), "a refused fork left a directory")
+        # One whose making was cut off is no run that could begin from scratch.
+        half = ["fork", "runs/cut-a", "--step", "10", "--out", "runs/half", "--trainer.num_train_steps", "11"]
+        status, out, err = self.w.run(*half, env={"OSTRO_FAILPOINT": "fork:3"})
+        check(killed(status), f"fork:3 did not fire: exit status {status}\n{out}{err}")
+        self.w.bad("train", "--config", "runs/half/config.yaml", says=["runs/half", "cut off", "ostro fork"])
+        self.w.good(*half)
+        self.w.train("runs/half/config.yaml")
 
     def other_data(self):
         """A fork may take other texts and longer sequences; it begins with the moments of its parent all the same."""

@@ -6,9 +6,11 @@
 #include <thread>
 #include <utility>
 
+#include "ostro/audit/fork.h"
 #include "ostro/audit/initial.h"
 #include "ostro/audit/witness.h"
 #include "ostro/base/log.h"
+#include "ostro/io/files/path.h"
 #include "ostro/lineage/maker.h"
 #include "ostro/run/loop/fit.h"
 #include "ostro/train/programs/run_model.h"
@@ -171,6 +173,13 @@ Result<OpenedRun> open_run(const train::TrainConfig& given, const Environment& e
   ASSIGN_OR_RETURN(const bool exists, fs.exists(path));
   if (!exists && amend)
     return not_found(fmt::format("{} holds no run to amend; leave out --amend to begin one", run.directory));
+  ASSIGN_OR_RETURN(const bool forks,
+                   fs.exists(io::join_path(run.file(audit::kParentFolder), chain::kChainFile)));
+  if (!exists && forks)  // it would begin from scratch
+    return invalid_argument(
+        fmt::format("{} holds a fork whose making was cut off; repeat the ostro fork that began it, or "
+                    "remove the directory",
+                    run.directory));
   const auto ever = exists ? chain::read_chain(fs, path) : Result<chain::Chain>(chain::Chain());
   run.goodput = std::make_unique<Goodput>(fs, run.directory, ever.ok() ? &*ever : nullptr,
                                           given.trainer.worker_price_per_hour);
