@@ -9,6 +9,7 @@
 #include "ostro/audit/beginning.h"
 #include "ostro/audit/cause.h"
 #include "ostro/audit/recorded_run.h"
+#include "ostro/audit/sample/draw.h"
 #include "ostro/chain/canonical.h"
 #include "ostro/io/files/path.h"
 #include "ostro/tokenizer/files/files.h"
@@ -82,13 +83,40 @@ Finding replay_finding(const VerifyReport& r) {
                       r.last_step)};
 }
 
+// Steps that the request draws, from states that were found to be fine.
+void replay_drawn(io::FileSystem& fs, runtime::Engine& engine, const std::string& run,
+                  const VerifyOptions& options, const SampleRequest& request, const chain::Chain& chain,
+                  const models::ModelChoices& models, Audit& out) {
+  auto states = states_of(fs, run, chain);
+  if (!states.ok()) {
+    out.findings.push_back(finding_of(states.error()));
+    return;
+  }
+  for (const CheckedCheckpoint& c : out.checkpoints)
+    if (c.verdict != CheckpointVerdict::kFine && c.step != states->front()) std::erase(*states, c.step);
+  auto sample = replay_sample(fs, engine, run, options, request, *states, models);
+  if (!sample.ok()) {
+    out.findings.push_back(finding_of(sample.error()));
+    return;
+  }
+  const VerifyReport& report = sample->report;
+  compare_with_replay(report.names, report.different_step, out.checkpoints);
+  if (!report.equal || !report.unproven.empty()) out.findings.push_back(replay_finding(report));
+  out.sample = std::move(*sample);
+}
+
 void replay(io::FileSystem& fs, const std::function<Result<std::unique_ptr<runtime::Engine>>()>& make_engine,
-            const std::string& run, VerifyOptions options, const models::ModelChoices& models, Audit& out) {
+            const std::string& run, VerifyOptions options, const SampleRequest& sample,
+            const chain::Chain& chain, const models::ModelChoices& models, Audit& out) {
   for (const CheckedCheckpoint& c : out.checkpoints)
     if (c.verdict == CheckpointVerdict::kTemporary) options.name_steps.push_back(c.step);
   const auto engine = make_engine();
   if (!engine.ok()) {
     out.findings.push_back(finding_of(engine.error()));
+    return;
+  }
+  if (sample.count != 0) {
+    replay_drawn(fs, **engine, run, options, sample, chain, models, out);
     return;
   }
   auto report = verify_run(fs, **engine, run, options, models);
@@ -154,13 +182,19 @@ Result<Audit> audit_run(io::FileSystem& fs,
   out.before = chain->genesis().step();
   out.length = length_of(*chain);
   if (!options.no_replay) RETURN_IF_ERROR(check_request(options, run, *chain));
+  if (options.sample.count != 0) {
+    const auto drawn = drawn_steps(out.head, options.sample.challenge,
+                                   chain::entry_step(chain->links.front().entry) + 1, out.steps,
+                                   options.sample.count);
+    if (!drawn.ok()) return drawn.error();
+  }
   auto checkpoints = check_checkpoints(fs, run, *chain, models);
   if (checkpoints.ok())
     out.checkpoints = std::move(*checkpoints);
   else
     out.findings.push_back(finding_of(checkpoints.error()));
   if (!options.no_replay) {
-    replay(fs, engine, run, options.replay, models, out);
+    replay(fs, engine, run, options.replay, options.sample, *chain, models, out);
   } else if (const auto opened = open_recorded(fs, run, models, options.replay.stored_programs);
              !opened.ok()) {
     out.findings.push_back(finding_of(opened.error()));

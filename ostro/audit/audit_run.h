@@ -11,6 +11,7 @@
 #include <vector>
 
 #include "ostro/audit/check_checkpoints.h"
+#include "ostro/audit/sampled.h"
 #include "ostro/audit/verdict.h"
 #include "ostro/audit/verify.h"
 
@@ -19,6 +20,7 @@ namespace ostro::audit {
 struct AuditOptions {
   VerifyOptions replay;
   bool no_replay = false;  // needs no token store
+  SampleRequest sample;    // in place of all steps from one to another
   std::string run_hash;    // that was published; empty: none
   std::string parent;      // of a fork: the run directory of the run that it goes on with; empty: not at hand
 };
@@ -34,6 +36,7 @@ struct Audit {
   std::string beginning;  // with what the run began (check_beginning); empty: with weights that were drawn
   std::vector<CheckedCheckpoint> checkpoints;
   std::optional<VerifyReport> replay;  // nothing with no_replay, or when it could not be done
+  std::optional<Sample> sample;  // of a sampled audit, in place of `replay`
   // All that is not as it should be, each kind once. The worst come first, of equally bad ones what a replay
   // found.
   std::vector<Finding> findings;

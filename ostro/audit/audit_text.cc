@@ -30,6 +30,7 @@ std::string replay_text(const VerifyReport& r, int64_t steps) {
 std::string verdict_line(const Audit& a) {
   if (!a.findings.empty()) return finding_text(a.findings.front());
   if (a.replay) return "equal: " + replay_text(*a.replay, a.steps - a.before);
+  if (a.sample) return "equal: " + replayed_text(*a.sample);
   return "equal: chain and checkpoints; no step was replayed (--no_replay)";
 }
 
@@ -41,6 +42,8 @@ std::string audit_text(const Audit& a) {
   if (a.head.empty()) return out;
   if (a.replay && a.replay->equal && !a.findings.empty() && a.replay->last_step > a.replay->start_step)
     out += "replay is equal: " + replay_text(*a.replay, a.steps - a.before) + "\n";
+  if (a.sample && a.sample->report.equal && !a.findings.empty())
+    out += "replay is equal: " + replayed_text(*a.sample) + "\n";
   if (!a.given.empty() && a.hash_fits()) out += fmt::format("run hash: {}, as given\n", a.head);
   if (!a.beginning.empty()) out += fmt::format("began with: {}\n", a.beginning);
   std::vector<int64_t> fine;
@@ -50,6 +53,7 @@ std::string audit_text(const Audit& a) {
   for (const CheckedCheckpoint& c : a.checkpoints)
     if (c.verdict == CheckpointVerdict::kTemporary)
       out += fmt::format("{} is temporary: {}\n", io::base_name(c.path), c.detail);
+  if (a.sample) out += shown_text(*a.sample);
   return out;
 }
 
@@ -71,6 +75,10 @@ std::string audit_json(const Audit& a) {
       j["replayed"] = r.replayed;
       if (!r.cause.empty()) j["cause"] = r.cause;
     }
+  }
+  if (a.sample) {
+    j["equal"] = a.sample->report.equal;
+    j["sample"] = nlohmann::ordered_json::parse(sample_json(*a.sample));
   }
   if (!a.head.empty()) {
     j["run_hash"] = a.head;

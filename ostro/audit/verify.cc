@@ -3,6 +3,7 @@
 #include <fmt/format.h>
 
 #include <algorithm>
+#include <utility>
 #include <nlohmann/json.hpp>
 
 #include "ostro/audit/initial.h"
@@ -92,68 +93,104 @@ bool compare(const chain::StepEntry& recorded, const chain::StepEntry& replayed,
 
 }  // namespace
 
-Result<VerifyReport> verify_run(io::FileSystem& fs, runtime::Engine& engine, const std::string& directory,
-                                const VerifyOptions& options, models::ModelChoices models) {
-  ASSIGN_OR_RETURN(const RecordedRun run, open_recorded(fs, directory, models, options.stored_programs));
-  const int64_t last = options.to_step.value_or(run.chain.last_step());
-  if (options.from_step < 0 || options.from_step > last || last > run.chain.last_step())
-    return invalid_argument(fmt::format("steps {} to {}: the chain of {} has steps 1 to {}",
-                                        options.from_step, last, directory, run.chain.last_step()));
+Replay::Replay(io::FileSystem& fs, runtime::Engine& engine, std::string directory, VerifyOptions options,
+               models::ModelChoices models, RecordedRun run)
+    : fs_(fs),
+      engine_(engine),
+      directory_(std::move(directory)),
+      options_(std::move(options)),
+      models_(std::move(models)),
+      run_(std::move(run)) {}
+
+Result<std::unique_ptr<Replay>> Replay::open(io::FileSystem& fs, runtime::Engine& engine,
+                                             const std::string& directory, const VerifyOptions& options,
+                                             models::ModelChoices models) {
+  ASSIGN_OR_RETURN(RecordedRun run, open_recorded(fs, directory, models, options.stored_programs));
   auto data = train::open_run_data(fs, directory, run.config, run.chain.genesis(), options.cache);
   if (!data.ok()) return of_data(data.error());
   if (const Status whole = data->stores->check_contents(); !whole.ok()) return of_data(whole.error());
   RETURN_IF_ERROR(
       check_roots(run.chain.genesis(), *data->stores, io::join_path(directory, chain::kChainFile)));
-  ASSIGN_OR_RETURN(train::State state, state_before(fs, engine, directory, run, options.from_step, models));
-  const OpenedPeriod* period = nullptr;
-  std::optional<batches::Loader> loader;
-  std::unique_ptr<train::StepRunner> runner;
-  std::shared_ptr<const batches::DataSet> stores = data->stores;
-  if (run.chain.genesis().reference) {
-    ASSIGN_OR_RETURN(stores, state.step == 0 ? computed_reference(engine, run, *stores, state)
-                                             : train::with_reference_of(fs, directory, stores));
-  }
+  std::unique_ptr<Replay> out(
+      new Replay(fs, engine, directory, options, std::move(models), std::move(run)));
+  out->opened_ = out->stores_ = data->stores;
+  return out;
+}
 
+Status Replay::restore(int64_t step) {
+  state_ = {};  // frees the memory of the one before
+  ASSIGN_OR_RETURN(state_, state_before(fs_, engine_, directory_, run_, step, models_));
+  if (!run_.chain.genesis().reference || stores_ != opened_) return {};
+  ASSIGN_OR_RETURN(stores_, state_.step == 0 ? computed_reference(engine_, run_, *opened_, state_)
+                                             : train::with_reference_of(fs_, directory_, opened_));
+  return {};
+}
+
+Status Replay::use(const OpenedPeriod& period) {
+  if (period_ == &period) return {};
+  period_ = nullptr;
+  ASSIGN_OR_RETURN(batches::Loader loader, train::make_loader(period.config, stores_));
+  loader_ = std::move(loader);
+  ASSIGN_OR_RETURN(runner_,
+                   fleet::make_runner(period.programs, engine_, "none", period.config, options_.workers));
+  period_ = &period;
+  return {};
+}
+
+Result<std::vector<runtime::Buffer>> Replay::take_params() {
+  if (runner_ != nullptr) RETURN_IF_ERROR(runner_->collect(state_, train::StepRunner::Collect::kParameters));
+  runner_.reset();
+  period_ = nullptr;
+  return std::exchange(state_, {}).params;
+}
+
+Result<VerifyReport> Replay::stretch(int64_t from_step, int64_t last) {
+  const RecordedRun& run = run_;
+  if (from_step < 0 || from_step > last || last > run.chain.last_step())
+    return invalid_argument(fmt::format("steps {} to {}: the chain of {} has steps 1 to {}", from_step, last,
+                                        directory_, run.chain.last_step()));
+  // Workers keep their parts of a state from step to step: those of another one are new.
+  if (options_.workers > 1) period_ = nullptr;
+  RETURN_IF_ERROR(restore(from_step));
   const train::StateArrays arrays = train::state_arrays(run.periods[0].programs);
   VerifyReport report;
   report.unproven = run.unproven;
-  report.start_step = state.step;
-  report.last_step = state.step;
-  const int64_t first = state.step + 1;
+  report.start_step = state_.step;
+  report.last_step = state_.step;
+  const int64_t first = state_.step + 1;
   const auto wanted = [&](int64_t step) {
-    return std::find(options.name_steps.begin(), options.name_steps.end(), step) != options.name_steps.end();
+    return std::find(options_.name_steps.begin(), options_.name_steps.end(), step) !=
+           options_.name_steps.end();
   };
-  if (wanted(state.step)) {  // what was restored has the name that is known
+  if (wanted(state_.step)) {  // what was restored has the name that is known
     ASSIGN_OR_RETURN(const auto tensors,
-                     snapshot(state, arrays, train::cell_boxes(run.period_after(state.step).config)));
-    report.names[state.step] = checkpoint::state_name(tensors, 2);
+                     snapshot(state_, arrays, train::cell_boxes(run.period_after(state_.step).config)));
+    report.names[state_.step] = checkpoint::state_name(tensors, 2);
   }
   const auto count_amends = [&] {  // of the state's step, which open_run compared
     for (size_t k = 1; k < run.periods.size(); ++k)
-      report.entries += run.periods[k].period.first == state.step;
+      report.entries += run.periods[k].period.first == state_.step;
   };
-  if (options.on_begin && state.step < last) options.on_begin(first, last);
-  while (state.step < last) {
-    const int64_t step = state.step + 1;
-    if (const OpenedPeriod* now = &run.period_after(state.step); now != period) {
+  if (options_.on_begin && state_.step < last) options_.on_begin(first, last);
+  const OpenedPeriod* period = nullptr;
+  while (state_.step < last) {
+    const int64_t step = state_.step + 1;
+    if (const OpenedPeriod* now = &run.period_after(state_.step); now != period) {
       count_amends();
+      if (period != nullptr) RETURN_IF_ERROR(runner_->collect(state_, train::StepRunner::Collect::kAll));
+      RETURN_IF_ERROR(use(*now));
       period = now;
-      ASSIGN_OR_RETURN(batches::Loader its_loader, train::make_loader(now->config, stores));
-      loader = std::move(its_loader);
-      if (runner != nullptr) RETURN_IF_ERROR(runner->collect(state, train::StepRunner::Collect::kAll));
-      ASSIGN_OR_RETURN(runner,
-                       fleet::make_runner(now->programs, engine, "none", now->config, options.workers));
     }
-    if (options.before_step) RETURN_IF_ERROR(options.before_step(state));
-    auto batch = loader->batch(state.step);
+    if (options_.before_step) RETURN_IF_ERROR(options_.before_step(state_));
+    auto batch = loader_->batch(state_.step);
     if (!batch.ok()) return of_data(batch.error());
     ASSIGN_OR_RETURN(
         const train::StepResult result,
-        runner->run(
-            state, train::leaf_arrays(period->config, *batch, state.step),
+        runner_->run(
+            state_, train::leaf_arrays(period->config, *batch, state_.step),
             optim::step_scalars(
-                period->config.optimizer, state.step, period->config.trainer.num_train_steps,
-                train::losses_before(run.chain, state.step, optim::common(period->config.optimizer)))));
+                period->config.optimizer, state_.step, period->config.trainer.num_train_steps,
+                train::losses_before(run.chain, state_.step, optim::common(period->config.optimizer)))));
     const chain::ChainLink* link = run.chain.find_step(step);
     if (link == nullptr) return corrupt(fmt::format("the chain has no entry for step {}", step));
     report.last_step = step;
@@ -172,8 +209,8 @@ Result<VerifyReport> verify_run(io::FileSystem& fs, runtime::Engine& engine, con
     const std::string* name = run.chain.find_checkpoint(step);
     report.entries += name != nullptr;
     if (name != nullptr || is_due(period->config, step) || wanted(step)) {
-      RETURN_IF_ERROR(runner->collect(state, train::StepRunner::Collect::kAll));
-      ASSIGN_OR_RETURN(const auto tensors, snapshot(state, arrays, train::cell_boxes(period->config)));
+      RETURN_IF_ERROR(runner_->collect(state_, train::StepRunner::Collect::kAll));
+      ASSIGN_OR_RETURN(const auto tensors, snapshot(state_, arrays, train::cell_boxes(period->config)));
       report.names[step] = checkpoint::state_name(tensors, 2);
     }
     // The entry of a checkpoint that is due is written before the next step's.
@@ -186,11 +223,17 @@ Result<VerifyReport> verify_run(io::FileSystem& fs, runtime::Engine& engine, con
       report.replayed = replayed;
       return report;
     }
-    if (options.on_step) options.on_step(step, first, last);
+    if (options_.on_step) options_.on_step(step, first, last);
   }
   count_amends();
   report.equal = true;
   return report;
+}
+
+Result<VerifyReport> verify_run(io::FileSystem& fs, runtime::Engine& engine, const std::string& directory,
+                                const VerifyOptions& options, models::ModelChoices models) {
+  ASSIGN_OR_RETURN(const auto replay, Replay::open(fs, engine, directory, options, std::move(models)));
+  return replay->stretch(options.from_step, options.to_step.value_or(replay->run().chain.last_step()));
 }
 
 }  // namespace ostro::audit

@@ -1,4 +1,4 @@
-// verify_run: replays a stretch of a recorded run and compares every chain entry.
+// Replay, verify_run: replay stretches of a recorded run and compare every chain entry.
 //
 // A difference is a result, with the first step that differs, and no error. The replay may use another engine
 // and another number of workers than the run did; the bits are the same.
@@ -6,10 +6,15 @@
 
 #include <functional>
 #include <map>
+#include <memory>
 #include <optional>
 #include <string>
 #include <vector>
 
+#include "ostro/audit/recorded_run.h"
+#include "ostro/audit/sample/cost.h"
+#include "ostro/audit/sample/plan.h"
+#include "ostro/data/batch/loader.h"
 #include "ostro/io/files/file_system.h"
 #include "ostro/runtime/engine.h"
 #include "ostro/train/options/config.h"
@@ -45,11 +50,59 @@ struct VerifyReport {
   std::map<int64_t, std::string> names;  // of replayed states, by step
 };
 
-// Compares also that every checkpoint has its entry in the chain that was due.
-// Replays the programs of the run's configuration, which must be those that the chain names, on the run's
-// data; from an amend on those of the config that it leads to. Errors: kCorrupt where the chain is broken, or
-// contradicts its own amends, config or programs; others where the programs or data cannot be compared or
-// opened (a damaged token store among them), and where there are no such steps.
+// A recorded run with its data, opened to be replayed. It replays the programs of the run's configuration,
+// which must be those that the chain names, on the run's data; from an amend on those of the config that it
+// leads to. Not thread-safe.
+class Replay {
+ public:
+  // `fs` and `engine` must outlive it. Errors: kCorrupt where the chain is broken, or contradicts its own
+  // amends, config or programs; others where the programs or data cannot be compared or opened (a damaged
+  // token store among them).
+  static Result<std::unique_ptr<Replay>> open(io::FileSystem& fs, runtime::Engine& engine,
+                                              const std::string& run_directory, const VerifyOptions& options,
+                                              models::ModelChoices models);
+
+  const RecordedRun& run() const { return run_; }
+
+  // From the newest state at or before `from_step` to `last`. Compares also that every checkpoint has its
+  // entry in the chain that was due. Errors: there are no such steps; of reading states and data.
+  Result<VerifyReport> stretch(int64_t from_step, int64_t last);
+  // The parameters after the last stretch, whose state is then gone.
+  Result<std::vector<runtime::Buffer>> take_params();
+
+  // What the stretches of a plan will cost here. To measure, it restores states and does parts of some steps.
+  Result<Cost> estimate(const SamplePlan& plan);
+
+ private:
+  // What parts of a replay cost.
+  struct Prices {
+    Cost restore;  // also of naming a state
+    Cost compile;
+    Cost step;  // beside its leaves
+    Cost leaf;
+  };
+  Replay(io::FileSystem& fs, runtime::Engine& engine, std::string directory, VerifyOptions options,
+         models::ModelChoices models, RecordedRun run);
+  // Restores a state, and with it the reference of pairs.
+  Status restore(int64_t step);
+  // Makes the loader and the runner of the steps of this period.
+  Status use(const OpenedPeriod& period);
+  Status measure(const OpenedPeriod& period, Prices& prices);
+
+  io::FileSystem& fs_;
+  runtime::Engine& engine_;
+  const std::string directory_;
+  const VerifyOptions options_;
+  const models::ModelChoices models_;
+  const RecordedRun run_;
+  std::shared_ptr<const data::DataSet> opened_, stores_;  // with and without the reference of pairs
+  train::State state_;
+  const OpenedPeriod* period_ = nullptr;  // of loader and runner
+  std::optional<data::Loader> loader_;
+  std::unique_ptr<train::StepRunner> runner_;
+};
+
+// One stretch: from the newest state at or before options.from_step to options.to_step. Errors: as Replay.
 Result<VerifyReport> verify_run(io::FileSystem& fs, runtime::Engine& engine, const std::string& run_directory,
                                 const VerifyOptions& options, models::ModelChoices models);
 

@@ -1,9 +1,14 @@
 #include "ostro/chain/leaves.h"
 
 #include <doctest/doctest.h>
+#include <fmt/format.h>
 
+#include <algorithm>
 #include <cmath>
 #include <vector>
+
+#include "ostro/chain/leaf_file.h"
+#include "ostro/io/files/memory_file_system.h"
 
 namespace ostro::chain {
 namespace {
@@ -26,6 +31,36 @@ TEST_CASE("Merkle roots equal those computed in Python") {
         R"({"gradient":"00112233445566778899aabbccddeeff","leaf":0,"loss":"0x1p+0"})");
   CHECK(leaves_root({&with_gradient, 1}) ==
         "14202cbc45a23b9e4bbda48ec5c7fa3822b472041e892acf94f2b29b553dacce");
+}
+
+TEST_CASE("leaves.jsonl keeps the leaves of steps, and is cut where a run goes on") {
+  io::MemoryFileSystem fs;
+  check_ok(cut_leaves(fs, "leaves.jsonl", 0));
+  const std::string print(64, 'a');
+  const auto of_step = [&](int64_t step) {
+    return std::vector<LeafRecord>{{0, 0.5 * static_cast<double>(step), print}, {1, 3.0, print}};
+  };
+  auto writer = LeafWriter::resume(fs, "leaves.jsonl", 0);
+  REQUIRE(writer.ok());
+  for (int64_t step = 1; step <= 4; ++step) check_ok(writer->append(step, of_step(step)));
+  const std::string whole = *fs.read_file("leaves.jsonl");
+  CHECK(whole.substr(0, whole.find('\n')) ==
+        fmt::format(R"({{"gradients":["{}","{}"],"losses":["0x1p-1","0x1.8p+1"],"step":1}})", print, print));
+  for (int64_t step = 1; step <= 4; ++step)
+    CHECK(leaves_root(*read_leaves(fs, "leaves.jsonl", step)) == leaves_root(of_step(step)));
+  CHECK(read_leaves(fs, "leaves.jsonl", 5).error().code() == ErrorCode::kNotFound);
+  CHECK(read_leaves(fs, "none", 1).error().code() == ErrorCode::kNotFound);
+  // Wherever the file ends: what is left are whole lines, and what follows them is written again.
+  for (size_t end = 0; end <= whole.size(); ++end) {
+    *fs.content("leaves.jsonl") = whole.substr(0, end);
+    const int64_t lines = std::min<int64_t>(2, std::count(whole.begin(), whole.begin() + static_cast<int64_t>(end), '\n'));
+    auto again = LeafWriter::resume(fs, "leaves.jsonl", 2);
+    REQUIRE(again.ok());
+    for (int64_t step = lines + 1; step <= 4; ++step) check_ok(again->append(step, of_step(step)));
+    CHECK(*fs.read_file("leaves.jsonl") == whole);
+  }
+  // Without fingerprints.
+  CHECK(leaves_line(7, records(2)) == R"({"losses":["0x1p+0","0x1p+1"],"step":7})");
 }
 
 }  // namespace

@@ -4,7 +4,7 @@
 #include <span>
 #include <utility>
 
-#include "ostro/base/sha256.h"
+#include "ostro/data/packing/row_digest.h"
 
 namespace ostro::batches {
 namespace {
@@ -43,16 +43,20 @@ void pad_row(Batch& batch, int64_t row, int64_t position, int32_t segment) {
   if (!batch.segment_ids.empty()) std::fill_n(batch.segment_ids.begin() + begin, count, segment);
 }
 
+Sha256Digest row_digest(const Batch& batch, int64_t row) {
+  Sha256 hash;
+  hash.update(std::as_bytes(std::span(&batch.seq_len, 1)));
+  hash.update(row_bytes(batch.tokens, row, batch.seq_len));
+  hash.update(row_bytes(batch.targets, row, batch.seq_len));
+  hash.update(row_bytes(batch.loss_mask, row, batch.seq_len));
+  hash.update(row_bytes(batch.segment_ids, row, batch.seq_len));
+  return hash.finish();
+}
+
 std::string batch_fingerprint(const Batch& batch) {
   Sha256 all;
   for (int64_t row = 0; row < batch.batch_size; ++row) {
-    Sha256 hash;
-    hash.update(std::as_bytes(std::span(&batch.seq_len, 1)));
-    hash.update(row_bytes(batch.tokens, row, batch.seq_len));
-    hash.update(row_bytes(batch.targets, row, batch.seq_len));
-    hash.update(row_bytes(batch.loss_mask, row, batch.seq_len));
-    hash.update(row_bytes(batch.segment_ids, row, batch.seq_len));
-    const Sha256Digest digest = hash.finish();
+    const Sha256Digest digest = row_digest(batch, row);
     all.update(std::as_bytes(std::span(digest)));
   }
   return to_hex(all.finish());

@@ -5,6 +5,7 @@
 #include "ostro/cli/main/exit_code.h"
 #include "ostro/cli/shared/terminal.h"
 #include "ostro/corpus_check/batch_diff.h"
+#include "ostro/corpus_check/document_diff.h"
 #include "ostro/prepare/tokenizer/trained_tokenizer.h"
 #include "ostro/run/loop/batch_causes.h"
 #include "ostro/train/options/config.h"
@@ -30,7 +31,7 @@ Result<Side> open_side(const std::string& path, const Args& args) {
   return Side{std::move(config), tokenizer.hash(), std::move(stores), std::move(loader)};
 }
 
-Status run(const std::string& a, const std::string& b, int64_t steps, const Args& args) {
+Status run(const std::string& a, const std::string& b, int64_t steps, int64_t list, const Args& args) {
   ASSIGN_OR_RETURN(const Side x, open_side(a, args));
   ASSIGN_OR_RETURN(const Side y, open_side(b, args));
   std::string out;
@@ -41,26 +42,31 @@ Status run(const std::string& a, const std::string& b, int64_t steps, const Args
   out += run::batch_causes(x.config, y.config);
   ASSIGN_OR_RETURN(const std::string text,
                    corpus_check::diff_text({*x.stores, x.loader}, {*y.stores, y.loader}, steps));
-  return write_stdout(out + text);
+  ASSIGN_OR_RETURN(const std::string documents,
+                   corpus_check::document_diff_text(*x.stores, *y.stores, list));
+  return write_stdout(out + text + documents);
 }
 
 }  // namespace
 
 int data_diff_command(Args args) {
   std::string a, b;
-  int64_t steps = 20;
+  int64_t steps = 20, list = 100;
   args.summary(
       "Compares what two configurations train on: every option that batches depend on, components, the first "
       "step that differs,\n"
-      "and how many sequences of the first steps they share. The stores must be built. Overrides hold for "
-      "both.");
+      "and how many sequences of the first steps they share; and names the documents that only one side has, "
+      "or that changed.\n"
+      "The stores must be built. Overrides hold for both.");
   args.positional("A", &a, "configuration file");
   args.positional("B", &b, "configuration file");
   args.option("--steps", &steps, "N", "how many steps to compare");
+  args.option("--list", &list, "N", "how many documents to name for each component (100)");
   args.config_overrides();
   if (const auto code = args.parse()) return *code;
   if (steps < 1) return report_error(invalid_argument(fmt::format("--steps {}: use 1 or more", steps)));
-  const Status done = run(a, b, steps, args);
+  if (list < 0) return report_error(invalid_argument(fmt::format("--list {}: use 0 or more", list)));
+  const Status done = run(a, b, steps, list, args);
   return done.ok() ? kExitOk : report_error(done.error());
 }
 

@@ -6,6 +6,7 @@
 
 #include "ostro/audit/amend.h"
 #include "ostro/audit/audit_run.h"
+#include "ostro/audit/leaf_audit.h"
 #include "ostro/chain/clock_text.h"
 #include "ostro/chain/record.h"
 #include "ostro/cli/main/commands.h"
@@ -51,6 +52,12 @@ class ReplayProgress {
                chain::duration_text(seconds));
   }
 
+  // Of a sampled audit: so many of the steps that are to be replayed are done.
+  void count(int64_t done, int64_t all) {
+    what_ = "of the sample's";
+    (*this)(done, 1, all);
+  }
+
   void operator()(int64_t step, int64_t first, int64_t last) {
     const Clock::time_point now = Clock::now();
     if (step == first) begin_ = now;  // what is compiled for the first step is not counted
@@ -59,7 +66,7 @@ class ReplayProgress {
     const bool is_last = step == last;
     if (!terminal_ || (!is_last && step > first && now - shown_ < std::chrono::milliseconds(200))) return;
     shown_ = now;
-    fmt::print(stderr, "\rreplayed step {} of {} to {}", step, first, last);
+    fmt::print(stderr, "\rreplayed step {} {} {} to {}", step, what_, first, last);
     if (rate > 0)
       fmt::print(stderr, ", {:.2f} steps/s, ETA {}", rate,
                  chain::duration_text(static_cast<double>(last - step) / rate));
@@ -70,6 +77,7 @@ class ReplayProgress {
   using Clock = std::chrono::steady_clock;
   static constexpr double kShort = 30;  // seconds; a shorter replay needs no estimate
   const bool terminal_;
+  const char* what_ = "of";
   double recorded_ = 0;  // seconds a step; 0: not known
   Clock::time_point begin_, shown_;
 };
@@ -97,12 +105,72 @@ int verify_model(const Context& context, const convert::ModelCheckRequest& reque
   return written.ok() ? exit_code(check->verdict()) : report_error(written.error());
 }
 
+// What is asked about a sample or a leaf, beside the options that a whole audit has, too.
+struct SpotRequest {
+  std::optional<int64_t> count;  // --sample
+  std::string challenge, leaf, rows;
+  bool price = false, json = false;
+};
+
+Status check_spot(const SpotRequest& r, bool has_range, bool no_replay) {
+  const auto refuse = [](const std::string& what) { return Status(invalid_argument(what)); };
+  if (r.count && !r.leaf.empty()) return refuse("--sample and --leaf: use one of them");
+  if (r.count && r.challenge.empty())
+    return refuse("--sample: goes with --challenge TEXT, which the maker of the run could not know when the "
+                  "run hash was published");
+  if (!r.count && !r.challenge.empty()) return refuse("--challenge: goes with --sample K");
+  if (r.leaf.empty() && !r.rows.empty()) return refuse("--rows: goes with --leaf STEP:LEAF");
+  if (!r.count && r.leaf.empty() && r.price) return refuse("--dry_run: goes with --sample or --leaf");
+  if ((r.count || !r.leaf.empty()) && (has_range || no_replay))
+    return refuse("--sample and --leaf say what is replayed; leave out --from_step, --to_step and --no_replay");
+  return {};
+}
+
+// "41:3".
+Result<std::pair<int64_t, int64_t>> step_and_leaf(const std::string& text) {
+  int64_t step = 0, leaf = 0;
+  char end = 0;
+  if (std::sscanf(text.c_str(), "%ld:%ld%c", &step, &leaf, &end) == 2 && step >= 1 && leaf >= 0)
+    return std::pair{step, leaf};
+  return invalid_argument(fmt::format("--leaf {}: use STEP:LEAF, steps from 1 and leaves from 0, e.g. 41:3", text));
+}
+
+// Only what a sampled audit would cost and find.
+int price_of_sample(const Context& context, runtime::Engine& engine, const std::string& run,
+                    const audit::AuditOptions& options, bool json) {
+  const auto sample =
+      audit::price_sample(context.fs, engine, run, options.replay, options.sample, context.models);
+  if (!sample.ok()) return report_error(sample.error());
+  const Status written =
+      write_stdout(json ? audit::sample_json(*sample) + "\n" : audit::price_text(*sample));
+  return written.ok() ? kExitOk : report_error(written.error());
+}
+
+int verify_leaf(const Context& context, runtime::Engine& engine, const std::string& run,
+                const audit::VerifyOptions& options, const SpotRequest& asked) {
+  const auto place = step_and_leaf(asked.leaf);
+  if (!place.ok()) return report_error(place.error());
+  audit::LeafRequest request{place->first, place->second, asked.rows, {}, asked.price};
+  if (!asked.json && !asked.price)
+    request.on_priced = [](const audit::LeafPrice& price) {
+      fmt::print(stderr, "{}", audit::leaf_price_text(price));
+    };
+  const auto leaf = audit::audit_leaf(context.fs, engine, run, options, request, context.models);
+  if (!leaf.ok()) return report_error(leaf.error());
+  const bool priced = asked.price && leaf->findings.empty();
+  const Status written = write_stdout(asked.json ? audit::leaf_json(*leaf)
+                                      : priced   ? audit::leaf_price_text(leaf->price)
+                                                 : audit::leaf_text(*leaf));
+  return written.ok() ? exit_code(leaf->verdict()) : report_error(written.error());
+}
+
 }  // namespace
 
 int verify_command(Args args) {
   std::string run, model;
   audit::AuditOptions options;
   std::optional<int64_t> from, to;
+  SpotRequest spot;
   bool json = false;
   args.summary(
       "Checks a run's record. Compares every checkpoint with the chain, traces the programs of the\n"
@@ -139,9 +207,22 @@ int verify_command(Args args) {
   args.flag("--stored_program", &options.replay.stored_programs,
             "where this version traces other programs from the configuration, replays those of program.ir;\n"
             "that they are the configuration's, it cannot say");
+  args.option("--sample", &spot.count, "K",
+              "replays only K steps, which --challenge draws, each from the checkpoint before it; says before "
+              "the\n"
+              "work what it costs and what it would find. RUN may be a published bundle");
+  args.option("--challenge", &spot.challenge, "TEXT",
+              "that was chosen after the run hash was published, e.g. the numbers of a lottery");
+  args.option("--leaf", &spot.leaf, "STEP:LEAF",
+              "replays only one leaf (microbatch) of a step, and proves it against the chain's Merkle root");
+  args.option("--rows", &spot.rows, "FILE",
+              "with --leaf: the leaf's rows with their proofs, in place of the token store (ostro data prove)");
+  args.flag("--dry_run", &spot.price, "with --sample or --leaf: only says what it costs and would find");
   args.flag("--json", &json, "print the result as JSON");
   args.device();
   if (auto code = args.parse()) return *code;
+  if (const Status fits = check_spot(spot, from || to, options.no_replay); !fits.ok())
+    return report_error(fits.error());
   options.replay.from_step = from.value_or(0);
   options.replay.to_step = to;
   const Context& context = args.context();
@@ -152,6 +233,9 @@ int verify_command(Args args) {
       return report_error(invalid_argument(
           "--from_step, --to_step, --cache and --stored_program are for replaying a run; a model is compared "
           "with its record without it"));
+    if (spot.count || !spot.leaf.empty())
+      return report_error(invalid_argument(
+          "--sample and --leaf replay steps of a run; leave out --model, and give the run's directory"));
     return verify_model(context, {*alone ? run : model, *alone ? "" : run, options.run_hash}, json);
   }
   const auto workers = sim_workers();
@@ -164,9 +248,27 @@ int verify_command(Args args) {
     if (!made.ok()) return report_error(made.error());
     engine = std::move(*made);
   }
+  const bool is_spot = spot.count || !spot.leaf.empty();
+  if (is_spot) {
+    auto record = audit::record_folder(context.fs, run);
+    if (!record.ok()) return report_error(record.error());
+    run = std::move(*record);
+  }
+  spot.json = json;
+  if (!spot.leaf.empty()) return verify_leaf(context, *engine, run, options.replay, spot);
   ReplayProgress progress(context.fs, run, run::stderr_columns() > 0 && !json);
   options.replay.on_begin = [&](int64_t first, int64_t last) { progress.begin(first, last); };
   options.replay.on_step = [&](int64_t step, int64_t first, int64_t last) { progress(step, first, last); };
+  if (spot.count) {
+    options.sample.count = *spot.count;
+    options.sample.challenge = spot.challenge;
+    options.sample.on_step = [&](int64_t done, int64_t all) { progress.count(done, all); };
+    if (!json)
+      options.sample.on_priced = [](const audit::Sample& sample) {
+        fmt::print(stderr, "{}", audit::price_text(sample));
+      };
+    if (spot.price) return price_of_sample(context, *engine, run, options, json);
+  }
   const auto audit = audit::audit_run(
       context.fs, [&]() -> Result<std::unique_ptr<runtime::Engine>> { return std::move(engine); }, run,
       options, context.models);

@@ -3,7 +3,6 @@
 #include <algorithm>
 
 #include "ostro/base/merkle.h"
-#include "ostro/data/arrays/row_leaves.h"
 #include "ostro/data/ledger/ledger_file.h"
 
 namespace ostro::data {
@@ -21,27 +20,38 @@ std::optional<std::string> RowProof::root(std::span<const uint32_t> ids,
   return to_hex(store_root(rows, splits));
 }
 
-Result<RowProof> prove_row(io::FileSystem& fs, const std::string& cache_dir, Split split, int64_t row) {
+Result<RowProver> RowProver::open(io::FileSystem& fs, const std::string& cache_dir, Split split) {
   ASSIGN_OR_RETURN(const auto ledger, LedgerFile::open(fs, cache_dir));
-  ASSIGN_OR_RETURN(const RowTree tree, kept_row_tree(fs, cache_dir));
+  ASSIGN_OR_RETURN(RowTree tree, kept_row_tree(fs, cache_dir));
   if (store_root(tree) != ledger->head().root)
     return corrupt(fmt::format("{}: has the root {}, the ledger says {}; build the store again",
                                row_tree_path(cache_dir), store_root(tree), ledger->head().root));
   ASSIGN_OR_RETURN(const auto tables, ChunkTables::open(fs, cache_dir, ledger->head(), ledger->hash()));
-  const auto own = static_cast<size_t>(split);
-  OSTRO_CHECK(row >= 0 && row < tree.rows[own], "{}: row {} of {}", cache_dir, row, tree.rows[own]);
+  ASSIGN_OR_RETURN(RowLeaves rows, RowLeaves::open(fs, cache_dir, ledger->head(), *tables, split));
+  return RowProver(split, std::move(tree), std::move(rows));
+}
+
+Result<RowProof> RowProver::prove(int64_t row) {
+  const auto own = static_cast<size_t>(split_);
+  OSTRO_CHECK(row >= 0 && row < rows(), "row {} of {}", row, rows());
   const int64_t begin = row / RowTree::kBlockRows * RowTree::kBlockRows;
-  ASSIGN_OR_RETURN(const RowLeaves rows, RowLeaves::open(fs, cache_dir, ledger->head(), *tables, split));
-  ASSIGN_OR_RETURN(const std::vector<Sha256Digest> leaves,
-                   rows.read(begin, std::min(RowTree::kBlockRows, tree.rows[own] - begin)));
-  RowProof proof{.split = split,
+  if (begin != begin_) {
+    ASSIGN_OR_RETURN(leaves_, rows_.read(begin, std::min(RowTree::kBlockRows, rows() - begin)));
+    begin_ = begin;
+  }
+  RowProof proof{.split = split_,
                  .row = row,
-                 .rows = tree.rows,
-                 .other_split = tree.split_root(kSplits[1 - own]),
-                 .path = merkle_path(leaves, static_cast<size_t>(row - begin))};
-  const auto above = merkle_path(tree.blocks[own], static_cast<size_t>(row / RowTree::kBlockRows));
+                 .rows = tree_.rows,
+                 .other_split = tree_.split_root(kSplits[1 - own]),
+                 .path = merkle_path(leaves_, static_cast<size_t>(row - begin))};
+  const auto above = merkle_path(tree_.blocks[own], static_cast<size_t>(row / RowTree::kBlockRows));
   proof.path.insert(proof.path.end(), above.begin(), above.end());
   return proof;
+}
+
+Result<RowProof> prove_row(io::FileSystem& fs, const std::string& cache_dir, Split split, int64_t row) {
+  ASSIGN_OR_RETURN(RowProver prover, RowProver::open(fs, cache_dir, split));
+  return prover.prove(row);
 }
 
 }  // namespace ostro::data

@@ -75,6 +75,21 @@ Result<Resumption> restore_newest(train::LiveState& first_state, Resumption from
                   tried, first));
 }
 
+namespace {
+
+// Fingerprints of single leaves are of use only with those of the others beside them. What the file has of
+// steps that are done again goes away, even where no leaves are kept any more.
+Status keep_leaves(const OpenedRun& run, io::FileSystem& fs, ChainKeeper& keeper) {
+  const std::string path = run.file(chain::kLeavesFile);
+  const int64_t step = keeper.chain().last_step();
+  if (!run.config.chain.leaf_gradients) return chain::cut_leaves(fs, path, step);
+  ASSIGN_OR_RETURN(chain::LeafWriter leaves, chain::LeafWriter::resume(fs, path, step));
+  keeper.keep_leaves(std::move(leaves));
+  return {};
+}
+
+}  // namespace
+
 Result<chain::GenesisEntry> genesis_of(const OpenedRun& run) {
   chain::GenesisEntry g;
   g.numerics_version = chain::kNumericsVersion;
@@ -123,7 +138,9 @@ Result<std::unique_ptr<ChainKeeper>> begin_run(OpenedRun& run, const Environment
   run.first.reset();
   RETURN_IF_ERROR(begin_state(run, env, state, g));
   ASSIGN_OR_RETURN(chain::ChainWriter chain, chain::ChainWriter::create(fs, run.file(chain::kChainFile), g));
-  return std::make_unique<ChainKeeper>(fs, run.directory, std::move(chain));
+  auto keeper = std::make_unique<ChainKeeper>(fs, run.directory, std::move(chain));
+  RETURN_IF_ERROR(keep_leaves(run, fs, *keeper));
+  return keeper;
 }
 
 Result<std::unique_ptr<ChainKeeper>> resume_run(const OpenedRun& run, const Environment& env,
@@ -167,6 +184,7 @@ Result<std::unique_ptr<ChainKeeper>> resume_run(const OpenedRun& run, const Envi
   ASSIGN_OR_RETURN(chain::ChainWriter writer,
                    chain::ChainWriter::resume(fs, run.file(chain::kChainFile), step));
   auto keeper = std::make_unique<ChainKeeper>(fs, run.directory, std::move(writer));
+  RETURN_IF_ERROR(keep_leaves(run, fs, *keeper));
   chain::ChainWriter& chain = keeper->writer();
   if (!run.carried && !begins) keeper->resumed(step);
   // The process may have died between the checkpoint's commit and its entry. What is due at this step is what

@@ -39,6 +39,7 @@ Status ChainKeeper::save(train::LiveState& state, const train::TrainConfig& conf
   RETURN_IF_ERROR(finish_save(state));
   phase("checkpoint snapshot");
   fault_point("checkpoint", state.step(), 0);
+  if (leaves_) RETURN_IF_ERROR(leaves_->sync());
   RETURN_IF_ERROR(chain_.sync());
   checkpoint::Info info;
   info.step = state.step();

@@ -5,8 +5,10 @@
 #include <memory>
 #include <optional>
 #include <string>
+#include <vector>
 
 #include "ostro/chain/chain_writer.h"
+#include "ostro/chain/leaf_file.h"
 #include "ostro/checkpoint/async_saver.h"
 #include "ostro/train/options/config.h"
 #include "ostro/train/step/live_state.h"
@@ -30,6 +32,12 @@ class ChainKeeper {
 
   // The entry of a step; `measured` is what its state's checkpoint says of it (train::measured_text).
   Status append(const chain::StepEntry& entry, std::string measured);
+  // From here on the leaves of steps are kept (leaf_file.h): append_leaves() comes before append().
+  void keep_leaves(chain::LeafWriter leaves) { leaves_ = std::move(leaves); }
+  bool keeps_leaves() const { return leaves_.has_value(); }
+  Status append_leaves(int64_t step, const std::vector<chain::LeafRecord>& leaves) {
+    return leaves_->append(step, leaves);
+  }
 
   // Begins to save the state. Errors: of the save before, too.
   Status save(train::LiveState& state, const train::TrainConfig& config, Saving how);
@@ -52,6 +60,7 @@ class ChainKeeper {
 
  private:
   chain::ChainWriter chain_;
+  std::optional<chain::LeafWriter> leaves_;
   checkpoint::AsyncSaver saver_;
   std::string measured_;           // of the last step, for the manifest
   std::optional<int64_t> naming_;  // step of the running save whose name goes into the chain

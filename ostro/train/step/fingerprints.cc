@@ -47,6 +47,23 @@ std::vector<double> losses_before(const chain::Chain& chain, int64_t step,
   return losses;
 }
 
+chain::LeafRecord leaf_record(int64_t number, const LeafResult& leaf, const std::vector<std::string>& paths) {
+  chain::LeafRecord record{number, leaf.loss_sum, std::nullopt};
+  if (leaf.gradient_prints.empty()) return record;
+  Sha256 hash;
+  for (size_t i = 0; i < leaf.gradient_prints.size(); ++i)
+    hash.update(fmt::format("{} {}\n", paths[i], lanes(leaf.gradient_prints[i])));
+  record.gradient = to_hex(hash.finish());
+  return record;
+}
+
+std::vector<chain::LeafRecord> leaf_records(const StepResult& result, const std::vector<std::string>& paths) {
+  std::vector<chain::LeafRecord> out;
+  for (const LeafResult& leaf : result.leaves)
+    out.push_back(leaf_record(static_cast<int64_t>(out.size()), leaf, paths));
+  return out;
+}
+
 chain::StepEntry step_entry(int64_t step, const StepResult& result, const std::string& batch,
                             const std::vector<std::string>& paths, const std::vector<ir::Shape>& shapes) {
   chain::StepEntry entry;
@@ -58,18 +75,7 @@ chain::StepEntry step_entry(int64_t step, const StepResult& result, const std::s
   for (size_t i = 0; i < paths.size(); ++i)
     parameters.push_back({paths[i], shapes[i].str(), result.prints[i]});
   entry.state = state_fingerprint(parameters, measured_text(result));
-  std::vector<chain::LeafRecord> leaves;
-  for (const LeafResult& l : result.leaves) {
-    chain::LeafRecord record{static_cast<int64_t>(leaves.size()), l.loss_sum, std::nullopt};
-    if (!l.gradient_prints.empty()) {
-      Sha256 hash;
-      for (size_t i = 0; i < l.gradient_prints.size(); ++i)
-        hash.update(fmt::format("{} {}\n", paths[i], lanes(l.gradient_prints[i])));
-      record.gradient = to_hex(hash.finish());
-    }
-    leaves.push_back(std::move(record));
-  }
-  entry.leaves = chain::leaves_root(leaves);
+  entry.leaves = chain::leaves_root(leaf_records(result, paths));
   return entry;
 }
 

@@ -5,6 +5,7 @@
 #include <vector>
 
 #include "ostro/chain/chain.h"
+#include "ostro/chain/leaves.h"
 #include "ostro/train/step/step.h"
 
 namespace ostro::train {
@@ -28,6 +29,11 @@ std::string state_fingerprint(const std::vector<ParameterPrint>& parameters, con
 // What optim::step_scalars needs of the steps done, `step` of them: the chain has their losses.
 std::vector<double> losses_before(const chain::Chain& chain, int64_t step,
                                   const optim::CommonOptions& options);
+
+// What the chain records of a leaf; `paths` are those of the parameters.
+chain::LeafRecord leaf_record(int64_t number, const LeafResult& leaf, const std::vector<std::string>& paths);
+// Of all leaves of a step.
+std::vector<chain::LeafRecord> leaf_records(const StepResult& result, const std::vector<std::string>& paths);
 
 // The chain's entry of a step that has just been run.
 chain::StepEntry step_entry(int64_t step, const StepResult& result, const std::string& batch,

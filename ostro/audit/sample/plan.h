@@ -1,0 +1,26 @@
+// SamplePlan: which steps have to be replayed for the ones that were drawn. A value and pure functions.
+#pragma once
+
+#include <cstdint>
+#include <vector>
+
+namespace ostro::audit {
+
+// Steps from + 1 to `to`, replayed from the state after `from` steps; the last of them was drawn.
+struct Stretch {
+  int64_t from = 0, to = 0;
+  int64_t steps() const { return to - from; }
+  bool operator==(const Stretch&) const = default;
+};
+
+struct SamplePlan {
+  std::vector<int64_t> drawn;      // ascending
+  std::vector<Stretch> stretches;  // ascending; no two begin at the same state
+  int64_t steps() const;           // replayed in all
+};
+
+// Each drawn step is replayed from the newest state before it. `states`: after how many steps there are
+// states to begin from, ascending; the first stands before all drawn steps.
+SamplePlan plan_sample(const std::vector<int64_t>& states, const std::vector<int64_t>& drawn);
+
+}  // namespace ostro::audit

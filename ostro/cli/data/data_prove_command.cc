@@ -1,0 +1,177 @@
+// ostro data prove
+#include <fmt/format.h>
+
+#include <cstdio>
+
+#include "ostro/audit/leaf_proof.h"
+#include "ostro/chain/canonical.h"
+#include "ostro/cli/main/commands.h"
+#include "ostro/cli/main/exit_code.h"
+#include "ostro/cli/shared/terminal.h"
+#include "ostro/data/options/choose_component.h"
+#include "ostro/data/proof/make_proof.h"
+#include "ostro/data/tokenizer/trained_tokenizer.h"
+#include "ostro/io/files/atomic_file.h"
+#include "ostro/io/files/path.h"
+#include "ostro/train/step/run_data.h"
+
+namespace ostro::cli {
+namespace {
+
+struct ProofRequest {
+  std::string run, cache, component, row, document, leaf, out, check, root;
+  std::optional<int64_t> step;
+};
+
+// "train:5" or "a/b.jsonl:7": what stands before the last colon, and the number behind it.
+Result<std::pair<std::string, int64_t>> name_and_number(const char* option, const std::string& text) {
+  const size_t colon = text.rfind(':');
+  int64_t number = 0;
+  char end = 0;
+  if (colon != std::string::npos && colon > 0 &&
+      std::sscanf(text.c_str() + colon + 1, "%ld%c", &number, &end) == 1 && number >= 0)
+    return std::pair{text.substr(0, colon), number};
+  return invalid_argument(fmt::format("{} {}: use a name, a colon and a number, e.g. train:5", option, text));
+}
+
+// The stores of the run, or of the configuration.
+Result<std::shared_ptr<const data::DataSet>> open_stores(const ProofRequest& request, const Args& args) {
+  io::FileSystem& fs = args.context().fs;
+  if (request.run.empty()) {
+    ASSIGN_OR_RETURN(const train::TrainConfig config, args.load_config());
+    ASSIGN_OR_RETURN(const tokenizer::Tokenizer tokenizer, data::open_tokenizer(fs, config.data));
+    return data::DataSet::open(fs, config.data, tokenizer);
+  }
+  ASSIGN_OR_RETURN(const auto run,
+                   audit::open_recorded(fs, request.run, args.context().models, /*stored_programs=*/true));
+  ASSIGN_OR_RETURN(const train::DataAccess data, train::open_run_data(fs, request.run, run.config,
+                                                                      run.chain.genesis(), request.cache));
+  return data.stores;
+}
+
+// A row that is named by its place or its document.
+Result<data::DataProof> prove_one(const ProofRequest& request, const Args& args) {
+  ASSIGN_OR_RETURN(const auto stores, open_stores(request, args));
+  std::vector<data::Component> all;
+  for (const data::DataSet::Part& part : stores->parts()) all.push_back(part.component);
+  ASSIGN_OR_RETURN(const auto named, data::named_components(all, request.component));
+  ASSIGN_OR_RETURN(const data::Component component, data::only_component(named));
+  size_t index = 0;
+  while (stores->parts()[index].component.name != component.name) ++index;
+  data::FoundRow found;
+  if (!request.document.empty()) {
+    ASSIGN_OR_RETURN(const auto document, name_and_number("--document", request.document));
+    ASSIGN_OR_RETURN(found, data::row_of_document(stores->parts()[index], document.first, document.second));
+  } else {
+    ASSIGN_OR_RETURN(const auto row, name_and_number("--row", request.row));
+    if (row.first != "train" && row.first != "validation")
+      return invalid_argument(fmt::format("--row {}: use train:N or validation:N", request.row));
+    found = {row.first == "train" ? data::Split::kTrain : data::Split::kValidation, row.second};
+  }
+  return data::prove_rows(*stores, index, found.split, std::span(&found.row, 1));
+}
+
+Result<data::DataProof> make(const ProofRequest& request, const Args& args) {
+  if (!request.step && request.leaf.empty()) return prove_one(request, args);
+  if (request.run.empty()) return invalid_argument("--step and --leaf: go with --run RUN, whose steps are meant");
+  io::FileSystem& fs = args.context().fs;
+  int64_t step = request.step.value_or(0), leaf = -1;
+  if (!request.leaf.empty()) {
+    char end = 0;
+    if (std::sscanf(request.leaf.c_str(), "%ld:%ld%c", &step, &leaf, &end) != 2 || leaf < 0)
+      return invalid_argument(fmt::format("--leaf {}: use STEP:LEAF, e.g. 41:3", request.leaf));
+  }
+  return audit::prove_step(fs, request.run, request.cache, args.context().models, step, leaf);
+}
+
+std::string contents(const data::DataProof& proof) {
+  std::string out = fmt::format("{} row{}", proof.rows.size(), proof.rows.size() == 1 ? "" : "s");
+  if (proof.batch)
+    out += fmt::format(", which make {} of {} sequences of step {}", proof.batch->sequences.size(),
+                       proof.batch->digests.size(), proof.batch->step);
+  if (proof.batch && proof.batch->leaf >= 0) out += fmt::format(" (leaf {})", proof.batch->leaf);
+  return out;
+}
+
+Status write(const ProofRequest& request, const Args& args) {
+  ASSIGN_OR_RETURN(const data::DataProof proof, make(request, args));
+  ASSIGN_OR_RETURN(const auto roots, data::roots_of_proof(proof));
+  RETURN_IF_ERROR(io::write_file_atomically(args.context().fs, request.out, data::proof_text(proof)));
+  std::string text = fmt::format("{}: {}\n", request.out, contents(proof));
+  for (const auto& [component, root] : roots)
+    text += fmt::format("root{}{}  {}\n", component.empty() ? "" : " of ", component, root);
+  for (const data::ProvenRow& row : proof.rows)
+    text += fmt::format("{}:{}  {} tokens  {}, document {}\n", data::split_name(row.proof.split), row.proof.row,
+                        row.ids.size(), row.file, row.document);
+  return write_stdout(text);
+}
+
+// Nothing where the proof holds.
+Status compare(const ProofRequest& request, const data::DataProof& proof, io::FileSystem& fs) {
+  if (!request.run.empty()) {
+    ASSIGN_OR_RETURN(const chain::Chain chain,
+                     chain::read_chain(fs, io::join_path(request.run, chain::kChainFile)));
+    return audit::check_proof(proof, chain);
+  }
+  ASSIGN_OR_RETURN(const auto roots, data::roots_of_proof(proof));
+  for (const auto& [component, root] : roots)
+    if (root != request.root)
+      return corrupt(fmt::format("the rows{} lead to the root {}, not {} as given",
+                                 component.empty() ? "" : " of " + component, root, request.root));
+  if (proof.batch) RETURN_IF_ERROR(data::batch_of_proof(proof));
+  return {};
+}
+
+int check(const ProofRequest& request, io::FileSystem& fs) {
+  if (request.run.empty() == request.root.empty())
+    return report_error(invalid_argument("--check: goes with --root H or --run RUN, one of them"));
+  if (!request.root.empty() && !chain::is_lower_hex(request.root, 64))
+    return report_error(invalid_argument(fmt::format("--root {}: use the 64 digits of a root", request.root)));
+  const auto text = fs.read_file(request.check);
+  if (!text.ok()) return report_error(text.error());
+  const auto proof = data::parse_proof(*text, request.check);
+  const Status holds = proof.ok() ? compare(request, *proof, fs) : Status(proof.error());
+  if (!holds.ok() && holds.error().code() != ErrorCode::kCorrupt) return report_error(holds.error());
+  const Status written =
+      write_stdout(holds.ok() ? fmt::format("equal: {} are in the data of {}\n", contents(*proof),
+                                            request.run.empty() ? "the root " + request.root : request.run)
+                              : fmt::format("differs: {}\n", holds.error().message()));
+  if (!written.ok()) return report_error(written.error());
+  return holds.ok() ? kExitOk : kExitFailed;
+}
+
+}  // namespace
+
+int data_prove_command(Args args) {
+  ProofRequest request;
+  args.summary(
+      "Writes a proof that rows are in the data of a run: somebody who has the proof and the run's record, and "
+      "neither the\n"
+      "token store nor the texts, checks it with --check. The stores are those of --config, or of --run.");
+  args.option("--row", &request.row, "SPLIT:N", "a row: train:N or validation:N, from 0");
+  args.option("--document", &request.document, "FILE:N",
+              "the row of a document: source file, or the end of its path, and number in it, from 1");
+  args.option("--step", &request.step, "N", "with --run: all rows of the batch of step N of the chain");
+  args.option("--leaf", &request.leaf, "STEP:LEAF",
+              "with --run: the rows of a leaf, and the leaf's path; for ostro verify --leaf --rows");
+  args.option("--component", &request.component, "NAME", "of the row; needed where there are several");
+  args.option("--run", &request.run, "RUN", "run directory");
+  args.option("--cache", &request.cache, "DIR", "with --run: the token store, when it is elsewhere now");
+  args.option("--out", &request.out, "FILE", "where the proof goes");
+  args.option("--check", &request.check, "PROOF", "checks a proof; exit code 1 if it does not hold");
+  args.option("--root", &request.root, "H", "with --check: the root of the store that must have the rows");
+  args.config(!Args::kRequired);
+  if (const auto code = args.parse()) return *code;
+  if (!request.check.empty()) return check(request, args.context().fs);
+  const int asked =
+      !request.row.empty() + !request.document.empty() + request.step.has_value() + !request.leaf.empty();
+  if (asked != 1 || request.out.empty())
+    return report_error(invalid_argument(
+        "use --out FILE and one of --row, --document, --step and --leaf; or --check PROOF"));
+  if (request.run.empty() && !args.has_config())
+    return report_error(invalid_argument("name a configuration (--config FILE) or a run (--run RUN)"));
+  const Status done = write(request, args);
+  return done.ok() ? kExitOk : report_error(done.error());
+}
+
+}  // namespace ostro::cli

@@ -1,0 +1,155 @@
+#include "ostro/data/proof/make_proof.h"
+
+#include <fmt/format.h>
+
+#include <algorithm>
+
+#include "ostro/data/packing/row_digest.h"
+
+namespace ostro::data {
+namespace {
+
+// Collects rows, each once, with their proofs.
+class RowCollector {
+ public:
+  RowCollector(const DataSet& stores, DataProof& proof) : stores_(stores), proof_(proof) {}
+
+  // The place of the row in DataProof::rows.
+  Result<int64_t> add(size_t component, Split split, int64_t row) {
+    const auto [place, is_new] =
+        places_.try_emplace({component, split, row}, static_cast<int64_t>(proof_.rows.size()));
+    if (!is_new) return place->second;
+    const DataSet::Part& part = stores_.parts()[component];
+    const TokenStream& stream = part.store->split(split);
+    auto prover = provers_.find({component, split});
+    if (prover == provers_.end()) {
+      auto made = RowProver::open(*part.fs, part.folder, split);
+      if (!made.ok()) return made.error();
+      prover = provers_.emplace(std::pair{component, split}, std::move(*made)).first;
+    }
+    ProvenRow out;
+    out.component = part.component.name;
+    ASSIGN_OR_RETURN(out.proof, prover->second.prove(row));
+    ASSIGN_OR_RETURN(const std::vector<int64_t> ends, stream.row_ends(row, 1));
+    std::vector<int32_t> ids(static_cast<size_t>(ends[1] - ends[0]));
+    RETURN_IF_ERROR(stream.read(ends[0], ids));
+    out.ids.assign(ids.begin(), ids.end());
+    out.weights.resize(ids.size());
+    RETURN_IF_ERROR(stream.read_weights(ends[0], out.weights));
+    if (std::all_of(out.weights.begin(), out.weights.end(), [](float w) { return w == 1.0f; }))
+      out.weights.clear();
+    ASSIGN_OR_RETURN(const RowSource source, stream.source(row));
+    out.file = source.file;
+    out.document = source.document;
+    proof_.rows.push_back(std::move(out));
+    return place->second;
+  }
+
+ private:
+  const DataSet& stores_;
+  DataProof& proof_;
+  std::map<std::tuple<size_t, Split, int64_t>, int64_t> places_;
+  std::map<std::pair<size_t, Split>, RowProver> provers_;
+};
+
+Result<ProvenSequence> prove_sequence(const Batch& batch, int64_t at, const SequenceReader& reader,
+                                      RowCollector& rows) {
+  const size_t component = batch.components[static_cast<size_t>(at)];
+  ProvenSequence out;
+  out.sequence = batch.sequences[static_cast<size_t>(at)];
+  ASSIGN_OR_RETURN(const std::vector<DocumentSpan> spans, reader.documents(out.sequence));
+  const TokenStream& stream = reader.stream();
+  for (const DocumentSpan& span : spans) {
+    ProvenSpan proven{0, span.begin, span.end, span.first_token, -1};
+    ASSIGN_OR_RETURN(proven.row, rows.add(component, Split::kTrain, span.row));
+    ASSIGN_OR_RETURN(const std::vector<int64_t> ends, stream.row_ends(span.row, 1));
+    // The token behind the row's last one is the first of a later row.
+    if (ends[0] + span.first_token + span.end - span.begin == ends[1]) {
+      ASSIGN_OR_RETURN(const std::vector<RowSpan> next, stream.rows_of(ends[1], 1));
+      ASSIGN_OR_RETURN(proven.next, rows.add(component, Split::kTrain, next[0].row));
+    }
+    out.spans.push_back(proven);
+  }
+  // Spans are segments of their own where the second has another one than the first. A single span is one.
+  const auto segment_at = [&](int64_t position) {
+    return batch.segment_ids[static_cast<size_t>(at * batch.seq_len + position)];
+  };
+  out.by_document = batch.segment_ids.empty() || spans.size() < 2 || segment_at(spans[1].begin) == 1;
+  return out;
+}
+
+}  // namespace
+
+Result<DataProof> prove_rows(const DataSet& stores, size_t component, Split split,
+                             std::span<const int64_t> rows) {
+  DataProof proof;
+  RowCollector collector(stores, proof);
+  const TokenStream& stream = stores.parts()[component].store->split(split);
+  for (const int64_t row : rows) {
+    if (row < 0 || row >= stream.rows())
+      return invalid_argument(fmt::format("row {}:{}: {} has {} rows, from 0", split_name(split), row,
+                                          stream.name(), stream.rows()));
+    RETURN_IF_ERROR(collector.add(component, split, row));
+  }
+  return proof;
+}
+
+Result<DataProof> prove_batch(const DataSet& stores, const Loader& loader, int64_t step, int64_t first,
+                              int64_t count) {
+  DataProof proof;
+  RowCollector rows(stores, proof);
+  ASSIGN_OR_RETURN(const Batch batch, loader.batch(step));
+  if (batch.pairs)
+    return unsupported("preference pairs: proofs of the sequences of a step are for texts, conversations and "
+                       "prompts with responses; prove single rows with --row");
+  ProvenBatch out;
+  out.step = step + 1;
+  out.seq_len = batch.seq_len;
+  out.segments = !batch.segment_ids.empty();
+  out.first = first;
+  for (int64_t at = 0; at < batch.batch_size; ++at) out.digests.push_back(row_digest(batch, at));
+  for (int64_t at = first; at < first + count; ++at) {
+    ASSIGN_OR_RETURN(
+        ProvenSequence sequence,
+        prove_sequence(batch, at, loader.reader(batch.components[static_cast<size_t>(at)]), rows));
+    out.sequences.push_back(std::move(sequence));
+  }
+  proof.batch = std::move(out);
+  return proof;
+}
+
+Result<FoundRow> row_of_document(const DataSet::Part& part, const std::string& file, int64_t document) {
+  ASSIGN_OR_RETURN(const std::vector<FileLedger>* files, part.store->files());
+  std::array<int64_t, 2> begin{};
+  std::vector<std::pair<const FileLedger*, std::array<int64_t, 2>>> found;
+  for (const FileLedger& f : *files) {
+    if (f.source.path == file || f.source.path.ends_with("/" + file)) found.emplace_back(&f, begin);
+    for (size_t s = 0; s < 2; ++s) begin[s] += f.rows[s];
+  }
+  if (found.size() != 1)
+    return invalid_argument(fmt::format("{}: {} of the {} source files of {} {} this name", file,
+                                        found.empty() ? "none" : std::to_string(found.size()), files->size(),
+                                        part.folder, found.size() > 1 ? "have" : "has"));
+  for (const Split split : kSplits) {
+    const auto s = static_cast<size_t>(split);
+    const TokenStream& stream = part.store->split(split);
+    int64_t low = found[0].second[s], high = low + found[0].first->rows[s];
+    const int64_t end = high;
+    while (low < high) {  // documents ascend
+      const int64_t middle = low + (high - low) / 2;
+      ASSIGN_OR_RETURN(const RowSource source, stream.source(middle));
+      if (source.document < document)
+        low = middle + 1;
+      else
+        high = middle;
+    }
+    if (low == end) continue;
+    ASSIGN_OR_RETURN(const RowSource source, stream.source(low));
+    if (source.document == document) return FoundRow{split, low};
+  }
+  return invalid_argument(fmt::format("{}: its document {} is not in {}: the file has {} documents with text",
+                                      found[0].first->source.path, document, part.folder,
+                                      found[0].first->documents));
+}
+
+}  // namespace ostro::data
