@@ -183,9 +183,9 @@ Result<Audit> audit_run(io::FileSystem& fs,
   out.length = length_of(*chain);
   if (!options.no_replay) RETURN_IF_ERROR(check_request(options, run, *chain));
   if (options.sample.count != 0) {
-    const auto drawn = drawn_steps(out.head, options.sample.challenge,
-                                   chain::entry_step(chain->links.front().entry) + 1, out.steps,
-                                   options.sample.count);
+    const auto drawn =
+        drawn_steps(out.head, options.sample.challenge, chain::entry_step(chain->links.front().entry) + 1,
+                    out.steps, options.sample.count);
     if (!drawn.ok()) return drawn.error();
   }
   auto checkpoints = check_checkpoints(fs, run, *chain, models);

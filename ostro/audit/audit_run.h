@@ -36,7 +36,7 @@ struct Audit {
   std::string beginning;  // with what the run began (check_beginning); empty: with weights that were drawn
   std::vector<CheckedCheckpoint> checkpoints;
   std::optional<VerifyReport> replay;  // nothing with no_replay, or when it could not be done
-  std::optional<Sample> sample;  // of a sampled audit, in place of `replay`
+  std::optional<Sample> sample;        // of a sampled audit, in place of `replay`
   // All that is not as it should be, each kind once. The worst come first, of equally bad ones what a replay
   // found.
   std::vector<Finding> findings;

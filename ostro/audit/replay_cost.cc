@@ -47,9 +47,9 @@ Status Replay::measure(const OpenedPeriod& period, Prices& prices) {
       const CostMeter meter;
       const auto done =
           runner.run(state_, train::rows_of(arrays, 0, leaves * rows),
-                      optim::step_scalars(
-                          period.config.optimizer, step, period.config.trainer.num_train_steps,
-                          train::losses_before(run_.chain, step, optim::common(period.config.optimizer))));
+                     optim::step_scalars(
+                         period.config.optimizer, step, period.config.trainer.num_train_steps,
+                         train::losses_before(run_.chain, step, optim::common(period.config.optimizer))));
       if (!done.ok()) return done.error();
       if (done->ok()) train::step_entry(step + 1, *done, "", run_.paths, run_.shapes);
       return meter.spent();

@@ -41,9 +41,9 @@ Result<Sample> price_sample(Replay& replay, const SampleRequest& request,
   sample.challenge = request.challenge;
   sample.head = chain.head();
   sample.steps = chain.last_step() - states.front();
-  ASSIGN_OR_RETURN(const std::vector<int64_t> drawn,
-                   drawn_steps(sample.head, request.challenge, states.front() + 1, chain.last_step(),
-                               request.count));
+  ASSIGN_OR_RETURN(
+      const std::vector<int64_t> drawn,
+      drawn_steps(sample.head, request.challenge, states.front() + 1, chain.last_step(), request.count));
   sample.plan = plan_sample(states, drawn);
   ASSIGN_OR_RETURN(sample.estimate, replay.estimate(sample.plan));
   return sample;

@@ -26,9 +26,7 @@ std::string list_text(std::span<const int64_t> numbers) {
 }
 
 // Rounded down, so that nothing is certain that is not.
-std::string chance_text(double chance) {
-  return fmt::format("{:.2f} %", std::floor(chance * 10000) / 100);
-}
+std::string chance_text(double chance) { return fmt::format("{:.2f} %", std::floor(chance * 10000) / 100); }
 
 std::string count_text(int64_t count, const char* what) {
   return fmt::format("{} {}{}", count, what, count == 1 ? "" : "s");
@@ -45,38 +43,38 @@ std::string price_text(const Sample& s) {
   std::vector<int64_t> begins;
   for (const Stretch& stretch : s.plan.stretches) begins.push_back(stretch.from);
   std::string out =
-      fmt::format("drawn: {} of {}, by the challenge \"{}\" and the run hash {}: {}\n",
-                  s.plan.drawn.size(), count_text(s.steps, "step"), s.challenge, s.head,
-                  list_text(s.plan.drawn));
+      fmt::format("drawn: {} of {}, by the challenge \"{}\" and the run hash {}: {}\n", s.plan.drawn.size(),
+                  count_text(s.steps, "step"), s.challenge, s.head, list_text(s.plan.drawn));
   out += fmt::format("to be replayed: {} in all, from the states after step {}\n",
                      count_text(s.plan.steps(), "step"), list_text(begins));
   out += fmt::format("cost: about {}, measured on parts of these steps\n", cost_text(s.estimate));
   out += "chance to find a run with so many false steps, wherever they are:\n";
   for (const int64_t part : kThousandths) {
     const int64_t count = false_steps_of(s.steps, part);
-    out += fmt::format("  {:>4} % ({}): {}\n", static_cast<double>(part) / 10, count_text(count, "step"),
-                       chance_text(chance_to_find(s.steps, count, static_cast<int64_t>(s.plan.drawn.size()))));
+    out +=
+        fmt::format("  {:>4} % ({}): {}\n", static_cast<double>(part) / 10, count_text(count, "step"),
+                    chance_text(chance_to_find(s.steps, count, static_cast<int64_t>(s.plan.drawn.size()))));
   }
   return out;
 }
 
 std::string replayed_text(const Sample& s) {
   const auto drawn = static_cast<int64_t>(s.plan.drawn.size());
-  std::string out = fmt::format("{} replayed, {} chain entries compared",
-                                s.replayed == drawn
-                                    ? count_text(drawn, "drawn step")
-                                    : fmt::format("{} and {} before them", count_text(drawn, "drawn step"),
-                                                  s.replayed - drawn),
-                                s.report.entries);
+  std::string out = fmt::format(
+      "{} replayed, {} chain entries compared",
+      s.replayed == drawn
+          ? count_text(drawn, "drawn step")
+          : fmt::format("{} and {} before them", count_text(drawn, "drawn step"), s.replayed - drawn),
+      s.report.entries);
   if (s.replayed < s.steps)
     out += fmt::format("; {} of {} steps were not replayed", s.steps - s.replayed, s.steps);
   return out;
 }
 
 std::string shown_text(const Sample& s) {
-  std::string out = fmt::format("drawn by the challenge \"{}\": {}\ncost: {}; about {} of CPU time was estimated\n",
-                                s.challenge, list_text(s.plan.drawn), cost_text(s.spent),
-                                seconds_text(s.estimate.cpu));
+  std::string out =
+      fmt::format("drawn by the challenge \"{}\": {}\ncost: {}; about {} of CPU time was estimated\n",
+                  s.challenge, list_text(s.plan.drawn), cost_text(s.spent), seconds_text(s.estimate.cpu));
   if (!s.report.equal) return out;
   out +=
       "shown: batch, loss, leaves and state of these steps, and the checkpoints at them, follow from the "
@@ -85,17 +83,16 @@ std::string shown_text(const Sample& s) {
   out += "not shown: the other steps. So many false ones among all would have been found with this chance:";
   for (const int64_t part : kThousandths) {
     const int64_t count = false_steps_of(s.steps, part);
-    out += fmt::format("{} {} {}", part == kThousandths[0] ? "" : ",", count,
-                       chance_text(chance_to_find(s.steps, count, static_cast<int64_t>(s.plan.drawn.size()))));
+    out +=
+        fmt::format("{} {} {}", part == kThousandths[0] ? "" : ",", count,
+                    chance_text(chance_to_find(s.steps, count, static_cast<int64_t>(s.plan.drawn.size()))));
   }
   return out + "\n";
 }
 
 std::string sample_json(const Sample& s) {
-  nlohmann::ordered_json j = {{"challenge", s.challenge},
-                              {"run_hash", s.head},
-                              {"steps", s.steps},
-                              {"drawn", s.plan.drawn}};
+  nlohmann::ordered_json j = {
+      {"challenge", s.challenge}, {"run_hash", s.head}, {"steps", s.steps}, {"drawn", s.plan.drawn}};
   j["stretches"] = nlohmann::ordered_json::array();
   for (const Stretch& stretch : s.plan.stretches) j["stretches"].push_back({stretch.from, stretch.to});
   j["to_be_replayed"] = s.plan.steps();

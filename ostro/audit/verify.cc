@@ -3,8 +3,8 @@
 #include <fmt/format.h>
 
 #include <algorithm>
-#include <utility>
 #include <nlohmann/json.hpp>
+#include <utility>
 
 #include "ostro/audit/initial.h"
 #include "ostro/audit/recorded_run.h"
@@ -111,8 +111,7 @@ Result<std::unique_ptr<Replay>> Replay::open(io::FileSystem& fs, runtime::Engine
   if (const Status whole = data->stores->check_contents(); !whole.ok()) return of_data(whole.error());
   RETURN_IF_ERROR(
       check_roots(run.chain.genesis(), *data->stores, io::join_path(directory, chain::kChainFile)));
-  std::unique_ptr<Replay> out(
-      new Replay(fs, engine, directory, options, std::move(models), std::move(run)));
+  std::unique_ptr<Replay> out(new Replay(fs, engine, directory, options, std::move(models), std::move(run)));
   out->opened_ = out->stores_ = data->stores;
   return out;
 }

@@ -99,8 +99,7 @@ Result<std::vector<LeafRecord>> read_leaves(io::FileSystem& fs, const std::strin
     ASSIGN_OR_RETURN(const bool more, lines.next(line));
     if (!more) return not_found(fmt::format("{}: has no line of step {}", path, step));
     const std::optional<int64_t> its = step_of_line(line);
-    if (its && *its == step)
-      return parse_line(line, fmt::format("{}: line {}", path, lines.line_number()));
+    if (its && *its == step) return parse_line(line, fmt::format("{}: line {}", path, lines.line_number()));
   }
 }
 

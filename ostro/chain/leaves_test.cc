@@ -53,7 +53,8 @@ TEST_CASE("leaves.jsonl keeps the leaves of steps, and is cut where a run goes o
   // Wherever the file ends: what is left are whole lines, and what follows them is written again.
   for (size_t end = 0; end <= whole.size(); ++end) {
     *fs.content("leaves.jsonl") = whole.substr(0, end);
-    const int64_t lines = std::min<int64_t>(2, std::count(whole.begin(), whole.begin() + static_cast<int64_t>(end), '\n'));
+    const int64_t lines =
+        std::min<int64_t>(2, std::count(whole.begin(), whole.begin() + static_cast<int64_t>(end), '\n'));
     auto again = LeafWriter::resume(fs, "leaves.jsonl", 2);
     REQUIRE(again.ok());
     for (int64_t step = lines + 1; step <= 4; ++step) check_ok(again->append(step, of_step(step)));

@@ -146,8 +146,7 @@ Result<std::string> document_diff_text(const DataSet& a, const DataSet& b, int64
     for (const DataSet::Part& y : b.parts()) {
       if (x.component.name != y.component.name || x.store->hash() == y.store->hash()) continue;
       const std::string& name = x.component.name;
-      ASSIGN_OR_RETURN(const std::string text,
-                       compare_stores(name.empty() ? "" : name + ": ", x, y, list));
+      ASSIGN_OR_RETURN(const std::string text, compare_stores(name.empty() ? "" : name + ": ", x, y, list));
       out += text;
     }
   return out;

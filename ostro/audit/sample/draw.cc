@@ -31,8 +31,9 @@ Result<std::vector<int64_t>> drawn_steps(std::string_view head, std::string_view
   if (challenge.empty() || std::any_of(challenge.begin(), challenge.end(), [](char c) {
         return static_cast<unsigned char>(c) < 0x20 || c == 0x7f;
       }))
-    return invalid_argument("--challenge: use a text in one line that the maker of the run could not know "
-                            "when the run hash was published");
+    return invalid_argument(
+        "--challenge: use a text in one line that the maker of the run could not know "
+        "when the run hash was published");
   const auto n = static_cast<uint64_t>(steps);
   // 2^64 - 2^64 mod n; 0 stands for 2^64, from which on there are no numbers.
   const uint64_t end = 0 - (0 - n) % n;

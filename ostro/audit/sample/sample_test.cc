@@ -73,8 +73,8 @@ Found found_of(const Draw& draw, const Places& places, int64_t count) {
   for (int64_t s = 0; s <= kSteps; s += kEvery) states.push_back(s);
   Found found;
   for (int64_t cheater = 0; cheater < kCheaters; ++cheater) {
-    const SamplePlan plan =
-        plan_sample(states, draw(sha256_hex(fmt::format("run {}", cheater)), fmt::format("seed {}", cheater)));
+    const SamplePlan plan = plan_sample(
+        states, draw(sha256_hex(fmt::format("run {}", cheater)), fmt::format("seed {}", cheater)));
     bool drawn = false, replayed = false;
     for (const int64_t step : places(count, cheater)) {
       drawn |= std::binary_search(plan.drawn.begin(), plan.drawn.end(), step);
@@ -135,9 +135,9 @@ TEST_CASE("drawn steps: what chain.md says, of these numbers") {
   // All of them, and a run of a single step.
   CHECK(drawn_steps(head, "x", 1, 9, 9)->size() == 9);
   CHECK(*drawn_steps(head, "x", 7, 7, 1) == std::vector<int64_t>{7});
-  for (const auto& bad : {drawn_steps(head, "x", 1, 9, 10), drawn_steps(head, "x", 1, 9, 0),
-                          drawn_steps(head, "x", 1, 0, 1), drawn_steps(head, "", 1, 9, 1),
-                          drawn_steps(head, "a\nb", 1, 9, 1)})
+  for (const auto& bad :
+       {drawn_steps(head, "x", 1, 9, 10), drawn_steps(head, "x", 1, 9, 0), drawn_steps(head, "x", 1, 0, 1),
+        drawn_steps(head, "", 1, 9, 1), drawn_steps(head, "a\nb", 1, 9, 1)})
     CHECK(bad.error().code() == ErrorCode::kInvalidArgument);
 }
 

@@ -109,7 +109,8 @@ constexpr Command kDataVerbs[] = {
     {"check", "evaluation data, duplicates and figures of quality in the texts, as a report",
      data_check_command},
     {"diff", "what two configurations train on, and where they part", data_diff_command},
-    {"prove", "proofs that rows, documents or a step's sequences are in the data of a run", data_prove_command},
+    {"prove", "proofs that rows, documents or a step's sequences are in the data of a run",
+     data_prove_command},
     {"baseline", "what the held-out text costs without a model", data_baseline_command},
 };
 

@@ -42,8 +42,7 @@ Status run(const std::string& a, const std::string& b, int64_t steps, int64_t li
   out += run::batch_causes(x.config, y.config);
   ASSIGN_OR_RETURN(const std::string text,
                    corpus_check::diff_text({*x.stores, x.loader}, {*y.stores, y.loader}, steps));
-  ASSIGN_OR_RETURN(const std::string documents,
-                   corpus_check::document_diff_text(*x.stores, *y.stores, list));
+  ASSIGN_OR_RETURN(const std::string documents, corpus_check::document_diff_text(*x.stores, *y.stores, list));
   return write_stdout(out + text + documents);
 }
 

@@ -3,7 +3,7 @@
 
 #include <cstdio>
 
-#include "ostro/audit/leaf_proof.h"
+#include "ostro/audit/recorded_run.h"
 #include "ostro/chain/canonical.h"
 #include "ostro/cli/main/commands.h"
 #include "ostro/cli/main/exit_code.h"
@@ -13,6 +13,7 @@
 #include "ostro/data/tokenizer/trained_tokenizer.h"
 #include "ostro/io/files/atomic_file.h"
 #include "ostro/io/files/path.h"
+#include "ostro/leaf_audit/leaf_proof.h"
 #include "ostro/train/step/run_data.h"
 
 namespace ostro::cli {
@@ -44,8 +45,8 @@ Result<std::shared_ptr<const data::DataSet>> open_stores(const ProofRequest& req
   }
   ASSIGN_OR_RETURN(const auto run,
                    audit::open_recorded(fs, request.run, args.context().models, /*stored_programs=*/true));
-  ASSIGN_OR_RETURN(const train::DataAccess data, train::open_run_data(fs, request.run, run.config,
-                                                                      run.chain.genesis(), request.cache));
+  ASSIGN_OR_RETURN(const train::DataAccess data,
+                   train::open_run_data(fs, request.run, run.config, run.chain.genesis(), request.cache));
   return data.stores;
 }
 
@@ -73,7 +74,8 @@ Result<data::DataProof> prove_one(const ProofRequest& request, const Args& args)
 
 Result<data::DataProof> make(const ProofRequest& request, const Args& args) {
   if (!request.step && request.leaf.empty()) return prove_one(request, args);
-  if (request.run.empty()) return invalid_argument("--step and --leaf: go with --run RUN, whose steps are meant");
+  if (request.run.empty())
+    return invalid_argument("--step and --leaf: go with --run RUN, whose steps are meant");
   io::FileSystem& fs = args.context().fs;
   int64_t step = request.step.value_or(0), leaf = -1;
   if (!request.leaf.empty()) {
@@ -81,7 +83,7 @@ Result<data::DataProof> make(const ProofRequest& request, const Args& args) {
     if (std::sscanf(request.leaf.c_str(), "%ld:%ld%c", &step, &leaf, &end) != 2 || leaf < 0)
       return invalid_argument(fmt::format("--leaf {}: use STEP:LEAF, e.g. 41:3", request.leaf));
   }
-  return audit::prove_step(fs, request.run, request.cache, args.context().models, step, leaf);
+  return leaf_audit::prove_step(fs, request.run, request.cache, args.context().models, step, leaf);
 }
 
 std::string contents(const data::DataProof& proof) {
@@ -101,8 +103,8 @@ Status write(const ProofRequest& request, const Args& args) {
   for (const auto& [component, root] : roots)
     text += fmt::format("root{}{}  {}\n", component.empty() ? "" : " of ", component, root);
   for (const data::ProvenRow& row : proof.rows)
-    text += fmt::format("{}:{}  {} tokens  {}, document {}\n", data::split_name(row.proof.split), row.proof.row,
-                        row.ids.size(), row.file, row.document);
+    text += fmt::format("{}:{}  {} tokens  {}, document {}\n", data::split_name(row.proof.split),
+                        row.proof.row, row.ids.size(), row.file, row.document);
   return write_stdout(text);
 }
 
@@ -111,7 +113,7 @@ Status compare(const ProofRequest& request, const data::DataProof& proof, io::Fi
   if (!request.run.empty()) {
     ASSIGN_OR_RETURN(const chain::Chain chain,
                      chain::read_chain(fs, io::join_path(request.run, chain::kChainFile)));
-    return audit::check_proof(proof, chain);
+    return leaf_audit::check_proof(proof, chain);
   }
   ASSIGN_OR_RETURN(const auto roots, data::roots_of_proof(proof));
   for (const auto& [component, root] : roots)
@@ -126,7 +128,8 @@ int check(const ProofRequest& request, io::FileSystem& fs) {
   if (request.run.empty() == request.root.empty())
     return report_error(invalid_argument("--check: goes with --root H or --run RUN, one of them"));
   if (!request.root.empty() && !chain::is_lower_hex(request.root, 64))
-    return report_error(invalid_argument(fmt::format("--root {}: use the 64 digits of a root", request.root)));
+    return report_error(
+        invalid_argument(fmt::format("--root {}: use the 64 digits of a root", request.root)));
   const auto text = fs.read_file(request.check);
   if (!text.ok()) return report_error(text.error());
   const auto proof = data::parse_proof(*text, request.check);
@@ -145,7 +148,8 @@ int check(const ProofRequest& request, io::FileSystem& fs) {
 int data_prove_command(Args args) {
   ProofRequest request;
   args.summary(
-      "Writes a proof that rows are in the data of a run: somebody who has the proof and the run's record, and "
+      "Writes a proof that rows are in the data of a run: somebody who has the proof and the run's record, "
+      "and "
       "neither the\n"
       "token store nor the texts, checks it with --check. The stores are those of --config, or of --run.");
   args.option("--row", &request.row, "SPLIT:N", "a row: train:N or validation:N, from 0");
@@ -166,8 +170,8 @@ int data_prove_command(Args args) {
   const int asked =
       !request.row.empty() + !request.document.empty() + request.step.has_value() + !request.leaf.empty();
   if (asked != 1 || request.out.empty())
-    return report_error(invalid_argument(
-        "use --out FILE and one of --row, --document, --step and --leaf; or --check PROOF"));
+    return report_error(
+        invalid_argument("use --out FILE and one of --row, --document, --step and --leaf; or --check PROOF"));
   if (request.run.empty() && !args.has_config())
     return report_error(invalid_argument("name a configuration (--config FILE) or a run (--run RUN)"));
   const Status done = write(request, args);

@@ -6,7 +6,6 @@
 
 #include "ostro/audit/amend.h"
 #include "ostro/audit/audit_run.h"
-#include "ostro/audit/leaf_audit.h"
 #include "ostro/chain/clock_text.h"
 #include "ostro/chain/record.h"
 #include "ostro/cli/main/commands.h"
@@ -15,6 +14,7 @@
 #include "ostro/cli/shared/terminal.h"
 #include "ostro/convert/check_model.h"
 #include "ostro/io/files/path.h"
+#include "ostro/leaf_audit/leaf_audit.h"
 #include "ostro/provenance/provenance.h"
 #include "ostro/run/report/console.h"
 
@@ -116,13 +116,15 @@ Status check_spot(const SpotRequest& r, bool has_range, bool no_replay) {
   const auto refuse = [](const std::string& what) { return Status(invalid_argument(what)); };
   if (r.count && !r.leaf.empty()) return refuse("--sample and --leaf: use one of them");
   if (r.count && r.challenge.empty())
-    return refuse("--sample: goes with --challenge TEXT, which the maker of the run could not know when the "
-                  "run hash was published");
+    return refuse(
+        "--sample: goes with --challenge TEXT, which the maker of the run could not know when the "
+        "run hash was published");
   if (!r.count && !r.challenge.empty()) return refuse("--challenge: goes with --sample K");
   if (r.leaf.empty() && !r.rows.empty()) return refuse("--rows: goes with --leaf STEP:LEAF");
   if (!r.count && r.leaf.empty() && r.price) return refuse("--dry_run: goes with --sample or --leaf");
   if ((r.count || !r.leaf.empty()) && (has_range || no_replay))
-    return refuse("--sample and --leaf say what is replayed; leave out --from_step, --to_step and --no_replay");
+    return refuse(
+        "--sample and --leaf say what is replayed; leave out --from_step, --to_step and --no_replay");
   return {};
 }
 
@@ -132,7 +134,8 @@ Result<std::pair<int64_t, int64_t>> step_and_leaf(const std::string& text) {
   char end = 0;
   if (std::sscanf(text.c_str(), "%ld:%ld%c", &step, &leaf, &end) == 2 && step >= 1 && leaf >= 0)
     return std::pair{step, leaf};
-  return invalid_argument(fmt::format("--leaf {}: use STEP:LEAF, steps from 1 and leaves from 0, e.g. 41:3", text));
+  return invalid_argument(
+      fmt::format("--leaf {}: use STEP:LEAF, steps from 1 and leaves from 0, e.g. 41:3", text));
 }
 
 // Only what a sampled audit would cost and find.
@@ -141,8 +144,7 @@ int price_of_sample(const Context& context, runtime::Engine& engine, const std::
   const auto sample =
       audit::price_sample(context.fs, engine, run, options.replay, options.sample, context.models);
   if (!sample.ok()) return report_error(sample.error());
-  const Status written =
-      write_stdout(json ? audit::sample_json(*sample) + "\n" : audit::price_text(*sample));
+  const Status written = write_stdout(json ? audit::sample_json(*sample) + "\n" : audit::price_text(*sample));
   return written.ok() ? kExitOk : report_error(written.error());
 }
 
@@ -150,17 +152,17 @@ int verify_leaf(const Context& context, runtime::Engine& engine, const std::stri
                 const audit::VerifyOptions& options, const SpotRequest& asked) {
   const auto place = step_and_leaf(asked.leaf);
   if (!place.ok()) return report_error(place.error());
-  audit::LeafRequest request{place->first, place->second, asked.rows, {}, asked.price};
+  leaf_audit::LeafRequest request{place->first, place->second, asked.rows, {}, asked.price};
   if (!asked.json && !asked.price)
-    request.on_priced = [](const audit::LeafPrice& price) {
-      fmt::print(stderr, "{}", audit::leaf_price_text(price));
+    request.on_priced = [](const leaf_audit::LeafPrice& price) {
+      fmt::print(stderr, "{}", leaf_audit::leaf_price_text(price));
     };
-  const auto leaf = audit::audit_leaf(context.fs, engine, run, options, request, context.models);
+  const auto leaf = leaf_audit::audit_leaf(context.fs, engine, run, options, request, context.models);
   if (!leaf.ok()) return report_error(leaf.error());
   const bool priced = asked.price && leaf->findings.empty();
-  const Status written = write_stdout(asked.json ? audit::leaf_json(*leaf)
-                                      : priced   ? audit::leaf_price_text(leaf->price)
-                                                 : audit::leaf_text(*leaf));
+  const Status written = write_stdout(asked.json ? leaf_audit::leaf_json(*leaf)
+                                      : priced   ? leaf_audit::leaf_price_text(leaf->price)
+                                                 : leaf_audit::leaf_text(*leaf));
   return written.ok() ? exit_code(leaf->verdict()) : report_error(written.error());
 }
 
@@ -207,16 +209,18 @@ int verify_command(Args args) {
   args.flag("--stored_program", &options.replay.stored_programs,
             "where this version traces other programs from the configuration, replays those of program.ir;\n"
             "that they are the configuration's, it cannot say");
-  args.option("--sample", &spot.count, "K",
-              "replays only K steps, which --challenge draws, each from the checkpoint before it; says before "
-              "the\n"
-              "work what it costs and what it would find. RUN may be a published bundle");
+  args.option(
+      "--sample", &spot.count, "K",
+      "replays only K steps, which --challenge draws, each from the checkpoint before it; says before "
+      "the\n"
+      "work what it costs and what it would find. RUN may be a published bundle");
   args.option("--challenge", &spot.challenge, "TEXT",
               "that was chosen after the run hash was published, e.g. the numbers of a lottery");
   args.option("--leaf", &spot.leaf, "STEP:LEAF",
               "replays only one leaf (microbatch) of a step, and proves it against the chain's Merkle root");
-  args.option("--rows", &spot.rows, "FILE",
-              "with --leaf: the leaf's rows with their proofs, in place of the token store (ostro data prove)");
+  args.option(
+      "--rows", &spot.rows, "FILE",
+      "with --leaf: the leaf's rows with their proofs, in place of the token store (ostro data prove)");
   args.flag("--dry_run", &spot.price, "with --sample or --leaf: only says what it costs and would find");
   args.flag("--json", &json, "print the result as JSON");
   args.device();

@@ -42,7 +42,7 @@ class RowProver {
   Split split_;
   RowTree tree_;
   RowLeaves rows_;
-  int64_t begin_ = -1;                // of the block in leaves_
+  int64_t begin_ = -1;  // of the block in leaves_
   std::vector<Sha256Digest> leaves_;
 };
 

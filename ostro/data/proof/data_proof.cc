@@ -77,14 +77,16 @@ Result<Batch> batch_of_proof(const DataProof& proof) {
   const auto rows = static_cast<int64_t>(from.digests.size()),
              filled = static_cast<int64_t>(from.sequences.size());
   if (from.first < 0 || from.first + filled > rows)
-    return corrupt(fmt::format("sequences {} to {} of a batch of {}", from.first, from.first + filled - 1, rows));
+    return corrupt(
+        fmt::format("sequences {} to {} of a batch of {}", from.first, from.first + filled - 1, rows));
   Batch batch = make_batch(from.step - 1, rows, {.seq_len = from.seq_len, .segments = from.segments});
   for (int64_t i = 0; i < filled; ++i) {
     const int64_t at = from.first + i;
     const ProvenSequence& sequence = from.sequences[static_cast<size_t>(i)];
     if (!fill_sequence(proof, sequence, at, batch) ||
         row_digest(batch, at) != from.digests[static_cast<size_t>(at)])
-      return corrupt(fmt::format("sequence {} of the batch of step {} is not what its rows make", at, from.step));
+      return corrupt(
+          fmt::format("sequence {} of the batch of step {} is not what its rows make", at, from.step));
     batch.sequences[static_cast<size_t>(at)] = sequence.sequence;
   }
   return batch;

@@ -1,5 +1,5 @@
 // DataProof: rows of token stores with the proofs that a run's data has them, and which sequences of a
-// training step they make (docs/reference/formats/data_proof.md). Somebody who has neither the store nor the
+// training step they make (docs/reference/formats/data_proof.md). A reader who has neither the store nor the
 // texts can check it, and compute with the sequences. A value; the functions are pure.
 #pragma once
 
@@ -42,8 +42,8 @@ struct ProvenBatch {
   int64_t step = 0;  // the step that is done on it, from 1 as in the chain
   int64_t seq_len = 0;
   bool segments = false;
-  std::vector<Sha256Digest> digests;      // of all sequences of the batch (row_digest)
-  int64_t first = 0;                      // number in the batch of the first of `sequences`
+  std::vector<Sha256Digest> digests;  // of all sequences of the batch (row_digest)
+  int64_t first = 0;                  // number in the batch of the first of `sequences`
   std::vector<ProvenSequence> sequences;
   // With a leaf: its number, how many the step has, and its path to the step's Merkle root.
   int64_t leaf = -1, leaves = 0;

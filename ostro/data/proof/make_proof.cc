@@ -100,8 +100,9 @@ Result<DataProof> prove_batch(const DataSet& stores, const Loader& loader, int64
   RowCollector rows(stores, proof);
   ASSIGN_OR_RETURN(const Batch batch, loader.batch(step));
   if (batch.pairs)
-    return unsupported("preference pairs: proofs of the sequences of a step are for texts, conversations and "
-                       "prompts with responses; prove single rows with --row");
+    return unsupported(
+        "preference pairs: proofs of the sequences of a step are for texts, conversations and "
+        "prompts with responses; prove single rows with --row");
   ProvenBatch out;
   out.step = step + 1;
   out.seq_len = batch.seq_len;

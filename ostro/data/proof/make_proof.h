@@ -1,4 +1,4 @@
-// Makes proofs from token stores (data_proof.h), for those who have none.
+// prove_rows, prove_batch: make proofs from token stores (data_proof.h), for readers who have none.
 #pragma once
 
 #include <span>

@@ -47,15 +47,13 @@ json row_json(const ProvenRow& row) {
 }
 
 json batch_json(const ProvenBatch& batch) {
-  json out = {{"step", batch.step},
-              {"seq_len", batch.seq_len},
-              {"segments", batch.segments},
-              {"digests", hex_list(batch.digests)},
-              {"first", batch.first},
-              {"sequences", json::array()}};
+  json out = {{"step", batch.step},         {"seq_len", batch.seq_len},
+              {"segments", batch.segments}, {"digests", hex_list(batch.digests)},
+              {"first", batch.first},       {"sequences", json::array()}};
   for (const ProvenSequence& sequence : batch.sequences) {
     json spans = json::array();
-    for (const ProvenSpan& s : sequence.spans) spans.push_back({s.row, s.begin, s.end, s.first_token, s.next});
+    for (const ProvenSpan& s : sequence.spans)
+      spans.push_back({s.row, s.begin, s.end, s.first_token, s.next});
     out["sequences"].push_back(
         {{"sequence", sequence.sequence}, {"by_document", sequence.by_document}, {"spans", spans}});
   }

@@ -133,8 +133,7 @@ Status TrainingLoop::step(const batches::Batch& batch, StepReport& report) {
                                                    run_.model.paths, run_.model.shapes);
   phase("chain append");
   if (keeper_.keeps_leaves())
-    RETURN_IF_ERROR(
-        keeper_.append_leaves(state_.step(), train::leaf_records(result, run_.model.paths)));
+    RETURN_IF_ERROR(keeper_.append_leaves(state_.step(), train::leaf_records(result, run_.model.paths)));
   RETURN_IF_ERROR(keeper_.append(entry, train::measured_text(result)));
   report.step = state_.step();
   report.total = config.trainer.num_train_steps;

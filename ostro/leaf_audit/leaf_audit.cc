@@ -1,11 +1,10 @@
-#include "ostro/audit/leaf_audit.h"
+#include "ostro/leaf_audit/leaf_audit.h"
 
 #include <fmt/format.h>
 
 #include <algorithm>
 
 #include "ostro/audit/initial.h"
-#include "ostro/audit/leaf_proof.h"
 #include "ostro/audit/sampled.h"
 #include "ostro/audit/witness.h"
 #include "ostro/base/machine.h"
@@ -15,13 +14,14 @@
 #include "ostro/chain/record.h"
 #include "ostro/checkpoint/catalog.h"
 #include "ostro/io/files/path.h"
+#include "ostro/leaf_audit/leaf_proof.h"
 #include "ostro/train/programs/programs.h"
 #include "ostro/train/step/batches.h"
 #include "ostro/train/step/fingerprints.h"
 #include "ostro/train/step/run_data.h"
 #include "ostro/train/step/snapshot.h"
 
-namespace ostro::audit {
+namespace ostro::leaf_audit {
 namespace {
 
 // A damaged proof, or one of another run, says nothing of this run.
@@ -32,8 +32,8 @@ Error of_proof(const Error& error) {
 // One leaf on its way from the files to the comparison.
 class LeafReplay {
  public:
-  LeafReplay(io::FileSystem& fs, runtime::Engine& engine, std::string directory, VerifyOptions options,
-             const LeafRequest& request, const models::ModelChoices& models, const RecordedRun& run)
+  LeafReplay(io::FileSystem& fs, runtime::Engine& engine, std::string directory, audit::VerifyOptions options,
+             const LeafRequest& request, const models::ModelChoices& models, const audit::RecordedRun& run)
       : fs_(fs),
         engine_(engine),
         directory_(std::move(directory)),
@@ -50,7 +50,7 @@ class LeafReplay {
     RETURN_IF_ERROR(read_proof(out));
     RETURN_IF_ERROR(find_path(price.leaves));
     RETURN_IF_ERROR(read_rows());
-    ASSIGN_OR_RETURN(const std::vector<int64_t> states, states_of(fs_, directory_, run_.chain));
+    ASSIGN_OR_RETURN(const std::vector<int64_t> states, audit::states_of(fs_, directory_, run_.chain));
     const int64_t from = *(std::upper_bound(states.begin(), states.end(), request_.step - 1) - 1);
     price.replayed = request_.step - 1 - from;
     ASSIGN_OR_RETURN(const auto leaf, engine_.compile(period_.programs.leaf, train::leaf_options("none")));
@@ -62,7 +62,7 @@ class LeafReplay {
     if (request_.on_priced) request_.on_priced(price);
     if (request_.only_price) return {};
     RETURN_IF_ERROR(check_room(price));
-    const CostMeter meter;
+    const audit::CostMeter meter;
     ASSIGN_OR_RETURN(std::vector<runtime::Buffer> params, parameters(from, out));
     if (!out.findings.empty()) return {};
     ASSIGN_OR_RETURN(chain::LeafRecord replayed, compute(*leaf, std::move(params)));
@@ -97,12 +97,14 @@ class LeafReplay {
       path_ = {proof_->batch->leaves, proof_->batch->leaf_path};
     } else {
       return not_found(fmt::format(
-          "the other leaves of step {} are not known: {} (a run with chain.leaf_gradients keeps them), and no "
+          "the other leaves of step {} are not known: {} (a run with chain.leaf_gradients keeps them), and "
+          "no "
           "proof of this leaf was given (--rows FILE, which `ostro data prove --run RUN --leaf {}:{}` makes)",
           request_.step, kept.error().message(), request_.step, request_.leaf));
     }
     if (path_.leaves == leaves) return {};
-    return corrupt(fmt::format("step {} has {} leaves, but {} are recorded", request_.step, leaves, path_.leaves));
+    return corrupt(
+        fmt::format("step {} has {} leaves, but {} are recorded", request_.step, leaves, path_.leaves));
   }
 
   // Of the batch only this leaf's rows are there.
@@ -111,10 +113,9 @@ class LeafReplay {
     if (proof_) {
       const data::ProvenBatch& has = *proof_->batch;
       if (has.first > first || has.first + static_cast<int64_t>(has.sequences.size()) < first + rows)
-        return io_error(fmt::format("{}: it has sequences {} to {} of the step, the leaf needs {} to {}",
-                                    request_.proof, has.first,
-                                    has.first + static_cast<int64_t>(has.sequences.size()) - 1, first,
-                                    first + rows - 1));
+        return io_error(fmt::format(
+            "{}: it has sequences {} to {} of the step, the leaf needs {} to {}", request_.proof, has.first,
+            has.first + static_cast<int64_t>(has.sequences.size()) - 1, first, first + rows - 1));
       ASSIGN_OR_RETURN(const data::Batch batch, data::batch_of_proof(*proof_));
       arrays_ = train::rows_of(train::leaf_arrays(period_.config, batch, request_.step - 1), first, rows);
       return {};
@@ -157,13 +158,14 @@ class LeafReplay {
   // Those after request.step - 1 steps; the moments are read only where steps are replayed.
   Result<std::vector<runtime::Buffer>> parameters(int64_t from, LeafAudit& out) {
     if (from < request_.step - 1) {
-      ASSIGN_OR_RETURN(const auto replay, Replay::open(fs_, engine_, directory_, options_, models_));
-      ASSIGN_OR_RETURN(const VerifyReport report, replay->stretch(request_.step - 1, request_.step - 1));
+      ASSIGN_OR_RETURN(const auto replay, audit::Replay::open(fs_, engine_, directory_, options_, models_));
+      ASSIGN_OR_RETURN(const audit::VerifyReport report,
+                       replay->stretch(request_.step - 1, request_.step - 1));
       if (!report.equal)
         out.findings.push_back(
-            {Verdict::kDiffers, fmt::format("at step {}, before the leaf: {} is {} in the chain, {} replayed",
-                                            report.different_step, report.what, report.recorded,
-                                            report.replayed)});
+            {audit::Verdict::kDiffers,
+             fmt::format("at step {}, before the leaf: {} is {} in the chain, {} replayed",
+                         report.different_step, report.what, report.recorded, report.replayed)});
       return replay->take_params();
     }
     const train::StateArrays arrays = train::parameter_arrays(run_.paths, run_.shapes);
@@ -174,20 +176,21 @@ class LeafReplay {
                                                                   run_.periods[0].config.trainer.seed));
         return std::move(state.params);
       }
-      ASSIGN_OR_RETURN(train::State state, load_initial(fs_, directory_, genesis, arrays));
+      ASSIGN_OR_RETURN(train::State state, audit::load_initial(fs_, directory_, genesis, arrays));
       return std::move(state.params);
     }
-    const Witness witness(run_.chain, io::join_path(directory_, chain::kChainFile), models_);
-    const std::string path =
-        io::join_path(io::join_path(directory_, checkpoint::kCheckpointsFolder), checkpoint::step_directory(from));
+    const audit::Witness witness(run_.chain, io::join_path(directory_, chain::kChainFile), models_);
+    const std::string path = io::join_path(io::join_path(directory_, checkpoint::kCheckpointsFolder),
+                                           checkpoint::step_directory(from));
     ASSIGN_OR_RETURN(train::RestoredState restored, train::load_state(fs_, path, arrays, witness.checks()));
     return std::move(restored.state.params);
   }
 
   Result<chain::LeafRecord> compute(runtime::Executable& leaf, std::vector<runtime::Buffer> params) const {
     ASSIGN_OR_RETURN(params, runtime::all_to(std::move(params), engine_.memory()));
-    ASSIGN_OR_RETURN(std::vector<runtime::Buffer> list,
-                     leaf.run(train::as_list(train::LeafParams<runtime::Buffer>{std::move(params), arrays_})));
+    ASSIGN_OR_RETURN(
+        std::vector<runtime::Buffer> list,
+        leaf.run(train::as_list(train::LeafParams<runtime::Buffer>{std::move(params), arrays_})));
     const train::Signatures at = train::signatures_of(period_.programs);
     ASSIGN_OR_RETURN(const train::LeafResult result,
                      train::leaf_result(train::read_fields(at.leaf_results, std::move(list))));
@@ -195,33 +198,32 @@ class LeafReplay {
   }
 
   void compare(const chain::LeafRecord& replayed, LeafAudit& out) const {
-    const auto root = merkle_root_of_path(merkle_leaf(chain::leaf_data(replayed)),
-                                          static_cast<size_t>(request_.leaf),
-                                          static_cast<size_t>(path_.leaves), path_.path);
+    const auto root =
+        merkle_root_of_path(merkle_leaf(chain::leaf_data(replayed)), static_cast<size_t>(request_.leaf),
+                            static_cast<size_t>(path_.leaves), path_.path);
     if (root && to_hex(*root) == entry_.leaves) return;
-    std::string what = fmt::format("with the loss {} it leads to the root {}, the chain has {}", replayed.loss,
-                                   root ? to_hex(*root) : "none", entry_.leaves);
-    const auto kept =
-        chain::read_leaves(fs_, io::join_path(directory_, chain::kLeavesFile), request_.step);
+    std::string what = fmt::format("with the loss {} it leads to the root {}, the chain has {}",
+                                   replayed.loss, root ? to_hex(*root) : "none", entry_.leaves);
+    const auto kept = chain::read_leaves(fs_, io::join_path(directory_, chain::kLeavesFile), request_.step);
     if (kept.ok()) {
       const chain::LeafRecord& recorded = (*kept)[static_cast<size_t>(request_.leaf)];
       what = recorded.loss != replayed.loss
                  ? fmt::format("loss is {} in the record, {} replayed", recorded.loss, replayed.loss)
-                 : fmt::format("gradient is {} in the record, {} replayed", recorded.gradient.value_or("none"),
-                               replayed.gradient.value_or("none"));
+                 : fmt::format("gradient is {} in the record, {} replayed",
+                               recorded.gradient.value_or("none"), replayed.gradient.value_or("none"));
     }
-    out.findings.push_back(
-        {Verdict::kDiffers, fmt::format("at step {}, leaf {}: {}", request_.step, request_.leaf, what)});
+    out.findings.push_back({audit::Verdict::kDiffers,
+                            fmt::format("at step {}, leaf {}: {}", request_.step, request_.leaf, what)});
   }
 
   io::FileSystem& fs_;
   runtime::Engine& engine_;
   const std::string directory_;
-  const VerifyOptions options_;
+  const audit::VerifyOptions options_;
   const LeafRequest& request_;
   const models::ModelChoices& models_;
-  const RecordedRun& run_;
-  const OpenedPeriod& period_;
+  const audit::RecordedRun& run_;
+  const audit::OpenedPeriod& period_;
   const chain::StepEntry& entry_;
   std::optional<data::DataProof> proof_;
   LeafPath path_;
@@ -231,29 +233,29 @@ class LeafReplay {
 }  // namespace
 
 Result<LeafAudit> audit_leaf(io::FileSystem& fs, runtime::Engine& engine, const std::string& directory,
-                             const VerifyOptions& options, const LeafRequest& request,
+                             const audit::VerifyOptions& options, const LeafRequest& request,
                              const models::ModelChoices& models) {
   LeafAudit out;
   out.price.step = request.step;
   out.price.leaf = request.leaf;
-  const auto run = open_recorded(fs, directory, models, options.stored_programs);
+  const auto run = audit::open_recorded(fs, directory, models, options.stored_programs);
   if (!run.ok()) {
-    out.findings.push_back(finding_of(run.error()));
+    out.findings.push_back(audit::finding_of(run.error()));
     return out;
   }
   ASSIGN_OR_RETURN(out.price.leaves, leaves_of_step(*run, directory, request.step, request.leaf));
   LeafReplay replay(fs, engine, directory, options, request, models, *run);
   if (const Status done = replay.run(out); !done.ok()) {
-    Finding finding = finding_of(done.error());
-    if (finding.verdict == Verdict::kCannotCheck && done.error().code() == ErrorCode::kNotFound)
-      finding.verdict = Verdict::kIncomplete;
+    audit::Finding finding = audit::finding_of(done.error());
+    if (finding.verdict == audit::Verdict::kCannotCheck && done.error().code() == ErrorCode::kNotFound)
+      finding.verdict = audit::Verdict::kIncomplete;
     out.findings.push_back(std::move(finding));
   }
   if (!run->unproven.empty() && out.replayed)
-    out.findings.push_back({Verdict::kCannotCheck, run->unproven});
+    out.findings.push_back({audit::Verdict::kCannotCheck, run->unproven});
   std::stable_sort(out.findings.begin(), out.findings.end(),
-                   [](const Finding& a, const Finding& b) { return a.verdict > b.verdict; });
+                   [](const audit::Finding& a, const audit::Finding& b) { return a.verdict > b.verdict; });
   return out;
 }
 
-}  // namespace ostro::audit
+}  // namespace ostro::leaf_audit

@@ -1,4 +1,4 @@
-#include "ostro/audit/leaf_proof.h"
+#include "ostro/leaf_audit/leaf_proof.h"
 
 #include <fmt/format.h>
 
@@ -10,27 +10,27 @@
 #include "ostro/train/step/run_data.h"
 #include "ostro/train/step/step.h"
 
-namespace ostro::audit {
+namespace ostro::leaf_audit {
 
 Result<LeafPath> path_of_leaf(io::FileSystem& fs, const std::string& directory, const chain::StepEntry& entry,
                               int64_t leaf) {
   const std::string path = io::join_path(directory, chain::kLeavesFile);
   ASSIGN_OR_RETURN(const std::vector<chain::LeafRecord> records, chain::read_leaves(fs, path, entry.step));
   if (const std::string root = chain::leaves_root(records); root != entry.leaves)
-    return corrupt(fmt::format("{}: the leaves of step {} have the root {}, the chain has {}", path, entry.step,
-                               root, entry.leaves));
+    return corrupt(fmt::format("{}: the leaves of step {} have the root {}, the chain has {}", path,
+                               entry.step, root, entry.leaves));
   std::vector<Sha256Digest> hashes;
   for (const chain::LeafRecord& record : records) hashes.push_back(merkle_leaf(chain::leaf_data(record)));
   return LeafPath{static_cast<int64_t>(hashes.size()), merkle_path(hashes, static_cast<size_t>(leaf))};
 }
 
-Result<int64_t> leaves_of_step(const RecordedRun& run, const std::string& directory, int64_t step,
+Result<int64_t> leaves_of_step(const audit::RecordedRun& run, const std::string& directory, int64_t step,
                                int64_t leaf) {
   if (run.chain.find_step(step) == nullptr)
     return invalid_argument(fmt::format("step {}: the chain of {} has steps {} to {}", step, directory,
                                         chain::entry_step(run.chain.links.front().entry) + 1,
                                         run.chain.last_step()));
-  const OpenedPeriod& period = run.period_after(step - 1);
+  const audit::OpenedPeriod& period = run.period_after(step - 1);
   const int64_t leaves =
       period.config.trainer.train_batch_size.at(step - 1) / train::leaf_rows(period.programs);
   if (leaf < -1 || leaf >= leaves)
@@ -41,9 +41,10 @@ Result<int64_t> leaves_of_step(const RecordedRun& run, const std::string& direct
 
 Result<data::DataProof> prove_step(io::FileSystem& fs, const std::string& directory, const std::string& cache,
                                    const models::ModelChoices& models, int64_t step, int64_t leaf) {
-  ASSIGN_OR_RETURN(const RecordedRun run, open_recorded(fs, directory, models, /*stored_programs=*/true));
+  ASSIGN_OR_RETURN(const audit::RecordedRun run,
+                   audit::open_recorded(fs, directory, models, /*stored_programs=*/true));
   RETURN_IF_ERROR(leaves_of_step(run, directory, step, leaf));
-  const OpenedPeriod& period = run.period_after(step - 1);
+  const audit::OpenedPeriod& period = run.period_after(step - 1);
   const int64_t rows = train::leaf_rows(period.programs);
   ASSIGN_OR_RETURN(const train::DataAccess data,
                    train::open_run_data(fs, directory, run.config, run.chain.genesis(), cache));
@@ -71,9 +72,10 @@ Status check_proof(const data::DataProof& proof, const chain::Chain& chain) {
   for (const auto& [component, root] : roots) {
     const auto known = genesis.data_roots.find(component);
     if (known == genesis.data_roots.end())
-      return corrupt(fmt::format("the proof has rows of the component \"{}\", the run's data has none of this "
-                                 "name",
-                                 component));
+      return corrupt(
+          fmt::format("the proof has rows of the component \"{}\", the run's data has none of this "
+                      "name",
+                      component));
     if (known->second != root)
       return corrupt(fmt::format("the rows{} lead to the root {}, the run's data has {}",
                                  component.empty() ? "" : fmt::format(" of {}", component), root,
@@ -87,9 +89,10 @@ Status check_proof(const data::DataProof& proof, const chain::Chain& chain) {
   const std::string &recorded = std::get<chain::StepEntry>(link->entry).batch,
                     found = data::fingerprint_of_proof(*proof.batch);
   if (found != recorded)
-    return corrupt(fmt::format("the sequences of the proof make a batch with the fingerprint {}, step {} has {}",
-                               found, proof.batch->step, recorded));
+    return corrupt(
+        fmt::format("the sequences of the proof make a batch with the fingerprint {}, step {} has {}", found,
+                    proof.batch->step, recorded));
   return {};
 }
 
-}  // namespace ostro::audit
+}  // namespace ostro::leaf_audit

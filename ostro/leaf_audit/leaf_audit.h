@@ -2,7 +2,7 @@
 // step's leaves. For models of which a whole step is out of reach.
 //
 // It needs the parameters before the step, the leaf's rows (from the token store, or from a proof file that
-// somebody who has the store made with `ostro data prove`), and the other leaves' hashes (leaves.jsonl, or
+// `ostro data prove` makes from that store), and the other leaves' hashes (leaves.jsonl, or
 // the proof file). Memory: the parameters, and what the leaf program needs.
 #pragma once
 
@@ -16,7 +16,7 @@
 #include "ostro/audit/verify.h"
 #include "ostro/chain/leaves.h"
 
-namespace ostro::audit {
+namespace ostro::leaf_audit {
 
 // What the work takes.
 struct LeafPrice {
@@ -30,7 +30,7 @@ struct LeafPrice {
 
 struct LeafRequest {
   int64_t step = 0, leaf = 0;
-  std::string proof;  // file; empty: the token store is used
+  std::string proof;                                // file; empty: the token store is used
   std::function<void(const LeafPrice&)> on_priced;  // before the work
   bool only_price = false;
 };
@@ -39,14 +39,17 @@ struct LeafAudit {
   LeafPrice price;
   bool proven_rows = false;                   // from a proof file
   std::optional<chain::LeafRecord> replayed;  // nothing: it did not come to that
-  Cost spent;
-  std::vector<Finding> findings;  // the worst first
-  Verdict verdict() const { return findings.empty() ? Verdict::kEqual : findings.front().verdict; }
+  audit::Cost spent;
+  std::vector<audit::Finding> findings;  // the worst first
+  audit::Verdict verdict() const {
+    return findings.empty() ? audit::Verdict::kEqual : findings.front().verdict;
+  }
 };
 
-// Errors: kInvalidArgument for a step or leaf that the run does not have. Whatever else is wrong is a finding.
+// Errors: kInvalidArgument for a step or leaf that the run does not have. Whatever else is wrong is a
+// finding.
 Result<LeafAudit> audit_leaf(io::FileSystem& fs, runtime::Engine& engine, const std::string& run_directory,
-                             const VerifyOptions& options, const LeafRequest& request,
+                             const audit::VerifyOptions& options, const LeafRequest& request,
                              const models::ModelChoices& models);
 
 // For people: the price; the verdict's line, what was and what was not shown. Both end with a newline.
@@ -55,4 +58,4 @@ std::string leaf_text(const LeafAudit& audit);
 // One JSON object in a line.
 std::string leaf_json(const LeafAudit& audit);
 
-}  // namespace ostro::audit
+}  // namespace ostro::leaf_audit

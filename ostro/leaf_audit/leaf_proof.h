@@ -1,4 +1,5 @@
-// Proofs of what a run's steps were trained on, and of their leaves (data/proof/data_proof.h).
+// prove_step, check_proof: proofs of what a run's steps were trained on, and of their leaves
+// (data/proof/data_proof.h).
 #pragma once
 
 #include <optional>
@@ -7,7 +8,7 @@
 #include "ostro/audit/recorded_run.h"
 #include "ostro/data/proof/data_proof.h"
 
-namespace ostro::audit {
+namespace ostro::leaf_audit {
 
 // A leaf's place in the Merkle tree of a step.
 struct LeafPath {
@@ -21,16 +22,16 @@ Result<LeafPath> path_of_leaf(io::FileSystem& fs, const std::string& run_directo
 
 // How many leaves a step of the run has. Errors: kInvalidArgument, the chain has no such step, or the step no
 // such leaf (where `leaf` is not -1).
-Result<int64_t> leaves_of_step(const RecordedRun& run, const std::string& run_directory, int64_t step,
+Result<int64_t> leaves_of_step(const audit::RecordedRun& run, const std::string& run_directory, int64_t step,
                                int64_t leaf);
 
 // The rows of a step's batch, or with a leaf (not -1) those of the leaf, with its path. `cache` as for
 // train::open_run_data. Errors: of both functions above, of opening the run and its data.
 Result<data::DataProof> prove_step(io::FileSystem& fs, const std::string& run_directory,
-                                   const std::string& cache, const models::ModelChoices& models,
-                                   int64_t step, int64_t leaf);
+                                   const std::string& cache, const models::ModelChoices& models, int64_t step,
+                                   int64_t leaf);
 
 // Whether the proof's rows are the run's data, and its batch is the step's. Error: kCorrupt says what is not.
 Status check_proof(const data::DataProof& proof, const chain::Chain& chain);
 
-}  // namespace ostro::audit
+}  // namespace ostro::leaf_audit

@@ -1,0 +1,82 @@
+// The forms of a LeafAudit.
+#include <fmt/format.h>
+
+#include <nlohmann/json.hpp>
+
+#include "ostro/audit/sampled.h"
+#include "ostro/chain/canonical.h"
+#include "ostro/chain/clock_text.h"
+#include "ostro/leaf_audit/leaf_audit.h"
+
+namespace ostro::leaf_audit {
+namespace {
+
+double leaf_mib(int64_t bytes) { return static_cast<double>(bytes) / (1024.0 * 1024.0); }
+
+}  // namespace
+
+std::string leaf_price_text(const LeafPrice& p) {
+  std::string out = fmt::format(
+      "leaf {} of {} of step {}: {:.4g} GFLOP, {:.1f} MiB of parameters and {:.1f} MiB "
+      "for the leaf program\n",
+      p.leaf, p.leaves, p.step, p.flops * 1e-9, leaf_mib(p.parameter_bytes), leaf_mib(p.working_bytes));
+  if (p.trained_seconds > 0)
+    out += fmt::format("a leaf took {:.3g} s to train (run.json)\n", p.trained_seconds);
+  if (p.replayed > 0)
+    out += fmt::format(
+        "before it {} whole steps are replayed, from the newest checkpoint that the chain names\n",
+        p.replayed);
+  return out;
+}
+
+std::string leaf_text(const LeafAudit& a) {
+  const LeafPrice& p = a.price;
+  std::string out;
+  if (a.findings.empty())
+    out = fmt::format(
+        "equal: leaf {} of {} of step {} replayed, and proven against the chain's root: loss {}{}\n", p.leaf,
+        p.leaves, p.step, a.replayed->loss,
+        a.replayed->gradient ? ", gradient " + *a.replayed->gradient : "");
+  for (const audit::Finding& finding : a.findings) out += audit::finding_text(finding) + "\n";
+  if (!a.replayed) return out;
+  out += fmt::format("cost: {}\n", audit::cost_text(a.spent));
+  if (!a.findings.empty()) return out;
+  out += fmt::format(
+      "shown: loss{} of this leaf follow from the parameters after step {}, which the chain "
+      "vouches for, the programs and these sequences\n",
+      a.replayed->gradient ? " and gradients" : "", p.step - 1);
+  out += a.proven_rows
+             ? "shown: the sequences are the step's, and their rows are in the run's data (the proof's paths "
+               "lead to the genesis's roots)\n"
+               "not shown: that the order of the data puts these rows into this step; that needs the token "
+               "store\n"
+             : "shown: the sequences are those that the order of the data puts into this step\n";
+  return out + fmt::format(
+                   "not shown: the other {} leaves of the step, and what the step made of their gradients\n",
+                   p.leaves - 1);
+}
+
+std::string leaf_json(const LeafAudit& a) {
+  const LeafPrice& p = a.price;
+  nlohmann::ordered_json j = {{"verdict", audit::verdict_word(a.verdict())},
+                              {"findings", nlohmann::ordered_json::array()}};
+  for (const audit::Finding& f : a.findings)
+    j["findings"].push_back({{"verdict", audit::verdict_word(f.verdict)}, {"text", f.text}});
+  j["step"] = p.step;
+  j["leaf"] = p.leaf;
+  j["leaves"] = p.leaves;
+  j["steps_before"] = p.replayed;
+  j["parameter_bytes"] = p.parameter_bytes;
+  j["working_bytes"] = p.working_bytes;
+  j["flops"] = p.flops;
+  if (a.replayed) {
+    j["loss"] = chain::hex_float(a.replayed->loss);
+    if (a.replayed->gradient) j["gradient"] = *a.replayed->gradient;
+    j["proven_rows"] = a.proven_rows;
+    j["cpu_seconds"] = a.spent.cpu;
+    j["seconds"] = a.spent.time;
+  }
+  return j.dump(-1, ' ', false, nlohmann::ordered_json::error_handler_t::replace) + "\n";
+}
+
+}  // namespace ostro::leaf_audit
