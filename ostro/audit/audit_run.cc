@@ -8,7 +8,7 @@
 #include "ostro/audit/bare_model.h"
 #include "ostro/audit/beginning.h"
 #include "ostro/audit/cause.h"
-#include "ostro/audit/recorded_run.h"
+#include "ostro/audit/record/recorded_run.h"
 #include "ostro/audit/sample/draw.h"
 #include "ostro/chain/canonical.h"
 #include "ostro/io/files/path.h"

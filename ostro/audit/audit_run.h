@@ -10,7 +10,7 @@
 #include <string>
 #include <vector>
 
-#include "ostro/audit/check_checkpoints.h"
+#include "ostro/audit/record/check_checkpoints.h"
 #include "ostro/audit/sampled.h"
 #include "ostro/audit/verdict.h"
 #include "ostro/audit/verify.h"

@@ -4,9 +4,9 @@
 
 #include <algorithm>
 
-#include "ostro/audit/fork.h"
-#include "ostro/audit/initial.h"
-#include "ostro/audit/witness.h"
+#include "ostro/audit/record/fork.h"
+#include "ostro/audit/record/initial.h"
+#include "ostro/audit/record/witness.h"
 #include "ostro/checkpoint/restore.h"
 #include "ostro/io/files/path.h"
 

@@ -4,7 +4,7 @@
 
 #include <algorithm>
 
-#include "ostro/audit/recorded_run.h"
+#include "ostro/audit/record/recorded_run.h"
 #include "ostro/train/step/batches.h"
 #include "ostro/train/step/run_data.h"
 
@@ -14,13 +14,13 @@ namespace {
 constexpr int64_t kNear = 16;  // steps on each side whose batches are compared
 
 // The step near `step` whose batch the record has there; 0: none.
-int64_t step_of_batch(const chain::Chain& chain, const data::Loader& loader, int64_t step,
+int64_t step_of_batch(const chain::Chain& chain, const batches::Loader& loader, int64_t step,
                       const std::string& recorded) {
   for (int64_t distance = 1; distance <= kNear; ++distance)
     for (const int64_t other : {step + distance, step - distance}) {
       if (other <= chain.genesis().step()) continue;
       const auto batch = loader.batch(other - 1);
-      if (batch.ok() && data::batch_fingerprint(*batch) == recorded) return other;
+      if (batch.ok() && batches::batch_fingerprint(*batch) == recorded) return other;
     }
   return 0;
 }
@@ -32,7 +32,7 @@ Result<std::string> cause_of_batch(io::FileSystem& fs, const std::string& direct
   ASSIGN_OR_RETURN(const train::DataAccess data,
                    train::open_run_data(fs, directory, run.config, run.chain.genesis(), options.cache));
   const int64_t step = report.different_step;
-  ASSIGN_OR_RETURN(const data::Loader loader,
+  ASSIGN_OR_RETURN(const batches::Loader loader,
                    train::make_loader(run.period_after(step - 1).config, data.stores));
   const int64_t other = step_of_batch(run.chain, loader, step, report.recorded);
   if (other == 0)

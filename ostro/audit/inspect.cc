@@ -4,9 +4,10 @@
 #include <map>
 #include <nlohmann/json.hpp>
 
-#include "ostro/audit/amend.h"
 #include "ostro/audit/bare_model.h"
-#include "ostro/audit/witness.h"
+#include "ostro/audit/record/amend.h"
+#include "ostro/audit/record/check_checkpoints.h"
+#include "ostro/audit/record/witness.h"
 #include "ostro/base/log.h"
 #include "ostro/chain/chain.h"
 #include "ostro/chain/lock.h"

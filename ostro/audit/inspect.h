@@ -15,7 +15,7 @@ namespace ostro::audit {
 Result<std::string> run_hash(io::FileSystem& fs, const std::string& run_directory);
 
 // Options of inspect(). It compares the manifests of checkpoints with the chain of their run
-// (audit/witness.h) and reads no arrays.
+// (audit/record/witness.h) and reads no arrays.
 struct InspectOptions {
   // The types of models that a configuration may name.
   models::ModelChoices models = models::builtin_models();

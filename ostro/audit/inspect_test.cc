@@ -5,9 +5,9 @@
 #include <nlohmann/json.hpp>
 #include <vector>
 
-#include "ostro/audit/amend.h"
 #include "ostro/audit/audit_run.h"
 #include "ostro/audit/bare_model.h"
+#include "ostro/audit/record/amend.h"
 #include "ostro/base/sha256.h"
 #include "ostro/chain/chain_writer.h"
 #include "ostro/chain/leaves.h"

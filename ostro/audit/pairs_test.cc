@@ -5,8 +5,8 @@
 #include <cstring>
 #include <nlohmann/json.hpp>
 
+#include "ostro/audit/record/with_reference.h"
 #include "ostro/audit/verify.h"
-#include "ostro/audit/with_reference.h"
 #include "ostro/chain/chain.h"
 #include "ostro/cpu/engine/engine.h"
 #include "ostro/interp/engine/engine.h"

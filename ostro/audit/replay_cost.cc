@@ -4,7 +4,7 @@
 #include <utility>
 
 #include "ostro/audit/verify.h"
-#include "ostro/data/packing/batch.h"
+#include "ostro/batches/packing/batch.h"
 #include "ostro/fleet/workers/workers.h"
 #include "ostro/train/step/batches.h"
 #include "ostro/train/step/fingerprints.h"
@@ -39,9 +39,9 @@ Status Replay::measure(const OpenedPeriod& period, Prices& prices) {
   const CostMeter all;
   for (int i = 0; i <= kTimes; ++i) {
     const CostMeter reading;
-    ASSIGN_OR_RETURN(const data::Batch batch, loader_->batch(step));
+    ASSIGN_OR_RETURN(const batches::Batch batch, loader_->batch(step));
     const train::BatchArrays arrays = train::leaf_arrays(period.config, batch, step);
-    data::batch_fingerprint(batch);
+    batches::batch_fingerprint(batch);
     around.push_back(reading.spent());
     const auto run = [&](int64_t leaves) -> Result<Cost> {
       const CostMeter meter;

@@ -6,9 +6,9 @@
 #include <nlohmann/json.hpp>
 #include <utility>
 
-#include "ostro/audit/initial.h"
-#include "ostro/audit/recorded_run.h"
-#include "ostro/audit/witness.h"
+#include "ostro/audit/record/initial.h"
+#include "ostro/audit/record/recorded_run.h"
+#include "ostro/audit/record/witness.h"
 #include "ostro/base/log.h"
 #include "ostro/checkpoint/catalog.h"
 #include "ostro/fleet/workers/workers.h"

@@ -11,10 +11,10 @@
 #include <string>
 #include <vector>
 
-#include "ostro/audit/recorded_run.h"
+#include "ostro/audit/record/recorded_run.h"
 #include "ostro/audit/sample/cost.h"
 #include "ostro/audit/sample/plan.h"
-#include "ostro/data/batch/loader.h"
+#include "ostro/batches/loader/loader.h"
 #include "ostro/io/files/file_system.h"
 #include "ostro/runtime/engine.h"
 #include "ostro/train/options/config.h"
@@ -95,10 +95,10 @@ class Replay {
   const VerifyOptions options_;
   const models::ModelChoices models_;
   const RecordedRun run_;
-  std::shared_ptr<const data::DataSet> opened_, stores_;  // with and without the reference of pairs
+  std::shared_ptr<const batches::DataSet> opened_, stores_;  // with and without the reference of pairs
   train::State state_;
   const OpenedPeriod* period_ = nullptr;  // of loader and runner
-  std::optional<data::Loader> loader_;
+  std::optional<batches::Loader> loader_;
   std::unique_ptr<train::StepRunner> runner_;
 };
 

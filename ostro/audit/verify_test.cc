@@ -7,7 +7,7 @@
 
 #include <map>
 
-#include "ostro/audit/check_checkpoints.h"
+#include "ostro/audit/record/check_checkpoints.h"
 #include "ostro/base/log_capture_for_test.h"
 #include "ostro/chain/chain_writer.h"
 #include "ostro/checkpoint/catalog.h"

@@ -40,11 +40,6 @@ bool is_loaded(const std::string& name) {
   return false;
 }
 
-bool is_for_people(const std::string& name) {
-  return name.starts_with("README") || name.starts_with("LICENSE") || name.starts_with("NOTICE") ||
-         name.starts_with("USE_POLICY");
-}
-
 // Every file that provenance.json lists has its hash.
 Status check_listed(const Context& context, ModelCheck& out) {
   io::FileSystem& fs = context.fs;

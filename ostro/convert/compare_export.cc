@@ -23,12 +23,6 @@ namespace {
 using audit::Finding, audit::Verdict;
 using provenance::ComparedFile, provenance::ComparedFiles;
 
-bool is_for_people(const std::string& name) {
-  for (const char* begin : {"README", "LICENSE", "NOTICE", "USE_POLICY"})
-    if (name.starts_with(begin)) return true;
-  return false;
-}
-
 bool has_weights(const std::string& name) {
   return name.ends_with(".safetensors") || name.starts_with(fmt::format("{}/tensor", kGrokFolder));
 }

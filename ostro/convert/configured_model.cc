@@ -1,6 +1,6 @@
 #include "ostro/convert/configured_model.h"
 
-#include "ostro/audit/with_reference.h"
+#include "ostro/audit/record/with_reference.h"
 #include "ostro/train/programs/programs.h"
 #include "ostro/train/programs/run_model.h"
 #include "ostro/train/step/other_tokenizer.h"

@@ -6,7 +6,7 @@
 #include <string>
 
 #include "ostro/context/context.h"
-#include "ostro/convert/import_hf.h"
+#include "ostro/convert/import/import_hf.h"
 #include "ostro/train/step/batches.h"
 #include "ostro/trained/loaded_model.h"
 

@@ -4,13 +4,13 @@
 
 #include <utility>
 
-#include "ostro/audit/witness.h"
+#include "ostro/audit/record/witness.h"
 #include "ostro/base/check.h"
 #include "ostro/chain/canonical.h"
 #include "ostro/chat/chat_template.h"
 #include "ostro/checkpoint/catalog.h"
 #include "ostro/convert/export_grok.h"
-#include "ostro/convert/import_hf.h"
+#include "ostro/convert/import/import_hf.h"
 #include "ostro/hf/adapter.h"
 #include "ostro/hf/export.h"
 #include "ostro/hf/import.h"
@@ -159,6 +159,12 @@ Result<provenance::Provenance> provenance_of(io::FileSystem& fs, const ExportReq
   ASSIGN_OR_RETURN(const auto base, base_of(*source));
   if (base) out.sources.push_back(*base);
   return out;
+}
+
+bool is_for_people(const std::string& name) {
+  for (const char* begin : {"README", "LICENSE", "NOTICE", "USE_POLICY"})
+    if (name.starts_with(begin)) return true;
+  return false;
 }
 
 }  // namespace ostro::convert

@@ -1,4 +1,4 @@
-// export_files, provenance_of: write the files of an export, and say what they were made of.
+// export_files, provenance_of, is_for_people: write the files of an export, and say what they were made of.
 #pragma once
 
 #include <map>
@@ -22,5 +22,8 @@ Status export_files(const Context& context, const ExportRequest& request, const 
 Result<provenance::Provenance> provenance_of(io::FileSystem& fs, const ExportRequest& request,
                                              const OpenedExport& opened,
                                              std::map<std::string, provenance::FileDigest> files);
+
+// Whether a file is text for people (README, LICENSE, NOTICE, USE_POLICY), which the holder of a model may rewrite.
+bool is_for_people(const std::string& name);
 
 }  // namespace ostro::convert

@@ -2,8 +2,8 @@
 
 #include <fmt/core.h>
 
-#include "ostro/audit/recorded_run.h"
-#include "ostro/audit/witness.h"
+#include "ostro/audit/record/recorded_run.h"
+#include "ostro/audit/record/witness.h"
 #include "ostro/checkpoint/catalog.h"
 #include "ostro/io/files/path.h"
 

@@ -24,7 +24,7 @@ struct ModelRecord {
 
 // Finds the state of which `made` says the model was made in a run, a checkpoint or an import; without
 // `made`, the newest. What contradicts the chain, and what is missing, is added to `findings`. Of a run with
-// its configuration that is compared with the chain, too (audit/recorded_run.h).
+// its configuration that is compared with the chain, too (audit/record/recorded_run.h).
 Result<ModelRecord> open_record(const Context& context, const std::string& where,
                                 const std::optional<provenance::Provenance>& made,
                                 std::vector<audit::Finding>& findings);

@@ -10,7 +10,7 @@
 namespace ostro::corpus_check {
 namespace {
 
-using data::DataSet;
+using batches::DataSet;
 using data::Split;
 
 // A source file of a store: where its rows begin in each split.

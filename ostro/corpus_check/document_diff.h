@@ -4,7 +4,7 @@
 
 #include <string>
 
-#include "ostro/data/batch/data_set.h"
+#include "ostro/batches/loader/data_set.h"
 
 namespace ostro::corpus_check {
 
@@ -13,6 +13,6 @@ namespace ostro::corpus_check {
 // files' rows are read. Lists at most `list` documents of a component; all are counted. Rows are compared by
 // what was made of them, ids and weights: stores of other tokenizers or formats are not compared. Empty where
 // nothing differs. Errors: stores that cannot be read.
-Result<std::string> document_diff_text(const data::DataSet& a, const data::DataSet& b, int64_t list);
+Result<std::string> document_diff_text(const batches::DataSet& a, const batches::DataSet& b, int64_t list);
 
 }  // namespace ostro::corpus_check

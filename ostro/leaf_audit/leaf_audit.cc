@@ -4,9 +4,9 @@
 
 #include <algorithm>
 
-#include "ostro/audit/initial.h"
+#include "ostro/audit/record/initial.h"
+#include "ostro/audit/record/witness.h"
 #include "ostro/audit/sampled.h"
-#include "ostro/audit/witness.h"
 #include "ostro/base/machine.h"
 #include "ostro/base/merkle.h"
 #include "ostro/chain/canonical.h"
@@ -76,7 +76,7 @@ class LeafReplay {
   Status read_proof(LeafAudit& out) {
     if (request_.proof.empty()) return {};
     ASSIGN_OR_RETURN(const std::string text, fs_.read_file(request_.proof));
-    auto proof = data::parse_proof(text, request_.proof);
+    auto proof = batches::parse_proof(text, request_.proof);
     if (!proof.ok()) return of_proof(proof.error());
     if (const Status fits = check_proof(*proof, run_.chain); !fits.ok())
       return of_proof(fits.error()).with_context(request_.proof);
@@ -111,12 +111,12 @@ class LeafReplay {
   Status read_rows() {
     const int64_t rows = train::leaf_rows(period_.programs), first = request_.leaf * rows;
     if (proof_) {
-      const data::ProvenBatch& has = *proof_->batch;
+      const batches::ProvenBatch& has = *proof_->batch;
       if (has.first > first || has.first + static_cast<int64_t>(has.sequences.size()) < first + rows)
         return io_error(fmt::format(
             "{}: it has sequences {} to {} of the step, the leaf needs {} to {}", request_.proof, has.first,
             has.first + static_cast<int64_t>(has.sequences.size()) - 1, first, first + rows - 1));
-      ASSIGN_OR_RETURN(const data::Batch batch, data::batch_of_proof(*proof_));
+      ASSIGN_OR_RETURN(const batches::Batch batch, batches::batch_of_proof(*proof_));
       arrays_ = train::rows_of(train::leaf_arrays(period_.config, batch, request_.step - 1), first, rows);
       return {};
     }
@@ -124,10 +124,10 @@ class LeafReplay {
       return unsupported("preference pairs: one leaf cannot be replayed alone yet; replay the step");
     auto data = train::open_run_data(fs_, directory_, run_.config, run_.chain.genesis(), options_.cache);
     if (!data.ok()) return of_proof(data.error());
-    ASSIGN_OR_RETURN(const data::Loader loader, train::make_loader(period_.config, data->stores));
+    ASSIGN_OR_RETURN(const batches::Loader loader, train::make_loader(period_.config, data->stores));
     const auto batch = loader.batch(request_.step - 1);
     if (!batch.ok()) return of_proof(batch.error());
-    if (const std::string found = data::batch_fingerprint(*batch); found != entry_.batch)
+    if (const std::string found = batches::batch_fingerprint(*batch); found != entry_.batch)
       return corrupt(fmt::format("step {}: batch is {} in the chain, {} in the token store", request_.step,
                                  entry_.batch, found));
     arrays_ = train::rows_of(train::leaf_arrays(period_.config, *batch, request_.step - 1), first, rows);
@@ -225,7 +225,7 @@ class LeafReplay {
   const audit::RecordedRun& run_;
   const audit::OpenedPeriod& period_;
   const chain::StepEntry& entry_;
-  std::optional<data::DataProof> proof_;
+  std::optional<batches::DataProof> proof_;
   LeafPath path_;
   train::BatchArrays arrays_;
 };

@@ -3,8 +3,8 @@
 #include <fmt/format.h>
 
 #include "ostro/base/merkle.h"
+#include "ostro/batches/proof/make_proof.h"
 #include "ostro/chain/leaf_file.h"
-#include "ostro/data/proof/make_proof.h"
 #include "ostro/io/files/path.h"
 #include "ostro/train/step/batches.h"
 #include "ostro/train/step/run_data.h"
@@ -39,8 +39,9 @@ Result<int64_t> leaves_of_step(const audit::RecordedRun& run, const std::string&
   return leaves;
 }
 
-Result<data::DataProof> prove_step(io::FileSystem& fs, const std::string& directory, const std::string& cache,
-                                   const models::ModelChoices& models, int64_t step, int64_t leaf) {
+Result<batches::DataProof> prove_step(io::FileSystem& fs, const std::string& directory,
+                                      const std::string& cache, const models::ModelChoices& models,
+                                      int64_t step, int64_t leaf) {
   ASSIGN_OR_RETURN(const audit::RecordedRun run,
                    audit::open_recorded(fs, directory, models, /*stored_programs=*/true));
   RETURN_IF_ERROR(leaves_of_step(run, directory, step, leaf));
@@ -48,12 +49,12 @@ Result<data::DataProof> prove_step(io::FileSystem& fs, const std::string& direct
   const int64_t rows = train::leaf_rows(period.programs);
   ASSIGN_OR_RETURN(const train::DataAccess data,
                    train::open_run_data(fs, directory, run.config, run.chain.genesis(), cache));
-  ASSIGN_OR_RETURN(const data::Loader loader, train::make_loader(period.config, data.stores));
+  ASSIGN_OR_RETURN(const batches::Loader loader, train::make_loader(period.config, data.stores));
   const auto& entry = std::get<chain::StepEntry>(run.chain.find_step(step)->entry);
-  ASSIGN_OR_RETURN(data::DataProof proof,
-                   leaf < 0 ? data::prove_batch(*data.stores, loader, step - 1, 0,
-                                                period.config.trainer.train_batch_size.at(step - 1))
-                            : data::prove_batch(*data.stores, loader, step - 1, leaf * rows, rows));
+  ASSIGN_OR_RETURN(batches::DataProof proof,
+                   leaf < 0 ? batches::prove_batch(*data.stores, loader, step - 1, 0,
+                                                   period.config.trainer.train_batch_size.at(step - 1))
+                            : batches::prove_batch(*data.stores, loader, step - 1, leaf * rows, rows));
   if (leaf >= 0) {
     ASSIGN_OR_RETURN(LeafPath path, path_of_leaf(fs, directory, entry, leaf));
     proof.batch->leaf = leaf;
@@ -64,11 +65,11 @@ Result<data::DataProof> prove_step(io::FileSystem& fs, const std::string& direct
   return proof;
 }
 
-Status check_proof(const data::DataProof& proof, const chain::Chain& chain) {
+Status check_proof(const batches::DataProof& proof, const chain::Chain& chain) {
   const chain::GenesisEntry& genesis = chain.genesis();
   if (genesis.format == 1)
     return unsupported("the run's chain has format 1, which names no roots of data: rows cannot be proven");
-  ASSIGN_OR_RETURN(const auto roots, data::roots_of_proof(proof));
+  ASSIGN_OR_RETURN(const auto roots, batches::roots_of_proof(proof));
   for (const auto& [component, root] : roots) {
     const auto known = genesis.data_roots.find(component);
     if (known == genesis.data_roots.end())
@@ -85,9 +86,9 @@ Status check_proof(const data::DataProof& proof, const chain::Chain& chain) {
   const chain::ChainLink* link = chain.find_step(proof.batch->step);
   if (link == nullptr)
     return corrupt(fmt::format("the proof is of step {}, which the chain does not have", proof.batch->step));
-  RETURN_IF_ERROR(data::batch_of_proof(proof));
+  RETURN_IF_ERROR(batches::batch_of_proof(proof));
   const std::string &recorded = std::get<chain::StepEntry>(link->entry).batch,
-                    found = data::fingerprint_of_proof(*proof.batch);
+                    found = batches::fingerprint_of_proof(*proof.batch);
   if (found != recorded)
     return corrupt(
         fmt::format("the sequences of the proof make a batch with the fingerprint {}, step {} has {}", found,

@@ -1,12 +1,12 @@
 // prove_step, check_proof: proofs of what a run's steps were trained on, and of their leaves
-// (data/proof/data_proof.h).
+// (batches/proof/data_proof.h).
 #pragma once
 
 #include <optional>
 #include <string>
 
-#include "ostro/audit/recorded_run.h"
-#include "ostro/data/proof/data_proof.h"
+#include "ostro/audit/record/recorded_run.h"
+#include "ostro/batches/proof/data_proof.h"
 
 namespace ostro::leaf_audit {
 
@@ -27,11 +27,11 @@ Result<int64_t> leaves_of_step(const audit::RecordedRun& run, const std::string&
 
 // The rows of a step's batch, or with a leaf (not -1) those of the leaf, with its path. `cache` as for
 // train::open_run_data. Errors: of both functions above, of opening the run and its data.
-Result<data::DataProof> prove_step(io::FileSystem& fs, const std::string& run_directory,
-                                   const std::string& cache, const models::ModelChoices& models, int64_t step,
-                                   int64_t leaf);
+Result<batches::DataProof> prove_step(io::FileSystem& fs, const std::string& run_directory,
+                                      const std::string& cache, const models::ModelChoices& models,
+                                      int64_t step, int64_t leaf);
 
 // Whether the proof's rows are the run's data, and its batch is the step's. Error: kCorrupt says what is not.
-Status check_proof(const data::DataProof& proof, const chain::Chain& chain);
+Status check_proof(const batches::DataProof& proof, const chain::Chain& chain);
 
 }  // namespace ostro::leaf_audit

@@ -10,7 +10,7 @@
 #include <string>
 #include <vector>
 
-#include "ostro/audit/fork.h"
+#include "ostro/audit/record/fork.h"
 #include "ostro/io/files/file_system.h"
 
 namespace ostro::lineage {

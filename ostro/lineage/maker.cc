@@ -4,7 +4,7 @@
 
 #include <vector>
 
-#include "ostro/audit/fork.h"
+#include "ostro/audit/record/fork.h"
 #include "ostro/chain/chain.h"
 #include "ostro/checkpoint/catalog.h"
 #include "ostro/io/files/path.h"

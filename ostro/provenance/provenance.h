@@ -75,7 +75,7 @@ Result<std::optional<Provenance>> read_provenance(io::FileSystem& fs, const std:
 
 // Describes the checkpoint in the directory `checkpoint` as a source. `run` is the directory with the chain
 // above it; empty: there is none, then an origin.json beside an import is its origin. Errors: of the
-// manifest, the chain and origin.json. The manifest is not compared with the chain (audit/witness.h).
+// manifest, the chain and origin.json. The manifest is not compared with the chain (audit/record/witness.h).
 Result<Source> source_of(io::FileSystem& fs, const std::string& checkpoint, const std::string& run,
                          const std::string& role);
 

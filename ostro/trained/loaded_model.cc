@@ -4,8 +4,8 @@
 
 #include <algorithm>
 
-#include "ostro/audit/initial.h"
-#include "ostro/audit/witness.h"
+#include "ostro/audit/record/initial.h"
+#include "ostro/audit/record/witness.h"
 #include "ostro/base/log.h"
 #include "ostro/chain/canonical.h"
 #include "ostro/chain/origin.h"

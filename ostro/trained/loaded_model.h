@@ -30,7 +30,7 @@ inline constexpr const char* kUncheckedHelp =
     "take a checkpoint that is not what the chain of its run says; of a run, the newest that is whole";
 
 enum class Trust {
-  kChain,     // a checkpoint inside a run must be what the run's chain says (audit/witness.h)
+  kChain,     // a checkpoint inside a run must be what the run's chain says (audit/record/witness.h)
   kUnchecked  // its own hashes are enough
 };
 inline Trust trust(bool unchecked) { return unchecked ? Trust::kUnchecked : Trust::kChain; }

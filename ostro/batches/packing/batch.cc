@@ -4,7 +4,7 @@
 #include <span>
 #include <utility>
 
-#include "ostro/data/packing/row_digest.h"
+#include "ostro/batches/packing/row_digest.h"
 
 namespace ostro::batches {
 namespace {

@@ -2,12 +2,12 @@
 #pragma once
 
 #include "ostro/base/sha256.h"
-#include "ostro/data/packing/batch.h"
+#include "ostro/batches/packing/batch.h"
 
-namespace ostro::data {
+namespace ostro::batches {
 
 // SHA-256 over seq_len (int64), tokens, targets, loss mask (f32) and segment ids (i32) of the row,
 // little-endian. The fingerprint of a batch is the SHA-256 over those of its rows.
 Sha256Digest row_digest(const Batch& batch, int64_t row);
 
-}  // namespace ostro::data
+}  // namespace ostro::batches

@@ -3,17 +3,17 @@
 
 #include <cstdio>
 
-#include "ostro/audit/recorded_run.h"
+#include "ostro/audit/record/recorded_run.h"
+#include "ostro/batches/proof/make_proof.h"
 #include "ostro/chain/canonical.h"
 #include "ostro/cli/main/commands.h"
 #include "ostro/cli/main/exit_code.h"
 #include "ostro/cli/shared/terminal.h"
 #include "ostro/data/options/choose_component.h"
-#include "ostro/data/proof/make_proof.h"
-#include "ostro/data/tokenizer/trained_tokenizer.h"
 #include "ostro/io/files/atomic_file.h"
 #include "ostro/io/files/path.h"
 #include "ostro/leaf_audit/leaf_proof.h"
+#include "ostro/prepare/tokenizer/trained_tokenizer.h"
 #include "ostro/train/step/run_data.h"
 
 namespace ostro::cli {
@@ -36,12 +36,12 @@ Result<std::pair<std::string, int64_t>> name_and_number(const char* option, cons
 }
 
 // The stores of the run, or of the configuration.
-Result<std::shared_ptr<const data::DataSet>> open_stores(const ProofRequest& request, const Args& args) {
+Result<std::shared_ptr<const batches::DataSet>> open_stores(const ProofRequest& request, const Args& args) {
   io::FileSystem& fs = args.context().fs;
   if (request.run.empty()) {
     ASSIGN_OR_RETURN(const train::TrainConfig config, args.load_config());
-    ASSIGN_OR_RETURN(const tokenizer::Tokenizer tokenizer, data::open_tokenizer(fs, config.data));
-    return data::DataSet::open(fs, config.data, tokenizer);
+    ASSIGN_OR_RETURN(const tokenizer::Tokenizer tokenizer, prepare::open_tokenizer(fs, config.data));
+    return batches::DataSet::open(fs, config.data, tokenizer);
   }
   ASSIGN_OR_RETURN(const auto run,
                    audit::open_recorded(fs, request.run, args.context().models, /*stored_programs=*/true));
@@ -51,28 +51,29 @@ Result<std::shared_ptr<const data::DataSet>> open_stores(const ProofRequest& req
 }
 
 // A row that is named by its place or its document.
-Result<data::DataProof> prove_one(const ProofRequest& request, const Args& args) {
+Result<batches::DataProof> prove_one(const ProofRequest& request, const Args& args) {
   ASSIGN_OR_RETURN(const auto stores, open_stores(request, args));
   std::vector<data::Component> all;
-  for (const data::DataSet::Part& part : stores->parts()) all.push_back(part.component);
+  for (const batches::DataSet::Part& part : stores->parts()) all.push_back(part.component);
   ASSIGN_OR_RETURN(const auto named, data::named_components(all, request.component));
   ASSIGN_OR_RETURN(const data::Component component, data::only_component(named));
   size_t index = 0;
   while (stores->parts()[index].component.name != component.name) ++index;
-  data::FoundRow found;
+  batches::FoundRow found;
   if (!request.document.empty()) {
     ASSIGN_OR_RETURN(const auto document, name_and_number("--document", request.document));
-    ASSIGN_OR_RETURN(found, data::row_of_document(stores->parts()[index], document.first, document.second));
+    ASSIGN_OR_RETURN(found,
+                     batches::row_of_document(stores->parts()[index], document.first, document.second));
   } else {
     ASSIGN_OR_RETURN(const auto row, name_and_number("--row", request.row));
     if (row.first != "train" && row.first != "validation")
       return invalid_argument(fmt::format("--row {}: use train:N or validation:N", request.row));
     found = {row.first == "train" ? data::Split::kTrain : data::Split::kValidation, row.second};
   }
-  return data::prove_rows(*stores, index, found.split, std::span(&found.row, 1));
+  return batches::prove_rows(*stores, index, found.split, std::span(&found.row, 1));
 }
 
-Result<data::DataProof> make(const ProofRequest& request, const Args& args) {
+Result<batches::DataProof> make(const ProofRequest& request, const Args& args) {
   if (!request.step && request.leaf.empty()) return prove_one(request, args);
   if (request.run.empty())
     return invalid_argument("--step and --leaf: go with --run RUN, whose steps are meant");
@@ -86,7 +87,7 @@ Result<data::DataProof> make(const ProofRequest& request, const Args& args) {
   return leaf_audit::prove_step(fs, request.run, request.cache, args.context().models, step, leaf);
 }
 
-std::string contents(const data::DataProof& proof) {
+std::string contents(const batches::DataProof& proof) {
   std::string out = fmt::format("{} row{}", proof.rows.size(), proof.rows.size() == 1 ? "" : "s");
   if (proof.batch)
     out += fmt::format(", which make {} of {} sequences of step {}", proof.batch->sequences.size(),
@@ -96,31 +97,31 @@ std::string contents(const data::DataProof& proof) {
 }
 
 Status write(const ProofRequest& request, const Args& args) {
-  ASSIGN_OR_RETURN(const data::DataProof proof, make(request, args));
-  ASSIGN_OR_RETURN(const auto roots, data::roots_of_proof(proof));
-  RETURN_IF_ERROR(io::write_file_atomically(args.context().fs, request.out, data::proof_text(proof)));
+  ASSIGN_OR_RETURN(const batches::DataProof proof, make(request, args));
+  ASSIGN_OR_RETURN(const auto roots, batches::roots_of_proof(proof));
+  RETURN_IF_ERROR(io::write_file_atomically(args.context().fs, request.out, batches::proof_text(proof)));
   std::string text = fmt::format("{}: {}\n", request.out, contents(proof));
   for (const auto& [component, root] : roots)
     text += fmt::format("root{}{}  {}\n", component.empty() ? "" : " of ", component, root);
-  for (const data::ProvenRow& row : proof.rows)
+  for (const batches::ProvenRow& row : proof.rows)
     text += fmt::format("{}:{}  {} tokens  {}, document {}\n", data::split_name(row.proof.split),
                         row.proof.row, row.ids.size(), row.file, row.document);
   return write_stdout(text);
 }
 
 // Nothing where the proof holds.
-Status compare(const ProofRequest& request, const data::DataProof& proof, io::FileSystem& fs) {
+Status compare(const ProofRequest& request, const batches::DataProof& proof, io::FileSystem& fs) {
   if (!request.run.empty()) {
     ASSIGN_OR_RETURN(const chain::Chain chain,
                      chain::read_chain(fs, io::join_path(request.run, chain::kChainFile)));
     return leaf_audit::check_proof(proof, chain);
   }
-  ASSIGN_OR_RETURN(const auto roots, data::roots_of_proof(proof));
+  ASSIGN_OR_RETURN(const auto roots, batches::roots_of_proof(proof));
   for (const auto& [component, root] : roots)
     if (root != request.root)
       return corrupt(fmt::format("the rows{} lead to the root {}, not {} as given",
                                  component.empty() ? "" : " of " + component, root, request.root));
-  if (proof.batch) RETURN_IF_ERROR(data::batch_of_proof(proof));
+  if (proof.batch) RETURN_IF_ERROR(batches::batch_of_proof(proof));
   return {};
 }
 
@@ -132,7 +133,7 @@ int check(const ProofRequest& request, io::FileSystem& fs) {
         invalid_argument(fmt::format("--root {}: use the 64 digits of a root", request.root)));
   const auto text = fs.read_file(request.check);
   if (!text.ok()) return report_error(text.error());
-  const auto proof = data::parse_proof(*text, request.check);
+  const auto proof = batches::parse_proof(*text, request.check);
   const Status holds = proof.ok() ? compare(request, *proof, fs) : Status(proof.error());
   if (!holds.ok() && holds.error().code() != ErrorCode::kCorrupt) return report_error(holds.error());
   const Status written =

@@ -6,7 +6,7 @@
 #include "ostro/cli/main/commands.h"
 #include "ostro/cli/main/exit_code.h"
 #include "ostro/cli/shared/terminal.h"
-#include "ostro/convert/import_model.h"
+#include "ostro/convert/import/import_model.h"
 #include "ostro/io/hub/hub_names.h"
 #include "ostro/trained/loaded_model.h"
 

@@ -7,7 +7,7 @@
 #include "ostro/base/log.h"
 #include "ostro/cli/main/args.h"
 #include "ostro/cli/main/exit_code.h"
-#include "ostro/convert/import_hf.h"
+#include "ostro/convert/import/import_hf.h"
 #include "ostro/page/html/run_page.h"
 
 namespace ostro::cli {

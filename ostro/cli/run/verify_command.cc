@@ -4,8 +4,8 @@
 #include <chrono>
 #include <cstdio>
 
-#include "ostro/audit/amend.h"
 #include "ostro/audit/audit_run.h"
+#include "ostro/audit/record/amend.h"
 #include "ostro/chain/clock_text.h"
 #include "ostro/chain/record.h"
 #include "ostro/cli/main/commands.h"

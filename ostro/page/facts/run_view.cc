@@ -1,6 +1,6 @@
 #include "ostro/page/facts/run_view.h"
 
-#include "ostro/audit/amend.h"
+#include "ostro/audit/record/amend.h"
 #include "ostro/chain/canonical.h"
 #include "ostro/chain/lock.h"
 #include "ostro/checkpoint/catalog.h"

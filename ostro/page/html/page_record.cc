@@ -4,7 +4,7 @@
 #include <algorithm>
 #include <nlohmann/json.hpp>
 
-#include "ostro/audit/amend.h"
+#include "ostro/audit/record/amend.h"
 #include "ostro/base/html.h"
 #include "ostro/chain/canonical.h"
 #include "ostro/chain/clock_text.h"

@@ -2,9 +2,9 @@
 
 #include <fmt/format.h>
 
-#include "ostro/audit/fork.h"
-#include "ostro/audit/initial.h"
-#include "ostro/audit/witness.h"
+#include "ostro/audit/record/fork.h"
+#include "ostro/audit/record/initial.h"
+#include "ostro/audit/record/witness.h"
 #include "ostro/base/failpoint.h"
 #include "ostro/base/log.h"
 #include "ostro/chain/chain_writer.h"

@@ -5,7 +5,7 @@
 #include <doctest/doctest.h>
 
 #include "ostro/audit/beginning.h"
-#include "ostro/audit/fork.h"
+#include "ostro/audit/record/fork.h"
 #include "ostro/audit/verify.h"
 #include "ostro/chain/chain.h"
 #include "ostro/cpu/engine/engine.h"

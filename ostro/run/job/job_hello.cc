@@ -6,7 +6,7 @@
 #include <random>
 #include <thread>
 
-#include "ostro/audit/amend.h"
+#include "ostro/audit/record/amend.h"
 #include "ostro/chain/canonical.h"
 #include "ostro/chain/version.h"
 #include "ostro/cluster/watch/host_name.h"

@@ -7,7 +7,7 @@
 #include <optional>
 #include <vector>
 
-#include "ostro/audit/traced_programs.h"
+#include "ostro/audit/record/traced_programs.h"
 
 namespace ostro::run {
 namespace {

@@ -2,7 +2,7 @@
 
 #include <fmt/format.h>
 
-#include "ostro/audit/initial.h"
+#include "ostro/audit/record/initial.h"
 #include "ostro/base/watch/pulse.h"
 #include "ostro/batches/loader/prefetcher.h"
 #include "ostro/checkpoint/catalog.h"

@@ -6,9 +6,9 @@
 #include <thread>
 #include <utility>
 
-#include "ostro/audit/fork.h"
-#include "ostro/audit/initial.h"
-#include "ostro/audit/witness.h"
+#include "ostro/audit/record/fork.h"
+#include "ostro/audit/record/initial.h"
+#include "ostro/audit/record/witness.h"
 #include "ostro/base/log.h"
 #include "ostro/io/files/path.h"
 #include "ostro/lineage/maker.h"

@@ -4,7 +4,7 @@
 
 #include <memory>
 
-#include "ostro/audit/witness.h"
+#include "ostro/audit/record/witness.h"
 #include "ostro/base/log.h"
 #include "ostro/chain/canonical.h"
 #include "ostro/chain/version.h"

@@ -7,7 +7,7 @@
 #include <string>
 #include <vector>
 
-#include "ostro/audit/amend.h"
+#include "ostro/audit/record/amend.h"
 #include "ostro/train/step/batches.h"
 
 namespace ostro::run {

@@ -7,7 +7,7 @@
 #include <numeric>
 #include <utility>
 
-#include "ostro/audit/witness.h"
+#include "ostro/audit/record/witness.h"
 #include "ostro/base/failpoint.h"
 #include "ostro/base/log.h"
 #include "ostro/base/profile.h"

@@ -30,8 +30,8 @@ Status check_tensors(const checkpoint::Manifest& manifest, const StateArrays& ar
 // The bytes of the parameter at this place of a manifest's tensors.
 using ParameterBytes = std::function<Result<std::span<const std::byte>>(size_t tensor)>;
 
-// What a caller knows of a state that its checkpoint alone does not say (audit/witness.h); either may be left
-// out.
+// What a caller knows of a state that its checkpoint alone does not say (audit/record/witness.h); either may
+// be left out.
 struct StateChecks {
   // Asked before tensors are read. An error of the Result is final, one of the Status refuses this
   // checkpoint.

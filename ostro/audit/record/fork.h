@@ -6,7 +6,7 @@
 #include <string>
 #include <vector>
 
-#include "ostro/audit/amend.h"
+#include "ostro/audit/record/amend.h"
 
 namespace ostro::audit {
 

@@ -1,4 +1,4 @@
-#include "ostro/audit/fork.h"
+#include "ostro/audit/record/fork.h"
 
 #include <fmt/format.h>
 

@@ -1,12 +1,12 @@
-#include "ostro/data/proof/make_proof.h"
+#include "ostro/batches/proof/make_proof.h"
 
 #include <fmt/format.h>
 
 #include <algorithm>
 
-#include "ostro/data/packing/row_digest.h"
+#include "ostro/batches/packing/row_digest.h"
 
-namespace ostro::data {
+namespace ostro::batches {
 namespace {
 
 // Collects rows, each once, with their proofs.
@@ -15,15 +15,15 @@ class RowCollector {
   RowCollector(const DataSet& stores, DataProof& proof) : stores_(stores), proof_(proof) {}
 
   // The place of the row in DataProof::rows.
-  Result<int64_t> add(size_t component, Split split, int64_t row) {
+  Result<int64_t> add(size_t component, data::Split split, int64_t row) {
     const auto [place, is_new] =
         places_.try_emplace({component, split, row}, static_cast<int64_t>(proof_.rows.size()));
     if (!is_new) return place->second;
     const DataSet::Part& part = stores_.parts()[component];
-    const TokenStream& stream = part.store->split(split);
+    const data::TokenStream& stream = part.store->split(split);
     auto prover = provers_.find({component, split});
     if (prover == provers_.end()) {
-      auto made = RowProver::open(*part.fs, part.folder, split);
+      auto made = data::RowProver::open(*part.fs, part.folder, split);
       if (!made.ok()) return made.error();
       prover = provers_.emplace(std::pair{component, split}, std::move(*made)).first;
     }
@@ -38,7 +38,7 @@ class RowCollector {
     RETURN_IF_ERROR(stream.read_weights(ends[0], out.weights));
     if (std::all_of(out.weights.begin(), out.weights.end(), [](float w) { return w == 1.0f; }))
       out.weights.clear();
-    ASSIGN_OR_RETURN(const RowSource source, stream.source(row));
+    ASSIGN_OR_RETURN(const data::RowSource source, stream.source(row));
     out.file = source.file;
     out.document = source.document;
     proof_.rows.push_back(std::move(out));
@@ -48,8 +48,8 @@ class RowCollector {
  private:
   const DataSet& stores_;
   DataProof& proof_;
-  std::map<std::tuple<size_t, Split, int64_t>, int64_t> places_;
-  std::map<std::pair<size_t, Split>, RowProver> provers_;
+  std::map<std::tuple<size_t, data::Split, int64_t>, int64_t> places_;
+  std::map<std::pair<size_t, data::Split>, data::RowProver> provers_;
 };
 
 Result<ProvenSequence> prove_sequence(const Batch& batch, int64_t at, const SequenceReader& reader,
@@ -58,15 +58,15 @@ Result<ProvenSequence> prove_sequence(const Batch& batch, int64_t at, const Sequ
   ProvenSequence out;
   out.sequence = batch.sequences[static_cast<size_t>(at)];
   ASSIGN_OR_RETURN(const std::vector<DocumentSpan> spans, reader.documents(out.sequence));
-  const TokenStream& stream = reader.stream();
+  const data::TokenStream& stream = reader.stream();
   for (const DocumentSpan& span : spans) {
     ProvenSpan proven{0, span.begin, span.end, span.first_token, -1};
-    ASSIGN_OR_RETURN(proven.row, rows.add(component, Split::kTrain, span.row));
+    ASSIGN_OR_RETURN(proven.row, rows.add(component, data::Split::kTrain, span.row));
     ASSIGN_OR_RETURN(const std::vector<int64_t> ends, stream.row_ends(span.row, 1));
     // The token behind the row's last one is the first of a later row.
     if (ends[0] + span.first_token + span.end - span.begin == ends[1]) {
-      ASSIGN_OR_RETURN(const std::vector<RowSpan> next, stream.rows_of(ends[1], 1));
-      ASSIGN_OR_RETURN(proven.next, rows.add(component, Split::kTrain, next[0].row));
+      ASSIGN_OR_RETURN(const std::vector<data::RowSpan> next, stream.rows_of(ends[1], 1));
+      ASSIGN_OR_RETURN(proven.next, rows.add(component, data::Split::kTrain, next[0].row));
     }
     out.spans.push_back(proven);
   }
@@ -80,14 +80,14 @@ Result<ProvenSequence> prove_sequence(const Batch& batch, int64_t at, const Sequ
 
 }  // namespace
 
-Result<DataProof> prove_rows(const DataSet& stores, size_t component, Split split,
+Result<DataProof> prove_rows(const DataSet& stores, size_t component, data::Split split,
                              std::span<const int64_t> rows) {
   DataProof proof;
   RowCollector collector(stores, proof);
-  const TokenStream& stream = stores.parts()[component].store->split(split);
+  const data::TokenStream& stream = stores.parts()[component].store->split(split);
   for (const int64_t row : rows) {
     if (row < 0 || row >= stream.rows())
-      return invalid_argument(fmt::format("row {}:{}: {} has {} rows, from 0", split_name(split), row,
+      return invalid_argument(fmt::format("row {}:{}: {} has {} rows, from 0", data::split_name(split), row,
                                           stream.name(), stream.rows()));
     RETURN_IF_ERROR(collector.add(component, split, row));
   }
@@ -120,10 +120,10 @@ Result<DataProof> prove_batch(const DataSet& stores, const Loader& loader, int64
 }
 
 Result<FoundRow> row_of_document(const DataSet::Part& part, const std::string& file, int64_t document) {
-  ASSIGN_OR_RETURN(const std::vector<FileLedger>* files, part.store->files());
+  ASSIGN_OR_RETURN(const std::vector<data::FileLedger>* files, part.store->files());
   std::array<int64_t, 2> begin{};
-  std::vector<std::pair<const FileLedger*, std::array<int64_t, 2>>> found;
-  for (const FileLedger& f : *files) {
+  std::vector<std::pair<const data::FileLedger*, std::array<int64_t, 2>>> found;
+  for (const data::FileLedger& f : *files) {
     if (f.source.path == file || f.source.path.ends_with("/" + file)) found.emplace_back(&f, begin);
     for (size_t s = 0; s < 2; ++s) begin[s] += f.rows[s];
   }
@@ -131,21 +131,21 @@ Result<FoundRow> row_of_document(const DataSet::Part& part, const std::string& f
     return invalid_argument(fmt::format("{}: {} of the {} source files of {} {} this name", file,
                                         found.empty() ? "none" : std::to_string(found.size()), files->size(),
                                         part.folder, found.size() > 1 ? "have" : "has"));
-  for (const Split split : kSplits) {
+  for (const data::Split split : data::kSplits) {
     const auto s = static_cast<size_t>(split);
-    const TokenStream& stream = part.store->split(split);
+    const data::TokenStream& stream = part.store->split(split);
     int64_t low = found[0].second[s], high = low + found[0].first->rows[s];
     const int64_t end = high;
     while (low < high) {  // documents ascend
       const int64_t middle = low + (high - low) / 2;
-      ASSIGN_OR_RETURN(const RowSource source, stream.source(middle));
+      ASSIGN_OR_RETURN(const data::RowSource source, stream.source(middle));
       if (source.document < document)
         low = middle + 1;
       else
         high = middle;
     }
     if (low == end) continue;
-    ASSIGN_OR_RETURN(const RowSource source, stream.source(low));
+    ASSIGN_OR_RETURN(const data::RowSource source, stream.source(low));
     if (source.document == document) return FoundRow{split, low};
   }
   return invalid_argument(fmt::format("{}: its document {} is not in {}: the file has {} documents with text",
@@ -153,4 +153,4 @@ Result<FoundRow> row_of_document(const DataSet::Part& part, const std::string& f
                                       found[0].first->documents));
 }
 
-}  // namespace ostro::data
+}  // namespace ostro::batches

@@ -1,6 +1,6 @@
 // Runs that go on with another config: the same chain however they are run and wherever they are killed,
 // verified across amends; what cannot be amended is refused, and what an entry says is compared.
-#include "ostro/audit/amend.h"
+#include "ostro/audit/record/amend.h"
 
 #include <doctest/doctest.h>
 #include <fmt/format.h>

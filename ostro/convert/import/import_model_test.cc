@@ -1,4 +1,4 @@
-#include "ostro/convert/import_model.h"
+#include "ostro/convert/import/import_model.h"
 
 #include <doctest/doctest.h>
 

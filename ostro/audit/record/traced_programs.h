@@ -7,7 +7,7 @@
 #include <optional>
 #include <string>
 
-#include "ostro/audit/amend.h"
+#include "ostro/audit/record/amend.h"
 #include "ostro/chain/record.h"
 #include "ostro/train/programs/programs.h"
 

@@ -1,4 +1,4 @@
-#include "ostro/convert/training_yaml.h"
+#include "ostro/convert/import/training_yaml.h"
 
 #include <fmt/core.h>
 

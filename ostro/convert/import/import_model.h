@@ -3,8 +3,8 @@
 
 #include <optional>
 
-#include "ostro/convert/import_grok.h"
-#include "ostro/convert/import_upcycle.h"
+#include "ostro/convert/import/import_grok.h"
+#include "ostro/convert/import/import_upcycle.h"
 
 namespace ostro::convert {
 

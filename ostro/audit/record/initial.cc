@@ -1,11 +1,11 @@
-#include "ostro/audit/initial.h"
+#include "ostro/audit/record/initial.h"
 
 #include <fmt/format.h>
 
 #include <algorithm>
 #include <optional>
 
-#include "ostro/audit/witness.h"
+#include "ostro/audit/record/witness.h"
 #include "ostro/base/log.h"
 #include "ostro/chain/canonical.h"
 #include "ostro/chain/origin.h"

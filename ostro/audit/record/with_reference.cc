@@ -1,8 +1,8 @@
-#include "ostro/audit/with_reference.h"
+#include "ostro/audit/record/with_reference.h"
 
 #include <fmt/format.h>
 
-#include "ostro/audit/witness.h"
+#include "ostro/audit/record/witness.h"
 #include "ostro/train/step/reference.h"
 
 namespace ostro::audit {

@@ -1,14 +1,14 @@
-#include "ostro/convert/made_model.h"
+#include "ostro/convert/import/made_model.h"
 
 #include <utility>
 
-#include "ostro/audit/witness.h"
+#include "ostro/audit/record/witness.h"
 #include "ostro/chain/version.h"
 #include "ostro/checkpoint/catalog.h"
 #include "ostro/checkpoint/stream_save.h"
-#include "ostro/convert/new_directory.h"
-#include "ostro/convert/origin_file.h"
-#include "ostro/convert/training_yaml.h"
+#include "ostro/convert/import/new_directory.h"
+#include "ostro/convert/import/origin_file.h"
+#include "ostro/convert/import/training_yaml.h"
 #include "ostro/hf/import.h"
 #include "ostro/io/files/atomic_file.h"
 #include "ostro/io/files/path.h"

@@ -1,10 +1,10 @@
-#include "ostro/audit/witness.h"
+#include "ostro/audit/record/witness.h"
 
 #include <fmt/format.h>
 
 #include <filesystem>
 
-#include "ostro/audit/fork.h"
+#include "ostro/audit/record/fork.h"
 #include "ostro/chain/canonical.h"
 #include "ostro/io/files/path.h"
 #include "ostro/numerics/fingerprint.h"

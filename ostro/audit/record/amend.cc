@@ -1,4 +1,4 @@
-#include "ostro/audit/amend.h"
+#include "ostro/audit/record/amend.h"
 
 #include <fmt/format.h>
 

@@ -1,4 +1,4 @@
-#include "ostro/convert/import_grok.h"
+#include "ostro/convert/import/import_grok.h"
 
 #include <fmt/core.h>
 
@@ -8,9 +8,9 @@
 
 #include "ostro/chain/version.h"
 #include "ostro/checkpoint/catalog.h"
-#include "ostro/convert/new_directory.h"
-#include "ostro/convert/origin_file.h"
-#include "ostro/convert/training_yaml.h"
+#include "ostro/convert/import/new_directory.h"
+#include "ostro/convert/import/origin_file.h"
+#include "ostro/convert/import/training_yaml.h"
 #include "ostro/grok/convert/import.h"
 #include "ostro/io/files/atomic_file.h"
 #include "ostro/io/files/file_hash.h"

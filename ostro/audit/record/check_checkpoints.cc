@@ -1,4 +1,4 @@
-#include "ostro/audit/check_checkpoints.h"
+#include "ostro/audit/record/check_checkpoints.h"
 
 #include <fmt/format.h>
 
@@ -6,7 +6,7 @@
 #include <new>
 #include <set>
 
-#include "ostro/audit/witness.h"
+#include "ostro/audit/record/witness.h"
 #include "ostro/checkpoint/catalog.h"
 #include "ostro/checkpoint/restore.h"
 #include "ostro/io/files/path.h"

@@ -1,4 +1,4 @@
-#include "ostro/convert/import_hf.h"
+#include "ostro/convert/import/import_hf.h"
 
 #include <fmt/core.h>
 #include <fmt/ranges.h>
@@ -11,9 +11,9 @@
 #include "ostro/base/log.h"
 #include "ostro/chain/version.h"
 #include "ostro/checkpoint/catalog.h"
-#include "ostro/convert/new_directory.h"
-#include "ostro/convert/origin_file.h"
-#include "ostro/convert/training_yaml.h"
+#include "ostro/convert/import/new_directory.h"
+#include "ostro/convert/import/origin_file.h"
+#include "ostro/convert/import/training_yaml.h"
 #include "ostro/hf/import.h"
 #include "ostro/io/files/atomic_file.h"
 #include "ostro/io/files/path.h"

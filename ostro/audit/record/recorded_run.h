@@ -10,7 +10,7 @@
 #include <string>
 #include <vector>
 
-#include "ostro/audit/amend.h"
+#include "ostro/audit/record/amend.h"
 #include "ostro/io/files/file_system.h"
 #include "ostro/tokenizer/model/tokenizer.h"
 #include "ostro/train/programs/programs.h"

@@ -3,10 +3,10 @@
 #include <cmath>
 #include <nlohmann/json.hpp>
 
-#include "ostro/data/proof/data_proof.h"
+#include "ostro/batches/proof/data_proof.h"
 #include "ostro/io/json/json_fields.h"
 
-namespace ostro::data {
+namespace ostro::batches {
 namespace {
 
 using nlohmann::json;
@@ -31,7 +31,7 @@ std::string weight_text(float weight) {
 
 json row_json(const ProvenRow& row) {
   json out = {{"component", row.component},
-              {"split", split_name(row.proof.split)},
+              {"split", data::split_name(row.proof.split)},
               {"row", row.proof.row},
               {"rows", row.proof.rows},
               {"other_split", to_hex(row.proof.other_split)},
@@ -101,7 +101,7 @@ Result<ProvenRow> read_row(const io::JsonFields& in) {
   ASSIGN_OR_RETURN(row.component, in.string("component"));
   ASSIGN_OR_RETURN(const std::string split, in.string("split"));
   if (split != "train" && split != "validation") return in.bad("split", "is neither train nor validation");
-  row.proof.split = split == "train" ? Split::kTrain : Split::kValidation;
+  row.proof.split = split == "train" ? data::Split::kTrain : data::Split::kValidation;
   ASSIGN_OR_RETURN(row.proof.row, in.integer("row", 0, kMany));
   ASSIGN_OR_RETURN(const auto rows, in.integers("rows", 0, kMany));
   if (rows.size() != 2) return in.bad("rows", "does not have two numbers");
@@ -185,4 +185,4 @@ Result<DataProof> parse_proof(std::string_view text, const std::string& path) {
   return proof;
 }
 
-}  // namespace ostro::data
+}  // namespace ostro::batches

@@ -1,4 +1,4 @@
-#include "ostro/convert/origin_file.h"
+#include "ostro/convert/import/origin_file.h"
 
 #include <fmt/core.h>
 

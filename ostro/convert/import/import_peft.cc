@@ -1,4 +1,4 @@
-#include "ostro/convert/import_peft.h"
+#include "ostro/convert/import/import_peft.h"
 
 #include <fmt/format.h>
 #include <fmt/ranges.h>
@@ -9,8 +9,8 @@
 #include <utility>
 #include <vector>
 
-#include "ostro/convert/made_model.h"
-#include "ostro/convert/new_directory.h"
+#include "ostro/convert/import/made_model.h"
+#include "ostro/convert/import/new_directory.h"
 #include "ostro/hf/adapter.h"
 #include "ostro/io/files/file_hash.h"
 #include "ostro/io/files/path.h"

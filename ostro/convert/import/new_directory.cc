@@ -1,4 +1,4 @@
-#include "ostro/convert/new_directory.h"
+#include "ostro/convert/import/new_directory.h"
 
 #include <fmt/core.h>
 

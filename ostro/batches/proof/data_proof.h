@@ -9,14 +9,14 @@
 #include <string_view>
 #include <vector>
 
+#include "ostro/batches/packing/batch.h"
 #include "ostro/data/arrays/row_proof.h"
-#include "ostro/data/packing/batch.h"
 
-namespace ostro::data {
+namespace ostro::batches {
 
 struct ProvenRow {
   std::string component;  // "" without components
-  RowProof proof;
+  data::RowProof proof;
   std::vector<uint32_t> ids;
   std::vector<float> weights;  // empty: all are 1
   // Where the text came from, for people; nothing proves it.
@@ -69,4 +69,4 @@ Result<Batch> batch_of_proof(const DataProof& proof);
 // The fingerprint that the chain must have for the step.
 std::string fingerprint_of_proof(const ProvenBatch& batch);
 
-}  // namespace ostro::data
+}  // namespace ostro::batches

@@ -1,10 +1,10 @@
-#include "ostro/audit/recorded_run.h"
+#include "ostro/audit/record/recorded_run.h"
 
 #include <fmt/format.h>
 
 #include <algorithm>
 
-#include "ostro/audit/traced_programs.h"
+#include "ostro/audit/record/traced_programs.h"
 #include "ostro/chain/canonical.h"
 #include "ostro/chain/origin.h"
 #include "ostro/checkpoint/tensor.h"

@@ -1,6 +1,6 @@
 // Checkpoints that are not what the chain of their run says. A forged one is saved anew from changed tensors
 // or a changed manifest, so all of its own hashes fit.
-#include "ostro/audit/witness.h"
+#include "ostro/audit/record/witness.h"
 
 #include <doctest/doctest.h>
 

@@ -1,17 +1,17 @@
-#include "ostro/data/proof/data_proof.h"
+#include "ostro/batches/proof/data_proof.h"
 
 #include <fmt/format.h>
 
 #include <algorithm>
 
-#include "ostro/data/packing/row_digest.h"
+#include "ostro/batches/packing/row_digest.h"
 
-namespace ostro::data {
+namespace ostro::batches {
 namespace {
 
 std::string row_name(const ProvenRow& row) {
-  return fmt::format("{}{}:{}", row.component.empty() ? "" : row.component + " ", split_name(row.proof.split),
-                     row.proof.row);
+  return fmt::format("{}{}:{}", row.component.empty() ? "" : row.component + " ",
+                     data::split_name(row.proof.split), row.proof.row);
 }
 
 float weight_of(const ProvenRow& row, size_t token) {
@@ -98,4 +98,4 @@ std::string fingerprint_of_proof(const ProvenBatch& batch) {
   return to_hex(all.finish());
 }
 
-}  // namespace ostro::data
+}  // namespace ostro::batches

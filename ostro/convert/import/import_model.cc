@@ -1,9 +1,9 @@
-#include "ostro/convert/import_model.h"
+#include "ostro/convert/import/import_model.h"
 
 #include <fmt/core.h>
 
-#include "ostro/convert/import_hf.h"
-#include "ostro/convert/import_peft.h"
+#include "ostro/convert/import/import_hf.h"
+#include "ostro/convert/import/import_peft.h"
 
 namespace ostro::convert {
 namespace {

@@ -1,4 +1,4 @@
-#include "ostro/convert/import_upcycle.h"
+#include "ostro/convert/import/import_upcycle.h"
 
 #include <fmt/core.h>
 
@@ -8,8 +8,8 @@
 #include <vector>
 
 #include "ostro/base/check.h"
-#include "ostro/convert/made_model.h"
-#include "ostro/convert/new_directory.h"
+#include "ostro/convert/import/made_model.h"
+#include "ostro/convert/import/new_directory.h"
 #include "ostro/io/files/path.h"
 #include "ostro/models/decoder/decoder.h"
 #include "ostro/train/programs/run_model.h"

@@ -1,4 +1,4 @@
-#include "ostro/audit/traced_programs.h"
+#include "ostro/audit/record/traced_programs.h"
 
 #include <fmt/format.h>
 
