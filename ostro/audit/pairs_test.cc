@@ -13,6 +13,7 @@
 #include "ostro/io/files/memory_file_system.h"
 #include "ostro/run/loop/run.h"
 #include "ostro/train/options/mixed_run_for_test.h"
+#include "ostro/train/step/batches.h"
 #include "ostro/train/step/reference.h"
 
 namespace ostro::audit {
