@@ -164,7 +164,8 @@ class ForkTest:
         self.w.bad(*fork, "--step", "10", "--model.hidden_dim", "32", says=["model.hidden_dim", "no fork can change"])
         self.w.bad(*fork, "--step", "10", "--trainer.initialize_from", "model", says=["begins with the state of runs/cut-a"])
         self.w.bad(*fork, "--step", "15", says=["trainer.num_train_steps", "16 or more"])
-        self.w.bad("fork", "runs/cut-a", "--step", "10", "--out", "runs/cut-b", says=["holds another run"])
+        self.w.bad("fork", "runs/cut-a", "--step", "10", "--out", "runs/cut-b",
+                   "--trainer.num_train_steps", "11", says=["holds another run"])
         self.w.bad("fork", "model", "--step", "5", "--out", "runs/none", says=["no run directory"])
         self.w.bad("train", "--config", "runs/cut-b/config.yaml", "--trainer.initialize_from", "model",
                    says=["is a fork", "leave it out"])

@@ -139,7 +139,7 @@ TEST_CASE("what a state depends on cannot change at a fork, nor can the first st
     CHECK_MESSAGE(forked.error().message().find(words) != std::string::npos, forked.error().message());
     CHECK(!world.fs.exists("forks/one/chain.jsonl").value());
   };
-  says(4, {{"optimizer.type", "lion"}}, "optimizer.type is");
+  says(4, {{"model.num_layers", "2"}}, "model.num_layers is");
   says(4, {{"trainer.freeze", "[\"*embedding*\"]"}}, "trainer.freeze is");
   says(4, {{"trainer.num_train_steps", "4"}}, "use 5 or more");
   says(5, {}, "of steps 4 and 6");
