@@ -23,7 +23,8 @@ Result<provenance::Provenance> provenance_of(io::FileSystem& fs, const ExportReq
                                              const OpenedExport& opened,
                                              std::map<std::string, provenance::FileDigest> files);
 
-// Whether a file is text for people (README, LICENSE, NOTICE, USE_POLICY), which the holder of a model may rewrite.
+// Whether a file is text for people (README, LICENSE, NOTICE, USE_POLICY), which the holder of a model may
+// rewrite.
 bool is_for_people(const std::string& name);
 
 }  // namespace ostro::convert

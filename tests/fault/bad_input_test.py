@@ -308,7 +308,9 @@ class Cases:
         self.w.good("export", "--checkpoint", "runs/good", "--to", "hf", "--out", "published")
         for words in (("inspect",), ("hash",), ("status",), ("inspect", "--plot")):
             self.w.bad(words[0], "published", *words[1:], says=["published is a model without a record", "ostro export --checkpoint RUN"])
-        self.w.verdict("cannot check", "published", says=["published is a model without a record"])
+        self.w.verdict("incomplete", "published", says=["the record is needed", "ostro verify RUN --model published"])
+        (self.w.root / "published/provenance.json").unlink()
+        self.w.verdict("cannot check", "published", says=["published has no provenance.json", "ostro verify RUN --model published"])
         self.w.bad("sample", "--checkpoint", "published", "--prompt", "a", "--max_new_tokens", "1", says=["ostro import makes a checkpoint"])
         (self.w.root / "mine").mkdir()
         (self.w.root / "mine/notes.txt").write_text("mine")
