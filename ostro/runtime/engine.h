@@ -32,7 +32,7 @@ struct CompileOptions {
 
 // What a compiled program will use; --dry_run prints it.
 struct ExecutableInfo {
-  int64_t arena_bytes = 0;  // temporaries, planned by lifetime
+  int64_t arena_bytes = 0;  // temporaries, planned by lifetime, and operands that are kept packed
   int64_t input_bytes = 0;
   int64_t output_bytes = 0;
   double flops = 0;          // of one run

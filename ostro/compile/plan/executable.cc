@@ -1,10 +1,24 @@
 #include "ostro/compile/plan/executable.h"
 
 namespace ostro::compile {
+namespace {
+
+// Of the operands that are packed for the first tile and kept for the others. They are as large as the
+// values, but for the padding of panels.
+int64_t kept_bytes(const Plan& plan) {
+  int64_t bytes = 0;
+  for (const Step& step : plan.steps) {
+    if (step.keeps_b) bytes += step.in[1].shape.bytes();
+    for (const Plan& region : step.regions) bytes += kept_bytes(region);
+  }
+  return bytes;
+}
+
+}  // namespace
 
 runtime::ExecutableInfo info_of(const Module& module) {
   runtime::ExecutableInfo info;
-  info.arena_bytes = module.plan.arena_bytes;
+  info.arena_bytes = module.plan.arena_bytes + kept_bytes(module.plan);
   for (const ir::Shape& s : module.plan.params) info.input_bytes += s.bytes();
   for (const ir::Shape& s : module.plan.results) info.output_bytes += s.bytes();
   info.flops = module.plan.flops();

@@ -1,4 +1,5 @@
-// Reads a token store: tokens by their position in the stream of a split, and the documents they come from.
+// TokenStore, TokenStream: an open token store, read by the position of tokens in the stream of a split, with
+// the documents that they come from.
 #pragma once
 
 #include <array>
