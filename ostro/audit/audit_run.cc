@@ -40,10 +40,12 @@ void check_length(const std::string& chain_path, Audit& out) {
 }
 
 // Of one kind, and at the same place in the run, checkpoints are one finding (folded()).
-void add_checkpoints(Audit& out) {
+void add_checkpoints(const AuditOptions& options, Audit& out) {
   for (const CheckedCheckpoint& c : out.checkpoints) {
-    if (c.fine()) continue;
-    const Verdict verdict = c.verdict == CheckpointVerdict::kMissing   ? Verdict::kIncomplete
+    if (c.fine() || (options.parameters_only && c.verdict == CheckpointVerdict::kPartial)) continue;
+    const bool is_absent =
+        c.verdict == CheckpointVerdict::kMissing || c.verdict == CheckpointVerdict::kPartial;
+    const Verdict verdict = is_absent                                  ? Verdict::kIncomplete
                             : c.verdict == CheckpointVerdict::kUnknown ? Verdict::kCannotCheck
                                                                        : Verdict::kDiffers;
     out.findings.push_back(
@@ -193,6 +195,11 @@ Result<Audit> audit_run(io::FileSystem& fs,
     out.checkpoints = std::move(*checkpoints);
   else
     out.findings.push_back(finding_of(checkpoints.error()));
+  if (const auto& taken = options.checkpoints)
+    std::erase_if(out.checkpoints, [&](const CheckedCheckpoint& c) {
+      return c.verdict == CheckpointVerdict::kMissing &&
+             std::find(taken->begin(), taken->end(), c.step) == taken->end();
+    });
   if (!options.no_replay) {
     replay(fs, engine, run, options.replay, options.sample, *chain, models, out);
   } else if (const auto opened = open_recorded(fs, run, models, options.replay.stored_programs);
@@ -206,7 +213,7 @@ Result<Audit> audit_run(io::FileSystem& fs,
   out.findings.insert(out.findings.end(), beginning.findings.begin(), beginning.findings.end());
   check_hash(*chain, out);
   check_tokenizer(fs, run, chain->genesis(), out);
-  add_checkpoints(out);
+  add_checkpoints(options, out);
   check_length(chain_path, out);
   if (options.no_replay && out.checkpoints.empty())
     out.findings.push_back({Verdict::kCannotCheck, "there is no checkpoint to compare, and --no_replay"});

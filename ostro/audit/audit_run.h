@@ -23,6 +23,10 @@ struct AuditOptions {
   SampleRequest sample;    // in place of all steps from one to another
   std::string run_hash;    // that was published; empty: none
   std::string parent;      // of a fork: the run directory of the run that it goes on with; empty: not at hand
+  // Of a record that took only some checkpoints along (`ostro publish`): their steps. Others that the chain
+  // names are not missed.
+  std::optional<std::vector<int64_t>> checkpoints = {};
+  bool parameters_only = false;  // their moments are not missed, either
 };
 
 struct Audit {

@@ -215,8 +215,8 @@ void say_chain(const ModelRecord& record, const std::string& run_hash, ModelChec
         fmt::format("the chain of {} has a fingerprint of the parameters of step {}, and no "
                     "name of its state",
                     record.where, record.step));
-  if (run_hash.empty()) out.open.push_back("that this is the chain that was published: --run_hash tells");
-  out.open.push_back(
+  if (run_hash.empty()) out.limits.push_back("that this is the chain that was published: --run_hash tells");
+  out.limits.push_back(
       fmt::format("that a training gave this chain: `ostro verify {}` trains its steps again", record.run));
 }
 

@@ -27,6 +27,7 @@ struct ModelCheck {
   std::vector<audit::Finding> findings;              // all that is not as it should be, the worst first
   std::vector<std::string> shown;                    // what was compared and is equal, a sentence each
   std::vector<std::string> open;                     // what was not shown, and what would show it
+  std::vector<std::string> limits;  // the same of the chain, which no file of the model shows
 
   audit::Verdict verdict() const {
     return findings.empty() ? audit::Verdict::kEqual : findings.front().verdict;

@@ -6,13 +6,22 @@
 #include "ostro/convert/check_model.h"
 
 namespace ostro::convert {
+namespace {
+
+std::vector<std::string> not_shown(const ModelCheck& check) {
+  std::vector<std::string> out = check.open;
+  out.insert(out.end(), check.limits.begin(), check.limits.end());
+  return out;
+}
+
+}  // namespace
 
 std::string model_check_text(const ModelCheck& check) {
   std::vector<audit::Finding> lines = check.findings;
   for (const std::string& text : check.shown) lines.push_back({audit::Verdict::kEqual, text});
   std::string out;
   for (const audit::Finding& line : lines) out += audit::finding_text(line) + "\n";
-  for (const std::string& text : check.open) {
+  for (const std::string& text : not_shown(check)) {
     const std::string line = audit::finding_text({audit::Verdict::kEqual, text});
     out += "not shown" + line.substr(line.find(':')) + "\n";
   }
@@ -35,7 +44,7 @@ std::string model_check_json(const ModelCheck& check) {
     if (source.genesis) j["genesis"] = *source.genesis;
   }
   j["shown"] = check.shown;
-  j["not_shown"] = check.open;
+  j["not_shown"] = not_shown(check);
   return j.dump(-1, ' ', false, nlohmann::ordered_json::error_handler_t::replace) + "\n";
 }
 

@@ -8,11 +8,35 @@
 
 #include "ostro/audit/record/witness.h"
 #include "ostro/checkpoint/catalog.h"
+#include "ostro/checkpoint/part_reader.h"
 #include "ostro/checkpoint/restore.h"
 #include "ostro/io/files/path.h"
 
 namespace ostro::audit {
 namespace {
+
+bool is_model_array(const checkpoint::TensorSpec& spec) { return spec.path.starts_with("model/"); }
+
+// Whether all that is beside the parameters was left out: no folder of it is there.
+bool lacks_moments(io::FileSystem& fs, const checkpoint::Checkpoint& checkpoint) {
+  std::set<std::string> folders;
+  for (const checkpoint::TensorSpec& spec : checkpoint.manifest().tensors)
+    if (!is_model_array(spec)) folders.insert(spec.path.substr(0, spec.path.find('/')));
+  for (const std::string& folder : folders) {
+    const auto there = fs.exists(io::join_path(checkpoint.path(), folder));
+    if (!there.ok() || *there) return false;
+  }
+  return !folders.empty();
+}
+
+// Hashes every cell, of a checkpoint without moments those of the parameters.
+Status check_cells(io::FileSystem& fs, const checkpoint::Checkpoint& checkpoint, bool is_partial) {
+  std::vector<std::string> paths;
+  for (const checkpoint::TensorSpec& spec : checkpoint.manifest().tensors)
+    if (!is_partial || is_model_array(spec)) paths.push_back(spec.path);
+  ASSIGN_OR_RETURN(const auto reader, checkpoint::PartReader::open(fs, checkpoint, paths));
+  return reader.check({});
+}
 
 CheckedCheckpoint check_one(io::FileSystem& fs, const checkpoint::Entry& entry, const Witness& witness) {
   CheckedCheckpoint out{entry.step, entry.path, CheckpointVerdict::kDamaged, "", ""};
@@ -29,8 +53,9 @@ CheckedCheckpoint check_one(io::FileSystem& fs, const checkpoint::Entry& entry, 
     out.detail = evidence.error().message();
     return out;
   }
+  const bool is_partial = lacks_moments(fs, *opened);
   try {
-    if (const Status whole = opened->verify(); !whole.ok()) {
+    if (const Status whole = check_cells(fs, *opened, is_partial); !whole.ok()) {
       out.detail = whole.error().message();
       return out;
     }
@@ -42,6 +67,10 @@ CheckedCheckpoint check_one(io::FileSystem& fs, const checkpoint::Entry& entry, 
   if (!evidence.ok()) {
     out.verdict = verdict_of(evidence.error(), CheckpointVerdict::kForged);
     out.detail = evidence.error().message();
+  } else if (is_partial) {
+    out.verdict = CheckpointVerdict::kPartial;
+    out.detail =
+        "its parameters are those of its manifest; its moments were left out, so no step follows from it";
   } else if (*evidence == Evidence::kName) {
     out.verdict = CheckpointVerdict::kFine;
   } else {
@@ -73,6 +102,8 @@ const char* verdict_name(CheckpointVerdict verdict) {
       return "forged";
     case CheckpointVerdict::kMissing:
       return "missing";
+    case CheckpointVerdict::kPartial:
+      return "without moments";
     case CheckpointVerdict::kUnknown:
       return "not checked";
   }

@@ -20,9 +20,10 @@ enum class CheckpointVerdict {
   kDamaged,    // its bytes do not have its own hashes, or its manifest cannot be read
   kForged,     // its own hashes fit, but it is not what the chain says
   kMissing,    // the chain has it, the directory has not
+  kPartial,    // its parameters are fine; its moments were left out (`ostro publish --parameters_only`)
   kUnknown,    // this program cannot compare it: its model, its format, or what the chain should say of it
 };
-// "fine", "temporary", "damaged", "forged", "missing", "not checked".
+// "fine", "temporary", "damaged", "forged", "missing", "without moments", "not checked".
 const char* verdict_name(CheckpointVerdict verdict);
 // The verdict of an error of a checkpoint's format, or of its comparison with the chain: `otherwise`, or
 // kUnknown where this program only does not know what it reads.

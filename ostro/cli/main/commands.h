@@ -34,6 +34,7 @@ int init_command(Args args);
 int config_command(Args args);
 int tokenizer_command(Args args);
 int verify_command(Args args);
+int publish_command(Args args);
 int train_command(Args args);
 int launch_command(Args args);
 int coordinator_command(Args args);

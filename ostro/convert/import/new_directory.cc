@@ -13,8 +13,8 @@ Status check_is_new(io::FileSystem& fs, const std::string& out) {
 }
 
 Status make_whole(io::FileSystem& fs, const std::string& out,
-                  const std::function<Status(const std::string& place)>& write) {
-  const std::string clean = io::clean_path(out), place = clean + ".importing";
+                  const std::function<Status(const std::string& place)>& write, const char* suffix) {
+  const std::string clean = io::clean_path(out), place = clean + suffix;
   RETURN_IF_ERROR(fs.remove_all(place));
   Status written = fs.make_dirs(place);
   if (written.ok()) written = write(place);

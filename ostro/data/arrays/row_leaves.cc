@@ -55,20 +55,29 @@ Result<RowLeaves> RowLeaves::open(io::FileSystem& fs, const std::string& cache_d
   return out;
 }
 
-Result<std::vector<Sha256Digest>> RowLeaves::read(int64_t first, int64_t count) const {
+Result<std::vector<RowRecord>> RowLeaves::records(int64_t first, int64_t count) const {
   std::vector<int64_t> ends(static_cast<size_t>(count) + 1);
   RETURN_IF_ERROR(array(ArrayId::kOffsets).read(first, std::span(ends)));
   if (first == 0) ends[0] = 0;  // where the number of rows is
-  std::vector<Sha256Digest> leaves(static_cast<size_t>(count));
-  if (arrays_[static_cast<size_t>(ArrayId::kRowHash)])
-    RETURN_IF_ERROR(
-        array(ArrayId::kRowHash).read(first * 32, std::span(leaves.data()->data(), leaves.size() * 32)));
-  for (size_t i = 0; i < leaves.size(); ++i) {
-    if (!arrays_[static_cast<size_t>(ArrayId::kRowHash)]) {
-      ASSIGN_OR_RETURN(leaves[i], hash(first + static_cast<int64_t>(i), ends[i], ends[i + 1]));
+  const bool has_hashes = arrays_[static_cast<size_t>(ArrayId::kRowHash)].has_value();
+  std::vector<uint8_t> hashes(has_hashes ? static_cast<size_t>(count) * 32 : 0);
+  if (has_hashes) RETURN_IF_ERROR(array(ArrayId::kRowHash).read(first * 32, std::span(hashes)));
+  std::vector<RowRecord> rows(static_cast<size_t>(count));
+  for (size_t i = 0; i < rows.size(); ++i) {
+    rows[i].tokens = ends[i + 1] - ends[i];
+    if (has_hashes) {
+      std::copy_n(hashes.begin() + static_cast<std::ptrdiff_t>(i * 32), 32, rows[i].hash.begin());
+    } else {
+      ASSIGN_OR_RETURN(rows[i].hash, hash(first + static_cast<int64_t>(i), ends[i], ends[i + 1]));
     }
-    leaves[i] = row_leaf(leaves[i], ends[i + 1] - ends[i]);
   }
+  return rows;
+}
+
+Result<std::vector<Sha256Digest>> RowLeaves::read(int64_t first, int64_t count) const {
+  ASSIGN_OR_RETURN(const std::vector<RowRecord> rows, records(first, count));
+  std::vector<Sha256Digest> leaves;
+  for (const RowRecord& row : rows) leaves.push_back(row_leaf(row.hash, row.tokens));
   return leaves;
 }
 

@@ -11,6 +11,12 @@
 
 namespace ostro::data {
 
+// What the leaf of a row is made of (row_leaf).
+struct RowRecord {
+  Sha256Digest hash{};  // hash_row
+  int64_t tokens = 0;
+};
+
 // Thread-safe. The file system must outlive it.
 class RowLeaves {
  public:
@@ -19,7 +25,9 @@ class RowLeaves {
   static Result<RowLeaves> open(io::FileSystem& fs, const std::string& cache_dir, const StoreLedger& ledger,
                                 const ChunkTables& tables, Split split);
 
-  // The leaves of rows [first, first + count), which must exist.
+  // Of rows [first, first + count), which must exist.
+  Result<std::vector<RowRecord>> records(int64_t first, int64_t count) const;
+  // Their leaves.
   Result<std::vector<Sha256Digest>> read(int64_t first, int64_t count) const;
 
  private:

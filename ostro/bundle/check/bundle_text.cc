@@ -1,0 +1,43 @@
+// The two forms of a BundleAudit.
+#include <fmt/format.h>
+
+#include <nlohmann/json.hpp>
+
+#include "ostro/bundle/check/check_bundle.h"
+
+namespace ostro::bundle {
+
+std::string bundle_text(const BundleAudit& a) {
+  std::string out;
+  if (a.findings.empty())
+    out = fmt::format("equal: {} files, the record, the weights and the ledger; no step was replayed\n",
+                      a.files);
+  for (const audit::Finding& finding : a.findings) out += audit::finding_text(finding) + "\n";
+  if (!a.shown.empty()) out += "shown:\n";
+  for (const std::string& line : a.shown) out += "  " + line + "\n";
+  if (!a.not_shown.empty()) out += "not shown:\n";
+  for (const std::string& line : a.not_shown) out += "  " + line + "\n";
+  return out;
+}
+
+std::string bundle_json(const BundleAudit& a) {
+  nlohmann::ordered_json j = {{"verdict", audit::verdict_word(a.verdict())}};
+  j["findings"] = nlohmann::ordered_json::array();
+  for (const audit::Finding& f : a.findings)
+    j["findings"].push_back({{"verdict", audit::verdict_word(f.verdict)}, {"text", f.text}});
+  j["shown"] = a.shown;
+  j["not_shown"] = a.not_shown;
+  if (!a.chain.head.empty()) {
+    j["genesis"] = a.chain.genesis;
+    j["run_hash"] = a.chain.head;
+    j["step"] = a.chain.step;
+    j["state"] = a.chain.state;
+  }
+  j["key"] = a.key.empty() ? nlohmann::ordered_json() : nlohmann::ordered_json(a.key);
+  j["time"] = a.time.empty() ? nlohmann::ordered_json() : nlohmann::ordered_json(a.time);
+  j["files"] = a.files;
+  j["bytes"] = a.bytes;
+  return j.dump(-1, ' ', false, nlohmann::ordered_json::error_handler_t::replace) + "\n";
+}
+
+}  // namespace ostro::bundle

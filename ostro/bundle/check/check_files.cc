@@ -1,0 +1,64 @@
+#include <fmt/core.h>
+
+#include <algorithm>
+
+#include "ostro/bundle/check/checks.h"
+#include "ostro/bundle/parts/file_sums.h"
+
+namespace ostro::bundle {
+namespace {
+
+// Files that belong to a bundle.json and are made of its text.
+bool is_about_manifest(const std::string& path) {
+  for (const char* end : {"", ".sig", ".pub", ".tsq", ".tsr"})
+    if (path == std::string(kManifestFile) + end) return true;
+  return path == kSumsFile;
+}
+
+}  // namespace
+
+void check_files(BundleCheck& check) {
+  using audit::Verdict;
+  const auto there = files_below(check.context.fs, check.directory);
+  if (!there.ok()) return check.find(there.error());
+  const size_t before = check.findings();
+  std::vector<std::string> to_hash;
+  for (const std::string& path : *there) {
+    if (check.manifest.files.contains(path))
+      to_hash.push_back(path);
+    else if (!is_about_manifest(path))
+      check.find(Verdict::kDiffers,
+                 fmt::format("{} is not listed in bundle.json: it was added", check.path(path)));
+  }
+  for (const auto& [path, sum] : check.manifest.files)
+    if (!std::binary_search(there->begin(), there->end(), path))
+      check.find(Verdict::kIncomplete, fmt::format("{} is missing, which bundle.json lists ({} bytes)",
+                                                   check.path(path), sum.bytes));
+  const auto sums = hash_files(check.context.fs, check.directory, to_hash, check.threads,
+                               check.context.progress, "hashing files");
+  if (!sums.ok()) return check.find(sums.error());
+  for (const auto& [path, sum] : *sums) {
+    const FileSum& wanted = check.manifest.files[path];
+    check.audit.bytes += sum.bytes;
+    if (sum == wanted) continue;
+    check.find(Verdict::kDiffers,
+               sum.bytes != wanted.bytes
+                   ? fmt::format("{} has {} bytes, not {} as bundle.json says", check.path(path), sum.bytes,
+                                 wanted.bytes)
+                   : fmt::format("{} has other bytes than bundle.json says: SHA-256 {} here, {} there",
+                                 check.path(path), sum.sha256, wanted.sha256));
+  }
+  check.audit.files = static_cast<int64_t>(sums->size());
+  const auto text = check.context.fs.read_file(check.path(kSumsFile));
+  if (!text.ok())
+    check.find(Verdict::kIncomplete, text.error().message());
+  else if (*text != sums_text(check.manifest, check.text))
+    check.find(Verdict::kDiffers,
+               fmt::format("{} is not the list that follows from bundle.json", check.path(kSumsFile)));
+  if (check.findings() == before)
+    check.show(
+        fmt::format("each of the {} files has the SHA-256 that bundle.json has, and there are no others",
+                    check.audit.files));
+}
+
+}  // namespace ostro::bundle

@@ -1,0 +1,143 @@
+#include <fmt/format.h>
+
+#include <nlohmann/json.hpp>
+
+#include "ostro/base/sha256.h"
+#include "ostro/bundle/check/checks.h"
+#include "ostro/bundle/parts/ledger_files.h"
+#include "ostro/io/files/path.h"
+
+namespace ostro::bundle {
+namespace {
+
+using audit::Verdict;
+
+// Names the first source file whose rows have not the tokens that the content of the store's ledger has: the
+// rows in front of it are as they were, so it is in this file that one is missing, added or changed. `moved`:
+// NAME.rows has another number of rows, so those of all later files lie elsewhere.
+Result<std::string> changed_source(const LedgerFiles& ledger, bool moved) {
+  int64_t row = 0;
+  for (const data::Split split : data::kSplits) {
+    const auto s = static_cast<size_t>(split);
+    int64_t in_split = 0;
+    for (size_t i = 0; i < ledger.files().size(); ++i) {
+      const ContentFile& file = ledger.files()[i];
+      const int64_t count = file.rows[s],
+                    left = std::max<int64_t>(0, std::min(count, ledger.rows_there() - row));
+      ASSIGN_OR_RETURN(const int64_t tokens, ledger.tokens(row, left));
+      if (tokens != file.tokens[s] || left != count)
+        return fmt::format("{} rows {} to {} of {} ({} tokens in the ledger that the chain names, {} here)",
+                           data::split_name(split), in_split, in_split + count - 1,
+                           i < ledger.sources().size() ? ledger.sources()[i].file : "an unnamed file",
+                           file.tokens[s], tokens);
+      row += count;
+      in_split += count;
+    }
+  }
+  return std::string(
+      moved ? "rows behind the last source file"
+            : "a row whose number of tokens is unchanged; ostro data diff of two stores names it");
+}
+
+// NAME.sources says of which file each row is; all but the names follows from the content.
+void compare_sources(BundleCheck& check, const LedgerFiles& ledger, const std::string& name) {
+  const std::string path = check.path(io::join_path(kLedgerFolder, name + ".sources"));
+  if (ledger.sources().size() != ledger.files().size())
+    return check.find(Verdict::kDiffers,
+                      fmt::format("{} has {} source files, the ledger that the chain names has {}", path,
+                                  ledger.sources().size(), ledger.files().size()));
+  std::array<int64_t, 2> first{};
+  for (size_t i = 0; i < ledger.files().size(); ++i) {
+    const ContentFile& file = ledger.files()[i];
+    const LedgerSource& source = ledger.sources()[i];
+    if (source.sha256 != file.sha256 || source.rows != file.rows || source.first != first)
+      return check.find(
+          Verdict::kDiffers,
+          fmt::format(
+              "{}: line {}, {}: is not file {} of the ledger that the chain names (SHA-256 {} here, {} "
+              "there)",
+              path, i + 1, source.file, i + 1, source.sha256, file.sha256));
+    for (size_t s = 0; s < 2; ++s) first[s] += file.rows[s];
+  }
+}
+
+// The rows of one component. Returns the hash of the store's ledger; empty where it cannot be read.
+std::string check_component(BundleCheck& check, const std::string& component,
+                            const std::string& root_in_chain) {
+  const std::string name = ledger_name(component), folder = check.path(kLedgerFolder);
+  const auto opened = LedgerFiles::open(check.context.fs, folder, name);
+  if (!opened.ok()) {
+    check.find(opened.error());
+    return "";
+  }
+  const LedgerFiles& ledger = *opened;
+  compare_sources(check, ledger, name);
+  const LedgerSum& said = check.manifest.ledger.at(name);
+  const int64_t rows = ledger.rows()[0] + ledger.rows()[1];
+  const bool moved = ledger.rows_there() != rows;
+  const auto root = moved ? Result<std::string>(std::string()) : ledger.root(check.threads);
+  if (!root.ok()) {
+    check.find(root.error());
+  } else if (const std::string& wanted = root_in_chain.empty() ? said.root : root_in_chain; *root != wanted) {
+    const auto place = changed_source(ledger, moved);
+    check.find(Verdict::kDiffers,
+               fmt::format("{}: {}; what differs: {}", ledger.rows_path(),
+                           moved ? fmt::format("has {} rows, the ledger that the chain names has {}",
+                                               ledger.rows_there(), rows)
+                                 : fmt::format("its rows have the root {}, {} has {}", *root,
+                                               root_in_chain.empty() ? "bundle.json" : "the genesis", wanted),
+                           place.ok() ? *place : place.error().message()));
+  }
+  if (said.rows != ledger.rows() || (root.ok() && !moved && said.root != *root))
+    check.find(
+        Verdict::kDiffers,
+        fmt::format(
+            "bundle.json: ledger: {}: is not what the ledger's files say: {} and {} rows, root {} there; {} "
+            "and {} rows, root {} here",
+            name, said.rows[0], said.rows[1], said.root, ledger.rows()[0], ledger.rows()[1],
+            root.ok() ? *root : ""));
+  return ledger.hash();
+}
+
+}  // namespace
+
+void check_ledger(BundleCheck& check) {
+  const chain::GenesisEntry& genesis = check.chain->genesis();
+  if (check.manifest.ledger.empty())
+    return check.find(Verdict::kIncomplete,
+                      "the bundle has no ledger of its data (it was published --without_ledger)");
+  const size_t before = check.findings();
+  // A genesis of format 1 has no roots: then the components are those of bundle.json.
+  std::map<std::string, std::string> roots = genesis.data_roots;
+  if (genesis.format == 1)
+    for (const auto& [name, sum] : check.manifest.ledger)
+      roots[check.manifest.ledger.size() == 1 && name == "train" ? "" : name] = "";
+  std::map<std::string, std::string> hashes;
+  std::array<int64_t, 2> rows{};
+  for (const auto& [component, root] : roots) {
+    const auto said = check.manifest.ledger.find(ledger_name(component));
+    if (said == check.manifest.ledger.end()) {
+      check.find(Verdict::kIncomplete,
+                 fmt::format("the bundle has no ledger of the data's component {}", component));
+      continue;
+    }
+    hashes[component] = check_component(check, component, root);
+    for (size_t s = 0; s < 2; ++s) rows[s] += said->second.rows[s];
+  }
+  if (check.manifest.ledger.size() > roots.size())
+    check.find(Verdict::kDiffers, fmt::format("bundle.json has a ledger of {} components, the chain has {}",
+                                              check.manifest.ledger.size(), roots.size()));
+  const std::string data = roots.contains("") ? hashes[""] : sha256_hex(nlohmann::json(hashes).dump());
+  if (check.findings() == before && data != genesis.data_hash)
+    check.find(Verdict::kDiffers,
+               fmt::format("the ledger is of other data than the run's: hash {} here, {} in the genesis",
+                           data, genesis.data_hash));
+  if (check.findings() != before) return;
+  check.show(
+      fmt::format("the ledger has the hash{} that the genesis has: {} training rows and {} held-out rows",
+                  genesis.format == 1 ? "" : " and the roots of rows", rows[0], rows[1]));
+  if (genesis.format == 1)
+    check.leave("that these rows are the run's: a genesis of format 1 has no root of them");
+}
+
+}  // namespace ostro::bundle

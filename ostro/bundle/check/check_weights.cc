@@ -1,0 +1,39 @@
+#include <fmt/core.h>
+
+#include "ostro/bundle/check/checks.h"
+#include "ostro/convert/check_model.h"
+#include "ostro/io/files/path.h"
+
+namespace ostro::bundle {
+namespace {
+
+// The state that the weights are of, as their provenance.json says, against the one that is published.
+void compare_source(BundleCheck& check, const provenance::Source& source) {
+  const std::string path = check.path(provenance::kProvenanceFile);
+  const ChainFacts& published = check.manifest.chain;
+  if (source.state != published.state || source.step != published.step)
+    check.find(audit::Verdict::kDiffers,
+               fmt::format("{}: the weights are of the state {} (after step {}), bundle.json publishes {} "
+                           "(after step {}): they are of another model",
+                           path, source.state, source.step, published.state, published.step));
+}
+
+}  // namespace
+
+void check_weights(BundleCheck& check) {
+  const auto model = convert::check_model(check.context, {check.directory, check.path(kRecordFolder),
+                                                          check.chain ? check.chain->head() : std::string()});
+  if (!model.ok()) return check.find(model.error());
+  if (!model->provenance && model->findings.empty())
+    check.find(audit::Verdict::kIncomplete,
+               fmt::format("{} is missing: what the weights were made of is not said",
+                           check.path(provenance::kProvenanceFile)));
+  if (model->provenance) compare_source(check, model->provenance->sources.front());
+  for (const audit::Finding& finding : model->findings) check.audit.findings.push_back(finding);
+  for (const std::string& line : model->shown) check.show(line);
+  // The model card is the bundle's own; that no file shows a training is said of the whole bundle.
+  for (const std::string& line : model->open)
+    if (!line.starts_with("README.md ")) check.leave(line);
+}
+
+}  // namespace ostro::bundle

@@ -1,0 +1,218 @@
+#include "ostro/bundle/publish/publish.h"
+
+#include <fmt/format.h>
+
+#include <algorithm>
+#include <nlohmann/json.hpp>
+
+#include "ostro/base/machine.h"
+#include "ostro/bundle/check/check_bundle.h"
+#include "ostro/bundle/parts/file_sums.h"
+#include "ostro/bundle/parts/ledger_files.h"
+#include "ostro/bundle/parts/signature.h"
+#include "ostro/bundle/parts/time_token.h"
+#include "ostro/bundle/publish/copy_record.h"
+#include "ostro/bundle/publish/model_card.h"
+#include "ostro/bundle/publish/replay_cost.h"
+#include "ostro/chain/genesis_json.h"
+#include "ostro/chain/record.h"
+#include "ostro/checkpoint/catalog.h"
+#include "ostro/convert/export_model.h"
+#include "ostro/convert/import/new_directory.h"
+#include "ostro/io/files/path.h"
+#include "ostro/page/facts/run_view.h"
+#include "ostro/train/step/run_data.h"
+
+namespace ostro::bundle {
+namespace {
+
+constexpr size_t kBins = 1024;
+
+// What is written as it is into YAML, JSON and Markdown.
+bool is_plain(const std::string& text, const char* also) {
+  return !text.empty() && std::all_of(text.begin(), text.end(), [&](char c) {
+    return (c >= 'a' && c <= 'z') || (c >= 'A' && c <= 'Z') || (c >= '0' && c <= '9') ||
+           std::string_view(also).find(c) != std::string_view::npos;
+  });
+}
+
+// What a publication is made of, opened before anything is written.
+struct Material {
+  int threads = 1;
+  page::RunView view;  // with the chain
+  std::optional<SigningKey> key;
+  std::shared_ptr<const batches::DataSet> stores;  // null: published without a ledger
+  std::vector<int64_t> steps;                      // of checkpoints
+};
+
+Status check_words(const Context& context, const PublishRequest& request) {
+  if (request.checkpoints < 0)
+    return invalid_argument(fmt::format("--checkpoints {}: use 0 or more", request.checkpoints));
+  if (request.without_ledger && !request.cache.empty())
+    return invalid_argument("--without_ledger leaves out what --cache names; leave one of them out");
+  if (request.license && !is_plain(*request.license, "-._+"))
+    return invalid_argument(
+        fmt::format("--license {}: use an identifier such as apache-2.0", *request.license));
+  if (request.base_model && !is_plain(*request.base_model, "-._/"))
+    return invalid_argument(
+        fmt::format("--base_model {}: use a name such as owner/model", *request.base_model));
+  for (const std::string& file : request.license_files) {
+    if (!is_plain(io::base_name(file), "-._+"))
+      return invalid_argument(
+          fmt::format("--license_file {}: name the file with letters, digits, -, ., _ and +", file));
+    RETURN_IF_ERROR(context.fs.stat(file));
+  }
+  return convert::check_is_new(context.fs, request.out);
+}
+
+Result<Material> open_material(const Context& context, const PublishRequest& request) {
+  io::FileSystem& fs = context.fs;
+  Material out;
+  ASSIGN_OR_RETURN(out.threads, default_threads());
+  if (!request.sign.empty()) {
+    ASSIGN_OR_RETURN(out.key, SigningKey::read(fs, request.sign));
+  }
+  ASSIGN_OR_RETURN(out.view, page::read_view(fs, request.run, context.models, kBins));
+  const int64_t step = out.view.chain.newest_checkpoint();
+  if (step < 0)
+    return not_found(
+        fmt::format("{}: its chain names no checkpoint yet, so there is no state to publish", request.run));
+  ASSIGN_OR_RETURN(out.steps, choose_steps(fs, request.run, out.view.chain, step, request.checkpoints));
+  if (request.without_ledger) return out;
+  if (!out.view.config)
+    return corrupt(
+        fmt::format("{}: its config.yaml cannot be read: {}", request.run, "ostro inspect says why"));
+  auto data =
+      train::open_run_data(fs, request.run, *out.view.config, out.view.chain.genesis(), request.cache);
+  if (!data.ok())
+    return Error(data.error().code(), data.error().message() +
+                                          ". The ledger needs it: hashes of the rows that were trained on. "
+                                          "--without_ledger publishes without");
+  out.stores = data->stores;
+  return out;
+}
+
+std::string programs_json(const PublishRequest& request, const std::optional<chain::RunRecord>& record) {
+  nlohmann::json out = {{"published",
+                         {{"version", request.version},
+                          {"source_commit", chain::source_commit()},
+                          {"binary_sha256", chain::binary_sha256()},
+                          {"compiler", chain::compiler_name()}}},
+                        {"trained", nlohmann::json::array()}};
+  if (record)
+    for (const chain::Session& s : record->sessions)
+      if (s.to_step > s.from_step)
+        out["trained"].push_back({{"source_commit", s.source_commit},
+                                  {"binary_sha256", s.binary_sha256},
+                                  {"compiler", s.compiler},
+                                  {"from_step", s.from_step},
+                                  {"to_step", s.to_step}});
+  return chain::canonical_text(out);
+}
+
+Status write_licenses(io::FileSystem& fs, const PublishRequest& request, const std::string& place,
+                      BundleManifest& manifest) {
+  manifest.license = request.license;
+  if (request.license_files.empty()) return {};
+  const std::string folder = io::join_path(place, kLicensesFolder);
+  RETURN_IF_ERROR(fs.make_dirs(folder));
+  for (const std::string& file : request.license_files) {
+    const std::string name = io::base_name(file);
+    manifest.license_files.push_back(io::join_path(kLicensesFolder, name));
+    RETURN_IF_ERROR(copy_file(fs, file, io::join_path(folder, name), [](int64_t) {}));
+  }
+  std::sort(manifest.license_files.begin(), manifest.license_files.end());
+  return {};
+}
+
+Status write_file(io::FileSystem& fs, const std::string& path, std::string_view text) {
+  ASSIGN_OR_RETURN(const auto file, fs.create(path));
+  RETURN_IF_ERROR(file->append(text));
+  return file->close();
+}
+
+// bundle.json and what is made of its text.
+Status write_manifest(io::FileSystem& fs, const PublishRequest& request, const Material& material,
+                      const std::string& place, const BundleManifest& manifest) {
+  const std::string text = manifest_text(manifest), path = io::join_path(place, kManifestFile);
+  RETURN_IF_ERROR(write_file(fs, path, text));
+  RETURN_IF_ERROR(write_file(fs, io::join_path(place, kSumsFile), sums_text(manifest, text)));
+  if (material.key) {
+    RETURN_IF_ERROR(write_file(fs, path + ".sig", material.key->sign(text)));
+    RETURN_IF_ERROR(write_file(fs, path + ".pub", material.key->public_key().pem()));
+  }
+  return request.time_request ? write_file(fs, path + ".tsq", time_request(text)) : Status();
+}
+
+Status write_bundle(const Context& context, const PublishRequest& request, const Material& material,
+                    const std::string& place, BundleManifest& manifest) {
+  io::FileSystem& fs = context.fs;
+  const chain::Chain& chain = material.view.chain;
+  ASSIGN_OR_RETURN(manifest.chain, facts_of(chain, chain.newest_checkpoint()));
+  convert::ExportRequest weights;
+  weights.checkpoint = io::join_path(io::join_path(request.run, checkpoint::kCheckpointsFolder),
+                                     checkpoint::step_directory(manifest.chain.step));
+  weights.to = "hf", weights.out = place, weights.dtype = request.dtype;
+  weights.shard_bytes = request.shard_bytes, weights.merge_lora = request.merge_lora;
+  RETURN_IF_ERROR(convert::export_model(context, weights));
+  manifest.checkpoints = material.steps;
+  manifest.has_moments = !request.parameters_only;
+  RETURN_IF_ERROR(
+      copy_record(fs, request.run, chain,
+                  {material.steps, manifest.has_moments, manifest.has_moments && request.checkpoints > 0},
+                  io::join_path(place, kRecordFolder), context.progress));
+  if (material.stores) {
+    const std::string folder = io::join_path(place, kLedgerFolder);
+    RETURN_IF_ERROR(fs.make_dirs(folder));
+    ASSIGN_OR_RETURN(manifest.ledger,
+                     write_ledger_files(fs, *material.stores, folder, material.threads, context.progress));
+  }
+  RETURN_IF_ERROR(write_licenses(fs, request, place, manifest));
+  manifest.made_by = programs_json(request, material.view.record);
+  RETURN_IF_ERROR(
+      write_file(fs, io::join_path(place, "README.md"),
+                 model_card(material.view, manifest, request.base_model, material.key.has_value())));
+  ASSIGN_OR_RETURN(const std::vector<std::string> files, files_below(fs, place));
+  ASSIGN_OR_RETURN(manifest.files,
+                   hash_files(fs, place, files, material.threads, context.progress, "hashing files"));
+  RETURN_IF_ERROR(write_manifest(fs, request, material, place, manifest));
+  return fs.sync_tree(place);
+}
+
+// Checks what was written, as a stranger will. Returns what is not equal and yet no contradiction.
+Result<std::string> checked(const Context& context, const std::string& place) {
+  ASSIGN_OR_RETURN(const BundleAudit audit, check_bundle(context, place, {}));
+  if (audit.verdict() == audit::Verdict::kDiffers)
+    return corrupt(fmt::format("nothing was published: the bundle would be refused: {}",
+                               audit::finding_text(audit.findings.front())));
+  std::string out;
+  for (const audit::Finding& finding : audit.findings) out += audit::finding_text(finding) + "\n";
+  return out;
+}
+
+}  // namespace
+
+Result<Published> publish(const Context& context, const PublishRequest& request) {
+  RETURN_IF_ERROR(check_words(context, request));
+  ASSIGN_OR_RETURN(const Material material, open_material(context, request));
+  Published out;
+  RETURN_IF_ERROR(convert::make_whole(
+      context.fs, request.out,
+      [&](const std::string& place) -> Status {
+        RETURN_IF_ERROR(write_bundle(context, request, material, place, out.manifest));
+        ASSIGN_OR_RETURN(out.remark, checked(context, place));
+        return {};
+      },
+      ".publishing"));
+  ASSIGN_OR_RETURN(const std::vector<std::string> files, files_below(context.fs, request.out));
+  out.files = static_cast<int64_t>(files.size());
+  for (const std::string& file : files) {
+    ASSIGN_OR_RETURN(const io::FileInfo info, context.fs.stat(io::join_path(request.out, file)));
+    out.bytes += info.size;
+  }
+  if (material.key) out.key = material.key->public_key().fingerprint();
+  out.replay = replay_text(material.view.chain, out.manifest, request.checkpoints > 0, material.view.record);
+  return out;
+}
+
+}  // namespace ostro::bundle

@@ -1,0 +1,18 @@
+// replay_text: which steps of a run can be replayed with the states in a bundle, and at what cost. A pure
+// function.
+#pragma once
+
+#include <optional>
+#include <string>
+
+#include "ostro/bundle/parts/manifest.h"
+#include "ostro/chain/record.h"
+
+namespace ostro::bundle {
+
+// `has_initial`: the bundle has the state before the first step, where the seed does not give it. The cost is
+// that of the run's sessions (`record`), which is what a replay takes on the same machine.
+std::string replay_text(const chain::Chain& chain, const BundleManifest& manifest, bool has_initial,
+                        const std::optional<chain::RunRecord>& record);
+
+}  // namespace ostro::bundle

@@ -1,0 +1,153 @@
+#include "ostro/cli/run/verify_forms.h"
+
+#include <fmt/core.h>
+
+#include "ostro/audit/record/amend.h"
+#include "ostro/cli/main/args.h"
+#include "ostro/cli/main/exit_code.h"
+#include "ostro/cli/run/replay_progress.h"
+#include "ostro/cli/shared/sim_workers.h"
+#include "ostro/cli/shared/terminal.h"
+#include "ostro/convert/check_model.h"
+#include "ostro/io/files/path.h"
+#include "ostro/run/report/console.h"
+
+namespace ostro::cli {
+namespace {
+
+Status refuse(const std::string& what) { return invalid_argument(what); }
+
+// Whether the directory is one of a model, and no run's.
+Result<bool> is_model(io::FileSystem& fs, const std::string& directory) {
+  const auto has = [&](const char* name) { return fs.exists(io::join_path(directory, name)); };
+  for (const char* name : {chain::kChainFile, audit::kProgramFile}) {
+    ASSIGN_OR_RETURN(const bool is_run, has(name));
+    if (is_run) return false;
+  }
+  for (const char* name : {provenance::kProvenanceFile, "config.json", "adapter_config.json"}) {
+    ASSIGN_OR_RETURN(const bool there, has(name));
+    if (there) return true;
+  }
+  return false;
+}
+
+// An option that only a replay has a use for; empty: there is none.
+std::string replay_option(const VerifyAsked& asked) {
+  if (asked.from || asked.to) return asked.from ? "--from_step" : "--to_step";
+  if (!asked.audit.replay.cache.empty()) return "--cache";
+  if (asked.audit.replay.stored_programs) return "--stored_program";
+  return asked.audit.parent.empty() ? "" : "--parent";
+}
+
+}  // namespace
+
+int exit_code(audit::Verdict verdict) {
+  switch (verdict) {
+    case audit::Verdict::kEqual:
+      return kExitOk;
+    case audit::Verdict::kIncomplete:
+      return kExitIncomplete;
+    case audit::Verdict::kCannotCheck:
+      return kExitCannotCheck;
+    case audit::Verdict::kDiffers:
+      return kExitFailed;
+  }
+  return kExitFailed;
+}
+
+int print_verdict(const std::string& text, int code) {
+  const Status written = write_stdout(text);
+  return written.ok() ? code : report_error(written.error());
+}
+
+Status check_asked(const VerifyAsked& asked) {
+  const bool has_leaf = !asked.leaf.empty();
+  if (asked.count && has_leaf) return refuse("--sample and --leaf: use one of them");
+  if (asked.count && asked.challenge.empty())
+    return refuse(
+        "--sample: goes with --challenge TEXT, which the maker of the run could not know when the "
+        "run hash was published");
+  if (!asked.count && !asked.challenge.empty()) return refuse("--challenge: goes with --sample K");
+  if (!has_leaf && !asked.rows.empty()) return refuse("--rows: goes with --leaf STEP:LEAF");
+  if (!asked.is_spot() && asked.only_price) return refuse("--dry_run: goes with --sample or --leaf");
+  if (asked.is_spot() && (asked.from || asked.to || asked.audit.no_replay))
+    return refuse(
+        "--sample and --leaf say what is replayed; leave out --from_step, --to_step and --no_replay");
+  if (asked.is_spot() && !asked.model.empty())
+    return refuse("--sample and --leaf replay steps of a run; leave out --model");
+  if (asked.as_bundle && !asked.model.empty())
+    return refuse("--bundle and --model: a bundle has its model in it; leave out --model");
+  return {};
+}
+
+int verify(const Context& context, VerifyAsked asked) {
+  if (const Status one = check_asked(asked); !one.ok()) return report_error(one.error());
+  const bool is_bundle = asked.model.empty() && (asked.as_bundle || bundle::is_bundle(context.fs, asked.run));
+  const bool has_seal = !asked.bundle.key.empty() || !asked.bundle.time_authority.empty();
+  if (has_seal && (!is_bundle || asked.is_spot()))
+    return report_error(invalid_argument(
+        is_bundle
+            ? fmt::format("--key and --time_ca are for the check of the whole bundle: ostro verify {} "
+                          "--key KEY; then --sample or --leaf",
+                          asked.run)
+            : fmt::format("--key and --time_ca are for bundles (ostro publish); {} is none", asked.run)));
+  if (asked.is_spot()) return verify_spot(context, std::move(asked));
+  if (is_bundle) return verify_bundle(context, asked);
+  const auto alone = asked.model.empty() ? is_model(context.fs, asked.run) : Result<bool>(false);
+  if (!alone.ok()) return report_error(alone.error());
+  if (*alone) return verify_model(context, asked, asked.run, "");
+  if (!asked.model.empty()) return verify_model(context, asked, asked.model, asked.run);
+  return verify_run(context, std::move(asked));
+}
+
+int verify_run(const Context& context, VerifyAsked asked) {
+  audit::AuditOptions& options = asked.audit;
+  const auto workers = sim_workers();
+  if (!workers.ok()) return report_error(workers.error());
+  options.replay.workers = *workers;
+  options.replay.from_step = asked.from.value_or(0);
+  options.replay.to_step = asked.to;
+  // A device that is not there is told before anything is read.
+  std::unique_ptr<runtime::Engine> engine;
+  if (!options.no_replay) {
+    auto made = context.engine();
+    if (!made.ok()) return report_error(made.error());
+    engine = std::move(*made);
+  }
+  ReplayProgress progress(context.fs, asked.run, run::stderr_columns() > 0 && !asked.json);
+  options.replay.on_begin = [&](int64_t first, int64_t last) { progress.begin(first, last); };
+  options.replay.on_step = [&](int64_t step, int64_t first, int64_t last) { progress(step, first, last); };
+  const auto audit = audit::audit_run(
+      context.fs, [&]() -> Result<std::unique_ptr<runtime::Engine>> { return std::move(engine); }, asked.run,
+      options, context.models);
+  if (!audit.ok()) return report_error(audit.error());
+  return print_verdict(asked.json ? audit::audit_json(*audit) : audit::audit_text(*audit),
+                       exit_code(audit->verdict()));
+}
+
+int verify_model(const Context& context, const VerifyAsked& asked, const std::string& model,
+                 const std::string& record) {
+  if (const std::string option = replay_option(asked); !option.empty())
+    return report_error(invalid_argument(
+        fmt::format("{} is for replaying a run; a model is compared with its record without it", option)));
+  const auto check = convert::check_model(context, {model, record, asked.audit.run_hash});
+  if (!check.ok()) return report_error(check.error());
+  return print_verdict(asked.json ? convert::model_check_json(*check) : convert::model_check_text(*check),
+                       exit_code(check->verdict()));
+}
+
+int verify_bundle(const Context& context, const VerifyAsked& asked) {
+  if (const std::string option = replay_option(asked); !option.empty())
+    return report_error(invalid_argument(fmt::format(
+        "{} is for replaying a run, and a bundle is checked without it: --sample and --leaf replay some of "
+        "its steps, ostro verify {} all that its states allow",
+        option, io::join_path(asked.run, bundle::kRecordFolder))));
+  bundle::BundleOptions options = asked.bundle;
+  options.run_hash = asked.audit.run_hash;
+  const auto audit = bundle::check_bundle(context, asked.run, options);
+  if (!audit.ok()) return report_error(audit.error());
+  return print_verdict(asked.json ? bundle::bundle_json(*audit) : bundle::bundle_text(*audit),
+                       exit_code(audit->verdict()));
+}
+
+}  // namespace ostro::cli

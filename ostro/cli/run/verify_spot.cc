@@ -1,0 +1,93 @@
+// ostro verify --sample and --leaf.
+#include <fmt/core.h>
+
+#include <cstdio>
+
+#include "ostro/cli/main/args.h"
+#include "ostro/cli/main/exit_code.h"
+#include "ostro/cli/run/replay_progress.h"
+#include "ostro/cli/run/verify_forms.h"
+#include "ostro/cli/shared/sim_workers.h"
+#include "ostro/cli/shared/terminal.h"
+#include "ostro/leaf_audit/leaf_audit.h"
+#include "ostro/run/report/console.h"
+
+namespace ostro::cli {
+namespace {
+
+// "41:3".
+Result<std::pair<int64_t, int64_t>> step_and_leaf(const std::string& text) {
+  int64_t step = 0, leaf = 0;
+  char end = 0;
+  if (std::sscanf(text.c_str(), "%ld:%ld%c", &step, &leaf, &end) == 2 && step >= 1 && leaf >= 0)
+    return std::pair{step, leaf};
+  return invalid_argument(
+      fmt::format("--leaf {}: use STEP:LEAF, steps from 1 and leaves from 0, e.g. 41:3", text));
+}
+
+// Only what a sampled audit would cost and find.
+int price_of_sample(const Context& context, runtime::Engine& engine, const VerifyAsked& asked) {
+  const auto sample = audit::price_sample(context.fs, engine, asked.run, asked.audit.replay,
+                                          asked.audit.sample, context.models);
+  if (!sample.ok()) return report_error(sample.error());
+  return print_verdict(asked.json ? audit::sample_json(*sample) + "\n" : audit::price_text(*sample), kExitOk);
+}
+
+int verify_sample(const Context& context, std::unique_ptr<runtime::Engine> engine, VerifyAsked asked) {
+  ReplayProgress progress(context.fs, asked.run, run::stderr_columns() > 0 && !asked.json);
+  audit::SampleRequest& sample = asked.audit.sample;
+  sample.count = *asked.count;
+  sample.challenge = asked.challenge;
+  sample.on_step = [&](int64_t done, int64_t all) { progress.count(done, all); };
+  if (!asked.json)
+    sample.on_priced = [](const audit::Sample& priced) {
+      fmt::print(stderr, "{}", audit::price_text(priced));
+    };
+  if (asked.only_price) return price_of_sample(context, *engine, asked);
+  const auto audit = audit::audit_run(
+      context.fs, [&]() -> Result<std::unique_ptr<runtime::Engine>> { return std::move(engine); }, asked.run,
+      asked.audit, context.models);
+  if (!audit.ok()) return report_error(audit.error());
+  return print_verdict(asked.json ? audit::audit_json(*audit) : audit::audit_text(*audit),
+                       exit_code(audit->verdict()));
+}
+
+int verify_leaf(const Context& context, runtime::Engine& engine, const VerifyAsked& asked) {
+  const auto place = step_and_leaf(asked.leaf);
+  if (!place.ok()) return report_error(place.error());
+  leaf_audit::LeafRequest request{place->first, place->second, asked.rows, {}, asked.only_price};
+  if (!asked.json && !asked.only_price)
+    request.on_priced = [](const leaf_audit::LeafPrice& price) {
+      fmt::print(stderr, "{}", leaf_audit::leaf_price_text(price));
+    };
+  const auto leaf =
+      leaf_audit::audit_leaf(context.fs, engine, asked.run, asked.audit.replay, request, context.models);
+  if (!leaf.ok()) return report_error(leaf.error());
+  const bool priced = asked.only_price && leaf->findings.empty();
+  return print_verdict(asked.json ? leaf_audit::leaf_json(*leaf)
+                       : priced   ? leaf_audit::leaf_price_text(leaf->price)
+                                  : leaf_audit::leaf_text(*leaf),
+                       exit_code(leaf->verdict()));
+}
+
+}  // namespace
+
+int verify_spot(const Context& context, VerifyAsked asked) {
+  if (asked.as_bundle || bundle::is_bundle(context.fs, asked.run)) {
+    const auto opened = bundle::open_record(context.fs, asked.run);
+    if (!opened.ok()) return report_error(opened.error());
+    asked.run = opened->folder;
+    asked.audit.checkpoints = opened->checkpoints;
+    asked.audit.parameters_only = !opened->has_moments;
+    if (asked.audit.run_hash.empty()) asked.audit.run_hash = opened->head;
+  }
+  const auto workers = sim_workers();
+  if (!workers.ok()) return report_error(workers.error());
+  asked.audit.replay.workers = *workers;
+  auto engine = context.engine();
+  if (!engine.ok()) return report_error(engine.error());
+  if (!asked.leaf.empty()) return verify_leaf(context, **engine, asked);
+  return verify_sample(context, std::move(*engine), std::move(asked));
+}
+
+}  // namespace ostro::cli
