@@ -208,7 +208,8 @@ Result<Audit> audit_run(io::FileSystem& fs,
   } else if (!opened->unproven.empty()) {
     out.findings.push_back({Verdict::kCannotCheck, opened->unproven});
   }
-  ASSIGN_OR_RETURN(Beginning beginning, check_beginning(fs, run, *chain, options.parent, models));
+  ASSIGN_OR_RETURN(Beginning beginning,
+                   check_beginning(fs, run, *chain, options.parent, models, options.parameters_only));
   out.beginning = std::move(beginning.text);
   out.findings.insert(out.findings.end(), beginning.findings.begin(), beginning.findings.end());
   check_hash(*chain, out);

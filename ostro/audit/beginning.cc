@@ -3,7 +3,11 @@
 #include <fmt/format.h>
 
 #include <algorithm>
+#include <functional>
+#include <map>
+#include <numeric>
 
+#include "ostro/audit/record/check_checkpoints.h"
 #include "ostro/audit/record/fork.h"
 #include "ostro/audit/record/initial.h"
 #include "ostro/audit/record/witness.h"
@@ -13,16 +17,35 @@
 namespace ostro::audit {
 namespace {
 
-// Reads every array of the state. Of a run that is no fork, those of the optimizer must be zero: a run that
-// begins has updated nothing.
-Status check_arrays(const checkpoint::Checkpoint& state, bool is_fork) {
+// Whether the hashes of the array's cells are those of zeros.
+bool is_zero_by_hash(const checkpoint::TensorSpec& spec, const checkpoint::CellHashes& hashes) {
+  const std::vector<checkpoint::Box> cells = checkpoint::cells_of(spec);
+  std::map<int64_t, Sha256Digest> zeros;  // by bytes
+  for (size_t c = 0; c < cells.size(); ++c) {
+    const int64_t bytes = std::accumulate(cells[c].shape.begin(), cells[c].shape.end(),
+                                          checkpoint::dtype_size(spec.dtype), std::multiplies<>());
+    auto at = zeros.find(bytes);
+    if (at == zeros.end())
+      at = zeros.emplace(bytes, sha256(std::vector<std::byte>(static_cast<size_t>(bytes)))).first;
+    if (at->second != hashes[c]) return false;
+  }
+  return true;
+}
+
+// Reads every array of the state; with `lacks_moments` those of the parameters, and the hashes of the others.
+// Of a run that is no fork, those of the optimizer must be zero: a run that begins has updated nothing.
+Status check_arrays(const checkpoint::Checkpoint& state, bool is_fork, bool lacks_moments) {
   std::vector<std::byte> memory;
   for (size_t i = 0; i < state.manifest().tensors.size(); ++i) {
     const checkpoint::TensorSpec& spec = state.manifest().tensors[i];
-    memory.resize(static_cast<size_t>(spec.bytes()));
-    RETURN_IF_ERROR(state.read(static_cast<int64_t>(i), memory));
+    const bool is_there = !lacks_moments || spec.path.starts_with("model/");
+    if (is_there) {
+      memory.resize(static_cast<size_t>(spec.bytes()));
+      RETURN_IF_ERROR(state.read(static_cast<int64_t>(i), memory));
+    }
     if (is_fork || !spec.path.starts_with("optimizer/")) continue;
-    if (std::any_of(memory.begin(), memory.end(), [](std::byte b) { return b != std::byte{0}; }))
+    if (is_there ? std::any_of(memory.begin(), memory.end(), [](std::byte b) { return b != std::byte{0}; })
+                 : !is_zero_by_hash(spec, state.manifest().cells[i]))
       return corrupt(
           fmt::format("{}: {} is not zero, so this state has been trained before: the run is a fork, and its "
                       "genesis names no run that it is a fork of",
@@ -33,12 +56,12 @@ Status check_arrays(const checkpoint::Checkpoint& state, bool is_fork) {
 
 // The state in initial/, with the chain of the parent as a witness where there is one.
 Status check_initial(io::FileSystem& fs, const std::string& run, const chain::GenesisEntry& genesis,
-                     const Witness* parent) {
+                     const Witness* parent, bool parameters_only) {
   ASSIGN_OR_RETURN(const std::string path, initial_checkpoint(fs, run, genesis));
   ASSIGN_OR_RETURN(const checkpoint::Checkpoint state, checkpoint::Checkpoint::open(fs, path));
   // Before its arrays are read: a manifest may name sizes that no memory has.
   if (parent != nullptr) RETURN_IF_ERROR(parent->check_manifest(state.manifest(), path));
-  RETURN_IF_ERROR(check_arrays(state, genesis.fork.has_value()));
+  RETURN_IF_ERROR(check_arrays(state, genesis.fork.has_value(), parameters_only && lacks_moments(fs, state)));
   if (parent != nullptr) RETURN_IF_ERROR(parent->check(state));
   return {};
 }
@@ -92,7 +115,8 @@ Status check_ancestry(io::FileSystem& fs, const std::string& folder, const chain
 }  // namespace
 
 Result<Beginning> check_beginning(io::FileSystem& fs, const std::string& run, const chain::Chain& chain,
-                                  const std::string& parent, const models::ModelChoices& models) {
+                                  const std::string& parent, const models::ModelChoices& models,
+                                  bool parameters_only) {
   const chain::GenesisEntry& genesis = chain.genesis();
   if (!parent.empty() && !genesis.fork)
     return invalid_argument(
@@ -125,7 +149,7 @@ Result<Beginning> check_beginning(io::FileSystem& fs, const std::string& run, co
     }
   }
   if (genesis.initial) {
-    const Status state = check_initial(fs, run, genesis, witness ? &*witness : nullptr);
+    const Status state = check_initial(fs, run, genesis, witness ? &*witness : nullptr, parameters_only);
     if (!state.ok() && state.error().code() == ErrorCode::kNotFound)
       out.findings.push_back({Verdict::kIncomplete, state.error().message()});
     else

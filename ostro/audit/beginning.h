@@ -22,8 +22,10 @@ struct Beginning {
 };
 
 // `parent`: a run directory, the parent of the fork; empty: only its chain in the fork's directory is there.
+// `parameters_only`: the record may lack the moments of the initial state; then their hashes are looked at.
 // Errors: kInvalidArgument where `parent` is given for a run that is no fork.
 Result<Beginning> check_beginning(io::FileSystem& fs, const std::string& run, const chain::Chain& chain,
-                                  const std::string& parent, const models::ModelChoices& models);
+                                  const std::string& parent, const models::ModelChoices& models,
+                                  bool parameters_only = false);
 
 }  // namespace ostro::audit

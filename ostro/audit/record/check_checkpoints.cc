@@ -17,18 +17,6 @@ namespace {
 
 bool is_model_array(const checkpoint::TensorSpec& spec) { return spec.path.starts_with("model/"); }
 
-// Whether all that is beside the parameters was left out: no folder of it is there.
-bool lacks_moments(io::FileSystem& fs, const checkpoint::Checkpoint& checkpoint) {
-  std::set<std::string> folders;
-  for (const checkpoint::TensorSpec& spec : checkpoint.manifest().tensors)
-    if (!is_model_array(spec)) folders.insert(spec.path.substr(0, spec.path.find('/')));
-  for (const std::string& folder : folders) {
-    const auto there = fs.exists(io::join_path(checkpoint.path(), folder));
-    if (!there.ok() || *there) return false;
-  }
-  return !folders.empty();
-}
-
 // Hashes every cell, of a checkpoint without moments those of the parameters.
 Status check_cells(io::FileSystem& fs, const checkpoint::Checkpoint& checkpoint, bool is_partial) {
   std::vector<std::string> paths;
@@ -85,6 +73,17 @@ CheckedCheckpoint check_one(io::FileSystem& fs, const checkpoint::Entry& entry, 
 }
 
 }  // namespace
+
+bool lacks_moments(io::FileSystem& fs, const checkpoint::Checkpoint& checkpoint) {
+  std::set<std::string> folders;
+  for (const checkpoint::TensorSpec& spec : checkpoint.manifest().tensors)
+    if (!is_model_array(spec)) folders.insert(spec.path.substr(0, spec.path.find('/')));
+  for (const std::string& folder : folders) {
+    const auto there = fs.exists(io::join_path(checkpoint.path(), folder));
+    if (!there.ok() || *there) return false;
+  }
+  return !folders.empty();
+}
 
 CheckpointVerdict verdict_of(const Error& error, CheckpointVerdict otherwise) {
   return error.code() == ErrorCode::kUnsupported ? CheckpointVerdict::kUnknown : otherwise;

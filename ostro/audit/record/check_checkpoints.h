@@ -9,6 +9,7 @@
 #include <vector>
 
 #include "ostro/chain/chain.h"
+#include "ostro/checkpoint/restore.h"
 #include "ostro/io/files/file_system.h"
 #include "ostro/train/options/config.h"
 
@@ -39,6 +40,9 @@ struct CheckedCheckpoint {
     return verdict == CheckpointVerdict::kFine || verdict == CheckpointVerdict::kTemporary;
   }
 };
+
+// Whether all that is beside the parameters was left out of the checkpoint: no folder of it is there.
+bool lacks_moments(io::FileSystem& fs, const checkpoint::Checkpoint& checkpoint);
 
 // All that are there and all that `chain` names, by step. What is there is compared with the chain file as it
 // is now, so that a run may go on meanwhile. Errors: the files cannot be listed.

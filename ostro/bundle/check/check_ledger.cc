@@ -1,5 +1,6 @@
 #include <fmt/format.h>
 
+#include <map>
 #include <nlohmann/json.hpp>
 
 #include "ostro/base/sha256.h"
@@ -43,9 +44,8 @@ Result<std::string> changed_source(const LedgerFiles& ledger, bool moved) {
 void compare_sources(BundleCheck& check, const LedgerFiles& ledger, const std::string& name) {
   const std::string path = check.path(io::join_path(kLedgerFolder, name + ".sources"));
   if (ledger.sources().size() != ledger.files().size())
-    return check.find(Verdict::kDiffers,
-                      fmt::format("{} has {} source files, the ledger that the chain names has {}", path,
-                                  ledger.sources().size(), ledger.files().size()));
+    return check.find(Verdict::kDiffers, fmt::format("{} has {} source files, {}.content.json has {}", path,
+                                                     ledger.sources().size(), name, ledger.files().size()));
   std::array<int64_t, 2> first{};
   for (size_t i = 0; i < ledger.files().size(); ++i) {
     const ContentFile& file = ledger.files()[i];
@@ -53,24 +53,15 @@ void compare_sources(BundleCheck& check, const LedgerFiles& ledger, const std::s
     if (source.sha256 != file.sha256 || source.rows != file.rows || source.first != first)
       return check.find(
           Verdict::kDiffers,
-          fmt::format(
-              "{}: line {}, {}: is not file {} of the ledger that the chain names (SHA-256 {} here, {} "
-              "there)",
-              path, i + 1, source.file, i + 1, source.sha256, file.sha256));
+          fmt::format("{}: line {}, {}: is not file {} of {}.content.json (SHA-256 {} here, {} there)", path,
+                      i + 1, source.file, i + 1, name, source.sha256, file.sha256));
     for (size_t s = 0; s < 2; ++s) first[s] += file.rows[s];
   }
 }
 
-// The rows of one component. Returns the hash of the store's ledger; empty where it cannot be read.
-std::string check_component(BundleCheck& check, const std::string& component,
-                            const std::string& root_in_chain) {
-  const std::string name = ledger_name(component), folder = check.path(kLedgerFolder);
-  const auto opened = LedgerFiles::open(check.context.fs, folder, name);
-  if (!opened.ok()) {
-    check.find(opened.error());
-    return "";
-  }
-  const LedgerFiles& ledger = *opened;
+// The rows of one component. `is_named`: the ledger's content is the one that the chain names.
+void check_component(BundleCheck& check, const LedgerFiles& ledger, const std::string& name,
+                     const std::string& root_in_chain, bool is_named) {
   compare_sources(check, ledger, name);
   const LedgerSum& said = check.manifest.ledger.at(name);
   const int64_t rows = ledger.rows()[0] + ledger.rows()[1];
@@ -79,14 +70,16 @@ std::string check_component(BundleCheck& check, const std::string& component,
   if (!root.ok()) {
     check.find(root.error());
   } else if (const std::string& wanted = root_in_chain.empty() ? said.root : root_in_chain; *root != wanted) {
-    const auto place = changed_source(ledger, moved);
+    const auto place = is_named ? changed_source(ledger, moved)
+                                : Result<std::string>(fmt::format(
+                                      "{}.content.json, too, which says of which source a row is", name));
     check.find(Verdict::kDiffers,
-               fmt::format("{}: {}; what differs: {}", ledger.rows_path(),
-                           moved ? fmt::format("has {} rows, the ledger that the chain names has {}",
-                                               ledger.rows_there(), rows)
-                                 : fmt::format("its rows have the root {}, {} has {}", *root,
-                                               root_in_chain.empty() ? "bundle.json" : "the genesis", wanted),
-                           place.ok() ? *place : place.error().message()));
+               fmt::format(
+                   "{}: {}; what differs: {}", ledger.rows_path(),
+                   moved ? fmt::format("has {} rows, {}.content.json has {}", ledger.rows_there(), name, rows)
+                         : fmt::format("its rows have the root {}, {} has {}", *root,
+                                       root_in_chain.empty() ? "bundle.json" : "the genesis", wanted),
+                   place.ok() ? *place : place.error().message()));
   }
   if (said.rows != ledger.rows() || (root.ok() && !moved && said.root != *root))
     check.find(
@@ -96,7 +89,34 @@ std::string check_component(BundleCheck& check, const std::string& component,
             "and {} rows, root {} here",
             name, said.rows[0], said.rows[1], said.root, ledger.rows()[0], ledger.rows()[1],
             root.ok() ? *root : ""));
-  return ledger.hash();
+}
+
+// The ledgers of the components that the chain has, by component; what is missing or cannot be read is found.
+std::map<std::string, LedgerFiles> open_ledgers(BundleCheck& check,
+                                                const std::map<std::string, std::string>& roots) {
+  std::map<std::string, LedgerFiles> out;
+  for (const auto& [component, root] : roots) {
+    const std::string name = ledger_name(component);
+    if (!check.manifest.ledger.contains(name)) {
+      check.find(Verdict::kIncomplete,
+                 fmt::format("the bundle has no ledger of the data's component {}", component));
+      continue;
+    }
+    auto opened = LedgerFiles::open(check.context.fs, check.path(kLedgerFolder), name);
+    if (opened.ok())
+      out.emplace(component, std::move(*opened));
+    else
+      check.find(opened.error());
+  }
+  return out;
+}
+
+// The hash of all data, as a genesis has it.
+std::string data_hash_of(const std::map<std::string, LedgerFiles>& ledgers) {
+  if (const auto only = ledgers.find(""); only != ledgers.end()) return only->second.hash();
+  nlohmann::json hashes = nlohmann::json::object();
+  for (const auto& [component, ledger] : ledgers) hashes[component] = ledger.hash();
+  return sha256_hex(hashes.dump());
 }
 
 }  // namespace
@@ -112,26 +132,23 @@ void check_ledger(BundleCheck& check) {
   if (genesis.format == 1)
     for (const auto& [name, sum] : check.manifest.ledger)
       roots[check.manifest.ledger.size() == 1 && name == "train" ? "" : name] = "";
-  std::map<std::string, std::string> hashes;
-  std::array<int64_t, 2> rows{};
-  for (const auto& [component, root] : roots) {
-    const auto said = check.manifest.ledger.find(ledger_name(component));
-    if (said == check.manifest.ledger.end()) {
-      check.find(Verdict::kIncomplete,
-                 fmt::format("the bundle has no ledger of the data's component {}", component));
-      continue;
-    }
-    hashes[component] = check_component(check, component, root);
-    for (size_t s = 0; s < 2; ++s) rows[s] += said->second.rows[s];
-  }
+  const std::map<std::string, LedgerFiles> ledgers = open_ledgers(check, roots);
   if (check.manifest.ledger.size() > roots.size())
     check.find(Verdict::kDiffers, fmt::format("bundle.json has a ledger of {} components, the chain has {}",
                                               check.manifest.ledger.size(), roots.size()));
-  const std::string data = roots.contains("") ? hashes[""] : sha256_hex(nlohmann::json(hashes).dump());
-  if (check.findings() == before && data != genesis.data_hash)
-    check.find(Verdict::kDiffers,
-               fmt::format("the ledger is of other data than the run's: hash {} here, {} in the genesis",
-                           data, genesis.data_hash));
+  const std::string data = data_hash_of(ledgers);
+  const bool is_named = data == genesis.data_hash;
+  if (!is_named && ledgers.size() == roots.size())
+    check.find(
+        Verdict::kDiffers,
+        fmt::format("{}: the content of the ledger is of other data than the run's: hash {} here, {} in "
+                    "the genesis",
+                    check.path(kLedgerFolder), data, genesis.data_hash));
+  std::array<int64_t, 2> rows{};
+  for (const auto& [component, ledger] : ledgers) {
+    check_component(check, ledger, ledger_name(component), roots.at(component), is_named);
+    for (size_t s = 0; s < 2; ++s) rows[s] += ledger.rows()[s];
+  }
   if (check.findings() != before) return;
   check.show(
       fmt::format("the ledger has the hash{} that the genesis has: {} training rows and {} held-out rows",

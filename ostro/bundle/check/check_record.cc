@@ -82,7 +82,8 @@ void check_record(BundleCheck& check) {
   for (const audit::Finding& finding : audit->findings) check.audit.findings.push_back(finding);
   std::vector<int64_t> fine;
   for (const audit::CheckedCheckpoint& one : audit->checkpoints)
-    if (one.fine()) fine.push_back(one.step);
+    if (one.fine() || (options.parameters_only && one.verdict == audit::CheckpointVerdict::kPartial))
+      fine.push_back(one.step);
   if (audit->findings.empty())
     check.show("configuration, programs and tokenizer of the record are those that the chain names");
   if (!fine.empty() && fine.size() == check.manifest.checkpoints.size())

@@ -54,18 +54,16 @@ Result<std::vector<Copy>> copies_of(io::FileSystem& fs, const std::string& run, 
                                entry.name == audit::kParentFolder || entry.name == audit::kMakerFolder))
       RETURN_IF_ERROR(add_state(fs, run, entry.name, [](const std::string&) { return true; }, out));
   }
+  const auto wanted = [&](const std::string& path) { return choice.has_moments || is_of_parameters(path); };
   for (const int64_t step : choice.steps)
-    RETURN_IF_ERROR(add_state(
-        fs, run, io::join_path(checkpoint::kCheckpointsFolder, checkpoint::step_directory(step)),
-        [&](const std::string& path) { return choice.has_moments || is_of_parameters(path); }, out));
+    RETURN_IF_ERROR(add_state(fs, run,
+                              io::join_path(checkpoint::kCheckpointsFolder, checkpoint::step_directory(step)),
+                              wanted, out));
   ASSIGN_OR_RETURN(const bool has_initial, fs.exists(io::join_path(run, audit::kInitialFolder)));
   if (has_initial)
     RETURN_IF_ERROR(add_state(
-        fs, run, audit::kInitialFolder,
-        [&](const std::string& path) {
-          return choice.whole_initial || io::base_name(path) == checkpoint::kManifestName;
-        },
-        out));
+        fs, run, io::join_path(audit::kInitialFolder, checkpoint::step_directory(chain.genesis().step())),
+        wanted, out));
   return out;
 }
 

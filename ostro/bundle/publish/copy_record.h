@@ -15,9 +15,8 @@ namespace ostro::bundle {
 
 struct RecordChoice {
   std::vector<int64_t> steps;  // of the checkpoints to copy
-  bool has_moments = true;     // false: parameters alone, and every manifest
-  bool whole_initial =
-      false;  // the state before the first step, where it is in no checkpoint; else its manifest
+  // false: of these, and of the state that the run began with, parameters alone, and every manifest
+  bool has_moments = true;
 };
 
 // `count` more steps of checkpoints that the chain names and that are there, spread evenly over the run, and

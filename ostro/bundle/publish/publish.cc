@@ -157,10 +157,8 @@ Status write_bundle(const Context& context, const PublishRequest& request, const
   RETURN_IF_ERROR(convert::export_model(context, weights));
   manifest.checkpoints = material.steps;
   manifest.has_moments = !request.parameters_only;
-  RETURN_IF_ERROR(
-      copy_record(fs, request.run, chain,
-                  {material.steps, manifest.has_moments, manifest.has_moments && request.checkpoints > 0},
-                  io::join_path(place, kRecordFolder), context.progress));
+  RETURN_IF_ERROR(copy_record(fs, request.run, chain, {material.steps, manifest.has_moments},
+                              io::join_path(place, kRecordFolder), context.progress));
   if (material.stores) {
     const std::string folder = io::join_path(place, kLedgerFolder);
     RETURN_IF_ERROR(fs.make_dirs(folder));
@@ -211,7 +209,7 @@ Result<Published> publish(const Context& context, const PublishRequest& request)
     out.bytes += info.size;
   }
   if (material.key) out.key = material.key->public_key().fingerprint();
-  out.replay = replay_text(material.view.chain, out.manifest, request.checkpoints > 0, material.view.record);
+  out.replay = replay_text(material.view.chain, out.manifest, material.view.record);
   return out;
 }
 

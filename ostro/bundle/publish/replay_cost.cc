@@ -8,11 +8,11 @@
 
 namespace ostro::bundle {
 
-std::string replay_text(const chain::Chain& chain, const BundleManifest& manifest, bool has_initial,
+std::string replay_text(const chain::Chain& chain, const BundleManifest& manifest,
                         const std::optional<chain::RunRecord>& record) {
   const int64_t first = chain::entry_step(chain.links.front().entry), last = chain.last_step();
   std::vector<int64_t> starts;
-  if (has_initial || (!chain.genesis().initial && !chain.genesis().fork)) starts.push_back(first);
+  if (manifest.has_moments || !chain.genesis().initial) starts.push_back(first);
   if (manifest.has_moments)
     starts.insert(starts.end(), manifest.checkpoints.begin(), manifest.checkpoints.end());
   if (starts.empty() || starts.front() == last)

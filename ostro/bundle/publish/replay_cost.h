@@ -10,9 +10,8 @@
 
 namespace ostro::bundle {
 
-// `has_initial`: the bundle has the state before the first step, where the seed does not give it. The cost is
-// that of the run's sessions (`record`), which is what a replay takes on the same machine.
-std::string replay_text(const chain::Chain& chain, const BundleManifest& manifest, bool has_initial,
+// The cost is that of the run's sessions (`record`), which is what a replay takes on the same machine.
+std::string replay_text(const chain::Chain& chain, const BundleManifest& manifest,
                         const std::optional<chain::RunRecord>& record);
 
 }  // namespace ostro::bundle

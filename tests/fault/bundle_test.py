@@ -1,0 +1,363 @@
+#!/usr/bin/env python3
+"""Bundles: an honest one passes every check, is signed and stamped so that OpenSSL's own tool agrees, and can be gone on
+with. What was changed in one is found and named, however many of its hashes were made to fit again.
+
+    bundle_test.py --ostro BINARY [--positions N] [--seed N] [CASE...]
+"""
+
+import argparse
+import json
+import os
+import pathlib
+import random
+import shutil
+import subprocess
+import sys
+import time
+
+sys.path.insert(0, str(pathlib.Path(__file__).resolve().parents[1] / "suite"))
+import forger
+import seed
+from harness import Failure, Workspace, check
+
+STEPS, EVERY = 12, 4
+TSA = """
+[req]
+distinguished_name = name
+[name]
+[tsa]
+extendedKeyUsage = critical,timeStamping
+[ca]
+basicConstraints = critical,CA:true
+[service]
+serial = {folder}/serial
+signer_digest = sha256
+default_policy = 1.2.3.4
+digests = sha256
+accuracy = secs:1
+"""
+
+
+def reseal(bundle):
+    """bundle.json and SHA256SUMS of what lies there, as publish writes them; the signature goes."""
+    manifest = json.loads((bundle / "bundle.json").read_text())
+    files = {}
+    for path in sorted(p for p in bundle.rglob("*") if p.is_file()):
+        name = path.relative_to(bundle).as_posix()
+        if not name.startswith("bundle.json") and name != "SHA256SUMS":
+            files[name] = {"bytes": path.stat().st_size, "sha256": forger.sha(path.read_bytes())}
+    manifest["files"] = files
+    write_manifest(bundle, manifest)
+
+
+def write_manifest(bundle, manifest):
+    for end in (".sig", ".pub", ".tsq", ".tsr"):
+        (bundle / f"bundle.json{end}").unlink(missing_ok=True)
+    text = (forger.canonical(manifest) + "\n").encode()
+    (bundle / "bundle.json").write_bytes(text)
+    sums = {"bundle.json": forger.sha(text)} | {name: file["sha256"] for name, file in manifest["files"].items()}
+    (bundle / "SHA256SUMS").write_text("".join(f"{sums[name]}  {name}\n" for name in sorted(sums)))
+
+
+def fit_provenance(bundle):
+    """The hashes in provenance.json of what lies there."""
+    path = bundle / "provenance.json"
+    made = json.loads(path.read_text())
+    for name in made["files"]:
+        data = (bundle / name).read_bytes()
+        made["files"][name] = {"bytes": len(data), "sha256": forger.sha(data)}
+    path.write_text(forger.canonical(made) + "\n")
+
+
+class Cases:
+    def __init__(self, workspace, rng, positions):
+        self.w, self.rng, self.positions = workspace, rng, positions
+        self.root = workspace.root
+        self.openssl("genpkey", "-algorithm", "ed25519", "-out", "key.pem")
+        self.openssl("pkey", "-in", "key.pem", "-pubout", "-out", "key.pub")
+        workspace.train(workspace.config("good", STEPS, EVERY, data__cache_dir="cache"))
+        workspace.train(workspace.config("other", STEPS, EVERY, data__cache_dir="cache", trainer__seed=5))
+        self.publish("good", "B", "--sign", "key.pem", "--checkpoints", "1", "--time_request", "--license", "mit",
+                     "--license_file", "corpus/00.txt")
+        self.publish("other", "O", "--checkpoints", "1")
+
+    def openssl(self, *words, good=True):
+        done = subprocess.run(["openssl", *words], cwd=self.root, capture_output=True, text=True)
+        check((done.returncode == 0) == good, f"openssl {words}: {done.stdout}{done.stderr}")
+        return done.stdout + done.stderr
+
+    def publish(self, run, out, *words):
+        text = self.w.good("publish", f"runs/{run}", "--out", out, *words)
+        check(not list(self.root.glob("*.publishing")), "a directory was left beside the bundle")
+        return text
+
+    def copy(self, name, of="B"):
+        shutil.rmtree(self.root / name, ignore_errors=True)
+        shutil.copytree(self.root / of, self.root / name)
+        return self.root / name
+
+    def found(self, word, bundle, *words, says):
+        """verify of the bundle ends with this verdict, and one of its findings has all of `says`."""
+        out = self.w.verdict(word, bundle, *words)
+        findings = out.split("shown:\n")[0].splitlines()
+        check(any(all(part in line for part in says) for line in findings), f"{bundle}: no finding with {says}:\n{out}")
+
+    def honest(self):
+        text = self.w.verdict("equal", "B", "--key", "key.pub", says=["files, the record, the weights and the ledger"])
+        for words in ("as given", "states after steps", "roots of rows", "every byte of", "not shown:", "--sample"):
+            check(words in text, text)
+        head = self.w.good("hash", "runs/good").strip()
+        self.w.verdict("equal", "B", "--bundle", "--run_hash", head, env={"OSTRO_THREADS": "3"})
+        self.found("differs", "B", "--run_hash", "0" * 64, says=["the run hash", head])
+        result = json.loads(self.w.good("verify", "B", "--json"))
+        check((result["verdict"], result["run_hash"], result["step"]) == ("equal", head, STEPS), result)
+        subprocess.run(["sha256sum", "--quiet", "-c", "SHA256SUMS"], cwd=self.root / "B", check=True)
+        self.openssl("pkeyutl", "-verify", "-pubin", "-inkey", "key.pub", "-rawin", "-in", "B/bundle.json", "-sigfile",
+                     "B/bundle.json.sig")
+        # A bundle is a function of the run and the options.
+        self.publish("good", "again", "--sign", "key.pem", "--checkpoints", "1", "--time_request", "--license", "mit",
+                     "--license_file", "corpus/00.txt")
+        subprocess.run(["diff", "-r", "B", "again"], cwd=self.root, check=True)
+        record = (self.root / "B/record/run.json").read_text()
+        check(str(self.root) not in record and "--config" not in record, record)
+        card = (self.root / "B/README.md").read_text()
+        check(card.startswith("---\nlicense: mit\n") and head in card and "No hash of the chain covers them" in card, card)
+
+    def other_forms(self):
+        self.publish("good", "small", "--parameters_only", "--checkpoints", "1", "--dtype", "bf16", "--shard_size", "30000")
+        self.w.verdict("equal", "small", says=["files, the record"])
+        shutil.rmtree(self.root / "small/record/checkpoints/step-00000012/model/embedding")
+        reseal(self.root / "small")
+        self.w.verdict("differs", "small")
+        self.publish("good", "bare", "--without_ledger")
+        self.found("incomplete", "bare", says=["no ledger"])
+        shutil.move(self.root / "cache", self.root / "moved")
+        self.w.bad("publish", "runs/good", "--out", "none", says=["token store", "--cache", "--without_ledger"])
+        self.publish("good", "elsewhere", "--cache", "moved")
+        shutil.move(self.root / "moved", self.root / "cache")
+        self.w.bad("publish", "runs/good", "--out", "B", says=["B", "is there already"])
+        self.w.bad("publish", "runs/good", "--out", "none", "--sign", "key.pub", says=["key.pub", "genpkey"])
+        self.w.bad("publish", "runs/good", "--out", "none", "--license", "a b", says=["--license", "a b"])
+        self.w.bad("publish", "runs/none", "--out", "none", says=["runs/none"])
+        check(not (self.root / "none").exists(), "a refused publication left a directory")
+        self.w.bad("verify", "B", "--to_step", "3", says=["--to_step", "B/record"])
+        self.w.bad("verify", "runs/good", "--key", "key.pub", says=["--key", "runs/good"])
+
+    def bytes(self):
+        """Any byte of any file. Half of the draws are over files, half over bytes."""
+        bundle = self.copy("bytes")
+        self.stamp(bundle)
+        with open(bundle / "SHA256SUMS", "a") as sums:
+            sums.write(f"{forger.sha((bundle / 'bundle.json.tsr').read_bytes())}  bundle.json.tsr\n")
+        files = sorted(p for p in bundle.rglob("*") if p.is_file() and p.stat().st_size)
+        sizes = [p.stat().st_size for p in files]
+        few = [p for p in files if "checkpoints" not in p.parts]
+        for i in range(self.positions):
+            path = self.rng.choice(few) if i % 2 else self.rng.choices(files, sizes)[0]
+            data = path.read_bytes()
+            at, bit = self.rng.randrange(len(data)), 1 << self.rng.randrange(8)
+            path.write_bytes(data[:at] + bytes([data[at] ^ bit]) + data[at + 1:])
+            status, out, err = self.w.run("verify", "bytes")
+            path.write_bytes(data)
+            check(status in (1, 3, 4) and not err, f"bit {bit} of byte {at} of {path}: exit status {status}\n{out}{err}")
+        self.w.verdict("equal", "bytes")
+
+    def files(self):
+        bundle = self.copy("files")
+        (bundle / "more.txt").write_text("x")
+        self.found("differs", "files", says=["files/more.txt", "not listed"])
+        (bundle / "more.txt").rename(bundle / "bundle.json.more")
+        self.found("differs", "files", says=["files/bundle.json.more"])
+        (bundle / "bundle.json.more").unlink()
+        (bundle / "model.safetensors").unlink()
+        self.found("incomplete", "files", says=["model.safetensors is missing"])
+        (bundle / "bundle.json").unlink()
+        self.found("incomplete", "files", "--bundle", says=["bundle.json", "No such file"])
+
+    def keys(self):
+        self.openssl("genpkey", "-algorithm", "ed25519", "-out", "thief.pem")
+        self.publish("good", "stolen", "--sign", "thief.pem")
+        self.w.verdict("equal", "stolen")
+        self.found("differs", "stolen", "--key", "key.pub", says=["not by", "as given"])
+        self.found("differs", "O", "--key", "key.pub", says=["is not signed"])
+        bundle = self.copy("keys")
+        shutil.copy(self.root / "O/bundle.json", bundle)
+        self.found("differs", "keys", "--key", "key.pub", says=["is not the signature of this bundle.json"])
+        self.w.bad("verify", "B", "--key", "key.pem", says=["--key", "key.pem", "no public key"])
+
+    def stamp(self, bundle, folder="tsa"):
+        """Answers the bundle's request as a service does, with certificates of its own."""
+        place = self.root / folder
+        if not place.exists():
+            place.mkdir()
+            (place / "conf").write_text(TSA.format(folder=place))
+            (place / "serial").write_text("01\n")
+            self.openssl("req", "-x509", "-newkey", "rsa:2048", "-nodes", "-keyout", f"{folder}/ca.key", "-out",
+                         f"{folder}/ca.pem", "-subj", "/CN=test authority", "-config", f"{folder}/conf", "-extensions", "ca")
+            self.openssl("req", "-newkey", "rsa:2048", "-nodes", "-keyout", f"{folder}/key", "-out", f"{folder}/req",
+                         "-subj", "/CN=test service", "-config", f"{folder}/conf")
+            self.openssl("x509", "-req", "-in", f"{folder}/req", "-CA", f"{folder}/ca.pem", "-CAkey", f"{folder}/ca.key",
+                         "-set_serial", "2", "-days", "3", "-out", f"{folder}/cert", "-extfile", f"{folder}/conf",
+                         "-extensions", "tsa")
+        self.openssl("ts", "-reply", "-queryfile", str(bundle / "bundle.json.tsq"), "-out", str(bundle / "bundle.json.tsr"),
+                     "-config", f"{folder}/conf", "-section", "service", "-signer", f"{folder}/cert", "-inkey",
+                     f"{folder}/key")
+
+    def times(self):
+        bundle = self.copy("times")
+        self.w.bad("verify", "B", "--time_ca", "key.pub", says=["--time_ca", "no certificate"])
+        self.stamp(bundle)
+        self.found("incomplete", "B", "--time_ca", "tsa/ca.pem", says=["bundle.json.tsr is missing"])
+        text = self.w.verdict("equal", "times", "--time_ca", "tsa/ca.pem")
+        year = time.strftime("%Y-", time.gmtime())
+        check("CN = test service says that this bundle.json existed at " + year in text, text)
+        check("compared with none" not in text and "bundle.json.tsr that its own signature leaves out" in text, text)
+        self.openssl("ts", "-verify", "-data", "times/bundle.json", "-in", "times/bundle.json.tsr", "-CAfile", "tsa/ca.pem")
+        check("compared with none (--time_ca" in self.w.verdict("equal", "times"), "the service is not called unknown")
+        self.stamp(self.copy("elsewhen"), "thief")
+        self.found("differs", "elsewhen", "--time_ca", "tsa/ca.pem", says=["CN = test service", "vouches"])
+        # An answer about another bundle.json.
+        self.publish("other", "later", "--time_request")
+        shutil.copy(bundle / "bundle.json.tsr", self.root / "later")
+        self.found("differs", "later", says=["about another bundle.json"])
+
+    def frauds(self):
+        """A forger who can make every hash of the bundle fit again."""
+        # Cut behind a signed head: the signed manifest is kept, or all is written anew.
+        cut = self.copy("cut")
+        chain = cut / "record/chain.jsonl"
+        steps = [line for line in chain.read_text().splitlines()]
+        chain.write_text("\n".join(steps[:-2]) + "\n")
+        self.found("differs", "cut", says=["chain.jsonl", "cut, or written anew"])
+        # A document less, in a ledger whose every sum fits: rows.
+        less = self.copy("less")
+        rows, sources = less / "ledger/train.rows", less / "ledger/train.sources"
+        lines = [json.loads(line) for line in sources.read_text().splitlines()]
+        gone = next(i for i, line in enumerate(lines) if line["rows"][0] == 1 and i > 1)
+        at = 40 * lines[gone]["first_row"][0]
+        rows.write_bytes(rows.read_bytes()[:at] + rows.read_bytes()[at + 40:])
+        reseal(less)
+        self.found("differs", "less", says=[f"{gone:02}.txt", "rows"])
+        # And the source's line and its rows in the content, too.
+        content = json.loads((less / "ledger/train.content.json").read_text())
+        del content["files"][gone]
+        content["splits"]["train"]["rows"] -= 1
+        (less / "ledger/train.content.json").write_text(forger.canonical(content))
+        for line in lines[gone + 1:]:
+            line["first_row"][0] -= 1
+        del lines[gone]
+        sources.write_text("".join(forger.canonical(line) + "\n" for line in lines))
+        manifest = json.loads((less / "bundle.json").read_text())
+        manifest["ledger"]["train"]["train"] -= 1
+        write_manifest(less, manifest)
+        reseal(less)
+        self.found("differs", "less", says=["ledger", "other data than the run's"])
+        # A checkpoint of another run, under its own hashes.
+        swapped = self.copy("swapped")
+        state = f"record/checkpoints/step-{STEPS:08}"
+        shutil.rmtree(swapped / state)
+        shutil.copytree(self.root / "O" / state, swapped / state)
+        reseal(swapped)
+        self.found("differs", "swapped", says=[f"step-{STEPS:08}", "of another run"])
+        # An honest model under a foreign chain, and the other way round.
+        foreign = self.copy("foreign")
+        shutil.rmtree(foreign / "record")
+        shutil.copytree(self.root / "O/record", foreign / "record")
+        theirs = json.loads((self.root / "O/bundle.json").read_text())
+        manifest = json.loads((foreign / "bundle.json").read_text())
+        for key in ("genesis", "head", "state", "checkpoints"):
+            manifest[key] = theirs[key]
+        write_manifest(foreign, manifest)
+        reseal(foreign)
+        self.found("differs", "foreign", says=["provenance.json", "of another model"])
+        self.found("differs", "foreign", says=["of another run"])
+        merged = self.copy("merged")
+        for name in ("model.safetensors", "provenance.json"):
+            shutil.copy(self.root / "O" / name, merged)
+        self.found("differs", "merged", says=["merged/model.safetensors", "other bytes than bundle.json"])
+        reseal(merged)
+        self.found("differs", "merged", says=["of another model"])
+        # One weight, with a provenance that fits.
+        weight = self.copy("weight")
+        data = bytearray((weight / "model.safetensors").read_bytes())
+        data[-2] ^= 1
+        (weight / "model.safetensors").write_bytes(data)
+        fit_provenance(weight)
+        reseal(weight)
+        self.found("differs", "weight", says=["model.safetensors", "weight"])
+        # A tokenizer with one merge less.
+        for folder in ("", "record/"):
+            merges = self.copy("merges")
+            tokenizer = json.loads((merges / folder / "tokenizer.json").read_text())
+            tokenizer["model"]["merges"].pop()
+            (merges / folder / "tokenizer.json").write_text(json.dumps(tokenizer))
+            fit_provenance(merges)
+            reseal(merges)
+            self.found("differs", "merges", says=["tokenizer.json"])
+        # What bundle.json repeats of the chain.
+        for key, value in (("numerics", "2"), ("step", EVERY), ("amends", [{"difference": {}, "step": 3}]),
+                           ("lineage", {"fork": None, "maker": None, "origin": {}}), ("genesis", "0" * 64)):
+            lie = self.copy("lie")
+            manifest = json.loads((lie / "bundle.json").read_text())
+            check(manifest[key] != value, key)
+            write_manifest(lie, manifest | {key: value})
+            self.found("differs", "lie", says=["bundle.json"])
+
+    def going_on(self):
+        """Replays, trainings and imports that begin with a bundle."""
+        record = self.root / "continued/good"
+        shutil.copytree(self.root / "B/record", record)
+        more = ("--amend", "--trainer.num_train_steps", str(STEPS + 2))
+        self.w.good("train", "--config", "continued/good/config.yaml", "--trainer.log_dir", "continued", *more)
+        shutil.copytree(self.root / "runs/good", self.root / "runs2/good")
+        self.w.good("train", "--config", "runs2/good/config.yaml", "--trainer.log_dir", "runs2", *more)
+        check((record / "chain.jsonl").read_bytes() == (self.root / "runs2/good/chain.jsonl").read_bytes(),
+              "the run that goes on with the bundle's record has another chain")
+        self.w.verdict("equal", "B", "--sample", "3", "--challenge", "lottery", says=["3 drawn steps"])
+        self.w.bad("verify", "B", "--sample", "3", "--challenge", "lottery", "--key", "key.pub", says=["--key", "whole bundle"])
+        self.w.good("import", "--from", "hf", "B", "--out", "imported")
+        for source in ("B", "B/record"):
+            name = "from-" + source.replace("/", "-")
+            self.w.train(self.w.config(name, EVERY, EVERY, trainer__initialize_from=source, data__cache_dir="cache"))
+            for words in (("--checkpoints", "1"), ("--parameters_only",)):
+                self.publish(name, f"{name}{len(words)}", *words)
+                self.w.verdict("equal", f"{name}{len(words)}")
+        lineage = json.loads((self.root / "from-B2/bundle.json").read_text())["lineage"]
+        check(lineage["maker"]["state"] == json.loads((self.root / "B/bundle.json").read_text())["state"], lineage)
+        self.w.good("fork", "B/record", "--step", str(STEPS), "--out", "runs/fork", "--trainer.log_dir", "runs",
+                    "--trainer.num_train_steps", str(STEPS + EVERY))
+        self.w.train("runs/fork/config.yaml")
+        self.publish("fork", "forked")
+        self.w.verdict("equal", "forked")
+
+
+def main():
+    names = [n for n in vars(Cases) if not n.startswith("_") and n not in ("openssl", "publish", "copy", "found", "stamp")]
+    parser = argparse.ArgumentParser()
+    parser.add_argument("--ostro", required=True)
+    parser.add_argument("--positions", type=int, default=60)
+    parser.add_argument("--seed", type=int, default=seed.seed())
+    parser.add_argument("cases", nargs="*", default=names, metavar="CASE")
+    args = parser.parse_args()
+    rng = random.Random(args.seed)
+    w = Workspace(args.ostro)
+    failed = []
+    try:
+        cases = Cases(w, rng, args.positions)
+        for name in args.cases:
+            begin = time.monotonic()
+            try:
+                getattr(cases, name)()
+            except (Failure, OSError, subprocess.SubprocessError) as failure:
+                failed.append(name)
+                print(f"  FAILED: {name}: {failure}")
+            print(f"{name}: {time.monotonic() - begin:.1f} s", flush=True)
+    finally:
+        w.close()
+    print(f"FAILED: {failed}" if failed else "passed")
+    return 1 if failed else 0
+
+
+if __name__ == "__main__":
+    os.environ.setdefault("LC_ALL", "C.UTF-8")
+    sys.exit(main())
