@@ -1,5 +1,5 @@
-"""Reads the training tokens of a token store as docs/reference/formats/token_store.md describes it: sharded Zarr, blosc, LZ4."""
-import hashlib
+"""Checks the ledger and the tree of rows of a token store, and reads its training tokens, as docs/reference/formats/token_store.md
+describes them: sharded Zarr, blosc, LZ4."""
 import struct
 
 import numpy as np
@@ -78,7 +78,7 @@ class Tokens:
     """The training tokens of a store, all documents one after the other."""
     def __init__(self, folder, genesis):
         ledger = record.parse(record.read(folder / "ledger.json"), f"{folder}/ledger.json")
-        found = hashlib.sha256(record.canonical(ledger["content"]).encode()).hexdigest()
+        found = record.text_hash(record.canonical(ledger["content"]))
         require(found == genesis["data"], f"{folder}: its ledger hash is {found}, the genesis has {genesis['data']}", CANNOT_CHECK)
         self.all = read_elements(folder / "train/input_ids/data", ledger["content"]["splits"]["train"]["tokens"])
 
@@ -86,3 +86,29 @@ class Tokens:
         """Inputs and targets of the sequences with these numbers."""
         rows = np.stack([self.all[i * length:(i + 1) * length + 1] for i in numbers])
         return rows[:, :-1], rows[:, 1:]
+
+
+def check_store(folder):
+    """A store's ledger and tree of rows; returns the ledger's hash and its root."""
+    ledger = record.parse(record.read(folder / "ledger.json"), f"{folder}/ledger.json")
+    require(ledger.get("format") == "ostro token store 4", f"{folder}: {ledger.get('format')} has no tree of rows", CANNOT_CHECK)
+    rest = {key: value for key, value in ledger.items() if key != "sha256"}
+    require(record.text_hash(record.canonical(rest)) == ledger["sha256"], f"{folder}: ledger.json was altered")
+    content = record.text_hash(record.canonical(ledger["content"]))
+    require(content == ledger["hash"], f"{folder}: the ledger's hash is not that of its content")
+    tree = record.read(folder / "rows.tree")
+    require(len(tree) >= 48 and record.sha(tree[:-32]) == tree[-32:], f"{folder}: rows.tree was altered")
+    rows, blocks = struct.unpack("<qq", tree[:16]), [tree[i:i + 32] for i in range(16, len(tree) - 32, 32)]
+    first = -(-rows[0] // 1024)
+    require(len(blocks) == first + -(-rows[1] // 1024), f"{folder}: rows.tree has {len(blocks)} blocks for {rows} rows")
+    root = record.root_of_splits(rows, (record.root_of(blocks[:first]), record.root_of(blocks[first:])))
+    require(root == ledger["root"], f"{folder}: the tree of rows has the root {root}, the ledger {ledger['root']}")
+    return content, root
+
+
+def check_stores(folders, genesis):
+    found = [check_store(folder) for folder in folders]
+    roots, named = sorted(root for _, root in found), sorted(genesis.get("data_roots", {}).values())
+    require(genesis["format"] == 1 or roots == named, f"the stores have the roots {roots}, the genesis {named}")
+    if list(genesis.get("data_roots", {"": 0})) == [""]:
+        require(found[0][0] == genesis["data"], f"{folders[0]}: the ledger hash is {found[0][0]}, the genesis has {genesis['data']}")

@@ -129,7 +129,7 @@ def step_entry(state, sizes, config, tokens, step):
     lines += " ".join(map(hex_float, (loss, length, weight))) + "\n"
     data = [record.canonical({"leaf": i, "loss": hex_float(s)}).encode() for i, s in enumerate(sums)]
     return {"step": step + 1, "loss": hex_float(loss), "tokens": int(weight), "batch": batch_fingerprint(inputs, targets),
-            "state": hashlib.sha256(lines.encode()).hexdigest(), "leaves": record.root_of([record.sha(b"\x00" + d) for d in data]).hex()}
+            "state": record.text_hash(lines), "leaves": record.root_of([record.sha(b"\x00" + d) for d in data]).hex()}
 
 
 SUPPORTED = {  # option: the values that this program knows
@@ -176,7 +176,7 @@ def check_steps(run, store, step, from_initial=False):
     """Computes steps up to `step` and compares each with its entry; returns how many were computed."""
     chain = record.Chain(run / "chain.jsonl")
     require(step in chain.steps, f"the chain has no step {step}", INCOMPLETE)
-    require(chain.amends == 0 and chain.genesis.get("fork") is None, "amended runs and forks are not computed by this program", CANNOT_CHECK)
+    require(not chain.amends and chain.genesis.get("fork") is None, "amended runs and forks are not computed by this program", CANNOT_CHECK)
     config = chain.genesis["config"]
     check_supported(config)
     vocabulary = record.parse(record.read(run / "tokenizer.json"), "tokenizer.json")

@@ -8,7 +8,6 @@ Usage: check_verify_chain.py --ostro build/.../ostro
 """
 import argparse
 import hashlib
-import importlib.util
 import json
 import pathlib
 import random
@@ -22,21 +21,17 @@ from checks import check, summary
 from tiny_run import TinyRun, seed
 
 TOOL = pathlib.Path(__file__).resolve().parents[2] / "tools/verify_chain.py"
-spec = importlib.util.spec_from_file_location("verify_chain", TOOL)
-tool = importlib.util.module_from_spec(spec)
-spec.loader.exec_module(tool)
+sys.path.insert(0, str(TOOL.parent))
+import verify_chain as tool
 
 SMALL = {"model": {"seq_len": 32, "hidden_dim": 32, "intermediate_dim": 48},
          "trainer": {"train_batch_size": 4, "num_train_steps": 6, "checkpointer": {"keep": [{"every": 2}]}}}
 
 
-def verdict(run, stores=(), run_hash=None):
+def verdict(run, stores=(), run_hash=None, model=None, key=None):
     """The worst word and all texts, as the program finds them."""
-    options = types.SimpleNamespace(run_hash=run_hash, store=list(stores))
-    try:
-        findings, _ = tool.check_run(run, options)
-    except tool.Finding as finding:
-        findings = [(finding.verdict, finding.text)]
+    options = types.SimpleNamespace(run_hash=run_hash, store=list(stores), key=key, model=model)
+    findings, _ = tool.check_run(run, options)
     words = [kind for kind, _ in findings]
     worst = next((w for w in (tool.DIFFERS, tool.CANNOT_CHECK, tool.INCOMPLETE) if w in words), "equal")
     return worst, "; ".join(text for _, text in findings)
