@@ -1,5 +1,5 @@
-"""Forges checkpoints and chains as docs/reference/formats/checkpoint.md and chain.md describe them: whatever is changed, every hash
-that lies in the same directory (or the same file) is made to fit again."""
+"""Forges checkpoints, chains, models and bundles as docs/reference/formats describes them: whatever is changed, every hash that
+lies in the same directory (or the same file) is made to fit again."""
 
 import hashlib
 import itertools
@@ -120,3 +120,129 @@ def claim(run, section, key, value):
     for checkpoint in (run / "checkpoints").iterdir():
         manifest = read_manifest(checkpoint)
         seal(checkpoint, chain_head=heads[manifest["step"]], config=edited(manifest["config"]))
+
+
+def heads_of(run):
+    """The chain's hash of every step."""
+    return {e["step"]: e["h"] for e in map(json.loads, (run / "chain.jsonl").read_text().splitlines()) if e["kind"] == "step"}
+
+
+def refit(run, **changes):
+    """The checkpoints of a run name the hashes of its chain, which was written anew."""
+    heads = heads_of(run)
+    for checkpoint in (run / "checkpoints").iterdir():
+        seal(checkpoint, chain_head=heads[read_manifest(checkpoint)["step"]], **changes)
+
+
+def shortened(entry, steps):
+    """An entry of a chain that ends after `steps` steps and says so; None for one behind them."""
+    if entry["kind"] == "genesis":
+        entry["config"]["trainer"]["num_train_steps"] = steps
+        return entry
+    return entry if entry["step"] <= steps else None
+
+
+def zero_moments(checkpoint):
+    for tensor in read_manifest(checkpoint)["tensors"]:
+        if tensor["path"].startswith("optimizer/"):
+            for name in cell_names(tensor):
+                file = checkpoint / tensor["path"] / name
+                file.write_bytes(bytes(file.stat().st_size))
+
+
+# Models and bundles.
+
+
+def header_of(data):
+    (length,) = struct.unpack_from("<Q", data)
+    return json.loads(data[8:8 + length]), 8 + length
+
+
+def tensors(path):
+    """Name -> (type, shape, bytes) of a safetensors file."""
+    data = path.read_bytes()
+    header, start = header_of(data)
+    return {name: (info["dtype"], info["shape"], data[start + info["data_offsets"][0]:start + info["data_offsets"][1]])
+            for name, info in header.items() if name != "__metadata__"}
+
+
+def replace_tensor(path, name, content):
+    data = bytearray(path.read_bytes())
+    header, start = header_of(data)
+    begin, end = header[name]["data_offsets"]
+    assert end - begin == len(content), f"{name}: {len(content)} bytes for {end - begin}"
+    data[start + begin:start + end] = content
+    path.write_bytes(bytes(data))
+
+
+def change_tensor(path, name, index):
+    """One bit of one f32 element."""
+    content = bytearray(tensors(path)[name][2])
+    content[4 * index] ^= 1
+    replace_tensor(path, name, bytes(content))
+
+
+def twice(base, merged):
+    """f32 elements: what was added to the base is added once more."""
+    count = len(base) // 4
+    pairs = zip(struct.unpack(f"<{count}f", base), struct.unpack(f"<{count}f", merged))
+    return struct.pack(f"<{count}f", *(b + 2 * (m - b) for b, m in pairs))
+
+
+def digest(path):
+    data = path.read_bytes()
+    return {"bytes": len(data), "sha256": sha(data)}
+
+
+def reseal_provenance(model):
+    """provenance.json lists the files as they are."""
+    path = model / "provenance.json"
+    value = json.loads(path.read_text())
+    value["files"] = {name: digest(model / name) for name in value["files"]}
+    path.write_text(canonical(value) + "\n")
+
+
+def reseal(bundle):
+    """bundle.json and SHA256SUMS list the files as they are, and what bundle.json says of the chain is the chain's. The signature, which
+    a forger cannot make, is removed, and so is the token of a time."""
+    reseal_provenance(bundle)
+    for path in bundle.glob("bundle.json.*"):
+        path.unlink()
+    value = json.loads((bundle / "bundle.json").read_text())
+    chain = [json.loads(line) for line in (bundle / "record/chain.jsonl").read_text().splitlines()]
+    names = {e["step"]: e["name"] for e in chain if e["kind"] == "checkpoint"}
+    step = max(s for s in names if (bundle / f"record/checkpoints/step-{s:08}").is_dir())
+    value |= {"genesis": chain[0]["h"], "head": chain[-1]["h"], "step": step, "state": names[step],
+              "checkpoints": sorted(int(p.name[5:]) for p in (bundle / "record/checkpoints").iterdir())}
+    for name, claim in value["ledger"].items():
+        splits = json.loads((bundle / f"ledger/{name}.content.json").read_text())["splits"]
+        claim |= {split: splits[split]["rows"] for split in ("train", "validation")}
+    files = (p for p in sorted(bundle.rglob("*")) if p.is_file() and p.name not in ("SHA256SUMS", "bundle.json"))
+    value["files"] = {p.relative_to(bundle).as_posix(): digest(p) for p in files}
+    text = canonical(value) + "\n"
+    (bundle / "bundle.json").write_text(text)
+    sums = {path: file["sha256"] for path, file in value["files"].items()} | {"bundle.json": sha(text.encode())}
+    (bundle / "SHA256SUMS").write_text("".join(f"{sums[path]}  {path}\n" for path in sorted(sums)))
+
+
+def remove_document(ledger, number):
+    """Takes a source file out of a bundle's ledger: its rows, its line and its entry. Its name."""
+    (sources,) = ledger.glob("*.sources")
+    name = sources.name.removesuffix(".sources")
+    lines = [json.loads(line) for line in sources.read_text().splitlines()]
+    gone = lines.pop(number)
+    rows = bytearray((ledger / f"{name}.rows").read_bytes())
+    train = sum(line["rows"][0] for line in lines) + gone["rows"][0]
+    for split, before in ((1, train), (0, 0)):
+        at, count = before + gone["first_row"][split], gone["rows"][split]
+        del rows[40 * at:40 * (at + count)]
+    for line in lines[number:]:
+        line["first_row"] = [a - b for a, b in zip(line["first_row"], gone["rows"])]
+    content = json.loads((ledger / f"{name}.content.json").read_text())
+    file = content["files"].pop(number)
+    for split, place in (("train", 0), ("validation", 1)):
+        content["splits"][split]["rows"] -= file["rows"][place]
+    (ledger / f"{name}.rows").write_bytes(bytes(rows))
+    (ledger / f"{name}.content.json").write_text(canonical(content))
+    sources.write_text("".join(canonical(line) + "\n" for line in lines))
+    return gone["file"].rsplit("/", 1)[-1]
