@@ -3,7 +3,8 @@
 
 A run with an amend, one in bf16 that splits its cells, one on two components with another optimizer, and one that tunes an adapter are
 *equal*. Then bytes are changed at drawn places in every file that a hash covers, and parts are removed or made anew with
-all hashes of the chain computed again: each gets its verdict.
+all hashes of the chain computed again: each gets its verdict. A bundle is put together from docs/reference/formats, by this program
+and by hand, so that a mistake of the program that publishes is none here; it is equal, and what is planted in it is found.
 Usage: check_verify_chain.py --ostro build/.../ostro
 """
 import argparse
@@ -17,11 +18,15 @@ import sys
 import tempfile
 import types
 
+from cryptography.hazmat.primitives import serialization
+from cryptography.hazmat.primitives.asymmetric import ed25519
+
 from checks import check, summary
 from tiny_run import TinyRun, seed
 
 TOOL = pathlib.Path(__file__).resolve().parents[2] / "tools/verify_chain.py"
 sys.path.insert(0, str(TOOL.parent))
+import store_reader
 import verify_chain as tool
 
 SMALL = {"model": {"seq_len": 32, "hidden_dim": 32, "intermediate_dim": 48},
@@ -92,7 +97,7 @@ def check_honest(ostro, root):
     for run, stores in runs:
         found, text = verdict(run.run_directory, stores, run.run("hash", run.run_directory).decode().split()[0])
         check(found == "equal", f"{run.name}: {found}: {text}")
-    return plain.run_directory
+    return [run for run, _ in runs]
 
 
 def check_changed_bytes(run, root, rng):
@@ -173,6 +178,135 @@ def check_forged(run, root):
     check(verdict(run, run_hash="0" * 64)[0] == tool.DIFFERS, "another run hash")
 
 
+def digest(path):
+    data = path.read_bytes()
+    return {"bytes": len(data), "sha256": hashlib.sha256(data).hexdigest()}
+
+
+def write_json(path, value):
+    path.write_text(tool.canonical(value) + "\n")
+
+
+def write_ledger(store, folder):
+    """rows, content and sources of a store; returns what bundle.json says of it."""
+    folder.mkdir()
+    ledger = json.loads((store / "ledger.json").read_text())
+    splits, rows, claim = ledger["content"]["splits"], b"", {"root": ledger["root"]}
+    for split in ("train", "validation"):
+        count, tokens = splits[split]["rows"], splits[split]["tokens"]
+        claim[split] = count
+        ends = store_reader.read_elements(store / split / "input_ids/offsets", count + 1)[1:] if count else []
+        ids = store_reader.read_elements(store / split / "input_ids/data", tokens) if tokens else []
+        for begin, end in zip([0, *ends], ends):
+            rows += hashlib.sha256(ids[begin:end].astype("<u4").tobytes()).digest() + int(end - begin).to_bytes(8, "little")
+    (folder / "train.rows").write_bytes(rows)
+    (folder / "train.content.json").write_text(tool.canonical(ledger["content"]))
+    first, lines = [0, 0], ""
+    for file in ledger["content"]["files"]:
+        lines += tool.canonical({"file": f"{len(lines)}.txt", "first_row": first, "rows": file["rows"], "sha256": file["sha256"]}) + "\n"
+        first = [a + b for a, b in zip(first, file["rows"])]
+    (folder / "train.sources").write_text(lines)
+    return {"train": claim}
+
+
+def seal(bundle, key, **changes):
+    """provenance.json and bundle.json list the files as they are; the signature is of what came out."""
+    source = json.loads((bundle / "provenance.json").read_text())
+    source["files"] = {name: digest(bundle / name) for name in ("config.json", "model.safetensors", "tokenizer.json")}
+    write_json(bundle / "provenance.json", source)
+    value = json.loads((bundle / "bundle.json").read_text()) | changes
+    listed = sorted(p.relative_to(bundle).as_posix() for p in bundle.rglob("*") if p.is_file() and p.name not in tool.BUNDLE_FILES)
+    value["files"] = {name: digest(bundle / name) for name in listed}
+    write_json(bundle / "bundle.json", value)
+    sums = {name: file["sha256"] for name, file in value["files"].items()} | {"bundle.json": digest(bundle / "bundle.json")["sha256"]}
+    (bundle / "SHA256SUMS").write_text("".join(f"{sums[name]}  {name}\n" for name in sorted(sums)))
+    (bundle / "bundle.json.sig").write_bytes(key.sign((bundle / "bundle.json").read_bytes()))
+    pem = key.public_key().public_bytes(serialization.Encoding.PEM, serialization.PublicFormat.SubjectPublicKeyInfo)
+    (bundle / "bundle.json.pub").write_bytes(pem)
+
+
+def make_bundle(run, store, dtype, bundle, key):
+    run.run("export", "--checkpoint", run.run_directory, "--to", "hf", "--dtype", dtype, "--out", bundle)
+    shutil.copytree(run.run_directory, bundle / "record")
+    chain = tool.Chain(run.run_directory / "chain.jsonl")
+    step = max(chain.names)
+    source = {"role": "model", "state": chain.names[step], "step": step, "head": chain.heads[step], "genesis": chain.first, "origin": None}
+    write_json(bundle / "provenance.json", {"format": "ostro provenance", "format_version": 1, "made": "export", "numerics": "1", "files": {},
+                                            "weights": {"layout": "hf", "dtype": dtype}, "sources": [source]})
+    write_json(bundle / "bundle.json", {
+        "format": "ostro bundle", "format_version": 1, "genesis": chain.first, "head": chain.head, "step": step, "state": chain.names[step],
+        "numerics": "1", "amends": chain.amends, "lineage": {k: chain.genesis[k] for k in ("fork", "maker", "origin")}, "files": {},
+        "ledger": write_ledger(store, bundle / "ledger"), "checkpoints": sorted(chain.names), "moments": True,
+        "licenses": {"id": None, "files": []}, "made_by": {}})
+    seal(bundle, key)
+    return bundle
+
+
+def without_moments(bundle):
+    for folder in (bundle / "record/checkpoints").iterdir():
+        shutil.rmtree(folder / "optimizer")
+
+
+def other_element(bundle):
+    path = bundle / "model.safetensors"
+    data = bytearray(path.read_bytes())
+    data[-5] ^= 1
+    path.write_bytes(bytes(data))
+
+
+def no_first_document(bundle):
+    rows, content, sources = (bundle / f"ledger/train.{end}" for end in ("rows", "content.json", "sources"))
+    value = json.loads(content.read_text())
+    gone = value["files"].pop(0)["rows"][0]
+    value["splits"]["train"]["rows"] -= gone
+    content.write_text(tool.canonical(value))
+    rows.write_bytes(rows.read_bytes()[40 * gone:])
+    sources.write_text("".join(sources.read_text().splitlines(keepends=True)[1:]))
+
+
+def other_merge(bundle):
+    for path in (bundle / "tokenizer.json", bundle / "record/tokenizer.json"):
+        value = json.loads(path.read_text())
+        value["model"]["merges"].reverse()
+        path.write_text(json.dumps(value))
+
+
+def check_bundles(run, other, store, root, rng):
+    key, forgers = (ed25519.Ed25519PrivateKey.generate() for _ in range(2))
+    for dtype in [*seed.draw("types of an export", ["f32", "bf16"], 1), "f16"]:
+        bundle = make_bundle(run, store, dtype, root / f"bundle-{dtype}", key)
+        found = verdict(bundle, run_hash=tool.Chain(bundle / "record/chain.jsonl").head, key=bundle / "bundle.json.pub")
+        check(found[0] == "equal", f"the bundle in {dtype}: {found}")
+        check(verdict(run.run_directory, model=bundle)[0] == "equal", f"the model in {dtype} with its run")
+    public = root / "public.pem"
+    shutil.copy(bundle / "bundle.json.pub", public)
+
+    def planted(change, **changes):
+        copy = changed_copy(bundle, root, change)
+        seal(copy, forgers, **changes)
+        return verdict(copy)
+
+    check(planted(without_moments, moments=False)[0] == "equal", "a bundle without moments")
+    cases = [("one weight", other_element, "lm_head.weight"), ("a document", no_first_document, "ledger/train.rows"),
+             ("a tokenizer", other_merge, "tokenizer.json"),
+             ("a record of another run", lambda c: (shutil.rmtree(c / "record"), shutil.copytree(other, c / "record")), "provenance.json")]
+    for what, change, part in cases:
+        found, text = planted(change)
+        check(found == tool.DIFFERS and part in text, f"{what} in a bundle whose files were listed again: {found}: {text}")
+    found, text = planted(lambda c: None, head="0" * 64)
+    check(found == tool.DIFFERS and "its head is" in text, f"another head: {found}: {text}")
+    copy = changed_copy(bundle, root, lambda c: None)
+    seal(copy, forgers)
+    check("another key" in verdict(copy, key=public)[1], "another key")
+    (copy / "more.txt").write_text("x")
+    check("does not list it" in verdict(copy)[1], "a file that bundle.json does not list")
+    files = [p for p in sorted(bundle.rglob("*")) if p.is_file() and p.suffix not in (".tsq", ".tsr")]
+    for path in [*rng.sample(files, 8), *(bundle / name for name in ("bundle.json", "bundle.json.sig", "SHA256SUMS", "provenance.json"))]:
+        place, at = path.relative_to(bundle), []
+        found, text = verdict(changed_copy(bundle, root, lambda c: at.append(flip(c / place, rng))), key=public)
+        check(found != "equal", f"a changed bit of byte {at[0]} of {place} was not found")
+
+
 def main():
     parser = argparse.ArgumentParser()
     parser.add_argument("--ostro", required=True)
@@ -180,9 +314,11 @@ def main():
     rng = random.Random(seed.seed())
     with tempfile.TemporaryDirectory() as folder:
         root = pathlib.Path(folder)
-        run = check_honest(options.ostro, root)
+        runs = check_honest(options.ostro, root)
+        run = runs[0].run_directory
         check_changed_bytes(run, root, rng)
         check_forged(run, root)
+        check_bundles(runs[0], runs[1].run_directory, root / "cache", root, rng)
     summary()
 
 
