@@ -1,6 +1,6 @@
 #!/usr/bin/env python3
 """Runs every command of a page of docs/guide, in order, as readme_test.py does with README.md. A YAML block that begins with
-a comment "# NAME.yaml" is written to that file first.
+a comment "# NAME.yaml" is written to that file first. The folder has `tools` of the sources.
 
   python3 tests/e2e/guide_test.py --ostro build/release/ostro/cli/ostro --page docs/guide/finetune.md [--update]
 """
@@ -25,6 +25,7 @@ def main():
         sys.exit(f"no command in a ```console block of {page}: nothing is tested")
     with tempfile.TemporaryDirectory() as folder:
         top = pathlib.Path(folder)
+        (top / "tools").symlink_to(ROOT / "tools")
         for block in re.findall(r"```yaml\n(# (\S+\.yaml)\n.*?)```", page.read_text(), re.DOTALL):
             (top / block[1]).write_text(block[0])
         outputs = run([command for _, command, _ in cases], args.ostro, top)

@@ -37,7 +37,8 @@ def run(commands, ostro, top, settings=None):
     bin_.mkdir()
     (bin_ / "ostro").symlink_to(pathlib.Path(ostro).resolve())
     script = "".join(f"{c}\necho '{MARK}' $?\n" for c in commands)
-    env = {k: v for k, v in os.environ.items() if not k.startswith("OSTRO_")} | {"PATH": f"{bin_}:{os.environ['PATH']}"}
+    path = f"{bin_}:{pathlib.Path(sys.executable).parent}:{os.environ['PATH']}"  # so python3 is the one that runs this test
+    env = {k: v for k, v in os.environ.items() if not k.startswith("OSTRO_")} | {"PATH": path}
     done = subprocess.run(["bash", "-c", script], cwd=top, env=env | (settings or {}), text=True,
                           stdin=subprocess.DEVNULL, stdout=subprocess.PIPE, stderr=subprocess.STDOUT, check=False)
     outputs, lines = [], []

@@ -3,9 +3,10 @@
 
 The tables RECORD and BUNDLE name them: what is forged, the check, its verdict and words that its finding must have. The forger has no key of the
 maker, so a bundle that was changed is not signed any more, or its signature does not fit. Honest records and bundles, made and checked with
-other numbers of workers and threads and on other instruction sets, are *equal*.
+other numbers of workers and threads and on other instruction sets, are *equal*. tools/verify_chain.py, which has no code of Ostro, is asked
+about each of them, too: it must say `differs`, or the word that CLEAN_ROOM has for what it cannot see.
 
-    frauds_test.py --ostro BINARY [--log FILE] [--bundles] [FRAUD...]
+    scripts/venv_python.sh tests/fault/frauds_test.py --ostro BINARY [--log FILE] [--bundles] [FRAUD...]
 
 Frauds of a record alone are always among the drawn ones (4; OSTRO_TEST_SIZE=full takes all). With --bundles those of models and
 bundles are, too, for a program that has `ostro publish`.
@@ -336,6 +337,22 @@ class Frauds:
 RECORD = ["other_data", "skipped_step", "swapped_steps", "other_rate", "backdated_config", "reset_moments", "hidden_fork"]
 BUNDLE = ["one_weight", "other_rounding", "swapped_checkpoint", "edited_loss", "removed_document", "cut_chain", "changed_merge",
           "foreign_chain", "foreign_model", "merged_bundles", "merged_twice", "quantised_other", "copied_provenance"]
+# What verify_chain.py says of those that only a replay or the programs show, and of weights that it does not know.
+CLEAN_ROOM = {name: "equal" for name in ("other_data", "swapped_steps", "other_rate", "backdated_config", "reset_moments", "hidden_fork",
+                                         "edited_loss")} | {"merged_twice": "cannot check"}
+TOOL = pathlib.Path(__file__).resolve().parents[2] / "tools/verify_chain.py"
+
+
+def check_clean_room(root, words, expected):
+    """verify_chain.py on what `ostro verify` with these words is about."""
+    options = {name: words[words.index(name) + 1] for name in ("--model", "--key") if name in words}
+    top = next(word for word in words[1:] if not word.startswith("--")).removesuffix("/record")
+    if (root / top / "provenance.json").exists() and not (root / top / "record").is_dir():
+        options["--model"], top = top, "runs/good"  # a model alone says nothing without a record
+    command = [sys.executable, str(TOOL), top, *(word for pair in options.items() for word in pair)]
+    done = subprocess.run(command, cwd=root, capture_output=True, text=True, check=False)
+    fits = done.returncode == CODES[expected] and done.stdout.startswith(expected)
+    check(fits, f"{' '.join(command[1:])}: exit status {done.returncode}, not {expected}: {done.stdout}{done.stderr}")
 
 
 def check_fraud(frauds, name):
@@ -348,7 +365,10 @@ def check_fraud(frauds, name):
     check(status == CODES[verdict] and first.startswith(verdict), f"exit status {status}, not {verdict}: {shown}")
     missing = [word for word in says if word not in out]
     check(not missing, f"nothing says {missing}: {shown}")
-    return f"{getattr(Frauds, name).__doc__.rstrip('.')} -> ostro {' '.join(words)} ({seconds:.1f} s) -> {first[:300]}"
+    clean = CLEAN_ROOM.get(name, "differs")
+    check_clean_room(frauds.root, words, clean)
+    return (f"{getattr(Frauds, name).__doc__.rstrip('.')} -> ostro {' '.join(words)} ({seconds:.1f} s) -> {first[:300]}"
+            f" -> verify_chain.py: {clean}")
 
 
 def honest(frauds, bundles):
@@ -365,8 +385,11 @@ def honest(frauds, bundles):
         w.good("publish", f"runs/{name}", "--out", f"bundle-{number}", "--sign", str(frauds.keys()), "--checkpoints", "3", "--cache", "cache-good", env=env)
         for words in (["--bundle", f"bundle-{number}", "--key", "pub.pem"], [f"bundle-{number}/record", "--cache", "cache-good"]):
             w.verdict("equal", *words, env=env)
+        check_clean_room(w.root, ["verify", f"bundle-{number}", "--key", "pub.pem"], "equal")
     if bundles:
-        w.verdict("equal", "runs/good", "--model", str(frauds.model("good", "--dtype", "bf16")))
+        words = ["runs/good", "--model", str(frauds.model("good", "--dtype", "bf16"))]
+        w.verdict("equal", *words)
+        check_clean_room(w.root, ["verify", *words], "equal")
     return "Honest ones, with other workers, threads and instruction sets -> equal"
 
 

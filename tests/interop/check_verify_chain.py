@@ -212,7 +212,7 @@ def write_ledger(store, folder):
 def seal(bundle, key, **changes):
     """provenance.json and bundle.json list the files as they are; the signature is of what came out."""
     source = json.loads((bundle / "provenance.json").read_text())
-    source["files"] = {name: digest(bundle / name) for name in ("config.json", "model.safetensors", "tokenizer.json")}
+    source["files"] = {name: digest(bundle / name) for name in source["files"]}
     write_json(bundle / "provenance.json", source)
     value = json.loads((bundle / "bundle.json").read_text()) | changes
     listed = sorted(p.relative_to(bundle).as_posix() for p in bundle.rglob("*") if p.is_file() and p.name not in tool.BUNDLE_FILES)
@@ -230,9 +230,6 @@ def make_bundle(run, store, dtype, bundle, key):
     shutil.copytree(run.run_directory, bundle / "record")
     chain = tool.Chain(run.run_directory / "chain.jsonl")
     step = max(chain.names)
-    source = {"role": "model", "state": chain.names[step], "step": step, "head": chain.heads[step], "genesis": chain.first, "origin": None}
-    write_json(bundle / "provenance.json", {"format": "ostro provenance", "format_version": 1, "made": "export", "numerics": "1", "files": {},
-                                            "weights": {"layout": "hf", "dtype": dtype}, "sources": [source]})
     write_json(bundle / "bundle.json", {
         "format": "ostro bundle", "format_version": 1, "genesis": chain.first, "head": chain.head, "step": step, "state": chain.names[step],
         "numerics": "1", "amends": chain.amends, "lineage": {k: chain.genesis[k] for k in ("fork", "maker", "origin")}, "files": {},
