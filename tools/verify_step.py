@@ -114,6 +114,19 @@ def hex_float(x):
     return (mantissa.rstrip("0").rstrip(".") if "." in mantissa else mantissa) + "p" + exponent
 
 
+def lanes_text(array):
+    """Both lanes of N14 of an array of f32."""
+    return "{:016x} {:016x}".format(*record.lanes(array.astype("<f4").view("<u4"), "f32"))
+
+
+def leaf_data(number, loss, gradients, sizes, has_gradient):
+    """What a leaf of the Merkle tree is the hash of (chain.md)."""
+    data = {"leaf": number, "loss": hex_float(loss)}
+    if has_gradient:
+        data["gradient"] = record.text_hash("".join(f"{path} {lanes_text(gradients[path][number])}\n" for path, _, _ in sizes.shapes()))
+    return record.canonical(data).encode()
+
+
 def step_entry(state, sizes, config, tokens, step):
     """Does a step (0 is the first one) and returns what the chain's entry must say."""
     inputs, targets = batch_of(tokens, config, step)
@@ -124,16 +137,15 @@ def step_entry(state, sizes, config, tokens, step):
     length = update(state, {path: tree(list(g)) for path, g in gradients.items()}, weight, sizes, config, step)
     lines = ""
     for path, axes, shape in sizes.shapes():
-        first, second = record.lanes(state[path].astype("<f4").view("<u4"), "f32")
-        lines += f"{path} f32[{', '.join(f'{a}:{n}' for a, n in zip(axes.split(), shape))}] {first:016x} {second:016x}\n"
+        lines += f"{path} f32[{', '.join(f'{a}:{n}' for a, n in zip(axes.split(), shape))}] {lanes_text(state[path])}\n"
     lines += " ".join(map(hex_float, (loss, length, weight))) + "\n"
-    data = [record.canonical({"leaf": i, "loss": hex_float(s)}).encode() for i, s in enumerate(sums)]
+    data = [leaf_data(i, s, gradients, sizes, config["chain"]["leaf_gradients"]) for i, s in enumerate(sums)]
     return {"step": step + 1, "loss": hex_float(loss), "tokens": int(weight), "batch": batch_fingerprint(inputs, targets),
             "state": record.text_hash(lines), "leaves": record.root_of([record.sha(b"\x00" + d) for d in data]).hex()}
 
 
 SUPPORTED = {  # option: the values that this program knows
-    "chain.leaf_gradients": [False], "data.block_cross_document_attention": [False], "data.shuffle": [True, False],
+    "chain.leaf_gradients": [False, True], "data.block_cross_document_attention": [False], "data.shuffle": [True, False],
     "model.activation_function": ["silu"], "model.tie_word_embeddings": [False], "model.type": ["llama"],
     "model.z_loss_weight": ["0x0p+0"], "model.rope.type": ["default"], "numerics.leaves": [[]], "optimizer.decay": [None],
     "optimizer.lr_schedule": ["cosine", "linear", "constant"], "optimizer.type": ["adam"],

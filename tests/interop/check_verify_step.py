@@ -25,6 +25,7 @@ import verify_step
 MODULES = (clauses, llama_step, verify_step)
 SMALL = {"model": {"seq_len": 24, "hidden_dim": 24, "intermediate_dim": 40, "num_layers": 2, "num_heads": 3, "num_kv_heads": 1},
          "optimizer": {"lr_schedule": "cosine", "warmup": 0, "max_grad_norm": 0.5},
+         "chain": {"leaf_gradients": True},
          "trainer": {"mp": "f32", "train_batch_size": 5, "num_train_steps": 4, "checkpointer": {"keep": [{"every": 3}]}},
          "numerics": {"leaf_examples": 1, "cells": {"embed": 2}}}
 
@@ -36,7 +37,8 @@ def with_values(**sections):
 RUNS = {
     "small": (with_values(), 4),
     "blocks": (with_values(model={"seq_len": 140, "num_heads": 2, "head_dim": 16}, optimizer={"lr_schedule": "linear", "warmup": 1}), 2),
-    "unclipped": (with_values(optimizer={"max_grad_norm": None, "lr_schedule": "constant", "weight_decay": 0.0}, data={"shuffle": False}), 1),
+    "unclipped": (with_values(chain={"leaf_gradients": False}, data={"shuffle": False},
+                              optimizer={"max_grad_norm": None, "lr_schedule": "constant", "weight_decay": 0.0}), 1),
 }
 
 
