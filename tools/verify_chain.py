@@ -6,7 +6,6 @@ files), and has the chain's fingerprint; the tokenizer is the chain's. With --st
 --model that a model's weights are the cast of a state. Of a bundle: all of that, every file's hash, the tree of the data ledger,
 bundle.json against the chain, and the signature (if Python's `cryptography` is there). Nothing is trained: see verify_step.py.
 Prints a line for each finding; exits with 0 equal, 1 differs, 3 incomplete, 4 cannot check (docs/reference/verdicts.md).
-
 Usage: verify_chain.py RUN|BUNDLE [--run_hash H] [--key PUB.pem] [--store DIR ...] [--model DIR]
 """
 import argparse, functools, hashlib, itertools, json, math, pathlib, re, struct, sys
@@ -272,9 +271,11 @@ def check_model(model, run, chain):
     source, step = value["sources"][0], value["sources"][0]["step"]
     for what, own in {"genesis": chain.first, "head": chain.heads.get(step), "state": chain.names.get(step)}.items():
         require(source[what] == own, f"provenance.json: of another run or step: its {what} is {source[what]}, the chain's at step {step} {own}")
+    made = f"{value['made']}, layout {value['weights']['layout']}"
+    require(made == "export, layout hf", f"the weights ({made}): this program knows exports for Hugging Face", CANNOT_CHECK)
     config = parse(read(model / "config.json"), "config.json")
-    plain = value["made"] == "export" and config["model_type"] == "llama" and not (config["attention_bias"] or config["mlp_bias"])
-    require(plain, f"the weights ({value['made']} of a {config['model_type']}): this program knows exports of a Llama without biases", CANNOT_CHECK)
+    plain = config["model_type"] == "llama" and not (config["attention_bias"] or config["mlp_bias"])
+    require(plain, f"the weights of a {config['model_type']}: this program knows those of a Llama without biases", CANNOT_CHECK)
     folder = run / f"checkpoints/step-{step:08}"
     tensors = [t for t in parse(read(folder / "manifest.json"), folder.name)["tensors"] if t["path"].startswith("model/")]
     known = {t["path"][6:].removesuffix("/weight"): load(folder / t["path"], t, t["path"]) for t in tensors}
@@ -395,6 +396,5 @@ def main():
     return EXIT_CODES[worst]
 
 sys.modules.setdefault("verify_chain", sys.modules[__name__])  # store_reader.py imports this file
-
 if __name__ == "__main__":
     sys.exit(main())
