@@ -261,13 +261,13 @@ def llama_tensors(p):  # of Hugging Face, from the parameters by path (docs/spec
     if "head" in p:
         yield "lm_head", p["head"].T
 
-def check_model(model, run, chain):
+def check_model(model, run, chain, collect):
     """A model directory: its files are those of provenance.json, its state is the chain's, its weights are the cast of that state."""
     text = read(model / "provenance.json")
     value = parse(text, "provenance.json")
     require(text == canonical(value).encode() + b"\n", "provenance.json: not canonical JSON and a line feed")
     require(value["format_version"] == 1, f"provenance.json: version {value['format_version']} is not known", CANNOT_CHECK)
-    check_files(model, value["files"], "provenance.json")
+    collect(check_files, model, value["files"], "provenance.json")
     source, step = value["sources"][0], value["sources"][0]["step"]
     for what, own in {"genesis": chain.first, "head": chain.heads.get(step), "state": chain.names.get(step)}.items():
         require(source[what] == own, f"provenance.json: of another run or step: its {what} is {source[what]}, the chain's at step {step} {own}")
@@ -376,7 +376,7 @@ def check_run(top, options):
     for folder in (run, *models):
         collect(tokenizer, folder / "tokenizer.json")
     for model in models:
-        collect(check_model, model, run, chain)
+        collect(check_model, model, run, chain, collect)
     return findings, (f"steps 1 to {chain.step}, {len(chain.amends)} amends, {counts[True]} checkpoints that the chain names and "
                       f"{counts[False]} others; nothing was replayed\n{''.join(notes)}run hash: {chain.head}")
 
