@@ -202,6 +202,15 @@ def reseal_provenance(model):
     path.write_text(canonical(value) + "\n")
 
 
+def refit_provenance(bundle):
+    """provenance.json names the entries of the record's chain, which was written anew."""
+    path, chain = bundle / "provenance.json", bundle / "record/chain.jsonl"
+    value = json.loads(path.read_text())
+    source = value["sources"][0]
+    source |= {"genesis": json.loads(chain.read_text().splitlines()[0])["h"], "head": heads_of(bundle / "record")[source["step"]]}
+    path.write_text(canonical(value) + "\n")
+
+
 def reseal(bundle):
     """bundle.json and SHA256SUMS list the files as they are, and what bundle.json says of the chain is the chain's. The signature, which
     a forger cannot make, is removed, and so is the token of a time."""
@@ -225,8 +234,9 @@ def reseal(bundle):
     (bundle / "SHA256SUMS").write_text("".join(f"{sums[path]}  {path}\n" for path in sorted(sums)))
 
 
-def remove_document(ledger, number):
-    """Takes a source file out of a bundle's ledger: its rows, its line and its entry. Its name."""
+def remove_document(ledger, number, content_too):
+    """Takes a source file out of a bundle's ledger: its rows and its line, and its entry in the store's content, whose hash the genesis
+    has. Its name."""
     (sources,) = ledger.glob("*.sources")
     name = sources.name.removesuffix(".sources")
     lines = [json.loads(line) for line in sources.read_text().splitlines()]
@@ -238,11 +248,12 @@ def remove_document(ledger, number):
         del rows[40 * at:40 * (at + count)]
     for line in lines[number:]:
         line["first_row"] = [a - b for a, b in zip(line["first_row"], gone["rows"])]
-    content = json.loads((ledger / f"{name}.content.json").read_text())
-    file = content["files"].pop(number)
-    for split, place in (("train", 0), ("validation", 1)):
-        content["splits"][split]["rows"] -= file["rows"][place]
+    if content_too:
+        content = json.loads((ledger / f"{name}.content.json").read_text())
+        file = content["files"].pop(number)
+        for split, place in (("train", 0), ("validation", 1)):
+            content["splits"][split]["rows"] -= file["rows"][place]
+        (ledger / f"{name}.content.json").write_text(canonical(content))
     (ledger / f"{name}.rows").write_bytes(bytes(rows))
-    (ledger / f"{name}.content.json").write_text(canonical(content))
     sources.write_text("".join(canonical(line) + "\n" for line in lines))
     return gone["file"].rsplit("/", 1)[-1]
