@@ -236,7 +236,7 @@ def reseal(bundle):
 
 def remove_document(ledger, number, content_too):
     """Takes a source file out of a bundle's ledger: its rows and its line, and its entry in the store's content, whose hash the genesis
-    has. Its name."""
+    has. What the line said."""
     (sources,) = ledger.glob("*.sources")
     name = sources.name.removesuffix(".sources")
     lines = [json.loads(line) for line in sources.read_text().splitlines()]
@@ -256,4 +256,4 @@ def remove_document(ledger, number, content_too):
         (ledger / f"{name}.content.json").write_text(canonical(content))
     (ledger / f"{name}.rows").write_bytes(bytes(rows))
     sources.write_text("".join(canonical(line) + "\n" for line in lines))
-    return gone["file"].rsplit("/", 1)[-1]
+    return gone

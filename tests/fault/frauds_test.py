@@ -146,7 +146,7 @@ class Frauds:
         shutil.rmtree(bundle / "record")
         shutil.copytree(self.root / "runs/other", bundle / "record")
         forger.reseal(bundle)
-        return ["verify", "--bundle", "foreign-chain"], "differs", ["provenance.json"]
+        return ["verify", "--bundle", "foreign-chain"], "differs", ["provenance.json", "of another model"]
 
     def foreign_model(self):
         """An honest chain under a model of another run."""
@@ -164,7 +164,7 @@ class Frauds:
         shutil.rmtree(bundle / "ledger")
         shutil.copytree(other / "ledger", bundle / "ledger")
         forger.reseal(bundle)
-        return ["verify", "--bundle", "merged"], "differs", ["ledger"]
+        return ["verify", "--bundle", "merged"], "differs", ["the ledger is of other data than the run's"]
 
     # Checkpoints, tokenizer, data.
 
@@ -179,7 +179,7 @@ class Frauds:
         shutil.copytree(before, last)
         forger.seal(last, step=steps[-1], chain_head=head, measured=measured)
         forger.reseal(bundle)
-        return ["verify", "--bundle", "swapped"], "differs", [last.name, "forged"]
+        return ["verify", "--bundle", "swapped"], "differs", [f"{last.name} is forged"]
 
     def changed_merge(self):
         """A tokenizer with one merge changed."""
@@ -190,21 +190,21 @@ class Frauds:
             merges[3], merges[4] = merges[4], merges[3]
             (folder / "tokenizer.json").write_text(json.dumps(value))
         forger.reseal(bundle)
-        return ["verify", "--bundle", "merge"], "differs", ["tokenizer.json"]
+        return ["verify", "--bundle", "merge"], "differs", ["tokenizer.json is another tokenizer than the chain's"]
 
     def removed_document(self):
-        """A document removed from the ledger: its rows and its line."""
+        """A document removed from the ledger: its rows and the line with its name. The store's list of files has its hash."""
         bundle = self.bundle_copy("removed")
-        name = forger.remove_document(bundle / "ledger", 2, content_too=False)
+        gone = forger.remove_document(bundle / "ledger", 2, content_too=False)
         forger.reseal(bundle)
-        return ["verify", "--bundle", "removed"], "differs", ["ledger", name]
+        return ["verify", "--bundle", "removed"], "differs", [f"train rows 1 to 1 of source file 3 (SHA-256 {gone['sha256']})"]
 
     def forgotten_document(self):
         """A document removed from the ledger, and from the list of the store's files."""
         bundle = self.bundle_copy("forgotten")
         forger.remove_document(bundle / "ledger", 2, content_too=True)
         forger.reseal(bundle)
-        return ["verify", "--bundle", "forgotten"], "differs", ["ledger", "genesis"]
+        return ["verify", "--bundle", "forgotten"], "differs", ["the ledger is of other data than the run's"]
 
     # The chain. Everything of it was hashed again; what remains is what follows from data and seed.
 
@@ -238,7 +238,7 @@ class Frauds:
 
         forger.rewrite_chain(chain, edit)
         forger.refit(run)
-        return ["verify", "runs/two", "--from_step", "5", "--to_step", "8"], "differs", ["step 7", "batch"]
+        return ["verify", "runs/two", "--from_step", "5", "--to_step", "8"], "differs", ["step 7", "batch", "the two steps were swapped"]
 
     def other_rate(self):
         """A learning rate that was changed on the way, without the amendment that says so."""
@@ -269,7 +269,7 @@ class Frauds:
         forger.reseal(bundle)
         (bundle / "bundle.json.sig").write_bytes(signature)
         shutil.copy(self.bundle() / "bundle.json.pub", bundle)
-        return ["verify", "--bundle", "cut", "--key", "pub.pem"], "differs", ["bundle.json", "sign"]
+        return ["verify", "--bundle", "cut", "--key", "pub.pem"], "differs", ["bundle.json.sig is not the signature of this bundle.json"]
 
     def reset_moments(self):
         """Moments set to zero at a restart, with the honest checkpoint put back afterwards."""
@@ -291,7 +291,7 @@ class Frauds:
         shutil.copytree(kept, honest)
         forger.rewrite_chain(run / "chain.jsonl", renamed)
         forger.refit(run)
-        return ["verify", "runs/reset", "--from_step", "10", "--to_step", "11"], "differs", ["step 11", "state"]
+        return ["verify", "runs/reset", "--from_step", "10", "--to_step", "11"], "differs", ["step 11", "state", "reset after step 10"]
 
     def other_data(self):
         """A batch of other texts than those that the genesis names."""
@@ -348,8 +348,8 @@ class Frauds:
 
 RECORD = ["other_data", "skipped_step", "swapped_steps", "other_rate", "backdated_config", "reset_moments", "hidden_fork",
           "other_rounding", "foreign_model", "merged_twice", "quantised_other", "copied_provenance"]
-BUNDLE = ["one_weight", "swapped_checkpoint", "edited_loss", "removed_document", "forgotten_document", "cut_chain", "changed_merge", "foreign_chain",
-          "merged_bundles"]
+BUNDLE = ["one_weight", "swapped_checkpoint", "edited_loss", "removed_document", "forgotten_document", "cut_chain", "changed_merge",
+          "foreign_chain", "merged_bundles"]
 # What verify_chain.py says of those that only a replay or the programs show, and of weights that it does not know.
 CLEAN_ROOM = {name: "equal" for name in ("other_data", "swapped_steps", "other_rate", "backdated_config", "reset_moments", "hidden_fork",
                                          "edited_loss")} | {"merged_twice": "cannot check", "quantised_other": "cannot check"}
