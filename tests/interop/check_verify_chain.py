@@ -295,6 +295,13 @@ def check_bundles(run, other, store, root, rng):
     copy = changed_copy(bundle, root, lambda c: None)
     seal(copy, forgers)
     check("another key" in verdict(copy, key=public)[1], "another key")
+    stamp, sums = copy / "bundle.json.tsr", copy / "SHA256SUMS"
+    stamp.write_text("an answer")
+    check(verdict(copy)[0] == "equal", "a time stamp that SHA256SUMS does not have")
+    sums.write_text(f"{sums.read_text()}{digest(stamp)['sha256']}  {stamp.name}\n")
+    check(verdict(copy)[0] == "equal", "a time stamp that SHA256SUMS has")
+    stamp.write_text("another answer")
+    check("SHA256SUMS" in verdict(copy)[1], "another time stamp than the one of SHA256SUMS")
     (copy / "more.txt").write_text("x")
     check("does not list it" in verdict(copy)[1], "a file that bundle.json does not list")
     files = [p for p in sorted(bundle.rglob("*")) if p.is_file() and p.suffix not in (".tsq", ".tsr")]
