@@ -13,6 +13,16 @@ namespace {
 
 using audit::Verdict;
 
+// Source file number i of the content; by its hash where NAME.sources has no line about it.
+std::string name_of(const LedgerFiles& ledger, size_t i) {
+  const std::string& sha256 = ledger.files()[i].sha256;
+  const std::vector<LedgerSource>& sources = ledger.sources();
+  if (i < sources.size() && sources[i].sha256 == sha256) return sources[i].file;
+  for (const LedgerSource& source : sources)
+    if (source.sha256 == sha256) return source.file;
+  return fmt::format("source file {} (SHA-256 {})", i + 1, sha256);
+}
+
 // Names the first source file whose rows have not the tokens that the content of the store's ledger has: the
 // rows in front of it are as they were, so it is in this file that one is missing, added or changed. `moved`:
 // NAME.rows has another number of rows, so those of all later files lie elsewhere.
@@ -28,8 +38,7 @@ Result<std::string> changed_source(const LedgerFiles& ledger, bool moved) {
       ASSIGN_OR_RETURN(const int64_t tokens, ledger.tokens(row, left));
       if (tokens != file.tokens[s] || left != count)
         return fmt::format("{} rows {} to {} of {} ({} tokens in the ledger that the chain names, {} here)",
-                           data::split_name(split), in_split, in_split + count - 1,
-                           i < ledger.sources().size() ? ledger.sources()[i].file : "an unnamed file",
+                           data::split_name(split), in_split, in_split + count - 1, name_of(ledger, i),
                            file.tokens[s], tokens);
       row += count;
       in_split += count;
@@ -43,11 +52,9 @@ Result<std::string> changed_source(const LedgerFiles& ledger, bool moved) {
 // NAME.sources says of which file each row is; all but the names follows from the content.
 void compare_sources(BundleCheck& check, const LedgerFiles& ledger, const std::string& name) {
   const std::string path = check.path(io::join_path(kLedgerFolder, name + ".sources"));
-  if (ledger.sources().size() != ledger.files().size())
-    return check.find(Verdict::kDiffers, fmt::format("{} has {} source files, {}.content.json has {}", path,
-                                                     ledger.sources().size(), name, ledger.files().size()));
+  const size_t here = ledger.sources().size(), there = ledger.files().size();
   std::array<int64_t, 2> first{};
-  for (size_t i = 0; i < ledger.files().size(); ++i) {
+  for (size_t i = 0; i < std::min(here, there); ++i) {
     const ContentFile& file = ledger.files()[i];
     const LedgerSource& source = ledger.sources()[i];
     if (source.sha256 != file.sha256 || source.rows != file.rows || source.first != first)
@@ -57,6 +64,11 @@ void compare_sources(BundleCheck& check, const LedgerFiles& ledger, const std::s
                       i + 1, source.file, i + 1, name, source.sha256, file.sha256));
     for (size_t s = 0; s < 2; ++s) first[s] += file.rows[s];
   }
+  if (here != there)
+    check.find(Verdict::kDiffers,
+               fmt::format("{} has {} source files, {}.content.json has {}: {} is only {}", path, here, name,
+                           there, here < there ? name_of(ledger, here) : ledger.sources()[there].file,
+                           here < there ? "there" : "here"));
 }
 
 // The rows of one component. `is_named`: the ledger's content is the one that the chain names.
