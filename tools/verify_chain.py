@@ -207,6 +207,7 @@ def root_of_splits(counts, roots):
 def check_ledger(folder, claims, genesis):
     """The rows and source files of each component against bundle.json and the genesis."""
     hashes = {}
+    require(claims, "the bundle has no ledger of its data", INCOMPLETE)
     for name, claim in claims.items():
         component = name if name in genesis["data_roots"] else ""  # the only store of a configuration without components
         rows, content, at, roots = read(folder / f"{name}.rows"), read(folder / f"{name}.content.json"), 0, []
@@ -272,7 +273,7 @@ def check_model(model, run, chain, collect):
     for what, own in {"genesis": chain.first, "head": chain.heads.get(step), "state": chain.names.get(step)}.items():
         require(source[what] == own, f"provenance.json: of another run or step: its {what} is {source[what]}, the chain's at step {step} {own}")
     made = f"{value['made']}, layout {value['weights']['layout']}"
-    require(made == "export, layout hf", f"the weights ({made}): this program knows exports for Hugging Face", CANNOT_CHECK)
+    require(made == "export, layout hf", f"the weights ({made}): this program knows those of a plain export to hf", CANNOT_CHECK)
     config = parse(read(model / "config.json"), "config.json")
     plain = config["model_type"] == "llama" and not (config["attention_bias"] or config["mlp_bias"])
     require(plain, f"the weights of a {config['model_type']}: this program knows those of a Llama without biases", CANNOT_CHECK)
@@ -316,10 +317,10 @@ def check_signature(bundle, data, key):
     return "bundle.json is signed by " + ("the key that was given" if key else "the key in bundle.json.pub; whose it is, nothing here says")
 
 def check_bundle(bundle, value, data, chain, key, collect):
-    """All of a bundle but the record in it; returns lines that say what else is so."""
+    """All of a bundle but the record in it; returns a line about its signature."""
     require(data == canonical(value).encode() + b"\n", "bundle.json: not canonical JSON and a line feed")
     require((value["format"], value["format_version"]) == ("ostro bundle", 1), "bundle.json: not a bundle of version 1", CANNOT_CHECK)
-    notes = [collect(check_signature, bundle, data, key), None if value["ledger"] else "the bundle has no data ledger"]
+    note = collect(check_signature, bundle, data, key)
     for path, claim in value["files"].items():
         collect(check_files, bundle, {path: claim}, "bundle.json")
     there = {p.relative_to(bundle).as_posix() for p in bundle.rglob("*") if p.is_symlink() or not p.is_dir()}
@@ -333,11 +334,10 @@ def check_bundle(bundle, value, data, chain, key, collect):
              "state": chain.names.get(value["step"]), "lineage": {k: chain.genesis.get(k) for k in ("fork", "maker", "origin")}}
     for key, fact in facts.items():
         collect(require, value[key] == fact, f"bundle.json: its {key} is {canonical(value[key])}, the chain's is {canonical(fact)}")
-    if value["ledger"]:
-        collect(check_ledger, bundle / "ledger", value["ledger"], chain.genesis)
+    collect(check_ledger, bundle / "ledger", value["ledger"], chain.genesis)
     missing = [s for s in value["checkpoints"] if not (bundle / f"record/checkpoints/step-{s:08}").is_dir()]
     collect(require, not missing, f"the checkpoints of steps {missing} are not there", INCOMPLETE)
-    return [note + "\n" for note in notes if note]
+    return note and note + "\n"
 
 class Findings(list):
     """What checks found: pairs of verdict and sentence. collect() gives what a check returns, or None when it ended with a finding."""
@@ -351,7 +351,7 @@ class Findings(list):
 
 def check_run(top, options):
     """All findings about a run or a bundle, and the sentences for the case that there are none."""
-    findings, counts, notes, value = Findings(), {True: 0, False: 0, None: 0}, [], None
+    findings, counts, note, value = Findings(), {True: 0, False: 0, None: 0}, "", None
     collect, run = findings.collect, top / "record" if (top / "bundle.json").exists() else top
     def tokenizer(path):
         found = text_hash(canonical(parse(read(path), path.name)))
@@ -363,7 +363,7 @@ def check_run(top, options):
     if run != top:
         data = read(top / "bundle.json")
         value = collect(parse, data, "bundle.json")
-        notes = value and collect(check_bundle, top, value, data, chain, options.key, collect) or []
+        note = value and collect(check_bundle, top, value, data, chain, options.key, collect) or ""
     for folder in sorted((run / "checkpoints").glob("step-*[0-9]")):
         counts[collect(check_checkpoint, folder, chain, value is not None and value.get("moments") is False)] += 1
     lost = ", ".join(str(step) for step in chain.names if not (run / f"checkpoints/step-{step:08}").is_dir())
@@ -377,8 +377,8 @@ def check_run(top, options):
         collect(tokenizer, folder / "tokenizer.json")
     for model in models:
         collect(check_model, model, run, chain, collect)
-    return findings, (f"steps 1 to {chain.step}, {len(chain.amends)} amends, {counts[True]} checkpoints that the chain names and "
-                      f"{counts[False]} others; nothing was replayed\n{''.join(notes)}run hash: {chain.head}")
+    return findings, (f"steps {min(chain.steps, default=1)} to {chain.step}, {len(chain.amends)} amends, {counts[True]} checkpoints that the chain names and "
+                      f"{counts[False]} others; nothing was replayed\n{note}run hash: {chain.head}")
 
 def main():
     parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)

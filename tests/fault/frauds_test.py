@@ -416,6 +416,7 @@ def main():
     check(len({*RECORD, *BUNDLE}) >= 20, "the tables have not twenty frauds")
     names = args.frauds or seed.draw("frauds", [*RECORD, *(BUNDLE if args.bundles else [])], SAMPLE)
     frauds, lines, failed = Frauds(args.ostro), [], []
+    version = frauds.w.good("--version").splitlines()[0]
     try:
         for name in [*names, *([] if args.frauds else ["honest"])]:
             try:
@@ -431,7 +432,7 @@ def main():
         else:
             frauds.w.close()
     if args.log:
-        args.log.write_text("\n".join(lines) + "\n")
+        args.log.write_text("\n".join([version, *lines]) + "\n")
     print(f"result: {len(lines) - len(failed)} found, {len(failed)} failed {failed}")
     return 1 if failed else 0
 

@@ -284,6 +284,8 @@ def check_bundles(run, other, store, root, rng):
         return verdict(copy)
 
     check(planted(without_moments, moments=False)[0] == "equal", "a bundle without moments")
+    found, text = planted(lambda c: shutil.rmtree(c / "ledger"), ledger={})
+    check(found == tool.INCOMPLETE and "no ledger" in text, f"a bundle without a ledger: {found}: {text}")
     cases = [("one weight", other_element, "lm_head.weight"), ("a document", no_first_document, "ledger/train.rows"),
              ("a tokenizer", other_merge, "tokenizer.json"),
              ("a record of another run", lambda c: (shutil.rmtree(c / "record"), shutil.copytree(other, c / "record")), "provenance.json")]
