@@ -3,49 +3,56 @@
 #include <fmt/format.h>
 
 #include <algorithm>
-#include <functional>
 #include <map>
-#include <numeric>
+#include <span>
 
 #include "ostro/audit/record/check_checkpoints.h"
 #include "ostro/audit/record/fork.h"
 #include "ostro/audit/record/initial.h"
 #include "ostro/audit/record/witness.h"
-#include "ostro/checkpoint/restore.h"
+#include "ostro/base/sha256.h"
+#include "ostro/checkpoint/part_reader.h"
+#include "ostro/io/arrays/box.h"
 #include "ostro/io/files/path.h"
 
 namespace ostro::audit {
 namespace {
 
+Sha256Digest hash_of_zeros(int64_t bytes) {
+  static const std::vector<std::byte> kZeros(1 << 20);
+  Sha256 hash;
+  for (int64_t left = bytes; left > 0; left -= std::ssize(kZeros))
+    hash.update(std::span(kZeros).first(static_cast<size_t>(std::min<int64_t>(left, std::ssize(kZeros)))));
+  return hash.finish();
+}
+
 // Whether the hashes of the array's cells are those of zeros.
-bool is_zero_by_hash(const checkpoint::TensorSpec& spec, const checkpoint::CellHashes& hashes) {
+bool is_zero(const checkpoint::TensorSpec& spec, const checkpoint::CellHashes& hashes) {
   const std::vector<checkpoint::Box> cells = checkpoint::cells_of(spec);
   std::map<int64_t, Sha256Digest> zeros;  // by bytes
   for (size_t c = 0; c < cells.size(); ++c) {
-    const int64_t bytes = std::accumulate(cells[c].shape.begin(), cells[c].shape.end(),
-                                          checkpoint::dtype_size(spec.dtype), std::multiplies<>());
+    const int64_t bytes = io::product(cells[c].shape) * checkpoint::dtype_size(spec.dtype);
     auto at = zeros.find(bytes);
-    if (at == zeros.end())
-      at = zeros.emplace(bytes, sha256(std::vector<std::byte>(static_cast<size_t>(bytes)))).first;
+    if (at == zeros.end()) at = zeros.emplace(bytes, hash_of_zeros(bytes)).first;
     if (at->second != hashes[c]) return false;
   }
   return true;
 }
 
-// Reads every array of the state; with `lacks_moments` those of the parameters, and the hashes of the others.
-// Of a run that is no fork, those of the optimizer must be zero: a run that begins has updated nothing.
-Status check_arrays(const checkpoint::Checkpoint& state, bool is_fork, bool lacks_moments) {
-  std::vector<std::byte> memory;
-  for (size_t i = 0; i < state.manifest().tensors.size(); ++i) {
-    const checkpoint::TensorSpec& spec = state.manifest().tensors[i];
-    const bool is_there = !lacks_moments || spec.path.starts_with("model/");
-    if (is_there) {
-      memory.resize(static_cast<size_t>(spec.bytes()));
-      RETURN_IF_ERROR(state.read(static_cast<int64_t>(i), memory));
-    }
-    if (is_fork || !spec.path.starts_with("optimizer/")) continue;
-    if (is_there ? std::any_of(memory.begin(), memory.end(), [](std::byte b) { return b != std::byte{0}; })
-                 : !is_zero_by_hash(spec, state.manifest().cells[i]))
+// Compares every array of the state with its hashes; with `lacks_moments` those of the parameters. Of a run
+// that is no fork, those of the optimizer must be zero: a run that begins has updated nothing.
+Status check_arrays(io::FileSystem& fs, const checkpoint::Checkpoint& state, bool is_fork,
+                    bool lacks_moments) {
+  const checkpoint::Manifest& manifest = state.manifest();
+  std::vector<std::string> paths;
+  for (const checkpoint::TensorSpec& spec : manifest.tensors)
+    if (!lacks_moments || spec.path.starts_with("model/")) paths.push_back(spec.path);
+  ASSIGN_OR_RETURN(const auto reader, checkpoint::PartReader::open(fs, state, paths));
+  RETURN_IF_ERROR(reader.check({}));
+  if (is_fork) return {};
+  for (size_t i = 0; i < manifest.tensors.size(); ++i) {
+    const checkpoint::TensorSpec& spec = manifest.tensors[i];
+    if (spec.path.starts_with("optimizer/") && !is_zero(spec, manifest.cells[i]))
       return corrupt(
           fmt::format("{}: {} is not zero, so this state has been trained before: the run is a fork, and its "
                       "genesis names no run that it is a fork of",
@@ -61,8 +68,9 @@ Status check_initial(io::FileSystem& fs, const std::string& run, const chain::Ge
   ASSIGN_OR_RETURN(const checkpoint::Checkpoint state, checkpoint::Checkpoint::open(fs, path));
   // Before its arrays are read: a manifest may name sizes that no memory has.
   if (parent != nullptr) RETURN_IF_ERROR(parent->check_manifest(state.manifest(), path));
-  RETURN_IF_ERROR(check_arrays(state, genesis.fork.has_value(), parameters_only && lacks_moments(fs, state)));
-  if (parent != nullptr) RETURN_IF_ERROR(parent->check(state));
+  RETURN_IF_ERROR(
+      check_arrays(fs, state, genesis.fork.has_value(), parameters_only && lacks_moments(fs, state)));
+  if (parent != nullptr) RETURN_IF_ERROR(parent->check(fs, state));
   return {};
 }
 

@@ -51,7 +51,7 @@ CheckedCheckpoint check_one(io::FileSystem& fs, const checkpoint::Entry& entry, 
     out.detail = fmt::format("{}: its manifest names an array that is larger than the memory", entry.path);
     return out;
   }
-  const Result<Evidence> evidence = witness.check(*opened);
+  const Result<Evidence> evidence = witness.check(fs, *opened);
   if (!evidence.ok()) {
     out.verdict = verdict_of(evidence.error(), CheckpointVerdict::kForged);
     out.detail = evidence.error().message();

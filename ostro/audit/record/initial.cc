@@ -42,7 +42,7 @@ Status check_chain(io::FileSystem& fs, const Checkpoint& source, const models::M
   if (!run) return Status();
   const std::string path = io::join_path(*run, chain::kChainFile);
   ASSIGN_OR_RETURN(chain::Chain chain, chain::read_chain(fs, path));
-  const auto evidence = Witness(std::move(chain), path, models).check(source);
+  const auto evidence = Witness(std::move(chain), path, models).check(fs, source);
   return evidence.ok() ? Status() : evidence.error();
 }
 

@@ -5,7 +5,11 @@
 #include <filesystem>
 
 #include "ostro/audit/record/fork.h"
+#include "ostro/base/parallel.h"
 #include "ostro/chain/canonical.h"
+#include "ostro/checkpoint/part_reader.h"
+#include "ostro/checkpoint/save.h"
+#include "ostro/io/arrays/box.h"
 #include "ostro/io/files/path.h"
 #include "ostro/numerics/fingerprint.h"
 #include "ostro/train/step/fingerprints.h"
@@ -20,6 +24,8 @@ Error forged(const std::string& where, const std::string& how) {
   return corrupt(fmt::format("{}: forged, or of another run: {}", where, how));
 }
 
+constexpr int kThreads = 2;
+
 bool is_parameter(const TensorSpec& spec) { return !spec.path.starts_with("optimizer/"); }
 
 std::array<int64_t, 2> lanes_of(const TensorSpec& spec, std::span<const std::byte> bytes) {
@@ -28,6 +34,58 @@ std::array<int64_t, 2> lanes_of(const TensorSpec& spec, std::span<const std::byt
   const int64_t rows = length > 0 ? spec.bytes() / item / length : 0;
   const numerics::Fingerprint print = numerics::fingerprint_array(rows, length, item, bytes);
   return {static_cast<int64_t>(print.lane[0]), static_cast<int64_t>(print.lane[1])};
+}
+
+// The lanes of a tensor, read in pieces of whole rows where these are not too long.
+Result<std::array<int64_t, 2>> lanes_of(const checkpoint::PartReader& reader, size_t tensor) {
+  constexpr int64_t kPiece = int64_t{16} << 20;
+  const TensorSpec& spec = reader.spec(tensor);
+  const int64_t item = checkpoint::dtype_size(spec.dtype);
+  checkpoint::Extents piece = checkpoint::chunk_of_cell(spec.shape, item, kPiece);
+  if (!piece.empty() && piece.back() < spec.shape.back())  // words of a fingerprint are not cut
+    piece.back() = std::max<int64_t>(8, piece.back() / 8 * 8);
+  const int64_t length = spec.shape.empty() ? 1 : spec.shape.back();
+  std::vector<std::byte> memory;
+  numerics::Fingerprint print;
+  RETURN_IF_ERROR(io::for_each_index(io::grid_of(spec.shape, piece), [&](const auto& index) -> Status {
+    checkpoint::PartReader::Part part{tensor, piece, piece, {}};
+    int64_t row = 0, first = 0, rows = 1, elements = 1;  // of the piece: its first element, and its size
+    for (size_t d = 0; d < index.size(); ++d) {
+      const bool is_last = d + 1 == index.size();
+      part.start[d] = index[d] * piece[d];
+      part.shape[d] = std::min(piece[d], spec.shape[d] - part.start[d]);
+      if (is_last)
+        first = part.start[d], elements = part.shape[d];
+      else
+        row = row * spec.shape[d] + part.start[d], rows *= part.shape[d];
+    }
+    memory.resize(static_cast<size_t>(rows * elements * item));
+    part.bytes = memory;
+    RETURN_IF_ERROR(reader.read({&part, 1}));
+    const auto row_bytes = static_cast<size_t>(elements * item);
+    for (int64_t r = 0; r < rows; ++r)
+      numerics::add_row_segment(
+          print, row + r, length, item, first,
+          std::span<const std::byte>(memory).subspan(static_cast<size_t>(r) * row_bytes, row_bytes));
+    return {};
+  }));
+  return std::array<int64_t, 2>{static_cast<int64_t>(print.lane[0]), static_cast<int64_t>(print.lane[1])};
+}
+
+// Of all parameters, after their own hashes. The memory does not grow with them.
+Result<std::vector<std::array<int64_t, 2>>> prints_of(io::FileSystem& fs,
+                                                      const checkpoint::Checkpoint& checkpoint) {
+  std::vector<std::string> paths;
+  for (const TensorSpec& spec : checkpoint.manifest().tensors)
+    if (is_parameter(spec)) paths.push_back(spec.path);
+  ASSIGN_OR_RETURN(const auto reader, checkpoint::PartReader::open(fs, checkpoint, paths));
+  RETURN_IF_ERROR(reader.check({}));
+  std::vector<std::array<int64_t, 2>> prints(paths.size());
+  RETURN_IF_ERROR(parallel_for(std::ssize(paths), kThreads, [&](int64_t i) -> Status {
+    ASSIGN_OR_RETURN(prints[static_cast<size_t>(i)], lanes_of(reader, static_cast<size_t>(i)));
+    return {};
+  }));
+  return prints;
 }
 
 }  // namespace
@@ -131,22 +189,18 @@ Status Witness::check_prints(const Manifest& manifest, const std::string& where,
                                        : ""));
 }
 
-Result<Evidence> Witness::check(const checkpoint::Checkpoint& checkpoint) const {
+Result<Evidence> Witness::check(io::FileSystem& fs, const checkpoint::Checkpoint& checkpoint) const {
   const Manifest& manifest = checkpoint.manifest();
   ASSIGN_OR_RETURN(const Evidence evidence, check_manifest(manifest, checkpoint.path()));
-  std::vector<std::byte> memory;
-  const auto bytes = [&](size_t tensor) -> Result<std::span<const std::byte>> {
-    memory.resize(static_cast<size_t>(manifest.tensors[tensor].bytes()));
-    RETURN_IF_ERROR(checkpoint.read(static_cast<int64_t>(tensor), memory));
-    return std::span<const std::byte>(memory);
-  };
   // A name that the chain has still has to be that of the step's parameters: who writes both a checkpoint and
   // its entry anew leaves the step's fingerprint. Runs of chain format 1 have manifests without "measured",
   // of which the fingerprint is a part.
   const bool lacks_measured = manifest.info.measured.empty() && chain_.genesis().format == 1;
   if (evidence == Evidence::kFingerprint ||
-      (evidence == Evidence::kName && !lacks_measured && chain_.find_step(manifest.info.step) != nullptr))
-    RETURN_IF_ERROR(check_parameters(manifest, checkpoint.path(), bytes));
+      (evidence == Evidence::kName && !lacks_measured && chain_.find_step(manifest.info.step) != nullptr)) {
+    ASSIGN_OR_RETURN(const auto prints, prints_of(fs, checkpoint));
+    RETURN_IF_ERROR(check_prints(manifest, checkpoint.path(), prints));
+  }
   return evidence;
 }
 

@@ -48,8 +48,8 @@ class Witness {
   // The same from the fingerprints, in the order of the parameters in the manifest.
   Status check_prints(const checkpoint::Manifest& manifest, const std::string& where,
                       const std::vector<std::array<int64_t, 2>>& prints) const;
-  // Both, on a directory: also of a state with a name.
-  Result<Evidence> check(const checkpoint::Checkpoint& checkpoint) const;
+  // Both, on a directory: also of a state with a name. The arrays are read in pieces.
+  Result<Evidence> check(io::FileSystem& fs, const checkpoint::Checkpoint& checkpoint) const;
 
   // Both, for load_state; a state of which the chain has nothing is refused. Refers to this.
   train::StateChecks checks() const;

@@ -44,7 +44,7 @@ struct Trained {
     const auto opened = Checkpoint::open(fs, place(step));
     REQUIRE_MESSAGE(opened.ok(), opened.error().message());
     check_ok(opened->verify());  // forged ones are whole
-    const auto evidence = witness().check(*opened);
+    const auto evidence = witness().check(fs, *opened);
     if (!evidence.ok()) return evidence.error().message();
     return *evidence == Evidence::kName          ? "name"
            : *evidence == Evidence::kFingerprint ? "fingerprint"

@@ -48,8 +48,7 @@ int64_t time_of(TS_TST_INFO* info) {
 
 std::string name_of(const X509* certificate) {
   const BytesIn bio(BIO_new(BIO_s_mem()));
-  X509_NAME_print_ex(bio.get(), X509_get_subject_name(certificate), 0,
-                     XN_FLAG_ONELINE & ~ASN1_STRFLGS_ESC_MSB);
+  X509_NAME_print_ex(bio.get(), X509_get_subject_name(certificate), 0, XN_FLAG_ONELINE);  // ASCII alone
   char* data = nullptr;
   const long size = BIO_get_mem_data(bio.get(), &data);
   return {data, static_cast<size_t>(size)};
