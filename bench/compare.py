@@ -2,18 +2,18 @@
 
 training.py has the training steps, kernel_compare.py products and attention, prices.py what our own choices cost,
 families.py every family beside Llama and LoRA beside PEFT, ablation.py what parts of a step give, mixtures.py mixtures of
-experts, int8_products.py products of int8 blocks, distributed.py several processes, data_gather.py batches,
+experts, int8_products.py products of int8 blocks, distributed.py several processes, audits.py audits, data_gather.py batches,
 text_to_store.py token stores beside `datasets`, tokenizer_speed.py encoding.
 Every ratio is taken within one run whose two sides take turns.
 """
 import argparse, os, sys, time
 
-import ablation, data_gather, distributed, families, int8_products, kernel_compare, mixtures, prices, text_to_store
+import ablation, audits, data_gather, distributed, families, int8_products, kernel_compare, mixtures, prices, text_to_store
 import tokenizer_speed, training
 from report import Bench
 
 PARTS = ["training", "prices", *(f"prices:{name}" for name in prices.SECTIONS), "families", "ablation", "mixtures", "workers",
-         "kernels", "int8", "data", "tokenizers"]
+         "audits", "kernels", "int8", "data", "tokenizers"]
 # Goals of tables of kernel_compare.py, by the beginning of their titles: (least geometric mean beside PyTorch, least single
 # case, least share of the peak). On AMD PyTorch's f32 is the one whose MKL is told that the processor is Intel's; beside its
 # own choice of kernels there the goal is twice the speed.
@@ -68,6 +68,8 @@ def main():
         mixtures.report(b, a.dtypes)
     if "workers" in a.parts:
         distributed.report(b)
+    if "audits" in a.parts:
+        audits.report(b)
     if "kernels" in a.parts:
         for dtype in a.dtypes:
             with b.section(f"Products and attention: {dtype}"):

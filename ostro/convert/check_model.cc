@@ -34,8 +34,9 @@ bool is_loaded(const std::string& name) {
     if (name.ends_with(end)) return true;
   for (const char* one :
        {"config.json", "generation_config.json", "adapter_config.json", "tokenizer.json",
-        "tokenizer_config.json", "special_tokens_map.json", "added_tokens.json", "vocab.json", "merges.txt",
-        "chat_template.json", "processor_config.json", "preprocessor_config.json"})
+        "tokenizer_config.json", "special_tokens_map.json", "added_tokens.json", "vocab.json", "vocab.txt",
+        "merges.txt", "tekken.json", "chat_template.json", "processor_config.json",
+        "preprocessor_config.json", "quantize_config.json", "quant_config.json"})
     if (name == one) return true;
   return false;
 }
@@ -79,7 +80,7 @@ Status check_listed(const Context& context, ModelCheck& out) {
 
 // No file that programs would load beside those of the export.
 Status check_unlisted(const Context& context, const std::set<std::string>& files, ModelCheck& out) {
-  std::set<std::string> folders = {""};
+  std::set<std::string> folders = {"", "additional_chat_templates", "custom_generate"};
   for (const std::string& name : files)
     if (const size_t slash = name.find('/'); slash != std::string::npos)
       folders.insert(name.substr(0, slash));
@@ -288,7 +289,10 @@ Result<ModelCheck> check_model(const Context& context, const ModelCheckRequest& 
     out.findings.push_back(audit::finding_of(made.error()));
   if (out.provenance) RETURN_IF_ERROR(check_listed(context, out));
   if (!request.record.empty()) {
+    // What the record shows says more of a file than that its hash is another one, so it comes first.
+    const std::vector<Finding> listed = std::exchange(out.findings, {});
     RETURN_IF_ERROR(check_with_record(context, request, out));
+    out.findings.insert(out.findings.end(), listed.begin(), listed.end());
   } else {
     if (out.provenance) {
       std::set<std::string> files;

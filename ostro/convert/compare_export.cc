@@ -65,26 +65,38 @@ Result<std::vector<float>> values_of(const models::DecoderOptions& decoder, cons
   return out;
 }
 
-// Of a merge whose weights differ along what the adapter added: how often it was added.
-Result<std::string> adapter_cause(io::FileSystem& fs, const OpenedExport& opened,
-                                  const std::string& directory,
-                                  const std::vector<TensorDifference>& tensors) {
+// The weights of a tensor that the directory has; as many as `count`, or none.
+Result<std::vector<float>> values_there(io::FileSystem& fs, const std::string& directory,
+                                        const TensorDifference& one, size_t count) {
+  ASSIGN_OR_RETURN(const io::SafetensorsReader reader,
+                   io::SafetensorsReader::open(fs, io::join_path(directory, one.file)));
+  const io::SafetensorsInfo* info = reader.find(one.tensor.name);
+  if (info == nullptr || !hf::is_weight_dtype(info->dtype)) return std::vector<float>();
+  std::vector<std::byte> bytes(static_cast<size_t>(info->bytes()));
+  if (bytes.size() != count * static_cast<size_t>(io::safetensors_item_size(info->dtype)))
+    return std::vector<float>();
+  RETURN_IF_ERROR(reader.read(one.tensor.name, bytes));
+  std::vector<float> there(count);
+  hf::elements_to_f32(info->dtype, bytes, there);
+  return there;
+}
+
+// What the weights of the first tensor that differs show beside the exact ones: that they were rounded twice,
+// or of a merge, whose weights differ along what the adapter added, how often it was added.
+Result<std::string> exact_cause(io::FileSystem& fs, const OpenedExport& opened, const std::string& directory,
+                                const std::vector<TensorDifference>& tensors) {
   const auto one =
       std::find_if(tensors.begin(), tensors.end(), [](const TensorDifference& t) { return t.differing > 0; });
-  if (!opened.base || one == tensors.end()) return std::string();
+  if (!opened.weights || one == tensors.end() || !one->file.ends_with(".safetensors")) return std::string();
   ASSIGN_OR_RETURN(const models::DecoderOptions* decoder, decoder_of(opened.model));
-  ASSIGN_OR_RETURN(const auto base, values_of(*decoder, *opened.base, one->tensor.name));
   ASSIGN_OR_RETURN(const auto merged, values_of(*decoder, *opened.weights, one->tensor.name));
-  ASSIGN_OR_RETURN(const io::SafetensorsReader reader,
-                   io::SafetensorsReader::open(fs, io::join_path(directory, one->file)));
-  const io::SafetensorsInfo* info = reader.find(one->tensor.name);
-  if (info == nullptr) return std::string();
-  std::vector<std::byte> bytes(static_cast<size_t>(info->bytes()));
-  RETURN_IF_ERROR(reader.read(one->tensor.name, bytes));
-  std::vector<float> there(merged.size());
-  if (bytes.size() != there.size() * static_cast<size_t>(io::safetensors_item_size(info->dtype)))
-    return std::string();
-  hf::elements_to_f32(info->dtype, bytes, there);
+  ASSIGN_OR_RETURN(const auto there, values_there(fs, directory, *one, merged.size()));
+  if (there.empty()) return std::string();
+  if (one->tensor.dtype != "F32") {
+    if (std::string twice = twice_rounded(one->tensor.dtype, merged, there); !twice.empty()) return twice;
+  }
+  if (!opened.base) return std::string();
+  ASSIGN_OR_RETURN(const auto base, values_of(*decoder, *opened.base, one->tensor.name));
   const auto factor = added_again(base, merged, there);
   if (!factor) return std::string();
   const double times = std::round(*factor);
@@ -158,9 +170,13 @@ class Comparison {
       out.files.insert(name);
       if (file.same())
         out.bytes += file.written;
-      else
+      else if (name != provenance::kProvenanceFile)
         add(name, file, out);
     }
+    // It has the hashes of the others, so it is named last.
+    if (const auto made = files_.files().find(provenance::kProvenanceFile);
+        made != files_.files().end() && !made->second.same())
+      add(made->first, made->second, out);
     const std::vector<TensorDifference> tensors = weights_.tensors();
     if (tensors.empty()) return out;
     int64_t elements = 0;
@@ -169,7 +185,7 @@ class Comparison {
       if (!has_weights(name)) continue;
       for (const TensorPlace& place : places(name, file.begin)) elements += io::product(place.shape), ++count;
     }
-    ASSIGN_OR_RETURN(std::string cause, adapter_cause(context_.fs, opened_, directory_, tensors));
+    ASSIGN_OR_RETURN(std::string cause, exact_cause(context_.fs, opened_, directory_, tensors));
     if (cause.empty()) cause = common_cause(tensors, elements);
     out.findings.insert(out.findings.begin(), weights_finding(tensors, elements, count, cause));
     return out;

@@ -4,9 +4,11 @@
 
 #include <utility>
 
+#include "ostro/audit/record/fork.h"
 #include "ostro/audit/record/witness.h"
 #include "ostro/base/check.h"
 #include "ostro/chain/canonical.h"
+#include "ostro/chain/chain.h"
 #include "ostro/chat/chat_template.h"
 #include "ostro/checkpoint/catalog.h"
 #include "ostro/convert/export_grok.h"
@@ -83,9 +85,28 @@ provenance::Made made_by(const ExportRequest& request, const models::DecoderOpti
   return request.dtype == "int8" && decoder.int8_row_groups == 0 ? Made::kQuantize : Made::kConvert;
 }
 
-// The base of an adapter, as far as an origin names it: an import of an adapter was made from its base, and a
-// run with an adapter began with the base.
-Result<std::optional<provenance::Source>> base_of(const provenance::Source& source) {
+// The published state with whose parameters a run began that lies in a bundle, so that no import names it.
+Result<std::optional<provenance::Source>> base_of_maker(io::FileSystem& fs, const std::string& run) {
+  ASSIGN_OR_RETURN(const chain::Chain chain, chain::read_chain(fs, io::join_path(run, chain::kChainFile)));
+  const auto& maker = chain.genesis().maker;
+  if (!maker) return std::optional<provenance::Source>();
+  const std::string path = io::join_path(io::join_path(run, audit::kMakerFolder), chain::kChainFile);
+  ASSIGN_OR_RETURN(const chain::Chain of_maker, chain::read_chain(fs, path));
+  RETURN_IF_ERROR(audit::check_maker(*maker, of_maker, path));
+  const int64_t step = chain::entry_step(of_maker.find_hash(maker->head)->entry);
+  std::optional<std::string> origin;
+  if (of_maker.genesis().origin) {
+    ASSIGN_OR_RETURN(origin, chain::canonical_object(*of_maker.genesis().origin));
+  }
+  return std::optional(
+      provenance::Source{"base", maker->state, step, maker->head, of_maker.links.front().hash, origin});
+}
+
+// The base of an adapter, as far as the record names it: an import of an adapter was made from its base, and
+// a run with an adapter began with the base.
+Result<std::optional<provenance::Source>> base_of(io::FileSystem& fs, const std::string& run,
+                                                  const provenance::Source& source) {
+  if (!source.origin && source.genesis) return base_of_maker(fs, run);
   if (!source.origin) return std::optional<provenance::Source>();
   ASSIGN_OR_RETURN(const nlohmann::json origin, io::parse_json(*source.origin, "origin"));
   std::optional<provenance::Source> base;
@@ -156,7 +177,7 @@ Result<provenance::Provenance> provenance_of(io::FileSystem& fs, const ExportReq
   if (!source.ok()) return source.error();
   out.sources.push_back(*source);
   if (!has_adapter) return out;
-  ASSIGN_OR_RETURN(const auto base, base_of(*source));
+  ASSIGN_OR_RETURN(const auto base, base_of(fs, run.ok() ? run->value_or("") : "", *source));
   if (base) out.sources.push_back(*base);
   return out;
 }

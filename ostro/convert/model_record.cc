@@ -4,6 +4,7 @@
 
 #include "ostro/audit/record/recorded_run.h"
 #include "ostro/audit/record/witness.h"
+#include "ostro/chain/origin.h"
 #include "ostro/checkpoint/catalog.h"
 #include "ostro/io/files/path.h"
 
@@ -20,6 +21,15 @@ Result<std::string> run_of(io::FileSystem& fs, const std::string& where) {
   if (!is_checkpoint) return std::string();
   ASSIGN_OR_RETURN(const auto run, audit::run_of_checkpoint(fs, where));
   return run.value_or("");
+}
+
+// Whether there is an import here: it has an origin.json.
+Result<bool> is_import_of(io::FileSystem& fs, const std::string& where) {
+  const auto found = checkpoint::find_checkpoints(fs, where);
+  if (!found.ok() && found.error().code() != ErrorCode::kNotFound) return found.error();
+  if (!found.ok()) return false;
+  ASSIGN_OR_RETURN(const auto origin, chain::read_origin(fs, found->front()));
+  return origin.has_value();
 }
 
 // Whether the chain is of the run that the provenance names, and has the state; what contradicts it.
@@ -89,10 +99,20 @@ Result<ModelRecord> open_record(const Context& context, const std::string& where
   }
   const provenance::Source* source = made ? &made->sources.front() : nullptr;
   if (source != nullptr && out.chain) join(*source, out, findings);
-  if (source != nullptr && !out.chain && source->genesis)
+  if (source != nullptr && !out.chain && source->genesis) {
+    ASSIGN_OR_RETURN(const bool is_import, is_import_of(fs, where));
+    out.is_of_model = !is_import;
     findings.push_back(
-        {Verdict::kIncomplete, fmt::format("{} has no {}: the model is of the run that begins with {}", where,
-                                           chain::kChainFile, *source->genesis)});
+        is_import ? Finding{Verdict::kDiffers,
+                            fmt::format(
+                                "the model is of the run that begins with {}, and {} is an import, which is "
+                                "of no run",
+                                *source->genesis, where)}
+                  : Finding{Verdict::kIncomplete,
+                            fmt::format("{} has no {}: the model is of the run that begins with {}", where,
+                                        chain::kChainFile, *source->genesis)});
+    if (is_import) return out;
+  }
   // The checkpoint that is named, or the one of the model's step in a run.
   if (source != nullptr && out.run == where && !out.run.empty()) {
     out.step = source->step;

@@ -51,8 +51,6 @@ void add_element(std::span<const std::byte> written, std::span<const std::byte> 
   if (a == b + 1) ++out.cut_off;  // the magnitude is in the lower bits
   if (a == b + 1 || b == a + 1) ++out.neighbours;
   if (is_about(as_f32(dtype == "BF16" ? "F16" : "BF16", there), w)) ++out.other_bits;
-  if (dtype == "BF16" && t == rounded("BF16", rounded("F16", w))) ++out.as_f16;
-  if (dtype == "F16" && t == rounded("BF16", w)) ++out.as_bf16;
 }
 
 void add_elements(std::span<const std::byte> written, std::span<const std::byte> there, int64_t first,
@@ -208,6 +206,15 @@ std::string common_cause(const std::vector<TensorDifference>& tensors, int64_t e
   if (2 * n >= elements)
     return "most weights differ: they are of another model, or of another state of the run";
   return "";
+}
+
+std::string twice_rounded(const std::string& dtype, std::span<const float> exact,
+                          std::span<const float> there) {
+  const char* other = dtype == "BF16" ? "F16" : "BF16";
+  for (size_t i = 0; i < exact.size(); ++i)
+    if (there[i] != rounded(dtype, rounded(other, exact[i]))) return "";
+  return fmt::format("every one is the record's weight rounded to {} first",
+                     dtype == "BF16" ? "f16" : "bf16");
 }
 
 std::optional<double> added_again(std::span<const float> base, std::span<const float> written,

@@ -33,9 +33,9 @@ struct TensorDifference {
   std::string other;  // why its elements cannot be compared: it is not there, or of another type or shape
   int64_t differing = 0, first = -1;  // elements
   double written = 0, there = 0;      // of the first
-  // How many of the differing elements are: the next number towards zero; a neighbouring number; the number
-  // that is written rounded to bf16, or f16; about that number when their bits are read as the other type of
-  // 16 bits.
+  // How many of the differing elements are: the next number towards zero; a neighbouring number; in f32 the
+  // number that is written rounded to bf16, or f16; about that number when their bits are read as the other
+  // type of 16 bits.
   int64_t cut_off = 0, neighbours = 0, as_bf16 = 0, as_f16 = 0, other_bits = 0;
 };
 
@@ -74,6 +74,11 @@ class WeightDifferences {
 
 // What all differences together show, in a sentence, or nothing. `elements`: of all tensors.
 std::string common_cause(const std::vector<TensorDifference>& tensors, int64_t elements);
+
+// Of a tensor of 16 bits: whether what is there comes of the exact weights by rounding them to the other type
+// of 16 bits first. A sentence, or nothing.
+std::string twice_rounded(const std::string& dtype, std::span<const float> exact,
+                          std::span<const float> there);
 
 // The factor by which the way from `base` to `written` has to be gone on from `written` to come to `there`: 1
 // where what was added once is added twice, -1 where it was not added. Nothing: another direction.

@@ -3,15 +3,18 @@
 #include <fmt/format.h>
 
 #include <algorithm>
+#include <array>
 #include <bit>
 #include <cmath>
 #include <cstring>
 #include <type_traits>
+#include <utility>
 
 #include "ostro/chain/canonical.h"
 #include "ostro/checkpoint/catalog.h"
 #include "ostro/checkpoint/restore.h"
 #include "ostro/config/config.h"
+#include "ostro/hf/elements.h"
 #include "ostro/numerics/bf16.h"
 #include "ostro/numerics/fp_env.h"
 #include "ostro/numerics/functions.h"
@@ -39,21 +42,76 @@ void widen(const std::vector<std::byte>& bytes, std::vector<double>& out) {
   }
 }
 
-// The values of a tensor as f64: exact but for 64-bit integers above 2^53.
-Result<std::vector<double>> values_of(const Checkpoint& from, int64_t tensor) {
+// The elements of a tensor, and their values as f64: exact but for 64-bit integers above 2^53.
+struct Elements {
+  std::vector<std::byte> bytes;
+  std::vector<double> values;
+};
+
+Result<Elements> elements_of(const Checkpoint& from, int64_t tensor) {
   const TensorSpec& spec = from.manifest().tensors[static_cast<size_t>(tensor)];
-  std::vector<std::byte> bytes(static_cast<size_t>(spec.bytes()));
+  Elements elements;
+  std::vector<std::byte>& bytes = elements.bytes;
+  std::vector<double>& out = elements.values;
+  bytes.resize(static_cast<size_t>(spec.bytes()));
   RETURN_IF_ERROR(from.read(tensor, bytes));
-  std::vector<double> out(bytes.size() / static_cast<size_t>(checkpoint::dtype_size(spec.dtype)));
-  if (spec.dtype == "f32") widen<float>(bytes, out);
-  if (spec.dtype == "f64") widen<double>(bytes, out);
-  if (spec.dtype == "i32") widen<int32_t>(bytes, out);
-  if (spec.dtype == "i64") widen<int64_t>(bytes, out);
-  if (spec.dtype == "u32") widen<uint32_t>(bytes, out);
-  if (spec.dtype == "bool") widen<uint8_t>(bytes, out);
-  if (spec.dtype == "bf16") widen<numerics::Bf16>(bytes, out);
+  out.resize(bytes.size() / static_cast<size_t>(checkpoint::dtype_size(spec.dtype)));
+  if (spec.dtype == "f32")
+    widen<float>(bytes, out);
+  else if (spec.dtype == "f64")
+    widen<double>(bytes, out);
+  else if (spec.dtype == "i8")
+    widen<int8_t>(bytes, out);
+  else if (spec.dtype == "i32")
+    widen<int32_t>(bytes, out);
+  else if (spec.dtype == "i64")
+    widen<int64_t>(bytes, out);
+  else if (spec.dtype == "u32")
+    widen<uint32_t>(bytes, out);
+  else if (spec.dtype == "bool")
+    widen<uint8_t>(bytes, out);
+  else if (spec.dtype == "bf16")
+    widen<numerics::Bf16>(bytes, out);
+  else
+    return unsupported(
+        fmt::format("{}: {} is {}, which is not compared", from.path(), spec.path, spec.type_str()));
+  return elements;
+}
+
+// How many elements of the same type have other bytes: -0 is another value than 0.
+int64_t different_elements(const Elements& a, const Elements& b) {
+  const size_t item = a.bytes.size() / std::max<size_t>(a.values.size(), 1);
+  int64_t out = 0;
+  for (size_t i = 0; i < a.values.size(); ++i)
+    out += std::memcmp(a.bytes.data() + i * item, b.bytes.data() + i * item, item) != 0;
   return out;
 }
+
+// Whether `narrow` has the values of `wide` in this type of safetensors.
+bool is_cast(std::string_view dtype, const std::vector<double>& wide, const std::vector<double>& narrow) {
+  for (size_t i = 0; i < wide.size(); ++i) {
+    const auto value = static_cast<float>(wide[i]);
+    std::array<std::byte, 2> memory;
+    float rounded = 0;
+    hf::elements_from_f32(dtype, {&value, 1}, memory);
+    hf::elements_to_f32(dtype, memory, {&rounded, 1});
+    if (std::bit_cast<uint64_t>(static_cast<double>(rounded)) != std::bit_cast<uint64_t>(narrow[i]))
+      return false;
+  }
+  return true;
+}
+
+// Says of a tensor that changed whether one side is the other in a narrower type.
+void find_cast(const std::vector<double>& a, const std::vector<double>& b, TensorDiff& out) {
+  for (const auto& [dtype, name] : {std::pair{"BF16", "bf16"}, std::pair{"F16", "f16"}})
+    for (const bool first : {false, true})
+      if (first ? is_cast(dtype, b, a) : is_cast(dtype, a, b)) {
+        out.kind = TensorDiff::Kind::kCast, out.cast = name, out.first_is_cast = first;
+        return;
+      }
+}
+
+bool is_float(const TensorSpec& spec) { return spec.dtype == "f32" || spec.dtype == "bf16"; }
 
 // Sums over elements, of one tensor or of all.
 struct Sums {
@@ -67,8 +125,7 @@ struct Sums {
       squares += d * d;
       // Not a number on one side only is the largest difference there is.
       if (std::isnan(d)) {
-        const bool same = std::bit_cast<uint64_t>(a[i]) == std::bit_cast<uint64_t>(b[i]);
-        if (!same) max_abs = d, ++changed;
+        if (std::bit_cast<uint64_t>(a[i]) != std::bit_cast<uint64_t>(b[i])) max_abs = d, ++changed;
         continue;
       }
       if (!(std::abs(d) <= max_abs) && !std::isnan(max_abs)) max_abs = std::abs(d);
@@ -110,18 +167,21 @@ class Comparison {
       out.kind = TensorDiff::Kind::kOtherShape;
       return out;
     }
-    ASSIGN_OR_RETURN(const std::vector<double> x, values_of(first_, a));
+    ASSIGN_OR_RETURN(const Elements x, elements_of(first_, a));
+    Elements y;
     Sums sums;
     const bool same =
         spec.dtype == other.dtype && spec.cell == other.cell &&
         first_.manifest().cells[static_cast<size_t>(a)] == second_.manifest().cells[static_cast<size_t>(b)];
     if (same) {
-      sums.add(x, x);
+      sums.add(x.values, x.values);
     } else {
-      ASSIGN_OR_RETURN(const std::vector<double> y, values_of(second_, b));
-      sums.add(x, y);
+      ASSIGN_OR_RETURN(y, elements_of(second_, b));
+      sums.add(x.values, y.values);
+      if (spec.dtype == other.dtype) sums.changed = different_elements(x, y);
     }
     sums.put(out);
+    if (sums.changed > 0 && is_float(spec) && is_float(other)) find_cast(x.values, y.values, out);
     all_.add(sums);
     return out;
   }
@@ -160,6 +220,17 @@ bool is_wanted(const std::string& path, const DiffOptions& options) {
 bool CheckpointDiff::tensors_equal() const {
   return std::all_of(tensors.begin(), tensors.end(),
                      [](const TensorDiff& t) { return t.kind == TensorDiff::Kind::kEqual; });
+}
+
+const TensorDiff* CheckpointDiff::cast() const {
+  const TensorDiff* out = nullptr;
+  for (const TensorDiff& t : tensors) {
+    if (t.kind == TensorDiff::Kind::kEqual) continue;
+    if (t.kind != TensorDiff::Kind::kCast) return nullptr;
+    if (out != nullptr && (t.cast != out->cast || t.first_is_cast != out->first_is_cast)) return nullptr;
+    out = &t;
+  }
+  return out;
 }
 
 bool CheckpointDiff::equal() const { return config.empty() && tensors_equal(); }

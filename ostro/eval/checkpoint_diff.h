@@ -14,11 +14,14 @@ namespace ostro::eval {
 
 // The comparison of one tensor, or of all.
 struct TensorDiff {
-  enum class Kind { kEqual, kChanged, kOnlyFirst, kOnlySecond, kOtherShape };
+  // kCast: one side's values are the other's, rounded as an export in the type `cast` rounds them.
+  enum class Kind { kEqual, kCast, kChanged, kOnlyFirst, kOnlySecond, kOtherShape };
   std::string path;
   std::string first, second;  // types with shapes: "f32[layers:2, embed:64]"; empty on the side that lacks it
   Kind kind = Kind::kEqual;
-  int64_t elements = 0, changed = 0;  // of kEqual and kChanged; changed: of another value
+  std::string cast;                   // of kCast: "bf16", "f16"
+  bool first_is_cast = false;         // else the second
+  int64_t elements = 0, changed = 0;  // of kEqual, kCast and kChanged; changed: of another value
   // Of second - first, in f64: largest absolute value, root of the mean square, and the norm divided by the
   // first's (nothing where that is 0).
   double max_abs = 0, rms = 0;
@@ -37,6 +40,9 @@ struct CheckpointDiff {
   std::vector<std::string> config;  // differences: "optimizer.learning_rate: 0.1 -> 0.2"
   bool equal() const;               // tensors and configs
   bool tensors_equal() const;       // of one model, trained or imported
+  // Not all are equal, but the values of one side are those of the other in a narrower type, the same in all
+  // tensors: a tensor with it. Null: this is not so.
+  const TensorDiff* cast() const;
 };
 
 struct DiffOptions {

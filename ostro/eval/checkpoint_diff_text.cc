@@ -16,6 +16,8 @@ const char* kind_name(Kind kind) {
   switch (kind) {
     case Kind::kEqual:
       return "equal";
+    case Kind::kCast:
+      return "cast";
     case Kind::kChanged:
       return "changed";
     case Kind::kOnlyFirst:
@@ -43,7 +45,15 @@ Json side_json(const CheckpointSide& side) {
   return {{"path", side.path}, {"state", side.state}, {"step", side.step}};
 }
 
-bool has_figures(const TensorDiff& t) { return t.kind == Kind::kEqual || t.kind == Kind::kChanged; }
+bool has_figures(const TensorDiff& t) {
+  return t.kind == Kind::kEqual || t.kind == Kind::kCast || t.kind == Kind::kChanged;
+}
+
+// "the second has the values of the first, rounded to bf16"
+std::string cast_text(const TensorDiff& t) {
+  return fmt::format("the {} has the values of the {}, rounded to {}", t.first_is_cast ? "first" : "second",
+                     t.first_is_cast ? "second" : "first", t.cast);
+}
 
 std::string figures_text(const TensorDiff& t) {
   return fmt::format("{:>12}  {:>12}  {:>9.3g}  {:>9.3g}  {:>9}", t.elements, t.changed, t.max_abs, t.rms,
@@ -58,6 +68,7 @@ std::string diff_json(const CheckpointDiff& diff) {
               {"equal", diff.equal()},
               {"first", side_json(diff.first)},
               {"second", side_json(diff.second)},
+              {"cast", diff.cast() != nullptr ? Json(diff.cast()->cast) : Json()},
               {"all", figures(diff.all)},
               {"tensors", Json::array()},
               {"config", diff.config}};
@@ -66,6 +77,7 @@ std::string diff_json(const CheckpointDiff& diff) {
     one["first"] = t.first.empty() ? Json() : Json(t.first);
     one["second"] = t.second.empty() ? Json() : Json(t.second);
     if (has_figures(t)) one.update(figures(t));
+    if (t.kind == Kind::kCast) one["cast"] = t.cast, one["cast_of"] = t.first_is_cast ? "second" : "first";
     out["tensors"].push_back(std::move(one));
   }
   return out.dump(2) + "\n";
@@ -100,6 +112,8 @@ std::string diff_table(const CheckpointDiff& diff, bool all) {
   }
   if (diff.all.elements > 0) out += fmt::format("{:<{}}  {}\n", "all", width, figures_text(diff.all));
   out += fmt::format("\n{} of {} tensors are equal\n", equal, diff.tensors.size());
+  if (const TensorDiff* cast = diff.cast(); cast != nullptr)
+    out += fmt::format("equal under the cast: {}\n", cast_text(*cast));
   for (const std::string& line : diff.config) out += fmt::format("config: {}\n", line);
   return out;
 }

@@ -134,14 +134,16 @@ class LeafReplay {
     return {};
   }
 
-  // Seconds that a leaf took when the run was trained, with everything around it.
+  // Seconds of the steps when the run was trained, for each of their leaves.
   double trained_seconds(int64_t leaves) const {
     const auto record = chain::read_record(fs_, io::join_path(directory_, chain::kRecordFile));
     if (!record.ok()) return 0;
     double seconds = 0;
     int64_t steps = 0;
     for (const chain::Session& session : record->sessions) {
-      for (const auto& [use, spent] : session.seconds) seconds += spent;
+      const auto of_steps = session.seconds.find("step");
+      if (of_steps == session.seconds.end()) continue;  // it was killed, and did not say
+      seconds += of_steps->second;
       steps += session.to_step - session.from_step;
     }
     return steps > 0 ? seconds / static_cast<double>(steps * leaves) : 0;

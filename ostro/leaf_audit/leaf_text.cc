@@ -51,9 +51,9 @@ std::string leaf_text(const LeafAudit& a) {
                "not shown: that the order of the data puts these rows into this step; that needs the token "
                "store\n"
              : "shown: the sequences are those that the order of the data puts into this step\n";
-  return out + fmt::format(
-                   "not shown: the other {} leaves of the step, and what the step made of their gradients\n",
-                   p.leaves - 1);
+  return out +
+         fmt::format("not shown: the other {} {} of the step, and what the step made of all gradients\n",
+                     p.leaves - 1, p.leaves == 2 ? "leaf" : "leaves");
 }
 
 std::string leaf_json(const LeafAudit& a) {

@@ -568,7 +568,7 @@ class Cases:
         kept = self.w.root / "runs/leaves/leaves.jsonl"
         check([json.loads(line)["step"] for line in kept.read_text().splitlines()] == list(range(1, 13)), "leaves.jsonl")
         for place in ("1:0", "6:1", "9:0"):  # from the seed, a checkpoint, and with steps before it
-            self.verify("runs/leaves", "--leaf", place, status=0, says=[["equal: leaf", "gradient"], ["not shown: the other 1 leaves"]])
+            self.verify("runs/leaves", "--leaf", place, status=0, says=[["equal: leaf", "gradient"], ["not shown: the other 1 leaf"]])
         price = self.w.good("verify", "runs/leaves", "--leaf", "6:1", "--dry_run")
         check("GFLOP" in price and "MiB" in price and "equal" not in price, f"price:\n{price}")
         # With a proof, neither store nor leaves.jsonl is needed.

@@ -137,7 +137,8 @@ int check(const ProofRequest& request, io::FileSystem& fs) {
   const Status holds = proof.ok() ? compare(request, *proof, fs) : Status(proof.error());
   if (!holds.ok() && holds.error().code() != ErrorCode::kCorrupt) return report_error(holds.error());
   const Status written =
-      write_stdout(holds.ok() ? fmt::format("equal: {} are in the data of {}\n", contents(*proof),
+      write_stdout(holds.ok() ? fmt::format("equal: {} {} in the data of {}\n", contents(*proof),
+                                            proof->rows.size() == 1 ? "is" : "are",
                                             request.run.empty() ? "the root " + request.root : request.run)
                               : fmt::format("differs: {}\n", holds.error().message()));
   if (!written.ok()) return report_error(written.error());

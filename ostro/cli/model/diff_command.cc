@@ -15,7 +15,11 @@ int diff_command(Args args) {
       "largest difference, its root mean square, and its norm relative to the first's; other shapes; "
       "options\n"
       "that differ. The bytes are checked against the checkpoints' own hashes. Exit code 0: all tensors are\n"
-      "equal (options may differ), 1: some differ, 2: they cannot be compared.");
+      "equal (options may differ), or equal under the cast: those of one side are those of the other "
+      "rounded\n"
+      "to bf16 or f16, as an export rounds them, which the last line says; 1: some differ, 2: they cannot "
+      "be\n"
+      "compared.");
   args.positional("K", &checkpoints, "two checkpoints, or runs (their newest checkpoints)");
   args.flag("--optimizer", &options.optimizer, "also the optimizer's state");
   args.option("--only", &options.only, "GLOB", "only tensors whose path matches, as \"model/layers/**\"");
@@ -34,7 +38,7 @@ int diff_command(Args args) {
   }
   const Status written = write_stdout(json ? eval::diff_json(*diff) : eval::diff_table(*diff, all));
   if (!written.ok()) return report_error(written.error());
-  return diff->tensors_equal() ? kExitOk : kExitFailed;
+  return diff->tensors_equal() || diff->cast() != nullptr ? kExitOk : kExitFailed;
 }
 
 }  // namespace ostro::cli

@@ -101,6 +101,15 @@ Result<Origin> origin_of(const Context& context, const GrokImport& request, cons
   return out;
 }
 
+// The tokenizer that is named, or that an export has put beside the folder of the tensors. Empty: none.
+Result<std::string> tokenizer_of(io::FileSystem& fs, const GrokImport& request,
+                                 const grok::Release& release) {
+  if (!request.tokenizer.empty()) return request.tokenizer;
+  std::string path = io::join_path(io::parent_path(io::clean_path(release.directory())), "tokenizer.json");
+  ASSIGN_OR_RETURN(const bool there, fs.exists(path));
+  return there ? path : std::string();
+}
+
 }  // namespace
 
 Result<std::string> import_grok(const Context& context, const GrokImport& request) {
@@ -117,12 +126,13 @@ Result<std::string> import_grok(const Context& context, const GrokImport& reques
 
   const int64_t rows = release.shape().vocab;
   std::optional<tokenizer::Tokenizer> tokenizer;
-  if (!request.tokenizer.empty()) {
-    ASSIGN_OR_RETURN(tokenizer, tokenizer::load_tokenizer(fs, request.tokenizer));
+  ASSIGN_OR_RETURN(const std::string tokenizer_path, tokenizer_of(fs, request, release));
+  if (!tokenizer_path.empty()) {
+    ASSIGN_OR_RETURN(tokenizer, tokenizer::load_tokenizer(fs, tokenizer_path));
     if (tokenizer->vocab_size() > rows)
       return invalid_argument(fmt::format(
-          "--tokenizer {}: {} tokens, but the embedding of {} has {} rows; is it of another model?",
-          request.tokenizer, tokenizer->vocab_size(), release.directory(), rows));
+          "--tokenizer: {} has {} tokens, but the embedding of {} has {} rows; is it of another model?",
+          tokenizer_path, tokenizer->vocab_size(), release.directory(), rows));
   }
   // Rows without a token are kept, also for a tokenizer that is named later.
   if (!tokenizer || tokenizer->vocab_size() < rows) model.vocab_size = rows;

@@ -3,6 +3,7 @@
 #include <fmt/format.h>
 
 #include <algorithm>
+#include <cmath>
 
 #include "ostro/base/machine.h"
 #include "ostro/batches/loader/loader.h"
@@ -134,15 +135,34 @@ std::string experts_line(const models::ModelFunctions& model, const models::Expe
 }
 
 // How long the run takes if programs reach a usual share of the machine's peak.
-std::string time_line(const train::TrainConfig& config, runtime::Engine& engine, double flops_of_step) {
-  constexpr double kShare = 0.5;  // of the peak; models of some million parameters reach it, tiny ones less
-  const double peak = engine_peak(engine, train::compute_dtype(config));
-  if (peak <= 0) return "";
-  const double step = flops_of_step / (peak * kShare);
+std::string time_line(const train::TrainConfig& config, double peak, double step) {
   return fmt::format(
       "time: about {} a step, {} in all, without evaluation (an estimate: half of this machine's {:.0f} "
       "GFLOP/s; ostro train says it again after its first leaf)\n",
       span_text(step), span_text(step * static_cast<double>(config.trainer.num_train_steps)), peak * 1e-9);
+}
+
+// What the checkpoints that are kept mean for an audit: from which of them a step is replayed.
+// `seconds_a_step`: 0 where it is not known.
+std::string audit_line(const train::TrainConfig& config, int64_t state, double seconds_a_step) {
+  const int64_t steps = config.trainer.num_train_steps;
+  int64_t kept = 0, before = 0, longest = 0;
+  double replayed = 0;  // for each step alone, summed over all
+  for (int64_t step = 1; step <= steps; ++step) {
+    replayed += static_cast<double>(step - before);
+    longest = std::max(longest, step - before);
+    if (step == steps || config.trainer.checkpointer.is_kept(step)) ++kept, before = step;
+  }
+  const auto count = [&](double of_steps) {
+    return fmt::format("{:.0f} step{}{}", of_steps, of_steps == 1 ? "" : "s",
+                       seconds_a_step > 0 ? " (about " + span_text(of_steps * seconds_a_step) + ")" : "");
+  };
+  return fmt::format(
+      "audit: {} checkpoint{} kept for good (trainer.checkpointer.keep), {:.1f} MiB in all. A step that "
+      "`ostro "
+      "verify --sample` draws is replayed from the one before it: at most {}, {} on average\n",
+      kept, kept == 1 ? " is" : "s are", mib(state) * static_cast<double>(kept),
+      count(static_cast<double>(longest)), count(std::round(replayed / static_cast<double>(steps))));
 }
 
 std::string room_text(const AvailableMemory& room, const Status& fits) {
@@ -233,7 +253,11 @@ Result<DryRun> dry_run(io::FileSystem& fs, runtime::Engine& engine, const train:
   out += fmt::format("program hash: {}\ndata hash: {}\ntokenizer hash: {}\n", train::programs_hash(programs),
                      data.data_hash, data.tokenizer_hash);
   const double flops = runner->leaf_info().flops * static_cast<double>(leaves) + runner->update_info().flops;
-  out += time_line(config, engine, flops);
+  constexpr double kShare = 0.5;  // of the peak; models of some million parameters reach it, tiny ones less
+  const double peak = engine_peak(engine, train::compute_dtype(config));
+  const double seconds = peak > 0 ? flops / (peak * kShare) : 0;
+  if (peak > 0) out += time_line(config, peak, seconds);
+  out += audit_line(config, state, seconds);
   if (workers > 1) return DryRun{out, Status()};
   const Status fits = check_fit(config, need, vocab, engine);
   const runtime::Memory& memory = engine.memory();

@@ -11,7 +11,8 @@
 namespace ostro::run {
 
 struct DryRun {
-  // For people: parameters, leaves, memory and communication of each worker, FLOPs, data, time.
+  // For people: parameters, leaves, memory and communication of each worker, FLOPs, data, time,
+  // and from how far back an audit replays a step.
   std::string text;
   Status fits;  // of check_fit(), on one worker
 };
