@@ -22,7 +22,8 @@
 namespace {
 
 using namespace ostro;
-using namespace ostro::cpu;
+using namespace ostro::kernels;
+using namespace ostro::machine;
 
 struct Case {
   std::string name;
