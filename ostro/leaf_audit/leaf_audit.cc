@@ -15,6 +15,7 @@
 #include "ostro/checkpoint/catalog.h"
 #include "ostro/io/files/path.h"
 #include "ostro/leaf_audit/leaf_proof.h"
+#include "ostro/train/programs/mfu.h"
 #include "ostro/train/programs/programs.h"
 #include "ostro/train/step/batches.h"
 #include "ostro/train/step/fingerprints.h"
@@ -28,6 +29,9 @@ namespace {
 Error of_proof(const Error& error) {
   return error.code() == ErrorCode::kCorrupt ? io_error(error.message()) : error;
 }
+
+// Panels of products and buffers beside the values of a program, at most.
+constexpr int64_t kBeside = int64_t{192} << 20;
 
 // One leaf on its way from the files to the comparison.
 class LeafReplay {
@@ -56,7 +60,7 @@ class LeafReplay {
     ASSIGN_OR_RETURN(const auto leaf, engine_.compile(period_.programs.leaf, train::leaf_options("none")));
     const runtime::ExecutableInfo info = leaf->info();
     for (const ir::Shape& shape : run_.shapes) price.parameter_bytes += shape.bytes();
-    price.working_bytes = info.arena_bytes + info.output_bytes;
+    price.working_bytes = info.arena_bytes + info.output_bytes + train::resident_memory().now + kBeside;
     price.flops = info.flops;
     price.trained_seconds = trained_seconds(price.leaves);
     if (request_.on_priced) request_.on_priced(price);

@@ -23,7 +23,7 @@ struct LeafPrice {
   int64_t step = 0, leaf = 0, leaves = 0;  // the leaf, of so many of the step
   int64_t replayed = 0;                    // whole steps that are replayed to get the parameters
   int64_t parameter_bytes = 0;
-  int64_t working_bytes = 0;   // of the leaf program: gradients and temporaries
+  int64_t working_bytes = 0;   // gradients and temporaries of the leaf program, and the process itself
   double flops = 0;            // of the leaf
   double trained_seconds = 0;  // of a leaf when the run was trained (run.json); 0: not known
 };

@@ -17,8 +17,8 @@ double leaf_mib(int64_t bytes) { return static_cast<double>(bytes) / (1024.0 * 1
 
 std::string leaf_price_text(const LeafPrice& p) {
   std::string out = fmt::format(
-      "leaf {} of {} of step {}: {:.4g} GFLOP, {:.1f} MiB of parameters and {:.1f} MiB "
-      "for the leaf program\n",
+      "leaf {} of {} of step {}: {:.4g} GFLOP, {:.1f} MiB of parameters and at most {:.1f} MiB "
+      "for all else\n",
       p.leaf, p.leaves, p.step, p.flops * 1e-9, leaf_mib(p.parameter_bytes), leaf_mib(p.working_bytes));
   if (p.trained_seconds > 0)
     out += fmt::format("a leaf took {:.3g} s to train (run.json)\n", p.trained_seconds);
