@@ -14,13 +14,15 @@ namespace ostro::leaf_audit {
 namespace {
 
 constexpr int64_t kParameters = 8030261248;  // of the published model
-constexpr int64_t kTokens = 8192;            // of a leaf
+constexpr int64_t kTokens = 1024;            // of a leaf
 
 // A record of one step, written without the state and the step themselves.
 void write_record(io::FileSystem& fs, runtime::Engine& engine, const train::TrainConfig& config) {
-  auto run = run::open_run(config, {fs, engine, 1, {}, {}, {}}, false);
+  const run::Environment several = {fs, engine, 2,
+                                    {}, {},     {}};  // whether it fits in one process is not asked
+  auto run = run::open_run(config, several, false);
   REQUIRE_MESSAGE(run.ok(), run.error().message());
-  check_ok(run::prepare(*run, {fs, engine, 1, {}, {}, {}}));
+  check_ok(run::prepare(*run, several));
   check_ok(run::write_run_files(*run, fs));
   const auto genesis = run::genesis_of(*run);
   REQUIRE_MESSAGE(genesis.ok(), genesis.error().message());
