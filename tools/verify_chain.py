@@ -271,7 +271,7 @@ def check_model(model, run, chain, collect):
     collect(check_files, model, value["files"], "provenance.json")
     source, step = value["sources"][0], value["sources"][0]["step"]
     for what, own in {"genesis": chain.first, "head": chain.heads.get(step), "state": chain.names.get(step)}.items():
-        require(source[what] == own, f"provenance.json: of another run or step: its {what} is {source[what]}, the chain's at step {step} {own}")
+        require(own is not None and source[what] == own, f"provenance.json: of another run or step: its {what} is {source[what]}, the chain's at step {step} {own}")
     made = f"{value['made']}, layout {value['weights']['layout']}"
     require(made == "export, layout hf", f"the weights ({made}): this program knows those of a plain export to hf", CANNOT_CHECK)
     config = parse(read(model / "config.json"), "config.json")
@@ -363,9 +363,11 @@ def check_run(top, options):
     if run != top:
         data = read(top / "bundle.json")
         value = collect(parse, data, "bundle.json")
-        note = value and collect(check_bundle, top, value, data, chain, options.key, collect) or ""
+        collect(require, type(value) is dict, "bundle.json: it is no JSON object")
+        note = type(value) is dict and collect(check_bundle, top, value, data, chain, options.key, collect) or ""
+    collect(require, run != top or options.key is None, "bundle.json: a key was given, and there is no bundle.json")
     for folder in sorted((run / "checkpoints").glob("step-*[0-9]")):
-        counts[collect(check_checkpoint, folder, chain, value is not None and value.get("moments") is False)] += 1
+        counts[collect(check_checkpoint, folder, chain, type(value) is dict and value.get("moments") is False)] += 1
     lost = ", ".join(str(step) for step in chain.names if not (run / f"checkpoints/step-{step:08}").is_dir())
     collect(require, run != top or not lost, f"checkpoints that the chain names are not there: steps {lost}", INCOMPLETE)
     collect(require, chain.step >= chain.length(), f"the chain ends at step {chain.step} of {chain.length()}", INCOMPLETE)
@@ -379,7 +381,6 @@ def check_run(top, options):
         collect(check_model, model, run, chain, collect)
     return findings, (f"steps {min(chain.steps, default=1)} to {chain.step}, {len(chain.amends)} amends, {counts[True]} checkpoints that the chain names and "
                       f"{counts[False]} others; nothing was replayed\n{note}run hash: {chain.head}")
-
 def main():
     parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
     parser.add_argument("run", type=pathlib.Path, help="the run's directory, or a bundle")
@@ -394,7 +395,6 @@ def main():
     worst = min((verdict for verdict, _ in findings), key=ORDER.index, default="equal")
     print(f"equal: {summary}" if worst == "equal" else summary)
     return EXIT_CODES[worst]
-
 sys.modules.setdefault("verify_chain", sys.modules[__name__])  # store_reader.py imports this file
 if __name__ == "__main__":
     sys.exit(main())

@@ -148,6 +148,12 @@ Finding record_finding(const Error& error) {
   return audit::finding_of(error);
 }
 
+// Whether the state is the first one of its run, which the genesis names.
+bool begins_with(const ModelRecord& record) {
+  const chain::GenesisEntry& genesis = record.chain->genesis();
+  return genesis.initial && genesis.step() == record.step;
+}
+
 // The weights of which exports are the parameters themselves, so that they can stand for the checkpoint.
 bool holds_parameters(const ExportRequest& request) {
   return request.to == "hf" && request.dtype == "F32" && !request.merge_lora;
@@ -168,6 +174,12 @@ Result<std::set<std::string>> compare(const Context& context, const ModelRecord&
   bool from_weights = false;
   auto opened = open_export(context, *request);
   if (!opened.ok() && opened.error().code() == ErrorCode::kNotFound && holds_parameters(*request)) {
+    // The weights are compared with the manifest, which is believed only where the chain names its state.
+    if (record.chain && record.chain->find_checkpoint(record.step) == nullptr && !begins_with(record))
+      return cannot({Verdict::kIncomplete,
+                     fmt::format("the parameters of step {} are needed: {}; the chain names no state after "
+                                 "this step, so a manifest alone shows nothing",
+                                 record.step, opened.error().message())});
     from_weights = true;
     opened = open_from_weights(context, *request, out.model);
   } else if (!opened.ok() && opened.error().code() == ErrorCode::kNotFound) {

@@ -114,6 +114,16 @@ std::map<std::string, LedgerFiles> open_ledgers(BundleCheck& check,
                  fmt::format("the bundle has no ledger of the data's component {}", component));
       continue;
     }
+    // Only files that bundle.json lists are the bundle's, whatever a component is called.
+    std::string unlisted;
+    for (const char* end : {".rows", ".sources", ".content.json"})
+      if (const std::string file = fmt::format("{}/{}{}", kLedgerFolder, name, end);
+          unlisted.empty() && !check.manifest.files.contains(file))
+        unlisted = file;
+    if (!unlisted.empty()) {
+      check.find(Verdict::kIncomplete, fmt::format("bundle.json lists no file {}", unlisted));
+      continue;
+    }
     auto opened = LedgerFiles::open(check.context.fs, check.path(kLedgerFolder), name);
     if (opened.ok())
       out.emplace(component, std::move(*opened));

@@ -80,6 +80,11 @@ void check_record(BundleCheck& check) {
       audit::audit_run(check.context.fs, none, check.path(kRecordFolder), options, check.context.models);
   if (!audit.ok()) return check.find(audit.error());
   for (const audit::Finding& finding : audit->findings) check.audit.findings.push_back(finding);
+  for (const int64_t step : check.manifest.checkpoints)
+    if (check.chain && check.chain->find_checkpoint(step) == nullptr)
+      check.find(
+          Verdict::kDiffers,
+          fmt::format("bundle.json lists a checkpoint after step {}, the chain names none there", step));
   std::vector<int64_t> fine;
   for (const audit::CheckedCheckpoint& one : audit->checkpoints)
     if (one.fine() || (options.parameters_only && one.verdict == audit::CheckpointVerdict::kPartial))

@@ -89,6 +89,9 @@ Result<LedgerFiles> LedgerFiles::open(io::FileSystem& fs, const std::string& fol
   RETURN_IF_ERROR(parse_content(content, path + ".content.json", out.files_, out.rows_));
   out.hash_ = sha256_hex(content);
   ASSIGN_OR_RETURN(out.file_, fs.open(path + ".rows"));
+  if (out.file_->size() % kRowBytes != 0)
+    return corrupt(
+        fmt::format("{}.rows: {} bytes are no whole rows of {}", path, out.file_->size(), kRowBytes));
   return out;
 }
 

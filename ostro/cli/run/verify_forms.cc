@@ -63,6 +63,8 @@ int print_verdict(const std::string& text, int code) {
 Status check_asked(const VerifyAsked& asked) {
   const bool has_leaf = !asked.leaf.empty();
   if (asked.count && has_leaf) return refuse("--sample and --leaf: use one of them");
+  if (asked.count && *asked.count < 1)
+    return refuse(fmt::format("--sample {}: at least one step is drawn; use 1 or more", *asked.count));
   if (asked.count && asked.challenge.empty())
     return refuse(
         "--sample: goes with --challenge TEXT, which the maker of the run could not know when the "
