@@ -8,6 +8,7 @@
 #include "ostro/cli/run/replay_progress.h"
 #include "ostro/cli/shared/sim_workers.h"
 #include "ostro/cli/shared/terminal.h"
+#include "ostro/config/utf8.h"
 #include "ostro/convert/check_model.h"
 #include "ostro/io/files/path.h"
 #include "ostro/run/report/console.h"
@@ -39,6 +40,21 @@ std::string replay_option(const VerifyAsked& asked) {
   return asked.audit.parent.empty() ? "" : "--parent";
 }
 
+// Findings quote files of strangers: where they bring bytes that are no UTF-8, all but ASCII is written as
+// \xHH.
+std::string as_text(const std::string& text) {
+  if (config::is_utf8(text)) return text;
+  std::string out;
+  for (const char c : text) {
+    const auto byte = static_cast<unsigned char>(c);
+    if (byte < 0x80)
+      out += c;
+    else
+      out += fmt::format("\\x{:02x}", byte);
+  }
+  return out;
+}
+
 }  // namespace
 
 int exit_code(audit::Verdict verdict) {
@@ -56,7 +72,7 @@ int exit_code(audit::Verdict verdict) {
 }
 
 int print_verdict(const std::string& text, int code) {
-  const Status written = write_stdout(text);
+  const Status written = write_stdout(as_text(text));
   return written.ok() ? code : report_error(written.error());
 }
 
