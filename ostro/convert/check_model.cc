@@ -125,7 +125,9 @@ Result<ExportRequest> guessed_request(const Context& context, const std::string&
     const std::string path = io::join_path(model, "adapter_config.json");
     ASSIGN_OR_RETURN(const std::string text, fs.read_file(path, kMaxConfig));
     ASSIGN_OR_RETURN(const nlohmann::json json, io::parse_json(text, path));
-    out.base = json.is_object() ? json.value("base_model_name_or_path", "") : "";
+    const nlohmann::json base =
+        json.is_object() ? json.value("base_model_name_or_path", nlohmann::json()) : json;
+    if (base.is_string()) out.base = base.get<std::string>();
   }
   if (out.to != "hf") return out;
   ASSIGN_OR_RETURN(const bool in_shards, has("model.safetensors.index.json"));

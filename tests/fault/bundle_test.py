@@ -174,6 +174,59 @@ class Cases:
         (bundle / "bundle.json").unlink()
         self.found("incomplete", "files", "--bundle", says=["bundle.json", "No such file"])
 
+    def strange(self):
+        """Files that no bundle has, and lists that say what is not there: a verdict soon, and nothing else is hidden by it."""
+        text = self.w.verdict("equal", "B")
+        check("run hash" in text and "as given" not in text, text)
+        check("made_by of bundle.json" in text, text)
+        self.w.verdict("equal", "B", "--model", "B", says=["every byte of"])
+        loops = self.copy("loops")
+        for name in ("one", "two"):
+            (loops / name).symlink_to(".")
+        self.found("differs", "loops", says=["loops/one", "link to a directory"])
+        broken = self.copy("broken")
+        (broken / "README.md").unlink()
+        (broken / "README.md").symlink_to("nowhere")
+        (broken / "config.json").write_text("{}")
+        self.found("differs", "broken", says=["README.md"])
+        self.found("differs", "broken", says=["config.json", "bytes"])
+        for name in ("SHA256SUMS", "bundle.json", "bundle.json.tsr", "ledger/train.sources"):
+            large = self.copy("large")
+            with open(large / name, "ab") as file:
+                file.truncate(16 << 30)  # sparse
+            self.found("differs", "large", says=[name, f"{16 << 30} bytes"])
+        for key, value, says in (("checkpoints", [EVERY - 1, EVERY, STEPS], f"after step {EVERY - 1}"),
+                                 ("licenses", {"files": ["LICENSE.none"], "id": "mit"}, "LICENSE.none")):
+            lie = self.copy("lie")
+            write_manifest(lie, json.loads((lie / "bundle.json").read_text()) | {key: value})
+            self.found("differs", "lie", says=["bundle.json", says])
+        for more in (40, 7):
+            rows = self.copy("rows")
+            with open(rows / "ledger/train.rows", "ab") as file:
+                file.write(bytes(more))
+            reseal(rows)
+            self.found("differs", "rows", says=["train.rows", "rows"])
+        # A run's directory with a model in it is both.
+        both = self.root / "runs/both"
+        shutil.copytree(self.root / "runs/good", both)
+        for path in (self.root / "B").iterdir():
+            if path.is_file() and not path.name.startswith("bundle") and not (both / path.name).exists():
+                shutil.copy(path, both)
+        text = self.w.verdict("equal", "runs/both", "--no_replay")
+        check("every byte of" in text, text)
+        data = bytearray((both / "model.safetensors").read_bytes())
+        data[-2] ^= 1
+        (both / "model.safetensors").write_bytes(data)
+        self.found("differs", "runs/both", "--no_replay", says=["model.safetensors", "weight"])
+        check(json.loads(self.w.run("verify", "runs/both", "--no_replay", "--json")[1])["verdict"] == "differs", "JSON")
+        (both / "model.safetensors").unlink()
+        self.found("incomplete", "runs/both", "--no_replay", says=["model.safetensors is missing"])
+        adapter = self.root / "adapter"
+        adapter.mkdir()
+        (adapter / "adapter_config.json").write_text('{"base_model_name_or_path": null}')
+        text = self.w.run("verify", "runs/good", "--model", "adapter")[1]
+        check(text.split(":")[0] in ("differs", "incomplete", "cannot check"), text)
+
     def keys(self):
         self.openssl("genpkey", "-algorithm", "ed25519", "-out", "thief.pem")
         self.publish("good", "stolen", "--sign", "thief.pem")

@@ -14,7 +14,7 @@
 namespace ostro::bundle {
 namespace {
 
-constexpr int64_t kMostManifestBytes = int64_t{1} << 30;
+constexpr int64_t kMostManifestBytes = int64_t{1} << 26;  // some 400,000 files
 
 Result<std::pair<std::string, BundleManifest>> read_manifest(io::FileSystem& fs,
                                                              const std::string& directory) {
@@ -33,7 +33,9 @@ void add_limits(BundleCheck& check) {
   check.leave(
       "what the texts are: the ledger has hashes of their tokens, and the names that the publisher gave "
       "them");
-  check.leave("the words and the held-out losses of README.md, and the licence: these are the publisher's");
+  check.leave(
+      "the words and the held-out losses of README.md, the licence, and made_by of bundle.json (which "
+      "programs made it): these are the publisher's");
   if (check.chain && check.chain->genesis().origin)
     check.leave(
         "how the parameters were made that the run began with: the genesis has the hashes of their files");

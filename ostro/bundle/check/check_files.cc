@@ -22,9 +22,10 @@ bool is_about_manifest(const std::string& path) {
 void check_sums(BundleCheck& check) {
   const std::string path = check.path(kSumsFile), wanted = sums_text(check.manifest, check.text);
   const std::string answer = std::string(kManifestFile) + ".tsr";
-  const auto text = check.context.fs.read_file(path);
-  if (!text.ok()) return check.find(audit::Verdict::kIncomplete, text.error().message());
-  const auto stamp = check.context.fs.read_file(check.path(answer));
+  constexpr int64_t kMostAnswerLine = 256;
+  const auto text = check.context.fs.read_file(path, static_cast<int64_t>(wanted.size()) + kMostAnswerLine);
+  if (!text.ok()) return check.find(text.error());  // too large is a difference
+  const auto stamp = check.context.fs.read_file(check.path(answer), kMostSealBytes);
   if (*text == wanted) {
     if (stamp.ok())
       check.leave(fmt::format("the bytes of {} that its own signature leaves out: {} has no line about it",
@@ -44,17 +45,37 @@ void check_sums(BundleCheck& check) {
                            kSumsFile, here, sum));
 }
 
+// A file of another size is told and not read: it may be of any length.
+void if_size_fits(BundleCheck& check, const std::string& path, int64_t wanted,
+                  std::vector<std::string>& to_hash) {
+  const auto info = check.context.fs.stat(check.path(path));
+  if (!info.ok()) return check.find(info.error());
+  if (info->size == wanted)
+    to_hash.push_back(path);
+  else
+    check.find(audit::Verdict::kDiffers, fmt::format("{} has {} bytes, not {} as bundle.json says",
+                                                     check.path(path), info->size, wanted));
+}
+
 }  // namespace
 
 void check_files(BundleCheck& check) {
   using audit::Verdict;
-  const auto there = files_below(check.context.fs, check.directory);
+  std::vector<std::string> links;
+  const auto there = files_below(check.context.fs, check.directory, &links);
   if (!there.ok()) return check.find(there.error());
   const size_t before = check.findings();
+  for (const std::string& link : links)
+    check.find(Verdict::kDiffers,
+               fmt::format("{} is a link to a directory: a bundle has none, it was added", check.path(link)));
+  for (const std::string& license : check.manifest.license_files)
+    if (!check.manifest.files.contains(license))
+      check.find(Verdict::kDiffers,
+                 fmt::format("bundle.json names the licence {}, and lists no such file", license));
   std::vector<std::string> to_hash;
   for (const std::string& path : *there) {
-    if (check.manifest.files.contains(path))
-      to_hash.push_back(path);
+    if (const auto listed = check.manifest.files.find(path); listed != check.manifest.files.end())
+      if_size_fits(check, path, listed->second.bytes, to_hash);
     else if (!is_about_manifest(path))
       check.find(Verdict::kDiffers,
                  fmt::format("{} is not listed in bundle.json: it was added", check.path(path)));
@@ -65,19 +86,19 @@ void check_files(BundleCheck& check) {
                                                    check.path(path), sum.bytes));
   const auto sums = hash_files(check.context.fs, check.directory, to_hash, check.threads,
                                check.context.progress, "hashing files");
-  if (!sums.ok()) return check.find(sums.error());
-  for (const auto& [path, sum] : *sums) {
+  for (const auto& [path, sum] : sums) {
+    if (!sum.ok()) {
+      check.find(sum.error());
+      continue;
+    }
     const FileSum& wanted = check.manifest.files[path];
-    check.audit.bytes += sum.bytes;
-    if (sum == wanted) continue;
-    check.find(Verdict::kDiffers,
-               sum.bytes != wanted.bytes
-                   ? fmt::format("{} has {} bytes, not {} as bundle.json says", check.path(path), sum.bytes,
-                                 wanted.bytes)
-                   : fmt::format("{} has other bytes than bundle.json says: SHA-256 {} here, {} there",
-                                 check.path(path), sum.sha256, wanted.sha256));
+    check.audit.bytes += sum->bytes;
+    if (*sum != wanted)
+      check.find(Verdict::kDiffers,
+                 fmt::format("{} has other bytes than bundle.json says: SHA-256 {} here, {} there",
+                             check.path(path), sum->sha256, wanted.sha256));
   }
-  check.audit.files = static_cast<int64_t>(sums->size());
+  check.audit.files = static_cast<int64_t>(sums.size());
   check_sums(check);
   if (check.findings() == before)
     check.show(

@@ -10,7 +10,6 @@ namespace ostro::bundle {
 namespace {
 
 using audit::Verdict;
-constexpr int64_t kMostSealBytes = 1 << 20;
 
 // A file that a bundle may have; nothing where it has not. An unreadable one is a finding.
 std::optional<std::string> optional_file(BundleCheck& check, const std::string& path) {

@@ -21,8 +21,11 @@ void compare_source(BundleCheck& check, const provenance::Source& source) {
 }  // namespace
 
 void check_weights(BundleCheck& check) {
-  const auto model = convert::check_model(check.context, {check.directory, check.path(kRecordFolder),
-                                                          check.chain ? check.chain->head() : std::string()});
+  // That the run hash is another one was found with the chain.
+  const std::string& given = check.options.run_hash;
+  const auto model = convert::check_model(
+      check.context,
+      {check.directory, check.path(kRecordFolder), given == check.chain->head() ? given : std::string()});
   if (!model.ok()) return check.find(model.error());
   if (!model->provenance && model->findings.empty())
     check.find(audit::Verdict::kIncomplete,

@@ -10,6 +10,9 @@
 
 namespace ostro::bundle {
 
+// Signatures, keys, certificates and time stamps are far smaller.
+inline constexpr int64_t kMostSealBytes = 1 << 20;
+
 struct BundleCheck {
   const Context& context;
   std::string directory;

@@ -1,5 +1,7 @@
 #include "ostro/bundle/parts/file_sums.h"
 
+#include <fmt/core.h>
+
 #include <algorithm>
 #include <mutex>
 #include <span>
@@ -14,14 +16,19 @@ namespace {
 constexpr int64_t kPiece = 1 << 20;
 
 Status add_files(io::FileSystem& fs, const std::string& directory, const std::string& below,
-                 std::vector<std::string>& out) {
+                 std::vector<std::string>& out, std::vector<std::string>* links) {
   ASSIGN_OR_RETURN(const std::vector<io::DirEntry> entries, fs.list(io::join_path(directory, below)));
   for (const io::DirEntry& entry : entries) {
     const std::string path = io::join_path(below, entry.name);
-    if (entry.is_directory)
-      RETURN_IF_ERROR(add_files(fs, directory, path, out));
-    else
+    if (!entry.is_directory)
       out.push_back(path);
+    else if (!entry.is_link)
+      RETURN_IF_ERROR(add_files(fs, directory, path, out, links));
+    else if (links != nullptr)
+      links->push_back(path);
+    else
+      return invalid_argument(fmt::format("{}: is a link to a directory; put the directory itself there",
+                                          io::join_path(directory, path)));
   }
   return {};
 }
@@ -42,30 +49,30 @@ Status for_pieces_of(const io::RandomAccessFile& file, int64_t limit,
 
 }  // namespace
 
-Result<std::vector<std::string>> files_below(io::FileSystem& fs, const std::string& directory) {
+Result<std::vector<std::string>> files_below(io::FileSystem& fs, const std::string& directory,
+                                             std::vector<std::string>* links) {
   std::vector<std::string> out;
-  RETURN_IF_ERROR(add_files(fs, directory, "", out));
+  RETURN_IF_ERROR(add_files(fs, directory, "", out, links));
   std::sort(out.begin(), out.end());
   return out;
 }
 
-Result<std::map<std::string, FileSum>> hash_files(io::FileSystem& fs, const std::string& directory,
+std::map<std::string, Result<FileSum>> hash_files(io::FileSystem& fs, const std::string& directory,
                                                   const std::vector<std::string>& paths, int threads,
                                                   Progress& progress, const std::string& what) {
   std::vector<FileSum> sums(paths.size());
+  std::vector<Status> states(paths.size());
   int64_t total = 0, done = 0;
-  for (size_t i = 0; i < paths.size(); ++i) {
-    ASSIGN_OR_RETURN(const io::FileInfo info, fs.stat(io::join_path(directory, paths[i])));
-    total += sums[i].bytes = info.size;
-  }
+  for (size_t i = 0; i < paths.size(); ++i)
+    if (const auto info = fs.stat(io::join_path(directory, paths[i])); info.ok())
+      total += sums[i].bytes = info->size;
   // The largest first, so that no thread is left alone with one at the end.
   std::vector<size_t> order(paths.size());
   for (size_t i = 0; i < order.size(); ++i) order[i] = i;
   std::stable_sort(order.begin(), order.end(),
                    [&](size_t a, size_t b) { return sums[a].bytes > sums[b].bytes; });
   std::mutex mutex;
-  const Status hashed = parallel_for(static_cast<int64_t>(order.size()), threads, [&](int64_t k) -> Status {
-    const size_t i = order[static_cast<size_t>(k)];
+  const auto hash_one = [&](size_t i) -> Status {
     ASSIGN_OR_RETURN(const auto file, fs.open(io::join_path(directory, paths[i])));
     Sha256 hash;
     RETURN_IF_ERROR(for_pieces_of(*file, file->size(), [&](std::span<const std::byte> piece) -> Status {
@@ -77,11 +84,16 @@ Result<std::map<std::string, FileSum>> hash_files(io::FileSystem& fs, const std:
     }));
     sums[i] = {file->size(), to_hex(hash.finish())};
     return {};
+  };
+  (void)parallel_for(static_cast<int64_t>(order.size()), threads, [&](int64_t k) -> Status {
+    const size_t i = order[static_cast<size_t>(k)];
+    states[i] = hash_one(i);
+    return {};
   });
   progress.end();
-  if (!hashed.ok()) return hashed.error();
-  std::map<std::string, FileSum> out;
-  for (size_t i = 0; i < paths.size(); ++i) out[paths[i]] = sums[i];
+  std::map<std::string, Result<FileSum>> out;
+  for (size_t i = 0; i < paths.size(); ++i)
+    out.emplace(paths[i], states[i].ok() ? Result<FileSum>(sums[i]) : Result<FileSum>(states[i].error()));
   return out;
 }
 

@@ -15,12 +15,15 @@
 namespace ostro::bundle {
 
 // The paths of all files below `directory`, relative to it and sorted, also of those whose names begin with a
-// dot.
-Result<std::vector<std::string>> files_below(io::FileSystem& fs, const std::string& directory);
+// dot. A link to a directory is not entered, for it may lead to one above it: its path is added to `links`;
+// without `links` it is an error, kInvalidArgument.
+Result<std::vector<std::string>> files_below(io::FileSystem& fs, const std::string& directory,
+                                             std::vector<std::string>* links = nullptr);
 
-// Size and SHA-256 of files below `directory`. As many files are hashed at a time as there are `threads`,
-// with a small buffer each; `what` is shown with the part of the bytes that is done.
-Result<std::map<std::string, FileSum>> hash_files(io::FileSystem& fs, const std::string& directory,
+// Size and SHA-256 of files below `directory`, or the error of reading one. As many files are hashed at a
+// time as there are `threads`, with a small buffer each; `what` is shown with the part of the bytes that is
+// done.
+std::map<std::string, Result<FileSum>> hash_files(io::FileSystem& fs, const std::string& directory,
                                                   const std::vector<std::string>& paths, int threads,
                                                   Progress& progress, const std::string& what);
 

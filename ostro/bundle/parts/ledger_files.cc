@@ -18,6 +18,8 @@ namespace {
 
 using io::JsonFields;
 
+constexpr int64_t kMostListBytes = int64_t{1} << 28;  // some millions of source files
+
 Result<std::vector<LedgerSource>> parse_sources(std::string_view text, const std::string& path) {
   std::vector<LedgerSource> out;
   while (!text.empty()) {
@@ -83,9 +85,9 @@ Result<LedgerFiles> LedgerFiles::open(io::FileSystem& fs, const std::string& fol
                                       const std::string& name) {
   const std::string path = io::join_path(folder, name);
   LedgerFiles out;
-  ASSIGN_OR_RETURN(const std::string sources, fs.read_file(path + ".sources"));
+  ASSIGN_OR_RETURN(const std::string sources, fs.read_file(path + ".sources", kMostListBytes));
   ASSIGN_OR_RETURN(out.sources_, parse_sources(sources, path + ".sources"));
-  ASSIGN_OR_RETURN(const std::string content, fs.read_file(path + ".content.json"));
+  ASSIGN_OR_RETURN(const std::string content, fs.read_file(path + ".content.json", kMostListBytes));
   RETURN_IF_ERROR(parse_content(content, path + ".content.json", out.files_, out.rows_));
   out.hash_ = sha256_hex(content);
   ASSIGN_OR_RETURN(out.file_, fs.open(path + ".rows"));

@@ -171,8 +171,10 @@ Status write_bundle(const Context& context, const PublishRequest& request, const
       write_file(fs, io::join_path(place, "README.md"),
                  model_card(material.view, manifest, request.base_model, material.key.has_value())));
   ASSIGN_OR_RETURN(const std::vector<std::string> files, files_below(fs, place));
-  ASSIGN_OR_RETURN(manifest.files,
-                   hash_files(fs, place, files, material.threads, context.progress, "hashing files"));
+  for (auto& [path, sum] :
+       hash_files(fs, place, files, material.threads, context.progress, "hashing files")) {
+    ASSIGN_OR_RETURN(manifest.files[path], std::move(sum));
+  }
   RETURN_IF_ERROR(write_manifest(fs, request, material, place, manifest));
   return fs.sync_tree(place);
 }

@@ -22,7 +22,8 @@ int verify_command(Args args) {
       "2 is a command line that makes no sense.\n"
       "With --model it computes every file of an exported model again from the record's checkpoint, and\n"
       "compares the bytes; no step is replayed. Given a model's directory alone it compares the files with\n"
-      "the model's provenance.json, and says what more is needed.\n"
+      "the model's provenance.json, and says what more is needed. A run's directory that has a model in it,\n"
+      "too, is checked as both.\n"
       "Of a bundle (ostro publish) it compares every file, the signature, the record, the weights and the\n"
       "ledger of the data with one another; no step is replayed.");
   args.positional("RUN", &asked.run, "run directory, the directory of a model, or a bundle (ostro publish)");

@@ -2,6 +2,9 @@
 
 #include <fmt/core.h>
 
+#include <algorithm>
+#include <nlohmann/json.hpp>
+
 #include "ostro/audit/record/amend.h"
 #include "ostro/cli/main/args.h"
 #include "ostro/cli/main/exit_code.h"
@@ -18,18 +21,49 @@ namespace {
 
 Status refuse(const std::string& what) { return invalid_argument(what); }
 
-// Whether the directory is one of a model, and no run's.
-Result<bool> is_model(io::FileSystem& fs, const std::string& directory) {
-  const auto has = [&](const char* name) { return fs.exists(io::join_path(directory, name)); };
-  for (const char* name : {chain::kChainFile, audit::kProgramFile}) {
-    ASSIGN_OR_RETURN(const bool is_run, has(name));
-    if (is_run) return false;
-  }
-  for (const char* name : {provenance::kProvenanceFile, "config.json", "adapter_config.json"}) {
-    ASSIGN_OR_RETURN(const bool there, has(name));
+Result<bool> has_one_of(io::FileSystem& fs, const std::string& directory,
+                        std::initializer_list<const char*> names) {
+  for (const char* name : names) {
+    ASSIGN_OR_RETURN(const bool there, fs.exists(io::join_path(directory, name)));
     if (there) return true;
   }
   return false;
+}
+
+Result<bool> is_run(io::FileSystem& fs, const std::string& directory) {
+  return has_one_of(fs, directory, {chain::kChainFile, audit::kProgramFile});
+}
+
+Result<bool> has_model(io::FileSystem& fs, const std::string& directory) {
+  return has_one_of(fs, directory,
+                    {provenance::kProvenanceFile, "config.json", "adapter_config.json", "model.safetensors",
+                     "model.safetensors.index.json", "adapter_model.safetensors"});
+}
+
+// Whether the directory is one of a model, and no run's.
+Result<bool> is_model(io::FileSystem& fs, const std::string& directory) {
+  ASSIGN_OR_RETURN(const bool run, is_run(fs, directory));
+  return run ? Result<bool>(false) : has_model(fs, directory);
+}
+
+// Adds what was found about a model that lies beside the record of `audit`.
+void add_findings(const convert::ModelCheck& model, audit::Audit& audit) {
+  std::vector<audit::Finding>& all = audit.findings;
+  all.insert(all.end(), model.findings.begin(), model.findings.end());
+  std::stable_sort(all.begin(), all.end(),
+                   [](const audit::Finding& a, const audit::Finding& b) { return a.verdict > b.verdict; });
+}
+
+// The audit's text or JSON, and behind it or in its member `model` what was compared of the model.
+std::string with_model(const audit::Audit& audit, const std::optional<convert::ModelCheck>& model,
+                       bool json) {
+  if (!model) return json ? audit::audit_json(audit) : audit::audit_text(audit);
+  convert::ModelCheck rest = *model;
+  rest.findings.clear();  // they are among the audit's
+  if (!json) return audit::audit_text(audit) + convert::model_check_text(rest);
+  auto out = nlohmann::ordered_json::parse(audit::audit_json(audit));
+  out["model"] = {{"shown", model->shown}, {"not_shown", model->open}};
+  return out.dump(-1, ' ', false, nlohmann::ordered_json::error_handler_t::replace) + "\n";
 }
 
 // An option that only a replay has a use for; empty: there is none.
@@ -114,7 +148,12 @@ int verify(const Context& context, VerifyAsked asked) {
   const auto alone = asked.model.empty() ? is_model(context.fs, asked.run) : Result<bool>(false);
   if (!alone.ok()) return report_error(alone.error());
   if (*alone) return verify_model(context, asked, asked.run, "");
-  if (!asked.model.empty()) return verify_model(context, asked, asked.model, asked.run);
+  if (!asked.model.empty()) {
+    const std::string record = bundle::is_bundle(context.fs, asked.run)
+                                   ? io::join_path(asked.run, bundle::kRecordFolder)
+                                   : asked.run;
+    return verify_model(context, asked, asked.model, record);
+  }
   return verify_run(context, std::move(asked));
 }
 
@@ -135,12 +174,21 @@ int verify_run(const Context& context, VerifyAsked asked) {
   ReplayProgress progress(context.fs, asked.run, run::stderr_columns() > 0 && !asked.json);
   options.replay.on_begin = [&](int64_t first, int64_t last) { progress.begin(first, last); };
   options.replay.on_step = [&](int64_t step, int64_t first, int64_t last) { progress(step, first, last); };
-  const auto audit = audit::audit_run(
+  auto audit = audit::audit_run(
       context.fs, [&]() -> Result<std::unique_ptr<runtime::Engine>> { return std::move(engine); }, asked.run,
       options, context.models);
   if (!audit.ok()) return report_error(audit.error());
-  return print_verdict(asked.json ? audit::audit_json(*audit) : audit::audit_text(*audit),
-                       exit_code(audit->verdict()));
+  // A run's directory that holds a model, too, is believed in neither before both were compared.
+  std::optional<convert::ModelCheck> model;
+  if (const auto there = has_model(context.fs, asked.run); !there.ok())
+    return report_error(there.error());
+  else if (*there) {
+    auto checked = convert::check_model(context, {asked.run, asked.run, options.run_hash});
+    if (!checked.ok()) return report_error(checked.error());
+    model = std::move(*checked);
+    add_findings(*model, *audit);
+  }
+  return print_verdict(with_model(*audit, model, asked.json), exit_code(audit->verdict()));
 }
 
 int verify_model(const Context& context, const VerifyAsked& asked, const std::string& model,

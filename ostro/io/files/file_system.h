@@ -65,6 +65,7 @@ struct DirEntry {
   std::string name;
   bool is_directory = false;
   std::optional<FileInfo> info;  // of a file, if listing gives it at no extra cost
+  bool is_link = false;          // a symbolic link; is_directory is then that of what it leads to
   bool operator==(const DirEntry&) const = default;
 };
 

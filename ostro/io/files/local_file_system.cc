@@ -23,6 +23,12 @@ Error system_error(const char* what, const std::string& path, int code) {
   return Error(absent ? ErrorCode::kNotFound : ErrorCode::kIo, std::move(message));
 }
 
+bool is_link(const std::string& directory, const std::string& name, unsigned char type) {
+  if (type != DT_UNKNOWN) return type == DT_LNK;
+  struct stat info{};
+  return ::lstat(join_path(directory, name).c_str(), &info) == 0 && S_ISLNK(info.st_mode);
+}
+
 // A file descriptor that closes itself.
 class Descriptor {
  public:
@@ -207,7 +213,7 @@ class LocalFileSystem final : public FileSystem {
         auto info = stat(join_path(path, name));
         is_directory = info.ok() && info->is_directory;
       }
-      entries.push_back({std::move(name), is_directory});
+      entries.push_back({std::move(name), is_directory, std::nullopt, is_link(path, name, entry->d_type)});
     }
     std::sort(entries.begin(), entries.end(),
               [](const DirEntry& a, const DirEntry& b) { return a.name < b.name; });
