@@ -17,19 +17,11 @@
 namespace ostro::audit {
 namespace {
 
-constexpr size_t kHashDigits = 64;
-
 void check_hash(const chain::Chain& chain, Audit& out) {
   if (const chain::ChainLink* link = chain.find_hash(out.given))
     out.given_step = chain::entry_step(link->entry);
-  if (out.hash_fits()) return;
-  out.findings.push_back(
-      {Verdict::kDiffers,
-       fmt::format("the run hash is {}, not {} as given{}", out.head, out.given,
-                   out.given_step < 0
-                       ? ""
-                       : fmt::format(", which is the run's hash after step {}: up to there it is that run",
-                                     out.given_step))});
+  if (auto finding = hash_finding(chain, out.given, out.given_from))
+    out.findings.push_back(std::move(*finding));
 }
 
 void check_length(const std::string& chain_path, Audit& out) {
@@ -98,7 +90,7 @@ void replay_drawn(io::FileSystem& fs, runtime::Engine& engine, const std::string
     if (c.verdict != CheckpointVerdict::kFine && c.step != states->front()) std::erase(*states, c.step);
   auto sample = replay_sample(fs, engine, run, options, request, *states, models);
   if (!sample.ok()) {
-    out.findings.push_back(finding_of(sample.error()));
+    out.findings.push_back(finding_of_replay(fs, run, chain, sample.error()));
     return;
   }
   const VerifyReport& report = sample->report;
@@ -144,6 +136,19 @@ Status check_request(const AuditOptions& options, const std::string& run, const 
 
 }  // namespace
 
+std::optional<Finding> hash_finding(const chain::Chain& chain, const std::string& given,
+                                    const std::string& from) {
+  if (given.empty() || given == chain.head()) return std::nullopt;
+  const chain::ChainLink* link = chain.find_hash(given);
+  return Finding{
+      Verdict::kDiffers,
+      fmt::format("the run hash is {}, not {} {}{}", chain.head(), given, from,
+                  link == nullptr
+                      ? ""
+                      : fmt::format(", which is the run's hash after step {}: up to there it is that run",
+                                    chain::entry_step(link->entry)))};
+}
+
 std::optional<int64_t> length_of(const chain::Chain& chain) {
   const auto steps_in = [](const nlohmann::json& value) -> std::optional<int64_t> {
     if (!value.is_number_integer()) return std::nullopt;
@@ -168,12 +173,11 @@ Result<Audit> audit_run(io::FileSystem& fs,
                         const std::function<Result<std::unique_ptr<runtime::Engine>>()>& engine,
                         const std::string& run, const AuditOptions& options,
                         const models::ModelChoices& models) {
-  if (!options.run_hash.empty() && !chain::is_lower_hex(options.run_hash, kHashDigits))
-    return invalid_argument(fmt::format("--run_hash {}: use the {} digits (0-9, a-f) that ostro hash prints",
-                                        options.run_hash, kHashDigits));
+  RETURN_IF_ERROR(chain::check_run_hash(options.run_hash));
   const std::string chain_path = io::join_path(run, chain::kChainFile);
   Audit out;
   out.given = options.run_hash;
+  out.given_from = options.hash_from;
   const auto chain = chain::read_chain(fs, chain_path);
   if (!chain.ok()) {
     out.findings.push_back(finding_of(no_run(fs, run, chain.error())));

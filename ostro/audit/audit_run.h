@@ -19,10 +19,11 @@ namespace ostro::audit {
 
 struct AuditOptions {
   VerifyOptions replay;
-  bool no_replay = false;  // needs no token store
-  SampleRequest sample;    // in place of all steps from one to another
-  std::string run_hash;    // that was published; empty: none
-  std::string parent;      // of a fork: the run directory of the run that it goes on with; empty: not at hand
+  bool no_replay = false;              // needs no token store
+  SampleRequest sample;                // in place of all steps from one to another
+  std::string run_hash;                // that was published; empty: none
+  std::string hash_from = "as given";  // how findings name where run_hash is from
+  std::string parent;  // of a fork: the run directory of the run that it goes on with; empty: not at hand
   // Of a record that took only some checkpoints along (`ostro publish`): their steps. Others that the chain
   // names are not missed.
   std::optional<std::vector<int64_t>> checkpoints = {};
@@ -32,6 +33,7 @@ struct AuditOptions {
 struct Audit {
   std::string head;         // the run hash; empty: the chain cannot be read
   std::string given;        // as AuditOptions::run_hash
+  std::string given_from;   // as AuditOptions::hash_from
   int64_t given_step = -1;  // of the entry that has the given hash and is not the last
   int64_t steps = 0;        // number of the chain's last step
   int64_t before = 0;       // steps done before its first: of a fork those of its parent
@@ -51,6 +53,11 @@ struct Audit {
 
 // trainer.num_train_steps of the last config that the chain has. Nothing: no such number is there.
 std::optional<int64_t> length_of(const chain::Chain& chain);
+
+// What a chain that has not the run hash `given` shows; nothing: it has it, or `given` is empty. `from` says
+// where that is from, such as "as given".
+std::optional<Finding> hash_finding(const chain::Chain& chain, const std::string& given,
+                                    const std::string& from);
 
 // `engine` is asked for only when steps are replayed. Errors: kInvalidArgument for a run hash or steps that
 // no run can have; whatever is wrong with the record is a finding.

@@ -44,7 +44,7 @@ std::string audit_text(const Audit& a) {
     out += "replay is equal: " + replay_text(*a.replay, a.steps - a.before) + "\n";
   if (a.sample && a.sample->report.equal && !a.findings.empty())
     out += "replay is equal: " + replayed_text(*a.sample) + "\n";
-  if (!a.given.empty() && a.hash_fits()) out += fmt::format("run hash: {}, as given\n", a.head);
+  if (!a.given.empty() && a.hash_fits()) out += fmt::format("run hash: {}, {}\n", a.head, a.given_from);
   if (!a.beginning.empty()) out += fmt::format("began with: {}\n", a.beginning);
   std::vector<int64_t> fine;
   for (const CheckedCheckpoint& c : a.checkpoints)

@@ -20,38 +20,40 @@ Cost middle(std::vector<Cost> costs) {
 
 }  // namespace
 
+std::vector<float> Replay::scalars_of(const OpenedPeriod& period, int64_t done) const {
+  const optim::OptimizerOptions& optimizer = period.config.optimizer;
+  return optim::step_scalars(optimizer, done, period.config.trainer.num_train_steps,
+                             train::losses_before(run_.chain, done, optim::common(optimizer)));
+}
+
 // A step with one leaf and a step with two tell what a leaf costs, with the addition of its gradients, and
 // what a step costs beside its leaves. Short ones are done several times. The state changes, so it is of no
-// use afterwards; the numbers in it do not matter to what a step costs.
-Status Replay::measure(const OpenedPeriod& period, Prices& prices) {
+// use afterwards; the numbers in it do not matter to what a step costs. `done`: a step with the most leaves.
+Result<Replay::Prices> Replay::measure(const OpenedPeriod& period, int64_t done) {
   constexpr int kTimes = 7;
-  constexpr double kEnough = 1;  // seconds
-  const CostMeter compiling;
-  RETURN_IF_ERROR(use(period));
-  prices.compile = compiling.spent();
+  constexpr double kEnough = 1;              // seconds
   std::unique_ptr<train::StepRunner> alone;  // what several workers do together, one does
   if (options_.workers > 1) {
     ASSIGN_OR_RETURN(alone, fleet::make_runner(period.programs, engine_, "none", period.config, 1));
   }
   train::StepRunner& runner = alone != nullptr ? *alone : *runner_;
-  const int64_t rows = train::leaf_rows(period.programs), step = state_.step;
-  std::vector<Cost> one, two, around;
+  const int64_t rows = train::leaf_rows(period.programs);
+  const std::vector<float> scalars = scalars_of(period, done);
+  std::vector<Cost> one, two, reading;
+  double leaves = 1;
   const CostMeter all;
   for (int i = 0; i <= kTimes; ++i) {
-    const CostMeter reading;
-    ASSIGN_OR_RETURN(const batches::Batch batch, loader_->batch(step));
-    const train::BatchArrays arrays = train::leaf_arrays(period.config, batch, step);
+    const CostMeter meter_of_batch;
+    ASSIGN_OR_RETURN(const batches::Batch batch, loader_->batch(done));
+    const train::BatchArrays arrays = train::leaf_arrays(period.config, batch, done);
     batches::batch_fingerprint(batch);
-    around.push_back(reading.spent());
-    const auto run = [&](int64_t leaves) -> Result<Cost> {
+    reading.push_back(meter_of_batch.spent());
+    leaves = static_cast<double>(batch.batch_size) / static_cast<double>(rows);
+    const auto run = [&](int64_t count) -> Result<Cost> {
       const CostMeter meter;
-      const auto done =
-          runner.run(state_, train::rows_of(arrays, 0, leaves * rows),
-                     optim::step_scalars(
-                         period.config.optimizer, step, period.config.trainer.num_train_steps,
-                         train::losses_before(run_.chain, step, optim::common(period.config.optimizer))));
-      if (!done.ok()) return done.error();
-      if (done->ok()) train::step_entry(step + 1, *done, "", run_.paths, run_.shapes);
+      const auto result = runner.run(state_, train::rows_of(arrays, 0, count * rows), scalars);
+      if (!result.ok()) return result.error();
+      if (result->ok()) train::step_entry(done + 1, *result, "", run_.paths, run_.shapes);
       return meter.spent();
     };
     ASSIGN_OR_RETURN(const Cost first, run(1));
@@ -64,12 +66,16 @@ Status Replay::measure(const OpenedPeriod& period, Prices& prices) {
     two.push_back(second);
     if (all.spent().time > kEnough) break;
   }
+  Prices prices;
   prices.leaf = middle(two) - middle(one);
   prices.leaf = {std::max(0.0, prices.leaf.cpu), std::max(0.0, prices.leaf.time)};
-  prices.step = middle(around) + middle(one) - prices.leaf;
-  return {};
+  prices.step = middle(one) - prices.leaf;
+  prices.leaf += (1 / leaves) * middle(reading);
+  return prices;
 }
 
+// Steps of one kind do the same work beside their leaves: those of one configuration in which the same of the
+// optimizer's scalars are zero, for a zero may leave something out (the refresh of SOAP's bases).
 Result<Cost> Replay::estimate(const SamplePlan& plan) {
   if (plan.stretches.empty()) return Cost();
   // What begins at the initial state may have more to do than what begins at a checkpoint.
@@ -82,27 +88,42 @@ Result<Cost> Replay::estimate(const SamplePlan& plan) {
     RETURN_IF_ERROR(restore(plan.stretches.back().from));
     other = meter.spent();
   }
-  std::vector<const OpenedPeriod*> used;
+  using Kind = std::pair<const OpenedPeriod*, std::vector<bool>>;
+  const auto kind_of = [&](int64_t done) {
+    const OpenedPeriod* period = &run_.period_after(done);
+    Kind kind{period, {}};
+    for (const float scalar : scalars_of(*period, done)) kind.second.push_back(scalar == 0);
+    return kind;
+  };
+  const auto size_of = [](const OpenedPeriod& period, int64_t done) {
+    return period.config.trainer.train_batch_size.at(done);
+  };
+  std::map<Kind, int64_t> largest;  // the step with the most rows
   for (const Stretch& stretch : plan.stretches)
-    for (int64_t done = stretch.from; done < stretch.to; ++done)
-      if (const OpenedPeriod* period = &run_.period_after(done);
-          std::find(used.begin(), used.end(), period) == used.end())
-        used.push_back(period);
-  std::map<const OpenedPeriod*, Prices> known;
-  for (auto period = used.rbegin(); period != used.rend(); ++period)  // the first one stays compiled
-    RETURN_IF_ERROR(measure(**period, known[*period]));
+    for (int64_t done = stretch.from; done < stretch.to; ++done) {
+      const Kind kind = kind_of(done);
+      const auto known = largest.emplace(kind, done).first;
+      if (size_of(*kind.first, done) > size_of(*kind.first, known->second)) known->second = done;
+    }
+  std::map<const OpenedPeriod*, Cost> compile;
+  std::map<Kind, Prices> prices;
+  for (auto kind = largest.rbegin(); kind != largest.rend(); ++kind) {  // the first period stays compiled
+    const OpenedPeriod* period = kind->first.first;
+    const CostMeter meter;
+    RETURN_IF_ERROR(use(*period));
+    compile.emplace(period, meter.spent());
+    ASSIGN_OR_RETURN(prices[kind->first], measure(*period, kind->second));
+  }
   Cost sum = first - other;
   const OpenedPeriod* last = period_;
   for (const Stretch& stretch : plan.stretches) {
     sum += other;
     if (options_.workers > 1) last = nullptr;
     for (int64_t done = stretch.from; done < stretch.to; ++done) {
-      const OpenedPeriod* period = &run_.period_after(done);
-      const Prices& prices = known[period];
-      if (std::exchange(last, period) != period) sum += prices.compile;
-      const int64_t leaves =
-          period->config.trainer.train_batch_size.at(done) / train::leaf_rows(period->programs);
-      sum += prices.step + static_cast<double>(leaves) * prices.leaf;
+      const Kind kind = kind_of(done);
+      if (std::exchange(last, kind.first) != kind.first) sum += compile[kind.first];
+      const int64_t leaves = size_of(*kind.first, done) / train::leaf_rows(kind.first->programs);
+      sum += prices[kind].step + static_cast<double>(leaves) * prices[kind].leaf;
       if (run_.chain.find_checkpoint(done + 1) != nullptr) sum += other;  // it is named
     }
   }

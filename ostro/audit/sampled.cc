@@ -1,7 +1,10 @@
 #include "ostro/audit/sampled.h"
 
+#include "ostro/audit/record/check_checkpoints.h"
+#include "ostro/audit/record/initial.h"
 #include "ostro/audit/sample/draw.h"
 #include "ostro/checkpoint/catalog.h"
+#include "ostro/checkpoint/restore.h"
 #include "ostro/io/files/path.h"
 
 namespace ostro::audit {
@@ -29,9 +32,19 @@ Result<std::vector<int64_t>> states_of(io::FileSystem& fs, const std::string& di
   ASSIGN_OR_RETURN(const auto entries, checkpoint::list_checkpoints(
                                            fs, io::join_path(directory, checkpoint::kCheckpointsFolder)));
   for (const auto& entry : entries)
-    if (entry.step > states.back() && chain.find_checkpoint(entry.step) != nullptr)
-      states.push_back(entry.step);
+    if (entry.step > states.back() && chain.find_checkpoint(entry.step) != nullptr) {
+      const auto opened = checkpoint::Checkpoint::open(fs, entry.path);
+      if (!opened.ok() || !lacks_moments(fs, *opened)) states.push_back(entry.step);
+    }
   return states;
+}
+
+Finding finding_of_replay(io::FileSystem& fs, const std::string& directory, const chain::Chain& chain,
+                          const Error& error) {
+  const Status beginning = check_initial(fs, directory, chain.genesis());
+  if (beginning.ok() || beginning.error().message() != error.message()) return finding_of(error);
+  return {error.code() == ErrorCode::kNotFound ? Verdict::kIncomplete : finding_of(error).verdict,
+          error.message()};
 }
 
 Result<Sample> price_sample(Replay& replay, const SampleRequest& request,
@@ -41,6 +54,7 @@ Result<Sample> price_sample(Replay& replay, const SampleRequest& request,
   sample.challenge = request.challenge;
   sample.head = chain.head();
   sample.steps = chain.last_step() - states.front();
+  sample.before = states.front();
   ASSIGN_OR_RETURN(
       const std::vector<int64_t> drawn,
       drawn_steps(sample.head, request.challenge, states.front() + 1, chain.last_step(), request.count));

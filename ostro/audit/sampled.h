@@ -7,6 +7,7 @@
 #include <string>
 #include <vector>
 
+#include "ostro/audit/verdict.h"
 #include "ostro/audit/verify.h"
 
 namespace ostro::audit {
@@ -14,6 +15,7 @@ namespace ostro::audit {
 struct Sample {
   std::string challenge, head;  // head: the run hash
   int64_t steps = 0;            // of the chain
+  int64_t before = 0;  // of a fork: the steps of the runs that it goes on with, of which none is drawn
   SamplePlan plan;
   Cost estimate;
   // The rest is there when the steps have been replayed.
@@ -30,9 +32,14 @@ struct SampleRequest {
 };
 
 // The steps after which the run has a state that the chain names, ascending: its beginning, and checkpoints
-// that are there. The checkpoints are not read.
+// that are there with their moments. The checkpoints' arrays are not read.
 Result<std::vector<int64_t>> states_of(io::FileSystem& fs, const std::string& run_directory,
                                        const chain::Chain& chain);
+
+// What an error of a replay shows. A beginning that was left out of the record is missing from it:
+// incomplete.
+Finding finding_of_replay(io::FileSystem& fs, const std::string& run_directory, const chain::Chain& chain,
+                          const Error& error);
 
 // Draws, plans and prices. `states` as states_of() gives them. Errors: of drawn_steps and Replay::estimate.
 Result<Sample> price_sample(Replay& replay, const SampleRequest& request, const std::vector<int64_t>& states);

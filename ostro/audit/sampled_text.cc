@@ -32,6 +32,13 @@ std::string count_text(int64_t count, const char* what) {
   return fmt::format("{} {}{}", count, what, count == 1 ? "" : "s");
 }
 
+std::string before_text(const Sample& s) {
+  if (s.before == 0) return "";
+  return fmt::format(
+      "not shown: steps 1 to {}, which are of the run that this fork goes on with; check that run, too\n",
+      s.before);
+}
+
 }  // namespace
 
 std::string cost_text(const Cost& cost) {
@@ -47,7 +54,12 @@ std::string price_text(const Sample& s) {
                   count_text(s.steps, "step"), s.challenge, s.head, list_text(s.plan.drawn));
   out += fmt::format("to be replayed: {} in all, from the states after step {}\n",
                      count_text(s.plan.steps(), "step"), list_text(begins));
-  out += fmt::format("cost: about {}, measured on parts of these steps\n", cost_text(s.estimate));
+  out += fmt::format(
+      "cost: about {}, measured on parts of these steps; beside it all checkpoints and the token store are "
+      "read and "
+      "hashed\n",
+      cost_text(s.estimate));
+  out += before_text(s);
   out += "chance to find a run with so many false steps, wherever they are:\n";
   for (const int64_t part : kThousandths) {
     const int64_t count = false_steps_of(s.steps, part);
@@ -79,6 +91,7 @@ std::string shown_text(const Sample& s) {
   out +=
       "shown: batch, loss, leaves and state of these steps, and the checkpoints at them, follow from the "
       "checkpoint before them, the programs, the configuration and the data\n";
+  out += before_text(s);
   if (s.replayed == s.steps) return out;
   out += "not shown: the other steps. So many false ones among all would have been found with this chance:";
   for (const int64_t part : kThousandths) {
@@ -91,8 +104,11 @@ std::string shown_text(const Sample& s) {
 }
 
 std::string sample_json(const Sample& s) {
-  nlohmann::ordered_json j = {
-      {"challenge", s.challenge}, {"run_hash", s.head}, {"steps", s.steps}, {"drawn", s.plan.drawn}};
+  nlohmann::ordered_json j = {{"challenge", s.challenge},
+                              {"run_hash", s.head},
+                              {"steps", s.steps},
+                              {"before", s.before},
+                              {"drawn", s.plan.drawn}};
   j["stretches"] = nlohmann::ordered_json::array();
   for (const Stretch& stretch : s.plan.stretches) j["stretches"].push_back({stretch.from, stretch.to});
   j["to_be_replayed"] = s.plan.steps();

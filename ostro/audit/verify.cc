@@ -183,13 +183,9 @@ Result<VerifyReport> Replay::stretch(int64_t from_step, int64_t last) {
     if (options_.before_step) RETURN_IF_ERROR(options_.before_step(state_));
     auto batch = loader_->batch(state_.step);
     if (!batch.ok()) return of_data(batch.error());
-    ASSIGN_OR_RETURN(
-        const train::StepResult result,
-        runner_->run(
-            state_, train::leaf_arrays(period->config, *batch, state_.step),
-            optim::step_scalars(
-                period->config.optimizer, state_.step, period->config.trainer.num_train_steps,
-                train::losses_before(run.chain, state_.step, optim::common(period->config.optimizer)))));
+    ASSIGN_OR_RETURN(const train::StepResult result,
+                     runner_->run(state_, train::leaf_arrays(period->config, *batch, state_.step),
+                                  scalars_of(*period, state_.step)));
     const chain::ChainLink* link = run.chain.find_step(step);
     if (link == nullptr) return corrupt(fmt::format("the chain has no entry for step {}", step));
     report.last_step = step;

@@ -74,10 +74,8 @@ class Replay {
   Result<Cost> estimate(const SamplePlan& plan);
 
  private:
-  // What parts of a replay cost.
+  // What parts of a step cost.
   struct Prices {
-    Cost restore;  // also of naming a state
-    Cost compile;
     Cost step;  // beside its leaves
     Cost leaf;
   };
@@ -87,7 +85,9 @@ class Replay {
   Status restore(int64_t step);
   // Makes the loader and the runner of the steps of this period.
   Status use(const OpenedPeriod& period);
-  Status measure(const OpenedPeriod& period, Prices& prices);
+  // Of the step behind `done` steps: the optimizer's scalars; prices, with the runner of its period.
+  std::vector<float> scalars_of(const OpenedPeriod& period, int64_t done) const;
+  Result<Prices> measure(const OpenedPeriod& period, int64_t done);
 
   io::FileSystem& fs_;
   runtime::Engine& engine_;

@@ -143,6 +143,13 @@ Result<std::string> canonical_object(std::string_view json) {
   return value.dump(-1, ' ', false, Json::error_handler_t::replace);
 }
 
+Status check_run_hash(const std::string& run_hash) {
+  constexpr size_t kDigits = 64;
+  if (run_hash.empty() || is_lower_hex(run_hash, kDigits)) return {};
+  return invalid_argument(
+      fmt::format("--run_hash {}: use the {} digits (0-9, a-f) that ostro hash prints", run_hash, kDigits));
+}
+
 bool is_lower_hex(std::string_view text, size_t digits) {
   return !text.empty() && (digits == 0 || text.size() == digits) &&
          text.find_first_not_of("0123456789abcdef") == std::string_view::npos;

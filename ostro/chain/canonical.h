@@ -52,5 +52,7 @@ std::vector<std::string> object_differences(std::string_view there, std::string_
 // Whether `text` consists of lower-case hexadecimal digits and is not empty. With `digits` > 0 it must have
 // exactly that length.
 bool is_lower_hex(std::string_view text, size_t digits = 0);
+// An error for a --run_hash that no run can have. An empty one stands for none.
+Status check_run_hash(const std::string& run_hash);
 
 }  // namespace ostro::chain

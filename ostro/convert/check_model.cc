@@ -287,10 +287,7 @@ Status check_with_record(const Context& context, const ModelCheckRequest& reques
 }  // namespace
 
 Result<ModelCheck> check_model(const Context& context, const ModelCheckRequest& request) {
-  constexpr size_t kHashDigits = 64;
-  if (!request.run_hash.empty() && !chain::is_lower_hex(request.run_hash, kHashDigits))
-    return invalid_argument(fmt::format("--run_hash {}: use the {} digits (0-9, a-f) that ostro hash prints",
-                                        request.run_hash, kHashDigits));
+  RETURN_IF_ERROR(chain::check_run_hash(request.run_hash));
   ModelCheck out;
   out.model = request.model;
   out.record = request.record;

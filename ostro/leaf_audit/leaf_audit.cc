@@ -4,6 +4,7 @@
 
 #include <algorithm>
 
+#include "ostro/audit/audit_run.h"
 #include "ostro/audit/record/initial.h"
 #include "ostro/audit/record/witness.h"
 #include "ostro/audit/sampled.h"
@@ -13,12 +14,14 @@
 #include "ostro/chain/leaf_file.h"
 #include "ostro/chain/record.h"
 #include "ostro/checkpoint/catalog.h"
+#include "ostro/checkpoint/restore.h"
 #include "ostro/io/files/path.h"
 #include "ostro/leaf_audit/leaf_proof.h"
 #include "ostro/train/programs/mfu.h"
 #include "ostro/train/programs/programs.h"
 #include "ostro/train/step/batches.h"
 #include "ostro/train/step/fingerprints.h"
+#include "ostro/train/step/memory_need.h"
 #include "ostro/train/step/run_data.h"
 #include "ostro/train/step/snapshot.h"
 
@@ -54,15 +57,15 @@ class LeafReplay {
     RETURN_IF_ERROR(read_proof(out));
     RETURN_IF_ERROR(find_path(price.leaves));
     RETURN_IF_ERROR(read_rows());
-    ASSIGN_OR_RETURN(const std::vector<int64_t> states, audit::states_of(fs_, directory_, run_.chain));
-    const int64_t from = *(std::upper_bound(states.begin(), states.end(), request_.step - 1) - 1);
+    ASSIGN_OR_RETURN(const int64_t from, state_before());
     price.replayed = request_.step - 1 - from;
     ASSIGN_OR_RETURN(const auto leaf, engine_.compile(period_.programs.leaf, train::leaf_options("none")));
     const runtime::ExecutableInfo info = leaf->info();
     for (const ir::Shape& shape : run_.shapes) price.parameter_bytes += shape.bytes();
     price.working_bytes = info.arena_bytes + info.output_bytes + train::resident_memory().now + kBeside;
     price.flops = info.flops;
-    price.trained_seconds = trained_seconds(price.leaves);
+    RETURN_IF_ERROR(add_steps_before(from, price));
+    price.trained_seconds = trained_seconds();
     if (request_.on_priced) request_.on_priced(price);
     if (request_.only_price) return {};
     RETURN_IF_ERROR(check_room(price));
@@ -111,6 +114,42 @@ class LeafReplay {
         fmt::format("step {} has {} leaves, but {} are recorded", request_.step, leaves, path_.leaves));
   }
 
+  // The step after which the replay begins. The parameters alone are enough directly before the leaf.
+  Result<int64_t> state_before() const {
+    const int64_t before = request_.step - 1;
+    const std::string path = io::join_path(io::join_path(directory_, checkpoint::kCheckpointsFolder),
+                                           checkpoint::step_directory(before));
+    if (run_.chain.find_checkpoint(before) != nullptr && checkpoint::Checkpoint::open(fs_, path).ok())
+      return before;
+    ASSIGN_OR_RETURN(const std::vector<int64_t> states, audit::states_of(fs_, directory_, run_.chain));
+    return *(std::upper_bound(states.begin(), states.end(), before) - 1);
+  }
+
+  int64_t leaves_after(int64_t done) const {
+    const audit::OpenedPeriod& period = run_.period_after(done);
+    return period.config.trainer.train_batch_size.at(done) / train::leaf_rows(period.programs);
+  }
+
+  Status add_steps_before(int64_t from, LeafPrice& price) {
+    const audit::OpenedPeriod* last = nullptr;
+    double flops = 0;  // of a leaf of that period
+    for (int64_t done = from; done < request_.step - 1; ++done) {
+      const audit::OpenedPeriod& period = run_.period_after(done);
+      if (&period != last) {
+        last = &period;
+        ASSIGN_OR_RETURN(const auto leaf,
+                         engine_.estimate(period.programs.leaf, train::leaf_options("none")));
+        flops = leaf.flops;
+        ASSIGN_OR_RETURN(const train::MemoryNeed need,
+                         train::step_need(period.programs, engine_, period.config, leaves_after(done)));
+        price.working_bytes = std::max(price.working_bytes, need.peak() - price.parameter_bytes + kBeside);
+      }
+      price.leaves_before += leaves_after(done);
+      price.flops_before += flops * static_cast<double>(leaves_after(done));
+    }
+    return {};
+  }
+
   // Of the batch only this leaf's rows are there.
   Status read_rows() {
     const int64_t rows = train::leaf_rows(period_.programs), first = request_.leaf * rows;
@@ -139,18 +178,20 @@ class LeafReplay {
   }
 
   // Seconds of the steps when the run was trained, for each of their leaves.
-  double trained_seconds(int64_t leaves) const {
+  double trained_seconds() const {
     const auto record = chain::read_record(fs_, io::join_path(directory_, chain::kRecordFile));
     if (!record.ok()) return 0;
     double seconds = 0;
-    int64_t steps = 0;
+    int64_t leaves = 0;
     for (const chain::Session& session : record->sessions) {
       const auto of_steps = session.seconds.find("step");
       if (of_steps == session.seconds.end()) continue;  // it was killed, and did not say
       seconds += of_steps->second;
-      steps += session.to_step - session.from_step;
+      for (int64_t done = std::max<int64_t>(session.from_step, 0);
+           done < std::min(session.to_step, run_.chain.last_step()); ++done)
+        leaves += leaves_after(done);
     }
-    return steps > 0 ? seconds / static_cast<double>(steps * leaves) : 0;
+    return leaves > 0 ? seconds / static_cast<double>(leaves) : 0;
   }
 
   Status check_room(const LeafPrice& price) const {
@@ -241,12 +282,17 @@ class LeafReplay {
 Result<LeafAudit> audit_leaf(io::FileSystem& fs, runtime::Engine& engine, const std::string& directory,
                              const audit::VerifyOptions& options, const LeafRequest& request,
                              const models::ModelChoices& models) {
+  RETURN_IF_ERROR(chain::check_run_hash(request.run_hash));
   LeafAudit out;
   out.price.step = request.step;
   out.price.leaf = request.leaf;
   const auto run = audit::open_recorded(fs, directory, models, options.stored_programs);
   if (!run.ok()) {
     out.findings.push_back(audit::finding_of(run.error()));
+    return out;
+  }
+  if (auto other = audit::hash_finding(run->chain, request.run_hash, request.hash_from)) {
+    out.findings.push_back(std::move(*other));
     return out;
   }
   ASSIGN_OR_RETURN(out.price.leaves, leaves_of_step(*run, directory, request.step, request.leaf));

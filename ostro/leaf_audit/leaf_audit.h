@@ -23,9 +23,13 @@ struct LeafPrice {
   int64_t step = 0, leaf = 0, leaves = 0;  // the leaf, of so many of the step
   int64_t replayed = 0;                    // whole steps that are replayed to get the parameters
   int64_t parameter_bytes = 0;
-  int64_t working_bytes = 0;   // gradients and temporaries of the leaf program, and the process itself
+  // Gradients and temporaries of the leaf program, and the process itself; where steps are replayed before it
+  // also the moments and what their programs take, if that is more.
+  int64_t working_bytes = 0;
   double flops = 0;            // of the leaf
+  double flops_before = 0;     // of the leaves of the steps before it
   double trained_seconds = 0;  // of a leaf when the run was trained (run.json); 0: not known
+  int64_t leaves_before = 0;   // of the steps before it
 };
 
 struct LeafRequest {
@@ -33,6 +37,8 @@ struct LeafRequest {
   std::string proof;                                // file; empty: the token store is used
   std::function<void(const LeafPrice&)> on_priced;  // before the work
   bool only_price = false;
+  std::string run_hash = {};   // that was published; empty: none
+  std::string hash_from = {};  // as audit::AuditOptions
 };
 
 struct LeafAudit {
@@ -46,8 +52,8 @@ struct LeafAudit {
   }
 };
 
-// Errors: kInvalidArgument for a step or leaf that the run does not have. Whatever else is wrong is a
-// finding.
+// Errors: kInvalidArgument for a step or leaf that the run does not have, and a run hash that none has.
+// Whatever else is wrong is a finding.
 Result<LeafAudit> audit_leaf(io::FileSystem& fs, runtime::Engine& engine, const std::string& run_directory,
                              const audit::VerifyOptions& options, const LeafRequest& request,
                              const models::ModelChoices& models);

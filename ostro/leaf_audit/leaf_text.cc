@@ -24,8 +24,11 @@ std::string leaf_price_text(const LeafPrice& p) {
     out += fmt::format("a leaf took {:.3g} s to train (run.json)\n", p.trained_seconds);
   if (p.replayed > 0)
     out += fmt::format(
-        "before it {} whole steps are replayed, from the newest checkpoint that the chain names\n",
-        p.replayed);
+        "before it {} whole step{} of {} leaves {} replayed: {:.4g} GFLOP{}\n", p.replayed,
+        p.replayed == 1 ? "" : "s", p.leaves_before, p.replayed == 1 ? "is" : "are", p.flops_before * 1e-9,
+        p.trained_seconds > 0 ? fmt::format("; they took {:.3g} s to train",
+                                            p.trained_seconds * static_cast<double>(p.leaves_before))
+                              : "");
   return out;
 }
 
@@ -58,8 +61,10 @@ std::string leaf_text(const LeafAudit& a) {
 
 std::string leaf_json(const LeafAudit& a) {
   const LeafPrice& p = a.price;
-  nlohmann::ordered_json j = {{"verdict", audit::verdict_word(a.verdict())},
-                              {"findings", nlohmann::ordered_json::array()}};
+  nlohmann::ordered_json j;
+  // A price alone has no verdict.
+  if (a.replayed || !a.findings.empty()) j["verdict"] = audit::verdict_word(a.verdict());
+  j["findings"] = nlohmann::ordered_json::array();
   for (const audit::Finding& f : a.findings)
     j["findings"].push_back({{"verdict", audit::verdict_word(f.verdict)}, {"text", f.text}});
   j["step"] = p.step;
@@ -69,6 +74,9 @@ std::string leaf_json(const LeafAudit& a) {
   j["parameter_bytes"] = p.parameter_bytes;
   j["working_bytes"] = p.working_bytes;
   j["flops"] = p.flops;
+  j["flops_before"] = p.flops_before;
+  j["leaves_before"] = p.leaves_before;
+  if (p.trained_seconds > 0) j["trained_seconds_of_leaf"] = p.trained_seconds;
   if (a.replayed) {
     j["loss"] = chain::hex_float(a.replayed->loss);
     if (a.replayed->gradient) j["gradient"] = *a.replayed->gradient;

@@ -383,6 +383,33 @@ class Cases:
         self.publish("fork", "forked")
         self.w.verdict("equal", "forked")
 
+    def spots(self):
+        """Drawn steps and leaves are those of the run that is meant, from states that have what a step needs."""
+        drawn = ("--sample", "2", "--challenge", "lottery")
+        check("as bundle.json has" in self.w.verdict("equal", "B", *drawn), "the run hash is called given")
+        lie = self.copy("lie")
+        write_manifest(lie, json.loads((lie / "bundle.json").read_text()) | {"head": "1" * 64})
+        for words in (("--leaf", "3:0"), drawn, (*drawn, "--dry_run")):
+            self.found("differs", "lie", *words, says=["the run hash is", "1" * 64, "as bundle.json has"])
+            self.found("differs", "B", *words, "--run_hash", "0" * 64, says=["the run hash is", "as given"])
+            self.w.bad("verify", "B", *words, "--run_hash", "0", says=["--run_hash 0:", "64 digits"])
+        self.w.bad("verify", "B", "--leaf", "3:0", "--parent", "runs/other", says=["--parent", "--leaf"])
+        # Without moments no step follows from a state, but from the first one: its moments are zero.
+        self.publish("good", "bare", "--parameters_only", "--checkpoints", "1")
+        self.w.train(self.w.config("begun", STEPS, EVERY, trainer__initialize_from="runs/other", data__cache_dir="cache"))
+        self.publish("begun", "begun", "--parameters_only", "--checkpoints", "1")
+        for bundle in ("bare", "begun"):
+            price = json.loads(self.w.good("verify", bundle, *drawn, "--dry_run", "--json"))
+            check([stretch[0] for stretch in price["stretches"]] == [0], price)
+            self.w.verdict("equal", bundle, *drawn)
+        self.w.good("fork", "runs/other", "--step", str(EVERY), "--out", "runs/branch", "--trainer.log_dir", "runs")
+        self.w.train("runs/branch/config.yaml")
+        text = self.w.verdict("equal", "runs/branch", *drawn)
+        check(f"not shown: steps 1 to {EVERY}, which are of the run" in text, text)
+        self.publish("branch", "branch", "--parameters_only")
+        for words in (drawn, (*drawn, "--dry_run")):
+            self.found("incomplete", "branch", *words, says=["no moments", "--parameters_only"])
+
 
 def main():
     names = [n for n in vars(Cases) if not n.startswith("_") and n not in ("openssl", "publish", "copy", "found", "stamp")]

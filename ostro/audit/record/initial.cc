@@ -5,6 +5,7 @@
 #include <algorithm>
 #include <optional>
 
+#include "ostro/audit/record/check_checkpoints.h"
 #include "ostro/audit/record/witness.h"
 #include "ostro/base/log.h"
 #include "ostro/chain/canonical.h"
@@ -181,10 +182,33 @@ Result<std::string> initial_checkpoint(io::FileSystem& fs, const std::string& ru
   return path;
 }
 
+Status check_initial(io::FileSystem& fs, const std::string& run_directory,
+                     const chain::GenesisEntry& genesis) {
+  if (!genesis.initial) return {};
+  ASSIGN_OR_RETURN(const std::string path, initial_checkpoint(fs, run_directory, genesis));
+  ASSIGN_OR_RETURN(const Checkpoint initial, Checkpoint::open(fs, path));
+  if (genesis.step() == 0 || !lacks_moments(fs, initial)) return {};
+  return not_found(
+      fmt::format("{}: the state that the run begins with has no moments (they were left out: ostro publish "
+                  "--parameters_only), so no step follows from it",
+                  path));
+}
+
 Result<train::State> load_initial(io::FileSystem& fs, const std::string& run_directory,
                                   const chain::GenesisEntry& genesis, const train::StateArrays& arrays) {
+  RETURN_IF_ERROR(check_initial(fs, run_directory, genesis));
   ASSIGN_OR_RETURN(const std::string path, initial_checkpoint(fs, run_directory, genesis));
-  ASSIGN_OR_RETURN(train::RestoredState restored, train::load_state(fs, path, arrays, {}));
+  ASSIGN_OR_RETURN(const Checkpoint initial, Checkpoint::open(fs, path));
+  if (!lacks_moments(fs, initial)) {
+    ASSIGN_OR_RETURN(train::RestoredState restored, train::load_state(fs, path, arrays, {}));
+    return std::move(restored.state);
+  }
+  const train::StateArrays of_parameters = train::parameter_arrays(
+      {arrays.paths.begin(), arrays.paths.begin() + static_cast<std::ptrdiff_t>(arrays.n)},
+      {arrays.shapes.begin(), arrays.shapes.begin() + static_cast<std::ptrdiff_t>(arrays.n)});
+  ASSIGN_OR_RETURN(train::RestoredState restored, train::load_state(fs, path, of_parameters, {}));
+  for (size_t i = arrays.n; i < arrays.size(); ++i)
+    restored.state.optimizer.push_back(Buffer::zeros(arrays.shapes[i]));
   return std::move(restored.state);
 }
 

@@ -35,6 +35,10 @@ Result<std::string> save_initial(io::FileSystem& fs, const std::string& run_dire
 // The directory of the initial checkpoint, which must be there and have the name that the genesis has.
 Result<std::string> initial_checkpoint(io::FileSystem& fs, const std::string& run_directory,
                                        const chain::GenesisEntry& genesis);
+// Whether load_initial can begin: the initial checkpoint is there, with its moments, or it is of step 0,
+// where all moments are zero. Reads no arrays. A genesis without `initial` needs none.
+Status check_initial(io::FileSystem& fs, const std::string& run_directory,
+                     const chain::GenesisEntry& genesis);
 Result<train::State> load_initial(io::FileSystem& fs, const std::string& run_directory,
                                   const chain::GenesisEntry& genesis, const train::StateArrays& arrays);
 

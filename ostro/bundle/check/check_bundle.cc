@@ -68,10 +68,7 @@ Result<BundleRecord> open_record(io::FileSystem& fs, const std::string& director
 
 Result<BundleAudit> check_bundle(const Context& context, const std::string& directory,
                                  const BundleOptions& options) {
-  constexpr size_t kHashDigits = 64;
-  if (!options.run_hash.empty() && !chain::is_lower_hex(options.run_hash, kHashDigits))
-    return invalid_argument(fmt::format("--run_hash {}: use the {} digits (0-9, a-f) that ostro hash prints",
-                                        options.run_hash, kHashDigits));
+  RETURN_IF_ERROR(chain::check_run_hash(options.run_hash));
   ASSIGN_OR_RETURN(const int threads, default_threads());
   BundleCheck check{context, directory, options, threads, "", {}, {}, {}};
   auto read = read_manifest(context.fs, directory);

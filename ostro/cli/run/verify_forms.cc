@@ -125,6 +125,8 @@ Status check_asked(const VerifyAsked& asked) {
   if (asked.is_spot() && (asked.from || asked.to || asked.audit.no_replay))
     return refuse(
         "--sample and --leaf say what is replayed; leave out --from_step, --to_step and --no_replay");
+  if (has_leaf && !asked.audit.parent.empty())
+    return refuse("--leaf replays one leaf of the run itself; leave out --parent");
   if (asked.is_spot() && !asked.model.empty())
     return refuse("--sample and --leaf replay steps of a run; leave out --model");
   if (asked.as_bundle && !asked.model.empty())

@@ -3,12 +3,14 @@
 
 #include <cstdio>
 
+#include "ostro/chain/canonical.h"
 #include "ostro/cli/main/args.h"
 #include "ostro/cli/main/exit_code.h"
 #include "ostro/cli/run/replay_progress.h"
 #include "ostro/cli/run/verify_forms.h"
 #include "ostro/cli/shared/sim_workers.h"
 #include "ostro/cli/shared/terminal.h"
+#include "ostro/io/files/path.h"
 #include "ostro/leaf_audit/leaf_audit.h"
 #include "ostro/run/report/console.h"
 
@@ -27,9 +29,24 @@ Result<std::pair<int64_t, int64_t>> step_and_leaf(const std::string& text) {
 
 // Only what a sampled audit would cost and find.
 int price_of_sample(const Context& context, runtime::Engine& engine, const VerifyAsked& asked) {
-  const auto sample = audit::price_sample(context.fs, engine, asked.run, asked.audit.replay,
-                                          asked.audit.sample, context.models);
-  if (!sample.ok()) return report_error(sample.error());
+  if (const Status one = chain::check_run_hash(asked.audit.run_hash); !one.ok())
+    return report_error(one.error());
+  const auto chain = chain::read_chain(context.fs, io::join_path(asked.run, chain::kChainFile));
+  if (!chain.ok()) return report_error(chain.error());
+  std::optional<audit::Finding> wrong =
+      audit::hash_finding(*chain, asked.audit.run_hash, asked.audit.hash_from);
+  auto sample = wrong ? Result<audit::Sample>(audit::Sample())
+                      : audit::price_sample(context.fs, engine, asked.run, asked.audit.replay,
+                                            asked.audit.sample, context.models);
+  if (!sample.ok() && sample.error().code() == ErrorCode::kInvalidArgument)
+    return report_error(sample.error());
+  if (!sample.ok()) wrong = audit::finding_of_replay(context.fs, asked.run, *chain, sample.error());
+  if (wrong) {
+    audit::Audit found;
+    found.findings.push_back(*wrong);
+    return print_verdict(asked.json ? audit::audit_json(found) : audit::audit_text(found),
+                         exit_code(wrong->verdict));
+  }
   return print_verdict(asked.json ? audit::sample_json(*sample) + "\n" : audit::price_text(*sample), kExitOk);
 }
 
@@ -55,7 +72,8 @@ int verify_sample(const Context& context, std::unique_ptr<runtime::Engine> engin
 int verify_leaf(const Context& context, runtime::Engine& engine, const VerifyAsked& asked) {
   const auto place = step_and_leaf(asked.leaf);
   if (!place.ok()) return report_error(place.error());
-  leaf_audit::LeafRequest request{place->first, place->second, asked.rows, {}, asked.only_price};
+  leaf_audit::LeafRequest request{place->first,     place->second,        asked.rows,           {},
+                                  asked.only_price, asked.audit.run_hash, asked.audit.hash_from};
   if (!asked.json && !asked.only_price)
     request.on_priced = [](const leaf_audit::LeafPrice& price) {
       fmt::print(stderr, "{}", leaf_audit::leaf_price_text(price));
@@ -79,7 +97,10 @@ int verify_spot(const Context& context, VerifyAsked asked) {
     asked.run = opened->folder;
     asked.audit.checkpoints = opened->checkpoints;
     asked.audit.parameters_only = !opened->has_moments;
-    if (asked.audit.run_hash.empty()) asked.audit.run_hash = opened->head;
+    if (asked.audit.run_hash.empty()) {
+      asked.audit.run_hash = opened->head;
+      asked.audit.hash_from = "as bundle.json has";
+    }
   }
   const auto workers = sim_workers();
   if (!workers.ok()) return report_error(workers.error());

@@ -23,6 +23,10 @@ struct MemoryNeed {
   int64_t peak() const { return base + total(); }
 };
 
+// What the steps of this configuration take on one worker, with so many leaves at most: all but evaluation,
+// saving and what lies beside the values. Programs are only planned; no code is compiled.
+Result<MemoryNeed> step_need(const CanonicalPrograms& programs, runtime::Engine& engine,
+                             const TrainConfig& config, int64_t leaves);
 // On one worker. Programs are only planned; no code is compiled. `vocab`: of the tokenizer.
 Result<MemoryNeed> memory_need(const CanonicalPrograms& programs, runtime::Engine& engine,
                                const TrainConfig& config, int64_t vocab);
