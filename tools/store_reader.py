@@ -1,11 +1,11 @@
-"""Checks the ledger and the tree of rows of a token store, and reads its training tokens, as docs/reference/formats/token_store.md
-describes them: sharded Zarr, blosc, LZ4."""
+"""Checks the ledger and the tree of rows of a token store or a bundle, and reads the training tokens of a store, as
+docs/reference/formats/token_store.md and bundle.md describe them: sharded Zarr, blosc, LZ4."""
 import struct
 
 import numpy as np
 
 import verify_chain as record
-from verify_chain import CANNOT_CHECK, require
+from verify_chain import CANNOT_CHECK, INCOMPLETE, require
 
 
 def lz4(data, size):
@@ -88,6 +88,17 @@ class Tokens:
         return rows[:, :-1], rows[:, 1:]
 
 
+def root_of(hashes):
+    while len(hashes) > 1:
+        pairs = [record.sha(b"\x01" + a + b) for a, b in zip(hashes[::2], hashes[1::2])]
+        hashes = pairs + hashes[len(pairs) * 2:]
+    return hashes[0] if hashes else record.sha(b"")
+
+
+def root_of_splits(counts, roots):
+    return record.sha(b"\x02" + b"".join(struct.pack("<q", n) + r for n, r in zip(counts, roots))).hex()
+
+
 def check_store(folder):
     """A store's ledger and tree of rows; returns the ledger's hash and its root."""
     ledger = record.parse(record.read(folder / "ledger.json"), f"{folder}/ledger.json")
@@ -101,7 +112,7 @@ def check_store(folder):
     rows, blocks = struct.unpack("<qq", tree[:16]), [tree[i:i + 32] for i in range(16, len(tree) - 32, 32)]
     first = -(-rows[0] // 1024)
     require(len(blocks) == first + -(-rows[1] // 1024), f"{folder}: rows.tree has {len(blocks)} blocks for {rows} rows")
-    root = record.root_of_splits(rows, (record.root_of(blocks[:first]), record.root_of(blocks[first:])))
+    root = root_of_splits(rows, (root_of(blocks[:first]), root_of(blocks[first:])))
     require(root == ledger["root"], f"{folder}: the tree of rows has the root {root}, the ledger {ledger['root']}")
     return content, root
 
@@ -112,3 +123,35 @@ def check_stores(folders, genesis):
     require(genesis["format"] == 1 or roots == named, f"the stores have the roots {roots}, the genesis {named}")
     if list(genesis.get("data_roots", {"": 0})) == [""]:
         require(found[0][0] == genesis["data"], f"{folders[0]}: the ledger hash is {found[0][0]}, the genesis has {genesis['data']}")
+
+
+def check_ledger(folder, claims, genesis):
+    """The rows and source files of each component against bundle.json and the genesis (format 1 has no roots)."""
+    require(claims, "the bundle has no ledger of its data", INCOMPLETE)
+    own = {"" if [*claims] == ["train"] else name: claim["root"] for name, claim in claims.items()}
+    roots = genesis.get("data_roots", own)
+    named = {component or "train": component for component in roots}
+    require(set(claims) <= set(named), f"ledger: it has {sorted(claims)}, the genesis {sorted(named)}")
+    require(set(claims) == set(named), f"ledger: it has {sorted(claims)}, the genesis {sorted(named)}", INCOMPLETE)
+    hashes = {}
+    for name, component in named.items():
+        require(record.is_below(name), f"ledger: {name} is no file below it")
+        rows, content, claim = record.read(folder / f"{name}.rows"), record.read(folder / f"{name}.content.json"), claims[name]
+        counts, at, splits = (claim["train"], claim["validation"]), 0, []
+        require(len(rows) == 40 * sum(counts), f"ledger/{name}.rows: it has {len(rows) // 40} rows, bundle.json {sum(counts)}")
+        for count in counts:
+            splits.append(root_of([record.sha(b"\0" + rows[i:i + 40]) for i in range(at, at + 40 * count, 40)]))
+            at += 40 * count
+        found, claimed = root_of_splits(counts, splits), roots[component]
+        fits = found == claimed == claim["root"]
+        require(fits, f"ledger/{name}.rows: its tree has the root {found}, the genesis {claimed}, bundle.json {claim['root']}")
+        files, first = [], [0, 0]
+        for file in record.parse(content, f"ledger/{name}.content.json").get("files", []):
+            files.append({"sha256": file["sha256"], "rows": file["rows"], "first_row": first})
+            first = [a + b for a, b in zip(first, file["rows"])]
+        sources = [record.parse(line, f"ledger/{name}.sources") for line in record.read(folder / f"{name}.sources").splitlines()]
+        fits = all(type(source.pop("file")) is str for source in sources) and sources == files
+        require(fits, f"ledger/{name}.sources: other files than {name}.content.json has")
+        hashes[component] = record.sha(content).hex()
+    data = hashes[""] if "" in hashes else record.text_hash(record.canonical(hashes))
+    require(data == genesis["data"], f"ledger: the hash of its contents is {data}, the genesis has {genesis['data']}")

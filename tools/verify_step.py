@@ -220,7 +220,7 @@ def main():
     except Finding as finding:
         print(f"{finding.verdict}: {finding.text}")
         return EXIT_CODES[finding.verdict]
-    except record.MALFORMED as error:
+    except Exception as error:  # of any type, by what is wrong with a file
         print(f"{DIFFERS}: the record lacks what the format asks for: {error!r}")
         return EXIT_CODES[DIFFERS]
 

@@ -215,7 +215,7 @@ def seal(bundle, key, **changes):
     source["files"] = {name: digest(bundle / name) for name in source["files"]}
     write_json(bundle / "provenance.json", source)
     value = json.loads((bundle / "bundle.json").read_text()) | changes
-    listed = sorted(p.relative_to(bundle).as_posix() for p in bundle.rglob("*") if p.is_file() and p.name not in tool.BUNDLE_FILES)
+    listed = sorted(p.relative_to(bundle).as_posix() for p in bundle.rglob("*") if p.is_file() and p.name not in tool.SEAL)
     value["files"] = {name: digest(bundle / name) for name in listed}
     write_json(bundle / "bundle.json", value)
     sums = {name: file["sha256"] for name, file in value["files"].items()} | {"bundle.json": digest(bundle / "bundle.json")["sha256"]}
@@ -296,14 +296,17 @@ def check_bundles(run, other, store, root, rng):
     check(found == tool.DIFFERS and "its head is" in text, f"another head: {found}: {text}")
     copy = changed_copy(bundle, root, lambda c: None)
     seal(copy, forgers)
-    check("another key" in verdict(copy, key=public)[1], "another key")
+    check(f"the key in {public}" in verdict(copy, key=public)[1], "another key")
     stamp, sums = copy / "bundle.json.tsr", copy / "SHA256SUMS"
-    stamp.write_text("an answer")
+    about = hashlib.sha256((copy / "bundle.json").read_bytes()).digest()
+    stamp.write_bytes(b"an answer " + about)
     check(verdict(copy)[0] == "equal", "a time stamp that SHA256SUMS does not have")
     sums.write_text(f"{sums.read_text()}{digest(stamp)['sha256']}  {stamp.name}\n")
     check(verdict(copy)[0] == "equal", "a time stamp that SHA256SUMS has")
-    stamp.write_text("another answer")
+    stamp.write_bytes(b"another answer " + about)
     check("SHA256SUMS" in verdict(copy)[1], "another time stamp than the one of SHA256SUMS")
+    stamp.write_bytes(b"an answer")
+    check("bundle.json.tsr: it is about another" in verdict(copy)[1], "a time stamp of another bundle")
     (copy / "more.txt").write_text("x")
     check("does not list it" in verdict(copy)[1], "a file that bundle.json does not list")
     files = [p for p in sorted(bundle.rglob("*")) if p.is_file() and p.suffix not in (".tsq", ".tsr")]
