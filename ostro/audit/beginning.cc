@@ -39,14 +39,14 @@ bool is_zero(const checkpoint::TensorSpec& spec, const checkpoint::CellHashes& h
   return true;
 }
 
-// Compares every array of the state with its hashes; with `lacks_moments` those of the parameters. Of a run
+// Compares every array of the state with its hashes; with `lacks_moments` those of the weights. Of a run
 // that is no fork, those of the optimizer must be zero: a run that begins has updated nothing.
 Status check_arrays(io::FileSystem& fs, const checkpoint::Checkpoint& state, bool is_fork,
                     bool lacks_moments) {
   const checkpoint::Manifest& manifest = state.manifest();
   std::vector<std::string> paths;
   for (const checkpoint::TensorSpec& spec : manifest.tensors)
-    if (!lacks_moments || spec.path.starts_with("model/")) paths.push_back(spec.path);
+    if (!lacks_moments || is_weight_array(spec.path)) paths.push_back(spec.path);
   ASSIGN_OR_RETURN(const auto reader, checkpoint::PartReader::open(fs, state, paths));
   RETURN_IF_ERROR(reader.check({}));
   if (is_fork) return {};

@@ -3,6 +3,7 @@
 #include "ostro/chain/canonical.h"
 #include "ostro/chain/genesis_json.h"
 #include "ostro/chain/version.h"
+#include "ostro/io/files/plain_path.h"
 
 namespace ostro::chain {
 namespace {
@@ -48,6 +49,18 @@ Status add_optional(const GenesisEntry& entry, Json& json) {
   return {};
 }
 
+// Readers open files of these names. The only store of a configuration without components has none.
+bool names_component(const std::string& name, size_t count) {
+  return (name.empty() && count == 1) || io::is_plain_path(name);
+}
+std::string no_component(const std::string& name) {
+  return fmt::format(
+      "has the name \"{}\", which no component of data has: letters, digits, _, - and . (not first), in "
+      "parts "
+      "separated by /",
+      name);
+}
+
 // What only format 2 has.
 Status add_format_2(const GenesisEntry& entry, Json& json) {
   ASSIGN_OR_RETURN(Json options, options_json(entry.numerics_options));
@@ -61,6 +74,8 @@ Status add_format_2(const GenesisEntry& entry, Json& json) {
   json["numerics_options"] = std::move(options);
   json["data_roots"] = Json::object();
   for (const auto& [name, root] : entry.data_roots) {
+    if (!names_component(name, entry.data_roots.size()))
+      return invalid_argument(fmt::format("chain entry: \"data_roots\" {}", no_component(name)));
     RETURN_IF_ERROR(need_hex(fmt::format("data_roots.{}", name).c_str(), root, kHashDigits));
     json["data_roots"][name] = root;
   }
@@ -106,6 +121,7 @@ Status read_format_2(const JsonFields& fields, GenesisEntry& entry) {
   ASSIGN_OR_RETURN(const Json* roots, fields.get("data_roots"));
   for (const auto& [name, root] : roots->items()) {
     if (!root.is_string()) return fields.bad("data_roots", "holds more than strings");
+    if (!names_component(name, roots->size())) return fields.bad("data_roots", no_component(name));
     entry.data_roots[name] = root.get<std::string>();
   }
   ASSIGN_OR_RETURN(const bool has_maker, has_value(fields, "maker", entry.format));

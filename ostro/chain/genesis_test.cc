@@ -108,6 +108,24 @@ TEST_CASE("every field of a genesis is written, read and in the hash; a missing 
            {"\"data_roots\":{\"\":\"", "\"data_roots\":{\"\":\"0"},
            {"\"format\":2", "\"format\":1"}})
     CHECK_MESSAGE(!with(from, to).empty(), to);
+  // Readers open files of these names.
+  const std::string root(64, '1');
+  for (const char* name : {"web/en", "a.b-c_D/0"}) {
+    full.data_roots = {{name, root}};
+    CHECK_MESSAGE(message(*entry_json(full)).empty(), name);
+  }
+  full.data_roots = {{"code", root}};
+  const std::string honest = *entry_json(full);
+  for (const char* name : {"../../x", "/abs", "s3://b/k", "a\\u0000b", "a\\\\b", "a//b", "a/", "a/../b", ".",
+                           "a\\nb", "a/.hidden", "\xc3\xa4"}) {
+    std::string text = honest;
+    const std::string said = message(text.replace(text.find("code"), 4, name));
+    CHECK_MESSAGE(said.find("which no component of data has") != std::string::npos, name, ": ", said);
+  }
+  full.data_roots = {{"", root}, {"code", root}};
+  CHECK_FALSE(entry_json(full).ok());
+  full.data_roots = {{"../x", root}};
+  CHECK_FALSE(entry_json(full).ok());
   // What this program cannot compute.
   check_ok(check_computable(genesis(), "runs/a"));
   const auto refused = [](const auto& change) {

@@ -110,7 +110,7 @@ Result<std::optional<provenance::Source>> base_of(io::FileSystem& fs, const std:
   if (!source.origin) return std::optional<provenance::Source>();
   ASSIGN_OR_RETURN(const nlohmann::json origin, io::parse_json(*source.origin, "origin"));
   std::optional<provenance::Source> base;
-  if (origin.value("format", "") == "peft") {
+  if (origin.is_object() && origin.contains("format") && origin["format"] == "peft") {
     ASSIGN_OR_RETURN(base, provenance::made_from(*source.origin, "origin"));
   } else if (source.genesis) {
     ASSIGN_OR_RETURN(const std::string state, io::JsonFields(origin, "origin").string("state"));

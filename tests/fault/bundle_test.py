@@ -2,10 +2,11 @@
 """Bundles: an honest one passes every check, is signed and stamped so that OpenSSL's own tool agrees, and can be gone on
 with. What was changed in one is found and named, however many of its hashes were made to fit again.
 
-    bundle_test.py --ostro BINARY [--positions N] [--seed N] [CASE...]
+    bundle_test.py --ostro BINARY [--positions N] [--kill_times N] [--seed N] [CASE...]
 """
 
 import argparse
+import fcntl
 import json
 import os
 import pathlib
@@ -15,12 +16,14 @@ import subprocess
 import sys
 import time
 
-sys.path.insert(0, str(pathlib.Path(__file__).resolve().parents[1] / "suite"))
+ROOT = pathlib.Path(__file__).resolve().parents[2]
+sys.path.insert(0, str(ROOT / "tests/suite"))
 import forger
 import seed
-from harness import Failure, Workspace, check
+from harness import Failure, Skip, Workspace, check, killed, mounted
 
 STEPS, EVERY = 12, 4
+HELPERS = ("openssl", "publish", "copy", "found", "stamp", "options_of_b", "same_as_b", "other_program")
 TSA = """
 [req]
 distinguished_name = name
@@ -70,8 +73,8 @@ def fit_provenance(bundle):
 
 
 class Cases:
-    def __init__(self, workspace, rng, positions):
-        self.w, self.rng, self.positions = workspace, rng, positions
+    def __init__(self, workspace, rng, positions, kill_times):
+        self.w, self.rng, self.positions, self.kill_times = workspace, rng, positions, kill_times
         self.root = workspace.root
         self.openssl("genpkey", "-algorithm", "ed25519", "-out", "key.pem")
         self.openssl("pkey", "-in", "key.pem", "-pubout", "-out", "key.pub")
@@ -80,6 +83,24 @@ class Cases:
         self.publish("good", "B", "--sign", "key.pem", "--checkpoints", "1", "--time_request", "--license", "mit",
                      "--license_file", "corpus/00.txt")
         self.publish("other", "O", "--checkpoints", "1")
+
+    def options_of_b(self, out):
+        """The command that makes the bundle B, under another name."""
+        return ("publish", "runs/good", "--out", out, "--sign", "key.pem", "--checkpoints", "1", "--time_request", "--license",
+                "mit", "--license_file", "corpus/00.txt")
+
+    def same_as_b(self, out):
+        subprocess.run(["diff", "-r", "B", out], cwd=self.root, check=True)
+
+    def other_program(self, bundle, word, says=""):
+        """The verdict of tools/verify_chain.py, which needs NumPy."""
+        if not (ROOT / ".venv/installed.sha256").exists():
+            return print("    not compared with tools/verify_chain.py: .venv is not set up (scripts/setup.sh --python)")
+        done = subprocess.run([ROOT / "scripts/venv_python.sh", ROOT / "tools/verify_chain.py", self.root / bundle],
+                              capture_output=True, text=True)
+        code = {"equal": 0, "differs": 1, "incomplete": 3, "cannot check": 4}[word]
+        check(done.returncode == code and says in done.stdout, f"verify_chain.py {bundle}: {done.stdout}{done.stderr}")
+        return None
 
     def openssl(self, *words, good=True):
         done = subprocess.run(["openssl", *words], cwd=self.root, capture_output=True, text=True)
@@ -115,9 +136,8 @@ class Cases:
         self.openssl("pkeyutl", "-verify", "-pubin", "-inkey", "key.pub", "-rawin", "-in", "B/bundle.json", "-sigfile",
                      "B/bundle.json.sig")
         # A bundle is a function of the run and the options.
-        self.publish("good", "again", "--sign", "key.pem", "--checkpoints", "1", "--time_request", "--license", "mit",
-                     "--license_file", "corpus/00.txt")
-        subprocess.run(["diff", "-r", "B", "again"], cwd=self.root, check=True)
+        self.w.good(*self.options_of_b("again"))
+        self.same_as_b("again")
         record = (self.root / "B/record/run.json").read_text()
         check(str(self.root) not in record and "--config" not in record, record)
         card = (self.root / "B/README.md").read_text()
@@ -382,6 +402,156 @@ class Cases:
         self.w.train("runs/fork/config.yaml")
         self.publish("fork", "forked")
         self.w.verdict("equal", "forked")
+        shutil.rmtree(self.root / "runs/fork/parent")
+        text = self.publish("fork", "orphan")
+        check("orphan/record/parent/chain.jsonl is missing" in text and "publishing" not in text, text)
+
+    def licenses(self):
+        for folder in ("one", "two"):
+            (self.root / folder).mkdir()
+            (self.root / folder / "LICENSE").write_text(folder)
+        words = ("publish", "runs/good", "--out", "none", "--license_file")
+        self.w.bad(*words, "one/LICENSE", "corpus/00.txt", "two/LICENSE", says=["one/LICENSE", "two/LICENSE", "another name"])
+        self.w.bad(*words, "one", says=["--license_file one", "is a directory"])
+        check(not (self.root / "none").exists(), "a refused publication left a directory")
+
+    def names(self):
+        """Components whose names have parts, and names that no component has."""
+        def urls(numbers):
+            return {"train_urls": [f"corpus/{i:02}.txt" for i in numbers], "validation_fraction": 0.2}
+
+        self.w.train(self.w.config("mixed", EVERY, EVERY, data__train_urls=[], data__mixture_block_size=16,
+                                   data__components={"web/en": urls(range(5)), "web/de": urls(range(5, 7)), "code": urls((7, 8))},
+                                   data__train_weights={"web/en": 0.5, "web/de": 0.25, "code": 0.25}))
+        self.publish("mixed", "M")
+        self.w.verdict("equal", "M")
+        check((self.root / "M/ledger/web/en.rows").exists(), "no file of the component web/en")
+        self.other_program("M", "equal")
+        for name in self.rng.sample(["../../x", "/abs", "s3://b/k", "a\0b", "a\\b", "a//b", "../web/en", "."], 2):
+            def edit(entry, name=name):
+                if entry["kind"] == "genesis":
+                    entry["data_roots"][name] = entry["data_roots"].pop("web/en")
+                return entry
+
+            for of, to in (("runs/mixed", "runs/strange"), ("M", "S")):
+                copy = self.copy(to, of)
+                chain = copy / "record/chain.jsonl" if to == "S" else copy / "chain.jsonl"
+                forger.rewrite_chain(chain, edit)
+            self.w.bad("publish", "runs/strange", "--out", "none", says=["data_roots", "no component"])
+            reseal(self.root / "S")
+            self.found("differs", "S", says=["data_roots", "no component"])
+            self.other_program("S", "differs", "data_roots")
+            manifest = json.loads((self.root / "M/bundle.json").read_text())
+            manifest["ledger"][name] = manifest["ledger"].pop("web/en")
+            write_manifest(self.copy("S", "M"), manifest)
+            self.found("differs", "S", says=["ledger", "no component"])
+            self.other_program("S", "differs", "ledger: it has")
+
+    def means(self):
+        """A model that is made of means of the weights, published without moments."""
+        name, rule = self.rng.choice([("ema", {"type": "adam", "ema_beta": 0.9}), ("free", {"type": "schedule_free"})])
+        self.w.train(self.w.config(name, STEPS, EVERY, data__cache_dir="cache", optimizer=rule | {"learning_rate": 0.003}))
+        text = self.publish(name, "means", "--parameters_only", "--checkpoints", "1", "--dtype", "bf16")
+        check("incomplete" not in text and "missing" not in text, text)
+        self.w.verdict("equal", "means")
+        self.other_program("means", "equal")
+        kept = {p.name for p in (self.root / f"means/record/checkpoints/step-{STEPS:08}/optimizer").iterdir()}
+        check(kept == {"average"}, kept)
+        self.publish(name, "whole", "--dtype", "bf16")
+        for file in ("model.safetensors", "provenance.json"):
+            check((self.root / "means" / file).read_bytes() == (self.root / "whole" / file).read_bytes(), file)
+        forger.change_value(self.root / f"means/record/checkpoints/step-{STEPS:08}", "optimizer/average/norm/weight")
+        reseal(self.root / "means")
+        self.found("differs", "means", says=["optimizer/average/norm/weight"])
+        self.other_program("means", "differs", "optimizer/average/norm/weight")
+
+    def adapters(self):
+        self.w.train(self.w.config("tuned", EVERY, EVERY, data__cache_dir="cache", adapter={"type": "lora", "rank": 2},
+                                   trainer__initialize_from="runs/good"))
+        self.w.bad("publish", "runs/tuned", "--out", "none", says=["--merge_lora"])
+        self.publish("tuned", "merged-lora", "--merge_lora", "--dtype", "bf16")
+        self.w.verdict("equal", "merged-lora", says=["files, the record, the weights and the ledger"])
+        self.other_program("merged-lora", "cannot check", "plain export")
+        self.w.good("export", "--checkpoint", "runs/tuned", "--to", "hf", "--merge_lora", "--dtype", "bf16", "--out", "exported")
+        for path in (self.root / "exported").iterdir():
+            check(path.read_bytes() == (self.root / "merged-lora" / path.name).read_bytes(), f"{path.name} is another one")
+        self.publish("tuned", "few", "--merge_lora", "--parameters_only")
+        self.w.verdict("equal", "few")
+
+    def leftovers(self):
+        """What lies where a bundle is made, and is no publication's, stays as it is."""
+        victim, left = self.root / "victim", self.root / "left.publishing"
+        victim.mkdir()
+        (victim / "file").write_text("ostro, process 1")
+
+        def folder(*made):
+            left.mkdir()
+            for make in made:
+                make()
+
+        foreign = [lambda: folder((left / "mine.txt").touch), lambda: folder((left / "new").mkdir), left.touch,
+                   lambda: left.symlink_to("victim"), lambda: left.symlink_to("nowhere"),
+                   lambda: folder(lambda: (left / "ostro.lock").write_text("mine")),
+                   lambda: folder(lambda: (left / "ostro.lock").symlink_to("../victim/file"))]
+        for make in foreign:
+            make()
+            before = subprocess.run(["ls", "-lR", "left.publishing", "victim"], cwd=self.root, capture_output=True).stdout
+            self.w.bad("publish", "runs/good", "--out", "left", says=["left.publishing", "is there already", "--out"])
+            after = subprocess.run(["ls", "-lR", "left.publishing", "victim"], cwd=self.root, capture_output=True).stdout
+            check(before == after and not (self.root / "left").exists(), f"{before}\n{after}")
+            shutil.rmtree(left) if left.is_dir() and not left.is_symlink() else left.unlink()
+        self.root.joinpath("left.importing").mkdir()
+        self.root.joinpath("left.importing/mine.txt").touch()
+        self.w.bad("import", "--from", "hf", "B", "--out", "left", says=["left.importing", "mine.txt", "--out"])
+        # Of another program that is at work, and of one that was killed.
+        folder((left / "new").mkdir)
+        with open(left / "ostro.lock", "w") as file:
+            file.write("ostro, process 1")
+            file.flush()
+            fcntl.flock(file, fcntl.LOCK_EX)
+            self.w.bad("publish", "runs/good", "--out", "left", says=["another command makes left", "process 1"])
+        for name, to in (("one", "../../victim"), ("two", "nowhere")):
+            (left / "new" / name).symlink_to(to)
+        self.w.good(*self.options_of_b("left"))
+        self.same_as_b("left")
+        check((victim / "file").exists() and not left.exists(), "a link was followed, or a folder left")
+
+    def kills(self):
+        """Killed at any place, a publication left nothing under its name, or all; the next one needs no help."""
+        begin = time.monotonic()
+        self.w.good(*self.options_of_b("killed"))
+        seconds = time.monotonic() - begin
+        shutil.rmtree(self.root / "killed")
+        whole = 0
+        for point in [*range(1, 6), *[None] * self.kill_times]:
+            if point is not None:
+                status, out, err = self.w.run(*self.options_of_b("killed"), env={"OSTRO_FAILPOINT": f"new_directory:{point}"})
+                check(killed(status), f"new_directory:{point} did not fire: {out}{err}")
+            else:
+                process = self.w.start(*self.options_of_b("killed"))
+                time.sleep(self.rng.uniform(0, seconds))
+                process.kill()
+                process.communicate()
+            if (self.root / "killed").exists():
+                whole += 1
+                self.same_as_b("killed")
+                shutil.rmtree(self.root / "killed")
+            self.w.good(*self.options_of_b("killed"))
+            self.same_as_b("killed")
+            check(not (self.root / "killed.publishing").exists(), "a folder was left")
+            shutil.rmtree(self.root / "killed")
+        check(whole >= 2, f"{whole} of the kills came after the directory had got its name")
+
+    def full_disk(self):
+        size = sum(p.stat().st_size for p in (self.root / "B").rglob("*") if p.is_file()) >> 10
+        with mounted(self.root / "full", "-t", "tmpfs", "-o", "size=4k", "tmpfs") as place:
+            for part in (4, *(self.rng.randrange(8, size, 4) for _ in range(3))):
+                subprocess.run(["mount", "-o", f"remount,size={part}k", place], check=True)
+                self.w.bad(*self.options_of_b("full/B"), says=["full/B", "No space left on device"])
+                check(not list(place.iterdir()), f"{list(place.iterdir())} was left on a full disk of {part} kB")
+            subprocess.run(["mount", "-o", "remount,size=64m", place], check=True)
+            self.w.good(*self.options_of_b("full/B"))
+            self.same_as_b("full/B")
 
     def spots(self):
         """Drawn steps and leaves are those of the run that is meant, from states that have what a step needs."""
@@ -412,10 +582,11 @@ class Cases:
 
 
 def main():
-    names = [n for n in vars(Cases) if not n.startswith("_") and n not in ("openssl", "publish", "copy", "found", "stamp")]
+    names = [n for n in vars(Cases) if not n.startswith("_") and n not in HELPERS]
     parser = argparse.ArgumentParser()
     parser.add_argument("--ostro", required=True)
     parser.add_argument("--positions", type=int, default=60)
+    parser.add_argument("--kill_times", type=int, default=3)
     parser.add_argument("--seed", type=int, default=seed.seed())
     parser.add_argument("cases", nargs="*", default=names, metavar="CASE")
     args = parser.parse_args()
@@ -423,11 +594,13 @@ def main():
     w = Workspace(args.ostro)
     failed = []
     try:
-        cases = Cases(w, rng, args.positions)
+        cases = Cases(w, rng, args.positions, args.kill_times)
         for name in args.cases:
             begin = time.monotonic()
             try:
                 getattr(cases, name)()
+            except Skip as reason:
+                print(f"  skipped: {name}: {reason}")
             except (Failure, OSError, subprocess.SubprocessError) as failure:
                 failed.append(name)
                 print(f"  FAILED: {name}: {failure}")

@@ -11,17 +11,22 @@
 #include "ostro/checkpoint/part_reader.h"
 #include "ostro/checkpoint/restore.h"
 #include "ostro/io/files/path.h"
+#include "ostro/train/programs/state_arrays.h"
 
 namespace ostro::audit {
 namespace {
 
-bool is_model_array(const checkpoint::TensorSpec& spec) { return spec.path.starts_with("model/"); }
+// The folder of one of the optimizer's arrays, of all parameters: "optimizer/first_moment".
+std::string array_folder(const std::string& path) {
+  const size_t first = path.find('/');
+  return first == std::string::npos ? path : path.substr(0, path.find('/', first + 1));
+}
 
-// Hashes every cell, of a checkpoint without moments those of the parameters.
+// Hashes every cell, of a checkpoint without moments those of the weights.
 Status check_cells(io::FileSystem& fs, const checkpoint::Checkpoint& checkpoint, bool is_partial) {
   std::vector<std::string> paths;
   for (const checkpoint::TensorSpec& spec : checkpoint.manifest().tensors)
-    if (!is_partial || is_model_array(spec)) paths.push_back(spec.path);
+    if (!is_partial || is_weight_array(spec.path)) paths.push_back(spec.path);
   ASSIGN_OR_RETURN(const auto reader, checkpoint::PartReader::open(fs, checkpoint, paths));
   return reader.check({});
 }
@@ -74,10 +79,14 @@ CheckedCheckpoint check_one(io::FileSystem& fs, const checkpoint::Entry& entry, 
 
 }  // namespace
 
+bool is_weight_array(const std::string& path) {
+  return path.starts_with("model/") || path.starts_with(train::optimizer_path(optim::kAverage, ""));
+}
+
 bool lacks_moments(io::FileSystem& fs, const checkpoint::Checkpoint& checkpoint) {
   std::set<std::string> folders;
   for (const checkpoint::TensorSpec& spec : checkpoint.manifest().tensors)
-    if (!is_model_array(spec)) folders.insert(spec.path.substr(0, spec.path.find('/')));
+    if (!is_weight_array(spec.path)) folders.insert(array_folder(spec.path));
   for (const std::string& folder : folders) {
     const auto there = fs.exists(io::join_path(checkpoint.path(), folder));
     if (!there.ok() || *there) return false;

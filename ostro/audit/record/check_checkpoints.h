@@ -41,7 +41,11 @@ struct CheckedCheckpoint {
   }
 };
 
-// Whether all that is beside the parameters was left out of the checkpoint: no folder of it is there.
+// Whether an array of a state is a parameter, or the mean of one that evaluation and exports use: a published
+// state may have these alone.
+bool is_weight_array(const std::string& path);
+
+// Whether all arrays but those were left out of the checkpoint: no folder of them is there.
 bool lacks_moments(io::FileSystem& fs, const checkpoint::Checkpoint& checkpoint);
 
 // All that are there and all that `chain` names, by step. What is there is compared with the chain file as it

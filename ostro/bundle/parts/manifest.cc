@@ -7,6 +7,7 @@
 #include "ostro/base/sha256.h"
 #include "ostro/chain/canonical.h"
 #include "ostro/chain/genesis_json.h"
+#include "ostro/io/files/plain_path.h"
 
 namespace ostro::bundle {
 namespace {
@@ -64,6 +65,8 @@ Status parse_ledger(const JsonFields& fields, BundleManifest& out) {
   ASSIGN_OR_RETURN(const Json* ledger, fields.get("ledger"));
   if (!ledger->is_object()) return fields.bad("ledger", "is not an object");
   for (const auto& [name, value] : ledger->items()) {
+    if (!io::is_plain_path(name))
+      return fields.bad("ledger", fmt::format("has the name \"{}\", which no component of data has", name));
     const JsonFields one(value, fmt::format("{}: ledger: {}", fields.where(), name));
     LedgerSum& sum = out.ledger[name];
     ASSIGN_OR_RETURN(sum.root, hash_field(one, "root"));

@@ -79,6 +79,9 @@ TEST_CASE("what a bundle.json may not say is refused with its field") {
   says(R"("config.json":)", R"("SHA256SUMS":)", "SHA256SUMS");
   says(R"("config.json":)", R"("bundle.json.sig":)", "bundle.json.sig");
   says(R"("step":20)", R"("step":-1)", "\"step\"");
+  for (const char* name :
+       {"\"../train\"", "\"/train\"", "\"s3://b/k\"", "\"a\\u0000b\"", "\"a\\\\b\"", "\"\""})
+    says(R"("train":{)", std::string(name) + ":{", "no component");
   says(R"({"amends")", R"({"a":1,"amends")", "canonical");
   says(R"({"amends")", R"({ "amends")", "canonical");
 }

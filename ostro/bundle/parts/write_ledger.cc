@@ -109,6 +109,7 @@ Result<std::map<std::string, LedgerSum>> write_ledger_files(io::FileSystem& fs,
   for (const batches::DataSet::Part& part : stores.parts()) {
     const std::string name = ledger_name(part.component.name), path = io::join_path(folder, name);
     ASSIGN_OR_RETURN(const data::StoreLedger ledger, data::read_ledger(*part.fs, part.folder));
+    RETURN_IF_ERROR(fs.make_dirs(io::parent_path(path)));  // names of components may have parts
     ASSIGN_OR_RETURN(const auto file, fs.create(path + ".rows"));
     ASSIGN_OR_RETURN(const data::RowTree tree,
                      RowsWriter(part, ledger, threads).write(*file, [&](int64_t rows) {

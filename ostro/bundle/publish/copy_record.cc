@@ -6,6 +6,7 @@
 #include <cstdlib>
 #include <set>
 
+#include "ostro/audit/record/check_checkpoints.h"
 #include "ostro/audit/record/fork.h"
 #include "ostro/audit/record/initial.h"
 #include "ostro/bundle/parts/file_sums.h"
@@ -32,8 +33,8 @@ bool is_wanted(const std::string& name) {
 }
 
 // Of a state's directory; paths are below it.
-bool is_of_parameters(const std::string& path) {
-  return path.starts_with("model/") || path.find('/') == std::string::npos;
+bool is_of_weights(const std::string& path) {
+  return audit::is_weight_array(path) || path.find('/') == std::string::npos;
 }
 
 Status add_state(io::FileSystem& fs, const std::string& run, const std::string& state,
@@ -54,7 +55,7 @@ Result<std::vector<Copy>> copies_of(io::FileSystem& fs, const std::string& run, 
                                entry.name == audit::kParentFolder || entry.name == audit::kMakerFolder))
       RETURN_IF_ERROR(add_state(fs, run, entry.name, [](const std::string&) { return true; }, out));
   }
-  const auto wanted = [&](const std::string& path) { return choice.has_moments || is_of_parameters(path); };
+  const auto wanted = [&](const std::string& path) { return choice.has_moments || is_of_weights(path); };
   for (const int64_t step : choice.steps)
     RETURN_IF_ERROR(add_state(fs, run,
                               io::join_path(checkpoint::kCheckpointsFolder, checkpoint::step_directory(step)),

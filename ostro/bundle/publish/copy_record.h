@@ -15,7 +15,8 @@ namespace ostro::bundle {
 
 struct RecordChoice {
   std::vector<int64_t> steps;  // of the checkpoints to copy
-  // false: of these, and of the state that the run began with, parameters alone, and every manifest
+  // false: of these, and of the state that the run began with, the manifest, the parameters and the means of
+  // them that exports use (audit::is_weight_array)
   bool has_moments = true;
 };
 

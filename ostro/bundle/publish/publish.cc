@@ -3,6 +3,7 @@
 #include <fmt/format.h>
 
 #include <algorithm>
+#include <map>
 #include <nlohmann/json.hpp>
 
 #include "ostro/base/machine.h"
@@ -45,6 +46,26 @@ struct Material {
   std::vector<int64_t> steps;                      // of checkpoints
 };
 
+// They lie beside each other in the bundle, by their last names.
+Status check_licenses(io::FileSystem& fs, const std::vector<std::string>& files) {
+  std::map<std::string, std::string> by_name;
+  for (const std::string& file : files) {
+    const std::string name = io::base_name(file);
+    if (!is_plain(name, "-._+"))
+      return invalid_argument(
+          fmt::format("--license_file {}: name the file with letters, digits, -, ., _ and +", file));
+    ASSIGN_OR_RETURN(const io::FileInfo info, fs.stat(file));
+    if (info.is_directory)
+      return invalid_argument(fmt::format("--license_file {}: is a directory; name the files in it", file));
+    const auto [other, is_new] = by_name.emplace(name, file);
+    if (!is_new)
+      return invalid_argument(fmt::format(
+          "--license_file {} and --license_file {}: both would be {}/{}; give one of them another name",
+          other->second, file, kLicensesFolder, name));
+  }
+  return {};
+}
+
 Status check_words(const Context& context, const PublishRequest& request) {
   if (request.checkpoints < 0)
     return invalid_argument(fmt::format("--checkpoints {}: use 0 or more", request.checkpoints));
@@ -56,12 +77,7 @@ Status check_words(const Context& context, const PublishRequest& request) {
   if (request.base_model && !is_plain(*request.base_model, "-._/"))
     return invalid_argument(
         fmt::format("--base_model {}: use a name such as owner/model", *request.base_model));
-  for (const std::string& file : request.license_files) {
-    if (!is_plain(io::base_name(file), "-._+"))
-      return invalid_argument(
-          fmt::format("--license_file {}: name the file with letters, digits, -, ., _ and +", file));
-    RETURN_IF_ERROR(context.fs.stat(file));
-  }
+  RETURN_IF_ERROR(check_licenses(context.fs, request.license_files));
   return convert::check_is_new(context.fs, request.out);
 }
 
@@ -179,15 +195,22 @@ Status write_bundle(const Context& context, const PublishRequest& request, const
   return fs.sync_tree(place);
 }
 
-// Checks what was written, as a stranger will. Returns what is not equal and yet no contradiction.
-Result<std::string> checked(const Context& context, const std::string& place) {
+// Checks what was written into `place`, as a stranger will. Returns what is not equal and yet no
+// contradiction, with the paths that the files will have below `out`.
+Result<std::string> checked(const Context& context, const std::string& place, const std::string& out) {
   ASSIGN_OR_RETURN(const BundleAudit audit, check_bundle(context, place, {}));
+  const auto text_of = [&](const audit::Finding& finding) {
+    std::string text = audit::finding_text(finding);
+    for (size_t at = 0; (at = text.find(place, at)) != std::string::npos; at += out.size())
+      text.replace(at, place.size(), out);
+    return text;
+  };
   if (audit.verdict() == audit::Verdict::kDiffers)
     return corrupt(fmt::format("nothing was published: the bundle would be refused: {}",
-                               audit::finding_text(audit.findings.front())));
-  std::string out;
-  for (const audit::Finding& finding : audit.findings) out += audit::finding_text(finding) + "\n";
-  return out;
+                               text_of(audit.findings.front())));
+  std::string remark;
+  for (const audit::Finding& finding : audit.findings) remark += text_of(finding) + "\n";
+  return remark;
 }
 
 }  // namespace
@@ -200,7 +223,7 @@ Result<Published> publish(const Context& context, const PublishRequest& request)
       context.fs, request.out,
       [&](const std::string& place) -> Status {
         RETURN_IF_ERROR(write_bundle(context, request, material, place, out.manifest));
-        ASSIGN_OR_RETURN(out.remark, checked(context, place));
+        ASSIGN_OR_RETURN(out.remark, checked(context, place, io::clean_path(request.out)));
         return {};
       },
       ".publishing"));

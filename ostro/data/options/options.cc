@@ -6,6 +6,7 @@
 #include <cmath>
 
 #include "ostro/io/files/path.h"
+#include "ostro/io/files/plain_path.h"
 
 namespace ostro::data {
 
@@ -39,29 +40,27 @@ Status check_at_least_1(const std::string& key, int64_t value, const char* what)
   return option_error(key, fmt::format("{} is not a number of {}; use 1 or more", value, what));
 }
 
-// Names are used for folders below data.cache_dir and in names of metrics.
+// Names are used for folders below data.cache_dir, for files of a bundle's ledger and in names of metrics.
 Status check_name(const std::string& name, const std::map<std::string, ComponentOptions>& all) {
   const std::string key = "data.components." + name;
+  if (!io::is_plain_path(name))
+    return option_error(key,
+                        fmt::format("\"{}\" cannot name a component; use letters, digits, _, - and . (not "
+                                    "first), in parts separated by /",
+                                    name));
   for (size_t begin = 0; begin <= name.size();) {
     const size_t end = std::min(name.find('/', begin), name.size());
     const std::string part = name.substr(begin, end - begin);
-    const bool letters = std::all_of(part.begin(), part.end(), [](char c) {
-      return (c >= 'a' && c <= 'z') || (c >= 'A' && c <= 'Z') || (c >= '0' && c <= '9') || c == '_' ||
-             c == '-' || c == '.';
-    });
-    if (part.empty() || part[0] == '.' || !letters)
-      return option_error(key,
-                          fmt::format("\"{}\" cannot name a component; use letters, digits, _, - and . (not "
-                                      "first), in parts separated by /",
-                                      name));
     if (part == "train" || part == "validation" || part == "rows")
       return option_error(
           key, fmt::format("\"{}\" is the name of a folder inside token stores; use another", part));
     begin = end + 1;
   }
   for (const auto& [other, options] : all)
-    if (other.starts_with(name + "/"))
-      return option_error(key, fmt::format("\"{}\" would lie inside its folder; rename one of them", other));
+    for (const char* end : {"/", ".rows/", ".sources/", ".content.json/"})
+      if (other.starts_with(name + end))
+        return option_error(key,
+                            fmt::format("\"{}\" would lie inside its folder; rename one of them", other));
   return {};
 }
 

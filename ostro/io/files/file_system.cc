@@ -127,12 +127,14 @@ Result<bool> FileSystem::exists(const std::string& path) {
 }
 
 Status FileSystem::remove_all(const std::string& path) {
-  auto info = stat(path);
+  // A link is removed and not entered, also one to a directory or to nothing.
+  const Status removed = remove(path);
+  if (removed.ok() || removed.error().code() == ErrorCode::kNotFound) return {};
+  const auto info = stat(path);
   if (!info.ok()) return info.error().code() == ErrorCode::kNotFound ? Status() : Status(info.error());
-  if (info->is_directory) {
-    ASSIGN_OR_RETURN(const auto entries, list(path));
-    for (const DirEntry& entry : entries) RETURN_IF_ERROR(remove_all(join_path(path, entry.name)));
-  }
+  if (!info->is_directory) return removed;
+  ASSIGN_OR_RETURN(const auto entries, list(path));
+  for (const DirEntry& entry : entries) RETURN_IF_ERROR(remove_all(join_path(path, entry.name)));
   return remove(path);
 }
 

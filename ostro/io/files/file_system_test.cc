@@ -127,6 +127,27 @@ TEST_CASE("local files") {
   check_ok(fs.remove_all(root));
 }
 
+TEST_CASE("a directory is removed with the links in it, and not with what they lead to") {
+  char root[] = "/tmp/ostro_io_XXXXXX";
+  REQUIRE(::mkdtemp(root) != nullptr);
+  FileSystem& fs = local_file_system();
+  check_ok(fs.make_dirs(join_path(root, "kept")));
+  check_ok(fs.make_dirs(join_path(root, "gone/below")));
+  check_ok(write_file_atomically(fs, join_path(root, "kept/file"), "text"));
+  check_ok(write_file_atomically(fs, join_path(root, "gone/below/file"), "text"));
+  for (const char* to : {"../kept", "../kept/file", "nowhere"})
+    REQUIRE(::symlink(to, join_path(root, fmt::format("gone/{}", base_name(to))).c_str()) == 0);
+  REQUIRE(::symlink("kept", join_path(root, "link").c_str()) == 0);
+  CHECK(is_link(join_path(root, "link")));
+  CHECK(is_link(join_path(root, "gone/nowhere")));
+  CHECK_FALSE(is_link(join_path(root, "kept")));
+  CHECK_FALSE(is_link(join_path(root, "none")));
+  for (const char* name : {"gone", "link", "none"}) check_ok(fs.remove_all(join_path(root, name)));
+  CHECK(fs.list(root).value().size() == 1);
+  CHECK(fs.read_file(join_path(root, "kept/file")).value() == "text");
+  check_ok(fs.remove_all(root));
+}
+
 TEST_CASE("a Git LFS pointer is no file to read, whatever its name says") {
   char root[] = "/tmp/ostro_io_XXXXXX";
   REQUIRE(::mkdtemp(root) != nullptr);

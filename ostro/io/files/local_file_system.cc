@@ -268,4 +268,9 @@ FileSystem& local_file_system() {
   return fs;
 }
 
+bool is_link(const std::string& path) {
+  struct stat info{};
+  return ::lstat(path.c_str(), &info) == 0 && S_ISLNK(info.st_mode);
+}
+
 }  // namespace ostro::io

@@ -1,5 +1,7 @@
-// local_file_system: the files of the operating system.
+// local_file_system, is_link: the files of the operating system.
 #pragma once
+
+#include <string>
 
 #include "ostro/io/files/file_system.h"
 
@@ -7,5 +9,8 @@ namespace ostro::io {
 
 // A single object without state. Thread-safe. It lives as long as the process.
 FileSystem& local_file_system();
+
+// Whether a path of the operating system is a symbolic link, wherever that leads; false where nothing is.
+bool is_link(const std::string& path);
 
 }  // namespace ostro::io

@@ -271,6 +271,8 @@ TEST_CASE("components, their weights and stages are read, and mistakes are named
       {two, "[[0]]", "--data.train_weights:1: data.train_weights[0]: expected a stage, [first step, value]"},
       {"{a/b: {train_urls: [x]}, a: {train_urls: [y]}}", "{a: 1, a/b: 1}",
        "data.components.a: \"a/b\" would lie inside its folder"},
+      {"{a.rows/b: {train_urls: [x]}, a: {train_urls: [y]}}", "{a: 1, a.rows/b: 1}",
+       "data.components.a: \"a.rows/b\" would lie inside its folder"},
       {"{.a: {train_urls: [x]}}", "{}", "data.components..a: \".a\" cannot name a component"},
       {"{train: {train_urls: [x]}}", "{}", "data.components.train: \"train\" is the name of a folder"},
       {"{a: {validation_urls: [x]}}", "{a: 1}", "data.train_weights.a: 1 is above 0"},
