@@ -221,6 +221,10 @@ TEST_CASE("config.json: what a family does not know is refused by name") {
     return read.error().message();
   };
   CHECK(rope_refusal({{"rope_type", "spiral"}}).find("rope kind \"spiral\"") != std::string::npos);
+  for (const Json& kind : {Json(7), Json::array(), Json::object()})
+    CHECK(rope_refusal({{"rope_type", kind}}).find("\"rope_type\" is") != std::string::npos);
+  CHECK(rope_refusal({{"rope_type", nullptr}, {"factor", 2.0}}).find("rope kind default") !=
+        std::string::npos);
   CHECK(rope_refusal({{"rope_type", "yarn"}, {"factor", 2.0}, {"truncate", "no"}})
             .find("\"truncate\" is \"no\"") != std::string::npos);
   // transformers stretches from max_position_embeddings, whatever else is said.

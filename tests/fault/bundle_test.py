@@ -146,6 +146,8 @@ class Cases:
     def other_forms(self):
         self.publish("good", "small", "--parameters_only", "--checkpoints", "1", "--dtype", "bf16", "--shard_size", "30000")
         self.w.verdict("equal", "small", says=["files, the record"])
+        self.w.bad("fork", "small/record", "--step", str(STEPS), "--out", "runs/none", "--trainer.log_dir", "runs",
+                   "--trainer.num_train_steps", str(STEPS + 1), says=["moments were left out", "trainer.initialize_from"])
         shutil.rmtree(self.root / "small/record/checkpoints/step-00000012/model/embedding")
         reseal(self.root / "small")
         self.w.verdict("differs", "small")

@@ -247,7 +247,8 @@ void ConfigFields::rope_of(models::RopeOptions* rope, double missing_theta, int6
   if (const Json* part = state_->find(kPartial)) older[kPartial] = *part;
   if (Status joined = join(object, older, state_->where); !joined.ok()) return fail(joined.error());
   // Beside the rope it comes first, as in transformers.
-  if (object.value("rope_type", "default") != "default")
+  const Json& kind = object["rope_type"];  // null, as if it were missing
+  if (!kind.is_null() && kind != "default")
     if (const Json* before = state_->find(kOriginal)) object[kOriginal] = *before;
   RopeReader reader(object, state_->where + ": rope", scales_scores);
   if (partial != nullptr)

@@ -1,4 +1,5 @@
-// is_plain_path: whether a name, for example from the file of a stranger, may stand for a file below a directory.
+// is_plain_path: whether a name, for example from the file of a stranger, may stand for a file below a
+// directory.
 #pragma once
 
 #include <algorithm>

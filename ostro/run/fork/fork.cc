@@ -2,6 +2,7 @@
 
 #include <fmt/format.h>
 
+#include "ostro/audit/record/check_checkpoints.h"
 #include "ostro/audit/record/fork.h"
 #include "ostro/audit/record/initial.h"
 #include "ostro/audit/record/witness.h"
@@ -102,6 +103,12 @@ Status copy_state(io::FileSystem& fs, const ForkRequest& request, const Parent& 
   ASSIGN_OR_RETURN(const checkpoint::Manifest manifest, checkpoint::read_manifest(fs, parent.checkpoint));
   RETURN_IF_ERROR(witness.check_manifest(manifest, parent.checkpoint));
   RETURN_IF_ERROR(train::check_tensors(manifest, train::state_arrays(run.programs), parent.checkpoint));
+  ASSIGN_OR_RETURN(const checkpoint::Checkpoint state, checkpoint::Checkpoint::open(fs, parent.checkpoint));
+  if (audit::lacks_moments(fs, state))
+    return not_found(fmt::format(
+        "{}: its moments were left out (ostro publish --parameters_only), and a fork goes on with "
+        "them; begin a run with its parameters instead (trainer.initialize_from)",
+        parent.checkpoint));
   RETURN_IF_ERROR(fs.remove_all(folder));
   RETURN_IF_ERROR(fs.make_dirs(folder));
   RETURN_IF_ERROR(io::copy_tree(fs, parent.checkpoint, temporary));
