@@ -56,15 +56,19 @@ PercentProgressLine::PercentProgressLine(ProgressOutput output)
     : output_(std::move(output)), begin_(output_.now()) {}
 
 void PercentProgressLine::show(const std::string& what, double done) {
+  if (what != what_) what_ = what, begin_ = output_.now(), from_ = done;
   if (!output_.is_due(done >= 1)) return;
-  const double left =
-      done > 0 ? output_.seconds_since(begin_) / std::min(done, 1.0) * std::max(0.0, 1 - done) : 0;
-  output_.show(fmt::format("{}: {:5.1f}%  {}", what, 100 * std::min(done, 1.0), left_text(left)));
+  constexpr double kEnough = 0.001;  // before that nothing can be said of the rate
+  const double made = std::min(done, 1.0) - from_;
+  std::string left;
+  if (made >= kEnough)
+    left = "  " + left_text(output_.seconds_since(begin_) / made * std::max(0.0, 1 - done));
+  output_.show(fmt::format("{}: {:5.1f}%{}", what, 100 * std::min(done, 1.0), left));
 }
 
 void PercentProgressLine::end() {
   output_.end();
-  begin_ = output_.now();
+  what_.clear();
 }
 
 TokenizerProgressLine::TokenizerProgressLine(ProgressOutput output)

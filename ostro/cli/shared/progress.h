@@ -46,13 +46,15 @@ class ProgressOutput {
 class PercentProgressLine final : public Progress {
  public:
   explicit PercentProgressLine(ProgressOutput output = ProgressOutput::standard_error());
-  // `what` is named in front.
+  // `what` is named in front. Where it changes, something else has begun.
   void show(const std::string& what, double done) override;
   void end() override;
 
  private:
   ProgressOutput output_;
   ProgressOutput::Clock::time_point begin_;
+  std::string what_;  // that began then, when so much of it was done
+  double from_ = 0;
 };
 
 // How far a stage of the training of a tokenizer is, and how long it will take if it goes on as it began.

@@ -116,6 +116,26 @@ TEST_CASE("progress: a build that goes on after a kill says from its first line 
   }
 }
 
+TEST_CASE("progress: the time left is that of what is under way, and is not guessed from nothing") {
+  Shown s;
+  REQUIRE(s.file);
+  PercentProgressLine line(ProgressOutput(s.file.get(), [] { return 80; }, [&s] { return s.now; }));
+  const auto after = [&](int seconds, const char* what, double done) {
+    s.now += std::chrono::seconds(seconds);
+    line.show(what, done);
+  };
+  after(100, "hashing", 0);
+  after(10, "hashing", 1);
+  after(1, "copying", 1e-9);
+  after(10, "copying", 0.25);
+  line.end();
+  const std::string text = s.text();
+  CAPTURE(text);
+  CHECK(text.find("hashing:   0.0%\r") != std::string::npos);
+  CHECK(text.find("copying:   0.0%\r") != std::string::npos);
+  CHECK(text.find("copying:  25.0%  0:30 left") != std::string::npos);
+}
+
 TEST_CASE("progress: on a terminal one line is redrawn, and stands at the end") {
   const std::string text = shown(true, 3);
   CHECK(text.find("\r\x1b[Kweb:   1.2%") != std::string::npos);
