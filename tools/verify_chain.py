@@ -64,7 +64,7 @@ def text_hash(text):
 
 def read(path):
     try:
-        require(path.is_file() or not path.exists(), f"{path}: it is not a file")  # a pipe would never end
+        require(path.is_file() or not path.exists(), f"{path}: it is not a file", CANNOT_CHECK)  # a pipe would never end
         return path.read_bytes()
     except OSError as error:
         raise Finding(INCOMPLETE, f"{path}: {error.strerror}") from error
@@ -244,8 +244,10 @@ def check_checkpoint(folder, chain, absent=False):
     name, claimed = text_hash("".join(line for line, _ in lines)), chain.genesis.get("initial") if is_first else chain.names.get(step)
     require(name == manifest["name"], f"{where}: the name of its state is {name}, its manifest says {manifest['name']}")
     require(name == claimed or not (claimed or is_first), f"{where}: the name of its state is {name}, the chain's {claimed}")
-    if step in chain.steps and "measured" in manifest:
-        claimed, state = chain.steps[step]["state"], text_hash("".join(line for _, line in lines) + manifest["measured"] + "\n")
+    measured = manifest.get("measured", "")
+    require("\n" not in measured, f"{where}: its \"measured\" is more than one line")
+    if step in chain.steps and (measured or chain.genesis["format"] == 2 or not claimed):  # named states of format 1 may lack it
+        claimed, state = chain.steps[step]["state"], text_hash("".join(line for _, line in lines) + measured + "\n")
         require(state[:len(claimed)] == claimed, f"{where}: the fingerprint of its state is {state[:len(claimed)]}, the chain's {claimed}")
     return is_first or step in chain.names
 
@@ -318,11 +320,10 @@ def check_bundle(bundle, value, chain, key, collect):
         said, fact = canonical(value[name]), canonical(fact)
         collect(require, said == fact, f"bundle.json: its {name} is {said}, the chain's is {fact}")
     collect(store_reader.check_ledger, bundle / "ledger", value["ledger"], chain.genesis)
-    there = [int(path.name[5:]) for path in sorted((bundle / "record/checkpoints").glob("step-*"))]
-    missing, more = ([step for step in a if step not in b] for a, b in ((value["checkpoints"], there), (there, value["checkpoints"])))
-    collect(require, not missing, f"the checkpoints of steps {missing} are not there", INCOMPLETE)
-    unnamed = more + [step for step in value["checkpoints"] if step not in chain.names]
-    collect(require, not unnamed, f"the checkpoints of steps {unnamed}: bundle.json or the chain does not name them")
+    there, said = {path.name for path in (bundle / "record/checkpoints").glob("*")}, {f"step-{step:08}" for step in value["checkpoints"]}
+    collect(require, not said - there, f"the checkpoints {sorted(said - there)} are not there", INCOMPLETE)
+    unnamed = (there - said) | (said - {f"step-{step:08}" for step in chain.names})
+    collect(require, not unnamed, f"record/checkpoints: bundle.json or the chain does not name {sorted(unnamed)}")
     rest = sorted({"/".join(path.split("/")[:2]) for path in files if not COMPARED.match(path)})
     return f"{note}\ncompared with bundle.json alone: {printable(', '.join(rest))}{' and the time stamp' if stamps else ''}\n"
 
@@ -345,6 +346,9 @@ def check_all(top, options, findings):
         counts[collect(check_checkpoint, folder, chain, value is not None and value["moments"] is False)] += 1
     lost = ", ".join(str(step) for step in chain.names if not (run / f"checkpoints/step-{step:08}").is_dir())
     collect(require, run != top or not lost, f"checkpoints that the chain names are not there: steps {lost}", INCOMPLETE)
+    first = f"initial/step-{min(chain.heads):08}"
+    begun = (run / first).is_dir() or not chain.genesis.get("initial")
+    collect(require, begun, f"{first}, which the genesis names, is not there", INCOMPLETE)
     collect(require, chain.step >= chain.length(), f"the chain ends at step {chain.step} of {chain.length()}", INCOMPLETE)
     if options.store:
         collect(store_reader.check_stores, options.store, chain.genesis)

@@ -4,7 +4,8 @@
 A run with an amend, one in bf16 that splits its cells, one on two components with another optimizer, and one that tunes an adapter are
 *equal*. Then bytes are changed at drawn places in every file that a hash covers, and parts are removed or made anew with
 all hashes of the chain computed again: each gets its verdict. A bundle is put together from docs/reference/formats, by this program
-and by hand, so that a mistake of the program that publishes is none here; it is equal, and what is planted in it is found.
+and by hand, so that a mistake of the program that publishes is none here; it is equal, and what is planted in it is found. Published
+bundles with what planted_bundles.py plants get the same verdict of `ostro verify`; no damage gives a traceback, or *equal*.
 Usage: check_verify_chain.py --ostro build/.../ostro
 """
 import argparse
@@ -22,6 +23,7 @@ from cryptography.hazmat.primitives import serialization
 from cryptography.hazmat.primitives.asymmetric import ed25519
 
 from checks import check, summary
+from published_bundles import Published
 from tiny_run import TinyRun, seed
 
 TOOL = pathlib.Path(__file__).resolve().parents[2] / "tools/verify_chain.py"
@@ -319,6 +321,7 @@ def check_bundles(run, other, store, root, rng):
 def main():
     parser = argparse.ArgumentParser()
     parser.add_argument("--ostro", required=True)
+    parser.add_argument("--bytes", type=int, default=20, help="drawn bytes that are changed; a fifth as many files are cut off")
     options = parser.parse_args()
     rng = random.Random(seed.seed())
     with tempfile.TemporaryDirectory() as folder:
@@ -328,6 +331,11 @@ def main():
         check_changed_bytes(run, root, rng)
         check_forged(run, root)
         check_bundles(runs[0], runs[1].run_directory, root / "cache", root, rng)
+        published = Published(runs[0], root)
+        published.check_planted()
+        published.check_averages([TinyRun(options.ostro, root, name, merged(optimizer=options_of)) for name, options_of in
+                                  (("ema", {"ema_beta": 0.9}), ("free", {"type": "schedule_free"}))])
+        published.check_any_byte(rng, options.bytes, options.bytes // 5)
     summary()
 
 

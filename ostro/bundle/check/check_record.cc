@@ -1,7 +1,10 @@
 #include <fmt/format.h>
 
+#include <set>
+
 #include "ostro/audit/audit_run.h"
 #include "ostro/bundle/check/checks.h"
+#include "ostro/checkpoint/catalog.h"
 #include "ostro/io/files/path.h"
 
 namespace ostro::bundle {
@@ -85,6 +88,17 @@ void check_record(BundleCheck& check) {
       check.find(
           Verdict::kDiffers,
           fmt::format("bundle.json lists a checkpoint after step {}, the chain names none there", step));
+  // Files of no checkpoint that bundle.json names: the folder is said once.
+  std::set<std::string> folders;
+  for (const int64_t step : check.manifest.checkpoints) folders.insert(checkpoint::step_directory(step));
+  const std::string below = fmt::format("{}/{}/", kRecordFolder, checkpoint::kCheckpointsFolder);
+  for (const auto& [path, sum] : check.manifest.files) {
+    if (!path.starts_with(below)) continue;
+    const std::string folder = path.substr(below.size(), path.find('/', below.size()) - below.size());
+    if (folders.insert(folder).second)
+      check.find(Verdict::kDiffers,
+                 fmt::format("{}{} is no checkpoint that bundle.json names: it was added", below, folder));
+  }
   std::vector<int64_t> fine;
   for (const audit::CheckedCheckpoint& one : audit->checkpoints)
     if (one.fine() || (options.parameters_only && one.verdict == audit::CheckpointVerdict::kPartial))

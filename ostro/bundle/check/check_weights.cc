@@ -18,6 +18,20 @@ void compare_source(BundleCheck& check, const provenance::Source& source) {
                            path, source.state, source.step, published.state, published.step));
 }
 
+// No file lies where bundles have none: a program that looks for it there would take it for a part of the
+// model.
+void check_places(BundleCheck& check, const provenance::Provenance& made) {
+  for (const auto& [path, sum] : check.manifest.files) {
+    const std::string folder = path.substr(0, path.find('/'));
+    const bool is_of_bundle = path == "README.md" || path == provenance::kProvenanceFile ||
+                              folder == kRecordFolder || folder == kLedgerFolder || folder == kLicensesFolder;
+    if (!is_of_bundle && !made.files.contains(path))
+      check.find(audit::Verdict::kDiffers,
+                 fmt::format("{} is no file of a bundle, and {} does not list it: it was added",
+                             check.path(path), provenance::kProvenanceFile));
+  }
+}
+
 }  // namespace
 
 void check_weights(BundleCheck& check) {
@@ -34,6 +48,7 @@ void check_weights(BundleCheck& check) {
   if (model->provenance) compare_source(check, model->provenance->sources.front());
   for (const audit::Finding& finding : model->findings) check.audit.findings.push_back(finding);
   for (const std::string& line : model->shown) check.show(line);
+  if (model->provenance) check_places(check, *model->provenance);
   // The model card is the bundle's own; that no file shows a training is said of the whole bundle.
   for (const std::string& line : model->open)
     if (!line.starts_with("README.md ")) check.leave(line);
