@@ -215,6 +215,7 @@ Result<Audit> audit_run(io::FileSystem& fs,
   ASSIGN_OR_RETURN(Beginning beginning,
                    check_beginning(fs, run, *chain, options.parent, models, options.parameters_only));
   out.beginning = std::move(beginning.text);
+  out.not_shown = std::move(beginning.not_shown);
   out.findings.insert(out.findings.end(), beginning.findings.begin(), beginning.findings.end());
   check_hash(*chain, out);
   check_tokenizer(fs, run, chain->genesis(), out);

@@ -40,6 +40,7 @@ struct Audit {
   // Steps that the run is to have, as its last config says. Nothing: no such number is in the chain.
   std::optional<int64_t> length;
   std::string beginning;  // with what the run began (check_beginning); empty: with weights that were drawn
+  std::vector<std::string> not_shown;  // of that
   std::vector<CheckedCheckpoint> checkpoints;
   std::optional<VerifyReport> replay;  // nothing with no_replay, or when it could not be done
   std::optional<Sample> sample;        // of a sampled audit, in place of `replay`

@@ -4,6 +4,7 @@
 #include <nlohmann/json.hpp>
 
 #include "ostro/audit/audit_run.h"
+#include "ostro/base/one_line.h"
 #include "ostro/io/files/path.h"
 
 namespace ostro::audit {
@@ -52,8 +53,9 @@ std::string audit_text(const Audit& a) {
   out += fmt::format("checkpoints: {} fine{}\n", fine.size(), steps_text(fine));
   for (const CheckedCheckpoint& c : a.checkpoints)
     if (c.verdict == CheckpointVerdict::kTemporary)
-      out += fmt::format("{} is temporary: {}\n", io::base_name(c.path), c.detail);
+      out += fmt::format("{} is temporary: {}\n", io::base_name(c.path), one_line(c.detail));
   if (a.sample) out += shown_text(*a.sample);
+  for (const std::string& line : a.not_shown) out += fmt::format("not shown: {}\n", one_line(line));
   return out;
 }
 
@@ -88,6 +90,7 @@ std::string audit_json(const Audit& a) {
   }
   if (!a.given.empty()) j["run_hash_as_given"] = a.hash_fits();
   if (!a.beginning.empty()) j["beginning"] = a.beginning;
+  j["not_shown"] = a.not_shown;
   j["checkpoints"] = nlohmann::ordered_json::array();
   for (const CheckedCheckpoint& c : a.checkpoints)
     j["checkpoints"].push_back({{"step", c.step},

@@ -9,6 +9,7 @@
 #include "ostro/audit/record/check_checkpoints.h"
 #include "ostro/audit/record/fork.h"
 #include "ostro/audit/record/initial.h"
+#include "ostro/audit/record/maker.h"
 #include "ostro/audit/record/witness.h"
 #include "ostro/base/sha256.h"
 #include "ostro/checkpoint/part_reader.h"
@@ -99,8 +100,10 @@ Result<std::optional<chain::Chain>> chain_in(io::FileSystem& fs, const std::stri
   return std::optional(std::move(chain));
 }
 
-// The chains below `folder`, which holds that of the run with `genesis`: each names what the next began with.
+// The chains below `folder`, which holds that of the run with `genesis`: each names what the next began with,
+// and none contradicts itself.
 Status check_ancestry(io::FileSystem& fs, const std::string& folder, const chain::GenesisEntry& genesis) {
+  RETURN_IF_ERROR(check_claims(genesis, io::join_path(folder, chain::kChainFile)));
   if (genesis.fork) {
     const std::string above = io::join_path(folder, kParentFolder);
     ASSIGN_OR_RETURN(const auto chain, chain_in(fs, above));
@@ -117,6 +120,37 @@ Status check_ancestry(io::FileSystem& fs, const std::string& folder, const chain
       RETURN_IF_ERROR(check_ancestry(fs, above, chain->genesis()));
     }
   }
+  return {};
+}
+
+// The text about a run that began with parameters, and what it leaves open.
+Status describe_parameters(io::FileSystem& fs, const std::string& run, const chain::GenesisEntry& genesis,
+                           Beginning& out) {
+  out.text = genesis.origin ? "the parameters in initial/; its genesis says that they were imported"
+                            : "the parameters of a checkpoint, in initial/";
+  if (genesis.origin)
+    out.not_shown.push_back(
+        "how the parameters were made that the run began with: its genesis names files with their hashes, "
+        "and "
+        "no file was compared");
+  if (!genesis.maker) return {};
+  const std::string published =
+      fmt::format("the published state {} of the run {}", genesis.maker->state, genesis.maker->head);
+  std::string why = "what the run began with is not as it should be";
+  if (out.findings.empty()) {
+    ASSIGN_OR_RETURN(const std::string path, initial_checkpoint(fs, run, genesis));
+    ASSIGN_OR_RETURN(const checkpoint::Manifest initial, checkpoint::read_manifest(fs, path));
+    auto compared = check_made(fs, run, genesis, initial);
+    if (compared.ok() && compared->empty()) {
+      out.text = fmt::format("{}: its manifest, in maker/, has the parameters in initial/", published);
+      return {};
+    }
+    if (compared.ok()) why = *compared;
+    if (!compared.ok()) out.findings.push_back(finding_of(compared.error()));
+  }
+  out.text = fmt::format("the parameters in initial/; its genesis says that they are of {}", published);
+  out.not_shown.push_back(
+      fmt::format("that the run began with {}: its genesis says so, and {}", published, why));
   return {};
 }
 
@@ -163,14 +197,14 @@ Result<Beginning> check_beginning(io::FileSystem& fs, const std::string& run, co
     else
       add(state);
   }
-  if (genesis.fork)
-    out.text = fmt::format("a fork of {} after step {}{}", genesis.fork->head, genesis.fork->step,
-                           witness && out.findings.empty() ? fmt::format(": {} names its state", where) : "");
-  else if (genesis.maker)
-    out.text = fmt::format("the published state {} of the run {}", genesis.maker->state, genesis.maker->head);
-  else if (genesis.initial)
-    out.text = fmt::format("the parameters of {}, in initial/",
-                           genesis.origin ? "an imported model" : "a checkpoint");
+  if (genesis.fork) {
+    const std::string fork =
+        fmt::format("a fork of {} after step {}", genesis.fork->head, genesis.fork->step);
+    out.text = witness && out.findings.empty() ? fmt::format("{}: {} names its state", fork, where)
+                                               : "its genesis says, " + fork;
+  } else if (genesis.initial) {
+    RETURN_IF_ERROR(describe_parameters(fs, run, genesis, out));
+  }
   return out;
 }
 

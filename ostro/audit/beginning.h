@@ -2,8 +2,9 @@
 //
 // Of a run that began with a checkpoint's parameters: the state in initial/ is the one that the genesis
 // names, and its optimizer's arrays are zero. Of a fork: its parent's chain names this state, and only
-// options that a fork may change have changed. Of a run that began with a published model: the maker's chain,
-// where it is there, names that state. Reads the initial state once; needs no data and no engine.
+// options that a fork may change have changed. Of a run that began with a published model: the genesis does
+// not contradict itself, the maker's chain, where it is there, names that state, and with the state's
+// manifest the parameters are compared. Reads the initial state once; needs no data and no engine.
 #pragma once
 
 #include <string>
@@ -18,7 +19,10 @@ namespace ostro::audit {
 
 struct Beginning {
   std::vector<Finding> findings;
-  std::string text;  // "a fork of H after step 10: parent/chain.jsonl names its state"; empty: drawn weights
+  // "a fork of H after step 10: parent/chain.jsonl names its state"; empty: drawn weights. What was compared
+  // with nothing begins with "its genesis says".
+  std::string text;
+  std::vector<std::string> not_shown;  // of that, without the full stop
 };
 
 // `parent`: a run directory, the parent of the fork; empty: only its chain in the fork's directory is there.

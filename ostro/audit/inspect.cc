@@ -9,6 +9,7 @@
 #include "ostro/audit/record/check_checkpoints.h"
 #include "ostro/audit/record/witness.h"
 #include "ostro/base/log.h"
+#include "ostro/base/one_line.h"
 #include "ostro/chain/chain.h"
 #include "ostro/chain/lock.h"
 #include "ostro/chain/origin.h"
@@ -21,8 +22,9 @@ namespace {
 
 using OrderedJson = nlohmann::ordered_json;
 
+// The value may come from a stranger's file.
 std::string row(std::string_view name, std::string_view value) {
-  return fmt::format("{:<12}{}\n", name, value);
+  return fmt::format("{:<12}{}\n", name, one_line(value));
 }
 
 // 1234567 as "1,234,567".
@@ -143,12 +145,14 @@ std::string run_text(const std::string& path, const Result<chain::RunRecord>& re
   out += row("numerics", genesis.numerics_version) + row("program", genesis.program_hash) +
          row("data", genesis.data_hash) + row("tokenizer", genesis.tokenizer_hash);
   if (genesis.fork)
-    out += row("fork of", fmt::format("{} at step {}", genesis.fork->head, genesis.fork->step));
+    out += row("fork of",
+               fmt::format("{} at step {}, as its genesis says", genesis.fork->head, genesis.fork->step));
   if (genesis.numerics_options != "{}") out += row("options", genesis.numerics_options);
   for (const auto& [name, root] : genesis.data_roots)
     out += row("data root", root + (name.empty() ? "" : "  " + name));
   if (genesis.maker)
-    out += row("model of", fmt::format("{}, state {}", genesis.maker->head, genesis.maker->state));
+    out += row("model of",
+               fmt::format("{}, state {}, as its genesis says", genesis.maker->head, genesis.maker->state));
   for (const chain::AmendEntry* amend : amends_of(chain))
     out += row("amended", fmt::format("after step {}: {}", amend->step, amend_text(amend->difference)));
   for (const Saved& one : saved)

@@ -101,8 +101,9 @@ TEST_CASE("what a genesis may have is shown where it is not empty") {
   const std::string text = inspect(run.fs, "runs/a", {})->text;
   for (const std::string& part :
        {std::string("options     {\"block\":256}\n"), "data root   " + std::string(64, '1') + "  code\n",
-        "fork of     " + std::string(64, '2') + " at step 7\n",
-        "model of    " + std::string(64, '3') + ", state " + std::string(64, '4') + "\n"})
+        "fork of     " + std::string(64, '2') + " at step 7, as its genesis says\n",
+        "model of    " + std::string(64, '3') + ", state " + std::string(64, '4') +
+            ", as its genesis says\n"})
     CHECK_MESSAGE(holds(text, part), text);
   const Json links = Json::parse(inspect(run.fs, "runs/a", {.json = true})->text)["chain"];
   CHECK(links["format"] == 2);

@@ -5,6 +5,7 @@
 #include <utility>
 
 #include "ostro/audit/record/fork.h"
+#include "ostro/audit/record/maker.h"
 #include "ostro/audit/record/witness.h"
 #include "ostro/base/check.h"
 #include "ostro/chain/canonical.h"
@@ -90,6 +91,7 @@ Result<std::optional<provenance::Source>> base_of_maker(io::FileSystem& fs, cons
   ASSIGN_OR_RETURN(const chain::Chain chain, chain::read_chain(fs, io::join_path(run, chain::kChainFile)));
   const auto& maker = chain.genesis().maker;
   if (!maker) return std::optional<provenance::Source>();
+  RETURN_IF_ERROR(audit::check_claims(chain.genesis(), io::join_path(run, chain::kChainFile)));
   const std::string path = io::join_path(io::join_path(run, audit::kMakerFolder), chain::kChainFile);
   ASSIGN_OR_RETURN(const chain::Chain of_maker, chain::read_chain(fs, path));
   RETURN_IF_ERROR(audit::check_maker(*maker, of_maker, path));

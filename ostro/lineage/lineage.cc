@@ -3,8 +3,10 @@
 #include <fmt/format.h>
 
 #include <algorithm>
+#include <functional>
 
 #include "ostro/audit/audit_run.h"
+#include "ostro/audit/record/maker.h"
 #include "ostro/base/log.h"
 #include "ostro/io/files/path.h"
 
@@ -33,7 +35,8 @@ std::vector<Phase> phases_of(const chain::Chain& chain) {
   return phases;
 }
 
-// Runs in the same folder whose genesis names an entry of this chain. What cannot be read is no fork of it.
+// Runs in the same folder that began with a state that this chain names. What cannot be read, or contradicts
+// the chain, is no fork of it.
 std::vector<KnownFork> forks_beside(io::FileSystem& fs, const std::string& run, const chain::Chain& chain) {
   std::vector<KnownFork> forks;
   const std::string folder = io::parent_path(io::clean_path(run));
@@ -45,7 +48,7 @@ std::vector<KnownFork> forks_beside(io::FileSystem& fs, const std::string& run, 
     const auto there = fs.exists(file);
     if (!there.ok() || !*there) continue;
     const auto other = chain::read_chain(fs, file);
-    if (!other.ok() || !other->genesis().fork || chain.find_hash(other->genesis().fork->head) == nullptr)
+    if (!other.ok() || !other->genesis().fork || !audit::check_parent(other->genesis(), chain, file).ok())
       continue;
     forks.push_back({other->genesis().step(), path, other->head()});
   }
@@ -54,43 +57,66 @@ std::vector<KnownFork> forks_beside(io::FileSystem& fs, const std::string& run, 
   return forks;
 }
 
-// `directory` holds a chain; `is_run`: it is a run of its own, and other runs may lie beside it.
-Result<Lineage> read_below(io::FileSystem& fs, const std::string& directory, bool is_run,
+// Checks a chain that the next run names, and ends it where that run begins: the folder may have more of it.
+using CutChain = std::function<Status(chain::Chain& chain, const std::string& where)>;
+
+// A fork goes on behind the checkpoint entry that it names.
+CutChain cut_at_fork(const chain::GenesisEntry& fork) {
+  return [&fork](chain::Chain& chain, const std::string& where) -> Status {
+    RETURN_IF_ERROR(audit::check_parent(fork, chain, where));
+    chain.links.resize(static_cast<size_t>(chain.find_hash(fork.fork->head) - chain.links.data()) + 1);
+    return {};
+  };
+}
+
+// A published state has its name in the checkpoint entry of the step that the maker names.
+CutChain cut_at_maker(const chain::Maker& maker) {
+  return [&maker](chain::Chain& chain, const std::string& where) -> Status {
+    RETURN_IF_ERROR(audit::check_maker(maker, chain, where));
+    const int64_t step = chain::entry_step(chain.find_hash(maker.head)->entry);
+    const auto end = std::find_if(chain.links.begin(), chain.links.end(), [&](const chain::ChainLink& link) {
+      const auto* named = std::get_if<chain::CheckpointEntry>(&link.entry);
+      return named != nullptr && named->step == step;
+    });
+    chain.links.erase(end + 1, chain.links.end());
+    return {};
+  };
+}
+
+// `directory` holds a chain. Without `cut` it is a run of its own, and other runs may lie beside it.
+Result<Lineage> read_below(io::FileSystem& fs, const std::string& directory, const CutChain& cut,
                            const models::ModelChoices& models) {
   Lineage out;
   out.path = directory;
-  ASSIGN_OR_RETURN(out.chain, chain::read_chain(fs, io::join_path(directory, chain::kChainFile)));
+  const std::string file = io::join_path(directory, chain::kChainFile);
+  ASSIGN_OR_RETURN(out.chain, chain::read_chain(fs, file));
   if (out.chain.torn_bytes > 0)
     log_warning(fmt::format("{}: its last line is unfinished and does not count", directory));
+  RETURN_IF_ERROR(audit::check_claims(out.chain.genesis(), file));
+  if (cut) RETURN_IF_ERROR(cut(out.chain, file));
   const chain::GenesisEntry& genesis = out.chain.genesis();
   out.length = audit::length_of(out.chain);
   out.phases = phases_of(out.chain);
-  if (is_run) out.forks = forks_beside(fs, directory, out.chain);
-  const auto above = [&](const char* folder, std::unique_ptr<Lineage>& lineage) -> Status {
+  if (!cut) out.forks = forks_beside(fs, directory, out.chain);
+  const auto above = [&](const char* folder, const CutChain& end,
+                         std::unique_ptr<Lineage>& lineage) -> Status {
     const std::string inside = io::join_path(directory, folder);
     ASSIGN_OR_RETURN(const bool there, fs.exists(io::join_path(inside, chain::kChainFile)));
     if (!there) return {};
-    ASSIGN_OR_RETURN(Lineage read, read_below(fs, inside, false, models));
+    ASSIGN_OR_RETURN(Lineage read, read_below(fs, inside, end, models));
     lineage = std::make_unique<Lineage>(std::move(read));
     return {};
   };
-  if (genesis.fork) {
-    RETURN_IF_ERROR(above(audit::kParentFolder, out.parent));
-    if (out.parent) {
-      const std::string where = io::join_path(out.parent->path, chain::kChainFile);
-      RETURN_IF_ERROR(audit::check_parent(genesis, out.parent->chain, where));
-      const train::TrainConfig options(models);
-      ASSIGN_OR_RETURN(const auto periods, audit::periods_of(options, out.parent->chain, where));
-      out.difference = audit::amend_difference(options, audit::period_that_made(periods, genesis.step()),
-                                               {genesis.step(), genesis.config, genesis.program_hash});
-    }
+  if (genesis.fork) RETURN_IF_ERROR(above(audit::kParentFolder, cut_at_fork(genesis), out.parent));
+  if (out.parent) {
+    const train::TrainConfig options(models);
+    ASSIGN_OR_RETURN(
+        const auto periods,
+        audit::periods_of(options, out.parent->chain, io::join_path(out.parent->path, chain::kChainFile)));
+    out.difference = audit::amend_difference(options, audit::period_that_made(periods, genesis.step()),
+                                             {genesis.step(), genesis.config, genesis.program_hash});
   }
-  if (genesis.maker) {
-    RETURN_IF_ERROR(above(audit::kMakerFolder, out.maker));
-    if (out.maker)
-      RETURN_IF_ERROR(audit::check_maker(*genesis.maker, out.maker->chain,
-                                         io::join_path(out.maker->path, chain::kChainFile)));
-  }
+  if (genesis.maker) RETURN_IF_ERROR(above(audit::kMakerFolder, cut_at_maker(*genesis.maker), out.maker));
   return out;
 }
 
@@ -101,7 +127,7 @@ Result<Lineage> read_lineage(io::FileSystem& fs, const std::string& path,
   const std::string inside = io::join_path(path, "record");
   for (const std::string& directory : {path, inside}) {
     ASSIGN_OR_RETURN(const bool there, fs.exists(io::join_path(directory, chain::kChainFile)));
-    if (there) return read_below(fs, directory, true, models);
+    if (there) return read_below(fs, directory, {}, models);
   }
   return not_found(fmt::format("{} is no run directory, and no bundle: neither it nor {} has {}", path,
                                inside, chain::kChainFile));

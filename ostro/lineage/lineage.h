@@ -2,7 +2,8 @@
 // beginning, its phases between amends, its permanent checkpoints, and the forks of it that lie beside it.
 //
 // Everything comes from chains: that of the run, and those in its folders parent/ and maker/
-// (docs/reference/formats/run_directory.md). Nothing is trained or read of states.
+// (docs/reference/formats/run_directory.md). Nothing is trained or read of states: with what a run began is
+// what its genesis says. `ostro verify` compares it.
 #pragma once
 
 #include <memory>
@@ -31,8 +32,8 @@ struct KnownFork {
 };
 
 struct Lineage {
-  std::string path;  // the directory that holds the chain
-  chain::Chain chain;
+  std::string path;               // the directory that holds the chain
+  chain::Chain chain;             // of a run that another one goes on with: up to where that begins
   std::optional<int64_t> length;  // steps that the run is to have
   std::string difference;        // of a fork whose parent is there: what changed in the config, like an amend
   std::vector<Phase> phases;     // at least one
@@ -42,7 +43,7 @@ struct Lineage {
 };
 
 // Of a run directory, or of a bundle, whose run is in record/. Errors: kNotFound: neither; kCorrupt: a chain
-// is damaged, or does not have what the next one names.
+// is damaged, contradicts itself, or does not have what the next one names.
 Result<Lineage> read_lineage(io::FileSystem& fs, const std::string& path, const models::ModelChoices& models);
 
 // For a person, the oldest run first. Ends with a newline.

@@ -3,6 +3,7 @@
 
 #include <nlohmann/json.hpp>
 
+#include "ostro/base/one_line.h"
 #include "ostro/chain/canonical.h"
 #include "ostro/lineage/lineage.h"
 
@@ -23,8 +24,9 @@ std::string checkpoints_text(const std::vector<chain::CheckpointEntry>& checkpoi
   return fmt::format("; checkpoints of steps {}", fmt::join(steps, ", "));
 }
 
+// What it says may come from a stranger's file, such as the name of another one.
 std::string line(const std::string& steps, const std::string& what) {
-  return fmt::format("  {:>15}  {}\n", steps, what);
+  return fmt::format("  {:>15}  {}\n", steps, one_line(what));
 }
 
 std::string changes_text(const std::string& difference) {
@@ -35,17 +37,19 @@ std::string beginning_text(const Lineage& run) {
   const chain::GenesisEntry& genesis = run.chain.genesis();
   const std::string at = std::to_string(genesis.step());
   if (genesis.fork) {
-    std::string out = line(at, fmt::format("fork of {}, with its state {}", genesis.fork->head,
+    std::string out = line(at, fmt::format("{}fork of {}, with its state {}",
+                                           run.parent ? "" : "its genesis says: ", genesis.fork->head,
                                            genesis.initial.value_or("(none)")));
     if (run.parent) return out + line("", "changed: " + changes_text(run.difference));
     return out + line("", "the parent's chain is not here, so what changed is not known");
   }
   std::string out;
   if (genesis.maker)
-    out = line(at, fmt::format("begins with the published state {} of {}{}", genesis.maker->state,
-                               genesis.maker->head, run.maker ? "" : ", whose chain is not here"));
+    out = line(
+        at, fmt::format("its genesis says: begins with the published state {} of {}{}", genesis.maker->state,
+                        genesis.maker->head, run.maker ? "" : ", whose chain is not here"));
   else if (genesis.origin)
-    out = line(at, "begins with an imported model");
+    out = line(at, "its genesis says: begins with an imported model");
   else if (genesis.initial)
     out = line(at, "begins with the parameters of a checkpoint");
   else
@@ -75,9 +79,10 @@ std::string phase_text(const Phase& phase) {
 // `taken`: the head and step at which the next run begins; nothing for the run that was asked about.
 std::string run_text(const Lineage& run, const std::string& taken) {
   std::string out;
-  if (run.maker) out += run_text(*run.maker, fmt::format("the state that {} begins with", run.path));
+  if (run.maker)
+    out += run_text(*run.maker, fmt::format("the state that {} begins with, as its genesis says", run.path));
   if (run.parent) out += run_text(*run.parent, fmt::format("forked: {} goes on here", run.path));
-  out += fmt::format("{}  {}\n", run.path, run.chain.head());
+  out += fmt::format("{}  {}\n", one_line(run.path), run.chain.head());
   out += beginning_text(run);
   for (const Phase& phase : run.phases) out += phase_text(phase);
   const std::string last = std::to_string(run.chain.last_step());

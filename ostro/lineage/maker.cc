@@ -5,6 +5,7 @@
 #include <vector>
 
 #include "ostro/audit/record/fork.h"
+#include "ostro/audit/record/maker.h"
 #include "ostro/chain/chain.h"
 #include "ostro/checkpoint/catalog.h"
 #include "ostro/io/files/path.h"
@@ -13,21 +14,13 @@
 namespace ostro::lineage {
 namespace {
 
-constexpr const char* kBundleFile = "bundle.json";
-constexpr const char* kRecordFolder = "record";
-
 // The run directory in a bundle that `from` means: the bundle itself, or its record, or a checkpoint of that.
 Result<std::optional<std::string>> record_of_bundle(io::FileSystem& fs, const std::string& from) {
-  const std::string place = io::absolute_path(from);
-  for (std::string above = place; above != io::parent_path(above); above = io::parent_path(above)) {
-    ASSIGN_OR_RETURN(const bool is_bundle, fs.exists(io::join_path(above, kBundleFile)));
-    if (!is_bundle) continue;
-    const std::string record = io::join_path(above, kRecordFolder);
-    ASSIGN_OR_RETURN(const bool has, fs.exists(io::join_path(record, chain::kChainFile)));
-    if (has && (place == above || place == record || place.starts_with(record + "/")))
-      return std::optional(record);
-  }
-  return std::optional<std::string>();
+  ASSIGN_OR_RETURN(const auto bundle, audit::bundle_of(fs, from));
+  if (!bundle) return std::optional<std::string>();
+  const std::string record = io::join_path(*bundle, "record");
+  ASSIGN_OR_RETURN(const bool has, fs.exists(io::join_path(record, chain::kChainFile)));
+  return has ? std::optional(record) : std::optional<std::string>();
 }
 
 }  // namespace
@@ -58,7 +51,8 @@ Status copy_maker(io::FileSystem& fs, const std::string& from, const chain::Make
   for (const chain::ChainLink& link : chain.links)
     if (std::holds_alternative<chain::CheckpointEntry>(link.entry) && chain::entry_step(link.entry) == step)
       head = link.hash;
-  return audit::copy_ancestry(fs, *record, head, io::join_path(run_directory, audit::kMakerFolder));
+  RETURN_IF_ERROR(audit::copy_ancestry(fs, *record, head, io::join_path(run_directory, audit::kMakerFolder)));
+  return audit::copy_maker_manifest(fs, *record, maker, step, run_directory);
 }
 
 }  // namespace ostro::lineage

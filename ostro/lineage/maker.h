@@ -17,9 +17,9 @@ namespace ostro::lineage {
 Result<std::optional<chain::Maker>> maker_of(io::FileSystem& fs, const std::string& from,
                                              const std::optional<std::string>& origin);
 
-// Copies the chain of the maker into the run directory (RUN/maker), where it lies at or in `from`: a bundle,
-// or a bundle's record. Elsewhere there is none, and that is no error. Error kCorrupt: that chain does not
-// have what the maker says.
+// Copies the chain of the maker, and the manifest of its state, into the run directory (RUN/maker), where
+// they lie at or in `from`: a bundle, or a bundle's record. Elsewhere there are none, and that is no error.
+// Error kCorrupt: that chain does not have what the maker says.
 Status copy_maker(io::FileSystem& fs, const std::string& from, const chain::Maker& maker,
                   const std::string& run_directory);
 

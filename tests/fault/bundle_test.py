@@ -399,8 +399,20 @@ class Cases:
                 self.w.verdict("equal", f"{name}{len(words)}")
         lineage = json.loads((self.root / "from-B2/bundle.json").read_text())["lineage"]
         check(lineage["maker"]["state"] == json.loads((self.root / "B/bundle.json").read_text())["state"], lineage)
-        self.w.good("fork", "B/record", "--step", str(STEPS), "--out", "runs/fork", "--trainer.log_dir", "runs",
+        for name, source in (("from-B1", "from-B"), ("from-B-record1", "from-B-record")):
+            text = self.w.verdict("equal", name)
+            check("the run began with the published state" in text and "its manifest" in text, text)
+        self.altered()
+        # A bundle is forked by its record, and a stranger's files in the checkpoint stay there.
+        strays = self.copy("strays") / f"record/checkpoints/step-{STEPS:08}"
+        for folder in ("", "model", "model/norm/weight"):
+            (strays / folder / "stray").write_text("x")
+        (strays / "loop").symlink_to(".")
+        self.w.good("fork", "strays", "--step", str(STEPS), "--out", "runs/fork", "--trainer.log_dir", "runs",
                     "--trainer.num_train_steps", str(STEPS + EVERY))
+        initial = self.root / f"runs/fork/initial/step-{STEPS:08}"
+        check([p.name for p in initial.parent.rglob("*") if p.name in ("stray", "loop")] == [], "a stranger's file was copied")
+        check((initial / "manifest.json").read_bytes() == (strays / "manifest.json").read_bytes(), "another manifest than the parent's")
         self.w.train("runs/fork/config.yaml")
         self.publish("fork", "forked")
         self.w.verdict("equal", "forked")
@@ -581,6 +593,28 @@ class Cases:
         self.publish("branch", "branch", "--parameters_only")
         for words in (drawn, (*drawn, "--dry_run")):
             self.found("incomplete", "branch", *words, says=["no moments", "--parameters_only"])
+
+    def altered(self):
+        """Nothing begins with a bundle that is not what it says."""
+        altered = self.copy("altered")
+        data = bytearray((altered / "model.safetensors").read_bytes())
+        data[-2] ^= 1
+        (altered / "model.safetensors").write_bytes(data)
+        fit_provenance(altered)
+        for make_fit in (lambda: None, lambda: reseal(altered)):
+            make_fit()
+            for source in ("altered", "altered/record"):
+                config = self.w.config("none", EVERY, EVERY, trainer__initialize_from=source, data__cache_dir="cache")
+                self.w.bad("train", "--config", config, says=["altered", "not what it says", "model.safetensors"])
+                check(not (self.root / "runs/none/chain.jsonl").exists(), "a run began with an altered bundle")
+            self.w.bad("import", "--from", "hf", "altered", "--out", "none", says=["altered", "not what it says"])
+            check(not (self.root / "none").exists(), "an altered bundle was imported")
+        # A genesis that contradicts itself is not published.
+        lie = self.root / "runs/lie"
+        shutil.copytree(self.root / "runs/from-B", lie)
+        forger.rewrite_chain(lie / "chain.jsonl", lambda e: e | {"maker": e["maker"] | {"state": "0" * 64}} if e["kind"] == "genesis" else e)
+        forger.refit(lie)
+        self.w.bad("publish", "runs/lie", "--out", "none", says=["nothing was published", "contradicts itself"])
 
 
 def main():

@@ -121,6 +121,25 @@ class ForkTest:
         forks = json.loads(self.w.good("log", "runs/cut-a", "--json"))["forks"]
         check([f["path"] for f in forks] == ["runs/cut-b", "runs/whole-b"], forks)
         check("fork: runs/cut-c" in self.w.good("log", "runs/cut-b"), "a fork is not listed")
+        # The parent's chain may be there whole; the fork goes on where it says.
+        runs = self.w.root / "runs"
+        shutil.copytree(runs / "cut-b", self.w.root / "long")
+        shutil.copy(runs / "cut-a/chain.jsonl", self.w.root / "long/parent/chain.jsonl")
+        text = self.w.good("log", "long")
+        check(f"  {10:>15}  forked: long goes on here\n" in text and "11 to 15" not in text, text)
+        check(json.loads(self.w.good("log", "long", "--json"))["parent"]["steps"] == 10, text)
+        # A run that names the entry of a step, which is no state, is no fork; and a name of a file is no line.
+        steps = [json.loads(line)["h"] for line in self.w.chain("cut-a").splitlines()]
+        shutil.copytree(runs / "cut-b", runs / "no")
+        forger.rewrite_chain(runs / "no/chain.jsonl", lambda e: e | {"fork": {"head": steps[7], "step": 10}} if e["kind"] == "genesis" else e)
+        check("runs/no" not in self.w.good("log", "runs/cut-a"), "a run that contradicts the chain is called a fork")
+        shutil.rmtree(runs / "no")
+        shutil.copytree(runs / "cut-a", runs / "named")
+        name = "x\x1b[2K\nruns/named  0\u009b8m\u202e"
+        forger.rewrite_chain(runs / "named/chain.jsonl", lambda e: e | {"origin": e["origin"] | {"files": {name: "0" * 64}}} if e["kind"] == "genesis" else e)
+        text = self.w.good("log", "runs/named")
+        check(not set("\x1b\u009b\u202e") & set(text) and "\nruns/named  0" not in text and "from x" in text, repr(text))
+        shutil.rmtree(runs / "named")
         self.w.bad("log", "model", says=["no run directory"])
 
     def made(self):
@@ -133,11 +152,9 @@ class ForkTest:
 
     def published(self):
         """A run that begins with a bundle's record names the maker, and its history crosses into the bundle."""
-        bundle = self.w.root / "bundle"
-        shutil.copytree(self.w.root / "runs/cut-b", bundle / "record")
-        (bundle / "bundle.json").write_text("{}")
+        self.w.good("publish", "runs/cut-b", "--out", "bundle")
         self.w.train(self.config("next", 5, trainer__initialize_from="bundle/record"))
-        self.w.verdict("equal", "runs/next", says=["steps 1 to 5 replayed"])
+        verdict = self.w.verdict("equal", "runs/next", says=["steps 1 to 5 replayed"])
         log = json.loads(self.w.good("log", "runs/next", "--json"))
         entries = [json.loads(line) for line in self.w.chain("cut-b").splitlines()]
         head = next(e["h"] for e in entries if e["kind"] == "step" and e["step"] == 25)
@@ -146,16 +163,51 @@ class ForkTest:
         maker = log["maker"]
         check(maker["steps"] == 25 and maker["parent"]["steps"] == 10 and maker["head"] == entries[-1]["h"], maker)
         text = self.w.good("log", "runs/next")
-        check(f"begins with the published state {state} of {head}\n" in text and "runs/next/maker/parent" in text, text)
+        check(f"its genesis says: begins with the published state {state} of {head}\n" in text and "runs/next/maker/parent" in text, text)
+        check(f"began with: the published state {state} of the run {head}: its manifest" in verdict and "not shown" not in verdict, verdict)
         check("fork of" in self.w.good("log", "bundle"), "a bundle has no history")
         self.w.good("fork", "runs/next", "--step", "5", "--out", "runs/after", "--trainer.num_train_steps", "6")
         check("runs/after/parent/maker/parent" in self.w.good("log", "runs/after"), "the history ends too early")
         # A run that is in no bundle was not published.
         self.w.train(self.config("own", 5, trainer__initialize_from="runs/cut-b"))
         check(json.loads(self.w.good("log", "runs/own", "--json"))["beginning"]["maker"] is None, "a maker of its own")
+        self.strange_makers(head, state)
         chain = self.w.root / "runs/next/maker/chain.jsonl"
         forger.rewrite_chain(chain, lambda e: e | {"name": "0" * 64} if e["kind"] == "checkpoint" and e["step"] == 25 else e)
         self.w.verdict("differs", "runs/next", "--no_replay", says=["published state", state, "0" * 64])
+
+    def strange_makers(self, head, state):
+        """Runs that say of a published model that they began with it, and did not, or do not show it."""
+        runs = self.w.root / "runs"
+
+        def planted(run, says, edit=None, word="differs", **genesis):
+            """`genesis`: other fields of the run's genesis."""
+            shutil.copytree(runs / run, runs / "lie")
+            changes = genesis | ((edit and edit(runs / "lie")) or {})
+            forger.rewrite_chain(runs / "lie/chain.jsonl", lambda e: e | changes if e["kind"] == "genesis" else e)
+            reseal(runs / "lie")
+            text = self.w.verdict(word, "runs/lie", "--no_replay", says=says)
+            if genesis:
+                self.w.bad("log", "runs/lie", says=says)
+            shutil.rmtree(runs / "lie")
+            return text
+
+        def other_weights(run):
+            forger.change_value(run / "initial/step-00000000", "model/norm/weight")
+            return {"initial": forger.seal(run / "initial/step-00000000")}
+
+        maker = {"head": head, "state": state}
+        origin = json.loads(self.w.chain("cut-a").splitlines()[0])["origin"]
+        planted("source", ["a maker and no initial state"], maker=maker)
+        planted("cut-a", ["contradicts itself", head, origin["from"]["head"]], maker=maker)
+        planted("cut-a", ["contradicts itself", "no state of Ostro"], maker=maker, origin={k: v for k, v in origin.items() if k != "from"})
+        planted("cut-b", ["a fork and a maker"], maker=maker)
+        planted("next", ["did not begin with the published state", "model/norm/weight"], other_weights)
+        text = planted("next", [], lambda run: shutil.rmtree(run / "maker/checkpoints"), "equal")
+        check("began with: the parameters in initial/; its genesis says that they are of the published state" in text, text)
+        check("not shown: that the run began with the published state" in text, text)
+        text = self.w.verdict("equal", "runs/cut-a", "--no_replay")
+        check("its genesis says" in text and "maker/chain.jsonl is not there" in text, text)
 
     def refused(self):
         fork = ["fork", "runs/cut-a", "--out", "runs/none"]

@@ -81,17 +81,6 @@ Status check_parent(const chain::GenesisEntry& fork, const chain::Chain& parent,
   return {};
 }
 
-Status check_maker(const chain::Maker& maker, const chain::Chain& chain, const std::string& where) {
-  const chain::ChainLink* link = chain.find_hash(maker.head);
-  if (link == nullptr) return corrupt(fmt::format("{} has no entry of the hash {}", where, maker.head));
-  const int64_t step = chain::entry_step(link->entry);
-  const std::string* name = chain.find_checkpoint(step);
-  if (name != nullptr && *name == maker.state) return {};
-  return corrupt(
-      fmt::format("the run began with the published state {}, but {} has the state {} after step {}",
-                  maker.state, where, name == nullptr ? "(none)" : *name, step));
-}
-
 Status copy_ancestry(io::FileSystem& fs, const std::string& from, const std::string& head,
                      const std::string& to) {
   const std::string path = io::join_path(from, chain::kChainFile);

@@ -31,8 +31,6 @@ Status check_fork(const train::TrainConfig& before, const train::TrainConfig& af
 // Checks that the chain at `where` has the entry that the fork's genesis names, and that this entry names the
 // state that the fork began with. Error kCorrupt: with both values.
 Status check_parent(const chain::GenesisEntry& fork, const chain::Chain& parent, const std::string& where);
-// The same for the maker of the parameters that a run began with.
-Status check_maker(const chain::Maker& maker, const chain::Chain& chain, const std::string& where);
 
 // Copies into `to` (RUN/parent or RUN/maker) the chain in the directory `from` up to its entry of the hash
 // `head`, and what that run has in its own two folders. What is there already is replaced.

@@ -3,6 +3,7 @@
 
 #include <nlohmann/json.hpp>
 
+#include "ostro/base/one_line.h"
 #include "ostro/bundle/check/check_bundle.h"
 
 namespace ostro::bundle {
@@ -14,9 +15,9 @@ std::string bundle_text(const BundleAudit& a) {
                       a.files);
   for (const audit::Finding& finding : a.findings) out += audit::finding_text(finding) + "\n";
   if (!a.shown.empty()) out += "shown:\n";
-  for (const std::string& line : a.shown) out += "  " + line + "\n";
+  for (const std::string& line : a.shown) out += "  " + one_line(line) + "\n";
   if (!a.not_shown.empty()) out += "not shown:\n";
-  for (const std::string& line : a.not_shown) out += "  " + line + "\n";
+  for (const std::string& line : a.not_shown) out += "  " + one_line(line) + "\n";
   return out;
 }
 

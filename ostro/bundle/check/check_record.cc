@@ -83,6 +83,9 @@ void check_record(BundleCheck& check) {
       audit::audit_run(check.context.fs, none, check.path(kRecordFolder), options, check.context.models);
   if (!audit.ok()) return check.find(audit.error());
   for (const audit::Finding& finding : audit->findings) check.audit.findings.push_back(finding);
+  if (audit->not_shown.empty() && audit->findings.empty() && !audit->beginning.empty())
+    check.show("the run began with " + audit->beginning);
+  for (const std::string& line : audit->not_shown) check.leave(line);
   for (const int64_t step : check.manifest.checkpoints)
     if (check.chain && check.chain->find_checkpoint(step) == nullptr)
       check.find(

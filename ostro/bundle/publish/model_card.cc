@@ -61,14 +61,17 @@ std::string lineage_text(const BundleManifest& m) {
   const auto lineage = nlohmann::json::parse(m.chain.lineage, nullptr, false);
   std::string out;
   if (lineage["fork"].is_object())
-    out += fmt::format("| began as | a fork, after step {}, of the run with hash `{}` there |\n",
-                       lineage["fork"]["step"].dump(), lineage["fork"]["head"].get<std::string>());
+    out += fmt::format(
+        "| began, as its genesis says | as a fork, after step {}, of the run with hash `{}` there |\n",
+        lineage["fork"]["step"].dump(), lineage["fork"]["head"].get<std::string>());
   if (lineage["maker"].is_object())
-    out += fmt::format("| began with | the model `{}` of the run with hash `{}` |\n",
+    out += fmt::format("| began, as its genesis says | with the model `{}` of the run with hash `{}` |\n",
                        lineage["maker"]["state"].get<std::string>(),
                        lineage["maker"]["head"].get<std::string>());
   else if (lineage["origin"].is_object())
-    out += "| began with | parameters of another program's model (`origin` in `record/chain.jsonl`) |\n";
+    out +=
+        "| began, as its genesis says | with parameters of another program's model (`origin` in "
+        "`record/chain.jsonl`) |\n";
   return out;
 }
 

@@ -3,6 +3,7 @@
 
 #include <vector>
 
+#include "ostro/bundle/check/check_source.h"
 #include "ostro/cli/main/commands.h"
 #include "ostro/cli/main/exit_code.h"
 #include "ostro/cli/shared/terminal.h"
@@ -62,6 +63,10 @@ int import_command(Args args) {
     const auto named = io::local_or_hub(grok.tokenizer, io::HubFiles::kTokenizer, "--tokenizer");
     if (!named.ok()) return report_error(named.error());
     grok.tokenizer = *named;
+  }
+  for (const std::string& source : {grok.directory, upcycled.checkpoint}) {
+    const Status is_fine = source.empty() ? Status() : bundle::check_source(args.context(), source);
+    if (!is_fine.ok()) return report_error(is_fine.error());
   }
   const auto made = convert::import_model(args.context(), request);
   if (!made.ok()) return report_error(made.error());

@@ -1,6 +1,7 @@
 // ostro fork
 #include <fmt/core.h>
 
+#include "ostro/audit/sampled.h"
 #include "ostro/cli/main/commands.h"
 #include "ostro/cli/main/exit_code.h"
 #include "ostro/cli/shared/progress.h"
@@ -17,7 +18,7 @@ int fork_command(Args args) {
       "arrays. The new run's chain names the other run's head there. Options are those of the other run, or\n"
       "of --config; what an amend may change may change, and the data, too. Steps go on with the next\n"
       "number, and schedules count from step 0. `ostro train --config OUT/config.yaml` then trains.");
-  args.positional("RUN", &request.parent, "run directory of the parent; it is only read");
+  args.positional("RUN", &request.parent, "run directory of the parent, or a bundle; it is only read");
   args.option("--step", &request.step, "N",
               "a step whose state the parent's chain names: a permanent checkpoint", Args::kRequired);
   args.option("--out", &request.out, "RUN2", "run directory of the fork; it must hold no other run",
@@ -25,6 +26,9 @@ int fork_command(Args args) {
   args.config(!Args::kRequired);
   if (const auto code = args.parse()) return *code;
   io::FileSystem& fs = args.context().fs;
+  const auto record = audit::record_folder(fs, request.parent);
+  if (!record.ok()) return report_error(record.error());
+  request.parent = *record;
   const auto config = args.has_config()
                           ? args.load_config()
                           : run::config_of_parent(fs, request, args.overrides(), args.context().models);

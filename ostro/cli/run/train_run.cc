@@ -5,6 +5,7 @@
 #include <cstdio>
 
 #include "ostro/base/log.h"
+#include "ostro/bundle/check/check_source.h"
 #include "ostro/cli/main/args.h"
 #include "ostro/cli/main/exit_code.h"
 #include "ostro/convert/import/import_hf.h"
@@ -37,9 +38,11 @@ Result<run::Environment> training_environment(const Context& context, runtime::E
       .stop = context.stop,
       .build = std::move(build),
       .argv = {},
-      .import_model = [&context](
-                          const std::string& from,
-                          const std::string& to) { return convert::import_beginning(context, from, to); },
+      .import_model = [&context](const std::string& from,
+                                 const std::string& to) -> Result<std::optional<std::string>> {
+        RETURN_IF_ERROR(bundle::check_source(context, from));
+        return convert::import_beginning(context, from, to);
+      },
       .on_open = [&line] { line.end(); },
       .write_page =
           [&](const std::string& directory, bool with_samples, const std::function<bool()>& stop) {

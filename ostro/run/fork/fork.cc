@@ -11,7 +11,7 @@
 #include "ostro/chain/chain_writer.h"
 #include "ostro/chain/clock_text.h"
 #include "ostro/checkpoint/restore.h"
-#include "ostro/io/files/copy_tree.h"
+#include "ostro/checkpoint/stream_save.h"
 #include "ostro/io/files/path.h"
 #include "ostro/run/loop/begin.h"
 #include "ostro/run/loop/opened_run.h"
@@ -92,15 +92,15 @@ Result<train::TrainConfig> config_that_made(io::FileSystem& fs, const ForkReques
   return audit::config_of_period(base, audit::period_that_made(periods, request.step).config);
 }
 
-// Copies the parent's checkpoint to initial/ and checks the copy, whole, against the parent's chain.
+// Writes the arrays of the parent's checkpoint to initial/, each cell with the hash that the parent's chain
+// vouches for. Whatever else lies in the checkpoint's directory stays there.
 Status copy_state(io::FileSystem& fs, const ForkRequest& request, const Parent& parent,
                   const OpenedRun& run) {
-  const std::string folder = run.file(audit::kInitialFolder),
-                    place = io::join_path(folder, checkpoint::step_directory(request.step)),
-                    temporary = place + ".tmp";
+  const std::string folder = run.file(audit::kInitialFolder);
   const audit::Witness witness(parent.chain, io::join_path(request.parent, chain::kChainFile),
                                run.config.model.choices());
-  ASSIGN_OR_RETURN(const checkpoint::Manifest manifest, checkpoint::read_manifest(fs, parent.checkpoint));
+  ASSIGN_OR_RETURN(const checkpoint::Checkpoint source, checkpoint::Checkpoint::open(fs, parent.checkpoint));
+  const checkpoint::Manifest& manifest = source.manifest();
   RETURN_IF_ERROR(witness.check_manifest(manifest, parent.checkpoint));
   RETURN_IF_ERROR(train::check_tensors(manifest, train::state_arrays(run.programs), parent.checkpoint));
   ASSIGN_OR_RETURN(const checkpoint::Checkpoint state, checkpoint::Checkpoint::open(fs, parent.checkpoint));
@@ -111,13 +111,22 @@ Status copy_state(io::FileSystem& fs, const ForkRequest& request, const Parent& 
         parent.checkpoint));
   RETURN_IF_ERROR(fs.remove_all(folder));
   RETURN_IF_ERROR(fs.make_dirs(folder));
-  RETURN_IF_ERROR(io::copy_tree(fs, parent.checkpoint, temporary));
+  ASSIGN_OR_RETURN(auto copy, checkpoint::StreamSave::begin(fs, folder, manifest.info, manifest.tensors));
+  std::vector<std::byte> bytes;
+  for (size_t k = 0; k < manifest.tensors.size(); ++k) {
+    const checkpoint::TensorSpec& spec = manifest.tensors[k];
+    const std::vector<checkpoint::Box> cells = checkpoint::cells_of(spec);
+    for (size_t c = 0; c < cells.size(); ++c) {
+      bytes.resize(static_cast<size_t>(io::product(cells[c].shape) * checkpoint::dtype_size(spec.dtype)));
+      RETURN_IF_ERROR(source.read_box(static_cast<int64_t>(k), cells[c].start, cells[c].shape, bytes));
+      RETURN_IF_ERROR(copy.write(k, c, bytes));
+    }
+  }
   failpoint("fork");
-  ASSIGN_OR_RETURN(const checkpoint::Checkpoint copy, checkpoint::Checkpoint::open(fs, temporary));
-  RETURN_IF_ERROR(copy.verify());
-  RETURN_IF_ERROR(fs.sync_tree(temporary));
-  RETURN_IF_ERROR(fs.rename(temporary, place));
-  return fs.sync_dir(folder);
+  ASSIGN_OR_RETURN(const checkpoint::Saved saved, copy.finish());
+  if (saved.name == parent.state) return fs.sync_dir(folder);
+  return corrupt(fmt::format("{} holds the state {}, but its chain names {} after step {}", parent.checkpoint,
+                             saved.name, parent.state, request.step));
 }
 
 // A fork on pairs compares with what the parent's first weights give.
