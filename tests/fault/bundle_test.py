@@ -23,7 +23,7 @@ import seed
 from harness import Failure, Skip, Workspace, check, killed, mounted
 
 STEPS, EVERY = 12, 4
-HELPERS = ("openssl", "publish", "copy", "found", "stamp", "options_of_b", "same_as_b", "other_program")
+HELPERS = ("altered", "openssl", "publish", "copy", "found", "stamp", "options_of_b", "same_as_b", "other_program")
 TSA = """
 [req]
 distinguished_name = name
