@@ -302,7 +302,7 @@ def check_signature(bundle, data, key):
 def check_bundle(bundle, value, chain, key, collect):
     """All of a bundle but the record in it; returns lines about what was not compared."""
     data, files = read(bundle / "bundle.json"), value["files"]
-    note = collect(check_signature, bundle, data, key)
+    note = collect(check_signature, bundle, data, key) or "bundle.json is not shown to be signed"
     for path, claim in files.items():
         collect(check_file, bundle, path, claim, "bundle.json")
     for path in sorted((files_below(bundle) - set(files) - SEAL) | {path for path in files if path.startswith("bundle.json")}):
@@ -340,7 +340,7 @@ def check_all(top, options, findings):
         return ""
     collect(require, options.run_hash in (None, chain.head), f"the run hash is {chain.head}, not {options.run_hash}")
     if value:
-        note = collect(check_bundle, top, value, chain, options.key, collect)
+        note = collect(check_bundle, top, value, chain, options.key, collect) or ""
     collect(require, run != top or options.key is None, "bundle.json: a key was given, and there is no bundle.json")
     for folder in sorted([*(run / "checkpoints").glob("step-*[0-9]"), *(run / "initial").glob("step-*[0-9]")]):
         counts[collect(check_checkpoint, folder, chain, value is not None and value["moments"] is False)] += 1

@@ -251,6 +251,8 @@ def make(bundle, change, to):
     shutil.rmtree(to, ignore_errors=True)
     shutil.copytree(bundle, to)
     change(to)
+    if not all(path.is_file() or path.is_dir() for path in to.rglob("*")):
+        return to  # a pipe would be waited for
     try:
         reseal(to)
     except (ValueError, TypeError, KeyError, AttributeError, OSError, RecursionError):

@@ -66,8 +66,8 @@ class Published:
             check(fits and part in "\n".join(lines), f"{what}: {lines}; ostro verify: {other}")
         for what, change in [*planted.DAMAGED, *planted.ENTRIES]:
             copy = planted.make(self.honest, change, self.copy)
-            (_, found, lines), other = printed(copy), ostro_says(self.ostro, copy)
-            check(found != "equal" and other[0] in (1, 3, 4), f"{what}: {lines}; ostro verify: {other}")
+            _, found, lines = printed(copy)
+            check(found != "equal", f"{what}: {lines}")
 
     def check_averages(self, runs):
         """The weights are those that an optimizer averages; where a bundle has no moments, their hashes are compared with the manifest."""
