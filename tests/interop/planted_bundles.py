@@ -239,7 +239,7 @@ ENTRIES = [
     ("a socket called tokenizer.json", lambda bundle: put_socket(bundle / "tokenizer.json")),
     ("a socket", lambda bundle: put_socket(bundle / "socket")),
     ("a link to itself", lambda bundle: (bundle / "loop").symlink_to("loop")),
-    ("a folder in place of a file", lambda bundle: ((bundle / "README.md").unlink(), (bundle / "README.md").mkdir())),
+    ("a folder in place of a file", lambda bundle: ((bundle / "config.json").unlink(), (bundle / "config.json").mkdir())),
     ("a name that is no UTF-8", lambda bundle: (bundle / os.fsdecode(b"\xff")).write_text("x")),
     ("a name of two lines", lambda bundle: (bundle / "a\nequal: b").write_text("x")),
 ]
