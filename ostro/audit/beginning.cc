@@ -143,6 +143,7 @@ Status describe_parameters(io::FileSystem& fs, const std::string& run, const cha
     auto compared = check_made(fs, run, genesis, initial);
     if (compared.ok() && compared->empty()) {
       out.text = fmt::format("{}: its manifest, in maker/, has the parameters in initial/", published);
+      out.not_shown.clear();  // how they were made the maker's chain says
       return {};
     }
     if (compared.ok()) why = *compared;
