@@ -6,6 +6,8 @@
 #include <map>
 #include <utility>
 
+#include "ostro/base/one_line.h"
+
 namespace ostro::audit {
 namespace {
 
@@ -47,10 +49,8 @@ const char* verdict_word(Verdict verdict) {
 
 std::string finding_text(const Finding& finding) {
   const bool has_place = finding.text.starts_with("at ");
-  std::string out = fmt::format("{}{} {}", verdict_word(finding.verdict), has_place ? "" : ":", finding.text);
-  for (char& c : out)  // what a record says comes from outside: it makes no lines of its own
-    if (static_cast<unsigned char>(c) < 0x20 || c == 0x7f) c = ' ';
-  return out;
+  // What a record says comes from outside.
+  return one_line(fmt::format("{}{} {}", verdict_word(finding.verdict), has_place ? "" : ":", finding.text));
 }
 
 Finding finding_of(const Error& error) {

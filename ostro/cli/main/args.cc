@@ -8,6 +8,7 @@
 #include <cstdio>
 #include <map>
 
+#include "ostro/base/one_line.h"
 #include "ostro/cli/main/config_help.h"
 #include "ostro/cli/main/exit_code.h"
 #include "ostro/config/mistakes.h"
@@ -361,11 +362,8 @@ CommandWords* Args::described() const { return state_->described; }
 
 int report_error(const Error& error) {
   std::fflush(stdout);
-  for (std::string line : config::split_errors(error.message())) {
-    for (char& c : line)
-      if (static_cast<unsigned char>(c) < 0x20 || c == 0x7f) c = ' ';  // names of strangers are in it, too
-    std::fprintf(stderr, "error: %s\n", line.c_str());
-  }
+  for (const std::string& line : config::split_errors(error.message()))
+    std::fprintf(stderr, "error: %s\n", one_line(line).c_str());  // names of strangers are in it, too
   return error.code() == ErrorCode::kInvalidArgument || error.code() == ErrorCode::kUnsupported ? kExitUsage
                                                                                                 : kExitFailed;
 }
