@@ -68,9 +68,11 @@ int64_t shared(const std::vector<std::string>& a, const std::vector<std::string>
 
 }  // namespace
 
-Result<std::string> diff_text(const DiffSide& a, const DiffSide& b, int64_t steps) {
-  std::string out;
+Result<BatchDiff> diff_batches(const DiffSide& a, const DiffSide& b, int64_t steps) {
+  BatchDiff diff;
+  std::string& out = diff.text;
   compare_components(a.stores, b.stores, out);
+  const bool same_stores = out.empty();
   ASSIGN_OR_RETURN(Seen x, look(a.loader, steps));
   ASSIGN_OR_RETURN(Seen y, look(b.loader, steps));
   int64_t different_steps = 0, in_place = 0, total_a = 0, total_b = 0;
@@ -94,7 +96,11 @@ Result<std::string> diff_text(const DiffSide& a, const DiffSide& b, int64_t step
       first =
           fmt::format("step {}, row {}: {} of {} sequences of the step are equal", s, differs, equal, common);
   }
-  if (first.empty()) return out + fmt::format("the first {} steps are equal: {} sequences\n", steps, total_a);
+  if (first.empty()) {
+    out += fmt::format("the first {} steps are equal: {} sequences\n", steps, total_a);
+    diff.equal = same_stores;
+    return diff;
+  }
   out += fmt::format("first difference: {}\n", first);
   out += fmt::format(
       "of the first {} steps {} differ; {} sequences are equal in place, of {} in A and {} in B\n", steps,
@@ -105,7 +111,7 @@ Result<std::string> diff_text(const DiffSide& a, const DiffSide& b, int64_t step
   for (const std::string& name : names)
     out += fmt::format("  {}: {} sequences in A, {} in B, {} in both\n", shown(name), x.counts[name],
                        y.counts[name], shared(x.all[name], y.all[name]));
-  return out;
+  return diff;
 }
 
 }  // namespace ostro::corpus_check

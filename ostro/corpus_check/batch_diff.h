@@ -1,4 +1,4 @@
-// diff_text: compares the training data of two configurations, for `ostro data diff`.
+// diff_batches: compares the training data of two configurations, for `ostro data diff`.
 #pragma once
 
 #include <string>
@@ -14,10 +14,15 @@ struct DiffSide {
   const batches::Loader& loader;
 };
 
-// A report for people. It says which components differ, the first step and row whose content differs among
+struct BatchDiff {
+  std::string text;    // a report for people
+  bool equal = false;  // the stores, and the batches of the first steps
+};
+
+// The report says which components differ, the first step and row whose content differs among
 // the first `steps` steps, and by component how many sequences are the same at the same place, occur on both
 // sides at different places, or occur on one side only. Sequences are compared by their tokens, targets, loss
 // weights and segments, so the two stores may differ.
-Result<std::string> diff_text(const DiffSide& a, const DiffSide& b, int64_t steps);
+Result<BatchDiff> diff_batches(const DiffSide& a, const DiffSide& b, int64_t steps);
 
 }  // namespace ostro::corpus_check

@@ -4,8 +4,11 @@
 
 #include <algorithm>
 #include <array>
+#include <iterator>
 #include <map>
 #include <vector>
+
+#include "ostro/base/one_line.h"
 
 namespace ostro::corpus_check {
 namespace {
@@ -54,15 +57,34 @@ Result<Documents> documents_of(const DataSet::Part& part, const File& file) {
   return out;
 }
 
-// What the one has more often than the other: the last numbers.
-std::vector<int64_t> surplus(const Documents& of, const Documents& over) {
-  std::vector<int64_t> out;
+// A document that the one has more often than the other.
+struct Surplus {
+  int64_t document = 0;
+  int64_t before = 0;  // how many documents that both have stand before it
+};
+
+// Of documents that are there several times, those at a number that the other has, too, are the common ones
+// first, then the first ones.
+std::vector<Surplus> surplus(const Documents& of, const Documents& over) {
+  std::vector<int64_t> all, only;
   for (const auto& [hash, numbers] : of) {
+    all.insert(all.end(), numbers.begin(), numbers.end());
     const auto other = over.find(hash);
-    const size_t common = other == over.end() ? 0 : std::min(numbers.size(), other->second.size());
-    out.insert(out.end(), numbers.begin() + static_cast<int64_t>(common), numbers.end());
+    const std::vector<int64_t> others = other == over.end() ? std::vector<int64_t>() : other->second;
+    std::vector<int64_t> elsewhere;
+    std::set_difference(numbers.begin(), numbers.end(), others.begin(), others.end(),
+                        std::back_inserter(elsewhere));
+    const size_t in_place = numbers.size() - elsewhere.size(),
+                 common = std::min(numbers.size(), others.size()) - in_place;
+    only.insert(only.end(), elsewhere.begin() + static_cast<int64_t>(common), elsewhere.end());
   }
-  std::sort(out.begin(), out.end());
+  std::sort(all.begin(), all.end());
+  std::sort(only.begin(), only.end());
+  std::vector<Surplus> out;
+  for (const int64_t document : only) {
+    const int64_t before = std::lower_bound(all.begin(), all.end(), document) - all.begin();
+    out.push_back({document, before - static_cast<int64_t>(out.size())});
+  }
   return out;
 }
 
@@ -74,26 +96,30 @@ struct Report {
 
   void add(int64_t& count, int64_t documents, const std::string& line) {
     count += documents;
-    if (listed++ < list) lines += "  " + line + "\n";
+    if (listed++ < list) lines += "  " + one_line(line) + "\n";
   }
 };
 
-// A document whose number both files have, with other content, is changed.
+// Two documents at the same place among those that both files have are one that changed. Where several are at
+// one place, the first ones are.
 Status compare_files(const DataSet::Part& a, const File& x, const DataSet::Part& b, const File& y,
                      Report& report) {
   ASSIGN_OR_RETURN(const Documents in_a, documents_of(a, x));
   ASSIGN_OR_RETURN(const Documents in_b, documents_of(b, y));
-  const std::vector<int64_t> only_a = surplus(in_a, in_b), only_b = surplus(in_b, in_a);
-  const auto has = [](const std::vector<int64_t>& list, int64_t n) {
-    return std::binary_search(list.begin(), list.end(), n);
-  };
-  for (const int64_t n : only_a)
-    if (has(only_b, n))
-      report.add(report.changed, 1, fmt::format("changed: {}, document {}", x.path, n));
-    else
-      report.add(report.removed, 1, fmt::format("only in A: {}, document {}", x.path, n));
-  for (const int64_t n : only_b)
-    if (!has(only_a, n)) report.add(report.added, 1, fmt::format("only in B: {}, document {}", y.path, n));
+  const std::vector<Surplus> only_a = surplus(in_a, in_b), only_b = surplus(in_b, in_a);
+  for (auto i = only_a.begin(), j = only_b.begin(); i != only_a.end() || j != only_b.end();) {
+    const bool has_a = i != only_a.end(), has_b = j != only_b.end();
+    if (has_a && has_b && i->before == j->before) {
+      report.add(report.changed, 1,
+                 fmt::format("changed: {}, document {}{}", x.path, i->document,
+                             i->document == j->document ? "" : fmt::format(" ({} in B)", j->document)));
+      ++i, ++j;
+    } else if (has_a && (!has_b || i->before < j->before)) {
+      report.add(report.removed, 1, fmt::format("only in A: {}, document {}", x.path, i++->document));
+    } else {
+      report.add(report.added, 1, fmt::format("only in B: {}, document {}", y.path, j++->document));
+    }
+  }
   return {};
 }
 

@@ -60,6 +60,37 @@ TEST_CASE("documents that were removed, added and changed are named by file and 
   }
 }
 
+TEST_CASE("a document that changed behind a removed or an added one is changed") {
+  const std::vector<std::string> all = texts(0, 20);
+  const auto diff = [&](const auto& b) { return differences({{"x.jsonl", all}}, {{"x.jsonl", b}}); };
+  std::vector<std::string> b = all;
+  b[15] = prepare::words(99, 12);
+  b.erase(b.begin() + 6);
+  b.push_back(prepare::words(98, 12));
+  CHECK(diff(b) ==
+        "1 documents only in A, 1 only in B, 1 changed\n  only in A: a/x.jsonl, document 7\n"
+        "  changed: a/x.jsonl, document 16 (15 in B)\n  only in B: b/x.jsonl, document 20\n");
+  b = all;
+  b[15] = prepare::words(99, 12);
+  b.insert(b.begin(), prepare::words(98, 12));
+  CHECK(diff(b) ==
+        "0 documents only in A, 1 only in B, 1 changed\n  only in B: b/x.jsonl, document 1\n"
+        "  changed: a/x.jsonl, document 16 (17 in B)\n");
+  b = all;
+  b[3] = prepare::words(99, 12);
+  std::swap(b[10], b[12]);  // another order is no change
+  CHECK(diff(b) == "0 documents only in A, 0 only in B, 1 changed\n  changed: a/x.jsonl, document 4\n");
+}
+
+TEST_CASE("of documents that are there several times, the one that changed is found") {
+  std::vector<std::string> a = texts(0, 5), b;
+  a.push_back(a[1]);
+  b = a;
+  b[1] = prepare::words(99, 12);
+  CHECK(differences({{"x.jsonl", a}}, {{"x.jsonl", b}}) ==
+        "0 documents only in A, 0 only in B, 1 changed\n  changed: a/x.jsonl, document 2\n");
+}
+
 TEST_CASE("of documents that are there several times, one less is found") {
   std::vector<std::string> a = texts(0, 5), b;
   a.push_back(a[1]), a.push_back(a[1]);

@@ -31,7 +31,12 @@ Result<Side> open_side(const std::string& path, const Args& args) {
   return Side{std::move(config), tokenizer.hash(), std::move(stores), std::move(loader)};
 }
 
-Status run(const std::string& a, const std::string& b, int64_t steps, int64_t list, const Args& args) {
+// The last line of run::batch_causes, of options that change no batch: it is no difference of the data.
+constexpr std::string_view kOthersLine = "other options that differ, without a part in the batches: ";
+
+// The report, and whether the two differ.
+Result<std::pair<std::string, bool>> compare_sides(const std::string& a, const std::string& b, int64_t steps,
+                                                   int64_t list, const Args& args) {
   ASSIGN_OR_RETURN(const Side x, open_side(a, args));
   ASSIGN_OR_RETURN(const Side y, open_side(b, args));
   std::string out;
@@ -39,11 +44,13 @@ Status run(const std::string& a, const std::string& b, int64_t steps, int64_t li
     out +=
         fmt::format("data.tokenizer: other content: {} ({:.12}) in A, {} ({:.12}) in B\n",
                     x.config.data.tokenizer_path(), x.tokenizer, y.config.data.tokenizer_path(), y.tokenizer);
-  out += run::batch_causes(x.config, y.config);
-  ASSIGN_OR_RETURN(const std::string text,
-                   corpus_check::diff_text({*x.stores, x.loader}, {*y.stores, y.loader}, steps));
+  const std::string causes = run::batch_causes(x.config, y.config);
+  const bool same_data = out.empty() && (causes.empty() || causes.starts_with(kOthersLine));
+  out += causes;
+  ASSIGN_OR_RETURN(const corpus_check::BatchDiff batches,
+                   corpus_check::diff_batches({*x.stores, x.loader}, {*y.stores, y.loader}, steps));
   ASSIGN_OR_RETURN(const std::string documents, corpus_check::document_diff_text(*x.stores, *y.stores, list));
-  return write_stdout(out + text + documents);
+  return std::pair{out + batches.text + documents, !same_data || !batches.equal};
 }
 
 }  // namespace
@@ -56,7 +63,9 @@ int data_diff_command(Args args) {
       "step that differs,\n"
       "and how many sequences of the first steps they share; and names the documents that only one side has, "
       "or that changed.\n"
-      "The stores must be built. Overrides hold for both.");
+      "The stores must be built. Overrides hold for both. Exit code 0: nothing differs, 1: an option, a "
+      "component or a step does,\n"
+      "2: they cannot be compared.");
   args.positional("A", &a, "configuration file");
   args.positional("B", &b, "configuration file");
   args.option("--steps", &steps, "N", "how many steps to compare");
@@ -65,8 +74,14 @@ int data_diff_command(Args args) {
   if (const auto code = args.parse()) return *code;
   if (steps < 1) return report_error(invalid_argument(fmt::format("--steps {}: use 1 or more", steps)));
   if (list < 0) return report_error(invalid_argument(fmt::format("--list {}: use 0 or more", list)));
-  const Status done = run(a, b, steps, list, args);
-  return done.ok() ? kExitOk : report_error(done.error());
+  const auto compared = compare_sides(a, b, steps, list, args);
+  if (!compared.ok()) {
+    report_error(compared.error());
+    return kExitUsage;
+  }
+  const Status written = write_stdout(compared->first);
+  if (!written.ok()) return report_error(written.error());
+  return compared->second ? kExitFailed : kExitOk;
 }
 
 }  // namespace ostro::cli
