@@ -16,6 +16,7 @@
 #include "ostro/checkpoint/catalog.h"
 #include "ostro/checkpoint/restore.h"
 #include "ostro/io/files/path.h"
+#include "ostro/leaf_audit/check_proof.h"
 #include "ostro/leaf_audit/leaf_proof.h"
 #include "ostro/train/programs/mfu.h"
 #include "ostro/train/programs/programs.h"
@@ -85,8 +86,9 @@ class LeafReplay {
     ASSIGN_OR_RETURN(const std::string text, fs_.read_file(request_.proof));
     auto proof = batches::parse_proof(text, request_.proof);
     if (!proof.ok()) return of_proof(proof.error());
-    if (const Status fits = check_proof(*proof, run_.chain); !fits.ok())
-      return of_proof(fits.error()).with_context(request_.proof);
+    const ProofCheck check = check_proof(*proof, run_);
+    if (!check.proof.ok()) return of_proof(check.proof.error()).with_context(request_.proof);
+    RETURN_IF_ERROR(check.record);
     if (!proof->batch || proof->batch->step != request_.step)
       return io_error(fmt::format("{}: it has no sequences of step {}", request_.proof, request_.step));
     proof_ = std::move(*proof);
@@ -95,7 +97,7 @@ class LeafReplay {
   }
 
   Status find_path(int64_t leaves) {
-    auto kept = path_of_leaf(fs_, directory_, entry_, request_.leaf);
+    auto kept = path_of_leaf(fs_, directory_, entry_, request_.leaf, leaves);
     if (kept.ok()) {
       path_ = std::move(*kept);
     } else if (kept.error().code() != ErrorCode::kNotFound) {

@@ -1,4 +1,4 @@
-// prove_step, check_proof: proofs of what a run's steps were trained on, and of their leaves
+// prove_step: makes proofs of what a run's steps were trained on, and of their leaves
 // (batches/proof/data_proof.h).
 #pragma once
 
@@ -15,10 +15,10 @@ struct LeafPath {
   int64_t leaves = 0;
   std::vector<Sha256Digest> path;
 };
-// Of the leaves that leaves.jsonl has. Errors: kNotFound, the run keeps none of this step; kCorrupt, they do
-// not have the chain's root.
+// Of the leaves that leaves.jsonl has, of which there must be `leaves`. Errors: kNotFound, the run keeps none
+// of this step; kCorrupt, they do not have the chain's root, or are more or fewer.
 Result<LeafPath> path_of_leaf(io::FileSystem& fs, const std::string& run_directory,
-                              const chain::StepEntry& entry, int64_t leaf);
+                              const chain::StepEntry& entry, int64_t leaf, int64_t leaves);
 
 // How many leaves a step of the run has. Errors: kInvalidArgument, the chain has no such step, or the step no
 // such leaf (where `leaf` is not -1).
@@ -30,8 +30,5 @@ Result<int64_t> leaves_of_step(const audit::RecordedRun& run, const std::string&
 Result<batches::DataProof> prove_step(io::FileSystem& fs, const std::string& run_directory,
                                       const std::string& cache, const models::ModelChoices& models,
                                       int64_t step, int64_t leaf);
-
-// Whether the proof's rows are the run's data, and its batch is the step's. Error: kCorrupt says what is not.
-Status check_proof(const batches::DataProof& proof, const chain::Chain& chain);
 
 }  // namespace ostro::leaf_audit

@@ -49,8 +49,8 @@ std::string leaf_text(const LeafAudit& a) {
       "vouches for, the programs and these sequences\n",
       a.replayed->gradient ? " and gradients" : "", p.step - 1);
   out += a.proven_rows
-             ? "shown: the sequences are the step's, and their rows are in the run's data (the proof's paths "
-               "lead to the genesis's roots)\n"
+             ? "shown: the sequences are the step's, and their rows are training rows of the run's data, of "
+               "the components whose places they have (the proof's paths lead to the genesis's roots)\n"
                "not shown: that the order of the data puts these rows into this step; that needs the token "
                "store\n"
              : "shown: the sequences are those that the order of the data puts into this step\n";

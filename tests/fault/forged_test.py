@@ -615,6 +615,21 @@ class Cases:
         (w.root / "moved.json").write_text(json.dumps(moved))
         status, out, _ = w.run("data", "prove", "--check", "moved.json", "--run", "runs/good")
         check(status == 1 and "step 8 has" in out, f"rows of another step: {status} {out}")
+        out = w.good("data", "prove", "--check", "moved.json", "--root", root)  # a root says nothing of steps
+        check(" rows are in the data" in out.splitlines()[0] and "step" not in out.splitlines()[0] and "not shown" in out, out)
+        w.good("data", "prove", "--run", "runs/good", "--row", "validation:0", "--out", "row.json")
+        row = json.loads((w.root / "row.json").read_text())["rows"][0]
+        for name, change in (("spare", lambda p: p["rows"].append(row)), ("none", lambda p: p["batch"].update(sequences=[])),
+                             ("empty", lambda p: p.pop("batch") and p["rows"].clear()),
+                             ("long", lambda p: p["batch"].update(seq_len=1 << 20)),
+                             ("text", lambda p: [r.update(component='x\nequal: all \x1b[2J \x9b2J') for r in p["rows"]])):
+            forged = json.loads((w.root / "step.json").read_text())
+            change(forged)
+            (w.root / "forged.json").write_text(json.dumps(forged))
+            status, out, _ = w.run("data", "prove", "--check", "forged.json", "--run", "runs/good")
+            check(status == 1 and out.startswith("differs: ") and out.count("\n") == 1 and out[:-1].isprintable(), f"{name}: {status} {out}")
+        status, out, _ = w.run("data", "prove", "--check", "step.json", "--run", "runs/none")
+        check(status == 4 and out.startswith("cannot check: "), f"no run: {status} {out}")
         for words in (["--row", "train:999"], ["--row", "x:1"], ["--document", "none:1"], ["--document", "03.txt:2"]):
             w.bad("data", "prove", "--config", self.config, *words, "--out", "row.json", says=[words[1].split(":")[0]])
         # A document that was removed, one that was changed, one that was added.
@@ -625,9 +640,12 @@ class Cases:
             (w.root / f"lines/{name}/x.jsonl").write_text("\n".join(lines) + "\n")
             w.config(f"lines-{name}", data__train_urls=[f"lines/{name}/*.jsonl"], data__validation_fraction=0, trainer__train_batch_size=3)
             w.good("data", "build", "--config", f"lines-{name}.yaml")
-        out = w.good("data", "diff", "lines-a.yaml", "lines-b.yaml")
+        check("are equal" in w.good("data", "diff", "lines-a.yaml", "lines-a.yaml"), "no difference")
+        status, out, _ = w.run("data", "diff", "lines-a.yaml", "lines-b.yaml")
+        check(status == 1, f"data diff: {status}")
         check("1 documents only in A, 0 only in B, 0 changed" in out and "only in A: lines/a/x.jsonl, document 5" in out, out)
-        out = w.good("data", "diff", "lines-a.yaml", "lines-c.yaml")
+        status, out, _ = w.run("data", "diff", "lines-a.yaml", "lines-c.yaml")
+        check(status == 1, f"data diff: {status}")
         check("0 documents only in A, 1 only in B, 1 changed" in out and "changed: lines/a/x.jsonl, document 5" in out, out)
         check("only in B: lines/c/x.jsonl, document 13" in out, out)
 

@@ -60,11 +60,15 @@ std::string proof_text(const DataProof& proof);
 Result<DataProof> parse_proof(std::string_view text, const std::string& path);
 
 // The roots of the components whose rows the proof has. Error: kCorrupt names a row whose proof does not hold
-// together, or two rows that lead to different roots.
+// together, or two rows that lead to different roots; or there are no rows.
 Result<std::map<std::string, std::string>> roots_of_proof(const DataProof& proof);
 
-// The batch, of which only the proven sequences are filled in; the others are padding. Errors: kCorrupt, a
-// sequence that its rows do not make: its digest is another one; or there is no batch in the proof.
+// Whether every sequence is what its rows make, and every row is used. It takes no memory for seq_len.
+// Errors: kCorrupt, a sequence has another digest, there are none, a row is in none; or the proof has no
+// batch.
+Status check_sequences(const DataProof& proof);
+// The batch, of which only the proven sequences are filled in; the others are padding. It has as many tokens
+// as seq_len and the number of digests say: compare these with the run first. Errors: as check_sequences.
 Result<Batch> batch_of_proof(const DataProof& proof);
 // The fingerprint that the chain must have for the step.
 std::string fingerprint_of_proof(const ProvenBatch& batch);

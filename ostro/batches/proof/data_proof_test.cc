@@ -101,6 +101,35 @@ TEST_CASE("any byte of a proof that is changed is found, but for what is for peo
   CHECK(found > 20 * silent);
 }
 
+TEST_CASE("a proof that shows nothing, or has more than it shows, does not hold") {
+  const ProofFixture f;
+  const Loader loader = f.loader();
+  const auto honest = prove_batch(*f.stores, loader, 0, 1, 2);
+  REQUIRE(honest.ok());
+  check_ok(check_sequences(*honest));
+  const auto said = [&](void (*change)(DataProof&)) {
+    DataProof proof = *honest;
+    change(proof);
+    const Status status = check_sequences(proof);
+    return status.ok() ? std::string() : status.error().message();
+  };
+  CHECK(said([](DataProof& p) { p.batch.reset(); }).find("no batch of a step") != std::string::npos);
+  CHECK(said([](DataProof& p) { p.batch->sequences.clear(); }).find("no sequences of step 1") !=
+        std::string::npos);
+  CHECK(said([](DataProof& p) { p.batch->sequences[0].spans.clear(); }).find("sequence 1 of the batch") !=
+        std::string::npos);
+  CHECK(said([](DataProof& p) { p.rows.push_back(p.rows[0]); }).find("is in no sequence") !=
+        std::string::npos);
+  CHECK(said([](DataProof& p) { p.rows[0].weights.resize(1); }).find("is not what its rows make") !=
+        std::string::npos);
+  // A batch of this length would have 24 TB.
+  CHECK(said([](DataProof& p) {
+          p.batch->seq_len = int64_t{1} << 20;
+          p.batch->digests.resize(size_t{1} << 21);
+        }).find("is not what its rows make") != std::string::npos);
+  CHECK(roots_of_proof(DataProof()).error().message() == "the proof has no rows");
+}
+
 TEST_CASE("rows of another store, of another place and with other weights lead to another root") {
   const ProofFixture f, other("a text that only this store has");
   const std::vector<int64_t> rows = {2, 5};

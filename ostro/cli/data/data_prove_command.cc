@@ -4,14 +4,14 @@
 #include <cstdio>
 
 #include "ostro/audit/record/recorded_run.h"
+#include "ostro/base/one_line.h"
 #include "ostro/batches/proof/make_proof.h"
-#include "ostro/chain/canonical.h"
+#include "ostro/cli/data/data_prove_check.h"
 #include "ostro/cli/main/commands.h"
 #include "ostro/cli/main/exit_code.h"
 #include "ostro/cli/shared/terminal.h"
 #include "ostro/data/options/choose_component.h"
 #include "ostro/io/files/atomic_file.h"
-#include "ostro/io/files/path.h"
 #include "ostro/leaf_audit/leaf_proof.h"
 #include "ostro/prepare/tokenizer/trained_tokenizer.h"
 #include "ostro/train/step/run_data.h"
@@ -20,7 +20,7 @@ namespace ostro::cli {
 namespace {
 
 struct ProofRequest {
-  std::string run, cache, component, row, document, leaf, out, check, root;
+  std::string run, cache, component, row, document, leaf, out;
   std::optional<int64_t> step;
 };
 
@@ -87,68 +87,24 @@ Result<batches::DataProof> make(const ProofRequest& request, const Args& args) {
   return leaf_audit::prove_step(fs, request.run, request.cache, args.context().models, step, leaf);
 }
 
-std::string contents(const batches::DataProof& proof) {
-  std::string out = fmt::format("{} row{}", proof.rows.size(), proof.rows.size() == 1 ? "" : "s");
-  if (proof.batch)
-    out += fmt::format(", which make {} of {} sequences of step {}", proof.batch->sequences.size(),
-                       proof.batch->digests.size(), proof.batch->step);
-  if (proof.batch && proof.batch->leaf >= 0) out += fmt::format(" (leaf {})", proof.batch->leaf);
-  return out;
-}
-
 Status write(const ProofRequest& request, const Args& args) {
   ASSIGN_OR_RETURN(const batches::DataProof proof, make(request, args));
   ASSIGN_OR_RETURN(const auto roots, batches::roots_of_proof(proof));
   RETURN_IF_ERROR(io::write_file_atomically(args.context().fs, request.out, batches::proof_text(proof)));
-  std::string text = fmt::format("{}: {}\n", request.out, contents(proof));
+  std::string text = fmt::format("{}: {}\n", request.out, proof_contents(proof));
   for (const auto& [component, root] : roots)
     text += fmt::format("root{}{}  {}\n", component.empty() ? "" : " of ", component, root);
   for (const batches::ProvenRow& row : proof.rows)
     text += fmt::format("{}:{}  {} tokens  {}, document {}\n", data::split_name(row.proof.split),
-                        row.proof.row, row.ids.size(), row.file, row.document);
+                        row.proof.row, row.ids.size(), one_line(row.file), row.document);
   return write_stdout(text);
-}
-
-// Nothing where the proof holds.
-Status compare(const ProofRequest& request, const batches::DataProof& proof, io::FileSystem& fs) {
-  if (!request.run.empty()) {
-    ASSIGN_OR_RETURN(const chain::Chain chain,
-                     chain::read_chain(fs, io::join_path(request.run, chain::kChainFile)));
-    return leaf_audit::check_proof(proof, chain);
-  }
-  ASSIGN_OR_RETURN(const auto roots, batches::roots_of_proof(proof));
-  for (const auto& [component, root] : roots)
-    if (root != request.root)
-      return corrupt(fmt::format("the rows{} lead to the root {}, not {} as given",
-                                 component.empty() ? "" : " of " + component, root, request.root));
-  if (proof.batch) RETURN_IF_ERROR(batches::batch_of_proof(proof));
-  return {};
-}
-
-int check(const ProofRequest& request, io::FileSystem& fs) {
-  if (request.run.empty() == request.root.empty())
-    return report_error(invalid_argument("--check: goes with --root H or --run RUN, one of them"));
-  if (!request.root.empty() && !chain::is_lower_hex(request.root, 64))
-    return report_error(
-        invalid_argument(fmt::format("--root {}: use the 64 digits of a root", request.root)));
-  const auto text = fs.read_file(request.check);
-  if (!text.ok()) return report_error(text.error());
-  const auto proof = batches::parse_proof(*text, request.check);
-  const Status holds = proof.ok() ? compare(request, *proof, fs) : Status(proof.error());
-  if (!holds.ok() && holds.error().code() != ErrorCode::kCorrupt) return report_error(holds.error());
-  const Status written =
-      write_stdout(holds.ok() ? fmt::format("equal: {} {} in the data of {}\n", contents(*proof),
-                                            proof->rows.size() == 1 ? "is" : "are",
-                                            request.run.empty() ? "the root " + request.root : request.run)
-                              : fmt::format("differs: {}\n", holds.error().message()));
-  if (!written.ok()) return report_error(written.error());
-  return holds.ok() ? kExitOk : kExitFailed;
 }
 
 }  // namespace
 
 int data_prove_command(Args args) {
   ProofRequest request;
+  ProofToCheck to_check;
   args.summary(
       "Writes a proof that rows are in the data of a run: somebody who has the proof and the run's record, "
       "and "
@@ -164,11 +120,15 @@ int data_prove_command(Args args) {
   args.option("--run", &request.run, "RUN", "run directory");
   args.option("--cache", &request.cache, "DIR", "with --run: the token store, when it is elsewhere now");
   args.option("--out", &request.out, "FILE", "where the proof goes");
-  args.option("--check", &request.check, "PROOF", "checks a proof; exit code 1 if it does not hold");
-  args.option("--root", &request.root, "H", "with --check: the root of the store that must have the rows");
+  args.option("--check", &to_check.proof, "PROOF",
+              "checks a proof; exit code 1: it does not hold, 4: a file cannot be read");
+  args.option("--root", &to_check.root, "H", "with --check: the root of the store that must have the rows");
   args.config(!Args::kRequired);
   if (const auto code = args.parse()) return *code;
-  if (!request.check.empty()) return check(request, args.context().fs);
+  if (!to_check.proof.empty()) {
+    to_check.run = request.run;
+    return check_data_proof(to_check, args.context());
+  }
   const int asked =
       !request.row.empty() + !request.document.empty() + request.step.has_value() + !request.leaf.empty();
   if (asked != 1 || request.out.empty())
