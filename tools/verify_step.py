@@ -25,7 +25,7 @@ import numpy as np
 
 from clauses import f32, key_of, permuted, power, same, sin_cos64, striped, tree
 from llama_step import Sizes, initial_state, leaves
-from store_reader import Tokens
+from store_reader import Tokens, root_of
 
 
 # ---------------------------------------------------------------- the batch (batches.md)
@@ -141,7 +141,7 @@ def step_entry(state, sizes, config, tokens, step):
     lines += " ".join(map(hex_float, (loss, length, weight))) + "\n"
     data = [leaf_data(i, s, gradients, sizes, config["chain"]["leaf_gradients"]) for i, s in enumerate(sums)]
     return {"step": step + 1, "loss": hex_float(loss), "tokens": int(weight), "batch": batch_fingerprint(inputs, targets),
-            "state": record.text_hash(lines), "leaves": record.root_of([record.sha(b"\x00" + d) for d in data]).hex()}
+            "state": record.text_hash(lines), "leaves": root_of([record.sha(b"\x00" + d) for d in data]).hex()}
 
 
 SUPPORTED = {  # option: the values that this program knows
