@@ -3,7 +3,12 @@
 #include <sys/socket.h>
 #include <unistd.h>
 
+#include <chrono>
+#include <condition_variable>
+#include <memory>
+#include <mutex>
 #include <string>
+#include <thread>
 #include <vector>
 
 #include "ostro/http/gate.h"
@@ -29,6 +34,15 @@ class Client {
     std::string out;
     char buffer[4096];
     for (ssize_t n; (n = ::recv(socket_, buffer, sizeof buffer, 0)) > 0;)
+      out.append(buffer, static_cast<size_t>(n));
+    return out;
+  }
+  // What comes up to this text, which is a part of it.
+  std::string hear_until(const std::string& text) {
+    std::string out;
+    char buffer[4096];
+    for (ssize_t n;
+         out.find(text) == std::string::npos && (n = ::recv(socket_, buffer, sizeof buffer, 0)) > 0;)
       out.append(buffer, static_cast<size_t>(n));
     return out;
   }
@@ -111,6 +125,122 @@ TEST_CASE("connections beyond the limit are ended") {
   CHECK(Client(server->port()).hear().empty());
   held.back()->say("Host: localhost\r\n\r\n");
   CHECK(held.back()->hear().ends_with("\r\n\r\n/"));
+}
+
+// A server whose answers a test gives by hand.
+struct Waiting {
+  std::mutex mutex;
+  std::condition_variable changed;
+  std::vector<std::shared_ptr<Exchange>> exchanges;
+
+  std::unique_ptr<Server> start(const Limits& limits) {
+    auto server = Server::start_service(
+        *parse_address("127.0.0.1:0"),
+        [this](std::shared_ptr<Exchange> one) {
+          const std::lock_guard lock(mutex);
+          exchanges.push_back(std::move(one));
+          changed.notify_one();
+        },
+        limits);
+    REQUIRE_MESSAGE(server.ok(), server.error().message());
+    return std::move(*server);
+  }
+  std::shared_ptr<Exchange> next() {
+    std::unique_lock lock(mutex);
+    changed.wait(lock, [this] { return !exchanges.empty(); });
+    auto out = std::move(exchanges.back());
+    exchanges.pop_back();
+    return out;
+  }
+};
+
+std::string post(const std::string& body) {
+  return "POST /ask HTTP/1.1\r\nHost: localhost\r\nContent-Length: " + std::to_string(body.size()) +
+         "\r\n\r\n" + body;
+}
+
+TEST_CASE("answers come later, whole or in pieces, while others are answered") {
+  Waiting waiting;
+  const auto server = waiting.start({.body = 100'000});
+  Client whole(server->port()), pieces(server->port());
+  const std::string body(70'000, 'b');  // longer than a connection's memory
+  whole.say(post(body));
+  const auto first = waiting.next();
+  CHECK(first->request().method == "POST");
+  CHECK(first->request().body == body);
+  pieces.say("GET /ask HTTP/1.1\r\nHost: localhost\r\n\r\n");
+  const auto second = waiting.next();
+  second->begin({200, "text/event-stream", "", {{"X-More", "1"}}});
+  second->send("data: 1\n\n");
+  CHECK(pieces.hear_until("data: 1\n\n").find("X-More: 1") != std::string::npos);
+  second->send("data: 2\n\n");
+  second->end();
+  CHECK(pieces.hear().find("data: 2\n\n") != std::string::npos);
+  first->answer({429, "application/json", "{}", {{"Retry-After", "1"}}});
+  const std::string got = whole.hear();
+  CHECK(got.starts_with("HTTP/1.1 429 "));
+  CHECK(got.find("Retry-After: 1\r\n") != std::string::npos);
+  CHECK(got.ends_with("\r\n\r\n{}"));
+}
+
+TEST_CASE("a body that is too large is left out, and the request says so") {
+  Waiting waiting;
+  const auto server = waiting.start({.body = 1000});
+  Client client(server->port());
+  client.say(post(std::string(100'000, 'x')));
+  const auto exchange = waiting.next();
+  CHECK(exchange->request().body_too_large);
+  CHECK(exchange->request().body.empty());
+  exchange->answer({413});
+  CHECK(client.hear().starts_with("HTTP/1.1 413 "));
+  CHECK(answer(server->port(), "PUT / HTTP/1.1\r\nHost: localhost\r\nContent-Length: 0\r\n\r\n")
+            .find("Allow: GET, HEAD, POST") != std::string::npos);
+}
+
+TEST_CASE("a body that does not come in time ends its connection") {
+  Waiting waiting;
+  const auto server = waiting.start({.body_time = std::chrono::milliseconds(100), .body = 1000});
+  Client client(server->port());
+  client.say("POST / HTTP/1.1\r\nHost: localhost\r\nContent-Length: 10\r\n\r\nabc");
+  CHECK(client.hear().empty());
+}
+
+TEST_CASE("a client that has left is noticed while it waits and between pieces") {
+  Waiting waiting;
+  const auto server = waiting.start({.body = 1000});
+  const auto gone = [](const Exchange& exchange) {
+    const auto begin = std::chrono::steady_clock::now();
+    while (!exchange.is_gone() && std::chrono::steady_clock::now() - begin < std::chrono::seconds(20))
+      std::this_thread::yield();
+    return exchange.is_gone();
+  };
+  for (const bool streams : {false, true}) {
+    auto client = std::make_unique<Client>(server->port());
+    client->say(post("a"));
+    const auto exchange = waiting.next();
+    if (streams) {
+      exchange->begin({200, "text/event-stream"});
+      exchange->send("data: 1\n\n");
+      client->hear_until("data: 1\n\n");
+    }
+    CHECK(!exchange->is_gone());
+    client.reset();
+    CHECK(gone(*exchange));
+    exchange->send("more");
+    exchange->end();
+  }
+}
+
+TEST_CASE("a server that ends leaves no exchange waiting") {
+  Waiting waiting;
+  auto server = waiting.start({.body = 1000});
+  Client client(server->port());
+  client.say(post("a"));
+  const auto exchange = waiting.next();
+  server.reset();
+  CHECK(exchange->is_gone());
+  exchange->answer({200});
+  CHECK(client.hear().empty());
 }
 
 TEST_CASE("an address in use is an error that names it") {

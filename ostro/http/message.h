@@ -4,19 +4,25 @@
 #include <functional>
 #include <map>
 #include <string>
+#include <utility>
+#include <vector>
 
 namespace ostro::http {
 
 struct Request {
-  std::string path;                            // "/facts.json", without the query
-  std::map<std::string, std::string> query;    // "?a=b", decoded
-  std::map<std::string, std::string> headers;  // names in small letters; of several the last one
+  std::string path = {};                            // "/facts.json", without the query
+  std::map<std::string, std::string> query = {};    // "?a=b", decoded
+  std::map<std::string, std::string> headers = {};  // names in small letters; of several the last one
+  std::string method = "GET";                       // GET, HEAD or POST
+  std::string body = {};                            // of a POST
+  bool body_too_large = false;                      // it is longer than Limits::body, and left out here
 };
 
 struct Response {
   int status = 200;
   std::string type = "text/plain; charset=utf-8";
-  std::string body;
+  std::string body = {};
+  std::vector<std::pair<std::string, std::string>> headers = {};  // besides those that every answer has
 };
 
 using Handler = std::function<Response(const Request&)>;

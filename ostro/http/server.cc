@@ -2,74 +2,23 @@
 
 #include <fmt/format.h>
 #include <microhttpd.h>
-#include <netinet/in.h>
 #include <sys/socket.h>
 #include <unistd.h>
 
-#include <algorithm>
 #include <cctype>
-#include <cerrno>
-#include <condition_variable>
 #include <cstring>
 #include <map>
 #include <mutex>
-#include <thread>
+#include <set>
+
+#include "ostro/http/connection_watch.h"
+#include "ostro/http/listening_socket.h"
+#include "ostro/http/micro_exchange.h"
 
 namespace ostro::http {
 namespace {
 
-using Clock = std::chrono::steady_clock;
-
-// Ends connections whose header does not come in time. libmicrohttpd has only a limit for idle ones, which a
-// client that sends a byte now and then never reaches.
-class HeaderDeadline {
- public:
-  explicit HeaderDeadline(std::chrono::milliseconds limit) : limit_(limit), thread_([this] { watch(); }) {}
-  ~HeaderDeadline() {
-    {
-      const std::lock_guard lock(mutex_);
-      over_ = true;
-    }
-    changed_.notify_one();
-    thread_.join();
-  }
-
-  void begin(int socket) {
-    const std::lock_guard lock(mutex_);
-    due_[socket] = Clock::now() + limit_;
-    changed_.notify_one();
-  }
-  // The header is there, or the connection is about to be closed.
-  void end(int socket) {
-    const std::lock_guard lock(mutex_);
-    due_.erase(socket);
-  }
-
- private:
-  void watch() {
-    std::unique_lock lock(mutex_);
-    while (!over_) {
-      Clock::time_point next = Clock::now() + std::chrono::hours(1);
-      for (auto one = due_.begin(); one != due_.end();) {
-        if (one->second <= Clock::now()) {
-          ::shutdown(one->first, SHUT_RDWR);  // the server closes it then
-          one = due_.erase(one);
-        } else {
-          next = std::min(next, one->second);
-          ++one;
-        }
-      }
-      changed_.wait_until(lock, next);
-    }
-  }
-
-  const std::chrono::milliseconds limit_;
-  std::mutex mutex_;
-  std::condition_variable changed_;
-  bool over_ = false;
-  std::map<int, Clock::time_point> due_;  // by socket
-  std::thread thread_;
-};
+using SharedExchange = std::shared_ptr<MicroExchange>;
 
 int socket_of(MHD_Connection* connection) {
   return MHD_get_connection_info(connection, MHD_CONNECTION_INFO_CONNECTION_FD)->connect_fd;
@@ -87,66 +36,37 @@ MHD_Result add_query(void* to, MHD_ValueKind, const char* name, const char* valu
   return MHD_YES;
 }
 
-MHD_Result send_response(MHD_Connection* connection, const Response& response) {
-  MHD_Response* out = MHD_create_response_from_buffer(
-      response.body.size(), const_cast<char*>(response.body.data()), MHD_RESPMEM_MUST_COPY);
-  if (out == nullptr) return MHD_NO;
-  for (const auto& [name, value] : {std::pair{"Content-Type", response.type.c_str()},
-                                    {"Connection", "close"},
-                                    {"Cache-Control", "no-store"},
-                                    {"Referrer-Policy", "no-referrer"},
-                                    {"X-Content-Type-Options", "nosniff"},
-                                    {"X-Frame-Options", "DENY"}})
-    MHD_add_response_header(out, name, value);
-  if (response.status == MHD_HTTP_METHOD_NOT_ALLOWED) MHD_add_response_header(out, "Allow", "GET, HEAD");
-  const MHD_Result queued = MHD_queue_response(connection, static_cast<unsigned>(response.status), out);
-  MHD_destroy_response(out);
-  return queued;
-}
-
-// A socket that listens. Made here, because libmicrohttpd does not say why it could not make one.
-Result<int> listening_socket(const Address& address) {
-  const auto failed = [&](int socket) {
-    const int error = errno;
-    if (socket >= 0) ::close(socket);
-    return io_error(fmt::format("cannot listen at {}: {}", host_and_port(address.host, address.port),
-                                std::strerror(error)));
-  };
-  constexpr int kBacklog = 128;
-  const int socket = ::socket(address.socket.ss_family, SOCK_STREAM | SOCK_CLOEXEC | SOCK_NONBLOCK, 0);
-  const int on = 1;
-  if (socket < 0 || ::setsockopt(socket, SOL_SOCKET, SO_REUSEADDR, &on, sizeof on) != 0 ||
-      ::bind(socket, reinterpret_cast<const sockaddr*>(&address.socket), address.size) != 0 ||
-      ::listen(socket, kBacklog) != 0)
-    return failed(socket);
-  return socket;
-}
-
-int port_of(int socket) {
-  sockaddr_storage name{};
-  socklen_t size = sizeof name;
-  ::getsockname(socket, reinterpret_cast<sockaddr*>(&name), &size);
-  return ntohs(name.ss_family == AF_INET6 ? reinterpret_cast<const sockaddr_in6&>(name).sin6_port
-                                          : reinterpret_cast<const sockaddr_in&>(name).sin_port);
+Response not_allowed(bool takes_posts) {
+  return {MHD_HTTP_METHOD_NOT_ALLOWED,
+          "text/plain; charset=utf-8",
+          takes_posts ? "this server knows GET, HEAD and POST\n" : "this server is read-only: GET and HEAD\n",
+          {{"Allow", takes_posts ? "GET, HEAD, POST" : "GET, HEAD"}}};
 }
 
 class MicroServer final : public Server {
  public:
-  MicroServer(Handler handler, const Limits& limits)
-      : handler_(std::move(handler)), deadline_(limits.header) {}
+  MicroServer(Service service, const Limits& limits) : service_(std::move(service)), limits_(limits) {}
+  // Connections must not be suspended when the daemon stops.
   ~MicroServer() override {
+    {
+      const std::lock_guard lock(mutex_);
+      stops_ = true;
+      for (MicroExchange* one : open_) one->leave();
+    }
     if (daemon_ != nullptr) MHD_stop_daemon(daemon_);  // closes the socket
   }
 
-  bool run(int socket, bool ipv6, const Limits& limits) {
+  bool run(int socket, bool ipv6) {
     port_ = port_of(socket);
-    const unsigned flags = MHD_USE_EPOLL_INTERNAL_THREAD | (ipv6 ? static_cast<unsigned>(MHD_USE_IPv6) : 0U);
+    const unsigned flags = MHD_USE_EPOLL_INTERNAL_THREAD | MHD_ALLOW_SUSPEND_RESUME |
+                           (ipv6 ? static_cast<unsigned>(MHD_USE_IPv6) : 0U);
     daemon_ = MHD_start_daemon(
         flags, 0, nullptr, nullptr, &MicroServer::on_request, this, MHD_OPTION_LISTEN_SOCKET, socket,
-        MHD_OPTION_NOTIFY_CONNECTION, &MicroServer::on_connection, this, MHD_OPTION_CONNECTION_LIMIT,
-        limits.connections, MHD_OPTION_PER_IP_CONNECTION_LIMIT, limits.connections_of_address,
-        MHD_OPTION_CONNECTION_TIMEOUT, static_cast<unsigned>(limits.idle.count()),
-        MHD_OPTION_CONNECTION_MEMORY_LIMIT, limits.memory, MHD_OPTION_END);
+        MHD_OPTION_NOTIFY_CONNECTION, &MicroServer::on_connection, this, MHD_OPTION_NOTIFY_COMPLETED,
+        &MicroServer::on_completed, this, MHD_OPTION_CONNECTION_LIMIT, limits_.connections,
+        MHD_OPTION_PER_IP_CONNECTION_LIMIT, limits_.connections_of_address, MHD_OPTION_CONNECTION_TIMEOUT,
+        static_cast<unsigned>(limits_.idle.count()), MHD_OPTION_CONNECTION_MEMORY_LIMIT, limits_.memory,
+        MHD_OPTION_END);
     return daemon_ != nullptr;
   }
   int port() const override { return port_; }
@@ -154,30 +74,82 @@ class MicroServer final : public Server {
  private:
   static void on_connection(void* self, MHD_Connection* connection, void**,
                             MHD_ConnectionNotificationCode code) {
-    HeaderDeadline& deadline = static_cast<MicroServer*>(self)->deadline_;
+    auto& server = *static_cast<MicroServer*>(self);
     if (code == MHD_CONNECTION_NOTIFY_STARTED)
-      deadline.begin(socket_of(connection));
+      server.watch_.expect(socket_of(connection), server.limits_.header);
     else
-      deadline.end(socket_of(connection));
+      server.watch_.end(socket_of(connection));
   }
 
-  // Called when a header is whole.
-  static MHD_Result on_request(void* self, MHD_Connection* connection, const char* path, const char* method,
-                               const char*, const char*, size_t*, void**) {
+  static void on_completed(void* self, MHD_Connection*, void** state, MHD_RequestTerminationCode) {
+    if (*state == nullptr) return;
+    auto* exchange = static_cast<SharedExchange*>(*state);
     auto& server = *static_cast<MicroServer*>(self);
-    server.deadline_.end(socket_of(connection));
-    if (std::strcmp(method, MHD_HTTP_METHOD_GET) != 0 && std::strcmp(method, MHD_HTTP_METHOD_HEAD) != 0)
-      return send_response(connection, {MHD_HTTP_METHOD_NOT_ALLOWED, "text/plain; charset=utf-8",
-                                        "this server is read-only: GET and HEAD\n"});
+    {
+      const std::lock_guard lock(server.mutex_);
+      server.open_.erase(exchange->get());
+    }
+    (*exchange)->closed();
+    delete exchange;
+    *state = nullptr;
+  }
+
+  // Called when a header is whole, for each piece of the body, at its end, and after a connection was
+  // resumed.
+  static MHD_Result on_request(void* self, MHD_Connection* connection, const char* path, const char* method,
+                               const char*, const char* bytes, size_t* size, void** state) {
+    auto& server = *static_cast<MicroServer*>(self);
+    if (*state == nullptr) return server.header(connection, path, method, state);
+    MicroExchange& exchange = **static_cast<SharedExchange*>(*state);
+    if (*size > 0) {
+      exchange.take_body({bytes, *size});
+      *size = 0;
+      return MHD_YES;
+    }
+    return server.whole(*static_cast<SharedExchange*>(*state), connection);
+  }
+
+  MHD_Result header(MHD_Connection* connection, const char* path, const char* method, void** state) {
     Request request;
     request.path = path;
+    request.method = method;
     MHD_get_connection_values(connection, MHD_HEADER_KIND, &add_header, &request.headers);
     MHD_get_connection_values(connection, MHD_GET_ARGUMENT_KIND, &add_query, &request.query);
-    return send_response(connection, server.handler_(request));
+    const bool posts = limits_.body > 0, known = request.method == MHD_HTTP_METHOD_GET ||
+                                                 request.method == MHD_HTTP_METHOD_HEAD ||
+                                                 (posts && request.method == MHD_HTTP_METHOD_POST);
+    auto exchange = std::make_unique<SharedExchange>(
+        std::make_shared<MicroExchange>(std::move(request), connection, limits_.body));
+    {
+      const std::lock_guard lock(mutex_);
+      if (stops_) return MHD_NO;
+      open_.insert(exchange->get());
+    }
+    MicroExchange& made = **exchange;
+    *state = exchange.release();
+    watch_.expect(socket_of(connection), limits_.body_time);
+    if (known) return MHD_YES;
+    (void)made.is_dispatched();
+    made.answer(not_allowed(posts));
+    return made.go_on(connection) ? MHD_YES : MHD_NO;
   }
 
-  const Handler handler_;
-  HeaderDeadline deadline_;
+  MHD_Result whole(const SharedExchange& exchange, MHD_Connection* connection) {
+    if (!exchange->is_dispatched()) {
+      watch_.wait(socket_of(connection), [weak = std::weak_ptr(exchange)] {
+        if (const auto left = weak.lock()) left->leave();
+      });
+      service_(exchange);
+    }
+    return exchange->go_on(connection) ? MHD_YES : MHD_NO;
+  }
+
+  const Service service_;
+  const Limits limits_;
+  std::mutex mutex_;
+  bool stops_ = false;
+  std::set<MicroExchange*> open_;
+  ConnectionWatch watch_;
   MHD_Daemon* daemon_ = nullptr;
   int port_ = 0;
 };
@@ -185,9 +157,19 @@ class MicroServer final : public Server {
 }  // namespace
 
 Result<std::unique_ptr<Server>> Server::start(const Address& address, Handler handler, const Limits& limits) {
+  return start_service(
+      address,
+      [handler = std::move(handler)](const std::shared_ptr<Exchange>& exchange) {
+        exchange->answer(handler(exchange->request()));
+      },
+      limits);
+}
+
+Result<std::unique_ptr<Server>> Server::start_service(const Address& address, Service service,
+                                                      const Limits& limits) {
   ASSIGN_OR_RETURN(const int socket, listening_socket(address));
-  auto server = std::make_unique<MicroServer>(std::move(handler), limits);
-  if (!server->run(socket, address.socket.ss_family == AF_INET6, limits)) {
+  auto server = std::make_unique<MicroServer>(std::move(service), limits);
+  if (!server->run(socket, address.socket.ss_family == AF_INET6)) {
     ::close(socket);
     return io_error(fmt::format("{}: the server does not start", host_and_port(address.host, address.port)));
   }

@@ -1,9 +1,9 @@
-// Server: answers GET and HEAD requests at one address with what a function returns.
+// Server: answers requests at one address with what a function returns, at once or later, whole or in pieces.
 //
 // One thread of its own runs the function, for one request at a time. A connection carries one request.
 // Clients that are slow or many cost a bounded amount of memory and cannot hold up others: a request's header
-// has to be there before a deadline, however its bytes come; connections are limited, all in all and for an
-// address.
+// and body have to be there before a deadline, however their bytes come; bodies have a size; connections are
+// limited, all in all and for an address.
 #pragma once
 
 #include <chrono>
@@ -11,15 +11,18 @@
 
 #include "ostro/base/error.h"
 #include "ostro/http/address.h"
+#include "ostro/http/exchange.h"
 #include "ostro/http/message.h"
 
 namespace ostro::http {
 
 struct Limits {
-  std::chrono::milliseconds header{10'000};  // from the connection to the end of the header
-  std::chrono::seconds idle{30};             // without a byte either way
+  std::chrono::milliseconds header{10'000};     // from the connection to the end of the header
+  std::chrono::milliseconds body_time{60'000};  // from there to the end of the body
+  std::chrono::seconds idle{30};                // without a byte either way, but for waiting for the answer
   unsigned connections = 64, connections_of_address = 32;
   size_t memory = size_t{32} << 10;  // of a connection, for its header
+  size_t body = 0;                   // bytes of a POST; 0: the server takes GET and HEAD alone
 };
 
 class Server {
@@ -27,6 +30,9 @@ class Server {
   // Listens at `address`. `handler` must not throw. Errors: the address is in use, or not of this machine.
   static Result<std::unique_ptr<Server>> start(const Address& address, Handler handler,
                                                const Limits& limits = {});
+  // The same for answers that come later. `service` must not throw; exchanges may outlive the server.
+  static Result<std::unique_ptr<Server>> start_service(const Address& address, Service service,
+                                                       const Limits& limits);
   virtual ~Server() = default;  // ends all connections
 
   // The port, also where the system chose it.

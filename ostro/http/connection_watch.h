@@ -1,0 +1,54 @@
+// ConnectionWatch: ends connections that do not bring a request in time, and says when a client has left.
+//
+// libmicrohttpd has only a limit for idle connections, which a client that sends a byte now and then never
+// reaches; and it does not look at a connection that waits for its answer. Thread-safe; it has a thread of
+// its own, which calls what it was given.
+#pragma once
+
+#include <chrono>
+#include <cstdint>
+#include <functional>
+#include <map>
+#include <mutex>
+#include <thread>
+
+namespace ostro::http {
+
+class ConnectionWatch {
+ public:
+  using Clock = std::chrono::steady_clock;
+
+  ConnectionWatch();
+  ~ConnectionWatch();
+  ConnectionWatch(const ConnectionWatch&) = delete;
+  ConnectionWatch& operator=(const ConnectionWatch&) = delete;
+
+  // The connection is shut down unless a later call is made for the socket within `limit`.
+  void expect(int socket, std::chrono::milliseconds limit);
+  // The request is there. `left` is called once, when the client has closed its side; perhaps at once.
+  void wait(int socket, std::function<void()> left);
+  // The socket is about to be closed. Nothing is called for it any more, but a call may be on its way.
+  void end(int socket);
+
+ private:
+  struct Watched {
+    uint64_t number = 0;  // tells a socket from an earlier one of the same number
+    Clock::time_point due = Clock::time_point::max();
+    std::function<void()> left;
+    bool closed = false;  // by the client
+  };
+
+  void watch();
+  void wake() const;
+  // Shuts down what is due. Returns the milliseconds to the next time; -1: none.
+  int shut_down_late_ones();
+
+  int epoll_, event_;
+  std::mutex mutex_;
+  bool over_ = false;
+  uint64_t last_number_ = 0;
+  std::map<int, Watched> sockets_;
+  std::thread thread_;
+};
+
+}  // namespace ostro::http
