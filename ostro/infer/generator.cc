@@ -5,9 +5,9 @@
 #include <algorithm>
 
 #include "ostro/infer/bucket.h"
+#include "ostro/infer/choose.h"
 #include "ostro/ir/rules/verify.h"
-#include "ostro/numerics/functions.h"
-#include "ostro/numerics/threefry.h"
+#include "ostro/ir/text/text.h"
 #include "ostro/trace/error.h"
 #include "ostro/trace/frame.h"
 
@@ -47,9 +47,8 @@ Result<std::unique_ptr<Generator>> Generator::create(const models::ModelFunction
   return g;
 }
 
-Result<runtime::Executable*> Generator::program(int64_t bucket) {
-  for (const auto& [size, executable] : programs_)
-    if (size == bucket) return executable.get();
+// (parameters, tokens, start, cache) -> (logits, cache).
+Result<ir::Program> Generator::traced(int64_t bucket) const {
   std::vector<Shape> shapes = model_.shapes;
   const size_t n = shapes.size();
   shapes.push_back({DType::i32, {{"batch", 1}, {"pos", bucket}}});
@@ -66,14 +65,49 @@ Result<runtime::Executable*> Generator::program(int64_t bucket) {
     });
     p.leaves = leaves_;
     RETURN_IF_ERROR(ir::verify(p));
-    runtime::CompileOptions options;
-    for (size_t i = 0; i < cache_.size(); ++i) options.donate.push_back(static_cast<int64_t>(n + 2 + i));
-    ASSIGN_OR_RETURN(auto executable, engine_.compile(p, options));
-    programs_.emplace_back(bucket, std::move(executable));
-    return programs_.back().second.get();
+    return p;
   } catch (const TraceError& e) {
     return invalid_argument(e.what());
   }
+}
+
+Result<runtime::Executable*> Generator::program(int64_t bucket) {
+  for (const auto& [size, executable] : programs_)
+    if (size == bucket) return executable.get();
+  ASSIGN_OR_RETURN(const ir::Program p, traced(bucket));
+  runtime::CompileOptions options;
+  const size_t n = model_.shapes.size();
+  for (size_t i = 0; i < cache_.size(); ++i) options.donate.push_back(static_cast<int64_t>(n + 2 + i));
+  ASSIGN_OR_RETURN(auto executable, engine_.compile(p, options));
+  programs_.emplace_back(bucket, std::move(executable));
+  return programs_.back().second.get();
+}
+
+Status Generator::prepare() {
+  for (int64_t count = 1; count <= max_length_; count = bucket_of(count, max_length_) + 1)
+    RETURN_IF_ERROR(program(bucket_of(count, max_length_)));
+  return {};
+}
+
+Result<std::string> Generator::program_hash() {
+  ASSIGN_OR_RETURN(const ir::Program p, traced(1));
+  return ir::program_hash(p);
+}
+
+Result<Buffer> Generator::start(std::span<const int32_t> prompt) {
+  if (prompt.empty()) return invalid_argument("the prompt is empty; give at least one token");
+  if (static_cast<int64_t>(prompt.size()) > max_length_)
+    return invalid_argument(fmt::format("{} tokens, room for {}", prompt.size(), max_length_));
+  reset();
+  tokens_.assign(prompt.begin(), prompt.end());
+  return feed(tokens_, 0, tokens_.size());
+}
+
+Result<Buffer> Generator::next(int32_t token) {
+  if (static_cast<int64_t>(tokens_.size()) >= max_length_)
+    return invalid_argument(fmt::format("no room for a token after {}", max_length_));
+  tokens_.push_back(token);
+  return feed(tokens_, tokens_.size() - 1, tokens_.size());
 }
 
 void Generator::reset() {
@@ -103,29 +137,6 @@ Result<Buffer> Generator::feed(const std::vector<int32_t>& tokens, size_t begin,
   return Buffer::copy_of(Shape{DType::f32, {{"pos", count}, {"vocab", vocab}}}, logits.bytes().data());
 }
 
-int32_t choose_token(std::span<const float> logits, double temperature, uint64_t seed, int64_t position) {
-  size_t best = 0;
-  if (temperature <= 0) {
-    for (size_t i = 1; i < logits.size(); ++i)
-      if (logits[i] > logits[best]) best = i;
-    return static_cast<int32_t>(best);
-  }
-  const numerics::Key key = numerics::fold_in(numerics::fold_in(numerics::key_from_seed(seed), "sample"),
-                                              static_cast<uint32_t>(position));
-  double best_score = 0;
-  for (size_t i = 0; i < logits.size(); ++i) {
-    // A uniform number in (0, 1), never 0 or 1: the middle of one of 2^32 intervals.
-    const double u = (static_cast<double>(numerics::random_bits(key, i)) + 0.5) / 4294967296.0;
-    const double score =
-        static_cast<double>(logits[i]) / temperature - numerics::log_f64(-numerics::log_f64(u));
-    if (i == 0 || score > best_score) {
-      best = i;
-      best_score = score;
-    }
-  }
-  return static_cast<int32_t>(best);
-}
-
 bool is_stop(const SampleOptions& options, int32_t token) {
   return std::find(options.stops.begin(), options.stops.end(), token) != options.stops.end();
 }
@@ -133,7 +144,7 @@ bool is_stop(const SampleOptions& options, int32_t token) {
 int32_t next_token(std::span<const float> logits, const SampleOptions& options, int64_t position) {
   const auto known = static_cast<size_t>(options.tokens);
   if (known > 0 && known < logits.size()) logits = logits.first(known);
-  return choose_token(logits, options.temperature, options.seed, position);
+  return choose(logits, {.temperature = options.temperature, .seed = options.seed}, {}, position);
 }
 
 Result<std::vector<int32_t>> Generator::generate(const std::vector<int32_t>& prompt,
@@ -144,20 +155,17 @@ Result<std::vector<int32_t>> Generator::generate(const std::vector<int32_t>& pro
   if (length >= max_length_)
     return invalid_argument(
         fmt::format("the prompt has {} tokens, the model's context {}", length, max_length_));
-  reset();
-  std::vector<int32_t> tokens = prompt;
-  ASSIGN_OR_RETURN(Buffer logits, feed(tokens, 0, tokens.size()));
+  ASSIGN_OR_RETURN(Buffer logits, start(prompt));
   std::vector<int32_t> out;
   while (static_cast<int64_t>(out.size()) < options.max_new_tokens) {
     const auto vocab = static_cast<size_t>(logits.shape().axes[1].size);
     const int32_t token =
-        next_token(logits.as<float>().last(vocab), options, static_cast<int64_t>(tokens.size()));
+        next_token(logits.as<float>().last(vocab), options, static_cast<int64_t>(tokens_.size()));
     out.push_back(token);
-    tokens.push_back(token);
     if (on_token && !on_token(token)) break;
-    if (is_stop(options, token) || static_cast<int64_t>(tokens.size()) >= max_length_) break;
+    if (is_stop(options, token) || static_cast<int64_t>(tokens_.size()) + 1 >= max_length_) break;
     if (static_cast<int64_t>(out.size()) == options.max_new_tokens) break;
-    ASSIGN_OR_RETURN(logits, feed(tokens, tokens.size() - 1, tokens.size()));
+    ASSIGN_OR_RETURN(logits, next(token));
   }
   return out;
 }

@@ -9,6 +9,7 @@
 #include <string>
 #include <vector>
 
+#include "ostro/infer/runner.h"
 #include "ostro/models/model_functions.h"
 #include "ostro/numerics/leaves.h"
 #include "ostro/runtime/engine.h"
@@ -17,7 +18,7 @@ namespace ostro::infer {
 
 struct SampleOptions {
   int64_t max_new_tokens = 64;
-  double temperature = 0;  // 0: always the most likely token; of equal ones the lower id
+  double temperature = 0;  // this and the seed: ChoiceOptions (choose.h)
   uint64_t seed = 0;
   std::vector<int32_t> stops = {};  // generation stops after any of these tokens
   int64_t tokens =
@@ -25,7 +26,7 @@ struct SampleOptions {
 };
 
 // One sequence at a time. Not thread-safe. The engine must outlive it.
-class Generator {
+class Generator : public Runner {
  public:
   // `max_length` is the largest number of positions, prompt included; `leaves` is the leaf table of the
   // model's programs, without a cut of positions. Errors: the model has no cached step; max_length is
@@ -34,6 +35,12 @@ class Generator {
                                                    std::vector<runtime::Buffer> params,
                                                    runtime::Engine& engine, int64_t max_length,
                                                    numerics::LeafTable leaves = {});
+
+  int64_t max_length() const override { return max_length_; }
+  Status prepare() override;
+  Result<std::string> program_hash() override;
+  Result<runtime::Buffer> start(std::span<const int32_t> prompt) override;
+  Result<runtime::Buffer> next(int32_t token) override;
 
   // Returns the new tokens, with the stop token if one was generated. `on_token` is called with each token as
   // it is made; it returns false to stop.
@@ -50,6 +57,7 @@ class Generator {
 
   // Runs the tokens [begin, end) in one call, padded to a bucket. Returns their logits [count, vocab].
   Result<runtime::Buffer> feed(const std::vector<int32_t>& tokens, size_t begin, size_t end);
+  Result<ir::Program> traced(int64_t bucket) const;
   Result<runtime::Executable*> program(int64_t bucket);
   void reset();
 
@@ -59,15 +67,12 @@ class Generator {
   int64_t max_length_;
   numerics::LeafTable leaves_;
   std::vector<runtime::Buffer> cache_;
+  std::vector<int32_t> tokens_;  // of the sequence of start() and next()
   std::vector<std::pair<int64_t, std::unique_ptr<runtime::Executable>>> programs_;  // by bucket
 };
 
 // True if generation stops after this token.
 bool is_stop(const SampleOptions& options, int32_t token);
-// Chooses a token from one row of logits. At temperature 0 it is the argmax. At temperature t it is the
-// argmax of logit / t + Gumbel noise; the noise comes from threefry with the key (seed, "sample", position).
-// Computed in f64 on the host.
-int32_t choose_token(std::span<const float> logits, double temperature, uint64_t seed, int64_t position);
 // The token that follows `position` tokens, of a row with the logits of all rows of the vocabulary: one of
 // those that options.tokens allows. Every generator chooses with it.
 int32_t next_token(std::span<const float> logits, const SampleOptions& options, int64_t position);

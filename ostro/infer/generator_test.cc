@@ -5,8 +5,10 @@
 
 #include <algorithm>
 #include <cmath>
+#include <span>
 
 #include "ostro/cpu/engine/engine.h"
+#include "ostro/infer/log_probs.h"
 #include "ostro/models/decoder/decoder.h"
 #include "ostro/trace/arrays_for_test.h"
 #include "ostro/trace/jit.h"
@@ -144,16 +146,30 @@ TEST_CASE("a sample is a function of seed and position alone") {
   CHECK(one != sample(2, 1.0));
   CHECK(one != sample(1, 0));
   CHECK(sample(1, 1e-6) == sample(2, 0));  // cold enough is greedy
+}
 
-  const std::vector<float> logits{0.5f, 2, 2, -1};
-  CHECK(choose_token(logits, 0, 9, 0) == 1);  // ties to the lower id
-  // Frequencies over positions follow the softmax.
-  std::vector<int> counts(4);
-  for (int64_t p = 0; p < 4000; ++p) ++counts[static_cast<size_t>(choose_token(logits, 1, 9, p))];
-  double total = 0;
-  for (const float l : logits) total += std::exp(static_cast<double>(l));
-  for (size_t i = 0; i < 4; ++i)
-    CHECK(std::abs(counts[i] / 4000.0 - std::exp(static_cast<double>(logits[i])) / total) < 0.04);
+TEST_CASE("rows of start and next are those of the plain forward pass; log-probabilities are its losses") {
+  Fixture f;
+  const auto g = f.generator();
+  check_ok(g->prepare());
+  CHECK(g->program_hash().value() == f.generator()->program_hash().value());
+  CHECK(g->program_hash().value() != f.generator(20)->program_hash().value());
+  const std::vector<int32_t> tokens = prompt(22);
+  const auto losses = g->score(tokens, 22).value();
+  const auto all = f.logits(tokens);
+  for (const size_t first : {1, 5, 17, 22}) {
+    auto rows = g->start(std::span(tokens).first(first)).value();
+    for (size_t n = first; n < tokens.size(); ++n) {
+      const auto row = rows.as<float>().last(kTokens);
+      CHECK(std::equal(row.begin(), row.end(), all.begin() + static_cast<int64_t>(n - 1) * kTokens));
+      CHECK(LogProbs(row, 1).of(tokens[n]) == -losses[n - 1]);
+      rows = g->next(tokens[n]).value();
+    }
+  }
+  CHECK_FALSE(g->start({}).ok());
+  CHECK_FALSE(g->start(prompt(kContext + 1)).ok());
+  REQUIRE(g->start(prompt(kContext)).ok());
+  CHECK_FALSE(g->next(1).ok());
 }
 
 TEST_CASE("scores have the same bits for every prefill, as the loss of the whole row, on both engines") {

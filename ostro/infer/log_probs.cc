@@ -1,0 +1,50 @@
+#include "ostro/infer/log_probs.h"
+
+#include <algorithm>
+#include <numeric>
+
+#include "ostro/numerics/fp_env.h"
+#include "ostro/numerics/functions.h"
+#include "ostro/numerics/leaves.h"
+#include "ostro/numerics/sums.h"
+
+namespace ostro::infer {
+namespace {
+
+[[gnu::noinline]] float log_sum(std::span<const float> logits, int64_t vocab_leaves) {
+  float most = logits[0];
+  for (const float logit : logits.subspan(1)) most = numerics::max_f32(most, logit);
+  most = most + 0.0F;
+  std::vector<float> partials;
+  for (const auto& leaf : numerics::leaf_bounds("vocab", static_cast<int64_t>(logits.size()), vocab_leaves))
+    partials.push_back(numerics::striped_sum<float>(leaf.size(), [&](int64_t i) {
+      return numerics::exp2_block(logits[static_cast<size_t>(leaf.begin + i)], most, numerics::kLog2e);
+    }));
+  return most + numerics::log_f32(numerics::tree_sum<float>(partials));
+}
+
+}  // namespace
+
+LogProbs::LogProbs(std::span<const float> logits, int64_t vocab_leaves) : logits_(logits) {
+  const numerics::HostArithmetic guard;
+  lse_ = log_sum(logits, vocab_leaves);
+}
+
+float LogProbs::of(int32_t token) const {
+  const numerics::HostArithmetic guard;
+  return -(lse_ - logits_[static_cast<size_t>(token)]);
+}
+
+std::vector<int32_t> LogProbs::most_likely(int64_t count, int64_t tokens) const {
+  std::vector<int32_t> ids(std::min(static_cast<size_t>(tokens), logits_.size()));
+  std::iota(ids.begin(), ids.end(), 0);
+  const auto end = ids.begin() + std::min<int64_t>(count, static_cast<int64_t>(ids.size()));
+  std::partial_sort(ids.begin(), end, ids.end(), [&](int32_t a, int32_t b) {
+    const float x = logits_[static_cast<size_t>(a)], y = logits_[static_cast<size_t>(b)];
+    return x > y || (x == y && a < b);
+  });
+  ids.erase(end, ids.end());
+  return ids;
+}
+
+}  // namespace ostro::infer
