@@ -6,6 +6,7 @@
 #include <unistd.h>
 
 #include <cctype>
+#include <condition_variable>
 #include <cstring>
 #include <map>
 #include <mutex>
@@ -70,6 +71,10 @@ class MicroServer final : public Server {
     return daemon_ != nullptr;
   }
   int port() const override { return port_; }
+  bool wait_until_answered(std::chrono::milliseconds limit) override {
+    std::unique_lock lock(mutex_);
+    return answered_.wait_for(lock, limit, [this] { return open_.empty(); });
+  }
 
  private:
   static void on_connection(void* self, MHD_Connection* connection, void**,
@@ -88,6 +93,7 @@ class MicroServer final : public Server {
     {
       const std::lock_guard lock(server.mutex_);
       server.open_.erase(exchange->get());
+      if (server.open_.empty()) server.answered_.notify_all();
     }
     (*exchange)->closed();
     delete exchange;
@@ -147,6 +153,7 @@ class MicroServer final : public Server {
   const Service service_;
   const Limits limits_;
   std::mutex mutex_;
+  std::condition_variable answered_;
   bool stops_ = false;
   std::set<MicroExchange*> open_;
   ConnectionWatch watch_;

@@ -37,6 +37,8 @@ class Server {
 
   // The port, also where the system chose it.
   virtual int port() const = 0;
+  // Waits until every request that came has its whole answer, at most so long. False: some have not.
+  virtual bool wait_until_answered(std::chrono::milliseconds limit) = 0;
 };
 
 }  // namespace ostro::http

@@ -1,5 +1,5 @@
 // choose: which token comes next, of one row of logits (docs/spec/numerics.md, N19). Every generator chooses
-// with it, and whoever checks an answer does.
+// with it, and so does the check of an answer.
 #pragma once
 
 #include <cstdint>

@@ -1,5 +1,5 @@
-// Runner: makes the logits of one sequence, row after row. What a server, and whoever checks its answers,
-// need of a model that generates.
+// Runner: makes the logits of one sequence, row after row. What a server, and the check of its
+// answers, need of a model that generates.
 #pragma once
 
 #include <cstdint>

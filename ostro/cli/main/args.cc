@@ -247,6 +247,11 @@ void Args::positional(const std::string& name, std::vector<std::string>* out, co
   state_->app.add_option(name, *out, help)->type_name("");
 }
 
+void Args::positional(const std::string& name, std::optional<std::string>* out, const std::string& help) {
+  state_->declared.has_positional = true;
+  state_->app.add_option(name, *out, help)->type_name("");
+}
+
 void Args::device() { option("--device", &state_->device, "NAME", runtime::kDeviceHelp); }
 
 void Args::config_overrides() { state_->takes_overrides = true; }

@@ -61,6 +61,8 @@ class Args {
               const std::string& help, bool required = false);
   void positional(const std::string& name, std::string* out, const std::string& help);
   void positional(const std::string& name, std::vector<std::string>* out, const std::string& help);
+  // A word that may be left out.
+  void positional(const std::string& name, std::optional<std::string>* out, const std::string& help);
 
   // --config FILE and --a.b.c VALUE: the configuration, whose options --help lists. Where the command has no
   // positional words, FILE may stand without --config, and a.b.c=VALUE without dashes.

@@ -49,6 +49,7 @@ int diff_command(Args args);
 int eval_command(Args args);
 int score_command(Args args);
 int sample_command(Args args);
+int serve_command(Args args);
 int grad_command(Args args);
 int import_command(Args args);
 int export_command(Args args);

@@ -1,4 +1,6 @@
 // ostro verify
+#include <optional>
+
 #include "ostro/cli/main/commands.h"
 #include "ostro/cli/run/verify_forms.h"
 
@@ -25,8 +27,10 @@ int verify_command(Args args) {
       "the model's provenance.json, and says what more is needed. A run's directory that has a model in it,\n"
       "too, is checked as both.\n"
       "Of a bundle (ostro publish) it compares every file, the signature, the record, the weights and the\n"
-      "ledger of the data with one another; no step is replayed.");
-  args.positional("RUN", &asked.run, "run directory, the directory of a model, or a bundle (ostro publish)");
+      "ledger of the data with one another; no step is replayed.\n"
+      "With --receipt it checks an answer of ostro serve: a model is run once over prompt and answer.");
+  std::optional<std::string> run;
+  args.positional("RUN", &run, "run directory, the directory of a model, or a bundle (ostro publish)");
   args.option("--model", &asked.model, "DIR",
               "the directory of a model that was made of RUN, which may be a run, a checkpoint or an import");
   args.option("--from_step", &asked.from, "A",
@@ -63,11 +67,22 @@ int verify_command(Args args) {
   args.flag("--json", &asked.json, "print the result as JSON");
   args.flag("--bundle", &asked.as_bundle, "RUN is a bundle, also where it has lost its bundle.json");
   args.option("--key", &asked.bundle.key, "PUB",
-              "of a bundle: the public key that must have signed it (PEM)");
+              "of a bundle or a receipt: the public key that must have signed it (PEM)");
   args.option("--time_ca", &asked.bundle.time_authority, "CA",
               "of a bundle: certificates (PEM) that its time stamp must follow from");
+  args.option("--receipt", &asked.receipt.path, "FILE",
+              "in place of RUN: the receipt of an answer (\"receipt\" of a choice), with its opening");
+  args.option("--checkpoint", &asked.receipt.checkpoint, "K",
+              "of a receipt: the checkpoint that it names, or the run whose newest it is");
+  args.option("--tokenizer", &asked.receipt.tokenizer, "T",
+              "of a receipt: tokenizer.json, when the checkpoint is not in its run");
   args.device();
   if (auto code = args.parse()) return *code;
+  if (run.has_value() == !asked.receipt.path.empty())
+    return report_error(
+        invalid_argument(run ? "--receipt stands in place of RUN; leave one of them out"
+                             : "RUN is required: a run, a model or a bundle; or --receipt FILE"));
+  asked.run = run.value_or("");
   return verify(args.context(), std::move(asked));
 }
 

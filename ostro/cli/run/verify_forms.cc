@@ -15,6 +15,7 @@
 #include "ostro/convert/check_model.h"
 #include "ostro/io/files/path.h"
 #include "ostro/run/report/console.h"
+#include "ostro/serve/check_receipt.h"
 
 namespace ostro::cli {
 namespace {
@@ -74,6 +75,16 @@ std::string replay_option(const VerifyAsked& asked) {
   return asked.audit.parent.empty() ? "" : "--parent";
 }
 
+// An option that the check of a receipt has no use for; empty: there is none.
+std::string other_option(const VerifyAsked& asked) {
+  if (asked.is_spot()) return asked.count ? "--sample" : "--leaf";
+  if (!asked.model.empty()) return "--model";
+  if (asked.as_bundle) return "--bundle";
+  if (asked.audit.no_replay) return "--no_replay";
+  if (!asked.audit.run_hash.empty()) return "--run_hash";
+  return asked.bundle.time_authority.empty() ? replay_option(asked) : "--time_ca";
+}
+
 // Findings quote files of strangers: where they bring bytes that are no UTF-8, all but ASCII is written as
 // \xHH.
 std::string as_text(const std::string& text) {
@@ -131,11 +142,20 @@ Status check_asked(const VerifyAsked& asked) {
     return refuse("--sample and --leaf replay steps of a run; leave out --model");
   if (asked.as_bundle && !asked.model.empty())
     return refuse("--bundle and --model: a bundle has its model in it; leave out --model");
+  const bool has_receipt = !asked.receipt.path.empty();
+  if (has_receipt && asked.receipt.checkpoint.empty())
+    return refuse("--receipt: goes with --checkpoint K, the one that the receipt names");
+  if (!has_receipt && !(asked.receipt.checkpoint.empty() && asked.receipt.tokenizer.empty()))
+    return refuse("--checkpoint and --tokenizer: go with --receipt FILE");
+  if (has_receipt)
+    if (const std::string option = other_option(asked); !option.empty())
+      return refuse(fmt::format("{}: is not for a receipt; leave it out", option));
   return {};
 }
 
 int verify(const Context& context, VerifyAsked asked) {
   if (const Status one = check_asked(asked); !one.ok()) return report_error(one.error());
+  if (!asked.receipt.path.empty()) return verify_receipt(context, asked);
   const bool is_bundle = asked.model.empty() && (asked.as_bundle || bundle::is_bundle(context.fs, asked.run));
   const bool has_seal = !asked.bundle.key.empty() || !asked.bundle.time_authority.empty();
   if (has_seal && (!is_bundle || asked.is_spot()))
@@ -216,6 +236,38 @@ int verify_bundle(const Context& context, const VerifyAsked& asked) {
   if (!audit.ok()) return report_error(audit.error());
   return print_verdict(asked.json ? bundle::bundle_json(*audit) : bundle::bundle_text(*audit),
                        exit_code(audit->verdict()));
+}
+
+// A file that is no receipt is a finding about it, as a damaged record is one.
+int verify_receipt(const Context& context, const VerifyAsked& asked) {
+  const auto print = [&](const serve::ReceiptCheck& check) {
+    return print_verdict(asked.json ? serve::receipt_check_json(check) : serve::receipt_check_text(check),
+                         exit_code(check.verdict()));
+  };
+  const auto text = context.fs.read_file(asked.receipt.path);
+  if (!text.ok()) return report_error(text.error());
+  std::optional<bundle::PublicKey> key;
+  if (!asked.bundle.key.empty()) {
+    const auto pem = context.fs.read_file(asked.bundle.key);
+    if (!pem.ok()) return report_error(pem.error());
+    auto parsed = bundle::PublicKey::parse(*pem, asked.bundle.key);
+    if (!parsed.ok()) return report_error(invalid_argument(parsed.error().message()));
+    key = std::move(*parsed);
+  }
+  const auto document = serve::parse_document(*text, asked.receipt.path);
+  if (!document.ok()) {
+    serve::ReceiptCheck check;
+    check.findings.push_back(audit::finding_of(document.error()));
+    return print(check);
+  }
+  trained::UseOptions use;
+  use.dtype = document->receipt.model.dtype;
+  const auto model = serve::load_served(context, asked.receipt.checkpoint, asked.receipt.tokenizer,
+                                        trained::Trust::kChain, use);
+  if (!model.ok()) return report_error(model.error());
+  const auto check = serve::check_receipt(*document, **model, key);
+  if (!check.ok()) return report_error(check.error());
+  return print(*check);
 }
 
 }  // namespace ostro::cli

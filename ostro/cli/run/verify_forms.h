@@ -1,6 +1,6 @@
-// VerifyAsked and the forms of `ostro verify`: of a run, of a sample or a leaf of it, of a model and of a
-// bundle. Each form checks the options that it has no use for, asks a room, prints, and returns the exit
-// code.
+// VerifyAsked and the forms of `ostro verify`: of a run, of a sample or a leaf of it, of a model, of a
+// bundle and of a receipt. Each form checks the options that it has no use for, asks a room, prints, and
+// returns the exit code.
 #pragma once
 
 #include <optional>
@@ -24,6 +24,10 @@ struct VerifyAsked {
   // Of a bundle.
   bool as_bundle = false;
   bundle::BundleOptions bundle;
+  // Of a receipt.
+  struct {
+    std::string path, checkpoint, tokenizer;
+  } receipt;
   bool json = false;
 
   bool is_spot() const { return count.has_value() || !leaf.empty(); }
@@ -42,6 +46,7 @@ int verify_spot(const Context& context, VerifyAsked asked);
 int verify_model(const Context& context, const VerifyAsked& asked, const std::string& model,
                  const std::string& record);
 int verify_bundle(const Context& context, const VerifyAsked& asked);
+int verify_receipt(const Context& context, const VerifyAsked& asked);
 
 int exit_code(audit::Verdict verdict);
 // Prints the result of a form. Returns `code`, or that of an error of writing.

@@ -1,7 +1,5 @@
 // ostro watch
 #include <fmt/format.h>
-#include <poll.h>
-#include <signal.h>
 #include <sys/ioctl.h>
 #include <unistd.h>
 
@@ -12,39 +10,13 @@
 #include "ostro/cli/run/watch_server.h"
 #include "ostro/cli/run/watch_view.h"
 #include "ostro/cli/shared/terminal.h"
+#include "ostro/cli/shared/waits.h"
 #include "ostro/http/server.h"
 #include "ostro/io/files/path.h"
 #include "ostro/run/loop/signals.h"
 
 namespace ostro::cli {
 namespace {
-
-// Waits that a signal ends. Elsewhere signals wait, so that none comes between looking for one and waiting
-// for one.
-class Waits {
- public:
-  Waits() {
-    sigset_t waiting;
-    sigemptyset(&waiting);
-    sigaddset(&waiting, SIGINT);
-    sigaddset(&waiting, SIGTERM);
-    sigaddset(&waiting, SIGHUP);
-    ::pthread_sigmask(SIG_BLOCK, &waiting, &usual_);
-  }
-  ~Waits() { ::pthread_sigmask(SIG_SETMASK, &usual_, nullptr); }
-  Waits(const Waits&) = delete;
-  Waits& operator=(const Waits&) = delete;
-
-  void for_signal() { ::ppoll(nullptr, 0, nullptr, &usual_); }
-  void for_time(std::chrono::nanoseconds time) {
-    constexpr int64_t kSecond = 1'000'000'000;
-    const timespec limit{time.count() / kSecond, time.count() % kSecond};
-    ::ppoll(nullptr, 0, &limit, &usual_);
-  }
-
- private:
-  sigset_t usual_;
-};
 
 int rows_of_stdout() {
   constexpr int kUsual = 24;

@@ -1,0 +1,84 @@
+// ostro serve
+#include <fmt/core.h>
+
+#include "ostro/cli/main/commands.h"
+#include "ostro/cli/main/exit_code.h"
+#include "ostro/cli/shared/terminal.h"
+#include "ostro/cli/shared/waits.h"
+#include "ostro/run/loop/signals.h"
+#include "ostro/serve/model_server.h"
+
+namespace ostro::cli {
+namespace {
+
+struct ServeAsked {
+  std::string checkpoint, tokenizer, listen = "127.0.0.1:8080", receipts, sign;
+  int64_t waiting = 64, drain = 30;
+  bool unchecked = false;
+  trained::UseOptions use;
+};
+
+// Until a signal comes. A server that cannot listen, sign or keep receipts is told before a model is loaded.
+Status serve_model(const Context& context, const ServeAsked& request) {
+  ASSIGN_OR_RETURN(const http::Address address, http::parse_address(request.listen));
+  std::optional<bundle::SigningKey> key;
+  if (!request.sign.empty()) {
+    ASSIGN_OR_RETURN(key, bundle::SigningKey::read(context.fs, request.sign));
+  }
+  ASSIGN_OR_RETURN(auto receipts, serve::ReceiptMaker::open(context.fs, request.receipts, std::move(key)));
+  const run::StopSignals signals;
+  Waits waits;
+  serve::ServerLimits limits;
+  limits.waiting = static_cast<size_t>(request.waiting);
+  ASSIGN_OR_RETURN(const auto server, serve::ModelServer::start(address, limits));
+  ASSIGN_OR_RETURN(auto model, serve::load_served(context, request.checkpoint, request.tokenizer,
+                                                  trained::trust(request.unchecked), request.use));
+  const serve::ModelFacts facts = model->facts;
+  RETURN_IF_ERROR(server->serve(std::move(model), std::move(receipts)));
+  RETURN_IF_ERROR(
+      write_stdout(fmt::format("http://{}/v1 serves {}, state {}\n",
+                               http::host_and_port(address.host, server->port()), facts.name, facts.state)));
+  while (!signals.stop_requested()) waits.for_signal();
+  if (!server->drain(std::chrono::seconds(request.drain)))
+    return io_error(
+        fmt::format("--drain {}: requests were not answered in this time, and were ended", request.drain));
+  return {};
+}
+
+}  // namespace
+
+int serve_command(Args args) {
+  ServeAsked request;
+  args.summary(
+      "Answers OpenAI's API over HTTP with a trained model, until Ctrl-C or SIGTERM. What a request gets is "
+      "a\n"
+      "function of checkpoint, request and seed; a receipt (\"receipt\": true) lets anyone check it with\n"
+      "ostro verify --receipt. docs/guide/serve.md has the fields of requests.");
+  args.positional("MODEL", &request.checkpoint, trained::kWhereHelp);
+  args.option("--listen", &request.listen, "HOST:PORT",
+              "where to listen, on this machine only (default 127.0.0.1:8080; port 0: one that is free)");
+  args.option("--tokenizer", &request.tokenizer, "T",
+              "tokenizer.json, when the checkpoint is not in its run");
+  args.option("--dtype", &request.use.dtype, "D", trained::kUseDtypeHelp);
+  args.flag("--unchecked", &request.unchecked, trained::kUncheckedHelp);
+  args.option(
+      "--receipts", &request.receipts, "FOLDER",
+      "keep the receipts that are given in FOLDER/receipts.jsonl, each with the hash of the one before");
+  args.option("--sign", &request.sign, "KEY", "sign receipts with this private key of Ed25519 (PEM)");
+  args.option("--waiting", &request.waiting, "N",
+              "requests that may wait for the model; more get 429 (default 64)");
+  args.option("--drain", &request.drain, "SECONDS",
+              "at the end, how long requests that run may go on (default 30)");
+  args.device();
+  if (const auto code = args.parse()) return *code;
+  if (request.waiting < 1)
+    return report_error(invalid_argument(fmt::format("--waiting {}: use 1 or more", request.waiting)));
+  constexpr int64_t kMostSeconds = 86'400;
+  if (request.drain < 0 || request.drain > kMostSeconds)
+    return report_error(
+        invalid_argument(fmt::format("--drain {}: use 0 to {}", request.drain, kMostSeconds)));
+  const Status done = serve_model(args.context(), request);
+  return done.ok() ? kExitOk : report_error(done.error());
+}
+
+}  // namespace ostro::cli

@@ -1,0 +1,27 @@
+// ApiError: why a request is not answered, and its form in OpenAI's API.
+#pragma once
+
+#include <string>
+
+#include "ostro/base/error.h"
+#include "ostro/http/message.h"
+
+namespace ostro::serve {
+
+// HTTP's numbers.
+inline constexpr int kBadRequest = 400, kForbidden = 403, kNotFound = 404, kNotAllowed = 405, kTooLarge = 413,
+                     kTooMany = 429, kServerError = 500, kUnavailable = 503;
+
+struct ApiError {
+  int status = kBadRequest;
+  std::string message;
+  std::string param = {};  // the field that is wrong; empty: none in particular
+  std::string code = {};   // "model_not_found"; empty: none
+};
+
+// {"error": {"message", "type", "param", "code"}}, one line.
+std::string error_json(const ApiError& error);
+// With a Retry-After where trying again can help (429, 503).
+http::Response error_response(const ApiError& error);
+
+}  // namespace ostro::serve

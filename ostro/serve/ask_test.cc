@@ -1,0 +1,125 @@
+// Requests are read strictly: each mistake is one error that names the field.
+#include "ostro/serve/ask.h"
+
+#include "ostro/serve/model_for_test.h"
+
+namespace ostro::serve {
+namespace {
+
+// The message of a completion that is refused.
+std::string refusal(const ServedModel& model, const std::string& body) {
+  const ParsedAsk parsed = parse_completion(model, body);
+  const auto* error = std::get_if<ApiError>(&parsed);
+  if (error == nullptr) return "taken";
+  CHECK(error_json(*error).starts_with(R"({"error":{"message":")"));
+  return error->message;
+}
+
+TEST_CASE("a completion with every field") {
+  const ServedModel model = test_model();
+  const ParsedAsk parsed = parse_completion(
+      model,
+      R"({"model": "test", "prompt": ["the cat", [1, 2]], "max_tokens": 7, "temperature": 0.5, "top_p": 0.9,
+          "top_k": 40, "min_p": 0.1, "presence_penalty": 1, "frequency_penalty": -1, "logit_bias": {"7": -1.5},
+          "n": 2, "stop": ["a", "b"], "seed": 18446744073709551615, "logprobs": 3, "echo": true,
+          "receipt": true, "return_token_ids": true, "stream": false, "nonce": null})");
+  REQUIRE(std::holds_alternative<Ask>(parsed));
+  const Ask& ask = std::get<Ask>(parsed);
+  CHECK(ask.prompts.size() == 2);
+  CHECK(ask.prompts[1] == std::vector<int32_t>{1, 2});
+  CHECK(ask.prompt_texts == std::vector<std::string>{"the cat", ""});
+  CHECK(ask.seed == UINT64_MAX);
+  CHECK(ask.options.choice.bias == std::vector<std::pair<int32_t, double>>{{7, -1.5}});
+  CHECK(ask.options.max_tokens == 7);
+  CHECK(ask.rating.likely == 3);
+  CHECK(ask.rating.prompt);
+  CHECK(ask.count == 2);
+}
+
+TEST_CASE("what is wrong is named") {
+  const ServedModel model = test_model();
+  const std::string p = R"({"prompt": "a", )";
+  const std::vector<std::pair<std::string, std::string>> cases = {
+      {"", "the body: not valid JSON"},
+      {"[]", "the body is a list of 0; it has to be a JSON object"},
+      {"{\"prompt\": \"a\xff\"}", "the body is not UTF-8"},
+      {R"({"prompt": "\ud83d"})", "is half of a surrogate pair"},
+      {R"({"prompt": "a", "temperature": NaN})", "NaN at byte"},
+      {R"({"prompt": "a", "prompt": "b"})", "\"prompt\" twice"},
+      {std::string(2000, '[') + std::string(2000, ']'), "nested too deeply"},
+      {p + R"("temprature": 1})",
+       "\"temprature\" is no field of this request; the nearest is \"temperature\""},
+      {p + R"("temperature": "hot"})", "\"temperature\" is \"hot\"; use a number from 0 to 100"},
+      {p + R"("temperature": -1})", "\"temperature\" is -1; use a number from 0"},
+      {p + R"("temperature": 1e400})", "not valid JSON"},
+      {p + R"("top_p": 0})", "leaves no token"},
+      {p + R"("top_k": 1.5})", "\"top_k\" is 1.5; use an integer"},
+      {p + R"("max_tokens": 99999999999999999999})", "\"max_tokens\" is 1e+20; use an integer"},
+      {p + R"("max_tokens": -1})", "\"max_tokens\" is -1"},
+      {p + R"("seed": -1})", "\"seed\" is -1; use an integer from 0 to 18446744073709551615"},
+      {p + R"("stop": ""})", "every text would end at once"},
+      {p + R"("stop": ")" + std::string(10'000, 's') + R"("})", "a string of 10000 bytes; at most 1024"},
+      {p + R"("stop": [1]})", "\"stop\" holds 1"},
+      {p + R"("n": 1000})", "\"n\" is 1000; use an integer from 1 to 16"},
+      {p + R"("model": "gpt-4"})", "the model \"gpt-4\" is not served here; this server has \"test\""},
+      {p + R"("stream_options": {"include_usage": true}})", "goes with \"stream\": true"},
+      {p + R"("stream": true, "stream_options": {"use": 1}})", "\"stream_options.use\" is no field"},
+      {p + R"("logit_bias": {"9999": 1}})", "token ids of this model are 0 to"},
+      {p + R"("logit_bias": {"1": 101}})", "has 101 for id 1"},
+      {p + R"("seed": 1, "nonce": "x"})", "decides the seed"},
+      {p + R"("logprobs": 21})", "\"logprobs\" is 21; use an integer from 0 to 20"},
+      {"{}", "\"prompt\" is missing"},
+      {R"({"prompt": ""})", "\"prompt\" is empty"},
+      {R"({"prompt": []})", "\"prompt\" is an empty list"},
+      {R"({"prompt": [[]]})", "holds an empty list"},
+      {R"({"prompt": [1, 99999]})", "holds 99999 at place 1; token ids of this model are 0 to"},
+      {R"({"prompt": [-1]})", "holds -1 at place 0"},
+      {R"({"prompt": [1, "a"]})", "holds \"a\" at place 1"},
+      {R"({"prompt": {"a": 1}})", "holds an object"},
+      {R"({"prompt": [)" +
+           [] {
+             std::string ids = "1";
+             for (int i = 1; i < 64; ++i) ids += ",1";
+             return ids;
+           }() +
+           "]}",
+       "\"prompt\" has 64 tokens; the model's context is 64, the answer's included"},
+  };
+  for (const auto& [body, words] : cases) {
+    const std::string message = refusal(model, body);
+    CHECK_MESSAGE(message.find(words) != std::string::npos, body.substr(0, 100) << ": " << message);
+  }
+  CHECK(refusal(model, p + R"("max_tokens": 3})") == "taken");
+}
+
+TEST_CASE("a chat needs a template and messages") {
+  const ServedModel model = test_model();
+  const auto message = [&](const std::string& body) {
+    const ParsedAsk parsed = parse_chat(model, body);
+    return std::holds_alternative<ApiError>(parsed) ? std::get<ApiError>(parsed).message : "taken";
+  };
+  CHECK(message("{}").find("\"messages\" is missing") == 0);
+  CHECK(message(R"({"messages": []})").find("at least one message") != std::string::npos);
+  CHECK(message(R"({"messages": [{"content": "a"}]})").find("no object with a \"role\"") !=
+        std::string::npos);
+  CHECK(
+      message(R"({"messages": [{"role": "user", "content": "a"}]})").find("the model has no chat template") !=
+      std::string::npos);
+}
+
+TEST_CASE("texts to ids and back") {
+  const ServedModel model = test_model();
+  const http::Response ids = tokenize(model, R"({"prompt": "the cat"})");
+  CHECK(ids.status == 200);
+  const auto expected = model.tokenizer->encode("the cat");
+  CHECK(ids.body.find("\"count\":" + std::to_string(expected.size())) != std::string::npos);
+  std::string list;
+  for (const uint32_t id : expected) list += (list.empty() ? "" : ",") + std::to_string(id);
+  CHECK(detokenize(model, "{\"tokens\": [" + list + "]}").body == "{\"prompt\":\"the cat\"}\n");
+  CHECK(tokenize(model, "{}").status == 400);
+  CHECK(detokenize(model, R"({"tokens": [99999]})").status == 400);
+  CHECK(detokenize(model, R"({"tokens": 1})").status == 400);
+}
+
+}  // namespace
+}  // namespace ostro::serve

@@ -1,0 +1,156 @@
+#include "ostro/serve/prompts.h"
+
+#include <fmt/format.h>
+
+#include <algorithm>
+#include <charconv>
+#include <map>
+
+#include "ostro/serve/ask.h"
+#include "ostro/tokenizer/model/text_ends.h"
+
+namespace ostro::serve {
+namespace {
+
+using Json = nlohmann::ordered_json;
+
+std::vector<int32_t> as_ids(const std::vector<uint32_t>& ids) { return {ids.begin(), ids.end()}; }
+
+std::vector<int32_t> text_ids(Fields& fields, const std::string& text, const ServedModel& model) {
+  if (text.empty()) {
+    fields.fail("prompt", "is empty; to begin a new text, give the id of the token that begins one");
+    return {};
+  }
+  const auto ids = tokenizer::prompt_ids(*model.tokenizer, text);
+  if (!ids.ok()) fields.fail("prompt", ids.error().message());
+  return ids.ok() ? *ids : std::vector<int32_t>();
+}
+
+}  // namespace
+
+void check_model(Fields& fields, const ServedModel& model) {
+  std::string asked;
+  fields.text("model", asked);
+  if (!asked.empty() && asked != model.facts.name)
+    fields.fail_as(
+        {404,
+         fmt::format("the model \"{}\" is not served here; this server has \"{}\"", asked, model.facts.name),
+         "model", "model_not_found"});
+}
+
+void read_prompts(Fields& fields, const Json& prompt, const ServedModel& model,
+                  std::vector<std::vector<int32_t>>& ids, std::vector<std::string>& texts) {
+  const bool is_list = prompt.is_array();
+  if (is_list && prompt.empty()) return fields.fail("prompt", "is an empty list");
+  const bool is_one = !is_list || prompt[0].is_number();
+  const Json list = is_one ? Json::array({prompt}) : prompt;
+  for (const Json& one : list) {
+    texts.emplace_back();
+    if (one.is_string()) {
+      texts.back() = one.get<std::string>();
+      ids.push_back(text_ids(fields, texts.back(), model));
+    } else if (one.is_array() && !one.empty()) {
+      ids.push_back(ids_of(fields, "prompt", one, model.tokens()));
+    } else {
+      return fields.fail("prompt",
+                         fmt::format("holds {}; it is a text, a list of token ids, or a list of these",
+                                     one.is_array() ? "an empty list" : shown(one)));
+    }
+  }
+}
+
+std::vector<int32_t> chat_ids(Fields& fields, const Json& messages, const ServedModel& model,
+                              bool add_generation_prompt) {
+  if (!messages.is_array() || messages.empty()) {
+    fields.fail("messages", "has to be a list of at least one message");
+    return {};
+  }
+  for (const Json& message : messages)
+    if (!message.is_object() || !message.contains("role") || !message["role"].is_string()) {
+      fields.fail("messages", "holds a message that is no object with a \"role\"");
+      return {};
+    }
+  const auto text = model.chat.of_messages(messages.dump(), "", add_generation_prompt);
+  if (!text.ok()) {
+    fields.fail("messages", "cannot become a prompt: " + text.error().message());
+    return {};
+  }
+  std::vector<int32_t> ids = as_ids(model.tokenizer->encode(*text));
+  if (ids.empty()) fields.fail("messages", "become an empty prompt by the model's chat template");
+  return ids;
+}
+
+std::vector<std::pair<int32_t, double>> biases(Fields& fields, const Json& bias, int64_t tokens) {
+  constexpr double kMost = 100;
+  std::map<int32_t, double> out;
+  if (!bias.is_object()) fields.fail("logit_bias", "has to be an object: {\"id\": number}");
+  for (const auto& [name, value] : bias.items()) {
+    int32_t id = -1;
+    const auto read = std::from_chars(name.data(), name.data() + name.size(), id);
+    if (read.ec != std::errc() || read.ptr != name.data() + name.size() || id < 0 || id >= tokens) {
+      fields.fail("logit_bias",
+                  fmt::format("has {}; token ids of this model are 0 to {}", shown(name), tokens - 1));
+      return {};
+    }
+    const double number = value.is_number() ? value.get<double>() : 2 * kMost;
+    if (!(number >= -kMost && number <= kMost)) {
+      fields.fail("logit_bias",
+                  fmt::format("has {} for id {}; use a number from -100 to 100", shown(value), id));
+      return {};
+    }
+    out[id] = number + 0.0;
+  }
+  return {out.begin(), out.end()};
+}
+
+http::Response tokenize(const ServedModel& model, std::string_view body) {
+  Json json;
+  if (const auto error = parse_body(body, json)) return error_response(*error);
+  Fields fields(json);
+  check_model(fields, model);
+  std::string prompt;
+  bool add_special_tokens = true, add_generation_prompt = true, strings = false;
+  const bool has_prompt = fields.find("prompt") != nullptr;
+  fields.text("prompt", prompt);
+  const Json* messages = fields.find("messages");
+  fields.flag("add_special_tokens", add_special_tokens);
+  fields.flag("add_generation_prompt", add_generation_prompt);
+  fields.flag("return_token_strs", strings);
+  if (has_prompt == (messages != nullptr)) fields.fail("prompt", "or \"messages\": give one of them");
+  std::vector<int32_t> ids;
+  if (messages != nullptr && !fields.failed())
+    ids = chat_ids(fields, *messages, model, add_generation_prompt);
+  if (const auto error = fields.finish()) return error_response(*error);
+  if (has_prompt) {
+    std::vector<uint32_t> found = model.tokenizer->encode(prompt);
+    const auto ends = tokenizer::text_ends(*model.tokenizer);
+    if (add_special_tokens && ends.ok()) ends->begin(found);
+    ids = as_ids(found);
+  }
+  Json out = {
+      {"count", ids.size()}, {"max_model_len", model.facts.context}, {"tokens", ids}, {"token_strs", {}}};
+  if (strings)
+    for (const int32_t id : ids)
+      out["token_strs"].push_back(
+          std::string(model.tokenizer->id_to_token(static_cast<uint32_t>(id)).value_or("")));
+  return {200, "application/json", out.dump(-1, ' ', false, Json::error_handler_t::replace) + "\n"};
+}
+
+http::Response detokenize(const ServedModel& model, std::string_view body) {
+  Json json;
+  if (const auto error = parse_body(body, json)) return error_response(*error);
+  Fields fields(json);
+  check_model(fields, model);
+  std::vector<int32_t> ids;
+  const Json* tokens = fields.find("tokens");
+  if (tokens == nullptr || !tokens->is_array())
+    fields.fail("tokens", "has to be a list of token ids");
+  else
+    ids = ids_of(fields, "tokens", *tokens, model.tokens());
+  if (const auto error = fields.finish()) return error_response(*error);
+  const auto text = model.tokenizer->decode(std::vector<uint32_t>(ids.begin(), ids.end()));
+  if (!text.ok()) return error_response({kBadRequest, text.error().message(), "tokens"});
+  return {200, "application/json", Json{{"prompt", *text}}.dump() + "\n"};
+}
+
+}  // namespace ostro::serve

@@ -1,0 +1,44 @@
+// ServedModel: a trained model as it is served, and as the receipts of its answers are checked.
+#pragma once
+
+#include <memory>
+#include <string>
+#include <vector>
+
+#include "ostro/context/context.h"
+#include "ostro/eval/score/chat_prompts.h"
+#include "ostro/infer/runner.h"
+#include "ostro/trained/loaded_model.h"
+
+namespace ostro::serve {
+
+// Everything that decides what it says, by hash.
+struct ModelFacts {
+  std::string name;       // by which requests ask for it: the last part of the path that it was loaded from
+  std::string state;      // name of the checkpoint's state
+  std::string forward;    // infer::Runner::program_hash
+  std::string tokenizer;  // tokenizer::Tokenizer::hash
+  std::string chat_template;  // SHA-256 of eval::ChatPrompts::identity; empty: none
+  std::string dtype;          // trained::UseOptions::dtype; empty: as in training
+  int64_t context = 0;        // positions at most
+};
+
+struct ServedModel {
+  ModelFacts facts;
+  std::shared_ptr<const tokenizer::Tokenizer> tokenizer;
+  eval::ChatPrompts chat;
+  std::vector<int32_t> stops;  // generation ends after any of these ids
+  int64_t vocab_leaves = 1;    // in which log-probabilities sum over the vocabulary
+  std::unique_ptr<runtime::Engine> engine;
+  std::unique_ptr<infer::Runner> runner;  // used by one thread at a time; the rest by any
+
+  int64_t tokens() const { return tokenizer->vocab_size(); }
+};
+
+// Loads a checkpoint or a run's newest one, as trained::load_model does. Errors: those of loading; initial
+// parameters, which no checkpoint has; a model without a cached step.
+Result<std::unique_ptr<ServedModel>> load_served(const Context& context, const std::string& checkpoint,
+                                                 const std::string& tokenizer, trained::Trust trust,
+                                                 const trained::UseOptions& use);
+
+}  // namespace ostro::serve
