@@ -28,7 +28,7 @@ with_bench=false
 with_cuda=false
 for option in "$@"; do
   case "$option" in
-    --dev) packages+=(clang-19 clang-format-19 clang-tidy-19 chromium openssl) ;;
+    --dev) packages+=(clang-19 clang-format-19 clang-tidy-19 chromium openssl curl) ;;
     --python) with_python=true ;;
     --pyarrow) with_pyarrow=true ;;
     --cuda) with_cuda=true ;;

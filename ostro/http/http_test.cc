@@ -1,7 +1,4 @@
-#include <arpa/inet.h>
 #include <doctest/doctest.h>
-#include <sys/socket.h>
-#include <unistd.h>
 
 #include <chrono>
 #include <condition_variable>
@@ -11,51 +8,12 @@
 #include <thread>
 #include <vector>
 
+#include "ostro/http/client_for_test.h"
 #include "ostro/http/gate.h"
 #include "ostro/http/server.h"
 
 namespace ostro::http {
 namespace {
-
-// A client that speaks bytes.
-class Client {
- public:
-  explicit Client(int port) : socket_(::socket(AF_INET, SOCK_STREAM, 0)) {
-    sockaddr_in to{};
-    to.sin_family = AF_INET;
-    to.sin_port = htons(static_cast<uint16_t>(port));
-    to.sin_addr.s_addr = htonl(INADDR_LOOPBACK);
-    REQUIRE(::connect(socket_, reinterpret_cast<sockaddr*>(&to), sizeof to) == 0);
-  }
-  ~Client() { ::close(socket_); }
-  void say(const std::string& text) { (void)::send(socket_, text.data(), text.size(), MSG_NOSIGNAL); }
-  // All that comes until the server ends the connection.
-  std::string hear() {
-    std::string out;
-    char buffer[4096];
-    for (ssize_t n; (n = ::recv(socket_, buffer, sizeof buffer, 0)) > 0;)
-      out.append(buffer, static_cast<size_t>(n));
-    return out;
-  }
-  // What comes up to this text, which is a part of it.
-  std::string hear_until(const std::string& text) {
-    std::string out;
-    char buffer[4096];
-    for (ssize_t n;
-         out.find(text) == std::string::npos && (n = ::recv(socket_, buffer, sizeof buffer, 0)) > 0;)
-      out.append(buffer, static_cast<size_t>(n));
-    return out;
-  }
-
- private:
-  int socket_;
-};
-
-std::string answer(int port, const std::string& request) {
-  Client client(port);
-  client.say(request);
-  return client.hear();
-}
 
 std::unique_ptr<Server> started(Handler handler, const Limits& limits = {}) {
   const auto address = parse_address("127.0.0.1:0");
@@ -195,6 +153,24 @@ TEST_CASE("a body that is too large is left out, and the request says so") {
   CHECK(client.hear().starts_with("HTTP/1.1 413 "));
   CHECK(answer(server->port(), "PUT / HTTP/1.1\r\nHost: localhost\r\nContent-Length: 0\r\n\r\n")
             .find("Allow: GET, HEAD, POST") != std::string::npos);
+}
+
+TEST_CASE("waiting for an answer is not idling") {
+  Waiting waiting;
+  const auto server = waiting.start({.idle = std::chrono::seconds(1), .body = 1000});
+  Client whole(server->port()), pieces(server->port());
+  whole.say(post("a"));
+  const auto first = waiting.next();
+  pieces.say(post("b"));
+  const auto second = waiting.next();
+  second->begin({200, "text/event-stream"});
+  second->send("1");
+  std::this_thread::sleep_for(std::chrono::milliseconds(2500));  // longer than `idle`
+  first->answer({200, "text/plain", "late"});
+  CHECK(whole.hear().ends_with("late"));
+  second->send("2");
+  second->end();
+  CHECK(pieces.hear().find('2') != std::string::npos);
 }
 
 TEST_CASE("a body that does not come in time ends its connection") {

@@ -37,6 +37,14 @@ bool AnswerState::is_full() const {
          static_cast<int64_t>(prompt_.size() + made_.size()) >= model_->facts.context;
 }
 
+bool AnswerState::is_special_stop(int32_t token) const {
+  const auto& added = model_->tokenizer->spec().added_tokens;
+  return std::any_of(added.begin(), added.end(), [&](const tokenizer::AddedToken& one) {
+    return one.special && static_cast<int32_t>(one.id) == token &&
+           std::find(options_.stop.begin(), options_.stop.end(), one.content) != options_.stop.end();
+  });
+}
+
 int32_t AnswerState::choose(std::span<const float> logits) const {
   const auto known = static_cast<size_t>(model_->tokens());
   return infer::choose(logits.first(std::min(known, logits.size())), options_.choice, made_,
@@ -48,6 +56,8 @@ Status AnswerState::add(int32_t token) {
   made_.push_back(token);
   if (std::find(model_->stops.begin(), model_->stops.end(), token) != model_->stops.end()) {
     finish_ = Finish::kStopToken;
+  } else if (is_special_stop(token)) {
+    finish_ = Finish::kStopString;
   } else {
     RETURN_IF_ERROR(text_.add(token));
     if (text_.is_stopped())

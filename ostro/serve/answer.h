@@ -45,6 +45,8 @@ class AnswerState {
  private:
   AnswerState(const ServedModel& model, std::vector<int32_t> prompt, AnswerOptions options, TextStream text);
   bool is_full() const;
+  // Special tokens have no text, so a stop string that names one ("<|im_end|>") is compared with its id.
+  bool is_special_stop(int32_t token) const;
 
   const ServedModel* model_;
   std::vector<int32_t> prompt_, made_;

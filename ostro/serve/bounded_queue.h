@@ -35,15 +35,16 @@ class BoundedQueue {
     items_.pop_front();
     return out;
   }
-  // What waits is dropped, and every pop() ends.
-  void close() {
-    std::deque<T> dropped;
+  // Every pop() ends. Returns what waited.
+  std::deque<T> close() {
+    std::deque<T> left;
     {
       const std::lock_guard lock(mutex_);
       closed_ = true;
-      dropped.swap(items_);
+      left.swap(items_);
     }
     changed_.notify_all();
+    return left;
   }
 
  private:

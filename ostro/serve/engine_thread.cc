@@ -14,6 +14,8 @@ uint64_t drawn_seed() {
   return out >> 11;
 }
 
+ApiError stopping() { return {kUnavailable, "the server stops before the answer is whole"}; }
+
 ApiError of_model(const Error& error) {
   return {error.code() == ErrorCode::kInvalidArgument ? kBadRequest : kServerError, error.message()};
 }
@@ -25,7 +27,7 @@ EngineThread::EngineThread(ServedModel& model, ReceiptMaker& receipts, size_t wa
 
 EngineThread::~EngineThread() {
   stops_ = true;
-  queue_.close();
+  for (const Job& job : queue_.close()) job.exchange->answer(error_response(stopping()));
   thread_.join();
 }
 
@@ -61,8 +63,7 @@ void EngineThread::answer(const Job& job) {
                                  return !exchange.is_gone() && !stops_;
                                }});
       if (!made.ok()) return reply.fail(of_model(made.error()));
-      if (made->finish() == Finish::kNone)
-        return reply.fail({kUnavailable, "the server stops before the answer is whole"});
+      if (made->finish() == Finish::kNone) return reply.fail(stopping());
       std::optional<ReceiptDocument> receipt;
       if (ask.receipt) {
         auto written = receipts_.make(model_, *made, options, ask.nonce, std::move(log_probs));

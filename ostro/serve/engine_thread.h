@@ -23,7 +23,7 @@ class EngineThread {
  public:
   // `waiting`: requests at most. The model and the maker must outlive it.
   EngineThread(ServedModel& model, ReceiptMaker& receipts, size_t waiting);
-  // Ends the request that runs, with an error; those that wait are dropped.
+  // Ends the request that runs and those that wait, with an error.
   ~EngineThread();
 
   // False: so many requests wait already.

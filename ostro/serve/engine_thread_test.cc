@@ -134,6 +134,19 @@ TEST_CASE("echo has the prompt, and a request for no token only rates it") {
   CHECK(log_probs["text_offset"][0] == 0);
 }
 
+TEST_CASE("a stop string that names a special token ends the answer at its id") {
+  Served served;
+  const std::string end = std::to_string(served.model.stops[0]);
+  served.model.stops.clear();  // it ends no answer by itself
+  const auto choice = [&](const std::string& stop) {
+    return served.whole(R"({"prompt": [1], "max_tokens": 9, "return_token_ids": true, "logit_bias": {")" +
+                        end + R"(": 100}, "stop": [")" + stop + "\"]}")["choices"][0];
+  };
+  CHECK(choice("<|endoftext|>")["token_ids"] == Json::array({std::stoi(end)}));
+  CHECK(choice("<|endoftext|>")["finish_reason"] == "stop");
+  CHECK(choice("<|other|>")["token_ids"].size() == 9);
+}
+
 TEST_CASE("a receipt comes with its choice, and holds") {
   Served served;
   for (const std::string more : {"", R"(, "stream": true)", R"(, "nonce": "n")"}) {

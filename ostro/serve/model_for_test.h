@@ -3,6 +3,7 @@
 
 #include <doctest/doctest.h>
 
+#include <functional>
 #include <memory>
 #include <string>
 #include <utility>
@@ -19,6 +20,8 @@ class FormulaRunner final : public infer::Runner {
   FormulaRunner(int64_t vocab, int64_t context) : vocab_(vocab), context_(context) {}
 
   int64_t max_length() const override { return context_; }
+  std::function<void()> before_next = {};  // a test can make it wait
+
   Status prepare() override { return {}; }
   Result<std::string> program_hash() override { return std::string("formula"); }
   Result<runtime::Buffer> start(std::span<const int32_t> prompt) override {
@@ -29,6 +32,7 @@ class FormulaRunner final : public infer::Runner {
     return as_buffer(rows);
   }
   Result<runtime::Buffer> next(int32_t token) override {
+    if (before_next) before_next();
     std::vector<float> rows;
     append_row(token, rows);
     return as_buffer(rows);

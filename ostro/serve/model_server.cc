@@ -71,13 +71,18 @@ Result<std::unique_ptr<ModelServer>> ModelServer::start(const http::Address& add
   return out;
 }
 
-// The threads below HTTP end first; their exchanges then get nothing more.
+// The threads below HTTP end first. What they answered last gets a moment to arrive.
 ModelServer::~ModelServer() {
   state_ = State::kDraining;
-  incoming_.close();
+  for (const Incoming& one : incoming_.close()) one.exchange->answer(error_response(not_ready()));
   for (std::thread& reader : readers_) reader.join();
   engine_.reset();
+  if (server_ != nullptr) (void)server_->wait_until_answered(std::chrono::milliseconds(500));
   server_.reset();
+}
+
+ApiError ModelServer::not_ready() const {
+  return {kUnavailable, state_ == State::kLoading ? "the model is being loaded" : "the server stops"};
 }
 
 Status ModelServer::serve(std::unique_ptr<ServedModel> model, std::unique_ptr<ReceiptMaker> receipts) {
@@ -119,9 +124,7 @@ void ModelServer::take(const std::shared_ptr<http::Exchange>& exchange) {
     const std::lock_guard lock(mutex_);
     if (--taken_ == 0) answered_.notify_all();
   });
-  if (state_ != State::kReady)
-    return exchange->answer(error_response(
-        {kUnavailable, state_ == State::kLoading ? "the model is being loaded" : "the server stops"}));
+  if (state_ != State::kReady) return exchange->answer(error_response(not_ready()));
   if (!incoming_.push({exchange, held}, [](const Incoming& one) { return one.exchange->is_gone(); }))
     exchange->answer(error_response({kTooMany, fmt::format("{} requests wait already", limits_.waiting)}));
 }
@@ -139,9 +142,7 @@ http::Response ModelServer::at_once(const http::Request& request) {
     return error_response({kNotFound,
                            "this server has /v1/completions, /v1/chat/completions, /v1/models, /tokenize, "
                            "/detokenize, /health and /ready"});
-  if (state_ != State::kReady)
-    return error_response(
-        {kUnavailable, state_ == State::kLoading ? "the model is being loaded" : "the server stops"});
+  if (state_ != State::kReady) return error_response(not_ready());
   return request.path == "/ready" ? json({{"status", "ready"}}) : json(models_json(*model_));
 }
 

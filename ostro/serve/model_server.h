@@ -44,6 +44,7 @@ class ModelServer {
   void take(const std::shared_ptr<http::Exchange>& exchange);  // of HTTP's thread
   http::Response at_once(const http::Request& request);
   void read_requests();  // of a thread
+  ApiError not_ready() const;
 
   const ServerLimits limits_;
   const http::Gate gate_;

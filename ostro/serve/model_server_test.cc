@@ -1,0 +1,129 @@
+// The server as a client sees it: before the model is there, when too much waits, and at its end.
+#include "ostro/serve/model_server.h"
+
+#include <condition_variable>
+#include <latch>
+#include <mutex>
+#include <thread>
+
+#include "ostro/http/client_for_test.h"
+#include "ostro/io/files/memory_file_system.h"
+#include "ostro/serve/model_for_test.h"
+
+namespace ostro::serve {
+namespace {
+
+std::string get(const std::string& path) { return "GET " + path + " HTTP/1.1\r\nHost: localhost\r\n\r\n"; }
+
+std::string post_of(const std::string& body, const std::string& path = "/v1/completions") {
+  return "POST " + path + " HTTP/1.1\r\nHost: localhost\r\nContent-Length: " + std::to_string(body.size()) +
+         "\r\n\r\n" + body;
+}
+
+std::unique_ptr<ModelServer> listening(const ServerLimits& limits = {}) {
+  auto out = ModelServer::start(*http::parse_address("127.0.0.1:0"), limits);
+  REQUIRE_MESSAGE(out.ok(), out.error().message());
+  return std::move(*out);
+}
+
+// Gives the server the test's model; `before_next` as in FormulaRunner.
+void serve(ModelServer& server, io::FileSystem& fs, std::function<void()> before_next = {}) {
+  auto model = std::make_unique<ServedModel>(test_model());
+  static_cast<FormulaRunner&>(*model->runner).before_next = std::move(before_next);
+  check_ok(server.serve(std::move(model), ReceiptMaker::open(fs, "", {}).value()));
+}
+
+constexpr const char* kAsk = R"({"prompt": [1, 2], "max_tokens": 9, "seed": 4})";
+
+TEST_CASE("before the model is there, the server lives and is not ready") {
+  io::MemoryFileSystem fs;
+  const auto server = listening();
+  CHECK(http::answer(server->port(), get("/health")).starts_with("HTTP/1.1 200 "));
+  for (const std::string& request : {get("/ready"), get("/v1/models"), post_of(kAsk)}) {
+    const std::string got = http::answer(server->port(), request);
+    CHECK(got.starts_with("HTTP/1.1 503 "));
+    CHECK(got.find("Retry-After: 1") != std::string::npos);
+    CHECK(got.find("the model is being loaded") != std::string::npos);
+  }
+  serve(*server, fs);
+  CHECK(http::answer(server->port(), get("/ready")).starts_with("HTTP/1.1 200 "));
+  CHECK(http::answer(server->port(), get("/v1/models")).find("\"data\":[{\"id\":\"test\"") !=
+        std::string::npos);
+  CHECK(http::answer(server->port(), post_of(kAsk)).starts_with("HTTP/1.1 200 "));
+}
+
+TEST_CASE("what may not wait gets 429; at the end what was taken is answered, and nothing else is taken") {
+  io::MemoryFileSystem fs;
+  std::latch running(1), go_on(1);
+  const auto server = listening({.waiting = 2});
+  serve(*server, fs, [&, first = true]() mutable {
+    if (std::exchange(first, false)) running.count_down();
+    go_on.wait();
+  });
+  std::mutex mutex;
+  std::condition_variable changed;
+  std::vector<std::string> good, refused;
+  std::vector<std::thread> clients;
+  const auto ask = [&] {
+    clients.emplace_back([&] {
+      const std::string got = http::answer(server->port(), post_of(kAsk));
+      const std::lock_guard lock(mutex);
+      (got.starts_with("HTTP/1.1 200 ") ? good : refused).push_back(got);
+      changed.notify_one();
+    });
+  };
+  ask();
+  running.wait();
+  // The model is busy until go_on: of six more requests two wait for it.
+  for (int i = 0; i < 6; ++i) ask();
+  {
+    std::unique_lock lock(mutex);
+    changed.wait(lock, [&] { return refused.size() == 4; });
+  }
+  bool drained = false;
+  std::thread draining([&] { drained = server->drain(std::chrono::seconds(60)); });
+  while (http::answer(server->port(), get("/ready")).find("503 ") == std::string::npos)
+    std::this_thread::yield();
+  CHECK(http::answer(server->port(), post_of(kAsk)).find("the server stops") != std::string::npos);
+  go_on.count_down();
+  for (std::thread& client : clients) client.join();
+  draining.join();
+  CHECK(drained);
+  CHECK(refused.size() == 4);
+  for (const std::string& got : refused) {
+    CHECK(got.starts_with("HTTP/1.1 429 "));
+    CHECK(got.find("Retry-After: 1") != std::string::npos);
+  }
+  REQUIRE(good.size() == 3);
+  for (std::string& got : good) got.erase(0, got.find("\"choices\""));
+  CHECK(good[0] == good[1]);
+  CHECK(good[0] == good[2]);
+}
+
+TEST_CASE("a server that may not wait longer says so to those whose answers it ends") {
+  io::MemoryFileSystem fs;
+  std::latch running(1), go_on(1);
+  auto server = listening();
+  serve(*server, fs, [&, first = true]() mutable {
+    if (std::exchange(first, false)) running.count_down();
+    go_on.wait();
+  });
+  http::Client client(server->port());
+  client.say(post_of(kAsk));
+  running.wait();
+  CHECK_FALSE(server->drain(std::chrono::milliseconds(1)));
+  std::thread ending([&] { server.reset(); });
+  go_on.count_down();
+  const std::string got = client.hear();
+  ending.join();
+  CHECK((got.starts_with("HTTP/1.1 503 ") || got.starts_with("HTTP/1.1 200 ")));  // it may have been done
+}
+
+TEST_CASE("other machines cannot reach it") {
+  const auto refused = ModelServer::start(*http::parse_address("0.0.0.0:0"), {});
+  REQUIRE(!refused.ok());
+  CHECK(refused.error().message().find("ssh -L") != std::string::npos);
+}
+
+}  // namespace
+}  // namespace ostro::serve
