@@ -147,6 +147,12 @@ class Chain:
         roots = list(entry.get("data_roots", {}))  # files have these names, so none leads out of a directory
         plain = roots == [""] or all(re.fullmatch(r"(?!\.)[A-Za-z0-9_.-]+(/(?!\.)[A-Za-z0-9_.-]+)*", name) for name in roots)
         require(plain, f"{where}: data_roots has names that no component of data has: {roots}")
+        origin, maker = entry.get("origin"), entry.get("maker")
+        began = entry.get("initial") and not entry.get("fork")
+        require(began or not (origin or maker), f"{where}: it has an origin or a maker, and began with no model")
+        source = (origin.get("from") or {}) if isinstance(origin, dict) else {}
+        same = not (origin and maker) or all(source.get(key) == maker[key] for key in ("head", "state"))
+        require(same, f"{where}: it contradicts itself: its maker is {maker}, its origin is from {source}")
         self.genesis, self.config, self.program, self.first = entry, json.loads(canonical(entry["config"])), entry["program"], self.head
         self.step = (entry.get("fork") or {"step": 0})["step"]
         self.heads[self.step] = self.head

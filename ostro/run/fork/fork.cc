@@ -103,8 +103,7 @@ Status copy_state(io::FileSystem& fs, const ForkRequest& request, const Parent& 
   const checkpoint::Manifest& manifest = source.manifest();
   RETURN_IF_ERROR(witness.check_manifest(manifest, parent.checkpoint));
   RETURN_IF_ERROR(train::check_tensors(manifest, train::state_arrays(run.programs), parent.checkpoint));
-  ASSIGN_OR_RETURN(const checkpoint::Checkpoint state, checkpoint::Checkpoint::open(fs, parent.checkpoint));
-  if (audit::lacks_moments(fs, state))
+  if (audit::lacks_moments(fs, source))
     return not_found(fmt::format(
         "{}: its moments were left out (ostro publish --parameters_only), and a fork goes on with "
         "them; begin a run with its parameters instead (trainer.initialize_from)",
