@@ -1,5 +1,5 @@
 // Manifest: manifest.json, the file that makes a directory a checkpoint
-// (docs/reference/formats/checkpoint.md).
+// (docs/reference/formats/checkpoint.md). A value; the functions are pure.
 #pragma once
 
 #include <string>
@@ -22,8 +22,8 @@ struct Info {
   std::string numerics_version;
   std::string config;      // the resolved config's text
   std::string chain_head;  // hash of the chain's last entry at that step, in hexadecimal
-  std::string measured;  // the arrays beside parameters that the chain's fingerprint of that step covers; may
-                         // be empty
+  // the arrays beside parameters that the chain's fingerprint of that step covers; may be empty
+  std::string measured;
   bool operator==(const Info&) const = default;
 };
 
@@ -38,9 +38,9 @@ struct Manifest {
 
 // The file's text. Its last field is the SHA-256 of everything before it.
 std::string manifest_json(const Manifest& manifest);
-// Reads a manifest. Checks everything that can be checked without the arrays: the checksum, the fields, every
-// array's hash
-// against its cells', the name. A later format version is ErrorCode::kUnsupported, damage kCorrupt.
+// Reads the text of the file at `path`, which errors name. Checks everything that can be checked without the
+// arrays: the checksum, the fields, the hash of every array against those of its cells, and the name of the
+// state. Errors: kUnsupported for a later format version, kCorrupt for damage.
 Result<Manifest> parse_manifest(std::string_view text, const std::string& path);
 
 }  // namespace ostro::checkpoint

@@ -20,16 +20,16 @@ struct CoordinatorOptions {
   std::string bind = "127.0.0.1";  // an address in numbers; others than loopback need a secret
   int port = 0;                    // 0: any free one
   std::string secret;              // of the job; a worker must prove it
-  // The values that workers must agree with, as if this were the first of them; without it, those of the
-  // oldest.
+  // The values that a worker must have to be admitted. Without them, every worker must have those of the
+  // worker that joined first.
   std::optional<Hello> expected;
-  // The number of workers that an epoch may have. The first begins when max_workers have joined, or after a
-  // while with fewer.
+  // The least and the greatest number of workers in an epoch. The first epoch begins when max_workers have
+  // joined, or with fewer when for two seconds no worker has joined.
   int64_t min_workers = 1, max_workers = 1;
   int64_t multiple = 1;                   // the number of workers must be a multiple of this
   std::chrono::milliseconds lease{5000};  // a worker that is silent for this long is lost
-  // A file with the last epoch's number, so that a restarted coordinator continues with a higher one; "":
-  // none. FILE.lock beside it keeps two coordinators from using it.
+  // The path of a file with the number of the last epoch, so that a restarted coordinator continues with a
+  // higher one; "": none. A lock, the file with .lock behind its name, keeps two coordinators from using it.
   std::string journal;
   Observer observer;       // may be empty
   std::string state_file;  // the file of cluster.json (watch/cluster_file.h); "": none
@@ -54,7 +54,7 @@ class Coordinator {
   int64_t members() const;
   // Asks all workers to save and to stop.
   void stop_run();
-  // The exit status of the run, when a worker has reported that it is over.
+  // The exit status of the run; nothing until a worker has reported that the run is over.
   std::optional<int64_t> over() const;
   // Grows when a worker's heartbeat reports a later step.
   int64_t steps_done() const;

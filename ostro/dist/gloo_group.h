@@ -20,14 +20,14 @@ struct GlooOptions {
   std::string bind = "127.0.0.1";  // address of this host that peers can reach
   std::string secret;              // shared by the job; every pair proves it
   int64_t epoch = 0;               // the epoch's number, for fault_point() (base/watch/fault_point.h)
-  // How long to wait until all have come (none: as long as the store answers), and from then on until all are
-  // connected.
+  // meet_timeout: how long to wait until all workers have called; none: as long as the store answers.
+  // connect_timeout: how long their connections may take after that.
   std::optional<std::chrono::milliseconds> meet_timeout;
   std::chrono::milliseconds connect_timeout{30'000};
-  // A connection over which the other machine acknowledges nothing for so long is lost.
+  // A connection counts as lost when the other machine acknowledges nothing for this long.
   std::chrono::milliseconds link_timeout{60'000};
-  // How long an exchange may wait while no byte moves; none: as long as the connections last. Asked by a
-  // thread of the group. Empty: no limit.
+  // Returns how long an exchange may wait while no byte moves; nothing: as long as the connections last. A
+  // thread of the group calls it. An empty function means no limit.
   std::function<std::optional<std::chrono::milliseconds>()> exchange_limit;
   std::function<bool()> given_up;  // true ends the waiting for others (kBusy). May be empty
 };

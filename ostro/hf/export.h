@@ -1,4 +1,7 @@
 // export_model, NamedWeights, streamed_weights: write a model as a Hugging Face directory.
+//
+// Inputs are parameters in the order of models::ModelFunctions, either in memory or read piece by piece while
+// the files are written.
 #pragma once
 
 #include <span>
@@ -50,8 +53,9 @@ struct WeightSource {
   checkpoint::ReadBox read;
 };
 
-// The number of elements of one tensor that are in memory at a time. Most models have no larger matrix;
-// blocks of the rows of a larger one are strips of columns of our weights, which are not contiguous.
+// The number of elements of one tensor that are in memory at a time. A larger tensor is read in blocks of
+// the rows that the file has. Our weight has these rows as columns, so the bytes of a block are not
+// contiguous; few models have a matrix so large.
 inline constexpr int64_t kBlockElements = int64_t{64} << 20;
 
 // The entries of NamedWeights, with the same bytes, for parameters that are not in memory. Each is read in
@@ -67,11 +71,11 @@ Status export_model(io::FileSystem& fs, const std::string& directory, const HfMo
                     const tokenizer::Tokenizer& tokenizer, std::span<const io::SafetensorsEntry> weights,
                     int64_t max_file_bytes = kMaxFileBytes);
 
-// Writes a tokenizer as AutoTokenizer reads it for a model of the family: tokenizer_config.json with what
-// tokenizer_config() of model_files.h puts beside it, and tokenizer.json or, of a
-// SentencePiece .model, the .model itself. Its texts begin as those of the model's run
-// (tokenizer/model/text_ends.h). `seq_len`: tokens that the model takes. Error: kUnsupported for a unigram
-// .model of which no class is known.
+// Writes a tokenizer as AutoTokenizer reads it for a model of the family: tokenizer_config.json, the files
+// that tokenizer_config() (model_files.h) adds, and tokenizer.json or, for a SentencePiece .model, that file.
+// The tokenizer puts the same ids in front of a text as in training (tokenizer/model/text_ends.h). `seq_len`:
+// the most tokens that the model takes. Error: kUnsupported for a unigram .model for which transformers has
+// no known class.
 Status export_tokenizer(io::FileSystem& fs, const std::string& directory, const HfFamily& family,
                         const tokenizer::Tokenizer& tokenizer, int64_t seq_len);
 

@@ -9,8 +9,8 @@
 
 namespace ostro::nn {
 
-// How products are computed: the type of activations, and whether products of matrices are of integers.
-// Converts from a type of activations, with products in that type.
+// The type of activations, and whether products of matrices are computed on integers. A type alone converts
+// to it: products are then computed in that type.
 struct Precision {
   Precision(DType type) : dtype(type) {}  // NOLINT: either stands for the other
   Precision(DType type, int64_t block) : dtype(type), int8_block(block) {}
@@ -25,16 +25,18 @@ struct Draws {
   Array key, first;
 };
 
-// Of one matrix. Not differentiated: without key.
+// The options of the products with one matrix. `key` and `first` are empty where nothing is differentiated.
 struct IntegerProducts {
   int64_t block = 0;
   Array key;    // of the matrix, or of all its layers: u32[word:2]
   Array first;  // Draws::first
 };
 
-// Returns x w, contracted over `in`, of integers: x and w are quantised to nearest, w as it is held. The
-// gradients are such products too, of the cotangent, rounded to x's type and dithered, with x and w.
-// `layer`: the index of the matrix among those with one key, an i32 scalar, or empty.
+// Returns x w, contracted over the axes `in`, of type `result`. The product is one of integers: x and w are
+// quantised by rounding to nearest, w from the type in which it is held. The two gradients are products of
+// integers too: of the cotangent with w, and of the cotangent with x. For them the cotangent is rounded to
+// x's type and quantised with dithering. `layer`: the index of the matrix among those with one key, an i32
+// scalar, or empty.
 Array integer_product(const IntegerProducts& products, const Array& x, const Array& w, const Axes& in,
                       const Array& layer, DType result, Loc loc);
 

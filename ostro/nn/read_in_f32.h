@@ -1,4 +1,4 @@
-// read_in_f32: a parameter that is read in f32 whatever the compute dtype.
+// read_in_f32: marks a parameter that a model reads in f32 whatever the compute dtype is. A pure function.
 #pragma once
 
 #include "ostro/trace/array.h"

@@ -40,12 +40,13 @@ struct LeafTable {
 // division by 0.
 int64_t leaf_size(std::string_view axis, int64_t n, int64_t count);
 
-// Leaf i of 0 <= i < count: [min(n, i L), min(n, (i + 1) L)); trailing leaves may be empty.
+// Leaf i, with 0 <= i < count: [min(n, i L), min(n, (i + 1) L)) where L = leaf_size(axis, n, count). Trailing
+// leaves may be empty.
 LeafBounds leaf_bounds(std::string_view axis, int64_t n, int64_t count, int64_t i);
 
 // All `count` leaves in order, the empty ones included (they are +0 operands of the tree).
 std::vector<LeafBounds> leaf_bounds(std::string_view axis, int64_t n, int64_t count);
-// Where each of them ends.
+// The end of each of these leaves, in order.
 std::vector<int64_t> leaf_ends(std::string_view axis, int64_t n, int64_t count);
 
 }  // namespace ostro::numerics

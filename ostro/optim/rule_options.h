@@ -1,4 +1,5 @@
-// AdamRule, MuonRule, ...: rules of optimizers: the options that only they have.
+// AdamRule, MuonRule, ...: the options of each optimizer rule that other rules do not have
+// (docs/reference/optimizers.md). Values.
 #pragma once
 
 #include <cstdint>
@@ -13,8 +14,9 @@ namespace ostro::optim {
 
 struct CommonOptions;
 
-// set_defaults sets other defaults of the common options. `section` in errors: "optimizer", or that of a
-// group.
+// Functions of these structs: set_defaults() changes the defaults of the common options for this rule.
+// validate_rule() checks the values; errors name the key in `section`, which is "optimizer" or the section of
+// a group.
 struct AdamRule {
   static constexpr const char* kType = "adam";
   double beta1 = 0.9;
@@ -70,7 +72,7 @@ struct MuonRule {
   NewtonSchulzDtype newton_schulz_dtype = NewtonSchulzDtype::kF32;
   double muon_epsilon = 1e-8;
   bool use_kimi_scaling = false;
-  // AdamW for parameters that are no hidden matrix
+  // options of AdamW, which updates the parameters that are no hidden matrix
   double adam_lr = 6e-4;
   double beta1 = 0.9;
   double beta2 = 0.95;

@@ -1,4 +1,5 @@
-// learning_rate: the learning rate as a pure function of the step, in f64 with functions of numerics::.
+// learning_rate: the learning rate of a step (docs/reference/optimizers.md). A pure function in f64, with the
+// functions of numerics::, so its bits are the same on every machine.
 #pragma once
 
 #include <cstdint>
@@ -7,11 +8,11 @@
 
 namespace ostro::optim {
 
-// The rate of step `step` (0-based, < num_train_steps). In a cycle (a run without cycles is one): while step
-// < warmup it is step / warmup of the peak, in a later cycle it rises from the last rate of the one before.
-// Then the schedule runs over the rest of the run. With `decay` set, the rate stays at the peak until the
-// last `decay` steps, and the schedule runs over these. After warm-up it is never below min_lr_ratio of the
-// peak.
+// Returns the rate of step `step`, 0 <= step < num_train_steps. A run consists of cycles, of one where the
+// options name none. A cycle begins with a warm-up: in the first cycle the rate of step s is s / warmup times
+// the peak; in a later one it rises to the peak from the last rate of the cycle before. After the warm-up the
+// schedule lets it fall until the end of the cycle, never below min_lr_ratio of the peak. With `decay` set,
+// the rate first stays at the peak, and the schedule runs over the last `decay` steps of the cycle.
 double learning_rate(const CommonOptions& options, int64_t step, int64_t num_train_steps);
 
 }  // namespace ostro::optim

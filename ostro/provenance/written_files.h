@@ -1,8 +1,9 @@
 // WrittenFiles: a file system that hashes what is written through it, so that a program can say afterwards
 // which files it made without reading them again.
 //
-// It forwards to another one, which it does not own, and keeps the size and SHA-256 of every file that was
-// created and renamed or closed below a directory. Files are written by one thread, in order.
+// It forwards every call to another file system, which must outlive it, and adds no errors. It keeps the size
+// and SHA-256 of every file below a directory that was created, then closed or renamed. Only one thread may
+// write, one file after the other.
 #pragma once
 
 #include <map>
@@ -18,8 +19,8 @@ class WrittenFiles final : public io::ForwardingFileSystem {
  public:
   WrittenFiles(io::FileSystem& base, const std::string& directory);
 
-  // By path below the directory, a temporary name (io::temporary_path) as the name that it stands for. A file
-  // that was written twice has the digest of its last writing.
+  // The digests by path below the directory. A file with a temporary name (io::temporary_path) has the name
+  // that it stands for. A file that was written twice has the digest of the second content.
   std::map<std::string, FileDigest> files() const { return *files_; }
 
  private:

@@ -14,6 +14,7 @@
 
 namespace ostro::batches {
 
+// A row of a store, with its tokens and the proof of its place in the tree of rows.
 struct ProvenRow {
   std::string component;  // "" without components
   data::RowProof proof;
@@ -28,16 +29,19 @@ struct ProvenRow {
 struct ProvenSpan {
   int64_t row = 0;  // in DataProof::rows
   int64_t begin = 0, end = 0, first_token = 0;
-  int64_t next = -1;  // in DataProof::rows: the row whose first token is the last target; -1: it is in `row`
+  // The target of the last position is the next token of `row` (-1), or the first token of this other row of
+  // DataProof::rows.
+  int64_t next = -1;
 };
 
+// A sequence of the batch, as spans of rows.
 struct ProvenSequence {
   int64_t sequence = 0;      // its number in the component
   bool by_document = false;  // whether each span is a segment of its own
   std::vector<ProvenSpan> spans;
 };
 
-// A stretch of the batch of a step.
+// Neighbouring sequences of the batch of one step.
 struct ProvenBatch {
   int64_t step = 0;  // the step that is done on it, from 1 as in the chain
   int64_t seq_len = 0;
@@ -50,6 +54,7 @@ struct ProvenBatch {
   std::vector<Sha256Digest> leaf_path;
 };
 
+// The content of a proof file.
 struct DataProof {
   std::vector<ProvenRow> rows;
   std::optional<ProvenBatch> batch;
@@ -63,12 +68,12 @@ Result<DataProof> parse_proof(std::string_view text, const std::string& path);
 // together, or two rows that lead to different roots; or there are no rows.
 Result<std::map<std::string, std::string>> roots_of_proof(const DataProof& proof);
 
-// Whether every sequence is what its rows make, and every row is used. It takes no memory for seq_len.
-// Errors: kCorrupt, a sequence has another digest, there are none, a row is in none; or the proof has no
-// batch.
+// Checks that every sequence is what its rows make, and that every row is used. It takes no memory for
+// seq_len. Error: kCorrupt when a sequence has another digest, when there are no sequences, when a row is in
+// none of them, or when the proof has no batch.
 Status check_sequences(const DataProof& proof);
-// The batch, of which only the proven sequences are filled in; the others are padding. It has as many tokens
-// as seq_len and the number of digests say: compare these with the run first. Errors: as check_sequences.
+// Returns the batch with the proven sequences filled in; all others are padding. It has as many tokens as
+// seq_len and the number of digests say, so compare these with the run first. Errors: as check_sequences.
 Result<Batch> batch_of_proof(const DataProof& proof);
 // The fingerprint that the chain must have for the step.
 std::string fingerprint_of_proof(const ProvenBatch& batch);

@@ -1,5 +1,5 @@
-// Parameters: assigns the arguments of a built-in function, filter, test or method to its parameters. Refers
-// to the arguments, which must outlive it.
+// Parameters: assigns the arguments of a built-in function, filter, test or method to its parameters. It
+// refers to the arguments, which must outlive it. Errors are thrown as TemplateError.
 #pragma once
 
 #include <cstdint>
@@ -13,15 +13,16 @@ namespace ostro::chat::jinja {
 
 class Parameters {
  public:
-  // Throws for an unknown name, and for too many or too few arguments. `what` ("the filter join") stands at
-  // the beginning of errors. The first `required` parameters of `names` must be given.
+  // `names` are the parameters in order, of which the first `required` must be given. `what` ("the filter
+  // join") begins errors. Throws for a name that is not among them or is given twice, and for too many or too
+  // few arguments.
   Parameters(const Arguments& arguments, std::string_view what, std::initializer_list<std::string_view> names,
              size_t required = 0);
 
   bool has(size_t i) const { return values_[i] != nullptr; }
   const Value& value(size_t i) const { return *values_[i]; }
   Value value_or(size_t i, Value otherwise) const { return has(i) ? *values_[i] : std::move(otherwise); }
-  // These check the type of the argument.
+  // The argument as a text, an integer or a truth value. text() and integer() throw when it has another type.
   const std::string& text(size_t i) const;
   int64_t integer(size_t i) const;
   int64_t integer_or(size_t i, int64_t otherwise) const { return has(i) ? integer(i) : otherwise; }

@@ -1,5 +1,5 @@
-// WatchServer: what `ostro watch --listen` answers: the page of a run, its facts as JSON, and whether it
-// lives.
+// WatchServer: answers the requests to `ostro watch --listen`: the page of a run, its facts as JSON, and that
+// the server is alive.
 #pragma once
 
 #include <string>
@@ -11,13 +11,15 @@
 
 namespace ostro::cli {
 
-// Reads the run directory, and writes nothing. Used by one thread, that of the server.
+// Reads the run directory and writes nothing. Only the server's thread may use it.
 class WatchServer {
  public:
-  // `context` must outlive it. An empty token: for a loopback address.
+  // `context` must outlive it. Requests must have the token; it is empty for a loopback address, where none
+  // is asked for.
   WatchServer(const Context& context, std::string run_directory, std::string token);
 
-  // "/" the page, "/facts.json" what `ostro status --json` prints, "/health"; anything else is 404.
+  // "/" is the page, "/facts.json" the text of `ostro status --json`, "/health" a short text. Any other path
+  // is answered with 404, a run that cannot be read with the reason.
   http::Response answer(const http::Request& request);
 
  private:

@@ -1,7 +1,7 @@
 // StoreLedger: says what a token store contains, from which files it was made, and how.
 //
-// The ledger is written last, so a store with a ledger is complete (docs/reference/formats/token_store.md). A
-// value.
+// The ledger is written last, so a store with a ledger is complete (docs/reference/formats/token_store.md).
+// The structs are values.
 #pragma once
 
 #include <array>
@@ -23,8 +23,8 @@ namespace ostro::data {
 struct Preprocessing {
   std::string tokenizer;  // SHA-256 of its canonical JSON
   int64_t vocab_size = 0;
-  // In front of every document (data.enforce_bos). Stores that were made before there was such a rule have
-  // none.
+  // Ids in front of every document (data.enforce_bos); empty in stores that were made before Ostro had this
+  // option.
   std::vector<int64_t> before;
   int64_t eos_id = -1;             // appended to every document; -1: none (data.enforce_eos is false)
   std::string text_key;            // data.text_key, in a configuration without components
@@ -55,15 +55,17 @@ struct ArrayLedger {
   int64_t chunks() const { return elements == 0 ? 0 : (elements - 1) / chunk + 1; }
 };
 
+// One split (training or held out): its size, and its arrays.
 struct SplitLedger {
   int64_t rows = 0;    // documents
-  int64_t tokens = 0;  // with eos
+  int64_t tokens = 0;  // with those before and behind each document
   int64_t bytes = 0;   // bytes of text of the documents
   std::array<ArrayLedger, kArrayCount> arrays;
   const ArrayLedger& array(ArrayId id) const { return arrays[static_cast<size_t>(id)]; }
   ArrayLedger& array(ArrayId id) { return arrays[static_cast<size_t>(id)]; }
 };
 
+// A file of texts that the store was made from, with what became of its documents.
 struct FileLedger {
   SourceFile source;
   std::string sha256;               // of the stored file
@@ -87,6 +89,7 @@ struct StorePart {
   bool operator==(const StorePart&) const = default;
 };
 
+// The ledger of one store.
 struct StoreLedger {
   Preprocessing preprocessing;
   std::vector<FileLedger> files;
@@ -101,7 +104,8 @@ struct StoreLedger {
   // The Merkle root of all rows (row_tree.h), in hexadecimal; empty in a ledger of format 3. It follows from
   // the content, so it is not part of the hash.
   std::string root;
-  // False for LedgerFile::head(); LedgerFile::files() gives the files.
+  // False when only the head of the ledger was read (LedgerFile::head()); `files` is empty then, and
+  // LedgerFile::files() reads them.
   bool has_files = true;
 
   const SplitLedger& split(Split split) const { return splits[static_cast<size_t>(split)]; }

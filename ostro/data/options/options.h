@@ -90,9 +90,13 @@ using Weights = std::map<std::string, double>;
 // Largest data.mixture_block_size. 2^40 blocks of this size can still be counted in 64 bits.
 inline constexpr int64_t kMaxMixtureBlock = int64_t{1} << 22;
 
+// The length that a run may have. kRestart: any, since a component begins anew when it is used up.
+// kFirstExhausted: until a component would begin anew. kAllExhausted: until each has been seen whole.
+// Loader::check_length in the room batches applies it.
 enum class StopStrategy { kRestart, kFirstExhausted, kAllExhausted };
 std::vector<std::string> option_names(StopStrategy);
 
+// A row that cannot be read is an error, or is left out and counted.
 enum class OnBadRow { kError, kSkip };
 std::vector<std::string> option_names(OnBadRow);
 
@@ -103,6 +107,7 @@ std::vector<std::string> option_names(IdType);
 
 // ---- sources ----
 
+// One data set of a mixture (data.components.<name>).
 struct ComponentOptions {
   std::vector<std::string> train_urls;
   std::vector<std::string> validation_urls;

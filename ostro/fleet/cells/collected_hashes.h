@@ -1,5 +1,5 @@
-// Collected: puts the hashes of the cells that several workers wrote together to the manifest of a
-// checkpoint. Only for shared_save.cc.
+// Collected: joins the hashes of the cells that several workers wrote into the manifest of one checkpoint.
+// Only for shared_save.cc.
 //
 // Each worker gives hashes_text() of its cells; the leader adds the texts of all workers and then asks for
 // the manifest. Errors: kCorrupt when a cell does not exist, was written by two workers, or by none. Not
@@ -18,11 +18,13 @@
 
 namespace ostro::fleet {
 
+// The hash of one cell; hashes_text() is a row of these, as they lie in memory.
 struct CellHash {
   uint64_t tensor = 0, cell = 0;
   Sha256Digest hash = {};
 };
 
+// The message of one worker: the hashes of `cells`, in the same order.
 inline std::string hashes_text(const std::vector<checkpoint::CellData>& cells,
                                const std::vector<Sha256Digest>& hashes) {
   std::string text;
@@ -68,6 +70,7 @@ class Collected {
     return Status();
   }
 
+  // The manifest, when every cell has its hash. Its name is not set.
   Result<checkpoint::Manifest> manifest() const {
     for (size_t t = 0; t < writer_.size(); ++t)
       for (size_t c = 0; c < writer_[t].size(); ++c)

@@ -1,4 +1,5 @@
-// CellEvaluator: the held-out loss, computed by all workers together; the parameters stay where they are.
+// CellEvaluator: computes the held-out loss on all workers together; each keeps only its cells of the
+// parameters. Errors: those of the program and of the collectives. Not thread-safe.
 #pragma once
 
 #include <memory>
@@ -17,8 +18,8 @@ class CellEvaluator {
   // different leaves in training evaluate different batches.
   static Result<CellEvaluator> create(const WorkerPlan& plan, const ir::Program& program, int64_t rank);
 
-  // Called by all workers; `owned` are this one's cells of the parameters. Gives all workers the losses of
-  // all batches, with the bits of one process.
+  // All workers call it, each with its cells `owned` of the parameters. Returns to each of them the losses of
+  // all batches, with the bits that one process would compute.
   Result<std::vector<train::BatchLoss>> evaluate(runtime::Collectives& group,
                                                  const std::vector<runtime::Buffer>& owned,
                                                  const train::HeldOutText& text);

@@ -1,6 +1,6 @@
-// Membership: the workers that train a run together, as one process sees them: one epoch after the other, its
-// connections, and the values that its workers share. The coordinator decides (ostro/cluster); training only
-// knows this interface.
+// Membership: one process's view of the workers that train a run together: the epochs, the connections of an
+// epoch, and the values that its workers share. The coordinator decides who is in an epoch (ostro/cluster);
+// training knows only this interface.
 #pragma once
 
 #include <chrono>
@@ -25,24 +25,25 @@ struct EpochView {
   std::vector<std::string> hosts;  // by rank
 };
 
-// Thread-safe.
+// The interface. Its functions may be called by several threads.
 class Membership {
  public:
   virtual ~Membership() = default;
   // The newest epoch with a number above `after` that has not ended. Errors: kBusy after the timeout; kIo:
   // this process has lost its place; kInvalidArgument: it was refused.
   virtual Result<EpochView> next(int64_t after, std::chrono::milliseconds timeout) = 0;
-  // Values of an epoch; get() fails when it has ended. And values of the job, which stay.
+  // store(): the values of one epoch; get() fails when the epoch has ended. job(): values that outlive
+  // epochs.
   virtual dist::KeyValue& store(int64_t epoch) = 0;
   virtual dist::KeyValue& job() = 0;
-  // Connects with the others of this epoch. The group fails when the epoch ends. Errors: kIo when it
-  // failed but may succeed in a later epoch.
+  // Connects this process with the others of the epoch. Exchanges of the group fail when the epoch ends.
+  // Errors: kIo when connecting failed, but may succeed in a later epoch.
   virtual Result<std::unique_ptr<dist::Group>> connect(const EpochView& epoch, const ir::Mesh& mesh) = 0;
-  // This worker knows the run, so that it can be taken into an epoch beside workers that train.
+  // Reports that this worker has read the run, so an epoch may have it beside workers that train.
   virtual void ready() = 0;
-  // All workers of this epoch are connected; earlier ones are over.
+  // Reports that all workers of `epoch` are connected. Earlier epochs are over then.
   virtual void began(int64_t epoch) = 0;
-  // This epoch cannot go on, because a peer was lost.
+  // Reports that `epoch` cannot go on, and why: a peer was lost.
   virtual void fault(int64_t epoch, const std::string& why) = 0;
 };
 

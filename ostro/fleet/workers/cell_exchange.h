@@ -1,6 +1,8 @@
 // exchange_cells, gather_cells: move cells of gradients and of parameters between the workers that run
-// different leaves. A cell whose bytes lie in one run of an array is sent from there and received there;
-// other cells are copied. All these workers call together. Errors: those of the collectives.
+// different leaves.
+//
+// All of these workers call the same function at the same time. A cell whose bytes are contiguous in its
+// array is sent and received without a copy. Errors: those of the collectives.
 #pragma once
 
 #include <utility>
@@ -14,15 +16,17 @@ namespace ostro::fleet {
 
 using CellBuffers = std::vector<runtime::Buffer>;  // by parameter
 
-// Exchanges sums of gradients. sums[i] is the sum over this worker's subtree i of leaves, by parameter. Every
-// peer gets the cells that it owns of each sums[i]. counts[w] is the number of subtrees that peers[w] has.
-// result[w][i] has the cells that this worker owns of the sum over subtree i of peers[w].
+// Exchanges sums of gradients. Each worker has summed the gradients of some subtrees of the tree of leaves:
+// sums[i] is this worker's sum of subtree i, whole arrays by parameter; peers[w] has counts[w] sums. A worker
+// sends, of each of its sums, to every peer the cells that the peer owns. Returns the cells that this worker
+// owns: result[w][i] is cut out of sum i of peers[w].
 Result<std::vector<std::vector<CellBuffers>>> exchange_cells(const WorkerPlan& plan, runtime::Collectives& c,
                                                              const std::vector<int64_t>& peers,
                                                              const std::vector<const CellBuffers*>& sums,
                                                              const std::vector<size_t>& counts);
 
-// The parameters as the leaf program reads them: `owned`, and the cells of the workers that own others.
+// Returns the parameters as the leaf program reads them: the cells `owned` of this worker, joined with those
+// of the workers that own the others.
 Result<CellBuffers> gather_cells(const WorkerPlan& plan, runtime::Collectives& c, const CellBuffers& owned);
 
 }  // namespace ostro::fleet

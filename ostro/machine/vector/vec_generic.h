@@ -1,5 +1,5 @@
-// VecGeneric: eight f32 lanes without intrinsics, in the vector extensions of gcc and clang, which any target
-// lowers.
+// VecGeneric: eight f32 lanes without intrinsics, for kernels on any processor. It has the operations of
+// VecAvx2 (vec_avx2.h) that they use, with the same bits, in the vector extensions of gcc and clang.
 #pragma once
 
 #include <cstdint>
@@ -9,6 +9,7 @@ namespace ostro::machine {
 
 struct VecGeneric {
   static constexpr int kWidth = 8;
+  // Register tile of a product: rows times vectors of accumulators.
   static constexpr int kRowsF32 = 2, kVectorsF32 = 1;
   static constexpr int kRowsBf16 = 2, kVectorsBf16 = 1;
   using Mask = uint32_t;
@@ -36,7 +37,7 @@ struct VecGeneric {
   }
   static VecGeneric set1(float x) { return {Floats{x, x, x, x, x, x, x, x}}; }
   static VecGeneric zero() { return set1(0); }
-  static void keep(VecGeneric&) {}
+  static void keep(VecGeneric&) {}  // a hint to the compiler elsewhere; nothing here
   void store(float* p) const { std::memcpy(p, &v, sizeof v); }
   friend VecGeneric operator+(VecGeneric a, VecGeneric b) { return {a.v + b.v}; }
   friend VecGeneric operator-(VecGeneric a, VecGeneric b) { return {a.v - b.v}; }
@@ -57,6 +58,7 @@ struct VecGeneric {
     return {as<Floats>(~as<Ints>(a.v < b.v) & as<Ints>(x.v))};
   }
 
+  // Lane i is set where bit i is; select takes a in set lanes, b in the others.
   static Mask mask(uint32_t bits) { return bits; }
   static VecGeneric select(Mask m, VecGeneric a, VecGeneric b) {
     constexpr Words kLanes = {1, 2, 4, 8, 16, 32, 64, 128};

@@ -1,4 +1,4 @@
-// check_positive: checks that the options of decoders share.
+// check_positive: the check that a number among the options of a decoder is positive. Pure functions.
 #pragma once
 
 #include <fmt/format.h>
@@ -10,6 +10,7 @@
 
 namespace ostro::models {
 
+// An error that names `key` and the value when it is not positive. A value that is absent is no error.
 inline Status check_positive(const char* key, int64_t value) {
   if (value >= 1) return {};
   return config::option_error(key, fmt::format("{} is not positive; use 1 or more", value));

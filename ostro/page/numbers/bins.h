@@ -1,4 +1,5 @@
-// Bins: numbers of a run by step, in bounded memory: neighbours share a bin when there are many.
+// Bins: the numbers of one curve by step, in bounded memory: when there are many, those of neighbouring steps
+// share a bin. No errors. Not thread-safe.
 #pragma once
 
 #include <cstddef>
@@ -25,7 +26,7 @@ class Bins {
  public:
   explicit Bins(size_t limit) : limit_(limit) {}
 
-  // In any order of steps; a value that is not finite is counted and left out.
+  // Adds a value; steps may come in any order. A value that is not finite is only counted.
   void add(int64_t step, double value);
 
   const std::vector<Bin>& all() const { return bins_; }  // by step; none is empty
@@ -35,7 +36,8 @@ class Bins {
   int64_t not_finite() const { return not_finite_; }
   double sum() const;
 
-  // Single values; only when there are any.
+  // The value of the first and of the last step, and the least one. They have no meaning before the first
+  // add() of a finite value.
   struct Value {
     int64_t step = 0;
     double value = 0;

@@ -32,15 +32,16 @@ Result<Reference> compute_reference(const ir::Program& program, runtime::Engine&
                                     const std::vector<runtime::Buffer>& parameters, const TrainConfig& config,
                                     const batches::DataSet& stores);
 
+// Writes the reference into the run directory. Errors: those of writing.
 Status write_reference(io::FileSystem& fs, const std::string& run_directory, const batches::DataSet& stores,
                        const Reference& reference);
-// kNotFound when the file is missing, kCorrupt when it holds other pairs than the stores, or has not this
-// hash.
+// Reads the reference with this hash. Errors: kNotFound when the file is missing; kCorrupt when its pairs are
+// not those of the stores, or its hash is another one.
 Result<Reference> read_reference(io::FileSystem& fs, const std::string& run_directory,
                                  const batches::DataSet& stores, const std::string& hash);
 
-// The stores with the reference of the run in that directory; unchanged when the run has none. Errors also
-// when the run's data are others.
+// Returns the stores with the reference of the run in that directory; unchanged when the run has none.
+// Errors: those of read_reference; the run was trained on other stores.
 Result<std::shared_ptr<const batches::DataSet>> with_reference_of(
     io::FileSystem& fs, const std::string& run_directory, std::shared_ptr<const batches::DataSet> stores);
 

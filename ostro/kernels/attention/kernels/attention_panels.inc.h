@@ -21,12 +21,14 @@ struct PanelBlock {
   int64_t floats() const { return key_panels * key_stride + dim_panels * dim_stride; }
 };
 
+// The layout of a key block for panels of `rows` rows.
 template <class V>
 inline PanelBlock panel_block(int64_t head_dim, int64_t rows) {
   return {(kKeyBlock + rows - 1) / rows, padded(head_dim) * rows, (head_dim + rows - 1) / rows,
           kKeyBlock * rows};
 }
 
+// The scratch memory that panels_forward_item needs, in floats.
 template <class V>
 inline int64_t panels_scratch(const AttentionForward& a) {
   const int64_t wide = padded(a.shape.head_dim);
@@ -227,7 +229,7 @@ void panels_forward_item(const GemmKernel& kernel, const AttentionForward& a, co
   }
 }
 
-// Replaces the forward part of a table.
+// Puts these functions into a table in place of its forward part.
 template <class V, const GemmKernel& (*kF32)(), const GemmKernel& (*kBf16)()>
 inline void use_panels(AttentionKernels& t) {
   t.packed_bytes = [](const AttentionForward& a) {

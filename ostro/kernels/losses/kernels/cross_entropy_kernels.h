@@ -1,5 +1,8 @@
-// CrossEntropyKernels: the cross-entropy kernels of one instruction set, as a table of functions. Each does
-// rows [begin, end), which are independent of each other.
+// CrossEntropyKernels: the cross-entropy kernels of one instruction set, as a table of functions
+// (docs/spec/numerics.md, N11).
+//
+// Each function does rows [begin, end) of the arguments that cross_entropy.h describes. Rows are independent,
+// so threads may do different rows at the same time. There are no errors.
 #pragma once
 
 #include <cstdint>
@@ -11,9 +14,11 @@ namespace ostro::kernels {
 struct CrossEntropyKernels {
   void (*forward)(const CrossEntropyForward& args, int64_t begin, int64_t end);
   void (*backward)(const CrossEntropyBackward& args, int64_t begin, int64_t end);
-  // Row by row, the exponentials of a row kept in `scratch` of vocab floats.
+  // Forward and backward row by row. `scratch`, vocab floats, keeps the exponentials of a row between the
+  // two.
   void (*both)(const CrossEntropyForward& forward, const CrossEntropyBackward& backward, int64_t begin,
                int64_t end, float* scratch);
+  // sums[row] = the sum of exponentials of a row with the given maximum m[row].
   void (*sum)(const CrossEntropyForward& args, const float* m, float* sums, int64_t begin, int64_t end);
 };
 

@@ -1,8 +1,10 @@
 // DotInt8Kernel: the packers and the tile kernel of one instruction set for products of int8 numbers with
 // scales (docs/spec/numerics.md, N20). int8_dot.cc does everything else. Internal to ostro/kernels.
 //
-// A packed panel holds one block after the other. Each block is its numbers, then one f32 scale for each row
-// of the panel, then, of A alone, one i32 for each row: what the kernel wants to know of the row's numbers.
+// A packed panel holds one block after the other. A block consists of its numbers, then one f32 scale for
+// each row of the panel. In panels of A one i32 for each row follows: the sum of the row's numbers times a
+// constant of the kernel, which corrects products of instructions that take B as unsigned numbers; 0 where
+// there is nothing to correct. Functions use only their arguments, so threads may call them at the same time.
 #pragma once
 
 #include <cstddef>
@@ -26,17 +28,18 @@ struct Int8Tile {
   const std::byte *a, *b;
   const int32_t* steps;  // of each block
   int64_t blocks;
-  int rows;    // of A that are wanted, 1 to mr; others may be written too
+  int rows;    // rows of the result that are wanted, 1 to mr; the other rows of c may be written too
   float* c;    // [mr][nr], aligned for vectors
-  bool first;  // from +0; else from what c holds
+  bool first;  // true: sums begin with +0; false: with the values in c
 };
 
+// The table of one kernel.
 struct DotInt8Kernel {
   const char* name;
   int mr, nr;            // rows of a panel of A and of B
   int k_unit;            // blocks are padded to a multiple of this
   int a_bytes, b_bytes;  // of one packed number
-  // `sums`: the i32 of each row.
+  // Packs the numbers of one block; `sums` gets the i32 of each row of A.
   void (*pack_a)(const Int8PanelSource&, void* out, int32_t* sums);
   void (*pack_b)(const Int8PanelSource&, void* out);
   void (*multiply)(const Int8Tile&);
