@@ -87,25 +87,31 @@ void MicroExchange::take_body(std::string_view bytes) {
     request_.body.append(bytes);
 }
 
+// The lock is not held while libmicrohttpd has the answer: it calls read() under a lock of its own.
 bool MicroExchange::go_on(MHD_Connection* connection) {
-  const std::lock_guard lock(mutex_);
-  if (!response_) {
-    if (gone_) return false;
-    suspended_ = true;
-    MHD_suspend_connection(connection);
-    return true;
+  Response response;
+  bool streams = false;
+  {
+    const std::lock_guard lock(mutex_);
+    if (!response_) {
+      if (gone_) return false;
+      suspended_ = true;
+      MHD_suspend_connection(connection);
+      return true;
+    }
+    response = std::move(*response_);
+    streams = streams_;
   }
-  if (streams_) {
-    constexpr size_t kBlock = 4096;
-    auto held = std::make_unique<Shared>(shared_from_this());
-    MHD_Response* out =
-        MHD_create_response_from_callback(MHD_SIZE_UNKNOWN, kBlock, &read_stream, held.get(), &free_stream);
-    if (out != nullptr) (void)held.release();
-    return queue(connection, *response_, out);
-  }
-  return queue(connection, *response_,
-               MHD_create_response_from_buffer(
-                   response_->body.size(), const_cast<char*>(response_->body.data()), MHD_RESPMEM_MUST_COPY));
+  if (!streams)
+    return queue(
+        connection, response,
+        MHD_create_response_from_buffer(response.body.size(), response.body.data(), MHD_RESPMEM_MUST_COPY));
+  constexpr size_t kBlock = 4096;
+  auto held = std::make_unique<Shared>(shared_from_this());
+  MHD_Response* out =
+      MHD_create_response_from_callback(MHD_SIZE_UNKNOWN, kBlock, &read_stream, held.get(), &free_stream);
+  if (out != nullptr) (void)held.release();
+  return queue(connection, response, out);
 }
 
 void MicroExchange::leave() {

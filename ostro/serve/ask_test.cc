@@ -1,6 +1,8 @@
 // Requests are read strictly: each mistake is one error that names the field.
 #include "ostro/serve/ask.h"
 
+#include <random>
+
 #include "ostro/serve/model_for_test.h"
 
 namespace ostro::serve {
@@ -90,6 +92,44 @@ TEST_CASE("what is wrong is named") {
     CHECK_MESSAGE(message.find(words) != std::string::npos, body.substr(0, 100) << ": " << message);
   }
   CHECK(refusal(model, p + R"("max_tokens": 3})") == "taken");
+}
+
+TEST_CASE("bodies with drawn changes are read or refused") {
+  const ServedModel model = test_model();
+  const std::string body =
+      R"({"model": "test", "prompt": ["the caté", [1, 2], "\u00e9\ud83d\ude00"], "max_tokens": 7, "top_p": 0.9,
+          "logit_bias": {"7": -1.5}, "stop": ["a", "b"], "seed": 3, "stream": true,
+          "stream_options": {"include_usage": true}, "logprobs": 1})";
+  std::mt19937 random(11);
+  int taken = 0, refused = 0;
+  for (int round = 0; round < 3000; ++round) {
+    std::string changed = body;
+    for (unsigned i = 0; i < 1 + random() % 3; ++i) {
+      const size_t at = random() % changed.size();
+      switch (random() % 4) {
+        case 0:
+          changed[at] = static_cast<char>(random() % 256);
+          break;
+        case 1:
+          changed.erase(at, 1 + random() % 8);
+          break;
+        case 2:
+          changed.insert(at, std::string(1 + random() % 50, "[{\"\\9-e,:"[random() % 10]));
+          break;
+        default:
+          changed.insert(at, changed.substr(random() % changed.size(), random() % 20));
+      }
+      if (changed.empty()) changed = " ";
+    }
+    for (const auto& parsed : {parse_completion(model, changed), parse_chat(model, changed)}) {
+      const auto* error = std::get_if<ApiError>(&parsed);
+      ++(error == nullptr ? taken : refused);
+      if (error != nullptr) CHECK(!error->message.empty());
+      if (error != nullptr) CHECK(!error_json(*error).empty());
+    }
+  }
+  CHECK(taken > 20);
+  CHECK(refused > 1000);
 }
 
 TEST_CASE("a chat needs a template and messages") {

@@ -81,8 +81,8 @@ class Test:
     def __init__(self, ostro, folder):
         self.ostro, self.folder = str(pathlib.Path(ostro).resolve()), folder
 
-    def program(self, *words, code=0, given=None):
-        env = {k: v for k, v in os.environ.items() if not k.startswith("OSTRO_")}
+    def program(self, *words, code=0, given=None, **settings):
+        env = {k: v for k, v in os.environ.items() if not k.startswith("OSTRO_")} | settings
         done = subprocess.run([self.ostro, *words], cwd=self.folder, env=env, input=given, capture_output=True, text=True, check=False)
         check(done.returncode == code, f"{' '.join(words)}: exit {done.returncode}, not {code}: {done.stdout}{done.stderr}")
         return done.stdout or done.stderr
@@ -194,14 +194,16 @@ class Test:
         plain = server.complete(seed=3, **fields)["choices"][0]["receipt"]
         chat = server.post("/v1/chat/completions", {"messages": [{"role": "user", "content": "the"}], "max_tokens": 9, "receipt": True})["choices"][0]["receipt"]
 
-        def verdict(document, code, says, *words, checkpoint="runs/nano"):
+        def verdict(document, code, says, *words, checkpoint="runs/nano", **settings):
             (self.folder / "r.json").write_text(document if isinstance(document, str) else json.dumps(document, indent=1))
-            text = self.program("verify", "--receipt", "r.json", "--checkpoint", checkpoint, *words, code=code)
+            text = self.program("verify", "--receipt", "r.json", "--checkpoint", checkpoint, *words, code=code, **settings)
             check(says in text.split("\n")[0], f"{says} is not in {text}")
 
         (self.folder / "pub.pem").write_text(PUBLIC)
         (self.folder / "other.pem").write_text(STRANGER)
         verdict(honest, 0, "equal: 24 tokens chosen again")
+        for settings in ({"OSTRO_ISA": "generic", "OSTRO_THREADS": "1"}, {"OSTRO_THREADS": "3"}, {"OSTRO_EXECUTOR": "interpreter"}):
+            verdict(honest, 0, "equal: 24 tokens", **settings)
         verdict(honest, 0, "equal: 24 tokens", "--key", "pub.pem")
         verdict(honest, 1, "(--key)", "--key", "other.pem")
         verdict(chat, 0, "equal:")

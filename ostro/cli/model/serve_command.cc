@@ -27,10 +27,13 @@ Status serve_model(const Context& context, const ServeAsked& request) {
   }
   ASSIGN_OR_RETURN(auto receipts, serve::ReceiptMaker::open(context.fs, request.receipts, std::move(key)));
   const run::StopSignals signals;
-  Waits waits;
   serve::ServerLimits limits;
   limits.waiting = static_cast<size_t>(request.waiting);
-  ASSIGN_OR_RETURN(const auto server, serve::ModelServer::start(address, limits));
+  std::unique_ptr<serve::ModelServer> server;
+  {
+    const Waits for_its_threads;
+    ASSIGN_OR_RETURN(server, serve::ModelServer::start(address, limits));
+  }
   ASSIGN_OR_RETURN(auto model, serve::load_served(context, request.checkpoint, request.tokenizer,
                                                   trained::trust(request.unchecked), request.use));
   const serve::ModelFacts facts = model->facts;
@@ -38,7 +41,9 @@ Status serve_model(const Context& context, const ServeAsked& request) {
   RETURN_IF_ERROR(
       write_stdout(fmt::format("http://{}/v1 serves {}, state {}\n",
                                http::host_and_port(address.host, server->port()), facts.name, facts.state)));
-  while (!signals.stop_requested()) waits.for_signal();
+  // A thread of the engine may get the signal; then no wait here ends by it.
+  Waits waits;
+  while (!signals.stop_requested()) waits.for_time(std::chrono::milliseconds(200));
   if (!server->drain(std::chrono::seconds(request.drain)))
     return io_error(
         fmt::format("--drain {}: requests were not answered in this time, and were ended", request.drain));
