@@ -579,10 +579,10 @@ class Cases:
             self.w.bad("verify", "B", *words, "--run_hash", "0", says=["--run_hash 0:", "64 digits"])
         self.w.bad("verify", "B", "--leaf", "3:0", "--parent", "runs/other", says=["--parent", "--leaf"])
         # Without moments no step follows from a state, but from the first one: its moments are zero.
-        self.publish("good", "bare", "--parameters_only", "--checkpoints", "1")
+        self.publish("good", "light", "--parameters_only", "--checkpoints", "1")
         self.w.train(self.w.config("begun", STEPS, EVERY, trainer__initialize_from="runs/other", data__cache_dir="cache"))
         self.publish("begun", "begun", "--parameters_only", "--checkpoints", "1")
-        for bundle in ("bare", "begun"):
+        for bundle in ("light", "begun"):
             price = json.loads(self.w.good("verify", bundle, *drawn, "--dry_run", "--json"))
             check([stretch[0] for stretch in price["stretches"]] == [0], price)
             self.w.verdict("equal", bundle, *drawn)

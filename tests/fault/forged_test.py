@@ -628,7 +628,7 @@ class Cases:
             (w.root / "forged.json").write_text(json.dumps(forged))
             status, out, _ = w.run("data", "prove", "--check", "forged.json", "--run", "runs/good")
             check(status == 1 and out.startswith("differs: ") and out.count("\n") == 1 and out[:-1].isprintable(), f"{name}: {status} {out}")
-        status, out, _ = w.run("data", "prove", "--check", "step.json", "--run", "runs/none")
+        status, out, _ = w.run("data", "prove", "--check", "step.json", "--run", "runs/absent")
         check(status == 4 and out.startswith("cannot check: "), f"no run: {status} {out}")
         for words in (["--row", "train:999"], ["--row", "x:1"], ["--document", "none:1"], ["--document", "03.txt:2"]):
             w.bad("data", "prove", "--config", self.config, *words, "--out", "row.json", says=[words[1].split(":")[0]])
