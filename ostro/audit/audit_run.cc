@@ -18,8 +18,6 @@ namespace ostro::audit {
 namespace {
 
 void check_hash(const chain::Chain& chain, Audit& out) {
-  if (const chain::ChainLink* link = chain.find_hash(out.given))
-    out.given_step = chain::entry_step(link->entry);
   if (auto finding = hash_finding(chain, out.given, out.given_from))
     out.findings.push_back(std::move(*finding));
 }
@@ -223,8 +221,7 @@ Result<Audit> audit_run(io::FileSystem& fs,
   check_length(chain_path, out);
   if (options.no_replay && out.checkpoints.empty())
     out.findings.push_back({Verdict::kCannotCheck, "there is no checkpoint to compare, and --no_replay"});
-  std::stable_sort(out.findings.begin(), out.findings.end(),
-                   [](const Finding& a, const Finding& b) { return a.verdict > b.verdict; });
+  sort_worst_first(out.findings);
   out.findings = folded(out.findings);
   return out;
 }

@@ -31,12 +31,11 @@ struct AuditOptions {
 };
 
 struct Audit {
-  std::string head;         // the run hash; empty: the chain cannot be read
-  std::string given;        // as AuditOptions::run_hash
-  std::string given_from;   // as AuditOptions::hash_from
-  int64_t given_step = -1;  // of the entry that has the given hash and is not the last
-  int64_t steps = 0;        // number of the chain's last step
-  int64_t before = 0;       // steps done before its first: of a fork those of its parent
+  std::string head;        // the run hash; empty: the chain cannot be read
+  std::string given;       // as AuditOptions::run_hash
+  std::string given_from;  // as AuditOptions::hash_from
+  int64_t steps = 0;       // number of the chain's last step
+  int64_t before = 0;      // steps done before its first: of a fork those of its parent
   // Steps that the run is to have, as its last config says. Nothing: no such number is in the chain.
   std::optional<int64_t> length;
   std::string beginning;  // with what the run began (check_beginning); empty: with weights that were drawn
@@ -48,7 +47,7 @@ struct Audit {
   // found.
   std::vector<Finding> findings;
 
-  Verdict verdict() const { return findings.empty() ? Verdict::kEqual : findings.front().verdict; }
+  Verdict verdict() const { return verdict_of_sorted(findings); }
   bool hash_fits() const { return given.empty() || given == head; }
 };
 

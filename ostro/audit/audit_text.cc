@@ -4,6 +4,7 @@
 #include <nlohmann/json.hpp>
 
 #include "ostro/audit/audit_run.h"
+#include "ostro/audit/findings_json.h"
 #include "ostro/base/one_line.h"
 #include "ostro/io/files/path.h"
 
@@ -60,10 +61,7 @@ std::string audit_text(const Audit& a) {
 }
 
 std::string audit_json(const Audit& a) {
-  nlohmann::ordered_json j = {{"verdict", verdict_word(a.verdict())}};
-  j["findings"] = nlohmann::ordered_json::array();
-  for (const Finding& f : a.findings)
-    j["findings"].push_back({{"verdict", verdict_word(f.verdict)}, {"text", f.text}});
+  nlohmann::ordered_json j = findings_json(a.verdict(), a.findings);
   if (a.replay) {
     const VerifyReport& r = *a.replay;
     j["equal"] = r.equal;
@@ -98,7 +96,7 @@ std::string audit_json(const Audit& a) {
                                 {"verdict", verdict_name(c.verdict)},
                                 {"name", c.name},
                                 {"detail", c.detail}});
-  return j.dump(-1, ' ', false, nlohmann::ordered_json::error_handler_t::replace) + "\n";
+  return json_line(j);
 }
 
 }  // namespace ostro::audit

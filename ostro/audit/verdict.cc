@@ -47,6 +47,15 @@ const char* verdict_word(Verdict verdict) {
   return "";
 }
 
+void sort_worst_first(std::vector<Finding>& findings) {
+  std::ranges::stable_sort(findings,
+                           [](const Finding& a, const Finding& b) { return a.verdict > b.verdict; });
+}
+
+Verdict verdict_of_sorted(const std::vector<Finding>& findings) {
+  return findings.empty() ? Verdict::kEqual : findings.front().verdict;
+}
+
 std::string finding_text(const Finding& finding) {
   const bool has_place = finding.text.starts_with("at ");
   // What a record says comes from outside.

@@ -24,6 +24,10 @@ struct Finding {
   std::string text;
   bool operator==(const Finding&) const = default;
 };
+// The worst first; those of one verdict keep their order.
+void sort_worst_first(std::vector<Finding>& findings);
+// The verdict about findings that are sorted so: that of the first, and kEqual without one.
+Verdict verdict_of_sorted(const std::vector<Finding>& findings);
 // "differs: chain.jsonl: line 2 was altered", "differs at step 7: ..." where the text begins with "at ".
 std::string finding_text(const Finding& finding);
 

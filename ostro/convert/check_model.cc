@@ -2,7 +2,6 @@
 
 #include <fmt/format.h>
 
-#include <algorithm>
 #include <set>
 #include <utility>
 
@@ -313,8 +312,7 @@ Result<ModelCheck> check_model(const Context& context, const ModelCheckRequest& 
     say_what_is_needed(out);
   }
   context.progress.end();
-  std::stable_sort(out.findings.begin(), out.findings.end(),
-                   [](const Finding& a, const Finding& b) { return a.verdict > b.verdict; });
+  audit::sort_worst_first(out.findings);
   return out;
 }
 

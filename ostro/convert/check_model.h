@@ -29,9 +29,7 @@ struct ModelCheck {
   std::vector<std::string> open;                     // what was not shown, and what would show it
   std::vector<std::string> limits;  // the same of the chain, which no file of the model shows
 
-  audit::Verdict verdict() const {
-    return findings.empty() ? audit::Verdict::kEqual : findings.front().verdict;
-  }
+  audit::Verdict verdict() const { return audit::verdict_of_sorted(findings); }
 };
 
 // Whatever is wrong with the directory or the record is a finding. Errors: kInvalidArgument for a request

@@ -3,6 +3,7 @@
 
 #include <nlohmann/json.hpp>
 
+#include "ostro/audit/findings_json.h"
 #include "ostro/convert/check_model.h"
 
 namespace ostro::convert {
@@ -29,10 +30,7 @@ std::string model_check_text(const ModelCheck& check) {
 }
 
 std::string model_check_json(const ModelCheck& check) {
-  nlohmann::ordered_json j = {{"verdict", audit::verdict_word(check.verdict())}};
-  j["findings"] = nlohmann::ordered_json::array();
-  for (const audit::Finding& f : check.findings)
-    j["findings"].push_back({{"verdict", audit::verdict_word(f.verdict)}, {"text", f.text}});
+  nlohmann::ordered_json j = audit::findings_json(check.verdict(), check.findings);
   j["model"] = check.model;
   if (!check.record.empty()) j["record"] = check.record;
   if (!check.head.empty()) j["run_hash"] = check.head;
@@ -45,7 +43,7 @@ std::string model_check_json(const ModelCheck& check) {
   }
   j["shown"] = check.shown;
   j["not_shown"] = not_shown(check);
-  return j.dump(-1, ' ', false, nlohmann::ordered_json::error_handler_t::replace) + "\n";
+  return audit::json_line(j);
 }
 
 }  // namespace ostro::convert

@@ -2,8 +2,6 @@
 
 #include <fmt/format.h>
 
-#include <algorithm>
-
 #include "ostro/audit/audit_run.h"
 #include "ostro/audit/record/initial.h"
 #include "ostro/audit/record/witness.h"
@@ -307,8 +305,7 @@ Result<LeafAudit> audit_leaf(io::FileSystem& fs, runtime::Engine& engine, const 
   }
   if (!run->unproven.empty() && out.replayed)
     out.findings.push_back({audit::Verdict::kCannotCheck, run->unproven});
-  std::stable_sort(out.findings.begin(), out.findings.end(),
-                   [](const audit::Finding& a, const audit::Finding& b) { return a.verdict > b.verdict; });
+  audit::sort_worst_first(out.findings);
   return out;
 }
 

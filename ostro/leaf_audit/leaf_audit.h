@@ -47,9 +47,7 @@ struct LeafAudit {
   std::optional<chain::LeafRecord> replayed;  // nothing: it did not come to that
   audit::Cost spent;
   std::vector<audit::Finding> findings;  // the worst first
-  audit::Verdict verdict() const {
-    return findings.empty() ? audit::Verdict::kEqual : findings.front().verdict;
-  }
+  audit::Verdict verdict() const { return audit::verdict_of_sorted(findings); }
 };
 
 // Errors: kInvalidArgument for a step or leaf that the run does not have, and a run hash that none has.

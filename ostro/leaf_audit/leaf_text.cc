@@ -3,6 +3,7 @@
 
 #include <nlohmann/json.hpp>
 
+#include "ostro/audit/findings_json.h"
 #include "ostro/audit/sampled.h"
 #include "ostro/chain/canonical.h"
 #include "ostro/chain/clock_text.h"
@@ -64,9 +65,7 @@ std::string leaf_json(const LeafAudit& a) {
   nlohmann::ordered_json j;
   // A price alone has no verdict.
   if (a.replayed || !a.findings.empty()) j["verdict"] = audit::verdict_word(a.verdict());
-  j["findings"] = nlohmann::ordered_json::array();
-  for (const audit::Finding& f : a.findings)
-    j["findings"].push_back({{"verdict", audit::verdict_word(f.verdict)}, {"text", f.text}});
+  j["findings"] = audit::finding_list_json(a.findings);
   j["step"] = p.step;
   j["leaf"] = p.leaf;
   j["leaves"] = p.leaves;
@@ -84,7 +83,7 @@ std::string leaf_json(const LeafAudit& a) {
     j["cpu_seconds"] = a.spent.cpu;
     j["seconds"] = a.spent.time;
   }
-  return j.dump(-1, ' ', false, nlohmann::ordered_json::error_handler_t::replace) + "\n";
+  return audit::json_line(j);
 }
 
 }  // namespace ostro::leaf_audit

@@ -2,10 +2,10 @@
 
 #include <fmt/format.h>
 
-#include <algorithm>
 #include <bit>
 #include <nlohmann/json.hpp>
 
+#include "ostro/audit/findings_json.h"
 #include "ostro/chain/version.h"
 
 namespace ostro::serve {
@@ -144,8 +144,7 @@ class Check {
   }
 
   ReceiptCheck result() {
-    std::stable_sort(out_.findings.begin(), out_.findings.end(),
-                     [](const auto& a, const auto& b) { return a.verdict > b.verdict; });
+    audit::sort_worst_first(out_.findings);
     return std::move(out_);
   }
 
@@ -186,17 +185,14 @@ std::string receipt_check_text(const ReceiptCheck& check) {
 }
 
 std::string receipt_check_json(const ReceiptCheck& check) {
-  nlohmann::ordered_json out = {{"verdict", audit::verdict_word(check.verdict())},
-                                {"findings", nlohmann::ordered_json::array()}};
-  for (const audit::Finding& finding : check.findings)
-    out["findings"].push_back({{"verdict", audit::verdict_word(finding.verdict)}, {"text", finding.text}});
+  nlohmann::ordered_json out = audit::findings_json(check.verdict(), check.findings);
   out["prompt_tokens"] = check.prompt_tokens;
   out["output_tokens"] = check.output_tokens;
   out["key"] = check.key;
   out["shown"] = check.verdict() == Verdict::kEqual ? nlohmann::ordered_json::array({kShown})
                                                     : nlohmann::ordered_json::array();
   out["not_shown"] = {kNotShown};
-  return out.dump(-1, ' ', false, nlohmann::json::error_handler_t::replace) + "\n";
+  return audit::json_line(out);
 }
 
 }  // namespace ostro::serve

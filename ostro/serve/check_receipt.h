@@ -18,9 +18,7 @@ struct ReceiptCheck {
   int64_t prompt_tokens = 0, output_tokens = 0;
   std::string key;  // fingerprint of the key that signed; empty: none did
 
-  audit::Verdict verdict() const {
-    return findings.empty() ? audit::Verdict::kEqual : findings.front().verdict;
-  }
+  audit::Verdict verdict() const { return audit::verdict_of_sorted(findings); }
 };
 
 // `key`: that must have signed. Errors: those of running the model.

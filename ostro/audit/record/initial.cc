@@ -166,40 +166,59 @@ Result<std::string> save_initial(io::FileSystem& fs, const std::string& run_dire
   return saved.name;
 }
 
-Result<std::string> initial_checkpoint(io::FileSystem& fs, const std::string& run_directory,
-                                       const chain::GenesisEntry& genesis) {
+namespace {
+
+// The run's initial state, whose manifest is that which the genesis names.
+struct InitialState {
+  std::string path;
+  Checkpoint checkpoint;
+};
+Result<InitialState> open_initial(io::FileSystem& fs, const std::string& run_directory,
+                                  const chain::GenesisEntry& genesis) {
   const std::string path =
       io::join_path(io::join_path(run_directory, kInitialFolder), checkpoint::step_directory(genesis.step()));
-  auto manifest = checkpoint::read_manifest(fs, path);
-  if (!manifest.ok())
-    return manifest.error().with_context("the run's initial state, which its genesis names");
-  if (manifest->info.step != genesis.step())
+  auto opened = Checkpoint::open(fs, path);
+  if (!opened.ok()) return opened.error().with_context("the run's initial state, which its genesis names");
+  const checkpoint::Manifest& manifest = opened->manifest();
+  if (manifest.info.step != genesis.step())
     return corrupt(fmt::format("{}: its state is of step {}, but the run began after step {} ({})", path,
-                               manifest->info.step, genesis.step(), chain::kChainFile));
-  if (manifest->name != *genesis.initial)
-    return corrupt(fmt::format("{}: its state is {}, but the run began with {} ({})", path, manifest->name,
+                               manifest.info.step, genesis.step(), chain::kChainFile));
+  if (manifest.name != *genesis.initial)
+    return corrupt(fmt::format("{}: its state is {}, but the run began with {} ({})", path, manifest.name,
                                *genesis.initial, chain::kChainFile));
-  return path;
+  return InitialState{path, std::move(*opened)};
+}
+
+// An error for a state without moments that steps should follow from.
+Status can_begin(io::FileSystem& fs, const InitialState& initial, const chain::GenesisEntry& genesis) {
+  if (genesis.step() == 0 || !lacks_moments(fs, initial.checkpoint)) return {};
+  return not_found(
+      fmt::format("{}: the state that the run begins with has no moments (they were left out: ostro publish "
+                  "--parameters_only), so no step follows from it",
+                  initial.path));
+}
+
+}  // namespace
+
+Result<std::string> initial_checkpoint(io::FileSystem& fs, const std::string& run_directory,
+                                       const chain::GenesisEntry& genesis) {
+  ASSIGN_OR_RETURN(const InitialState initial, open_initial(fs, run_directory, genesis));
+  return initial.path;
 }
 
 Status check_initial(io::FileSystem& fs, const std::string& run_directory,
                      const chain::GenesisEntry& genesis) {
   if (!genesis.initial) return {};
-  ASSIGN_OR_RETURN(const std::string path, initial_checkpoint(fs, run_directory, genesis));
-  ASSIGN_OR_RETURN(const Checkpoint initial, Checkpoint::open(fs, path));
-  if (genesis.step() == 0 || !lacks_moments(fs, initial)) return {};
-  return not_found(
-      fmt::format("{}: the state that the run begins with has no moments (they were left out: ostro publish "
-                  "--parameters_only), so no step follows from it",
-                  path));
+  ASSIGN_OR_RETURN(const InitialState initial, open_initial(fs, run_directory, genesis));
+  return can_begin(fs, initial, genesis);
 }
 
 Result<train::State> load_initial(io::FileSystem& fs, const std::string& run_directory,
                                   const chain::GenesisEntry& genesis, const train::StateArrays& arrays) {
-  RETURN_IF_ERROR(check_initial(fs, run_directory, genesis));
-  ASSIGN_OR_RETURN(const std::string path, initial_checkpoint(fs, run_directory, genesis));
-  ASSIGN_OR_RETURN(const Checkpoint initial, Checkpoint::open(fs, path));
-  if (!lacks_moments(fs, initial)) {
+  ASSIGN_OR_RETURN(const InitialState initial, open_initial(fs, run_directory, genesis));
+  RETURN_IF_ERROR(can_begin(fs, initial, genesis));
+  const std::string& path = initial.path;
+  if (!lacks_moments(fs, initial.checkpoint)) {
     ASSIGN_OR_RETURN(train::RestoredState restored, train::load_state(fs, path, arrays, {}));
     return std::move(restored.state);
   }

@@ -3,6 +3,7 @@
 
 #include <nlohmann/json.hpp>
 
+#include "ostro/audit/findings_json.h"
 #include "ostro/base/one_line.h"
 #include "ostro/bundle/check/check_bundle.h"
 
@@ -22,10 +23,7 @@ std::string bundle_text(const BundleAudit& a) {
 }
 
 std::string bundle_json(const BundleAudit& a) {
-  nlohmann::ordered_json j = {{"verdict", audit::verdict_word(a.verdict())}};
-  j["findings"] = nlohmann::ordered_json::array();
-  for (const audit::Finding& f : a.findings)
-    j["findings"].push_back({{"verdict", audit::verdict_word(f.verdict)}, {"text", f.text}});
+  nlohmann::ordered_json j = audit::findings_json(a.verdict(), a.findings);
   j["shown"] = a.shown;
   j["not_shown"] = a.not_shown;
   if (!a.chain.head.empty()) {
@@ -38,7 +36,7 @@ std::string bundle_json(const BundleAudit& a) {
   j["time"] = a.time.empty() ? nlohmann::ordered_json() : nlohmann::ordered_json(a.time);
   j["files"] = a.files;
   j["bytes"] = a.bytes;
-  return j.dump(-1, ' ', false, nlohmann::ordered_json::error_handler_t::replace) + "\n";
+  return audit::json_line(j);
 }
 
 }  // namespace ostro::bundle

@@ -2,7 +2,6 @@
 
 #include <fmt/core.h>
 
-#include <algorithm>
 #include <tuple>
 #include <utility>
 
@@ -85,8 +84,7 @@ Result<BundleAudit> check_bundle(const Context& context, const std::string& dire
   }
   add_limits(check);
   auto& findings = check.audit.findings;
-  std::stable_sort(findings.begin(), findings.end(),
-                   [](const audit::Finding& a, const audit::Finding& b) { return a.verdict > b.verdict; });
+  audit::sort_worst_first(findings);
   findings = audit::folded(findings);
   return std::move(check.audit);
 }

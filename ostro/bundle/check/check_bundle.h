@@ -29,9 +29,7 @@ struct BundleAudit {
   std::string time;                           // of a time stamp that holds; empty: none
   int64_t files = 0, bytes = 0;               // that were hashed
 
-  audit::Verdict verdict() const {
-    return findings.empty() ? audit::Verdict::kEqual : findings.front().verdict;
-  }
+  audit::Verdict verdict() const { return audit::verdict_of_sorted(findings); }
 };
 
 // Whether the directory is a bundle: it has bundle.json.

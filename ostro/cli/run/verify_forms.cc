@@ -2,7 +2,6 @@
 
 #include <fmt/core.h>
 
-#include <algorithm>
 #include <nlohmann/json.hpp>
 
 #include "ostro/audit/record/amend.h"
@@ -51,8 +50,7 @@ Result<bool> is_model(io::FileSystem& fs, const std::string& directory) {
 void add_findings(const convert::ModelCheck& model, audit::Audit& audit) {
   std::vector<audit::Finding>& all = audit.findings;
   all.insert(all.end(), model.findings.begin(), model.findings.end());
-  std::stable_sort(all.begin(), all.end(),
-                   [](const audit::Finding& a, const audit::Finding& b) { return a.verdict > b.verdict; });
+  audit::sort_worst_first(all);
 }
 
 // The audit's text or JSON, and behind it or in its member `model` what was compared of the model.

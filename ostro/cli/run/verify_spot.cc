@@ -2,7 +2,9 @@
 #include <fmt/core.h>
 
 #include <cstdio>
+#include <nlohmann/json.hpp>
 
+#include "ostro/audit/findings_json.h"
 #include "ostro/chain/canonical.h"
 #include "ostro/cli/main/args.h"
 #include "ostro/cli/main/exit_code.h"
@@ -41,12 +43,10 @@ int price_of_sample(const Context& context, runtime::Engine& engine, const Verif
   if (!sample.ok() && sample.error().code() == ErrorCode::kInvalidArgument)
     return report_error(sample.error());
   if (!sample.ok()) wrong = audit::finding_of_replay(context.fs, asked.run, *chain, sample.error());
-  if (wrong) {
-    audit::Audit found;
-    found.findings.push_back(*wrong);
-    return print_verdict(asked.json ? audit::audit_json(found) : audit::audit_text(found),
+  if (wrong)
+    return print_verdict(asked.json ? audit::json_line(audit::findings_json(wrong->verdict, {*wrong}))
+                                    : audit::finding_text(*wrong) + "\n",
                          exit_code(wrong->verdict));
-  }
   return print_verdict(asked.json ? audit::sample_json(*sample) + "\n" : audit::price_text(*sample), kExitOk);
 }
 
