@@ -5,6 +5,7 @@
 #include <string>
 
 #include "ostro/hf/families/family.h"
+#include "ostro/io/files/file_system.h"
 #include "ostro/tokenizer/model/tokenizer.h"
 
 namespace ostro::hf {
