@@ -12,8 +12,8 @@ from report import spread
 
 WORDS = "the sun and moon of a star in winds that rain for if return to be or not so it goes on by day night".split()
 # name: sequences of how many tokens, width, layers, batch, sequences in a leaf, steps
-SIZES = {"tiny": (16, 16, 2, 6, 3, 400), "small": (64, 64, 2, 16, 4, 160), "middle": (128, 128, 4, 16, 4, 60),
-         "wide": (128, 256, 4, 16, 8, 40), "one leaf": (128, 256, 2, 4, 4, 40)}
+SIZES = {"tiny": (16, 16, 2, 6, 3, 200), "small": (64, 64, 2, 16, 4, 80), "middle": (128, 128, 4, 16, 4, 30),
+         "wide": (128, 256, 4, 16, 8, 20), "one leaf": (128, 256, 2, 4, 4, 20)}
 WITHIN = 0.25
 
 
