@@ -1,0 +1,157 @@
+#!/usr/bin/env python3
+"""The `openai` package, unchanged, as a client of `ostro serve`: every call of the API that is served, whole and streamed, from
+synchronous and asynchronous clients. Answers equal those of plain HTTP; errors come as the package's own types; a full queue is
+asked again, as the package does of itself; a stream that the client closes harms nobody.
+Usage: check_openai.py --ostro build/.../ostro
+"""
+import argparse
+import asyncio
+import json
+import pathlib
+import sys
+import tempfile
+import threading
+
+sys.path.insert(0, str(pathlib.Path(__file__).resolve().parents[1] / "e2e"))
+
+import openai
+from serve_test import Server
+from tiny_run import Report, TinyRun
+
+TEMPLATE = "{% for m in messages %}<{{ m.role }}> {{ m.content }}\n{% endfor %}<assistant>"
+MESSAGES = [{"role": "system", "content": "be short"}, {"role": "user", "content": "return 12"}]
+OPTIONS = {"max_tokens": 16, "temperature": 0.9, "seed": 11}
+
+
+class Checks:
+    def __init__(self, report, server):
+        self.report, self.server = report, server
+        self.url = f"http://127.0.0.1:{server.port}/v1"
+        self.client = openai.OpenAI(base_url=self.url, api_key="none", max_retries=0, timeout=120)
+        self.model = self.client.models.list().data[0].id
+
+    def same(self, got, expected, what):
+        self.report.check(got == expected, what if got == expected else f"{what}: {got}, expected {expected}")
+
+    def models(self):
+        one = self.client.models.retrieve(self.model)
+        self.same((one.id, one.object), (self.model, "model"), "models.list and models.retrieve agree")
+
+    def completions(self):
+        plain = self.server.complete(prompt="return ", logprobs=2, **OPTIONS)
+        got = self.client.completions.create(model=self.model, prompt="return ", logprobs=2, **OPTIONS)
+        choice = got.choices[0]
+        self.same((choice.text, choice.finish_reason, choice.logprobs.token_logprobs),
+                  tuple(plain["choices"][0][k] for k in ("text", "finish_reason")) + (plain["choices"][0]["logprobs"]["token_logprobs"],),
+                  "completions.create: text, reason and log-probabilities are those of plain HTTP")
+        self.same(got.usage.total_tokens, got.usage.prompt_tokens + got.usage.completion_tokens, "usage adds up")
+        events = list(self.client.completions.create(model=self.model, prompt="return ", stream=True, stream_options={"include_usage": True}, **OPTIONS))
+        self.same("".join(c.text for e in events for c in e.choices), choice.text, "a streamed completion is the whole one")
+        self.same(events[-1].usage, got.usage, "its usage, too")
+        many = self.client.completions.create(model=self.model, prompt=["return ", "if "], n=2, **OPTIONS)
+        self.same([c.index for c in many.choices], [0, 1, 2, 3], "two prompts with two answers each")
+        self.same(many.choices[0].text, choice.text, "the first of them is the answer alone")
+        scored = self.client.completions.create(model=self.model, prompt="return 12", echo=True, max_tokens=0, logprobs=1)
+        self.same((scored.choices[0].text, scored.choices[0].logprobs.token_logprobs[0]), ("return 12", None), "echo without an answer scores")
+        extra = self.client.completions.create(model=self.model, prompt="return ", extra_body={"return_token_ids": True, "top_k": 5, "receipt": True}, **OPTIONS)
+        self.report.check(len(extra.choices[0].token_ids) == extra.usage.completion_tokens and extra.choices[0].receipt["receipt"],
+                          "fields of our own go through extra_body, and come back")
+
+    def chats(self):
+        plain = self.server.post("/v1/chat/completions", {"messages": MESSAGES, **OPTIONS})
+        got = self.client.chat.completions.create(model=self.model, messages=MESSAGES, **OPTIONS)
+        text = got.choices[0].message.content
+        self.same((text, got.choices[0].message.role), (plain["choices"][0]["message"]["content"], "assistant"), "chat.completions.create: plain HTTP's text")
+        events = list(self.client.chat.completions.create(model=self.model, messages=MESSAGES, stream=True, logprobs=True, top_logprobs=2, **OPTIONS))
+        self.same("".join(c.delta.content or "" for e in events for c in e.choices), text, "a streamed chat is the whole one")
+        # The package's own reader of streams puts the pieces together and knows their types.
+        with self.client.chat.completions.stream(model=self.model, messages=MESSAGES, **OPTIONS) as stream:
+            kinds = {event.type for event in stream}
+            whole = stream.current_completion_snapshot  # the final one is an error of the package where the length ends it
+        self.same(whole.choices[0].message.content, text, "chat.completions.stream")
+        self.report.check({"chunk", "content.delta", "content.done"} <= kinds, f"its events are typed: {sorted(kinds)}")
+        rated = self.client.chat.completions.create(model=self.model, messages=MESSAGES, logprobs=True, top_logprobs=3, **OPTIONS).choices[0]
+        self.report.check(all(len(t.top_logprobs) == 3 and t.logprob <= max(o.logprob for o in t.top_logprobs) for t in rated.logprobs.content),
+                          "each token has its log-probability and three likely ones")
+
+    def raw(self):
+        got = self.client.completions.with_raw_response.create(model=self.model, prompt="return ", **OPTIONS)
+        self.same((got.status_code, got.headers["content-type"]), (200, "application/json"), "with_raw_response: status and type")
+        self.same(got.parse().choices[0].text, self.client.completions.create(model=self.model, prompt="return ", **OPTIONS).choices[0].text, "its parsed text")
+        with self.client.completions.with_streaming_response.create(model=self.model, prompt="return ", **OPTIONS) as answer:
+            self.report.check(json.loads(answer.read())["object"] == "text_completion", "with_streaming_response")
+
+    def errors(self):
+        for kind, words, says in ((openai.BadRequestError, {"prompt": "a", "temperature": -1}, "temperature"), (openai.NotFoundError, {"prompt": "a", "model": "gpt"}, "gpt"),
+                                  (openai.BadRequestError, {"prompt": [100000]}, "100000"), (openai.BadRequestError, {"prompt": "a", "extra_body": {"temprature": 1}}, "temprature"),
+                                  (openai.BadRequestError, {"prompt": "a " * 500}, "context")):
+            try:
+                self.client.completions.create(**({"model": self.model} | words))
+                self.report.check(False, f"{words} was answered")
+            except kind as error:
+                self.report.check(says in error.message and error.body["type"], f"{kind.__name__} names {says}")
+
+    async def asynchronous(self):
+        async with openai.AsyncOpenAI(base_url=self.url, api_key="none", max_retries=0, timeout=120) as client:
+            async def text(seed):
+                got = await client.completions.create(model=self.model, prompt="return ", max_tokens=16, temperature=0.9, seed=seed)
+                return got.choices[0].text
+
+            alone = [await text(seed) for seed in range(6)]
+            self.same(await asyncio.gather(*map(text, range(6))), alone, "six at once from an asynchronous client get what each gets alone")
+            pieces, stream = [], await client.chat.completions.create(model=self.model, messages=MESSAGES, stream=True, **OPTIONS)
+            async for event in stream:
+                pieces += [c.delta.content or "" for c in event.choices]
+            self.same("".join(pieces), self.client.chat.completions.create(model=self.model, messages=MESSAGES, **OPTIONS).choices[0].message.content, "an asynchronous stream")
+
+    def cancelled(self):
+        for _ in range(5):
+            stream = self.client.completions.create(model=self.model, prompt="for ", stream=True, max_tokens=80, temperature=1)
+            next(iter(stream))
+            stream.close()
+        self.same(self.server.raw("GET", "/ready")[0], 200, "streams that are closed early leave the server ready")
+
+    def retried(self, crowded):
+        """The queue has one place. Whoever finds it full is told when to ask again, and the package does."""
+        url = f"http://127.0.0.1:{crowded.port}/v1"
+        patient = openai.OpenAI(base_url=url, api_key="none", max_retries=40, timeout=120)
+        texts = [None] * 8
+
+        def ask(i):
+            texts[i] = patient.completions.create(model=self.model, prompt="return ", **(OPTIONS | {"max_tokens": 60})).choices[0].text
+
+        threads = [threading.Thread(target=ask, args=(i,)) for i in range(len(texts))]
+        for thread in threads:
+            thread.start()
+        for thread in threads:
+            thread.join()
+        self.report.check(texts[0] and len(set(texts)) == 1, "eight that ask a server with one place in its queue are all answered, alike")
+
+
+def main():
+    parser = argparse.ArgumentParser()
+    parser.add_argument("--ostro", required=True)
+    ostro = pathlib.Path(parser.parse_args().ostro).resolve()
+    report = Report()
+    with tempfile.TemporaryDirectory() as folder:
+        run = TinyRun(ostro, folder, "served", {})
+        run.train()
+        (run.run_directory / "chat_template.jinja").write_text(TEMPLATE)
+        server = Server(str(ostro), folder, str(run.run_directory), "--listen", "127.0.0.1:0")
+        crowded = Server(str(ostro), folder, str(run.run_directory), "--listen", "127.0.0.1:0", "--waiting", "1")
+        try:
+            checks = Checks(report, server)
+            for part in (checks.models, checks.completions, checks.chats, checks.raw, checks.errors, checks.cancelled):
+                part()
+            asyncio.run(checks.asynchronous())
+            checks.retried(crowded)
+            server.stop()
+            crowded.stop()
+        finally:
+            server.process.kill()
+            crowded.process.kill()
+    report.finish()
+
+
+if __name__ == "__main__":
+    main()
