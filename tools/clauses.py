@@ -67,6 +67,9 @@ def fma64(a, b, c):
 # ---------------------------------------------------------------- functions (N3, N9)
 
 SPEC = pathlib.Path(__file__).resolve().parent.parent / "docs/spec/numerics.md"
+if not SPEC.is_file():
+    print(f"cannot check: {SPEC} is missing, from which coefficients are read; take tools and docs of Ostro's sources together")
+    raise SystemExit(4)
 
 
 def coefficients(name):

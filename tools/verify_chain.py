@@ -358,6 +358,7 @@ def check_all(top, options, findings):
     collect(require, chain.step >= chain.length(), f"the chain ends at step {chain.step} of {chain.length()}", INCOMPLETE)
     if options.store:
         collect(store_reader.check_stores, options.store, chain.genesis)
+        note += f"the rows of {len(options.store)} token stores were compared with the genesis's roots\n"
     models = [model for model in (options.model, top if run != top else None) if model]
     for folder in (run, *models):
         collect(tokenizer, folder / "tokenizer.json")

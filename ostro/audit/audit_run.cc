@@ -91,7 +91,8 @@ void replay_drawn(io::FileSystem& fs, runtime::Engine& engine, const std::string
     out.findings.push_back(finding_of_replay(fs, run, chain, sample.error()));
     return;
   }
-  const VerifyReport& report = sample->report;
+  VerifyReport& report = sample->report;
+  if (!report.equal) report.cause = cause_of(fs, engine, run, options, report, models);
   compare_with_replay(report.names, report.different_step, out.checkpoints);
   if (!report.equal || !report.unproven.empty()) out.findings.push_back(replay_finding(report));
   out.sample = std::move(*sample);

@@ -25,8 +25,10 @@ std::string list_text(std::span<const int64_t> numbers) {
   return fmt::format("{}{}", fmt::join(shown, ", "), shown.size() < numbers.size() ? ", ..." : "");
 }
 
-// Rounded down, so that nothing is certain that is not.
-std::string chance_text(double chance) { return fmt::format("{:.2f} %", std::floor(chance * 10000) / 100); }
+// Rounded down, so that nothing is certain that is not; what f64 lacks of 2.50 % counts as 2.50 %.
+std::string chance_text(double chance) {
+  return fmt::format("{:.2f} %", std::floor(chance * 10000 + 1e-9) / 100);
+}
 
 std::string count_text(int64_t count, const char* what) {
   return fmt::format("{} {}{}", count, what, count == 1 ? "" : "s");
@@ -60,7 +62,9 @@ std::string price_text(const Sample& s) {
       "hashed\n",
       cost_text(s.estimate));
   out += before_text(s);
-  out += "chance to find a run with so many false steps, wherever they are:\n";
+  out +=
+      "chance, at least, to find a run with so many false steps; those that are replayed before a drawn step "
+      "add to it:\n";
   for (const int64_t part : kThousandths) {
     const int64_t count = false_steps_of(s.steps, part);
     out +=
@@ -93,7 +97,9 @@ std::string shown_text(const Sample& s) {
       "checkpoint before them, the programs, the configuration and the data\n";
   out += before_text(s);
   if (s.replayed == s.steps) return out;
-  out += "not shown: the other steps. So many false ones among all would have been found with this chance:";
+  out +=
+      "not shown: the other steps. So many false ones among all would have been found with at least this "
+      "chance:";
   for (const int64_t part : kThousandths) {
     const int64_t count = false_steps_of(s.steps, part);
     out +=

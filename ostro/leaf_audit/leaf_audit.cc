@@ -202,10 +202,24 @@ class LeafReplay {
                                 room.bytes >> 20, room.source));
   }
 
+  // Why more than the leaf is replayed, and of which steps nothing else would be.
+  std::string before_leaf_text(int64_t from) const {
+    std::vector<int64_t> alone;
+    if (const auto states = audit::states_of(fs_, directory_, run_.chain); states.ok())
+      for (const int64_t state : *states)
+        if (state < run_.chain.last_step()) alone.push_back(state + 1);
+    return fmt::format(
+        "the record has no state after step {}, so steps {} to {} have to be replayed before the leaf, with "
+        "the token store (leaves of steps {} need none)",
+        request_.step - 1, from + 1, request_.step - 1, fmt::join(alone, ", "));
+  }
+
   // Those after request.step - 1 steps; the moments are read only where steps are replayed.
   Result<std::vector<runtime::Buffer>> parameters(int64_t from, LeafAudit& out) {
     if (from < request_.step - 1) {
-      ASSIGN_OR_RETURN(const auto replay, audit::Replay::open(fs_, engine_, directory_, options_, models_));
+      auto opened = audit::Replay::open(fs_, engine_, directory_, options_, models_);
+      if (!opened.ok()) return opened.error().with_context(before_leaf_text(from));
+      const auto replay = std::move(*opened);
       ASSIGN_OR_RETURN(const audit::VerifyReport report,
                        replay->stretch(request_.step - 1, request_.step - 1));
       if (!report.equal)

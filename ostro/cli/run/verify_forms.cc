@@ -177,8 +177,33 @@ int verify(const Context& context, VerifyAsked asked) {
   return verify_run(context, std::move(asked));
 }
 
+Status use_bundle(io::FileSystem& fs, const std::string& directory, VerifyAsked& asked) {
+  ASSIGN_OR_RETURN(const bundle::BundleRecord opened, bundle::open_record(fs, directory));
+  asked.run = opened.folder;
+  asked.audit.checkpoints = opened.checkpoints;
+  asked.audit.parameters_only = !opened.has_moments;
+  if (asked.audit.run_hash.empty()) {
+    asked.audit.run_hash = opened.head;
+    asked.audit.hash_from = "as bundle.json has";
+  }
+  return {};
+}
+
+std::string model_not_shown(const std::string& bundle) {
+  return fmt::format(
+      "that the bundle's files are those that were signed, and its weights those of the record; ostro "
+      "verify {} compares them",
+      bundle);
+}
+
 int verify_run(const Context& context, VerifyAsked asked) {
   audit::AuditOptions& options = asked.audit;
+  const std::string parent = io::parent_path(asked.run);
+  const bool in_bundle =
+      io::base_name(asked.run) == bundle::kRecordFolder && bundle::is_bundle(context.fs, parent);
+  if (in_bundle)
+    if (const Status used = use_bundle(context.fs, parent, asked); !used.ok())
+      return report_error(used.error());
   const auto workers = sim_workers();
   if (!workers.ok()) return report_error(workers.error());
   options.replay.workers = *workers;
@@ -198,6 +223,7 @@ int verify_run(const Context& context, VerifyAsked asked) {
       context.fs, [&]() -> Result<std::unique_ptr<runtime::Engine>> { return std::move(engine); }, asked.run,
       options, context.models);
   if (!audit.ok()) return report_error(audit.error());
+  if (in_bundle) audit->not_shown.push_back(model_not_shown(parent));
   // A run's directory that holds a model, too, is believed in neither before both were compared.
   std::optional<convert::ModelCheck> model;
   if (const auto there = has_model(context.fs, asked.run); !there.ok())

@@ -46,6 +46,11 @@ int verify_spot(const Context& context, VerifyAsked asked);
 int verify_model(const Context& context, const VerifyAsked& asked, const std::string& model,
                  const std::string& record);
 int verify_bundle(const Context& context, const VerifyAsked& asked);
+// For a replay of the record in bundle `directory`: `run` becomes that record, and the options say what the
+// bundle left out of it. Errors: bundle.json cannot be read.
+Status use_bundle(io::FileSystem& fs, const std::string& directory, VerifyAsked& asked);
+// What such a replay does not look at.
+std::string model_not_shown(const std::string& bundle);
 int verify_receipt(const Context& context, const VerifyAsked& asked);
 
 int exit_code(audit::Verdict verdict);

@@ -50,7 +50,9 @@ int price_of_sample(const Context& context, runtime::Engine& engine, const Verif
   return print_verdict(asked.json ? audit::sample_json(*sample) + "\n" : audit::price_text(*sample), kExitOk);
 }
 
-int verify_sample(const Context& context, std::unique_ptr<runtime::Engine> engine, VerifyAsked asked) {
+// `bundle`: the one that the run is the record of; empty: none.
+int verify_sample(const Context& context, std::unique_ptr<runtime::Engine> engine, VerifyAsked asked,
+                  const std::string& bundle) {
   ReplayProgress progress(context.fs, asked.run, run::stderr_columns() > 0 && !asked.json);
   audit::SampleRequest& sample = asked.audit.sample;
   sample.count = *asked.count;
@@ -61,10 +63,11 @@ int verify_sample(const Context& context, std::unique_ptr<runtime::Engine> engin
       fmt::print(stderr, "{}", audit::price_text(priced));
     };
   if (asked.only_price) return price_of_sample(context, *engine, asked);
-  const auto audit = audit::audit_run(
+  auto audit = audit::audit_run(
       context.fs, [&]() -> Result<std::unique_ptr<runtime::Engine>> { return std::move(engine); }, asked.run,
       asked.audit, context.models);
   if (!audit.ok()) return report_error(audit.error());
+  if (!bundle.empty()) audit->not_shown.push_back(model_not_shown(bundle));
   return print_verdict(asked.json ? audit::audit_json(*audit) : audit::audit_text(*audit),
                        exit_code(audit->verdict()));
 }
@@ -91,16 +94,11 @@ int verify_leaf(const Context& context, runtime::Engine& engine, const VerifyAsk
 }  // namespace
 
 int verify_spot(const Context& context, VerifyAsked asked) {
+  std::string bundle;
   if (asked.as_bundle || bundle::is_bundle(context.fs, asked.run)) {
-    const auto opened = bundle::open_record(context.fs, asked.run);
-    if (!opened.ok()) return report_error(opened.error());
-    asked.run = opened->folder;
-    asked.audit.checkpoints = opened->checkpoints;
-    asked.audit.parameters_only = !opened->has_moments;
-    if (asked.audit.run_hash.empty()) {
-      asked.audit.run_hash = opened->head;
-      asked.audit.hash_from = "as bundle.json has";
-    }
+    bundle = asked.run;
+    if (const Status used = use_bundle(context.fs, bundle, asked); !used.ok())
+      return report_error(used.error());
   }
   const auto workers = sim_workers();
   if (!workers.ok()) return report_error(workers.error());
@@ -108,7 +106,7 @@ int verify_spot(const Context& context, VerifyAsked asked) {
   auto engine = context.engine();
   if (!engine.ok()) return report_error(engine.error());
   if (!asked.leaf.empty()) return verify_leaf(context, **engine, asked);
-  return verify_sample(context, std::move(*engine), std::move(asked));
+  return verify_sample(context, std::move(*engine), std::move(asked), bundle);
 }
 
 }  // namespace ostro::cli
