@@ -14,7 +14,8 @@ namespace ostro::chain {
 inline constexpr const char* kRecordFile = "run.json";
 inline constexpr int64_t kRecordFormat = 1;
 
-// One start of the training command.
+// One start of the training command. The functions that read or write files return their errors with the
+// path; all functions but end_session are thread-safe.
 struct Session {
   std::vector<std::string> argv;
   std::string directory;  // absolute path of the working directory; relative paths in the config start here
@@ -27,13 +28,15 @@ struct Session {
   std::string started;    // UTC, as utc_now() gives it
   std::string ended;      // empty while it runs; stays empty if the process was killed
   std::string outcome;    // "running", "finished", "interrupted", "failed: ..."
-  int64_t from_step = 0;  // steps done at the start of the session; to_step: steps done at its end
-  int64_t to_step = 0;
-  // What its time was spent on (base/watch/time_use.h); empty while it runs.
+  int64_t from_step = 0;  // steps done at the start of the session
+  int64_t to_step = 0;    // steps done at its end
+  // The seconds of each use of its time ("step", "data", ...: kTimeUseNames in base/watch/time_use.h); empty
+  // while it runs.
   std::map<std::string, double> seconds;
   bool operator==(const Session&) const = default;
 };
 
+// The content of run.json. The hashes are those of the chain's genesis.
 struct RunRecord {
   std::string numerics_version;
   std::string program_hash;
@@ -46,19 +49,21 @@ struct RunRecord {
 
 // A new session that starts now, with the commit, binary, compiler and CPU of this process.
 Session begin_session(std::vector<std::string> argv, int64_t from_step);
-// Marks the last session as ended now.
+// Marks the last session as ended now. There must be one.
 void end_session(RunRecord& record, const std::string& outcome, int64_t to_step);
 
 // The record as a JSON object. This is the file's content without its checksum.
 std::string record_json(const RunRecord& record);
-// What a step took in the sessions that ended, in seconds, with all that was beside it; 0: not known.
+// The seconds that a step took on average in the sessions that ended. All uses of their time count, also
+// those beside steps. 0: not known.
 double seconds_a_step(const RunRecord& record);
-// Replaces the file atomically.
+// Replaces the file atomically. Errors: those of writing.
 Status write_record(io::FileSystem& fs, const std::string& path, const RunRecord& record);
-// ErrorCode::kCorrupt names the field; a later format is kUnsupported.
+// Reads the file. Errors: kCorrupt for a wrong checksum or field, kUnsupported for a later format, and those
+// of reading.
 Result<RunRecord> read_record(io::FileSystem& fs, const std::string& path);
 
-// The commit and the compiler that this program was built with, and the hash of its file, as in Session.
+// The commit that this program was built from, the hash of its file, and its compiler, as in Session.
 std::string source_commit();
 std::string binary_sha256();
 std::string compiler_name();

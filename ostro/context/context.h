@@ -1,5 +1,6 @@
-// Context: what a process gives to everything that it is asked to do: files, models, engines, a place to show
-// progress, and whether to stop. The command line makes one (cli/main/cli_main.cc), as another program can.
+// Context: the services that long work of any kind needs from the process that it runs in: files, models,
+// engines, a place to show progress, and a question whether to stop. The command line makes one
+// (cli/main/cli_main.cc); another program can make its own.
 #pragma once
 
 #include <functional>
@@ -17,7 +18,8 @@ namespace ostro {
 using MakeEngine = std::function<Result<std::unique_ptr<runtime::Engine>>()>;
 
 // Functions take it as the first argument and keep no reference to it. A copy refers to the same files and
-// progress, which must outlive it. None of it changes the bits of a result.
+// progress, which must outlive it. Nothing in it changes the bits of a result. For one thread at a time,
+// since Progress is.
 struct Context {
   io::FileSystem& fs;
   models::ModelChoices models;     // the choices of model.type
@@ -25,15 +27,16 @@ struct Context {
   MakeEngine engine_for_a_moment;  // for programs that run a few times: it has nothing to compile first
   Progress& progress;
   std::function<bool()> stop = [] { return false; };  // true: save and end soon
-  // What `engine` is on another device ("cuda:1", runtime/device_name.h); empty: there is none but the
-  // processors.
+  // Returns the function that makes engines on a device ("cuda:1", runtime/device_name.h). Empty: this
+  // process has engines for its processors only.
   std::function<MakeEngine(const std::string& device)> engine_on = {};
 
-  // The same, on another file system.
+  // A copy that uses another file system.
   Context in(io::FileSystem& files) const {
     return {files, models, engine, engine_for_a_moment, progress, stop, engine_on};
   }
-  // The same, with engines on that device. Whether the device is there, only `engine` finds out.
+  // A copy whose `engine` makes engines on that device. An error of `engine` says when there is no such
+  // device.
   Context on(const std::string& device) const {
     Context out = *this;
     if (engine_on) out.engine = engine_on(device);

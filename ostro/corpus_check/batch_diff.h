@@ -1,4 +1,5 @@
-// diff_batches: compares the training data of two configurations, for `ostro data diff`.
+// diff_batches: compares the training data of two configurations, for `ostro data diff`. Errors: those of
+// reading a batch. Thread-safe.
 #pragma once
 
 #include <string>
@@ -16,13 +17,15 @@ struct DiffSide {
 
 struct BatchDiff {
   std::string text;    // a report for people
-  bool equal = false;  // the stores, and the batches of the first steps
+  bool equal = false;  // true when the stores and the batches of the first steps are equal
 };
 
-// The report says which components differ, the first step and row whose content differs among
-// the first `steps` steps, and by component how many sequences are the same at the same place, occur on both
-// sides at different places, or occur on one side only. Sequences are compared by their tokens, targets, loss
-// weights and segments, so the two stores may differ.
+// Compares the stores and the batches of steps [0, steps). Sequences are compared by their tokens, targets,
+// loss weights and segments, so equal batches may come from different stores.
+//
+// The report says which components differ, the first step and row whose content differs, how many sequences
+// are equal at the same place, and for each component how many sequences each side has and how many are on
+// both sides, wherever they lie.
 Result<BatchDiff> diff_batches(const DiffSide& a, const DiffSide& b, int64_t steps);
 
 }  // namespace ostro::corpus_check

@@ -54,7 +54,8 @@ using WireLimit = std::function<std::optional<std::chrono::milliseconds>()>;
 // The connections of one process. One thread calls all functions, except abort().
 class GlooWire {
  public:
-  // Takes over connections to all other processes, by rank.
+  // Takes over the connections to all other processes: sockets[r] leads to rank r, and sockets[rank] is not
+  // used. Error: kIo when Gloo cannot use one of them.
   static Result<std::unique_ptr<GlooWire>> make(int64_t rank, std::vector<Socket> sockets, WireLimit limit);
   virtual ~GlooWire() = default;
 

@@ -1,5 +1,8 @@
-// MatrixParts: a hidden matrix for optimizers that work on whole matrices: the maps of a fused weight one by
-// one, with one axis of rows and one of columns, whole on every worker.
+// MatrixParts: divides the weight of a Linear into the matrices that an optimizer like Muon works on.
+//
+// A fused weight holds several linear maps, one after the other along an axis (nn::Fused). Each of them is a
+// part, with one axis of rows and one of columns, and layers or experts as stacks of matrices. No mesh splits
+// these axes, so the matrices are whole on every worker.
 #pragma once
 
 #include <vector>
@@ -9,7 +12,7 @@
 
 namespace ostro::optim {
 
-// Returns whether the parameter is a Linear's weight, but not the head.
+// Returns true for the weight of a Linear, except that of the model's head.
 bool is_hidden_matrix(const Parameter& parameter);
 
 // A value; its functions are called while tracing.
@@ -19,14 +22,15 @@ class MatrixParts {
   explicit MatrixParts(const Parameter& parameter);
 
   struct Part {
-    std::vector<Axis> stack, rows, columns;  // of the matrices, in the parameter's order
-    Axes order;                              // all of them
-    int64_t row_count = 1, column_count = 1;
+    // The axes of the part, in the parameter's order. `order` has the names of all of them.
+    std::vector<Axis> stack, rows, columns;
+    Axes order;
+    int64_t row_count = 1, column_count = 1;  // of one matrix
   };
   const std::vector<Part>& parts() const { return parts_; }
 
-  // Cuts x, with the parameter's axes, into its parts: [stack..., matrix_rows, matrix_columns], in some
-  // order.
+  // Cuts x, which has the parameter's axes, into its parts, one array for each of parts(). Their axes are
+  // [stack..., matrix_rows, matrix_columns], in any order.
   std::vector<Array> split_up(const Array& x) const;
   // The inverse of split_up().
   Array joined(const std::vector<Array>& matrices) const;

@@ -1,4 +1,5 @@
-// TestModel: a served model for tests whose logits follow from the tokens by a formula; no engine is needed.
+// FormulaRunner, test_model: a served model for tests whose logits follow from the tokens by a formula, so
+// that no engine is needed. Not thread-safe.
 #pragma once
 
 #include <doctest/doctest.h>
@@ -14,13 +15,14 @@
 
 namespace ostro::serve {
 
-// A row depends on all tokens up to it, as a model's does.
+// Computes logits by the formula. Each row of logits depends on all tokens up to its position, as with a
+// model.
 class FormulaRunner final : public infer::Runner {
  public:
   FormulaRunner(int64_t vocab, int64_t context) : vocab_(vocab), context_(context) {}
 
   int64_t max_length() const override { return context_; }
-  std::function<void()> before_next = {};  // a test can make it wait
+  std::function<void()> before_next = {};  // called by next(), so that a test can make it wait
 
   Status prepare() override { return {}; }
   Result<std::string> program_hash() override { return std::string("formula"); }
@@ -71,6 +73,7 @@ inline std::shared_ptr<const tokenizer::Tokenizer> test_tokenizer() {
                                                     .value());
 }
 
+// A model of the formula with test_tokenizer() and no chat template, for `context` positions.
 inline ServedModel test_model(int64_t context = 64) {
   ServedModel out;
   out.tokenizer = test_tokenizer();

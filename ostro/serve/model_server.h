@@ -1,7 +1,8 @@
 // ModelServer: answers OpenAI's API for one model over HTTP (docs/guide/serve.md).
 //
-// Threads: HTTP's own, two that read requests and make tokens of them, one that runs the model. It can be
-// asked before the model is there: /health then says ok, /ready does not.
+// Threads: those of HTTP, two that read requests and make tokens of them, and one that runs the model.
+// Requests are accepted before the model is there: /health then says ok, and requests that need the model are
+// answered with 503. Call start, serve, drain and the destructor from one thread.
 #pragma once
 
 #include <atomic>
@@ -18,32 +19,35 @@
 
 namespace ostro::serve {
 
+// The most that the server takes at a time. What goes beyond it is refused: 429 for requests, 413 for bodies.
 struct ServerLimits {
-  size_t waiting = 64;                  // requests that wait for the model at most
-  size_t body_bytes = size_t{8} << 20;  // of a request
+  size_t waiting = 64;                  // requests that wait for the model
+  size_t body_bytes = size_t{8} << 20;  // bytes of the body of a request
   unsigned connections = 512;
 };
 
 class ModelServer {
  public:
-  // Listens. Errors: the address is in use, or other machines could reach it.
+  // Begins to listen. Errors: the address is in use; kUnsupported when other machines could reach it.
   static Result<std::unique_ptr<ModelServer>> start(const http::Address& address, const ServerLimits& limits);
   ~ModelServer();
 
   int port() const { return server_->port(); }
-  // Builds the model's programs; from then on requests are answered. Once.
+  // Builds the model's programs; from then on requests are answered. Call it once. Errors: those of the
+  // runner's prepare(); requests are then still answered with 503.
   Status serve(std::unique_ptr<ServedModel> model, std::unique_ptr<ReceiptMaker> receipts);
-  // Takes no more requests and waits until those that it took are answered, at most so long. False: some are
-  // not.
+  // Takes no more requests, and waits until those that were taken are answered, at most for `limit`. Returns
+  // false when some are not.
   bool drain(std::chrono::milliseconds limit);
 
  private:
   enum class State { kLoading, kReady, kDraining };
 
   explicit ModelServer(const ServerLimits& limits);
-  void take(const std::shared_ptr<http::Exchange>& exchange);  // of HTTP's thread
+  void take(const std::shared_ptr<http::Exchange>& exchange);  // called by the threads of HTTP
+  // The answer to a request that needs no model.
   http::Response at_once(const http::Request& request);
-  void read_requests();  // of a thread
+  void read_requests();  // the body of the threads in readers_
   ApiError not_ready() const;
 
   const ServerLimits limits_;
@@ -52,7 +56,7 @@ class ModelServer {
   std::unique_ptr<ServedModel> model_;
   std::unique_ptr<ReceiptMaker> receipts_;
   std::unique_ptr<EngineThread> engine_;
-  // Requests that are taken and not answered.
+  // taken_, guarded by mutex_: the number of requests that are taken and not answered.
   std::mutex mutex_;
   std::condition_variable answered_;
   int64_t taken_ = 0;

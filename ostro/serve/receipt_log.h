@@ -2,7 +2,8 @@
 // them in a file.
 //
 // FOLDER/receipts.jsonl has a line for each, without its opening: {"receipt", "signature", "public_key"}. A
-// line that a lost process left unfinished is cut off when the file is opened. One thread at a time.
+// line that a lost process left unfinished is passed over when the file is read, and cut off before the next
+// one is written. One thread at a time.
 #pragma once
 
 #include <memory>
@@ -19,12 +20,14 @@ inline constexpr const char* kReceiptsFile = "receipts.jsonl";
 
 class ReceiptMaker {
  public:
-  // `folder`: empty: no file, and the chain begins here. Errors: a file whose lines are no chain (with the
-  // line); a folder that another server uses.
+  // Reads the file of `folder`, if there is one, and continues its chain. With an empty `folder` there is no
+  // file, and a new chain begins. Errors: a file whose lines are no chain (with the line); a folder that
+  // another server uses; those of reading.
   static Result<std::unique_ptr<ReceiptMaker>> open(io::FileSystem& fs, const std::string& folder,
                                                     std::optional<bundle::SigningKey> key);
 
-  // The receipt of an answer that is over, after it is safe in the file. `log_probs`: of its tokens.
+  // Returns the receipt of a finished answer, after it is safe in the file. `log_probs` are those of its
+  // tokens. Errors: those of writing; the receipt then does not count.
   Result<ReceiptDocument> make(const ServedModel& model, const AnswerState& answer,
                                const AnswerOptions& options, const std::string& nonce,
                                std::vector<float> log_probs);

@@ -1,4 +1,5 @@
-// BlockPartitioner: the rewrite of one block for one worker; partition.cc drives it. Private to the room.
+// BlockPartitioner: rewrites one block of a program for one worker; partition.cc drives it. Private to the
+// room.
 #pragma once
 
 #include <map>
@@ -55,7 +56,8 @@ class BlockPartitioner {
 
   // Makes run() exchange the plan's gradients that scans of the block stack. The plan must outlive this.
   void exchange_in_scans(const ExchangePlan& plan) { exchange_ = &plan; }
-  // The block's results, given its parameters.
+  // Rewrites the ops of a block whose parameters are `args`, and returns its results. Errors: an op that
+  // cannot run on the split axes, with its place in the model.
   Result<Locals> run(const ir::Block& block, const Locals& args);
   // Moves a value to another layout, with collectives or slices.
   Local move(const Local& x, const Layout& to);
@@ -84,6 +86,8 @@ class BlockPartitioner {
   // The rows of a gather or expert_dot whose table is split over workers. Only one worker has a row; the
   // others have +0, whose bits are zero. A sum would lose the sign of -0.
   ir::ValueId select_row(const ir::Op& op, ir::ValueId x, const OpSplits& splits);
+  // Rewrites a region of an op, with these layouts of its parameters and results. An error sets `status`, and
+  // the block has no results.
   ir::Block region(const ir::Block& body, const Locals& outer, const std::vector<Layout>& params,
                    const std::vector<Layout>& results, Status& status);
   void shift_origins(const ir::Op& op, const OpSplits& splits, std::vector<ir::ValueId>& operands,

@@ -1,4 +1,5 @@
-// For tests of the command line: runs the program as a user does, in a folder of the test.
+// shell, Folder: run the program in tests of the command line as a user does, in a folder of the test. Not
+// thread-safe.
 #pragma once
 
 #include <doctest/doctest.h>
@@ -12,12 +13,14 @@
 
 namespace ostro::cli {
 
+// The exit status of a command line, -1 when a signal ended it, and what it wrote to standard output.
 struct Outcome {
   int code;
   std::string out;
 };
 
-// Runs a shell command line in which $OSTRO is the program; returns standard output.
+// Runs a shell command line in which $OSTRO is the program, and waits for its end. Standard error goes to
+// that of the test.
 inline Outcome shell(const std::string& line) {
   FILE* pipe = popen(("OSTRO=" OSTRO_BINARY "; " + line).c_str(), "r");
   REQUIRE(pipe);
@@ -28,7 +31,7 @@ inline Outcome shell(const std::string& line) {
   return {WIFEXITED(status) ? WEXITSTATUS(status) : -1, out};
 }
 
-// A folder that is removed by the destructor.
+// An empty folder for this process, which is removed with its content by the destructor.
 class Folder {
  public:
   Folder() : path_(std::filesystem::temp_directory_path() / ("ostro_cli_test_" + std::to_string(getpid()))) {

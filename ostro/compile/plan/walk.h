@@ -5,11 +5,13 @@
 // What a step does is the Runner's, a class derived from PlanWalk<Runner, Pointer>: one object for a plan,
 // others for its regions. Pointer is an address in the memory of the engine; adding a number of bytes moves
 // it. Runner has these members (PlanWalk may be its friend):
-//   Status run_step(size_t step, const Context&)  runs a copy, a kernel or an op; gives the others to
-//   run_nested Runner& region(size_t step, size_t number)    the Runner of a nested plan Status move(Pointer
-//   to, Pointer from, int64_t bytes) Result<bool> is_true(Pointer)                 the value of a bool, once
-//   the steps before are done class LoopPlace { void set(int64_t i); }      is told the iteration; lives as
-//   long as the loop runs
+//
+// - Status run_step(size_t step, const Context&): runs a copy, a kernel or an op, and gives every other step
+//   to run_nested.
+// - Runner& region(size_t step, size_t number): the Runner of a nested plan.
+// - Status move(Pointer to, Pointer from, int64_t bytes): copies within the engine's memory.
+// - Result<bool> is_true(Pointer): the value of a bool, once the steps before are done.
+// - class LoopPlace with void set(int64_t i): is told the iteration, and lives as long as the loop runs.
 //
 // Borrows the plan. One thread at a time.
 #pragma once

@@ -1,4 +1,9 @@
-// OpCall: the argument of every built-in routine, for one execution of one op of a Plan.
+// OpCall, op_routine: the routines of the CPU engine for single ops of a Plan, and the argument that each of
+// them takes.
+//
+// A routine writes the results of one execution of an op. It is called by one thread and shares the work with
+// those of call.pool. Errors: kInvalidArgument when the op does not fit to the run (its workers, or how an
+// axis is cut), and those of runtime::Collectives; everything else was checked when the plan was made.
 #pragma once
 
 #include <cstdint>
@@ -28,7 +33,7 @@ struct Array {
   }
 };
 
-// The value of an integer scalar: i32, u32 or i64.
+// The value of a scalar of the type i32, u32 or i64.
 int64_t integer_of(const Array& scalar);
 
 using compile::axes_named, compile::axes_without, compile::count_of;
@@ -55,12 +60,13 @@ using OpRoutine = Status (*)(const OpCall&);
 // (dot).
 OpRoutine op_routine(ir::OpKind kind);
 
-// What lowering must know of these routines.
+// The properties of these routines that lowering depends on.
 compile::Target cpu_target();
 
 // elementwise.cc
 Status run_elementwise(const OpCall& call);
 // layout.cc
+// Copies the elements of `from` to `to`. They have the same shape; each may have any strides.
 void copy_view(const Array& from, const Array& to, machine::ThreadPool& pool);
 Status run_concat(const OpCall& call);  // concat, stack
 Status run_pad(const OpCall& call);
@@ -91,6 +97,7 @@ Status run_attention_grad(const OpCall& call);
 Status run_cross_entropy(const OpCall& call);
 Status run_cross_entropy_sum(const OpCall& call);
 Status run_cross_entropy_grad(const OpCall& call);
+// Runs a cross_entropy and the cross_entropy_grad of the same logits together, row by row.
 Status run_cross_entropy_both(const OpCall& loss, const OpCall& gradient);
 // state.cc
 Status run_box_sumsq(const OpCall& call);

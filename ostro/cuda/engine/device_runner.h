@@ -1,4 +1,7 @@
 // DeviceRunner: runs a Plan on a device: each step is a launch or a copy in the device's queue.
+//
+// Steps are put into the queue without waiting for them; only the condition of a branch is waited for. Errors
+// are those of the device, with the name of the program and the step. Not thread-safe.
 #pragma once
 
 #include <memory>
@@ -13,23 +16,24 @@
 
 namespace ostro::cuda {
 
-// What all plans of a Module share while running.
+// The parts that all plans of a Module share while they run.
 struct DeviceContext {
-  std::string program;
+  std::string program;  // its name, for errors
   const compile::Module* module = nullptr;
   Kernels* kernels = nullptr;
-  const std::vector<Kernel>* fused = nullptr;  // of Module::nests
+  const std::vector<Kernel>* fused = nullptr;  // the kernel of each of Module::nests
 };
 
-// Borrows the plan and the context. Not thread-safe. run() is PlanWalk's. Only the condition of a branch is
-// waited for.
+// Borrows the plan and the context. PlanWalk::run() runs it.
 class DeviceRunner : public compile::PlanWalk<DeviceRunner, Address> {
  public:
-  // `constants`: where Plan::constants lie.
+  // `constants` are the addresses of Plan::constants. `place` begins the numbers of steps in errors: "" for
+  // the outermost plan, "12.0." for the first region of step 12.
   DeviceRunner(const compile::Plan& plan, const DeviceContext& context, std::vector<Address> constants,
                std::string place);
 
-  // Uploads the constants of a plan and of all plans nested in it, whose blocks go to `kept`.
+  // Makes a runner, and uploads the constants of the plan and of all plans nested in it. Their blocks are
+  // appended to `kept`, which must outlive the runner.
   static Result<std::unique_ptr<DeviceRunner>> make(const compile::Plan& plan, const DeviceContext& context,
                                                     std::string place,
                                                     std::vector<std::shared_ptr<runtime::Block>>& kept);

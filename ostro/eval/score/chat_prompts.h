@@ -14,7 +14,8 @@
 
 namespace ostro::eval {
 
-// Immutable. A model without a template has none, and every call is then an error that says so.
+// Immutable, so threads may share one. For a model without a chat template every call of of_user and
+// of_messages is an error (kNotFound) that says so.
 class ChatPrompts {
  public:
   // No model, no template.
@@ -23,11 +24,13 @@ class ChatPrompts {
   static Result<ChatPrompts> load(io::FileSystem& fs, const std::string& tokenizer_path,
                                   const tokenizer::Tokenizer& tokenizer);
 
-  // What a user's message becomes: the conversation of it alone, and the beginning of an answer.
+  // The prompt for one message of a user: a conversation of this message, and the beginning of an answer.
+  // Errors: those of the template.
   Result<std::string> of_user(std::string_view text) const;
-  // A conversation, the JSON text of a list of messages. With `add_generation_prompt` the text ends with the
-  // beginning of an answer; without it, it ends with the last message, which the model goes on with. `tools`:
-  // the JSON text of a list; "": none.
+  // The prompt for a conversation. `messages` is the JSON text of a list of messages, `tools` that of a list
+  // of tools; "": none. With `add_generation_prompt` the prompt ends with the beginning of an answer. Without
+  // it, the prompt ends with the last message, which the model continues. Errors: JSON that cannot be read,
+  // those of the template, and a last message that cannot be continued (kInvalidArgument).
   Result<std::string> of_messages(std::string_view messages, std::string_view tools,
                                   bool add_generation_prompt) const;
   // Canonical JSON of the template and its special tokens; "" without a template.

@@ -36,10 +36,12 @@ struct ScorerOptions {
   numerics::LeafTable leaves = {};  // of the model's programs; see leaves_for_inference
 };
 
-// The leaf table of a run's programs without its cut of positions, which only sums over a batch have.
+// Returns the leaf table of a run's programs without the entry for the axis of positions: only sums over a
+// batch are cut into leaves along it, and scores are not summed over a batch.
 numerics::LeafTable leaves_for_inference(numerics::LeafTable leaves);
 
-// Not thread-safe; the engine must outlive it.
+// Compiles a program for each size of batch when it is first needed, and keeps it. Not thread-safe; the
+// engine must outlive it.
 class TokenScorer {
  public:
   // `model` are functions for evaluation (ModelOptions::evaluation_functions).

@@ -1,4 +1,4 @@
-// Checkpoints written by several workers, and by one.
+// save_together, save_alone: write the checkpoint of a state with several workers, or with one, in tests.
 #pragma once
 
 #include <map>
@@ -33,6 +33,7 @@ inline std::map<std::string, std::string> files_of(io::FileSystem& fs) {
   return out;
 }
 
+// Writes the checkpoint of a whole state as a run with one worker does.
 inline void save_alone(io::FileSystem& fs, const CellSetup& s, const train::State& whole) {
   const auto tensors = snapshot(whole, s.plan.arrays, train::cell_boxes(s.config));
   REQUIRE(tensors.ok());
@@ -44,7 +45,8 @@ inline void save_alone(io::FileSystem& fs, const CellSetup& s, const train::Stat
 using FilesOf = std::function<io::FileSystem&(int64_t rank)>;
 using Saved = Result<std::optional<checkpoint::Saved>>;
 
-// The workers of a mesh write a checkpoint; `snapshot_of` gives what each has.
+// The workers of a mesh, each a thread, write one checkpoint together. `snapshot_of` is called by each worker
+// and returns what it writes. Returns what the leader, rank 0, gets from its save, or the error of a worker.
 inline Saved write_together(const ir::Mesh& mesh, const FilesOf& fs,
                             const std::function<Result<CellSnapshot>(runtime::Collectives&)>& snapshot_of) {
   dist::MemoryKeyValue store;
@@ -63,7 +65,7 @@ inline Saved write_together(const ir::Mesh& mesh, const FilesOf& fs,
   return saved;
 }
 
-// `plant` changes what a worker writes.
+// The same for the cells of a whole state. `plant`, if given, changes what a worker writes, to plant a fault.
 inline Saved save_together(const CellSetup& s, const train::State& whole, const FilesOf& fs,
                            const std::function<void(int64_t rank, CellSnapshot&)>& plant = {}) {
   return write_together(s.plan.mesh(), fs, [&](runtime::Collectives& c) -> Result<CellSnapshot> {

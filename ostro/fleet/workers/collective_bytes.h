@@ -1,5 +1,6 @@
-// add_collectives: the bytes that the collectives of a program send, and those that they make whole; computed
-// before the program runs. No errors; any thread may call.
+// add_collectives, whole_in_one_block: the bytes that the collectives of a program send, and those of the
+// arrays that they gather or exchange whole. Both are computed from the program, before it runs. Pure
+// functions; there are no errors.
 #pragma once
 
 #include <cstdint>
@@ -12,18 +13,20 @@
 
 namespace ostro::fleet {
 
-// Adds what `runs` runs of the program by worker `rank` send to other workers, by collective and mesh axis.
-// `where` says which program it is.
+// Adds to `sent` the bytes that worker `rank` sends to other workers in `runs` runs of the program, one entry
+// for each collective and mesh axis. `where` names the program in the entries.
 void add_collectives(const ir::Program& program, const ir::Mesh& mesh, int64_t rank, int64_t runs,
                      const std::string& where, std::vector<train::Sent>& sent);
-// Adds one entry, or adds to the one with the same words. Nothing is added for 0 bytes.
+// Adds an entry, or adds `times` and `bytes` to the entry with the same `what`. Does nothing for 0 bytes.
 void add_sent(std::vector<train::Sent>& sent, const std::string& what, int64_t times, int64_t bytes);
 
-// The most bytes that collectives over the mesh axes which carry leaves make whole or take whole in one
-// block: parameters that they gather, and gradients that they exchange.
+// The bytes of arrays that are whole in one worker's memory for a collective. `parameters`: the results of
+// gathering over a mesh axis that carries leaves (train::kLeafAxes). `gradients`: the operands of
+// exchange_leaves.
 struct WholeBytes {
   int64_t parameters = 0, gradients = 0;
 };
+// The most bytes of either kind that one block needs: this block, or one nested in it.
 WholeBytes whole_in_one_block(const ir::Block& block);
 
 }  // namespace ostro::fleet

@@ -1,5 +1,5 @@
-// GradientAdder, SubtreeSums: add up gradients along the tree over leaves (numerics.md, N8). Errors: those of
-// the engine. Not thread-safe.
+// GradientAdder, SubtreeSums: add up the gradients of leaves in the order of the tree over leaves
+// (numerics.md, N8). Errors: those of the engine. Not thread-safe.
 #pragma once
 
 #include <memory>
@@ -18,6 +18,7 @@ class GradientAdder {
 
   // `engine` must outlive it.
   explicit GradientAdder(runtime::Engine& engine) : engine_(engine) {}
+  // Returns a[i] + b[i] for each i.
   Result<Buffers> add(Buffers a, Buffers b);
 
  private:
@@ -25,18 +26,20 @@ class GradientAdder {
   std::unique_ptr<runtime::Executable> program_;
 };
 
-// Joins sums over subtrees of leaves that come in ascending order. Two of them are added as soon as they are
-// the children of one node, so what remains are the largest subtrees of what came.
+// Joins sums over subtrees of leaves that come in ascending order. Two sums are added as soon as their
+// subtrees are the children of one node of the tree. So sums() has one sum for each of the largest subtrees
+// that are complete.
 class SubtreeSums {
  public:
   using Buffers = GradientAdder::Buffers;
 
-  // Of the tree over `leaves` leaves. `adder` must outlive it.
+  // For the tree over `leaves` leaves. `adder` must outlive it.
   SubtreeSums(int64_t leaves, GradientAdder& adder) : leaves_(leaves), adder_(adder) {}
+  // Takes the sum over the leaves of `node`, which come after all leaves that were pushed before.
   Status push(train::Subtree node, Buffers sum);
   const std::vector<std::pair<train::Subtree, Buffers>>& sums() const { return sums_; }
   void clear() { sums_.clear(); }
-  // The sum over all leaves; all must have come.
+  // Returns the sum over all leaves, each of which must have been pushed. Call it once.
   Buffers root();
 
  private:

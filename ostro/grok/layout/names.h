@@ -1,5 +1,5 @@
-// tensor_name, find_tensor: the names of a Grok-1's tensors in other programs: one table, read in both
-// directions.
+// tensor_name, find_tensor: the names that other programs give to the tensors of Grok-1: one table, read in
+// both directions. Pure functions.
 #pragma once
 
 #include <optional>
@@ -22,8 +22,8 @@ struct NamedTensor {
   Part part = Part::kEmbedding;
   int64_t layer = -1;             // -1 outside of layers
   std::optional<int64_t> expert;  // only this one of kExpertGate, kExpertUp or kExpertDown
-  // Matrices are [out, in] there (gguf's dimensions, listed from the last, are the same bytes), in the
-  // release [in, out].
+  // True for a matrix: the other programs have it as [out, in], the release as [in, out]. (gguf lists the
+  // dimensions from the last, which gives the same bytes.)
   bool is_transposed = false;
   bool is_output = false;  // the output matrix, which the release has as the embedding alone
 
@@ -33,14 +33,15 @@ struct NamedTensor {
 // True if the naming has a tensor for each expert of kExpertGate, kExpertUp and kExpertDown.
 bool splits_experts(Naming naming);
 
-// The name; `expert` is required where the naming splits experts, and ignored elsewhere.
+// The name of a part. `layer` is used for parts of layers. `expert` is required for a part that the naming
+// splits by experts, and ignored for others.
 std::string tensor_name(Naming naming, Part part, int64_t layer,
                         std::optional<int64_t> expert = std::nullopt);
 // The name of the output matrix, which is the embedding.
 std::string output_name(Naming naming);
 
-// The meaning of a name; nothing when the naming does not have it. Of gguf also the older names, with a
-// tensor for each expert and post_ffw_norm, are known.
+// The tensor that a name means; nothing when the naming does not have the name. kGguf also reads the older
+// names of gguf files: a tensor for each expert, and post_ffw_norm.
 std::optional<NamedTensor> find_tensor(Naming naming, std::string_view name);
 
 }  // namespace ostro::grok

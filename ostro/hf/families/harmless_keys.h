@@ -1,7 +1,7 @@
 // find_harmless: the keys of a config.json that change no number of what a trained model computes.
 //
-// harmless_keys.cc is the one list of them, with a reason for each. A key that is not in it, and that the
-// family's description does not name, is refused.
+// harmless_keys.cc has the one list of them, with a reason for each. The import refuses a key that is neither
+// in this list nor named by the family's description. A pure function.
 #pragma once
 
 #include <nlohmann/json_fwd.hpp>
@@ -11,8 +11,8 @@ namespace ostro::hf {
 
 struct HarmlessKey {
   std::string_view key;
-  std::string_view families;  // types of ours, with a space between; empty: all families
-  std::string_view only;      // JSON: with another value the key could change a number; empty: with none
+  std::string_view families;  // values of model.type, with a space between; empty: all families
+  std::string_view only;      // JSON: the key is harmless with this value only; empty: with every value
   std::string_view reason;    // completes "it ..."
   bool usual = false;         // stands in most files: an import does not mention it
 };

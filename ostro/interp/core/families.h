@@ -1,5 +1,6 @@
-// run_dot, run_sum, ...: the op functions of the interpreter, by family and file. Each executes one op
-// (call.h) and cites the rule of numerics.md that it follows.
+// run_dot, run_sum, ...: the op functions of the interpreter, by family and file. Each is an OpFunction of
+// call.h, which executes one op and returns its results. The comments name the clauses of numerics.md that a
+// file follows. The functions keep nothing, so threads may run different ops at the same time.
 #pragma once
 
 #include "ostro/interp/core/call.h"

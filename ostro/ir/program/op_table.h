@@ -1,5 +1,5 @@
 // infer_shapes, axis_role, op_cost: the op table: for every op its arity, attributes, shape rule, sharding
-// rule and cost rule.
+// rule and cost rule. Pure functions, for any thread.
 #pragma once
 
 #include <span>

@@ -1,5 +1,6 @@
 // page_html: the page of a run: one HTML file that holds everything it shows
-// (docs/reference/formats/run_directory.md).
+// (docs/reference/formats/run_directory.md). Pure functions; there are no errors: what a run directory lacks,
+// its page lacks.
 #pragma once
 
 #include <optional>
@@ -14,17 +15,18 @@ namespace ostro::page {
 // run.
 inline constexpr size_t kPageBins = 256;
 
-// A page in a file, or one that a server gives out: that one asks its server for newer numbers.
+// kFile: a page that lies in a file. kLive: a page that a server sends; it asks the server for newer numbers.
 enum class PageKind { kFile, kLive };
 
-// The HTML. It depends on the content of the run directory alone, not on its path.
+// Returns the HTML of a run's page. It depends on the content of the run directory alone, not on its path.
 std::string page_html(const RunView& view, PageKind kind = PageKind::kFile);
 
-// A page of several runs: their curves over each other, their results, and the options in which they differ.
-// `names` are what the runs are called there, one for each.
+// Returns the HTML of a page of several runs: their curves over each other, their results, and the options in
+// which they differ. `names` has the name of each run on the page.
 std::string comparison_html(std::span<const RunView> runs, std::span<const std::string> names);
 
-// The page around a body. `axes`: axes_json(). `version`: changes when the page does.
+// The parts from which whole_page makes a page. `title` and `body` are HTML, `axes` is axes_json()
+// (page_charts.h), and `version` is a text that changes when the page does.
 struct PageParts {
   std::string title, body, axes, version;
   PageKind kind = PageKind::kFile;
@@ -40,9 +42,9 @@ std::string hashes_section(const RunView& view);
 std::string checkpoints_section(const RunView& view);
 std::string config_section(const RunView& view);
 
-// Seconds of one session; nothing when its end is not known.
+// The seconds of one session; nothing when its end is not known.
 std::optional<double> session_seconds(const chain::Session& session);
-// From the first session's start to the last one's end.
+// The seconds from the first session's start to the last one's end; nothing when one of them is not known.
 std::optional<double> run_seconds(const RunView& view);
 
 }  // namespace ostro::page

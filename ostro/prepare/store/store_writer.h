@@ -1,5 +1,7 @@
-// Writes a token store: appends rows to the arrays of both splits, commits from time to time so that a killed
-// build can continue, and writes the ledger at the end.
+// StoreWriter: writes a token store: appends rows to the arrays of both splits, commits from time to time so
+// that a killed build can continue, and writes the ledger at the end.
+//
+// Errors: those of writing and of the journal; kCorrupt when an array is not what the journal says.
 #pragma once
 
 #include <optional>
@@ -16,7 +18,9 @@ namespace ostro::prepare {
 // Not thread-safe. The file system must outlive it.
 class StoreWriter {
  public:
-  // A new store with a new journal. With `base`, a finished store with that state is extended.
+  // Begins a store, with a new journal. `layout` says how its arrays are stored, `ids` the type of its token
+  // ids. With `base`, the state of a finished store in `cache_dir`, it extends that store, which has no
+  // ledger until finish() is done.
   static Result<StoreWriter> create(io::FileSystem& fs, const std::string& cache_dir, Journal::Header header,
                                     const data::ArrayLayout& layout, data::ElementType ids,
                                     const BuildState* base = nullptr);
@@ -27,13 +31,15 @@ class StoreWriter {
   const data::Preprocessing& preprocessing() const { return header_.preprocessing; }
   const BuildState& state() const { return state_; }
 
+  // Appends the rows of a unit, which must come in the order of the sources.
   Status add(const EncodedUnit& unit);
   // Bytes of text since the last commit.
   int64_t uncommitted() const { return uncommitted_; }
-  // Makes everything added so far durable. `encoded`: all documents were added.
+  // Makes everything that was added durable. `encoded`: all documents of all sources were added.
   Status commit(bool encoded);
-  // Call after commit(true). Closes the arrays, reads the rows for their tree, writes the ledger and removes
-  // the journal. May be repeated after a kill.
+  // Ends a store after commit(true): closes the arrays, reads the rows with `threads` threads for the tree of
+  // rows, writes the ledger and removes the journal. Returns the ledger. After a kill, resume() and finish()
+  // do it again.
   Result<data::StoreLedger> finish(int threads);
 
  private:
@@ -56,8 +62,9 @@ class StoreWriter {
   int64_t uncommitted_ = 0;
 };
 
-// The build state of a finished store, as it was just before the build ended. Needed to extend the store.
-// Taken from the file of digests. When that is missing (older stores) or wrong, the arrays are read.
+// Returns the build state of a finished store, as it was just before its ledger was written, to extend the
+// store from there. The sums of chunks come from the file of digests; when that is missing (older stores) or
+// wrong, the arrays are read. Errors: kCorrupt for a damaged store, kUnsupported for arrays without shards.
 Result<BuildState> state_of_finished(io::FileSystem& fs, const std::string& cache_dir,
                                      const data::StoreLedger& ledger);
 

@@ -13,10 +13,12 @@ namespace ostro::tokenizer {
 
 class PieceTable {
  public:
-  // A table with room for `count` pieces; it is then at most half full.
+  // An empty table with room for `count` pieces; insert() must not be called more often. So the table is at
+  // most half full, and a search ends soon.
   explicit PieceTable(size_t count = 0);
 
-  // Adds a piece that is not in the table yet.
+  // Adds a piece that is not in the table yet. It must not be empty, and all pieces together must have less
+  // than 4 GiB; anything else ends the program.
   void insert(std::string_view piece, uint32_t id);
 
   // The token of a piece, or 0xFFFFFFFF (kNoToken).

@@ -15,17 +15,17 @@ namespace ostro::tokenizer {
 class Charsmap {
  public:
   struct Rule {
-    size_t length = 0;  // length of the key in bytes; 0: no rule
-    std::string_view replacement;
+    size_t length = 0;             // length of the key in bytes; 0: no rule
+    std::string_view replacement;  // lies in the Charsmap
   };
 
   // Parses the binary form: u32 size of the array, the array (u32 little-endian units), then the
   // replacements, each ended by a zero byte. Error: kCorrupt if these parts do not fit together.
   static Result<Charsmap> parse(std::string_view bytes);
 
-  // The rule with the longest key at the begin of the text. SentencePiece uses this one.
+  // The rule with the longest key at the beginning of the text. SentencePiece uses this one.
   Rule longest(std::string_view text) const { return find(text, false); }
-  // The rule with the shortest key. Hugging Face's Precompiled uses this one.
+  // The rule with the shortest key there. Hugging Face's Precompiled uses this one.
   Rule shortest(std::string_view text) const { return find(text, true); }
 
   // True if some key begins with these bytes.

@@ -4,8 +4,9 @@
 // The matrices of scores, P and dS, lie in parts of 16 keys, [query][16]. In this form they are panels of the
 // operand B of dV^T += dO^T P and dK^T += Q^T dS, whose results are [head_dim][16 keys]. dS is also
 // transposed into parts of 16 queries, [key][16], which are panels of B of dQ^T += K^T dS^T. Queries lie in
-// tiles of 64 that start at multiples of 64 of the absolute position, so no group of 32 is cut. Each tile is
-// packed once a job. A job uses nothing but its arguments and its scratch memory; there are no errors.
+// tiles of 64 that start at multiples of 64 of the absolute position. So no tile cuts a group of 32
+// positions, which N7 adds together. Each tile is packed once a job. A job uses nothing but its arguments and
+// its scratch memory, so threads may run different jobs at the same time. There are no errors.
 #pragma once
 
 #include "ostro/kernels/attention/kernels/attention_backward.inc.h"
@@ -23,23 +24,24 @@ struct PanelQueries {
   float *m, *r, *delta;           // saved values of the rows; zeros where there is none
 };
 
+// The state of one job: the block of keys at hand, and the places of its scratch memory.
 struct PanelBackward {
   const GemmKernel& kernel;
   BackwardJob job;
   ExampleMask mask;
-  int64_t wide, rows;         // rows of a panel of A
-  int64_t first_tile, tiles;  // of absolute positions in 64s
-  Range block;
+  int64_t wide, rows;         // head_dim, padded for vectors; rows of a panel of A
+  int64_t first_tile, tiles;  // the first query tile, counted from absolute position 0, and their number
+  Range block;                // of keys
   int32_t block_segments[kKeyBlock];
   float *kt, *vt;    // [part][wide][16]
   float* k_turned;   // panels of A: dimensions, k counts keys
   float *p, *ds;     // [64][16]: scores and dp, then P and dS
   float* ds_turned;  // [query part][128][16]
-  float* line;       // [128][wide]
-  float *dk, *dv;    // [part][wide][16], chains of the current leaf
-  float* queries;
+  float* line;       // [128][wide], rows on their way into or out of the other forms
+  float *dk, *dv;    // [part][wide][16], the sums of the current leaf
+  float* queries;    // the packed query tiles, [head of the group][tile]
 
-  // Floats of panels of `lanes` rows or dimensions.
+  // The floats of panels of `lanes` rows or dimensions, with `depth` steps of k.
   static int64_t panel_floats(int64_t lanes, int64_t depth, int64_t rows) {
     return (lanes + rows - 1) / rows * rows * depth;
   }
@@ -74,7 +76,7 @@ int64_t panels_backward_scratch(const AttentionBackward& a, const BackwardJob& j
          a.shape.group * tiles * PanelBackward::tile_floats(wide, rows);
 }
 
-// [count][wide] of f32 as panels of A whose k counts dimensions, or rows when `turned`.
+// Packs `from`, [count][wide] of f32, into panels of A whose k counts dimensions, or rows when `turned`.
 template <class V>
 void pack_panels_of_rows(const GemmKernel& f32, const float* from, int64_t dims, int64_t wide, int64_t count,
                          bool turned, float* out) {
@@ -100,7 +102,7 @@ void pack_panels_of_rows(const GemmKernel& f32, const float* from, int64_t dims,
                out);
 }
 
-// Rows [0, count) that lie `step` elements apart into t.line; zeros outside of `held`.
+// Loads rows [0, count), which lie `step` elements apart, into t.line; those outside of `held` become zeros.
 template <class V, bool kBf16>
 inline void load_line(const PanelBackward& t, const void* from, int64_t offset, int64_t step, int64_t dims,
                       Range held, int64_t count) {
@@ -117,7 +119,8 @@ inline void load_line(const PanelBackward& t, const void* from, int64_t offset, 
   }
 }
 
-// Rows of absolute positions [64 index, + 64) of head g; zeros outside the job's rows.
+// Packs query tile `index` of head g, with dO and the saved values of its rows. Rows that are not the job's
+// become zeros. Clears the tile's dq.
 template <class V, bool kBf16>
 void panels_pack_queries(const GemmKernel& f32, const AttentionBackward& a, const float* delta,
                          const PanelBackward& t, int64_t g, int64_t index) {
@@ -142,6 +145,7 @@ void panels_pack_queries(const GemmKernel& f32, const AttentionBackward& a, cons
   for (int64_t i = 0; t.job.dq && i < kQueryTile * t.wide; ++i) out.dq[i] = 0;
 }
 
+// Packs the keys and values of t.block; those behind its end become zeros.
 template <class V, bool kBf16>
 void panels_pack_keys(const GemmKernel& f32, const AttentionBackward& a, PanelBackward& t) {
   const int64_t dims = a.shape.head_dim, count = t.block.end - t.block.begin;
@@ -161,8 +165,8 @@ void panels_pack_keys(const GemmKernel& f32, const AttentionBackward& a, PanelBa
         t.mask.key_segments != nullptr && j < count ? t.mask.key_segments[t.block.begin + j] : 0;
 }
 
-// P and dS of query rows [rows) and 16 keys from scores and dp, in place. words[i]: the keys that row i
-// attends to; with kMasked only.
+// Turns the scores and dP of some query rows and 16 keys into P and dS, in place. Bit j of words[i]: row i
+// attends to key j; read with kMasked only.
 template <class V, bool kBf16, bool kMasked>
 inline void panel_gradients(const AttentionShape& s, const PanelBackward& t, const PanelQueries& q,
                             Range rows, const uint16_t* words) {
@@ -190,7 +194,11 @@ inline void panel_gradients(const AttentionShape& s, const PanelBackward& t, con
   }
 }
 
-// Adds query rows [rows) of head g, which lie in one tile, to the chains.
+// Adds what query rows `rows` of head g, which lie in one tile, contribute to dk, dv and dq of t.block.
+//
+// First it finds which of the rows attend to which keys. Then, for each 16 keys that any of them attends to:
+// scores and dP are multiplied out, P and dS follow in place, both are added to dv and dk, and dS is
+// transposed. At the end dq gets the products of all transposed parts.
 template <class V, bool kBf16>
 void panels_backward_tile(const AttentionBackward& a, const PanelBackward& t, int64_t g, Range rows) {
   constexpr int64_t kUnit = kBf16 ? 32 : 1;  // N7 takes whole groups, some with p = ds = +0
@@ -276,7 +284,8 @@ void panels_backward_tile(const AttentionBackward& a, const PanelBackward& t, in
   }
 }
 
-// Lanes of a part [wide][16], times `scale` and with zeros settled, to rows that lie `step` elements apart.
+// Stores `lanes` of a part [wide][16], times `scale` and with -0 made +0, as rows that lie `step` elements
+// apart.
 template <class V>
 inline void store_part(const PanelBackward& t, float* part, float scale, Range lanes, void* out,
                        int64_t offset, int64_t step, const AttentionBackward& a) {
@@ -292,6 +301,10 @@ inline void store_part(const PanelBackward& t, float* part, float scale, Range l
     store_row<V>(t.line + i * t.wide, dims, out, first + i * step, a.grad_type);
 }
 
+// Runs one job: packs its query tiles, then goes over blocks of keys, leaves of queries, heads and query
+// tiles, each in ascending order. The sums dk and dv of the leaves are merged in the tree of N8 and stored
+// after each block; dq adds up over the blocks and is stored at the end. `scratch` has as many floats as
+// panels_backward_scratch says.
 template <class V, bool kBf16>
 void panels_backward_job(const GemmKernel& kernel, const GemmKernel& f32, const AttentionBackward& a,
                          const float* delta, const BackwardJob& job, float* scratch) {
@@ -359,7 +372,8 @@ void panels_backward_job(const GemmKernel& kernel, const GemmKernel& f32, const 
     }
 }
 
-// Replaces the backward part of a table.
+// Replaces the backward functions of a table by those of this file, with the matrix product kernels kF32 and
+// kBf16 of the same instruction set.
 template <class V, const GemmKernel& (*kF32)(), const GemmKernel& (*kBf16)()>
 inline void use_panels_backward(AttentionKernels& t) {
   t.backward = [](const AttentionBackward& a, const float* delta, const BackwardJob& job, float* scratch) {

@@ -1,4 +1,8 @@
-// cross_entropy_table: the cross-entropy kernels over a vector type V.
+// cross_entropy_table: the cross-entropy kernels over a vector type V (docs/spec/numerics.md, N11).
+//
+// cross_entropy.h describes the arguments, cross_entropy_kernels.h the functions of the table. All functions
+// work row by row, and a row is independent of the others, so threads may do different rows at the same time.
+// There are no errors.
 #pragma once
 
 #include "ostro/kernels/losses/kernels/cross_entropy_kernels.h"
@@ -8,6 +12,7 @@
 
 namespace ostro::kernels {
 
+// The maximum of a row of n >= 1 elements; +0 when it is a zero of either sign.
 template <class V>
 inline float row_maximum(const float* x, int64_t n) {
   constexpr int kW = V::kWidth;
@@ -30,8 +35,8 @@ inline float row_maximum(const float* x, int64_t n) {
 // overlap with it. The hint is for L2: a row does not fit into L1.
 inline void fetch_line(const float* x) { __builtin_prefetch(x, 0, 2); }
 
-// striped_sum(E(x, m)) of one leaf. The exponentials are also written to `kept`, unless it is null. Meanwhile
-// n / 2 floats at `ahead` are prefetched.
+// The sum of N4 over the exponentials E(x, m) of one leaf with n elements. Writes the exponentials to `kept`,
+// unless that is null. Meanwhile n / 2 floats at `ahead` are prefetched.
 template <class V>
 inline float exponential_sum(const float* x, int64_t n, float m, float* kept, const float* ahead) {
   constexpr int kW = V::kWidth, kVectors = 64 / kW;
@@ -64,7 +69,8 @@ inline float exponential_sum(const float* x, int64_t n, float m, float* kept, co
   return machine::combine_stripes<V>(lanes);
 }
 
-// The tree of N8 over the leaves [first, first + count), whose bounds are ends (none: one leaf of n).
+// The sum of exponentials over the leaves [first, first + count) of a row, joined in the tree of N8.
+// a.vocab_leaf_ends has the end of each leaf; when it is empty, the whole row is one leaf.
 template <class V>
 inline float exponential_tree(const CrossEntropyForward& a, const float* x, float m, float* kept,
                               const float* ahead, int64_t first, int64_t count) {
@@ -80,7 +86,8 @@ inline float exponential_tree(const CrossEntropyForward& a, const float* x, floa
   return low + exponential_tree<V>(a, x, m, kept, ahead, first + left, count - left);
 }
 
-// The row's exponentials go to `kept`, unless that is null.
+// Writes the loss and the saved values (m, r, lse) of one row, and its exponentials to `kept`, unless that is
+// null.
 template <class V>
 inline void cross_entropy_forward_row(const CrossEntropyForward& a, int64_t row, float* kept) {
   const float* x = a.logits + row * a.row_stride;
@@ -103,8 +110,9 @@ void cross_entropy_forward_rows(const CrossEntropyForward& a, int64_t begin, int
   for (int64_t row = begin; row < end; ++row) cross_entropy_forward_row<V>(a, row, nullptr);
 }
 
-// The gradient of one row. `exponentials` are those that the forward pass kept; null: compute them again. The
-// forward pass has prefetched half of the next row; this function prefetches the other half.
+// Writes the gradient of one row: first the products for all elements, then the element of the target.
+// `exponentials` are those that the forward pass kept; null: compute them again. The forward pass has
+// prefetched half of the next row; this function prefetches the other half.
 template <class V>
 inline void cross_entropy_backward_row(const CrossEntropyBackward& a, int64_t row,
                                        const float* exponentials) {

@@ -1,5 +1,8 @@
-// store_f32_plain, store_bf16_plain: write finished tiles of any width to C in AVX2. Included by the kernel
-// files.
+// store_f32_plain, store_bf16_plain: GemmKernel::store_f32 and store_bf16 with AVX2, for tiles of `Nr`
+// columns in memory. The kernel files include this.
+//
+// Each writes the first s.columns columns of s.rows rows of the tile to C (gemm_kernel.h, TileRows). They use
+// nothing but their arguments, so threads may write different rows at the same time. There are no errors.
 #pragma once
 
 #include <immintrin.h>
@@ -11,6 +14,8 @@
 namespace ostro::kernels {
 namespace {
 
+// Copies `count` floats. `from` is aligned for vectors. With `stream` and an aligned `to` the stores go past
+// the caches.
 [[maybe_unused]] inline void copy_row(const float* from, int count, float* to, bool stream) {
   if (count % 8 != 0) {
     std::memcpy(to, from, static_cast<size_t>(count) * 4);
@@ -26,6 +31,7 @@ template <int Nr>
   for (int r = 0; r < s.rows; ++r) copy_row(s.tile + r * Nr, s.columns, c + s.offsets[r], s.stream);
 }
 
+// Round(from, n, to) rounds n floats to bf16 as N1 says.
 template <int Nr, void (*Round)(const float*, int64_t, uint16_t*)>
 [[maybe_unused]] void store_bf16_plain(const TileRows& s, uint16_t* c) {
   for (int r = 0; r < s.rows; ++r) {
