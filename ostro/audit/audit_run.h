@@ -1,7 +1,8 @@
-// audit_run: everything that can be said of a run's record, and the one verdict that it comes to.
+// audit_run: checks everything about a run that its record allows to check, and comes to one verdict.
 //
 // It compares the run hash that was given, the chain's length, every checkpoint, the tokenizer and the
-// programs with the chain, and replays steps. It only reads, so a run may go on meanwhile.
+// programs with the chain, and replays steps. It only reads, so a run may go on meanwhile. One call uses one
+// engine, and so one thread; audits of other engines may run beside it.
 #pragma once
 
 #include <functional>
@@ -20,47 +21,47 @@ namespace ostro::audit {
 struct AuditOptions {
   VerifyOptions replay;
   bool no_replay = false;              // needs no token store
-  SampleRequest sample;                // in place of all steps from one to another
-  std::string run_hash;                // that was published; empty: none
-  std::string hash_from = "as given";  // how findings name where run_hash is from
-  std::string parent;  // of a fork: the run directory of the run that it goes on with; empty: not at hand
-  // Of a record that took only some checkpoints along (`ostro publish`): their steps. Others that the chain
-  // names are not missed.
+  SampleRequest sample;                // with a count, drawn steps are replayed in place of a range
+  std::string run_hash;                // the published run hash; empty: none
+  std::string hash_from = "as given";  // the words of findings for the source of run_hash
+  std::string parent;                  // for a fork: the run directory of its parent; empty: not at hand
+  // For a record that has only some of the run's checkpoints (`ostro publish`): their steps. That others are
+  // missing is then no finding.
   std::optional<std::vector<int64_t>> checkpoints = {};
-  bool parameters_only = false;  // their moments are not missed, either
+  bool parameters_only = false;  // that moments are missing is no finding, either
 };
 
 struct Audit {
-  std::string head;        // the run hash; empty: the chain cannot be read
-  std::string given;       // as AuditOptions::run_hash
-  std::string given_from;  // as AuditOptions::hash_from
-  int64_t steps = 0;       // number of the chain's last step
-  int64_t before = 0;      // steps done before its first: of a fork those of its parent
-  // Steps that the run is to have, as its last config says. Nothing: no such number is in the chain.
+  std::string head;         // the run hash; empty: the chain cannot be read
+  std::string given;        // as AuditOptions::run_hash
+  std::string given_from;   // as AuditOptions::hash_from
+  int64_t steps = 0;        // number of the chain's last step
+  int64_t before = 0;       // steps done before the chain's first one: for a fork, those of its parent
+  // The number of steps that the run is to have (length_of). Nothing: the chain has no such number.
   std::optional<int64_t> length;
-  std::string beginning;  // with what the run began (check_beginning); empty: with weights that were drawn
-  std::vector<std::string> not_shown;  // of that
+  std::string beginning;               // Beginning::text
+  std::vector<std::string> not_shown;  // Beginning::not_shown
   std::vector<CheckedCheckpoint> checkpoints;
   std::optional<VerifyReport> replay;  // nothing with no_replay, or when it could not be done
-  std::optional<Sample> sample;        // of a sampled audit, in place of `replay`
-  // All that is not as it should be, each kind once. The worst come first, of equally bad ones what a replay
-  // found.
+  std::optional<Sample> sample;        // a sampled audit has this in place of `replay`
+  // Everything that is not as it should be; findings of one kind are folded into one. The worst come first;
+  // of equally bad ones, those of the replay.
   std::vector<Finding> findings;
 
   Verdict verdict() const { return verdict_of_sorted(findings); }
   bool hash_fits() const { return given.empty() || given == head; }
 };
 
-// trainer.num_train_steps of the last config that the chain has. Nothing: no such number is there.
+// Returns trainer.num_train_steps of the last config in the chain; nothing when the chain has no such number.
 std::optional<int64_t> length_of(const chain::Chain& chain);
 
-// What a chain that has not the run hash `given` shows; nothing: it has it, or `given` is empty. `from` says
-// where that is from, such as "as given".
+// Returns the finding about a chain whose run hash is not `given`; nothing when it is, or `given` is empty.
+// `from` are words for the source of `given`, such as "as given".
 std::optional<Finding> hash_finding(const chain::Chain& chain, const std::string& given,
                                     const std::string& from);
 
-// `engine` is asked for only when steps are replayed. Errors: kInvalidArgument for a run hash or steps that
-// no run can have; whatever is wrong with the record is a finding.
+// Audits the run. `engine` is called only when steps are replayed. Errors: kInvalidArgument for a run hash or
+// steps that no run can have. Whatever is wrong with the record is a finding, not an error.
 Result<Audit> audit_run(io::FileSystem& fs,
                         const std::function<Result<std::unique_ptr<runtime::Engine>>()>& engine,
                         const std::string& run_directory, const AuditOptions& options,

@@ -1,8 +1,8 @@
-// no_run: the error for a directory that is no run, of a command that wants one.
+// no_run: the error of a command that needs a run directory and got something else.
 //
-// Takes the directory's path, as a person gave it, and the error that the command has. Gives this error, but
-// when it is kNotFound and the directory holds a model (config.json), another kNotFound that says what can be
-// done with a model without a record. Any thread may ask.
+// `path` is the directory as a person gave it, `error` the error that opening it gave. Returns `error`. When
+// that is kNotFound and the directory holds a model (config.json), it returns another kNotFound, which says
+// what can be done with a model that has no record. Any thread may call it.
 #pragma once
 
 #include <string>

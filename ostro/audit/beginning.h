@@ -1,10 +1,12 @@
-// check_beginning: how a run says that it began, compared with what its directory holds of that.
+// check_beginning: compares what a run's genesis says about its beginning with what its directory holds.
 //
-// Of a run that began with a checkpoint's parameters: the state in initial/ is the one that the genesis
-// names, and its optimizer's arrays are zero. Of a fork: its parent's chain names this state, and only
-// options that a fork may change have changed. Of a run that began with a published model: the genesis does
-// not contradict itself, the maker's chain, where it is there, names that state, and with the state's
-// manifest the parameters are compared. Reads the initial state once; needs no data and no engine.
+// - A run that began with a checkpoint's parameters: the state in initial/ is the one that the genesis names,
+//   and its optimizer's arrays are zero.
+// - A fork: the chain of its parent names this state, and only options that a fork may change have changed.
+// - A run that began with a published model: the genesis does not contradict itself. If the record has the
+//   maker's chain, that names the state; if it has the state's manifest, the parameters are those of it.
+//
+// Reads the initial state once; needs no data and no engine.
 #pragma once
 
 #include <string>
@@ -19,15 +21,16 @@ namespace ostro::audit {
 
 struct Beginning {
   std::vector<Finding> findings;
-  // "a fork of H after step 10: parent/chain.jsonl names its state"; empty: drawn weights. What was compared
-  // with nothing begins with "its genesis says".
+  // "a fork of H after step 10: parent/chain.jsonl names its state"; empty: the weights were drawn. A part
+  // that nothing was compared with begins with "its genesis says".
   std::string text;
-  std::vector<std::string> not_shown;  // of that, without the full stop
+  std::vector<std::string> not_shown;  // what the record leaves open, one sentence each, without a full stop
 };
 
-// `parent`: a run directory, the parent of the fork; empty: only its chain in the fork's directory is there.
-// `parameters_only`: the record may lack the moments of the initial state; then their hashes are looked at.
-// Errors: kInvalidArgument where `parent` is given for a run that is no fork.
+// Checks the beginning of the run in the directory `run`, whose chain is `chain`. `parent`: the run directory
+// of a fork's parent; empty: the copy of its chain in the fork's directory is used. `parameters_only`: the
+// record may lack the moments of the initial state; of those only the hashes in the manifest are checked.
+// Error: kInvalidArgument when `parent` is given for a run that is no fork. All else is a finding.
 Result<Beginning> check_beginning(io::FileSystem& fs, const std::string& run, const chain::Chain& chain,
                                   const std::string& parent, const models::ModelChoices& models,
                                   bool parameters_only = false);

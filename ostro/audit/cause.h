@@ -1,8 +1,8 @@
-// cause_of: what a replay that differs shows of how the record came to be, in words for a person.
+// cause_of: finds the likely cause of a difference between a record and its replay, in words for a person.
 //
-// It follows from which value of the step differs, from the batches of the steps near it, and, where only the
-// update differs, from doing the step again with the optimizer's arrays at zero. That costs the steps from
-// the checkpoint before it once more. What cannot be found out is not said.
+// It looks at which value of the step differs and at the batches of the steps near it. When only the update
+// differs, it does the step again with the optimizer's arrays at zero, for which the steps from the
+// checkpoint before it are replayed once more. A cause that it cannot find is left out; there are no errors.
 #pragma once
 
 #include <string>
@@ -11,7 +11,8 @@
 
 namespace ostro::audit {
 
-// `report` is what verify_run gave for these options, and is not equal. Empty: nothing is known.
+// `report` is what verify_run returned for these options; it must not be equal. Returns "" when nothing is
+// known.
 std::string cause_of(io::FileSystem& fs, runtime::Engine& engine, const std::string& run_directory,
                      const VerifyOptions& options, const VerifyReport& report,
                      const models::ModelChoices& models);

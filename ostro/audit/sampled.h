@@ -1,5 +1,5 @@
-// Sample: a sampled audit of a run, which replays steps that a challenge draws. What it costs and what it
-// would find is known before the work.
+// Sample: a sampled audit of a run, which replays steps that a challenge draws. Its cost, and its chance to
+// find false steps, are known before the work. One thread per engine.
 #pragma once
 
 #include <functional>
@@ -14,8 +14,8 @@ namespace ostro::audit {
 
 struct Sample {
   std::string challenge, head;  // head: the run hash
-  int64_t steps = 0;            // of the chain
-  int64_t before = 0;  // of a fork: the steps of the runs that it goes on with, of which none is drawn
+  int64_t steps = 0;            // the steps of the chain, from which it draws
+  int64_t before = 0;           // steps done before the chain's first one: for a fork, those of its parent
   SamplePlan plan;
   Cost estimate;
   // The rest is there when the steps have been replayed.
@@ -31,32 +31,35 @@ struct SampleRequest {
   std::function<void(int64_t done, int64_t all)> on_step;  // steps replayed, of those planned
 };
 
-// The steps after which the run has a state that the chain names, ascending: its beginning, and checkpoints
-// that are there with their moments. The checkpoints' arrays are not read.
+// Returns the numbers of steps, ascending, after which the run has a state that the chain names: its
+// beginning, and the checkpoints that are there with their moments. Reads no arrays.
 Result<std::vector<int64_t>> states_of(io::FileSystem& fs, const std::string& run_directory,
                                        const chain::Chain& chain);
 
-// What an error of a replay shows. A beginning that was left out of the record is missing from it:
-// incomplete.
+// Returns the finding that an error of a replay stands for: that of finding_of(), or kIncomplete when the
+// state that the replay begins with was left out of the record.
 Finding finding_of_replay(io::FileSystem& fs, const std::string& run_directory, const chain::Chain& chain,
                           const Error& error);
 
-// Draws, plans and prices. `states` as states_of() gives them. Errors: of drawn_steps and Replay::estimate.
+// Draws the steps, plans the replay and estimates its cost. `states` are those of states_of(). Errors: those
+// of drawn_steps and Replay::estimate.
 Result<Sample> price_sample(Replay& replay, const SampleRequest& request, const std::vector<int64_t>& states);
-// The same for a run that nothing else is to be said of.
+// The same for the run in a directory, which it opens. Errors: also those of Replay::open and states_of.
 Result<Sample> price_sample(io::FileSystem& fs, runtime::Engine& engine, const std::string& run_directory,
                             const VerifyOptions& options, const SampleRequest& request,
                             const models::ModelChoices& models);
-// Prices, replays, and stops at the first difference. The options' callbacks are not used.
+// Does what price_sample does, then replays the stretches until a step differs. The callbacks of `request`
+// are called, on_begin and on_step of `options` are not. Errors: also those of Replay::stretch.
 Result<Sample> replay_sample(io::FileSystem& fs, runtime::Engine& engine, const std::string& run_directory,
                              VerifyOptions options, const SampleRequest& request,
                              const std::vector<int64_t>& states, const models::ModelChoices& models);
 
-// For people. Before the work: what is drawn, what it costs, what it would find; ends with a newline.
+// The text for people before the work: the steps that are drawn, the cost, and the chance to find false
+// steps. Ends with a newline.
 std::string price_text(const Sample& sample);
-// After it, in words without an end: "20 drawn steps and 67 before them replayed, ..."
+// The beginning of a sentence about the finished work: "20 drawn steps and 67 before them replayed, ..."
 std::string replayed_text(const Sample& sample);
-// What was and what was not shown, in lines.
+// Lines that say what the audit has shown and what it has not.
 std::string shown_text(const Sample& sample);
 // One JSON object.
 std::string sample_json(const Sample& sample);
@@ -64,7 +67,7 @@ std::string sample_json(const Sample& sample);
 // "41 s of CPU time (0.0114 CPU-hours), 21 s on this machine".
 std::string cost_text(const Cost& cost);
 
-// The folder of the record in a published bundle (it has bundle.json), else `path` itself.
+// Returns the folder of the record when `path` is a published bundle (it has bundle.json), else `path`.
 Result<std::string> record_folder(io::FileSystem& fs, const std::string& path);
 
 }  // namespace ostro::audit

@@ -31,12 +31,13 @@ Verdict verdict_of_sorted(const std::vector<Finding>& findings);
 // "differs: chain.jsonl: line 2 was altered", "differs at step 7: ..." where the text begins with "at ".
 std::string finding_text(const Finding& finding);
 
-// What an error of reading or replaying a record shows: damaged or contradictory content (kCorrupt) differs.
-// Of what is absent, cannot be read here or is not known to this program, nothing can be said.
+// Returns the finding that an error of reading or replaying a record stands for: kDiffers for damaged or
+// contradictory content (kCorrupt); kCannotCheck for what is absent, cannot be read here, or is not known to
+// this program.
 Finding finding_of(const Error& error);
 
-// The same finding about many things as one: of texts that are equal except for numbers and hashes, the first
-// stays, with the number of the others behind it. The order is that of the first of each kind.
+// Folds findings of one kind, whose texts are equal except for numbers and hashes, into one: the first stays,
+// with the number of the others behind it. The order is that of the first of each kind.
 std::vector<Finding> folded(const std::vector<Finding>& findings);
 
 }  // namespace ostro::audit

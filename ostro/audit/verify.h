@@ -1,7 +1,7 @@
 // Replay, verify_run: replay stretches of a recorded run and compare every chain entry.
 //
-// A difference is a result, with the first step that differs, and no error. The replay may use another engine
-// and another number of workers than the run did; the bits are the same.
+// A difference is not an error but a result, which names the first step that differs. The replay may use
+// another engine and another number of workers than the run did; the bits are the same.
 #pragma once
 
 #include <functional>
@@ -30,11 +30,11 @@ struct VerifyOptions {
   // Replay program.ir where this version traces other programs from the configuration (recorded_run.h).
   bool stored_programs = false;
   std::vector<int64_t> name_steps;  // steps whose replayed states are named in the report
-  // Called with the state before each step, on one worker; it may change the state, to try out what a record
-  // may be of (cause.h).
+  // Called with the state before each step, with one worker only. It may change the state, to try out how a
+  // record came to be (cause.h).
   std::function<Status(train::State& state)> before_step = {};
-  std::function<void(int64_t first, int64_t last)> on_begin;  // before the first step
-  std::function<void(int64_t step, int64_t first, int64_t last)> on_step;
+  std::function<void(int64_t first, int64_t last)> on_begin;               // called before the first step
+  std::function<void(int64_t step, int64_t first, int64_t last)> on_step;  // called after each step
 };
 
 struct VerifyReport {
@@ -43,7 +43,9 @@ struct VerifyReport {
   int64_t last_step = 0;        // replayed and compared up to here
   int64_t entries = 0;          // chain entries compared
   int64_t different_step = -1;  // the first step that differs
-  std::string what;             // "batch", "loss", "tokens", "leaves", "state" or "checkpoint"
+  // The part of the step that differs: "batch", "loss", "tokens", "leaves", "state" or "checkpoint"; and its
+  // two values.
+  std::string what;
   std::string recorded, replayed;
   std::string cause;     // of the difference, as far as it is known (cause.h); verify_run leaves it empty
   std::string unproven;  // why the programs may not be the configuration's (stored_programs); empty: they are
@@ -51,8 +53,8 @@ struct VerifyReport {
 };
 
 // A recorded run with its data, opened to be replayed. It replays the programs of the run's configuration,
-// which must be those that the chain names, on the run's data; from an amend on those of the config that it
-// leads to. Not thread-safe.
+// which must be those that the chain names, on the run's data. From an amend on it replays the programs of
+// the amended configuration. Not thread-safe.
 class Replay {
  public:
   // `fs` and `engine` must outlive it. Errors: kCorrupt where the chain is broken, or contradicts its own
@@ -64,20 +66,22 @@ class Replay {
 
   const RecordedRun& run() const { return run_; }
 
-  // From the newest state at or before `from_step` to `last`. Compares also that every checkpoint has its
-  // entry in the chain that was due. Errors: there are no such steps; of reading states and data.
+  // Replays from the newest state at or before `from_step` to step `last`, and compares. It also checks that
+  // the chain has an entry for every checkpoint that was due. Errors: kInvalidArgument when the run has no
+  // such steps, and those of reading states and data.
   Result<VerifyReport> stretch(int64_t from_step, int64_t last);
-  // The parameters after the last stretch, whose state is then gone.
+  // Moves out the parameters after the last stretch.
   Result<std::vector<runtime::Buffer>> take_params();
 
-  // What the stretches of a plan will cost here. To measure, it restores states and does parts of some steps.
+  // Estimates the cost of the stretches of a plan on this machine. To measure, it restores states and does
+  // parts of some steps.
   Result<Cost> estimate(const SamplePlan& plan);
 
  private:
-  // What parts of a step cost.
+  // The measured cost of the parts of a step.
   struct Prices {
-    Cost step;  // beside its leaves
-    Cost leaf;
+    Cost step;  // of everything but its leaves
+    Cost leaf;  // of one leaf
   };
   Replay(io::FileSystem& fs, runtime::Engine& engine, std::string directory, VerifyOptions options,
          models::ModelChoices models, RecordedRun run);
@@ -85,7 +89,8 @@ class Replay {
   Status restore(int64_t step);
   // Makes the loader and the runner of the steps of this period.
   Status use(const OpenedPeriod& period);
-  // Of the step behind `done` steps: the optimizer's scalars; prices, with the runner of its period.
+  // The optimizer's scalars for the step after `done` steps, and the prices of its parts, which are measured
+  // with the runner of the step's period.
   std::vector<float> scalars_of(const OpenedPeriod& period, int64_t done) const;
   Result<Prices> measure(const OpenedPeriod& period, int64_t done);
 

@@ -1,4 +1,4 @@
-// The machine: how many cores and how much memory this process may use.
+// The machine: the cores and the memory that this process may use. Any thread may call.
 #pragma once
 
 #include <cstdint>
@@ -18,23 +18,24 @@ std::vector<int> cpus_of_cores();
 // process may use. Error: not a number from 1 to 1024.
 Result<int> default_threads();
 
-// What the processor calls itself: "AMD EPYC 9B45"; "unknown" without /proc.
+// The name of the processor, such as "AMD EPYC 9B45"; "unknown" without /proc.
 std::string processor_name();
 
 // Bytes of memory of the machine; 0: not known.
 int64_t total_memory();
-// What stands behind the name in a file with a "name : value" on each line, as those of /proc; nothing if it
-// has none.
+// Returns the value of `name` in a file that has a "name : value" on each line, such as /proc/cpuinfo;
+// nothing if the file does not have it.
 std::optional<std::string> value_in(const std::string& path, std::string_view name);
 
 struct AvailableMemory {
-  int64_t bytes = 0;   // that a new process may take; 0: not known
-  std::string source;  // what said so: "MemAvailable", or "the limit of its control group"
+  int64_t bytes = 0;   // bytes that can still be allocated; 0: not known
+  std::string source;  // the limit that gives them: "MemAvailable", "the limit of its control group", ...
 };
 
-// The lowest of what the system has available, of what the limits of this process' control groups leave,
-// version 1 or 2, and of what its limit of addresses (ulimit -v) leaves. `root` stands before /proc and /sys
-// (tests, which have no limit of addresses).
+// Returns the memory that this process can still allocate: the smallest of the memory that the system has
+// available, the rest of the limits of its control groups (version 1 or 2), and the rest of its limit of
+// addresses (ulimit -v). `root` is for tests: it stands before /proc and /sys, and the limit of addresses is
+// then left out.
 AvailableMemory available_memory(const std::string& root = "");
 
 }  // namespace ostro

@@ -5,7 +5,7 @@
 // inner node is SHA-256(0x01 || left || right). On each level, neighbours are paired; a last node without a
 // partner moves up unchanged. The root of no leaves is the SHA-256 of the empty string. So 2^k leaves that
 // begin at a multiple of 2^k, or fewer at the end, are a tree of their own inside the whole, and the root of
-// their roots is the root of all.
+// their roots is the root of all. Pure functions.
 #pragma once
 
 #include <optional>

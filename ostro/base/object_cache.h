@@ -29,20 +29,21 @@ class PrivateFolder {
   std::filesystem::path path_;  // empty: moved from
 };
 
-// Error: why not every byte could be written.
+// Writes a file. Error: kIo when not every byte could be written.
 Status write_text_file(const std::filesystem::path& path, std::string_view text);
 
-// Appends the hash of the object's bytes, so that damage is found before the loader maps the file.
+// Appends the hash of its bytes to an object, so that damage is found before the loader maps the file.
 Status seal_object(const std::filesystem::path& object);
 // The object's bytes without the hash; nothing when it is damaged or not there.
 std::optional<std::string> sealed_bytes(const std::filesystem::path& object);
+// Returns true when the file is there and has the hash of its bytes.
 bool is_sealed(const std::filesystem::path& object);
 
 // The value of the variable; empty when it is not set.
 std::string environment_variable(const char* name);
 // The cache folder of Ostro, from the environment variables; empty when they name none.
 std::filesystem::path default_cache_dir();
-// TMPDIR, or /tmp.
+// The folder that TMPDIR names, or /tmp.
 std::filesystem::path temporary_dir();
 
 // The names of the cache's private folders begin with this. Killed processes leave such folders behind.

@@ -1,4 +1,5 @@
-// one_line: a text from outside, such as a name in a stranger's file, made safe for a line that is printed.
+// one_line: makes a text from outside, such as a name in a stranger's file, safe to print in one line. A pure
+// function.
 #pragma once
 
 #include <string>
@@ -6,9 +7,9 @@
 
 namespace ostro {
 
-// The text with a blank for every character that ends a line, that a terminal obeys, or that reorders what is
-// beside it: U+0000 to U+001F, U+007F to U+009F, U+2028 to U+202E and U+2066 to U+2069, in UTF-8. All other
-// bytes stay as they are.
+// Returns the text with a blank in place of every character that ends a line, controls a terminal, or
+// reorders its neighbours: U+0000 to U+001F, U+007F to U+009F, U+2028 to U+202E and U+2066 to U+2069, in
+// UTF-8. All other bytes stay as they are.
 inline std::string one_line(std::string_view text) {
   const auto byte = [&](size_t i) { return i < text.size() ? static_cast<unsigned char>(text[i]) : 0u; };
   std::string out;

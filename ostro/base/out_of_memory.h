@@ -1,4 +1,4 @@
-// OutOfMemory: thrown where a large block cannot be had. Programs report it as an error and end.
+// OutOfMemory: thrown when a large block cannot be allocated. Programs report it as an error and end.
 #pragma once
 
 #include <cstddef>
@@ -19,13 +19,13 @@ class OutOfMemory : public std::bad_alloc {
   char text_[96];
 };
 
-// "out of memory: 549755813888 bytes were asked for; 22.1 GB can still be had (MemAvailable), and this
-// process holds 1.2 GB", of code kIo. For any bad_alloc.
+// Returns the error for any bad_alloc, of code kIo: "out of memory: 549755813888 bytes were asked for; 22.1
+// GB can still be had (MemAvailable), and this process holds 1.2 GB".
 Error out_of_memory_error(const std::bad_alloc& thrown);
 
-// From here on an exception that leaves a thread, where it is that memory is exhausted, or that no thread can
-// be started, is reported in one line "error: ..." on standard error and ends the process with this exit
-// status; without it the process would abort. Other exceptions abort as before.
+// Changes what happens when an exception leaves a thread because memory is exhausted or no thread can be
+// started: the process prints one line "error: ..." to standard error and ends with this exit status, instead
+// of aborting. Other exceptions abort as before. Call it once, when the program starts.
 void end_on_out_of_memory(int exit_status);
 
 }  // namespace ostro

@@ -1,5 +1,6 @@
 // Sha256, hmac_sha256: names and checksums of content (chain entries, checkpoint cells, data ledgers), and
-// the message authentication code by which workers prove to each other that they belong to one job.
+// the message authentication code by which workers prove to each other that they belong to one job. There are
+// no errors. Functions are thread-safe.
 #pragma once
 
 #include <array>

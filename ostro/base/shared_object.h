@@ -18,7 +18,7 @@ class SharedObject {
   ~SharedObject();
   SharedObject(const SharedObject&) = delete;
   SharedObject& operator=(const SharedObject&) = delete;
-  // Null: it has no symbol of this name.
+  // The address of a symbol; null when the library has none of this name.
   void* symbol(const std::string& name) const;
 
  private:

@@ -2,8 +2,8 @@
 // beginning, its phases between amends, its permanent checkpoints, and the forks of it that lie beside it.
 //
 // Everything comes from chains: that of the run, and those in its folders parent/ and maker/
-// (docs/reference/formats/run_directory.md). Nothing is trained or read of states: with what a run began is
-// what its genesis says. `ostro verify` compares it.
+// (docs/reference/formats/run_directory.md). No state is read and nothing is replayed: what a genesis says
+// about the beginning of its run is shown as it is. `ostro verify` compares it.
 #pragma once
 
 #include <memory>
@@ -16,13 +16,13 @@
 
 namespace ostro::lineage {
 
-// A part of a run between two amends, as steps done before and after it.
+// A part of a run between two amends.
 struct Phase {
-  int64_t first = 0, last = 0;
+  int64_t first = 0, last = 0;           // the steps done before it, and after it
   double first_loss = 0, last_loss = 0;  // of its first and last step
   int64_t tokens = 0;
   std::vector<chain::CheckpointEntry> checkpoints;
-  std::string difference;  // what the amend before it changed, as the chain has it; empty: there is none
+  std::string difference;  // what the amend before it changed, as in the chain; empty: no amend before it
 };
 
 // A run beside this one that began with one of its states.
@@ -33,20 +33,22 @@ struct KnownFork {
 
 struct Lineage {
   std::string path;               // the directory that holds the chain
-  chain::Chain chain;             // of a run that another one goes on with: up to where that begins
-  std::optional<int64_t> length;  // steps that the run is to have
-  std::string difference;        // of a fork whose parent is there: what changed in the config, like an amend
-  std::vector<Phase> phases;     // at least one
-  std::vector<KnownFork> forks;  // by step
-  // Of a fork, and of a run that began with a published model, where their chains are there.
+  chain::Chain chain;             // for a parent or maker: up to the state that the next run began with
+  std::optional<int64_t> length;  // the number of steps that the run is to have
+  std::string difference;         // for a fork with `parent`: what changed in the config, as in an amend
+  std::vector<Phase> phases;      // at least one
+  std::vector<KnownFork> forks;   // by step
+  // The lineage of a fork's parent, and of the run that made the model that this run began with. Null when
+  // there is none, or its chain is not there.
   std::unique_ptr<Lineage> parent, maker;
 };
 
-// Of a run directory, or of a bundle, whose run is in record/. Errors: kNotFound: neither; kCorrupt: a chain
-// is damaged, contradicts itself, or does not have what the next one names.
+// Reads the lineage of a run directory, or of a bundle, whose run is in record/. Errors: kNotFound when
+// `path` is neither; kCorrupt when a chain is damaged, contradicts itself, or lacks the state that the next
+// run names.
 Result<Lineage> read_lineage(io::FileSystem& fs, const std::string& path, const models::ModelChoices& models);
 
-// For a person, the oldest run first. Ends with a newline.
+// The lineage for a person, the oldest run first. Ends with a newline.
 std::string lineage_text(const Lineage& lineage);
 // One JSON object in a line: the run, with its parent and maker inside.
 std::string lineage_json(const Lineage& lineage);

@@ -1,6 +1,6 @@
-// ComparedFiles: a file system that compares what is written with files that are there already, and writes
-// nothing: it finds out whether a program would make the same files again, in the memory of what the program
-// writes at once.
+// ComparedFiles: a file system that writes nothing, but compares what is written with files that are there
+// already. So it finds out whether a program would make the same files again, and holds no more in memory
+// than one piece that the program writes.
 //
 // Paths below `out` do not exist for a reader. What is created there is compared, piece by piece, with the
 // file of the same path below `directory`; a temporary name (io::temporary_path) stands for the name that it
@@ -18,7 +18,7 @@
 
 namespace ostro::provenance {
 
-// What was written under one name, the last time, beside what is there.
+// The comparison of a file as it was written the last time with the one that is there.
 struct ComparedFile {
   int64_t written = 0;            // bytes
   int64_t there = 0;              // bytes; -1: there is no such file
@@ -29,12 +29,12 @@ struct ComparedFile {
 
 class ComparedFiles final : public io::FileSystem {
  public:
-  // Bytes that were written at `offset` of the file `name` and are not those that are there; `there` is
-  // shorter where the file ends before.
+  // Called with bytes that were written at `offset` of the file `name` and differ from those that are there;
+  // `there` is shorter when that file ends before.
   using OnDifference =
       std::function<void(const std::string& name, int64_t offset, std::span<const std::byte> written,
                          std::span<const std::byte> there)>;
-  using OnCompared = std::function<void(int64_t bytes)>;  // in sum, so far
+  using OnCompared = std::function<void(int64_t bytes)>;  // called with the sum of bytes compared so far
 
   ComparedFiles(io::FileSystem& base, const std::string& out, std::string directory, OnDifference different,
                 OnCompared compared = {});

@@ -1,8 +1,8 @@
-// Provenance: provenance.json, which says what a model directory was made of and how
+// Provenance: provenance.json, which says from which states a model directory was made, and how
 // (docs/reference/formats/provenance.md).
 //
 // It is a function of the checkpoint, the record and the options of the export alone: it holds no date, host,
-// path or program. Values, and functions that read and write files.
+// path or program. The structs are values; the functions that take a FileSystem only read.
 #pragma once
 
 #include <cstdint>
@@ -33,18 +33,18 @@ struct FileDigest {
   bool operator==(const FileDigest&) const = default;
 };
 
-// What decides the bytes of the files, besides the sources.
+// The choices that decide the bytes of the files, besides the sources.
 struct Weights {
   std::string layout;                    // "hf", "peft", "grok"
   std::string dtype;                     // "f32", "bf16", "f16", "int8"
-  std::optional<int64_t> shard_bytes;    // hf: of a file at most
+  std::optional<int64_t> shard_bytes;    // hf: the most bytes of a file
   std::optional<std::string> base;       // peft: the name of the base that the adapter's configuration has
   std::optional<std::string> hash;       // merge and peft: SHA-256 of the base's parameters (hf/adapter.h)
   std::optional<std::string> tokenizer;  // hash of the tokenizer, as a genesis has it
   bool operator==(const Weights&) const = default;
 };
 
-// A state that the directory was made of.
+// A state from which the directory was made.
 struct Source {
   std::string role;                    // "model", "base", "adapter"
   std::string state;                   // its name
@@ -66,11 +66,11 @@ struct Provenance {
 
 // The file's text: canonical JSON and a line feed.
 std::string provenance_text(const Provenance& provenance);
-// Error kCorrupt names the field, or says that the text is not in canonical form; a later format is
-// kUnsupported. `where` begins errors.
+// Reads the file's text. Errors, which begin with `where`: kCorrupt, with the field, or for a text that is
+// not in canonical form; kUnsupported for a later format.
 Result<Provenance> parse_provenance(std::string_view text, const std::string& where);
 
-// The provenance.json in a directory; nothing where there is none. Errors: as parse_provenance.
+// Reads provenance.json in a directory; nothing when there is none. Errors: as parse_provenance.
 Result<std::optional<Provenance>> read_provenance(io::FileSystem& fs, const std::string& directory);
 
 // Describes the checkpoint in the directory `checkpoint` as a source. `run` is the directory with the chain
@@ -79,10 +79,11 @@ Result<std::optional<Provenance>> read_provenance(io::FileSystem& fs, const std:
 Result<Source> source_of(io::FileSystem& fs, const std::string& checkpoint, const std::string& run,
                          const std::string& role);
 
-// The state of Ostro that an origin (a genesis's, or origin.json's text) says it was made of, and which run
-// made that state; nothing where it says nothing of the kind. Error kCorrupt: not such JSON.
+// Returns the state of an Ostro run from which an imported model was made, as the text of its origin (in a
+// genesis, or origin.json) says; nothing when the origin names no such state. Error: kCorrupt when the text
+// is not the JSON of an origin.
 Result<std::optional<Source>> made_from(const std::string& origin, const std::string& where);
-// The member "from" of an origin.json, a JSON object, for a model that was made of this source.
+// Returns the JSON object that is the member "from" of the origin.json of a model made from this source.
 std::string from_json(const Source& source);
 
 }  // namespace ostro::provenance

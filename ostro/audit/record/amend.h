@@ -62,7 +62,7 @@ std::vector<std::string> fixed_differences(const train::TrainConfig& options, co
 // with the options and both values.
 Status check_amend(const train::TrainConfig& before, const train::TrainConfig& after, int64_t step);
 
-// Of a run directory: the programs of the genesis entry.
+// The file in a run directory that holds the programs of the genesis entry.
 inline constexpr const char* kProgramFile = "program.ir";
 // Name of the file in the run directory that holds the programs with this hash.
 std::string program_file(const chain::GenesisEntry& genesis, const std::string& program_hash);

@@ -10,30 +10,34 @@
 
 namespace ostro::audit {
 
-// Folders of a run directory, each with the beginning of another run's chain, and with such folders of that
-// run: of the parent up to the entry that names the state, and of the run that made a published model.
+// Two folders of a run directory. Each holds the chain of another run, up to the entry that names the state
+// which this run began with: the parent of a fork, and the run that made a published model. Each also holds
+// the same two folders of that run.
 inline constexpr const char* kParentFolder = "parent";
 inline constexpr const char* kMakerFolder = "maker";
 
-// The period that made the state after `step` steps: an amend of the same step comes behind it.
+// Returns the period that made the state after `step` steps. An amend after the same step belongs to the next
+// period.
 const Period& period_that_made(const std::vector<Period>& periods, int64_t step);
 
-// The config of a fork after `step` steps: continue_with(), but where the data or their order are others the
-// weights of components are those of `now` from the first step on. The result is resolved.
+// Returns the config of a fork after `step` steps, resolved. It is that of continue_with(); but when the data
+// or their order have changed, the weights of components are those of `now` from the first step on.
 Result<train::TrainConfig> fork_with(const train::TrainConfig& before, const train::TrainConfig& now,
                                      int64_t step);
 
-// Checks that a fork may go on with `after` from a state that `before` made. What an amend may change may
-// change, and the data, their order, the length of sequences, the seed and the numerics too: the state does
-// not depend on them. Error: kInvalidArgument with the options and both values.
+// Checks that a fork may go on with `after` from a state that `before` made. A fork may change everything
+// that an amend may change, and also the data, their order, the length of sequences, the seed and the
+// numerics, because the form of the state does not depend on them. Error: kInvalidArgument with the options
+// and both values.
 Status check_fork(const train::TrainConfig& before, const train::TrainConfig& after, int64_t step);
 
 // Checks that the chain at `where` has the entry that the fork's genesis names, and that this entry names the
 // state that the fork began with. Error kCorrupt: with both values.
 Status check_parent(const chain::GenesisEntry& fork, const chain::Chain& parent, const std::string& where);
 
-// Copies into `to` (RUN/parent or RUN/maker) the chain in the directory `from` up to its entry of the hash
-// `head`, and what that run has in its own two folders. What is there already is replaced.
+// Copies into `to` (RUN/parent or RUN/maker) the chain in the directory `from`, up to its entry with the hash
+// `head`, and the two folders that `from` has. Replaces what `to` holds. Errors: kCorrupt for a damaged
+// chain, and those of reading and writing.
 Status copy_ancestry(io::FileSystem& fs, const std::string& from, const std::string& head,
                      const std::string& to);
 

@@ -14,31 +14,33 @@
 
 namespace ostro::audit {
 
-// Of a run directory: the root of its initial checkpoint.
+// The folder of a run directory that is the root of its initial checkpoint.
 inline constexpr const char* kInitialFolder = "initial";
-// Where another program's model is while a run begins with it.
+// The folder of a run directory that holds another program's model while a run begins with it.
 inline constexpr const char* kImportedFolder = "imported";
 
-// Replaces the parameters that `from` (trainer.initialize_from) has: a checkpoint, or a run's newest one,
-// which must be what its chain says. Returns the origin of an imported checkpoint (origin.h). Adapters that
-// it lacks stay as they were drawn. Other parameters must be in both: errors name the tensor, both shapes and
-// the checkpoint.
+// Replaces the parameters of `state` by those of `from` (trainer.initialize_from): a checkpoint, or the
+// newest one of a run, which must be what its chain says. Returns the origin of an imported checkpoint
+// (origin.h), else nothing. Adapters that `from` lacks stay as they were drawn. All other parameters must be
+// in both; errors name the tensor, both shapes and the checkpoint.
 Result<std::optional<std::string>> take_parameters(io::FileSystem& fs, const train::TrainConfig& config,
                                                    const std::string& from, const train::StateArrays& arrays,
                                                    train::State& state);
 
-// Writes the state at step 0; returns its name. If it was written before, it is written again.
+// Writes the state at step 0 as the initial checkpoint, also when it was written before. Returns its name.
 Result<std::string> save_initial(io::FileSystem& fs, const std::string& run_directory,
                                  const train::TrainConfig& config, const train::StateArrays& arrays,
                                  const train::State& state);
 
-// The directory of the initial checkpoint, which must be there and have the name that the genesis has.
+// Returns the directory of the initial checkpoint. Errors: kNotFound when it is not there, kCorrupt when its
+// state has another name than the genesis says.
 Result<std::string> initial_checkpoint(io::FileSystem& fs, const std::string& run_directory,
                                        const chain::GenesisEntry& genesis);
-// Whether load_initial can begin: the initial checkpoint is there, with its moments, or it is of step 0,
-// where all moments are zero. Reads no arrays. A genesis without `initial` needs none.
+// Checks that load_initial can begin: the initial checkpoint is there, with its moments or of step 0, where
+// all moments are zero. Reads no arrays. A genesis without `initial` needs no checkpoint.
 Status check_initial(io::FileSystem& fs, const std::string& run_directory,
                      const chain::GenesisEntry& genesis);
+// Reads the state of the initial checkpoint into the arrays of `arrays`.
 Result<train::State> load_initial(io::FileSystem& fs, const std::string& run_directory,
                                   const chain::GenesisEntry& genesis, const train::StateArrays& arrays);
 

@@ -1,5 +1,5 @@
-// Makers: what ties a genesis's words about its model (`maker`, `origin`) to the parameters that the run
-// began with (docs/reference/formats/chain.md, "Makers"), and in which bundle a model lies.
+// Makers: checks what a genesis says about the model that its run began with (`maker`, `origin`) against the
+// parameters in the run directory (docs/reference/formats/chain.md, "Makers"); finds the bundle of a model.
 #pragma once
 
 #include <optional>
@@ -20,20 +20,20 @@ Status check_claims(const chain::GenesisEntry& genesis, const std::string& where
 // names that state. Error kCorrupt: with both values.
 Status check_maker(const chain::Maker& maker, const chain::Chain& chain, const std::string& where);
 
-// Compares the parameters in the manifest of the run's initial state, which fits `genesis`, with the manifest
-// of the maker's state in RUN/maker. Returns an empty text where all of them are those of that state, else
-// why that is not shown. Error kCorrupt: the two contradict each other.
+// Compares the parameters in `initial`, the manifest of the run's initial state, with the manifest of the
+// maker's state in RUN/maker. `initial` must fit `genesis`. Returns "" when all of them are those of that
+// state, else the reason why this cannot be shown. Error kCorrupt: the two contradict each other.
 Result<std::string> check_made(io::FileSystem& fs, const std::string& run, const chain::GenesisEntry& genesis,
                                const checkpoint::Manifest& initial);
 
-// Copies the manifest of the maker's state, which the run directory `record` has after `step` steps, into
-// RUN/maker, where the chain lies already. Where the record has none, there is none. Error kCorrupt: it is of
-// another state.
+// Copies the manifest of the maker's state, the one after `step` steps in the run directory `record`, into
+// RUN/maker, which has the chain already. Does nothing when `record` has no such manifest. Error kCorrupt:
+// the manifest is that of another state.
 Status copy_maker_manifest(io::FileSystem& fs, const std::string& record, const chain::Maker& maker,
                            int64_t step, const std::string& run);
 
-// The directory of the bundle that `from` means: it is a bundle, or the record of one, or lies in that.
-// Nothing: none of these.
+// Returns the directory of the bundle to which `from` belongs: `from` is the bundle, or its record, or lies
+// in the record. Nothing: it belongs to no bundle.
 Result<std::optional<std::string>> bundle_of(io::FileSystem& fs, const std::string& from);
 
 }  // namespace ostro::audit

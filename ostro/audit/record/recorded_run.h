@@ -17,7 +17,7 @@
 
 namespace ostro::audit {
 
-// A period of the run with all that its steps follow from.
+// A period of the run, with the config and the programs that its steps follow from.
 struct OpenedPeriod {
   Period period;
   train::TrainConfig config;
@@ -32,15 +32,16 @@ struct RecordedRun {
   // The parameters, which all periods have.
   std::vector<std::string> paths;
   std::vector<ir::Shape> shapes;
-  // With stored programs: why they could not be compared with the configuration. Empty: they are its own.
+  // Empty when the programs are those of the configuration. With stored programs that could not be compared
+  // with it: the reason.
   std::string unproven;
 
-  // That of the step after `step` steps.
+  // The period of the step that is done after `step` steps.
   const OpenedPeriod& period_after(int64_t step) const;
 };
 
-// `stored_programs`: where this version traces other programs from the configuration than the chain names,
-// those of program.ir are taken instead of an error.
+// Opens the run in `directory`. `stored_programs`: when this version traces other programs from the
+// configuration than the chain names, those of program.ir are used; without it that is an error.
 Result<RecordedRun> open_recorded(io::FileSystem& fs, const std::string& directory,
                                   models::ModelChoices models, bool stored_programs);
 

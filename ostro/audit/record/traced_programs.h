@@ -1,7 +1,8 @@
-// traced_programs: whether the programs that a run's chain names are those of its configuration.
+// traced_programs, check_traced: check that the programs that a run's chain names are those of its
+// configuration.
 //
-// The chain has the hash of the programs (numerics.md N15), and program.ir their text. Neither says that they
-// are what the configuration means. So they are traced again, with the code of this program.
+// The chain has the hash of the programs (numerics.md N15), and program.ir their text. Neither proves that
+// they are what the configuration means. So they are traced again, with the code of this program.
 #pragma once
 
 #include <optional>
@@ -13,21 +14,21 @@
 
 namespace ostro::audit {
 
-// The programs of a configuration, for a tokenizer of so many tokens. Errors: tracing refuses it.
+// Traces the programs of a configuration, for a tokenizer of `vocab` tokens. Error: tracing refuses it.
 Result<train::CanonicalPrograms> traced_programs(const train::TrainConfig& config, int64_t vocab);
 
-// Whether the run, from `period` on, was computed by this program: the same file, or built from the same
-// commit. `record` (run.json) says so; the chain does not.
+// Returns true when `record` (run.json) says that the run was computed by this program from `period` on: by
+// the same file, or by one built from the same commit. The chain does not say it.
 bool is_of_this_program(const chain::RunRecord& record, const Period& period);
 
-// Compares the traced programs with the period's hash. kCorrupt: this program wrote the run, so configuration
-// and chain contradict each other. kUnsupported: another version did, which may trace other programs; it is
-// named.
+// Compares the traced programs with the period's hash. Errors when they differ: kCorrupt if this program
+// wrote the run, because then configuration and chain contradict each other; kUnsupported, with its name, if
+// another version did, which may trace other programs.
 Status check_traced(const train::CanonicalPrograms& traced, const Period& period,
                     const std::optional<chain::RunRecord>& record);
 
-// Whether stored programs can run in the place of the traced ones: all take and give the same arrays, by name
-// and shape. kUnsupported names the first that does not.
+// Checks that stored programs can run in place of the traced ones: all take and return the same arrays, by
+// name and shape. Error: kUnsupported, with the first program that does not.
 Status check_same_arrays(const train::CanonicalPrograms& stored, const train::CanonicalPrograms& traced,
                          const std::string& where);
 

@@ -1,4 +1,5 @@
-// with_reference: gives preference pairs their reference, for evaluating a checkpoint by itself.
+// with_reference: gives preference pairs the reference that their loss is measured from, for evaluating a
+// checkpoint by itself.
 #pragma once
 
 #include <memory>
@@ -9,8 +10,9 @@
 
 namespace ostro::audit {
 
-// The stores with what the run that holds this checkpoint compares pairs with; unchanged for another
-// objective. Errors: the checkpoint lies in no run, or the run's objective or data are others.
+// Returns `stores` with the reference of the run in which the checkpoint lies; `stores` itself when the
+// objective has no pairs. Errors: the checkpoint lies in no run, or the run has another objective or other
+// data.
 Result<std::shared_ptr<const batches::DataSet>> with_reference(
     io::FileSystem& fs, const train::TrainConfig& config, const std::string& checkpoint,
     std::shared_ptr<const batches::DataSet> stores);

@@ -18,15 +18,15 @@
 
 namespace ostro::audit {
 
-// Whether the chain names the checkpoint of this step: due by trainer.checkpointer.keep, or the last.
+// Returns true for a step whose checkpoint the chain names: it is due by trainer.checkpointer.keep, or the
+// last.
 bool is_due(const train::TrainConfig& config, int64_t step);
 
-// What the chain has of a state.
+// The evidence that a chain has of a state.
 enum class Evidence {
-  kName,         // its name: it is the run's, parameters and moments, as sure as SHA-256 is
-  kFingerprint,  // of a state that was not due by step: a fingerprint of the parameters, nothing of the
-                 // moments
-  kNothing,      // of the initial state
+  kName,         // its name, a SHA-256 of parameters and moments
+  kFingerprint,  // a fingerprint of its parameters; the chain says nothing of its moments
+  kNothing,      // nothing: it is the initial state
 };
 
 // The chain of a run as a witness. A value.
@@ -38,20 +38,22 @@ class Witness {
   const chain::Chain& chain() const { return chain_; }
   const std::string& path() const { return path_; }
 
-  // Compares all of a manifest with the chain: step, chain head, name, config. With kName, tensors that fit
-  // the manifest's hashes are the run's. ErrorCode::kCorrupt says in which way the checkpoint in the
-  // directory `where` is forged, or of another run; kUnsupported: this program does not know its config.
+  // Compares a manifest with the chain: step, chain head, name and config. After kName, tensors that have the
+  // hashes of the manifest are the run's. Errors: kCorrupt says in which way the checkpoint in the directory
+  // `where` is forged or of another run; kUnsupported: this program does not know its config.
   Result<Evidence> check_manifest(const checkpoint::Manifest& manifest, const std::string& where) const;
-  // Compares the fingerprint of the parameters with the one of the step.
+  // Compares the fingerprint of the parameters with that of the step in the chain. Error: kCorrupt.
   Status check_parameters(const checkpoint::Manifest& manifest, const std::string& where,
                           const train::ParameterBytes& bytes) const;
-  // The same from the fingerprints, in the order of the parameters in the manifest.
+  // The same, with the fingerprints already computed, in the order of the parameters in the manifest.
   Status check_prints(const checkpoint::Manifest& manifest, const std::string& where,
                       const std::vector<std::array<int64_t, 2>>& prints) const;
-  // Both, on a directory: also of a state with a name. The arrays are read in pieces.
+  // Compares manifest and parameters of a checkpoint, also when the chain has its name. Reads the arrays in
+  // pieces.
   Result<Evidence> check(io::FileSystem& fs, const checkpoint::Checkpoint& checkpoint) const;
 
-  // Both, for load_state; a state of which the chain has nothing is refused. Refers to this.
+  // The same two comparisons as checks for load_state; a state of which the chain has nothing is refused. The
+  // result refers to this object.
   train::StateChecks checks() const;
 
  private:

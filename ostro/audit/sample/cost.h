@@ -1,11 +1,11 @@
-// Cost, CostMeter: what a computation takes of this machine.
+// Cost, CostMeter: the time that a computation takes on this machine.
 #pragma once
 
 #include <chrono>
 
 namespace ostro::audit {
 
-// In seconds.
+// Seconds.
 struct Cost {
   double cpu = 0;   // of all threads of this process together
   double time = 0;  // on the clock
@@ -20,7 +20,7 @@ struct Cost {
   friend Cost operator*(double times, const Cost& a) { return {times * a.cpu, times * a.time}; }
 };
 
-// What this process takes from the meter's construction on.
+// Measures the cost of everything that this process does after the construction of the meter.
 class CostMeter {
  public:
   CostMeter() : cpu_(cpu_seconds()), begin_(std::chrono::steady_clock::now()) {}

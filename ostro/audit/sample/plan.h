@@ -1,4 +1,4 @@
-// SamplePlan: which steps have to be replayed for the ones that were drawn. A value and pure functions.
+// SamplePlan: the steps that have to be replayed to check those that were drawn. A value and pure functions.
 #pragma once
 
 #include <cstdint>
@@ -19,8 +19,8 @@ struct SamplePlan {
   int64_t steps() const;           // replayed in all
 };
 
-// Each drawn step is replayed from the newest state before it. `states`: after how many steps there are
-// states to begin from, ascending; the first stands before all drawn steps.
+// Makes the plan that replays each drawn step from the newest state before it. `states` are the numbers of
+// steps, ascending, after which there is a state to begin from; the first is before all drawn steps.
 SamplePlan plan_sample(const std::vector<int64_t>& states, const std::vector<int64_t>& drawn);
 
 }  // namespace ostro::audit

@@ -36,8 +36,8 @@ void recount_time(TimeUse use, std::chrono::duration<double> time);
 // The seconds of each use until now.
 TimesUsed times_used();
 
-// Counts the time from construction to destruction as `use`. Inside recovery and repeated steps (kLost) it
-// does nothing, except for a scope of recovery: all time within them is their cost.
+// Counts the time from construction to destruction as `use`. During recovery and repeated steps (kLost) only
+// a scope of recovery has an effect: all other time within them counts as their cost.
 class TimeScope {
  public:
   explicit TimeScope(TimeUse use);
