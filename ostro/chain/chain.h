@@ -1,6 +1,7 @@
 // Chain: reads chain.jsonl, the hash chain of a run (numerics.md N15, docs/reference/formats/chain.md).
 //
-// Every hash and the order of entries are checked. kCorrupt names the file and the line.
+// The functions check every hash and the order of entries. Errors: kCorrupt, with the file and the line, and
+// those of reading. Any thread may call them.
 #pragma once
 
 #include <cstdint>
@@ -26,7 +27,7 @@ struct Chain {
   const std::string& head() const { return links.back().hash; }
   // Steps done at the end: the fork's step (or 0) when there is no step entry yet.
   int64_t last_step() const { return entry_step(links.back().entry); }
-  // Of the step's own entry; null when the chain has none.
+  // The step's own entry; null when the chain has none.
   const ChainLink* find_step(int64_t step) const;
   // The name in the checkpoint entry of that step; null when there is none.
   const std::string* find_checkpoint(int64_t step) const;
@@ -36,23 +37,23 @@ struct Chain {
   const ChainLink* find_hash(std::string_view hash) const;
 };
 
-// The whole chain. A last line without its newline is torn (the process died while writing it) and left out;
-// anything else that is wrong is ErrorCode::kCorrupt and names the line.
+// Reads the whole chain. A last line without its newline is torn (the process died while writing it) and left
+// out.
 Result<Chain> read_chain(io::FileSystem& fs, const std::string& path);
 
-// The chain up to `step` steps done, with the amend and checkpoint entries of that step; what follows is not
-// looked at (a power cut may have damaged what was not synced). It may end before `step`, and of a fork that
-// began after it there is only the genesis.
+// Reads the chain up to `step` steps done, with the amend and checkpoint entries of that step. Lines after it
+// are not checked, because a power cut may have damaged what was not synced. The result may end before
+// `step`; for a fork that began after `step` it is the genesis alone.
 Result<Chain> read_chain_until(io::FileSystem& fs, const std::string& path, int64_t step);
 // The same; a chain that does not reach as far as `step` is ErrorCode::kCorrupt.
 Result<Chain> read_chain_to(io::FileSystem& fs, const std::string& path, int64_t step);
 
-// Makes the file end where read_chain_to ends, atomically. Gives the chain that is left.
+// Makes the file end where read_chain_to ends, atomically. Returns the chain that is left.
 Result<Chain> truncate_to_step(io::FileSystem& fs, const std::string& path, int64_t step);
 
-// Whether `entry` may follow in the chain: a genesis first and nowhere else, steps one by one, amend and
-// checkpoint entries of the step before them, one checkpoint entry a step and in front of the step's amends,
-// no amend before the first step. ErrorCode::kInvalidArgument.
+// Checks that `entry` may follow `links`: a genesis is the first entry and no other; steps follow one by one;
+// amend and checkpoint entries have the number of the step before them; a step has at most one checkpoint
+// entry, in front of its amends; no amend comes before the first step. Error: kInvalidArgument.
 Status check_order(const std::vector<ChainLink>& links, const ChainEntry& entry);
 
 }  // namespace ostro::chain

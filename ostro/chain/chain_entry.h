@@ -23,14 +23,15 @@ struct StepEntry {
   bool operator==(const StepEntry&) const = default;
 };
 
-// After `step` steps the config or program became another one.
+// A change of the config or the program after `step` steps.
 struct AmendEntry {
   int64_t step = 0;
   std::string difference;  // a JSON object: what changed, from what, to what
   bool operator==(const AmendEntry&) const = default;
 };
 
-// The state after `step` steps has this name (SHA-256). Only for checkpoints due by step, and the last.
+// The name (SHA-256) of the state after `step` steps. Only checkpoints that are due by step, and the last
+// one, have an entry.
 struct CheckpointEntry {
   int64_t step = 0;
   std::string name;
@@ -39,11 +40,12 @@ struct CheckpointEntry {
 
 using ChainEntry = std::variant<GenesisEntry, StepEntry, AmendEntry, CheckpointEntry>;
 
-// The canonical JSON of an entry without its hash. ErrorCode::kInvalidArgument when a hash is not lower-case
-// hexadecimal, the loss is not finite, or config or difference is no JSON object.
+// Returns the canonical JSON of an entry without its hash. Error: kInvalidArgument when a hash is not
+// lower-case hexadecimal, the loss is not finite, or config or difference is no JSON object.
 Result<std::string> entry_json(const ChainEntry& entry);
 
-// h: the SHA-256 of the hash before (64 digits; nothing for the first entry) followed by the entry's text.
+// Returns an entry's "h": the SHA-256 of the hash of the entry before it (64 digits; "" for the first entry)
+// followed by the entry's text.
 std::string entry_hash(std::string_view previous, std::string_view json);
 
 // The line of the file, without its newline: the canonical JSON of the entry with "h".
@@ -55,7 +57,8 @@ struct ChainLink {
   bool operator==(const ChainLink&) const = default;
 };
 
-// Reads a line and checks it against the hash before. `where` ("runs/a/chain.jsonl: line 3") begins errors.
+// Reads a line and checks its hash, with `previous`, the hash of the line before. `where`
+// ("runs/a/chain.jsonl: line 3") begins errors, which are kCorrupt.
 Result<ChainLink> parse_chain_line(std::string_view line, std::string_view previous,
                                    const std::string& where);
 

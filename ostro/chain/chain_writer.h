@@ -17,9 +17,10 @@ namespace ostro::chain {
 // reaches as far as the checkpoints of its run.
 class ChainWriter {
  public:
-  // A new chain with its first entry, written atomically and durable. One that exists is ErrorCode::kBusy.
+  // Begins a new chain with its first entry, which is written atomically and durable. Error: kBusy when the
+  // file exists.
   static Result<ChainWriter> create(io::FileSystem& fs, const std::string& path, const GenesisEntry& genesis);
-  // Goes on after `step` steps: what follows in the file is cut off (truncate_to_step).
+  // Continues a chain after `step` steps; later entries in the file are cut off (truncate_to_step).
   static Result<ChainWriter> resume(io::FileSystem& fs, const std::string& path, int64_t step);
 
   // Writes one entry and then, for a checkpoint entry, syncs. Passes the failpoint "chain_append" in the
@@ -29,16 +30,16 @@ class ChainWriter {
   Status append(const AmendEntry& entry);
   Status append(const CheckpointEntry& entry);
 
-  // The checkpoint entry of the last step comes later (its name is not known before the state is hashed):
-  // entries until then wait in memory, so that their order in the chain is the same however long that takes.
+  // Says that a checkpoint entry of the last step will come, when its state is hashed. Until then the other
+  // entries wait in memory, so their order in the chain does not depend on how long the hashing takes.
   void expect_checkpoint();
   bool expects_checkpoint() const { return expecting_; }
 
-  // Everything written so far becomes durable. ErrorCode::kIo when the file at the path is no longer the one
-  // that was written to.
+  // Makes everything that was written durable. Error: kIo, also when the file at the path is no longer the
+  // one that was written to.
   Status sync();
 
-  // What is in the file; entries that wait are not.
+  // The chain in the file, without entries that wait.
   const Chain& chain() const { return chain_; }
   const std::string& head() const { return chain_.head(); }
 

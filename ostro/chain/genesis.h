@@ -1,5 +1,5 @@
-// Genesis: the first entry of a run's chain, which names all that the run is a function of
-// (docs/reference/formats/chain.md).
+// Genesis: the first entry of a run's chain, which names everything that the run is a function of
+// (docs/reference/formats/chain.md). Values, and a pure function.
 #pragma once
 
 #include <cstdint>
@@ -11,7 +11,7 @@
 
 namespace ostro::chain {
 
-// New runs have this format. Format 1 is read, and its runs go on in it.
+// The format of new chains. Chains of format 1 are read, and continued in format 1.
 inline constexpr int64_t kChainFormat = 2;
 
 // The parent of a run that began with the state of another run, and the step of that state.
@@ -28,7 +28,7 @@ struct Maker {
   bool operator==(const Maker&) const = default;
 };
 
-// GenesisEntry::numerics_options of a run with products of integers (numerics.md N20).
+// The value of GenesisEntry::numerics_options for a run with products of integers (numerics.md N20).
 inline constexpr const char* kIntegerProducts = R"({"block":256,"products":"int8"})";
 
 // All hashes are 64 lower-case hexadecimal digits.
@@ -55,8 +55,8 @@ struct GenesisEntry {
   bool operator==(const GenesisEntry&) const = default;
 };
 
-// Whether this program can compute the steps of a run with this genesis. kUnsupported, beginning with `run`,
-// names what it cannot: another numerics version, other numerics options. kCorrupt: a fork without the name
+// Checks that this program can compute the steps of a run with this genesis. Errors, which begin with `run`:
+// kUnsupported for another numerics version or other numerics options; kCorrupt for a fork without the name
 // of the state that it began with.
 Status check_computable(const GenesisEntry& genesis, const std::string& run);
 

@@ -1,6 +1,6 @@
-// leaves.jsonl: what a run keeps of the leaves of its steps, so that one leaf can be proven later
-// (docs/reference/formats/chain.md, "leaves.jsonl"). A line for each step, with the losses and the
-// fingerprints of the gradients of all leaves. The chain's Merkle roots say whether it is true.
+// leaves.jsonl: the file in which a run keeps the leaves of its steps, so that one leaf can be proven later
+// (docs/reference/formats/chain.md, "leaves.jsonl"). It has a line for each step, with the losses and the
+// gradients' fingerprints of all leaves. The chain's Merkle roots show whether the lines are true.
 #pragma once
 
 #include <memory>
@@ -18,18 +18,18 @@ inline constexpr const char* kLeavesFile = "leaves.jsonl";
 // The line of a step, without its newline.
 std::string leaves_line(int64_t step, std::span<const LeafRecord> leaves);
 
-// Cuts off what the file has of steps behind `step`, and an unfinished line; durable. Does nothing where
+// Cuts off the lines of steps after `step`, and an unfinished line, and makes that durable. Does nothing when
 // there is no such file.
 Status cut_leaves(io::FileSystem& fs, const std::string& path, int64_t step);
 
 // Appends lines. Not thread-safe.
 class LeafWriter {
  public:
-  // Goes on after `step` steps: what follows in the file is cut off.
+  // Continues the file after `step` steps; later lines are cut off.
   static Result<LeafWriter> resume(io::FileSystem& fs, const std::string& path, int64_t step);
   // The line has reached the operating system when this returns.
   Status append(int64_t step, std::span<const LeafRecord> leaves);
-  // Everything written so far becomes durable.
+  // Makes everything that was written durable.
   Status sync() { return file_->sync(); }
 
  private:
@@ -37,8 +37,8 @@ class LeafWriter {
   std::unique_ptr<io::WritableFile> file_;
 };
 
-// The leaves of a step. Errors: kNotFound, there is no such file or it lacks the step; kCorrupt, its line is
-// not one.
+// Returns the leaves of a step. Errors: kNotFound when there is no such file or it lacks the step; kCorrupt
+// for a damaged line.
 Result<std::vector<LeafRecord>> read_leaves(io::FileSystem& fs, const std::string& path, int64_t step);
 
 }  // namespace ostro::chain

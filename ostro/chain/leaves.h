@@ -1,4 +1,5 @@
-// Leaves: one hash in the entry of a step stands for all leaves (microbatches) of the step (base/merkle.h).
+// Leaves: the records of all leaves (microbatches) of a step, for which one hash stands in the step's entry
+// (base/merkle.h). Values and pure functions.
 #pragma once
 
 #include <cstdint>
@@ -8,7 +9,7 @@
 
 namespace ostro::chain {
 
-// What the chain records of one leaf of a step.
+// The record of one leaf of a step.
 struct LeafRecord {
   int64_t leaf = 0;  // number of the leaf within the step, over all workers
   double loss = 0;   // the leaf's loss sum

@@ -17,16 +17,16 @@ inline constexpr const char* kLockFile = "lock";
 Result<std::unique_ptr<io::FileLock>> lock_run(io::FileSystem& fs, const std::string& run_directory,
                                                int64_t epoch);
 
-// Whether a process of this host holds the lock file. Taking the lock to find out could keep a run from
-// starting.
+// Returns true when a process of this host holds the lock file. It does not try to take the lock, because
+// that could keep a run from starting.
 bool is_locked_here(const std::string& lock_path);
 
-// Whether the text of a lock file names this host.
+// Returns true when the text of a lock file names this host.
 bool names_this_host(const std::string& lock_text);
 
-// How session `i` of a run ended. Where its record has no end: "killed" if a later session followed, or if no
-// process of this host holds the lock of the run directory; "running" if one does; "running or killed" of
-// another host.
+// Returns the outcome of session `i` of a run. When the record has no outcome of it, that is "killed" if a
+// later session followed; else "running" if a process of this host holds the lock of the run directory; else
+// "running or killed" if the lock file names another host; else "killed".
 std::string outcome_now(io::FileSystem& fs, const std::string& run_directory, const RunRecord& record,
                         size_t i);
 

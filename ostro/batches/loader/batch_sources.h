@@ -1,4 +1,4 @@
-// batch_sources: finds the documents that the sequences of a batch come from.
+// batch_sources: finds the documents that the sequences of a batch come from. Thread-safe.
 #pragma once
 
 #include <functional>

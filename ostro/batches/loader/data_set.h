@@ -53,8 +53,9 @@ class DataSet {
   // The Merkle root of each component's rows, as they stand in a run's genesis: by name, "" for a store
   // without one. A store of format 3 has no root; its rows are read, with a warning. Errors of reading.
   Result<std::map<std::string, std::string>> roots() const;
-  // What readers do not compare with the ledger's SHA-256 while they read: all of a store without digests of
-  // its chunks, and the pack indices of every store. kCorrupt names the file. For who does not trust a store.
+  // Checks what readers do not compare with the ledger's SHA-256 while they read: all arrays of a store
+  // without digests of its chunks, and the pack indices of every store. For callers that do not trust a
+  // store. Error: kCorrupt, with the file.
   Status check_contents() const;
   int64_t vocab_size() const { return parts_[0].store->ledger().preprocessing.vocab_size; }
 
@@ -96,9 +97,9 @@ Result<std::shared_ptr<const SequenceReader>> open_sequences(const DataSet::Part
                                                              const data::DataOptions& options,
                                                              int64_t seq_len);
 
-// Whether the texts of these stores begin with a beginning token (tokenizer/model/text_ends.h), to be kept
-// with the model. Nothing where there is no such question: the tokenizer has no beginning token, or only one
-// that also ends texts.
+// Returns true when the texts of these stores begin with a beginning token (tokenizer/model/text_ends.h); the
+// answer is kept with the model. Nothing when the tokenizer has no beginning token, or only one that also
+// ends texts.
 std::optional<bool> begins_texts(const DataSet& data, const data::DataOptions& options,
                                  const tokenizer::Tokenizer& tokenizer);
 

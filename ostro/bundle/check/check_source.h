@@ -1,4 +1,4 @@
-// check_source: whether a model of a bundle may be the beginning of something new.
+// check_source: checks a bundle before a new run or model is made from the model in it.
 #pragma once
 
 #include <string>
@@ -7,9 +7,10 @@
 
 namespace ostro::bundle {
 
-// Checks the whole bundle that `from` means (a model directory, a checkpoint or a run; audit::bundle_of),
-// before what is made of it names the run that made it. Where `from` lies in no bundle nothing is checked.
-// What is missing in the bundle, or cannot be checked, is a warning. Error kCorrupt: the bundle differs.
+// Checks the whole bundle to which `from` belongs (a model directory, a checkpoint or a run;
+// audit::bundle_of), because the new run or model will name the run that made this one. Does nothing when
+// `from` belongs to no bundle. A bundle of which a part is missing or cannot be checked gets a warning in the
+// log. Error kCorrupt: the bundle differs.
 Status check_source(const Context& context, const std::string& from);
 
 }  // namespace ostro::bundle

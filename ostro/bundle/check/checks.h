@@ -1,6 +1,7 @@
-// BundleCheck: a bundle while it is checked, and the checks of its parts, each of which adds what it finds.
+// BundleCheck: the state of the check of a bundle, and the checks of its parts, each of which adds its
+// findings to it.
 //
-// They are called one after the other by check_bundle, each of which may use several threads.
+// check_bundle calls the checks one after the other; each of them may use several threads.
 #pragma once
 
 #include <optional>
@@ -10,7 +11,7 @@
 
 namespace ostro::bundle {
 
-// Signatures, keys, certificates and time stamps are far smaller.
+// The largest file that is read as a signature, key, certificate or time stamp; real ones are far smaller.
 inline constexpr int64_t kMostSealBytes = 1 << 20;
 
 struct BundleCheck {
@@ -18,30 +19,32 @@ struct BundleCheck {
   std::string directory;
   const BundleOptions& options;
   int threads = 1;
-  std::string text;  // of bundle.json
+  std::string text;  // the text of bundle.json
   BundleManifest manifest;
-  std::optional<chain::Chain> chain;  // after check_chain, where it can be read
+  std::optional<chain::Chain> chain;  // set by check_chain; nothing when it cannot be read
   BundleAudit audit;
 
+  // The path of a file of the bundle.
   std::string path(const std::string& below) const;
+  // Adds a finding. That of an error is as by audit::finding_of, but a missing file is kIncomplete.
   void find(audit::Verdict verdict, std::string text);
-  void find(const Error& error);  // as audit::finding_of, but a file that is not there is incomplete
+  void find(const Error& error);
   void show(std::string text) { audit.shown.push_back(std::move(text)); }
   void leave(std::string text) { audit.not_shown.push_back(std::move(text)); }
   size_t findings() const { return audit.findings.size(); }
 };
 
-// Every file against bundle.json; SHA256SUMS.
+// Compares every file with bundle.json, and SHA256SUMS.
 void check_files(BundleCheck& check);
-// Signature and time stamp of bundle.json. Errors as check_bundle.
+// Checks signature and time stamp of bundle.json. Errors as check_bundle.
 Status check_seal(BundleCheck& check);
-// The chain against itself and against what bundle.json repeats of it.
+// Checks the chain, and compares it with what bundle.json repeats of it.
 void check_chain(BundleCheck& check);
-// The record as a run: configuration, programs, tokenizer and states.
+// Checks the record as a run: configuration, programs, tokenizer and states.
 void check_record(BundleCheck& check);
-// The ledger against the chain.
+// Compares the ledger with the chain.
 void check_ledger(BundleCheck& check);
-// The weights, and what lies beside them, against the published state.
+// Compares the weights, and the files beside them, with the published state.
 void check_weights(BundleCheck& check);
 
 }  // namespace ostro::bundle

@@ -21,8 +21,8 @@ inline constexpr const char* kRecordFolder = "record";
 inline constexpr const char* kLedgerFolder = "ledger";
 inline constexpr const char* kLicensesFolder = "licenses";
 
-// Whether a file of a bundle is listed in bundle.json: all but SHA256SUMS, bundle.json and the files about it
-// (bundle.json.sig, ...), which are made of its text.
+// Returns true when bundle.json lists a file of the bundle: all but SHA256SUMS, bundle.json and the files
+// about it (bundle.json.sig, ...), which are made from its text.
 bool is_listed(std::string_view path);
 
 struct FileSum {
@@ -38,17 +38,18 @@ struct LedgerSum {
   bool operator==(const LedgerSum&) const = default;
 };
 
-// What bundle.json repeats of the chain. Of the same chain and step it is the same.
+// The facts of the chain that bundle.json repeats. They are a function of the chain and the published step.
 struct ChainFacts {
-  std::string genesis, head;   // h of the first and of the last entry
-  int64_t step = 0;            // of the published state
+  std::string genesis, head;   // hashes of the first and of the last entry
+  int64_t step = 0;            // the step of the published state
   std::string state;           // its name
   std::string numerics;        // version
   std::string amends = "[]";   // canonical JSON: a list of {"difference", "step"}
   std::string lineage = "{}";  // canonical JSON: "fork", "maker" and "origin" of the genesis
   bool operator==(const ChainFacts&) const = default;
 };
-// Error kNotFound: the chain names no state at `step`.
+// Returns the facts of a chain whose state at `step` is published. Error kNotFound: the chain names no state
+// at that step.
 Result<ChainFacts> facts_of(const chain::Chain& chain, int64_t step);
 
 struct BundleManifest {
@@ -63,12 +64,13 @@ struct BundleManifest {
   bool operator==(const BundleManifest&) const = default;
 };
 
-// Files of a component's ledger begin with this: the name of the component, "train" for the only one of a
-// configuration without data.components.
+// The beginning of the names of a component's ledger files: the component's name, or "train" for the only one
+// of a configuration without data.components.
 std::string ledger_name(const std::string& component);
 
 std::string manifest_text(const BundleManifest& manifest);
-// kCorrupt names the field, or says that the text is not canonical; kUnsupported for a later format.
+// Reads the text of the file at `path`. Errors: kCorrupt, with the field, or for a text that is not
+// canonical; kUnsupported for a later format.
 Result<BundleManifest> parse_manifest(std::string_view text, const std::string& path);
 
 // The text of SHA256SUMS for a bundle.json with this text.

@@ -15,13 +15,14 @@ namespace ostro::bundle {
 
 class PublicKey {
  public:
-  // kCorrupt, naming `where`, when the text is not exactly one public key of Ed25519 as OpenSSL writes it: no
-  // byte of the file can change unnoticed.
+  // Reads a public key. The text must be exactly what OpenSSL writes for one Ed25519 key, so that no byte of
+  // the file can change unnoticed. Error: kCorrupt, which names `where`.
   static Result<PublicKey> parse(const std::string& pem, const std::string& where);
 
   const std::string& pem() const { return pem_; }
   // SHA-256 of the key's DER form (SubjectPublicKeyInfo), hexadecimal.
   const std::string& fingerprint() const { return fingerprint_; }
+  // Returns true when `signature` is one of this key over the text.
   bool has_signed(std::string_view text, std::string_view signature) const;
   bool operator==(const PublicKey& other) const { return pem_ == other.pem_; }
 
@@ -37,7 +38,7 @@ class SigningKey {
   // Reads a private key. kInvalidArgument, naming the file, for one that is encrypted or of another kind.
   static Result<SigningKey> read(io::FileSystem& fs, const std::string& path);
 
-  // 64 bytes. A text has one signature.
+  // Returns the signature of a text, 64 bytes. A text always gets the same signature.
   std::string sign(std::string_view text) const;
   const PublicKey& public_key() const { return public_; }
 

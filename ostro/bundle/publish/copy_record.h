@@ -1,7 +1,8 @@
-// copy_record: the part of a run's directory that a bundle takes along, as a run directory of its own.
+// copy_record: copies the part of a run's directory that belongs into a bundle, as a run directory of its
+// own.
 //
-// Left out is what does not decide the run and may tell of the machine: logs, metrics, pages, and of run.json
-// the command lines and folders.
+// It leaves out what does not decide the run and may describe the machine: logs, metrics, pages, and the
+// command lines and folders in run.json. Errors: those of reading and writing.
 #pragma once
 
 #include <string>
@@ -15,18 +16,18 @@ namespace ostro::bundle {
 
 struct RecordChoice {
   std::vector<int64_t> steps;  // of the checkpoints to copy
-  // false: of these, and of the state that the run began with, the manifest, the parameters and the means of
-  // them that exports use (audit::is_weight_array)
+  // false: only the manifest, the parameters and the averages that exports use (audit::is_weight_array) are
+  // copied, of these checkpoints and of the state that the run began with
   bool has_moments = true;
 };
 
-// `count` more steps of checkpoints that the chain names and that are there, spread evenly over the run, and
-// `published`. Ascending.
+// Returns `published` and the steps of up to `count` more checkpoints that the chain names and that are
+// there, spread evenly over the run, ascending.
 Result<std::vector<int64_t>> choose_steps(io::FileSystem& fs, const std::string& run,
                                           const chain::Chain& chain, int64_t published, int64_t count);
 
-// Writes the record of the run, whose chain was read as `chain`, into the directory `place`, which is made.
-// Not durable before it is synced.
+// Writes the record of the run, whose chain was read as `chain`, into the new directory `place`. It is
+// durable when that has been synced.
 Status copy_record(io::FileSystem& fs, const std::string& run, const chain::Chain& chain,
                    const RecordChoice& choice, const std::string& place, Progress& progress);
 

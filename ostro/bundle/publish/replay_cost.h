@@ -1,5 +1,5 @@
-// replay_text: which steps of a run can be replayed with the states in a bundle, and at what cost. A pure
-// function.
+// replay_text: says which steps of a run can be replayed with the states in a bundle, and at what cost. A
+// pure function.
 #pragma once
 
 #include <optional>
@@ -10,7 +10,8 @@
 
 namespace ostro::bundle {
 
-// The cost is that of the run's sessions (`record`), which is what a replay takes on the same machine.
+// The cost is the time that the steps took in the run's sessions (`record`), which a replay needs on the same
+// machine.
 std::string replay_text(const chain::Chain& chain, const BundleManifest& manifest,
                         const std::optional<chain::RunRecord>& record);
 
