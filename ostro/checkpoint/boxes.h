@@ -1,5 +1,5 @@
-// ReadBox: parameters that are read in boxes, as f32, from memory or from a checkpoint, for programs that
-// write a model elsewhere and need little of it at a time.
+// ReadBox: a function that reads boxes of parameters as f32, from memory or from a checkpoint, for programs
+// that write a model elsewhere and need little of it at a time. Threads may call it at the same time.
 #pragma once
 
 #include <functional>
@@ -13,7 +13,7 @@
 namespace ostro::checkpoint {
 
 // Fills `out` with the box [start, start + shape) of a parameter, row-major. A bf16 or i8 element becomes the
-// f32 of the same value.
+// f32 of the same value. Errors: those of reading.
 using ReadBox =
     std::function<Status(size_t parameter, const Extents& start, const Extents& shape, std::span<float> out)>;
 

@@ -1,5 +1,5 @@
 // list_checkpoints, prune_checkpoints: the checkpoints of a run: a directory `step-NNNNNNNN` for each, below
-// one root.
+// one root. Errors are those of the file system and of parse_manifest.
 #pragma once
 
 #include <cstdint>
@@ -14,8 +14,8 @@
 namespace ostro::checkpoint {
 
 inline constexpr const char* kManifestName = "manifest.json";
-inline constexpr const char* kCheckpointsFolder = "checkpoints";  // of a run
-// A file beside the folder of an imported checkpoint: the files that it was made from.
+inline constexpr const char* kCheckpointsFolder = "checkpoints";  // in a run directory
+// The file beside the folder of an imported checkpoint that lists the files from which it was made.
 inline constexpr const char* kOriginFile = "origin.json";
 
 // "step-00000042". Steps above 99,999,999 have more digits.
@@ -34,8 +34,9 @@ struct Entry {
 // written or removed. A missing root gives none.
 Result<std::vector<Entry>> list_checkpoints(io::FileSystem& fs, const std::string& root);
 
-// Returns the checkpoints that `where` may mean, the best first: itself, or a run's (RUN/checkpoints) from
-// the newest on. Error: kNotFound when it is neither a checkpoint nor a run that has one.
+// Returns the checkpoints that the path `where` may mean, the best first: the checkpoint there, or those of
+// the run there (RUN/checkpoints) from the newest on. Error: kNotFound when it is neither a checkpoint nor a
+// run that has one.
 Result<std::vector<std::string>> find_checkpoints(io::FileSystem& fs, const std::string& where);
 
 // The manifest of one checkpoint.

@@ -1,4 +1,4 @@
-// check_array, wrong_cell: checks that the readers of a checkpoint's arrays share.
+// check_array, wrong_cell: checks that the readers of a checkpoint's arrays share. Pure functions.
 #pragma once
 
 #include <string>
@@ -9,6 +9,7 @@
 namespace ostro::checkpoint {
 
 // Checks an array's dtype, shape and dimension names against the manifest. Its chunks may have any shape.
+// Error: kCorrupt, with `path` and both values.
 Status check_array(const io::ZarrSpec& array, const TensorSpec& spec, const std::string& path);
 // The error for a cell whose bytes have another hash than the manifest's.
 Error wrong_cell(const std::string& array_path, int64_t cell, const Box& box);

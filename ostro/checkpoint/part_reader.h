@@ -1,5 +1,5 @@
-// PartReader: parts of a checkpoint's tensors, read again and again: the memory that a reader needs does not
-// grow with the checkpoint. Cells are hashed once, all together, not at every read.
+// PartReader: reads parts of a checkpoint's tensors, again and again, with memory that does not grow with the
+// checkpoint. Cells are hashed once, all together, not at every read.
 #pragma once
 
 #include <atomic>

@@ -1,4 +1,4 @@
-// save: writes a checkpoint.
+// save: writes a checkpoint. Errors are those of the file system.
 #pragma once
 
 #include <string>

@@ -1,6 +1,6 @@
 // begin_save, write_cells, finish_save: the parts of a save, for several processes that write one checkpoint
 // together: one begins and finishes it, each writes some of the cells. save() does all of them in one
-// process.
+// process. Errors are those of the file system.
 #pragma once
 
 #include <string>

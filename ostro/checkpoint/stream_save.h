@@ -14,7 +14,7 @@ namespace ostro::checkpoint {
 class StreamSave {
  public:
   // Makes the directories of the checkpoint of info.step below `root`. The errors of all functions are those
-  // of the file system, and kInvalidArgument as said below.
+  // of the file system, and kInvalidArgument in the cases below.
   static Result<StreamSave> begin(io::FileSystem& fs, std::string root, Info info,
                                   std::vector<TensorSpec> tensors, const SaveOptions& options = {});
   StreamSave(StreamSave&&) noexcept;

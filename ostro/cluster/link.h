@@ -47,7 +47,7 @@ class Link {
   Result<Epoch> wait_epoch(int64_t after, std::chrono::milliseconds timeout);
   void on_end(int64_t epoch, std::function<void(const std::string&)> callback);
   void fault(int64_t epoch, const std::string& why);
-  // This epoch has replaced those before it.
+  // Says that this member works in this epoch, which has replaced those before it.
   void began(int64_t epoch);
   // Sends a kSet or kGet, whose fields after the epoch `rest` adds, and waits for the answer.
   Result<std::string> request(Kind kind, int64_t epoch, const std::function<void(Message&)>& rest,

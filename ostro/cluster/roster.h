@@ -48,11 +48,9 @@ class Roster {
   void greet(int64_t member);
   // Removes a member that is lost or has left; ends its epoch.
   void remove(int64_t member, std::string_view why);
-  // The messages of members: kReady,
+  // Take the messages of members: kReady, kLeave, kEndSeen, kBegan, kFault and kDone (message.h).
   void ready(int64_t member, Time now);
-  // kLeave,
   void leaves(int64_t member);
-  // kEndSeen, kBegan, kFault and kDone.
   void end_seen(int64_t member, int64_t number);
   void began(int64_t member, int64_t number);
   void fault(int64_t member, int64_t number, std::string_view why);
@@ -85,8 +83,8 @@ class Roster {
   bool has(int64_t member) const { return members_.count(member) != 0; }
   // The exit status of a run that is over.
   std::optional<int64_t> over() const { return over_; }
-  // A member; whether it may leave without a loss; the number of the current epoch when all its members are
-  // connected, else 0; these members by rank.
+  // A member for events. may_go: it may leave without a loss to the others. whole_epoch: the number of the
+  // current epoch when all its members are connected, else 0. in_epoch: the members of that epoch, by rank.
   Event::Worker worker(int64_t member) const;
   bool may_go(int64_t member) const;
   int64_t whole_epoch() const { return expected_ > 0 ? 0 : current_; }

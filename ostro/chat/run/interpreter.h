@@ -38,7 +38,7 @@ class Interpreter {
   // Executes a template. Call it once.
   Rendered run(const Body& body);
 
-  // These are for filters, tests and functions. All throw TemplateError.
+  // The following functions are for filters, tests and functions of templates.
   void step();                     // counts one step of RenderOptions::max_steps
   void charge(size_t bytes);       // counts new memory against RenderOptions::max_bytes
   Value text(std::string bytes);   // makes a text, and charges it

@@ -1,5 +1,5 @@
 // strip, upper, split and others: functions of Python's str. Texts are valid UTF-8, but lengths, positions
-// and case are those of code points.
+// and case are those of code points. Pure functions; there are no errors.
 #pragma once
 
 #include <cstddef>

@@ -9,8 +9,9 @@
 
 namespace ostro::cli {
 
-// Runs `work` on a session and returns the exit status; an error of `work` is printed. `component` is the
-// value of --component, or empty.
+// Opens a session for the configuration of `args`, runs `work` on it and returns the exit status; errors are
+// printed. `component` is the value of --component, or empty. `missing` says what to do when there is no
+// tokenizer yet.
 int with_data_session(const Args& args, const std::string& component,
                       const std::function<Status(const prepare::Session&)>& work,
                       prepare::MissingTokenizer missing = prepare::MissingTokenizer::kIsAnError);

@@ -1,5 +1,5 @@
-// The words after a command's name: flags, options, positional words and dotted overrides of the
-// configuration. The only place that knows the command line library.
+// Args: the words after a command's name: flags, options, positional words and dotted overrides of the
+// configuration. Only args.cc uses the command line library.
 #pragma once
 
 #include <cstdint>
@@ -15,7 +15,7 @@
 
 namespace ostro::cli {
 
-// What a command takes, as it declares it: for completion.
+// The words that a command takes, as it declares them; completion is made from this.
 struct CommandWords {
   struct Option {
     std::string name, value;  // "--out", "FILE"; a flag has no value
@@ -67,41 +67,43 @@ class Args {
   // --config FILE and --a.b.c VALUE: the configuration, whose options --help lists. Where the command has no
   // positional words, FILE may stand without --config, and a.b.c=VALUE without dashes.
   void config(bool required = kRequired);
-  // --device NAME: where the engines of context() run. Where there is a configuration, it stands for
-  // --trainer.device, and load_config() makes context() heed that.
+  // --device NAME: the device on which the engines of context() run. For a command with a configuration it is
+  // the same as --trainer.device, and load_config() sets the device of context() from that.
   void device();
   // --a.b.c VALUE alone, for a command that names its configurations in another way: see overrides().
   void config_overrides();
 
-  // Nothing when the command may go on; otherwise the exit code (help was asked for and printed, or an error
-  // was printed).
+  // Reads the words. Returns nothing when the command may go on; otherwise its exit code, after help or an
+  // error was printed.
   std::optional<int> parse();
 
-  // After parse(): the configuration, read and resolved; whether one was named.
+  // After parse(): the configuration, read and resolved. Errors: those of reading and of resolving it.
   Result<train::TrainConfig> load_config() const;
-  // The same for a run of several workers, which exchange values and so cannot be on a GPU yet: auto is cpu.
+  // The same for a run of several workers. They exchange values and so cannot be on a GPU yet: for them the
+  // device "auto" means cpu.
   Result<train::TrainConfig> load_config_of_workers() const;
+  // After parse(): true when a configuration was named.
   bool has_config() const;
 
   // After parse(): the words that name overrides.
   const std::vector<config::Override>& overrides() const;
 
   const std::string& command() const;
-  // What a command gives to what it calls. Its engines are on the device of --device or, once load_config()
-  // has read it, of the configuration.
+  // The context that a command passes on. Its engines are on the device of --device or, after load_config(),
+  // on that of the configuration.
   const Context& context() const;
   // Everything the user typed behind the command's name.
   const std::vector<std::string>& typed() const;
 
-  // For a command of commands: takes the first word off ("train" of `ostro tokenizer train`); empty when the
-  // first is an option or there is none.
+  // For a command with verbs: removes and returns the first word ("train" of `ostro tokenizer train`); empty
+  // when the first word is an option or there is none.
   std::string take_word();
   bool asks_for_help() const;
 
-  // Arguments with which a command, instead of running, tells what it takes: parse() puts it into `out`,
-  // which must outlive them, and says that the command is done.
+  // Makes arguments with which a command describes itself instead of running: parse() writes the words that
+  // it takes to `out`, which must outlive the arguments, and returns the exit code 0.
   static Args describing(std::string command, const Context& context, CommandWords* out);
-  // Where this is to be put; null for a command that runs.
+  // The `out` of describing(); null for a command that runs.
   CommandWords* described() const;
 
  private:
@@ -109,8 +111,8 @@ class Args {
   std::unique_ptr<State> state_;
 };
 
-// A name of the hub becomes its folder. Not every command reads what it names, so what is not found stays as
-// it is: its reader says so.
+// Replaces a name of the hub by the folder that has its files. A path that cannot be found is left as it is,
+// because not every command reads it; the code that does reports the error.
 void resolve_hub_name(std::optional<std::string>& path, io::HubFiles files, const char* key);
 
 // Prints "error: message" to standard error: one line, or one for each error that the message holds

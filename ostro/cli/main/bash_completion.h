@@ -9,9 +9,9 @@
 
 namespace ostro::cli {
 
-// For the program `program`, whose commands and configuration are these. It completes commands, verbs,
-// options, keys of the configuration up to the next dot, values that are one of several words, and files; it
-// asks nothing of the program, and needs bash alone.
+// Returns the script for the program `program` with these commands and keys of the configuration. It
+// completes commands, verbs, options, keys up to the next dot, values that are one of several words, and
+// files. It does not call the program, and needs bash alone. A pure function.
 std::string bash_completion(const std::string& program, const std::vector<CommandWords>& commands,
                             const std::vector<config::OptionInfo>& keys);
 

@@ -12,8 +12,9 @@ namespace ostro {
 // Takes an engine and returns the one that commands use in its place.
 using ReplaceEngine = std::function<std::unique_ptr<runtime::Engine>(std::unique_ptr<runtime::Engine>)>;
 
-// Runs one command and returns the exit code (cli/main/exit_code.h). `models` are the choices of model.type;
-// `replace` is given every engine that OSTRO_EXECUTOR wishes; empty: that engine is used.
+// Runs one command and returns the exit code (cli/main/exit_code.h); errors are printed. `models` are the
+// choices of model.type. `replace` gets every engine that is made as OSTRO_EXECUTOR says, and returns the one
+// to use; when it is empty, that engine is used.
 int cli_main(int argc, char** argv, models::ModelChoices models = models::builtin_models(),
              const ReplaceEngine& replace = {});
 

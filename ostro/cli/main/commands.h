@@ -15,11 +15,11 @@ struct Command {
   int (*run)(Args args);
 };
 
-// In the order in which help lists them.
+// The table, in the order in which help lists the commands.
 std::span<const Command> commands();
 
-// What a word that is no command is called here ("report": "ostro inspect RUN --html FILE"); empty if it is
-// not known.
+// Returns the command that a word which is no command may mean ("report": "ostro inspect RUN --html FILE");
+// empty if none is known.
 std::string meant_command(const std::string& word);
 
 // The options and words that each of `commands` takes, for completion. `prefix` is written before each name.

@@ -1,4 +1,4 @@
-// ExitCode: the meaning of the process' exit status. `ostro --help` prints it, too.
+// ExitCode: the meanings of the process' exit status. `ostro --help` prints them, too.
 #pragma once
 
 #include "ostro/cluster/local_launcher.h"

@@ -11,7 +11,7 @@
 
 namespace ostro::cli {
 
-// What the processor says of itself: words of the instruction cpuid, and XCR0, the registers that the
+// The words that describe the processor: those of the instruction cpuid, and XCR0, the registers that the
 // operating system saves (0 when it saves none).
 struct ProcessorWords {
   uint32_t one_c = 0;       // leaf 1, ECX
@@ -20,7 +20,7 @@ struct ProcessorWords {
   uint64_t saved = 0;
 };
 
-// The name of the first part of x86-64-v3 that is missing; null when nothing is.
+// The name of the first part of x86-64-v3 that is missing; null when all are there.
 const char* missing_instructions(const ProcessorWords& words);
 
 // Returns on a processor that fits. On any other it writes an error to standard error and ends the process

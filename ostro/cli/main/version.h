@@ -1,4 +1,4 @@
-// version_text: what `ostro --version` prints.
+// version_text: the text that `ostro --version` prints.
 #pragma once
 
 #include <string>

@@ -1,5 +1,5 @@
-// `ostro program --stage plan --explain --measure`: measures how long the steps of a plan take on this
-// machine.
+// measure_plans: measures how long the steps of a plan take on this machine, for `ostro program --stage plan
+// --explain --measure`.
 #pragma once
 
 #include <map>

@@ -1,7 +1,7 @@
-// ReplayProgress: says on standard error how long a replay takes.
+// ReplayProgress: shows on standard error how long a replay takes.
 //
-// Beforehand from what the run's sessions took (run.json), then from the steps that were replayed. On a
-// terminal a line that is rewritten, elsewhere only the estimate. Not thread-safe.
+// begin() prints an estimate from the time that the run's sessions took (run.json). After that, on a
+// terminal, a line shows the steps that were replayed and the time left. Not thread-safe.
 #pragma once
 
 #include <chrono>
@@ -14,12 +14,12 @@ namespace ostro::cli {
 
 class ReplayProgress {
  public:
-  // `run`: the run's directory. With `terminal` standard error is one.
+  // `run` is the run's directory. `terminal`: standard error is a terminal.
   ReplayProgress(io::FileSystem& fs, const std::string& run, bool terminal);
 
   void begin(int64_t first, int64_t last) const;
   void operator()(int64_t step, int64_t first, int64_t last);
-  // Of a sampled audit: so many of the steps that are to be replayed are done.
+  // For a sampled audit: `done` of `all` steps of its plan are replayed.
   void count(int64_t done, int64_t all);
 
  private:

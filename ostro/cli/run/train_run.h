@@ -1,4 +1,5 @@
-// Training by this program: what a session has besides the loop, and what the process says at its end.
+// training_environment, report_outcome: the parts of a training session that belong to this program, and the
+// end of the process.
 #pragma once
 
 #include "ostro/cli/shared/progress.h"
@@ -12,7 +13,8 @@ namespace ostro::cli {
 Result<run::Environment> training_environment(const Context& context, runtime::Engine& engine,
                                               const train::TrainConfig& config, BuildProgressLine& line);
 
-// What the process prints and exits with after run_session().
+// Prints the result of run_session(): the run hash, or that the run was stopped, or the error. Returns the
+// exit code.
 int report_outcome(const Result<run::RunOutcome>& outcome);
 
 }  // namespace ostro::cli

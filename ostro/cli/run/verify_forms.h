@@ -1,6 +1,6 @@
-// VerifyAsked and the forms of `ostro verify`: of a run, of a sample or a leaf of it, of a model, of a
-// bundle and of a receipt. Each form checks the options that it has no use for, asks a room, prints, and
-// returns the exit code.
+// VerifyAsked, verify: the forms of `ostro verify`: of a run, of a sample or a leaf of it, of a model, of a
+// bundle and of a receipt. Each form refuses the options that do not belong to it, calls the room that does
+// the check, prints the result, and returns the exit code.
 #pragma once
 
 #include <optional>
@@ -14,17 +14,17 @@ namespace ostro::cli {
 
 // The options of the command line.
 struct VerifyAsked {
-  std::string run, model;     // run: what is checked
-  audit::AuditOptions audit;  // of a replay and of a record
+  std::string run, model;     // run: the path to check, of any kind
+  audit::AuditOptions audit;  // for a run or the record of a bundle
   std::optional<int64_t> from, to;
-  // Of a sample or a leaf.
+  // For a sample or a leaf.
   std::optional<int64_t> count;
   std::string challenge, leaf, rows;
   bool only_price = false;
-  // Of a bundle.
+  // For a bundle.
   bool as_bundle = false;
   bundle::BundleOptions bundle;
-  // Of a receipt.
+  // For a receipt.
   struct {
     std::string path, checkpoint, tokenizer;
   } receipt;
@@ -33,16 +33,16 @@ struct VerifyAsked {
   bool is_spot() const { return count.has_value() || !leaf.empty(); }
 };
 
-// Whether the options say one thing, whatever `run` is.
+// Checks that the options do not contradict each other, whatever `run` is. Error: kInvalidArgument.
 Status check_asked(const VerifyAsked& asked);
 
-// Finds out which form is asked for, by the options and by what `run` is.
+// Chooses the form, by the options and by what lies at `run`, and runs it.
 int verify(const Context& context, VerifyAsked asked);
 
 int verify_run(const Context& context, VerifyAsked asked);
-// Of a run, or of the record in a bundle.
+// The form of a sample or a leaf, of a run or of the record in a bundle.
 int verify_spot(const Context& context, VerifyAsked asked);
-// `record`: the run, checkpoint or import that `model` was made of; empty: not at hand.
+// `record`: the run, checkpoint or import from which `model` was made; empty: not at hand.
 int verify_model(const Context& context, const VerifyAsked& asked, const std::string& model,
                  const std::string& record);
 int verify_bundle(const Context& context, const VerifyAsked& asked);

@@ -1,4 +1,5 @@
-// watch_screen: what `ostro watch` draws in a terminal: how the run is doing, its numbers and its loss.
+// watch_screen: the picture that `ostro watch` draws in a terminal: the state of the run, its numbers and its
+// loss.
 #pragma once
 
 #include <chrono>
@@ -10,26 +11,26 @@
 
 namespace ostro::cli {
 
-// Lines that fit the terminal's width, `rows` of them at most; the last is a hint. Without a step there is no
-// curve.
+// Returns lines that fit the terminal's width, at most `rows` of them; the last is a hint. Before the first
+// step there is no curve.
 std::string watch_screen(const run::RunStatus& status, const page::History& history,
                          const page::Terminal& terminal, int rows);
 
 // The same numbers in one line, for a log.
 std::string watch_line(const run::RunStatus& status, const page::History& history);
 
-// Whether the run may still do steps: it has not ended, or another host may know more.
+// Returns true when the run may still do steps: it has not ended, or only another host knows whether it has.
 bool may_go_on(const run::RunStatus& status);
 
-// Paces what is drawn again and again: the drawing takes no more than a twentieth of the time, so that a run
-// with a long record is not disturbed.
+// Decides when to draw again: drawing takes no more than a twentieth of the time, so that a run with a long
+// record is not disturbed.
 class Pace {
  public:
   using Clock = std::chrono::steady_clock;
   explicit Pace(std::chrono::milliseconds least) : least_(least) {}
   bool is_due(Clock::time_point now) const { return !drawn_ || now >= next_; }
   void drawn(Clock::time_point begin, Clock::time_point end);
-  // Until the next drawing is due.
+  // The time until the next drawing is due.
   std::chrono::milliseconds left(Clock::time_point now) const;
 
  private:

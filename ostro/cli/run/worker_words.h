@@ -12,17 +12,17 @@
 
 namespace ostro::cli {
 
-// The words of a launcher's command line `typed` that its workers get, too: all but the verb, which comes
-// first, and the options `own` with their values.
+// Returns the words of a launcher's command line `typed` that its workers get, too: all but the verb, which
+// comes first, and the options `own` with their values.
 std::vector<std::string> worker_words(const std::vector<std::string>& typed,
                                       const std::set<std::string>& own);
 
-// The same words with another file in the place of that of --config; without that option as they are.
+// Returns the words with `file` in place of the value of --config; unchanged when they have no --config.
 std::vector<std::string> with_config(std::vector<std::string> words, const std::string& file);
 
-// Writes the configuration as it is now into the run's directory (launch.yaml) and names that file in the
-// words: the one that was given may be edited while the run goes on, and a worker that comes later would not
-// belong to it; and nodes need not have the files that it includes.
+// Writes the configuration into the run's directory (launch.yaml) and returns the words with that file.
+// Workers that start later then have the configuration of this moment, even if the given file is edited
+// meanwhile, and other nodes need not have the files that it includes. Errors: those of writing.
 Result<std::vector<std::string>> with_kept_config(const train::TrainConfig& config,
                                                   const std::vector<std::string>& words);
 

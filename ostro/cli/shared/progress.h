@@ -1,4 +1,5 @@
-// Progress lines: what long commands show on standard error of how far they are.
+// Progress lines: the lines on standard error by which long commands show how far they are. Not thread-safe,
+// except where it says so.
 #pragma once
 
 #include <chrono>
@@ -26,7 +27,8 @@ class ProgressOutput {
   Clock::time_point now() const { return now_(); }
   double seconds_since(Clock::time_point begin) const;
   bool is_terminal() const { return columns_() > 0; }
-  // Whether a line should be printed now. `last`: this is the last one, which a terminal always shows.
+  // Returns true when a line should be printed now. `last`: this is the last one, which a terminal always
+  // shows.
   bool is_due(bool last);
   // Shows the fields of the line that fit the terminal (run::fitted).
   void show(const std::string& line);
@@ -41,23 +43,23 @@ class ProgressOutput {
   size_t shown_ = 0;  // number of characters in the current line
 };
 
-// Which part of the work is done, and how long the rest will take. The time counts from the line's beginning,
-// and after end() from there.
+// Shows the part of the work that is done, and how long the rest will take. The time counts from the
+// construction of the line, and after end() from there.
 class PercentProgressLine final : public Progress {
  public:
   explicit PercentProgressLine(ProgressOutput output = ProgressOutput::standard_error());
-  // `what` is named in front. Where it changes, something else has begun.
+  // Shows `what` in front. When it changes, other work has begun, and the time counts from now.
   void show(const std::string& what, double done) override;
   void end() override;
 
  private:
   ProgressOutput output_;
   ProgressOutput::Clock::time_point begin_;
-  std::string what_;  // that began then, when so much of it was done
-  double from_ = 0;
+  std::string what_;  // the work that began at begin_
+  double from_ = 0;   // the part of it that was done then
 };
 
-// How far a stage of the training of a tokenizer is, and how long it will take if it goes on as it began.
+// Shows how far a stage of the training of a tokenizer is, and how long it will take at the present speed.
 // While pieces are counted, `done` and `total` are bytes of the files as they are stored.
 class TokenizerProgressLine {
  public:
@@ -76,10 +78,10 @@ class TokenizerProgressLine {
   bool over_ = false;  // the last line is shown
 };
 
-// How far a command that reads all texts is.
+// Shows how far a command is that reads all texts.
 class BuildProgressLine {
  public:
-  // `name` of the component, or of what is done; empty: "tokenizing".
+  // `name` is that of the component or of the work; empty: "tokenizing".
   explicit BuildProgressLine(std::string name = "", ProgressOutput output = ProgressOutput::standard_error());
   // For BuildSettings::progress; refers to this object.
   std::function<void(const data::BuildProgress&)> callback();
@@ -97,7 +99,8 @@ class BuildProgressLine {
   ProgressOutput::Clock::time_point begin_;
 };
 
-// Of a store that a command builds where it is not there yet: OSTRO_THREADS threads, shown on `line`.
+// Returns the settings for building a store that a command needs: OSTRO_THREADS threads, progress on `line`.
+// Error: that of default_threads().
 Result<data::BuildSettings> build_settings(BuildProgressLine& line);
 
 }  // namespace ostro::cli

@@ -1,4 +1,4 @@
-// The terminal: standard input and output as whole texts, and what standard output can show.
+// The terminal: standard input and output as whole texts, and the abilities of standard output.
 #pragma once
 
 #include <string>
@@ -9,13 +9,13 @@
 
 namespace ostro::cli {
 
-// Everything on standard input, bytes unchanged.
+// Reads standard input to its end, bytes unchanged. Error: the read fails.
 Result<std::string> read_stdin();
 
 // Writes and flushes. Error: the write fails, for example on a full disk. A closed reader (head, less) is not
 // an error.
 Status write_stdout(std::string_view text);
-// Whether the reader has closed the pipe, so further output is not seen.
+// Returns true when the reader has closed the pipe, so that further output is not seen.
 bool stdout_closed();
 
 // The width of standard output: COLUMNS, else that of the terminal, else 80 (a pipe or file). ASCII where

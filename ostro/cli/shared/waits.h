@@ -1,4 +1,4 @@
-// Waits: waits that a signal ends.
+// Waits: waits for a time, or without limit, that SIGINT, SIGTERM and SIGHUP end.
 #pragma once
 
 #include <signal.h>
@@ -7,8 +7,9 @@
 
 namespace ostro::cli {
 
-// While it exists, SIGINT, SIGTERM and SIGHUP wait in this thread, and in those that it starts: none comes
-// between looking for one and waiting for one.
+// While it exists, these signals are blocked in this thread, and in those that it starts, except during a
+// wait. So none can come unnoticed between a check for a signal and the wait that follows. Use it in the
+// thread that made it.
 class Waits {
  public:
   Waits();

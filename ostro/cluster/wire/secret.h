@@ -7,8 +7,9 @@
 
 namespace ostro::cluster {
 
-// The proof that a side sends. `role` keeps one side's proof from being replayed as the other's, both nonces
-// (base/sha256.h) keep an earlier connection's from being replayed in this one.
+// Returns the proof that a side sends: an HMAC with the secret. `role` keeps the proof of one side from being
+// replayed as that of the other; both nonces (base/sha256.h) keep the proof of an earlier connection from
+// being replayed in this one. A pure function.
 std::string proof(std::string_view secret, std::string_view role, std::string_view coordinator_nonce,
                   std::string_view member_nonce);
 
