@@ -1,5 +1,5 @@
-// compare_export: computes the files of an export again, compares them with a directory, and names what
-// differs.
+// compare_export: computes the files of an export again, compares them with a directory, and names the
+// differences.
 #pragma once
 
 #include <set>
@@ -13,13 +13,14 @@ namespace ostro::convert {
 
 struct ExportComparison {
   std::vector<audit::Finding> findings;
-  std::vector<std::string> notes;  // of files for people (README, licences), which may be rewritten
-  std::set<std::string> files;     // that were computed, by path below the directory
-  int64_t bytes = 0;               // of these files that are equal
+  std::vector<std::string>
+      notes;                    // differences of files for people (README, licences), which may be rewritten
+  std::set<std::string> files;  // the files that were computed, by path below the directory
+  int64_t bytes = 0;            // the bytes of those that are equal
 };
 
-// `request` is complete, and has a type; `directory` is compared. With `with_provenance` its provenance.json,
-// too. Errors: what keeps the export from being computed.
+// Compares the files of `directory`, and with `with_provenance` also its provenance.json. `request` must be
+// complete and have a type (with_dtype). Errors: those of computing the export.
 Result<ExportComparison> compare_export(const Context& context, const ExportRequest& request,
                                         const OpenedExport& opened, const std::string& directory,
                                         bool with_provenance);

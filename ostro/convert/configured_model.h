@@ -1,4 +1,4 @@
-// ConfiguredModel: the model and the data of a configuration, outside of a run.
+// ConfiguredModel: the model and the data of a configuration, opened outside of a run. Not thread-safe.
 #pragma once
 
 #include <memory>
@@ -17,12 +17,12 @@ struct ConfiguredModel {
   std::unique_ptr<runtime::Engine> engine;
   train::DataAccess data;  // pairs have their reference
   models::ModelFunctions model;
-  std::optional<BorrowedImport> beginning;  // while trainer.initialize_from names it
+  std::optional<BorrowedImport> beginning;  // the checkpoint that trainer.initialize_from names, if imported
   trained::Parameters parameters;
 };
 
-// Opens the data, which is built where it is not there yet, and loads the parameters: `checkpoint` is a
-// checkpoint, a run, or "init" (trained::load_or_init). Errors: those of the data and of the checkpoint.
+// Opens the data, building it when it is missing, and loads the parameters. `checkpoint` is a checkpoint, a
+// run, or "init" (trained::load_or_init). Errors: those of the data and of the checkpoint.
 Result<ConfiguredModel> open_configured(const Context& context, train::TrainConfig config,
                                         const std::string& checkpoint, const data::BuildSettings& settings,
                                         trained::Trust trust);

@@ -1,4 +1,4 @@
-// export_files, provenance_of, is_for_people: write the files of an export, and say what they were made of.
+// export_files, provenance_of: write the files of an export, and describe what they were made from.
 #pragma once
 
 #include <map>
@@ -9,8 +9,8 @@
 
 namespace ostro::convert {
 
-// The request with the type of the weights where it says none: that of the directory of which the checkpoint
-// is an import, else f32.
+// Returns the request with a type of the weights. When it has none, that is the type in the directory from
+// which the checkpoint was imported, else f32.
 Result<ExportRequest> with_dtype(io::FileSystem& fs, ExportRequest request,
                                  const trained::LoadedModel& model);
 
@@ -18,12 +18,12 @@ Result<ExportRequest> with_dtype(io::FileSystem& fs, ExportRequest request,
 // or the adapter alone. `request` has a type (with_dtype).
 Status export_files(const Context& context, const ExportRequest& request, const OpenedExport& opened);
 
-// The provenance of these files, which export_files wrote.
+// Returns the provenance of `files`, which export_files wrote.
 Result<provenance::Provenance> provenance_of(io::FileSystem& fs, const ExportRequest& request,
                                              const OpenedExport& opened,
                                              std::map<std::string, provenance::FileDigest> files);
 
-// Whether a file is text for people (README, LICENSE, NOTICE, USE_POLICY), which the holder of a model may
+// Returns true for a file for people (README, LICENSE, NOTICE, USE_POLICY), which the holder of a model may
 // rewrite.
 bool is_for_people(const std::string& name);
 

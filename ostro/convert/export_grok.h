@@ -1,4 +1,4 @@
-// `ostro export --to grok`: a checkpoint in the layout of Grok-1's release.
+// export_grok: writes a checkpoint in the layout of Grok-1's release, for `ostro export --to grok`.
 #pragma once
 
 #include <string>
@@ -13,20 +13,21 @@
 
 namespace ostro::convert {
 
-// Whether an export is possible; `dtype` is that of matrices: int8, bf16 or f32. Errors: kUnsupported for a
-// model that the layout cannot hold or that has an adapter, kInvalidArgument when `out`/ckpt-0 exists.
+// Checks that an export is possible. `dtype` is the type of matrices: int8, bf16 or f32. Errors: kUnsupported
+// for a model that the layout cannot hold or that has an adapter; kInvalidArgument when `out`/ckpt-0 exists.
 Status check_grok_export(io::FileSystem& fs, const std::string& out, const trained::LoadedModel& model,
                          const models::DecoderOptions& decoder, const std::string& dtype);
 
-// Writes `out`/ckpt-0 and `out`/tokenizer.json, after check_grok_export.
+// Writes `out`/ckpt-0 and `out`/tokenizer.json. Call check_grok_export first. Errors: those of reading and
+// writing.
 Status export_grok(io::FileSystem& fs, const std::string& out, const trained::LoadedModel& model,
                    const models::DecoderOptions& decoder, const hf::WeightSource& source,
                    const std::string& dtype, Progress& progress);
 
-// The tensors of such a release: their files, and where the elements are in them. Errors: as
+// Returns the tensors of such a release: their files, and the places of the elements in them. Errors: as
 // check_grok_export.
 Result<std::vector<grok::Leaf>> grok_leaves(const trained::LoadedModel& model,
                                             const models::DecoderOptions& decoder, const std::string& dtype);
-inline constexpr const char* kGrokFolder = "ckpt-0";  // of `out`
+inline constexpr const char* kGrokFolder = "ckpt-0";  // the folder in `out`
 
 }  // namespace ostro::convert

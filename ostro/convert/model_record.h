@@ -1,5 +1,5 @@
-// ModelRecord, open_record: the state of a record that a model directory is said to be made of, and what the
-// record's chain says of it.
+// ModelRecord, open_record: the state from which a model directory is said to be made, found in a record, and
+// the record's chain.
 #pragma once
 
 #include <optional>
@@ -22,9 +22,10 @@ struct ModelRecord {
   bool is_of_model = true;  // false: the chain is another run's, so nothing else is worth comparing
 };
 
-// Finds the state of which `made` says the model was made in a run, a checkpoint or an import; without
-// `made`, the newest. What contradicts the chain, and what is missing, is added to `findings`. Of a run with
-// its configuration that is compared with the chain, too (audit/record/recorded_run.h).
+// Finds, in the run, checkpoint or import at `where`, the state from which the model was made as `made` says;
+// without `made`, the newest state. Adds everything that contradicts the chain or is missing to `findings`.
+// The configuration of a run is compared with the chain, too (audit/record/recorded_run.h). Errors: those of
+// listing.
 Result<ModelRecord> open_record(const Context& context, const std::string& where,
                                 const std::optional<provenance::Provenance>& made,
                                 std::vector<audit::Finding>& findings);

@@ -1,5 +1,5 @@
-// OpenedExport: the model that an export writes, opened: what `ostro export` reads before it writes, and what
-// a check of an exported directory computes it again from.
+// OpenedExport: the model that an export writes, opened. `ostro export` reads it before it writes, and the
+// check of an exported directory computes the files from it again.
 #pragma once
 
 #include <optional>
@@ -11,17 +11,18 @@
 namespace ostro::convert {
 
 struct OpenedExport {
-  trained::LoadedModel model;  // with values only where they have to be in memory: adapters
-  // What is written, unless it is an adapter alone; and of a merge the weights before the adapter was added.
+  trained::LoadedModel model;  // has values only for a model with adapters, which must be in memory
+  // weights: the weights that are written; nothing for an adapter alone. base: for a merge, the weights
+  // before the adapter was added.
   std::optional<hf::WeightSource> weights, base;
 };
 
-// The decoder of a model. Error kUnsupported: it is none, so no format holds it.
+// The decoder of a model. Error: kUnsupported when the model is no decoder, which no format can hold.
 Result<const models::DecoderOptions*> decoder_of(const trained::LoadedModel& model);
 
 // Opens the checkpoint of a complete request. Every byte of the parameters is compared with the checkpoint's
 // hashes, and these with the chain. Errors: kInvalidArgument for options that do not fit the model or the
-// directory, kUnsupported for a model that the format cannot hold, kCorrupt and kNotFound of the checkpoint.
+// directory; kUnsupported for a model that the format cannot hold; kCorrupt and kNotFound for the checkpoint.
 Result<OpenedExport> open_export(const Context& context, const ExportRequest& request);
 
 }  // namespace ostro::convert

@@ -8,12 +8,14 @@
 
 namespace ostro::corpus_check {
 
-// A report for people, of the components that both have and whose stores differ: source files that only one
-// side has, and the documents of files that both have with other content, by file and number. A document is
-// changed where as many documents that both files have stand before it as before the other. Only these
-// files' rows are read. Lists at most `list` documents of a component; all are counted. Rows are compared by
-// what was made of them, ids and weights: stores of other tokenizers or formats are not compared. Empty where
-// nothing differs. Errors: stores that cannot be read.
+// Returns a report for people on the components that both data sets have and whose stores differ; empty when
+// nothing differs. It names the source files that only one side has and, for files whose content differs, the
+// documents that were removed, added or changed, by file and number. A removed and an added document with
+// equally many common documents before them count as one that was changed. At most `list` documents of a
+// component are listed; all are counted.
+//
+// Rows are compared by their ids and weights, so stores with other tokenizers or formats are not compared.
+// Only the rows of files that differ are read. Errors: stores that cannot be read. Thread-safe.
 Result<std::string> document_diff_text(const batches::DataSet& a, const batches::DataSet& b, int64_t list);
 
 }  // namespace ostro::corpus_check

@@ -24,7 +24,7 @@ uint64_t mix64(uint64_t x);
 class StretchHashes {
  public:
   explicit StretchHashes(const std::vector<uint64_t>& words);
-  // Of words [begin, begin + count).
+  // The hash of words [begin, begin + count).
   uint64_t of(size_t begin, size_t count) const {
     return mix64((prefix_[begin + count] - prefix_[begin] * power_[count]) ^ (count * 0x9E3779B97F4A7C15ull));
   }

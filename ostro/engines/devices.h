@@ -1,6 +1,8 @@
-// find_devices: what this machine has to run programs on: its processors, its GPUs, and what the latter lack.
+// find_devices: lists the devices of this machine that can run programs: its processors, its GPUs, and what
+// the GPUs lack.
 //
-// It looks at the machine at every call; any thread may call it.
+// It looks at the machine at every call; any thread may call it. What is missing is in the result, not an
+// error.
 #pragma once
 
 #include <cstdint>
@@ -15,9 +17,9 @@ namespace ostro::engines {
 
 struct CpuDevice {
   std::string name;                           // "AMD EPYC 9B45"
-  std::vector<std::string> instruction_sets;  // that there are kernels for, ascending
-  std::string used;                           // the one of them that is used; empty where OSTRO_ISA is wrong
-  int threads = 0;                            // that are used (OSTRO_THREADS); 0 where that is wrong
+  std::vector<std::string> instruction_sets;  // those of the machine that have kernels, ascending
+  std::string used;                           // the one that is used; empty when OSTRO_ISA is wrong
+  int threads = 0;                            // the threads used (OSTRO_THREADS); 0 when that is wrong
   int64_t memory_bytes = 0, free_bytes = 0;   // 0: not known
 };
 
@@ -27,8 +29,8 @@ struct GpuDevice {
   std::string compute_capability;  // "9.0"
   int multiprocessors = 0;
   int64_t memory_bytes = 0;
-  std::optional<int64_t> free_bytes;  // nothing: it could not be asked, see `missing`
-  std::string missing;                // why it cannot be used, and what to do; empty: it can
+  std::optional<int64_t> free_bytes;  // nothing: not known, see `missing`
+  std::string missing;                // why it cannot be used, and what to do; empty: it can be used
 };
 
 struct Devices {
@@ -44,7 +46,8 @@ struct Devices {
 Devices find_devices();
 
 // Compares the arithmetic of a GPU ("cuda:0") with that of the processors: `cases` cases of every operation
-// (cuda/admission/admission.h). Errors: kInvalidArgument: it names no GPU; of open_gpu; the device's.
+// (cuda/admission/admission.h). Errors: kInvalidArgument when `device` names no GPU; those of open_gpu and of
+// the device.
 Result<std::vector<cuda::BitsCompared>> check_device(const std::string& device, int64_t cases);
 
 }  // namespace ostro::engines

@@ -1,4 +1,4 @@
-// Engines: the only place that chooses an engine. The choice never changes a bit.
+// Engines: the only place that chooses an engine. The choice never changes a bit. Any thread may call.
 #pragma once
 
 #include <memory>
@@ -8,7 +8,7 @@
 
 namespace ostro::engines {
 
-// What an engine is wanted for, and by which of them it shall run.
+// A wish for an engine: its kind, and what it is for.
 struct Wish {
   enum class Kind {
     kCompiled,      // ostro/cpu: it heeds OSTRO_ISA and OSTRO_THREADS (cpu/engine/engine.h)
@@ -23,18 +23,17 @@ struct Wish {
   int gpu = 0;  // of kCuda
 };
 
-// What the variable OSTRO_EXECUTOR wishes: "compiled" (also when it is unset or empty), "interpreter" or
-// "cuda_emulated".
-// Error: kInvalidArgument for another word.
+// The wish that the variable OSTRO_EXECUTOR names: "compiled" (also when it is unset or empty), "interpreter"
+// or "cuda_emulated". Error: kInvalidArgument for another word.
 Result<Wish> wish_from_environment();
 
-// The wish on a device that a user names (runtime/device_name.h). "cpu": the wish itself. "auto": the first
-// GPU that can be used, else the wish itself; which, and why, is logged once. A wish for another engine than
-// the compiled one is for "cpu". Errors: kInvalidArgument: no device's name, or a GPU beside another engine
-// of OSTRO_EXECUTOR.
+// Returns the wish for the device that a user names (runtime/device_name.h). "cpu": `wish` itself. "auto":
+// the first GPU that can be used, else `wish` itself; the choice and its reason are logged once. A wish for
+// another engine than the compiled one goes with "cpu" only. Error: kInvalidArgument when `device` is no
+// device's name, or is a GPU although OSTRO_EXECUTOR names another engine.
 Result<Wish> on_device(Wish wish, const std::string& device);
 
-// Makes the engine. Error: of make_cpu_engine, of emulated_device, of open_gpu, of admit (cuda/admission).
+// Makes the engine. Errors: those of make_cpu_engine, emulated_device, open_gpu and admit (cuda/admission).
 Result<std::unique_ptr<runtime::Engine>> make(const Wish& wish);
 
 }  // namespace ostro::engines

@@ -1,5 +1,5 @@
-// diff_checkpoints: compares the tensors of two checkpoints: those that they do not share, and by how much
-// the others differ.
+// diff_checkpoints: compares two checkpoints: which tensors they do not share, and by how much the others
+// differ. Any thread may call.
 #pragma once
 
 #include <cstdint>
@@ -14,16 +14,16 @@ namespace ostro::eval {
 
 // The comparison of one tensor, or of all.
 struct TensorDiff {
-  // kCast: one side's values are the other's, rounded as an export in the type `cast` rounds them.
+  // kCast: the values of one side are those of the other, rounded as an export in the type `cast` rounds.
   enum class Kind { kEqual, kCast, kChanged, kOnlyFirst, kOnlySecond, kOtherShape };
   std::string path;
   std::string first, second;  // types with shapes: "f32[layers:2, embed:64]"; empty on the side that lacks it
   Kind kind = Kind::kEqual;
-  std::string cast;                   // of kCast: "bf16", "f16"
-  bool first_is_cast = false;         // else the second
-  int64_t elements = 0, changed = 0;  // of kEqual, kCast and kChanged; changed: of another value
-  // Of second - first, in f64: largest absolute value, root of the mean square, and the norm divided by the
-  // first's (nothing where that is 0).
+  std::string cast;                   // for kCast: "bf16", "f16"
+  bool first_is_cast = false;         // for kCast: the first side is the rounded one, else the second
+  int64_t elements = 0, changed = 0;  // for kEqual, kCast and kChanged: all elements, and those that differ
+  // The difference second - first, in f64: the largest absolute value, the root of the mean square, and the
+  // norm divided by that of the first (nothing when that is 0).
   double max_abs = 0, rms = 0;
   std::optional<double> relative;
 };
@@ -40,13 +40,13 @@ struct CheckpointDiff {
   std::vector<std::string> config;  // differences: "optimizer.learning_rate: 0.1 -> 0.2"
   bool equal() const;               // tensors and configs
   bool tensors_equal() const;       // of one model, trained or imported
-  // Not all are equal, but the values of one side are those of the other in a narrower type, the same in all
-  // tensors: a tensor with it. Null: this is not so.
+  // When not all tensors are equal, but all values of one side are those of the other in one narrower type:
+  // one of the tensors of kind kCast. Otherwise null.
   const TensorDiff* cast() const;
 };
 
 struct DiffOptions {
-  bool optimizer = false;   // also what is not a parameter: the optimizer's state
+  bool optimizer = false;   // compare also the optimizer's state
   std::string only = "**";  // a glob of paths
 };
 

@@ -1,4 +1,5 @@
-// evaluate_tasks: the work of `ostro eval --tasks`: checkpoints on the corpora and tasks of a task file.
+// evaluate_tasks: the work of `ostro eval --tasks`: measures checkpoints on the corpora and tasks of a task
+// file.
 #pragma once
 
 #include <optional>
@@ -22,8 +23,9 @@ struct EvalTasksRequest {
   trained::UseOptions use;
 };
 
-// Measures the checkpoints, and writes the files that were asked for: the report as JSON, and a line of JSON
-// for each document. Errors: options that make no sense, what is missing, and files that cannot be read.
+// Measures the checkpoints, and writes the files that the request names: the report as JSON, and a line of
+// JSON for each document. Errors: options that contradict each other, and files that are missing or cannot be
+// read.
 Result<Report> evaluate_tasks(const Context& context, const EvalTasksRequest& request);
 
 }  // namespace ostro::eval

@@ -9,8 +9,10 @@
 
 namespace ostro::eval {
 
-// The answers to these lines, as lines, in their order. A request that cannot be answered gets {"error":
-// ...}; `failed` counts them. Answers do not depend on which requests come together.
+// Returns the answers to these lines, as lines, in their order. A request that cannot be answered gets
+// {"error":
+// ...}; their number is added to `failed`. An answer does not depend on the other requests. Not thread-safe,
+// since the model is not.
 std::vector<std::string> answer_requests(TextModel& model, const std::vector<std::string>& lines,
                                          int64_t& failed);
 

@@ -1,4 +1,5 @@
-// `ostro import --from grok`: a directory in the layout of Grok-1's release as a checkpoint.
+// import_grok: makes a checkpoint from a directory in the layout of Grok-1's release, for `ostro import
+// --from grok`.
 #pragma once
 
 #include <string>
@@ -15,8 +16,9 @@ struct GrokImport {
   std::string rounding = "ostro";  // or released
 };
 
-// Writes `out`/checkpoints/step-00000000, and with a tokenizer `out`/tokenizer.json. Returns a line that says
-// what was made.
+// Writes `out`/checkpoints/step-00000000, and with a tokenizer `out`/tokenizer.json. Returns a line about it,
+// for a person. Errors: kInvalidArgument for options that cannot be, and those of reading the release and of
+// writing.
 Result<std::string> import_grok(const Context& context, const GrokImport& request);
 
 }  // namespace ostro::convert

@@ -1,4 +1,5 @@
-// `ostro import --from hf`: a model in the Hugging Face layout as a checkpoint with which training can go on.
+// import_hf: makes a checkpoint, with which training can go on, from a model in the Hugging Face layout, for
+// `ostro import --from hf`.
 #pragma once
 
 #include <optional>
@@ -10,28 +11,30 @@
 
 namespace ostro::convert {
 
-// In the directory that import_hf makes: {"dtype": "BF16"}, the type that all weights had, or F32 if they had
-// several. It is apart from checkpoint::kOriginFile, which the chains of runs begin with.
+// A file in the directory that import_hf makes: {"dtype": "BF16"}, the type that all weights had, or F32 if
+// they had several. It is not part of checkpoint::kOriginFile, because the genesis of a run contains that.
 inline constexpr const char* kImportFile = "import.json";
 
 struct HfImport {
-  std::string directory, out, tokenizer;  // no tokenizer: the directory's
+  std::string directory, out, tokenizer;  // tokenizer "": that of the directory
 };
 
-// Makes the directory `out`: a checkpoint of the model in `directory`, what came with it, and a configuration
-// to go on training with. Returns a line about it, for a person. If anything fails, there is no `out`.
+// Makes the directory `out`: a checkpoint of the model in `directory`, its tokenizer and chat template, and a
+// configuration to go on training with. Returns a line about it, for a person. If anything fails, there is no
+// `out`. Errors: kUnsupported for a model that Ostro does not have; those of reading and writing.
 Result<std::string> import_hf(const Context& context, const HfImport& request);
 
-// For trainer.initialize_from (run::Environment::import_model): the checkpoint in the directory `to`, which
-// is made anew, of the Hugging Face directory `from`; nothing where `from` is none.
+// For trainer.initialize_from (run::Environment::import_model): makes a checkpoint of the Hugging Face
+// directory `from` in the directory `to`, which is made anew, and returns its path. Nothing when `from` is no
+// such directory.
 Result<std::optional<std::string>> import_beginning(const Context& context, const std::string& from,
                                                     const std::string& to);
 
-// A Hugging Face directory as trainer.initialize_from, for a command that has no run: a checkpoint of it in a
-// folder of TMPDIR, which the destructor removes.
+// The checkpoint of a Hugging Face directory that trainer.initialize_from names, for a command that has no
+// run. It lies in a folder of TMPDIR, which the destructor removes.
 class BorrowedImport {
  public:
-  // Where `config` names such a directory, makes the checkpoint and lets the config name it instead. Else
+  // When `config` names such a directory, makes the checkpoint and puts its path into `config`. Otherwise
   // does nothing. Errors: as import_hf.
   static Result<BorrowedImport> take(const Context& context, train::TrainConfig& config);
   BorrowedImport(BorrowedImport&& other) noexcept : fs_(other.fs_), place_(std::exchange(other.place_, {})) {}

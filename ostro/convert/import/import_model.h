@@ -1,4 +1,5 @@
-// `ostro import`: makes a checkpoint from a model that another program wrote, or from another checkpoint.
+// import_model: makes a checkpoint from a model that another program wrote, or from another checkpoint, for
+// `ostro import`.
 #pragma once
 
 #include <optional>
@@ -11,9 +12,9 @@ namespace ostro::convert {
 // The options of the command. Each importer takes some of them; the others must have their defaults.
 struct ImportRequest {
   std::string from;                // hf, peft or grok; empty with `experts`
-  GrokImport grok;                 // every importer reads directory, out and tokenizer
+  GrokImport grok;                 // all importers read its directory, out and tokenizer
   std::optional<int64_t> experts;  // --upcycle
-  Upcycle upcycle;  // the checkpoint is also --from peft's; experts, out and tokenizer are set here
+  Upcycle upcycle;                 // `checkpoint` is also for peft; import_model sets experts, out, tokenizer
 };
 
 // Makes the directory `out`. Returns a line about it, for a person. Errors: kInvalidArgument for options that

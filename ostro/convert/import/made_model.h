@@ -1,5 +1,5 @@
-// MadeModel: a model that an import made of another checkpoint of Ostro. write_made_model() writes it as a
-// directory like any import's.
+// MadeModel: a model that an import made from another checkpoint of Ostro. write_made_model() writes it as a
+// directory like that of any import.
 #pragma once
 
 #include <map>
@@ -12,8 +12,8 @@
 namespace ostro::convert {
 
 struct MadeModel {
-  const char* format;                               // what origin.json calls it
-  const std::map<std::string, std::string>& files;  // of another program, that it was made of, too: SHA-256
+  const char* format;                               // Origin::format
+  const std::map<std::string, std::string>& files;  // files of another program that went into it: SHA-256
   const std::string& made_of;                       // the checkpoint, as it was named
   const std::string& out;
   const train::TrainConfig& config;
@@ -21,13 +21,13 @@ struct MadeModel {
   const std::vector<runtime::Buffer>& values;  // of the paths
 };
 
-// A configuration with the defaults of a run, but the compute type of `source` and the tokenizer of `out`;
-// the caller sets the model, the reader of train.yaml the texts.
+// Returns a configuration with the defaults of a run, but with the compute type of `source` and the tokenizer
+// in `out`. The caller sets the model; the user who reads train.yaml sets the texts.
 train::TrainConfig made_config(const trained::LoadedModel& source, const std::string& out);
 
 // Makes the directory: checkpoints/step-00000000, the tokenizer and the chat template of `source`,
 // origin.json, which names the state of `source`, and train.yaml. If anything fails, there is no such
-// directory.
+// directory. Errors: those of reading and writing.
 Result<checkpoint::Saved> write_made_model(io::FileSystem& fs, const trained::LoadedModel& source,
                                            const MadeModel& model);
 

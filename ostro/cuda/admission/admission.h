@@ -1,8 +1,8 @@
-// admit, compare_bits: whether a device computes as docs/spec/numerics.md says, compared with the host case
-// by case.
+// admit, compare_bits: check that a device computes as docs/spec/numerics.md says, by comparing it with the
+// host case by case.
 //
-// Cases are heavy in what differs between machines: results near 2^-126, where a flush before rounding or by
-// a compare would show, ties, special values. Thread-safe.
+// Many cases are of the kind in which machines differ: results near 2^-126, which show a flush to zero before
+// rounding or by a comparison; ties; special values. Thread-safe.
 #pragma once
 
 #include <cstdint>
@@ -14,20 +14,20 @@
 
 namespace ostro::cuda {
 
-// One operation: how many cases were compared and differ, and the first of these ("case 17: 0x00800000, not
-// 0x00000000").
+// The result for one operation: how many cases were compared and how many differ, and the first that does
+// ("case 17: 0x00800000, not 0x00000000").
 struct BitsCompared {
   std::string name;
   int64_t cases = 0, differ = 0;
   std::string first;
 };
 
-// Compares `cases` cases of every operation, on `threads` threads of the host. With 2^32 cases those with one
-// operand have every number. Error: the device's.
+// Compares `cases` cases of every operation, with `threads` threads of the host. With 2^32 cases, operations
+// of one operand get every number. Errors: those of the device.
 Result<std::vector<BitsCompared>> compare_bits(Device& device, int64_t cases, int threads);
 
-// The check at start, some milliseconds. Error: kUnsupported: an operation differs; the device must not be
-// used.
+// The check before a device is used; takes some milliseconds. Error: kUnsupported when an operation differs;
+// the device must not be used then.
 Status admit(Device& device);
 
 }  // namespace ostro::cuda

@@ -1,4 +1,4 @@
-// run_attention, run_attention_grad: attention on a device (N9).
+// run_attention, run_attention_grad: the routines of attention on a device (N9; cuda/device/step_call.h).
 #pragma once
 
 #include "ostro/cuda/device/step_call.h"

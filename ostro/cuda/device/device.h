@@ -1,4 +1,4 @@
-// Device: what the engine needs of a GPU, and nothing else: memory, compiled text, launches in order.
+// Device: the interface to a GPU that the engine needs: memory, compiled text, launches in order.
 //
 // Two rooms implement it: cuda/driver with libcuda and NVRTC, cuda/emulated on the CPU. All work of one
 // Device runs in one queue, in the order of the calls: launches, copies, and the reads and writes of its
@@ -28,13 +28,13 @@ struct Address {
 struct DeviceLimits {
   std::string name;                // "NVIDIA H100 80GB HBM3"
   int compute_capability = 0;      // 90 is 9.0; the text is compiled for it
-  int multiprocessors = 0;         // blocks that certainly run at a time
-  int64_t memory_bytes = 0;        // all of it
+  int multiprocessors = 0;         // at least as many blocks run at the same time
+  int64_t memory_bytes = 0;        // all memory, free or not
   int64_t block_shared_bytes = 0;  // the most shared memory of a block, static and dynamic together
 };
 
-// What a launch runs: blocks in three dimensions, each of `threads` threads in one dimension (a multiple of
-// 32, at most 1024), with `shared_bytes` of dynamic shared memory.
+// The shape of a launch: x * y * z blocks, each of `threads` threads in one dimension (a multiple of 32, at
+// most 1024), with `shared_bytes` of dynamic shared memory.
 struct LaunchShape {
   int64_t x = 1, y = 1, z = 1;
   int threads = 64;
@@ -50,8 +50,7 @@ struct Kernel {
 class Code {
  public:
   virtual ~Code() = default;
-  // The kernel that the text declares by KERNEL(name, Argument). Error: there is none, and which text lacks
-  // it.
+  // The kernel that the text declares by KERNEL(name, Argument). Error: the text, which is named, has none.
   virtual Result<Kernel> kernel(const std::string& name) const = 0;
 };
 
@@ -68,16 +67,16 @@ class Device {
  public:
   virtual ~Device() = default;
   virtual const DeviceLimits& limits() const = 0;
-  // Where its arrays live: blocks whose host() is null, allocated and freed in the order of the queue. Names
-  // itself "cuda:0", or "cuda_emulated".
+  // The memory of the device: blocks whose host() is null, allocated and freed in the order of the queue. Its
+  // name() is "cuda:0" or "cuda_emulated".
   virtual runtime::Memory& memory() = 0;
-  // Of the first byte of a block of memory(), aligned to 256 bytes.
+  // The address of the first byte of a block of memory(), aligned to 256 bytes.
   virtual Address address(const runtime::Block& block) const = 0;
 
   // Compiles text of the language that cuda/text/head.cu describes, complete with that head, and loads it.
   // `name` is for messages and files ("routines/gather"). Compiled text is kept by its content, in the
   // process and on disk. The bits of docs/spec/numerics.md need these options of NVRTC: -ftz=true
-  // -prec-div=true -prec-sqrt=true -fmad=false. Error: what the compiler says, with the name.
+  // -prec-div=true -prec-sqrt=true -fmad=false. Error: the message of the compiler, with the name.
   virtual Result<std::shared_ptr<const Code>> load(const std::string& name, const std::string& text) = 0;
 
   // Starts a kernel. `argument` is the bytes of the kernel's one parameter, a struct passed by value, at most
@@ -86,7 +85,8 @@ class Device {
                         std::string_view place) = 0;
   // Copies between two places of this device, which do not overlap.
   virtual Status copy(Address to, Address from, int64_t bytes) = 0;
-  // Host to device and back, like Memory's, for places inside a block. read() waits.
+  // Copies from the host to the device and back, like the functions of Memory, for places inside a block.
+  // read() waits.
   virtual Status write(Address to, std::span<const std::byte> from) = 0;
   virtual Status read(Address from, std::span<std::byte> to) = 0;
 

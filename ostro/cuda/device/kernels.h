@@ -1,4 +1,5 @@
-// Kernels: the embedded device text of a device, loaded file by file when a kernel of it is first wanted.
+// Kernels: the embedded device text, loaded for a device file by file, when a kernel of the file is first
+// asked for.
 //
 // Thread-safe. The device must outlive it.
 #pragma once
@@ -17,7 +18,8 @@ class Kernels {
   explicit Kernels(Device& device) : device_(device) {}
 
   Device& device() const { return device_; }
-  // Error: of Device::load.
+  // The kernel of this name in an embedded file ("routines/layout.cu"). Errors: those of Device::load and of
+  // Code::kernel.
   Result<Kernel> find(const std::string& file, const std::string& kernel);
 
  private:

@@ -1,7 +1,8 @@
 // StepCall: the argument of every routine, for one execution of one op of a Plan on a device.
 //
 // A routine fills the argument of a kernel and launches it. Index tables are made at the first run of a step
-// and stay on the device with it.
+// and stay on the device with it. Errors: those of the device, and kUnsupported for sizes that a kernel does
+// not take. One thread at a time.
 #pragma once
 
 #include <fmt/format.h>
@@ -32,7 +33,8 @@ struct DeviceArray {
   int64_t count() const { return view->shape.count(); }
 };
 
-// What a step keeps from one run to the next: blocks of the device, and the order of its contraction.
+// The state that a step keeps from one run to the next: blocks of the device, and the order of its
+// contraction.
 struct StepState {
   std::optional<compile::Contraction> contraction;
   std::vector<std::shared_ptr<runtime::Block>> blocks;
@@ -52,7 +54,7 @@ struct StepCall {
   Device& device() const { return kernels.device(); }
   const ir::Attrs& attrs() const { return step.attrs; }
 
-  // At least `threads` threads, in blocks of 256; nothing for none.
+  // Launches a kernel with at least `threads` threads, in blocks of 256; does nothing for 0.
   template <typename Args>
   Status launch(const char* file, const char* kernel, int64_t threads, const Args& args) const {
     if (threads == 0) return Status();
@@ -65,13 +67,13 @@ struct StepCall {
     return device().launch(found, shape, std::as_bytes(std::span(&args, 1)), place);
   }
 
-  // How the step contracts these axes; made once.
+  // The order in which the step contracts these axes; made once.
   const compile::Contraction& contraction(const std::vector<ir::Axis>& summed,
                                           const numerics::LeafTable& table) const {
     if (!state.contraction) state.contraction = compile::contraction_of(summed, table);
     return *state.contraction;
   }
-  // The address of table `number` of this step; make() gives its elements at the first run.
+  // The address of table `number` of this step, of i64; make() returns its elements at the first run.
   template <typename Make>
   Result<uint64_t> table(size_t number, Make&& make) const {
     if (number >= state.blocks.size() || state.blocks[number] == nullptr) {
@@ -87,7 +89,7 @@ struct StepCall {
     }
     return device().address(*state.blocks[number]).at;
   }
-  // Working memory of the step, kept under that number.
+  // The address of working memory of the step, which is kept under that number.
   Result<uint64_t> scratch(size_t number, int64_t bytes) const {
     if (number >= state.blocks.size() || state.blocks[number] == nullptr)
       RETURN_IF_ERROR(reserve(number, bytes));
@@ -107,8 +109,8 @@ using compile::axes_named, compile::axes_without, compile::count_of;
 // The routine of an op.
 using StepRoutine = Status (*)(const StepCall&);
 
-// Loops over these axes, by name, as a view steps through them; axes that the view lacks repeat it. Axes of
-// one index are left out, and neighbours that lie together are one loop.
+// The loops over these axes with the strides of a view; an axis that the view lacks has stride 0. Axes of
+// size 1 are left out, and neighbouring axes that one loop can cover are joined.
 args::Axes axes_over(const std::vector<ir::Axis>& axes, const compile::View& view);
 // The same for given strides.
 args::Axes axes_with(const std::vector<ir::Axis>& axes, std::vector<int64_t> strides);
@@ -116,7 +118,8 @@ args::Scalar scalar_of(const DeviceArray& integer);
 int64_t type_number(ir::DType dtype);
 int64_t stride_along(const DeviceArray& a, const std::string& axis);
 
-// Fills leaves and leaf_ends, the latter as that table of the step. Error: more leaves than a kernel holds.
+// Fills args.leaves, and args.leaf_ends with the address of table `table` of the step. Error: kUnsupported
+// for more leaves than a kernel holds.
 template <typename Args>
 Status set_leaf_ends(const StepCall& call, size_t table, const ir::Axis& axis, Args& args) {
   args.leaves = call.leaves.count(axis.name);
@@ -129,7 +132,7 @@ Status set_leaf_ends(const StepCall& call, size_t table, const ir::Axis& axis, A
   return Status();
 }
 
-// Fills segments, levels and counts. Error: more leaves than a kernel holds.
+// Fills args.segments, levels and counts. Error: kUnsupported for more leaves than a kernel holds.
 template <typename Args>
 Status set_leaves(const StepCall& call, const compile::Contraction& contraction, Args& args) {
   const std::vector<int64_t>& counts = contraction.tree_counts;

@@ -1,4 +1,4 @@
-// CudaSlots, NvrtcSlots: own declarations of the functions that are used of libcuda and of NVRTC.
+// CudaSlots, NvrtcSlots: our own declarations of the functions of libcuda and NVRTC that Ostro uses.
 //
 // Both libraries are opened when a program runs, so nothing of NVIDIA's is needed to build Ostro. Handles are
 // void*, a place on the device is a uint64_t, enumerations are int; tests/interop/check_nvrtc.py compares all

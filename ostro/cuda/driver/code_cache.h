@@ -16,14 +16,14 @@ namespace ostro::cuda {
 
 class CodeCache {
  public:
-  // In the folder `cuda` of that cache; empty: nothing is kept. It is made with the first entry, for the
-  // owner alone.
+  // The entries lie in the folder `cuda` of that cache, which is made with the first entry, for the owner
+  // alone. An empty path: nothing is kept.
   explicit CodeCache(const std::filesystem::path& cache);
 
   static std::string key(const std::string& compiler, const std::string& options, const std::string& text);
   // The entry's code; nothing when there is no entry, or it cannot be trusted.
   std::optional<std::string> find(const std::string& key) const;
-  // Keeps it. Where that is not possible it warns once; nothing else changes.
+  // Keeps an entry. When that is not possible, logs a warning once; nothing else changes.
   void keep(const std::string& key, const std::string& code);
 
  private:

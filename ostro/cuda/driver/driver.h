@@ -13,7 +13,7 @@
 
 namespace ostro::cuda {
 
-// What a GPU says of itself.
+// The properties of a GPU that the driver reports.
 struct GpuFacts {
   int ordinal = 0;             // "cuda:0"
   std::string name;            // "NVIDIA H100 80GB HBM3"
@@ -23,7 +23,7 @@ struct GpuFacts {
   int64_t block_shared_bytes = 0;  // the most shared memory of a block
 };
 
-// The oldest that are supported: CUDA 12.0, and Turing (the T4 and RTX 20).
+// The oldest supported versions: CUDA 12.0, and the compute capability of Turing (the T4 and RTX 20).
 inline constexpr int kOldestCuda = 12000;
 inline constexpr int kOldestCapability = 75;
 
@@ -35,14 +35,14 @@ class Driver {
 
   const CudaSlots& slots() const { return slots_; }
   const std::string& path() const { return path_; }
-  // The newest CUDA that it runs: 13000 is 13.0.
+  // The newest version of CUDA that it runs: 13000 is 13.0.
   int cuda_version() const { return cuda_version_; }
-  // "580.159.04", from the kernel's module; empty where it is not shown.
+  // The version of the driver, "580.159.04", as the kernel's module shows it; empty when it does not.
   const std::string& version() const { return version_; }
   const std::vector<GpuFacts>& gpus() const { return gpus_; }
 
-  // Bytes of the GPU that are free. It takes a context of the GPU for a moment. Errors: kBusy: another
-  // process has it alone; kIo.
+  // The free bytes of the GPU. It takes a context of the GPU for a moment. Errors: kBusy when another process
+  // has the GPU exclusively; kIo.
   Result<int64_t> free_memory(int ordinal) const;
 
   // The error for a value of CUresult that is not CUDA_SUCCESS. `doing` is what was tried ("cuda:0: launch of
@@ -60,11 +60,11 @@ class Driver {
   std::vector<GpuFacts> gpus_;
 };
 
-// Whether nothing can be done with a GPU in this process any more after the error: it is lost, or a kernel
-// failed in it.
+// Returns true for an error after which this process cannot use the GPU any more: it is lost, or a kernel
+// failed.
 bool ends_the_device(int result);
 
-// Whether Ostro has kernels for it. Error: kUnsupported: it is older than kOldestCapability.
+// Checks that Ostro has kernels for the GPU. Error: kUnsupported when it is older than kOldestCapability.
 Status check_capability(const GpuFacts& facts);
 
 // "13.0" of 13000.

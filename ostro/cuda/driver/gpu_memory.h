@@ -1,5 +1,5 @@
-// GpuMemory: the memory of a GPU: blocks out of a pool, which keeps what is freed for the next that is like
-// it.
+// GpuMemory: the memory of a GPU: blocks from a pool, which keeps freed memory for the next block of its
+// size.
 //
 // All work on a GPU is in one queue, so a block that is taken again is first used when the work that used it
 // before is done: taking and freeing wait for nothing. Thread-safe.
@@ -18,23 +18,23 @@ namespace ostro::cuda {
 
 class GpuMemory final : public runtime::Memory {
  public:
-  // `queue` and `staging` must outlive it, and it its blocks.
+  // `queue` and `staging` must outlive it, and it must outlive its blocks.
   GpuMemory(GpuQueue& queue, Staging& staging) : queue_(queue), staging_(staging) {}
 
   std::string name() const override { return queue_.name(); }
-  // Error: kIo: the GPU has no room, also without what the pool keeps: the bytes that were asked for, that
-  // this process has, and that are free.
+  // Error: kIo when the GPU has no room, even after the pool has returned what it keeps. The message has the
+  // bytes that were asked for, that this process has, and that are free.
   Result<std::shared_ptr<runtime::Block>> allocate(int64_t bytes) override;
   Status write(runtime::Block& block, int64_t at, std::span<const std::byte> from) override;
   Status read(const runtime::Block& block, int64_t at, std::span<std::byte> to) const override;
-  // What the GPU has free, and what the pool keeps.
+  // The free bytes of the GPU, with those that the pool keeps.
   AvailableMemory available() const override;
-  // Of the first byte of a block of this memory.
+  // The address of the first byte of a block of this memory.
   uint64_t address(const runtime::Block& block) const;
 
-  // Bytes that a block of so many takes.
+  // The bytes of GPU memory that a block of `bytes` takes.
   static int64_t taken(int64_t bytes);
-  // Bytes of blocks that are there, and of those that the pool keeps.
+  // The bytes of blocks in use, and of freed ones that the pool keeps.
   int64_t used_bytes() const;
   int64_t kept_bytes() const;
 

@@ -1,4 +1,4 @@
-// open_library: opens a shared library at run time and finds the functions of a table of slots in it.
+// open_cuda, open_nvrtc: open a shared library at run time and find the functions of a table of slots in it.
 //
 // A library that was opened stays so until the process ends. Thread-safe.
 #pragma once
@@ -18,8 +18,8 @@ struct Library {
 };
 
 // `name` is a path, or a name that the loader looks for (LD_LIBRARY_PATH and the system's folders). Errors:
-// kNotFound: there is no such library, or it needs one that is missing (the loader's words); kUnsupported: it
-// is too old, or another library: the function that it lacks.
+// kNotFound, with the loader's message, when there is no such library or it needs one that is missing;
+// kUnsupported, with the function that it lacks, when it is too old or another library.
 Result<Library<CudaSlots>> open_cuda(const std::string& name);
 Result<Library<NvrtcSlots>> open_nvrtc(const std::string& name);
 

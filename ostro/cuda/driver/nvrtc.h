@@ -12,35 +12,35 @@
 
 namespace ostro::cuda {
 
-// What keeps a float's bits as docs/spec/numerics.md has them; given to every compilation.
+// The options that make the bits of floats those of docs/spec/numerics.md; every compilation gets them.
 inline constexpr const char* kNumericsOptions[] = {"-ftz=true", "-prec-div=true", "-prec-sqrt=true",
                                                    "-fmad=false"};
 
 class Nvrtc {
  public:
-  // The first of the candidates (find_nvrtc.h) whose output a driver for CUDA `cuda_version` (13000 is 13.0)
-  // runs, and that compiles for `capability` (90 is 9.0); 0: any. Error: kUnsupported: what was found, why it
-  // does not fit, and the command that brings one that does.
+  // Opens the first of the candidates (find_nvrtc.h) whose output a driver for CUDA `cuda_version` (13000
+  // is 13.0) runs, and that compiles for `capability` (90 is 9.0; 0: any). Error: kUnsupported, with the
+  // libraries that were found, why they do not fit, and the command that installs one that does.
   static Result<std::shared_ptr<const Nvrtc>> open(const std::string& driver_path, int cuda_version,
                                                    int capability);
-  // That library.
+  // Opens the library of that name or path.
   static Result<std::shared_ptr<const Nvrtc>> open_library(const std::string& name);
 
   const std::string& path() const { return path_; }
   int version() const { return version_; }  // 13000 is 13.0
   // The compute capabilities that it compiles for, ascending.
   const std::vector<int>& capabilities() const { return capabilities_; }
-  // Names the compiler in keys of caches: its version and the size of its file.
+  // The name of the compiler in keys of caches: its version and the size of its file.
   const std::string& identity() const { return identity_; }
 
   // The architecture that a GPU of that capability is compiled for: "sm_80"; "sm_90a" with all of Hopper's
   // instructions.
   static std::string architecture(int capability);
-  // The options of a compilation for it.
+  // The options of a compilation for an architecture.
   static std::vector<std::string> options(const std::string& architecture);
-  // Compiles text to a cubin, a file that the driver loads. `name` is for messages. `log`: what the compiler
-  // said, also when it succeeded; may be null. Errors: kInternal with the compiler's words: the text is
-  // wrong; kIo: anything else.
+  // Compiles text to a cubin, a file that the driver loads. `name` is for messages. `log`, which may be null,
+  // gets the messages of the compiler, also when it succeeded. Errors: kInternal, with these messages, when
+  // the text is wrong; kIo for anything else.
   Result<std::string> compile(const std::string& name, const std::string& text,
                               const std::vector<std::string>& options, std::string* log = nullptr) const;
 

@@ -1,8 +1,8 @@
 // GpuQueue: the context of a GPU in this process, and the one queue (a stream) in which all its work runs.
 //
-// Work is only begun by most calls, so an error of it comes from a later call. It then names the ops that
-// were begun since the queue was last known to be well. After an error that ends the device every later call
-// returns that error. Thread-safe.
+// Most calls only begin work, so its errors come from a later call. Such an error names the ops that were
+// begun since the queue was last known to have no error. After an error that ends the device, every later
+// call returns that error. Thread-safe.
 #pragma once
 
 #include <atomic>
@@ -22,7 +22,7 @@ namespace ostro::cuda {
 
 class GpuQueue {
  public:
-  // Both must outlive it. Errors: kBusy: another process has the GPU alone; kIo.
+  // Both must outlive it. Errors: kBusy when another process has the GPU exclusively; kIo.
   static Result<std::unique_ptr<GpuQueue>> open(const Driver& driver, const GpuFacts& facts);
 
   const std::string& name() const { return name_; }  // "cuda:0"
@@ -30,22 +30,23 @@ class GpuQueue {
   const CudaSlots& cuda() const { return driver_.slots(); }
   void* stream() const { return stream_; }
 
-  // Makes the context the calling thread's. First in everything that calls the driver. Error: the one that
-  // ended the device.
+  // Makes the context current in the calling thread. Every function that calls the driver calls it first.
+  // Error: the one that ended the device.
   Status enter();
-  // Status() for 0, else the error of the driver's call. `doing` is what was tried ("launch"), `place` the
-  // op, or empty.
+  // Returns Status() for 0, else the error of the driver's call. `doing` names the call ("launch"), `place`
+  // the op; it may be empty.
   Status check(int result, std::string_view doing, std::string_view place = {}) {
     return result == 0 ? Status() : fail(result, doing, place);
   }
-  // A kernel was begun for the op.
+  // Notes that a kernel was launched for the op at `place`.
   void note_launch(std::string_view place);
-  // The number of the newest launch, and that all launches up to one are done: a later error is not theirs.
+  // launched(): the number of the newest launch. note_done(): notes that all launches up to this one are
+  // done, so a later error is not theirs.
   uint64_t launched();
   void note_done(uint64_t launch);
-  // Waits for all that was begun.
+  // Waits for all work that was begun, and returns its errors.
   Status wait(std::string_view doing);
-  // The error that ended the device: where one is there, nothing calls the driver any more.
+  // True after an error that ended the device: the driver must not be called any more.
   bool ended() const { return ended_; }
 
  private:

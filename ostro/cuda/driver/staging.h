@@ -19,12 +19,12 @@ class Staging {
  public:
   static constexpr size_t kBytes = 4 << 20;  // of a buffer
 
-  // `queue` must outlive it. Error: the driver gives no pinned memory.
+  // `queue` must outlive it. Error: the driver cannot allocate pinned memory.
   static Result<std::unique_ptr<Staging>> make(GpuQueue& queue);
 
-  // To the GPU. The bytes at `from` may be changed when it returns.
+  // Copies to the GPU. The bytes at `from` may be changed when it returns.
   Status write(uint64_t to, std::span<const std::byte> from);
-  // From the GPU; waits for the bytes, and so for the work before.
+  // Copies from the GPU; waits for the bytes, and so for all work before.
   Status read(uint64_t from, std::span<std::byte> to);
 
  private:

@@ -1,11 +1,11 @@
 // emulated_device: a Device on the CPU, for tests. Device text runs as code of the host's C++ compiler.
 //
-// Blocks run one after another, forwards or backwards as drawn. The threads of a block that waits
-// (BLOCK_KERNEL) are fibres: each runs to the next barrier or shuffle, in a drawn order, so a barrier that is
-// missing shows as other bits. Shared memory holds the same poison before every block. Every block of memory
-// lies between guard bytes, and is poison at first. Errors are found that a GPU would leave undefined:
-// threads that end before a barrier where others wait, a shuffle that a thread of the warp does not reach,
-// shared memory beyond the limit, guard bytes that were written.
+// Blocks run one after another, forwards or backwards at random. The threads of a block that has barriers
+// (BLOCK_KERNEL) are fibres: each runs to the next barrier or shuffle, in a random order, so a missing
+// barrier changes bits. Shared memory holds the same poison before every block. Every block of memory lies
+// between guard bytes, and holds poison at first. It reports faults that a GPU would leave undefined: threads
+// that end before a barrier where others wait, a shuffle that a thread of the warp does not reach, shared
+// memory beyond the limit, guard bytes that were written.
 #pragma once
 
 #include <memory>
@@ -17,8 +17,8 @@
 namespace ostro::cuda {
 
 struct EmulationOptions {
-  uint64_t seed = 1;  // of the orders that are drawn
-  // Replaces a part of every text that has it, before it is compiled: tests break a kernel so.
+  uint64_t seed = 1;  // of the random orders
+  // Replaces a part of every text that has it, before it is compiled. Tests break a kernel with it.
   struct Change {
     std::string from, to;
   };
@@ -30,7 +30,8 @@ struct EmulationOptions {
 // Error: no C++ compiler runs; the message says which were tried.
 Result<Device*> emulated_device(const EmulationOptions& options = {});
 
-// How often a change of the options was made in texts so far: a test's control that it broke something.
+// The number of changes of the options that were made in texts so far, by which a test sees that it broke
+// something.
 int64_t changes_made(const Device& device);
 
 }  // namespace ostro::cuda

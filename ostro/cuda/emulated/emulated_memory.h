@@ -21,9 +21,9 @@ class EmulatedMemory final : public runtime::Memory {
   Status read(const runtime::Block& block, int64_t at, std::span<std::byte> to) const override;
 
   static Address address(const runtime::Block& block);
-  // Which guard bytes were written so far, of blocks that are there or were freed; nothing: none.
+  // Says which guard bytes were written so far, of blocks that exist or were freed; "" when none were.
   std::string damage();
-  // Whether all of these bytes lie in one block.
+  // Returns true when all of these bytes lie in one block.
   bool holds(Address at, int64_t bytes) const;
 
  private:

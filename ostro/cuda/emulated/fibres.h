@@ -11,7 +11,7 @@
 
 namespace ostro::cuda {
 
-// What device text calls (head.cu has the same struct).
+// The interface that device text calls (head.cu has the same struct).
 struct OstroBlock {
   unsigned thread = 0, threads = 0;
   long long x = 0, y = 0, z = 0;
@@ -23,12 +23,12 @@ struct OstroBlock {
 
 class Fibres {
  public:
-  // Numbers of `next` decide the order of threads.
+  // `seed` decides the order in which threads run.
   explicit Fibres(uint64_t seed) : drawn_(seed * 2 + 1) {}
   ~Fibres();
 
-  // Runs body() once for each thread of the block, with block.thread set to its number. Returns what the
-  // threads did wrong, or nothing; after an error the threads that were left waiting never go on.
+  // Runs body() once for each thread of the block, with block.thread set to its number. Returns the fault of
+  // the threads, or "". After a fault, threads that wait never go on.
   std::string run(OstroBlock& block, const std::function<void()>& body);
 
   // For the thread that runs now: waits for all threads of the block, at the barrier of this line.

@@ -1,4 +1,4 @@
-// HostCompiler: makes a shared object of device text with the host's C++ compiler, and keeps it by its
+// HostCompiler: compiles device text to a shared object with the host's C++ compiler, and keeps it by its
 // content.
 //
 // Thread-safe.
@@ -15,9 +15,9 @@ namespace ostro::cuda {
 
 class HostCompiler {
  public:
-  // Error: none of c++, g++ and clang++ runs.
+  // Finds the compiler. Error: none of c++, g++ and clang++ runs.
   static Result<HostCompiler> find();
-  // Error: what the compiler says, with `name`.
+  // Compiles and loads the text. Error: the message of the compiler, with `name`.
   Result<std::shared_ptr<SharedObject>> compile(const std::string& name, const std::string& text) const;
 
  private:

@@ -2,8 +2,8 @@
 // results have the same bits as the interpreter's (docs/spec/numerics.md).
 //
 // The Engine is thread-safe and may be destroyed before its Executables. An op without device text is an
-// error of compile(), which names it: nothing runs on the host instead. Errors of a launch may come from a
-// later run, or where a result is read.
+// error of compile(), which names it: no op runs on the host instead. Errors of a launch may come from a
+// later run, or from reading a result.
 #pragma once
 
 #include <memory>

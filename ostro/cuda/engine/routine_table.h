@@ -1,5 +1,5 @@
-// step_routine, check_supported, device_target: which ops run on a device, and what lowering must know of
-// them.
+// step_routine, check_supported, device_target: the table of the ops that run on a device, and the properties
+// of the device that lowering depends on. Pure functions.
 #pragma once
 
 #include "ostro/compile/plan/plan.h"
@@ -7,13 +7,13 @@
 
 namespace ostro::cuda {
 
-// nullptr: the op has no device text, or becomes another kind of step.
+// The routine of an op; nullptr when the op has no device text or becomes another kind of step.
 StepRoutine step_routine(ir::OpKind kind);
 
 compile::Target device_target();
 
-// Error: a step of the plan that the device has no text for, with its op and place. Nothing runs on the host
-// instead.
+// Checks that the device has text for every step of the plan. Error: kUnsupported, with the op of the step
+// that it lacks and its place.
 Status check_supported(const compile::Plan& plan, const std::string& program);
 
 }  // namespace ostro::cuda

@@ -1,5 +1,5 @@
-// run_dot, run_expert_dot, run_expert_outer: products on a device (N6, N7), by tables of offsets that stay
-// there.
+// run_dot, run_expert_dot, run_expert_outer: the routines of products on a device (N6, N7;
+// cuda/device/step_call.h). They use tables of offsets, which stay on the device.
 #pragma once
 
 #include "ostro/cuda/device/step_call.h"

@@ -7,7 +7,7 @@
 enum { TYPE_F32, TYPE_BF16, TYPE_F64, TYPE_I32, TYPE_I64, TYPE_U32, TYPE_BOOL, TYPE_I8 };
 enum { MOST_AXES = 12, MOST_LEAVES = 256, MOST_LEVELS = 6 };
 
-// Loops of an index space, outermost first, and what a step of each adds to an offset.
+// The loops of an index space, outermost first, with what a step of each adds to an offset.
 struct Axes {
   i64 rank;
   i64 size[MOST_AXES], stride[MOST_AXES];
@@ -133,7 +133,7 @@ struct ExpertOuterArgs {
   i64 type, to_type, m, n, experts, segments, levels, counts[MOST_LEVELS];
 };
 
-// Offsets: of index i, i * step, or, where there is a table of i64, element i of it.
+// Offsets by index: that of index i is element i of a table of i64 or, without a table, i * step.
 struct Line {
   u64 table;
   i64 step;
@@ -159,8 +159,8 @@ struct DotInt8Args {
   i64 aligned;  // 16, 4 or 1: what the addresses of a and b, size and block are multiples of
 };
 
-// Where an operand of attention lies: at batch[b] + head[h] + i * pos + d * dim. batch and head are tables of
-// i64, or 0.
+// The place of an operand of attention. Element (b, h, i, d) is at offset batch[b] + head[h] + i * pos + d *
+// dim. batch and head are tables of i64, or 0.
 struct AttentionPlace {
   u64 at, batch, head;
   i64 pos, dim, type;

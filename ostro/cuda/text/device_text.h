@@ -18,10 +18,11 @@ struct DeviceFile {
 };
 std::span<const DeviceFile> device_files();
 
-// Its head is the language of device text, so it stands for the emulation too.
+// The dialect of device text. Its head is the language in which all device text is written, also for the
+// emulated device.
 const compile::Dialect& cuda_dialect();
 
-// `kernels`: the text after what every text begins with.
+// Returns a complete text: the part with which every text begins, then `kernels`.
 std::string device_text(std::string_view kernels);
 // The same for an embedded file. Aborts when there is none of this name.
 std::string device_file_text(std::string_view name);

@@ -1,8 +1,8 @@
 // write_nests: writes nests as device text.
 //
-// A flat nest has one thread an element. A nest with rows has one block of 64 threads a row: element j is
-// that of thread j mod 64, so its lanes are N4's. A serial sum has one thread an output. Equal nests give
-// equal text. Pure functions; there are no errors.
+// A flat nest has one thread for each element. A nest with rows has one block of 64 threads for each row:
+// thread j mod 64 computes element j, so the threads are the lanes of N4. A serial sum has one thread for
+// each output. Equal nests give equal text. Pure functions; there are no errors.
 #pragma once
 
 #include <span>
@@ -17,8 +17,8 @@ namespace ostro::cuda {
 // step.
 std::string write_nests(std::span<const compile::Nest> nests);
 
-// How a kernel is launched for a step of that extent: either `threads`, in any blocks, or `blocks` of 64
-// threads; and what it gets as its own extent.
+// The launch of a kernel for a step: either `threads`, in blocks of any size, or `blocks` of 64 threads each;
+// and the `extent` that the kernel gets.
 struct NestLaunch {
   int64_t threads = 0, blocks = 0, extent = 0;
 };

@@ -1,4 +1,5 @@
-// Samples, estimate: figures of an evaluation as sums over documents, with their standard errors.
+// Samples, estimate: figures of an evaluation as sums over documents, with their standard errors. Values and
+// pure functions.
 #pragma once
 
 #include <cstdint>
@@ -21,8 +22,8 @@ struct Samples {
 
 struct Estimate {
   double value = 0;
-  // Of the value as a ratio of sums over independent documents; with denominators of 1 it is the sample
-  // standard deviation / sqrt(n). Nothing for a single document.
+  // The standard error of the value as a ratio of sums over independent documents; with denominators of 1 it
+  // is the sample standard deviation / sqrt(n). Nothing for a single document.
   std::optional<double> standard_error = {};
 
   static constexpr double kNormal95 = 1.959963984540054;
@@ -34,13 +35,13 @@ struct Estimate {
 // The value of one corpus or task. All sums are in f64, in the order of the documents. The denominators must
 // have a sum above 0.
 Estimate estimate(const Samples& samples);
-// Over all documents of several corpora or tasks.
+// The value over all documents of several corpora or tasks.
 Estimate micro_average(std::span<const Samples* const> all);
 // The mean of the values of several corpora or tasks, each of the same weight.
 Estimate macro_average(std::span<const Samples* const> all);
 
-// Sets `out` to b - a of the same documents; its estimate is the paired difference. Returns false if the
-// documents are not comparable: another number of them, or other denominators.
+// Sets `out` to b - a, document by document; its estimate is the paired difference. Returns false if a and b
+// have different numbers of documents, or other denominators.
 bool difference(const Samples& a, const Samples& b, Samples& out);
 
 }  // namespace ostro::eval

@@ -1,5 +1,5 @@
 // continuation_window, rolling_windows: turn texts into windows of tokens to be scored, by the rules of
-// lm-evaluation-harness.
+// lm-evaluation-harness. Pure functions.
 #pragma once
 
 #include <cstdint>
