@@ -1,5 +1,5 @@
-// FaultyEngine: an engine that does one thing wrong, for tests of equality, which must notice it. No part of
-// the product knows of it: it stands in front of a right engine, and tells programs by their names.
+// FaultyEngine: an engine with one planted fault, which tests of equality must notice. No part of the product
+// knows of it: it passes calls to a right engine, and recognises programs by their names.
 //
 //   leaf_order      in sums of three or more gradients the first and the last change places in the tree
 //   ring_order      sums of three or more gradients are added as a chain that begins with the last
@@ -48,8 +48,8 @@ class FaultyProgram final : public runtime::Executable {
   Run run_;
 };
 
-// Adds two lists of gradients, and remembers of what each sum was made. So a sum of three or more can be made
-// from them in another order.
+// Adds two lists of gradients, and remembers the parts of each sum, so that it can add three or more parts in
+// another order.
 class FaultyAdder {
  public:
   explicit FaultyAdder(bool in_a_ring) : in_a_ring_(in_a_ring) {}

@@ -13,10 +13,9 @@
 namespace ostro {
 
 // Returns a block with f's parameters. Its results are f's results, then the gradients of result 0 with
-// respect to
-// the parameters `wrt` (indices). Result 0 must be a floating scalar. A gradient has the shape and dtype of
-// its parameter; it is zero when the result does not depend on the parameter. An error names the op that has
-// no derivative and its call site.
+// respect to the parameters `wrt` (indices). Result 0 must be a floating scalar. A gradient has the shape and
+// dtype of its parameter; it is zero when the result does not depend on the parameter. An error names the op
+// that has no derivative and its call site. A pure function.
 Result<ir::Block> value_and_grad_block(const ir::Block& f, const std::vector<int64_t>& wrt);
 
 }  // namespace ostro

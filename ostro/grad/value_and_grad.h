@@ -1,4 +1,4 @@
-// value_and_grad: derivatives of functions of trees.
+// value_and_grad: derivatives of functions of trees. Errors are thrown as TraceError.
 #pragma once
 
 #include <utility>

@@ -37,8 +37,7 @@ struct RuleContext {
   }
 };
 
-// Applies the rule of an op without regions. An op without a derivative: an error with its name and call
-// site.
+// Applies the rule of an op without regions. Error: the op has no derivative (with its name and call site).
 Status apply_rule(RuleContext& c);
 
 // The rules by family; apply_rule() chooses.

@@ -1,4 +1,4 @@
-// A tiny model on meshes, and its states, whole and in cells.
+// MeshCase, CellSetup: a tiny model on meshes, and its states, whole and in cells, for tests.
 #pragma once
 
 #include <cstring>
@@ -21,8 +21,9 @@ struct MeshCase {
   config::IntMap cells, leaves;
 };
 
-// Cells that all workers own whole, cells that several own a part of, leaves that are no cells (vocab and mlp
-// are rounded up to 8), replicas, parameters that are not split, borders inside the words of a fingerprint.
+// Meshes with cells that one worker owns whole, cells of which several own a part, leaves that are no cells
+// (vocab and mlp are rounded up to 8), replicas, parameters that are not split, and borders inside the words
+// of a fingerprint.
 inline std::vector<MeshCase> mesh_cases() {
   const ir::AxisMap embed{{"embed", "data"}};
   const ir::AxisMap tensor{{"kv_heads", "model"}, {"mlp", "model"}, {"vocab", "model"}};

@@ -1,4 +1,4 @@
-// initial_cells: the state before the first step, made by each worker for its own cells.
+// initial_cells: makes the state before the first step, each worker its own cells.
 #pragma once
 
 #include "ostro/fleet/workers/worker_plan.h"

@@ -11,21 +11,23 @@
 
 namespace ostro::fleet {
 
-// What worker `rank` owns of the state in a checkpoint, which any number of workers has written. Every byte
-// is checked against the manifest: ErrorCode::kCorrupt, or kIo, names what is damaged. kInvalidArgument: the
-// checkpoint is of another model.
+// Reads the cells of a checkpoint's state that worker `rank` owns. Any number of workers may have written it.
+// Every byte is checked against the manifest. Errors: kCorrupt or kIo, with what is damaged; kInvalidArgument
+// when the checkpoint is of another model.
 Result<train::State> read_cells(const checkpoint::Checkpoint& checkpoint, const WorkerPlan& plan,
                                 int64_t rank);
 
-// What `cells`, which `rank` owns, adds to the fingerprint of each parameter (numerics.md N14): the sum over
-// all first holders is the fingerprint. Reads once more what lies across the borders of words.
+// Returns the share of `cells`, which `rank` owns, in the fingerprint of each parameter (numerics.md N14):
+// the sum over all first holders is the fingerprint. Reads elements again whose word of the fingerprint is
+// cut by the border of a cell.
 Result<std::vector<numerics::Fingerprint>> fingerprint_cells(const checkpoint::Checkpoint& checkpoint,
                                                              const WorkerPlan& plan, int64_t rank,
                                                              const train::State& cells);
 
-// Called by all workers with the same directory. `cells` becomes what this worker owns if all could read what
-// they own; else CellsRead::unfit says why this checkpoint cannot be used, with the worker. All get the same
-// answer. Errors: another model; the workers see different files.
+// All workers call it with the same directory. If all could read their cells, `cells` becomes the cells of
+// this worker; otherwise CellsRead::unfit says why this checkpoint cannot be used, and which worker found it.
+// All get the same answer. `prints`: also compute the fingerprints of the parameters. Errors: the checkpoint
+// is of another model; the workers see different files; those of the collectives.
 Result<train::CellsRead> restore_cells(const WorkerPlan& plan, runtime::Collectives& group,
                                        io::FileSystem& fs, const std::string& path, bool prints,
                                        train::State& cells);

@@ -1,4 +1,4 @@
-// share_info: gives all workers what worker 0 records beside a state that is saved: its step and kind, the
+// share_info: gives all workers the record of worker 0 about a state that is saved: its step and kind, the
 // config, the head of the chain.
 #pragma once
 
@@ -7,7 +7,7 @@
 
 namespace ostro::fleet {
 
-// Called by all workers: `info` becomes worker 0's. Errors: those of the collectives.
+// All workers call it; `info` becomes that of worker 0. Errors: those of the collectives.
 Status share_info(runtime::Collectives& group, checkpoint::Info& info);
 
 }  // namespace ostro::fleet

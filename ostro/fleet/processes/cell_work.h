@@ -1,5 +1,6 @@
-// CellWork: what one worker does with its part of a state: making it, reading and saving it, evaluating it.
-// Every function is called by all workers of a group at the same point.
+// CellWork: the work of one worker on its part of a state: making, reading, saving and evaluating it. All
+// workers of a group call the same function at the same point. Errors: those of the functions named below.
+// Not thread-safe.
 #pragma once
 
 #include <optional>
@@ -19,12 +20,12 @@ class CellWork {
   CellWork(const WorkerPlan& plan, Worker& worker, optim::Boxes boxes)
       : plan_(plan), worker_(worker), boxes_(std::move(boxes)) {}
 
-  // The worker adopts its cells of the state at step 0 (initial_cells).
+  // Makes the worker adopt its cells of the state at step 0 (initial_cells).
   Status begin(runtime::Collectives& group, int64_t seed);
-  // Or of a checkpoint (restore_cells).
+  // Makes the worker adopt its cells of a checkpoint (restore_cells).
   Result<train::CellsRead> restore(runtime::Collectives& group, io::FileSystem& fs, const std::string& path,
                                    bool prints);
-  // What the worker writes of a checkpoint of its state (snapshot_cells).
+  // The part of a checkpoint that the worker writes (snapshot_cells).
   Result<CellSnapshot> snapshot(runtime::Collectives& group, const checkpoint::Info& info = {}) const;
   // The losses of all batches (CellEvaluator).
   Result<std::vector<train::BatchLoss>> evaluate(runtime::Collectives& group, const train::HeldOutText& text,

@@ -1,5 +1,6 @@
-// Command: what the leader of a group of workers asks of the others. Sent through the group itself: training
-// needs no other connection.
+// Command: a message by which the leader of a group of workers tells the others what to do. It is sent
+// through the group itself, so training needs no other connection. One thread of each worker calls the
+// functions.
 #pragma once
 
 #include <array>
@@ -10,21 +11,21 @@
 
 namespace ostro::fleet {
 
-// Scalars of an optimizer, the learning rate included.
+// The most scalars of an optimizer, the learning rate included.
 inline constexpr size_t kMostScalars = 32;
 
-// Sent as it is.
+// A command. Its bytes are the message.
 struct Command {
   enum class Kind : int64_t {
-    kStep = 1,   // one training step
-    kInit,       // the state at step 0
-    kRestore,    // the state of a checkpoint
-    kPrints,     // fingerprints of the parameters
-    kSave,       // a checkpoint
-    kSaveAgain,  // one that was not complete when an epoch ended
-    kEvaluate,   // the held-out loss
-    kSwitch,     // another epoch goes on from here
-    kEnd,        // the run is over
+    kStep = 1,   // do one training step
+    kInit,       // make the state at step 0
+    kRestore,    // read the state of a checkpoint
+    kPrints,     // compute the fingerprints of the parameters
+    kSave,       // write a checkpoint
+    kSaveAgain,  // write again a checkpoint that was not complete when an epoch ended
+    kEvaluate,   // compute the held-out loss
+    kSwitch,     // leave: another epoch goes on from here
+    kEnd,        // leave: the run is over
   };
   Kind kind = Kind::kEnd;
   int64_t step = 0;                           // kRestore, kSave, kSaveAgain; kStep: steps done before it
@@ -33,11 +34,11 @@ struct Command {
   std::array<float, kMostScalars> scalars{};  // kStep
 };
 
-// Begins the keys in the epoch's store of a save of this step.
+// The beginning of the keys of a save of this step in the epoch's store.
 inline std::string save_key(int64_t step) { return "save/" + std::to_string(step); }
 
-// Rank 0 sends, the others wait for it without a limit of time. Errors: kIo when a worker is lost; kCorrupt
-// for a command of another build.
+// Rank 0 calls send_command; the others call next_command and wait without a limit of time. Errors: kIo when
+// a worker is lost; kCorrupt for a command of another build.
 Status send_command(dist::Group& group, const Command& command);
 Result<Command> next_command(dist::Group& group);
 

@@ -1,5 +1,5 @@
-// Crew: one process's part in a run on several processes, through all its epochs: its connections, its
-// worker, and the state that it carries from one epoch to the next.
+// Crew: the part that one process has in a run on several processes, through all its epochs: its connections,
+// its worker, and the state that it carries from one epoch to the next.
 #pragma once
 
 #include <atomic>
@@ -18,12 +18,12 @@
 
 namespace ostro::fleet {
 
-// Keys in the job's store: what a worker must know before it can train with others.
+// Keys in the job's store, whose values a worker must know before it can train with others.
 inline constexpr const char* kConfigKey = "config";        // the resolved configuration, from the leader
 inline constexpr const char* kProgramKey = "program";      // hash of the canonical programs
 inline constexpr const char* kDataKey = "data";            // hash of the data set
-inline constexpr const char* kReferenceKey = "reference";  // hash of what pairs are compared with
-inline constexpr const char* kNoReference = "none";        // of a run without pairs
+inline constexpr const char* kReferenceKey = "reference";  // hash of the reference of preference pairs
+inline constexpr const char* kNoReference = "none";        // the value for a run without pairs
 
 // Rank 0 of an epoch is the leader: it holds the run (directory, chain, checkpoints, reports) and sends the
 // commands. One thread uses a crew. When a call gives an error of kIo, connections were lost: form() makes
@@ -38,18 +38,19 @@ class Crew {
 
   Membership& membership() { return membership_; }
 
-  // What is trained. Set once, before form().
+  // Sets the run that is trained. Call it once, before form().
   void set_run(const train::CanonicalPrograms& programs, const std::string& remat,
                const train::TrainConfig& config);
   bool has_run() const { return run_.has_value(); }
   const train::TrainConfig& config() const { return run_->config; }
 
-  // The epoch that is formed, or that is to be formed. Waits a little for it; kBusy: there is none yet.
+  // The epoch that is formed, or that is to be formed. Waits a little for it. Error: kBusy when there is none
+  // yet.
   Result<EpochView> wait_epoch();
   // Connects with the workers of the newest epoch and settles the state that they carry. Tries again when
   // epochs end meanwhile.
   Result<Settled> form();
-  // The caller says that all workers have adopted the state after `step` steps.
+  // Reports that all workers have adopted the state after `step` steps.
   void adopted(int64_t step);
 
   bool formed() const { return group_ != nullptr; }
@@ -57,40 +58,42 @@ class Crew {
   bool stopped() const { return stop_(); }
   bool stop_asked() const { return stop_asked_ && stop_asked_(); }
   bool leads() const { return epoch_.rank == 0; }
-  // Whether this process carries a part of a state, to the next epoch or to a checkpoint.
+  // True when this process carries a part of a state, to the next epoch or to a checkpoint.
   bool carries() const { return carries_; }
-  // Of the last form(): whether the workers have a state, and the step that it is after.
+  // The result of the last form(): whether the workers have a state, and after which step.
   const Settled& settled() const { return settled_; }
   dist::Group& group() { return *group_; }
   Worker& worker() { return *now_->worker; }
   const WorkerPlan& plan() const { return now_->plan; }
 
-  // Another epoch is known, and all its workers are prepared: the leader sends kSwitch and all leave.
+  // True when another epoch is known and all its workers are prepared. The leader then sends kSwitch, and all
+  // leave this epoch.
   bool switch_due() const { return switch_due_ && !held_; }
   // Keeps the leader in this epoch for a while.
   void hold(bool on) { held_ = on; }
-  // A switch is due and this process is not in the next epoch. If it leads, it closes the run first.
+  // True when a switch is due and this process is not in the next epoch. If it leads, it must close the run
+  // first.
   bool leaves_next() const { return switch_due() && without_this_; }
-  // Whether an epoch was formed that this process does not belong to.
+  // True when an epoch was formed to which this process does not belong.
   bool out() const { return out_; }
   // True if this epoch is over, or is not the one that is formed.
   bool ended(int64_t epoch) const;
-  // Ends the connections and keeps the state. `fault` is the reason; it is "" when all workers leave
-  // together.
+  // Ends the connections and keeps the state. `fault` is the reason, "" when all workers leave together.
   void leave(const std::string& fault);
   // The place of the checkpoint of a step that this epoch's workers write below `root`. The epoch ends when
   // the folder of the checkpoint is removed meanwhile.
   SharedSave shared_save(io::FileSystem& fs, std::string root, int64_t step) const;
-  // Discards the state that the workers have. restart() also has the run opened again, from a checkpoint.
+  // forget() discards the state that this process carries. restart() also asks the caller to open the run
+  // again, from a checkpoint.
   void forget() {
     settled_ = Settled();
     carries_ = false;
   }
   void restart();
-  // Has the run opened again, or handed to another worker. The state is kept.
+  // Asks the caller to open the run again, or to hand it to another worker. The state is kept.
   void reopen() { restarts_ = true; }
   bool restarts() const { return restarts_; }
-  // The caller says that the run is open again.
+  // Reports that the run is open again.
   void restarted() { restarts_ = false; }
 
  private:
@@ -99,7 +102,7 @@ class Crew {
     std::string remat;
     train::TrainConfig config;
   };
-  // A plan for one epoch and the worker that goes by it.
+  // A plan for one epoch and the worker made for it.
   struct Prepared {
     EpochView epoch;
     WorkerPlan plan;

@@ -16,8 +16,8 @@
 
 namespace ostro::fleet {
 
-// A set of workers that train together. It never changes: when one is lost or another comes, there is a new
-// epoch with a higher number.
+// A set of workers that train together. It never changes: when one is lost or another joins, a new epoch with
+// a higher number begins.
 struct EpochView {
   int64_t number = 0;
   int64_t rank = -1;  // of this process; -1: it is not in this epoch, because it leaves
@@ -29,8 +29,8 @@ struct EpochView {
 class Membership {
  public:
   virtual ~Membership() = default;
-  // The newest epoch with a number above `after` that has not ended. Errors: kBusy after the timeout; kIo:
-  // this process has lost its place; kInvalidArgument: it was refused.
+  // Waits for an epoch with a number above `after`, and returns the newest one that has not ended. Errors:
+  // kBusy after the timeout; kIo when this process has lost its place; kInvalidArgument when it was refused.
   virtual Result<EpochView> next(int64_t after, std::chrono::milliseconds timeout) = 0;
   // store(): the values of one epoch; get() fails when the epoch has ended. job(): values that outlive
   // epochs.
@@ -39,7 +39,7 @@ class Membership {
   // Connects this process with the others of the epoch. Exchanges of the group fail when the epoch ends.
   // Errors: kIo when connecting failed, but may succeed in a later epoch.
   virtual Result<std::unique_ptr<dist::Group>> connect(const EpochView& epoch, const ir::Mesh& mesh) = 0;
-  // Reports that this worker has read the run, so an epoch may have it beside workers that train.
+  // Reports that this worker has read the run, so that an epoch may include it.
   virtual void ready() = 0;
   // Reports that all workers of `epoch` are connected. Earlier epochs are over then.
   virtual void began(int64_t epoch) = 0;

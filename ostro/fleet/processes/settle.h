@@ -1,5 +1,5 @@
-// settle: brings workers that have just connected to one state. Each tells what it carries, those who are
-// behind finish the step that others have finished, and each gets the cells that it owns from now on.
+// settle: brings workers that have just connected to one state. Each tells what it carries; those that are
+// behind finish the step that others have finished; each gets the cells that it owns in the new epoch.
 #pragma once
 
 #include <functional>
@@ -9,10 +9,11 @@
 
 namespace ostro::fleet {
 
-// What a process carries of a training state from one epoch to the next. Not owned; it keeps its cells.
+// The part of a training state that a process carries from one epoch to the next. Does not own the worker,
+// whose cells stay as they are.
 struct WorkerState {
-  int64_t epoch = 0;         // in which the cells of `worker` were cut; 0: nothing
-  Worker* worker = nullptr;  // of that epoch
+  int64_t epoch = 0;         // the epoch by which the cells of `worker` were cut; 0: it carries nothing
+  Worker* worker = nullptr;  // the worker of that epoch
 };
 
 struct Settled {
@@ -21,11 +22,11 @@ struct Settled {
   int64_t step = 0;
 };
 
-// The layout of a state on so many workers.
+// The layout of a state on `workers` workers.
 using LayoutOf = std::function<Result<StateLayout>(int64_t workers)>;
 
-// Called by all workers of the group. The cells go to `worker`, which is of the new plan. When it returns,
-// all have got theirs.
+// All workers of the group call it. The cells go to `worker`, which belongs to the new plan. When it returns,
+// all workers have got theirs. Errors: those of the collectives and of the programs.
 Result<Settled> settle(const WorkerPlan& plan, runtime::Collectives& c, const WorkerState& carried,
                        const LayoutOf& layout_of, Worker& worker);
 

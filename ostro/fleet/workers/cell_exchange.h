@@ -17,9 +17,9 @@ namespace ostro::fleet {
 using CellBuffers = std::vector<runtime::Buffer>;  // by parameter
 
 // Exchanges sums of gradients. Each worker has summed the gradients of some subtrees of the tree of leaves:
-// sums[i] is this worker's sum of subtree i, whole arrays by parameter; peers[w] has counts[w] sums. A worker
-// sends, of each of its sums, to every peer the cells that the peer owns. Returns the cells that this worker
-// owns: result[w][i] is cut out of sum i of peers[w].
+// sums[i] is this worker's sum of subtree i, whole arrays by parameter; peers[w] has counts[w] sums. From
+// each of its sums, a worker sends to every peer the cells that the peer owns. Returns the cells that this
+// worker owns: result[w][i] is cut out of sum i of peers[w].
 Result<std::vector<std::vector<CellBuffers>>> exchange_cells(const WorkerPlan& plan, runtime::Collectives& c,
                                                              const std::vector<int64_t>& peers,
                                                              const std::vector<const CellBuffers*>& sums,

@@ -1,5 +1,5 @@
-// Leaf runs: what the schedules have in common, the rows of a leaf, and telling all workers what each leaf
-// gave.
+// Leaf runs: the parts that all schedules share: the rows of a leaf, and the exchange of the results of
+// leaves.
 #pragma once
 
 #include <functional>
@@ -13,18 +13,18 @@ namespace ostro::fleet {
 train::BatchArrays leaf_batch(const WorkerPlan& plan, int64_t rank, const train::BatchArrays& batch,
                               int64_t leaf);
 
-// What the leaf programs of this worker gave, without the gradients, by leaf; empty for leaves of others.
-// Read when all of them have been started, so that no leaf waits for another.
+// The results of the leaf programs of this worker, without the gradients, by leaf; empty for leaves of
+// others. Read them when all leaves have been started, so that no leaf waits for another.
 using LeafOutputs = std::vector<train::LeafResults<runtime::Buffer>>;
 
-// Bytes of one leaf's result in a message.
+// The bytes of one leaf's result in a message.
 int64_t leaf_result_bytes(const WorkerPlan& plan);
 
 // The leaves of the worker at this place among its peers, ascending.
 using LeavesOf = std::function<std::vector<int64_t>(size_t place)>;
 
-// Reads the results of this worker's leaves, sends them to its peers, and receives those of theirs. The
-// results of all leaves.
+// Reads the results of this worker's leaves, sends them to its peers, and receives theirs. Returns the
+// results of all leaves. Errors: those of the collectives and of the leaf programs.
 Result<std::vector<train::LeafResult>> share_leaf_results(const WorkerPlan& plan, runtime::Collectives& c,
                                                           const std::vector<int64_t>& peers,
                                                           const LeavesOf& leaves_of,

@@ -1,4 +1,5 @@
-// Messages between workers: bytes put together from values, and read in the same order.
+// Messages between workers: bytes put together from values, and read in the same order. Errors: those of the
+// collectives. Not thread-safe.
 #pragma once
 
 #include <cstddef>
@@ -19,7 +20,8 @@ void append_value(Bytes& to, const T& value) {
   append(to, std::as_bytes(std::span(&value, 1)));
 }
 
-// Reads what append() wrote. `bytes` must outlive it.
+// Reads what append() wrote, in the same order. `bytes` must outlive it. Reading beyond its end ends the
+// program.
 class Reader {
  public:
   explicit Reader(std::span<const std::byte> bytes) : bytes_(bytes) {}

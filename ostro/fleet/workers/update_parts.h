@@ -1,4 +1,5 @@
-// UpdateParts: the optimizer's update, cut into what all workers must agree on and what each can do alone.
+// UpdateParts: the optimizer's update, cut into a part on which all workers must agree and parts that each
+// can do alone.
 #pragma once
 
 #include <string>
@@ -9,7 +10,7 @@
 
 namespace ostro::fleet {
 
-// What the parts take and give, beside train::UpdateMeasures and train::UpdateReport.
+// The parameters and results of the parts, beside train::UpdateMeasures and train::UpdateReport.
 template <typename T>
 struct MeasureParams {
   std::vector<T> gradients;
@@ -81,23 +82,24 @@ struct Part {
   Results<size_t> results;
 };
 
-// The update program, cut in three. Together they give its bits.
+// The update program, cut into three programs. Together they give the same bits.
 struct UpdateParts {
-  // Workers exchange here: a norm is of all its gradients. A worker that knows the measures can finish the
-  // step without the others.
+  // Workers exchange values here, because a norm is that of gradients of all workers. A worker that knows the
+  // measures can finish the step without the others.
   Part<MeasureParams, train::UpdateMeasures> measure;
-  // Of most optimizers this is element by element: no worker needs another one. Of others workers exchange
-  // here, too (UpdatePartitions::joint).
+  // For most optimizers this is element by element, and no worker needs another one. For the others, workers
+  // exchange values here, too (UpdatePartitions::joint).
   Part<ApplyParams, ApplyResults> apply;
   Part<ReportParams, ReportResults> report;
 };
 
 UpdateParts update_parts(const train::CanonicalPrograms& programs);
 
-// Each partitioned over all axes of the mesh. The parameters of `apply` are the cells that a worker owns.
+// The parts, each partitioned over all axes of the mesh. The parameters of `apply` are the cells that a
+// worker owns.
 struct UpdatePartitions {
   spmd::Partition measure, apply, report;
-  // Where their parameters and results are, on every worker.
+  // The positions of their parameters and results, which are the same on every worker.
   train::UpdateMeasures<size_t> measures;
   ApplyParams<size_t> apply_params;
   ApplyResults<size_t> applied;
@@ -107,10 +109,11 @@ struct UpdatePartitions {
   bool joint = false;
 };
 
-// `options` says what is split; its roles are set here. Errors: as of partition().
+// `options` says what is split; this function sets its roles. Errors: as of partition().
 Result<UpdatePartitions> partition_update(const UpdateParts& parts, spmd::PartitionOptions options);
 
-// The roles of a program's parameters or results: `role` of what is cut as parameters are, the others whole.
+// The roles of a program's parameters or results: `role` for those that are cut as parameters are; the others
+// are whole.
 template <template <typename> class Io>
 std::vector<spmd::Role> roles_of(const Io<size_t>& places, spmd::Role role) {
   return train::as_list(train::map_fields<spmd::Role>(places, [role](const train::Field& field, size_t) {

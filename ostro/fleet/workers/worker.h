@@ -19,7 +19,7 @@ struct Cells {
   std::vector<runtime::Buffer> params, optimizer;
 };
 
-// The size of the message with which a worker tells another one that its new cells are made.
+// The bytes of the message by which a worker tells another one that its new cells are made.
 inline constexpr int64_t kWordBytes = 8;
 
 class Worker {
@@ -32,13 +32,13 @@ class Worker {
 
   // Takes the owned cells out of a whole state.
   Status adopt(const train::State& state);
-  // Takes cells over: those that this worker owns, and its copies of the mirrored arrays' cells that
-  // mirror_of(rank) owns (worker_plan.h). They are the state after `step` steps.
-  // `last`: the result of that step, if this process did it.
+  // Takes over cells: those that this worker owns, and its copies of the cells of mirrored arrays that
+  // mirror_of(rank) owns (worker_plan.h). They are the state after `step` steps. `last`: the result of that
+  // step, if this process did it.
   void adopt_cells(Cells own, Cells mirror, int64_t step, train::StepResult last = {});
   // Runs one step together with all other workers. `batch` holds the rows of all leaves; the worker reads
-  // only those of its own leaves. Errors: those of the collectives, after which can_finish() says whether the
-  // step is lost; those of the programs.
+  // only those of its own leaves. `scalars` are those of the optimizer. Errors: those of the collectives,
+  // after which can_finish() says whether the step is lost; those of the programs.
   Result<train::StepResult> step(runtime::Collectives& collectives, const train::BatchArrays& batch,
                                  const std::vector<float>& scalars);
 
@@ -53,17 +53,17 @@ class Worker {
   // The number of steps after which the cells are the state.
   int64_t step_number() const { return step_; }
 
-  // Whether an interrupted step can still be finished by this worker alone, with what another one measured:
-  // its gradients are complete, only the measures were missing. A joint update needs the new cells, too.
+  // True when this worker can still finish an interrupted step alone, with the measures of another worker:
+  // its gradients are complete, and only the measures were missing. A joint update needs the new cells, too.
   bool can_finish() const { return pending_.has_value() && (!plan_.update.joint || pending_->renewed); }
   // Finishes the interrupted step with `measured`. can_finish() must be true.
   Status finish_with(const train::Measured& measured);
   // The result of the last step that was finished, without the fingerprints.
   const train::StepResult& last_result() const { return last_; }
-  // Puts the fingerprints of the parameters and the experts' loads into the result. Called by all workers.
+  // Puts the fingerprints of the parameters and the experts' loads into the result. All workers call it.
   Status add_fingerprints(runtime::Collectives& c, train::StepResult& result);
 
-  // The copies of the cells of mirror_of(rank), from the worker that owns them. Called by all workers.
+  // Gets the copies of the cells of mirror_of(rank) from the worker that owns them. All workers call it.
   Result<Cells> fetch_copies(runtime::Collectives& c, const Cells& own) const;
 
   // The programs of this worker. Each is compiled when it is first used.

@@ -1,4 +1,5 @@
-// WorkerPlan: what all workers of a run share, the programs, partitioned over the mesh, and who holds what.
+// WorkerPlan: the plan that all workers of a run share: the programs, partitioned over the mesh, and which
+// worker holds which cells.
 #pragma once
 
 #include <memory>
@@ -23,22 +24,23 @@ struct WorkerOptions {
   // axis -> number of cells (numerics.cells): parameters are owned in whole cells
   spmd::Cells cells = {};
   train::ExchangeSchedule exchange = train::ExchangeSchedule::kStep;
-  // Of the largest step; a step may have others. 0: not known.
+  // The number of leaves of the largest step; a step may have fewer. 0: not known.
   int64_t leaves = 0;
-  // Copies of each worker's cells in the memory of another worker: 0 or 1. Of what several workers own anyway
-  // there is none.
+  // The number of copies of each worker's cells in the memory of another worker: 0 or 1. Cells that several
+  // workers own anyway have no copy.
   int64_t state_replicas = 0;
   std::vector<std::string> hosts = {};  // of each worker, so that a copy is on another host; empty: one host
-  // Set: a plan for this worker alone. A process needs only the programs of its own worker.
+  // When set, the plan is for this worker alone: a process needs only the programs of its own worker.
   std::optional<int64_t> only = {};
 };
 
-// The rows of its leaves that a worker reads of a batch. A value; it does not refer to the plan.
+// The rows of a batch that a worker reads: those of its leaves. A value; it does not refer to the plan.
 struct RowShare {
-  int64_t rows = 1, workers = 1, place = 0;  // rows of a leaf; those who share the leaves, and which it is
-  bool dealt_out = false;                    // ExchangeSchedule::kLayer
+  int64_t rows = 1, workers = 1,
+          place = 0;       // rows of a leaf; workers that share the leaves; its place in them
+  bool dealt_out = false;  // ExchangeSchedule::kLayer
 
-  // Ranges [first, second).
+  // The rows, as ranges [first, second), for a batch of `batch_size` rows.
   std::vector<std::pair<int64_t, int64_t>> of(int64_t batch_size) const;
 };
 
@@ -50,7 +52,7 @@ struct WorkerPlan {
   std::string remat;
   train::Signatures at;  // of `programs`; the partitions keep the order of parameters and results
   size_t n = 0;          // number of parameters
-  size_t trained = 0;    // of them: the first ones; so many gradients there are
+  size_t trained = 0;    // the first `trained` parameters are trained and have gradients
   // The arrays of the state are numbered: the parameters, then those of the optimizer.
   train::StateArrays arrays;
   int64_t rows = 0;  // rows of one leaf
@@ -61,8 +63,8 @@ struct WorkerPlan {
   // The parts of the update program, split over all mesh axes.
   UpdatePartitions update;
   StateLayout state;  // where the cells of the arrays are
-  // holders[rank] mirrors rank's cells: it keeps a copy of them and updates it, too. Empty: there are no
-  // mirrors.
+  // Worker holders[rank] mirrors the cells of `rank`: it keeps a copy of them and updates it, too. Empty:
+  // there are no mirrors.
   std::vector<int64_t> holders;
   std::string gather_axes;  // mesh axes that carry leaves and split parameters, for Mesh::peers; "": none
   std::vector<spmd::Layout> cuts;
@@ -71,51 +73,53 @@ struct WorkerPlan {
   // The workers that run different leaves of the batch beside `rank`, itself included, in the order of their
   // leaves.
   std::vector<int64_t> leaf_peers(int64_t rank) const { return mesh().peers(rank, train::kLeafPeers); }
-  // Which rows of a batch worker `rank` reads: those of its leaves.
+  // The rows of a batch that worker `rank` reads.
   RowShare rows_of(int64_t rank) const;
 
-  // Whole shape of array k of the state. A gradient has its parameter's.
+  // The shape of the whole array k of the state. A gradient has the shape of its parameter.
   const ir::Shape& shape(size_t k) const { return update.apply.param_shapes[k]; }
-  // Where the cells of array k are: every worker updates what it holds by this layout. A gradient has its
-  // parameter's.
+  // The layout by which workers own the cells of array k: every worker updates the elements that it holds by
+  // this layout. A gradient has the layout of its parameter.
   const spmd::Layout& owned(size_t k) const { return update.apply.params[k]; }
-  // What the leaf program takes of parameter k: whole along the axes that carry leaves, or, with
-  // ExchangeSchedule::kLayer, what is owned.
+  // The layout in which the leaf program takes parameter k: whole along the axes that carry leaves or, with
+  // ExchangeSchedule::kLayer, as it is owned.
   const spmd::Layout& used(size_t k) const { return leaf.params[k]; }
-  // How `owned` cuts a parameter that a worker holds as in `used`.
+  // The layout by which `owned` cuts a parameter that a worker holds as in `used`.
   const spmd::Layout& cut(size_t k) const { return cuts[k]; }
   ir::Shape owned_shape(size_t k, int64_t rank) const;
   ir::Shape used_shape(size_t k, int64_t rank) const;
   int64_t owned_bytes(int64_t rank) const;  // of all gradients
   int64_t state_bytes(int64_t rank) const;  // of all arrays
   int64_t used_bytes(int64_t rank) const;   // of all gradients
-  // Whether parameter k is split over workers that run different leaves.
+  // True when parameter k is split over workers that run different leaves.
   bool gathered(size_t k) const;
-  // The arrays of which holders keep copies: the parameters of which only one worker owns each element, and
-  // what the optimizer keeps for them; ascending.
+  // The arrays of which holders keep copies, ascending: the parameters of which only one worker owns each
+  // element, and their arrays of the optimizer.
   std::vector<size_t> mirrored;
   int64_t mirrored_gradients() const;
   // The rank that `rank` mirrors; nothing when it mirrors none.
   std::optional<int64_t> mirror_of(int64_t rank) const;
-  // Whether `rank` is the first of the workers that hold the same elements of array k as it does.
+  // True when `rank` is the first of the workers that hold the same elements of array k.
   bool first_holder(size_t k, int64_t rank) const;
 };
 
-// Errors: an axis that cannot be split in this way (names the key of numerics that allows it).
+// Makes the plan. `engine` must outlive it. Error: an axis that cannot be split in this way (with the key of
+// numerics that allows it).
 Result<WorkerPlan> make_worker_plan(const train::CanonicalPrograms& programs, runtime::Engine& engine,
                                     const std::string& remat, const WorkerOptions& options);
 
-// The round of ExchangeSchedule::kLayer that runs the leaves of the range, of `leaves`: what it adds up.
+// The sums that a round of ExchangeSchedule::kLayer adds up, when it runs the leaves `range` of `leaves`.
 spmd::LeafExchange round_of(int64_t leaves, train::LeafRange range);
 
 // The leaf program of a round for worker `rank`, with ExchangeSchedule::kLayer.
 Result<std::shared_ptr<const ir::Program>> round_program(const WorkerPlan& plan,
                                                          const spmd::LeafExchange& round, int64_t rank);
 
-// The update of what worker `rank` owns of the mirrored arrays, for the worker that keeps copies of them.
+// The update program for the cells of mirrored arrays that worker `rank` owns, for the worker that keeps
+// copies of them.
 Result<ir::Program> mirrored_apply(const WorkerPlan& plan, int64_t rank);
 
-// What decides where the cells of parameters are (make_state_layout).
+// The placement that decides where the cells of parameters are (make_state_layout).
 spmd::Placement placement_for(const train::CanonicalPrograms& programs, const WorkerOptions& options);
 
 }  // namespace ostro::fleet

@@ -23,7 +23,8 @@ Result<std::unique_ptr<train::StepRunner>> make_worker_runner(const train::Canon
                                                               const std::string& remat,
                                                               const WorkerOptions& options);
 
-// The mesh, the cells and the planted fault of a run on so many workers.
+// The options of a run on `workers` workers: its mesh and its cells. Error: the mesh cannot have that many
+// workers.
 Result<WorkerOptions> worker_options(const train::TrainConfig& config, int64_t workers);
 
 // The memory that the workers would need and the bytes that they would send in steps of `leaves` leaves, and

@@ -1,4 +1,5 @@
-// A tiny training run on the workers of a mesh, and everything that a chain could record of it.
+// Setup, Trail: a tiny training run on the workers of a mesh, and everything that a chain could record of it,
+// for tests.
 #pragma once
 
 #include <doctest/doctest.h>
@@ -54,7 +55,7 @@ inline Setup tiny(int64_t batch, const spmd::Cells& cells, bool leaf_gradients =
   return make_setup(std::move(c));
 }
 
-// Rows differ, and so do the numbers of tokens that count.
+// A batch whose rows all differ, also in the number of tokens that count.
 inline train::BatchArrays batch_of(int64_t rows, int64_t step) {
   const ir::Shape ids{ir::DType::i32, {{"batch", rows}, {"pos", 6}}};
   Buffer tokens = Buffer::empty(ids), targets = Buffer::empty(ids),

@@ -45,9 +45,10 @@ struct CheckOptions {
   // Also read all elements: norms, routers, embeddings and scales must be finite, scales not negative, and
   // long runs of zeros are taken for places that a download has not filled.
   bool contents = false;
-  // A folder in which what was found is remembered, so that a file that has not changed since (size and time)
-  // is not read again; "" for none. It is not the folder of the release: the maker of a release could write
-  // it, too.
+  // A folder that keeps the results, so that a file that has not changed since (size and time) is not read
+  // again;
+  // "" for none. It must not be the folder of the release, because the maker of the release could have
+  // written results there.
   std::string memory;
   // Called with the bytes of the files looked at so far.
   std::function<void(int64_t done, int64_t total)> progress;

@@ -16,13 +16,13 @@ namespace ostro::run {
 
 struct ForkRequest {
   std::string parent;  // run directory
-  int64_t step = 0;    // of a permanent checkpoint of the parent
+  int64_t step = 0;    // the step of a permanent checkpoint of the parent
   std::string out;     // run directory of the fork
 };
 
-// The configuration with which the parent made the state, with `overrides`. Its tokenizer is the parent's
-// copy where the configuration names none or the file is not there; the run begins with no other checkpoint.
-// Errors: as fork_run for the step; those of the overrides.
+// Returns the configuration with which the parent made the state, with `overrides`. When it names no
+// tokenizer, or the file is not there, its tokenizer is the parent's copy. It names no other checkpoint to
+// begin with. Errors: as fork_run for the step; those of the overrides.
 Result<train::TrainConfig> config_of_parent(io::FileSystem& fs, const ForkRequest& request,
                                             std::span<const config::Override> overrides,
                                             const models::ModelChoices& models);
@@ -30,15 +30,16 @@ Result<train::TrainConfig> config_of_parent(io::FileSystem& fs, const ForkReques
 struct Forked {
   train::TrainConfig config;  // resolved, as config.yaml of the fork has it
   std::string state;          // name of the state that it begins with
-  std::string head;           // of the new chain
+  std::string head;           // the head of the new chain
   bool was_there = false;     // the directory held this fork already, and nothing was changed
 };
 
 // Makes the fork with the configuration `given`, whose trainer.id and log_dir become those of `request.out`.
-// Builds the token store if it does not exist. A call that was cut off is repeated by the same call: the
-// chain comes last. Errors: kInvalidArgument: the parent has no permanent checkpoint of that step (names the
-// nearest, and what the steps to it took), or options differ that no fork may change (both values);
-// kBusy: the directory holds another run; kCorrupt: the parent's checkpoint is not what its chain says.
+// Builds the token store if it does not exist. The chain is written last, so a call that was interrupted can
+// be repeated. Errors: kInvalidArgument when the parent has no permanent checkpoint of that step (with the
+// nearest, and the time of the steps to it), or when options differ that no fork may change (with both
+// values); kBusy when the directory holds another run; kCorrupt when the parent's checkpoint is not what its
+// chain says.
 Result<Forked> fork_run(io::FileSystem& fs, const ForkRequest& request, const train::TrainConfig& given,
                         const data::BuildSettings& build);
 

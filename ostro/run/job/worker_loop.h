@@ -15,16 +15,16 @@ struct WorkerRequest {
   std::string coordinator;         // ADDRESS:PORT where the coordinator listens
   std::string bind = "127.0.0.1";  // the address of this host that the other workers can reach
   std::string secret;
-  // What a session of this process has; its crew and stop are set by the loop.
+  // Makes the environment of a session of this process; the loop sets its crew and stop.
   std::function<Result<Environment>(runtime::Engine& engine)> environment;
-  // Tell how the work ended, and return the exit status for it.
+  // Report how the work ended, and return the exit status for it.
   std::function<int(const Error&)> on_error;
   std::function<int(const Result<RunOutcome>&)> on_outcome;
 };
 
-// Joins the coordinator, then leads the run or follows its leader. Returns the exit status of the process (0,
-// those of cluster/local_launcher.h, or what on_error and on_outcome say). Errors: before it has joined, when
-// an address makes no sense, no engine can be made, or the coordinator refuses this worker.
+// Joins the coordinator, then leads the run or follows its leader. Returns the exit status of the process: 0,
+// one of those of cluster/local_launcher.h, or the result of on_error or on_outcome. Errors, before it has
+// joined: an address is wrong, no engine can be made, or the coordinator refuses this worker.
 Result<int> work(const Context& context, const WorkerRequest& request);
 
 }  // namespace ostro::run

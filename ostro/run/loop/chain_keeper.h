@@ -15,10 +15,10 @@
 
 namespace ostro::run {
 
-// How the state after a step is saved.
+// The two ways to save the state after a step.
 enum class Saving {
-  kNamed,      // for good; the chain gets its name
-  kTemporary,  // until a later one is there
+  kNamed,      // permanently; the chain gets its name
+  kTemporary,  // until later checkpoints replace it
 };
 
 // One thread uses a keeper. `fs` must outlive it, and so must the states that it saves.
@@ -27,33 +27,36 @@ class ChainKeeper {
   ChainKeeper(io::FileSystem& fs, const std::string& run_directory, chain::ChainWriter chain);
 
   const chain::Chain& chain() const { return chain_.chain(); }
-  // Entries of the run's own kind (chain_writer.h).
+  // For entries that are not those of steps (chain_writer.h).
   chain::ChainWriter& writer() { return chain_; }
 
-  // The entry of a step; `measured` is what its state's checkpoint says of it (train::measured_text).
+  // Appends the entry of a step; `measured` is the text for the manifest of the state's checkpoint
+  // (train::measured_text).
   Status append(const chain::StepEntry& entry, std::string measured);
-  // From here on the leaves of steps are kept (leaf_file.h): append_leaves() comes before append().
+  // From now on the leaves of steps are kept (leaf_file.h); append_leaves() must be called before append().
   void keep_leaves(chain::LeafWriter leaves) { leaves_ = std::move(leaves); }
   bool keeps_leaves() const { return leaves_.has_value(); }
   Status append_leaves(int64_t step, const std::vector<chain::LeafRecord>& leaves) {
     return leaves_->append(step, leaves);
   }
 
-  // Begins to save the state. Errors: of the save before, too.
+  // Begins to save the state. Errors: also those of the save before.
   Status save(train::LiveState& state, const train::TrainConfig& config, Saving how);
-  // Waits for the running save, and gives the chain its name. One that was cut off by the loss of a worker is
-  // written again; `waits`: until that has ended, too, else the name is ready some time later.
+  // Waits for the running save, and puts its name into the chain. A save that was cut off by the loss of a
+  // worker is begun again; with `waits` this waits for its end, too, otherwise the name is ready some time
+  // later.
   Status finish_save(train::LiveState& state, bool waits = true);
-  // Whether a save has come to its end, and the chain does not have its name yet.
+  // True when a save has ended, and the chain does not have its name yet.
   bool name_is_ready() const { return naming_.has_value() && !saver_.running(); }
   const checkpoint::AsyncSaver& saver() const { return saver_; }
   // The step of the state that was saved last, by this keeper or before it (resumed()).
   std::optional<int64_t> last_saved() const { return last_saved_; }
-  // The same, without a save that is still running: a kill would lose that one.
+  // The same, but not counting a save that is still running and would be lost if the process were killed.
   std::optional<int64_t> last_whole() const { return saver_.running() ? before_last_ : last_saved_; }
 
-  // Of a run that goes on: the checkpoint that it came from; a checkpoint of its step that is due and that
-  // the chain lacks, with what its manifest says of the step.
+  // For a run that was resumed. resumed(): from the checkpoint of this step. owe(): that the chain lacks the
+  // name of a checkpoint of this step which is due; `measured` is as in append(). save_owed() saves that
+  // checkpoint.
   void resumed(int64_t step) { last_saved_ = step; }
   void owe(std::string measured) { owed_ = std::move(measured); }
   Status save_owed(train::LiveState& state, const train::TrainConfig& config);

@@ -1,4 +1,4 @@
-// `ostro train --dry_run`: what a run would use, without running it.
+// dry_run: computes what a run would use, without running it, for `ostro train --dry_run`.
 #pragma once
 
 #include <string>
@@ -11,13 +11,14 @@
 namespace ostro::run {
 
 struct DryRun {
-  // For people: parameters, leaves, memory and communication of each worker, FLOPs, data, time,
-  // and from how far back an audit replays a step.
+  // A text for people: parameters, leaves, memory and communication of each worker, FLOPs, data, time, and
+  // the number of steps that an audit has to replay to check one.
   std::string text;
-  Status fits;  // of check_fit(), on one worker
+  Status fits;  // the result of check_fit(), on one worker
 };
 
-// Builds the token store if it does not exist. No step is done.
+// Computes it. Builds the token store if it does not exist; does no step. Errors: those of the config, the
+// data and of compiling.
 Result<DryRun> dry_run(io::FileSystem& fs, runtime::Engine& engine, const train::TrainConfig& config,
                        int64_t workers, const data::BuildSettings& build);
 

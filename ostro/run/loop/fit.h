@@ -1,4 +1,4 @@
-// check_fit: whether a run's steps fit into the memory that this process may still take.
+// check_fit: checks that a run's steps fit into the memory that this process can still allocate.
 #pragma once
 
 #include "ostro/runtime/engine.h"
@@ -7,14 +7,14 @@
 
 namespace ostro::run {
 
-// Ok if what is to be allocated is at most what the engine's memory has available, or if that is not known.
-// Else kInvalidArgument with both numbers and the smallest changes that fit, found by planning other
-// configurations: first those that change no bit. Nothing is allocated or compiled.
-// `vocab`: of the tokenizer. On one worker.
+// Checks that `need` is at most what the engine's memory has available, on one worker; ok if that is not
+// known. `vocab` is the number of tokens of the tokenizer. Error: kInvalidArgument with both numbers and the
+// smallest changes that fit, first those that change no bit. They are found by planning other configurations;
+// nothing is allocated or compiled.
 Status check_fit(const train::TrainConfig& config, const train::MemoryNeed& need, int64_t vocab,
                  runtime::Engine& engine);
 
-// The need of a configuration on one worker; `vocab` as above.
+// The memory that a configuration needs on one worker; `vocab` as above.
 Result<train::MemoryNeed> need_of(const train::TrainConfig& config, int64_t vocab, runtime::Engine& engine);
 
 }  // namespace ostro::run

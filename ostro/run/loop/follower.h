@@ -1,4 +1,4 @@
-// Follower: a worker that does what the leader of a run asks (fleet/processes/crew.h).
+// Follower: a worker that obeys the commands of the leader of a run (fleet/processes/crew.h).
 #pragma once
 
 #include <memory>
@@ -19,11 +19,11 @@ enum class Followed {
   kLeft,   // an epoch goes on without this process
 };
 
-// What a worker needs to train with others: it learns from them what is trained.
+// One worker. It learns from the leader what is trained. One thread uses it.
 class Follower {
  public:
-  // Waits until a leader has said what is trained, and opens the same data and makes the same programs; both
-  // are compared by their hashes. Gives the run to `crew`. `given` has the models that this program knows.
+  // Waits until a leader has published what is trained, opens the same data and makes the same programs; both
+  // are compared by their hashes. Sets the run of `crew`. `given` has the models that this program knows.
   static Result<std::unique_ptr<Follower>> create(const train::TrainConfig& given, const Environment& env,
                                                   fleet::Crew& crew);
 
@@ -41,7 +41,7 @@ class Follower {
   train::DataAccess data_;
   std::optional<batches::Loader> loader_;
   std::optional<train::HeldOutText> held_out_;
-  // Why this worker cannot stay: it cannot write what it has to.
+  // The reason why this worker must leave: it cannot write its cells.
   std::optional<Error> own_fault();
 
   std::mutex mutex_;                  // guards the next one

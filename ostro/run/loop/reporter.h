@@ -1,4 +1,4 @@
-// Reports of a running training: progress line, log and metrics.
+// Reporter: the reports of a running training: progress line, log and metrics. The training thread uses it.
 #pragma once
 
 #include <memory>

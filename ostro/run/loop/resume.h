@@ -1,4 +1,4 @@
-// Resumption: where a run that is there already goes on, and with which config.
+// Resumption: the step and the config with which an existing run continues.
 #pragma once
 
 #include <array>
@@ -13,19 +13,19 @@
 namespace ostro::run {
 
 struct Resumption {
-  int64_t step = 0;        // steps done; without a checkpoint those before the first of the run
+  int64_t step = 0;        // steps done; without a checkpoint, those before the run's first step
   std::string checkpoint;  // directory of the newest one whose manifest is what the chain says; "": none
-  std::string name;        // of its state
+  std::string name;        // the name of its state
   bool named = false;      // the chain has this name
-  // Compares the fingerprints of its parameters with the chain, for a state whose name that has not.
+  // Compares the fingerprints of its parameters with the chain, for a state whose name is not in the chain.
   std::function<Status(const std::vector<std::array<int64_t, 2>>& prints)> check_prints;
-  train::TrainConfig config;  // to go on with: the one given, with the stages of earlier steps as they were
-  train::TrainConfig held;    // what the last step was done with; the same unless the run is amended now
-  audit::Period period;       // of `held`
+  train::TrainConfig config;  // the config to continue with: the given one, with the stages of earlier steps
+  train::TrainConfig held;    // the config of the last step; equal to `config` unless the run is amended now
+  audit::Period period;       // the period of `held`
 };
 
-// Refuses options that no amend may change and that differ from those of the run in `directory`, which began
-// with `genesis`.
+// Checks that `given` has the same values as the run in `directory`, which began with `genesis`, for all
+// options that no amend may change. Error: kInvalidArgument, with the options and both values.
 Status check_fixed_options(const std::string& directory, const chain::GenesisEntry& genesis,
                            const train::TrainConfig& given);
 
@@ -33,21 +33,21 @@ Status check_fixed_options(const std::string& directory, const chain::GenesisEnt
 Status check_fixed_options(io::FileSystem& fs, const train::TrainConfig& given);
 
 struct ResumeOptions {
-  bool amend = false;  // other options are taken from that step on, as far as check_amend lets them
+  bool amend = false;  // changed options apply from that step on, as far as check_amend allows it
   std::optional<int64_t> before = {};  // checkpoints from this step on are known to be damaged
 };
 
 // Chooses the newest checkpoint of the run in `directory` whose manifest is what the chain says (witness.h),
-// and compares what was given with what held there. Damaged and forged manifests are passed over with a
-// warning; the arrays are for LiveState::restore. Reads only.
-// Errors name what differs and what to do: another numerics version, tokenizer or data set; options that
-// differ without `amend`; a damaged chain; checkpoints of which none can be used.
+// and compares the given config with the one that the run had there. Damaged and forged manifests are passed
+// over with a warning. It reads no arrays, which LiveState::restore does, and writes nothing. Errors name
+// what differs and what to do: another numerics version, tokenizer or data set; options that differ without
+// `amend`; a damaged chain; checkpoints of which none can be used.
 Result<Resumption> plan_resume(io::FileSystem& fs, const std::string& directory,
                                const chain::GenesisEntry& genesis, const train::TrainConfig& given,
                                const train::DataAccess& data, const models::ModelFunctions& model,
                                const ResumeOptions& options);
-// As plan_resume, for a run whose state other processes have, as of step `live` or the next: no checkpoint is
-// chosen.
+// As plan_resume, but for a run whose state other processes have, after step `live` or the next one. It
+// chooses no checkpoint.
 Result<Resumption> plan_takeover(io::FileSystem& fs, const std::string& directory,
                                  const chain::GenesisEntry& genesis, const train::TrainConfig& given,
                                  const train::DataAccess& data, int64_t live);

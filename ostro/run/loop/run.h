@@ -20,7 +20,7 @@
 
 namespace ostro::run {
 
-// What the process provides to a run. None of it changes the bits of the results.
+// The services that the process provides to a run. None of them changes the bits of the results.
 struct Environment {
   io::FileSystem& fs;
   runtime::Engine& engine;
@@ -31,42 +31,44 @@ struct Environment {
   std::optional<train::StepRange> profile = {};      // steps to profile
   Progress::Clock clock = Progress::steady_clock();  // for saves by time and for reports
   // The processes that train together, if there are several; this one leads them. When they have a state, the
-  // run goes on from it. Not owned.
+  // run continues from it. Not owned.
   fleet::Crew* crew = nullptr;
-  // Makes a checkpoint, in the new directory `to`, of another program's model in the directory `from`, and
-  // returns its path; nothing where `from` is no such model. For trainer.initialize_from.
+  // For trainer.initialize_from: makes a checkpoint, in the new directory `to`, from another program's model
+  // in the directory `from`, and returns its path; nothing when `from` is no such model.
   std::function<Result<std::optional<std::string>>(const std::string& from, const std::string& to)>
       import_model = {};
-  // Called when a session has opened the run, so that its data are built.
+  // Called when a session has opened the run; its data are built then.
   std::function<void()> on_open = {};
-  // Writes the run's page for people after a session, with samples of the model or without; until `stop`.
+  // Writes the run's page for people after a session, with samples of the model or without. Ends early when
+  // `stop` returns true.
   std::function<void(const std::string& run_directory, bool with_samples, const std::function<bool()>& stop)>
       write_page = {};
-  // Writes the same page while the run goes on, without samples and without a word where it succeeds.
+  // Writes the same page while the run goes on, without samples. Says nothing when it succeeds.
   std::function<Status(const std::string& run_directory)> refresh_page = {};
-  // Makes the home of the run's state; empty: in this process on `workers` workers, or over the crew.
+  // Makes the object that holds the run's state. Empty: the state is in this process on `workers` workers, or
+  // is held by the crew.
   std::function<Result<std::unique_ptr<train::LiveState>>(const train::StateParts&)> make_state = {};
 };
 
 // The cost of a run.
 struct RunPlan {
   int64_t parameters = 0;
-  int64_t active_parameters = 0;         // those that one token needs: fewer in a mixture of experts
+  int64_t active_parameters = 0;         // parameters that one token uses: fewer in a mixture of experts
   double flops_per_token = 0;            // from the model's definition; recomputation does not count
   runtime::ExecutableInfo leaf, update;  // one run of each program
   int64_t memory = 0;                    // of this process at its peak, in bytes; 0: it was not planned
 };
 
-// What the training loop reports after each step.
+// The report of the training loop after each step.
 struct StepReport {
   int64_t step = 0, total = 0;
   double loss = 0, gradient_norm = 0, learning_rate = 0;
-  double tokens = 0;                                     // that count in the loss, by their weights
+  double tokens = 0;                                     // sum of the loss weights
   std::vector<std::pair<std::string, double>> measures;  // by name: means over the batch (measure_names)
   double step_seconds = 0, data_seconds = 0, save_seconds = 0;
-  int64_t processes = 1;  // that share the step
+  int64_t processes = 1;  // processes that share the step
   GoodputTotals goodput;  // of the run so far
-  // Of a mixture that tracks it: the share of the step's rows that each expert got, [layers, experts], of
+  // For a mixture that tracks it: the share of the step's rows that each expert got, [layers, experts], for
   // each block of layers.
   std::vector<runtime::Buffer> expert_loads;
 };
@@ -81,7 +83,7 @@ struct Watcher {
   std::function<void(int64_t first_step, int64_t total)> on_start;
   std::function<void(const StepReport&)> on_step;
   std::function<void(const EvalReport&)> on_eval;
-  // After a step whose state is saved or was evaluated, behind the other two.
+  // Called after a step whose state is saved or was evaluated, after the other two.
   std::function<void(int64_t step)> on_milestone;
 };
 
@@ -98,10 +100,10 @@ class ChainKeeper;
 // A run that is ready to step: what was opened, its state, and its chain. Create, then train().
 class Run {
  public:
-  // Takes the run directory's lock; begins the run there or resumes it, with `amend` also by another config
-  // or program (amend.h). Errors: another process holds the run, the directory holds a run of another config,
-  // data, program or tokenizer (names what differs), `amend` and there is no run, the run does not fit into
-  // memory. After an error there is no directory that was not there before.
+  // Takes the run directory's lock; begins the run there or resumes it, with `amend` also with another config
+  // or program (amend.h). Errors: another process holds the run; the directory holds a run of another config,
+  // data, program or tokenizer (with what differs); `amend` although there is no run; the run does not fit
+  // into memory. After an error, no new directory is left.
   static Result<std::unique_ptr<Run>> open(const train::TrainConfig& given, const Environment& environment,
                                            bool amend = false);
   ~Run();
@@ -110,9 +112,8 @@ class Run {
   int64_t step() const { return state_->step(); }
   Result<RunPlan> plan() const;
 
-  // Trains to the last step, or until stop is set (TrainingLoop). After an error run.json says what it was; a
-  // run that this session began and that did no step is none any more: its chain and its run.json are
-  // removed.
+  // Trains to the last step, or until stop is set (TrainingLoop). After an error run.json names it. If this
+  // session began the run and did no step, the chain and run.json are removed, so that there is no run.
   Result<RunOutcome> train(const Watcher& watcher);
 
  private:

@@ -1,5 +1,5 @@
-// The self-test: small training runs in memory whose hash is known. It needs no files and gives the same hash
-// on every machine.
+// selftest_hash: the self-test: small training runs in memory whose hash is known. It needs no files and
+// gives the same hash on every machine.
 #pragma once
 
 #include <string>

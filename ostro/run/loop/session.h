@@ -5,8 +5,8 @@
 
 namespace ostro::run {
 
-// Opens the run and trains. What happens is told on standard error, in RUN/log.txt and in the config's
-// trackers. Errors: of Run::open and Run::train.
+// Opens the run and trains. Reports on standard error, in RUN/log.txt and to the config's trackers. Errors:
+// those of Run::open and Run::train.
 Result<RunOutcome> run_session(const train::TrainConfig& config, const Environment& environment, bool amend);
 
 }  // namespace ostro::run

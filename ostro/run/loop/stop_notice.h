@@ -1,7 +1,7 @@
-// StopNotice: what a process says on standard error when a signal stops it.
+// StopNotice: the message on standard error when a signal stops a process.
 //
-// The handler of the signal writes it, so that it is there at once, also during a long step. The numbers are
-// those of the run that this process trains; before one has begun, nothing is said of steps.
+// The signal handler writes it, so that it appears at once, also during a long step. The numbers are those of
+// the run that this process trains; before a run has begun, the message does not mention steps.
 #pragma once
 
 #include <cstdint>

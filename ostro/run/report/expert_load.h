@@ -14,7 +14,8 @@ namespace ostro::run {
 // moe/dropped_tokens. Adds nothing when there are no loads.
 void add_load_metrics(const std::vector<runtime::Buffer>& loads, Metrics& metrics);
 
-// In words, the first layer whose load has an entropy below `least` (of 1); empty if there is none.
+// Describes the first layer whose load has an entropy below `least`, on a scale of 0 to 1; empty if there is
+// none.
 std::string collapsed_layer(const std::vector<runtime::Buffer>& loads, double least);
 
 }  // namespace ostro::run

@@ -1,4 +1,5 @@
-// Forecast: says what a run will take as soon as its first leaf is done, and what a long first step does.
+// Forecast: logs how long a run will take and how much memory it needs, as soon as its first leaf is done,
+// and the progress of a long first step.
 #pragma once
 
 #include <condition_variable>
@@ -12,8 +13,8 @@ namespace ostro::run {
 // "6.1 s", "12 min", "7 h 30 min", "3.5 days".
 std::string span_text(double seconds);
 
-// The line of the forecast: `steps` steps are left, of `leaves` leaves of `leaf_seconds` each; `need` bytes
-// are the peak of memory, of which `room` can be had (0: not known).
+// The line of the forecast: `steps` steps are left, of `leaves` leaves of `leaf_seconds` each; the peak of
+// memory is `need` bytes, of `room` available ones (0: not known).
 std::string forecast_text(double leaf_seconds, int64_t leaves, int64_t steps, int64_t need, int64_t room);
 
 // Its thread looks at the progress of the first step's leaves, from construction to stop(), and logs: the

@@ -10,7 +10,8 @@
 
 namespace ostro::run {
 
-// `value` without the sign that a NaN may have and that says nothing: it is printed as "nan", not as "-nan".
+// Returns `value`; a NaN without its sign, which has no meaning, so that it is printed as "nan", not as
+// "-nan".
 double without_nan_sign(double value);
 
 // Values that the line shows besides the step.

@@ -1,5 +1,5 @@
-// RunStatus: what `ostro status` shows of a run directory: from its record, chain, metrics, cluster.json and
-// goodput.json.
+// RunStatus: the state of a run directory as `ostro status` shows it: from its record, chain, metrics,
+// cluster.json and goodput.json.
 #pragma once
 
 #include <optional>
@@ -13,9 +13,9 @@ namespace ostro::run {
 
 struct RunStatus {
   std::string directory;
-  // "running": a process holds the run's lock. "waiting": only a coordinator or workers of it are there.
-  // "gone": the last session did not end, and no process of it is left. "elsewhere": it did not end either,
-  // and its processes are, or were, on another host. Else the outcome of the last session: "finished", ...
+  // "running": a process holds the run's lock. "waiting": only a coordinator or workers of the run are there.
+  // "gone": the last session has no end, and none of its processes is left. "elsewhere": it has no end, and
+  // its processes are, or were, on another host. Otherwise the outcome of the last session: "finished", ...
   std::string state;
   std::string lock;  // the process that holds the run, or held it last
   int64_t sessions = 0;
@@ -26,7 +26,7 @@ struct RunStatus {
   bool job_is_live = false;              // its coordinator is there
 };
 
-// Errors: there is no run; its chain is wrong.
+// Reads the files and returns the status. Errors: there is no run; its chain is damaged.
 Result<RunStatus> read_status(const Context& context, const std::string& run_directory);
 
 std::string status_text(const RunStatus& status);
