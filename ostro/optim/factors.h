@@ -1,5 +1,5 @@
 // Factors: Shampoo's two factors of a hidden matrix, the means of G G^T and of G^T G, and the bases in which
-// they are diagonal. FactoredRule: what SOAP and Shampoo, which use them, have in common.
+// they are diagonal. FactoredRule: the common part of SOAP and Shampoo, which use them.
 #pragma once
 
 #include <memory>
@@ -30,7 +30,8 @@ class Factors {
 
   // The basis of each factor, in their order; `started` is 0 in the first step, when they are the identity.
   std::vector<Array> bases(const std::vector<Array>& state, const Array& started) const;
-  // Returns x, with the parameter's axes, in the coordinates of these bases; with `back`, from them.
+  // Returns x, which has the parameter's axes, in the coordinates of these bases; with `back`, returns x from
+  // these coordinates to the parameter's own.
   Array turned(const Array& x, const std::vector<Array>& bases, bool back) const;
   // Returns x with Q diag(values) Q^T applied on every side.
   Array scaled(const Array& x, const std::vector<Array>& bases, const std::vector<Array>& values) const;
@@ -80,7 +81,7 @@ class FactoredRule : public UpdateRule {
   }
 
  protected:
-  // Of a parameter that has factors.
+  // update() for a parameter that has factors.
   virtual RuleResults update_by_factors(const Parameter& parameter, const Factors& factors,
                                         const RuleInputs& in) const = 0;
 

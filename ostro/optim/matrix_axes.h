@@ -1,4 +1,5 @@
-// matrix_axes: a parameter as matrices: its axes divided into rows, columns, and a stack of matrices.
+// matrix_axes: a parameter as matrices: its axes divided into rows, columns, and a stack of matrices. A pure
+// function.
 #pragma once
 
 #include "ostro/optim/update_rule.h"

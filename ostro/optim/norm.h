@@ -1,4 +1,4 @@
-// global_norm, Boxes: the norm of gradients, and clipping by it (numerics.md N13).
+// global_norm, Boxes: the norm of gradients, and clipping by it (numerics.md N13). The functions trace ops.
 #pragma once
 
 #include <optional>
@@ -24,7 +24,7 @@ struct Boxes {
 // Sum of squares of one array as an f64 scalar: f64 per box, then the tree over boxes in lexicographic order.
 Array sum_of_squares(const Array& g, const Boxes& boxes);
 
-// Sums of squares over all axes but these: an f64 array of them, in the order of g.
+// Sums of squares over all axes but those in `but`: an f64 array with these axes, in the order of g.
 Array sums_of_squares(const Array& g, const Axes& but, const Boxes& boxes);
 
 // norm = sqrt(tree of sum_of_squares over the list) * inv. clip: the factor that brings the norm down to

@@ -11,10 +11,10 @@
 
 namespace ostro::optim {
 
-// A rule of an optimizer: its own, or one that a group has in place of it.
+// A rule that an optimizer applies: its own rule, or the one of a group.
 struct OwnRule {
-  const GroupOptions* group = nullptr;  // null: for all parameters that have no other
-  std::string prefix;                   // of its scalars' names: "", "group/"
+  const GroupOptions* group = nullptr;  // null: the rule is for all parameters without another one
+  std::string prefix;                   // the prefix of its scalars' names: "", "group/"
   std::unique_ptr<UpdateRule> rule;
   size_t scalars = 0;
 };
@@ -43,8 +43,8 @@ class Optimizer {
   // `gradient` is the raw sum; inv (1 / total weight), clip and `scalars` are f32 scalars.
   RuleResults update(size_t k, const Array& p, const std::vector<Array>& state, const Array& gradient,
                      const Array& inv, const Array& clip, const std::vector<Array>& scalars) const;
-  // Parameters that are clipped by the norm of their own gradients: a group, or "others". Empty: all by one
-  // norm.
+  // Sets of parameters that are clipped by the norm of their own gradients: a group, or "others". No sets:
+  // all parameters are clipped by one norm.
   struct ClipSet {
     std::string name;
     std::vector<size_t> parameters;
@@ -72,8 +72,8 @@ class Optimizer {
 std::vector<float> step_scalars(const OptimizerOptions& options, int64_t step, int64_t num_train_steps,
                                 const std::vector<double>& losses = {});
 
-// An error when weight_decay_modules or a group has a glob that matches no parameter, or two groups have the
-// same one.
+// Checks the globs of weight_decay_modules and of the groups. Error: kInvalidArgument when one matches no
+// parameter, or two groups have the same parameter.
 Status check_groups(const CommonOptions& options, const std::vector<std::string>& paths);
 
 // Returns whether weight decay applies to the parameter at `path`. With weight_decay_modules null: to all but

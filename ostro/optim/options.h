@@ -1,4 +1,5 @@
-// OptimizerOptions: the `optimizer:` section.
+// OptimizerOptions: the `optimizer:` section of a configuration (docs/reference/optimizers.md). Values.
+// Errors of the checks are kInvalidArgument, with the key.
 #pragma once
 
 #include <cstdint>
@@ -97,8 +98,8 @@ inline const CommonOptions& common(const OptimizerOptions& options) {
 // The first steps of the cycles of a run, and its length at the end: {0, n} without cycles.
 std::vector<int64_t> cycle_bounds(const CommonOptions& options, int64_t num_train_steps);
 
-// The number of steps that an option means. A value > 1 is a number of steps. A value <= 1 is a fraction of
-// the run, rounded down to whole steps: 0.29 of 100 steps are 29.
+// The number of steps that an option stands for. A value > 1 is a number of steps. A value <= 1 is a fraction
+// of the run, rounded down to whole steps: 0.29 of 100 steps are 29.
 int64_t steps_of(double fraction_or_steps, int64_t num_train_steps);
 
 }  // namespace ostro::optim

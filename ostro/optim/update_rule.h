@@ -20,7 +20,7 @@ struct Parameter {
   std::string path;  // "model/layers/attention/qkv/weight"
   Shape shape;
   nn::Matrix matrix;
-  double width = 1;  // of its model, in widths of the model that the learning rate is given for (muP)
+  double width = 1;  // width of its model / width of the model for which the learning rate is given (muP)
 
   bool is_matrix() const { return !matrix.in.empty(); }
   bool is_head() const { return is_matrix() && shape.has("vocab"); }

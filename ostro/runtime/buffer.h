@@ -107,7 +107,7 @@ class Buffer {
   int64_t offset_ = 0;  // of the first element, in bytes
 };
 
-// Each of them in that memory (Buffer::to).
+// Returns the buffers, each in that memory (Buffer::to).
 Result<std::vector<Buffer>> all_to(std::vector<Buffer> buffers, Memory& memory);
 
 }  // namespace ostro::runtime

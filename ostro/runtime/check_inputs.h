@@ -1,4 +1,4 @@
-// check_inputs: whether inputs have the shapes of a program's parameters.
+// check_inputs: checks that inputs have the shapes of a program's parameters. A pure function.
 #pragma once
 
 #include <span>
@@ -11,7 +11,8 @@
 
 namespace ostro::runtime {
 
-// `names`: of the parameters, or empty. Error: kInvalidArgument with the program, the input and both shapes.
+// `names` are those of the parameters, or empty. Error: kInvalidArgument with the program, the input and both
+// shapes.
 Status check_inputs(const std::string& program, const std::vector<std::string>& names,
                     std::span<const ir::Shape> expected, std::span<const Buffer> inputs);
 

@@ -1,5 +1,6 @@
-// Collectives: how the workers of a mesh exchange bytes. A transport only moves bytes. All arithmetic (the
-// fixed trees of numerics.md N8) is done by the engine above it, so no transport can change a bit.
+// Collectives: the interface through which the workers of a mesh exchange bytes. A transport only moves
+// bytes. All arithmetic (the fixed trees of numerics.md N8) is done by the engine above it, so no transport
+// can change a bit.
 #pragma once
 
 #include <cstddef>
@@ -29,9 +30,10 @@ class Collectives {
   virtual Status exchange(std::span<const int64_t> peers, std::span<const std::span<const std::byte>> send,
                           std::span<const std::span<std::byte>> receive) = 0;
 
-  // Starts an exchange and returns a ticket for wait(). Until then all its memory belongs to the exchange,
-  // with an error or without. Every worker starts its exchanges in the same order, that of the program;
-  // several may be on their way. Where nothing moves by itself this does the whole exchange.
+  // Starts an exchange and returns a ticket for wait(). Until wait() returns, with an error or without, all
+  // its memory belongs to the exchange. Every worker starts its exchanges in the same order, that of the
+  // program; several may be on their way. A transport that cannot work in the background does the whole
+  // exchange here.
   virtual Result<int64_t> start(std::span<const int64_t> peers,
                                 std::span<const std::span<const std::byte>> send,
                                 std::span<const std::span<std::byte>> receive) {

@@ -17,7 +17,8 @@ struct DeviceName {
   int ordinal = 0;
 };
 
-// "cuda" is "cuda:0". Error: kInvalidArgument: another word; `option` is what gave it ("--device").
+// Reads the name of a device; "cuda" is "cuda:0". Error: kInvalidArgument for another word; the message names
+// `option`, the option that had it ("--device").
 Result<DeviceName> parse_device(const std::string& option, const std::string& text);
 
 inline constexpr const char* kDeviceHelp =

@@ -1,4 +1,5 @@
-// Engine: turns a Program into something that runs. Interface only: interp/ and cpu/ implement it.
+// Engine: compiles a Program to an Executable that runs it. Only the interface is here; interp/, cpu/ and
+// cuda/ implement it.
 #pragma once
 
 #include <memory>
@@ -30,7 +31,7 @@ struct CompileOptions {
   std::string remat = "none";
 };
 
-// What a compiled program will use; --dry_run prints it.
+// The memory and work that a compiled program needs; --dry_run prints it.
 struct ExecutableInfo {
   int64_t arena_bytes = 0;  // temporaries, planned by lifetime, and operands that are kept packed
   int64_t input_bytes = 0;
@@ -44,9 +45,10 @@ struct ExecutableInfo {
 class Executable {
  public:
   virtual ~Executable() = default;
-  // Inputs in the order of the program's parameters, with their exact shapes; results in the order of its
-  // results, in the engine's memory. Inputs that are in another memory are copied to the engine's first, at
-  // every run: what is used again and again should be moved there once (Buffer::to).
+  // Takes inputs in the order of the program's parameters, with their exact shapes, and returns its results
+  // in order, in the engine's memory. Inputs that are in another memory are copied to the engine's at every
+  // run, so move an input that is used often there once (Buffer::to). Errors: inputs of other shapes; those
+  // of the memory, of collectives and of the device.
   virtual Result<std::vector<Buffer>> run(std::vector<Buffer> inputs, const RunContext& context = {}) = 0;
   virtual ExecutableInfo info() const = 0;
   // Frees the memory that is kept from one run to the next; the next run takes it again.
@@ -65,14 +67,14 @@ class Engine {
  public:
   virtual ~Engine() = default;
   virtual const EngineInfo& info() const = 0;
-  // Where its results are.
+  // The memory in which its results are.
   virtual Memory& memory() { return host_memory(); }
-  // Null: the engine has no plan to show.
+  // Shows the engine's plans; null when the engine has none to show.
   virtual Inspector* inspector() { return nullptr; }
   virtual Result<std::unique_ptr<Executable>> compile(const ir::Program& program,
                                                       const CompileOptions& options = {}) = 0;
-  // What info() of the compiled program would return, without fallback_ops. An engine may compute it without
-  // compiling.
+  // Returns what info() of the compiled program would return, without fallback_ops. An engine may compute it
+  // without compiling.
   virtual Result<ExecutableInfo> estimate(const ir::Program& program, const CompileOptions& options = {}) {
     ASSIGN_OR_RETURN(const std::unique_ptr<Executable> executable, compile(program, options));
     return executable->info();

@@ -1,5 +1,6 @@
-// Inspector: shows what an engine would run for a program, and how fast the machine could run it. For tools
-// (`ostro program`); nothing of a run depends on it.
+// Inspector: shows what an engine would run for a program, and how fast the machine could run it. It is for
+// tools
+// (`ostro program`); no run depends on it. One thread at a time.
 #pragma once
 
 #include <functional>
@@ -12,7 +13,7 @@ namespace ostro::runtime {
 
 struct CompileOptions;
 
-// What the machine can do at most.
+// The highest rates that the machine reaches.
 struct MachineLimits {
   double f32_flops = 0, bf16_flops = 0;  // a second
   double bytes = 0;                      // a second, to and from memory

@@ -1,4 +1,4 @@
-// Memory: where the arrays of an engine live, such as the host's memory or that of a device.
+// Memory: the memory in which the arrays of an engine lie, such as the host's or that of a device.
 //
 // Only the host's memory has addresses that this program can read. Bytes of any other memory are reached
 // through read() and write() alone, so code outside of the engines works with every memory.
@@ -29,7 +29,7 @@ class Memory {
   virtual Status write(Block& block, int64_t at, std::span<const std::byte> from) = 0;
   // Copies to the host. Waits until everything that was started before, and writes the block, has finished.
   virtual Status read(const Block& block, int64_t at, std::span<std::byte> to) const = 0;
-  // How much may still be allocated, and what says so; 0 bytes: not known.
+  // The bytes that can still be allocated, and the limit that gives them; 0 bytes: not known.
   virtual AvailableMemory available() const { return {}; }
 };
 
@@ -45,7 +45,7 @@ class Block {
   Memory& memory() const { return memory_; }
   int64_t bytes() const { return bytes_; }
   std::byte* host() const { return host_; }
-  // Aborts unless these bytes lie inside.
+  // Aborts unless the `bytes` bytes from `at` on lie in the block.
   void check_range(int64_t at, size_t bytes) const;
 
  private:
@@ -55,7 +55,7 @@ class Block {
 };
 
 // The memory of this process, the default of every engine. Blocks are aligned to kAlignment (base/aligned.h).
-// allocate() never fails: it aborts when memory is exhausted.
+// allocate() returns no error: it throws OutOfMemory (base/out_of_memory.h) when memory is exhausted.
 Memory& host_memory();
 // The same as host_memory().allocate; with `zeros` all bits are zero.
 std::shared_ptr<Block> allocate_on_host(int64_t bytes, bool zeros);

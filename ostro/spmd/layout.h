@@ -51,12 +51,12 @@ enum class Role {
 // axis -> number of cells (numerics.cells). The cells of an axis without an entry are its feature leaves.
 using Cells = std::vector<std::pair<std::string, int64_t>>;
 
-// axis -> another axis: an activation is split along the first only where it has the other, too. So `experts`
-// beside `mlp` splits the experts' weights and their gradients. The outputs of a router stay whole: they are
-// small, and they are summed over the experts.
+// Pairs of axes: an activation is split along the first axis of a pair only if it also has the second one. So
+// (`experts`, `mlp`) splits the experts' weights and their gradients. The outputs of a router stay whole:
+// they are small, and they are summed over the experts.
 using Beside = std::vector<std::pair<std::string, std::string>>;
 
-// All inputs of the choice which worker holds which part of a value. A value; read-only use is thread-safe.
+// Everything that decides which worker holds which part of a value. A value; read-only use is thread-safe.
 struct Placement {
   ir::Sharding sharding;
   Cells cells;
@@ -79,7 +79,7 @@ struct Placement {
 
 // Coordinate of worker `rank` along the mesh axis; 0 for an axis the mesh does not have.
 int64_t coordinate(const ir::Mesh& mesh, int64_t rank, std::string_view mesh_axis);
-// First index and number of indices of `axis` (its place in the shape) that worker `rank` holds.
+// The first index and the number of indices that worker `rank` holds of an axis of this size with this split.
 std::pair<int64_t, int64_t> held(const ir::Mesh& mesh, int64_t rank, const Split& split, int64_t size);
 // The shape of worker `rank`'s part of a value.
 ir::Shape local_shape(const ir::Mesh& mesh, int64_t rank, const Layout& layout, const ir::Shape& shape);

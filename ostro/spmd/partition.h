@@ -1,4 +1,5 @@
-// partition: one Program to one Program per worker of a mesh; together they give the same bits.
+// partition: makes, from one Program, a Program for each worker of a mesh; together they give the same bits.
+// A pure function.
 //
 // Each op is rewritten by itself: with the sizes of the worker's part, with shifted origins, and with a
 // collective where it sums over a split axis (docs/spec/spmd.md).

@@ -1,5 +1,5 @@
-// run_parts: runs a partitioned program on whole values: scatters the inputs, runs one engine per worker in
-// its own thread, joins the outputs. `interp(partition(P)) == interp(P)` means this.
+// run_parts: runs a partitioned program on whole values: scatters the inputs, runs each worker's program in a
+// thread of its own, joins the outputs. This is the left side of `interp(partition(P)) == interp(P)`.
 #pragma once
 
 #include <functional>
@@ -11,9 +11,9 @@
 
 namespace ostro::spmd {
 
-// Whole values and parts are on the host.
+// Whole values and parts are on the host in all functions.
 
-// What worker `rank` holds of a whole value (a copy).
+// Returns a copy of the part of a whole value that worker `rank` holds.
 runtime::Buffer shard(const ir::Mesh& mesh, int64_t rank, const Layout& layout, const runtime::Buffer& whole);
 
 // The offset of worker `rank`'s part in the whole value, in bytes, if the part is contiguous there.
@@ -32,7 +32,8 @@ Result<runtime::Buffer> join(const ir::Mesh& mesh, const Layout& layout, const i
 // Starts one thread per worker with its Collectives and waits for all (dist::run_workers).
 using RunWorkers = std::function<Status(const std::function<Status(runtime::Collectives&)>&)>;
 
-// Whole inputs -> whole results, on the host.
+// Runs the programs with `engine`, which must be thread-safe, from whole inputs to whole results. Errors:
+// those of the engine, of the collectives and of join().
 Result<std::vector<runtime::Buffer>> run_parts(runtime::Engine& engine, const Partition& partition,
                                                const std::vector<runtime::Buffer>& inputs,
                                                const RunWorkers& run_workers);

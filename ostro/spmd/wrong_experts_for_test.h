@@ -9,8 +9,8 @@
 
 namespace ostro::spmd {
 
-// Workers behind the first take the rows of the expert before theirs. Does nothing to a program in which no
-// experts are split over workers.
+// Makes all workers but the first take the rows of the expert before their own. Does nothing to a program in
+// which no experts are split over workers.
 inline void shift_experts(ir::Block& block) {
   std::vector<ir::Op> ops = std::exchange(block.ops, {});
   ir::Builder builder(block);

@@ -50,10 +50,10 @@ Result<Parameters> load_or_init(io::FileSystem& fs, const std::string& where,
 // nothing either when the checkpoint cannot be read; loading it later gives the error.
 void take_stored_matrices(io::FileSystem& fs, const std::string& where, train::TrainConfig& config);
 
-// How a command uses a trained model where that differs from the configuration in its checkpoint.
+// The options of a command that replace those of the configuration in the checkpoint.
 struct UseOptions {
-  std::string dtype;               // what products are computed in, f32 or bf16; empty: as trainer.mp says
-  std::optional<int64_t> seq_len;  // model.seq_len: with it a rope that depends on the length is another one
+  std::string dtype;               // the type in which products are computed: f32, bf16; empty: trainer.mp
+  std::optional<int64_t> seq_len;  // model.seq_len; a rope that depends on the length changes with it
 };
 // Texts for --help of the two.
 inline constexpr const char* kUseDtypeHelp =

@@ -15,8 +15,8 @@ namespace ostro::trained {
 
 struct OpenedModel {
   LoadedModel model;              // no values; parameters.path, step and name as load_model would set them
-  models::LayerFunctions layers;  // of the parameters in the order of model.functions.paths
-  checkpoint::PartReader reader;  // of the same
+  models::LayerFunctions layers;  // functions of the parameters, in the order of model.functions.paths
+  checkpoint::PartReader reader;  // reads the same parameters
 };
 
 // Opens a model as load_model does, but reads no file of a parameter. `check`, if given, may read them; its
@@ -28,10 +28,10 @@ Result<OpenedModel> open_model(io::FileSystem& fs, const std::string& where,
                                Trust trust, const std::function<Status(const OpenedModel&)>& check = {},
                                const UseOptions& use = {});
 
-// A model of which no parameter is read, nor has to be there.
+// A model without its parameters, whose files need not be there.
 struct DescribedModel {
   LoadedModel model;                // no values; parameters.path, step and name as load_model would set them
-  std::vector<std::string> arrays;  // of the checkpoint, that load_model would read: one for each parameter
+  std::vector<std::string> arrays;  // the checkpoint's array that load_model would read for each parameter
 };
 
 // Describes the model of a checkpoint by its manifest, its run's chain and its tokenizer. Errors: as
@@ -39,7 +39,7 @@ struct DescribedModel {
 Result<DescribedModel> describe_model(io::FileSystem& fs, const std::string& where,
                                       const models::ModelChoices& models, Trust trust);
 
-// PartReader::check of all weights, shown as "checking weights".
+// Runs PartReader::check on all weights; `progress` shows "checking weights".
 Status check_weights(const checkpoint::PartReader& reader, Progress& progress);
 
 }  // namespace ostro::trained

@@ -1,4 +1,5 @@
 // iterated_basis: the eigenbasis of a symmetric matrix, followed from step to step by orthogonal iteration.
+// The functions trace ops.
 #pragma once
 
 #include <string>
@@ -19,9 +20,8 @@ Array identity(const std::string& side, const std::string& other, int64_t size);
 // [stack..., side, other], its vectors along `side`, numbered by `other`. Result: as basis.
 Array iterated_basis(const Array& a, const Array& basis, const std::string& side, const std::string& other);
 
-// The Q of x f32 [stack..., along, vectors]: its columns, each without its parts along those before it, of
-// length
-// 1. No column may be zero, or depend on those before it.
+// The Q of the QR decomposition of x, f32 [stack..., along, vectors]: each column without its components
+// along the columns before it, with length 1. No column may be zero, or a combination of those before it.
 Array orthonormal(const Array& x, const std::string& along, const std::string& vectors);
 
 }  // namespace ostro::optim

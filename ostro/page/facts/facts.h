@@ -1,6 +1,6 @@
 // Facts: the content of report.json: the facts on a run's page that are not in its records, which are the
-// amount of data and samples of the model's text. Written when a run ends, for `ostro inspect`, which reads
-// no arrays and no data.
+// amount of data and samples of the model's text. It is written when a run ends, for `ostro inspect`, which
+// reads no arrays and no data. Values.
 #pragma once
 
 #include <cstdint>
@@ -19,7 +19,7 @@ inline constexpr const char* kPageFile = "report.html";
 struct SplitFacts {
   int64_t documents = 0, tokens = 0, bytes = 0;
 };
-// What the held-out text costs when each token is guessed with its frequency in the training text.
+// The cost of the held-out text when each token is guessed with its frequency in the training text.
 struct Unigram {
   double nats_per_token = 0, bits_per_byte = 0;
 };
@@ -45,8 +45,8 @@ struct Sample {
 
 struct Facts {
   std::vector<ComponentFacts> data;
-  std::string checkpoint;  // the state's name that made the samples; empty: none were made
-  int64_t step = 0;        // of it
+  std::string checkpoint;  // the name of the state that made the samples; empty: none were made
+  int64_t step = 0;        // the step of that state
   double temperature = 0;
   int64_t seed = 0;
   std::vector<Sample> samples;

@@ -11,7 +11,7 @@
 
 namespace ostro::page {
 
-// Counts of the run's data, by component.
+// Counts the run's data, by component. Errors: those of opening the data.
 Result<std::vector<ComponentFacts>> data_facts(io::FileSystem& fs, const std::string& run_directory,
                                                const train::TrainConfig& config);
 

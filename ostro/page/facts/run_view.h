@@ -1,4 +1,4 @@
-// RunView: everything in a run directory that its page shows, read once.
+// RunView: everything in a run directory that its page shows, read once. A value.
 #pragma once
 
 #include <optional>

@@ -27,11 +27,11 @@ struct Chart {
   bool bands = true;                  // the range of the values of each point, behind the curve
 };
 
-// The number of colours; curves beyond that have them again, dashed.
+// The number of colours. Further curves have the same colours again, dashed.
 inline constexpr size_t kCurveColours = 8;
 
-// A <figure>, with data-* attributes that describe its paths (docs/reference/formats/run_directory.md,
-// "report.html"). Empty when no curve has a value within the steps.
+// Returns a <figure> with data-* attributes that describe its paths (docs/reference/formats/run_directory.md,
+// "report.html"); empty when no curve has a value within the steps. A pure function.
 std::string chart_html(const Chart& chart);
 
 }  // namespace ostro::page

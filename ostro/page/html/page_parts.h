@@ -1,4 +1,4 @@
-// cut, FactTable and others: pieces of HTML that the sections of the page share.
+// cut, FactTable and others: pieces of HTML that the sections of the page share. Pure functions.
 #pragma once
 
 #include <cstddef>

@@ -1,8 +1,8 @@
 // kPageScript: the script of every page: values under the pointer, other axes, smoothing, copying, and new
 // numbers of a run that goes on.
 //
-// Curves stand in the page without it. It draws them again only when a reader asks for something else than
-// steps, linear and unsmoothed.
+// The page has the curves without it. It draws them again only when a reader chooses another axis than steps,
+// a logarithmic scale or smoothing.
 #pragma once
 
 namespace ostro::page {

@@ -21,13 +21,13 @@ Result<std::string> run_page(io::FileSystem& fs, const std::string& run_director
 Result<std::string> comparison_page(io::FileSystem& fs, std::span<const std::string> run_directories,
                                     const models::ModelChoices& models);
 
-// Writes report.html of a run that goes on. Facts that report.json lacks are found first, but no samples are
-// made. Errors: of reading the chain and of writing.
+// Writes report.html of a run that goes on. It first collects the facts that report.json lacks, but makes no
+// samples. Errors: those of reading the chain and of writing.
 Status refresh_report(io::FileSystem& fs, const std::string& run_directory, const train::TrainConfig& config);
 
 // Writes report.json and report.html; returns the path of the page. `sampler` is a fast engine, with which
 // samples of the newest checkpoint are added until `stop` returns true; null: no samples. Facts that cannot
-// be found are left out with a warning. Errors: of writing alone.
+// be collected are left out with a warning. Errors: those of writing.
 Result<std::string> write_report(io::FileSystem& fs, runtime::Engine* sampler,
                                  const std::string& run_directory, const train::TrainConfig& config,
                                  const std::function<bool()>& stop);

@@ -1,5 +1,5 @@
-// ShardingOptions: how a run is spread over workers. The options and the number of workers give the mesh.
-// None of it changes a bit of the result.
+// ShardingOptions: the options that spread a run over workers. They and the number of workers give the mesh.
+// None of them changes a bit of the result. Values and pure functions.
 #pragma once
 
 #include <cstdint>
@@ -13,7 +13,8 @@
 
 namespace ostro::train {
 
-// When workers exchange the gradients of leaves (docs/spec/spmd.md, "Two schedules").
+// The time at which workers exchange the gradients of leaves: once a step, or layer by layer
+// (docs/spec/spmd.md, "Two schedules").
 enum class ExchangeSchedule { kStep, kLayer };
 std::vector<std::string> option_names(ExchangeSchedule);
 
@@ -44,8 +45,8 @@ inline constexpr const char* kLeafPeers = "replica*data";  // for Mesh::peers
 // The number of workers must be a multiple of this number.
 int64_t mesh_multiple(const ShardingOptions& options);
 
-// The mesh of `workers` workers, with every size known, and what is split over which of its axes. Errors name
-// the key and a value that works: sizes that do not multiply to the number of workers.
+// Returns the mesh of `workers` workers, with every size known, and which array axes are split over which of
+// its axes. Error: the sizes do not multiply to the number of workers (with the key and a value that works).
 Result<ir::Sharding> sharding_for(const ShardingOptions& options, int64_t workers);
 
 }  // namespace ostro::train

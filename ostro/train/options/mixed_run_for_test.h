@@ -1,5 +1,5 @@
-// Shared by tests of runs with two data components: texts, a tokenizer, and a small configuration whose
-// weights and batch sizes change by step.
+// mixed_config, write_mixed_files: for tests of runs with two data components: texts, a tokenizer, and a
+// small configuration whose weights and batch sizes change by step.
 #pragma once
 
 #include <doctest/doctest.h>
@@ -37,7 +37,8 @@ inline const Settings kMixedRun = {
     {"trainer.checkpointer.keep", "[{every: 2}]"},
     {"numerics.leaf_examples", "2"}};
 
-// Instead of texts, pairs: of two answers the one that goes on as the prompt began was chosen.
+// The settings for preference pairs instead of texts. The chosen answer of a pair is the one that continues
+// the prompt in its own style.
 inline const Settings kPairRun = {
     {"data.components",
      "{web: {train_urls: [pairs/web.jsonl], validation_fraction: 0.2, format: {type: preference}}, code: "

@@ -13,12 +13,12 @@
 
 namespace ostro::train {
 
-// What matrix products are computed in. kInt8: those of linear layers and of the head on integers
-// (numerics.md N20), all else in bf16.
+// The type in which matrix products are computed. kInt8: integers for linear layers and the head (numerics.md
+// N20), bf16 for everything else.
 enum class Compute { kF32, kBf16, kInt8 };
 
-// `text` is "p=f32,c=bfloat16", "p=f32,c=int8" or a single type ("bf16"). Parameters and the output of the
-// head are always f32; another type for them is an error.
+// Reads trainer.mp: "p=f32,c=bfloat16", "p=f32,c=int8" or a single type ("bf16"). Error: kInvalidArgument for
+// anything else, also for another type of the parameters or of the head's output than f32.
 Result<Compute> parse_precision(const std::string& text);
 
 // Checkpoints at multiples of `every` are permanent up to step `until` (null: to the end of the run).
@@ -33,9 +33,9 @@ struct CheckpointerOptions {
   std::vector<KeepOptions> keep = {KeepOptions{}};
 
   void visit_options(config::OptionTable& table);
-  // Whether the checkpoint after `step` steps is permanent. The first policy whose `until` is not before
-  // `step` decides. The last checkpoint of a run is always permanent; the trainer sees to that, not this
-  // function.
+  // Returns true when the checkpoint after `step` steps is permanent. The first policy whose `until` is not
+  // before `step` decides. The last checkpoint of a run is always permanent; the trainer sees to that, not
+  // this function.
   bool is_kept(int64_t step) const;
 };
 
@@ -72,7 +72,7 @@ struct TrainerOptions {
   CheckpointerOptions checkpointer;
   std::vector<TrackerOptions> tracker = {JsonTrackerOptions{}};
   std::optional<double> worker_price_per_hour;
-  // Of several processes; run/job/time_limits.h says what null means.
+  // For runs on several processes; run/job/time_limits.h says what null means.
   std::optional<config::Duration> hang_timeout, exchange_timeout, connect_timeout;
   config::Duration link_timeout{60}, stop_timeout{600};
   ShardingOptions sharding;  // its keys stand in the trainer's section

@@ -6,8 +6,8 @@
 
 namespace ostro::train {
 
-// Of all values that have the axis `experts`, only the experts' weights and their gradients are split,
-// because only these also have `mlp`.
+// Of all values with the axis `experts`, only the experts' weights and their gradients are split, because
+// only they also have `mlp`.
 inline const spmd::Beside kSplitBeside = {{"experts", "mlp"}};
 
 }  // namespace ostro::train

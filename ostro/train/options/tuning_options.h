@@ -1,5 +1,5 @@
-// AdapterOptions: the `adapter:` section of a configuration. It says what is trained of a model: its own
-// parameters, or low-rank adapters.
+// AdapterOptions: the `adapter:` section of a configuration, which chooses the parameters that are trained:
+// those of the model, or low-rank adapters. Values.
 #pragma once
 
 #include <cstdint>

@@ -1,4 +1,5 @@
-// LeafParams, LeafResults, EvalResults: what the programs that compute losses take and give (signature.h).
+// LeafParams, LeafResults, EvalResults: the parameters and results of the programs that compute losses
+// (signature.h).
 #pragma once
 
 #include <vector>
@@ -7,14 +8,14 @@
 
 namespace ostro::train {
 
-// Of the leaf program, the evaluation program and the reference program.
+// The parameters of the leaf program, the evaluation program and the reference program.
 template <typename T>
 struct LeafParams {
   std::vector<T> params;
   // Rows of data: tokens, targets, loss_mask; segments if documents are masked from each other; the reference
-  // f64 [batch, side] if the objective compares with one. Of the leaf program with integer products also
-  // draw_key u32 [batch, word], the key of the step, and example i32 [batch], the number of each in its
-  // batch.
+  // f64 [batch, side] if the objective compares with one. The leaf program with integer products also takes
+  // draw_key u32 [batch, word], the key of the step, and example i32 [batch], the number of each example in
+  // its batch.
   std::vector<T> batch;
 
   template <typename Visitor, typename... Self>
@@ -29,7 +30,7 @@ struct LeafResults {
   T loss_sum{}, weight{};       // f64, of the leaf's rows
   std::vector<T> gradients;     // of the trained parameters
   std::vector<T> fingerprints;  // of the gradients, with chain.leaf_gradients
-  std::vector<T> measures;      // what is measured besides (measure_names), f64 sums
+  std::vector<T> measures;      // other measured sums (measure_names), f64
 
   template <typename Visitor, typename... Self>
   static void visit(Visitor&& v, Self&... s) {
@@ -55,10 +56,10 @@ struct LossSums {
   }
 };
 
-// Of the evaluation program (make_eval_program).
+// The results of the evaluation program (make_eval_program).
 template <typename T>
 struct EvalResults {
-  T rows{};  // loss per token f32 [batch, pos], named "per_token"; of pairs "margin" f64 [batch]
+  T rows{};  // "per_token": the loss of each token, f32 [batch, pos]; for pairs "margin", f64 [batch]
   LossSums<T> sums;
 
   template <typename Visitor, typename... Self>

@@ -10,8 +10,8 @@
 
 namespace ostro::train {
 
-// The texts of pairs [batch, side, pos], as the model takes them: [batch, pos], the chosen text of a pair and
-// then the rejected one.
+// Returns the texts of pairs, [batch, side, pos], in the form that the model takes: [batch, pos], the chosen
+// text of a pair and then the rejected one.
 models::Batch texts_of_pairs(const models::Batch& pairs);
 
 // f64 [batch, side]: the sum over an answer's tokens of their log-probabilities, and the number of tokens.

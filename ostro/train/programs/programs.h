@@ -1,6 +1,7 @@
-// CanonicalPrograms: what a run computes, as tracing and differentiation give it, before any pass, mesh or
+// CanonicalPrograms: the programs of a run as tracing and differentiation give them, before any pass, mesh or
 // engine (docs/inside/design.md). Their text is the file program.ir, which `ostro verify` runs again. The
-// hash of this text is in the first entry (genesis) of the run's chain.
+// hash of this text is in the first entry (genesis) of the run's chain. Values; functions that trace must be
+// called outside any trace.
 #pragma once
 
 #include <optional>
@@ -28,7 +29,7 @@ struct CanonicalPrograms {
   // The optimizer step: UpdateParams -> UpdateResults. Frozen parameters pass through it: the fingerprints
   // are of all.
   ir::Program update;
-  // Of a run on preference pairs: (parameters, batch without `reference`) -> f64 [batch, side], the
+  // For a run on preference pairs: (parameters, batch without `reference`) -> f64 [batch, side], the
   // log-probabilities of the answers. With the initial parameters it gives the `reference` of all batches.
   std::optional<ir::Program> reference = {};
 };
@@ -43,16 +44,17 @@ struct Signatures {
 
   size_t trained() const { return leaf_results.gradients.size(); }
 };
-// Error: a program takes or gives something else than leaf_io.h and update_io.h declare; it is named.
+// Compares the programs with the declarations of leaf_io.h and update_io.h, and returns the places. Error: a
+// program, which is named, has other parameters or results.
 Result<Signatures> check_signatures(const CanonicalPrograms& programs);
-// Of programs that make_programs or parse_programs gave: both have checked them.
+// The same for programs that come from make_programs or parse_programs, which have checked them.
 Signatures signatures_of(const CanonicalPrograms& programs);
 
 // Traces the model and differentiates its loss. `model` is made for the tokenizer's vocabulary size.
 Result<CanonicalPrograms> make_programs(const TrainConfig& config, const models::ModelFunctions& model);
 
 // The content of program.ir (the texts of the programs, one after another), and its parser. Errors of the
-// parser: no text of these programs; check_signatures.
+// parser: the text is none of these programs; those of check_signatures.
 std::string print_programs(const CanonicalPrograms& programs);
 Result<CanonicalPrograms> parse_programs(std::string_view text);
 // The texts of print_programs() without names, regions and source places, and the SHA-256 of them. This is
@@ -72,9 +74,9 @@ runtime::Buffer init_key(int64_t seed);
 
 // The type of activations; with integer products bf16.
 DType compute_dtype(const TrainConfig& config);
-// How products are computed: trainer.mp.
+// The precision of products, from trainer.mp.
 nn::Precision precision(const TrainConfig& config);
-// What numerics.md leaves to the run, for its genesis: a JSON object.
+// The choices that numerics.md leaves to the run, for its genesis: a JSON object.
 std::string numerics_options(const TrainConfig& config);
 numerics::LeafTable leaf_table(const TrainConfig& config);
 optim::Optimizer optimizer_of(const TrainConfig& config, const models::ModelFunctions& model);

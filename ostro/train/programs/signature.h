@@ -1,9 +1,9 @@
-// Signature: what a program takes and gives, by name instead of by number.
+// Signature: the parameters and results of a program, by name instead of by number.
 //
 // One struct template declares one side of a program (leaf_io.h, update_io.h). Its members are single
 // elements or lists, and its `visit` names them in the order of the program. The element type says what is
 // meant: traced arrays, buffers, names, shapes, or, with size_t, the places in the program's list. So the
-// code that traces a program and the code that runs it share one declaration, and nothing counts.
+// code that traces a program and the code that runs it share one declaration, and no code counts places.
 //
 //   template <typename T>
 //   struct Sums {
@@ -30,7 +30,7 @@
 
 namespace ostro::train {
 
-// What a member of a declaration holds, and how its elements are named.
+// The kind of a member of a declaration, and the names of its elements.
 struct Field {
   enum class Kind {
     kOne,           // one element of this name; "": of any name
@@ -41,11 +41,11 @@ struct Field {
     kRest,          // all that remain
   };
   Kind kind;
-  std::string name;  // of the one element, or the prefix
-  // Of each element. Nothing: its parameter's shape, or, of kOptimizer and kRest, any.
+  std::string name;  // the name of the one element, or the prefix
+  // The shape of each element. Nothing: that of its parameter or, for kOptimizer and kRest, any.
   std::optional<ir::Shape> shape;
 
-  // Whether an element is cut over workers as its parameter is.
+  // True when an element is cut over workers as its parameter is.
   bool like_parameter() const {
     return kind == Kind::kOptimizer || (!shape && (kind == Kind::kPerParameter || kind == Kind::kPerTrained));
   }
@@ -87,7 +87,8 @@ std::vector<T> as_list(Io<T> io) {
   return out;
 }
 
-// The elements of a program's list, each where its place says. What has no place in `at` is dropped.
+// Puts the elements of a program's list into a declaration, by the places `at`. Elements without a place are
+// dropped.
 template <typename T, template <typename> class Io>
 Io<T> read_fields(const Io<size_t>& at, std::vector<T> list) {
   Io<T> out;
@@ -123,7 +124,8 @@ Io<size_t> places_of(const Io<T>& io) {
   return map_fields<size_t>(io, [next = size_t{0}](const Field&, const T&) mutable { return next++; });
 }
 
-// The names of a program's list. Members hold what comes behind their prefix; single elements need nothing.
+// The names of a program's list. `keys` has the part of each name after the prefix; that of a single element
+// is empty.
 template <template <typename> class Io>
 std::vector<std::string> full_names(const Io<std::string>& keys) {
   return as_list(map_fields<std::string>(
@@ -138,11 +140,12 @@ struct ParameterList {
   std::vector<ir::Shape> shapes;
 };
 
-// How many elements each field has. Errors name the program, the place, what is there and what should be.
+// Returns the number of elements of each field in a program. Errors name the program, the place, the element
+// that is there and the one that should be.
 Result<std::vector<size_t>> match_fields(const ir::Program& program, Side side,
                                          const std::vector<Field>& fields, const ParameterList& model);
 
-// The places of a declaration's members in a program. Error: a name or a shape is not what it declares.
+// Returns the places of a declaration's members in a program. Error: a name or a shape is not as declared.
 template <template <typename> class Io>
 Result<Io<size_t>> signature_of(const ir::Program& program, Side side, const ParameterList& model) {
   Io<size_t> at;

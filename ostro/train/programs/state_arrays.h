@@ -1,4 +1,5 @@
-// StateArrays: the names and shapes of the arrays of a training state, the parameters and the optimizer's.
+// StateArrays: the names and shapes of the arrays of a training state: the parameters and the arrays of the
+// optimizer. A value and pure functions.
 #pragma once
 
 #include <string>
@@ -13,8 +14,8 @@ struct StateArrays {
   size_t n = 0;
   std::vector<std::string> paths;  // in a checkpoint: "model/a/b", "optimizer/first_moment/a/b"
   std::vector<ir::Shape> shapes;
-  std::vector<size_t> parameter;  // which one each is, or belongs to
-  bool partial = false;           // a checkpoint may have others, which are not read
+  std::vector<size_t> parameter;  // the parameter that each array is, or belongs to
+  bool partial = false;           // a checkpoint may have further arrays, which are not read
 
   size_t size() const { return shapes.size(); }
 };

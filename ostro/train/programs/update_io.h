@@ -1,4 +1,4 @@
-// UpdateParams, UpdateResults: what the update program takes and gives (signature.h).
+// UpdateParams, UpdateResults: the parameters and results of the update program (signature.h).
 //
 // A new result is declared in UpdateMeasures, when it follows from the gradients, or in UpdateReport, when it
 // follows from the new parameters; programs.cc traces it. All ways of running a step carry it along.
@@ -72,7 +72,8 @@ struct UpdateResults {
   }
 };
 
-// The measures as numbers, from wherever they are: each value is exact in a double; ok is 0 or 1.
+// The measures as numbers: each value is exact in a double; ok is 0 or 1. numbers_of reads them from any
+// memory; its errors are those of the memory.
 using Measured = UpdateMeasures<double>;
 Result<Measured> numbers_of(const UpdateMeasures<runtime::Buffer>& measures);
 UpdateMeasures<runtime::Buffer> buffers_of(const Measured& measured);

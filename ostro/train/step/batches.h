@@ -16,30 +16,31 @@
 
 namespace ostro::train {
 
-// The arrays of a batch in the order of BatchArrays: tokens, targets, loss_mask and, if the batch has them,
-// segments. Each is [batch, pos], of pairs [batch, side, pos]. Last, if the batch has it, the reference of
-// pairs, f64 [batch, side].
+// Returns the arrays of a batch in the order of BatchArrays: tokens, targets, loss_mask and, if the batch has
+// them, segments. Each is [batch, pos], for pairs [batch, side, pos]. Last, if the batch has it, comes the
+// reference of pairs, f64 [batch, side].
 BatchArrays to_arrays(const batches::Batch& batch);
 
-// What the leaf program reads of the batch of a step, counted from 0: to_arrays(), and with integer products
-// the step's key for each example, and its number.
+// Returns the arrays that the leaf program reads of the batch of step `step`, counted from 0: those of
+// to_arrays() and, with integer products, the step's key and the number of each example.
 BatchArrays leaf_arrays(const TrainConfig& config, const batches::Batch& batch, int64_t step);
 
-// Opens the token stores; builds them first when they are not there, and before them the tokenizer when the
-// configuration names none (progress as BuildSettings says).
+// The tokenizer and the token stores of a run.
 struct DataAccess {
   std::shared_ptr<const tokenizer::Tokenizer> tokenizer;
   std::shared_ptr<const batches::DataSet> stores;
   std::string tokenizer_hash;  // SHA-256 of its canonical JSON
   std::string data_hash;       // DataSet::hash
 };
+// Opens the token stores. Builds them first when they are missing, and before them the tokenizer when the
+// configuration names none (progress as BuildSettings says).
 Result<DataAccess> open_data(io::FileSystem& fs, const TrainConfig& config,
                              const data::BuildSettings& settings = {});
-// The training batches of a configuration. `steps`: the length of a run that data.stop_strategy is to allow;
-// nothing: no run is meant, and any step may be asked for. Errors: as batches::Loader::create.
+// Returns the training batches of a configuration. `steps`: the length of the run, which data.stop_strategy
+// must allow; nothing: any step may be asked for. Errors: as batches::Loader::create.
 Result<batches::Loader> make_loader(const TrainConfig& config, std::shared_ptr<const batches::DataSet> stores,
                                     std::optional<int64_t> steps = {});
-// The tokenizer alone, which must be there.
+// Opens the tokenizer alone, which must exist.
 Result<std::shared_ptr<const tokenizer::Tokenizer>> open_tokenizer(io::FileSystem& fs,
                                                                    const TrainConfig& config);
 

@@ -1,8 +1,8 @@
-// data_difference: which source files of a run's data another data set lacks or has besides, as words for an
+// data_difference: names the source files in which a run's data differ from another data set, as words for an
 // error.
 //
 // The chain holds one hash of the data and no list of files. The list is in the run's report.json, which no
-// hash covers: what it says is a hint where to look, and no proof.
+// hash covers, so the words are a hint where to look, and no proof.
 #pragma once
 
 #include <string>
@@ -12,12 +12,12 @@
 
 namespace ostro::train {
 
-// In a run's directory: the facts for its page (ostro/page/facts/facts.h), the list of source files among
-// them.
+// The file in a run's directory with the facts for its page (ostro/page/facts/facts.h), which include the
+// list of source files.
 inline constexpr const char* kReportFile = "report.json";
 
-// Begins with "; ". Empty if the run has no such list (or one that cannot be read), or if the files are
-// equal.
+// Returns the words, which begin with "; ". Empty if the run has no list of files that can be read, or if the
+// files are equal.
 std::string data_difference(io::FileSystem& fs, const std::string& run_directory,
                             const batches::DataSet& stores);
 

@@ -1,4 +1,4 @@
-// Fingerprints: what the chain records of a step (numerics.md N14, N15).
+// Fingerprints: the values of a step that the chain records (numerics.md N14, N15). Pure functions.
 #pragma once
 
 #include <string>
@@ -13,10 +13,11 @@ namespace ostro::train {
 // SHA-256 over the arrays of a batch: for each "<name> <type>\n" and the little-endian elements.
 std::string batch_fingerprint(const BatchArrays& batch, const std::vector<std::string>& names);
 
-// "<loss> <gradient norm> <weight>" as hex floats: what a step's fingerprint covers beside parameters.
+// "<loss> <gradient norm> <weight>" as hex floats: the values beside parameters that a step's fingerprint
+// covers.
 std::string measured_text(const StepResult& result);
 
-// A parameter as a step's fingerprint has it.
+// A parameter in a step's fingerprint.
 struct ParameterPrint {
   std::string path, type;  // "model/norm", "f32[embed:64]"
   std::array<int64_t, 2> lanes;
@@ -26,13 +27,13 @@ struct ParameterPrint {
 // then measured_text and "\n".
 std::string state_fingerprint(const std::vector<ParameterPrint>& parameters, const std::string& measured);
 
-// What optim::step_scalars needs of the steps done, `step` of them: the chain has their losses.
+// The losses of the first `step` steps, from the chain, as optim::step_scalars needs them.
 std::vector<double> losses_before(const chain::Chain& chain, int64_t step,
                                   const optim::CommonOptions& options);
 
-// What the chain records of a leaf; `paths` are those of the parameters.
+// The chain's record of a leaf; `paths` are those of the parameters.
 chain::LeafRecord leaf_record(int64_t number, const LeafResult& leaf, const std::vector<std::string>& paths);
-// Of all leaves of a step.
+// The records of all leaves of a step.
 std::vector<chain::LeafRecord> leaf_records(const StepResult& result, const std::vector<std::string>& paths);
 
 // The chain's entry of a step that has just been run.

@@ -1,4 +1,4 @@
-// HeldOutText: the held-out text of a configuration in batches, and what their losses come to.
+// HeldOutText: the held-out text of a configuration in batches, and the mean of their losses.
 #pragma once
 
 #include <optional>
@@ -14,7 +14,7 @@
 
 namespace ostro::train {
 
-// Of preference pairs, over those that count.
+// Figures of preference pairs, over those that count.
 struct PairFigures {
   double accuracy = 0;  // share of pairs whose chosen answer gained more than the other
   double margin = 0;    // mean reward margin (numerics.md N17)
@@ -41,10 +41,10 @@ struct HeldOutLoss {
 // "the held-out text of component web has no token that counts; ...". `loss.uncounted` must not be empty.
 std::string uncounted_text(const HeldOutLoss& loss);
 
-// What the evaluation program gives of a batch.
+// The results of the evaluation program for a batch.
 struct BatchLoss {
   double loss_sum = 0, weight = 0;
-  double correct = 0, margin = 0;  // of pairs: sums (measure_names)
+  double correct = 0, margin = 0;  // for pairs: sums (measure_names)
 };
 Result<BatchLoss> batch_loss(const LossSums<runtime::Buffer>& sums);
 

@@ -1,4 +1,5 @@
-// LeafProgress: how far the present step of this process is in its leaves, for other threads to read.
+// LeafProgress: the number of leaves that the present step of this process has done, for other threads to
+// read.
 #pragma once
 
 #include <cstdint>
@@ -7,7 +8,7 @@ namespace ostro::train {
 
 struct LeafProgress {
   int64_t done = 0, of = 0;  // leaves of the step; of: 0 before the first step
-  double first_seconds = 0;  // what the first leaf of the process took; 0: it is not done yet
+  double first_seconds = 0;  // the time of the first leaf of the process; 0: it is not done yet
 };
 
 // Thread-safe. The process has one, which the thread that runs the leaves writes.

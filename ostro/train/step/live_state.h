@@ -1,5 +1,5 @@
-// LiveState: the parameters and the optimizer's arrays of a run, wherever they are: in this process, cut over
-// its workers, or over several processes. Whatever a run does with its state, it does through this.
+// LiveState: the interface to the parameters and the optimizer's arrays of a run, which are in this process,
+// cut over its workers, or over several processes. A run uses its state only through this interface.
 //
 // One thread uses a state. After an error the state is unknown, unless the function says otherwise.
 #pragma once
@@ -18,7 +18,8 @@ namespace ostro::train {
 
 // The outcome of reading a checkpoint into a state.
 struct CellsRead {
-  // Why this checkpoint cannot be used, naming the worker, if there are several; "": it has been taken over.
+  // The reason why this checkpoint cannot be used, with the worker, if there are several; "": it is the state
+  // now.
   std::string unfit;
   // Fingerprint of each parameter, when it was asked for.
   std::vector<std::array<int64_t, 2>> prints;
@@ -28,16 +29,16 @@ class LiveState {
  public:
   virtual ~LiveState() = default;
 
-  // How many steps it is after.
+  // The number of steps after which it is the state.
   virtual int64_t step() const = 0;
 
-  // One of the first three comes before everything else.
-  // The state at step 0: parameters from the init program with this seed, the optimizer's arrays zero.
+  // begin(), restore() or take_over() must be called before everything else.
+  // Makes the state at step 0: parameters from the init program with this seed, the optimizer's arrays zero.
   virtual Status begin(int64_t seed) = 0;
-  // The state in the checkpoint's directory `path`, of this step; `prints`: with the fingerprints of its
-  // parameters. A checkpoint that is damaged is not an error, and leaves the state as it was.
+  // Reads the state in the checkpoint's directory `path`, of this step; `prints`: computes the fingerprints
+  // of its parameters, too. A damaged checkpoint is not an error, and leaves the state as it was.
   virtual Result<CellsRead> restore(const std::string& path, int64_t step, bool prints) = 0;
-  // The state that is there already, of a run after `step` steps. Error: there is none.
+  // Takes the state that other processes hold already, of a run after `step` steps. Error: there is none.
   virtual Status take_over(int64_t step) = 0;
 
   // Does one step. `batch` has all rows of it, `scalars` are the optimizer's (optim::step_scalars). A result
@@ -46,14 +47,14 @@ class LiveState {
 
   // Begins to save the state in the background; `saver` writes into the run's folder of checkpoints.
   virtual Status save(const checkpoint::Info& info, checkpoint::AsyncSaver& saver) = 0;
-  // Waits until the save has come to its end, and saves again what was cut off where that is possible.
-  // Returns what was saved last. Nothing: no save was begun, or a temporary checkpoint was lost with a
-  // worker.
+  // Waits for the end of the save. Saves again a checkpoint that was cut off, when that is possible. Returns
+  // the checkpoint that was saved last; nothing when no save was begun, or a temporary checkpoint was lost
+  // with a worker.
   virtual Result<std::optional<checkpoint::Saved>> finish_save(checkpoint::AsyncSaver& saver) {
     return saver.wait();
   }
-  // Whether finish_save() has begun to save again what was cut off: it is to be called once more, when the
-  // saver does not run any more or whenever there is time to wait for it.
+  // True when finish_save() has begun to save again a checkpoint that was cut off. It must then be called
+  // once more, when the saver has ended or when there is time to wait for it.
   virtual bool writes_again() const { return false; }
 
   // The loss of the held-out text that it was made with; the text must be there.
@@ -63,15 +64,15 @@ class LiveState {
   virtual runtime::ExecutableInfo leaf_info() const = 0;
   virtual runtime::ExecutableInfo update_info() const = 0;
 
-  // Where several processes share a run. How many hold the state; whether another one may go on with the run
-  // when this one fails; asked before each step: whether another one goes on with it from here.
+  // For several processes that share a run. processes(): how many hold the state. is_shared(): true when
+  // another one can continue the run if this one fails. goes_elsewhere(), asked before each step: true when
+  // another one continues the run from here.
   virtual int64_t processes() const { return 1; }
   virtual bool is_shared() const { return false; }
   virtual bool goes_elsewhere(const checkpoint::AsyncSaver&) { return false; }
 };
 
-// What a home for a run's state is made from. The references need not outlive the making, but for `fs` and
-// `engine`.
+// The parts from which a LiveState is made. `fs` and `engine` must outlive it; the other references need not.
 struct StateParts {
   io::FileSystem& fs;
   runtime::Engine& engine;
@@ -81,7 +82,7 @@ struct StateParts {
   int64_t vocab = 0;
 };
 
-// A state in this process, whose steps `runner` does.
+// Makes a state in this process, whose steps `runner` does.
 Result<std::unique_ptr<LiveState>> make_local_state(const StateParts& parts,
                                                     std::unique_ptr<StepRunner> runner);
 

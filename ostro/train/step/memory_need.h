@@ -8,26 +8,27 @@
 
 namespace ostro::train {
 
-// All in bytes.
+// Bytes.
 struct MemoryNeed {
   int64_t base = 0;       // what the process held when this was planned: code, data, tokenizer
   int64_t state = 0;      // parameters and the optimizer's arrays
   int64_t gradients = 0;  // partial sums that live at one time
-  int64_t arenas = 0;     // of the programs: leaf, sum of gradients, update, evaluation
-  // New values beside those that a checkpoint is written from, where steps go on meanwhile.
+  int64_t arenas = 0;     // arenas of the programs: leaf, sum of gradients, update, evaluation
+  // New values beside those from which a checkpoint is written while steps go on.
   int64_t saving = 0;
   int64_t beside = 0;  // panels of products, stacks, batches, buffers, and blocks that are kept for reuse
 
-  // To be allocated, and what the process holds when it holds most.
+  // total(): the bytes to be allocated. peak(): the most bytes that the process holds at a time.
   int64_t total() const { return state + gradients + arenas + saving + beside; }
   int64_t peak() const { return base + total(); }
 };
 
-// What the steps of this configuration take on one worker, with so many leaves at most: all but evaluation,
-// saving and what lies beside the values. Programs are only planned; no code is compiled.
+// Returns the memory of the steps of this configuration on one worker, with at most `leaves` leaves, without
+// evaluation, `saving` and `beside`. Programs are only planned; no code is compiled.
 Result<MemoryNeed> step_need(const CanonicalPrograms& programs, runtime::Engine& engine,
                              const TrainConfig& config, int64_t leaves);
-// On one worker. Programs are only planned; no code is compiled. `vocab`: of the tokenizer.
+// Returns the whole memory of a run on one worker. `vocab` is the number of tokens of the tokenizer. Programs
+// are only planned; no code is compiled.
 Result<MemoryNeed> memory_need(const CanonicalPrograms& programs, runtime::Engine& engine,
                                const TrainConfig& config, int64_t vocab);
 

@@ -1,5 +1,6 @@
-// warn_of_other_tokenizer: says when weights and text are of two tokenizers. The ids then stand for other
-// tokens than the weights were trained with, and nothing else would show it: shapes and sizes can be equal.
+// warn_of_other_tokenizer: warns when weights and text have two different tokenizers. The ids then stand for
+// other tokens than the weights were trained with, and nothing else would show it: shapes and sizes can be
+// equal.
 #pragma once
 
 #include <string>
@@ -11,7 +12,7 @@ namespace ostro::train {
 
 // Compares `used`, which was read from `used_path`, with the tokenizer that lies beside the weights at
 // `from`: a run, a checkpoint, an import or a model's directory. A warning that begins with `key` names both.
-// Nothing is said where the weights have no tokenizer that can be read.
+// There is no warning when the weights have no tokenizer that can be read.
 void warn_of_other_tokenizer(io::FileSystem& fs, const std::string& key, const std::string& from,
                              const tokenizer::Tokenizer& used, const std::string& used_path);
 

@@ -1,4 +1,4 @@
-// Snapshot: a training state as the tensors of a checkpoint, and back.
+// Snapshot: converts a training state to the tensors of a checkpoint, and back.
 #pragma once
 
 #include <functional>
@@ -15,23 +15,24 @@ class FileSystem;
 
 namespace ostro::train {
 
-// Parameters at their paths ("model/..."), then the optimizer's arrays ("optimizer/first_moment/..."); cells
-// by the config's boxes. The tensors share the state's buffers and keep them alive; what is in another memory
-// than the host's is copied to it.
+// Returns the parameters at their paths ("model/..."), then the optimizer's arrays
+// ("optimizer/first_moment/..."), with cells by the config's boxes. The tensors share the state's buffers and
+// keep them alive; arrays in another memory than the host's are copied to the host. Errors: those of copying.
 Result<std::vector<checkpoint::Tensor>> snapshot(const State& state, const StateArrays& arrays,
                                                  const optim::Boxes& boxes);
 
-// The tensors of a state of these arrays, as snapshot() has them.
+// The specs of the tensors that snapshot() makes of a state with these arrays.
 std::vector<checkpoint::TensorSpec> state_tensors(const StateArrays& arrays, const optim::Boxes& boxes);
-// Refuses a checkpoint that has other tensors than a state of these arrays: names the tensor and both types.
+// Checks that a checkpoint has the tensors of a state with these arrays. Error: kInvalidArgument, with the
+// tensor and both types.
 Status check_tensors(const checkpoint::Manifest& manifest, const StateArrays& arrays,
                      const std::string& where);
 
 // The bytes of the parameter at this place of a manifest's tensors.
 using ParameterBytes = std::function<Result<std::span<const std::byte>>(size_t tensor)>;
 
-// What a caller knows of a state that its checkpoint alone does not say (audit/record/witness.h); either may
-// be left out.
+// Checks by facts about a state that its checkpoint does not have (audit/record/witness.h); either may be
+// left out.
 struct StateChecks {
   // Asked before tensors are read. An error of the Result is final, one of the Status refuses this
   // checkpoint.
@@ -43,10 +44,10 @@ struct StateChecks {
 
 struct RestoredState {
   State state;
-  std::string path, name;  // of the checkpoint, of the state
+  std::string path, name;  // the path of the checkpoint, and the name of the state
 };
-// The checkpoint of exactly this directory. Passes the failpoint "resume" before each tensor.
-// Of `arrays` that are partial only these are read.
+// Reads the checkpoint in the directory `checkpoint`. When `arrays` are partial, only these are read. Passes
+// the failpoint "resume" before each tensor. Errors: those of Checkpoint, check_tensors and `checks`.
 Result<RestoredState> load_state(io::FileSystem& fs, const std::string& checkpoint, const StateArrays& arrays,
                                  const StateChecks& checks);
 

@@ -48,19 +48,19 @@ Result<std::array<int64_t, 2>> fingerprint_lanes(const runtime::Buffer& print);
 Status put_report(StepResult& result, const UpdateReport<runtime::Buffer>& report,
                   std::vector<runtime::Buffer> expert_loads);
 
-// One of the things that a worker sends to others in a step.
+// One kind of message that a worker sends to others in a step.
 struct Sent {
   std::string what;  // a collective of a program, or an exchange between them
   int64_t times = 0, bytes = 0;
   bool operator==(const Sent&) const = default;
 };
 
-// Memory of one worker, and what it sends to other workers in a step. In bytes.
+// The memory of one worker, and what it sends to other workers in a step. In bytes.
 struct WorkerLoad {
-  int64_t leaves = 0;    // leaves that it runs
-  int64_t owned = 0;     // what it updates: its cells of the parameters and of the optimizer's arrays
-  int64_t copies = 0;    // the same of another worker's cells, of which it keeps a copy
-  int64_t renewed = 0;   // new cells beside the old ones, in an update in which workers need each other
+  int64_t leaves = 0;    // the number of leaves that it runs
+  int64_t owned = 0;     // its cells of the parameters and of the optimizer's arrays, which it updates
+  int64_t copies = 0;    // its copies of another worker's cells
+  int64_t renewed = 0;   // new cells beside the old ones, in a joint update
   int64_t gathered = 0;  // parameters that it holds during all leaves, beside the owned ones
   // Most gradients at a time outside of the programs: partial sums, and what is sent and received.
   int64_t gradients = 0;
@@ -87,13 +87,13 @@ class StepRunner {
   // only.
   enum class Collect { kParameters, kAll };
   virtual Status collect(State&, Collect) { return Status(); }
-  // The program of a leaf as the first worker at hand runs it. Null: none is at hand.
+  // The program of a leaf as the first worker of this process runs it; null when there is none.
   virtual const ir::Program* leaf_program() const { return nullptr; }
   // Memory and FLOPs of the leaf and update programs, for reports.
   virtual runtime::ExecutableInfo leaf_info() const = 0;
   virtual runtime::ExecutableInfo update_info() const = 0;
-  // The load of each worker whose programs are at hand, in steps of `leaves` leaves: of all workers that are
-  // threads, or of this process.
+  // The loads, in steps of `leaves` leaves, of the workers whose programs this process has: all workers that
+  // are threads of it, or its own worker.
   virtual std::vector<WorkerLoad> loads(int64_t leaves) const = 0;
   // Bytes sent between workers so far.
   virtual int64_t bytes_sent() const { return 0; }
@@ -124,12 +124,13 @@ runtime::CompileOptions update_options(const CanonicalPrograms& programs);
 // For add_program over n arrays. Each sum overwrites the first of its two inputs.
 runtime::CompileOptions add_options(size_t n);
 
-// Sums of the leaves' losses and weights, each as an f64 tree; of what they measure.
+// The sums of the leaves' losses and weights, and those of their measures, each as an f64 tree.
 std::pair<double, double> join_losses(const std::vector<LeafResult>& leaves);
 std::vector<double> join_measures(const std::vector<LeafResult>& leaves);
 
-// Reads the numbers of what a leaf program gave; not its gradients, which may have been moved away. Called
-// when all leaves of a step have been started: it waits for the program's engine.
+// Reads the numbers among the results of a leaf program; not its gradients, which may have been moved away.
+// Call it when all leaves of a step have been started, because it waits for the program's engine. Errors:
+// those of the memory.
 Result<LeafResult> leaf_result(const LeafResults<runtime::Buffer>& results);
 
 // Number of rows in one leaf.
