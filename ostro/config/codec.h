@@ -331,8 +331,8 @@ std::string type_text(const Alternatives<Ts...>*) {
   return text;
 }
 
-// The value of a section's `type` key, or `current` if there is none. If it is not in `known`, that is
-// `error`, and the rest of the section is read as of `type`, the one that is probably meant.
+// The value of a section's `type` key, or `current` if there is none. If the value is not in `known`, `error`
+// says so, and `type` is the known one that was probably meant, as which the rest of the section is read.
 struct ChosenType {
   std::string type;
   Status error;

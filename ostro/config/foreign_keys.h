@@ -1,4 +1,5 @@
-// ForeignKey: names that other trainers have for what is configured here (Levanter, Hugging Face, nanoGPT).
+// ForeignKey: the names that other trainers (Levanter, Hugging Face, nanoGPT) have for our options. Pure
+// functions.
 //
 // One table (foreign_keys.cc) serves the errors of the reader and `ostro config import`.
 #pragma once
@@ -29,7 +30,7 @@ struct ForeignKey {
 // The first row for a key at `path` ("trainer.max_steps") with this value; nullptr if there is none.
 const ForeignKey* find_foreign(const std::string& path, const Node& value);
 
-// Whether a value means "not used": see ForeignKey::value.
+// Returns true for a value that means "not used": see ForeignKey::value.
 bool is_off(const Node& value);
 
 // "unknown key "trainer.max_steps"; it is called trainer.num_train_steps here".

@@ -1,12 +1,13 @@
-// glob_matches: globs over names in options: of parameters, of modules.
+// glob_matches: globs over names in options, such as those of parameters and modules. A pure function.
 #pragma once
 
 #include <string_view>
 
 namespace ostro::config {
 
-// Returns whether `pattern` matches the whole of `text`. "*" matches any text, "/" included; everything else
-// stands for itself.
+// Returns true when `pattern` matches the whole of `text`. "*" matches any text, "/" included; every other
+// character matches itself. The time grows exponentially with the number of "*", so it is for short patterns
+// of the user.
 inline bool glob_matches(std::string_view pattern, std::string_view text) {
   if (pattern.empty()) return text.empty();
   if (pattern[0] != '*')

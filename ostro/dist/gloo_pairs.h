@@ -19,12 +19,12 @@ namespace ostro::dist {
 
 struct GlooPairs {
   std::shared_ptr<gloo::transport::Context> context;
-  std::vector<int> descriptors;  // of the connections, by rank; Gloo owns them
+  std::vector<int> descriptors;  // the descriptors of the connections, by rank; Gloo owns them
 };
 
 // The device for pairs that connect_pairs() makes. Throws std::exception.
 std::shared_ptr<gloo::transport::Device> make_gloo_device();
-// `sockets`: by rank, that of this process not open. Throws std::exception.
+// Makes Gloo's pairs over `sockets`, by rank; that of this process is not open. Throws std::exception.
 GlooPairs connect_pairs(const std::shared_ptr<gloo::transport::Device>& device, GlooLoop& loop, int rank,
                         std::vector<Socket> sockets);
 

@@ -1,5 +1,6 @@
 // Handshake: the first messages on a connection between two workers. The one that connects says who it is;
-// both prove to each other that they know the job's secret. No byte after the proofs is read.
+// both prove to each other that they know the job's secret. No byte after the proofs is read. Not
+// thread-safe.
 #pragma once
 
 #include <chrono>
@@ -21,17 +22,19 @@ struct HandshakeNames {
 
 class Handshake {
  public:
-  // Of a connection to `peer` that is being made, and of one that has come.
+  // to(): the handshake on a connection to `peer` that is being made. from_anybody(): on one that was
+  // accepted. `names` must outlive it.
   static Handshake to(int64_t peer, Socket socket, const HandshakeNames& names);
   static Handshake from_anybody(Socket socket, const HandshakeNames& names);
 
-  // What poll() is to wait for, and the descriptor.
+  // The descriptor for poll(), and whether to wait for writing besides reading.
   int fd() const { return socket_.fd(); }
   bool wants_to_write() const { return connecting_ || sent_ < out_.size(); }
-  // Goes on as far as it can without waiting. Errors: kIo when the connection ends or cannot be made;
-  // kInvalidArgument when the other side proves nothing: the first may be a stranger's, if it came by itself.
+  // Goes on as far as it can without waiting. Errors: kIo when the connection ends or cannot be made (on an
+  // accepted connection it may be that of a stranger); kInvalidArgument when the other side does not prove
+  // that it knows the secret.
   Status turn();
-  // Both have proved, and all is sent.
+  // True when both sides have proved, and everything is sent.
   bool done() const { return done_ && verdict_.ok() && sent_ == out_.size(); }
   // The peer; -1 until it has said who it is.
   int64_t peer() const { return peer_; }

@@ -24,17 +24,17 @@ struct PeerOptions {
   std::string bind;    // the address of this host that peers can reach
   std::string secret;
   int64_t epoch = 0;  // for fault_point()
-  // How long to wait until the others have come; none: as long as the store answers.
+  // How long to wait until the others have called; none: as long as the store answers.
   std::optional<std::chrono::milliseconds> meet_timeout;
-  // From then on: how long until all are connected.
+  // How long the connections may take after that.
   std::chrono::milliseconds connect_timeout{30'000};
   std::function<bool()> given_up;  // asked a few times a second; true ends the waiting (kBusy). May be empty
 };
 
-// Called by all `size` workers with the same prefix. Returns a socket for each rank, that of this worker not
-// open. Errors name the worker that is missing: kInvalidArgument when it has another `size`, or this
-// worker's address is not this host's; kBusy when time is over; kIo when a worker is lost or the store says
-// that the group has ended.
+// All `size` workers call it with the same prefix. Returns a socket for each rank; that of this worker is not
+// open. Errors name the worker that is missing: kInvalidArgument when it has another `size`, or when the
+// address of this worker is not one of this host; kBusy when time is over; kIo when a worker is lost or the
+// store says that the group has ended.
 Result<std::vector<Socket>> connect_peers(const PeerOptions& options, KeyValue& store);
 
 }  // namespace ostro::dist

@@ -1,4 +1,4 @@
-// Socket: an open TCP socket of this process; and what connections between workers need of the system.
+// Socket: an open TCP socket of this process, and the system calls that connections between workers need.
 #pragma once
 
 #include <chrono>

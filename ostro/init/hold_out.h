@@ -1,5 +1,5 @@
-// choose_hold_out: chooses the documents that are held out, so that the loss on text that was not trained on
-// can be seen.
+// choose_hold_out: chooses the documents that are held out, so that a loss can be measured on text that is
+// not trained on. A pure function.
 #pragma once
 
 #include <string>
@@ -16,9 +16,10 @@ struct HoldOut {
   std::string why;
 };
 
-// From fewer than 40 text files, one by name: the smallest that has a fiftieth of the text, or the smallest
-// of all if that one has more than two fifths. Otherwise a fraction of the documents: a twentieth, less of
-// much text, and more where it would hold out no document. Of fewer than three documents nothing is held out.
+// Of fewer than 40 text files it holds out one by name: the smallest with at least a fiftieth of the text, or
+// the smallest of all if that one has more than two fifths. Otherwise it holds out a fraction of the
+// documents: a twentieth, less when there is much text, and more when a twentieth would be no document. Of
+// fewer than three documents it holds out none.
 HoldOut choose_hold_out(const Survey& survey);
 
 }  // namespace ostro::init

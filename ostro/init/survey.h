@@ -10,7 +10,7 @@
 
 namespace ostro::init {
 
-// A document as far as choosing what is held out needs it.
+// The facts about a document from which choose_hold_out chooses.
 struct DocumentSize {
   double place = 0;  // in [0, 1): it is held out by a fraction above this (prepare::is_held_out)
   int64_t bytes = 0;

@@ -24,7 +24,7 @@ namespace ostro::compile {
 
 enum class UnitKind { kSingle, kGroup, kSerial };
 
-// Why two neighbouring units cannot be fused.
+// The reason why two neighbouring units cannot be fused.
 enum class Refusal {
   kNone,
   kRoutine,  // one of them is neither elementwise nor a reduction of rows: a built-in routine runs it
@@ -64,7 +64,7 @@ struct FusionInput {
   bool reasons = false;
 };
 
-// Why the unit does not compute that value itself, in words.
+// The reason, in words, why the unit does not compute that value itself.
 std::string refusal_text(const Barrier& barrier, const Unit& unit, const ir::Block& block);
 
 // The units in an order in which they can run. Units whose values are not read are left out.

@@ -1,4 +1,5 @@
-// Lowers one Block to a Plan: where each value lies, and which steps make it. Internal to compile.
+// BlockLowering: lowers one Block to a Plan: where each value lies, and which steps make it. Internal to
+// compile. There are no errors: the block was checked. Not thread-safe.
 #pragma once
 
 #include <string>
@@ -31,12 +32,12 @@ class BlockLowering {
  private:
   friend class MakeNest;
 
-  // Part 1: which values are views on others, which are computed, and where the computed ones lie.
+  // Part 1 finds the values that are views on others, and places the computed ones.
   void find_views();
-  // Which dequantised matrices only products read, which take them as they are stored.
+  // Finds the dequantised matrices that only products read, because products take them as they are stored.
   void find_stored_matrices();
   void place_results();
-  // Part 2: steps.
+  // Part 2 makes the steps.
   void lower_op(const ir::Op& op);
   void lower_region_op(const ir::Op& op, Step step);
   void copy_results();

@@ -1,5 +1,5 @@
 // MakeNest: decides how a unit of ops becomes one kernel: which loops, which passes over a row, what each of
-// them loads, computes, saves and stores.
+// them loads, computes, saves and stores. There are no errors. Not thread-safe.
 #pragma once
 
 #include <map>
@@ -10,7 +10,7 @@
 
 namespace ostro::compile {
 
-// A nest and how one step runs it.
+// A nest, with the views and sizes with which one step runs it.
 struct PlacedNest {
   Nest nest;
   std::vector<View> in, out;  // where the accesses of the nest lie: its loads, its stores
@@ -19,7 +19,8 @@ struct PlacedNest {
   bool pointwise = false;     // Step::pointwise
 };
 
-// For one unit, once. `lowering` knows where operands lie, and gives what the unit stores its places.
+// Makes the nest of one unit; used once. `lowering` knows the places of operands, and chooses the places of
+// values that the unit stores.
 class MakeNest {
  public:
   MakeNest(BlockLowering& lowering, const Unit& unit) : low_(lowering), unit_(unit) {}

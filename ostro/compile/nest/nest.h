@@ -2,8 +2,8 @@
 // row computes, loads, saves and stores. An engine writes it as text of its language
 // (cpu/text/write_kernel.h).
 //
-// It holds what the text depends on and nothing else. So two kernels with equal nests are one kernel,
-// whatever values, axes and sizes of the program they come from.
+// It holds only what the text depends on. So two kernels with equal nests are one kernel, whatever values,
+// axes and sizes of the program they come from. A value.
 #pragma once
 
 #include <cstddef>
@@ -27,7 +27,7 @@ enum class NestKind {
 // The size of a loop that is cut into ranges for threads: the caller of the kernel says how far it runs.
 inline constexpr int64_t kGivenSize = -1;
 
-// Where an op of a nest reads an operand.
+// The place from which an op of a nest reads an operand.
 struct NestOperand {
   enum class From { kOp, kAccess, kLiteral };
   From from = From::kOp;

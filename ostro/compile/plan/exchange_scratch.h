@@ -11,13 +11,13 @@
 
 namespace ostro::compile {
 
-// In elements.
+// Elements.
 struct ExchangeScratch {
-  // What comes from the others and is not received where it belongs. exchange_leaves: this worker's part of
-  // every leaf of the round.
+  // The elements that come from other workers and cannot be received at their final place. For
+  // exchange_leaves: this worker's part of every leaf of the round.
   int64_t received = 0;
-  // x, part by part. 0: the parts of x lie together as they are, because no axis of more than one index comes
-  // before the one that is cut; they are sent from there.
+  // A copy of x, part by part. 0: each part of x is one run of memory, because no axis of more than one index
+  // comes before the one that is cut; the parts are sent from x.
   int64_t packed = 0;
 };
 

@@ -1,4 +1,4 @@
-// info_of, taken_params: what an executable of a compiled Module tells and does alike in every engine.
+// info_of, taken_params: the parts of an executable of a compiled Module that are alike in every engine.
 //
 // Pure functions; there are no errors.
 #pragma once
@@ -11,11 +11,11 @@
 
 namespace ostro::compile {
 
-// Without fallback_ops, which an engine knows.
+// The info of a module, without fallback_ops, which only an engine knows.
 runtime::ExecutableInfo info_of(const Module& module);
 
-// Of each result the donated input whose memory it takes, or -1. An input of which another handle exists is
-// left alone (runtime::CompileOptions::donate).
+// Returns for each result the number of the donated input whose memory it takes, or -1. An input of which
+// another handle exists is not taken (runtime::CompileOptions::donate).
 std::vector<int64_t> taken_params(const Plan& plan, const std::vector<runtime::Buffer>& inputs);
 
 }  // namespace ostro::compile

@@ -1,6 +1,6 @@
-// `ostro program --stage plan --explain`: for every step of a plan, its cost, the ops that were fused into
-// it, and why its neighbours were not. With measured times, also how close the step comes to the limits of
-// the machine.
+// explain_plan: the report of `ostro program --stage plan --explain`: for every step of a plan, its cost, the
+// ops that were fused into it, and why its neighbours were not. With measured times, also how close the step
+// comes to the limits of the machine. Pure functions.
 #pragma once
 
 #include <string>

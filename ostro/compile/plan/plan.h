@@ -1,6 +1,6 @@
-// Plan: what a Program is compiled to. A list of steps over buffers, in a fixed order. Every temporary has
-// its place in one arena, or in a result that is written later. A Plan says what to do; an engine (ostro/cpu)
-// does it.
+// Plan: the result of compiling a Program: a list of steps over buffers, in a fixed order. Every temporary
+// has its place in one arena, or in a result that is written later. A Plan says what to do; an engine
+// (ostro/cpu, ostro/cuda) does it. A value; the functions are pure.
 #pragma once
 
 #include <cstddef>
@@ -52,7 +52,7 @@ struct FusedOp {
   std::string scope;
 };
 
-// A value that a step reads from memory, and why the step does not compute it itself.
+// A value that a step reads from memory, and the reason why the step does not compute it itself.
 struct NotFused {
   FusedOp producer;
   ir::Shape shape;
@@ -126,7 +126,7 @@ struct LowerOptions {
   bool in_loop = false;  // the program is the body of a loop
 };
 
-// Program (already through the passes) -> Module.
+// Lowers a Program, after the passes, to a Module. Error: an op that the engine cannot run.
 Result<Module> lower(const ir::Program& program, const LowerOptions& options);
 
 // The name of a step in profiles and reports: the part of the model and the ops. "layers/mlp dot", or
@@ -135,7 +135,7 @@ std::string step_name(const Step& step);
 // The ops, grouped by scope: "layers/mlp: silu, mul; layers: add".
 std::string ops_text(const std::vector<FusedOp>& ops);
 
-// Steps in words, with bytes and FLOPs and totals, nested plans indented.
+// The steps as text, with bytes, FLOPs and totals; nested plans are indented.
 std::string print_plan(const Module& module);
 
 }  // namespace ostro::compile

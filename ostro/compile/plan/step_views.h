@@ -1,4 +1,4 @@
-// for_views, reads, writes: what a step and its epilogues read and write. They change nothing themselves.
+// for_views, reads, writes: the views that a step and its epilogues read and write. Pure functions.
 #pragma once
 
 #include <algorithm>
@@ -7,7 +7,7 @@
 
 namespace ostro::compile {
 
-// f(view) for every operand and result.
+// Calls f(view) for every operand and result. `f` may change the views where `step` is not const.
 template <typename S, typename F>
 void for_views(S& step, F&& f) {
   for (auto& v : step.in) f(v);

@@ -1,10 +1,10 @@
-// PlanWalk: goes over the steps of a plan in their order, and works out which memory each of them uses: where
-// every buffer lies, the carries of a loop, the part of an array that an iteration or a tile takes, which
-// region of a branch runs.
+// PlanWalk: runs the steps of a plan in their order, and finds the memory of each: the places of buffers, the
+// carries of a loop, the part of an array that an iteration or a tile takes, and the region of a branch that
+// runs.
 //
-// What a step does is the Runner's, a class derived from PlanWalk<Runner, Pointer>: one object for a plan,
-// others for its regions. Pointer is an address in the memory of the engine; adding a number of bytes moves
-// it. Runner has these members (PlanWalk may be its friend):
+// The Runner, a class derived from PlanWalk<Runner, Pointer>, executes the steps; there is one object for a
+// plan and one for each of its regions. Pointer is an address in the memory of the engine; adding a number of
+// bytes moves it. Runner has these members (PlanWalk may be its friend):
 //
 // - Status run_step(size_t step, const Context&): runs a copy, a kernel or an op, and gives every other step
 //   to run_nested.

@@ -1,5 +1,5 @@
-// Dialect: what differs between the languages that generated code is written in. Each is one table. All are
-// close to C: types, arithmetic, control flow and the expression of an op are the same in all of them.
+// Dialect: the differences between the languages in which generated code is written, as a table for each. All
+// are close to C: types, arithmetic, control flow and the expression of an op are the same in all of them.
 //
 // Fixed text; any thread may read it.
 #pragma once
@@ -24,13 +24,13 @@ struct Dialect {
   std::string_view fma32, fma64, sqrt32, sqrt64, floor32, infinity, nan;
 };
 
-// gcc and clang: their builtins, `#pragma` and `asm`. What the CPU engine uses.
+// The dialect of gcc and clang, with their builtins, `#pragma` and `asm`. The CPU engine uses it.
 const Dialect& gnu_dialect();
-// ISO C11 with <math.h> and <string.h> and nothing else: the same arithmetic for any compiler, slower.
+// ISO C11 with <math.h> and <string.h> alone: the same arithmetic for any compiler, but slower.
 const Dialect& plain_dialect();
 
 std::span<const Dialect> dialects();
-// nullptr: there is none of this name.
+// The dialect of this name; nullptr when there is none.
 const Dialect* find_dialect(std::string_view name);
 
 }  // namespace ostro::compile

@@ -19,7 +19,8 @@ std::string store_expr(ir::DType dtype, const std::string& value);
 // A constant that the compiler cannot fold into other arithmetic; `bits` are those of one element in memory.
 std::string literal_expr(ir::DType dtype, uint64_t bits);
 
-// `from`: dtypes of the operands, `to`: of the result.
+// The expression of an elementwise op over the registers `args`. `from` are the dtypes of the operands, `to`
+// is that of the result.
 std::string op_expr(ir::OpKind kind, const std::vector<ir::DType>& from, ir::DType to,
                     const std::vector<std::string>& args, const Dialect& dialect);
 

@@ -1,7 +1,8 @@
 // ChunkDigests, StoreDigests: the SHA-256 of every chunk of a store, as the ledger confirms them.
 //
-// The chunk table's CRC-32C finds damage; who changes a store on purpose computes it again. So the elements
-// of a chunk are compared with its SHA-256 as well, the first time that a process decodes it. Thread-safe.
+// The CRC-32C of the chunk table finds damage, but a person who changes a store on purpose can compute it
+// again. So the elements of a chunk are compared with its SHA-256 as well, the first time that a process
+// decodes it. Thread-safe.
 #pragma once
 
 #include <memory>
@@ -23,10 +24,10 @@ class StoreDigests {
   StoreDigests(io::FileSystem& fs, std::string cache_dir, const StoreLedger& ledger,
                std::shared_ptr<const ChunkTables> tables);
 
-  // The digests of an array's chunks. Null where the store has no file of them (older stores), or one that
-  // the ledger does not confirm; a warning says so once. Errors: the chunk table is damaged.
+  // The digests of an array's chunks. Null when the store has no file of digests (older stores), or one that
+  // the ledger does not confirm; a warning says so once. Error: the chunk table is damaged.
   Result<const std::vector<Sha256Digest>*> of(Split split, ArrayId id) const;
-  // Whether there are digests of all arrays. Errors as of().
+  // Returns true when there are digests of all arrays. Errors as of().
   Result<bool> is_whole() const;
 
  private:
@@ -40,13 +41,14 @@ class StoreDigests {
   mutable std::unique_ptr<const PerArray<Digests>> digests_;  // null until they are asked for
 };
 
-// Those of one array.
+// The digests of one array, with the chunks that were compared already.
 class ChunkDigests {
  public:
   ChunkDigests(std::shared_ptr<const StoreDigests> store, Split split, ArrayId id, int64_t chunks);
 
-  // The first time for a chunk: compares its elements, as they are on disk, with the digest. kCorrupt, which
-  // does not name the chunk: they differ. Success where there are no digests, and at later times.
+  // Compares the elements of a chunk, as they are on disk, with its digest, the first time that it is called
+  // for the chunk. Does nothing at later times, and when there are no digests. Error: kCorrupt when they
+  // differ; the message does not name the chunk.
   Status check(int64_t chunk, ElementType type, std::span<const std::byte> bytes) const;
 
  private:

@@ -1,8 +1,8 @@
 // RowTree: the rows of a store as leaves of a Merkle tree (base/merkle.h).
 //
 // The root of a store stands for all its rows; one row can be checked against it without the others
-// (docs/reference/formats/token_store.md, "The tree of rows"). The functions that read or write files give
-// the errors of doing so, kCorrupt for damage among them.
+// (docs/reference/formats/token_store.md, "The tree of rows"). Errors are those of reading and writing, and
+// kCorrupt for damage. Any thread may call the functions.
 #pragma once
 
 #include <array>
@@ -22,7 +22,7 @@ Sha256Digest hash_row(std::span<const uint32_t> ids, std::span<const float> weig
 // The leaf of a row with this hash and number of tokens.
 Sha256Digest row_leaf(const Sha256Digest& row_hash, int64_t tokens);
 
-// The trees of both splits, cut off above blocks of rows: what is below is computed again from the rows.
+// The trees of both splits down to blocks of rows; the part below a block is computed again from the rows.
 struct RowTree {
   static constexpr int64_t kBlockRows = 1024;
   std::array<int64_t, 2> rows{};                    // by Split
@@ -34,7 +34,7 @@ struct RowTree {
 
 // The root of a store, from those of its splits.
 Sha256Digest store_root(const std::array<int64_t, 2>& rows, const std::array<Sha256Digest, 2>& splits);
-// In hexadecimal, as StoreLedger::root has it.
+// The root of a store in hexadecimal, as in StoreLedger::root.
 std::string store_root(const RowTree& tree);
 
 // The tree of a store whose chunk tables are written. Blocks that lie within the first `same_rows` rows are
@@ -43,12 +43,13 @@ Result<RowTree> read_row_tree(io::FileSystem& fs, const std::string& cache_dir, 
                               const ChunkTables& tables, int threads, const RowTree& known = {},
                               const std::array<int64_t, 2>& same_rows = {});
 
-// The tree that the store's folder keeps. kCorrupt, naming the file, when it is damaged; kNotFound.
+// Reads the tree that the store's folder keeps. Errors: kCorrupt, with the file, when it is damaged;
+// kNotFound.
 Result<RowTree> kept_row_tree(io::FileSystem& fs, const std::string& cache_dir);
 std::string row_tree_path(const std::string& cache_dir);
 
-// Ends the making of a store: writes the chunk tables, the tree of rows and last the ledger, with its root.
-// `ledger` has the sums of all chunks. `known` and `same_rows` as read_row_tree.
+// Completes a store: writes the chunk tables, the tree of rows and last the ledger, with its root. `ledger`
+// has the sums of all chunks. `known` and `same_rows` are as in read_row_tree.
 Status finish_store(io::FileSystem& fs, const std::string& cache_dir, StoreLedger& ledger, int threads,
                     const RowTree& known = {}, const std::array<int64_t, 2>& same_rows = {});
 

@@ -14,8 +14,8 @@
 
 namespace ostro::data {
 
-// The needs of all formats. `ends`: what is put in front of rows of text, supervised and preference data.
-// `eos_id` is put at their end; negative: none.
+// The inputs of all formats. `ends` has the tokens in front of rows of text, supervised and preference data;
+// `eos_id` is the one at their end; negative: none.
 struct FormatContext {
   std::string key;  // option that holds the format, for messages
   const tokenizer::Tokenizer& tokenizer;

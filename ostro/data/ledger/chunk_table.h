@@ -1,4 +1,4 @@
-// ChunkTable, ChunkTables: what a reader must know of every chunk of a store's arrays.
+// ChunkTable, ChunkTables: the checksum and the last element of every chunk of a store's arrays.
 //
 // The table is read page by page, because a store of 10^13 tokens has tens of millions of chunks
 // (docs/reference/formats/token_store.md, "chunks.table"). kCorrupt names the file when it is damaged.

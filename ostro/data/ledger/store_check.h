@@ -1,4 +1,4 @@
-// Store checks: compare a store on disk with what a configuration asks for.
+// Store checks: compare a store on disk with the one that a configuration describes.
 //
 // Each check returns no error when they agree; else kInvalidArgument says what differs, and in which store.
 // Only the checks that take SourceHashes read files, and give errors of reading them, too.
@@ -44,8 +44,8 @@ Result<std::vector<SourceFile>> new_files(SourceHashes& hashes, const std::strin
 Status check_files(SourceHashes& hashes, const std::string& cache_dir, const std::vector<FileLedger>& store,
                    const std::vector<SourceFile>& sources);
 
-// How the sources of an unfinished store differ from the present ones; empty when they have not changed at
-// all.
+// Describes how the sources of an unfinished store differ from the present ones; empty when they have not
+// changed.
 std::string changed_sources(const std::vector<SourceFile>& store, const std::vector<SourceFile>& sources);
 
 // Fails when the store left out malformed rows, unless `skip_bad_rows` (data.on_bad_row) allows it. A run

@@ -1,5 +1,5 @@
 // is_rejected_part, is_answer_part: the parts of a preference row in a store. Its tokens are those of two
-// texts: the prompt with the answer that was preferred, then the prompt with the other one.
+// texts: the prompt with the answer that was preferred, then the prompt with the other one. Pure functions.
 #pragma once
 
 namespace ostro::data {

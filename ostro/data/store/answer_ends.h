@@ -8,10 +8,10 @@
 
 namespace ostro::data {
 
-// Looks at the first rows of the training split of conversations, of which the assistant's text counts. If in
-// none of them the last token that counts is an added token of the tokenizer (such as <|im_end|>), and if
-// they do not all end in one same token either, the model never learns to end an answer: a sentence about it,
-// for people. Otherwise, and for rows of other kinds, "". Errors are those of reading the store.
+// Looks at the first rows of the training split, if they are conversations in which the assistant's text
+// counts. If the last token that counts is in none of them an added token of the tokenizer (such as
+// <|im_end|>), nor the same token in all of them, the model never learns to end an answer. Returns a sentence
+// about that, for people; "" in all other cases. Errors: those of reading the store.
 Result<std::string> no_end_text(const TokenStore& store, const tokenizer::Tokenizer& tokenizer);
 
 }  // namespace ostro::data

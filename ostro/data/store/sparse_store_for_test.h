@@ -1,6 +1,6 @@
-// Makes token stores of any length that take little disk space, for tests and benchmarks. Every token can be
-// read, since the files of all shards are hard links to the same file. Of offsets and rows, only the chunks
-// that given sequences need are written.
+// SparseStore: makes token stores of any length that take little disk space, for tests and benchmarks. Every
+// token can be read, since the files of all shards are hard links to the same file. Of offsets and rows, only
+// the chunks that given sequences need are written.
 #pragma once
 
 #include <cstring>

@@ -1,4 +1,4 @@
-// StorePlan: what a configuration wants the token store of one component to be.
+// StorePlan: the token store of one component, as a configuration describes it.
 #pragma once
 
 #include <memory>

@@ -1,4 +1,4 @@
-// Store text: lines about a token store for a person.
+// Store text: lines about a token store for a person. Pure functions.
 #pragma once
 
 #include <span>
@@ -11,7 +11,7 @@ namespace ostro::data {
 // A line that says where the rows of a store are; `files` counts its source files.
 std::string place_text(const std::string& cache_dir, const StoreLedger& ledger, const std::string& files);
 
-// Lines about what was skipped and repaired, where something was.
+// Lines about the documents that were skipped or repaired; empty when there are none.
 std::string counts_text(std::span<const FileLedger> files);
 
 }  // namespace ostro::data

@@ -115,7 +115,8 @@ class TokenStore {
     return &files->list;
   }
   const TokenStream& split(Split split) const { return streams_[static_cast<size_t>(split)]; }
-  // Whether every chunk that is decoded is compared with its SHA-256. Errors: the chunk table is damaged.
+  // Returns true when every chunk that is decoded is compared with its SHA-256. Error: the chunk table is
+  // damaged.
   Result<bool> has_digests() const { return digests_->is_whole(); }
 
  private:

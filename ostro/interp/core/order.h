@@ -1,4 +1,5 @@
-// is_below: the order of sort, top_k and argmax: numbers by value (-0 equals +0), NaN above all of them.
+// is_below: the order of sort, top_k and argmax: numbers by value (-0 equals +0), NaN above all of them. A
+// pure function.
 #pragma once
 
 namespace ostro::interp {

@@ -1,5 +1,5 @@
-// open_direct: reads past the page cache, for files that are read in large pieces and are larger than memory,
-// so that nothing of them would still be cached when they are read again.
+// open_direct: opens files whose reads go past the page cache. It is for files that are read in large pieces
+// and are larger than memory, of which nothing would still be cached when they are read again.
 #pragma once
 
 #include <memory>

@@ -1,4 +1,4 @@
-// refuse_lfs_pointer: files of which Git LFS has left only the pointer.
+// refuse_lfs_pointer: refuses files of which Git LFS has left only the pointer.
 #pragma once
 
 #include "ostro/io/files/file_system.h"

@@ -10,7 +10,8 @@ namespace ostro::io {
 // A single object without state. Thread-safe. It lives as long as the process.
 FileSystem& local_file_system();
 
-// Whether a path of the operating system is a symbolic link, wherever that leads; false where nothing is.
+// Returns true when a path of the operating system is a symbolic link, wherever that leads; false when
+// nothing is there.
 bool is_link(const std::string& path);
 
 }  // namespace ostro::io

@@ -1,8 +1,8 @@
 // find_on_hub: names of Hugging Face's hub ("org/model") as folders of this machine.
 //
 // A name is looked for in the hub's local cache, where huggingface_hub, transformers and `hf download` put
-// files. What is not there is fetched by `hf download`, where that program is installed and the environment
-// does not say HF_HUB_OFFLINE. Thread-safe.
+// files. Missing files are fetched by `hf download`, if that program is installed and HF_HUB_OFFLINE is not
+// set. Thread-safe.
 #pragma once
 
 #include <string>
@@ -11,21 +11,22 @@
 
 namespace ostro::io {
 
-// Whether a path that does not exist may be a name of the hub: "gpt2", "org/model" or "org/model@revision".
+// Returns true when a path that does not exist may be a name of the hub: "gpt2", "org/model" or
+// "org/model@revision".
 bool is_hub_name(const std::string& path);
 
-// HF_HUB_CACHE, or hub/ in HF_HOME, or ~/.cache/huggingface/hub.
+// The folder of the hub's cache: HF_HUB_CACHE, or hub/ in HF_HOME, or ~/.cache/huggingface/hub.
 std::string hub_cache_folder();
 
 enum class HubFiles { kTokenizer, kModel };
 
-// The snapshot of the name's newest revision, refs/main, or of the one behind "@", if it holds the files that
-// are wanted. Errors: kNotFound, with the folder that was looked into and the command that fetches them.
+// Returns the snapshot of the name's newest revision, refs/main, or of the one behind "@", if it has the
+// files in `wanted`. Error: kNotFound, with the folder that was searched and the command that fetches them.
 Result<std::string> find_on_hub(const std::string& name, HubFiles wanted);
 
-// A path that a user gave for a tokenizer or a model: itself if something is there or it has a scheme, else
-// the folder of the name. Errors: as find_on_hub(); for a path that is no name kNotFound, which says that
-// paths are relative to the working directory. `key` begins each error.
+// Resolves a path that a user gave for a tokenizer or a model: returns the path itself if something is there
+// or it has a scheme, else the folder of the name. `key` begins each error. Errors: as find_on_hub();
+// kNotFound for a path that is no name, which says that paths are relative to the working directory.
 Result<std::string> local_or_hub(const std::string& path, HubFiles wanted, const std::string& key);
 
 }  // namespace ostro::io

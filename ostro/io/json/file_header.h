@@ -16,14 +16,14 @@
 namespace ostro::io {
 
 struct FileHeader {
-  std::string_view format;  // what the file is: "ostro run"
+  std::string_view format;  // the kind of file: "ostro run"
   int64_t version;          // the one that is written, and the latest that is read
 };
 
 // An object with these two members, to which the others are added.
 nlohmann::ordered_json begin_file(const FileHeader& header);
 
-// Whether a file that was read has this format, and a version from 1 to this one.
+// Checks that a file that was read has this format, and a version from 1 to this one.
 Status check_header(const JsonFields& fields, const FileHeader& latest);
 
 // `text` is an object as nlohmann's dump(2) writes it. The result has a last member "checksum": the SHA-256

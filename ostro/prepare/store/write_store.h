@@ -1,4 +1,4 @@
-// The loop of a build: adds units to a store, with commits and progress, and finishes it.
+// write_store: the loop of a build: adds units to a store, with commits and progress, and finishes it.
 #pragma once
 
 #include "ostro/prepare/store/build.h"
@@ -7,7 +7,8 @@
 
 namespace ostro::prepare {
 
-// Adds all remaining units, commits from time to time, and finishes the store.
+// Adds all remaining units, commits from time to time, and finishes the store. Errors: those of the units
+// and of StoreWriter.
 Result<data::StoreLedger> write_store(StoreWriter& writer, UnitSource& units,
                                       const data::BuildSettings& settings);
 

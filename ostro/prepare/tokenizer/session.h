@@ -1,4 +1,4 @@
-// Session: what the commands about token stores share.
+// Session: the inputs that the commands about token stores share. A value.
 #pragma once
 
 #include <string>
@@ -20,11 +20,12 @@ struct Session {
   int threads = 1;
 };
 
-// Whether a tokenizer that the options do not name is trained where it is not there yet.
+// What happens when the options name no tokenizer and none was trained yet.
 enum class MissingTokenizer { kIsAnError, kIsTrained };
 
-// `component` as named_components takes it. `settings` are for training the tokenizer; its threads are the
-// session's.
+// Opens the tokenizer, training it if `missing` says so, and finds the components. `component` is as in
+// named_components. `settings` are for training the tokenizer; the session has the same number of threads.
+// Errors: those of make_tokenizer, open_tokenizer and named_components.
 Result<Session> open_session(io::FileSystem& fs, const data::DataOptions& options, int64_t seq_len,
                              const std::string& component, MissingTokenizer missing,
                              const data::BuildSettings& settings);

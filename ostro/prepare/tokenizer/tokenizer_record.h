@@ -26,7 +26,7 @@ struct TokenizerRecord {
     std::vector<File> files;
   };
   std::string tokenizer;   // its hash
-  int64_t vocab_size = 0;  // that was asked for
+  int64_t vocab_size = 0;  // the size that was wanted
   data::OnBadRow on_bad_row = data::OnBadRow::kError;
   std::vector<Component> components;
 };
