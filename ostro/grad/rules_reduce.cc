@@ -161,6 +161,9 @@ Error no_derivative(const ir::Op& op) {
 
 Status apply_rule(RuleContext& c) {
   const OpKind k = c.op.kind;
+  if (k == OpKind::paged_write || k == OpKind::paged_attention)
+    return unsupported(
+        fmt::format("{} has no derivative: it is for inference only ({})", ir::op_name(k), c.op.location));
   if (ir::is_elementwise(k)) return elementwise_rule(c);
   if (k >= OpKind::broadcast && k <= OpKind::reverse) return layout_rule(c);
   if (k >= OpKind::dynamic_slice && k <= OpKind::top_k) return indexed_rule(c);

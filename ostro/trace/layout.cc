@@ -185,4 +185,9 @@ Array dynamic_update_slice(const Array& x, const std::string& axis, const Array&
   return apply(OpKind::dynamic_update_slice, {x, update, start}, {{"axis", axis}}, loc);
 }
 
+Array paged_write(const Array& pool, const Array& rows, const Array& place, const PageAxes& axes, Loc loc) {
+  return apply(OpKind::paged_write, {pool, rows, place},
+               {{"page", axes.page}, {"slot", axes.slot}, {"row", axes.row}}, loc);
+}
+
 }  // namespace ostro

@@ -148,6 +148,17 @@ Array dynamic_slice(const Array& x, const std::string& axis, const Array& start,
 // of x, and clamped.
 Array dynamic_update_slice(const Array& x, const std::string& axis, const Array& update, const Array& start,
                            Loc loc = Loc::current());
+// Names of the axes of a cache in pages: of the rows of a step, of a pool's pages and their slots, of a row's
+// list of pages.
+struct PageAxes {
+  std::string row = "row", page = "page", slot = "slot", entry = "entry";
+};
+// pool [page, slot:128, ...] (axes in any order) with row r of `rows` [row, ...] at page place[r] / 128, slot
+// place[r] % 128; place i32 [row], negative: the row is left out. For inference only: it has no derivative.
+// When it runs, a place outside the pool or one that two rows have is an error. An engine writes into the
+// pool's memory if that is donated or read by nothing afterwards.
+Array paged_write(const Array& pool, const Array& rows, const Array& place, const PageAxes& axes = {},
+                  Loc loc = Loc::current());
 // Sorted values along the axis and their i32 indices in x; equal values stay in order.
 std::pair<Array, Array> sort(const Array& x, const std::string& axis, bool descending = false,
                              Loc loc = Loc::current());
@@ -238,6 +249,26 @@ struct AttentionOptions {
 // (numerics.md N9).
 Array flash_attention(const Array& q, const Array& k, const Array& v, const AttentionMask& mask,
                       const AttentionOptions& options = {}, Loc loc = Loc::current());
+// Names of axes, scale, and optional inputs of paged_attention().
+struct PagedAttentionOptions {
+  PageAxes axes;
+  std::string head_dim = "head_dim";
+  double scale = 0;     // 0: 1 / sqrt(head_dim of q), from f64
+  double soft_cap = 0;  // 0: none
+  int64_t window = 0;   // 0: all keys; w: only those at positions > position - w
+  Array sink;           // f32 over q's head axes, or empty
+};
+// Attention of each row over the keys at positions 0 to position[r] of its own sequence, whose page p is page
+// table[r][p] of the pools. q [row, ..., head_dim] has at most two axes of heads; the pools [page, slot:128,
+// heads, head_dim] have one of them or none, in any order of axes. Fastest is a key pool with `slot` last and
+// a value pool with `head_dim` last. All f32 or all bf16; values may have another head_dim. table i32 [row,
+// entry], position i32 [row]; below 0 the row is padding and gives +0. The result is as q, head_dim as the
+// values'; its bits are those of flash_attention over the gathered keys (numerics.md N9). Entries of pages of
+// which a row sees no key are not read. For inference only: it has no derivative. When it runs, a page or a
+// position outside is an error.
+Array paged_attention(const Array& q, const Array& key_pool, const Array& value_pool, const Array& table,
+                      const Array& position, const PagedAttentionOptions& options = {},
+                      Loc loc = Loc::current());
 // Per-row loss of f32 logits [..., axis] against i32 targets [...], with z * lse^2 added (numerics.md N11).
 Array cross_entropy(const Array& logits, const Array& target, const std::string& axis, double z = 0,
                     Loc loc = Loc::current());

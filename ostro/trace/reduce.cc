@@ -128,13 +128,20 @@ Array expert_outer(const Array& a, const Array& b, const Axis& axis, const Array
                {{"axis", axis.name}, {"size", axis.size}}, loc);
 }
 
+namespace {
+
+// The scale of attention: as given, or of heads this wide.
+double scale_of(double given, int64_t head_dim) {
+  const double scale = given != 0 ? given : 1.0 / std::sqrt(static_cast<double>(head_dim));  // exact IEEE
+  return static_cast<double>(static_cast<float>(scale));
+}
+
+}  // namespace
+
 Array flash_attention(const Array& q, const Array& k, const Array& v, const AttentionMask& mask,
                       const AttentionOptions& o, Loc loc) {
   ir::Attrs attrs{{"query", o.query}, {"key", o.key}, {"head_dim", o.head_dim}};
-  const double scale = o.scale != 0
-                           ? o.scale
-                           : 1.0 / std::sqrt(static_cast<double>(q.size(o.head_dim)));  // sqrt is exact IEEE
-  attrs.set("scale", static_cast<double>(static_cast<float>(scale)));
+  attrs.set("scale", scale_of(o.scale, q.size(o.head_dim)));
   if (o.soft_cap != 0) attrs.set("soft_cap", o.soft_cap);
   if (mask.causal) attrs.set("causal", int64_t{1});
   if (mask.window != 0) attrs.set("window", mask.window);
@@ -164,6 +171,21 @@ Array flash_attention(const Array& q, const Array& k, const Array& v, const Atte
     operands.push_back(cast(o.sink, DType::f32, loc));  // a parameter of a bf16 policy, too
   }
   return apply_n(OpKind::attention, operands, std::move(attrs), {}, loc)[0];
+}
+
+Array paged_attention(const Array& q, const Array& key_pool, const Array& value_pool, const Array& table,
+                      const Array& position, const PagedAttentionOptions& o, Loc loc) {
+  ir::Attrs attrs{{"row", o.axes.row},      {"page", o.axes.page},
+                  {"slot", o.axes.slot},    {"entry", o.axes.entry},
+                  {"head_dim", o.head_dim}, {"scale", scale_of(o.scale, q.size(o.head_dim))}};
+  if (o.soft_cap != 0) attrs.set("soft_cap", o.soft_cap);
+  if (o.window != 0) attrs.set("window", o.window);
+  std::vector<Array> operands{q, key_pool, value_pool, table, position};
+  if (o.sink.valid()) {
+    attrs.set("sink", int64_t{1});
+    operands.push_back(cast(o.sink, DType::f32, loc));
+  }
+  return apply(OpKind::paged_attention, operands, std::move(attrs), loc);
 }
 
 Array cross_entropy(const Array& logits, const Array& target, const std::string& axis, double z, Loc loc) {

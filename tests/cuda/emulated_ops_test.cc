@@ -112,17 +112,28 @@ void check_ops(runtime::Engine& engine, bool give_away, size_t stride) {
 
 TEST_CASE("an op without device text is an error that names it, not a computation on the host") {
   using ir::OpKind;
-  const std::set<OpKind> without = {
-      OpKind::constant,       OpKind::broadcast,       OpKind::transpose,
-      OpKind::rename,  // no op of a plan
-      OpKind::slice,          OpKind::split_axis,      OpKind::merge_axes,
-      OpKind::split,  // views and copies
-      OpKind::unstack,        OpKind::reverse,         OpKind::scan,
-      OpKind::cond,    // loops, branches
-      OpKind::custom,  // inlined
-      OpKind::all_gather,     OpKind::all_reduce_tree, OpKind::reduce_scatter_tree,
-      OpKind::all_reduce_max, OpKind::all_reduce_int,  OpKind::all_reduce_bits,
-      OpKind::exchange_leaves};  // not yet
+  const std::set<OpKind> without = {OpKind::constant,
+                                    OpKind::broadcast,
+                                    OpKind::transpose,
+                                    OpKind::rename,  // no op of a plan
+                                    OpKind::slice,
+                                    OpKind::split_axis,
+                                    OpKind::merge_axes,
+                                    OpKind::split,  // views and copies
+                                    OpKind::unstack,
+                                    OpKind::reverse,
+                                    OpKind::scan,
+                                    OpKind::cond,    // loops, branches
+                                    OpKind::custom,  // inlined
+                                    OpKind::all_gather,
+                                    OpKind::all_reduce_tree,
+                                    OpKind::reduce_scatter_tree,
+                                    OpKind::all_reduce_max,
+                                    OpKind::all_reduce_int,
+                                    OpKind::all_reduce_bits,
+                                    OpKind::exchange_leaves,
+                                    OpKind::paged_write,
+                                    OpKind::paged_attention};  // not yet
   for (int i = 0; i < ir::kOpCount; ++i) {
     const auto kind = static_cast<OpKind>(i);
     if (ir::is_elementwise(kind)) continue;  // generated kernels

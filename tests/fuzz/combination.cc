@@ -76,7 +76,7 @@ std::vector<DType> legal_dtypes(OpKind k) {
       ir::is_layout(k))
     return all;
   if (one_of(k, {OpKind::scatter_add, OpKind::dot, OpKind::expert_dot, OpKind::expert_outer,
-                 OpKind::attention, OpKind::attention_grad}))
+                 OpKind::attention, OpKind::attention_grad, OpKind::paged_write, OpKind::paged_attention}))
     return floats;
   if (one_of(k, {OpKind::cross_entropy, OpKind::cross_entropy_sum, OpKind::cross_entropy_grad,
                  OpKind::box_sumsq, OpKind::custom}))
@@ -94,7 +94,7 @@ bool has_derivative(OpKind k) {
   return !one_of(k, {OpKind::constant, OpKind::iota, OpKind::random, OpKind::fold_in, OpKind::floor,
                      OpKind::logical_not, OpKind::is_finite, OpKind::rem, OpKind::argmax, OpKind::tree_sum,
                      OpKind::dequantize, OpKind::quantize, OpKind::dot_int8, OpKind::cross_entropy_sum,
-                     OpKind::box_sumsq, OpKind::fingerprint}) &&
+                     OpKind::paged_write, OpKind::paged_attention, OpKind::box_sumsq, OpKind::fingerprint}) &&
          !(k >= OpKind::bit_and && k <= OpKind::ge) && !ir::is_collective(k);
 }
 

@@ -153,6 +153,7 @@ Frame::Ids Frame::grow_op(OpKind kind, DType dtype) {
   if (kind == K::concat || kind == K::split || kind == K::stack || kind == K::unstack)
     return grow_joining(kind, dtype);
   if (kind <= K::reverse) return grow_layout(kind, dtype);
+  if (kind == K::paged_write || kind == K::paged_attention) return grow_paged(kind, dtype);
   if (kind <= K::scatter_add) return grow_indexed(kind, dtype);
   if (kind == K::sort || kind == K::top_k || kind == K::argmax) return grow_ordered(kind, dtype);
   if (kind == K::dequantize) return grow_dequantize();

@@ -97,6 +97,7 @@ class Frame {
   Ids grow_integers(OpKind kind, DType dtype);
   Ids grow_experts(OpKind kind, DType dtype);
   Ids grow_attention(OpKind kind, DType dtype);
+  Ids grow_paged(OpKind kind, DType dtype);
   Ids grow_cross_entropy(OpKind kind);
   Ids grow_state(OpKind kind, DType dtype);
   Ids grow_scan(DType dtype, const std::vector<Combination>& targets);

@@ -71,6 +71,7 @@ const std::vector<Family>& families() {
       {1, {K::dequantize}},
       {1, {K::quantize, K::dot_int8}},
       {1, {K::attention, K::attention_grad}},
+      {1, {K::paged_write, K::paged_attention}},
       {1, {K::cross_entropy, K::cross_entropy_sum, K::cross_entropy_grad}},
       {2, {K::box_sumsq, K::fingerprint}},
       {2, {K::constant, K::iota, K::random, K::fold_in}},

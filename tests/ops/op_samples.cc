@@ -82,6 +82,11 @@ void indexed(Samples& s) {
   s.add(OpKind::dynamic_slice, {kX, start}, {{"axis", std::string("b")}, {"size", int64_t{2}}}, true);
   s.add(OpKind::dynamic_update_slice, {kX, {DType::f32, {{"a", 3}, {"b", 2}}}, start},
         {{"axis", std::string("b")}}, true);
+  s.add(OpKind::paged_write,
+        {{DType::f32, {{"page", 1}, {"slot", 128}, {"b", 4}}},
+         {DType::f32, {{"row", 1}, {"b", 4}}},
+         {DType::i32, {{"row", 1}}}},
+        {{"page", std::string("page")}, {"slot", std::string("slot")}, {"row", std::string("row")}}, false);
   s.add(OpKind::gather, {kX, index, origin}, {{"axis", std::string("a")}}, true);
   s.add(OpKind::scatter_add, {{DType::f32, {{"i", 5}, {"b", 4}}}, index, origin},
         {{"axis", std::string("a")}, {"size", int64_t{3}}, {"position", int64_t{0}}}, true);
@@ -123,6 +128,20 @@ void fused(Samples& s) {
                     {"causal", int64_t{1}}};
   s.add(OpKind::attention, {q, k, k, origin}, attrs, true);
   s.add(OpKind::attention_grad, {q, k, k, q, row, row, q, origin}, attrs, false);
+  const Shape pool{DType::f32, {{"page", 3}, {"slot", 128}, {"head_dim", 4}}};
+  s.add(OpKind::paged_attention,
+        {{DType::f32, {{"row", 3}, {"head_dim", 4}}},
+         pool,
+         pool,
+         {DType::i32, {{"row", 3}, {"entry", 2}}},
+         {DType::i32, {{"row", 3}}}},
+        {{"row", std::string("row")},
+         {"page", std::string("page")},
+         {"slot", std::string("slot")},
+         {"entry", std::string("entry")},
+         {"head_dim", std::string("head_dim")},
+         {"scale", 0.5}},
+        false);
   const Shape logits{DType::f32, {{"pos", 3}, {"vocab", 5}}}, target = row.with_dtype(DType::i32);
   s.add(OpKind::cross_entropy, {logits, target, origin}, {{"axis", std::string("vocab")}, {"z", 0.25}}, true);
   s.add(OpKind::cross_entropy_sum, {logits, row}, {{"axis", std::string("vocab")}}, false);

@@ -208,6 +208,7 @@ void BlockLowering::lower_op(const Op& op) {
     return;
   }
   step.kind = StepKind::kOp;
+  step.overwrites = op.kind == OpKind::paged_write;
   if (ir::is_collective(op.kind) && op.kind != OpKind::shard_slice) {
     const Shape& x = block_.shape(op.operands[0]);
     const ExchangeScratch scratch = exchange_scratch(op, x, block_.shape(op.results[0]));

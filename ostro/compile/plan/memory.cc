@@ -37,8 +37,9 @@ int64_t free_place(const Life& life, const std::vector<Life>& placed, const Plan
 }
 
 // By buffer: the buffer whose place it takes, or -1. It takes the place of a buffer that a pointwise step
-// reads for the last time, at the same positions at which it writes the new one. Such buffers can form a
-// chain; the life of the first one is extended to the end of the chain.
+// reads for the last time, at the same positions at which it writes the new one, or of the first operand of a
+// step that overwrites it. Such buffers can form a chain; the life of the first one is extended to the end of
+// the chain.
 std::vector<int32_t> find_in_place(const Plan& plan, std::vector<Life>& lives) {
   std::vector<int32_t> first_of(lives.size(), -1);
   const auto life = [&](int32_t buffer) -> Life& { return lives[static_cast<size_t>(buffer)]; };
@@ -48,13 +49,14 @@ std::vector<int32_t> find_in_place(const Plan& plan, std::vector<Life>& lives) {
   for (size_t s = 0; s < plan.steps.size(); ++s) {
     const Step& step = plan.steps[s];
     const auto at = static_cast<int64_t>(s);
-    if (!step.pointwise || !step.epilogues.empty()) continue;
+    if ((!step.pointwise && !step.overwrites) || !step.epilogues.empty()) continue;
     std::vector<int32_t> taken;
     for (const View& out : step.out) {
       if (buffer(out).kind != BufferKind::kTemp || life(out.buffer).first != at ||
           first_of[static_cast<size_t>(out.buffer)] >= 0)
         continue;
       for (const View& in : step.in) {
+        if (step.overwrites && &in != step.in.data()) break;
         if (buffer(in).kind != BufferKind::kTemp || buffer(in).bytes != buffer(out).bytes) continue;
         const int32_t before = first_of[static_cast<size_t>(in.buffer)];
         const int32_t first = before < 0 ? in.buffer : before;
@@ -179,6 +181,10 @@ void plan_donation(Plan& plan, const std::vector<int64_t>& donate) {
   };
   // Every operand that reads the parameter reads it at the positions at which the result is written.
   const auto in_place = [](const Step& step, int32_t param) {
+    if (step.overwrites)
+      return step.in[0].buffer == param && step.in[0].dense() && step.in[0].offset == 0 &&
+             std::none_of(step.in.begin() + 1, step.in.end(),
+                          [&](const View& v) { return v.buffer == param; });
     return step.pointwise &&
            std::none_of(step.epilogues.begin(), step.epilogues.end(),
                         [&](const Step& epilogue) { return reads(epilogue, param); }) &&

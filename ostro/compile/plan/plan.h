@@ -72,6 +72,8 @@ struct Step {
   int64_t extent = 1;
   int64_t grain = 1;
   bool pointwise = false;  // each output element depends only on the operands' elements at the same place
+  // kOp: the routine may write out[0] where in[0] lies; no other operand may lie there.
+  bool overwrites = false;
   std::vector<FusedOp> ops;
   std::vector<NotFused> not_fused;  // with LowerOptions::reasons; of other steps than kernels, too
   // Steps that run on each piece of this step's output while the piece is in cache (epilogues.h).

@@ -93,6 +93,9 @@ Status run_expert_outer(const OpCall& call);
 // attention.cc
 Status run_attention(const OpCall& call);
 Status run_attention_grad(const OpCall& call);
+// paged.cc
+Status run_paged_write(const OpCall& call);
+Status run_paged_attention(const OpCall& call);
 // cross_entropy.cc
 Status run_cross_entropy(const OpCall& call);
 Status run_cross_entropy_sum(const OpCall& call);

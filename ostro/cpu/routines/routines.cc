@@ -36,6 +36,10 @@ OpRoutine op_routine(OpKind kind) {
       return run_random;
     case OpKind::fold_in:
       return run_fold_in;
+    case OpKind::paged_write:
+      return run_paged_write;
+    case OpKind::paged_attention:
+      return run_paged_attention;
     case OpKind::gather:
       return run_gather;
     case OpKind::scatter_add:
@@ -83,7 +87,7 @@ compile::Target cpu_target() {
   target.reads_views = [](OpKind k) {
     return ir::is_elementwise(k) || k == OpKind::dot || k == OpKind::expert_dot ||
            k == OpKind::expert_outer || k == OpKind::attention || k == OpKind::attention_grad ||
-           k == OpKind::concat || k == OpKind::stack || k == OpKind::quantize;
+           k == OpKind::paged_attention || k == OpKind::concat || k == OpKind::stack || k == OpKind::quantize;
   };
   return target;
 }

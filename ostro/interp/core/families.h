@@ -55,6 +55,9 @@ Result<Buffers> run_expert_outer(const Call& call);
 // attention.cc, attention_grad.cc (N9)
 Result<Buffers> run_attention(const Call& call);
 Result<Buffers> run_attention_grad(const Call& call);
+// paged.cc (N9)
+Result<Buffers> run_paged_write(const Call& call);
+Result<Buffers> run_paged_attention(const Call& call);
 // cross_entropy.cc (N11)
 Result<Buffers> run_cross_entropy(const Call& call);
 Result<Buffers> run_cross_entropy_sum(const Call& call);

@@ -83,6 +83,8 @@ OpFunction op_function(OpKind kind) {
       return run_dynamic_slice;
     case OpKind::dynamic_update_slice:
       return run_dynamic_update_slice;
+    case OpKind::paged_write:
+      return run_paged_write;
     case OpKind::gather:
       return run_gather;
     case OpKind::scatter_add:
@@ -115,6 +117,8 @@ OpFunction op_function(OpKind kind) {
       return run_attention;
     case OpKind::attention_grad:
       return run_attention_grad;
+    case OpKind::paged_attention:
+      return run_paged_attention;
     case OpKind::cross_entropy:
       return run_cross_entropy;
     case OpKind::cross_entropy_sum:

@@ -1,5 +1,5 @@
-// kMaxHeadDim: the largest head that attention supports, one limit for options, the op's rule and the
-// kernels.
+// kMaxHeadDim, kPageSlots: the largest head that attention supports and the length of a page of keys, one
+// number each for options, the ops' rules and the kernels.
 #pragma once
 
 #include <cstdint>
@@ -8,5 +8,7 @@ namespace ostro::ir {
 
 // The largest size of attention's axis "head_dim", in elements. Kernels keep whole rows of it on the stack.
 inline constexpr int64_t kMaxHeadDim = 1024;
+// The positions of a page (paged_write, paged_attention): one block of keys of numerics.md N9.
+inline constexpr int64_t kPageSlots = 128;
 
 }  // namespace ostro::ir

@@ -83,6 +83,7 @@ enum class OpFamily {
   X(reverse, layout)                 \
   X(dynamic_slice, indexed)          \
   X(dynamic_update_slice, indexed)   \
+  X(paged_write, indexed)            \
   X(gather, indexed)                 \
   X(scatter_add, indexed)            \
   X(sort, indexed)                   \
@@ -100,6 +101,7 @@ enum class OpFamily {
   X(expert_outer, contraction)       \
   X(attention, fused)                \
   X(attention_grad, fused)           \
+  X(paged_attention, fused)          \
   X(cross_entropy, fused)            \
   X(cross_entropy_sum, fused)        \
   X(cross_entropy_grad, fused)       \

@@ -1,4 +1,7 @@
 // Arithmetic and traffic of one op, for --dry_run, plans and MFU.
+#include <algorithm>
+
+#include "ostro/ir/program/attention_limits.h"
 #include "ostro/ir/program/op_table.h"
 
 namespace ostro::ir {
@@ -80,6 +83,22 @@ Cost op_cost(const Op& op, std::span<const Shape> in, std::span<const Shape> out
     case OpKind::attention_grad:
       c.flops = 10 * attention_pairs(op, in) * static_cast<double>(in[0].axes.back().size);
       return c;
+    case OpKind::paged_write:  // in place: of the pool only the rows are touched
+      c.bytes += static_cast<double>(in[1].bytes()) - static_cast<double>(in[0].bytes() + out[0].bytes());
+      return c;
+    case OpKind::paged_attention: {  // as if every row saw all pages of its table
+      const double page = static_cast<double>(in[0].count() / in[0].axes.back().size * kPageSlots) *
+                          static_cast<double>(in[3].size_of(op.attrs.str("entry")));
+      c.flops =
+          2 * page * static_cast<double>(in[0].axes.back().size + in[2].size_of(op.attrs.str("head_dim")));
+      for (size_t pool : {1, 2}) {
+        const double of_page =
+            static_cast<double>(in[pool].bytes()) /
+            static_cast<double>(std::max<int64_t>(1, in[pool].size_of(op.attrs.str("page"))));
+        c.bytes += of_page * static_cast<double>(in[3].count()) - static_cast<double>(in[pool].bytes());
+      }
+      return c;
+    }
     case OpKind::sum:
     case OpKind::reduce_max:
     case OpKind::reduce_min:

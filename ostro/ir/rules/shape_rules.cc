@@ -172,6 +172,9 @@ Shapes infer(const Op& op, In in) {
           return fail(op, fmt::format("start {} has axes that {} has not", in[2].str(), in[0].str()));
       return std::vector<Shape>{in[0]};
     }
+    case OpKind::paged_write:
+      RETURN_IF_ERROR(arity(3));
+      return paged_write(op, in);
     case OpKind::gather:
       RETURN_IF_ERROR(arity(3));
       return gather(op, in);
@@ -223,6 +226,9 @@ Shapes infer(const Op& op, In in) {
     case OpKind::attention_grad:
       if (in.size() < 8) return fail(op, "takes q, k, v, o, m, r, do, q_origin and mask operands");
       return attention(op, in);
+    case OpKind::paged_attention:
+      RETURN_IF_ERROR(arity(op.attrs.i64("sink", 0) != 0 ? 6 : 5));
+      return paged_attention(op, in);
     case OpKind::cross_entropy:
       RETURN_IF_ERROR(arity(3));
       return cross_entropy(op, in);

@@ -36,6 +36,10 @@ Shapes experts(const Op& op, In in);  // expert_dot, expert_outer: shape_rules_e
 Shapes gather(const Op& op, In in);
 Shapes scatter_add(const Op& op, In in);
 Shapes attention(const Op& op, In in);
+// An error unless scale, soft_cap and window are in range.
+Status attention_attributes(const Op& op);
+Shapes paged_write(const Op& op, In in);  // paged_write, paged_attention: shape_rules_paged.cc
+Shapes paged_attention(const Op& op, In in);
 Shapes cross_entropy(const Op& op, In in);
 Shapes regions(const Op& op, In in);
 Shapes collective(const Op& op, In in);  // shape_rules_exchange.cc

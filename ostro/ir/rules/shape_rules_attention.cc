@@ -10,16 +10,6 @@
 namespace ostro::ir::rules {
 namespace {
 
-Status check_attributes(const Op& op) {
-  const double scale = op.attrs.f64("scale"), soft_cap = op.attrs.f64("soft_cap", 0.0);
-  if (!(scale > 0) || !std::isfinite(scale)) return fail(op, fmt::format("scale {} is not above 0", scale));
-  if (!(soft_cap >= 0) || !std::isfinite(soft_cap))
-    return fail(op, fmt::format("soft_cap {}; use 0 for none", soft_cap));
-  if (op.attrs.i64("window", 0) < 0)
-    return fail(op, fmt::format("window {}; use 0 for all keys", op.attrs.i64("window", 0)));
-  return Status();
-}
-
 // q [.., query, .., head_dim], k and v [.., key, .., head_dim].
 Status check_values(const Op& op, In in) {
   const Shape &q = in[0], &k = in[1], &v = in[2];
@@ -144,9 +134,19 @@ class MaskOperands {
 
 }  // namespace
 
+Status attention_attributes(const Op& op) {
+  const double scale = op.attrs.f64("scale"), soft_cap = op.attrs.f64("soft_cap", 0.0);
+  if (!(scale > 0) || !std::isfinite(scale)) return fail(op, fmt::format("scale {} is not above 0", scale));
+  if (!(soft_cap >= 0) || !std::isfinite(soft_cap))
+    return fail(op, fmt::format("soft_cap {}; use 0 for none", soft_cap));
+  if (op.attrs.i64("window", 0) < 0)
+    return fail(op, fmt::format("window {}; use 0 for all keys", op.attrs.i64("window", 0)));
+  return Status();
+}
+
 Shapes attention(const Op& op, In in) {
   const bool gradient = op.kind == OpKind::attention_grad;
-  RETURN_IF_ERROR(check_attributes(op));
+  RETURN_IF_ERROR(attention_attributes(op));
   RETURN_IF_ERROR(check_values(op, in));
   const Shape &q = in[0], &k = in[1];
   const Shape row = q.without(op.attrs.str("head_dim")).with_dtype(DType::f32);

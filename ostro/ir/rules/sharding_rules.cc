@@ -59,6 +59,14 @@ AxisRole axis_role(const Op& op, std::span<const Shape> in, std::span<const Shap
     case OpKind::top_k:
     case OpKind::argmax:
       return axis == op.attrs.str("axis") ? AxisRole::kWhole : AxisRole::kParallel;
+    case OpKind::paged_write:  // every worker writes all rows, of its heads
+      return axis == op.attrs.str("page") || axis == op.attrs.str("slot") || axis == op.attrs.str("row")
+                 ? AxisRole::kWhole
+                 : AxisRole::kParallel;
+    case OpKind::paged_attention:  // by heads; every worker has all rows
+      for (const char* whole : {"row", "page", "slot", "entry", "head_dim"})
+        if (axis == op.attrs.str(whole)) return AxisRole::kWhole;
+      return AxisRole::kParallel;
     case OpKind::gather:
       return axis == op.attrs.str("axis") ? AxisRole::kOrigin : AxisRole::kParallel;
     case OpKind::scatter_add:

@@ -1,0 +1,160 @@
+// paged_write, paged_attention: a cache of keys and values in pages, with the kernels of paged.h.
+#include <fmt/format.h>
+
+#include <algorithm>
+#include <cstring>
+#include <deque>
+#include <vector>
+
+#include "ostro/base/aligned.h"
+#include "ostro/cpu/routines/contraction.h"
+#include "ostro/cpu/routines/op_call.h"
+#include "ostro/ir/program/attention_limits.h"
+#include "ostro/kernels/attention/paged.h"
+
+namespace ostro::cpu {
+namespace {
+
+using ir::kPageSlots;
+
+// The stride of an axis, 0 where the view has not this axis.
+int64_t stride_of(const compile::View& view, const std::string& axis) {
+  const int64_t i = view.shape.find(axis);
+  return i < 0 ? 0 : view.strides[static_cast<size_t>(i)];
+}
+
+// An error where a row's place lies outside the pool, or two rows have one place.
+Status check_places(std::span<const int32_t> place, int64_t places) {
+  std::vector<std::pair<int32_t, int64_t>> taken;
+  bool ascending = true;
+  for (size_t r = 0; r < place.size(); ++r) {
+    if (place[r] < 0) continue;
+    if (place[r] >= places)
+      return invalid_argument(fmt::format("paged_write: row {} has place {}, and the pool has places 0 to {}",
+                                          r, place[r], places - 1));
+    ascending = ascending && (taken.empty() || taken.back().first < place[r]);
+    taken.emplace_back(place[r], static_cast<int64_t>(r));
+  }
+  if (ascending) return Status();
+  std::sort(taken.begin(), taken.end());
+  // The first row that repeats a place.
+  int64_t again = -1, at = 0;
+  for (size_t i = 1; i < taken.size(); ++i)
+    if (taken[i].first == taken[i - 1].first && (again < 0 || taken[i].second < again)) {
+      again = taken[i].second;
+      at = taken[i].first;
+    }
+  if (again < 0) return Status();
+  return invalid_argument(fmt::format("paged_write: row {} has place {}, as a row before it has", again, at));
+}
+
+// Copies of rows to their places: T has the size of an element.
+template <class T>
+void write_rows(const OpCall& call) {
+  const Array &rows = call.in[1], &out = call.out[0];
+  const std::string& row = call.attrs.str("row");
+  const int32_t* place = call.in[2].as<int32_t>();
+  const int64_t page = stride_of(*out.view, call.attrs.str("page")),
+                slot = stride_of(*out.view, call.attrs.str("slot")), step = stride_of(*rows.view, row);
+  const std::vector<ir::Axis> of_row = axes_without(rows.shape(), {row});
+  const std::vector<int64_t> from = offsets_over(of_row, *rows.view), to = offsets_over(of_row, *out.view);
+  call.pool.parallel_for(
+      rows.shape().size_of(row),
+      [&](int64_t begin, int64_t end) {
+        for (int64_t r = begin; r < end; ++r) {
+          if (place[r] < 0) continue;
+          const T* source = rows.as<const T>() + r * step;
+          T* target = out.as<T>() + place[r] / kPageSlots * page + place[r] % kPageSlots * slot;
+          for (size_t i = 0; i < to.size(); ++i) target[to[i]] = source[from[i]];
+        }
+      },
+      8);
+}
+
+// q or the result, with one stride for rows, heads of keys and heads that share keys.
+kernels::QueryStrides query_strides(const compile::View& view, const std::string& row,
+                                    const std::string& heads, const std::string& group) {
+  return {0, stride_of(view, row), stride_of(view, heads), stride_of(view, group)};
+}
+
+}  // namespace
+
+// The pool is copied only where the plan has not given the result its memory.
+Status run_paged_write(const OpCall& call) {
+  const Array &pool = call.in[0], &place = call.in[2], &out = call.out[0];
+  const int64_t places = pool.shape().size_of(call.attrs.str("page")) * kPageSlots;
+  RETURN_IF_ERROR(check_places({place.as<const int32_t>(), static_cast<size_t>(place.count())}, places));
+  if (pool.data != out.data) std::memcpy(out.data, pool.data, static_cast<size_t>(pool.shape().bytes()));
+  if (ir::dtype_size(pool.dtype()) == 4)
+    write_rows<uint32_t>(call);
+  else
+    write_rows<uint16_t>(call);
+  return Status();
+}
+
+Status run_paged_attention(const OpCall& call) {
+  const auto& attrs = call.attrs;
+  const Array &q = call.in[0], &keys = call.in[1], &values = call.in[2];
+  const std::string &row = attrs.str("row"), &dim = attrs.str("head_dim"), &page = attrs.str("page"),
+                    &slot = attrs.str("slot");
+  std::string heads, group;  // the axis of q that the pools have, and the one they have not; may be absent
+  for (const ir::Axis& a : q.shape().axes)
+    if (a.name != row && a.name != dim) (keys.shape().has(a.name) ? heads : group) = a.name;
+
+  kernels::PagedAttention p;
+  const auto size_of = [&](const std::string& axis) { return axis.empty() ? 1 : q.shape().size_of(axis); };
+  p.rows = size_of(row);
+  p.kv_heads = size_of(heads);
+  p.group = size_of(group);
+  p.key_dim = size_of(dim);
+  p.value_dim = values.shape().size_of(dim);
+  p.pages = keys.shape().size_of(page);
+  p.entries = call.in[3].shape().size_of(attrs.str("entry"));
+  p.type = q.dtype() == ir::DType::bf16 ? machine::FloatType::kBf16 : machine::FloatType::kF32;
+  p.scale = static_cast<float>(attrs.f64("scale"));
+  p.soft_cap = static_cast<float>(attrs.f64("soft_cap", 0.0));
+  p.window = attrs.i64("window", 0);
+  std::vector<ir::Axis> head_axes;
+  for (const std::string& axis : {heads, group})
+    if (!axis.empty()) head_axes.push_back({axis, size_of(axis)});
+  std::vector<float> sink;
+  if (attrs.i64("sink", 0) != 0) {
+    for (int64_t i : offsets_over(head_axes, *call.in[5].view)) sink.push_back(call.in[5].as<float>()[i]);
+    p.sink = sink.data();
+  }
+  // Tables and positions are small; a view of them is copied.
+  std::vector<int32_t> table, position;
+  for (int64_t i : offsets_over(call.in[3].shape().axes, *call.in[3].view))
+    table.push_back(call.in[3].as<int32_t>()[i]);
+  for (int64_t i : offsets_over(call.in[4].shape().axes, *call.in[4].view))
+    position.push_back(call.in[4].as<int32_t>()[i]);
+  p.table = table.data();
+  p.position = position.data();
+  const auto pool_strides = [&](const compile::View& v) {
+    return kernels::PoolStrides{stride_of(v, page), stride_of(v, slot), stride_of(v, heads),
+                                stride_of(v, dim)};
+  };
+  p.key_pool = keys.data;
+  p.value_pool = values.data;
+  p.key_strides = pool_strides(*keys.view);
+  p.value_strides = pool_strides(*values.view);
+  if (call.out[0].count() == 0) return Status();
+  RETURN_IF_ERROR(kernels::check_pages(p));
+
+  // head_dim of q must be contiguous.
+  AlignedBytes copy;
+  compile::View dense = compile::View::whole(-1, q.shape());
+  const bool as_it_lies = stride_of(*q.view, dim) == 1 || p.key_dim == 1;
+  if (!as_it_lies) {
+    copy = allocate_aligned(static_cast<size_t>(q.shape().bytes()));
+    copy_view(q, {&dense, reinterpret_cast<char*>(copy.get())}, call.pool);
+  }
+  p.q = as_it_lies ? q.data : reinterpret_cast<const char*>(copy.get());
+  p.q_strides = query_strides(as_it_lies ? *q.view : dense, row, heads, group);
+  p.out = call.out[0].data;
+  p.out_strides = query_strides(*call.out[0].view, row, heads, group);
+  kernels::paged_attention(p, call.isa, call.pool);
+  return Status();
+}
+
+}  // namespace ostro::cpu
