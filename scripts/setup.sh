@@ -5,7 +5,7 @@
 #   scripts/setup.sh             compiler and libraries
 #   scripts/setup.sh --dev       also clang, clang-format, clang-tidy and a browser for the test of a run's page
 #   scripts/setup.sh --python    also .venv with the packages that interoperability tests compare with, and .venv-lm-eval
-#   scripts/setup.sh --pyarrow   of these, only what the build uses, into .venv
+#   scripts/setup.sh --pyarrow   of these, only what the build uses, into .venv: pyarrow; nanobind and numpy for the Python module
 #   scripts/setup.sh --cuda      also NVIDIA's compiler of device text and its headers into .venv: wheels of 46 MB, no GPU is needed
 #   scripts/setup.sh --bench     also the peers of scripts/bench.sh: JAX's optimizers, datasets, and Levanter in .venv-levanter
 set -euo pipefail
@@ -21,7 +21,7 @@ if ! command -v dpkg-query >/dev/null; then
 fi
 
 packages=(g++ cmake ninja-build pkg-config git libzstd-dev zlib1g-dev liblz4-dev libblosc-dev libssl-dev
-          libcurl4-openssl-dev libpugixml-dev libpcre2-dev libgloo-dev libmicrohttpd-dev nlohmann-json3-dev libsimdjson-dev libcli11-dev libyaml-cpp-dev libfmt-dev doctest-dev python3 python3-venv)
+          libcurl4-openssl-dev libpugixml-dev libpcre2-dev libgloo-dev libmicrohttpd-dev nlohmann-json3-dev libsimdjson-dev libcli11-dev libyaml-cpp-dev libfmt-dev doctest-dev python3 python3-dev python3-venv)
 with_python=false
 with_pyarrow=false
 with_bench=false
@@ -56,9 +56,10 @@ fi
 
 # Python compiles what it imports when it first does: all of it beforehand takes half a minute.
 install=(.venv/bin/python -m pip install -q --disable-pip-version-check --no-compile)
-if $with_pyarrow && [[ ! -f .venv/installed.sha256 ]]; then
+if $with_pyarrow && ! .venv/bin/python -c "import pyarrow, nanobind, numpy" 2>/dev/null; then
   [[ -x .venv/bin/python ]] || python3 -m venv .venv
-  "${install[@]}" "$(grep '^pyarrow==' python/requirements-test.txt)"
+  mapfile -t wanted < <(grep -E '^(pyarrow|nanobind|numpy)==' python/requirements-test.txt)
+  "${install[@]}" "${wanted[@]}"
 fi
 if $with_python; then
   # The stamp is written last, so an interrupted installation is taken up again.

@@ -18,15 +18,12 @@ std::string last_part(std::string path) {
   return slash == std::string::npos ? path : path.substr(slash + 1);
 }
 
-}  // namespace
-
-Result<std::unique_ptr<ServedModel>> load_served(const Context& context, const std::string& checkpoint,
-                                                 const std::string& tokenizer, trained::Trust trust,
-                                                 const trained::UseOptions& use) {
+Result<std::unique_ptr<ServedModel>> served_on(const Context& context,
+                                               std::unique_ptr<runtime::Engine> engine,
+                                               trained::LoadedModel loaded, const std::string& checkpoint,
+                                               const trained::UseOptions& use) {
   auto out = std::make_unique<ServedModel>();
-  ASSIGN_OR_RETURN(out->engine, context.engine());
-  ASSIGN_OR_RETURN(trained::LoadedModel loaded,
-                   trained::load_model(context.fs, checkpoint, tokenizer, context.models, trust, use));
+  out->engine = std::move(engine);
   if (loaded.parameters.name.empty())
     return invalid_argument(
         fmt::format("{}: initial parameters have no checkpoint, so no answer could be checked", checkpoint));
@@ -50,6 +47,24 @@ Result<std::unique_ptr<ServedModel>> load_served(const Context& context, const s
   facts.dtype = use.dtype;
   facts.context = positions;
   return out;
+}
+
+}  // namespace
+
+Result<std::unique_ptr<ServedModel>> load_served(const Context& context, const std::string& checkpoint,
+                                                 const std::string& tokenizer, trained::Trust trust,
+                                                 const trained::UseOptions& use) {
+  ASSIGN_OR_RETURN(auto engine, context.engine());  // one that cannot be made is told before anything is read
+  ASSIGN_OR_RETURN(trained::LoadedModel loaded,
+                   trained::load_model(context.fs, checkpoint, tokenizer, context.models, trust, use));
+  return served_on(context, std::move(engine), std::move(loaded), checkpoint, use);
+}
+
+Result<std::unique_ptr<ServedModel>> served_of(const Context& context, trained::LoadedModel loaded,
+                                               const std::string& checkpoint,
+                                               const trained::UseOptions& use) {
+  ASSIGN_OR_RETURN(auto engine, context.engine());
+  return served_on(context, std::move(engine), std::move(loaded), checkpoint, use);
 }
 
 }  // namespace ostro::serve

@@ -41,4 +41,8 @@ Result<std::unique_ptr<ServedModel>> load_served(const Context& context, const s
                                                  const std::string& tokenizer, trained::Trust trust,
                                                  const trained::UseOptions& use);
 
+// The same of a model that is loaded already from `checkpoint`; they share its parameters.
+Result<std::unique_ptr<ServedModel>> served_of(const Context& context, trained::LoadedModel loaded,
+                                               const std::string& checkpoint, const trained::UseOptions& use);
+
 }  // namespace ostro::serve

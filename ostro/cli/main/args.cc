@@ -306,15 +306,22 @@ void resolve_hub_name(std::optional<std::string>& path, io::HubFiles files, cons
   if (auto found = io::local_or_hub(*path, files, key); found.ok()) path = std::move(*found);
 }
 
-Result<train::TrainConfig> Args::load_config() const {
-  OSTRO_CHECK(state_->takes_config, "load_config() of a command that takes no configuration");
-  ASSIGN_OR_RETURN(train::TrainConfig config,
-                   train::load_train_config(state_->config_file, state_->overrides, state_->context.models));
-  if (state_->device) config.trainer.device = *state_->device;
-  state_->on_device.emplace(state_->context.on(config.trainer.device));
-  // Here, at the one place where a user's configuration comes in.
+Result<train::TrainConfig> read_config(const std::string& file,
+                                       const std::vector<config::Override>& overrides,
+                                       const std::optional<std::string>& device,
+                                       const models::ModelChoices& models) {
+  ASSIGN_OR_RETURN(train::TrainConfig config, train::load_train_config(file, overrides, models));
+  if (device) config.trainer.device = *device;
   resolve_hub_name(config.data.tokenizer, io::HubFiles::kTokenizer, "data.tokenizer");
   resolve_hub_name(config.trainer.initialize_from, io::HubFiles::kModel, "trainer.initialize_from");
+  return config;
+}
+
+Result<train::TrainConfig> Args::load_config() const {
+  OSTRO_CHECK(state_->takes_config, "load_config() of a command that takes no configuration");
+  ASSIGN_OR_RETURN(train::TrainConfig config, read_config(state_->config_file, state_->overrides,
+                                                          state_->device, state_->context.models));
+  state_->on_device.emplace(state_->context.on(config.trainer.device));
   return config;
 }
 

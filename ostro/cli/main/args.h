@@ -115,6 +115,12 @@ class Args {
 // because not every command reads it; the code that does reports the error.
 void resolve_hub_name(std::optional<std::string>& path, io::HubFiles files, const char* key);
 
+// A user's configuration, resolved: the file, the overrides, and `device` in place of trainer.device.
+Result<train::TrainConfig> read_config(const std::string& file,
+                                       const std::vector<config::Override>& overrides,
+                                       const std::optional<std::string>& device,
+                                       const models::ModelChoices& models);
+
 // Prints "error: message" to standard error: one line, or one for each error that the message holds
 // (config/mistakes.h). Returns kExitUsage for invalid arguments and
 // unsupported options, kExitFailed for everything else.

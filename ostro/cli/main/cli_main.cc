@@ -20,10 +20,9 @@
 #include "ostro/cli/main/exit_code.h"
 #include "ostro/cli/main/processor_check.h"
 #include "ostro/cli/main/version.h"
+#include "ostro/cli/shared/process_context.h"
 #include "ostro/cli/shared/progress.h"
 #include "ostro/config/options.h"
-#include "ostro/engines/engines.h"
-#include "ostro/io/s3/routing_file_system.h"
 
 namespace ostro {
 namespace {
@@ -55,17 +54,6 @@ std::string help_text() {
 
 // Every program that has this file checks its processor before it does anything else.
 [[gnu::section(".preinit_array"), gnu::used]] void (*const kBeforeAll)() = check_processor;
-
-// Makes the engine that OSTRO_EXECUTOR wishes, on that device, or what `replace` gives for it.
-MakeEngine engine_maker(bool generated_code, const ReplaceEngine& replace, const std::string& device) {
-  return [generated_code, replace, device]() -> Result<std::unique_ptr<runtime::Engine>> {
-    ASSIGN_OR_RETURN(engines::Wish wish, engines::wish_from_environment());
-    wish.generated_code = generated_code;
-    ASSIGN_OR_RETURN(wish, engines::on_device(wish, device));
-    ASSIGN_OR_RETURN(std::unique_ptr<runtime::Engine> engine, engines::make(wish));
-    return replace ? replace(std::move(engine)) : std::move(engine);
-  };
-}
 
 // The error for a first word that is no command.
 Error unknown_command(const std::string& first, const std::vector<std::string>& names) {
@@ -139,13 +127,7 @@ int cli_main(int argc, char** argv, models::ModelChoices models, const ReplaceEn
   std::signal(SIGPIPE, SIG_IGN);  // a closed pipe is a failed write, which is checked below
   std::signal(SIGXFSZ, SIG_IGN);  // so is a file that would be larger than ulimit -f allows
   PercentProgressLine line;
-  const Context context{
-      .fs = io::default_file_system(),
-      .models = std::move(models),
-      .engine = engine_maker(true, replace, "cpu"),
-      .engine_for_a_moment = engine_maker(false, replace, "cpu"),
-      .progress = line,
-      .engine_on = [&replace](const std::string& device) { return engine_maker(true, replace, device); }};
+  const Context context = process_context(std::move(models), line, replace);
   int code = kExitFailed;
   try {
     code = run_command({argv + 1, argv + (argc > 0 ? argc : 1)}, context);

@@ -70,20 +70,10 @@ int train_command(Args args) {
     if (!range.ok()) return report_error(range.error());
     profile = *range;
   }
-  const auto outcome = [&]() -> Result<run::RunOutcome> {
-    Context context = args.context();
-    ASSIGN_OR_RETURN(const auto engine, context.engine());
-    ASSIGN_OR_RETURN(const int64_t workers, sim_workers());
-    const run::StopSignals signals;
-    context.stop = [&] { return signals.stop_requested(); };
-    BuildProgressLine line;
-    ASSIGN_OR_RETURN(run::Environment environment, training_environment(context, *engine, *config, line));
-    environment.workers = workers;
-    environment.argv = args.typed();
-    environment.profile = profile;
-    return run::run_session(*config, environment, amend);
-  }();
-  return report_outcome(outcome);
+  Context context = args.context();
+  const run::StopSignals signals;
+  context.stop = [&] { return signals.stop_requested(); };
+  return report_outcome(train_here(context, *config, args.typed(), profile, amend));
 }
 
 }  // namespace ostro::cli

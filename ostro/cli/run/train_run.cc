@@ -8,6 +8,7 @@
 #include "ostro/bundle/check/check_source.h"
 #include "ostro/cli/main/args.h"
 #include "ostro/cli/main/exit_code.h"
+#include "ostro/cli/shared/sim_workers.h"
 #include "ostro/convert/import/import_hf.h"
 #include "ostro/page/html/run_page.h"
 
@@ -50,6 +51,19 @@ Result<run::Environment> training_environment(const Context& context, runtime::E
           },
       .refresh_page =
           [&](const std::string& directory) { return page::refresh_report(context.fs, directory, config); }};
+}
+
+Result<run::RunOutcome> train_here(const Context& context, const train::TrainConfig& config,
+                                   std::vector<std::string> argv, std::optional<train::StepRange> profile,
+                                   bool amend) {
+  ASSIGN_OR_RETURN(const auto engine, context.engine());
+  ASSIGN_OR_RETURN(const int64_t workers, sim_workers());
+  BuildProgressLine line;
+  ASSIGN_OR_RETURN(run::Environment environment, training_environment(context, *engine, config, line));
+  environment.workers = workers;
+  environment.argv = std::move(argv);
+  environment.profile = profile;
+  return run::run_session(config, environment, amend);
 }
 
 int report_outcome(const Result<run::RunOutcome>& outcome) {

@@ -1,6 +1,10 @@
-// training_environment, report_outcome: the parts of a training session that belong to this program, and the
+// training_environment, train_here, report_outcome: the parts of a training session that belong to this program, and the
 // end of the process.
 #pragma once
+
+#include <optional>
+#include <string>
+#include <vector>
 
 #include "ostro/cli/shared/progress.h"
 #include "ostro/context/context.h"
@@ -12,6 +16,12 @@ namespace ostro::cli {
 // the building of its data, shown on `line`. All must outlive it.
 Result<run::Environment> training_environment(const Context& context, runtime::Engine& engine,
                                               const train::TrainConfig& config, BuildProgressLine& line);
+
+// Trains on an engine of the context, with the workers of OSTRO_SIM_WORKERS, until context.stop says so.
+// `argv` is for run.json. Errors: of run_session().
+Result<run::RunOutcome> train_here(const Context& context, const train::TrainConfig& config,
+                                   std::vector<std::string> argv, std::optional<train::StepRange> profile,
+                                   bool amend);
 
 // Prints the result of run_session(): the run hash, or that the run was stopped, or the error. Returns the
 // exit code.

@@ -3,6 +3,7 @@
 
 #include "ostro/cli/main/commands.h"
 #include "ostro/cli/run/verify_forms.h"
+#include "ostro/cli/shared/terminal.h"
 
 namespace ostro::cli {
 
@@ -83,7 +84,10 @@ int verify_command(Args args) {
         invalid_argument(run ? "--receipt stands in place of RUN; leave one of them out"
                              : "RUN is required: a run, a model or a bundle; or --receipt FILE"));
   asked.run = run.value_or("");
-  return verify(args.context(), std::move(asked));
+  const auto told = verify(args.context(), std::move(asked));
+  if (!told.ok()) return report_error(told.error());
+  const Status written = write_stdout(told->text);
+  return written.ok() ? told->code : report_error(written.error());
 }
 
 }  // namespace ostro::cli

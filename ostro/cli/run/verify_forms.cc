@@ -5,11 +5,9 @@
 #include <nlohmann/json.hpp>
 
 #include "ostro/audit/record/amend.h"
-#include "ostro/cli/main/args.h"
 #include "ostro/cli/main/exit_code.h"
 #include "ostro/cli/run/replay_progress.h"
 #include "ostro/cli/shared/sim_workers.h"
-#include "ostro/cli/shared/terminal.h"
 #include "ostro/config/utf8.h"
 #include "ostro/convert/check_model.h"
 #include "ostro/io/files/path.h"
@@ -100,6 +98,8 @@ std::string as_text(const std::string& text) {
 
 }  // namespace
 
+Verified verified(const std::string& text, int code) { return {as_text(text), code}; }
+
 int exit_code(audit::Verdict verdict) {
   switch (verdict) {
     case audit::Verdict::kEqual:
@@ -112,11 +112,6 @@ int exit_code(audit::Verdict verdict) {
       return kExitFailed;
   }
   return kExitFailed;
-}
-
-int print_verdict(const std::string& text, int code) {
-  const Status written = write_stdout(as_text(text));
-  return written.ok() ? code : report_error(written.error());
 }
 
 Status check_asked(const VerifyAsked& asked) {
@@ -151,23 +146,23 @@ Status check_asked(const VerifyAsked& asked) {
   return {};
 }
 
-int verify(const Context& context, VerifyAsked asked) {
-  if (const Status one = check_asked(asked); !one.ok()) return report_error(one.error());
+Result<Verified> verify(const Context& context, VerifyAsked asked) {
+  RETURN_IF_ERROR(check_asked(asked));
   if (!asked.receipt.path.empty()) return verify_receipt(context, asked);
   const bool is_bundle = asked.model.empty() && (asked.as_bundle || bundle::is_bundle(context.fs, asked.run));
   const bool has_seal = !asked.bundle.key.empty() || !asked.bundle.time_authority.empty();
   if (has_seal && (!is_bundle || asked.is_spot()))
-    return report_error(invalid_argument(
+    return invalid_argument(
         is_bundle
             ? fmt::format("--key and --time_ca are for the check of the whole bundle: ostro verify {} "
                           "--key KEY; then --sample or --leaf",
                           asked.run)
-            : fmt::format("--key and --time_ca are for bundles (ostro publish); {} is none", asked.run)));
+            : fmt::format("--key and --time_ca are for bundles (ostro publish); {} is none", asked.run));
   if (asked.is_spot()) return verify_spot(context, std::move(asked));
   if (is_bundle) return verify_bundle(context, asked);
-  const auto alone = asked.model.empty() ? is_model(context.fs, asked.run) : Result<bool>(false);
-  if (!alone.ok()) return report_error(alone.error());
-  if (*alone) return verify_model(context, asked, asked.run, "");
+  ASSIGN_OR_RETURN(const bool alone,
+                   asked.model.empty() ? is_model(context.fs, asked.run) : Result<bool>(false));
+  if (alone) return verify_model(context, asked, asked.run, "");
   if (!asked.model.empty()) {
     const std::string record = bundle::is_bundle(context.fs, asked.run)
                                    ? io::join_path(asked.run, bundle::kRecordFolder)
@@ -196,102 +191,93 @@ std::string model_not_shown(const std::string& bundle) {
       bundle);
 }
 
-int verify_run(const Context& context, VerifyAsked asked) {
+Result<Verified> verify_run(const Context& context, VerifyAsked asked) {
   audit::AuditOptions& options = asked.audit;
   const std::string parent = io::parent_path(asked.run);
   const bool in_bundle =
       io::base_name(asked.run) == bundle::kRecordFolder && bundle::is_bundle(context.fs, parent);
-  if (in_bundle)
-    if (const Status used = use_bundle(context.fs, parent, asked); !used.ok())
-      return report_error(used.error());
-  const auto workers = sim_workers();
-  if (!workers.ok()) return report_error(workers.error());
-  options.replay.workers = *workers;
+  if (in_bundle) RETURN_IF_ERROR(use_bundle(context.fs, parent, asked));
+  ASSIGN_OR_RETURN(options.replay.workers, sim_workers());
   options.replay.from_step = asked.from.value_or(0);
   options.replay.to_step = asked.to;
   // A device that is not there is told before anything is read.
   std::unique_ptr<runtime::Engine> engine;
   if (!options.no_replay) {
-    auto made = context.engine();
-    if (!made.ok()) return report_error(made.error());
-    engine = std::move(*made);
+    ASSIGN_OR_RETURN(engine, context.engine());
   }
   ReplayProgress progress(context.fs, asked.run, run::stderr_columns() > 0 && !asked.json);
   options.replay.on_begin = [&](int64_t first, int64_t last) { progress.begin(first, last); };
-  options.replay.on_step = [&](int64_t step, int64_t first, int64_t last) { progress(step, first, last); };
-  auto audit = audit::audit_run(
-      context.fs, [&]() -> Result<std::unique_ptr<runtime::Engine>> { return std::move(engine); }, asked.run,
-      options, context.models);
-  if (!audit.ok()) return report_error(audit.error());
-  if (in_bundle) audit->not_shown.push_back(model_not_shown(parent));
+  options.replay.on_step = [&](int64_t step, int64_t first, int64_t last) {
+    progress(step, first, last);
+    if (asked.between_steps) asked.between_steps();
+  };
+  ASSIGN_OR_RETURN(
+      audit::Audit audit,
+      audit::audit_run(
+          context.fs, [&]() -> Result<std::unique_ptr<runtime::Engine>> { return std::move(engine); },
+          asked.run, options, context.models));
+  if (in_bundle) audit.not_shown.push_back(model_not_shown(parent));
   // A run's directory that holds a model, too, is believed in neither before both were compared.
   std::optional<convert::ModelCheck> model;
-  if (const auto there = has_model(context.fs, asked.run); !there.ok())
-    return report_error(there.error());
-  else if (*there) {
-    auto checked = convert::check_model(context, {asked.run, asked.run, options.run_hash});
-    if (!checked.ok()) return report_error(checked.error());
-    model = std::move(*checked);
-    add_findings(*model, *audit);
+  ASSIGN_OR_RETURN(const bool there, has_model(context.fs, asked.run));
+  if (there) {
+    ASSIGN_OR_RETURN(model, convert::check_model(context, {asked.run, asked.run, options.run_hash}));
+    add_findings(*model, audit);
   }
-  return print_verdict(with_model(*audit, model, asked.json), exit_code(audit->verdict()));
+  return verified(with_model(audit, model, asked.json), exit_code(audit.verdict()));
 }
 
-int verify_model(const Context& context, const VerifyAsked& asked, const std::string& model,
-                 const std::string& record) {
+Result<Verified> verify_model(const Context& context, const VerifyAsked& asked, const std::string& model,
+                              const std::string& record) {
   if (const std::string option = replay_option(asked); !option.empty())
-    return report_error(invalid_argument(
-        fmt::format("{} is for replaying a run; a model is compared with its record without it", option)));
-  const auto check = convert::check_model(context, {model, record, asked.audit.run_hash});
-  if (!check.ok()) return report_error(check.error());
-  return print_verdict(asked.json ? convert::model_check_json(*check) : convert::model_check_text(*check),
-                       exit_code(check->verdict()));
+    return invalid_argument(
+        fmt::format("{} is for replaying a run; a model is compared with its record without it", option));
+  ASSIGN_OR_RETURN(const convert::ModelCheck check,
+                   convert::check_model(context, {model, record, asked.audit.run_hash}));
+  return verified(asked.json ? convert::model_check_json(check) : convert::model_check_text(check),
+                  exit_code(check.verdict()));
 }
 
-int verify_bundle(const Context& context, const VerifyAsked& asked) {
+Result<Verified> verify_bundle(const Context& context, const VerifyAsked& asked) {
   if (const std::string option = replay_option(asked); !option.empty())
-    return report_error(invalid_argument(fmt::format(
+    return invalid_argument(fmt::format(
         "{} is for replaying a run, and a bundle is checked without it: --sample and --leaf replay some of "
         "its steps, ostro verify {} all that its states allow",
-        option, io::join_path(asked.run, bundle::kRecordFolder))));
+        option, io::join_path(asked.run, bundle::kRecordFolder)));
   bundle::BundleOptions options = asked.bundle;
   options.run_hash = asked.audit.run_hash;
-  const auto audit = bundle::check_bundle(context, asked.run, options);
-  if (!audit.ok()) return report_error(audit.error());
-  return print_verdict(asked.json ? bundle::bundle_json(*audit) : bundle::bundle_text(*audit),
-                       exit_code(audit->verdict()));
+  ASSIGN_OR_RETURN(const auto audit, bundle::check_bundle(context, asked.run, options));
+  return verified(asked.json ? bundle::bundle_json(audit) : bundle::bundle_text(audit),
+                  exit_code(audit.verdict()));
 }
 
 // A file that is no receipt is a finding about it, as a damaged record is one.
-int verify_receipt(const Context& context, const VerifyAsked& asked) {
-  const auto print = [&](const serve::ReceiptCheck& check) {
-    return print_verdict(asked.json ? serve::receipt_check_json(check) : serve::receipt_check_text(check),
-                         exit_code(check.verdict()));
+Result<Verified> verify_receipt(const Context& context, const VerifyAsked& asked) {
+  const auto told = [&](const serve::ReceiptCheck& check) {
+    return verified(asked.json ? serve::receipt_check_json(check) : serve::receipt_check_text(check),
+                    exit_code(check.verdict()));
   };
-  const auto text = context.fs.read_file(asked.receipt.path);
-  if (!text.ok()) return report_error(text.error());
+  ASSIGN_OR_RETURN(const std::string text, context.fs.read_file(asked.receipt.path));
   std::optional<bundle::PublicKey> key;
   if (!asked.bundle.key.empty()) {
-    const auto pem = context.fs.read_file(asked.bundle.key);
-    if (!pem.ok()) return report_error(pem.error());
-    auto parsed = bundle::PublicKey::parse(*pem, asked.bundle.key);
-    if (!parsed.ok()) return report_error(invalid_argument(parsed.error().message()));
+    ASSIGN_OR_RETURN(const std::string pem, context.fs.read_file(asked.bundle.key));
+    auto parsed = bundle::PublicKey::parse(pem, asked.bundle.key);
+    if (!parsed.ok()) return invalid_argument(parsed.error().message());
     key = std::move(*parsed);
   }
-  const auto document = serve::parse_document(*text, asked.receipt.path);
+  const auto document = serve::parse_document(text, asked.receipt.path);
   if (!document.ok()) {
     serve::ReceiptCheck check;
     check.findings.push_back(audit::finding_of(document.error()));
-    return print(check);
+    return told(check);
   }
   trained::UseOptions use;
   use.dtype = document->receipt.model.dtype;
-  const auto model = serve::load_served(context, asked.receipt.checkpoint, asked.receipt.tokenizer,
-                                        trained::Trust::kChain, use);
-  if (!model.ok()) return report_error(model.error());
-  const auto check = serve::check_receipt(*document, **model, key);
-  if (!check.ok()) return report_error(check.error());
-  return print(*check);
+  ASSIGN_OR_RETURN(const auto model,
+                   serve::load_served(context, asked.receipt.checkpoint, asked.receipt.tokenizer,
+                                      trained::Trust::kChain, use));
+  ASSIGN_OR_RETURN(const serve::ReceiptCheck check, serve::check_receipt(*document, *model, key));
+  return told(check);
 }
 
 }  // namespace ostro::cli

@@ -1,8 +1,9 @@
 // VerifyAsked, verify: the forms of `ostro verify`: of a run, of a sample or a leaf of it, of a model, of a
 // bundle and of a receipt. Each form refuses the options that do not belong to it, calls the room that does
-// the check, prints the result, and returns the exit code.
+// the check, and returns what is to be printed.
 #pragma once
 
+#include <functional>
 #include <optional>
 #include <string>
 
@@ -29,6 +30,8 @@ struct VerifyAsked {
     std::string path, checkpoint, tokenizer;
   } receipt;
   bool json = false;
+  // Called before each step that is replayed. What it throws ends the check.
+  std::function<void()> between_steps = {};
 
   bool is_spot() const { return count.has_value() || !leaf.empty(); }
 };
@@ -36,25 +39,32 @@ struct VerifyAsked {
 // Checks that the options do not contradict each other, whatever `run` is. Error: kInvalidArgument.
 Status check_asked(const VerifyAsked& asked);
 
-// Chooses the form, by the options and by what lies at `run`, and runs it.
-int verify(const Context& context, VerifyAsked asked);
+// A result: the verdict first, or what a check would cost, as text or JSON.
+struct Verified {
+  std::string text;
+  int code;  // of the process (exit_code.h)
+};
 
-int verify_run(const Context& context, VerifyAsked asked);
+// Chooses the form, by the options and by what lies at `run`, and runs it.
+Result<Verified> verify(const Context& context, VerifyAsked asked);
+
+Result<Verified> verify_run(const Context& context, VerifyAsked asked);
 // The form of a sample or a leaf, of a run or of the record in a bundle.
-int verify_spot(const Context& context, VerifyAsked asked);
+Result<Verified> verify_spot(const Context& context, VerifyAsked asked);
 // `record`: the run, checkpoint or import from which `model` was made; empty: not at hand.
-int verify_model(const Context& context, const VerifyAsked& asked, const std::string& model,
-                 const std::string& record);
-int verify_bundle(const Context& context, const VerifyAsked& asked);
+Result<Verified> verify_model(const Context& context, const VerifyAsked& asked, const std::string& model,
+                              const std::string& record);
+Result<Verified> verify_bundle(const Context& context, const VerifyAsked& asked);
+Result<Verified> verify_receipt(const Context& context, const VerifyAsked& asked);
+
 // For a replay of the record in bundle `directory`: `run` becomes that record, and the options say what the
 // bundle left out of it. Errors: bundle.json cannot be read.
 Status use_bundle(io::FileSystem& fs, const std::string& directory, VerifyAsked& asked);
 // What such a replay does not look at.
 std::string model_not_shown(const std::string& bundle);
-int verify_receipt(const Context& context, const VerifyAsked& asked);
 
 int exit_code(audit::Verdict verdict);
-// Prints the result of a form. Returns `code`, or that of an error of writing.
-int print_verdict(const std::string& text, int code);
+// The text is made printable.
+Verified verified(const std::string& text, int code);
 
 }  // namespace ostro::cli

@@ -1,0 +1,51 @@
+// Serving a model that is loaded.
+#include <fmt/format.h>
+
+#include "loaded.h"
+#include "ostro/bundle/parts/signature.h"
+#include "ostro/cli/shared/waits.h"
+#include "ostro/serve/model_server.h"
+#include "ostro/serve/receipt_log.h"
+
+namespace ostro::native {
+namespace {
+
+class ServerHere final : public Server {
+ public:
+  ServerHere(std::shared_ptr<Model> model, std::unique_ptr<serve::ModelServer> server, std::string url)
+      : model_(std::move(model)), server_(std::move(server)), url_(std::move(url)) {}
+
+  const std::string& url() const override { return url_; }
+  bool stop(double seconds) override {
+    if (!server_) return true;
+    const bool all = server_->drain(std::chrono::milliseconds(static_cast<int64_t>(seconds * 1000)));
+    server_.reset();
+    return all;
+  }
+
+ private:
+  std::shared_ptr<Model> model_;
+  std::unique_ptr<serve::ModelServer> server_;
+  std::string url_;
+};
+
+}  // namespace
+
+std::unique_ptr<Server> serve(const std::shared_ptr<Model>& model, const ServeOptions& options) {
+  if (options.waiting < 1) throw Failure(fmt::format("waiting {}: use 1 or more", options.waiting));
+  const auto& loaded = dynamic_cast<const LoadedHere&>(*model);
+  const Context context = context_on("cpu");
+  const http::Address address = value(http::parse_address(options.listen));
+  std::optional<bundle::SigningKey> key;
+  if (!options.sign.empty()) key = value(bundle::SigningKey::read(context.fs, options.sign));
+  auto receipts = value(serve::ReceiptMaker::open(context.fs, options.receipts, std::move(key)));
+  serve::ServerLimits limits;
+  limits.waiting = static_cast<size_t>(options.waiting);
+  const cli::Waits for_its_threads;  // signals are for the threads of Python
+  auto server = value(serve::ModelServer::start(address, limits));
+  check(server->serve(loaded.served_beside(), std::move(receipts)));
+  std::string url = fmt::format("http://{}/v1", http::host_and_port(address.host, server->port()));
+  return std::make_unique<ServerHere>(model, std::move(server), std::move(url));
+}
+
+}  // namespace ostro::native

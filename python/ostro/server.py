@@ -1,0 +1,43 @@
+"""Serving a model behind OpenAI's API, in this process."""
+import os
+from types import TracebackType
+
+from ostro.model import Model, load
+from ostro.module import _native
+
+
+class Server:
+    """A server that runs until `stop`, or until the `with` statement around it ends, which gets its address."""
+
+    def __init__(self, native: "_native.Server", drain: float) -> None:
+        self._native = native
+        self._drain = drain
+
+    def __repr__(self) -> str:
+        return f"<ostro.Server {self.url}>"
+
+    @property
+    def url(self) -> str:
+        """The address of the API, such as "http://127.0.0.1:8080/v1"."""
+        return self._native.url
+
+    def stop(self) -> bool:
+        """Answers what was asked, for `drain` seconds at most, and ends. False: some requests were not answered."""
+        return self._native.stop(self._drain)
+
+    def __enter__(self) -> str:
+        return self.url
+
+    def __exit__(self, kind: "type[BaseException] | None", error: "BaseException | None",
+                 trace: "TracebackType | None") -> None:
+        self.stop()
+
+
+def serve(model: "Model | str | os.PathLike[str]", *, listen: str = "127.0.0.1:0", receipts: "str | os.PathLike[str]" = "",
+          sign: "str | os.PathLike[str]" = "", waiting: int = 64, drain: float = 30.0) -> Server:
+    """Serves a model as `ostro serve` does, beside what this process does with it; port 0 is one that is free.
+
+    It is ready when this returns. The options are the command's.
+    """
+    loaded = model if isinstance(model, Model) else load(model)
+    return Server(_native.serve(loaded._native, listen, os.fspath(receipts), os.fspath(sign), waiting), drain)

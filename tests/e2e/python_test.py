@@ -1,0 +1,327 @@
+#!/usr/bin/env python3
+"""Tests the Python package ostro: losses, run hash, scores, texts and logits have the bits of the program's; views outlive
+models and nothing grows; errors, Ctrl-C and other threads; servers.
+
+    python_test.py --ostro BINARY --package build/release/python
+
+The Python that runs it needs numpy.
+"""
+import argparse
+import ctypes
+import gc
+import json
+import os
+import pathlib
+import re
+import shutil
+import signal
+import subprocess
+import sys
+import tempfile
+import threading
+import time
+import urllib.error
+import urllib.request
+
+ROOT = pathlib.Path(__file__).resolve().parent.parent.parent
+sys.path.insert(0, str(ROOT / "tests/suite"))
+import seed  # noqa: E402
+
+STEPS = 12
+MOST_IMPORT_SECONDS = 0.3  # of CPU time
+TEXTS = ["The licensor grants a licence.", "the ", "", "Work shall mean the work\n\nof authorship. " * 20]
+CHAT = "{% for m in messages %}<{{ m['role'] }}>{{ m['content'] }}\n{% endfor %}{% if add_generation_prompt %}<assistant>{% endif %}"
+# A training that tells when it has done its first step, so that Ctrl-C comes between steps.
+INTERRUPTED = """
+import pathlib, signal, sys, threading, time, os
+import ostro
+def press():
+    while not any("\\"step\\":2" in p.read_text() for p in pathlib.Path("runs/stopped").glob("chain.jsonl")):
+        time.sleep(0.01)
+    os.kill(os.getpid(), signal.SIGINT)
+threading.Thread(target=press, daemon=True).start()
+try:
+    ostro.train("nano.yaml", {"trainer.id": "stopped", "trainer.num_train_steps": 200000})
+except KeyboardInterrupt:
+    print("KeyboardInterrupt", len(ostro.Run("runs/stopped")))
+"""
+
+
+def check(condition, text):
+    if not condition:
+        sys.exit(f"FAILED: {text}")
+
+
+class Program:
+    """The program of the command line, in the test's folder."""
+
+    def __init__(self, path):
+        self.path = str(path)
+
+    def __call__(self, *words, stdin="", code=0, **env):
+        done = subprocess.run([self.path, *map(str, words)], input=stdin, env=os.environ | env, capture_output=True, text=True,
+                              check=False)
+        check(done.returncode == code, f"ostro {words}: {done.returncode}: {done.stderr}")
+        return done
+
+
+def python(*words, **env):
+    done = subprocess.run([sys.executable, *words], env=os.environ | env, capture_output=True, text=True, check=False)
+    check(done.returncode == 0, f"python {words[:1]}: {done.stdout}{done.stderr}")
+    return done.stdout
+
+
+def error_of(ostro, call):
+    try:
+        call()
+    except ostro.Error as error:
+        return str(error)
+    sys.exit("FAILED: no ostro.Error was raised")
+
+
+def prepare(program):
+    pathlib.Path("corpus").mkdir()
+    subprocess.run(["split", "-d", "-l", "6", "--additional-suffix=.txt", ROOT / "LICENSE", "corpus/"], check=True)
+    shutil.copy(ROOT / "configs/nano_test.yaml", "nano.yaml")
+    program("tokenizer", "train", "--input", "corpus/*.txt", "--vocab_size", 512, "--out", "tokenizer.json")
+
+
+def training(ostro, program):
+    """The same run by the program and by the module."""
+    told = program("train", "--config", "nano.yaml", "--trainer.num_train_steps", STEPS).stdout
+    theirs = re.search(r"run hash: (\w+)", told).group(1)
+    run = ostro.train("nano.yaml", {"trainer.id": "here", "trainer.log_dir": "runs", "trainer.num_train_steps": STEPS})
+    again = ostro.Run("runs/nano")
+    # trainer.id is in no hash.
+    check(run.hash == theirs == again.hash, f"run hash {run.hash}, the program's {theirs}")
+    check([s.loss for s in run] == [s.loss for s in again] and len(run) == STEPS == run[-1].step, "other losses")
+    check(run[0].loss > run[-1].loss and run[0].tokens > 0, "the losses do not fall")
+    other = ostro.train("nano.yaml", {"trainer.id": "other", "trainer.num_train_steps": STEPS, "trainer.seed": 7})
+    check(other.hash != run.hash, "another seed gives the same run hash")
+    check("ostro.Run runs/here, 12 steps" in repr(run), repr(run))
+
+
+def verifying(ostro, program):
+    verdict = ostro.verify(ostro.Run("runs/nano"), from_step=2, to_step=5)
+    check(verdict and verdict.verdict == "equal", verdict.text)
+    check(verdict.text == program("verify", "runs/nano", "--from_step", 2, "--to_step", 5).stdout, "another text")
+    check(not ostro.verify("runs/nano", replay=False, run_hash="0" * 64), "another run hash is no difference")
+    chain = pathlib.Path("runs/other/chain.jsonl")
+    chain.write_text(chain.read_text().replace('"loss":', '"loss":1', 1))
+    verdict = ostro.verify("runs/other", replay=False)
+    check(verdict.verdict == "differs" and not verdict, f"a changed chain: {verdict}")
+
+
+def answers(ostro, program):
+    model = ostro.load("runs/nano")
+    lines = "".join(json.dumps({"text": text}) + "\n" for text in TEXTS)
+    theirs = [json.loads(line) for line in program("score", "--checkpoint", "runs/nano", stdin=lines).stdout.splitlines()]
+    ours = model.score(TEXTS)
+    check([(s.log_prob, s.tokens, s.bytes) for s in ours] == [(t["log_prob"], t["tokens"], t["bytes"]) for t in theirs],
+          "other scores than ostro score's")
+    check(model.score(TEXTS[0]).log_prob == ours[0].log_prob, "a score depends on the texts beside it")
+    for words in ({"temperature": 0.8, "seed": 1}, {"temperature": 0.0, "seed": 0}, {"temperature": 1.2, "seed": 5}):
+        told = program("sample", "--checkpoint", "runs/nano", "--prompt", "the ", "--max_new_tokens", 20, "--json",
+                       *(str(w) for k, v in words.items() for w in (f"--{k}", v))).stdout
+        answer = model.generate("the ", max_tokens=20, **words)
+        text = "".join(answer)
+        check(answer.ids == json.loads(told)["ids"] and text == json.loads(told)["text"], f"{words}: another text than ostro sample's: {text!r} {told}")
+        check(answer.finish in ("length", "stop_token"), answer.finish)
+    one, two = (model.generate("the ", max_tokens=15, temperature=0.9, seed=s) for s in (1, 2))
+    turns = [next(one, ""), next(two, ""), next(one, ""), next(one, ""), next(two, "")]
+    check(turns[0] + turns[2] + turns[3] + "".join(one) == model.generate_text("the ", max_tokens=15, temperature=0.9, seed=1) !=
+          turns[1] + turns[4] + "".join(two), "two texts that take turns are others than one after the other")
+    whole = model.generate_text("the ", max_tokens=20)
+    check(model.generate_text("the ", max_tokens=20, stop=whole[5:8]) == whole[:whole.index(whole[5:8])], "a stop string stays")
+    prompt = model.tokenizer.encode("the ")
+    check(model.generate_text(prompt, max_tokens=20) == whole and model.tokenizer.decode(prompt) == "the ", "ids as a prompt")
+    return model
+
+
+def chatting(ostro, program):
+    config = pathlib.Path("runs/nano/tokenizer_config.json")
+    config.write_text(json.dumps(json.loads(config.read_text() if config.exists() else "{}") | {"chat_template": CHAT}))
+    told = program("sample", "--checkpoint", "runs/nano", "--chat", "--prompt", "a licence", "--max_new_tokens", 9, "--json").stdout
+    model = ostro.load("runs/nano")
+    check(model.chat([{"role": "user", "content": "a licence"}], max_tokens=9) == json.loads(told)["text"] ==
+          model.chat("a licence", max_tokens=9), "another answer than ostro sample --chat's")
+
+
+def logits(numpy, model):
+    """Of the compiled engine and of the interpreter, which is the specification; and what ostro score makes of them."""
+    text = TEXTS[0]
+    ids = model.tokenizer.encode(text)
+    rows = model.logits(ids)
+    check(rows.dtype == numpy.float32 and rows.shape[0] == len(ids) and rows.shape[1] >= model.tokenizer.vocab_size,
+          f"{rows.dtype} {rows.shape}")
+    numpy.save("ours.npy", rows)
+    python("-c", "import ostro, numpy; m = ostro.load('runs/nano'); "
+           f"numpy.save('theirs.npy', m.logits({ids}))", OSTRO_EXECUTOR="interpreter")
+    check(numpy.load("theirs.npy").tobytes() == rows.tobytes(), "other logits than the interpreter's")
+    check(rows.tobytes() == numpy.concatenate([model.logits(ids[:i + 1])[-1:] for i in range(len(ids))]).tobytes(),
+          "a row depends on the tokens behind it")
+    whole = model.log_probs(ids)
+    check(whole.shape == (len(ids) - 1,) and numpy.isfinite(whole).all() and (whole < 0).all(), f"{whole}")
+    score = model.score(text)
+    prefix = next(i for i in range(model.tokenizer.vocab_size)
+                  if float(sum(float(p) for p in model.log_probs([i, *ids]))) == score.log_prob)
+    check(prefix >= 0 and score.tokens == len(ids), "no first token gives the score of the log-probabilities")
+
+
+def views(numpy, ostro):
+    model = ostro.load("runs/nano")
+    names = list(model.arrays)
+    weight = model.arrays["model/norm/weight"]
+    check("model/norm/weight" in names and weight.dtype == numpy.float32 and weight.shape == (32,), f"{names} {weight.shape}")
+    check(not weight.flags.writeable, "a view can be written")
+    try:
+        weight[0] = 1
+        sys.exit("FAILED: a view was written")
+    except ValueError:
+        pass
+    address = weight.ctypes.data
+    check(model.arrays["model/norm/weight"].ctypes.data == address, "a view is a copy")
+    check(numpy.from_dlpack(weight).ctypes.data == address, "DLPack is a copy")
+    before = weight.copy()
+    del model
+    gc.collect()
+    kept = [numpy.ones(32, numpy.float32) for _ in range(1000)]
+    check((weight == before).all() and len(kept) == 1000, "a view changed when its model was gone")
+    try:
+        ostro.load("runs/nano").arrays["model/norm"]
+        sys.exit("FAILED: an array that is not there was found")
+    except KeyError:
+        pass
+
+
+def resident_bytes():
+    return int(pathlib.Path("/proc/self/statm").read_text().split()[1]) * 4096
+
+
+def growth(ostro, count):
+    """Loads, views and answers that are dropped leave nothing behind."""
+    libc = ctypes.CDLL(None)
+
+    def some(number):
+        for _ in range(number):
+            model = ostro.load("runs/nano")
+            for name in model.arrays:
+                view = model.arrays[name]
+            del model
+        return view
+
+    some(count // 5)
+    libc.malloc_trim(0)
+    before = resident_bytes()
+    some(count)
+    libc.malloc_trim(0)
+    grown = resident_bytes() - before
+    print(f"{count} loads: {grown / count:.0f} bytes each")
+    check(grown < 400 * count + (1 << 20), f"{grown} bytes more after {count} loads of a model")
+
+
+def errors(ostro, program):
+    for call, words in ((lambda: ostro.load("nowhere"), ("sample", "--checkpoint", "nowhere", "--prompt", "a", "--max_new_tokens", 1)),
+                        (lambda: ostro.train("nano.yaml", {"trainer.num_train_stepps": 1}),
+                         ("train", "--config", "nano.yaml", "--trainer.num_train_stepps", 1)),
+                        (lambda: ostro.verify("nowhere"), ("verify", "nowhere")),
+                        (lambda: ostro.Run("nowhere"), ("hash", "nowhere"))):
+        told = subprocess.run([program.path, *map(str, words)], capture_output=True, text=True, check=False)
+        lines = [line.removeprefix("error: ") for line in told.stderr.splitlines() if line.startswith("error: ")]
+        if not lines:  # verify tells it as a verdict
+            continue
+        check(error_of(ostro, call).splitlines() == lines, f"{words}: {error_of(ostro, call)!r}, the program says {lines}")
+    model = ostro.load("runs/nano")
+    for call, word in ((lambda: model.logits([]), "no token"), (lambda: model.logits([100_000]), "id 100000"),
+                       (lambda: model.logits([1] * 65), "65 tokens"), (lambda: model.generate("a", max_tokens=-1), "max_tokens -1"),
+                       (lambda: model.generate("a", temperature=-1.0), "temperature -1"),
+                       (lambda: model.generate("a", temperature=float("nan")), "temperature"),
+                       (lambda: model.generate("a", top_p=0.0), "top_p 0"), (lambda: model.generate("a", stop=""), "stop string"),
+                       (lambda: model.chat("a"), "chat template"), (lambda: ostro.load("runs/nano", dtype="f16"), "f16"),
+                       (lambda: ostro.load("runs/nano", device="tpu"), "tpu"),
+                       (lambda: ostro.serve(model, listen="nowhere"), "nowhere")):
+        check(word in error_of(ostro, call), f"{word}: {error_of(ostro, call)}")
+
+
+def interrupting():
+    told = python("-c", INTERRUPTED)
+    steps = re.search(r"KeyboardInterrupt (\d+)", told)
+    check(steps and 2 <= int(steps.group(1)) < 200000, f"Ctrl-C in a training: {told}")
+    check(any(pathlib.Path("runs/stopped/checkpoints").iterdir()), "Ctrl-C saved nothing")
+
+
+def threads(ostro):
+    """Another thread of Python runs while a program does."""
+    count, over = 0, threading.Event()
+
+    def tick():
+        nonlocal count
+        while not over.wait(0.002):
+            count += 1
+    ticking = threading.Thread(target=tick)
+    ticking.start()
+    ostro.train("nano.yaml", {"trainer.id": "beside", "trainer.num_train_steps": 40})
+    over.set()
+    ticking.join()
+    check(count > 10, f"another thread ran {count} times while a model was trained")
+
+
+def serving(ostro):
+    model = ostro.load("runs/nano")
+    with ostro.serve(model) as url:
+        fields = {"prompt": "the ", "max_tokens": 12, "temperature": 0.8, "seed": 3}
+        request = urllib.request.Request(url + "/completions", json.dumps(fields).encode())
+        text = json.loads(urllib.request.urlopen(request, timeout=120).read())["choices"][0]["text"]
+        check(text == model.generate_text("the ", max_tokens=12, temperature=0.8, seed=3), f"the server says {text!r}")
+    try:
+        urllib.request.urlopen(request, timeout=20)
+        sys.exit("FAILED: a server answers after its end")
+    except urllib.error.URLError:
+        pass
+    with ostro.serve("runs/nano") as url:
+        check(json.loads(urllib.request.urlopen(url + "/models", timeout=60).read())["data"][0]["id"] == "nano", "no model")
+
+
+def importing(program):
+    slowest = min(float(python("-c", "import time; t = time.process_time(); import ostro; ostro.load; "
+                               "print(time.process_time() - t)")) for _ in range(3))
+    print(f"import of ostro with its module and numpy: {slowest:.3f} s")
+    check(slowest <= MOST_IMPORT_SECONDS, f"the import takes {slowest} s")
+    check(python("-c", "import ostro, sys; print('numpy' in sys.modules, 'ostro._native' in sys.modules)") == "False False\n",
+          "import ostro alone loads the module")
+    check(python("-m", "ostro", "--version") == program("--version").stdout, "python -m ostro is another program")
+    cpu = "flags\t\t: pni ssse3 cx16 sse4_1 sse4_2 popcnt avx {} fma f16c movbe bmi1 bmi2 abm\n"
+    told = python("-c", f"import ostro.module as m; print(m.missing_instructions({cpu.format('avx2')!r}), "
+                  f"m.missing_instructions({cpu.format('')!r}))")
+    check(told == "None AVX2\n", told)
+
+
+def main():
+    arguments = argparse.ArgumentParser()
+    arguments.add_argument("--ostro", required=True)
+    arguments.add_argument("--package", required=True)
+    given = arguments.parse_args()
+    package = str(pathlib.Path(given.package).resolve())
+    program = Program(pathlib.Path(given.ostro).resolve())
+    for name in [name for name in os.environ if name.startswith("OSTRO_") and not name.startswith("OSTRO_TEST")]:
+        del os.environ[name]
+    os.environ["PYTHONPATH"] = package
+    sys.path.insert(0, package)
+    import numpy
+    import ostro
+    begun = time.time()
+    with tempfile.TemporaryDirectory() as folder:
+        os.chdir(folder)
+        prepare(program)
+        for part in (lambda: importing(program), lambda: training(ostro, program), lambda: logits(numpy, answers(ostro, program)),
+                     lambda: verifying(ostro, program), lambda: views(numpy, ostro),
+                     lambda: growth(ostro, 100 if seed.size() == "sample" else 10_000), lambda: errors(ostro, program),
+                     lambda: threads(ostro), interrupting, lambda: serving(ostro), lambda: chatting(ostro, program)):
+            part()
+            print(f"{time.time() - begun:.1f} s", flush=True)
+        os.chdir("/")
+    print("passed")
+
+
+if __name__ == "__main__":
+    main()
