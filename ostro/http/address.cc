@@ -4,6 +4,7 @@
 #include <fmt/format.h>
 #include <netdb.h>
 #include <netinet/in.h>
+#include <sys/un.h>
 
 #include <charconv>
 #include <cstring>
@@ -18,6 +19,8 @@ bool Address::is_loopback() const {
   return socket.ss_family == AF_INET6 &&
          IN6_IS_ADDR_LOOPBACK(&reinterpret_cast<const sockaddr_in6&>(socket).sin6_addr) != 0;
 }
+
+bool Address::is_unix() const { return socket.ss_family == AF_UNIX; }
 
 Result<Address> parse_address(const std::string& text) {
   const auto wrong = [&](std::string_view why) {
@@ -47,6 +50,25 @@ Result<Address> parse_address(const std::string& text) {
   out.size = found->ai_addrlen;
   ::freeaddrinfo(found);
   return out;
+}
+
+Result<Address> parse_address_or_path(const std::string& text) {
+  constexpr std::string_view kUnix = "unix:";
+  if (!text.starts_with(kUnix)) return parse_address(text);
+  Address out;
+  out.host = text.substr(kUnix.size());
+  auto& name = reinterpret_cast<sockaddr_un&>(out.socket);
+  if (out.host.empty() || out.host.size() >= sizeof name.sun_path)
+    return invalid_argument(fmt::format("{}: the path of a Unix socket has 1 to {} bytes, this one has {}",
+                                        text, sizeof name.sun_path - 1, out.host.size()));
+  name.sun_family = AF_UNIX;
+  std::memcpy(name.sun_path, out.host.c_str(), out.host.size() + 1);
+  out.size = sizeof name;
+  return out;
+}
+
+std::string address_text(const Address& address, int port) {
+  return address.is_unix() ? "unix:" + address.host : host_and_port(address.host, port);
 }
 
 std::string host_and_port(const std::string& host, int port) {

@@ -4,6 +4,7 @@
 #include <arpa/inet.h>
 #include <doctest/doctest.h>
 #include <sys/socket.h>
+#include <sys/un.h>
 #include <unistd.h>
 
 #include <string>
@@ -39,8 +40,30 @@ class Client {
     return out;
   }
 
+ protected:
+  explicit Client(int family, const sockaddr* to, socklen_t size)
+      : socket_(::socket(family, SOCK_STREAM, 0)) {
+    REQUIRE(::connect(socket_, to, size) == 0);
+  }
+
  private:
   int socket_;
+};
+
+// The same of a server at a Unix socket.
+class UnixClient : public Client {
+ public:
+  explicit UnixClient(const std::string& path) : UnixClient(name_of(path)) {}
+
+ private:
+  explicit UnixClient(const sockaddr_un& to)
+      : Client(AF_UNIX, reinterpret_cast<const sockaddr*>(&to), sizeof to) {}
+  static sockaddr_un name_of(const std::string& path) {
+    sockaddr_un to{};
+    to.sun_family = AF_UNIX;
+    path.copy(to.sun_path, sizeof to.sun_path - 1);
+    return to;
+  }
 };
 
 inline std::string answer(int port, const std::string& request) {

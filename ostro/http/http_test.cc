@@ -1,4 +1,6 @@
 #include <doctest/doctest.h>
+#include <fcntl.h>
+#include <sys/stat.h>
 
 #include <chrono>
 #include <condition_variable>
@@ -151,8 +153,13 @@ TEST_CASE("a body that is too large is left out, and the request says so") {
   CHECK(exchange->request().body.empty());
   exchange->answer({413});
   CHECK(client.hear().starts_with("HTTP/1.1 413 "));
-  CHECK(answer(server->port(), "PUT / HTTP/1.1\r\nHost: localhost\r\nContent-Length: 0\r\n\r\n")
-            .find("Allow: GET, HEAD, POST") != std::string::npos);
+  // What another method is answered with, the service says.
+  Client other(server->port());
+  other.say("PUT / HTTP/1.1\r\nHost: localhost\r\nContent-Length: 0\r\n\r\n");
+  const auto put = waiting.next();
+  CHECK(put->request().method == "PUT");
+  put->answer({405, "text/plain", "", {{"Allow", "GET"}}});
+  CHECK(other.hear().find("Allow: GET") != std::string::npos);
 }
 
 TEST_CASE("waiting for an answer is not idling") {
@@ -225,6 +232,50 @@ TEST_CASE("an address in use is an error that names it") {
   const auto second = Server::start(*parse_address(text), echo);
   REQUIRE(!second.ok());
   CHECK(second.error().message().find("cannot listen at " + text + ": Address already in use") == 0);
+}
+
+TEST_CASE("a Unix socket is used by its owner and group, and goes with its server") {
+  const std::string path = "/tmp/ostro-http-test-" + std::to_string(::getpid());
+  const auto address = parse_address_or_path("unix:" + path);
+  REQUIRE(address.ok());
+  CHECK(address->is_unix());
+  CHECK(!address->is_loopback());
+  CHECK(address_text(*address, 0) == "unix:" + path);
+  const auto asked = [&] {
+    UnixClient client(path);
+    client.say("GET /a HTTP/1.1\r\nHost: x\r\n\r\n");
+    return client.hear();
+  };
+  {
+    const auto server = Server::start(*address, echo);
+    REQUIRE_MESSAGE(server.ok(), server.error().message());
+    CHECK((*server)->port() == 0);
+    CHECK(asked().ends_with("\r\n\r\n/a"));
+    struct stat there{};
+    REQUIRE(::stat(path.c_str(), &there) == 0);
+    CHECK((there.st_mode & 0777) == 0660);
+    const auto second = Server::start(*address, echo);
+    REQUIRE(!second.ok());
+    CHECK(second.error().message() == "cannot listen at unix:" + path + ": Address already in use");
+  }
+  CHECK(::access(path.c_str(), F_OK) != 0);
+  {
+    // As a server that was killed leaves it.
+    const int left = ::socket(AF_UNIX, SOCK_STREAM, 0);
+    REQUIRE(::bind(left, reinterpret_cast<const sockaddr*>(&address->socket), address->size) == 0);
+    ::close(left);
+    const auto server = Server::start(*address, echo);
+    REQUIRE_MESSAGE(server.ok(), server.error().message());
+    CHECK(asked().ends_with("\r\n\r\n/a"));
+  }
+  // Another file stays.
+  const int file = ::open(path.c_str(), O_CREAT | O_WRONLY, 0600);
+  ::close(file);
+  CHECK(!Server::start(*address, echo).ok());
+  CHECK(::unlink(path.c_str()) == 0);
+  for (const std::string& wrong : {std::string("unix:"), "unix:/" + std::string(200, 'a')})
+    CHECK_MESSAGE(!parse_address_or_path(wrong).ok(), wrong);
+  CHECK(parse_address_or_path("127.0.0.1:80").ok());
 }
 
 TEST_CASE("addresses") {

@@ -6,8 +6,9 @@
 
 namespace ostro::http {
 
-// A file descriptor, which the caller closes. Errors: the address is in use, or not of this machine.
+// A file descriptor, which the caller closes. Errors: the address is in use, or not of this machine. A Unix
+// socket may be used by its owner and its group; one that a killed server left is replaced.
 Result<int> listening_socket(const Address& address);
-int port_of(int socket);
+int port_of(int socket);  // 0: of a Unix socket
 
 }  // namespace ostro::http

@@ -13,8 +13,8 @@ struct Request {
   std::string path = {};                            // "/facts.json", without the query
   std::map<std::string, std::string> query = {};    // "?a=b", decoded
   std::map<std::string, std::string> headers = {};  // names in small letters; of several the last one
-  std::string method = "GET";                       // GET, HEAD or POST
-  std::string body = {};                            // of a POST
+  std::string method = "GET";                       // as it came; GET or HEAD where Limits::body is 0
+  std::string body = {};                            // empty where there is none
   bool body_too_large = false;                      // it is longer than Limits::body, and left out here
 };
 

@@ -37,16 +37,17 @@ MHD_Result add_query(void* to, MHD_ValueKind, const char* name, const char* valu
   return MHD_YES;
 }
 
-Response not_allowed(bool takes_posts) {
+Response not_allowed() {
   return {MHD_HTTP_METHOD_NOT_ALLOWED,
           "text/plain; charset=utf-8",
-          takes_posts ? "this server knows GET, HEAD and POST\n" : "this server is read-only: GET and HEAD\n",
-          {{"Allow", takes_posts ? "GET, HEAD, POST" : "GET, HEAD"}}};
+          "this server is read-only: GET and HEAD\n",
+          {{"Allow", "GET, HEAD"}}};
 }
 
 class MicroServer final : public Server {
  public:
-  MicroServer(Service service, const Limits& limits) : service_(std::move(service)), limits_(limits) {}
+  MicroServer(Service service, const Limits& limits, const Address& address)
+      : service_(std::move(service)), limits_(limits), address_(address) {}
   // Connections must not be suspended when the daemon stops.
   ~MicroServer() override {
     {
@@ -54,13 +55,15 @@ class MicroServer final : public Server {
       stops_ = true;
       for (MicroExchange* one : open_) one->leave();
     }
-    if (daemon_ != nullptr) MHD_stop_daemon(daemon_);  // closes the socket
+    if (daemon_ == nullptr) return;
+    MHD_stop_daemon(daemon_);  // closes the socket
+    if (address_.is_unix()) ::unlink(address_.host.c_str());
   }
 
-  bool run(int socket, bool ipv6) {
+  bool run(int socket) {
     port_ = port_of(socket);
     const unsigned flags = MHD_USE_EPOLL_INTERNAL_THREAD | MHD_ALLOW_SUSPEND_RESUME |
-                           (ipv6 ? static_cast<unsigned>(MHD_USE_IPv6) : 0U);
+                           (address_.socket.ss_family == AF_INET6 ? static_cast<unsigned>(MHD_USE_IPv6) : 0U);
     daemon_ = MHD_start_daemon(
         flags, 0, nullptr, nullptr, &MicroServer::on_request, this, MHD_OPTION_LISTEN_SOCKET, socket,
         MHD_OPTION_NOTIFY_CONNECTION, &MicroServer::on_connection, this, MHD_OPTION_NOTIFY_COMPLETED,
@@ -121,9 +124,8 @@ class MicroServer final : public Server {
     request.method = method;
     MHD_get_connection_values(connection, MHD_HEADER_KIND, &add_header, &request.headers);
     MHD_get_connection_values(connection, MHD_GET_ARGUMENT_KIND, &add_query, &request.query);
-    const bool posts = limits_.body > 0, known = request.method == MHD_HTTP_METHOD_GET ||
-                                                 request.method == MHD_HTTP_METHOD_HEAD ||
-                                                 (posts && request.method == MHD_HTTP_METHOD_POST);
+    const bool known =
+        limits_.body > 0 || request.method == MHD_HTTP_METHOD_GET || request.method == MHD_HTTP_METHOD_HEAD;
     auto exchange = std::make_unique<SharedExchange>(
         std::make_shared<MicroExchange>(std::move(request), connection, limits_.body));
     {
@@ -136,7 +138,7 @@ class MicroServer final : public Server {
     watch_.expect(socket_of(connection), limits_.body_time);
     if (known) return MHD_YES;
     (void)made.is_dispatched();
-    made.answer(not_allowed(posts));
+    made.answer(not_allowed());
     return made.go_on(connection) ? MHD_YES : MHD_NO;
   }
 
@@ -152,6 +154,7 @@ class MicroServer final : public Server {
 
   const Service service_;
   const Limits limits_;
+  const Address address_;
   std::mutex mutex_;
   std::condition_variable answered_;
   bool stops_ = false;
@@ -175,10 +178,10 @@ Result<std::unique_ptr<Server>> Server::start(const Address& address, Handler ha
 Result<std::unique_ptr<Server>> Server::start_service(const Address& address, Service service,
                                                       const Limits& limits) {
   ASSIGN_OR_RETURN(const int socket, listening_socket(address));
-  auto server = std::make_unique<MicroServer>(std::move(service), limits);
-  if (!server->run(socket, address.socket.ss_family == AF_INET6)) {
+  auto server = std::make_unique<MicroServer>(std::move(service), limits, address);
+  if (!server->run(socket)) {
     ::close(socket);
-    return io_error(fmt::format("{}: the server does not start", host_and_port(address.host, address.port)));
+    return io_error(fmt::format("{}: the server does not start", address_text(address, address.port)));
   }
   return std::unique_ptr<Server>(std::move(server));
 }

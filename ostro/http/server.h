@@ -22,7 +22,7 @@ struct Limits {
   std::chrono::seconds idle{30};                // without a byte either way, but for waiting for the answer
   unsigned connections = 64, connections_of_address = 32;
   size_t memory = size_t{32} << 10;  // of a connection, for its header
-  size_t body = 0;                   // bytes of a POST; 0: the server takes GET and HEAD alone
+  size_t body = 0;  // bytes of a request's body; 0: the server answers GET and HEAD, and 405 to the rest
 };
 
 class Server {
@@ -35,7 +35,7 @@ class Server {
                                                        const Limits& limits);
   virtual ~Server() = default;  // ends all connections
 
-  // The port, also where the system chose it.
+  // The port, also where the system chose it; 0 of a Unix socket.
   virtual int port() const = 0;
   // Waits until every request that came has its whole answer, at most so long. False: some have not.
   virtual bool wait_until_answered(std::chrono::milliseconds limit) = 0;

@@ -9,8 +9,9 @@
 namespace ostro::serve {
 
 // HTTP's numbers.
-inline constexpr int kBadRequest = 400, kForbidden = 403, kNotFound = 404, kNotAllowed = 405, kTooLarge = 413,
-                     kTooMany = 429, kServerError = 500, kUnavailable = 503;
+inline constexpr int kBadRequest = 400, kUnauthorized = 401, kForbidden = 403, kNotFound = 404,
+                     kNotAllowed = 405, kTooLarge = 413, kTooMany = 429, kServerError = 500,
+                     kUnavailable = 503;
 
 struct ApiError {
   int status = kBadRequest;

@@ -21,17 +21,6 @@ bool is_get_path(const std::string& path) {
   return path == "/health" || path == "/ready" || path == "/v1/models";
 }
 
-std::string header(const http::Request& request, const char* name) {
-  const auto found = request.headers.find(name);
-  return found == request.headers.end() ? "" : found->second;
-}
-
-// A page of another origin may send a request that a browser does not ask about first.
-bool is_foreign(const http::Request& request) {
-  const std::string origin = header(request, "origin");
-  return !origin.empty() && origin != "http://" + header(request, "host");
-}
-
 Json models_json(const ServedModel& model) {
   const ModelFacts& facts = model.facts;
   return {{"object", "list"},
@@ -48,18 +37,16 @@ Json models_json(const ServedModel& model) {
 
 }  // namespace
 
-ModelServer::ModelServer(const ServerLimits& limits) : limits_(limits), gate_(""), incoming_(limits.waiting) {
+ModelServer::ModelServer(Access access, const ServerLimits& limits)
+    : limits_(limits), access_(std::move(access)), incoming_(limits.waiting) {
   for (int i = 0; i < kReaders; ++i) readers_.emplace_back([this] { read_requests(); });
 }
 
 Result<std::unique_ptr<ModelServer>> ModelServer::start(const http::Address& address,
+                                                        std::optional<ApiKeys> keys,
                                                         const ServerLimits& limits) {
-  if (!address.is_loopback())
-    return unsupported(fmt::format(
-        "{}: this server has no keys yet, so it listens on this machine alone (127.0.0.1, [::1]); "
-        "from another one: ssh -L {}:127.0.0.1:{} HOST",
-        http::host_and_port(address.host, address.port), address.port, address.port));
-  std::unique_ptr<ModelServer> out(new ModelServer(limits));
+  ASSIGN_OR_RETURN(Access access, Access::create(address, std::move(keys)));
+  std::unique_ptr<ModelServer> out(new ModelServer(std::move(access), limits));
   http::Limits of_http;
   of_http.connections = of_http.connections_of_address = limits.connections;
   of_http.body = limits.body_bytes;
@@ -108,10 +95,7 @@ bool ModelServer::drain(std::chrono::milliseconds limit) {
 
 void ModelServer::take(const std::shared_ptr<http::Exchange>& exchange) {
   const http::Request& request = exchange->request();
-  if (const auto refused = gate_.refusal(request))
-    return exchange->answer(error_response({refused->status, refused->body}));
-  if (is_foreign(request))
-    return exchange->answer(error_response({kForbidden, "pages of other origins may not ask this server"}));
+  if (const auto refused = access_.refusal(request)) return exchange->answer(error_response(*refused));
   if (request.method != "POST" || !is_post_path(request.path)) return exchange->answer(at_once(request));
   if (request.body_too_large)
     return exchange->answer(error_response(

@@ -13,8 +13,8 @@
 #include <thread>
 #include <vector>
 
-#include "ostro/http/gate.h"
 #include "ostro/http/server.h"
+#include "ostro/serve/access.h"
 #include "ostro/serve/engine_thread.h"
 
 namespace ostro::serve {
@@ -28,8 +28,10 @@ struct ServerLimits {
 
 class ModelServer {
  public:
-  // Begins to listen. Errors: the address is in use; kUnsupported when other machines could reach it.
-  static Result<std::unique_ptr<ModelServer>> start(const http::Address& address, const ServerLimits& limits);
+  // Begins to listen. `keys`: of these a request has to bring one; nothing: none. Errors: the address is in use;
+  // kInvalidArgument when other machines could reach it and there are no keys.
+  static Result<std::unique_ptr<ModelServer>> start(const http::Address& address, std::optional<ApiKeys> keys,
+                                                    const ServerLimits& limits);
   ~ModelServer();
 
   int port() const { return server_->port(); }
@@ -43,7 +45,7 @@ class ModelServer {
  private:
   enum class State { kLoading, kReady, kDraining };
 
-  explicit ModelServer(const ServerLimits& limits);
+  ModelServer(Access access, const ServerLimits& limits);
   void take(const std::shared_ptr<http::Exchange>& exchange);  // called by the threads of HTTP
   // The answer to a request that needs no model.
   http::Response at_once(const http::Request& request);
@@ -51,7 +53,7 @@ class ModelServer {
   ApiError not_ready() const;
 
   const ServerLimits limits_;
-  const http::Gate gate_;
+  Access access_;  // of HTTP's thread
   std::atomic<State> state_ = State::kLoading;
   std::unique_ptr<ServedModel> model_;
   std::unique_ptr<ReceiptMaker> receipts_;

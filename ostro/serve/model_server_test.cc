@@ -21,7 +21,7 @@ std::string post_of(const std::string& body, const std::string& path = "/v1/comp
 }
 
 std::unique_ptr<ModelServer> listening(const ServerLimits& limits = {}) {
-  auto out = ModelServer::start(*http::parse_address("127.0.0.1:0"), limits);
+  auto out = ModelServer::start(*http::parse_address("127.0.0.1:0"), std::nullopt, limits);
   REQUIRE_MESSAGE(out.ok(), out.error().message());
   return std::move(*out);
 }
@@ -119,8 +119,8 @@ TEST_CASE("a server that may not wait longer says so to those whose answers it e
   CHECK((got.starts_with("HTTP/1.1 503 ") || got.starts_with("HTTP/1.1 200 ")));  // it may have been done
 }
 
-TEST_CASE("other machines cannot reach it") {
-  const auto refused = ModelServer::start(*http::parse_address("0.0.0.0:0"), {});
+TEST_CASE("other machines cannot reach it without keys") {
+  const auto refused = ModelServer::start(*http::parse_address("0.0.0.0:0"), std::nullopt, {});
   REQUIRE(!refused.ok());
   CHECK(refused.error().message().find("ssh -L") != std::string::npos);
 }

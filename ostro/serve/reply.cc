@@ -102,8 +102,7 @@ void Reply::prompt(std::vector<RatedToken> tokens) {
 void Reply::token(AnswerState& state, RatedToken token) {
   ++made_tokens_;
   offsets_.push_back(characters_);
-  characters_ += characters(state.text().all()) - answer_characters_;
-  answer_characters_ = characters(state.text().all());
+  characters_ += state.text().characters() - std::exchange(answer_characters_, state.text().characters());
   rated_.push_back(std::move(token));
   if (!ask_.stream || state.finish() != Finish::kNone) return;
   const std::string text = state.text().take();

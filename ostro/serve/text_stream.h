@@ -3,7 +3,8 @@
 //
 // Bytes that begin a character are held until the character is whole; bytes that are no UTF-8 become U+FFFD.
 // The text ends before the stop string that ends first in it (of those that end together, the longest), so
-// how the text was cut into tokens does not matter. Not thread-safe; the tokenizer must outlive it.
+// how the text was cut into tokens does not matter. A token costs the same however long the text is. Not
+// thread-safe; the tokenizer must outlive it.
 #pragma once
 
 #include <cstdint>
@@ -35,20 +36,25 @@ class TextStream {
   std::string take();
   // The text of all tokens in whole characters, also what is not certain.
   std::string_view all() const { return text_; }
+  int64_t characters() const { return characters_; }  // of all()
   // All that is certain.
   std::string_view text() const { return std::string_view(text_).substr(0, certain_); }
 
  private:
   TextStream(const tokenizer::Tokenizer& tokenizer, std::vector<std::string> stops)
       : tokenizer_(&tokenizer), stops_(std::move(stops)) {}
-  // The text is now this, which begins with what it was.
-  void set_text(std::string text, bool is_all);
+  // Leaves of `recent_` what is needed.
+  Status forget();
+  // The bytes of a token after those of `recent_`.
+  Result<std::string> bytes_of(int32_t token);
+  // Bytes that come behind the text: whole characters, or the last of all.
+  void append(std::string_view bytes, bool is_all);
 
   const tokenizer::Tokenizer* tokenizer_;
   std::vector<std::string> stops_;
-  std::vector<uint32_t> ids_;
-  size_t prompt_bytes_ = 0;
-  std::string bytes_, text_;  // of the answer; text_ in whole characters
+  std::vector<uint32_t> recent_;   // the last tokens, as many as the text of the next one can depend on
+  std::string text_, unfinished_;  // of the answer; bytes that begin a character are in `unfinished_`
+  int64_t characters_ = 0;
   size_t certain_ = 0, taken_ = 0;
   bool stopped_ = false;
 };

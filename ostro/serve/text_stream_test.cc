@@ -1,6 +1,9 @@
 // The text of a stream of tokens is the text of all of them, however it comes.
 #include "ostro/serve/text_stream.h"
 
+#include <fmt/format.h>
+
+#include <algorithm>
 #include <random>
 
 #include "ostro/serve/model_for_test.h"
@@ -41,6 +44,51 @@ TEST_CASE("what arrives is the whole text, in whole characters, whatever the ids
     got += stream.take();
     CHECK(got == decoded(*tokenizer, ids));
     CHECK(got == stream.text());
+  }
+}
+
+// A tokenizer.json with the decoder of Llama 2 and Mistral: a space in front of words, which is dropped at
+// the beginning of a text; bytes as tokens.
+std::shared_ptr<const tokenizer::Tokenizer> spaced_tokenizer(const std::string& decoder) {
+  std::string vocab = R"("<unk>":0,"<s>":1,"\u2581":2,"\u2581a":3,"b":4,"\u2581\u2581":5,"n't":6,"\u00e9":7)";
+  for (int byte = 0; byte < 256; ++byte) vocab += fmt::format(R"(,"<0x{:02X}>":{})", byte, 8 + byte);
+  const std::string json = R"({"version":"1.0","added_tokens":[{"id":1,"content":"<s>","single_word":false,
+      "lstrip":false,"rstrip":false,"normalized":false,"special":true}],"normalizer":null,"pre_tokenizer":null,
+      "post_processor":null,"decoder":)" +
+                           decoder + R"(,"model":{"type":"BPE","unk_token":"<unk>","fuse_unk":true,
+      "byte_fallback":true,"vocab":{)" +
+                           vocab + R"(},"merges":[]}})";
+  auto made = tokenizer::Tokenizer::from_json(json, "t");
+  REQUIRE_MESSAGE(made.ok(), made.error().message());
+  return std::make_shared<tokenizer::Tokenizer>(std::move(*made));
+}
+
+TEST_CASE("a token's text comes from its neighbours alone, and the whole is what all tokens decode to") {
+  std::mt19937 random(9);
+  for (const char* decoder :
+       {R"({"type":"Sequence","decoders":[{"type":"Replace","pattern":{"String":"\u2581"},"content":" "},
+           {"type":"ByteFallback"},{"type":"Fuse"},{"type":"Strip","content":" ","start":1,"stop":0}]})",
+        R"({"type":"Metaspace","replacement":"\u2581","add_prefix_space":true,"prepend_scheme":"always"})",
+        "null"}) {
+    const auto tokenizer = spaced_tokenizer(decoder);
+    for (int round = 0; round < 200; ++round) {
+      Ids prompt, ids;
+      for (unsigned i = random() % 60; i > 0; --i) prompt.push_back(1 + static_cast<int>(random() % 3));
+      if (round % 3 == 0) prompt.assign(prompt.size(), 1);  // without a text
+      for (int i = 0; i < 60; ++i)
+        ids.push_back(static_cast<int32_t>(random() % (random() % 4 == 0 ? 264 : 8)));
+      Ids all = prompt;
+      all.insert(all.end(), ids.begin(), ids.end());
+      const auto bytes = [&](const Ids& of) {
+        return tokenizer->decode_bytes(std::vector<uint32_t>(of.begin(), of.end()), true).value();
+      };
+      TextStream stream = TextStream::create(*tokenizer, prompt, {}).value();
+      for (const int32_t id : ids) check_ok(stream.add(id));
+      stream.finish();
+      CHECK(stream.text() == tokenizer::repair_utf8(bytes(all).substr(bytes(prompt).size())));
+      CHECK(stream.characters() == std::count_if(stream.text().begin(), stream.text().end(),
+                                                 [](char c) { return (c & 0xC0) != 0x80; }));
+    }
   }
 }
 

@@ -61,12 +61,12 @@ int64_t characters(std::string_view text) {
 std::vector<int64_t> text_offsets(const tokenizer::Tokenizer& tokenizer,
                                   const std::vector<RatedToken>& tokens) {
   std::vector<int64_t> out;
-  std::vector<uint32_t> before;
+  auto text = TextStream::create(tokenizer, {}, {});
   for (const RatedToken& token : tokens) {
-    const auto text = tokenizer.decode(before, /*skip_special_tokens=*/true);
-    out.push_back(text.ok() ? characters(*text) : 0);
-    before.push_back(static_cast<uint32_t>(token.id));
+    out.push_back(text.ok() ? text->characters() : 0);
+    if (text.ok() && !text->add(token.id).ok()) break;
   }
+  out.resize(tokens.size());
   return out;
 }
 

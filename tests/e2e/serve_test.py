@@ -18,6 +18,7 @@ import sys
 import tempfile
 import threading
 
+import serve_access
 from readme_test import ROOT, compare, examples, run
 
 PAGE = ROOT / "docs/guide/serve.md"
@@ -79,7 +80,7 @@ def serial(values):
 
 class Test:
     def __init__(self, ostro, folder):
-        self.ostro, self.folder = str(pathlib.Path(ostro).resolve()), folder
+        self.ostro, self.folder, self.root = str(pathlib.Path(ostro).resolve()), folder, ROOT
 
     def program(self, *words, code=0, given=None, **settings):
         env = {k: v for k, v in os.environ.items() if not k.startswith("OSTRO_")} | settings
@@ -182,7 +183,9 @@ class Test:
         refused("other origins", 403, path, '{"prompt": "a"}', Origin="http://evil.example")
         check(server.raw("PUT", path, "{}")[0] == 405, "PUT is taken")
         check(server.raw("GET", "/health")[0] == 200 and server.raw("GET", "/ready")[0] == 200, "not healthy")
-        for words, says in ((("--listen", f"127.0.0.1:{server.port}"), "Address already in use"), (("--listen", "0.0.0.0:0"), "this machine alone"),
+        for words, says in ((("--listen", f"127.0.0.1:{server.port}"), "Address already in use"), (("--listen", "0.0.0.0:0"), "keys are needed"),
+                            (("--listen", "127.0.0.1:0", "--api_keys", "none.txt"), "none.txt"), (("--listen", "unix:"), "1 to 107 bytes"),
+                            (("--listen", "127.0.0.1:0", "--api_keys", "key.pem"), "line 1 does not begin with a hash"),
                             (("--listen", "127.0.0.1:0", "--sign", "tokenizer.json"), "no private key of Ed25519"),
                             (("--listen", "127.0.0.1:0", "--receipts", "log"), "log/lock")):
             done = subprocess.run([self.ostro, "serve", "runs/nano", *words], cwd=self.folder, capture_output=True, text=True, timeout=120, check=False)
@@ -287,6 +290,9 @@ def main():
         finally:
             server.process.kill()
         test.chain()
+        serve_access.keys(test, Server, check)
+        serve_access.unix_socket(test, check)
+        print("  keys and sockets: good")
     return 0
 
 

@@ -44,6 +44,15 @@ Result<std::vector<std::string>> prompts_of(io::FileSystem& fs, const Request& r
   return out;
 }
 
+// The template writes the special tokens itself, also the one at the beginning.
+Result<std::vector<int32_t>> chat_ids(const eval::ChatPrompts& chat, const tokenizer::Tokenizer& tokenizer,
+                                      const std::string& message) {
+  ASSIGN_OR_RETURN(const std::string text, chat.of_user(message));
+  const std::vector<uint32_t> ids = tokenizer.encode(text);
+  if (ids.empty()) return invalid_argument("the chat template makes an empty prompt of the message");
+  return std::vector<int32_t>(ids.begin(), ids.end());
+}
+
 // Prints the new text of the one prompt of a command as its tokens are made. What a token adds to the text
 // can depend on those before it (a space at the beginning is dropped by some tokenizers), so the whole is
 // decoded each time and what is new is printed.
@@ -137,9 +146,8 @@ Status sample(const Context& context, const Request& request) {
   std::vector<std::vector<int32_t>> ids;
   int64_t longest = 0;
   for (const std::string& prompt : prompts) {
-    ASSIGN_OR_RETURN(const std::string asked,
-                     request.chat ? chat.of_user(prompt) : Result<std::string>(prompt));
-    ASSIGN_OR_RETURN(std::vector<int32_t> one, tokenizer::prompt_ids(tokenizer, asked));
+    ASSIGN_OR_RETURN(std::vector<int32_t> one, request.chat ? chat_ids(chat, tokenizer, prompt)
+                                                            : tokenizer::prompt_ids(tokenizer, prompt));
     const auto length = static_cast<int64_t>(one.size());
     if (length >= model.context)
       return invalid_argument(fmt::format(

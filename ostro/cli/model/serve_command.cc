@@ -12,15 +12,24 @@ namespace ostro::cli {
 namespace {
 
 struct ServeAsked {
-  std::string checkpoint, tokenizer, listen = "127.0.0.1:8080", receipts, sign;
+  std::string checkpoint, tokenizer, listen = "127.0.0.1:8080", api_keys, receipts, sign;
   int64_t waiting = 64, drain = 30;
   bool unchecked = false;
   trained::UseOptions use;
 };
 
+std::string where(const http::Address& address, int port) {
+  const std::string text = http::address_text(address, port);
+  return address.is_unix() ? text : "http://" + text + "/v1";
+}
+
 // Until a signal comes. A server that cannot listen, sign or keep receipts is told before a model is loaded.
 Status serve_model(const Context& context, const ServeAsked& request) {
-  ASSIGN_OR_RETURN(const http::Address address, http::parse_address(request.listen));
+  ASSIGN_OR_RETURN(const http::Address address, http::parse_address_or_path(request.listen));
+  std::optional<serve::ApiKeys> keys;
+  if (!request.api_keys.empty()) {
+    ASSIGN_OR_RETURN(keys, serve::ApiKeys::open(context.fs, request.api_keys));
+  }
   std::optional<bundle::SigningKey> key;
   if (!request.sign.empty()) {
     ASSIGN_OR_RETURN(key, bundle::SigningKey::read(context.fs, request.sign));
@@ -32,15 +41,14 @@ Status serve_model(const Context& context, const ServeAsked& request) {
   std::unique_ptr<serve::ModelServer> server;
   {
     const Waits for_its_threads;
-    ASSIGN_OR_RETURN(server, serve::ModelServer::start(address, limits));
+    ASSIGN_OR_RETURN(server, serve::ModelServer::start(address, std::move(keys), limits));
   }
   ASSIGN_OR_RETURN(auto model, serve::load_served(context, request.checkpoint, request.tokenizer,
                                                   trained::trust(request.unchecked), request.use));
   const serve::ModelFacts facts = model->facts;
   RETURN_IF_ERROR(server->serve(std::move(model), std::move(receipts)));
-  RETURN_IF_ERROR(
-      write_stdout(fmt::format("http://{}/v1 serves {}, state {}\n",
-                               http::host_and_port(address.host, server->port()), facts.name, facts.state)));
+  RETURN_IF_ERROR(write_stdout(
+      fmt::format("{} serves {}, state {}\n", where(address, server->port()), facts.name, facts.state)));
   // A thread of the engine may get the signal; then no wait here ends by it.
   Waits waits;
   while (!signals.stop_requested()) waits.for_time(std::chrono::milliseconds(200));
@@ -61,7 +69,10 @@ int serve_command(Args args) {
       "ostro verify --receipt. docs/guide/serve.md has the fields of requests.");
   args.positional("MODEL", &request.checkpoint, trained::kWhereHelp);
   args.option("--listen", &request.listen, "HOST:PORT",
-              "where to listen, on this machine only (default 127.0.0.1:8080; port 0: one that is free)");
+              "where to listen (default 127.0.0.1:8080; port 0: one that is free), or unix:PATH; an address "
+              "that other\nmachines reach needs --api_keys");
+  args.option("--api_keys", &request.api_keys, "FILE",
+              "requests have to bring one of these keys; FILE has their hashes, and is read again for each");
   args.option("--tokenizer", &request.tokenizer, "T",
               "tokenizer.json, when the checkpoint is not in its run");
   args.option("--dtype", &request.use.dtype, "D", trained::kUseDtypeHelp);

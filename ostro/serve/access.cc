@@ -1,0 +1,73 @@
+#include "ostro/serve/access.h"
+
+#include <fmt/format.h>
+
+#include <algorithm>
+#include <cctype>
+
+#include "ostro/base/log.h"
+
+namespace ostro::serve {
+namespace {
+
+std::string header(const http::Request& request, const char* name) {
+  const auto found = request.headers.find(name);
+  return found == request.headers.end() ? "" : found->second;
+}
+
+// A page of another origin may send a request that a browser does not ask about first. Behind a proxy the
+// page came by https.
+bool is_foreign(const http::Request& request) {
+  const std::string origin = header(request, "origin"), host = header(request, "host");
+  return !origin.empty() && origin != "http://" + host && origin != "https://" + host;
+}
+
+std::string bearer(const http::Request& request) {
+  constexpr std::string_view kBearer = "bearer ";
+  const std::string word = header(request, "authorization");
+  std::string kind = word.substr(0, kBearer.size());
+  std::transform(kind.begin(), kind.end(), kind.begin(),
+                 [](unsigned char c) { return static_cast<char>(std::tolower(c)); });
+  return kind == kBearer ? word.substr(kBearer.size()) : "";
+}
+
+}  // namespace
+
+Result<Access> Access::create(const http::Address& address, std::optional<ApiKeys> keys) {
+  if (!keys && !address.is_loopback() && !address.is_unix())
+    return invalid_argument(
+        fmt::format("--listen {}: other machines could ask, so keys are needed (--api_keys FILE, "
+                    "docs/guide/serve.md); or "
+                    "listen on this machine alone (127.0.0.1:{}) and reach it by ssh -L {}:127.0.0.1:{} HOST",
+                    http::address_text(address, address.port), address.port, address.port, address.port));
+  return Access(address.is_loopback(), std::move(keys));
+}
+
+bool Access::is_open(const std::string& path) { return path == "/" || path == "/health" || path == "/ready"; }
+
+std::optional<ApiError> Access::refusal(const http::Request& request) {
+  if (loopback_)
+    if (const auto refused = http::Gate("").refusal(request))
+      return ApiError{refused->status, refused->body.substr(0, refused->body.find('\n'))};
+  if (!keys_) {
+    if (is_foreign(request)) return ApiError{kForbidden, "pages of other origins may not ask this server"};
+    return std::nullopt;
+  }
+  if (is_open(request.path)) return std::nullopt;
+  const Status read = keys_->read();
+  const std::string trouble = read.ok() ? "" : read.error().message();
+  if (trouble != trouble_ && !trouble.empty())
+    log_error("--api_keys: " + trouble + "; no key is taken until it is right");
+  trouble_ = trouble;
+  if (!read.ok()) return ApiError{kUnavailable, "the server cannot read its keys now; its log says why"};
+  const std::string key = bearer(request);
+  if (key.empty())
+    return ApiError{kUnauthorized, "this server wants a key: \"Authorization: Bearer KEY\"", "",
+                    "invalid_api_key"};
+  if (keys_->owner(key).empty())
+    return ApiError{kUnauthorized, "the key is not one of this server's, or it was taken back", "",
+                    "invalid_api_key"};
+  return std::nullopt;
+}
+
+}  // namespace ostro::serve
