@@ -20,7 +20,7 @@ class Exchange {
   Exchange(const Exchange&) = delete;
   Exchange& operator=(const Exchange&) = delete;
 
-  const Request& request() const { return request_; }
+  virtual const Request& request() const { return request_; }
 
   virtual void answer(Response response) = 0;
   // The head of an answer that comes in pieces; its body is empty.

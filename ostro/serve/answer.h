@@ -10,7 +10,7 @@
 
 #include "ostro/infer/choose.h"
 #include "ostro/serve/served_model.h"
-#include "ostro/serve/text_stream.h"
+#include "ostro/serve/text/text_stream.h"
 
 namespace ostro::serve {
 

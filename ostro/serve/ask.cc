@@ -5,7 +5,8 @@
 #include <algorithm>
 #include <charconv>
 
-#include "ostro/serve/fields.h"
+#include "ostro/serve/json/conversation.h"
+#include "ostro/serve/json/fields.h"
 #include "ostro/serve/prompts.h"
 
 namespace ostro::serve {
@@ -16,8 +17,8 @@ using Json = nlohmann::ordered_json;
 constexpr int64_t kMostLikely = 20;
 constexpr int64_t kCompletionTokens = 16;  // what OpenAI's API makes of a completion that names no number
 
-// The fields that both paths have.
-void common(Fields& fields, const ServedModel& model, const AskLimits& limits, Ask& ask) {
+// The fields that all paths have.
+void sampling(Fields& fields, const ServedModel& model, const AskLimits& limits, Ask& ask) {
   check_model(fields, model);
   infer::ChoiceOptions& choice = ask.options.choice;
   choice.temperature = 1;
@@ -29,7 +30,6 @@ void common(Fields& fields, const ServedModel& model, const AskLimits& limits, A
   fields.number("frequency_penalty", choice.frequency_penalty, -2, 2);
   if (choice.top_p == 0) fields.fail("top_p", "is 0, which leaves no token; use more than 0, up to 1");
   if (const Json* bias = fields.find("logit_bias")) choice.bias = biases(fields, *bias, model.tokens());
-  fields.integer("n", ask.count, 1, limits.answers);
   fields.texts("stop", ask.options.stop);
   if (ask.options.stop.size() > limits.stops)
     fields.fail("stop",
@@ -54,6 +54,11 @@ void common(Fields& fields, const ServedModel& model, const AskLimits& limits, A
   fields.flag("receipt", ask.receipt);
   fields.flag("return_token_ids", ask.return_ids);
   fields.flag("stream", ask.stream);
+}
+
+// The fields that completions and chats have besides.
+void choices(Fields& fields, const AskLimits& limits, Ask& ask) {
+  fields.integer("n", ask.count, 1, limits.answers);
   if (const Json* options = fields.find("stream_options")) {
     if (!options->is_object()) return fields.fail("stream_options", "has to be an object");
     Fields inside(*options, "stream_options");
@@ -61,6 +66,16 @@ void common(Fields& fields, const ServedModel& model, const AskLimits& limits, A
     if (const auto error = inside.finish()) fields.fail("stream_options", "is wrong: " + error->message);
     if (!ask.stream) fields.fail("stream_options", "goes with \"stream\": true");
   }
+}
+
+void use_tools(const ServedModel& model, const Functions& functions, Ask& ask) {
+  if (model.tool_format && !functions.names.empty()) ask.tools = ToolUse{*model.tool_format, functions.names};
+}
+
+void read_conversation(Fields& fields, const std::string& name, const Json& messages,
+                       const Functions& functions, const ServedModel& model, Ask& ask) {
+  const std::string text = chat_text(fields, name, messages, functions.list, model, true);
+  ask.prompts.push_back(chat_ids(fields, name, text, model));
 }
 
 // Whether every prompt leaves room for a token, where one is wanted.
@@ -80,7 +95,8 @@ ParsedAsk parse_completion(const ServedModel& model, std::string_view body, cons
   if (auto error = parse_body(body, json)) return *error;
   Fields fields(json);
   Ask ask;
-  common(fields, model, limits, ask);
+  sampling(fields, model, limits, ask);
+  choices(fields, limits, ask);
   const Json* prompt = fields.find("prompt");
   if (prompt == nullptr)
     fields.fail("prompt", "is missing; it is a text, a list of token ids, or a list of these");
@@ -97,7 +113,6 @@ ParsedAsk parse_completion(const ServedModel& model, std::string_view body, cons
   }
   fields.flag("echo", ask.echo);
   ask.rating.prompt = ask.echo && ask.rating.log_probs;
-  if (ask.echo && ask.stream) fields.fail("echo", "does not go with \"stream\"");
   if (!fields.failed()) check_room(fields, "prompt", model, ask);
   if (auto error = fields.finish()) return *error;
   return ask;
@@ -108,13 +123,16 @@ ParsedAsk parse_chat(const ServedModel& model, std::string_view body, const AskL
   if (auto error = parse_body(body, json)) return *error;
   Fields fields(json);
   Ask ask;
-  ask.is_chat = true;
-  common(fields, model, limits, ask);
+  ask.form = Form::kChat;
+  sampling(fields, model, limits, ask);
+  choices(fields, limits, ask);
+  const Functions functions = read_tools(fields, false);
+  use_tools(model, functions, ask);
   const Json* messages = fields.find("messages");
   if (messages == nullptr)
     fields.fail("messages", "is missing; it is a list of {\"role\": ..., \"content\": ...}");
   else
-    ask.prompts.push_back(chat_ids(fields, *messages, model, true));
+    read_conversation(fields, "messages", read_messages(fields, *messages), functions, model, ask);
   ask.options.max_tokens = model.facts.context;
   fields.integer("max_tokens", ask.options.max_tokens, 1, INT32_MAX);
   fields.integer("max_completion_tokens", ask.options.max_tokens, 1, INT32_MAX);
@@ -124,6 +142,71 @@ ParsedAsk parse_chat(const ServedModel& model, std::string_view body, const AskL
     fields.fail("top_logprobs", "goes with \"logprobs\": true");
   if (!fields.failed()) check_room(fields, "messages", model, ask);
   if (auto error = fields.finish()) return *error;
+  return ask;
+}
+
+// What /v1/responses has of its own: the others' fields under other names, and what is refused because this
+// server keeps nothing.
+ParsedAsk parse_response(const ServedModel& model, std::string_view body, const AskLimits& limits) {
+  Json json;
+  if (auto error = parse_body(body, json)) return *error;
+  Fields fields(json);
+  Ask ask;
+  ask.form = Form::kResponse;
+  sampling(fields, model, limits, ask);
+  bool store = false;
+  fields.flag("store", store);
+  if (store)
+    fields.fail("store",
+                "is true; this server keeps no responses, so send the whole conversation as \"input\"");
+  if (fields.find("previous_response_id") != nullptr)
+    fields.fail("previous_response_id",
+                "names a response, and this server keeps none; send the whole conversation as \"input\"");
+  std::string instructions;
+  fields.text("instructions", instructions);
+  const Functions functions = read_tools(fields, true);
+  use_tools(model, functions, ask);
+  if (const Json* text = fields.find("text")) {
+    const Json format = text->is_object() && text->contains("format") ? (*text)["format"] : Json();
+    if (!text->is_object() || text->size() != 1 || format != Json{{"type", "text"}})
+      fields.fail("text",
+                  "is something else than {\"format\": {\"type\": \"text\"}}; this server does not force "
+                  "answers into a format");
+  }
+  std::vector<std::string> include;
+  fields.texts("include", include);
+  for (const std::string& one : include)
+    if (one != "message.output_text.logprobs")
+      fields.fail("include", fmt::format("has \"{}\"; this server has message.output_text.logprobs", one));
+  ask.rating.log_probs = !include.empty();
+  fields.integer("top_logprobs", ask.rating.likely, 0, kMostLikely);
+  if (ask.rating.likely > 0 && !ask.rating.log_probs)
+    fields.fail("top_logprobs", "goes with \"include\": [\"message.output_text.logprobs\"]");
+  ask.options.max_tokens = model.facts.context;
+  fields.integer("max_output_tokens", ask.options.max_tokens, 1, INT32_MAX);
+  const Json* input = fields.find("input");
+  if (input == nullptr)
+    fields.fail("input", "is missing; it is a text or a list of items");
+  else
+    read_conversation(fields, "input", read_items(fields, *input, instructions), functions, model, ask);
+  if (!fields.failed()) check_room(fields, "input", model, ask);
+  if (auto error = fields.finish()) return *error;
+  const auto given = [&](const char* name, Json otherwise) {
+    return json.contains(name) && !json[name].is_null() ? json[name] : std::move(otherwise);
+  };
+  ask.shown_fields = Json{{"instructions", given("instructions", nullptr)},
+                          {"max_output_tokens", given("max_output_tokens", nullptr)},
+                          {"parallel_tool_calls", true},
+                          {"previous_response_id", nullptr},
+                          {"store", false},
+                          {"temperature", ask.options.choice.temperature},
+                          {"text", {{"format", {{"type", "text"}}}}},
+                          {"tool_choice", given("tool_choice", "auto")},
+                          {"tools", given("tools", Json::array())},
+                          {"top_logprobs", ask.rating.likely},
+                          {"top_p", ask.options.choice.top_p},
+                          {"truncation", "disabled"}}
+                         .dump();
   return ask;
 }
 

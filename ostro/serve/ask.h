@@ -1,22 +1,28 @@
 // Ask: a request for text, read and checked: everything that its answer depends on.
 //
-// parse_completion reads the body of /v1/completions, parse_chat that of /v1/chat/completions
-// (docs/guide/serve.md lists the fields). An ApiError says what is wrong with a body, with the HTTP status.
-// Pure functions, which threads may call with the same model.
+// parse_completion reads the body of /v1/completions, parse_chat that of /v1/chat/completions, parse_response
+// that of /v1/responses (docs/guide/serve.md lists the fields). An ApiError says what is wrong with a body,
+// with the HTTP status. Pure functions, which threads may call with the same model.
 #pragma once
 
+#include <chrono>
+#include <memory>
 #include <optional>
 #include <string>
 #include <variant>
 #include <vector>
 
 #include "ostro/serve/answer.h"
-#include "ostro/serve/api_error.h"
+#include "ostro/serve/gate/metrics.h"
+#include "ostro/serve/json/api_error.h"
+#include "ostro/serve/json/tools.h"
 
 namespace ostro::serve {
 
+enum class Form { kCompletion, kChat, kResponse };  // of the answer
+
 struct Ask {
-  bool is_chat = false;
+  Form form = Form::kCompletion;
   std::vector<std::vector<int32_t>> prompts;  // at least one; each gets `count` answers
   std::vector<std::string> prompt_texts;      // as they were given; "" for a prompt that was given as ids
   int64_t count = 1;
@@ -24,6 +30,10 @@ struct Ask {
   std::optional<uint64_t> seed;  // of the request; without one the server draws it
   std::string nonce;             // from which the seed follows (receipt.h); empty: none
   RatingOptions rating;
+  std::optional<ToolUse> tools;      // how calls in the answer are read; nothing: they are text
+  std::string shown_fields;          // of a response: the fields that its answer repeats, a JSON object
+  std::shared_ptr<Metrics> metrics;  // that count it; null: none
+  std::chrono::steady_clock::time_point arrived = std::chrono::steady_clock::now();
   bool echo = false, stream = false, include_usage = false, return_ids = false, receipt = false;
 };
 
@@ -37,10 +47,6 @@ struct AskLimits {
 using ParsedAsk = std::variant<Ask, ApiError>;
 ParsedAsk parse_completion(const ServedModel& model, std::string_view body, const AskLimits& limits = {});
 ParsedAsk parse_chat(const ServedModel& model, std::string_view body, const AskLimits& limits = {});
-
-// The answer to a request to /tokenize, whose body is {"prompt": S} or {"messages": [...]}, and to one to
-// /detokenize, whose body is {"tokens": [...]}. A wrong body is answered with status 400.
-http::Response tokenize(const ServedModel& model, std::string_view body);
-http::Response detokenize(const ServedModel& model, std::string_view body);
+ParsedAsk parse_response(const ServedModel& model, std::string_view body, const AskLimits& limits = {});
 
 }  // namespace ostro::serve

@@ -1,5 +1,6 @@
 // Requests are read strictly: each mistake is one error that names the field.
 #include "ostro/serve/ask.h"
+#include "ostro/serve/token_paths.h"
 
 #include <random>
 

@@ -30,23 +30,7 @@ class Check {
   }
 
   void seal(const ReceiptDocument& document, const std::optional<bundle::PublicKey>& key) {
-    if (document.signature.empty()) {
-      if (!receipt_.key.empty()) differs("the receipt names a key that signs it, and has no signature");
-      if (key && receipt_.key.empty()) differs("the receipt is not signed; --key names who should have");
-      return;
-    }
-    const auto own = bundle::PublicKey::parse(document.public_key, "\"public_key\" of the receipt");
-    const auto signature = from_hex_digits(document.signature);
-    if (!own.ok()) return differs(own.error().message());
-    if (own->fingerprint() != receipt_.key)
-      return differs(fmt::format("the public key has the fingerprint {}, the receipt names {}",
-                                 own->fingerprint(), receipt_.key));
-    if (!signature || !own->has_signed(receipt_text(receipt_), *signature))
-      return differs("the signature is not one of this receipt");
-    if (key && !(*key == *own))
-      return differs(fmt::format("the receipt is signed by {}, not by {} (--key)", own->fingerprint(),
-                                 key->fingerprint()));
-    out_.key = own->fingerprint();
+    check_seal(document, key, out_);
   }
 
   // What the receipt says of the opening.
@@ -160,6 +144,31 @@ std::string equal_text(const ReceiptCheck& check) {
 }
 
 }  // namespace
+
+void check_seal(const ReceiptDocument& document, const std::optional<bundle::PublicKey>& key,
+                ReceiptCheck& out) {
+  const Receipt& receipt = document.receipt;
+  const auto differs = [&](std::string text) {
+    out.findings.push_back({Verdict::kDiffers, std::move(text)});
+  };
+  if (document.signature.empty()) {
+    if (!receipt.key.empty()) differs("the receipt names a key that signs it, and has no signature");
+    if (key && receipt.key.empty()) differs("the receipt is not signed; --key names who should have");
+    return;
+  }
+  const auto own = bundle::PublicKey::parse(document.public_key, "\"public_key\" of the receipt");
+  const auto signature = from_hex_digits(document.signature);
+  if (!own.ok()) return differs(own.error().message());
+  if (own->fingerprint() != receipt.key)
+    return differs(fmt::format("the public key has the fingerprint {}, the receipt names {}",
+                               own->fingerprint(), receipt.key));
+  if (!signature || !own->has_signed(receipt_text(receipt), *signature))
+    return differs("the signature is not one of this receipt");
+  if (key && !(*key == *own))
+    return differs(fmt::format("the receipt is signed by {}, not by {} (--key)", own->fingerprint(),
+                               key->fingerprint()));
+  out.key = own->fingerprint();
+}
 
 Result<ReceiptCheck> check_receipt(const ReceiptDocument& document, ServedModel& model,
                                    const std::optional<bundle::PublicKey>& key) {

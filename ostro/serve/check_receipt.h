@@ -21,6 +21,11 @@ struct ReceiptCheck {
   audit::Verdict verdict() const { return audit::verdict_of_sorted(findings); }
 };
 
+// Whether the signature is one of the receipt, by the key that it names and by `key`, if there is one. Adds
+// to `out`.
+void check_seal(const ReceiptDocument& document, const std::optional<bundle::PublicKey>& key,
+                ReceiptCheck& out);
+
 // `key`: that must have signed. Errors: those of running the model.
 Result<ReceiptCheck> check_receipt(const ReceiptDocument& document, ServedModel& model,
                                    const std::optional<bundle::PublicKey>& key);

@@ -134,6 +134,32 @@ TEST_CASE("echo has the prompt, and a request for no token only rates it") {
   CHECK(log_probs["text_offset"][0] == 0);
 }
 
+TEST_CASE("echo in pieces is echo whole") {
+  Served served;
+  for (const std::string more : {R"("max_tokens": 5)", R"("max_tokens": 5, "logprobs": 1)",
+                                 R"("max_tokens": 0, "logprobs": 0)", R"("max_tokens": 0)"}) {
+    const std::string fields = R"("prompt": ["the cat", [3, 4, 5]], "echo": true, "seed": 2, )" + more;
+    const Json whole = served.whole("{" + fields + "}");
+    const auto events = served.events("{" + fields + R"(, "stream": true})");
+    for (const Json& choice : whole["choices"]) {
+      std::string text;
+      Json log_probs = Json::array(), offsets = Json::array();
+      for (const Json& event : events)
+        for (const Json& piece : event["choices"]) {
+          if (piece["index"] != choice["index"]) continue;
+          text += piece["text"].get<std::string>();
+          if (piece["logprobs"].is_null()) continue;
+          for (const Json& p : piece["logprobs"]["token_logprobs"]) log_probs.push_back(p);
+          for (const Json& offset : piece["logprobs"]["text_offset"]) offsets.push_back(offset);
+        }
+      CHECK(text == choice["text"]);
+      if (choice["logprobs"].is_null()) continue;
+      CHECK(log_probs == choice["logprobs"]["token_logprobs"]);
+      CHECK(offsets == choice["logprobs"]["text_offset"]);
+    }
+  }
+}
+
 TEST_CASE("a stop string that names a special token ends the answer at its id") {
   Served served;
   const std::string end = std::to_string(served.model.stops[0]);

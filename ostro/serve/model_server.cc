@@ -4,6 +4,9 @@
 
 #include <nlohmann/json.hpp>
 
+#include "ostro/serve/page/chat_page.h"
+#include "ostro/serve/token_paths.h"
+
 namespace ostro::serve {
 namespace {
 
@@ -13,26 +16,32 @@ constexpr int kReaders = 2;
 
 http::Response json(const Json& value) { return {200, "application/json", value.dump() + "\n"}; }
 
-bool is_post_path(const std::string& path) {
-  return path == "/v1/completions" || path == "/v1/chat/completions" || path == "/tokenize" ||
-         path == "/detokenize";
-}
-bool is_get_path(const std::string& path) {
-  return path == "/health" || path == "/ready" || path == "/v1/models";
+Json model_json(const ModelFacts& facts) {
+  return {{"id", facts.name},
+          {"object", "model"},
+          {"created", 0},
+          {"owned_by", "ostro"},
+          {"max_model_len", facts.context},
+          {"state", facts.state},
+          {"forward", facts.forward},
+          {"tokenizer", facts.tokenizer}};
 }
 
-Json models_json(const ServedModel& model) {
-  const ModelFacts& facts = model.facts;
-  return {{"object", "list"},
-          {"data",
-           {{{"id", facts.name},
-             {"object", "model"},
-             {"created", 0},
-             {"owned_by", "ostro"},
-             {"max_model_len", facts.context},
-             {"state", facts.state},
-             {"forward", facts.forward},
-             {"tokenizer", facts.tokenizer}}}}};
+// Prometheus asks for this type.
+constexpr const char* kMetricsType = "text/plain; version=0.0.4; charset=utf-8";
+
+bool is_for_text(Action action) {
+  return action == Action::kCompletion || action == Action::kChat || action == Action::kResponse;
+}
+
+ParsedAsk parse_ask(Action action, const ServedModel& model, const std::string& body) {
+  if (action == Action::kCompletion) return parse_completion(model, body);
+  return action == Action::kChat ? parse_chat(model, body) : parse_response(model, body);
+}
+
+http::Response of_tokens(Action action, const ServedModel& model, const std::string& body) {
+  if (action == Action::kTokenize) return tokenize(model, body);
+  return action == Action::kDetokenize ? detokenize(model, body) : apply_template(model, body);
 }
 
 }  // namespace
@@ -93,10 +102,13 @@ bool ModelServer::drain(std::chrono::milliseconds limit) {
   return server_->wait_until_answered(std::max(left, std::chrono::milliseconds(0)));
 }
 
-void ModelServer::take(const std::shared_ptr<http::Exchange>& exchange) {
+void ModelServer::take(const std::shared_ptr<http::Exchange>& one) {
+  const std::optional<Path> path = path_of(one->request().path);
+  const std::shared_ptr<http::Exchange> exchange =
+      counted(one, metrics_, path ? std::string(path->path) : "other");
   const http::Request& request = exchange->request();
   if (const auto refused = access_.refusal(request)) return exchange->answer(error_response(*refused));
-  if (request.method != "POST" || !is_post_path(request.path)) return exchange->answer(at_once(request));
+  if (!path || !path->posts || request.method != "POST") return exchange->answer(at_once(request, path));
   if (request.body_too_large)
     return exchange->answer(error_response(
         {kTooLarge, fmt::format("the body has more than {} bytes, which is the most", limits_.body_bytes)}));
@@ -104,48 +116,73 @@ void ModelServer::take(const std::shared_ptr<http::Exchange>& exchange) {
     const std::lock_guard lock(mutex_);
     ++taken_;
   }
-  std::shared_ptr<void> held(nullptr, [this](void*) {
+  const bool for_text = is_for_text(path->action);
+  if (for_text) metrics_->take();
+  std::shared_ptr<void> held(nullptr, [this, for_text](void*) {
+    if (for_text) metrics_->drop();
     const std::lock_guard lock(mutex_);
     if (--taken_ == 0) answered_.notify_all();
   });
   if (state_ != State::kReady) return exchange->answer(error_response(not_ready()));
-  if (!incoming_.push({exchange, held}, [](const Incoming& one) { return one.exchange->is_gone(); }))
+  if (!incoming_.push({exchange, held, path->action},
+                      [](const Incoming& waiting) { return waiting.exchange->is_gone(); }))
     exchange->answer(error_response({kTooMany, fmt::format("{} requests wait already", limits_.waiting)}));
 }
 
-http::Response ModelServer::at_once(const http::Request& request) {
-  const bool posts = is_post_path(request.path);
-  if (posts || (is_get_path(request.path) && request.method == "POST")) {
+// What needs no thread of its own: all that takes GET, and every method that a path does not take.
+http::Response ModelServer::at_once(const http::Request& request, const std::optional<Path>& path) {
+  if (!path) return error_response({kNotFound, paths_text()});
+  const char* allowed = path->posts ? "POST, OPTIONS" : "GET, HEAD, OPTIONS";
+  if (request.method == "OPTIONS") return {kNoContent, "text/plain", "", {{"Allow", allowed}}};
+  if (path->posts || (request.method != "GET" && request.method != "HEAD")) {
     http::Response out = error_response(
-        {kNotAllowed, fmt::format("{} takes {}", request.path, posts ? "POST" : "GET and HEAD")});
-    out.headers.emplace_back("Allow", posts ? "POST" : "GET, HEAD");
+        {kNotAllowed, fmt::format("{} takes {}", path->path, path->posts ? "POST" : "GET and HEAD")});
+    out.headers.emplace_back("Allow", allowed);
     return out;
   }
-  if (request.path == "/health") return json({{"status", "ok"}});
-  if (!is_get_path(request.path))
-    return error_response({kNotFound,
-                           "this server has /v1/completions, /v1/chat/completions, /v1/models, /tokenize, "
-                           "/detokenize, /health and /ready"});
-  if (state_ != State::kReady) return error_response(not_ready());
-  return request.path == "/ready" ? json({{"status", "ready"}}) : json(models_json(*model_));
+  const bool ready = state_ == State::kReady;
+  switch (path->action) {
+    case Action::kPage:
+      return chat_page();
+    case Action::kHealth:
+      return json({{"status", "ok"}});
+    case Action::kMetrics:
+      return {200, kMetricsType,
+              ready ? metrics_text(metrics_->counts(), model_->facts.name, model_->facts.state)
+                    : metrics_text(metrics_->counts(), "", "")};
+    default:
+      break;
+  }
+  if (!ready) return error_response(not_ready());
+  const ModelFacts& facts = model_->facts;
+  if (path->action == Action::kReady) return json({{"status", "ready"}});
+  if (path->action == Action::kTokenizerInfo) return tokenizer_info(*model_);
+  if (path->action == Action::kModels)
+    return json({{"object", "list"}, {"data", Json::array({model_json(facts)})}});
+  if (request.path == "/v1/models/" + facts.name) return json(model_json(facts));
+  return error_response(
+      {kNotFound,
+       fmt::format("the model of {} is not served here; this server has \"{}\"", request.path, facts.name),
+       "model", "model_not_found"});
 }
 
 void ModelServer::read_requests() {
   while (const auto one = incoming_.pop()) {
     if (one->exchange->is_gone()) continue;
-    const http::Request& request = one->exchange->request();
-    if (request.path == "/tokenize" || request.path == "/detokenize") {
-      one->exchange->answer(request.path == "/tokenize" ? tokenize(*model_, request.body)
-                                                        : detokenize(*model_, request.body));
+    const std::string& body = one->exchange->request().body;
+    if (!is_for_text(one->action)) {
+      one->exchange->answer(of_tokens(one->action, *model_, body));
       continue;
     }
-    ParsedAsk parsed = request.path == "/v1/completions" ? parse_completion(*model_, request.body)
-                                                         : parse_chat(*model_, request.body);
+    ParsedAsk parsed = parse_ask(one->action, *model_, body);
     if (const auto* error = std::get_if<ApiError>(&parsed)) {
       one->exchange->answer(error_response(*error));
       continue;
     }
-    auto ask = std::make_shared<const Ask>(std::move(std::get<Ask>(parsed)));
+    Ask& asked = std::get<Ask>(parsed);
+    asked.metrics = metrics_;
+    asked.arrived = one->arrived;
+    auto ask = std::make_shared<const Ask>(std::move(asked));
     if (!engine_->push({one->exchange, std::move(ask), one->held}))
       one->exchange->answer(
           error_response({kTooMany, fmt::format("{} requests wait already", limits_.waiting)}));

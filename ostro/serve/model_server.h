@@ -14,8 +14,9 @@
 #include <vector>
 
 #include "ostro/http/server.h"
-#include "ostro/serve/access.h"
 #include "ostro/serve/engine_thread.h"
+#include "ostro/serve/gate/access.h"
+#include "ostro/serve/gate/paths.h"
 
 namespace ostro::serve {
 
@@ -48,12 +49,13 @@ class ModelServer {
   ModelServer(Access access, const ServerLimits& limits);
   void take(const std::shared_ptr<http::Exchange>& exchange);  // called by the threads of HTTP
   // The answer to a request that needs no model.
-  http::Response at_once(const http::Request& request);
+  http::Response at_once(const http::Request& request, const std::optional<Path>& path);
   void read_requests();  // the body of the threads in readers_
   ApiError not_ready() const;
 
   const ServerLimits limits_;
   Access access_;  // of HTTP's thread
+  const std::shared_ptr<Metrics> metrics_ = std::make_shared<Metrics>();
   std::atomic<State> state_ = State::kLoading;
   std::unique_ptr<ServedModel> model_;
   std::unique_ptr<ReceiptMaker> receipts_;
@@ -66,6 +68,8 @@ class ModelServer {
   struct Incoming {
     std::shared_ptr<http::Exchange> exchange;
     std::shared_ptr<void> held;  // counts in taken_
+    Action action;
+    std::chrono::steady_clock::time_point arrived = std::chrono::steady_clock::now();
   };
   BoundedQueue<Incoming> incoming_;
   std::vector<std::thread> readers_;

@@ -52,6 +52,40 @@ TEST_CASE("before the model is there, the server lives and is not ready") {
   CHECK(http::answer(server->port(), post_of(kAsk)).starts_with("HTTP/1.1 200 "));
 }
 
+TEST_CASE("every method and path has an answer that says what there is") {
+  io::MemoryFileSystem fs;
+  const auto server = listening();
+  serve(*server, fs);
+  const auto asked = [&](const std::string& method, const std::string& path) {
+    return http::answer(server->port(),
+                        method + " " + path + " HTTP/1.1\r\nHost: localhost\r\nContent-Length: 0\r\n\r\n");
+  };
+  for (const char* path :
+       {"/", "/health", "/ready", "/metrics", "/v1/models", "/v1/models/test", "/tokenizer_info"}) {
+    CHECK_MESSAGE(asked("GET", path).starts_with("HTTP/1.1 200 "), path);
+    const std::string head = asked("HEAD", path);
+    CHECK_MESSAGE(head.starts_with("HTTP/1.1 200 "), path);
+    CHECK_MESSAGE(head.ends_with("\r\n\r\n"), path);
+    CHECK_MESSAGE(asked("OPTIONS", path).find("Allow: GET, HEAD, OPTIONS\r\n") != std::string::npos, path);
+    for (const char* method : {"POST", "PUT", "DELETE", "PATCH", "NONSENSE"})
+      CHECK_MESSAGE(asked(method, path).find("{\"error\":") != std::string::npos, method);
+  }
+  CHECK(asked("OPTIONS", "/v1/responses").starts_with("HTTP/1.1 204 "));
+  for (const char* method : {"GET", "HEAD", "PUT"}) {
+    const std::string got = asked(method, "/v1/chat/completions");
+    CHECK(got.starts_with("HTTP/1.1 405 "));
+    CHECK(got.find("Allow: POST, OPTIONS\r\n") != std::string::npos);
+  }
+  CHECK(asked("GET", "/v1/models/other").find("this server has \\\"test\\\"") != std::string::npos);
+  CHECK(asked("GET", "/none").find("this server has /v1/completions, ") != std::string::npos);
+  CHECK(asked("GET", "/metrics")
+            .find("ostro_requests_total{path=\"/v1/chat/completions\",status=\"405\"} 3\n") !=
+        std::string::npos);
+  const std::string page = asked("GET", "/");
+  CHECK(page.find("Content-Security-Policy: default-src 'none'; ") != std::string::npos);
+  CHECK(page.size() < 100'000);
+}
+
 TEST_CASE("what may not wait gets 429; at the end what was taken is answered, and nothing else is taken") {
   io::MemoryFileSystem fs;
   std::latch running(1), go_on(1);

@@ -6,7 +6,6 @@
 #include <charconv>
 #include <map>
 
-#include "ostro/serve/ask.h"
 #include "ostro/tokenizer/model/text_ends.h"
 
 namespace ostro::serve {
@@ -59,24 +58,21 @@ void read_prompts(Fields& fields, const Json& prompt, const ServedModel& model,
   }
 }
 
-std::vector<int32_t> chat_ids(Fields& fields, const Json& messages, const ServedModel& model,
-                              bool add_generation_prompt) {
-  if (!messages.is_array() || messages.empty()) {
-    fields.fail("messages", "has to be a list of at least one message");
-    return {};
-  }
-  for (const Json& message : messages)
-    if (!message.is_object() || !message.contains("role") || !message["role"].is_string()) {
-      fields.fail("messages", "holds a message that is no object with a \"role\"");
-      return {};
-    }
-  const auto text = model.chat.of_messages(messages.dump(), "", add_generation_prompt);
-  if (!text.ok()) {
-    fields.fail("messages", "cannot become a prompt: " + text.error().message());
-    return {};
-  }
-  std::vector<int32_t> ids = as_ids(model.tokenizer->encode(*text));
-  if (ids.empty()) fields.fail("messages", "become an empty prompt by the model's chat template");
+std::string chat_text(Fields& fields, const std::string& name, const Json& messages, const Json& tools,
+                      const ServedModel& model, bool add_generation_prompt) {
+  if (fields.failed()) return "";
+  auto text =
+      model.chat.of_messages(messages.dump(), tools.empty() ? "" : tools.dump(), add_generation_prompt);
+  if (text.ok()) return std::move(*text);
+  fields.fail(name, "cannot become a prompt: " + text.error().message());
+  return "";
+}
+
+std::vector<int32_t> chat_ids(Fields& fields, const std::string& name, const std::string& text,
+                              const ServedModel& model) {
+  if (fields.failed()) return {};
+  std::vector<int32_t> ids = as_ids(model.tokenizer->encode(text));
+  if (ids.empty()) fields.fail(name, "become an empty prompt by the model's chat template");
   return ids;
 }
 
@@ -101,56 +97,6 @@ std::vector<std::pair<int32_t, double>> biases(Fields& fields, const Json& bias,
     out[id] = number + 0.0;
   }
   return {out.begin(), out.end()};
-}
-
-http::Response tokenize(const ServedModel& model, std::string_view body) {
-  Json json;
-  if (const auto error = parse_body(body, json)) return error_response(*error);
-  Fields fields(json);
-  check_model(fields, model);
-  std::string prompt;
-  bool add_special_tokens = true, add_generation_prompt = true, strings = false;
-  const bool has_prompt = fields.find("prompt") != nullptr;
-  fields.text("prompt", prompt);
-  const Json* messages = fields.find("messages");
-  fields.flag("add_special_tokens", add_special_tokens);
-  fields.flag("add_generation_prompt", add_generation_prompt);
-  fields.flag("return_token_strs", strings);
-  if (has_prompt == (messages != nullptr)) fields.fail("prompt", "or \"messages\": give one of them");
-  std::vector<int32_t> ids;
-  if (messages != nullptr && !fields.failed())
-    ids = chat_ids(fields, *messages, model, add_generation_prompt);
-  if (const auto error = fields.finish()) return error_response(*error);
-  if (has_prompt) {
-    std::vector<uint32_t> found = model.tokenizer->encode(prompt);
-    const auto ends = tokenizer::text_ends(*model.tokenizer);
-    if (add_special_tokens && ends.ok()) ends->begin(found);
-    ids = as_ids(found);
-  }
-  Json out = {
-      {"count", ids.size()}, {"max_model_len", model.facts.context}, {"tokens", ids}, {"token_strs", {}}};
-  if (strings)
-    for (const int32_t id : ids)
-      out["token_strs"].push_back(
-          std::string(model.tokenizer->id_to_token(static_cast<uint32_t>(id)).value_or("")));
-  return {200, "application/json", out.dump(-1, ' ', false, Json::error_handler_t::replace) + "\n"};
-}
-
-http::Response detokenize(const ServedModel& model, std::string_view body) {
-  Json json;
-  if (const auto error = parse_body(body, json)) return error_response(*error);
-  Fields fields(json);
-  check_model(fields, model);
-  std::vector<int32_t> ids;
-  const Json* tokens = fields.find("tokens");
-  if (tokens == nullptr || !tokens->is_array())
-    fields.fail("tokens", "has to be a list of token ids");
-  else
-    ids = ids_of(fields, "tokens", *tokens, model.tokens());
-  if (const auto error = fields.finish()) return error_response(*error);
-  const auto text = model.tokenizer->decode(std::vector<uint32_t>(ids.begin(), ids.end()));
-  if (!text.ok()) return error_response({kBadRequest, text.error().message(), "tokens"});
-  return {200, "application/json", Json{{"prompt", *text}}.dump() + "\n"};
 }
 
 }  // namespace ostro::serve

@@ -1,12 +1,12 @@
-// read_prompts, chat_ids, biases: fields of a request that become token ids. check_model: the model that it
-// asks for. Private to this room. An error goes to `fields`, and the result is then empty.
+// read_prompts, chat_text, chat_ids, biases: fields of a request that become token ids. check_model: the
+// model that it asks for. Private to this room. An error goes to `fields`, and the result is then empty.
 #pragma once
 
 #include <string>
 #include <utility>
 #include <vector>
 
-#include "ostro/serve/fields.h"
+#include "ostro/serve/json/fields.h"
 #include "ostro/serve/served_model.h"
 
 namespace ostro::serve {
@@ -16,9 +16,13 @@ void check_model(Fields& fields, const ServedModel& model);
 // "prompt": a text, a list of texts, ids, or a list of lists of ids. A text begins as the tokenizer has it.
 void read_prompts(Fields& fields, const nlohmann::ordered_json& prompt, const ServedModel& model,
                   std::vector<std::vector<int32_t>>& ids, std::vector<std::string>& texts);
-// "messages" by the chat template, whose special tokens are used as they are.
-std::vector<int32_t> chat_ids(Fields& fields, const nlohmann::ordered_json& messages,
-                              const ServedModel& model, bool add_generation_prompt);
+// A conversation (conversation.h) as the chat template writes it, and the ids of that text, whose special
+// tokens are used as they are. `name`: the field that it came from.
+std::string chat_text(Fields& fields, const std::string& name, const nlohmann::ordered_json& messages,
+                      const nlohmann::ordered_json& tools, const ServedModel& model,
+                      bool add_generation_prompt);
+std::vector<int32_t> chat_ids(Fields& fields, const std::string& name, const std::string& text,
+                              const ServedModel& model);
 // "logit_bias": {"id": number}, ascending.
 std::vector<std::pair<int32_t, double>> biases(Fields& fields, const nlohmann::ordered_json& bias,
                                                int64_t tokens);

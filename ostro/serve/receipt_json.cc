@@ -6,7 +6,7 @@
 #include <cmath>
 
 #include "ostro/io/json/file_header.h"
-#include "ostro/serve/fields.h"
+#include "ostro/serve/json/fields.h"
 
 namespace ostro::serve {
 namespace {

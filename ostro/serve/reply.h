@@ -1,11 +1,11 @@
-// Reply: writes the answers of one request in OpenAI's form, whole at the end or as server-sent events.
+// Reply: writes the answers of one request in OpenAI's form, whole at the end or as server-sent events, and
+// counts what it writes.
 //
 // The calls come from one thread, in this order: for each answer open(), then prompt() and token() as they
-// come, then close(); at the end finish(), or fail() at any time.
+// come, then close(); at the end finish(), or fail() at any time. The request runs as long as it lives.
 #pragma once
 
 #include <memory>
-#include <nlohmann/json_fwd.hpp>
 #include <optional>
 #include <string>
 #include <vector>
@@ -16,43 +16,44 @@
 
 namespace ostro::serve {
 
+// One form of the answers (reply_choices.h, reply_response.h). The calls are those of Reply.
+class ReplyForm {
+ public:
+  virtual ~ReplyForm() = default;
+  virtual void open(size_t index, size_t prompt, uint64_t seed) = 0;
+  virtual void prompt(std::vector<RatedToken> tokens) = 0;
+  virtual void token(AnswerState& state, RatedToken token) = 0;
+  virtual void close(AnswerState& state, const std::optional<ReceiptDocument>& receipt) = 0;
+  virtual void finish() = 0;
+  virtual void fail(const ApiError& error) = 0;
+};
+
 class Reply {
  public:
   // All must outlive it.
   Reply(const ServedModel& model, const Ask& ask, http::Exchange& exchange);
   ~Reply();
+  Reply(const Reply&) = delete;
+  Reply& operator=(const Reply&) = delete;
 
   // The answer with this index, to the prompt `prompt` of the request.
-  void open(size_t index, size_t prompt, uint64_t seed);
-  void prompt(std::vector<RatedToken> tokens);
+  void open(size_t index, size_t prompt, uint64_t seed) { form_->open(index, prompt, seed); }
+  void prompt(std::vector<RatedToken> tokens) { form_->prompt(std::move(tokens)); }
   void token(AnswerState& state, RatedToken token);
-  void close(AnswerState& state, const std::optional<ReceiptDocument>& receipt);
+  void close(AnswerState& state, const std::optional<ReceiptDocument>& receipt) {
+    form_->close(state, receipt);
+  }
   void finish();
   void fail(const ApiError& error);
 
  private:
-  struct Choices;
+  double seconds() const;
+  // Counted before the client can know of the end, and once.
+  void count_end();
 
-  nlohmann::ordered_json frame(const char* object) const;
-  nlohmann::ordered_json usage() const;
-  nlohmann::ordered_json log_probs() const;
-  void begin_stream();
-  void send_chunk(const std::string& text, const char* finish, const nlohmann::ordered_json& more);
-
-  const ServedModel& model_;
   const Ask& ask_;
-  http::Exchange& exchange_;
-  const std::string id_;
-  const int64_t created_;
-  size_t index_ = 0, prompt_ = 0;
-  uint64_t seed_ = 0;
-  int64_t characters_ = 0, answer_characters_ = 0;  // of the text so far, with what is echoed and without
-  int64_t prompt_tokens_ = 0, made_tokens_ = 0;
-  bool streaming_ = false;
-  std::vector<RatedToken> rated_;     // that were not sent yet
-  std::vector<int64_t> offsets_;      // of their texts, in characters
-  bool first_is_unrated_ = false;     // the first of rated_ begins a prompt
-  std::unique_ptr<Choices> choices_;  // of an answer that is sent whole
+  bool has_token_ = false, is_over_ = false;
+  std::unique_ptr<ReplyForm> form_;
 };
 
 }  // namespace ostro::serve

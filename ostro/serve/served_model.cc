@@ -28,6 +28,7 @@ Result<std::unique_ptr<ServedModel>> served_on(const Context& context,
     return invalid_argument(
         fmt::format("{}: initial parameters have no checkpoint, so no answer could be checked", checkpoint));
   ASSIGN_OR_RETURN(out->chat, eval::ChatPrompts::load(context.fs, loaded.tokenizer_path, *loaded.tokenizer));
+  ASSIGN_OR_RETURN(out->tool_format, load_tool_format(context.fs, loaded.tokenizer_path));
   ASSIGN_OR_RETURN(const tokenizer::TextEnds ends, tokenizer::text_ends(*loaded.tokenizer));
   out->stops.assign(ends.stops.begin(), ends.stops.end());
   out->tokenizer = loaded.tokenizer;

@@ -2,12 +2,14 @@
 #pragma once
 
 #include <memory>
+#include <optional>
 #include <string>
 #include <vector>
 
 #include "ostro/context/context.h"
 #include "ostro/eval/score/chat_prompts.h"
 #include "ostro/infer/runner.h"
+#include "ostro/serve/json/tools.h"
 #include "ostro/trained/loaded_model.h"
 
 namespace ostro::serve {
@@ -27,8 +29,9 @@ struct ServedModel {
   ModelFacts facts;
   std::shared_ptr<const tokenizer::Tokenizer> tokenizer;
   eval::ChatPrompts chat;
-  std::vector<int32_t> stops;  // generation ends after any of these ids
-  int64_t vocab_leaves = 1;    // in which log-probabilities sum over the vocabulary
+  std::optional<ToolFormat> tool_format;  // how its answers call functions
+  std::vector<int32_t> stops;             // generation ends after any of these ids
+  int64_t vocab_leaves = 1;               // in which log-probabilities sum over the vocabulary
   std::unique_ptr<runtime::Engine> engine;
   std::unique_ptr<infer::Runner> runner;  // used by one thread at a time; the rest by any
 

@@ -36,6 +36,7 @@ def keys(test, server_class, check):
     """A key is taken as long as its hash is in the file; the command of the guide makes one."""
     guide = (test.root / "docs/guide/serve.md").read_text()
     command = re.search(r"^KEY=\$\(openssl.*$", guide, re.MULTILINE)[0]
+    (test.folder / "keys.txt").unlink(missing_ok=True)
     made = subprocess.run(["bash", "-c", command.replace("keys.txt", str(test.folder / "keys.txt")).replace("NAME", "anna") + "; echo $KEY"],
                           capture_output=True, text=True, check=True).stdout.split()[-1]
     line = (test.folder / "keys.txt").read_text()

@@ -3,7 +3,7 @@
 `ostro score` and `ostro sample`, alone and among others, whole and streamed; what is wrong is one error that names it;
 receipts hold, and forged ones are named; a server that is asked to stop finishes what it took.
 
-    serve_test.py --ostro BINARY [--update]
+    serve_test.py --ostro BINARY [--update] [--pictures FOLDER]
 """
 import argparse
 import hashlib
@@ -19,6 +19,8 @@ import tempfile
 import threading
 
 import serve_access
+import serve_api
+import serve_page
 from readme_test import ROOT, compare, examples, run
 
 PAGE = ROOT / "docs/guide/serve.md"
@@ -81,6 +83,7 @@ def serial(values):
 class Test:
     def __init__(self, ostro, folder):
         self.ostro, self.folder, self.root = str(pathlib.Path(ostro).resolve()), folder, ROOT
+        self.pictures = None
 
     def program(self, *words, code=0, given=None, **settings):
         env = {k: v for k, v in os.environ.items() if not k.startswith("OSTRO_")} | settings
@@ -193,9 +196,12 @@ class Test:
 
     def receipts(self, server):
         fields = {"prompt": "the copyright ", "max_tokens": 24, "temperature": 1.2, "receipt": True}
+        self.documents = []
         honest = server.complete(nonce="a lottery", **fields)["choices"][0]["receipt"]
         plain = server.complete(seed=3, **fields)["choices"][0]["receipt"]
         chat = server.post("/v1/chat/completions", {"messages": [{"role": "user", "content": "the"}], "max_tokens": 9, "receipt": True})["choices"][0]["receipt"]
+
+        self.documents += [honest, plain, chat]
 
         def verdict(document, code, says, *words, checkpoint="runs/nano", **settings):
             (self.folder / "r.json").write_text(document if isinstance(document, str) else json.dumps(document, indent=1))
@@ -255,6 +261,15 @@ class Test:
             before = hashlib.sha256(text.encode()).hexdigest()
         check(len(lines) >= 3, f"{len(lines)} receipts")
 
+    def paths(self, server):
+        serve_api.paths(self, server, check)
+
+    def responses(self, server):
+        serve_api.responses(server, check)
+
+    def page(self, server):
+        serve_page.page(self, server, check, self.pictures)
+
     def stopping(self, server):
         """What was taken when SIGTERM came is answered whole."""
         connection = http.client.HTTPConnection("127.0.0.1", server.port, timeout=120)
@@ -271,6 +286,7 @@ def main():
     parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
     parser.add_argument("--ostro", required=True)
     parser.add_argument("--update", action="store_true")
+    parser.add_argument("--pictures", type=pathlib.Path, help="a folder for pictures of the page")
     args = parser.parse_args()
     with tempfile.TemporaryDirectory() as name:
         folder = pathlib.Path(name)
@@ -281,15 +297,20 @@ def main():
         if compare(PAGE, cases, outputs, args.update):
             return 1
         test = Test(args.ostro, folder)
+        test.pictures = args.pictures
         (folder / "key.pem").write_text(KEY)
         server = Server(test.ostro, folder, "runs/nano", "--listen", "127.0.0.1:0", "--receipts", "log", "--sign", "key.pem")
         try:
-            for part in (test.scores, test.samples, test.streams, test.neighbours, test.bad_input, test.receipts, test.stopping):
+            for part in (test.scores, test.samples, test.streams, test.neighbours, test.bad_input, test.receipts, test.paths, test.responses,
+                         test.page, test.stopping):
                 part(server)
                 print(f"  {part.__name__}: good")
         finally:
             server.process.kill()
         test.chain()
+        serve_api.log(test, test.documents, check)
+        print("  log: good")
+        serve_page.key(test, Server, check)
         serve_access.keys(test, Server, check)
         serve_access.unix_socket(test, check)
         print("  keys and sockets: good")

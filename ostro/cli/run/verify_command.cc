@@ -29,7 +29,8 @@ int verify_command(Args args) {
       "too, is checked as both.\n"
       "Of a bundle (ostro publish) it compares every file, the signature, the record, the weights and the\n"
       "ledger of the data with one another; no step is replayed.\n"
-      "With --receipt it checks an answer of ostro serve: a model is run once over prompt and answer.");
+      "With --receipt it checks an answer of ostro serve: a model is run once over prompt and answer. With\n"
+      "--receipts it checks the chain and the signatures of a server's receipts, and those that are drawn.");
   std::optional<std::string> run;
   args.positional("RUN", &run, "run directory, the directory of a model, or a bundle (ostro publish)");
   args.option("--model", &asked.model, "DIR",
@@ -55,7 +56,8 @@ int verify_command(Args args) {
       "--sample", &asked.count, "K",
       "replays only K steps, which --challenge draws, each from the checkpoint before it; says before "
       "the\n"
-      "work what it costs and what it would find. RUN may be a published bundle");
+      "work what it costs and what it would find. RUN may be a published bundle. With --receipts: K "
+      "receipts");
   args.option("--challenge", &asked.challenge, "TEXT",
               "that was chosen after the run hash was published, e.g. the numbers of a lottery");
   args.option("--leaf", &asked.leaf, "STEP:LEAF",
@@ -73,16 +75,22 @@ int verify_command(Args args) {
               "of a bundle: certificates (PEM) that its time stamp must follow from");
   args.option("--receipt", &asked.receipt.path, "FILE",
               "in place of RUN: the receipt of an answer (\"receipt\" of a choice), with its opening");
+  args.option("--receipts", &asked.receipt.log, "FILE",
+              "in place of RUN: the receipts.jsonl of a server; --sample draws so many of its receipts");
+  args.option("--openings", &asked.receipt.openings, "FOLDER",
+              "with --receipts: files of receipts with their openings, as clients saved them");
   args.option("--checkpoint", &asked.receipt.checkpoint, "K",
               "of a receipt: the checkpoint that it names, or the run whose newest it is");
   args.option("--tokenizer", &asked.receipt.tokenizer, "T",
               "of a receipt: tokenizer.json, when the checkpoint is not in its run");
   args.device();
   if (auto code = args.parse()) return *code;
-  if (run.has_value() == !asked.receipt.path.empty())
-    return report_error(
-        invalid_argument(run ? "--receipt stands in place of RUN; leave one of them out"
-                             : "RUN is required: a run, a model or a bundle; or --receipt FILE"));
+  const int given =
+      (run ? 1 : 0) + (asked.receipt.path.empty() ? 0 : 1) + (asked.receipt.log.empty() ? 0 : 1);
+  if (given != 1)
+    return report_error(invalid_argument(
+        given > 1 ? "--receipt and --receipts stand in place of RUN; leave all but one out"
+                  : "RUN is required: a run, a model or a bundle; or --receipt FILE, or --receipts FILE"));
   asked.run = run.value_or("");
   const auto told = verify(args.context(), std::move(asked));
   if (!told.ok()) return report_error(told.error());

@@ -12,7 +12,6 @@
 #include "ostro/convert/check_model.h"
 #include "ostro/io/files/path.h"
 #include "ostro/run/report/console.h"
-#include "ostro/serve/check_receipt.h"
 
 namespace ostro::cli {
 namespace {
@@ -71,9 +70,11 @@ std::string replay_option(const VerifyAsked& asked) {
   return asked.audit.parent.empty() ? "" : "--parent";
 }
 
-// An option that the check of a receipt has no use for; empty: there is none.
+// An option that the check of a receipt, or of a log of them, has no use for; empty: there is none.
 std::string other_option(const VerifyAsked& asked) {
-  if (asked.is_spot()) return asked.count ? "--sample" : "--leaf";
+  if (asked.count && asked.receipt.log.empty()) return "--sample";
+  if (!asked.leaf.empty()) return "--leaf";
+  if (asked.only_price) return "--dry_run";
   if (!asked.model.empty()) return "--model";
   if (asked.as_bundle) return "--bundle";
   if (asked.audit.no_replay) return "--no_replay";
@@ -135,12 +136,17 @@ Status check_asked(const VerifyAsked& asked) {
     return refuse("--sample and --leaf replay steps of a run; leave out --model");
   if (asked.as_bundle && !asked.model.empty())
     return refuse("--bundle and --model: a bundle has its model in it; leave out --model");
-  const bool has_receipt = !asked.receipt.path.empty();
+  const bool has_receipt = !asked.receipt.path.empty(), has_log = !asked.receipt.log.empty();
+  if (has_log && asked.count.has_value() == asked.receipt.checkpoint.empty())
+    return refuse(
+        "--receipts: --sample N --challenge TEXT and --checkpoint K go together; without them, only chain "
+        "and signatures are checked");
+  if (!has_log && !asked.receipt.openings.empty()) return refuse("--openings: goes with --receipts FILE");
   if (has_receipt && asked.receipt.checkpoint.empty())
     return refuse("--receipt: goes with --checkpoint K, the one that the receipt names");
-  if (!has_receipt && !(asked.receipt.checkpoint.empty() && asked.receipt.tokenizer.empty()))
-    return refuse("--checkpoint and --tokenizer: go with --receipt FILE");
-  if (has_receipt)
+  if (!has_receipt && !has_log && !(asked.receipt.checkpoint.empty() && asked.receipt.tokenizer.empty()))
+    return refuse("--checkpoint and --tokenizer: go with --receipt FILE or --receipts FILE");
+  if (has_receipt || has_log)
     if (const std::string option = other_option(asked); !option.empty())
       return refuse(fmt::format("{}: is not for a receipt; leave it out", option));
   return {};
@@ -149,6 +155,7 @@ Status check_asked(const VerifyAsked& asked) {
 Result<Verified> verify(const Context& context, VerifyAsked asked) {
   RETURN_IF_ERROR(check_asked(asked));
   if (!asked.receipt.path.empty()) return verify_receipt(context, asked);
+  if (!asked.receipt.log.empty()) return verify_receipt_log(context, asked);
   const bool is_bundle = asked.model.empty() && (asked.as_bundle || bundle::is_bundle(context.fs, asked.run));
   const bool has_seal = !asked.bundle.key.empty() || !asked.bundle.time_authority.empty();
   if (has_seal && (!is_bundle || asked.is_spot()))
@@ -249,35 +256,6 @@ Result<Verified> verify_bundle(const Context& context, const VerifyAsked& asked)
   ASSIGN_OR_RETURN(const auto audit, bundle::check_bundle(context, asked.run, options));
   return verified(asked.json ? bundle::bundle_json(audit) : bundle::bundle_text(audit),
                   exit_code(audit.verdict()));
-}
-
-// A file that is no receipt is a finding about it, as a damaged record is one.
-Result<Verified> verify_receipt(const Context& context, const VerifyAsked& asked) {
-  const auto told = [&](const serve::ReceiptCheck& check) {
-    return verified(asked.json ? serve::receipt_check_json(check) : serve::receipt_check_text(check),
-                    exit_code(check.verdict()));
-  };
-  ASSIGN_OR_RETURN(const std::string text, context.fs.read_file(asked.receipt.path));
-  std::optional<bundle::PublicKey> key;
-  if (!asked.bundle.key.empty()) {
-    ASSIGN_OR_RETURN(const std::string pem, context.fs.read_file(asked.bundle.key));
-    auto parsed = bundle::PublicKey::parse(pem, asked.bundle.key);
-    if (!parsed.ok()) return invalid_argument(parsed.error().message());
-    key = std::move(*parsed);
-  }
-  const auto document = serve::parse_document(text, asked.receipt.path);
-  if (!document.ok()) {
-    serve::ReceiptCheck check;
-    check.findings.push_back(audit::finding_of(document.error()));
-    return told(check);
-  }
-  trained::UseOptions use;
-  use.dtype = document->receipt.model.dtype;
-  ASSIGN_OR_RETURN(const auto model,
-                   serve::load_served(context, asked.receipt.checkpoint, asked.receipt.tokenizer,
-                                      trained::Trust::kChain, use));
-  ASSIGN_OR_RETURN(const serve::ReceiptCheck check, serve::check_receipt(*document, *model, key));
-  return told(check);
 }
 
 }  // namespace ostro::cli

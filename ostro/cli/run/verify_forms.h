@@ -25,9 +25,9 @@ struct VerifyAsked {
   // For a bundle.
   bool as_bundle = false;
   bundle::BundleOptions bundle;
-  // For a receipt.
+  // For a receipt, or a server's log of them.
   struct {
-    std::string path, checkpoint, tokenizer;
+    std::string path, log, openings, checkpoint, tokenizer;
   } receipt;
   bool json = false;
   // Called before each step that is replayed. What it throws ends the check.
@@ -56,6 +56,7 @@ Result<Verified> verify_model(const Context& context, const VerifyAsked& asked, 
                               const std::string& record);
 Result<Verified> verify_bundle(const Context& context, const VerifyAsked& asked);
 Result<Verified> verify_receipt(const Context& context, const VerifyAsked& asked);
+Result<Verified> verify_receipt_log(const Context& context, const VerifyAsked& asked);
 
 // For a replay of the record in bundle `directory`: `run` becomes that record, and the options say what the
 // bundle left out of it. Errors: bundle.json cannot be read.

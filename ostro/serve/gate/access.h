@@ -11,8 +11,8 @@
 
 #include "ostro/http/address.h"
 #include "ostro/http/gate.h"
-#include "ostro/serve/api_error.h"
-#include "ostro/serve/api_keys.h"
+#include "ostro/serve/gate/api_keys.h"
+#include "ostro/serve/json/api_error.h"
 
 namespace ostro::serve {
 

@@ -1,4 +1,4 @@
-#include "ostro/serve/access.h"
+#include "ostro/serve/gate/access.h"
 
 #include <fmt/format.h>
 

@@ -1,4 +1,4 @@
-#include "ostro/serve/api_keys.h"
+#include "ostro/serve/gate/api_keys.h"
 
 #include <fmt/format.h>
 

@@ -9,8 +9,8 @@
 namespace ostro::serve {
 
 // HTTP's numbers.
-inline constexpr int kBadRequest = 400, kUnauthorized = 401, kForbidden = 403, kNotFound = 404,
-                     kNotAllowed = 405, kTooLarge = 413, kTooMany = 429, kServerError = 500,
+inline constexpr int kNoContent = 204, kBadRequest = 400, kUnauthorized = 401, kForbidden = 403,
+                     kNotFound = 404, kNotAllowed = 405, kTooLarge = 413, kTooMany = 429, kServerError = 500,
                      kUnavailable = 503;
 
 struct ApiError {

@@ -1,5 +1,5 @@
 // The text of a stream of tokens is the text of all of them, however it comes.
-#include "ostro/serve/text_stream.h"
+#include "ostro/serve/text/text_stream.h"
 
 #include <fmt/format.h>
 

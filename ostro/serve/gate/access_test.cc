@@ -1,5 +1,5 @@
 // Keys: which are let in, from which file, and when no more.
-#include "ostro/serve/access.h"
+#include "ostro/serve/gate/access.h"
 
 #include <doctest/doctest.h>
 

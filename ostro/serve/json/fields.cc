@@ -1,4 +1,4 @@
-#include "ostro/serve/fields.h"
+#include "ostro/serve/json/fields.h"
 
 #include <fmt/format.h>
 

@@ -1,4 +1,4 @@
-#include "ostro/serve/api_error.h"
+#include "ostro/serve/json/api_error.h"
 
 #include <nlohmann/json.hpp>
 

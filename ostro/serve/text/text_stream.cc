@@ -1,4 +1,4 @@
-#include "ostro/serve/text_stream.h"
+#include "ostro/serve/text/text_stream.h"
 
 #include <algorithm>
 

@@ -10,7 +10,7 @@
 #include <string_view>
 #include <vector>
 
-#include "ostro/serve/api_error.h"
+#include "ostro/serve/json/api_error.h"
 
 namespace ostro::serve {
 

@@ -1,0 +1,78 @@
+// ostro verify --receipt, --receipts
+#include "ostro/cli/run/verify_forms.h"
+#include "ostro/io/files/path.h"
+#include "ostro/serve/check_log.h"
+
+namespace ostro::cli {
+namespace {
+
+Result<std::optional<bundle::PublicKey>> wanted_key(const Context& context, const VerifyAsked& asked) {
+  if (asked.bundle.key.empty()) return std::optional<bundle::PublicKey>();
+  ASSIGN_OR_RETURN(const std::string pem, context.fs.read_file(asked.bundle.key));
+  auto parsed = bundle::PublicKey::parse(pem, asked.bundle.key);
+  if (!parsed.ok()) return invalid_argument(parsed.error().message());
+  return std::optional(std::move(*parsed));
+}
+
+Result<std::unique_ptr<serve::ServedModel>> load(const Context& context, const VerifyAsked& asked,
+                                                 const serve::Receipt& receipt) {
+  trained::UseOptions use;
+  use.dtype = receipt.model.dtype;
+  return serve::load_served(context, asked.receipt.checkpoint, asked.receipt.tokenizer,
+                            trained::Trust::kChain, use);
+}
+
+// The receipts with openings among the files of a folder. Other files are passed over.
+Result<std::map<std::string, serve::ReceiptDocument>> openings_in(io::FileSystem& fs,
+                                                                  const std::string& folder) {
+  std::map<std::string, serve::ReceiptDocument> out;
+  if (folder.empty()) return out;
+  ASSIGN_OR_RETURN(const auto entries, fs.list(folder));
+  for (const io::DirEntry& entry : entries) {
+    if (entry.is_directory) continue;
+    const std::string path = io::join_path(folder, entry.name);
+    ASSIGN_OR_RETURN(const std::string text, fs.read_file(path));
+    auto document = serve::parse_document(text, path);
+    if (document.ok() && document->opening)
+      out[serve::receipt_hash(document->receipt)] = std::move(*document);
+  }
+  return out;
+}
+
+}  // namespace
+
+// A file that is no receipt is a finding about it, as a damaged record is one.
+Result<Verified> verify_receipt(const Context& context, const VerifyAsked& asked) {
+  const auto told = [&](const serve::ReceiptCheck& check) {
+    return verified(asked.json ? serve::receipt_check_json(check) : serve::receipt_check_text(check),
+                    exit_code(check.verdict()));
+  };
+  ASSIGN_OR_RETURN(const std::string text, context.fs.read_file(asked.receipt.path));
+  ASSIGN_OR_RETURN(const auto key, wanted_key(context, asked));
+  const auto document = serve::parse_document(text, asked.receipt.path);
+  if (!document.ok()) {
+    serve::ReceiptCheck check;
+    check.findings.push_back(audit::finding_of(document.error()));
+    return told(check);
+  }
+  ASSIGN_OR_RETURN(const auto model, load(context, asked, document->receipt));
+  ASSIGN_OR_RETURN(const serve::ReceiptCheck check, serve::check_receipt(*document, *model, key));
+  return told(check);
+}
+
+Result<Verified> verify_receipt_log(const Context& context, const VerifyAsked& asked) {
+  ASSIGN_OR_RETURN(const std::string text, context.fs.read_file(asked.receipt.log));
+  serve::LogCheckOptions options;
+  options.count = asked.count;
+  options.challenge = asked.challenge;
+  ASSIGN_OR_RETURN(options.key, wanted_key(context, asked));
+  ASSIGN_OR_RETURN(options.openings, openings_in(context.fs, asked.receipt.openings));
+  ASSIGN_OR_RETURN(
+      const auto check,
+      serve::check_log(text, asked.receipt.log, options,
+                       [&](const serve::Receipt& receipt) { return load(context, asked, receipt); }));
+  return verified(asked.json ? serve::log_check_json(check) : serve::log_check_text(check),
+                  exit_code(check.verdict()));
+}
+
+}  // namespace ostro::cli

@@ -1,0 +1,27 @@
+// read_messages, read_tools, read_items: conversations and functions of a request, as a chat template gets
+// them. Private to this room. An error goes to `fields`, and the result is then empty.
+#pragma once
+
+#include <string>
+#include <vector>
+
+#include "ostro/serve/json/fields.h"
+
+namespace ostro::serve {
+
+// The list "messages" of a chat. A content that is a list of texts becomes one text, and arguments of calls
+// that are JSON text become the object, which is what templates expect.
+nlohmann::ordered_json read_messages(Fields& fields, const nlohmann::ordered_json& messages);
+
+struct Functions {
+  nlohmann::ordered_json list = nlohmann::ordered_json::array();  // for the template; empty: none
+  std::vector<std::string> names;
+};
+// "tools" and "tool_choice". `flat`: a function's members stand in the tool itself, as /v1/responses has it.
+Functions read_tools(Fields& fields, bool flat);
+
+// "input" of /v1/responses, with "instructions" in front, as messages.
+nlohmann::ordered_json read_items(Fields& fields, const nlohmann::ordered_json& input,
+                                  const std::string& instructions);
+
+}  // namespace ostro::serve

@@ -1,0 +1,41 @@
+#include "ostro/serve/reply_parts.h"
+
+#include <fmt/format.h>
+
+#include <chrono>
+
+#include "ostro/base/sha256.h"
+#include "ostro/chain/version.h"
+#include "ostro/serve/receipt.h"
+
+namespace ostro::serve {
+
+using Json = nlohmann::ordered_json;
+
+std::string new_id(const char* prefix) {
+  const Nonce nonce = new_nonce();
+  return prefix + to_hex_digits({nonce.data(), 12});
+}
+
+int64_t seconds_since_1970() {
+  return std::chrono::duration_cast<std::chrono::seconds>(std::chrono::system_clock::now().time_since_epoch())
+      .count();
+}
+
+std::string fingerprint(const ServedModel& model) {
+  return fmt::format("ostro-{}-{}", chain::kNumericsVersion, model.facts.state);
+}
+
+Json calls_json(const std::vector<ToolCall>& calls, bool numbered) {
+  Json out = Json::array();
+  for (size_t i = 0; i < calls.size(); ++i) {
+    Json call = numbered ? Json{{"index", i}} : Json::object();
+    call["id"] = new_id("call_");
+    call["type"] = "function";
+    call["function"] = {{"name", calls[i].name}, {"arguments", calls[i].arguments}};
+    out.push_back(std::move(call));
+  }
+  return out;
+}
+
+}  // namespace ostro::serve
