@@ -9,8 +9,10 @@
 
 #include "ostro/cpu/engine/engine.h"
 #include "ostro/eval/gradients.h"
-#include "ostro/infer/generator.h"
+#include "ostro/infer/generate.h"
+#include "ostro/infer/rows_for_test.h"
 #include "ostro/interp/engine/engine.h"
+#include "ostro/models/decoder/by_layer.h"
 #include "ostro/train/options/llama_for_test.h"
 
 namespace ostro::eval {
@@ -115,7 +117,9 @@ void check_rows(Setup& s) {
     CHECK(std::bit_cast<uint32_t>(in_training[i]) == std::bit_cast<uint32_t>(losses[places[i]]));
 
   // Another cache length than the sequence's, and every way to split prompt and steps.
-  auto generator = infer::Generator::create(s.model, s.params, s.engine, length + 7).value();
+  const auto layers = models::decoder_by_layer(train::llama(s.c).for_evaluation(), kVocab,
+                                               train::precision(s.c), {}, s.model.paths);
+  const auto runner = infer::make_runner(s.model, layers, s.params, s.engine, {length + 7, 2, 64}).value();
   for (int64_t row = 0; row < 2; ++row) {
     const auto begin = static_cast<size_t>(row * length), end = begin + static_cast<size_t>(length);
     const auto ids = rows[0].as<int32_t>();
@@ -123,7 +127,7 @@ void check_rows(Setup& s) {
                                 ids.begin() + static_cast<int64_t>(end));
     tokens.push_back(rows[1].as<int32_t>()[end - 1]);
     for (const int64_t prefill : {int64_t{1}, int64_t{5}, int64_t{17}, length}) {
-      const std::vector<float> cached = generator->score(tokens, prefill).value();
+      const std::vector<float> cached = infer::losses(*runner, tokens, prefill).value();
       REQUIRE(cached.size() == static_cast<size_t>(length));
       size_t equal = 0;
       for (size_t i = 0; i < cached.size(); ++i)

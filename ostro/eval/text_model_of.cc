@@ -1,6 +1,7 @@
 #include "ostro/eval/text_model_of.h"
 
 #include "ostro/train/programs/programs.h"
+#include "ostro/trained/opened_model.h"
 
 namespace ostro::eval {
 
@@ -11,6 +12,7 @@ Result<TextModel> text_model(io::FileSystem& fs, trained::LoadedModel loaded, ru
   options.context = loaded.config.model_options().seq_len();
   options.batch_tokens = batch_tokens;
   options.leaves = leaves_for_inference(train::leaf_table(loaded.config));
+  options.layers = trained::layers_of(loaded);
   return TextModel(std::move(loaded.functions), std::move(loaded.parameters.values), engine,
                    std::move(loaded.tokenizer), std::move(options));
 }

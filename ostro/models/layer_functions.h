@@ -1,6 +1,7 @@
-// LayerFunctions: a model as parts that run one after the other, for programs that do not have all weights in
-// memory: the embedding, each layer in two halves with the choice of experts between them, the head. The
-// results have the bits of ModelFunctions::decode.
+// LayerFunctions: a model as parts that run one after the other, for rows of many sequences and for weights
+// that are not all in memory: the embedding, each layer up to its keys and values, attention to a cache, the
+// rest of the layer with the choice of experts in it, the head. The results have the bits of
+// ModelFunctions::decode.
 #pragma once
 
 #include <functional>
@@ -20,28 +21,38 @@ struct WeightRead {
 };
 
 // The functions are called while tracing; `weights` are the arrays of the reads, in their order. x, h and
-// mlp_in are [batch, pos, embed], tokens i32 [batch, pos], caches [batch, key_pos, kv_heads, head_dim], start
-// is an i32 scalar.
+// mlp_in are [batch, pos, embed], tokens i32 [batch, pos], positions i32 [pos]: rows may be of several
+// sequences, each at a position of its own.
 struct LayerFunctions {
   int64_t experts = 0, experts_per_token = 0;  // 0: no mixture
-  std::vector<int64_t> kind;                   // of each layer: those of one kind have the same two functions
+  std::vector<int64_t> kind;                   // of each layer: those of one kind have the same functions
+  std::vector<bool> read_in_f32;               // of each parameter: whatever dtype products are computed in
+  DType dtype = DType::f32;                    // in which the others are read, if they are held in f32
 
   size_t embedding = 0;  // the parameter [vocab, embed] of which `embed` reads the tokens' rows
   std::vector<WeightRead> embed_reads;  // its other parameters
   std::vector<WeightRead> head_reads;
   std::vector<std::vector<WeightRead>> attention_reads, chosen_reads;  // of each layer
 
-  // An empty cache of keys, or of values, of one layer.
+  // An empty cache of keys, or of values, of one layer: [batch, key_pos, kv_heads, head_dim].
   std::function<Array(int64_t batch, int64_t length)> cache;
   // `rows` [vocab, embed] are some rows of the embedding, `tokens` i32 [batch, pos] are indices of them.
   // Returns x.
-  std::function<Array(const Array& rows, const Arrays& weights, const Array& tokens, const Array& start)>
+  std::function<Array(const Array& rows, const Arrays& weights, const Array& tokens, const Array& positions)>
       embed;
-  // Returns the cache of keys, that of values, h, mlp_in, and of a mixture expert i32 and gate f32 [batch,
-  // pos, slot].
+  // Returns q [batch, pos, kv_heads, group, head_dim], and k and v [batch, pos, kv_heads, head_dim], which
+  // the cache keeps.
   std::function<Arrays(int64_t layer, const Arrays& weights, const Array& tokens, const Array& x,
-                       const Array& keys, const Array& values, const Array& start)>
-      attention;
+                       const Array& positions)>
+      project;
+  // Each query of q attends to the keys of its batch index up to its own position; `start`, i32 [batch], is
+  // that of the first. Returns its values.
+  std::function<Array(int64_t layer, const Arrays& weights, const Array& q, const Array& keys,
+                      const Array& values, const Array& start)>
+      attend;
+  // Returns h, mlp_in, and of a mixture expert i32 and gate f32 [batch, pos, slot].
+  std::function<Arrays(int64_t layer, const Arrays& weights, const Array& x, const Array& attended)>
+      after_attention;
   // `in`: h, mlp_in, and of a mixture expert and gate; `expert` has indices of the experts in `weights`.
   // Returns x of the next layer.
   std::function<Array(int64_t layer, const Arrays& weights, const Arrays& in)> chosen;

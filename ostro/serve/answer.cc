@@ -81,28 +81,4 @@ RatedToken rated(const ServedModel& model, std::span<const float> logits, int32_
   return out;
 }
 
-Result<AnswerState> make_answer(ServedModel& model, std::vector<int32_t> prompt, const AnswerOptions& options,
-                                const RatingOptions& rating, const AnswerEvents& events) {
-  ASSIGN_OR_RETURN(AnswerState state, AnswerState::create(model, std::move(prompt), options));
-  const std::vector<int32_t>& before = state.prompt();
-  ASSIGN_OR_RETURN(runtime::Buffer rows, model.runner->start(before));
-  const auto vocab = static_cast<size_t>(rows.shape().axes.back().size);
-  if (rating.prompt && events.on_prompt) {
-    std::vector<RatedToken> facts{{before[0]}};
-    for (size_t i = 1; i < before.size(); ++i)
-      facts.push_back(rated(model, rows.as<float>().subspan((i - 1) * vocab, vocab), before[i], rating));
-    events.on_prompt(std::move(facts));
-  }
-  while (state.finish() == Finish::kNone) {
-    const auto row = rows.as<float>().last(vocab);
-    const int32_t token = state.choose(row);
-    RatedToken facts = rated(model, row, token, rating);
-    RETURN_IF_ERROR(state.add(token));
-    if (!events.on_token(state, std::move(facts))) break;
-    if (state.finish() != Finish::kNone) break;
-    ASSIGN_OR_RETURN(rows, model.runner->next(token));
-  }
-  return state;
-}
-
 }  // namespace ostro::serve

@@ -1,9 +1,9 @@
-// AnswerState: how far an answer is, and why it ends: a function of its tokens. make_answer: makes one.
+// AnswerState: how far an answer is, and why it ends: a function of its tokens. rated: what the model thought
+// of a token.
 //
 // Both depend on the model, the prompt and the options alone; the check of a receipt uses the same state.
 #pragma once
 
-#include <functional>
 #include <string>
 #include <utility>
 #include <vector>
@@ -68,17 +68,6 @@ struct RatingOptions {
   int64_t likely = 0;   // how many of the most likely
   bool prompt = false;  // of the prompt's tokens, too
 };
-
-struct AnswerEvents {
-  // The prompt's tokens; the first has no probability, and 0 stands for it.
-  std::function<void(std::vector<RatedToken>)> on_prompt;
-  // After each token; `state` has it already. False: no more is wanted.
-  std::function<bool(AnswerState& state, RatedToken token)> on_token;
-};
-
-// Returns the answer; its finish is kNone when on_token ended it. Errors: the prompt does not fit.
-Result<AnswerState> make_answer(ServedModel& model, std::vector<int32_t> prompt, const AnswerOptions& options,
-                                const RatingOptions& rating, const AnswerEvents& events);
 
 // How likely a token is at a place with these logits.
 RatedToken rated(const ServedModel& model, std::span<const float> logits, int32_t token,

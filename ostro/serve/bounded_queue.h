@@ -35,6 +35,14 @@ class BoundedQueue {
     items_.pop_front();
     return out;
   }
+  // The next one, if one waits.
+  std::optional<T> try_pop() {
+    const std::lock_guard lock(mutex_);
+    if (closed_ || items_.empty()) return std::nullopt;
+    std::optional<T> out(std::move(items_.front()));
+    items_.pop_front();
+    return out;
+  }
   // Every pop() ends. Returns what waited.
   std::deque<T> close() {
     std::deque<T> left;

@@ -94,7 +94,7 @@ class Check {
         return {};
       }
     ASSIGN_OR_RETURN(AnswerState state, AnswerState::create(model_, opening.prompt, receipt_.options));
-    ASSIGN_OR_RETURN(const runtime::Buffer rows, model_.runner->start(all));
+    ASSIGN_OR_RETURN(const runtime::Buffer rows, infer::logits_of(*model_.runner, all, before - 1));
     const auto vocab = static_cast<size_t>(rows.shape().axes.back().size);
     for (size_t i = 0; i < opening.output.size(); ++i) {
       if (state.finish() != Finish::kNone) {
@@ -102,7 +102,7 @@ class Check {
                             finish_word(state.finish()), opening.output.size()));
         return {};
       }
-      const auto row = rows.as<float>().subspan((before + i - 1) * vocab, vocab);
+      const auto row = rows.as<float>().subspan(i * vocab, vocab);
       if (const int32_t chosen = state.choose(row); chosen != opening.output[i]) {
         differs(
             fmt::format("at token {} of the answer: it is {} in the receipt, this checkpoint chooses {} "

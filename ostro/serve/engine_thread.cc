@@ -1,29 +1,23 @@
 #include "ostro/serve/engine_thread.h"
 
-#include "ostro/base/sha256.h"
-#include "ostro/serve/reply.h"
+#include <algorithm>
+#include <chrono>
+
+#include "ostro/serve/running_request.h"
 
 namespace ostro::serve {
 namespace {
 
-// 53 bits, so that every program that reads JSON keeps them.
-uint64_t drawn_seed() {
-  const Nonce nonce = new_nonce();
-  uint64_t out = 0;
-  for (size_t i = 0; i < sizeof out; ++i) out = out << 8 | static_cast<unsigned char>(nonce[i]);
-  return out >> 11;
-}
-
 ApiError stopping() { return {kUnavailable, "the server stops before the answer is whole"}; }
-
-ApiError of_model(const Error& error) {
-  return {error.code() == ErrorCode::kInvalidArgument ? kBadRequest : kServerError, error.message()};
-}
 
 }  // namespace
 
-EngineThread::EngineThread(ServedModel& model, ReceiptMaker& receipts, size_t waiting)
-    : model_(model), receipts_(receipts), queue_(waiting), thread_([this] { run(); }) {}
+EngineThread::EngineThread(ServedModel& model, ReceiptMaker& receipts, const EngineLimits& limits)
+    : model_(model),
+      receipts_(receipts),
+      budget_(limits.step_seconds, model.runner->limits().rows),
+      queue_(limits.waiting),
+      thread_([this] { run(); }) {}
 
 EngineThread::~EngineThread() {
   stops_ = true;
@@ -36,44 +30,95 @@ bool EngineThread::push(Job job) {
 }
 
 void EngineThread::run() {
-  while (const auto job = queue_.pop())
-    if (!job->exchange->is_gone()) answer(*job);
+  while (admit()) {
+    step();
+    clear();
+  }
+  fail_all(stopping());
+  requests_.clear();
 }
 
-void EngineThread::answer(const Job& job) {
-  const Ask& ask = *job.ask;
-  http::Exchange& exchange = *job.exchange;
-  Reply reply(model_, ask, exchange);
-  const uint64_t drawn = ask.seed.value_or(drawn_seed());
-  for (size_t p = 0; p < ask.prompts.size(); ++p)
-    for (int64_t c = 0; c < ask.count; ++c) {
-      AnswerOptions options = ask.options;
-      options.choice.choice = c;
-      options.choice.seed =
-          ask.nonce.empty() ? drawn : nonce_seed(ask.nonce, model_.facts.state, ask.prompts[p], options);
-      RatingOptions rating = ask.rating;
-      rating.log_probs = rating.log_probs || ask.receipt;
-      reply.open(p * static_cast<size_t>(ask.count) + static_cast<size_t>(c), p, options.choice.seed);
-      std::vector<float> log_probs;
-      auto made = make_answer(model_, ask.prompts[p], options, rating,
-                              {[&](std::vector<RatedToken> tokens) { reply.prompt(std::move(tokens)); },
-                               [&](AnswerState& state, RatedToken token) {
-                                 log_probs.push_back(token.log_prob);
-                                 reply.token(state, std::move(token));
-                                 return !exchange.is_gone() && !stops_;
-                               }});
-      if (!made.ok()) return reply.fail(of_model(made.error()));
-      if (made->finish() == Finish::kNone) return reply.fail(stopping());
-      std::optional<ReceiptDocument> receipt;
-      if (ask.receipt) {
-        auto written = receipts_.make(model_, *made, options, ask.nonce, std::move(log_probs));
-        if (!written.ok())
-          return reply.fail({kUnavailable, "no receipt can be kept now: " + written.error().message()});
-        receipt = std::move(*written);
+bool EngineThread::has_free_sequence() const {
+  int64_t open = 0;
+  for (const RunningRequest& request : requests_) open += request.open_answers();
+  return open < model_.runner->limits().sequences;
+}
+
+// Answers of the requests that were taken first come first; a request is taken from the queue when all
+// answers of those before it run.
+bool EngineThread::admit() {
+  for (;;) {
+    if (stops_) return false;
+    bool waits = false;
+    for (RunningRequest& request : requests_)
+      while (request.has_waiting() && has_free_sequence() && request.open_next()) {
       }
-      reply.close(*made, receipt);
+    for (const RunningRequest& request : requests_) waits = waits || request.has_waiting();
+    if (!requests_.empty() && (waits || !has_free_sequence())) return true;
+    auto job = requests_.empty() ? queue_.pop() : queue_.try_pop();
+    if (!job) return !requests_.empty();
+    if (!job->exchange->is_gone()) requests_.emplace_back(model_, receipts_, std::move(*job));
+    clear();
+  }
+}
+
+void EngineThread::step() {
+  struct Part {
+    RunningAnswer* answer;
+    infer::RowChunk chunk;
+  };
+  std::vector<Part> parts;
+  std::vector<RunningAnswer*> prompts;
+  for (RunningRequest& request : requests_)
+    for (RunningAnswer* answer : request.running()) {
+      if (answer->unfed() == 1 && std::ssize(parts) < model_.runner->limits().rows)
+        parts.push_back({answer, answer->chunk(1)});
+      else if (answer->unfed() > 1)
+        prompts.push_back(answer);
     }
-  reply.finish();
+  // What would be padding may as well be rows of a prompt.
+  const auto tokens = static_cast<int64_t>(parts.size());
+  int64_t room =
+      std::min(std::max(budget_.rows(), infer::padded_rows(tokens + 1)), model_.runner->limits().rows) -
+      tokens;
+  int64_t rows = tokens;
+  for (RunningAnswer* answer : prompts) {
+    if (room <= 0) break;
+    const int64_t count = std::min(room, static_cast<int64_t>(answer->unfed()));
+    parts.push_back({answer, answer->chunk(static_cast<size_t>(count))});
+    room -= count;
+    rows += count;
+  }
+  if (!parts.empty()) {
+    std::vector<infer::RowChunk> chunks;
+    for (const Part& part : parts) chunks.push_back(part.chunk);
+    const auto begin = std::chrono::steady_clock::now();
+    const auto made = model_.runner->step(chunks);
+    budget_.measured(rows, std::chrono::duration<double>(std::chrono::steady_clock::now() - begin).count());
+    if (!made.ok()) return fail_all({kServerError, made.error().message()});
+    const auto vocab = made->valid() ? static_cast<size_t>(made->shape().axes.back().size) : 0;
+    size_t row = 0;
+    for (const Part& part : parts) {
+      const auto wanted = static_cast<size_t>(part.chunk.wanted);
+      const auto logits =
+          wanted > 0 ? made->as<float>().subspan(row * vocab, wanted * vocab) : std::span<const float>();
+      row += wanted;
+      if (const Status taken = part.answer->take(part.chunk, logits, vocab); !taken.ok())
+        return fail_all({kServerError, taken.error().message()});
+    }
+  }
+  for (RunningRequest& request : requests_) request.tell();
+}
+
+void EngineThread::clear() {
+  requests_.remove_if([](RunningRequest& request) {
+    if (request.is_gone()) request.fail(stopping());
+    return request.is_over();
+  });
+}
+
+void EngineThread::fail_all(const ApiError& error) {
+  for (RunningRequest& request : requests_) request.fail(error);
 }
 
 }  // namespace ostro::serve

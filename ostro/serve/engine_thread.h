@@ -1,12 +1,17 @@
-// EngineThread: the one thread that runs the model: it takes one request after the other from a bounded
-// queue and writes its answers. A client that has left is dropped, while it waits and between tokens.
+// EngineThread: the one thread that runs the model: a scheduler of many requests. Each step of the model
+// takes the next token of every answer that is being made, then pieces of prompts in order of arrival, as
+// many rows as keep a step short. A client that has left is dropped, while it waits and between steps.
+//
+// What an answer is does not depend on any of this (numerics.md N16).
 #pragma once
 
 #include <atomic>
+#include <list>
 #include <memory>
 #include <thread>
 
 #include "ostro/http/exchange.h"
+#include "ostro/infer/step_budget.h"
 #include "ostro/serve/ask.h"
 #include "ostro/serve/bounded_queue.h"
 #include "ostro/serve/receipt_log.h"
@@ -19,11 +24,18 @@ struct Job {
   std::shared_ptr<void> held;  // released when the job is over, however it ends
 };
 
+struct EngineLimits {
+  size_t waiting = 64;         // requests at most
+  double step_seconds = 0.05;  // a step with pieces of prompts takes no longer, if it can be
+};
+
+class RunningRequest;
+
 class EngineThread {
  public:
-  // `waiting`: requests at most. The model and the maker must outlive it.
-  EngineThread(ServedModel& model, ReceiptMaker& receipts, size_t waiting);
-  // Ends the request that runs and those that wait, with an error.
+  // The model and the maker must outlive it. The model's runner says how many answers run at a time.
+  EngineThread(ServedModel& model, ReceiptMaker& receipts, const EngineLimits& limits);
+  // Ends the requests that run and those that wait, with an error.
   ~EngineThread();
 
   // False: so many requests wait already.
@@ -31,12 +43,20 @@ class EngineThread {
 
  private:
   void run();
-  void answer(const Job& job);
+  // Takes requests that wait as long as an answer of theirs can run; waits for one if nothing runs.
+  bool admit();
+  void step();
+  // Drops what has left, and removes what is over.
+  void clear();
+  void fail_all(const ApiError& error);
+  bool has_free_sequence() const;
 
   ServedModel& model_;
   ReceiptMaker& receipts_;
+  infer::StepBudget budget_;
   std::atomic<bool> stops_ = false;
   BoundedQueue<Job> queue_;
+  std::list<RunningRequest> requests_;  // in order of arrival
   std::thread thread_;
 };
 

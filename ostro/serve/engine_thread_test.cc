@@ -45,7 +45,7 @@ struct Served {
   ServedModel model = test_model();
   io::MemoryFileSystem fs;
   std::unique_ptr<ReceiptMaker> receipts = ReceiptMaker::open(fs, "", {}).value();
-  EngineThread engine{model, *receipts, 4};
+  EngineThread engine{model, *receipts, {.waiting = 4}};
 
   std::shared_ptr<KeptExchange> ask(
       const std::string& body, std::shared_ptr<KeptExchange> exchange = std::make_shared<KeptExchange>()) {

@@ -4,59 +4,82 @@
 
 #include <doctest/doctest.h>
 
+#include <algorithm>
 #include <functional>
+#include <map>
 #include <memory>
 #include <string>
 #include <utility>
 #include <vector>
 
-#include "ostro/serve/served_model.h"
+#include "ostro/serve/running_answer.h"
 #include "ostro/tokenizer/files/trainer.h"
 
 namespace ostro::serve {
 
-// Computes logits by the formula. Each row of logits depends on all tokens up to its position, as with a
-// model.
-class FormulaRunner final : public infer::Runner {
+// Computes logits by the formula. Each row of logits depends on all tokens of its sequence up to its position,
+// as with a model.
+class FormulaRunner : public infer::RowRunner {
  public:
-  FormulaRunner(int64_t vocab, int64_t context) : vocab_(vocab), context_(context) {}
+  FormulaRunner(int64_t vocab, const infer::RowLimits& limits) : vocab_(vocab), limits_(limits) {}
 
-  int64_t max_length() const override { return context_; }
-  std::function<void()> before_next = {};  // called by next(), so that a test can make it wait
+  std::function<void()> before_step = {};  // called by step(), so that a test can make it wait
+  int64_t steps = 0, rows = 0, most_together = 0;
 
+  const infer::RowLimits& limits() const override { return limits_; }
   Status prepare() override { return {}; }
   Result<std::string> program_hash() override { return std::string("formula"); }
-  Result<runtime::Buffer> start(std::span<const int32_t> prompt) override {
-    if (prompt.empty() || static_cast<int64_t>(prompt.size()) > context_) return invalid_argument("no room");
-    state_ = 12345;
-    std::vector<float> rows;
-    for (const int32_t token : prompt) append_row(token, rows);
-    return as_buffer(rows);
+  Result<int64_t> open() override {
+    int64_t free = 0;
+    while (states_.contains(free)) ++free;
+    if (free >= limits_.sequences) return invalid_argument("all sequences are open");
+    states_[free] = {kFirst};
+    return free;
   }
-  Result<runtime::Buffer> next(int32_t token) override {
-    if (before_next) before_next();
-    std::vector<float> rows;
-    append_row(token, rows);
-    return as_buffer(rows);
+  void close(int64_t sequence) override { states_.erase(sequence); }
+  int64_t length(int64_t sequence) const override {
+    return static_cast<int64_t>(states_.at(sequence).size()) - 1;
   }
+  Status copy(int64_t from, int64_t to, int64_t count) override {
+    const auto& all = states_.at(from);
+    states_.at(to).assign(all.begin(), all.begin() + count + 1);
+    return {};
+  }
+  Result<runtime::Buffer> step(std::span<const infer::RowChunk> chunks) override {
+    RETURN_IF_ERROR(infer::check_chunks(*this, chunks));
+    if (before_step) before_step();
+    ++steps;
+    most_together = std::max(most_together, static_cast<int64_t>(chunks.size()));
+    std::vector<float> out;
+    for (const infer::RowChunk& chunk : chunks) {
+      std::vector<uint64_t>& states = states_.at(chunk.sequence);
+      const auto count = static_cast<int64_t>(chunk.tokens.size());
+      rows += count;
+      for (int64_t i = 0; i < count; ++i) {
+        states.push_back(states.back() * 6364136223846793005 +
+                         static_cast<uint64_t>(chunk.tokens[static_cast<size_t>(i)]) + 1442695040888963407);
+        if (i >= count - chunk.wanted) append_row(states.back(), out);
+      }
+    }
+    if (out.empty()) return runtime::Buffer();
+    const ir::Shape shape{ir::DType::f32, {{"pos", std::ssize(out) / vocab_}, {"vocab", vocab_}}};
+    return runtime::Buffer::copy_of(shape, out.data());
+  }
+  bool is_idle() const { return states_.empty(); }
 
  private:
-  void append_row(int32_t token, std::vector<float>& rows) {
-    state_ = state_ * 6364136223846793005 + static_cast<uint64_t>(token) + 1442695040888963407;
-    uint64_t draw = state_;
+  static constexpr uint64_t kFirst = 12345;
+
+  void append_row(uint64_t draw, std::vector<float>& rows) const {
     for (int64_t i = 0; i < vocab_; ++i) {
       draw = draw * 6364136223846793005 + 1442695040888963407;
       rows.push_back(static_cast<float>(draw >> 40) / static_cast<float>(1 << 22));  // 0 to 4
     }
   }
-  runtime::Buffer as_buffer(const std::vector<float>& rows) const {
-    const ir::Shape shape{ir::DType::f32,
-                          {{"pos", static_cast<int64_t>(rows.size()) / vocab_}, {"vocab", vocab_}}};
-    return runtime::Buffer::copy_of(shape, rows.data());
-  }
 
-  int64_t vocab_, context_;
-  uint64_t state_ = 0;
+  int64_t vocab_;
+  infer::RowLimits limits_;
+  std::map<int64_t, std::vector<uint64_t>> states_;  // before each token, and after the last
 };
 
 // A byte-level tokenizer with all bytes, some merges and <|endoftext|>.
@@ -73,13 +96,32 @@ inline std::shared_ptr<const tokenizer::Tokenizer> test_tokenizer() {
                                                     .value());
 }
 
-// A model of the formula with test_tokenizer() and no chat template, for `context` positions.
-inline ServedModel test_model(int64_t context = 64) {
+// A model of the formula with test_tokenizer() and no chat template, for `context` positions, `running`
+// sequences and `rows` rows in a step.
+inline ServedModel test_model(int64_t context = 64, int64_t running = 4, int64_t rows = 32) {
   ServedModel out;
   out.tokenizer = test_tokenizer();
   out.facts = {"test", std::string(64, 'a'), "formula", out.tokenizer->hash(), "", "", context};
   out.stops = {static_cast<int32_t>(out.tokenizer->eos_id().value())};
-  out.runner = std::make_unique<FormulaRunner>(out.tokens(), context);
+  out.runner = std::make_unique<FormulaRunner>(out.tokens(), infer::RowLimits{context, running, rows});
+  return out;
+}
+
+// The whole answer, alone.
+inline Result<RunningAnswer> make_answer(ServedModel& model, std::vector<int32_t> prompt,
+                                         const AnswerOptions& options, const RatingOptions& rating) {
+  ASSIGN_OR_RETURN(RunningAnswer out, RunningAnswer::create(model, std::move(prompt), options, rating));
+  RETURN_IF_ERROR(out.open());
+  while (out.unfed() > 0) {
+    const infer::RowChunk chunk =
+        out.chunk(std::min(out.unfed(), static_cast<size_t>(model.runner->limits().rows)));
+    ASSIGN_OR_RETURN(const runtime::Buffer rows, model.runner->step({&chunk, 1}));
+    if (chunk.wanted == 0) {
+      RETURN_IF_ERROR(out.take(chunk, {}, 0));
+      continue;
+    }
+    RETURN_IF_ERROR(out.take(chunk, rows.as<float>(), static_cast<size_t>(rows.shape().axes.back().size)));
+  }
   return out;
 }
 

@@ -85,7 +85,8 @@ Status ModelServer::serve(std::unique_ptr<ServedModel> model, std::unique_ptr<Re
   RETURN_IF_ERROR(model->runner->prepare());
   model_ = std::move(model);
   receipts_ = std::move(receipts);
-  engine_ = std::make_unique<EngineThread>(*model_, *receipts_, limits_.waiting);
+  engine_ = std::make_unique<EngineThread>(*model_, *receipts_,
+                                           EngineLimits{limits_.waiting, limits_.step_seconds});
   State loading = State::kLoading;
   state_.compare_exchange_strong(loading, State::kReady);
   return {};

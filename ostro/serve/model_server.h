@@ -23,6 +23,7 @@ namespace ostro::serve {
 // The most that the server takes at a time. What goes beyond it is refused: 429 for requests, 413 for bodies.
 struct ServerLimits {
   size_t waiting = 64;                  // requests that wait for the model
+  double step_seconds = 0.05;           // of the model, while it reads prompts (EngineLimits)
   size_t body_bytes = size_t{8} << 20;  // bytes of the body of a request
   unsigned connections = 512;
 };

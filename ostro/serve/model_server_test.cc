@@ -26,10 +26,10 @@ std::unique_ptr<ModelServer> listening(const ServerLimits& limits = {}) {
   return std::move(*out);
 }
 
-// Gives the server the test's model; `before_next` as in FormulaRunner.
-void serve(ModelServer& server, io::FileSystem& fs, std::function<void()> before_next = {}) {
+// Gives the server the test's model; `before_step` as in FormulaRunner.
+void serve(ModelServer& server, io::FileSystem& fs, std::function<void()> before_step = {}) {
   auto model = std::make_unique<ServedModel>(test_model());
-  static_cast<FormulaRunner&>(*model->runner).before_next = std::move(before_next);
+  static_cast<FormulaRunner&>(*model->runner).before_step = std::move(before_step);
   check_ok(server.serve(std::move(model), ReceiptMaker::open(fs, "", {}).value()));
 }
 

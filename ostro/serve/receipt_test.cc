@@ -46,14 +46,9 @@ ReceiptDocument made(ServedModel& model, ReceiptMaker& maker, const std::string&
   const std::vector<int32_t> prompt{1, 2, 3};
   if (!nonce.empty()) asked.choice.seed = nonce_seed(nonce, model.facts.state, prompt, asked);
   std::vector<float> log_probs;
-  const AnswerState answer = make_answer(model, prompt, asked, {.log_probs = true},
-                                         {{},
-                                          [&](AnswerState&, const RatedToken& token) {
-                                            log_probs.push_back(token.log_prob);
-                                            return true;
-                                          }})
-                                 .value();
-  return maker.make(model, answer, asked, nonce, log_probs).value();
+  const RunningAnswer answer = make_answer(model, prompt, asked, {.log_probs = true}).value();
+  for (const RatedToken& token : answer.made()) log_probs.push_back(token.log_prob);
+  return maker.make(model, answer.state(), asked, nonce, log_probs).value();
 }
 
 std::unique_ptr<ReceiptMaker> maker(io::FileSystem& fs, const std::string& folder,

@@ -4,9 +4,10 @@
 
 #include "ostro/base/sha256.h"
 #include "ostro/eval/score/token_scorer.h"
-#include "ostro/infer/generator.h"
+#include "ostro/infer/generate.h"
 #include "ostro/tokenizer/model/text_ends.h"
 #include "ostro/train/programs/programs.h"
+#include "ostro/trained/opened_model.h"
 
 namespace ostro::serve {
 namespace {
@@ -21,7 +22,7 @@ std::string last_part(std::string path) {
 Result<std::unique_ptr<ServedModel>> served_on(const Context& context,
                                                std::unique_ptr<runtime::Engine> engine,
                                                trained::LoadedModel loaded, const std::string& checkpoint,
-                                               const trained::UseOptions& use) {
+                                               const trained::UseOptions& use, int64_t running) {
   auto out = std::make_unique<ServedModel>();
   out->engine = std::move(engine);
   if (loaded.parameters.name.empty())
@@ -35,9 +36,9 @@ Result<std::unique_ptr<ServedModel>> served_on(const Context& context,
   const numerics::LeafTable leaves = eval::leaves_for_inference(train::leaf_table(loaded.config));
   out->vocab_leaves = leaves.count("vocab");
   const int64_t positions = loaded.config.model_options().seq_len();
-  ASSIGN_OR_RETURN(out->runner,
-                   infer::Generator::create(loaded.functions, std::move(loaded.parameters.values),
-                                            *out->engine, positions, leaves));
+  ASSIGN_OR_RETURN(out->runner, infer::make_runner(loaded.functions, trained::layers_of(loaded),
+                                                   std::move(loaded.parameters.values), *out->engine,
+                                                   {.positions = positions, .sequences = running}, leaves));
   ModelFacts& facts = out->facts;
   facts.name = last_part(checkpoint);
   facts.state = loaded.parameters.name;
@@ -54,18 +55,18 @@ Result<std::unique_ptr<ServedModel>> served_on(const Context& context,
 
 Result<std::unique_ptr<ServedModel>> load_served(const Context& context, const std::string& checkpoint,
                                                  const std::string& tokenizer, trained::Trust trust,
-                                                 const trained::UseOptions& use) {
+                                                 const trained::UseOptions& use, int64_t running) {
   ASSIGN_OR_RETURN(auto engine, context.engine());  // one that cannot be made is told before anything is read
   ASSIGN_OR_RETURN(trained::LoadedModel loaded,
                    trained::load_model(context.fs, checkpoint, tokenizer, context.models, trust, use));
-  return served_on(context, std::move(engine), std::move(loaded), checkpoint, use);
+  return served_on(context, std::move(engine), std::move(loaded), checkpoint, use, running);
 }
 
 Result<std::unique_ptr<ServedModel>> served_of(const Context& context, trained::LoadedModel loaded,
                                                const std::string& checkpoint,
-                                               const trained::UseOptions& use) {
+                                               const trained::UseOptions& use, int64_t running) {
   ASSIGN_OR_RETURN(auto engine, context.engine());
-  return served_on(context, std::move(engine), std::move(loaded), checkpoint, use);
+  return served_on(context, std::move(engine), std::move(loaded), checkpoint, use, running);
 }
 
 }  // namespace ostro::serve

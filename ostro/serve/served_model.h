@@ -8,7 +8,7 @@
 
 #include "ostro/context/context.h"
 #include "ostro/eval/score/chat_prompts.h"
-#include "ostro/infer/runner.h"
+#include "ostro/infer/row_runner.h"
 #include "ostro/serve/json/tools.h"
 #include "ostro/trained/loaded_model.h"
 
@@ -18,7 +18,7 @@ namespace ostro::serve {
 struct ModelFacts {
   std::string name;       // by which requests ask for it: the last part of the path that it was loaded from
   std::string state;      // name of the checkpoint's state
-  std::string forward;    // infer::Runner::program_hash
+  std::string forward;    // infer::RowRunner::program_hash
   std::string tokenizer;  // tokenizer::Tokenizer::hash
   std::string chat_template;  // SHA-256 of eval::ChatPrompts::identity; empty: none
   std::string dtype;          // trained::UseOptions::dtype; empty: as in training
@@ -33,19 +33,21 @@ struct ServedModel {
   std::vector<int32_t> stops;             // generation ends after any of these ids
   int64_t vocab_leaves = 1;               // in which log-probabilities sum over the vocabulary
   std::unique_ptr<runtime::Engine> engine;
-  std::unique_ptr<infer::Runner> runner;  // used by one thread at a time; the rest by any
+  std::unique_ptr<infer::RowRunner> runner;  // used by one thread at a time; the rest by any
 
   int64_t tokens() const { return tokenizer->vocab_size(); }
 };
 
 // Loads a checkpoint or a run's newest one, as trained::load_model does. Errors: those of loading; initial
-// parameters, which no checkpoint has; a model without a cached step.
+// parameters, which no checkpoint has; a model without a cached step. `running`: answers that run at a time
+// at most; each has room for a whole context.
 Result<std::unique_ptr<ServedModel>> load_served(const Context& context, const std::string& checkpoint,
                                                  const std::string& tokenizer, trained::Trust trust,
-                                                 const trained::UseOptions& use);
+                                                 const trained::UseOptions& use, int64_t running = 1);
 
 // The same of a model that is loaded already from `checkpoint`; they share its parameters.
 Result<std::unique_ptr<ServedModel>> served_of(const Context& context, trained::LoadedModel loaded,
-                                               const std::string& checkpoint, const trained::UseOptions& use);
+                                               const std::string& checkpoint, const trained::UseOptions& use,
+                                               int64_t running = 1);
 
 }  // namespace ostro::serve

@@ -324,23 +324,28 @@ Result<OpenedModel> open_source(io::FileSystem& fs, const Source& source, const 
           "in memory; name a checkpoint of a step that trainer.checkpointer.keep lists, or add --unchecked",
           source.path));
   }
-  const auto* decoder =
-      models::model_options_as<models::DecoderOptions, models::Decoder>(model.config.model_options());
-  if (decoder == nullptr)
+  std::optional<models::LayerFunctions> layers = layers_of(model);
+  if (!layers)
     return unsupported(fmt::format("{}: model.type {} cannot run layer by layer; only decoders can",
                                    source.path, model.config.model_options().type()));
-  models::LayerFunctions layers = models::decoder_by_layer(
-      decoder->for_evaluation(), static_cast<int64_t>(model.tokenizer->vocab_size()),
-      train::precision(model.config), train::lora_spec(model.config.adapter), model.functions.paths);
   const std::vector<std::string> paths = evaluated_paths(manifest, model.functions);
   ASSIGN_OR_RETURN(checkpoint::PartReader reader, checkpoint::PartReader::open(fs, found, paths));
   for (size_t k = 0; k < paths.size(); ++k)
     RETURN_IF_ERROR(check_tensor(reader.spec(k), model.functions.shapes[k], source.path));
   model.parameters = {{}, manifest.info.step, source.path, manifest.name};
-  return OpenedModel{std::move(model), std::move(layers), std::move(reader)};
+  return OpenedModel{std::move(model), *std::move(layers), std::move(reader)};
 }
 
 }  // namespace
+
+std::optional<models::LayerFunctions> layers_of(const LoadedModel& model) {
+  const auto* decoder =
+      models::model_options_as<models::DecoderOptions, models::Decoder>(model.config.model_options());
+  if (decoder == nullptr) return {};
+  return models::decoder_by_layer(
+      decoder->for_evaluation(), static_cast<int64_t>(model.tokenizer->vocab_size()),
+      train::precision(model.config), train::lora_spec(model.config.adapter), model.functions.paths);
+}
 
 void take_stored_matrices(io::FileSystem& fs, const std::string& where, train::TrainConfig& config) {
   if (where == "init") return;

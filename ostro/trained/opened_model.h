@@ -19,6 +19,9 @@ struct OpenedModel {
   checkpoint::PartReader reader;  // reads the same parameters
 };
 
+// The model's parts, of parameters in the order of model.functions.paths. Nothing: it is no decoder.
+std::optional<models::LayerFunctions> layers_of(const LoadedModel& model);
+
 // Opens a model as load_model does, but reads no file of a parameter. `check`, if given, may read them; its
 // error counts as damage of the checkpoint, so an older one may be taken as in load_model. Errors:
 // kUnsupported for a model that cannot run layer by layer, and for a checkpoint for which the chain has only

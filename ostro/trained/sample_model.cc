@@ -4,10 +4,7 @@
 #include <chrono>
 
 #include "ostro/base/machine.h"
-#include "ostro/infer/streamed.h"
-#include "ostro/infer/weight_store.h"
-#include "ostro/numerics/arrays.h"
-#include "ostro/train/programs/programs.h"
+#include "ostro/infer/layer_rows.h"
 #include "ostro/trained/opened_model.h"
 
 namespace ostro::trained {
@@ -66,22 +63,8 @@ class StreamCounter {
   Clock::time_point begin_ = Clock::now();
 };
 
-// Holds in bf16 what a model with int8 matrices reads in bf16 and its checkpoint has in f32 (the embedding,
-// which is also the head): every token would round all of it again. No bit depends on it (numerics.md N1).
-void hold_as_read(LoadedModel& model) {
-  if (train::compute_dtype(model.config) != ir::DType::bf16) return;
-  const auto& held = model.functions.shapes;
-  if (std::none_of(held.begin(), held.end(), [](const ir::Shape& s) { return s.dtype == ir::DType::i8; }))
-    return;
-  for (size_t k = 0; k < held.size(); ++k) {
-    if (held[k].dtype != ir::DType::f32 || model.functions.matrix_of[k].read_in_f32) continue;
-    const ir::Shape narrow = held[k].with_dtype(ir::DType::bf16);
-    runtime::Buffer to = runtime::Buffer::empty(narrow);
-    numerics::narrow(model.parameters.values[k].as<float>(), to.mutable_bytes());
-    model.parameters.values[k] = std::move(to);
-    model.functions.shapes[k] = narrow;
-  }
-}
+// Prompts of one command that run at the same time at most; a cache has room for each.
+constexpr int64_t kTogether = 32;
 
 }  // namespace
 
@@ -89,20 +72,16 @@ Result<SampleModel> load_resident(const Context& context, const std::string& che
                                   const std::string& tokenizer, Trust trust, const UseOptions& use) {
   ASSIGN_OR_RETURN(LoadedModel loaded,
                    load_model(context.fs, checkpoint, tokenizer, context.models, trust, use));
-  hold_as_read(loaded);
   SampleModel out{loaded.tokenizer, loaded.tokenizer_path, loaded.config.model_options().seq_len(), {}};
   const auto model = std::make_shared<LoadedModel>(std::move(loaded));
   out.generate = [model](runtime::Engine& engine, const Prompts& prompts, const infer::SampleOptions& options,
                          int64_t room, const std::function<bool(int32_t)>& on_token) -> Result<Prompts> {
-    ASSIGN_OR_RETURN(
-        const auto generator,
-        infer::Generator::create(model->functions, std::move(model->parameters.values), engine, room));
-    Prompts made;
-    for (const auto& prompt : prompts) {
-      ASSIGN_OR_RETURN(std::vector<int32_t> one, generator->generate(prompt, options, on_token));
-      made.push_back(std::move(one));
-    }
-    return made;
+    const infer::RowLimits limits{room, std::min<int64_t>(std::ssize(prompts), kTogether)};
+    ASSIGN_OR_RETURN(const auto runner,
+                     infer::make_runner(model->functions, layers_of(*model),
+                                        std::move(model->parameters.values), engine, limits));
+    return infer::generate(*runner, prompts, options,
+                           [&](size_t, int32_t token) { return !on_token || on_token(token); });
   };
   return out;
 }
@@ -125,21 +104,24 @@ Result<SampleModel> open_streamed(const Context& context, const std::string& che
   const auto store =
       std::make_shared<infer::WeightStore>(std::move(opened.reader), opened.model.functions.shapes,
                                            opened.layers, keep_bytes.value_or(half_of_free_memory()));
-  out.generate = [layers = opened.layers, store, hash_speed, observer](
+  const infer::LayerRows::Model model{opened.model.functions, opened.layers};
+  out.generate = [model, store, hash_speed, observer](
                      runtime::Engine& engine, const Prompts& prompts, const infer::SampleOptions& options,
                      int64_t room, const std::function<bool(int32_t)>& on_token) -> Result<Prompts> {
-    ASSIGN_OR_RETURN(const auto generator, infer::StreamedGenerator::create(layers, *store, engine, room));
-    StreamCounter counter(*store, static_cast<int64_t>(layers.kind.size()), hash_speed);
-    const auto made = generator->generate(
-        prompts, options,
-        [&](size_t, int32_t token) {
-          counter.token_made();
-          return !on_token || on_token(token);
-        },
-        [&](int64_t layer) {
-          counter.layer_done(layer);
-          observer(counter.counts(false));
-        });
+    StreamCounter counter(*store, static_cast<int64_t>(model.layers.kind.size()), hash_speed);
+    // All prompts at once: they share what is read.
+    int64_t rows = 0;
+    for (const auto& prompt : prompts) rows += std::ssize(prompt);
+    ASSIGN_OR_RETURN(const auto runner,
+                     infer::LayerRows::streamed(model, *store, engine, {room, std::ssize(prompts), rows},
+                                                [&](int64_t layer) {
+                                                  counter.layer_done(layer);
+                                                  observer(counter.counts(false));
+                                                }));
+    const auto made = infer::generate(*runner, prompts, options, [&](size_t, int32_t token) {
+      counter.token_made();
+      return !on_token || on_token(token);
+    });
     observer(counter.counts(true));
     return made;
   };

@@ -9,7 +9,7 @@
 #include <vector>
 
 #include "ostro/context/context.h"
-#include "ostro/infer/generator.h"
+#include "ostro/infer/generate.h"
 #include "ostro/trained/loaded_model.h"
 
 namespace ostro::trained {

@@ -4,6 +4,8 @@
 
 #include <algorithm>
 #include <atomic>
+#include <span>
+#include <utility>
 
 #include "ostro/cli/shared/process_context.h"
 #include "ostro/config/mistakes.h"
@@ -126,12 +128,21 @@ std::unique_ptr<serve::ServedModel> LoadedHere::served_beside() const {
 }
 
 // A row depends on the tokens before it alone (numerics.md N16), so a sequence whose place in the runner
-// another one took begins again.
+// another one took begins again. The runner has room for one.
 runtime::Buffer LoadedHere::rows(uint64_t sequence, const std::vector<int32_t>& ids) {
-  infer::Runner& runner = *served().runner;
+  infer::RowRunner& runner = *served().runner;
   const bool goes_on = sequence != 0 && sequence_ == sequence && length_ + 1 == ids.size();
   sequence_ = 0;
-  runtime::Buffer out = value(goes_on ? runner.next(ids.back()) : runner.start(ids));
+  if (!goes_on && open_) runner.close(*std::exchange(open_, std::nullopt));
+  if (sequence == 0) return value(infer::logits_of(runner, ids));
+  if (!open_) open_ = value(runner.open());
+  runtime::Buffer out;
+  for (size_t at = goes_on ? length_ : 0; at < ids.size();) {
+    const size_t count = std::min(ids.size() - at, static_cast<size_t>(runner.limits().rows));
+    const infer::RowChunk chunk{*open_, std::span(ids).subspan(at, count), at + count == ids.size() ? 1 : 0};
+    out = value(runner.step({&chunk, 1}));
+    at += count;
+  }
   sequence_ = sequence;
   length_ = ids.size();
   return out;

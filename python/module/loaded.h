@@ -78,7 +78,8 @@ class LoadedHere final : public Model, public std::enable_shared_from_this<Loade
   std::unique_ptr<runtime::Engine> scoring_engine_;
   std::optional<eval::TextModel> text_model_;
   std::unique_ptr<serve::ServedModel> served_;
-  uint64_t sequence_ = 0;  // whose tokens the runner has
+  std::optional<int64_t> open_;  // the runner's sequence
+  uint64_t sequence_ = 0;        // whose tokens it has
   size_t length_ = 0;      // how many
 };
 

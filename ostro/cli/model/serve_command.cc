@@ -13,7 +13,8 @@ namespace {
 
 struct ServeAsked {
   std::string checkpoint, tokenizer, listen = "127.0.0.1:8080", api_keys, receipts, sign;
-  int64_t waiting = 64, drain = 30;
+  int64_t waiting = 64, running = 16, drain = 30;
+  double step_ms = 50;
   bool unchecked = false;
   trained::UseOptions use;
 };
@@ -38,13 +39,15 @@ Status serve_model(const Context& context, const ServeAsked& request) {
   const run::StopSignals signals;
   serve::ServerLimits limits;
   limits.waiting = static_cast<size_t>(request.waiting);
+  limits.step_seconds = request.step_ms / 1000;
   std::unique_ptr<serve::ModelServer> server;
   {
     const Waits for_its_threads;
     ASSIGN_OR_RETURN(server, serve::ModelServer::start(address, std::move(keys), limits));
   }
-  ASSIGN_OR_RETURN(auto model, serve::load_served(context, request.checkpoint, request.tokenizer,
-                                                  trained::trust(request.unchecked), request.use));
+  ASSIGN_OR_RETURN(auto model,
+                   serve::load_served(context, request.checkpoint, request.tokenizer,
+                                      trained::trust(request.unchecked), request.use, request.running));
   const serve::ModelFacts facts = model->facts;
   RETURN_IF_ERROR(server->serve(std::move(model), std::move(receipts)));
   RETURN_IF_ERROR(write_stdout(
@@ -81,6 +84,13 @@ int serve_command(Args args) {
       "--receipts", &request.receipts, "FOLDER",
       "keep the receipts that are given in FOLDER/receipts.jsonl, each with the hash of the one before");
   args.option("--sign", &request.sign, "KEY", "sign receipts with this private key of Ed25519 (PEM)");
+  args.option(
+      "--running", &request.running, "N",
+      "answers that the model makes at the same time; each has room for a whole context (default 16)");
+  args.option(
+      "--step_ms", &request.step_ms, "MS",
+      "how long a step of the model may take that reads prompts while answers go on; no answer depends "
+      "on it (default 50)");
   args.option("--waiting", &request.waiting, "N",
               "requests that may wait for the model; more get 429 (default 64)");
   args.option("--drain", &request.drain, "SECONDS",
@@ -89,6 +99,12 @@ int serve_command(Args args) {
   if (const auto code = args.parse()) return *code;
   if (request.waiting < 1)
     return report_error(invalid_argument(fmt::format("--waiting {}: use 1 or more", request.waiting)));
+  constexpr int64_t kMostRunning = 512;
+  if (request.running < 1 || request.running > kMostRunning)
+    return report_error(
+        invalid_argument(fmt::format("--running {}: use 1 to {}", request.running, kMostRunning)));
+  if (!(request.step_ms > 0))
+    return report_error(invalid_argument(fmt::format("--step_ms {}: use more than 0", request.step_ms)));
   constexpr int64_t kMostSeconds = 86'400;
   if (request.drain < 0 || request.drain > kMostSeconds)
     return report_error(

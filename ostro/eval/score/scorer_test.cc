@@ -130,12 +130,12 @@ TEST_CASE("greedy is what generation does") {
   const GeneratedText made = model.generate({"the cat", {}, 6, 0, 0}).value();
   REQUIRE(made.tokens == 6);
   auto ids = s.tokenizer->encode("the cat");
-  auto generator =
-      infer::Generator::create(s.functions, s.params, *engine, kContext, s.options(1).leaves).value();
+  const auto runner =
+      infer::make_runner(s.functions, {}, s.params, *engine, {kContext}, s.options(1).leaves).value();
   infer::SampleOptions options;
   options.max_new_tokens = 6;
   const std::vector<int32_t> prompt(ids.begin(), ids.end());
-  const auto next = generator->generate(prompt, options).value();
+  const auto next = infer::generate(*runner, {&prompt, 1}, options).value()[0];
   Window w{prompt, prompt.size()};
   w.tokens.insert(w.tokens.end(), next.begin(), next.end());
   Window other = w;

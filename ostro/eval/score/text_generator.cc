@@ -82,7 +82,7 @@ Result<std::optional<std::string>> text_before_stop(const tokenizer::Tokenizer& 
 
 // After each token the whole generated text is decoded and searched for a stop string: the text of a token
 // depends on those before it, and a stop string may end inside a token.
-Result<GeneratedText> generate_text(infer::Generator& generator, const tokenizer::Tokenizer& tokenizer,
+Result<GeneratedText> generate_text(infer::RowRunner& runner, const tokenizer::Tokenizer& tokenizer,
                                     int64_t context, const GenerationRequest& request) {
   RETURN_IF_ERROR(check_request(request, context));
   ASSIGN_OR_RETURN(std::vector<int32_t> prompt, tokenizer::prompt_ids(tokenizer, request.prompt));
@@ -99,7 +99,7 @@ Result<GeneratedText> generate_text(infer::Generator& generator, const tokenizer
   std::vector<uint32_t> made;
   GeneratedText out;
   Status decoded;
-  const auto goes_on = [&](int32_t token) {
+  const auto goes_on = [&](size_t, int32_t token) {
     made.push_back(static_cast<uint32_t>(token));
     if (is_stop(options, token)) out.reason = StopReason::kEndOfText;
     if (request.until.empty()) return true;
@@ -111,7 +111,7 @@ Result<GeneratedText> generate_text(infer::Generator& generator, const tokenizer
     }
     return stopped.ok() && !*stopped;
   };
-  const auto generated = generator.generate(prompt, options, goes_on);
+  const auto generated = infer::generate(runner, {&prompt, 1}, options, goes_on);
   if (!generated.ok()) return generated.error();
   RETURN_IF_ERROR(decoded);
   out.tokens = static_cast<int64_t>(made.size());

@@ -8,7 +8,7 @@
 #include <string>
 #include <vector>
 
-#include "ostro/infer/generator.h"
+#include "ostro/infer/generate.h"
 #include "ostro/tokenizer/model/tokenizer.h"
 
 namespace ostro::eval {
@@ -40,7 +40,7 @@ Result<std::optional<std::string>> text_before_stop(const tokenizer::Tokenizer& 
 // Generates the text for a request. The prompt is encoded by prompt_ids (tokenizer/model/text_ends.h); if it
 // leaves no room for max_tokens, only its last tokens are used. `context` is the model's number of positions.
 // Errors: max_tokens is not in [1, context); an empty stop string; a negative temperature.
-Result<GeneratedText> generate_text(infer::Generator& generator, const tokenizer::Tokenizer& tokenizer,
+Result<GeneratedText> generate_text(infer::RowRunner& runner, const tokenizer::Tokenizer& tokenizer,
                                     int64_t context, const GenerationRequest& request);
 
 }  // namespace ostro::eval

@@ -65,11 +65,11 @@ Result<std::vector<TextScore>> TextModel::texts(std::span<const std::string> tex
 }
 
 Result<GeneratedText> TextModel::generate(const GenerationRequest& request) {
-  if (generator_ == nullptr) {
-    ASSIGN_OR_RETURN(generator_,
-                     infer::Generator::create(model_, params_, engine_, options_.context, options_.leaves));
+  if (runner_ == nullptr) {
+    ASSIGN_OR_RETURN(runner_, infer::make_runner(model_, options_.layers, params_, engine_,
+                                                 {options_.context}, options_.leaves));
   }
-  return generate_text(*generator_, *tokenizer_, options_.context, request);
+  return generate_text(*runner_, *tokenizer_, options_.context, request);
 }
 
 }  // namespace ostro::eval

@@ -36,6 +36,7 @@ struct TextModelOptions {
   int64_t batch_tokens = 4096;
   numerics::LeafTable leaves = {};
   ChatPrompts chat = {};
+  std::optional<models::LayerFunctions> layers = {};  // of a decoder, in the order of its parameters
 };
 
 // Not thread-safe; the engine must outlive it.
@@ -70,7 +71,7 @@ class TextModel {
   std::shared_ptr<const tokenizer::Tokenizer> tokenizer_;
   TextModelOptions options_;
   TokenScorer scorer_;
-  std::unique_ptr<infer::Generator> generator_;  // made when it is first needed
+  std::unique_ptr<infer::RowRunner> runner_;  // made when it is first needed
 };
 
 }  // namespace ostro::eval

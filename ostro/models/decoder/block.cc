@@ -21,18 +21,14 @@ Array activate(Activation activation, const Array& x) {
   return x;
 }
 
-struct Qkv {
-  Array q, k, v;
-};
-
 // Projects, normalises, rotates and casts: q [batch, pos, kv_heads, group, head_dim], k and v [batch, pos,
 // kv_heads, head_dim].
-Qkv project(const DecoderAttention& p, const Array& x, const nn::Rope* rope) {
+Projected project(const DecoderAttention& p, const Array& x, const nn::Rope* rope) {
   const Array qkv = checkpoint_name(p.qkv(x), "qkv");
   const int64_t group = qkv.size("qkv") - 2;
   const auto parts = split(qkv, "qkv", {group, 1, 1});
   const auto turn = [&](const Array& a) { return cast(rope != nullptr ? (*rope)(a) : a, p.qkv.dtype()); };
-  Qkv out;
+  Projected out;
   out.q = turn(p.q_norm(rename(parts[0], "qkv", "group")));
   out.k = turn(p.k_norm(unstack(parts[1], "qkv")[0]));
   out.v = unstack(parts[2], "qkv")[0];
@@ -40,9 +36,9 @@ Qkv project(const DecoderAttention& p, const Array& x, const nn::Rope* rope) {
 }
 
 // project() for latent attention. q, k and v are padded with zeros to the width of the widest: these add
-// exact zeros to scores, and give zeros behind the values, which values_of() cuts off.
-Qkv project(const DecoderOptions& o, const LatentProjections& p, const Array& like, const Array& x,
-            const nn::Rope* rope) {
+// exact zeros to scores, and give zeros behind the values, which run_attention() cuts off.
+Projected project(const DecoderOptions& o, const LatentProjections& p, const Array& like, const Array& x,
+                  const nn::Rope* rope) {
   const auto turn = [&](const Array& a) { return nn::cast_like(rope != nullptr ? (*rope)(a) : a, like); };
   const auto padded = [&](const Array& a) {
     const int64_t missing = o.cache_dim() - a.size("head_dim");
@@ -61,25 +57,41 @@ Qkv project(const DecoderOptions& o, const LatentProjections& p, const Array& li
           padded(rename(of_kv[1], "kv_dim", "head_dim"))};
 }
 
+bool is_latent(const DecoderAttention& p) { return p.latent.kv_b.weight.valid(); }
+
 Array to_keys(const Array& x) { return rename(x, "pos", "key_pos"); }
 
-// Projects and rotates, writes keys and values into the cache if there is one, and attends to all of them:
-// the causal mask with inputs.start as the query's origin hides the slots that are not written yet.
-Array attend(const DecoderOptions& o, const LayerSpec& spec, const DecoderAttention& p, const Array& x,
-             const LayerInputs& inputs, KeyValues* past) {
-  const nn::Rope* rope = nullptr;
-  if (spec.rope) rope = spec.local_rope ? &*inputs.local_rope : &*inputs.rope;
-  const bool latent = p.latent.kv_b.weight.valid();
-  const Qkv a = latent ? project(o, p.latent, p.o.weight, x, rope) : project(p, x, rope);
-  const auto values_of = [&](const Array& y) {
-    return latent ? rename(slice(y, "head_dim", 0, o.v_head_dim), "head_dim", "value_dim") : y;
-  };
-  AttentionMask mask = inputs.mask;
-  mask.window = spec.window;
+AttentionOptions attention_options(const DecoderOptions& o, const DecoderAttention& p) {
   AttentionOptions options;
   options.scale = o.attention_scale();
   options.soft_cap = o.attn_logit_softcapping.value_or(0);
   if (p.sink_bias.valid()) options.sink = cast(p.sink_bias, DType::f32);
+  return options;
+}
+
+Array attend_to(const DecoderOptions& o, const LayerSpec& spec, const DecoderAttention& p, const Array& q,
+                const Array& k, const Array& v, const LayerInputs& inputs, AttentionOptions options) {
+  if (o.released()) return released::attention(o, q, k, v, inputs);
+  AttentionMask mask = inputs.mask;
+  mask.window = spec.window;
+  options.query_origin = inputs.start;
+  const Array y = flash_attention(q, k, v, mask, options);
+  return is_latent(p) ? rename(slice(y, "head_dim", 0, o.v_head_dim), "head_dim", "value_dim") : y;
+}
+
+// Queries, keys and values of the input of attention.
+Projected project(const DecoderOptions& o, const LayerSpec& spec, const DecoderAttention& p, const Array& x,
+                  const LayerInputs& inputs) {
+  const nn::Rope* rope = nullptr;
+  if (spec.rope) rope = spec.local_rope ? &*inputs.local_rope : &*inputs.rope;
+  return is_latent(p) ? project(o, p.latent, p.o.weight, x, rope) : project(p, x, rope);
+}
+
+// Projects and rotates, writes keys and values into the cache if there is one, and attends to all of them.
+Array attend(const DecoderOptions& o, const LayerSpec& spec, const DecoderAttention& p, const Array& x,
+             const LayerInputs& inputs, KeyValues* past) {
+  const Projected a = project(o, spec, p, x, inputs);
+  const AttentionOptions options = attention_options(o, p);
   Array k = to_keys(a.k), v = to_keys(a.v);
   if (o.released()) k = released::without_padding(k, inputs.tokens);
   if (past != nullptr) {
@@ -87,10 +99,8 @@ Array attend(const DecoderOptions& o, const LayerSpec& spec, const DecoderAttent
     // that counts, so the causal mask excludes them.
     k = past->k = dynamic_update_slice(past->k, "key_pos", k, inputs.start);
     v = past->v = dynamic_update_slice(past->v, "key_pos", v, inputs.start);
-    options.query_origin = inputs.start;
   }
-  if (o.released()) return released::attention(o, a.q, k, v, inputs);
-  return values_of(flash_attention(a.q, k, v, mask, options));
+  return attend_to(o, spec, p, a.q, k, v, inputs, options);
 }
 
 Array run_mlp(const DecoderMlp& p, const Array& x, Activation activation) {
@@ -134,12 +144,25 @@ Array added(const DecoderOptions& o, const nn::Norm& post_norm, const Array& y) 
 
 }  // namespace
 
-AfterAttention run_attention(const DecoderOptions& o, const LayerSpec& spec, const DecoderBlock& p,
-                             const Array& x, const LayerInputs& inputs, KeyValues* past) {
+Projected run_projections(const DecoderOptions& o, const LayerSpec& spec, const DecoderBlock& p,
+                          const Array& x, const LayerInputs& inputs) {
+  Scope scope("attention");
+  Projected out = project(o, spec, p.attention, settled(o, p.attention_norm(x)), inputs);
+  if (o.released()) out.k = released::without_padding(out.k, inputs.tokens);
+  return out;
+}
+
+Array run_attention(const DecoderOptions& o, const LayerSpec& spec, const DecoderBlock& p, const Array& q,
+                    const Array& k, const Array& v, const LayerInputs& inputs) {
+  Scope scope("attention");
+  return attend_to(o, spec, p.attention, q, k, v, inputs, attention_options(o, p.attention));
+}
+
+AfterAttention run_after_attention(const DecoderOptions& o, const DecoderBlock& p, const Array& x,
+                                   const Array& attended) {
   AfterAttention out;
   {
     Scope scope("attention");
-    const Array attended = attend(o, spec, p.attention, settled(o, p.attention_norm(x)), inputs, past);
     const Array made = p.attention.o(checkpoint_name(attended, "attention"));
     out.h = settled(o, x + added(o, p.attention_post_norm, checkpoint_name(made, "attention_out")));
   }
@@ -149,7 +172,12 @@ AfterAttention run_attention(const DecoderOptions& o, const LayerSpec& spec, con
 
 Array run_block(const DecoderOptions& o, const LayerSpec& spec, const DecoderBlock& p, const Array& x,
                 const LayerInputs& inputs, KeyValues* past, Array* router_loss) {
-  const auto [h, in] = run_attention(o, spec, p, x, inputs, past);
+  Array attended;
+  {
+    Scope scope("attention");
+    attended = attend(o, spec, p.attention, settled(o, p.attention_norm(x)), inputs, past);
+  }
+  const auto [h, in] = run_after_attention(o, p, x, attended);
   const Array mlp =
       p.moe.down.valid() ? run_experts(o, p.moe, in, router_loss) : run_mlp(p.mlp, in, o.activation_function);
   return cast(h + added(o, p.mlp_post_norm, mlp), p.attention.o.dtype());

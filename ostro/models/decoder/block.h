@@ -85,18 +85,28 @@ Array run_block(const DecoderOptions& options, const LayerSpec& spec, const Deco
                 const Array& x, const LayerInputs& inputs, KeyValues* past = nullptr,
                 Array* router_loss = nullptr);
 
-// The two halves of a layer, for a program that reads weights between them. The first needs the weights of
-// attention and norms. It returns the residual stream after attention, f32 or the compute dtype, and the
-// input of MLP or experts.
+// The parts of a layer, for a program that does something between them. The first three need the weights of
+// attention and norms. The first returns queries, keys and values, normalised and rotated: q [batch, pos,
+// kv_heads, group, head_dim], k and v [batch, pos, kv_heads, head_dim].
+struct Projected {
+  Array q, k, v;
+};
+Projected run_projections(const DecoderOptions& options, const LayerSpec& spec, const DecoderBlock& block,
+                          const Array& x, const LayerInputs& inputs);
+// Queries attend to keys and values [batch, key_pos, kv_heads, head_dim]: the causal mask with inputs.start,
+// i32 with no axis or [batch], as the position of the first query hides what comes after it.
+Array run_attention(const DecoderOptions& options, const LayerSpec& spec, const DecoderBlock& block,
+                    const Array& q, const Array& k, const Array& v, const LayerInputs& inputs);
+// Returns the residual stream after attention, f32 or the compute dtype, and the input of MLP or experts.
 struct AfterAttention {
   Array h, mlp_in;  // [batch, pos, embed]
 };
-AfterAttention run_attention(const DecoderOptions& options, const LayerSpec& spec, const DecoderBlock& block,
-                             const Array& x, const LayerInputs& inputs, KeyValues* past);
+AfterAttention run_after_attention(const DecoderOptions& options, const DecoderBlock& block, const Array& x,
+                                   const Array& attended);
 // The experts of the tokens.
 nn::Routed run_router(const DecoderBlock& block, const Array& mlp_in);
-// The second needs MLP or experts, of which `block` may have only those that are chosen: `routed` has their
-// places. Returns the layer's output in `dtype`, in which the weights are read.
+// The last part needs MLP or experts, of which `block` may have only those that are chosen: `routed` has
+// their places. Returns the layer's output in `dtype`, in which the weights are read.
 Array run_chosen(const DecoderOptions& options, const DecoderBlock& block, const AfterAttention& x,
                  const nn::Routed& routed, DType dtype);
 

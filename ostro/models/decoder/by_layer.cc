@@ -4,6 +4,7 @@
 #include <map>
 
 #include "ostro/models/decoder/decoder.h"
+#include "ostro/nn/matrix.h"
 #include "ostro/nn/policy.h"
 #include "ostro/trace/frame.h"
 
@@ -64,6 +65,17 @@ LayerFunctions Decoder::by_layer(const nn::Precision& compute, const std::vector
   LayerFunctions f;
   f.experts = options.num_experts;
   f.experts_per_token = options.num_experts > 0 ? options.num_experts_per_tok : 0;
+  f.dtype = compute.dtype;
+  std::vector<nn::Matrix> matrices;
+  nn::add_matrices(*this, matrices);
+  f.read_in_f32.resize(paths.size());
+  size_t leaf = 0;
+  for_each_leaf(
+      *this,
+      [&](const std::string& path, const Array&) {
+        f.read_in_f32[places.at(path)] = matrices[leaf++].read_in_f32;
+      },
+      "model");
   f.embedding = places.at("model/embedding/weight");
   f.embed_reads = reads_of(position_embedding, "model/position_embedding", -1, places);
 
@@ -95,22 +107,34 @@ LayerFunctions Decoder::by_layer(const nn::Precision& compute, const std::vector
         compute.dtype);
   };
   f.embed = [top, compute](const Array& rows, const Arrays& weights, const Array& tokens,
-                           const Array& start) {
+                           const Array& positions) {
     Decoder m = top;
     m.embedding.weight = rows;
     m.position_embedding = tree_with_leaves(m.position_embedding, weights);
-    return nn::compute(m, compute).embed(tokens, iota({"pos", tokens.size("pos")}) + start);
+    return nn::compute(m, compute).embed(tokens, positions);
   };
-  f.attention = [top, first, compute](int64_t layer, const Arrays& weights, const Array& tokens,
-                                      const Array& x, const Array& keys, const Array& values,
-                                      const Array& start) {
-    const DecoderBlock b = nn::compute(tree_with_leaves(first[static_cast<size_t>(layer)], weights), compute);
-    LayerInputs in = top.inputs(iota({"pos", x.size("pos")}) + start);
-    in.start = start;
+  const auto first_of = [first, compute](int64_t layer, const Arrays& weights) {
+    return nn::compute(tree_with_leaves(first[static_cast<size_t>(layer)], weights), compute);
+  };
+  f.project = [top, first_of](int64_t layer, const Arrays& weights, const Array& tokens, const Array& x,
+                              const Array& positions) {
+    LayerInputs in = top.inputs(positions);
     in.tokens = tokens;
-    KeyValues past{keys, values};
-    const AfterAttention after = run_attention(top.options, top.options.layer(layer), b, x, in, &past);
-    Arrays out{past.k, past.v, after.h, after.mlp_in};
+    const DecoderOptions& o = top.options;
+    const Projected out = run_projections(o, o.layer(layer), first_of(layer, weights), x, in);
+    return Arrays{out.q, out.k, out.v};
+  };
+  f.attend = [o = options, first_of](int64_t layer, const Arrays& weights, const Array& q, const Array& keys,
+                                     const Array& values, const Array& start) {
+    LayerInputs in;
+    in.start = start;
+    return run_attention(o, o.layer(layer), first_of(layer, weights), q, keys, values, in);
+  };
+  f.after_attention = [o = options, first_of](int64_t layer, const Arrays& weights, const Array& x,
+                                              const Array& attended) {
+    const DecoderBlock b = first_of(layer, weights);
+    const AfterAttention after = run_after_attention(o, b, x, attended);
+    Arrays out{after.h, after.mlp_in};
     if (b.moe.router.weight.valid()) {
       const nn::Routed routed = run_router(b, after.mlp_in);
       out.insert(out.end(), {routed.expert, routed.gate});

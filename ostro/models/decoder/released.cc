@@ -37,7 +37,8 @@ void check_compute(const nn::Embedding& embedding) {
 }
 
 Array without_padding(const Array& k, const Array& tokens) {
-  return select(rename(tokens, "pos", "key_pos") > 0, k, full(NAN, DType::bf16, {}));
+  const Array of_keys = k.has("key_pos") ? rename(tokens, "pos", "key_pos") : tokens;
+  return select(of_keys > 0, k, full(NAN, DType::bf16, {}));
 }
 
 Array attention(const DecoderOptions& o, const Array& q, const Array& k, const Array& v,

@@ -5,11 +5,11 @@
 
 #include "ostro/chain/chain.h"
 #include "ostro/corpus_check/baseline.h"
-#include "ostro/infer/generator.h"
+#include "ostro/infer/generate.h"
 #include "ostro/io/files/path.h"
 #include "ostro/tokenizer/model/text_ends.h"
 #include "ostro/train/step/run_data.h"
-#include "ostro/trained/loaded_model.h"
+#include "ostro/trained/opened_model.h"
 
 namespace ostro::page {
 namespace {
@@ -134,14 +134,14 @@ Status add_samples(io::FileSystem& fs, runtime::Engine& engine, const std::strin
   ASSIGN_OR_RETURN(std::vector<Beginning> chosen, choose(*data.stores, prompt, length));
   ASSIGN_OR_RETURN(const tokenizer::TextEnds ends, tokenizer::text_ends(*model.tokenizer));
   if (chosen.empty() && ends.alone) chosen.resize(kSamples);
-  ASSIGN_OR_RETURN(const auto generator,
-                   infer::Generator::create(model.functions, std::move(model.parameters.values), engine,
-                                            std::max<int64_t>(length, 2)));
+  ASSIGN_OR_RETURN(const auto runner, infer::make_runner(model.functions, trained::layers_of(model),
+                                                         std::move(model.parameters.values), engine,
+                                                         {std::max<int64_t>(length, 2)}));
   infer::SampleOptions options;
   options.temperature = kTemperature;
   options.tokens = model.tokenizer->vocab_size();
   options.stops.assign(ends.stops.begin(), ends.stops.end());
-  const auto go_on = [&](int32_t) { return !(stop && stop()); };
+  const auto go_on = [&](size_t, int32_t) { return !(stop && stop()); };
   for (size_t i = 0; i < chosen.size(); ++i) {
     const Beginning& one = chosen[i];
     Sample sample{one.component, one.source.file, one.source.document, "", "", ""};
@@ -156,10 +156,10 @@ Status add_samples(io::FileSystem& fs, runtime::Engine& engine, const std::strin
     }
     options.seed = static_cast<uint64_t>(kSeed) + (one.tokens.empty() ? i : 0);
     options.max_new_tokens = length - static_cast<int64_t>(tokens.size());
-    ASSIGN_OR_RETURN(const std::vector<int32_t> next, generator->generate(tokens, options, go_on));
+    ASSIGN_OR_RETURN(const auto next, infer::generate(*runner, {&tokens, 1}, options, go_on));
     if (stop && stop()) return io_error("stopped by a signal");
     const size_t begin = tokens.size();
-    tokens.insert(tokens.end(), next.begin(), next.end());
+    tokens.insert(tokens.end(), next[0].begin(), next[0].end());
     ASSIGN_OR_RETURN(sample.model, text_behind(*model.tokenizer, tokens, begin));
     made.samples.push_back(std::move(sample));
   }

@@ -1,9 +1,10 @@
 // A model that is read layer by layer against the same model in memory: the same bits, and no byte too many.
-#include "ostro/infer/streamed.h"
+#include "ostro/infer/layer_rows.h"
 
 #include <doctest/doctest.h>
 
 #include "ostro/checkpoint/save.h"
+#include "ostro/infer/generate.h"
 #include "ostro/io/files/memory_file_system.h"
 #include "ostro/models/decoder/by_layer.h"
 #include "ostro/models/decoder/decoder_for_test.h"
@@ -51,6 +52,8 @@ struct Stored {
     return WeightStore(reader(), functions.shapes, layers, keep_bytes);
   }
 
+  LayerRows::Model as_model() const { return {functions, layers}; }
+
   // Logits behind the last token, of the model in memory.
   std::vector<float> logits(const std::vector<int32_t>& tokens) {
     DefaultInterpreter use;
@@ -71,21 +74,20 @@ struct Stored {
 void check_same_bits(const DecoderOptions& o, DType compute, runtime::Engine& engine, int64_t keep_bytes) {
   Stored stored(o, compute);
   WeightStore store = stored.store(keep_bytes);
-  const auto g = StreamedGenerator::create(stored.layers, store, engine, o.seq_len);
+  const auto g = LayerRows::streamed(stored.as_model(), store, engine, {o.seq_len, 4, 64});
   REQUIRE(g.ok());
-  std::vector<Sequence> sequences;
-  for (const auto& prompt : kPrompts) sequences.push_back({prompt, 0, {}});
+  std::vector<std::vector<int32_t>> texts = kPrompts;
+  std::vector<RowChunk> chunks;
+  for (const auto& text : texts) chunks.push_back({(*g)->open().value(), text, 1});
   for (int step = 0; step < 3; ++step) {
-    std::vector<Sequence*> fed;
-    for (Sequence& s : sequences) fed.push_back(&s);
-    const auto logits = (*g)->sweep(fed);
+    const auto logits = (*g)->step(chunks);
     REQUIRE_MESSAGE(logits.ok(), logits.error().message());
     const auto rows = logits->as<float>();
-    for (size_t i = 0; i < sequences.size(); ++i) {
+    for (size_t i = 0; i < texts.size(); ++i) {
       const auto row = rows.subspan(i * kVocab, kVocab);
-      CHECK(std::vector<float>(row.begin(), row.end()) == stored.logits(sequences[i].tokens));
-      sequences[i].tokens.push_back(
-          static_cast<int32_t>((7 * i + static_cast<size_t>(step) * 5 + 1) % kVocab));
+      CHECK(std::vector<float>(row.begin(), row.end()) == stored.logits(texts[i]));
+      texts[i].push_back(static_cast<int32_t>((7 * i + static_cast<size_t>(step) * 5 + 1) % kVocab));
+      chunks[i].tokens = std::span(texts[i]).last(1);
     }
   }
 }
@@ -120,37 +122,43 @@ TEST_CASE(
   const int64_t expert = (2 + 1) * o.hidden_dim * o.intermediate_dim * 4, row = o.hidden_dim * 4;
   const int64_t wanted = store.bytes_of_every_token() + o.num_layers * o.num_experts_per_tok * expert + row;
   for (WeightStore* s : {&store, &keeping}) {
-    const auto g = StreamedGenerator::create(stored.layers, *s, interpreter(), 20);
+    const auto g = LayerRows::streamed(stored.as_model(), *s, interpreter(), {20, 2, 8});
     REQUIRE(g.ok());
-    Sequence sequence{{5}, 0, {}};
-    REQUIRE((*g)->sweep({&sequence}).ok());
+    const std::vector<int32_t> text = {5};
+    const auto run = [&] {
+      const RowChunk chunk{(*g)->open().value(), text, 1};
+      REQUIRE((*g)->step({&chunk, 1}).ok());
+    };
+    run();
     CHECK(s->bytes_read() == wanted);
-    sequence = {{5}, 0, {}};
-    REQUIRE((*g)->sweep({&sequence}).ok());
+    run();
     CHECK(s->bytes_read() == (s == &store ? 2 * wanted : wanted));
   }
 }
 
-TEST_CASE("generation is that of the model in memory") {
+TEST_CASE("generation is that of the model in memory, and of each prompt alone") {
   const DecoderOptions o = small("grok");
   Stored stored(o);
   for (const double temperature : {0.0, 1.0}) {
     const SampleOptions options{.max_new_tokens = 6, .temperature = temperature, .seed = 9, .stops = {7}};
     WeightStore store = stored.store(0);
-    const auto g = StreamedGenerator::create(stored.layers, store, interpreter(), 24);
-    const auto made = (*g)->generate(kPrompts, options);
+    const auto g = LayerRows::streamed(stored.as_model(), store, interpreter(), {24, 3, 16});
+    const auto made = generate(**g, kPrompts, options);
     REQUIRE(made.ok());
-    const auto resident = Generator::create(stored.functions, stored.params, interpreter(), 24);
-    for (size_t i = 0; i < kPrompts.size(); ++i)
-      CHECK((*made)[i] == (*resident)->generate(kPrompts[i], options).value());
+    for (const bool by_layer : {true, false}) {
+      const auto resident =
+          make_runner(stored.functions, by_layer ? std::optional(stored.layers) : std::nullopt, stored.params,
+                      interpreter(), {24, 1, 8});
+      for (size_t i = 0; i < kPrompts.size(); ++i)
+        CHECK((*made)[i] == generate(**resident, {&kPrompts[i], 1}, options).value()[0]);
+    }
   }
 }
 
 TEST_CASE("rows of the vocabulary that no token has are never chosen") {
   Stored stored(small("grok"));
   WeightStore store = stored.store(0);
-  const auto g = StreamedGenerator::create(stored.layers, store, interpreter(), 24);
-  const auto resident = Generator::create(stored.functions, stored.params, interpreter(), 24);
+  const auto g = LayerRows::streamed(stored.as_model(), store, interpreter(), {24, 4, 32});
   SampleOptions options{.max_new_tokens = 6, .temperature = 5, .seed = 2};
   const auto beyond = [](const std::vector<std::vector<int32_t>>& made, int64_t tokens) {
     int64_t count = 0;
@@ -159,12 +167,9 @@ TEST_CASE("rows of the vocabulary that no token has are never chosen") {
     return count;
   };
   const int64_t known = 5;
-  CHECK(beyond((*g)->generate(kPrompts, options).value(), known) > 0);  // or the check below shows nothing
+  CHECK(beyond(generate(**g, kPrompts, options).value(), known) > 0);  // or the check below shows nothing
   options.tokens = known;
-  const auto made = (*g)->generate(kPrompts, options).value();
-  CHECK(beyond(made, known) == 0);
-  for (size_t i = 0; i < kPrompts.size(); ++i)
-    CHECK(made[i] == (*resident)->generate(kPrompts[i], options).value());
+  CHECK(beyond(generate(**g, kPrompts, options).value(), known) == 0);
 }
 
 TEST_CASE("missing and damaged files are named before anything is read for a token") {

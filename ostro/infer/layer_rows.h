@@ -1,0 +1,108 @@
+// LayerRows: a RowRunner that goes through a model layer by layer. All rows of a step go through a layer
+// together, so each weight is read once for all of them. Attention has the cache of each sequence in a slot
+// (key_slots.h); rows that are the only one of their sequence attend together, a longer chunk by itself.
+//
+// Weights are in memory, or are read from a WeightStore while the layer before runs; of a mixture then only
+// the experts that some row goes to.
+#pragma once
+
+#include <compare>
+#include <functional>
+#include <map>
+#include <memory>
+#include <optional>
+#include <vector>
+
+#include "ostro/infer/key_slots.h"
+#include "ostro/infer/resident_weights.h"
+#include "ostro/infer/row_runner.h"
+#include "ostro/infer/weight_store.h"
+#include "ostro/models/model_functions.h"
+#include "ostro/numerics/leaves.h"
+#include "ostro/runtime/engine.h"
+
+namespace ostro::infer {
+
+// Numbers of rows are padded to powers of two, and so are numbers of slots; no program depends on the length
+// of a text. The engine must outlive it, and so must a store.
+class LayerRows final : public RowRunner {
+ public:
+  struct Model {
+    models::ModelFunctions functions;
+    models::LayerFunctions layers;
+    numerics::LeafTable leaves = {};  // of the model's programs, without a cut of positions
+  };
+
+  // `parameters` in the order of the model's paths. Errors: fewer than 2 positions; no room for the caches.
+  static Result<std::unique_ptr<LayerRows>> create(Model model, std::vector<runtime::Buffer> parameters,
+                                                   runtime::Engine& engine, const RowLimits& limits);
+  // `on_layer` is called when a layer of a step is done.
+  static Result<std::unique_ptr<LayerRows>> streamed(Model model, WeightStore& store, runtime::Engine& engine,
+                                                     const RowLimits& limits,
+                                                     std::function<void(int64_t layer)> on_layer = {});
+
+  const RowLimits& limits() const override { return limits_; }
+  Status prepare() override;
+  Result<std::string> program_hash() override;
+  Result<int64_t> open() override;
+  void close(int64_t sequence) override;
+  int64_t length(int64_t sequence) const override { return slots_.length(sequence); }
+  Status copy(int64_t from, int64_t to, int64_t count) override { return slots_.copy(from, to, count); }
+  Result<runtime::Buffer> step(std::span<const RowChunk> chunks) override;
+
+ private:
+  using Buffers = std::vector<runtime::Buffer>;
+  using Shapes = std::vector<ir::Shape>;
+
+  enum class Part { kEmbed, kProject, kAttend, kRest, kAfter, kChosen, kHead };
+  struct Key {
+    Part part;
+    int64_t kind = 0, rows = 0;
+    int64_t more = 1;  // slots of kAttend, experts of kChosen
+    auto operator<=>(const Key&) const = default;
+  };
+  struct Program {
+    std::unique_ptr<runtime::Executable> executable;
+    Shapes results;
+  };
+  // The weights of one layer that every token reads; the places of experts in `chosen` may be empty. The
+  // layer after the last is the head; its weights are `chosen`.
+  struct LayerWeights {
+    Buffers attention, chosen;
+  };
+  // The rows of a step.
+  struct Step;
+
+  LayerRows(Model model, runtime::Engine& engine, const RowLimits& limits);
+  Status make_slots();
+  int64_t layer_count() const { return static_cast<int64_t>(model_.layers.kind.size()); }
+  int64_t kind_of(int64_t layer) const { return model_.layers.kind[static_cast<size_t>(layer)]; }
+
+  Result<Buffers> whole(std::span<const models::WeightRead> reads);
+  Result<LayerWeights> read_layer(int64_t layer);
+  // The program for inputs of these shapes; `layer` is one of its kind.
+  Result<Program*> program(const Key& key, int64_t layer, const std::function<Shapes()>& shapes);
+  Arrays traced(const Key& key, int64_t layer, const Arrays& in) const;
+  Result<Buffers> run(const Key& key, int64_t layer, Buffers inputs);
+
+  Status embed(Step& step);
+  Result<runtime::Buffer> attend(int64_t layer, const Buffers& weights, const Step& step,
+                                 const runtime::Buffer& q);
+  // Writes keys and values of the step's rows to the slots.
+  Status keep(int64_t layer, const Step& step, const runtime::Buffer& k, const runtime::Buffer& v);
+  // The rest of a layer whose experts are read when they are known.
+  Status rest_streamed(int64_t layer, LayerWeights& weights, Step& step, runtime::Buffer attended,
+                       const std::function<void()>& read_ahead);
+  Result<runtime::Buffer> head(Buffers weights, const Step& step);
+
+  Model model_;
+  runtime::Engine& engine_;
+  RowLimits limits_;
+  std::optional<ResidentWeights> resident_;  // or
+  WeightStore* store_ = nullptr;
+  std::function<void(int64_t)> on_layer_;
+  KeySlots slots_;
+  std::map<Key, Program> programs_;
+};
+
+}  // namespace ostro::infer

@@ -1,0 +1,209 @@
+// Drawn workloads: many sequences in one runner, cut into steps in any way, against the forward pass of each
+// sequence alone.
+#include "ostro/infer/layer_rows.h"
+
+#include <doctest/doctest.h>
+
+#include <random>
+
+#include "ostro/base/test_size.h"
+#include "ostro/models/decoder/by_layer.h"
+#include "ostro/models/decoder/decoder_for_test.h"
+
+namespace ostro::infer {
+namespace {
+
+using namespace models::test;
+using models::Decoder;
+using models::DecoderOptions;
+
+// A model in memory, and the logits of its plain forward pass.
+struct Resident {
+  explicit Resident(const DecoderOptions& options, DType dtype = DType::f32)
+      : o(options), compute(dtype), model(model_of(o, compute, 3)) {}
+
+  std::unique_ptr<LayerRows> runner(runtime::Engine& engine, const RowLimits& limits) const {
+    const auto functions = models::model_functions<Decoder>(o, kVocab, compute);
+    std::vector<runtime::Buffer> params;
+    for (const Array& a : tree_leaves(model)) params.push_back(a.buffer());
+    return LayerRows::create({functions, models::decoder_by_layer(o, kVocab, compute, {}, functions.paths)},
+                             std::move(params), engine, limits)
+        .value();
+  }
+  std::vector<float> logits(const std::vector<int32_t>& tokens) const {
+    DefaultInterpreter use;
+    const auto forward = jit([](const Decoder& m, const Array& t) { return m.logits(t); });
+    return values<float>(
+        forward(model, i32({{"batch", 1}, {"pos", static_cast<int64_t>(tokens.size())}}, tokens)));
+  }
+
+  DecoderOptions o;
+  DType compute;
+  Decoder model;
+};
+
+// Steps of drawn chunks of drawn texts, with sequences that are left, begun anew and copied. Returns how many
+// rows had other bits than the forward pass of their text alone.
+int64_t wrong_rows(const Resident& model, LayerRows& runner, std::mt19937& draw, int steps) {
+  struct Text {
+    int64_t sequence;
+    std::vector<int32_t> tokens;
+    size_t fed = 0;
+    std::vector<float> logits;
+  };
+  const auto below = [&](int64_t n) { return static_cast<int64_t>(draw() % static_cast<uint32_t>(n)); };
+  std::vector<Text> texts;
+  const auto begin = [&] {
+    std::vector<int32_t> tokens(static_cast<size_t>(2 + below(model.o.seq_len - 2)));
+    for (int32_t& t : tokens) t = static_cast<int32_t>(below(kVocab));
+    size_t fed = 0;
+    const int64_t sequence = runner.open().value();
+    if (!texts.empty() && below(3) == 0) {  // shares a beginning with another text
+      const Text& other = texts[static_cast<size_t>(below(static_cast<int64_t>(texts.size())))];
+      const size_t shared = std::min(other.fed, tokens.size() - 1);
+      std::copy_n(other.tokens.begin(), shared, tokens.begin());
+      if (shared > 0) check_ok(runner.copy(other.sequence, sequence, static_cast<int64_t>(shared)));
+      fed = shared;
+    }
+    std::vector<float> logits = model.logits(tokens);
+    texts.push_back({sequence, std::move(tokens), fed, std::move(logits)});
+  };
+  int64_t wrong = 0;
+  for (int step = 0; step < steps; ++step) {
+    while (static_cast<int64_t>(texts.size()) < runner.limits().sequences && below(3) != 0) begin();
+    if (texts.empty()) begin();
+    std::shuffle(texts.begin(), texts.end(), draw);
+    std::vector<RowChunk> chunks;
+    int64_t room = runner.limits().rows;
+    for (const Text& text : texts) {
+      const auto left = static_cast<int64_t>(text.tokens.size() - text.fed);
+      if (room == 0 || (below(4) == 0 && !chunks.empty())) continue;
+      const int64_t count = std::min({room, left, below(2) == 0 ? int64_t{1} : 1 + below(left)});
+      chunks.push_back({text.sequence, std::span(text.tokens).subspan(text.fed, static_cast<size_t>(count)),
+                        below(count + 1)});
+      room -= count;
+    }
+    const auto rows = runner.step(chunks);
+    REQUIRE_MESSAGE(rows.ok(), rows.error().message());
+    size_t at = 0;
+    for (const RowChunk& chunk : chunks) {
+      Text& text = *std::find_if(texts.begin(), texts.end(),
+                                 [&](const Text& t) { return t.sequence == chunk.sequence; });
+      text.fed += chunk.tokens.size();
+      for (int64_t i = 0; i < chunk.wanted; ++i, ++at) {
+        const float* got = rows->as<float>().data() + at * kVocab;
+        const float* expected =
+            text.logits.data() + (text.fed - static_cast<size_t>(chunk.wanted - i)) * kVocab;
+        wrong += std::memcmp(got, expected, kVocab * sizeof(float)) != 0;
+      }
+    }
+    std::erase_if(texts, [&](const Text& text) {
+      const bool over = text.fed == text.tokens.size() || below(12) == 0;
+      if (over) runner.close(text.sequence);
+      return over;
+    });
+  }
+  for (const Text& text : texts) runner.close(text.sequence);
+  return wrong;
+}
+
+TEST_CASE("drawn workloads of every family have the bits of each text alone") {
+  std::mt19937 draw(static_cast<uint32_t>(test_seed()));
+  for (const DecoderOptions& o : sampled_decoders(sized<size_t>(5, 100, 100))) {
+    CAPTURE(o.type());
+    const Resident model(o);
+    const auto runner = model.runner(interpreter(), {o.seq_len, 1 + static_cast<int64_t>(draw() % 6), 32});
+    CHECK(wrong_rows(model, *runner, draw, 6) == 0);
+  }
+}
+
+TEST_CASE("drawn workloads by the compiled engine, with one thread and two, in f32 and bf16") {
+  std::mt19937 draw(static_cast<uint32_t>(test_seed()) + 1);
+  DecoderOptions released = small("grok");
+  released.rounding = models::Rounding::kReleased;
+  for (const int threads : {1, 2}) {
+    const auto engine =
+        cpu::make_cpu_engine({.isa = {}, .threads = threads, .generated_code = false}).value();
+    for (const DType compute : {DType::f32, DType::bf16})
+      for (const DecoderOptions& o :
+           {odd_decoder(), odd_mixture(), odd_latent(), small("gemma2"), released}) {
+        if (o.rounding == models::Rounding::kReleased && compute == DType::f32) continue;
+        CAPTURE(o.type());
+        const Resident model(o, compute);
+        const auto runner = model.runner(*engine, {o.seq_len, 1 + static_cast<int64_t>(draw() % 48), 64});
+        CHECK(wrong_rows(model, *runner, draw, sized(6, 40, 200)) == 0);
+      }
+  }
+}
+
+// Counts what it compiles.
+class CountingEngine final : public runtime::Engine {
+ public:
+  const runtime::EngineInfo& info() const override { return interpreter().info(); }
+  Result<std::unique_ptr<runtime::Executable>> compile(const ir::Program& p,
+                                                       const runtime::CompileOptions& options) override {
+    ++compiled;
+    return interpreter().compile(p, options);
+  }
+  int compiled = 0;
+};
+
+TEST_CASE("after prepare nothing is compiled, whatever the steps are") {
+  std::mt19937 draw(static_cast<uint32_t>(test_seed()) + 2);
+  const Resident model(odd_latent());
+  for (const int64_t sequences : {1, 5, 8}) {
+    CountingEngine engine;
+    const auto runner = model.runner(engine, {model.o.seq_len, sequences, 32});
+    check_ok(runner->prepare());
+    const int prepared = engine.compiled;
+    CHECK(wrong_rows(model, *runner, draw, 8) == 0);
+    CHECK(engine.compiled == prepared);
+  }
+  CountingEngine engine;  // the control: without it, steps compile
+  const auto runner = model.runner(engine, {model.o.seq_len, 4, 32});
+  CHECK(wrong_rows(model, *runner, draw, 2) == 0);
+  CHECK(engine.compiled > 0);
+}
+
+TEST_CASE("the control: keys of another beginning, or a neighbour's row, are found") {
+  const Resident model(small("decoder"));
+  const auto runner = model.runner(interpreter(), {40, 3, 32});
+  const std::vector<int32_t> text = row(0, 9), other = row(1, 9);
+  const int64_t a = runner->open().value(), b = runner->open().value(), c = runner->open().value();
+  const std::vector<RowChunk> both = {{a, text, 1}, {b, other, 1}};
+  const auto rows = runner->step(both).value();
+  const std::vector<float> alone = model.logits(text);
+  const auto last = std::span(alone).last(kVocab);
+  CHECK(std::equal(last.begin(), last.end(), rows.as<float>().begin()));
+  CHECK_FALSE(std::equal(last.begin(), last.end(), rows.as<float>().begin() + kVocab));
+  check_ok(runner->copy(b, c, 8));
+  const RowChunk wrong{c, std::span(text).last(1), 1};
+  const auto mixed = runner->step({&wrong, 1}).value();
+  CHECK_FALSE(std::equal(last.begin(), last.end(), mixed.as<float>().begin()));
+}
+
+TEST_CASE("a place that is free again holds zeros") {
+  const Resident model(small("decoder"));
+  ir::Shape one{DType::f32, {{"batch", 2}, {"key_pos", 300}, {"kv_heads", 1}, {"head_dim", 2}}};
+  KeySlots slots = KeySlots::create(one, 1, runtime::host_memory()).value();
+  REQUIRE(slots.take() == 0);
+  REQUIRE(slots.take() == 1);
+  CHECK(slots.take() == -1);
+  const std::vector<float> ones(600, 1.0F);
+  for (const int64_t slot : {0, 1})
+    check_ok(slots.write(0, slot, 0, std::as_bytes(std::span(ones)), std::as_bytes(std::span(ones))));
+  const auto sum = [&](int64_t slot) {
+    float out = 0;
+    for (const auto& b : {slots.keys(0, slot, 1), slots.values(0, slot, 1)})
+      for (const float x : b.as<float>()) out += x;
+    return out;
+  };
+  CHECK(sum(0) == 1200);
+  check_ok(slots.give_back(0));
+  CHECK(sum(0) == 0);
+  CHECK(sum(1) == 1200);
+  CHECK(slots.take() == 0);
+}
+
+}  // namespace
+}  // namespace ostro::infer

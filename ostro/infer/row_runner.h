@@ -1,0 +1,69 @@
+// RowRunner: makes rows of logits of many sequences. A step takes some new tokens of some sequences, a row
+// each; rows of all sequences go through the model together. What generation, a server, and the check of its
+// answers need of a model.
+#pragma once
+
+#include <cstdint>
+#include <span>
+#include <string>
+
+#include "ostro/base/error.h"
+#include "ostro/runtime/buffer.h"
+
+namespace ostro::infer {
+
+// The next tokens of a sequence: one that was chosen, or a piece of a prompt.
+struct RowChunk {
+  int64_t sequence = 0;
+  std::span<const int32_t> tokens;
+  int64_t wanted = 0;  // the logits of the last so many of them are wanted
+};
+
+// How much a runner holds.
+struct RowLimits {
+  int64_t positions = 0;  // of a sequence at most
+  int64_t sequences = 1;  // at a time
+  int64_t rows = 512;     // of a step
+};
+
+// A row depends on the tokens of its sequence up to it, and on nothing else: not on the other rows of its
+// step, nor on how its sequence is cut into steps (numerics.md N16). Not thread-safe.
+class RowRunner {
+ public:
+  virtual ~RowRunner() = default;
+
+  virtual const RowLimits& limits() const = 0;
+  // Builds all programs, so that no call below has to.
+  virtual Status prepare() = 0;
+  // Which program computes a row: SHA-256 of the text of the model's cached step of one token, whose bits
+  // every row has, in hexadecimal.
+  virtual Result<std::string> program_hash() = 0;
+
+  // A new sequence, without tokens. Error: limits().sequences are open.
+  virtual Result<int64_t> open() = 0;
+  // Ends a sequence; its memory is free for another.
+  virtual void close(int64_t sequence) = 0;
+  virtual int64_t length(int64_t sequence) const = 0;
+  // Gives a sequence without tokens the first `count` of another one, which has them.
+  virtual Status copy(int64_t from, int64_t to, int64_t count) = 0;
+  // Runs the chunks, each with at least one token and each of another sequence. Returns f32 logits [pos,
+  // vocab] in memory of the host: the wanted rows in their order; invalid where none is wanted. Errors: more
+  // rows or positions than limits() has; then no sequence has changed.
+  virtual Result<runtime::Buffer> step(std::span<const RowChunk> chunks) = 0;
+};
+
+// The number of rows for which programs are built: 1, 2, 4, ... .
+inline int64_t padded_rows(int64_t rows) {
+  int64_t out = 1;
+  while (out < rows) out *= 2;
+  return out;
+}
+
+// The error of chunks that a runner cannot take.
+Status check_chunks(const RowRunner& runner, std::span<const RowChunk> chunks);
+
+// The logits [pos, vocab] of the tokens from `first` on, of a sequence that is open only meanwhile. Errors:
+// no token, or more than limits().positions.
+Result<runtime::Buffer> logits_of(RowRunner& runner, std::span<const int32_t> tokens, size_t first = 0);
+
+}  // namespace ostro::infer

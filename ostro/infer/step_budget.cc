@@ -1,0 +1,34 @@
+#include "ostro/infer/step_budget.h"
+
+#include <algorithm>
+#include <bit>
+
+#include "ostro/infer/row_runner.h"
+
+namespace ostro::infer {
+namespace {
+
+constexpr int64_t kLeast = 16;
+// What a measurement counts against those before it, and how what is not measured is forgotten, so that a
+// size that was once slow is tried again.
+constexpr double kNew = 0.3, kForgotten = 0.995;
+
+size_t place_of(int64_t rows) { return static_cast<size_t>(std::bit_width(static_cast<uint64_t>(rows)) - 1); }
+
+}  // namespace
+
+int64_t StepBudget::rows() const {
+  int64_t out = kLeast;
+  while (out < most_rows_ && times_[place_of(out)] > 0 && times_[place_of(out)] <= seconds_ &&
+         times_[place_of(2 * out)] <= seconds_)
+    out *= 2;
+  return std::min(out, most_rows_);
+}
+
+void StepBudget::measured(int64_t rows, double seconds) {
+  const size_t at = place_of(padded_rows(rows));
+  times_[at] = times_[at] > 0 ? times_[at] + kNew * (seconds - times_[at]) : seconds;
+  for (size_t i = at + 1; i < times_.size(); ++i) times_[i] *= kForgotten;
+}
+
+}  // namespace ostro::infer

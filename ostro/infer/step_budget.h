@@ -1,0 +1,28 @@
+// StepBudget: how many rows a step may have, by the time that steps took. It decides only when an answer
+// comes, never what it is.
+#pragma once
+
+#include <array>
+#include <cstdint>
+
+namespace ostro::infer {
+
+// Steps are padded to powers of two, so a time is kept for each of them. Not thread-safe.
+class StepBudget {
+ public:
+  // A step is to take at most `seconds`, if it has more rows than it must have; `most_rows` of any step.
+  StepBudget(double seconds, int64_t most_rows) : seconds_(seconds), most_rows_(most_rows) {}
+
+  // Rows of the next step: as many as keep it under the time, so far as it is known, and one power of two
+  // more than what was measured. At least 16: a step of fewer costs about as much, since the weights are
+  // read.
+  int64_t rows() const;
+  void measured(int64_t rows, double seconds);
+
+ private:
+  double seconds_;
+  int64_t most_rows_;
+  std::array<double, 32> times_ = {};  // of 2^i rows; 0: not known
+};
+
+}  // namespace ostro::infer

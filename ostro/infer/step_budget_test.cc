@@ -1,0 +1,34 @@
+// The rows of a step follow the time that steps take.
+#include "ostro/infer/step_budget.h"
+
+#include <doctest/doctest.h>
+
+namespace ostro::infer {
+namespace {
+
+// Steps of as many rows as may be, at these prices. Returns the last number of rows.
+int64_t settled(StepBudget& budget, double seconds_per_step, double seconds_per_row, int steps) {
+  int64_t rows = 0;
+  for (int i = 0; i < steps; ++i) {
+    rows = budget.rows();
+    budget.measured(rows, seconds_per_step + seconds_per_row * static_cast<double>(rows));
+  }
+  return rows;
+}
+
+TEST_CASE("as many rows as keep a step under its time, at least 16, at most all") {
+  StepBudget fast(0.05, 512), middle(0.05, 512), slow(0.05, 512);
+  CHECK(fast.rows() == 16);
+  CHECK(settled(fast, 0.001, 1e-6, 10) == 512);
+  CHECK(settled(middle, 0.01, 3e-4, 10) == 128);  // 256 would take 87 ms
+  CHECK(settled(slow, 1, 0.01, 10) == 16);
+}
+
+TEST_CASE("a machine that was busy is tried again") {
+  StepBudget budget(0.05, 512);
+  settled(budget, 0.5, 1e-4, 5);
+  CHECK(settled(budget, 0.001, 1e-5, 400) == 512);
+}
+
+}  // namespace
+}  // namespace ostro::infer

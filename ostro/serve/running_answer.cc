@@ -1,0 +1,70 @@
+#include "ostro/serve/running_answer.h"
+
+#include <fmt/format.h>
+
+#include <algorithm>
+#include <utility>
+
+namespace ostro::serve {
+
+RunningAnswer::RunningAnswer(ServedModel& model, AnswerState state, const RatingOptions& rating)
+    : model_(&model), state_(std::move(state)), rating_(rating), tokens_(state_.prompt()) {}
+
+RunningAnswer::RunningAnswer(RunningAnswer&& other) noexcept
+    : model_(other.model_),
+      state_(std::move(other.state_)),
+      rating_(other.rating_),
+      tokens_(std::move(other.tokens_)),
+      fed_(other.fed_),
+      sequence_(std::exchange(other.sequence_, -1)),
+      prompt_facts_(std::move(other.prompt_facts_)),
+      made_(std::move(other.made_)) {}
+
+Result<RunningAnswer> RunningAnswer::create(ServedModel& model, std::vector<int32_t> prompt,
+                                            const AnswerOptions& options, const RatingOptions& rating) {
+  if (prompt.empty()) return invalid_argument("the prompt is empty; give at least one token");
+  if (static_cast<int64_t>(prompt.size()) > model.runner->limits().positions)
+    return invalid_argument(fmt::format("the prompt has {} tokens, the model's context is {}", prompt.size(),
+                                        model.runner->limits().positions));
+  ASSIGN_OR_RETURN(AnswerState state, AnswerState::create(model, std::move(prompt), options));
+  RunningAnswer out(model, std::move(state), rating);
+  if (rating.prompt) out.prompt_facts_.push_back({out.tokens_[0]});
+  return out;
+}
+
+// The last row of the prompt is run again, for its logits.
+Status RunningAnswer::open(const RunningAnswer* like) {
+  ASSIGN_OR_RETURN(sequence_, model_->runner->open());
+  if (like == nullptr || rating_.prompt || tokens_.size() < 2) return {};
+  fed_ = tokens_.size() - 1;
+  return model_->runner->copy(like->sequence_, sequence_, static_cast<int64_t>(fed_));
+}
+
+void RunningAnswer::close() {
+  if (is_open()) model_->runner->close(std::exchange(sequence_, -1));
+}
+
+// Of a prompt that is rated all rows are wanted, otherwise that of the last token.
+infer::RowChunk RunningAnswer::chunk(size_t count) const {
+  const bool all = rating_.prompt && !has_fed_prompt();
+  const bool last = fed_ + count == tokens_.size();
+  return {sequence_, std::span(tokens_).subspan(fed_, count),
+          all ? static_cast<int64_t>(count) : static_cast<int64_t>(last)};
+}
+
+Status RunningAnswer::take(const infer::RowChunk& chunk, std::span<const float> rows, size_t vocab) {
+  const bool rates_prompt = rating_.prompt && !has_fed_prompt();
+  if (rates_prompt)
+    for (size_t i = 0; i < chunk.tokens.size() && fed_ + i + 1 < state_.prompt().size(); ++i)
+      prompt_facts_.push_back(
+          rated(*model_, rows.subspan(i * vocab, vocab), state_.prompt()[fed_ + i + 1], rating_));
+  fed_ += chunk.tokens.size();
+  if (fed_ < tokens_.size() || is_over()) return {};
+  const auto row = rows.last(vocab);
+  const int32_t token = state_.choose(row);
+  made_.push_back(rated(*model_, row, token, rating_));
+  tokens_.push_back(token);
+  return state_.add(token);
+}
+
+}  // namespace ostro::serve

@@ -1,0 +1,55 @@
+// RunningAnswer: an answer on its way through the model's rows: which tokens go next, and what is made of the
+// logits that come back.
+#pragma once
+
+#include <span>
+#include <vector>
+
+#include "ostro/infer/row_runner.h"
+#include "ostro/serve/answer.h"
+
+namespace ostro::serve {
+
+// It owns a sequence of the runner while it is open. Not thread-safe; the model must outlive it.
+class RunningAnswer {
+ public:
+  // Error: the prompt does not fit.
+  static Result<RunningAnswer> create(ServedModel& model, std::vector<int32_t> prompt,
+                                      const AnswerOptions& options, const RatingOptions& rating);
+  RunningAnswer(RunningAnswer&& other) noexcept;
+  RunningAnswer& operator=(RunningAnswer&&) = delete;
+  ~RunningAnswer() { close(); }
+
+  // Takes a sequence. With `like`, an open answer to the same prompt that has fed all of it, most of its rows
+  // are copied.
+  Status open(const RunningAnswer* like = nullptr);
+  void close();
+  bool is_open() const { return sequence_ >= 0; }
+
+  // Tokens that are to go through the model; none: it is over.
+  size_t unfed() const { return is_over() ? 0 : tokens_.size() - fed_; }
+  bool has_fed_prompt() const { return fed_ >= state_.prompt().size(); }
+  bool is_over() const { return state_.finish() != Finish::kNone && !(rating_.prompt && !has_fed_prompt()); }
+  // The next `count` of them. Valid until rows come.
+  infer::RowChunk chunk(size_t count) const;
+  // The wanted rows of that chunk, [row, vocab].
+  Status take(const infer::RowChunk& chunk, std::span<const float> rows, size_t vocab);
+
+  const AnswerState& state() const { return state_; }
+  // What is known so far of the prompt's tokens, if it is rated, and of those that were made.
+  const std::vector<RatedToken>& prompt_facts() const { return prompt_facts_; }
+  const std::vector<RatedToken>& made() const { return made_; }
+
+ private:
+  RunningAnswer(ServedModel& model, AnswerState state, const RatingOptions& rating);
+
+  ServedModel* model_;
+  AnswerState state_;
+  RatingOptions rating_;
+  std::vector<int32_t> tokens_;  // the prompt's, then those made
+  size_t fed_ = 0;
+  int64_t sequence_ = -1;
+  std::vector<RatedToken> prompt_facts_, made_;
+};
+
+}  // namespace ostro::serve

@@ -1,0 +1,132 @@
+#include "ostro/serve/running_request.h"
+
+#include <algorithm>
+#include <utility>
+
+#include "ostro/base/sha256.h"
+
+namespace ostro::serve {
+namespace {
+
+// 53 bits, so that every program that reads JSON keeps them.
+uint64_t drawn_seed() {
+  const Nonce nonce = new_nonce();
+  uint64_t out = 0;
+  for (size_t i = 0; i < sizeof out; ++i) out = out << 8 | static_cast<unsigned char>(nonce[i]);
+  return out >> 11;
+}
+
+ApiError of_model(const Error& error) {
+  return {error.code() == ErrorCode::kInvalidArgument ? kBadRequest : kServerError, error.message()};
+}
+
+}  // namespace
+
+RunningRequest::RunningRequest(ServedModel& model, ReceiptMaker& receipts, Job job)
+    : model_(model), receipts_(receipts), job_(std::move(job)), reply_(model, *job_.ask, *job_.exchange) {
+  if (const Status begun = begin(); !begun.ok()) fail(of_model(begun.error()));
+}
+
+Status RunningRequest::begin() {
+  const Ask& ask = *job_.ask;
+  const uint64_t drawn = ask.seed.value_or(drawn_seed());
+  for (size_t p = 0; p < ask.prompts.size(); ++p)
+    for (int64_t c = 0; c < ask.count; ++c) {
+      AnswerOptions options = ask.options;
+      options.choice.choice = c;
+      options.choice.seed =
+          ask.nonce.empty() ? drawn : nonce_seed(ask.nonce, model_.facts.state, ask.prompts[p], options);
+      RatingOptions rating = ask.rating;
+      rating.log_probs = rating.log_probs || ask.receipt;
+      ASSIGN_OR_RETURN(RunningAnswer run, RunningAnswer::create(model_, ask.prompts[p], options, rating));
+      answers_.push_back({std::move(run), std::move(options), p});
+    }
+  return {};
+}
+
+bool RunningRequest::open_next() {
+  Answer& answer = answers_[next_];
+  const RunningAnswer* like = nullptr;
+  if (const size_t before = static_cast<size_t>(answer.options.choice.choice); before > 0) {
+    const RunningAnswer& first = answers_[next_ - before].run;
+    if (first.is_open() && !first.has_fed_prompt()) return false;
+    if (first.is_open()) like = &first;
+  }
+  if (answer.run.unfed() > 0)
+    if (const Status opened = answer.run.open(like); !opened.ok()) {
+      fail(of_model(opened.error()));
+      return true;
+    }
+  ++next_;
+  return true;
+}
+
+int64_t RunningRequest::open_answers() const {
+  return std::count_if(answers_.begin(), answers_.end(), [](const Answer& a) { return a.run.is_open(); });
+}
+
+std::vector<RunningAnswer*> RunningRequest::running() {
+  std::vector<RunningAnswer*> out;
+  if (!over_)
+    for (size_t i = turn_; i < next_; ++i)
+      if (answers_[i].run.is_open()) out.push_back(&answers_[i].run);
+  return out;
+}
+
+void RunningRequest::tell() {
+  for (size_t i = turn_; i < next_ && !over_; ++i)
+    if (answers_[i].run.is_over()) answers_[i].run.close();
+  while (!over_ && turn_ < next_) {
+    const size_t before = turn_;
+    if (const Status told = tell_next(); !told.ok()) fail(of_model(told.error()));
+    if (turn_ == before) return;
+  }
+  if (over_ || turn_ < answers_.size()) return;
+  reply_.finish();
+  over_ = true;
+}
+
+// The state follows the tokens once more: an answer runs ahead of its turn.
+Status RunningRequest::tell_next() {
+  Answer& answer = answers_[turn_];
+  const RunningAnswer& run = answer.run;
+  if (!told_) {
+    reply_.open(turn_, answer.prompt, answer.options.choice.seed);
+    ASSIGN_OR_RETURN(AnswerState state, AnswerState::create(model_, run.state().prompt(), answer.options));
+    told_ = Told{std::move(state)};
+  }
+  Told& told = *told_;
+  if (job_.ask->rating.prompt && !told.prompt) {
+    if (!run.has_fed_prompt()) return {};
+    reply_.prompt(run.prompt_facts());
+    told.prompt = true;
+  }
+  for (; told.tokens < run.made().size(); ++told.tokens) {
+    const RatedToken& token = run.made()[told.tokens];
+    told.log_probs.push_back(token.log_prob);
+    RETURN_IF_ERROR(told.state.add(token.id));
+    reply_.token(told.state, token);
+  }
+  if (!run.is_over()) return {};
+  std::optional<ReceiptDocument> receipt;
+  if (job_.ask->receipt) {
+    auto written = receipts_.make(model_, told.state, answer.options, job_.ask->nonce, told.log_probs);
+    if (!written.ok()) {
+      fail({kUnavailable, "no receipt can be kept now: " + written.error().message()});
+      return {};
+    }
+    receipt = std::move(*written);
+  }
+  reply_.close(told.state, receipt);
+  told_.reset();
+  ++turn_;
+  return {};
+}
+
+void RunningRequest::fail(const ApiError& error) {
+  if (std::exchange(over_, true)) return;
+  reply_.fail(error);
+  for (Answer& answer : answers_) answer.run.close();
+}
+
+}  // namespace ostro::serve

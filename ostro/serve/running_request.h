@@ -1,0 +1,64 @@
+// RunningRequest: the answers of one request, which run together and are told one after the other.
+#pragma once
+
+#include <deque>
+#include <memory>
+#include <optional>
+#include <vector>
+
+#include "ostro/serve/engine_thread.h"
+#include "ostro/serve/reply.h"
+#include "ostro/serve/running_answer.h"
+
+namespace ostro::serve {
+
+// Used by one thread. The model and the maker must outlive it.
+class RunningRequest {
+ public:
+  RunningRequest(ServedModel& model, ReceiptMaker& receipts, Job job);
+  RunningRequest(const RunningRequest&) = delete;
+  RunningRequest& operator=(const RunningRequest&) = delete;
+
+  bool is_over() const { return over_; }
+  bool is_gone() const { return job_.exchange->is_gone(); }
+  // True: an answer waits for a sequence.
+  bool has_waiting() const { return !over_ && next_ < answers_.size(); }
+  // Opens the next answer. Of one prompt, an answer after the first waits until that has fed the prompt, and
+  // copies its rows. Returns false if it still waits.
+  bool open_next();
+  int64_t open_answers() const;
+  // Those that run, in order.
+  std::vector<RunningAnswer*> running();
+  // Sends what is new, in the order of the answers; closes those that are over. The last ends the request.
+  void tell();
+  void fail(const ApiError& error);
+
+ private:
+  struct Answer {
+    RunningAnswer run;
+    AnswerOptions options;
+    size_t prompt = 0;
+  };
+  // What was told of the answer whose turn it is: a state of its own, which is behind that of the model.
+  struct Told {
+    AnswerState state;
+    bool prompt = false;
+    size_t tokens = 0;
+    std::vector<float> log_probs = {};
+  };
+
+  Status begin();
+  Status tell_next();
+
+  ServedModel& model_;
+  ReceiptMaker& receipts_;
+  Job job_;
+  Reply reply_;
+  std::deque<Answer> answers_;
+  size_t next_ = 0;  // the first that was not opened
+  size_t turn_ = 0;  // the first that is not told to its end
+  std::optional<Told> told_;
+  bool over_ = false;
+};
+
+}  // namespace ostro::serve
