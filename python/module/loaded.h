@@ -61,8 +61,8 @@ class LoadedHere final : public Model, public std::enable_shared_from_this<Loade
   std::mutex& mutex() { return mutex_; }
   // The rest needs the mutex.
   serve::ServedModel& served();
-  // The logits of the tokens of a sequence: of the last one alone where the runner has the others.
-  // `sequence` is its number (new_sequence); sequences may take turns. 0: nothing follows.
+  // The logits of a sequence's last token. `sequence` is its number (new_sequence); sequences may take turns.
+  // 0: nothing follows it, and the logits of all its tokens are wanted.
   runtime::Buffer rows(uint64_t sequence, const std::vector<int32_t>& ids);
 
  private:
@@ -80,7 +80,7 @@ class LoadedHere final : public Model, public std::enable_shared_from_this<Loade
   std::unique_ptr<serve::ServedModel> served_;
   std::optional<int64_t> open_;  // the runner's sequence
   uint64_t sequence_ = 0;        // whose tokens it has
-  size_t length_ = 0;      // how many
+  size_t length_ = 0;            // how many
 };
 
 }  // namespace ostro::native
