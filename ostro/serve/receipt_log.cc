@@ -45,8 +45,9 @@ Status ReceiptMaker::append(const std::string& line) {
   if (file_ == nullptr) {
     ASSIGN_OR_RETURN(const bool there, fs_.exists(path_));
     if (there) RETURN_IF_ERROR(fs_.truncate(path_, size_));
-    ASSIGN_OR_RETURN(file_, fs_.open_append(path_));
-    if (!there) RETURN_IF_ERROR(fs_.sync_dir(io::parent_path(path_)));
+    ASSIGN_OR_RETURN(auto file, fs_.open_append(path_));
+    RETURN_IF_ERROR(fs_.sync_dir(io::parent_path(path_)));
+    file_ = std::move(file);
   }
   Status done = file_->append(line);
   if (done.ok()) done = file_->sync();

@@ -6,6 +6,7 @@ receipts hold, and forged ones are named; a server that is asked to stop finishe
     serve_test.py --ostro BINARY [--update] [--pictures FOLDER]
 """
 import argparse
+import concurrent.futures
 import hashlib
 import http.client
 import json
@@ -28,6 +29,9 @@ PAGE = ROOT / "docs/guide/serve.md"
 KEY = "-----BEGIN PRIVATE KEY-----\nMC4CAQAwBQYDK2VwBCIEIJ1hsZ3v/VpguoRK9JLsLMREScVpezJpGXA7rAMcrn9g\n-----END PRIVATE KEY-----\n"
 PUBLIC = "-----BEGIN PUBLIC KEY-----\nMCowBQYDK2VwAyEA11qYAYKxCrfVS/7TyWQHOg7hcvPapiMlrwIaaPcHURo=\n-----END PUBLIC KEY-----\n"
 STRANGER = "-----BEGIN PUBLIC KEY-----\nMCowBQYDK2VwAyEAPUAXw+hDiVqStwqnTRt+vJyYLM8uxJaMwM1V8Sr0Zgw=\n-----END PUBLIC KEY-----\n"
+
+# SHA-256 of forty answers of the nano model: text, reason, bits of log-probabilities (Test.golden).
+GOLDEN = "3444b4735615a09dd3bf64f3c31cb31f3c274c4125f38afb26e7c3e71ee3edf6"
 
 
 def check(condition, text):
@@ -162,6 +166,18 @@ class Test:
         many = server.complete(prompt=["the", "a copy"], n=2, max_tokens=4, seed=1)["choices"]
         check([c["index"] for c in many] == [0, 1, 2, 3], f"{many}")
         check(many[2]["text"] == server.complete(prompt="a copy", max_tokens=4, seed=1)["choices"][0]["text"], f"{many}")
+
+    def golden(self, server):
+        """Forty answers, asked eight at a time, have the texts and the bits that every machine gives."""
+        text = (self.folder / "LICENSE").read_text()
+        asked = [{"prompt": text[37 * i:37 * i + 3 * i + 2], "max_tokens": 4 + i % 17, "seed": i, "temperature": (0, 0.7, 1.3)[i % 3], "logprobs": 2,
+                  "n": 2 if i % 8 == 0 else 1, "top_k": 5 * (i % 4), "frequency_penalty": 0.5 * (i % 2), "stop": ["e "] if i % 5 == 0 else None}
+                 for i in range(40)]
+        with concurrent.futures.ThreadPoolExecutor(8) as pool:
+            answers = list(pool.map(lambda fields: server.complete(**fields)["choices"], asked))
+        said = [[c["text"], c["finish_reason"], [value.hex() for value in c["logprobs"]["token_logprobs"]]] for choices in answers for c in choices]
+        found = hashlib.sha256(json.dumps(said).encode()).hexdigest()
+        check(found == GOLDEN, f"the hash of forty answers is {found}, not {GOLDEN}")
 
     def bad_input(self, server):
         def refused(says, status, path, body, method="POST", **headers):
@@ -301,7 +317,7 @@ def main():
         (folder / "key.pem").write_text(KEY)
         server = Server(test.ostro, folder, "runs/nano", "--listen", "127.0.0.1:0", "--receipts", "log", "--sign", "key.pem")
         try:
-            for part in (test.scores, test.samples, test.streams, test.neighbours, test.bad_input, test.receipts, test.paths, test.responses,
+            for part in (test.scores, test.samples, test.streams, test.neighbours, test.golden, test.bad_input, test.receipts, test.paths, test.responses,
                          test.page, test.stopping):
                 part(server)
                 print(f"  {part.__name__}: good")

@@ -239,7 +239,7 @@ class Cases:
     def adapter_twice(self):
         """The merge was merged once more, or not at all."""
         base, plain = tensors_of(self.w.root / "f32" / WEIGHTS)
-        for times, words in ((2, "2 times"), (0, "not added")):
+        for times, words in ((2, "2 times"), (0, "not added"), (-1, "taken away instead of added")):
             model = self.copy("merged")
             tensors, data = tensors_of(model / WEIGHTS)
             for name, one in tensors.items():

@@ -77,7 +77,8 @@ Result<std::optional<Tokenizer>> Tokenizer::with_added_tokens(const std::vector<
     if (!is_new && same_properties(*there, token)) continue;
     changed = true;
     const auto known = token_to_id(token.content);
-    const uint32_t id = known ? *known : next++;  // an added token is known by its id, too
+    // An added token is known by its id, too; one that stands in the list twice keeps its first id.
+    const uint32_t id = known ? *known : is_new ? next++ : there->id;
     AddedToken& added = is_new ? spec.added_tokens.emplace_back() : *there;
     added = token;
     added.id = id;

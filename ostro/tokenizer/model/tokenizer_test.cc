@@ -295,6 +295,14 @@ TEST_CASE("added tokens of a SentencePiece model") {
   CHECK(t.hash() != plain.hash());
   CHECK(t.tokenizer_config_json().find("\"LlamaTokenizer\"") != std::string::npos);
   CHECK(t.tokenizer_config_json().find("added_tokens_decoder") != std::string::npos);
+
+  // Named twice with other properties, a token keeps its id, and no id is left out.
+  const auto twice = plain.with_added_tokens({{.id = 9, .content = "<|im_start|>", .special = true},
+                                              {.id = 9, .content = "<|im_start|>", .special = false},
+                                              {.id = 10, .content = "<|im_end|>", .special = true}});
+  REQUIRE_MESSAGE(twice.ok(), twice.error().message());
+  CHECK((*twice)->vocab_size() == 11);
+  CHECK((*twice)->token_to_id("<|im_end|>") == 10);
 }
 
 TEST_CASE("damaged files are errors that say where") {
