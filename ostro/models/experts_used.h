@@ -1,4 +1,4 @@
-// ExpertsUsed, active_parameters: the part of a mixture of experts that a token uses.
+// ExpertsUsed, active_parameters: the part of a mixture of experts that a token uses. Pure functions.
 #pragma once
 
 #include <cstdint>
@@ -13,8 +13,8 @@ struct ExpertsUsed {
   int64_t per_token = 0;
 };
 
-// The number of a model's parameters that one token's computation uses: all but those of the experts that it
-// does not go to.
+// Returns the number of elements of a model's parameters that the computation of one token uses: all but
+// those of the experts that it does not go to. A model with experts needs used.experts above 0.
 int64_t active_parameters(const ModelFunctions& model, const ExpertsUsed& used);
 
 }  // namespace ostro::models

@@ -12,13 +12,13 @@ struct Batch {
   Array targets;         // i32 [batch, pos]
   Array loss_mask;       // f32 [batch, pos]
   Array segments;        // i32 [batch, pos], or empty: attention over the whole row
-  nn::Draws draws = {};  // where integer products are differentiated
+  nn::Draws draws = {};  // needed where integer products are differentiated
   OSTRO_FIELDS(tokens, targets, loss_mask, segments)
 };
 
 // Losses are never averaged here: the trainer sums weight * per_token over all leaves and divides once.
 struct Loss {
-  Array per_token;  // f32 [batch, pos]
+  Array per_token;  // f32 [batch, pos], in nats
   Array weight;     // f32 [batch, pos]
   OSTRO_FIELDS(per_token, weight)
 };

@@ -1,4 +1,4 @@
-// Model choices: the kinds of models that a configuration can name with model.type.
+// ModelChoices, builtin_models: the kinds of models that a configuration can name with model.type.
 #pragma once
 
 #include <memory>

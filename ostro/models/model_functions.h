@@ -32,7 +32,7 @@ struct ModelFunctions {
   std::vector<std::string> paths;  // "model/layers/attention/qkv/weight"
   std::vector<Shape> shapes;
   std::vector<nn::Matrix> matrix_of;  // each parameter as a matrix, if it is one
-  double width = 1;                   // in widths of the model that learning rates are given for (muP)
+  double width = 1;  // the model's width divided by that of the model whose learning rates are given (muP)
   // The number of trained parameters, which are the first ones (frozen.h). Nothing: all.
   std::optional<size_t> only_first;
   std::function<Arrays(const Array& key)> init;
@@ -46,8 +46,10 @@ struct ModelFunctions {
   size_t trained() const { return only_first.value_or(paths.size()); }
 };
 
-// The functions of model `M`, which has init(options, vocab, key), loss(batch) and, if it can generate,
-// cache() and decode(). `compute` has the dtype in which parameters are read. With `lora` it has adapters.
+// Returns the functions of model `M`, which has init(options, vocab, key), loss(batch) and, if it can
+// generate, cache() and decode(). `vocab` is the number of tokens of the tokenizer. `compute` has the dtype
+// in which parameters are read. With `lora` the model has adapters. Call it outside any trace; it throws the
+// TraceError of M::init.
 template <typename M, typename Options>
 ModelFunctions model_functions(const Options& options, int64_t vocab, const nn::Precision& compute,
                                const std::optional<nn::LoraSpec>& lora = {}) {

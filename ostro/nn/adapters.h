@@ -1,7 +1,7 @@
 // with_lora, without_lora: adapters, low-rank additions to the matrices of any model that is made of Linear
 // (LoRA, arXiv 2106.09685).
 //
-// All functions of arrays are called while tracing.
+// All functions of arrays are called while tracing, and throw TraceError for arrays that do not fit.
 #pragma once
 
 #include <optional>
@@ -43,10 +43,11 @@ bool is_adapter(const std::string& path);
 // in PEFT, from the key of its own path; b is zero, so the model's results do not change.
 void add_lora(Linear& linear, const std::string& path, const LoraSpec& spec, const Array& key,
               std::vector<AdaptedMatrix>& matrices);
-// The weight with its adapters added, f32.
+// Returns the weight with its adapters added, f32.
 Array merged_weight(const Linear& linear);
 
-// visit(path, Linear&) for every Linear of a tree.
+// Calls visit(path, Linear&) for every Linear of a tree that has a weight, in the order of its fields. `path`
+// is the tree's in the model.
 template <typename T, typename Visitor>
 void for_each_linear(T& tree, const std::string& path, Visitor&& visit) {
   using Bare = std::remove_const_t<T>;

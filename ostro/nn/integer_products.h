@@ -1,5 +1,6 @@
 // IntegerProducts, integer_product: matrix products on integers that share powers of two
-// (docs/spec/numerics.md, N20), with their derivative.
+// (docs/spec/numerics.md, N20), with their derivative. Called while tracing; TraceError for arrays that do
+// not fit.
 #pragma once
 
 #include <cstdint>

@@ -1,4 +1,5 @@
-// Linear, Embedding, LowRank: structs of parameters with a call operator.
+// Linear, Embedding, LowRank: structs of parameters with a call operator. Called while tracing or on concrete
+// arrays (trace/array.h); TraceError for arrays that do not fit.
 #pragma once
 
 #include <optional>
@@ -70,18 +71,18 @@ DType read_dtype(const Array& parameter, const Array& scales = {});
 // The matrix that products read: the parameter, or if it has scales, its dequantised value.
 Array read_matrix(const Array& parameter, const Array& scales, const Axes& over, Loc loc = Loc::current());
 
-// x cast to the dtype in which the parameter is read.
+// Returns x cast to the dtype in which the parameter is read.
 Array cast_like(const Array& x, const Array& parameter, Loc loc = Loc::current());
 
-// x w over the axes `in`, in the parameter's compute dtype or, with `integers`, of integers. `scales` and
-// `layer` as in Linear.
+// Returns x w, contracted over the axes `in`, of type `result`. The product is computed in the parameter's
+// compute dtype or, with `integers`, on integers. `scales` and `layer` are those of Linear.
 Array product(const Array& x, const Array& parameter, const Array& scales, const Axes& in,
               const std::optional<IntegerProducts>& integers, const Array& layer, DType result, Loc loc);
 
 // The table of token vectors.
 struct Embedding {
   Array weight;                             // [vocab, embed]
-  std::optional<IntegerProducts> integers;  // of attend(); as in Linear
+  std::optional<IntegerProducts> integers;  // for attend(), as in Linear
   OSTRO_FIELDS(weight)
 
   // Looks up rows of the table: ids [...] i32 -> [..., embed] in the compute dtype.

@@ -1,5 +1,5 @@
 // Matrix, add_matrices: the parameters of a model that are matrices, and their axes, for optimizers that
-// treat them as such.
+// treat them as such. Pure functions.
 #pragma once
 
 #include <string>

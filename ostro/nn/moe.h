@@ -1,6 +1,6 @@
 // Moe, MoeRouter: mixture of experts: a router that chooses experts for each token, the experts' gated MLPs,
 // and the losses and biases that balance the load. No token is dropped; sums are in the order of slots
-// (numerics.md N10).
+// (numerics.md N10). Called while tracing; TraceError for arrays that do not fit.
 #pragma once
 
 #include <functional>
@@ -61,7 +61,7 @@ struct Moe {
   // Of i8 gate_up and down: [experts, scale_groups, gate_up, mlp] and [experts, scale_groups, embed]; else
   // empty.
   Array gate_up_scales, down_scales;
-  Array load;  // f32 [experts] or empty: the share of the rows of each in the step before
+  Array load;  // f32 [experts] or empty: the part of the rows that chose each in the step before
   // True: the experts' inner values are not rounded for the product with `down`, which is in f32, and gates
   // are rounded to bf16.
   bool wide = false;
@@ -76,26 +76,27 @@ struct Moe {
   Result operator()(const Array& x, const Activate& activate, Loc loc = Loc::current()) const;
 };
 
-// exp(x - max) / sum over one axis, f32.
+// Returns exp(x - max) / sum over one axis, f32.
 Array softmax(const Array& x, const std::string& axis, Loc loc = Loc::current());
 
-// Each token's part of the Switch loss: coefficient * experts * sum over experts of load * score. The load
-// has no derivative; it is that of the whole batch (numerics.md N11).
+// Returns each token's part of the Switch loss, f32 [tokens...]: coefficient * experts * sum over experts of
+// load * score. The load has no derivative; it is that of the whole batch (numerics.md N11).
 Array balance_loss(const Array& scores, const Array& load, double coefficient, Loc loc = Loc::current());
 
-// f32 [tokens...], all 0; its derivative by `state`, f32 [experts], is the number of rows that chose each
-// expert. So the rows of a step are counted as a gradient is summed, for any division of the work
-// (numerics.md N11).
+// Returns f32 [tokens...], all 0, whose derivative by `state`, f32 [experts], is the number of rows that
+// chose each expert. So the rows of a step are counted in the way in which a gradient is summed, for any
+// division of the work (numerics.md N11).
 Array counted(const Array& state, const Array& expert, Loc loc = Loc::current());
 
-// The load after a step: its counts, f32 [experts] with any axes before, divided by their sum.
+// Returns the load after a step: its counts, f32 [experts] with any axes before, divided by their sum.
 Array counted_load(const Array& counts, Loc loc = Loc::current());
 
-// Each token's coefficient * logsumexp(logits)^2.
+// Returns coefficient * logsumexp(logits)^2 for each token, f32 [tokens...].
 Array router_z_loss(const Array& logits, double coefficient, Loc loc = Loc::current());
 
-// The router's bias after a step in which the experts got `counts` rows, f32 [experts] with any axes before:
-// + rate for an expert that got fewer than the mean, - rate for one that got more (loss-free balancing).
+// Returns the router's bias after a step in which the experts got `counts` rows, f32 [experts] with any axes
+// before: rate is added for an expert that got fewer than the mean, and subtracted for one that got more
+// (loss-free balancing).
 Array balanced_bias(const Array& bias, const Array& counts, double rate, Loc loc = Loc::current());
 
 }  // namespace ostro::nn

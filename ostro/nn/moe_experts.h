@@ -1,4 +1,5 @@
 // apply_experts: the second half of a mixture of experts, for a program that has only some experts in memory.
+// Called while tracing.
 #pragma once
 
 #include "ostro/nn/moe.h"

@@ -1,5 +1,6 @@
 // compute: mixed precision. Parameters are held in f32 and read in a compute dtype. Those that are not
-// trained may be held in the compute dtype. Products of matrices may be of integers (numerics.md N20).
+// trained may be held in the compute dtype. Products of matrices may be of integers (numerics.md N20). Called
+// while tracing.
 #pragma once
 
 #include <string>
@@ -11,7 +12,7 @@
 namespace ostro::nn {
 
 // Makes the products with every Linear and every tied table of a tree products of integers. `path` is the
-// tree's in the model; the key of a matrix is that of its path.
+// tree's in the model; the key of a matrix is that of its path. Throws TraceError for a tree with experts.
 template <typename T>
 void use_integers(T& tree, const std::string& path, int64_t block, const Draws& draws) {
   using namespace tree_internal;
@@ -49,7 +50,8 @@ void use_integers(T& tree, const std::string& path, int64_t block, const Draws& 
 // Returns the model with every leaf that is f32, or has the compute dtype, tagged with the compute dtype. The
 // first op that reads a tagged leaf casts it (one `use` per program or loop body). Training, evaluation and
 // generation all call this. Leaves that need no cast are tagged too, because on a mesh `use` also gathers the
-// parameter. With integer products, `draws` are needed where the model is differentiated.
+// parameter. With integer products, `draws` are needed where the model is differentiated. Throws TraceError
+// for a model with experts and integer products.
 template <typename Model>
 Model compute(const Model& model, const Precision& precision, const Draws& draws = {}) {
   Model out = tree_map(model, [&](const std::string&, const Array& a) {

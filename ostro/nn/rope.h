@@ -1,4 +1,5 @@
-// Rope: rotary position embedding (RoPE).
+// Rope: rotary position embedding (RoPE). The functions of frequencies are pure; those of Rope are called
+// while tracing.
 #pragma once
 
 #include <vector>
@@ -26,19 +27,21 @@ struct YarnScaling {
   bool truncate = true;  // the ramp's ends are whole indices
 };
 
-// theta^(-2i / head_dim) for i < head_dim / 2, scaled, rounded once to f32. f64 functions of numerics::.
-// head_dim: the part of a head that turns.
+// Returns theta^(-2i / head_dim) for i < head_dim / 2, scaled, in radians per position. They are computed in
+// f64 by the functions of numerics:: and rounded once to f32. In all functions head_dim is the number of
+// elements of a head that are rotated, an even number; theta and factors are positive.
 std::vector<float> rope_frequencies(int64_t head_dim, double theta, const RopeScaling& scaling = {});
 // The default frequencies, all divided by the factor.
 std::vector<float> linear_rope_frequencies(int64_t head_dim, double theta, double factor);
 // The default frequencies, each divided by its factor; a list of one is for all.
 std::vector<float> divided_rope_frequencies(int64_t head_dim, double theta,
                                             const std::vector<double>& factors);
+// The frequencies of YaRN.
 std::vector<float> yarn_rope_frequencies(int64_t head_dim, double theta, const YarnScaling& scaling);
 
 // cos and sin of position * frequency, f32, with the axes of the positions and then "half" (one for each
-// frequency). Made once per program and shared by all layers. angle = f32(position) * frequency, one
-// rounding.
+// frequency). They are made once per program and shared by all layers. The angle f32(position) * frequency is
+// rounded once to f32.
 struct Rope {
   Array cos, sin;
   bool interleaved = false;  // pairs are neighbours (0, 1), (2, 3), ... instead of (i, i + half)

@@ -50,7 +50,7 @@ inline bool same_bits(const Array& a, const Array& b) {
          std::memcmp(a.buffer().bytes().data(), b.buffer().bytes().data(), a.buffer().bytes().size()) == 0;
 }
 
-// The number of ops of the kind in the block itself, without its regions.
+// Returns the number of ops of the kind in the block itself, without its regions.
 inline int count_ops(const ir::Block& block, ir::OpKind kind) {
   int n = 0;
   for (const ir::Op& op : block.ops) n += op.kind == kind;

@@ -1,7 +1,7 @@
 // scan, fold, cond, custom_vjp_arrays: control flow in programs: loops over slices of arrays, conditionals,
 // functions with their own derivative.
 //
-// Errors throw TraceError.
+// The functions are called while tracing. An error throws TraceError.
 #pragma once
 
 #include <functional>
@@ -24,8 +24,8 @@ std::pair<Arrays, Arrays> scan_arrays(
     const std::string& axis, const Arrays& init, const Arrays& xs, int64_t length,
     const std::function<std::pair<Arrays, Arrays>(const Arrays&, const Arrays&)>& body, bool reverse = false,
     Loc loc = Loc::current());
-// then() or otherwise(), as the bool scalar `pred` is when the program runs. Both are traced; their results
-// must have equal shapes.
+// Returns the results of then() if the bool scalar `pred` is true when the program runs, else those of
+// otherwise(). Both are traced; their results must have equal shapes.
 Arrays cond_arrays(const Array& pred, const std::function<Arrays()>& then,
                    const std::function<Arrays()>& otherwise, Loc loc = Loc::current());
 // Returns f(args), with a derivative that the caller defines: forward(args) -> (results, residuals),
@@ -35,7 +35,8 @@ Arrays custom_vjp_arrays(const std::function<Arrays(const Arrays&)>& f,
                          const std::function<Arrays(const Arrays&, const Arrays&)>& backward,
                          const Arrays& args, Loc loc = Loc::current());
 
-// The size of `axis` in the first leaf; TraceError when there are no leaves, or when it has no such axis.
+// Returns the size of `axis` in the first leaf; TraceError when there are no leaves, or when the first has no
+// such axis.
 int64_t scan_length(const Arrays& xs, const std::string& axis, Loc loc);
 
 // Returns the last carry of carry = f(carry, x_i), over the slices of the tree xs along its leading axis, in

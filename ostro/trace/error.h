@@ -7,7 +7,7 @@
 
 namespace ostro {
 
-// Errors of ops carry the call site in the message.
+// The message of an op's error ends with the call site, "(llama.cc:91)".
 class TraceError : public std::runtime_error {
  public:
   explicit TraceError(const std::string& message) : std::runtime_error(message) {}

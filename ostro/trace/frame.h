@@ -1,7 +1,7 @@
 // Frame: one program (or region) under construction on this thread. Frames nest. When an inner frame uses a
 // value of an outer frame, the value is captured: it becomes a parameter of the inner frame.
 //
-// Errors throw TraceError.
+// An error throws TraceError.
 #pragma once
 
 #include <functional>
@@ -43,9 +43,11 @@ class Frame {
   ir::Block& block() { return block_; }
   ir::Builder& builder() { return builder_; }
   uint64_t serial() const { return serial_; }
+  // Sets the results of the block, which are read as by read().
   void set_results(const std::vector<Array>& results);
   // Labels the op that produced the value, for remat policies. Does nothing when another frame produced it.
   void label(const Array& array, const std::string& name);
+  // The array of a value of this frame's block.
   Array wrap(ir::ValueId id) { return Array(this, id, block_.shape(id)); }
 
  private:
@@ -77,7 +79,7 @@ class Scope {
   std::string before_;
 };
 
-// "llama.cc:91" of a call site.
+// Returns a call site as text: "llama.cc:91".
 std::string place(const std::source_location& location);
 // Throws TraceError("message (file:line)").
 [[noreturn]] void trace_fail(const std::string& message, const std::source_location& location);

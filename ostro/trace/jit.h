@@ -19,7 +19,7 @@ struct JitOptions {
   // Indices of arguments whose buffers may be overwritten; the caller must move in the only handle.
   std::vector<int> donate;
   numerics::LeafTable leaves;  // part of the meaning (numerics.md N8)
-  std::string remat = "none";
+  std::string remat = "none";  // as runtime::CompileOptions::remat
 };
 
 namespace jit_internal {
@@ -30,8 +30,8 @@ std::vector<Array> run(runtime::Executable& executable, std::vector<runtime::Buf
 }  // namespace jit_internal
 
 // A compiled function of trees. Copies share the cache. A call on concrete arrays compiles the function (once
-// per signature) and runs it. A call inside a trace traces the function into the current program. One Jit
-// must not be called from several threads at once.
+// per signature, tree_signature()) and runs it. A call inside a trace traces the function into the current
+// program. Errors throw TraceError. A Jit and its copies must not be called from several threads at once.
 template <typename F>
 class Jit {
  public:

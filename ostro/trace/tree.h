@@ -32,7 +32,7 @@
 namespace ostro {
 namespace tree_internal {
 
-// The i-th name of "a, b, c".
+// Returns the i-th name of "a, b, c", counted from 0.
 std::string field_name(std::string_view names, size_t i);
 
 template <typename T>

@@ -17,7 +17,7 @@ class Builder {
 
   Block& block() { return *block_; }
 
-  // Marks given to every op appended from now on.
+  // Sets the marks that every op gets that is appended from now on.
   void set_scope(std::string scope) { scope_ = std::move(scope); }
   void set_location(std::string location) { location_ = std::move(location); }
   const std::string& scope() const { return scope_; }
@@ -50,16 +50,16 @@ class Builder {
   std::string location_;
 };
 
-// axes and sizes attributes of a shape.
+// The attributes "axes" and "sizes" of a shape with these axes.
 Attrs shape_attrs(const std::vector<Axis>& axes);
 
 // Appends a copy of `op`, an op of the block `from`, to the block `to`. ids: for each value of `from` its id
 // in `to`, or -1. The copy's results get new ids, which are entered where ids has -1.
 void append_copy(Block& to, const Block& from, const Op& op, std::vector<ValueId>& ids);
 
-// Appends a copy of block's ops to the builder's block, with block's parameters replaced by `args`. Returns
-// the ids that block's results have there. Marks (scope, label, location) are kept. `map`, when given,
-// receives the new id of each of block's values (-1: none).
+// Appends a copy of block's ops to the builder's block, with block's parameters replaced by `args`, of which
+// there must be one for each. Returns the ids that block's results have there. Marks (scope, label, location)
+// are kept. `map`, when given, receives the new id of each of block's values (-1: none).
 std::vector<ValueId> inline_block(Builder& builder, const Block& block, const std::vector<ValueId>& args,
                                   std::vector<ValueId>* map = nullptr);
 

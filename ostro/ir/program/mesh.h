@@ -1,4 +1,5 @@
 // Mesh, Sharding: a mesh of workers, and the two maps from named array axes to the mesh axes that split them.
+// Values; pure functions.
 #pragma once
 
 #include <string>
@@ -31,7 +32,8 @@ struct Mesh {
   std::vector<int64_t> peers(int64_t rank, std::string_view axes) const;
 };
 
-// Ordered: when two axes of a value map to one mesh axis, the earlier in the map is the one that is split.
+// A map from array axes to mesh axes. It is ordered: when two axes of a value map to one mesh axis, the
+// earlier in the map is the one that is split.
 using AxisMap = std::vector<std::pair<std::string, std::string>>;  // array axis -> mesh axis
 
 // The mesh with the maps of the two kinds of values.

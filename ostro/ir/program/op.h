@@ -1,7 +1,7 @@
 // OpKind: the operations of a Program.
 //
 // docs/spec/numerics.md defines the result of each to the bit; its operands, attributes and shape rule are in
-// docs/spec/ops.md and op_table.cc.
+// docs/spec/ops.md and op_table.cc. Pure functions.
 #pragma once
 
 #include <cstdint>

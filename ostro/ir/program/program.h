@@ -1,8 +1,8 @@
 // Program: a function in static single assignment form over values with named axes.
 //
 // A Block owns its values. A region (the body of scan, cond or custom) is a Block of its own. It cannot use
-// values of the outer block: all its inputs are passed in through its parameters. Values; a program that no
-// thread changes may be read by many.
+// values of the outer block: all its inputs are passed in through its parameters. These structs are values: a
+// program that no thread changes may be read by many.
 #pragma once
 
 #include <string>

@@ -1,7 +1,8 @@
 // Shape, Axis, DType: the type of every value: an ordered list of named axes and an element type.
 //
 // The order of the axes is the memory layout (row-major, last axis fastest). It changes results in one case
-// only: it fixes the order in which a contraction adds (docs/spec/numerics.md, N4-N7).
+// only: it fixes the order in which a contraction adds (docs/spec/numerics.md, N4-N7). Values; pure
+// functions.
 #pragma once
 
 #include <cstdint>
@@ -47,7 +48,7 @@ struct Shape {
   // Position of the axis, or -1.
   int64_t find(std::string_view name) const;
   bool has(std::string_view name) const { return find(name) >= 0; }
-  // Size of the axis; the axis must exist.
+  // Size of the axis; the process aborts when there is no such axis.
   int64_t size_of(std::string_view name) const;
   // Row-major strides in elements.
   std::vector<int64_t> strides() const;

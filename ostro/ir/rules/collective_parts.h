@@ -1,5 +1,5 @@
 // reduced_parts, sent_bytes: the division of what collectives exchange. Engines, plans of memory and
-// predictions of traffic all use these functions, so they agree.
+// predictions of traffic all use these functions, so they agree. Pure functions.
 #pragma once
 
 #include <cstdint>

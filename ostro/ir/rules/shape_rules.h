@@ -17,8 +17,8 @@ using In = std::span<const Shape>;
 Error fail(const Op& op, const std::string& text);
 // The shape that the attributes axes and sizes give.
 Result<Shape> shape_from_attrs(const Op& op, DType dtype);
-// An error unless all axis names are valid (is_axis_name) and different, no size is negative, and the size in
-// bytes fits into 64 bits.
+// Returns an error unless all axis names are valid (is_axis_name) and different, no size is negative, and the
+// size in bytes fits into 64 bits.
 Status check_shape(const Shape& s);
 // Position of the axis; an error when the shape does not have it.
 Result<int64_t> need_axis(const Op& op, const Shape& s, const std::string& axis);

@@ -1,4 +1,4 @@
-// verify: the verifier of programs. It runs after tracing, after grad and between passes.
+// verify: the verifier of programs. It runs after tracing, after grad and between passes. Pure functions.
 #pragma once
 
 #include "ostro/base/error.h"
@@ -7,7 +7,8 @@
 namespace ostro::ir {
 
 // Checks that every operand is defined once and before its use, that result shapes follow the shape rules,
-// that regions are closed, and that leaf axes have one size class. The error names the op and its location.
+// that regions are closed, and that leaf axes have one size class. Error: kInvalidArgument; it names the op
+// and its location. For a block alone, the axes of leaves and the names of parameters are not checked.
 Status verify(const Program& program);
 Status verify(const Block& block);
 

@@ -3,6 +3,7 @@
 //
 // C++ does not fix the order in which arguments are evaluated: one compiler traces `a(x) + b(x)` as a, b and
 // another as b, a. Neither the program hash nor the order in which cotangents are added may depend on that.
+// Both functions change only the block that they are given.
 #pragma once
 
 #include <cstddef>

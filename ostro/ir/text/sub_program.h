@@ -1,4 +1,4 @@
-// sub_program: a part of a program as a program of its own.
+// sub_program: a part of a program as a program of its own. A pure function.
 #pragma once
 
 #include <string>

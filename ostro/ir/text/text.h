@@ -1,4 +1,5 @@
-// print, parse_program, program_hash: the text form of a Program. parse(print(p)) prints the same text.
+// print, parse_program, program_hash: the text form of a Program. parse_program(print(p)) prints the same
+// text. Pure functions.
 #pragma once
 
 #include <string>
@@ -18,8 +19,8 @@ struct PrintOptions {
 // The program as text.
 std::string print(const Program& program, const PrintOptions& options = {});
 
-// Reads the text form. An error names the line and what was expected. Shapes of results are checked against
-// the shape rules.
+// Reads the text form and checks the shapes of results against the shape rules. Error: kInvalidArgument; it
+// names the line and what was expected.
 Result<Program> parse_program(std::string_view text);
 
 // 64 hex digits: SHA-256 of the canonical text.

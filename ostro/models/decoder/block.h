@@ -7,6 +7,8 @@
 // bias added to the rounded product and rounded again; q, k and v are cast after norm and rotation; the
 // residual stream is cast once at the end of each block; norms and multipliers compute in f32. Under
 // Rounding::kReleased there are more (released.h).
+//
+// All functions are called while tracing. Errors: TraceError for arrays whose axes or types do not fit.
 #pragma once
 
 #include <optional>
@@ -20,8 +22,9 @@
 
 namespace ostro::models {
 
-// Latent attention: queries are projections of the input or of a short vector, keys and values of another
-// short vector. Behind the keys of each head comes a part that all heads share and that is rotated.
+// The weights of latent attention. Queries are projections of the input or of a short vector; keys and values
+// are projections of another short vector. Behind the keys of each head comes a part that all heads share and
+// that is rotated.
 struct LatentProjections {
   nn::Linear q_a;    // [embed, q_rank], or empty
   nn::Norm q_norm;   // [q_rank]
@@ -32,7 +35,7 @@ struct LatentProjections {
   OSTRO_FIELDS(q_a, q_norm, q, kv_a, kv_norm, kv_b)
 };
 
-// Either qkv or latent is empty.
+// The weights of attention. Either qkv or latent is empty.
 struct DecoderAttention {
   nn::Linear qkv;   // [embed, kv_heads, qkv, head_dim]; bias [kv_heads, qkv, head_dim]
   nn::Norm q_norm;  // [head_dim] or [kv_heads, group, head_dim]
@@ -43,6 +46,7 @@ struct DecoderAttention {
   OSTRO_FIELDS(qkv, q_norm, k_norm, latent, sink_bias, o)
 };
 
+// The weights of the MLP: down(activation(gate) * up), or down(activation(up)) without a gate.
 struct DecoderMlp {
   nn::Linear gate_up;  // [embed, gate_up, mlp]; empty without a gate
   nn::Linear up;       // [embed, mlp]; empty with a gate
@@ -73,9 +77,9 @@ struct KeyValues {
 // The inputs that the layers of one call share.
 struct LayerInputs {
   std::optional<nn::Rope> rope, local_rope;  // those that some layer has
-  AttentionMask mask;                        // without the window: segments [batch, pos], [batch, key_pos]
-  Array start;                               // i32 scalar: the position of the first token; empty: 0
-  Array tokens;                              // i32 [batch, pos]; only Rounding::kReleased reads them
+  AttentionMask mask;  // segments [batch, pos], [batch, key_pos]; run_block() sets its window
+  Array start;         // i32 scalar: the position of the first token; empty: 0
+  Array tokens;        // i32 [batch, pos]; only Rounding::kReleased reads them
 };
 
 // Returns the output of a layer for x [batch, pos, embed]. With `past`, its keys and values are written there
@@ -103,7 +107,7 @@ struct AfterAttention {
 };
 AfterAttention run_after_attention(const DecoderOptions& options, const DecoderBlock& block, const Array& x,
                                    const Array& attended);
-// The experts of the tokens.
+// Returns the experts of the tokens of `mlp_in` [batch, pos, embed].
 nn::Routed run_router(const DecoderBlock& block, const Array& mlp_in);
 // The last part needs MLP or experts, of which `block` may have only those that are chosen: `routed` has
 // their places. Returns the layer's output in `dtype`, in which the weights are read.

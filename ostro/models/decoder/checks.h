@@ -10,7 +10,8 @@
 
 namespace ostro::models {
 
-// An error that names `key` and the value when it is not positive. A value that is absent is no error.
+// Returns an error that names `key` and the value when the value is not positive (NaN included). A value that
+// is absent is no error.
 inline Status check_positive(const char* key, int64_t value) {
   if (value >= 1) return {};
   return config::option_error(key, fmt::format("{} is not positive; use 1 or more", value));

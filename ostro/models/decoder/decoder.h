@@ -2,6 +2,8 @@
 //
 // Casts: those of block.h. The embedding has the compute dtype; with a multiplier or learned positions the
 // sum is made in f32 and cast once. The head gives f32 logits; bias, scaling and cap are in f32.
+//
+// Errors: TraceError for arrays whose axes or types do not fit.
 #pragma once
 
 #include <optional>
@@ -21,7 +23,7 @@ struct PositionTable {
   OSTRO_FIELDS(weight)
 };
 
-// Keys and values of past positions of all layers, in blocks as the model's layers.
+// Keys and values of past positions of all layers, in the same blocks as the layers of Decoder.
 struct DecoderCache {
   std::vector<KeyValues> lead, layers, tail;
   OSTRO_FIELDS(lead, layers, tail)
@@ -55,18 +57,19 @@ struct Decoder {
 
   static constexpr const char* kLayersAxis = nn::kLayersAxis;
 
-  // Random parameters, f32, a function of (options, vocab, key). `vocab`: tokens of the
+  // Returns random parameters, f32, a function of (options, vocab, key). `vocab`: the number of tokens of the
   // tokenizer; options.vocab_size may say more rows.
   static Decoder init(const DecoderOptions& options, int64_t vocab, const Array& key);
 
-  // f32 logits [batch, pos, vocab].
+  // Returns f32 logits [batch, pos, vocab]. tokens and segments: i32 [batch, pos]; without segments a token
+  // attends to the whole row before it.
   Array logits(const Array& tokens, const Array& segments = {}) const;
-  // Returns per-token cross-entropy (including z-loss and a mixture's losses) and weights.
+  // Returns the cross-entropy of each token, in nats, with z-loss and a mixture's losses added, and weights.
   Loss loss(const Batch& batch) const;
   // The block of layer i.
   const DecoderBlock& block(int64_t i) const;
 
-  // Empty cache for `batch` rows and `length` positions, in the dtype of attention.
+  // Returns an empty cache for `batch` rows and `length` positions. `dtype` is that of attention.
   DecoderCache cache(int64_t batch, int64_t length, DType dtype) const;
   // One step of generation with the cache: tokens i32 [batch, pos] at positions start, start + 1, ... (start:
   // i32 scalar). Returns f32 logits [batch, pos, vocab] and the cache with the new keys and values added.

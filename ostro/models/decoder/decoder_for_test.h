@@ -22,7 +22,7 @@ using namespace ostro::test;
 
 inline constexpr int64_t kVocab = 19;
 
-// A family at a size at which a test is quick: every feature that it has shows within 20 positions.
+// Returns a family at a size at which a test is quick: every feature that it has shows within 20 positions.
 inline DecoderOptions small(const std::string& family) {
   DecoderOptions o(family);
   o.seq_len = 40;
@@ -41,7 +41,7 @@ inline DecoderOptions small(const std::string& family) {
   if (o.attn_logit_softcapping) o.attn_logit_softcapping = 3;
   if (o.final_logit_softcapping) o.final_logit_softcapping = 2;
   if (family == "gemma2") o.query_pre_attn_scalar = 20;
-  if (family == "gpt2") o.hidden_dim = 20;  // heads of five elements, of which none turns
+  if (family == "gpt2") o.hidden_dim = 20;  // heads of five elements, of which none is rotated
   if (family == "granite") {
     o.embedding_multiplier = 6;
     o.attention_multiplier = 0.2;

@@ -1,8 +1,8 @@
 // DecoderOptions: the `model:` section of every decoder-only transformer.
 //
 // All families (Llama, Gemma 3, GPT-2, ...) are this one struct: a family is a name, default values, and the
-// keys that a configuration of it may set (families.h). Keys that a family does not show have its family's
-// value.
+// keys that a configuration of it may set (families.h). A key that a family does not show has the value that
+// the family gives it. Values; no function changes them but visit_options() and resolve().
 #pragma once
 
 #include <cstdint>
@@ -160,7 +160,8 @@ struct DecoderOptions {
 
   std::string type() const { return std::string(family->name); }
   void visit_options(config::OptionTable& table);
-  // head_dim: null becomes hidden_dim / num_heads; then checks all values.
+  // Sets head_dim to hidden_dim / num_heads where it is null; then checks all values. Errors begin with the
+  // key.
   Status resolve();
   // These options without the terms of the loss that only training adds.
   DecoderOptions for_evaluation() const;

@@ -1,4 +1,4 @@
-// Family: families of decoders as data: the values of `model.type`.
+// Family: families of decoders as data: the values of `model.type`. Any thread may read them.
 #pragma once
 
 #include <string_view>
@@ -26,7 +26,7 @@ struct Family {
 
 // Llama first, then `decoder`, which shows every key.
 const std::vector<Family>& families();
-// The family of this name, which must exist.
+// The family of this name; the process aborts when there is none.
 const Family& family_of(std::string_view name);
 // The family of this name; nullptr when there is none.
 const Family* find_family(std::string_view name);

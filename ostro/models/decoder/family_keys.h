@@ -22,8 +22,8 @@ inline config::Option& came_later(config::Option& option, bool is_old_default, s
   return is_old_default ? option.since_default(std::move(text)) : option;
 }
 
-// Adds keys to an option table, which it does not own. Keys that the family does not show are refused by
-// name.
+// Adds keys to an option table, which it does not own. The table then refuses, by name, the keys that the
+// family does not show.
 class FamilyKeys {
  public:
   FamilyKeys(const Family& family, config::OptionTable& table) : family_(family), table_(table) {}

@@ -1,6 +1,6 @@
 // rounded, attention, ...: the parts of a layer under Rounding::kReleased: the places where the released
 // program of Grok-1 rounds to bf16 and Ostro's models do not, and its mask (docs/reference/grok.md,
-// "Rounding"). All compute in bf16.
+// "Rounding"). All compute in bf16 and are called while tracing.
 #pragma once
 
 #include "ostro/models/decoder/block.h"
@@ -12,11 +12,11 @@ Array rounded(const Array& x);
 // Returns the value of a multiplier in that program: a number that is multiplied with a bf16 array becomes
 // bf16 first.
 double multiplier(double value);
-// TraceError unless the table is read in bf16 and its products are not of integers.
+// Throws TraceError unless the table is read in bf16 and its products are not of integers.
 void check_compute(const nn::Embedding& embedding);
 
-// Returns the keys k [batch, pos or key_pos, kv_heads, head_dim] of tokens i32 [batch, pos], with NaN for
-// those of token 0, the padding: this marks them in a cache, however the text is divided into calls.
+// Returns the keys k [batch, pos or key_pos, kv_heads, head_dim] of tokens i32 [batch, pos], with NaN for those
+// of token 0, the padding. The NaN marks them in a cache, however the text is divided into calls.
 Array without_padding(const Array& k, const Array& tokens);
 
 // Attention without fusion: scores are rounded before they are scaled, capped and masked, and the

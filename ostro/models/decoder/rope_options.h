@@ -10,7 +10,7 @@
 
 namespace ostro::models {
 
-// Frequencies theta^(-2i/n), n being the part of head_dim that is rotated.
+// Frequencies theta^(-2i/n), where n is the number of elements of head_dim that are rotated.
 struct RopeDefaultOptions {
   static constexpr const char* kType = "default";
   double theta = 10000;
@@ -78,8 +78,8 @@ using RopeOptions = std::variant<RopeDefaultOptions, RopeLinearOptions, RopeLlam
 
 // The `theta` of any type.
 double rope_theta(const RopeOptions& rope);
-// Checks all values; errors begin with the key ("model.rope.factor: "). `rotary_dim`: the part of a head that
-// is rotated.
+// Checks all values; errors begin with the key ("model.rope.factor: "). `rotary_dim`: the elements of a head
+// that are rotated.
 Status check_rope(const RopeOptions& rope, int64_t rotary_dim);
 
 }  // namespace ostro::models
