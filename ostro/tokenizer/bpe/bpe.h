@@ -24,7 +24,8 @@ struct BpeScratch {
   std::vector<uint32_t> ids;
 };
 
-// A BPE model over bytes. It does not change after it is built, so threads may share it.
+// A BPE model over bytes. Threads may share it once it is built: byte_ids, then set_merges, then
+// set_whole_pieces.
 class BpeModel {
  public:
   BpeModel() { byte_ids.fill(kNoToken); }
@@ -32,6 +33,7 @@ class BpeModel {
   // The token of each byte. kNoToken if the vocabulary has none; such bytes are dropped.
   std::array<uint32_t, 256> byte_ids;
 
+  // Sets the merges, the lowest rank first; the rank of a merge is its index. At most 2^26 - 1 of them.
   void set_merges(std::vector<Merge> by_rank);
   const MergeTable& merges() const { return table_; }
 
@@ -41,7 +43,7 @@ class BpeModel {
   // their bytes are.
   void set_whole_pieces(std::span<const std::string> token_bytes, bool ignore_merges);
 
-  // Appends the token ids of a piece of text. Linear in its length.
+  // Appends the token ids of a piece of text. The time is linear in its length.
   void encode(std::string_view piece, BpeScratch& scratch, std::vector<uint32_t>& out) const;
 
  private:

@@ -21,11 +21,11 @@ class MergeTable {
     uint32_t result = 0;
   };
 
-  // A table with room for `count` pairs.
+  // A table with room for `count` pairs; at most so many different pairs may be inserted.
   explicit MergeTable(size_t count = 0);
 
-  // Sets the merge of a pair; a later call replaces an earlier one. Ranks must be below 2^26 - 1. Several
-  // pairs may have the same rank, as in SentencePiece.
+  // Sets the merge of a pair; a later call replaces an earlier one. Several pairs may have the same rank, as
+  // in SentencePiece. The process aborts for a rank of 2^26 - 1 or more.
   void insert(uint32_t left, uint32_t right, Found found);
 
   // The merge of a pair. `rank` is kNoToken if it has none.

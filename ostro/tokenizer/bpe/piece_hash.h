@@ -15,7 +15,7 @@ inline uint64_t fold_product(uint64_t a, uint64_t b) {
   return static_cast<uint64_t>(product) ^ static_cast<uint64_t>(product >> 64);
 }
 
-// The 8 bytes at p, in the order of the machine.
+// The 8 bytes at p, in the byte order of the machine.
 inline uint64_t load_word(const char* p) {
   uint64_t word;
   std::memcpy(&word, p, 8);

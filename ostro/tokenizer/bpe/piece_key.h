@@ -1,4 +1,5 @@
 // make_key, is_key: keys of short pieces in caches, 32 bytes that are loaded, masked and compared at once.
+// Pure functions.
 #pragma once
 
 #include <immintrin.h>

@@ -1,5 +1,5 @@
 // merge_short: BPE merges of a short row of ids. A vector minimum over rank and position finds the pair to
-// merge next.
+// merge next. Pure functions.
 #pragma once
 
 #include <cstddef>

@@ -2,8 +2,8 @@
 // name tokens: tokenizer_config.json, special_tokens_map.json, added_tokens.json, generation_config.json,
 // config.json.
 //
-// The places count as in transformers: where tokenizer_config.json has "added_tokens_decoder", the two legacy
-// files special_tokens_map.json and added_tokens.json are not read. Errors name the file.
+// The places are read as transformers reads them: where tokenizer_config.json has "added_tokens_decoder", the
+// two legacy files special_tokens_map.json and added_tokens.json are not read.
 #pragma once
 
 #include <string>
@@ -28,9 +28,10 @@ struct Companions {
 
 Result<Companions> read_companions(io::FileSystem& files, const std::string& directory);
 
-// Makes the tokenizer what its companions say. `is_model`: it was read from a .model; the tokens with a role
-// are then found in text, as in transformers (and unlike in sentencepiece). Errors: an eos or a bos that is
-// no token.
+// Gives the tokenizer the added tokens, eos, bos and stops that its companions name. A stop that is no token
+// is left out. `is_model`: the tokenizer was read from a .model; the tokens with a role are then found in
+// text, as in transformers (and unlike in sentencepiece). Errors: kNotFound for an eos or a bos that is no
+// token; those of with_added_tokens().
 Status apply(const Companions& companions, bool is_model, Tokenizer& tokenizer);
 
 }  // namespace ostro::tokenizer

@@ -18,7 +18,7 @@ namespace ostro::tokenizer {
 // generation ends. For a .model they also say whether add_special_tokens adds the first two.
 Result<Tokenizer> load_tokenizer(io::FileSystem& files, const std::string& path);
 
-// Writes only the tokenizer.json at `path`, atomically.
+// Writes the tokenizer.json at `path`, atomically, and no file beside it.
 Status save_tokenizer(io::FileSystem& files, const Tokenizer& tokenizer, const std::string& path);
 
 // The documents of files, in the order of `paths`. A file of more than `part_bytes` is given as several

@@ -15,7 +15,7 @@ namespace ostro::tokenizer {
 using TokenPair = std::pair<uint32_t, uint32_t>;
 
 // All distinct pieces as rows of tokens, with exact counts of adjacent pairs and the positions of each pair.
-// The time of a merge is proportional to the pair's occurrences, not to the text.
+// The time of a merge is proportional to the pair's occurrences, not to the text. Not thread-safe.
 class MergeSearch {
  public:
   // Adds a piece that occurs `count` times. `ids` are its tokens (not empty).

@@ -13,7 +13,8 @@
 namespace ostro::tokenizer {
 
 // Counts of pieces. Counts are exact integers, so the sum of the counts of several threads does not depend on
-// their order. Memory grows with the number of distinct pieces, not with the text.
+// their order. Memory grows with the number of distinct pieces, not with the text. Not thread-safe; each
+// thread has its own.
 class PieceCounts {
  public:
   PieceCounts();

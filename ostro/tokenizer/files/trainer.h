@@ -12,6 +12,7 @@
 
 namespace ostro::tokenizer {
 
+// What TrainOptions::progress is given.
 struct TrainProgress {
   enum class Stage { kCounting, kMerging } stage;
   uint64_t done;   // bytes of text counted, or tokens in the vocabulary
@@ -19,7 +20,8 @@ struct TrainProgress {
 };
 
 struct TrainOptions {
-  // includes the special tokens and the 256 bytes; the result is smaller if the text has no more pairs
+  // The number of tokens, special tokens and the 256 bytes included. The result has fewer if the text has no
+  // more pairs.
   uint32_t vocab_size = 4096;
   uint64_t min_frequency = 1;  // a pair that occurs less often is not merged
   Splitter splitter = Splitter::kLlama3;
@@ -39,7 +41,8 @@ using DocumentSource = std::function<Result<bool>(std::string& document)>;
 // Trains on all documents. The order of ids is: special tokens, the 256 bytes in the order of their
 // byte-level characters, then merged tokens in the order of their merges. Each step merges the most frequent
 // pair. Of equally frequent pairs it takes the one with the smallest left id, then the smallest right id.
-// Special tokens in the text are treated as normal text.
+// Special tokens in the text are treated as normal text. Errors: those of `documents`; kInvalidArgument for
+// an option out of its range, and for a text with more than max_distinct_bytes.
 Result<Tokenizer> train(const DocumentSource& documents, const TrainOptions& options);
 
 }  // namespace ostro::tokenizer

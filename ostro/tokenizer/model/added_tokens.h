@@ -23,10 +23,10 @@ struct AddedToken {
   bool special = false;      // decode can leave it out
 };
 
-// A part of the text: an added token, or the text between two added tokens (token == nullptr, never empty).
+// A part of the text: an added token, or the text between two added tokens, which is never empty.
 struct Segment {
-  const AddedToken* token;
-  std::string_view text;
+  const AddedToken* token;  // nullptr: the text between two added tokens
+  std::string_view text;    // a view into the text that was split
 };
 
 // Finds added tokens in text: leftmost first, and of those that begin at one position the longest. Immutable,

@@ -1,5 +1,5 @@
 // byte_character and others: the byte-level alphabet of GPT-2. Every byte has a printable character;
-// tokenizer.json writes tokens with these characters.
+// tokenizer.json writes tokens with these characters. Pure functions.
 #pragma once
 
 #include <array>
@@ -20,7 +20,7 @@ std::array<uint8_t, 256> bytes_by_character();
 // Bytes as text in the byte-level alphabet.
 std::string bytes_to_characters(std::string_view bytes);
 
-// The inverse: the bytes for valid UTF-8 text, or nothing if a character is not in the alphabet.
+// Returns the bytes of valid UTF-8 text in the alphabet, or nothing if a character is not in the alphabet.
 std::optional<std::string> characters_to_bytes(std::string_view text);
 
 }  // namespace ostro::tokenizer

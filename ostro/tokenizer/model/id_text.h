@@ -1,5 +1,5 @@
 // format_ids, parse_ids: token ids as text, one document per line: the output of `ostro tokenizer encode` and
-// the input of `decode`.
+// the input of `decode`. Pure functions.
 #pragma once
 
 #include <cstdint>
@@ -13,7 +13,7 @@
 
 namespace ostro::tokenizer {
 
-// "1 2 3", or with json "[1, 2, 3]". No newline.
+// Returns "1 2 3", or with json "[1, 2, 3]", without a newline.
 std::string format_ids(std::span<const uint32_t> ids, bool json);
 
 // Reads both forms. Error: kInvalidArgument, with the first text that is not an id.

@@ -24,19 +24,20 @@ struct TextEnds {
   std::optional<uint32_t> eos;   // id behind a document
   // Stands for an empty prompt, and before a text without a context. A tokenizer may have no such token.
   std::optional<uint32_t> alone;
-  std::vector<uint32_t> stops;  // generation ends after any of these ids; with eos
+  std::vector<uint32_t> stops;  // generation ends after any of these ids, of which eos is one
 
   // Puts `before` in front of the ids of a text. Returns how many ids were put there: none if the text begins
   // with them.
   size_t begin(std::vector<uint32_t>& ids) const;
 };
 
-// The rule of a tokenizer. `enforce_bos` (data.enforce_bos): nothing: as the tokenizer does; true: every text
-// begins with the beginning token; false: none does. Error: true, and the tokenizer names no beginning token.
+// Returns the rule of a tokenizer. `enforce_bos` (data.enforce_bos): nothing: as the tokenizer does; true:
+// every text begins with the beginning token; false: none does. Error: kInvalidArgument for true, when the
+// tokenizer names no beginning token.
 Result<TextEnds> text_ends(const Tokenizer& tokenizer, std::optional<bool> enforce_bos = {});
 
-// The ids of a prompt, at least one. Error: the prompt is empty and the tokenizer has no token that could
-// stand for it.
+// Returns the ids of a prompt, at least one. Error: kInvalidArgument for an empty prompt, when the tokenizer
+// has no token that can stand for it; those of text_ends().
 Result<std::vector<int32_t>> prompt_ids(const Tokenizer& tokenizer, std::string_view prompt);
 
 }  // namespace ostro::tokenizer

@@ -15,7 +15,8 @@ namespace ostro::tokenizer {
 class TokenDecoder {
  public:
   // Reads the "decoder" of a tokenizer.json. null gives a decoder that puts a space between tokens, as
-  // Hugging Face does.
+  // Hugging Face does. Errors: kUnsupported for a step that Ostro does not know, kCorrupt for fields of a
+  // wrong type; the message shows the value.
   static Result<TokenDecoder> from_json(const nlohmann::json& json);
 
   // The text of tokens. With `raw`, bytes that are not UTF-8 stay as they are. Otherwise ByteFallback

@@ -1,4 +1,5 @@
-// token_bytes, token_ends: what a token writes, and the position of every token in its text.
+// token_bytes, token_ends: the bytes that a token stands for, and the position of every token in its text.
+// Pure functions.
 #pragma once
 
 #include <cstddef>
@@ -13,9 +14,9 @@
 
 namespace ostro::tokenizer {
 
-// The bytes that the token writes inside a text. At the beginning of a text a decoder may leave out the space
-// that the tokenizer put there: of SentencePiece's piece for one space nothing would be left. Errors are
-// those of Tokenizer::decode_bytes.
+// Returns the bytes that the token stands for inside a text. (At the beginning of a text a decoder may leave
+// out the space that the tokenizer put there; of SentencePiece's piece for one space nothing would be left.)
+// Errors are those of Tokenizer::decode_bytes.
 Result<std::string> token_bytes(const Tokenizer& tokenizer, uint32_t id);
 
 // For the ids that `tokenizer` gives for `text` (without begin and end tokens), returns the byte offset where

@@ -25,12 +25,13 @@ struct EncodeOptions {
   bool parse_special_tokens = true;  // false: "<|endoftext|>" in the text is ordinary text
 };
 
-// A BPE, unigram or SentencePiece tokenizer. Immutable: any number of threads may use one object. It can be
-// moved but not copied.
+// A BPE, unigram or SentencePiece tokenizer. Only the set_... functions change it: any number of threads may
+// use one object while none of them is called. It can be moved but not copied.
 class Tokenizer {
  public:
   // Reads the text of a tokenizer.json. (load_tokenizer in files.h reads a file.) `name`, for example a path,
-  // begins every error. Any component in the file that is not supported is an error that names it.
+  // begins every error. Errors: kUnsupported for a component that Ostro does not know, which it names;
+  // kCorrupt for a file that is no tokenizer.
   static Result<Tokenizer> from_json(std::string_view json, std::string_view name);
 
   // Reads the bytes of a SentencePiece .model. With add_bos or add_eos, EncodeOptions::add_special_tokens
@@ -39,8 +40,9 @@ class Tokenizer {
   static Result<Tokenizer> from_sentencepiece(std::string bytes, std::string_view name, bool add_bos = false,
                                               bool add_eos = false);
 
-  // Builds a tokenizer from a spec. Errors: two tokens have one id; the result of a merge is not in the
-  // vocabulary.
+  // Builds a tokenizer from a spec. Errors: kCorrupt for a spec that fits no tokenizer: two tokens have one
+  // id, the result of a merge is not in the vocabulary, a text is not UTF-8; those of the parts that the spec
+  // holds as JSON.
   static Result<Tokenizer> from_spec(TokenizerSpec spec);
 
   Tokenizer(Tokenizer&&) noexcept;
@@ -71,6 +73,7 @@ class Tokenizer {
   // option).
   std::optional<uint32_t> eos_id() const;
   std::optional<uint32_t> bos_id() const;
+  // Error of both: kNotFound for a text that is no token.
   Status set_eos_token(std::string_view token);
   Status set_bos_token(std::string_view token);
 
@@ -85,15 +88,18 @@ class Tokenizer {
   const std::string& class_name() const;
   void set_class_name(std::string name);
 
-  // A tokenizer that has these added tokens, too, as transformers adds them: a token that is there gets these
-  // properties and keeps its id, a new one the next free id. A warning says when `id` is another one, unless
-  // it is kNoTokenId. Nothing: this tokenizer has them all.
+  // Returns a tokenizer that has these added tokens, too, as transformers adds them: a token that is there
+  // gets these properties and keeps its id, a new one gets the next free id. A warning says when `id` is
+  // another one, unless it is kNoTokenId. Nothing is returned when this tokenizer has them all. What the
+  // set_... functions set is not taken over. Errors are those of from_spec().
   Result<std::optional<Tokenizer>> with_added_tokens(const std::vector<AddedToken>& tokens) const;
-  // A tokenizer whose post-processor puts these ids, and nothing else, in front of a text.
+  // Returns a tokenizer whose post-processor puts these ids, and nothing else, in front of a text. Each must
+  // be an id of a token. It takes over what the set_... functions set, except begins_texts(). Errors are
+  // those of from_spec().
   Result<Tokenizer> with_beginning(const std::vector<uint32_t>& ids) const;
 
-  // The number of bytes without a token. encode drops such bytes, as Hugging Face does. 0 for tokenizers
-  // trained here.
+  // The number of byte values that a byte-level BPE model has no token for. encode drops such bytes, as
+  // Hugging Face does. 0 for the tokenizers that Ostro trains and for other kinds of models.
   int missing_bytes() const;
 
   // The text of the tokenizer.json, indented. Hugging Face `tokenizers` reads it and gives the same ids.

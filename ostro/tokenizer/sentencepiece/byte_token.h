@@ -1,4 +1,4 @@
-// byte_token, byte_of_token: tokens that stand for single bytes, "<0x00>" to "<0xFF>".
+// byte_token, byte_of_token: tokens that stand for single bytes, "<0x00>" to "<0xFF>". Pure functions.
 #pragma once
 
 #include <cstdint>

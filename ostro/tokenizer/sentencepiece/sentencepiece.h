@@ -44,8 +44,8 @@ class SentencePieceNormalizer {
 // it.
 class SentencePiece {
  public:
-  // Error: kUnsupported for features that exist in the format but are hardly used: the model types word and
-  // char, unused pieces in a BPE model, a denormalizer.
+  // Errors: kUnsupported for features that exist in the format but are hardly used: the model types word and
+  // char, unused pieces in a BPE model, a denormalizer. kCorrupt for pieces that do not fit together.
   static Result<SentencePiece> from_proto(SentencePieceProto proto);
 
   const SentencePieceNormalizer& normalizer() const { return normalizer_; }

@@ -1,5 +1,6 @@
 // Unigram: the unigram model, which finds the most probable segmentation. Text without tokens becomes bytes
-// or an unknown token.
+// or an unknown token. Immutable, so threads may share it; the working memory is in ModelScratch, one per
+// thread.
 #pragma once
 
 #include <array>

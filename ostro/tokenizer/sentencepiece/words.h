@@ -1,5 +1,6 @@
 // word_end, for_each_word: words as SentencePiece writes them, with spaces (U+2581) before the letters of a
-// word. If no token of a vocabulary extends past the end of a word, each word can be encoded alone.
+// word. If no token of a vocabulary extends past the end of a word, each word can be encoded alone. The
+// functions hold no state but the caller's PieceMemory.
 #pragma once
 
 #include <cstddef>

@@ -27,7 +27,7 @@ struct KnownPattern {
   std::string_view regex;  // exactly as tokenizer.json files have it
 };
 
-// All but kNone.
+// The patterns of all splitters but kNone.
 std::span<const KnownPattern> known_patterns();
 
 // The splitter for a regular expression with exactly this text, or nothing if it is unknown.

@@ -8,7 +8,7 @@
 
 namespace ostro::tokenizer {
 
-// base64_decode gives kCorrupt for text that is not Base64.
+// Error of base64_decode: kCorrupt for text that is not Base64.
 std::string base64_encode(std::string_view bytes);
 Result<std::string> base64_decode(std::string_view text);
 

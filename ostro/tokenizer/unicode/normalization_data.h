@@ -1,5 +1,5 @@
 // norm_bits and others: properties of code points that the normalizers need, from generated tables
-// (scripts/make_normalization_tables.py says where they come from).
+// (scripts/make_normalization_tables.py says where they come from). Pure functions.
 #pragma once
 
 #include <cstdint>

@@ -1,5 +1,5 @@
 // append_form and others: Unicode normal forms, lower case and grapheme clusters. They follow Hugging Face
-// `tokenizers` and its Unicode version.
+// `tokenizers` and its Unicode version. Pure functions.
 #pragma once
 
 #include <cstddef>

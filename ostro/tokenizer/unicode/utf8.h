@@ -1,4 +1,4 @@
-// UTF-8: checks, repairs and reads code points.
+// is_valid_utf8, repair_utf8, read_code_point and others: check, repair and read UTF-8. Pure functions.
 #pragma once
 
 #include <cstddef>
