@@ -1,5 +1,5 @@
-// Merkle trees: one hash stands for a list of leaves, and a single leaf can be checked against it without the
-// others.
+// merkle_root, merkle_path, merkle_root_of_path: Merkle trees. One hash stands for a list of leaves, and a
+// single leaf can be checked against it without the others.
 //
 // The tree is built as in RFC 6962, section 2.1. The hash of a leaf is SHA-256(0x00 || data). The hash of an
 // inner node is SHA-256(0x01 || left || right). On each level, neighbours are paired; a last node without a

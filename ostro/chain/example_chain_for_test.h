@@ -1,5 +1,5 @@
-// ExampleChain: the chain of docs/reference/formats/chain.md, its entries, and chains of any entries, for
-// tests.
+// documented_example, write_example, ExampleRun: the chain of docs/reference/formats/chain.md, its entries,
+// and chains of any entries, for tests.
 #pragma once
 
 #include <doctest/doctest.h>

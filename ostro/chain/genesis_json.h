@@ -1,5 +1,5 @@
-// Genesis JSON: the JSON of a genesis, and checks of fields that entries share. Includes nlohmann/json.hpp,
-// so it is for .cc files only. Pure functions.
+// to_json, parse_genesis, need_hex: the JSON of a genesis, and checks of fields that entries share. Includes
+// nlohmann/json.hpp, so it is for .cc files only. Pure functions.
 #pragma once
 
 #include "ostro/chain/genesis.h"

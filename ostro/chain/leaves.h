@@ -1,5 +1,5 @@
-// Leaves: the records of all leaves (microbatches) of a step, for which one hash stands in the step's entry
-// (base/merkle.h). Values and pure functions.
+// LeafRecord, leaves_root: the records of all leaves (microbatches) of a step, for which one hash stands in
+// the step's entry (base/merkle.h). Values and pure functions.
 #pragma once
 
 #include <cstdint>

@@ -1,4 +1,4 @@
-// Engines: the only place that chooses an engine. The choice never changes a bit. Any thread may call.
+// Wish, make: the only place that chooses an engine. The choice never changes a bit. Any thread may call.
 #pragma once
 
 #include <memory>

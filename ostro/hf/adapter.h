@@ -16,7 +16,7 @@
 
 namespace ostro::hf {
 
-// What adapter_config.json says of an adapter.
+// The fields of an adapter_config.json.
 struct LoraConfig {
   int64_t rank = 8;
   double alpha = 8;

@@ -1,4 +1,4 @@
-// lora_modules: which adapters of ours a module of PEFT's is.
+// lora_modules: the adapters of ours that a module of PEFT's stands for. Pure functions.
 //
 // PEFT has an adapter for each linear layer of a Hugging Face model. Ours are for the matrices of a model: a
 // layer that holds several of them ("qkv_proj", "c_attn", "gate_up_proj") has several of ours.
@@ -55,11 +55,12 @@ Status check_lora_names(const std::vector<WeightPart>& base, const std::vector<n
 std::vector<std::string> module_words(const std::vector<WeightPart>& base,
                                       const std::vector<LoraModule>& modules);
 
-// The index of the parameter at this path, which is there.
+// Returns the index of the parameter at this path. It must be in the list.
 size_t parameter_of(const std::vector<std::string>& paths, const std::string& path);
 
-// "lm_head.weight" of "base_model.model.lm_head.base_layer.weight", a copy of a weight of the base that PEFT
-// writes beside adapters of the head; empty for the tensors of adapters, and for others.
+// Returns "lm_head.weight" for "base_model.model.lm_head.base_layer.weight", a copy of a weight of the base
+// that PEFT writes beside adapters of the head. Returns an empty text for the tensors of adapters, and for
+// others.
 std::string lora_base_tensor(const std::string& tensor);
 
 }  // namespace ostro::hf

@@ -1,4 +1,4 @@
-// elements_to_f32, elements_from_f32: convert elements of safetensors files to f32 and back.
+// elements_to_f32, elements_from_f32: convert elements of safetensors files to f32 and back. Pure functions.
 #pragma once
 
 #include <cstddef>

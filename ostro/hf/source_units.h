@@ -21,7 +21,7 @@ struct Unit {
 size_t stacking_axes(const ir::Shape& shape);
 // The shape of a unit: that of the parameter, with one layer and one expert.
 ir::Shape unit_shape(ir::Shape shape);
-// In the order of the parameters, and of their cells.
+// Returns all units, in the order of the parameters, and of their cells.
 std::vector<Unit> units_of(const Source& source);
 // Fills `values`, the elements of a unit, row-major. Errors: a tensor that cannot be read, or has an element
 // that is infinite or NaN.

@@ -16,7 +16,8 @@ namespace ostro::machine {
 // and more threads than cores.
 Result<std::vector<int>> affinity_from_environment(int threads);
 
-// Binds the calling thread to a CPU. False when the operating system refuses.
+// Binds the calling thread to a CPU, by the number that the operating system gives it. Returns false when the
+// operating system refuses.
 bool bind_this_thread(int cpu);
 
 // The CPU for a thread that calls a pool but is not one of its workers; none when the pool is not bound.

@@ -1,4 +1,6 @@
-// A non-owning reference to something callable: two words, no allocation. The callee must not keep it.
+// FunctionRef: a reference to something callable, for the arguments of functions. It has two words and
+// allocates nothing. It does not own what it refers to: the function that is given one must not keep it after
+// it returns. Calls have the errors and thread rules of the callable.
 #pragma once
 
 #include <memory>

@@ -1,5 +1,5 @@
 // widen, narrow, first_from: conversions between arrays of bf16 and f32, and a search for values that are not
-// finite.
+// finite. Pure functions.
 #pragma once
 
 #include <algorithm>

@@ -12,12 +12,12 @@ struct Bf16 {
   bool operator==(const Bf16&) const = default;  // of bits: -0 differs from +0, a NaN equals itself
 };
 
-// Exact.
+// Returns the value of x as f32, exactly.
 inline float to_f32(Bf16 x) { return std::bit_cast<float>(static_cast<uint32_t>(x.bits) << 16); }
 
 // Rounds to nearest even. A NaN keeps its high half, with the quiet bit set. Zeros and denormals give the
-// zero of their sign. Uses only integer arithmetic, so MXCSR has no effect. Equal to VCVTNEPS2BF16 on all
-// 2^32 inputs.
+// zero of their sign. It uses only integer arithmetic, so MXCSR has no effect. The result is that of
+// VCVTNEPS2BF16 on all 2^32 inputs.
 inline Bf16 to_bf16(float x) {
   const uint32_t bits = std::bit_cast<uint32_t>(x);
   const uint32_t magnitude = bits & 0x7fffffffu;

@@ -1,7 +1,7 @@
 // dot_f32, dot_bf16: contractions of docs/spec/numerics.md, f32 (N6) and bf16 (N7), one output at a time.
 //
 // `a(k)` and `b(k)` give element k < n of the operands (float or Bf16), so that callers can use strided data.
-// They need the floating-point environment of fp_env.h.
+// The functions are pure, but need the floating-point environment of fp_env.h on the calling thread.
 #pragma once
 
 #include <cstdint>

@@ -11,12 +11,12 @@ namespace ostro::numerics {
 // Sets the environment of the calling thread.
 void set_fp_env();
 
-// Whether the calling thread computes as N0 says.
+// Returns whether the calling thread computes as N0 says.
 bool fp_env_is_set();
 
 // HostArithmetic: the environment for a scope in which the host computes something that bits depend on.
-// Restores what was there before. Enter the scope in a function above the one that computes: a compiler may
-// move plain arithmetic out of the scope, but not a call.
+// Its destructor restores the environment of before. Enter the scope in a function above the one that
+// computes: a compiler may move plain arithmetic out of the scope, but not a call.
 class HostArithmetic {
  public:
   HostArithmetic();

@@ -1,6 +1,6 @@
 // BlockScale, block_scale, dither_bits, quantize_nearest, quantize_dithered, dot_int8: integer products of
-// docs/spec/numerics.md (N20), one block, one element or one output at a time. They need the floating-point
-// environment of fp_env.h.
+// docs/spec/numerics.md (N20), one block, one element or one output at a time. The functions are pure, but
+// need the floating-point environment of fp_env.h on the calling thread.
 #pragma once
 
 #include <algorithm>
@@ -20,7 +20,8 @@ struct BlockScale {
   float scale = 0, inverse = 0;
 };
 
-// x(k) is element k < n of a block, float or Bf16.
+// Returns the scale of a block of n elements. x(k) is element k < n, float or Bf16. A block with an infinity
+// or a NaN gets the scale NaN; a block of zeros and denormals gets 0.
 template <typename X>
 BlockScale block_scale(int64_t n, X&& x) {
   float largest = 0;
@@ -44,7 +45,8 @@ inline uint32_t dither_bits(Key key, uint64_t index) {
   return index % 2 == 0 ? word & 0xffff : word >> 16;
 }
 
-// The integer of an element to nearest, and dithered with its 16 bits.
+// Each returns the integer that stands for element x of a block with scale s: the first rounds to nearest
+// even, the second dithers with 16 bits (dither_bits).
 inline int8_t quantize_nearest(float x, const BlockScale& s) {
   return s.inverse == 0 ? int8_t{0} : static_cast<int8_t>(std::nearbyint(x * s.inverse));
 }
@@ -55,7 +57,8 @@ inline int8_t quantize_dithered(float x, const BlockScale& s, uint32_t bits) {
   return static_cast<int8_t>(std::floor(t + u));
 }
 
-// a(k), b(k) are integers, sa(g), sb(g) the scales of block g of `block` elements; the last may be short.
+// Returns the product of two rows of n integers, f32. a(k) and b(k) are the integers, sa(g) and sb(g) the
+// scales of block g of `block` elements; the last block may be shorter.
 template <typename A, typename Sa, typename B, typename Sb>
 float dot_int8(int64_t n, int64_t block, A&& a, Sa&& sa, B&& b, Sb&& sb) {
   float c = 0;

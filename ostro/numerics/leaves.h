@@ -29,7 +29,8 @@ struct LeafTable {
   int64_t count(std::string_view axis) const;
   // The position in the table, or -1.
   int64_t position(std::string_view axis) const;
-  // Counts >= 1, names not empty and not repeated; the error names the entry.
+  // Checks that counts are >= 1, and names are not empty and not repeated. Error: kInvalidArgument; it names
+  // the entry.
   Status validate() const;
 
   bool operator==(const LeafTable&) const = default;

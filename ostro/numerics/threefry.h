@@ -52,7 +52,7 @@ inline Key key_from_seed(uint64_t seed) {
 // threefry(key, (0, data)), both words, as jax.random.fold_in.
 inline Key fold_in(Key key, uint32_t data) { return threefry2x32(key, 0, data); }
 
-// 32-bit FNV-1a: how a name becomes a number to fold in.
+// Returns the 32-bit FNV-1a hash of a name, which is the number that is folded in for it.
 inline constexpr uint32_t fnv1a32(std::string_view text) {
   uint32_t hash = 0x811c9dc5u;
   for (char c : text) hash = (hash ^ static_cast<uint8_t>(c)) * 0x01000193u;

@@ -1,6 +1,6 @@
-// Amending a run: it continues with a changed config or program. This file decides which options may change,
-// how values by step (stages) continue, and what the chain's amend entry says
-// (docs/reference/formats/chain.md, "Amends").
+// continue_with, check_amend, periods_of: amend a run, so that it continues with a changed config or program.
+// This file decides which options may change, how values by step (stages) continue, and what the chain's
+// amend entry says (docs/reference/formats/chain.md, "Amends").
 #pragma once
 
 #include <string>

@@ -1,6 +1,6 @@
-// Forks: a run that goes on with the state of another one, its parent, under a chain of its own
-// (docs/reference/formats/chain.md, "Forks"). This file decides which options may change at a fork, and
-// whether a fork and a parent belong together.
+// fork_with, check_fork, check_parent: forks. A fork is a run that goes on with the state of another one, its
+// parent, under a chain of its own (docs/reference/formats/chain.md, "Forks"). This file decides which
+// options may change at a fork, and whether a fork and a parent belong together.
 #pragma once
 
 #include <string>

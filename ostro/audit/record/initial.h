@@ -1,5 +1,5 @@
-// Initial checkpoint: for a run that begins with a checkpoint's parameters (trainer.initialize_from), or with
-// the state of another run (a fork).
+// save_initial, load_initial and others: the initial checkpoint of a run that begins with a checkpoint's
+// parameters (trainer.initialize_from), or with the state of another run (a fork).
 //
 // The whole initial state is kept as a checkpoint in the run directory, and the genesis has its name:
 // resuming and verifying do not need the checkpoint that it came from. Errors name the tensor,

@@ -1,5 +1,6 @@
-// Makers: checks what a genesis says about the model that its run began with (`maker`, `origin`) against the
-// parameters in the run directory (docs/reference/formats/chain.md, "Makers"); finds the bundle of a model.
+// check_maker, check_made, bundle_of: check what a genesis says about the model that its run began with
+// (`maker`, `origin`) against the parameters in the run directory (docs/reference/formats/chain.md,
+// "Makers"); finds the bundle of a model.
 #pragma once
 
 #include <optional>

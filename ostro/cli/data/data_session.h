@@ -1,4 +1,4 @@
-// Data session: runs a command about token stores, with the configuration's tokenizer and components.
+// with_data_session: runs a command about token stores, with the configuration's tokenizer and components.
 #pragma once
 
 #include <functional>

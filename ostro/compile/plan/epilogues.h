@@ -1,5 +1,5 @@
-// Epilogues: steps that run on each piece of another step's output while the piece is still in cache
-// (Step::epilogues). Internal to compile.
+// add_fingerprint_epilogues, add_gradient_epilogues: make steps epilogues, which run on each piece of another
+// step's output while the piece is still in cache (Step::epilogues). Internal to compile.
 #pragma once
 
 #include "ostro/compile/plan/plan.h"

@@ -1,4 +1,5 @@
-// The memory planner: gives each temporary buffer of a plan a place in the arena or in a result, by lifetime.
+// plan_memory, plan_donation: the memory planner, which gives each temporary buffer of a plan a place in the
+// arena or in a result, by lifetime.
 #pragma once
 
 #include "ostro/compile/plan/plan.h"

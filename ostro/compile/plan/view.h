@@ -1,5 +1,5 @@
-// Views: a value as a strided window on a buffer. A layout op that becomes a view costs nothing, if the op
-// that reads it can handle strides.
+// View, apply_layout: a value as a strided window on a buffer. A layout op that becomes a view costs nothing,
+// if the op that reads it can handle strides.
 #pragma once
 
 #include <cstdint>

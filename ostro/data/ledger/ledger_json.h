@@ -1,5 +1,5 @@
-// Ledger JSON: forms shared by the ledger and the journal of a build. Includes nlohmann/json.hpp, so it is
-// for .cc files only.
+// canonical, fields_json, read_source and others: forms of JSON shared by the ledger and the journal of a
+// build. Includes nlohmann/json.hpp, so it is for .cc files only.
 //
 // The read functions give kCorrupt, naming the field, for JSON that is not of the form. Pure functions.
 #pragma once

@@ -1,4 +1,5 @@
-// Store checks: compare a store on disk with the one that a configuration describes.
+// check_preprocessing, check_files and others: compare a store on disk with the one that a configuration
+// describes.
 //
 // Each check returns no error when they agree; else kInvalidArgument says what differs, and in which store.
 // Only the checks that take SourceHashes read files, and give errors of reading them, too.

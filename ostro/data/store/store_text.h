@@ -1,4 +1,4 @@
-// Store text: lines about a token store for a person. Pure functions.
+// place_text, counts_text: lines about a token store for a person. Pure functions.
 #pragma once
 
 #include <span>

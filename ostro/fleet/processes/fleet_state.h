@@ -1,4 +1,5 @@
-// Fleet state: the leader's view of a run's state, of which every process of a group holds its own cells.
+// make_fleet_state, carried_state: the leader's view of a run's state, of which every process of a group
+// holds its own cells.
 #pragma once
 
 #include <memory>

@@ -1,5 +1,5 @@
-// Messages between workers: bytes put together from values, and read in the same order. Errors: those of the
-// collectives. Not thread-safe.
+// append, Reader, exchange: messages between workers: bytes put together from values, and read in the same
+// order. Errors: those of the collectives. Not thread-safe.
 #pragma once
 
 #include <cstddef>

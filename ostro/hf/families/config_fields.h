@@ -74,14 +74,15 @@ class ConfigFields {
   void ropes_by_layer(models::RopeOptions* rope, std::optional<double>* local_theta, double missing_theta,
                       double missing_local_theta, int64_t max_positions);
 
-  // For writers.
+  // text, list_of, id and written are for writing only.
   void text(std::string_view key, std::string_view value);
   void list_of(std::string_view key, std::string_view only);
   void id(std::string_view key, const std::optional<uint32_t>& value);
   // The finished text.
   std::string written() const;
-  // Of a reader: the first error, or one for the first key that is not null, not known and not harmless
-  // (find_harmless). Harmless keys that are not usual are added to `passed_over`, each with its reason.
+  // After reading: returns the first error, or one for the first key that is not null, not known and not
+  // harmless (find_harmless). Harmless keys that are not usual are added to `passed_over`, each with its
+  // reason.
   Status finish(std::string_view family, std::vector<std::string>* passed_over) const;
 
  private:

@@ -1,4 +1,4 @@
-// ConfigFields::State: the members of ConfigFields. Included by its own files only.
+// ConfigFields::State: the members of ConfigFields. It is private to the files of ConfigFields.
 #pragma once
 
 #include <nlohmann/json.hpp>

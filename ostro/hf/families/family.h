@@ -77,7 +77,7 @@ void size_fields(ConfigFields& f, HfModel& m, std::optional<int64_t> vocab = {},
 void kv_head_field(ConfigFields& f, HfModel& m, std::optional<int64_t> missing = {});
 // head_dim: `missing`, or hidden_size / num_attention_heads.
 void head_dim_field(ConfigFields& f, HfModel& m, std::optional<int64_t> missing = {});
-// A key whose value follows from others: compared, not written. `from` says from which.
+// A key whose value follows from others. It is compared and not written. `from` names the others in an error.
 void derived_field(ConfigFields& f, const char* key, int64_t value, const char* from);
 // head_dim in files of a family whose heads divide hidden_size.
 void derived_head_dim_field(ConfigFields& f, HfModel& m);
@@ -89,7 +89,7 @@ struct NamedFlag {
 void shared_flag(ConfigFields& f, const char* key, bool missing, std::initializer_list<NamedFlag> options);
 // attention_bias, for qkv_bias and out_bias.
 void attention_bias_field(ConfigFields& f, HfModel& m, bool missing);
-// max_position_embeddings. The table of learned positions has as many rows.
+// max_position_embeddings, which is also the number of rows of a table of learned positions.
 void length_field(ConfigFields& f, HfModel& m, const char* key, int64_t missing);
 // layer_types, a word for each layer. Where the file has none: `sliding` says of a layer whether it has the
 // window. Sets layer_pattern to the shortest one that gives these layers.

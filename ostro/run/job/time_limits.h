@@ -1,6 +1,6 @@
-// TimeLimits: how long the parts of a run on several processes may take before they count as failed. All of
-// these limits are here; each is a key of the trainer's section or follows from measured times. Pure
-// functions.
+// hang_limit, exchange_limit and others: how long the parts of a run on several processes may take before
+// they count as failed. All of these limits are here; each is a key of the trainer's section or follows from
+// measured times. Pure functions.
 #pragma once
 
 #include <chrono>

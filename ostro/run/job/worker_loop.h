@@ -1,4 +1,5 @@
-// Worker loop: one worker of a run on several processes, from one epoch to the next, until the run is over.
+// WorkerRequest, work: one worker of a run on several processes, from one epoch to the next, until the run is
+// over.
 #pragma once
 
 #include <functional>

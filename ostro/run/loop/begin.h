@@ -1,5 +1,5 @@
-// Beginning: the work between opening a run and its first step: the state is made or read, and the chain is
-// begun or cut to the state's step.
+// begin_run, resume_run, restore_newest: the work between opening a run and its first step: the state is made
+// or read, and the chain is begun or cut to the state's step.
 #pragma once
 
 #include <functional>

@@ -1,4 +1,5 @@
-// Session: one training session with everything around the loop: console, log, metrics and the run's page.
+// run_session: one training session with everything around the loop: console, log, metrics and the run's
+// page.
 #pragma once
 
 #include "ostro/run/loop/run.h"

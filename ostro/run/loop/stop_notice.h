@@ -1,4 +1,4 @@
-// StopNotice: the message on standard error when a signal stops a process.
+// write_stop_notice, note_progress: the message on standard error when a signal stops a process.
 //
 // The signal handler writes it, so that it appears at once, also during a long step. The numbers are those of
 // the run that this process trains; before a run has begun, the message does not mention steps.

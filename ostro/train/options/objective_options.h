@@ -1,4 +1,5 @@
-// The `objective:` section of a configuration: the loss that training minimises.
+// NextTokenObjective, DpoObjective: the `objective:` section of a configuration, which chooses the loss that
+// training minimises.
 #pragma once
 
 #include <string>

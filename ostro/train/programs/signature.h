@@ -1,4 +1,4 @@
-// Signature: the parameters and results of a program, by name instead of by number.
+// Field, one, each and others: the parameters and results of a program, by name instead of by number.
 //
 // One struct template declares one side of a program (leaf_io.h, update_io.h). Its members are single
 // elements or lists, and its `visit` names them in the order of the program. The element type says what is

@@ -1,4 +1,5 @@
-// Fingerprints: the values of a step that the chain records (numerics.md N14, N15). Pure functions.
+// batch_fingerprint, state_fingerprint, step_entry: the values of a step that the chain records (numerics.md
+// N14, N15). Pure functions.
 #pragma once
 
 #include <string>

@@ -1,4 +1,4 @@
-// Snapshot: converts a training state to the tensors of a checkpoint, and back.
+// snapshot, load_state: convert a training state to the tensors of a checkpoint, and back.
 #pragma once
 
 #include <functional>
