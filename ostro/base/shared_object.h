@@ -1,4 +1,4 @@
-// SharedObject, open_library: code that is loaded while the program runs.
+// SharedObject, open_library: code that is loaded while the program runs. Any thread may call.
 #pragma once
 
 #include <string>

@@ -1,4 +1,6 @@
-// export_files, provenance_of: write the files of an export, and describe what they were made from.
+// export_files, provenance_of: write the files of an export, and describe what they were made from. Errors:
+// kUnsupported for a model or an adapter that has no form in Hugging Face directories; kCorrupt for a record
+// that does not fit the checkpoint; those of reading and writing.
 #pragma once
 
 #include <map>

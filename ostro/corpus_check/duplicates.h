@@ -46,7 +46,7 @@ struct DuplicateReport {
 
 // Collects documents in order, then finds duplicates. Not thread-safe. Memory: `memory` bytes for sorting,
 // one bit for every document and a few words for every near duplicate. Everything else is in files below
-// `folder`, which must exist.
+// `folder`, which must exist. Errors: those of these files.
 class DuplicateFinder {
  public:
   DuplicateFinder(io::FileSystem& fs, std::string folder, double near_threshold, int64_t memory);

@@ -19,7 +19,7 @@ namespace ostro::eval {
 //   mask      F32: 1 where the target counts, else 0
 //   segments  I32: only if attention does not cross document borders
 //
-// Rows that only pad the last batch are left out.
+// Rows that only pad the last batch are left out. Error: that of writing the file. Not thread-safe.
 class TokenLogProbs {
  public:
   // `losses` is f32 [batch, pos]: the negative log-probabilities.

@@ -1,5 +1,5 @@
 // emit_scan_forward, emit_scan_backward: the derivative of a loop. The forward loop also returns residuals,
-// and a reversed loop reads them. Private to the room.
+// and a reversed loop reads them. Errors: those of the rules for the ops of the body. Private to the room.
 #pragma once
 
 #include <vector>

@@ -5,7 +5,8 @@
 // Paths below `out` do not exist for a reader. What is created there is compared, piece by piece, with the
 // file of the same path below `directory`; a temporary name (io::temporary_path) stands for the name that it
 // gets. All other paths are those of another file system, which it does not own; nothing can be written
-// there. Files are written by one thread, in order.
+// there. Files are written by one thread, in order. Errors: kUnsupported for writing anywhere else, and for
+// appending, truncating and locking; kNotFound for reading below `out`; those of the other file system.
 #pragma once
 
 #include <functional>

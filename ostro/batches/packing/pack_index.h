@@ -20,15 +20,16 @@ namespace ostro::batches {
 class PackIndex {
  public:
   // Opens the index in `folder`, or makes it there, in one pass over the row ends and in bounded memory.
-  // `store_hash` is the hash of the store's ledger; an index of another store is made anew. kBusy while
-  // another process makes it.
+  // `store_hash` is the hash of the store's ledger; an index of another store is made anew. Errors: kBusy
+  // while another process makes it; those of reading the store, and of reading and writing the index.
   static Result<std::shared_ptr<const PackIndex>> open(io::FileSystem& fs, const std::string& folder,
                                                        const data::TokenStream& stream,
                                                        const std::string& store_hash, const PackRule& rule);
 
   const PackRule& rule() const { return rule_; }
   const PackCounts& counts() const { return counts_; }
-  // The rows [first, end) of a sequence. Rows without targets among them take no positions.
+  // Returns the rows [first, end) of a sequence, a number below counts().sequences. Rows without targets
+  // among them take no positions. Errors: kCorrupt for a damaged page of the index; those of reading it.
   Result<std::pair<int64_t, int64_t>> rows(int64_t sequence) const;
 
  private:

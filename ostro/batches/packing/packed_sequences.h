@@ -10,7 +10,8 @@
 namespace ostro::batches {
 
 // Each document is a segment of its own: it attends only to itself, and its targets are its own tokens, each
-// with its loss weight. The rest of the sequence is padding of weight 0. Thread-safe.
+// with its loss weight. The rest of the sequence is padding of weight 0. Thread-safe. Errors: those of
+// reading store and index; kCorrupt when the index does not fit the store.
 class PackedSequences final : public SequenceReader {
  public:
   PackedSequences(std::shared_ptr<const data::TokenStore> store, data::Split split,

@@ -1,5 +1,5 @@
 // PackRule, for_each_sequence: the rule by which the rows of a store are packed into sequences
-// (docs/spec/batches.md, "Packed sequences").
+// (docs/spec/batches.md, "Packed sequences"). Errors: those of reading the stream. Any thread may call.
 #pragma once
 
 #include <cstdint>
@@ -43,8 +43,8 @@ Result<int64_t> kept_positions(const data::TokenStream& stream, const PackRule& 
                                int64_t end);
 
 // Calls `start` with the first row of every sequence, in order. Packing is greedy: it takes rows in stored
-// order, and a row joins the sequence of the row before it if it fits, else begins a new one. Reads the row
-// ends once, and the weights of rows that are cut, in bounded memory.
+// order, and a row joins the sequence of the row before it if it fits, else begins a new one. It reads the
+// row ends once, and the weights of rows that are cut, in bounded memory. An error of `start` ends it.
 Result<PackCounts> for_each_sequence(const data::TokenStream& stream, const PackRule& rule,
                                      const std::function<Status(int64_t)>& start);
 

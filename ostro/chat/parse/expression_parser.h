@@ -1,5 +1,5 @@
 // ExpressionParser: parses the expressions inside {{ }} and in tags. Statements are parsed in parser.cc.
-// Errors are thrown as TemplateError with the line of the current token.
+// Errors are thrown as TemplateError with the line of the current token. Not thread-safe.
 #pragma once
 
 #include <algorithm>

@@ -20,6 +20,7 @@ struct PlanTimes {
 
 // Runs training steps of one leaf with made-up tokens, new parameters and learning rate 0. It runs at least
 // three steps and for about a second, after one step that does not count. `inspector` is the engine's.
+// Errors: those of the engine.
 Result<PlanTimes> measure_plans(const train::CanonicalPrograms& programs, runtime::Engine& engine,
                                 runtime::Inspector& inspector, const std::string& remat, int64_t vocab);
 

@@ -1,4 +1,5 @@
-// run_attention, run_attention_grad: the routines of attention on a device (N9; cuda/device/step_call.h).
+// run_attention, run_attention_grad: the routines of attention on a device (N9). Errors and threads: those of
+// routines (cuda/device/step_call.h).
 #pragma once
 
 #include "ostro/cuda/device/step_call.h"

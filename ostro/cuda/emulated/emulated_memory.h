@@ -16,6 +16,7 @@ class EmulatedMemory final : public runtime::Memory {
   explicit EmulatedMemory(int64_t bytes) : room_(bytes) {}
 
   std::string name() const override { return "cuda_emulated"; }
+  // Error: kUnsupported when fewer than `bytes` are left.
   Result<std::shared_ptr<runtime::Block>> allocate(int64_t bytes) override;
   Status write(runtime::Block& block, int64_t at, std::span<const std::byte> from) override;
   Status read(const runtime::Block& block, int64_t at, std::span<std::byte> to) const override;

@@ -1,5 +1,5 @@
-// run_quantize, run_dot_int8: the routines of integer products on a device (N20; cuda/device/step_call.h).
-// The choice among kernels changes no bit.
+// run_quantize, run_dot_int8: the routines of integer products on a device (N20). The choice among kernels
+// changes no bit. Errors and threads: those of routines (cuda/device/step_call.h).
 #pragma once
 
 #include "ostro/cuda/device/step_call.h"

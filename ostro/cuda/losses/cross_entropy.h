@@ -1,5 +1,5 @@
 // run_cross_entropy, run_cross_entropy_sum, run_cross_entropy_grad: the routines of losses over rows of
-// logits on a device (N11; cuda/device/step_call.h).
+// logits on a device (N11). Errors and threads: those of routines (cuda/device/step_call.h).
 #pragma once
 
 #include "ostro/cuda/device/step_call.h"

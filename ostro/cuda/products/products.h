@@ -1,5 +1,5 @@
-// run_dot, run_expert_dot, run_expert_outer: the routines of products on a device (N6, N7;
-// cuda/device/step_call.h). They use tables of offsets, which stay on the device.
+// run_dot, run_expert_dot, run_expert_outer: the routines of products on a device (N6, N7). They use tables
+// of offsets, which stay on the device. Errors and threads: those of routines (cuda/device/step_call.h).
 #pragma once
 
 #include "ostro/cuda/device/step_call.h"

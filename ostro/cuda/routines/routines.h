@@ -1,5 +1,5 @@
-// run_<op>, copy_view: the routines of the other ops on a device (cuda/device/step_call.h). The files of
-// device text beside them say how the work is divided among threads.
+// run_<op>, copy_view: the routines of the other ops on a device. The files of device text beside them say
+// how the work is divided among threads. Errors and threads: those of routines (cuda/device/step_call.h).
 //
 // Operands are dense unless device_target().reads_views(kind); results are dense.
 #pragma once

@@ -11,8 +11,9 @@
 
 namespace ostro::data {
 
-// The template that all chat components with texts share. Nothing when no component has one, or when two have
-// different ones, since a model has only one.
+// Returns the template that all chat components with texts share. Nothing when no component has one, or when
+// two have different ones, since a model has only one. Errors: those of reading a template, with the key of
+// its component.
 Result<std::optional<chat::ChatTemplate>> shared_chat_template(io::FileSystem& fs, const DataOptions& options,
                                                                const tokenizer::Tokenizer& tokenizer);
 

@@ -11,7 +11,7 @@
 
 namespace ostro::eval {
 
-// The parsed doc_to_choice and doc_to_target of one task. Immutable.
+// The parsed doc_to_choice and doc_to_target of one task. Immutable, so threads may share it.
 class AnswerMaker {
  public:
   static Result<AnswerMaker> create(const std::string& key, const TaskOptions& options);

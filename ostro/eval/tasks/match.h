@@ -15,7 +15,7 @@ namespace ostro::eval {
 // The last number in a text, in a canonical form: "1,234.50 USD" gives "1234.5". Nothing if there is none.
 std::optional<std::string> last_number(std::string_view text);
 
-// The filters and comparisons of one generate_until task. Immutable.
+// The filters and comparisons of one generate_until task. Immutable, so threads may share it.
 class Matcher {
  public:
   // Error: a regular expression that cannot be used, with its key.

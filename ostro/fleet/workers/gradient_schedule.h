@@ -11,7 +11,7 @@
 namespace ostro::fleet {
 
 // The part of one worker. Workers communicate only through Collectives; all of them call gradients() at the
-// same time.
+// same time. An object is not thread-safe.
 class GradientSchedule {
  public:
   using Buffers = std::vector<runtime::Buffer>;

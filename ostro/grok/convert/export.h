@@ -27,7 +27,7 @@ struct ExportOptions {
 
 // Makes `directory` and writes all files. Matrices become shape.matrices: int8 as quantize() makes it, bf16
 // rounded, or f32 as it is; the others stay f32. A part of a matrix that has scales of its own is in memory
-// at a time.
+// at a time. Errors: those of options.read and read_stored, and of writing.
 Status export_release(io::FileSystem& fs, const std::string& directory, const GrokShape& shape,
                       const ExportOptions& options);
 

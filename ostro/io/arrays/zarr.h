@@ -23,7 +23,8 @@ enum class ZarrWrite {
 };
 
 // An array on disk. Keeps no copy of its elements. `fs` must outlive it. Thread-safe: boxes in different
-// files may be written at the same time, and reading is possible at any time.
+// files may be written at the same time, and reading is possible at any time. Errors: kInvalidArgument for a
+// box that does not fit the array; kCorrupt, with the file, for damaged chunks; those of the file system.
 class ZarrArray {
  public:
   // Writes zarr.json into the directory `path` (made when absent).

@@ -7,7 +7,8 @@
 
 namespace ostro::io {
 
-// SHA-256 of a file's bytes, 64 hexadecimal digits. Reads the file in pieces.
+// Returns the SHA-256 of a file's bytes, 64 hexadecimal digits. Reads the file in pieces. Errors: those of
+// reading it.
 Result<std::string> file_sha256(FileSystem& fs, const std::string& path);
 
 }  // namespace ostro::io

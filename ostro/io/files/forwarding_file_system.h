@@ -9,7 +9,7 @@
 namespace ostro::io {
 
 // Forwards everything to `base`, which it does not own. Subclasses act before an operation, and may wrap the
-// files that were opened.
+// files that were opened. It is thread-safe if `base` and the subclass are.
 class ForwardingFileSystem : public FileSystem {
  public:
   explicit ForwardingFileSystem(FileSystem& base) : base_(base) {}

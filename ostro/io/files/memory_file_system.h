@@ -8,7 +8,8 @@
 namespace ostro::io {
 
 // Every file knows which of its bytes are durable. Every directory knows its names, which of them are
-// durable, and in which order the others changed. Thread-safe. Paths "a/b" and "/a/b" are the same.
+// durable, and in which order the others changed. Thread-safe. Paths "a/b" and "/a/b" are the same. Errors
+// are those of FileSystem.
 class MemoryFileSystem final : public FileSystem {
  public:
   MemoryFileSystem();

@@ -28,9 +28,8 @@ std::string absolute_path(std::string_view path);
 bool has_extension(std::string_view path, std::string_view extension);
 
 // Returns whether the whole of `text` matches `pattern`. `?` matches one character and `*` any characters
-// within a
-// component; `[a-z]` and `[!a-z]` match one character in (or not in) a set; `**` matches any number of whole
-// components, also none. Everything else is literal. Used for files and for the paths of tensors.
+// within a component; `[a-z]` and `[!a-z]` match one character in (or not in) a set; `**` matches any number
+// of whole components, also none. Everything else is literal. Used for files and for the paths of tensors.
 bool glob_match(std::string_view pattern, std::string_view text);
 bool has_wildcard(std::string_view pattern);
 // The pattern that matches this path alone.

@@ -49,7 +49,8 @@ struct ReadAheadOptions {
 
 // Reads an object of `size` bytes. Sequential reads (those that begin at 0, or where the one before ended)
 // are served from blocks that background threads fetch in advance. Any other read is fetched directly, at
-// most max_block bytes at a time. Thread-safe. The destructor stops running fetches and waits for them.
+// most max_block bytes at a time. Thread-safe. Errors are those of Fetch. The destructor stops running
+// fetches and waits for them.
 class ReadAhead {
  public:
   // Fills `out` with bytes from `offset` on. Several threads call it at once.

@@ -38,7 +38,8 @@ struct EncodedUnit {
 class UnitSource {
  public:
   virtual ~UnitSource() = default;
-  // False at the end.
+  // Sets `unit` to the next unit; returns false at the end. Errors: those of reading a source, and of a row
+  // that cannot be encoded.
   virtual Result<bool> next(EncodedUnit& unit) = 0;
 };
 

@@ -34,7 +34,7 @@ struct TokenizerRecord {
 // Reads the record in the folder `cache_dir`. Nothing when there is none or it is damaged: training again
 // gives the same tokenizer.
 std::optional<TokenizerRecord> read_tokenizer_record(io::FileSystem& fs, const std::string& cache_dir);
-// Replaces the record in the folder `cache_dir` atomically.
+// Replaces the record in the folder `cache_dir` atomically. Errors: those of writing.
 Status write_tokenizer_record(io::FileSystem& fs, const std::string& cache_dir,
                               const TokenizerRecord& record);
 

@@ -16,11 +16,13 @@ namespace ostro::run {
 class Reporter {
  public:
   // Opens the config's trackers in the run directory and measures the engine's peak FLOP/s for MFU.
-  // `environment` and `console` must outlive it.
+  // `environment` and `console` must outlive it. Errors: those of the run's plan and of opening a tracker.
   static Result<std::unique_ptr<Reporter>> create(const train::TrainConfig& config,
                                                   const Environment& environment, const Run& run,
                                                   Console& console);
+  // What the training loop calls.
   Watcher watcher();
+  // Ends the progress line and the trackers. Errors: those of the trackers.
   Status finish();
 
  private:

@@ -10,7 +10,7 @@
 
 namespace ostro::run {
 
-// All that it is made of must outlive it.
+// All that it is made of must outlive it. Only the training thread uses it.
 class TrainingLoop {
  public:
   TrainingLoop(OpenedRun& run, const Environment& env, train::LiveState& state, ChainKeeper& keeper,

@@ -1,6 +1,6 @@
 // SimplePattern: the patterns of normalizers, Split pre-tokenizers and decoders: a fixed string, a repeated
 // character or character class, or an expression that PieceRegex knows. (splitter.h has fast code for the
-// splitting expressions of many models.)
+// splitting expressions of many models.) Immutable, so threads may share it.
 #pragma once
 
 #include <algorithm>

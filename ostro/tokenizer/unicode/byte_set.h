@@ -1,4 +1,5 @@
-// ByteSet: a set of bytes. It finds the first of them in a text, 32 bytes at a time.
+// ByteSet: a set of bytes. It finds the first of them in a text, 32 bytes at a time. A value: threads may
+// share it while none adds a byte.
 #pragma once
 
 #include <array>

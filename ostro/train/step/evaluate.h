@@ -1,5 +1,5 @@
 // HeldOut: the loss on held-out text, in one process. A run reports it while it trains, and `ostro eval`
-// prints it.
+// prints it. Not thread-safe.
 #pragma once
 
 #include <functional>

@@ -1,4 +1,5 @@
-// MemoryNeed: the memory that a run takes in one process, computed before any of it is allocated.
+// MemoryNeed: the memory that a run takes in one process, computed before any of it is allocated. Errors are
+// those of planning the programs on the engine.
 #pragma once
 
 #include <cstdint>

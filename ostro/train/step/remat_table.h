@@ -1,4 +1,5 @@
 // remat_table: the table of `--dry_run` with memory and FLOPs of a step under each rematerialisation policy.
+// Errors are those of planning the programs on the engine.
 #pragma once
 
 #include <string>

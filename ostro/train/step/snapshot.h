@@ -1,4 +1,5 @@
-// snapshot, load_state: convert a training state to the tensors of a checkpoint, and back.
+// snapshot, load_state: convert a training state to the tensors of a checkpoint, and back. Any thread may
+// call, while none changes the state.
 #pragma once
 
 #include <functional>
