@@ -1,4 +1,4 @@
-// is_utf8: a check for well-formed UTF-8.
+// is_utf8: a check for well-formed UTF-8. A pure function.
 #pragma once
 
 #include <string_view>

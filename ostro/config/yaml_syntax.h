@@ -1,4 +1,5 @@
-// explain_syntax: what is wrong with a text that is no YAML, for people. Private to the room.
+// explain_syntax: finds what is wrong with a text that is no YAML, for people. A pure function, private to
+// the room.
 #pragma once
 
 #include <string>

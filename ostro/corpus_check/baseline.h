@@ -23,8 +23,8 @@ struct Baseline {
 // that no token has probability 0. kInvalidArgument when nothing is held out.
 Result<Baseline> unigram_baseline(const data::TokenStore& store);
 
-// The held-out text, document after document, without the tokens at
-// their beginnings and ends. Used to try general compressors on it.
+// Returns the held-out text, document after document, without the tokens at their beginnings and ends.
+// General compressors are tried on it.
 Result<std::string> held_out_text(const data::TokenStore& store, const tokenizer::Tokenizer& tokenizer);
 
 }  // namespace ostro::corpus_check

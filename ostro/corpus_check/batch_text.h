@@ -1,4 +1,4 @@
-// batch_json, batch_summary, batch_explained: batches as text, for `ostro data batch`.
+// batch_json, batch_summary, batch_explained: batches as text, for `ostro data batch`. Pure functions.
 #pragma once
 
 #include <span>

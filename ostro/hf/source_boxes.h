@@ -8,8 +8,9 @@
 
 namespace ostro::hf {
 
-// Reads the source's tensors; parameters are counted as in source->paths. Each call reads the units
-// (source_units.h) that the box touches, whole; the last one stays in memory. Calls wait for each other.
+// Returns a function that reads boxes from the source's tensors; parameters are counted as in source->paths.
+// Each call reads the units (source_units.h) that the box touches, whole; the last one stays in memory. Calls
+// from several threads wait for each other. Errors: those of read_unit().
 checkpoint::ReadBox source_boxes(std::shared_ptr<const Source> source, int threads = 2);
 
 }  // namespace ostro::hf

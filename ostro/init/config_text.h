@@ -1,4 +1,5 @@
-// config_text, choices_text: the configuration that `ostro init` writes, and its summary of the choices.
+// config_text, choices_text: the configuration that `ostro init` writes, and its summary of the choices. Pure
+// functions.
 #pragma once
 
 #include <string>

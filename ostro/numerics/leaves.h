@@ -1,5 +1,5 @@
 // LeafTable: feature leaves (docs/spec/numerics.md, N8). They cut an axis that may be split over workers, so
-// that contractions and sums over it give the same bits on one worker and on many.
+// that contractions and sums over it give the same bits on one worker and on many. Values; pure functions.
 #pragma once
 
 #include <cstdint>

@@ -21,7 +21,8 @@ struct Boxes {
   int64_t count(const Axis& axis) const;
 };
 
-// Sum of squares of one array as an f64 scalar: f64 per box, then the tree over boxes in lexicographic order.
+// Returns the sum of squares of one array as an f64 scalar: it is summed in f64 within each box, then by the
+// tree over the boxes in lexicographic order.
 Array sum_of_squares(const Array& g, const Boxes& boxes);
 
 // Sums of squares over all axes but those in `but`: an f64 array with these axes, in the order of g.

@@ -1,4 +1,4 @@
-// DeviceName: the device that a user names for an engine: "cpu", "cuda", "cuda:1", "auto".
+// DeviceName: the device that a user names for an engine: "cpu", "cuda", "cuda:1", "auto". A pure function.
 #pragma once
 
 #include <string>

@@ -1,4 +1,5 @@
-// row_digest: the part of a batch's fingerprint that one of its rows gives (docs/spec/batches.md).
+// row_digest: the part of a batch's fingerprint that one of its rows gives (docs/spec/batches.md). A pure
+// function.
 #pragma once
 
 #include "ostro/base/sha256.h"

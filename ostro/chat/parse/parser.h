@@ -1,4 +1,4 @@
-// parse: turns the source of a template into a syntax tree.
+// parse: turns the source of a template into a syntax tree. A pure function.
 #pragma once
 
 #include <string_view>
@@ -12,7 +12,8 @@ struct ParsedTemplate {
   bool has_generation = false;  // the template contains {% generation %}
 };
 
-// The tree of `source`, which must be valid UTF-8. Throws TemplateError.
+// Returns the tree of `source`, which must be valid UTF-8. Throws TemplateError for a source that is no
+// template.
 ParsedTemplate parse(std::string_view source);
 
 }  // namespace ostro::chat::jinja

@@ -1,4 +1,4 @@
-// host_name: the name of this machine, for messages.
+// host_name: the name of this machine, for messages. Any thread may call.
 #pragma once
 
 #include <string>

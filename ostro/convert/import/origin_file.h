@@ -1,4 +1,4 @@
-// Origin: origin.json, which says from what an import was made (docs/reference/formats/provenance.md). Every
+// Origin: origin.json, which names what an import was made from (docs/reference/formats/provenance.md). Every
 // import writes it by write_origin; the genesis of a run contains it (chain/origin.h).
 #pragma once
 

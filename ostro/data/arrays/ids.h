@@ -1,5 +1,5 @@
 // kept_ids, keep_ids, copy_kept_ids: token ids in memory, two or four bytes each, whatever their type on
-// disk. Every token passes through these loops, so they are fast.
+// disk. Every token passes through these loops, so they are fast. Pure functions.
 #pragma once
 
 #include <cstddef>

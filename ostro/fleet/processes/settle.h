@@ -1,5 +1,6 @@
-// settle: brings workers that have just connected to one state. Each tells what it carries; those that are
-// behind finish the step that others have finished; each gets the cells that it owns in the new epoch.
+// settle: brings workers that have just connected to one state. Each worker tells the others what it carries;
+// those that are behind finish the step that others have finished; each gets the cells that it owns in the
+// new epoch.
 #pragma once
 
 #include <functional>

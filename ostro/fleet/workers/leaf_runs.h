@@ -1,5 +1,5 @@
-// leaf_batch, share_leaf_results: the parts that all schedules share: the rows of a leaf, and the exchange of
-// the results of leaves.
+// leaf_batch, share_leaf_results: the parts of a step that all schedules have in common: the rows of a leaf,
+// and the exchange of the results of leaves.
 #pragma once
 
 #include <functional>

@@ -1,5 +1,5 @@
 // write_pickle: the bytes of a pickle around the elements of arrays, as CPython 3.11 writes them for the
-// release's objects.
+// release's objects. A function of `tensor` alone.
 #pragma once
 
 #include <string>

@@ -1,4 +1,5 @@
-// copy_box: index arithmetic on boxes of dense row-major arrays, for chunks, shards and slices.
+// copy_box: index arithmetic on boxes of dense row-major arrays, for chunks, shards and slices. Pure
+// functions.
 #pragma once
 
 #include <cstddef>

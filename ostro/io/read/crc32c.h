@@ -1,4 +1,5 @@
-// crc32c: CRC-32C (Castagnoli), the checksum in Zarr's shard index and in TensorBoard's records.
+// crc32c: CRC-32C (Castagnoli), the checksum in Zarr's shard index and in TensorBoard's records. A pure
+// function.
 #pragma once
 
 #include <cstddef>

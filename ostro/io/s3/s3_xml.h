@@ -1,4 +1,4 @@
-// parse_s3_page, parse_s3_message: parses the XML answers of an S3 server.
+// parse_s3_page, parse_s3_message: parse the XML answers of an S3 server. Pure functions.
 #pragma once
 
 #include <string>

@@ -1,5 +1,5 @@
-// newton_schulz: the nearest matrix with orthonormal rows or columns, approximately, by matrix products
-// alone.
+// newton_schulz: computes, approximately, the nearest matrix with orthonormal rows or columns, by matrix
+// products alone. Called while tracing.
 #pragma once
 
 #include "ostro/optim/matrix/names.h"

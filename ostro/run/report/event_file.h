@@ -1,5 +1,5 @@
 // event_record, scalars_event: the bytes of TensorBoard event files. They hold tensorflow.Event messages
-// (tensorflow/core/util/event.proto). Only the fields that scalars need are written.
+// (tensorflow/core/util/event.proto). Only the fields that scalars need are written. Pure functions.
 //
 // A record is: length (u64), masked CRC-32C of those 8 bytes (u32), the message, masked CRC-32C of the
 // message (u32). All numbers are little-endian.

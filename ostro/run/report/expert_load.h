@@ -1,4 +1,4 @@
-// add_load_metrics, collapsed_layer: report how evenly a mixture's experts are used.
+// add_load_metrics, collapsed_layer: report how evenly a mixture's experts are used. Pure functions.
 #pragma once
 
 #include <string>
@@ -9,9 +9,9 @@
 
 namespace ostro::run {
 
-// `loads`: for each block of layers the shares of the rows that the experts get, f32 [layers, experts]. Adds
-// moe/max_load, moe/min_load (1: even), moe/entropy (0 to 1), moe/load/E of each expert and
-// moe/dropped_tokens. Adds nothing when there are no loads.
+// Adds moe/max_load, moe/min_load (1: even), moe/entropy (0 to 1), moe/load/E of each expert and
+// moe/dropped_tokens to `metrics`; nothing when there are no loads. `loads` has for each block of layers the
+// parts of the rows that the experts get, f32 [layers, experts].
 void add_load_metrics(const std::vector<runtime::Buffer>& loads, Metrics& metrics);
 
 // Describes the first layer whose load has an entropy below `least`, on a scale of 0 to 1; empty if there is

@@ -1,6 +1,6 @@
 // pair_loss: traces the loss of preference pairs (numerics.md N17): from the model's loss of both texts of
 // every pair, and from the log-probabilities that the weights at the beginning of the run gave to both
-// answers.
+// answers. The functions are called while tracing.
 #pragma once
 
 #include <vector>
@@ -14,11 +14,12 @@ namespace ostro::train {
 // text of a pair and then the rejected one.
 models::Batch texts_of_pairs(const models::Batch& pairs);
 
-// f64 [batch, side]: the sum over an answer's tokens of their log-probabilities, and the number of tokens.
+// f64 [batch, side]: the sum of the log-probabilities of an answer's tokens, in nats, and the number of these
+// tokens.
 struct AnswerScores {
   Array log_prob, tokens;
 };
-// The scores of both answers of each pair, from the model's loss of texts_of_pairs().
+// Returns the scores of both answers of each pair, from the model's loss of texts_of_pairs().
 AnswerScores answer_scores(const models::Loss& texts);
 
 struct PairLoss {
@@ -27,7 +28,8 @@ struct PairLoss {
   // reference)
   Array margin;
 };
-// `reference` is f64 [batch, side], the log_prob of the weights that the run began with.
+// Returns the loss of pairs with these scores. `reference` is f64 [batch, side], the log_prob of the weights
+// that the run began with.
 PairLoss pair_loss(const DpoObjective& objective, const AnswerScores& scores, const Array& reference);
 
 // The measures that are reported beside the loss: f64 sums over pairs of weight times ...
