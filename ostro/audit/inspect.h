@@ -28,11 +28,11 @@ struct Inspection {
   bool sound = true;  // false: a checkpoint or run.json is damaged, or a checkpoint not what the chain says
 };
 
-// The text or JSON that describes `path`. Of a run directory (it holds chain.jsonl)
-// it shows the record, the chain and the checkpoints, and it names the checkpoints that are not what the
-// chain says. Of a checkpoint (it holds manifest.json) it shows step, names, and the tree with shapes, axis
-// names, counts and hashes from the manifest. Errors: kCorrupt for a checkpoint inside a run that is not what
-// the chain says (unless `unchecked`); kNotFound when `path` is neither.
+// The text or JSON that describes `path`. Of a run directory (it holds chain.jsonl) it shows the record, the
+// chain and the checkpoints, and it names the checkpoints that are not what the chain says. Of a checkpoint
+// (it holds manifest.json) it shows step, names, and the tree with shapes, axis names, counts and hashes from
+// the manifest. Errors: kCorrupt for a checkpoint inside a run that is not what the chain says (unless
+// `unchecked`); kNotFound when `path` is neither.
 Result<Inspection> inspect(io::FileSystem& fs, const std::string& path, const InspectOptions& options);
 
 }  // namespace ostro::audit

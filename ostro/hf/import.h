@@ -25,8 +25,7 @@ Status copy_companions(io::FileSystem& fs, const std::string& from, const std::s
                        const std::string& but = "");
 // Copies the companions of a source's directory. A tokenizer.json, tokenizer_config.json or
 // generation_config.json that it lacks is made from its tokenizer (with what tokenizer_config() of
-// model_files.h puts beside it), the last where generation ends after other
-// tokens than the tokenizer's own.
+// model_files.h puts beside it), the last where generation ends after other tokens than the tokenizer's own.
 Status copy_companions(io::FileSystem& fs, const Source& source, const std::string& to);
 
 }  // namespace ostro::hf

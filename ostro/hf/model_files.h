@@ -1,5 +1,5 @@
-// config_json, read_config_json, tokenizer_config: the JSON files of a Hugging Face
-// model directory (docs/reference/models.md, "Models of other programs").
+// config_json, read_config_json, tokenizer_config: the JSON files of a Hugging Face model directory
+// (docs/reference/models.md, "Models of other programs").
 #pragma once
 
 #include <string>

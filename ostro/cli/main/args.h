@@ -122,8 +122,8 @@ Result<train::TrainConfig> read_config(const std::string& file,
                                        const models::ModelChoices& models);
 
 // Prints "error: message" to standard error: one line, or one for each error that the message holds
-// (config/mistakes.h). Returns kExitUsage for invalid arguments and
-// unsupported options, kExitFailed for everything else.
+// (config/mistakes.h). Returns kExitUsage for invalid arguments and unsupported options, kExitFailed for
+// everything else.
 int report_error(const Error& error);
 
 }  // namespace ostro::cli

@@ -8,11 +8,11 @@
 
 namespace ostro::compile {
 
-// Replaces these steps by one step of kind kTiles. `target` gives the number of tokens of a tile. No bit
-// changes: the logits of a token depend on no other token (numerics.md, N6, N7, N11), and the gradient of the
-// weights continues from tile to tile, in multiples of 32 tokens (N7, continuation). Call it after
-// add_gradient_epilogues and before plan_memory. With `reasons`, a cross-entropy that is not
-// tiled says why in Step::not_fused.
+// Replaces these steps by one step of kind kTiles. `target` limits a tile by tokens, or by the bytes of its
+// logits. No bit changes: the logits of a token depend on no other token (numerics.md, N6, N7, N11), and the
+// gradient of the weights continues from tile to tile, in multiples of 32 tokens (N7, continuation). Call it
+// after add_gradient_epilogues and before plan_memory. With `reasons`, a cross-entropy that is not tiled says
+// why in Step::not_fused.
 void tile_heads(Plan& plan, const numerics::LeafTable& leaves, const Target& target, bool reasons);
 
 }  // namespace ostro::compile

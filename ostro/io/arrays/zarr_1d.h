@@ -23,8 +23,8 @@ ZarrSpec token_store_spec(std::string dtype, int64_t length = int64_t{1} << 54);
 class Zarr1dWriter {
  public:
   // The part of the array that a commit made durable. The owner of the array records it, for example in a
-  // ledger
-  // written after the commit, and passes it to resume(). Anything that was written later is cut off then.
+  // ledger written after the commit, and passes it to resume(). Anything that was written later is cut off
+  // then.
   struct Position {
     int64_t elements = 0;
     int64_t shard_bytes = 0;  // size of the file of the last, unfinished shard; 0 if there is none
