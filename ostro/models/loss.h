@@ -18,7 +18,7 @@ struct Batch {
 
 // Losses are never averaged here: the trainer sums weight * per_token over all leaves and divides once.
 struct Loss {
-  Array per_token;  // f32 [batch, pos], in nats
+  Array per_token;  // f32 [batch, pos]; of text in nats
   Array weight;     // f32 [batch, pos]
   OSTRO_FIELDS(per_token, weight)
 };

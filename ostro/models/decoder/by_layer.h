@@ -11,8 +11,8 @@
 
 namespace ostro::models {
 
-// Returns the parts of the decoder that ModelOptions::functions makes for the same first four arguments.
-// `paths` is the order of the parameters (ModelFunctions::paths). Call it outside any trace.
+// Returns the parts of the decoder that ModelOptions::functions makes for these options, vocab, compute and
+// lora. `paths` is the order of the parameters (ModelFunctions::paths). Call it outside any trace.
 LayerFunctions decoder_by_layer(const DecoderOptions& options, int64_t vocab, const nn::Precision& compute,
                                 const std::optional<nn::LoraSpec>& lora,
                                 const std::vector<std::string>& paths);
