@@ -23,7 +23,8 @@ struct LevanterMetadata {
   std::optional<bool> append_bos, append_eos;  // true if the writer added the token to each text
 };
 
-// `ledger` is the whole file. A value of the wrong type counts as not given.
+// Reads the metadata in `ledger`, the content of the whole file at `path`. A value of the wrong type counts
+// as not given; there are no errors.
 LevanterMetadata read_levanter_metadata(const nlohmann::json& ledger, const std::string& path);
 
 // Checks, as far as the metadata tell, that the cache's ids were made with `tokenizer`, which was read from

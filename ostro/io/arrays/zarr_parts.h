@@ -1,4 +1,4 @@
-// read_parts: reads many small boxes of large arrays on disk.
+// read_parts: reads many small boxes of large arrays on disk. Any thread may call.
 #pragma once
 
 #include <functional>

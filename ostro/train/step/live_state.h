@@ -18,8 +18,8 @@ namespace ostro::train {
 
 // The outcome of reading a checkpoint into a state.
 struct CellsRead {
-  // The reason why this checkpoint cannot be used, with the worker, if there are several; "": it is the state
-  // now.
+  // The reason why this checkpoint cannot be used, with the worker, if there are several; "": its state is
+  // now that of the run.
   std::string unfit;
   // Fingerprint of each parameter, when it was asked for.
   std::vector<std::array<int64_t, 2>> prints;
@@ -29,7 +29,7 @@ class LiveState {
  public:
   virtual ~LiveState() = default;
 
-  // The number of steps after which it is the state.
+  // The number of steps that led to this state.
   virtual int64_t step() const = 0;
 
   // begin(), restore() or take_over() must be called before everything else.
