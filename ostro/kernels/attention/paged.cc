@@ -1,12 +1,14 @@
 #include "ostro/kernels/attention/paged.h"
 
 #include <algorithm>
+#include <atomic>
 #include <cstring>
 #include <vector>
 
 #include "ostro/base/aligned.h"
 #include "ostro/base/check.h"
 #include "ostro/ir/program/attention_limits.h"
+#include "ostro/kernels/attention/kernels/paged_kernels.h"
 #include "ostro/kernels/attention/paged_runs.h"
 
 namespace ostro::kernels {
@@ -132,12 +134,148 @@ void zero_padding(const PagedAttention& a) {
   }
 }
 
+// Rows of a run from which on its pages are gathered. Fewer read them where they lie.
+constexpr int64_t kGatheredRows = 16;
+
+const PagedKernels& paged_table_of(machine::Isa isa) {
+  switch (isa) {
+    case machine::Isa::kGeneric:
+      return paged_generic();
+    case machine::Isa::kAvx2:
+      return paged_avx2();
+    default:
+      return paged_avx512();
+  }
+}
+
+// The memory of an item: what its phases share, then a copy of a page.
+struct ItemMemory {
+  int64_t q, s, c, r, acc, page;  // floats
+
+  ItemMemory(const PagedAttention& a, const PagedRun& run) {
+    const int64_t queries = run.rows * a.group, pages = static_cast<int64_t>(run.pages.size());
+    const auto line = [](int64_t n) { return (n + 15) / 16 * 16; };
+    q = queries * padded_dim(a.key_dim);
+    s = queries * pages * kPageSlots;
+    c = line(queries * pages);
+    r = line(queries);
+    acc = queries * padded_dim(a.value_dim);
+    page = kPageSlots * std::max(padded_dim(a.key_dim), padded_dim(a.value_dim));
+  }
+  static int64_t padded_dim(int64_t dim) { return (dim + 31) / 32 * 32; }
+  int64_t shared() const { return q + s + c + r + acc; }
+
+  PagedItem item(const PagedAttention& a, const PagedRun& run, int64_t head, float* memory) const {
+    PagedItem i;
+    i.args = &a;
+    i.head = head;
+    i.first = run.first;
+    i.rows = run.rows;
+    i.position = run.position;
+    i.first_page = run.first_page;
+    i.page_count = static_cast<int64_t>(run.pages.size());
+    i.pages = run.pages.data();
+    i.q = memory;
+    i.s = i.q + q;
+    i.c = i.s + s;
+    i.r = i.c + c;
+    i.acc = i.r + r;
+    return i;
+  }
+};
+
+AlignedBytes floats(int64_t n) { return allocate_aligned(static_cast<size_t>(n) * sizeof(float)); }
+float* start_of(const AlignedBytes& memory) { return reinterpret_cast<float*>(memory.get()); }
+
+// Many items: each thread takes whole ones.
+void attend_items(const PagedAttention& a, const std::vector<PagedRun>& runs, const PagedKernels& kernels,
+                  machine::ThreadPool& pool) {
+  int64_t needed = 0;
+  for (const PagedRun& run : runs) {
+    const ItemMemory memory(a, run);
+    needed = std::max(needed, memory.shared() + memory.page);
+  }
+  const auto items = static_cast<int64_t>(runs.size()) * a.kv_heads;
+  std::atomic<int64_t> next{0};
+  pool.run_tiles(std::min<int64_t>(pool.threads(), items), [&](int64_t) {
+    const AlignedBytes memory = floats(needed);
+    for (int64_t i = next++; i < items; i = next++) {
+      const PagedRun& run = runs[static_cast<size_t>(i / a.kv_heads)];
+      const ItemMemory sizes(a, run);
+      const PagedItem item = sizes.item(a, run, i % a.kv_heads, start_of(memory));
+      float* page = start_of(memory) + sizes.shared();
+      kernels.load_queries(item);
+      kernels.scores(item, 0, item.page_count, page);
+      kernels.exponentials(item, 0, item.rows * a.group);
+      kernels.values(item, 0, a.value_dim, page);
+    }
+  });
+}
+
+// Few items for the threads: scores in parallel by page, then exponentials by four queries, then values by
+// slice of head_dim.
+void attend_phases(const PagedAttention& a, const std::vector<PagedRun>& runs, const PagedKernels& kernels,
+                   machine::ThreadPool& pool) {
+  struct Task {
+    size_t item;
+    int64_t begin, end;
+  };
+  constexpr int64_t kPages = 4, kQueries = 4, kSlice = 32;
+  std::vector<PagedItem> items;
+  std::vector<AlignedBytes> memories;
+  std::vector<Task> scores, exponentials, values;
+  int64_t page = 0;
+  const auto cut = [&](std::vector<Task>& tasks, int64_t n, int64_t step) {
+    for (int64_t i = 0; i < n; i += step) tasks.push_back({items.size() - 1, i, std::min(n, i + step)});
+  };
+  for (const PagedRun& run : runs)
+    for (int64_t head = 0; head < a.kv_heads; ++head) {
+      const ItemMemory sizes(a, run);
+      memories.push_back(floats(sizes.shared()));
+      items.push_back(sizes.item(a, run, head, start_of(memories.back())));
+      page = sizes.page;  // that of all
+      cut(scores, items.back().page_count, kPages);
+      cut(exponentials, run.rows * a.group, kQueries);
+      cut(values, a.value_dim, kSlice);
+    }
+  const auto run_phase = [&](const std::vector<Task>& tasks, const auto& fn) {
+    std::atomic<size_t> next{0};
+    pool.run_tiles(std::min<int64_t>(pool.threads(), static_cast<int64_t>(tasks.size())), [&](int64_t) {
+      const AlignedBytes copy = floats(page);
+      for (size_t i = next++; i < tasks.size(); i = next++)
+        fn(items[tasks[i].item], tasks[i].begin, tasks[i].end, start_of(copy));
+    });
+  };
+  for (const PagedItem& item : items) kernels.load_queries(item);
+  run_phase(scores, kernels.scores);
+  run_phase(exponentials, [&](const PagedItem& item, int64_t begin, int64_t end, float*) {
+    kernels.exponentials(item, begin, end);
+  });
+  run_phase(values, kernels.values);
+}
+
 }  // namespace
 
 void paged_attention(const PagedAttention& args, machine::Isa isa, machine::ThreadPool& pool) {
   check_shape(args);
+  OSTRO_CHECK(machine::has_isa(isa), "attention kernels for {} on a machine without it",
+              machine::isa_name(isa));
   zero_padding(args);
-  for (const PagedRun& run : paged_runs(args)) attend_gathered(args, run, isa, pool);
+  std::vector<PagedRun> few;
+  const int64_t most = std::max<int64_t>(1, kPagedQueries / args.group);
+  for (const PagedRun& run : paged_runs(args)) {
+    if (run.rows >= kGatheredRows) {
+      attend_gathered(args, run, isa, pool);
+      continue;
+    }
+    for (int64_t i = 0; i < run.rows; i += most)
+      few.push_back(part_of_run(args, run, i, std::min(run.rows, i + most)));
+  }
+  if (few.empty()) return;
+  if (static_cast<int64_t>(few.size()) * args.kv_heads >= 2 * pool.threads() || pool.threads() == 1)
+    attend_items(args, few, paged_table_of(isa), pool);
+  else
+    attend_phases(args, few, paged_table_of(isa), pool);
 }
 
 }  // namespace ostro::kernels

@@ -1,0 +1,306 @@
+// paged_table: the kernels of paged attention over a vector type V. Lanes are keys in scores and elements of
+// head_dim in values, so every chain of N9 is in one lane.
+#pragma once
+
+#include "ostro/kernels/attention/kernels/attention_common.inc.h"
+#include "ostro/kernels/attention/kernels/paged_kernels.h"
+#include "ostro/machine/vector/exp2.inc.h"
+
+namespace ostro::kernels {
+
+template <bool kBf16>
+struct PagedElement {
+  using Type = float;
+};
+template <>
+struct PagedElement<true> {
+  using Type = uint16_t;
+};
+
+// Accumulators that a tile keeps in registers.
+template <class V>
+inline constexpr int kPagedTile = V::kWidth == 16 ? 16 : 8;
+// Vectors beside each other in a tile of Q queries; bf16 has two chains for each.
+template <class V, bool kBf16, int Q>
+inline constexpr int kPagedVectors = kPagedTile<V> / Q / (kBf16 ? 2 : 1) > 8
+                                         ? 8
+                                         : kPagedTile<V> / Q / (kBf16 ? 2 : 1);
+
+template <class V>
+inline V load_element(const float* p) {
+  return V::load(p);
+}
+template <class V>
+inline V load_element(const uint16_t* p) {
+  return V::load_bf16(p);
+}
+
+// Calls fn with the number of queries of each tile, a constant of 4, 2 or 1, and with its first query.
+template <class F>
+inline void for_query_tiles(int64_t queries, F&& fn) {
+  int64_t i = 0;
+  for (; i + 4 <= queries; i += 4) fn.template operator()<4>(i);
+  for (; i + 2 <= queries; i += 2) fn.template operator()<2>(i);
+  for (; i < queries; ++i) fn.template operator()<1>(i);
+}
+
+// The scores of Q queries and N vectors of keys (N6, N7). Keys are [dim][slot], slots side by side.
+template <class V, bool kBf16, int Q, int N, class T>
+inline void score_tile(const T* keys, int64_t step, int64_t dims, const float* q, int64_t wide, float* s,
+                       int64_t ld) {
+  constexpr int kW = V::kWidth;
+  V sum[Q][N];
+  for (int i = 0; i < Q; ++i)
+    for (int n = 0; n < N; ++n) sum[i][n] = V::zero();
+  const auto add = [&](V(&to)[Q][N], int64_t d) {
+    V k[N];
+    for (int n = 0; n < N; ++n) k[n] = load_element<V>(keys + d * step + n * kW);
+    for (int i = 0; i < Q; ++i) {
+      const V x = V::set1(q[i * wide + d]);
+      for (int n = 0; n < N; ++n) to[i][n] = V::fma(x, k[n], to[i][n]);
+    }
+  };
+  if constexpr (kBf16) {
+    // A padded product could change the sign of a zero only, which no score needs.
+    for (int64_t group = 0; group < dims; group += 32) {
+      V even[Q][N], odd[Q][N];
+      for (int i = 0; i < Q; ++i)
+        for (int n = 0; n < N; ++n) even[i][n] = odd[i][n] = V::zero();
+      const int64_t end = group + 32 < dims ? group + 32 : dims;
+      int64_t d = group;
+      for (; d + 2 <= end; d += 2) {
+        add(even, d);
+        add(odd, d + 1);
+      }
+      if (d < end) add(even, d);
+      for (int i = 0; i < Q; ++i)
+        for (int n = 0; n < N; ++n) sum[i][n] = sum[i][n] + (even[i][n] + odd[i][n]);
+    }
+  } else {
+    for (int64_t d = 0; d < dims; ++d) add(sum, d);
+  }
+  for (int i = 0; i < Q; ++i)
+    for (int n = 0; n < N; ++n) sum[i][n].store(s + i * ld + n * kW);
+}
+
+template <class V, bool kBf16>
+void paged_load_queries(const PagedItem& item) {
+  const PagedAttention& a = *item.args;
+  const int64_t wide = padded(a.key_dim);
+  for (int64_t i = 0; i < item.rows * a.group; ++i) {
+    const int64_t at = (item.first + i / a.group) * a.q_strides.pos + item.head * a.q_strides.kv_head +
+                       i % a.group * a.q_strides.group;
+    load_row<V, kBf16>(a.q, at, a.key_dim, item.q + i * wide);
+  }
+}
+
+template <class V, bool kBf16>
+void paged_scores(const PagedItem& item, int64_t begin, int64_t end, float* scratch) {
+  using T = typename PagedElement<kBf16>::Type;
+  const PagedAttention& a = *item.args;
+  const PoolStrides& st = a.key_strides;
+  const int64_t wide = padded(a.key_dim), ld = item.page_count * kKeyBlock;
+  for (int64_t p = begin; p < end; ++p) {
+    const T* keys = static_cast<const T*>(a.key_pool) + item.pages[p] * st.page + item.head * st.kv_head;
+    int64_t step = st.dim;
+    if (st.slot != 1) {  // in another order: a copy as the tiles read it
+      T* copy = reinterpret_cast<T*>(scratch);
+      for (int64_t j = 0; j < kKeyBlock; ++j)
+        for (int64_t d = 0; d < a.key_dim; ++d) copy[d * kKeyBlock + j] = keys[j * st.slot + d * st.dim];
+      keys = copy;
+      step = kKeyBlock;
+    }
+    for_query_tiles(item.rows * a.group, [&]<int Q>(int64_t i) {
+      constexpr int kVectors = kPagedVectors<V, kBf16, Q>;
+      for (int64_t j = 0; j < kKeyBlock; j += kVectors * V::kWidth)
+        score_tile<V, kBf16, Q, kVectors>(keys + j, step, a.key_dim, item.q + i * wide, wide,
+                                          item.s + i * ld + p * kKeyBlock + j, ld);
+    });
+  }
+}
+
+// The largest of the lanes of x; its bits do not depend on the order.
+template <class V>
+inline float largest(V x) {
+  float lanes[V::kWidth];
+  x.store(lanes);
+  float top = lanes[0];
+  for (int i = 1; i < V::kWidth; ++i) top = lanes[i] > top ? lanes[i] : top;
+  return top;
+}
+
+// One query and page: scores to p, of which `exact` gets the sum's operands; returns c.
+template <class V, bool kBf16>
+inline float exponential_page(const PagedAttention& a, float* s, Range keys, V kappa, float* m,
+                              float* exact) {
+  constexpr float kBelowAll = -__builtin_inff();  // E of it is +0
+  if (a.soft_cap > 0) machine::cap_scores(s, keys.end, a.scale, a.soft_cap);
+  for (int64_t j = 0; j < keys.begin; ++j) s[j] = kBelowAll;
+  for (int64_t j = keys.end; j < kKeyBlock; ++j) s[j] = kBelowAll;
+  V top = V::set1(*m);
+  for (int64_t j = 0; j < kKeyBlock; j += V::kWidth) top = V::max(V::load(s + j), top);
+  const float highest = largest(top);
+  float c[V::kWidth];
+  machine::exp2_below<V>(V::set1(*m), V::set1(highest), kappa).store(c);
+  *m = highest;
+  for (int64_t j = 0; j < kKeyBlock; j += V::kWidth) {
+    const V e = machine::exp2_below<V>(V::load(s + j), V::set1(highest), kappa);
+    e.store(exact + j);
+    (kBf16 ? V::round_bf16(e) : e).store(s + j);
+  }
+  return c[0];
+}
+
+// Four queries at a time, so that their sums, each one chain, run beside each other.
+template <class V, bool kBf16>
+void paged_exponentials(const PagedItem& item, int64_t begin, int64_t end) {
+  constexpr int kTogether = 4;
+  const PagedAttention& a = *item.args;
+  const int64_t ld = item.page_count * kKeyBlock;
+  const V kappa = V::set1(a.soft_cap > 0 ? numerics::kLog2e : numerics::attention_kappa(a.scale));
+  for (int64_t first = begin; first < end; first += kTogether) {
+    const int count = static_cast<int>(end - first < kTogether ? end - first : kTogether);
+    float m[kTogether], l[kTogether] = {}, exact[kTogether][kKeyBlock] = {};
+    for (int i = 0; i < count; ++i) {
+      m[i] = -1e30f;
+      if (a.sink == nullptr) continue;
+      const float bias = a.sink[item.head * a.group + (first + i) % a.group];
+      m[i] = a.soft_cap > 0 ? bias : bias / a.scale;
+      l[i] = 1;
+    }
+    for (int64_t p = 0; p < item.page_count; ++p) {
+      const int64_t start = (item.first_page + p) * kKeyBlock;
+      for (int i = 0; i < count; ++i) {
+        const int64_t position = item.position + (first + i) / a.group;
+        const int64_t low = a.window > 0 ? position - a.window + 1 - start : 0;
+        const Range keys{clamp<V>(low, 0, kKeyBlock), clamp<V>(position + 1 - start, 0, kKeyBlock)};
+        const float c = exponential_page<V, kBf16>(a, item.s + (first + i) * ld + p * kKeyBlock, keys, kappa,
+                                                   &m[i], exact[i]);
+        item.c[(first + i) * item.page_count + p] = c;
+        l[i] = l[i] * c;
+      }
+      for (int64_t j = 0; j < kKeyBlock; ++j)
+        for (int i = 0; i < kTogether; ++i) l[i] = l[i] + exact[i][j];
+    }
+    for (int i = 0; i < count; ++i) item.r[first + i] = 1.0f / l[i];
+  }
+}
+
+// Adds a page's values to the accumulators of Q queries and N vectors of head_dim, after their rescaling.
+template <class V, bool kBf16, int Q, int N, class T>
+inline void value_tile(const T* values, int64_t step, Range keys, const float* p, int64_t ld, const float* c,
+                       int64_t ld_c, float* acc, int64_t wide) {
+  constexpr int kW = V::kWidth;
+  V sum[Q][N];
+  for (int i = 0; i < Q; ++i)
+    for (int n = 0; n < N; ++n) sum[i][n] = V::load(acc + i * wide + n * kW) * V::set1(c[i * ld_c]);
+  const auto add = [&](V(&to)[Q][N], int64_t j) {
+    V v[N];
+    for (int n = 0; n < N; ++n) v[n] = load_element<V>(values + j * step + n * kW);
+    for (int i = 0; i < Q; ++i) {
+      const V x = V::set1(p[i * ld + j]);
+      for (int n = 0; n < N; ++n) to[i][n] = V::fma(x, v[n], to[i][n]);
+    }
+  };
+  if constexpr (kBf16) {
+    for (int64_t group = keys.begin / 32 * 32; group < keys.end; group += 32) {
+      V even[Q][N], odd[Q][N];
+      for (int i = 0; i < Q; ++i)
+        for (int n = 0; n < N; ++n) even[i][n] = odd[i][n] = V::zero();
+      int64_t j = group > keys.begin ? group : keys.begin;
+      const int64_t end = group + 32 < keys.end ? group + 32 : keys.end;
+      if (j < end && j % 2 != 0) add(odd, j++);
+      for (; j + 2 <= end; j += 2) {
+        add(even, j);
+        add(odd, j + 1);
+      }
+      if (j < end) add(even, j);
+      for (int i = 0; i < Q; ++i)
+        for (int n = 0; n < N; ++n) sum[i][n] = sum[i][n] + (even[i][n] + odd[i][n]);
+    }
+  } else {
+    for (int64_t j = keys.begin; j < keys.end; ++j) add(sum, j);
+  }
+  for (int i = 0; i < Q; ++i)
+    for (int n = 0; n < N; ++n) sum[i][n].store(acc + i * wide + n * kW);
+}
+
+// value_tile over vectors [0, vectors) of head_dim, as many at a time as a tile holds.
+template <class V, bool kBf16, int Q, int N, class T>
+inline void value_tiles(const T* values, int64_t step, Range keys, const float* p, int64_t ld, const float* c,
+                        int64_t ld_c, float* acc, int64_t wide, int64_t vectors) {
+  int64_t n = 0;
+  for (; n + N <= vectors; n += N)
+    value_tile<V, kBf16, Q, N>(values + n * V::kWidth, step, keys, p, ld, c, ld_c, acc + n * V::kWidth, wide);
+  if constexpr (N > 1) {
+    if (n < vectors)
+      value_tiles<V, kBf16, Q, N / 2>(values + n * V::kWidth, step, keys, p, ld, c, ld_c, acc + n * V::kWidth,
+                                      wide, vectors - n);
+  }
+}
+
+template <class V, bool kBf16>
+void paged_values(const PagedItem& item, int64_t begin, int64_t end, float* scratch) {
+  using T = typename PagedElement<kBf16>::Type;
+  const PagedAttention& a = *item.args;
+  const PoolStrides& st = a.value_strides;
+  const int64_t queries = item.rows * a.group, wide = padded(a.value_dim), ld = item.page_count * kKeyBlock;
+  const int64_t vectors = (end - begin + V::kWidth - 1) / V::kWidth;
+  for (int64_t i = 0; i < queries; ++i)
+    for (int64_t d = begin; d < begin + vectors * V::kWidth; ++d) item.acc[i * wide + d] = 0;
+  // The keys that some query sees: slots outside may hold anything.
+  const int64_t last = item.position + item.rows, low = a.window > 0 ? item.position - a.window + 1 : 0;
+  for (int64_t p = 0; p < item.page_count; ++p) {
+    const int64_t start = (item.first_page + p) * kKeyBlock;
+    const Range keys{clamp<V>(low - start, 0, kKeyBlock), clamp<V>(last - start, 0, kKeyBlock)};
+    const T* values = static_cast<const T*>(a.value_pool) + item.pages[p] * st.page + item.head * st.kv_head +
+                      begin * st.dim;
+    int64_t step = st.slot;
+    if (st.dim != 1 || (end - begin) % V::kWidth != 0) {  // in another order, or not whole vectors
+      T* copy = reinterpret_cast<T*>(scratch);
+      step = vectors * V::kWidth;
+      for (int64_t j = keys.begin; j < keys.end; ++j)
+        for (int64_t d = 0; d < step; ++d)
+          copy[j * step + d] = d < end - begin ? values[j * st.slot + d * st.dim] : T{0};
+      values = copy;
+    }
+    for_query_tiles(queries, [&]<int Q>(int64_t i) {
+      value_tiles<V, kBf16, Q, kPagedVectors<V, kBf16, Q>>(
+          values, step, keys, item.s + i * ld + p * kKeyBlock, ld, item.c + i * item.page_count + p,
+          item.page_count, item.acc + i * wide + begin, wide, vectors);
+    });
+  }
+  for (int64_t i = 0; i < queries; ++i) {
+    float* row = item.acc + i * wide + begin;
+    const V r = V::set1(item.r[i]);
+    for (int64_t n = 0; n < vectors * V::kWidth; n += V::kWidth)
+      ((V::load(row + n) + V::zero()) * r).store(row + n);
+    const int64_t at = (item.first + i / a.group) * a.out_strides.pos + item.head * a.out_strides.kv_head +
+                       i % a.group * a.out_strides.group + begin;
+    store_row<V>(row, end - begin, a.out, at, a.type);
+  }
+}
+
+template <class V>
+inline PagedKernels paged_table() {
+  PagedKernels t;
+  t.load_queries = [](const PagedItem& item) {
+    item.args->type == machine::FloatType::kBf16 ? paged_load_queries<V, true>(item)
+                                                 : paged_load_queries<V, false>(item);
+  };
+  t.scores = [](const PagedItem& item, int64_t begin, int64_t end, float* page) {
+    item.args->type == machine::FloatType::kBf16 ? paged_scores<V, true>(item, begin, end, page)
+                                                 : paged_scores<V, false>(item, begin, end, page);
+  };
+  t.exponentials = [](const PagedItem& item, int64_t begin, int64_t end) {
+    item.args->type == machine::FloatType::kBf16 ? paged_exponentials<V, true>(item, begin, end)
+                                                 : paged_exponentials<V, false>(item, begin, end);
+  };
+  t.values = [](const PagedItem& item, int64_t begin, int64_t end, float* page) {
+    item.args->type == machine::FloatType::kBf16 ? paged_values<V, true>(item, begin, end, page)
+                                                 : paged_values<V, false>(item, begin, end, page);
+  };
+  return t;
+}
+
+}  // namespace ostro::kernels
