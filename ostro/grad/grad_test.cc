@@ -136,6 +136,28 @@ TEST_CASE("layout, reduction and contraction rules") {
                   TraceError);
 }
 
+TEST_CASE("ops of a cache in pages are for inference only, and say so") {
+  const int32_t numbers[] = {0};
+  const Array one(runtime::Buffer::copy_of(Shape{DType::i32, {{"row", 1}}}, numbers)),
+      table(runtime::Buffer::copy_of(Shape{DType::i32, {{"row", 1}, {"entry", 1}}}, numbers));
+  const Array pool = waves({{"page", 1}, {"slot", 128}, {"head_dim", 2}}, 0.3),
+              row = waves({{"row", 1}, {"head_dim", 2}}, 1.1);
+  const auto message = [&](const std::function<Array(const Arrays&)>& f) -> std::string {
+    try {
+      check_gradients({row}, f);
+    } catch (const TraceError& e) {
+      return e.what();
+    }
+    return "";
+  };
+  CHECK(message([&](const Arrays& a) {
+          return total(paged_write(pool, a[0], one));
+        }).find("paged_write has no derivative: it is for inference only") != std::string::npos);
+  CHECK(message([&](const Arrays& a) {
+          return total(paged_attention(a[0], pool, pool, table, one));
+        }).find("paged_attention has no derivative: it is for inference only") != std::string::npos);
+}
+
 TEST_CASE("rules of dots whose weights are chosen row by row, and their own derivatives") {
   const Axis experts{"experts", 3};
   const Array x = waves({{"k", 3}, {"t", 4}}, 0.3), w = waves({{"k", 3}, experts, {"n", 2}}, 1.1);

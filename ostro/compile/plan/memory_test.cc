@@ -52,6 +52,44 @@ TEST_CASE("a pointwise step writes over an operand that nothing reads later") {
   CHECK(plan.arena_bytes == 512);
 }
 
+TEST_CASE("a step may overwrite its first operand, and no other") {
+  Plan plan = chain();
+  plan.steps[1].overwrites = true;
+  plan_memory(plan);
+  CHECK(plan.arena_bytes == 256);
+  CHECK(plan.buffers[2].offset == plan.buffers[1].offset);
+  // Not where a later step reads the operand, or where it is the second.
+  plan.steps[3].in[0] = plan.steps[1].in[0];
+  plan_memory(plan);
+  CHECK(plan.arena_bytes == 512);
+  plan = chain();
+  plan.steps[1].overwrites = true;
+  plan.steps[1].in.insert(plan.steps[1].in.begin(), View::whole(0, plan.params[0]));
+  plan_memory(plan);
+  CHECK(plan.arena_bytes == 512);
+}
+
+TEST_CASE("a result is written over a parameter that was given away") {
+  const ir::Shape shape{ir::DType::f32, {{"x", 64}}};
+  Plan plan;
+  plan.params = plan.results = {shape};
+  plan.buffers = {{BufferKind::kParam, 0, shape.bytes()}, {BufferKind::kResult, 0, shape.bytes()}};
+  Step step;
+  step.in = {View::whole(0, shape)};
+  step.out = {View::whole(1, shape)};
+  const auto reused = [&](bool overwrites, const std::vector<View>& more) {
+    Plan p = plan;
+    p.steps = {step};
+    p.steps[0].overwrites = overwrites;
+    p.steps[0].in.insert(p.steps[0].in.end(), more.begin(), more.end());
+    plan_donation(p, {0});
+    return p.buffers[1].reuses_param;
+  };
+  CHECK(reused(true, {}) == 0);
+  CHECK(reused(false, {}) == -1);
+  CHECK(reused(true, {View::whole(0, shape)}) == -1);  // what is written is read from there, too
+}
+
 TEST_CASE("a parameter that was given away lives until an epilogue has read it") {
   Plan plan = chain();
   plan_donation(plan, {0});

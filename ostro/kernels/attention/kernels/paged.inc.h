@@ -35,6 +35,14 @@ inline V load_element(const uint16_t* p) {
   return V::load_bf16(p);
 }
 
+// Asks for the N vectors at p, which the same tile of the next page reads: pages lie apart, so no processor
+// foresees them.
+template <class V, int N, class T>
+inline void fetch_ahead(const T* p) {
+  constexpr int kBytes = N * V::kWidth * static_cast<int>(sizeof(T));
+  for (int i = 0; i < kBytes; i += 64) __builtin_prefetch(reinterpret_cast<const char*>(p) + i, 0, 2);
+}
+
 // Calls fn with the number of queries of each tile, a constant of 4, 2 or 1, and with its first query.
 template <class F>
 inline void for_query_tiles(int64_t queries, F&& fn) {
@@ -46,14 +54,15 @@ inline void for_query_tiles(int64_t queries, F&& fn) {
 
 // The scores of Q queries and N vectors of keys (N6, N7). Keys are [dim][slot], slots side by side.
 template <class V, bool kBf16, int Q, int N, class T>
-inline void score_tile(const T* keys, int64_t step, int64_t dims, const float* q, int64_t wide, float* s,
-                       int64_t ld) {
+inline void score_tile(const T* keys, const T* next, int64_t step, int64_t dims, const float* q, int64_t wide,
+                       float* s, int64_t ld) {
   constexpr int kW = V::kWidth;
   V sum[Q][N];
   for (int i = 0; i < Q; ++i)
     for (int n = 0; n < N; ++n) sum[i][n] = V::zero();
   const auto add = [&](V(&to)[Q][N], int64_t d) {
     V k[N];
+    fetch_ahead<V, N>(next + d * step);
     for (int n = 0; n < N; ++n) k[n] = load_element<V>(keys + d * step + n * kW);
     for (int i = 0; i < Q; ++i) {
       const V x = V::set1(q[i * wide + d]);
@@ -101,19 +110,24 @@ void paged_scores(const PagedItem& item, int64_t begin, int64_t end, float* scra
   const PoolStrides& st = a.key_strides;
   const int64_t wide = padded(a.key_dim), ld = item.page_count * kKeyBlock;
   for (int64_t p = begin; p < end; ++p) {
-    const T* keys = static_cast<const T*>(a.key_pool) + item.pages[p] * st.page + item.head * st.kv_head;
+    const T* head = static_cast<const T*>(a.key_pool) + item.head * st.kv_head;
+    const T* keys = head + item.pages[p] * st.page;
+    const T* next = head + item.pages[p + 1 < end ? p + 1 : p] * st.page;
+    if (p + 1 == item.page_count && a.value_dim >= a.key_dim && a.value_strides.slot >= a.value_dim)
+      next = static_cast<const T*>(a.value_pool) + item.pages[0] * a.value_strides.page +
+             item.head * a.value_strides.kv_head;  // the values' first page follows
     int64_t step = st.dim;
     if (st.slot != 1) {  // in another order: a copy as the tiles read it
       T* copy = reinterpret_cast<T*>(scratch);
       for (int64_t j = 0; j < kKeyBlock; ++j)
         for (int64_t d = 0; d < a.key_dim; ++d) copy[d * kKeyBlock + j] = keys[j * st.slot + d * st.dim];
-      keys = copy;
+      keys = next = copy;
       step = kKeyBlock;
     }
     for_query_tiles(item.rows * a.group, [&]<int Q>(int64_t i) {
       constexpr int kVectors = kPagedVectors<V, kBf16, Q>;
       for (int64_t j = 0; j < kKeyBlock; j += kVectors * V::kWidth)
-        score_tile<V, kBf16, Q, kVectors>(keys + j, step, a.key_dim, item.q + i * wide, wide,
+        score_tile<V, kBf16, Q, kVectors>(keys + j, next + j, step, a.key_dim, item.q + i * wide, wide,
                                           item.s + i * ld + p * kKeyBlock + j, ld);
     });
   }
@@ -188,14 +202,15 @@ void paged_exponentials(const PagedItem& item, int64_t begin, int64_t end) {
 
 // Adds a page's values to the accumulators of Q queries and N vectors of head_dim, after their rescaling.
 template <class V, bool kBf16, int Q, int N, class T>
-inline void value_tile(const T* values, int64_t step, Range keys, const float* p, int64_t ld, const float* c,
-                       int64_t ld_c, float* acc, int64_t wide) {
+inline void value_tile(const T* values, const T* next, int64_t step, Range keys, const float* p, int64_t ld,
+                       const float* c, int64_t ld_c, float* acc, int64_t wide) {
   constexpr int kW = V::kWidth;
   V sum[Q][N];
   for (int i = 0; i < Q; ++i)
     for (int n = 0; n < N; ++n) sum[i][n] = V::load(acc + i * wide + n * kW) * V::set1(c[i * ld_c]);
   const auto add = [&](V(&to)[Q][N], int64_t j) {
     V v[N];
+    fetch_ahead<V, N>(next + j * step);
     for (int n = 0; n < N; ++n) v[n] = load_element<V>(values + j * step + n * kW);
     for (int i = 0; i < Q; ++i) {
       const V x = V::set1(p[i * ld + j]);
@@ -227,15 +242,16 @@ inline void value_tile(const T* values, int64_t step, Range keys, const float* p
 
 // value_tile over vectors [0, vectors) of head_dim, as many at a time as a tile holds.
 template <class V, bool kBf16, int Q, int N, class T>
-inline void value_tiles(const T* values, int64_t step, Range keys, const float* p, int64_t ld, const float* c,
-                        int64_t ld_c, float* acc, int64_t wide, int64_t vectors) {
+inline void value_tiles(const T* values, const T* next, int64_t step, Range keys, const float* p, int64_t ld,
+                        const float* c, int64_t ld_c, float* acc, int64_t wide, int64_t vectors) {
   int64_t n = 0;
   for (; n + N <= vectors; n += N)
-    value_tile<V, kBf16, Q, N>(values + n * V::kWidth, step, keys, p, ld, c, ld_c, acc + n * V::kWidth, wide);
+    value_tile<V, kBf16, Q, N>(values + n * V::kWidth, next + n * V::kWidth, step, keys, p, ld, c, ld_c,
+                               acc + n * V::kWidth, wide);
   if constexpr (N > 1) {
     if (n < vectors)
-      value_tiles<V, kBf16, Q, N / 2>(values + n * V::kWidth, step, keys, p, ld, c, ld_c, acc + n * V::kWidth,
-                                      wide, vectors - n);
+      value_tiles<V, kBf16, Q, N / 2>(values + n * V::kWidth, next + n * V::kWidth, step, keys, p, ld, c,
+                                      ld_c, acc + n * V::kWidth, wide, vectors - n);
   }
 }
 
@@ -253,8 +269,9 @@ void paged_values(const PagedItem& item, int64_t begin, int64_t end, float* scra
   for (int64_t p = 0; p < item.page_count; ++p) {
     const int64_t start = (item.first_page + p) * kKeyBlock;
     const Range keys{clamp<V>(low - start, 0, kKeyBlock), clamp<V>(last - start, 0, kKeyBlock)};
-    const T* values = static_cast<const T*>(a.value_pool) + item.pages[p] * st.page + item.head * st.kv_head +
-                      begin * st.dim;
+    const T* head = static_cast<const T*>(a.value_pool) + item.head * st.kv_head + begin * st.dim;
+    const T* values = head + item.pages[p] * st.page;
+    const T* next = head + item.pages[p + 1 < item.page_count ? p + 1 : p] * st.page;
     int64_t step = st.slot;
     if (st.dim != 1 || (end - begin) % V::kWidth != 0) {  // in another order, or not whole vectors
       T* copy = reinterpret_cast<T*>(scratch);
@@ -262,11 +279,11 @@ void paged_values(const PagedItem& item, int64_t begin, int64_t end, float* scra
       for (int64_t j = keys.begin; j < keys.end; ++j)
         for (int64_t d = 0; d < step; ++d)
           copy[j * step + d] = d < end - begin ? values[j * st.slot + d * st.dim] : T{0};
-      values = copy;
+      values = next = copy;
     }
     for_query_tiles(queries, [&]<int Q>(int64_t i) {
       value_tiles<V, kBf16, Q, kPagedVectors<V, kBf16, Q>>(
-          values, step, keys, item.s + i * ld + p * kKeyBlock, ld, item.c + i * item.page_count + p,
+          values, next, step, keys, item.s + i * ld + p * kKeyBlock, ld, item.c + i * item.page_count + p,
           item.page_count, item.acc + i * wide + begin, wide, vectors);
     });
   }
