@@ -2,18 +2,18 @@
 
 training.py has the training steps, kernel_compare.py products and attention, prices.py what our own choices cost,
 families.py every family beside Llama and LoRA beside PEFT, ablation.py what parts of a step give, mixtures.py mixtures of
-experts, int8_products.py products of int8 blocks, distributed.py several processes, audits.py audits, data_gather.py batches,
+experts, int8_products.py products of int8 blocks, pages.py attention over a cache in pages, distributed.py several processes, audits.py audits, data_gather.py batches,
 text_to_store.py token stores beside `datasets`, tokenizer_speed.py encoding.
 Every ratio is taken within one run whose two sides take turns.
 """
 import argparse, os, sys, time
 
-import ablation, audits, data_gather, distributed, families, int8_products, kernel_compare, mixtures, prices, text_to_store
-import tokenizer_speed, training
+import ablation, audits, data_gather, distributed, families, int8_products, kernel_compare, mixtures, pages, prices
+import text_to_store, tokenizer_speed, training
 from report import Bench
 
 PARTS = ["training", "prices", *(f"prices:{name}" for name in prices.SECTIONS), "families", "ablation", "mixtures", "workers",
-         "audits", "kernels", "int8", "data", "tokenizers"]
+         "audits", "kernels", "int8", "pages", "data", "tokenizers"]
 # Goals of tables of kernel_compare.py, by the beginning of their titles: (least geometric mean beside PyTorch, least single
 # case, least share of the peak). On AMD PyTorch's f32 is the one whose MKL is told that the processor is Intel's; beside its
 # own choice of kernels there the goal is twice the speed.
@@ -77,6 +77,9 @@ def main():
     if "int8" in a.parts:
         with b.section("Products of int8"):
             int8_products.report(b)
+    if "pages" in a.parts:
+        with b.section("Pages"):
+            pages.report(b)
     if "data" in a.parts:
         with b.section("Data"):
             data_gather.report(b)
