@@ -5,6 +5,7 @@
 #include <algorithm>
 #include <bit>
 
+#include "ostro/kernels/few/few_kernel.h"
 #include "ostro/kernels/products/gemm_block.h"
 #include "ostro/kernels/products/kernels/gemm_kernel.h"
 #include "ostro/kernels/products/kernels/int8_kernel.h"
@@ -64,6 +65,15 @@ const Int8Kernel& choose_int8_kernel(machine::Isa isa) {
   return isa == machine::Isa::kAvx2 ? int8_avx2() : int8_avx512();
 }
 
+// VDPBF16PS is slow on processors with AMX, so these take the emulation.
+const FewKernel& choose_few_kernel(GemmType type, machine::Isa isa) {
+  const bool f32 = type == GemmType::kF32;
+  if (isa == machine::Isa::kGeneric) return f32 ? few_f32_generic() : few_bf16_generic();
+  if (isa == machine::Isa::kAvx2) return f32 ? few_f32_avx2() : few_bf16_avx2();
+  if (isa == machine::Isa::kAvx512Bf16 && !f32) return few_bf16_avx512bf16();
+  return f32 ? few_f32_avx512() : few_bf16_avx512();
+}
+
 int64_t round_up(int64_t a, int64_t b) { return ceil_div(a, b) * b; }
 
 // Size of one core's L2. Only the way the work is cut depends on it; no bit does.
@@ -112,7 +122,8 @@ Gemm::Gemm(GemmSpec spec, machine::Isa isa)
   const int64_t a_bytes = m_panels_ * packed_k_ * kernel_->a_bytes;
   symmetric_ = !spec_.int8_b && plan_symmetry();
   if (spec_.int8_b) int8_kernel_ = &choose_int8_kernel(isa);
-  few_ = plan_few();
+  few_kernel_ = &choose_few_kernel(spec_.in, isa);
+  few_ = plan_few_int8() ? Few::kInt8 : plan_few_rows();
   wide_ = spec_.batch.size() == 1 && m() > 0 && n() > m() && a_bytes <= kWideBytes;
 }
 
@@ -399,17 +410,16 @@ void Gemm::run_wide(machine::ThreadPool& pool, const void* a, GemmB b, void* c, 
   });
 }
 
-// Three ways. An int8 B with few rows of A is never packed (run_few). When C is wider than high and A is
-// small, A is packed for all threads, and each thread packs its own panels of B (run_wide). Otherwise all
-// threads pack a chunk of B, and then share the blocks of rows that are multiplied with it.
+// Three ways. With few rows of A, B is read where it lies (run_few_rows, run_few_int8). When C is wider than
+// high and A is small, A is packed for all threads, and each thread packs its own panels of B (run_wide).
+// Otherwise all threads pack a chunk of B, and then share the blocks of rows that are multiplied with it.
 void Gemm::run(machine::ThreadPool& pool, const void* a, GemmB b, void* c, bool go_on) const {
   OSTRO_CHECK(!go_on || (spec_.out == GemmType::kF32 && spec_.segment_ends.size() == 1),
               "a product of {} leaves that goes on from its result", spec_.segment_ends.size());
   OSTRO_CHECK(spec_.int8_b == (b.scales != nullptr), "an int8 B has scales, and no other has");
-  if (few_ && !go_on && takes_few(b)) {
-    const GemmCall call{this, a, b, c};
-    return run_few(pool, {&call, 1});
-  }
+  const GemmCall call{this, a, b, c};
+  if (few_ == Few::kInt8 && !go_on && takes_few(b)) return run_few_int8(pool, {&call, 1});
+  if (few_ == Few::kAcross || few_ == Few::kAlong) return run_few_rows(pool, {&call, 1}, go_on);
   if (wide_) return run_wide(pool, a, b, c, go_on);
   const bool half = symmetric_ && a == b.data && !go_on;
   for (const Chunk& chunk : chunks_) {

@@ -17,6 +17,7 @@
 
 namespace ostro::kernels {
 
+struct FewKernel;
 struct GemmKernel;
 struct Int8Kernel;
 struct PanelSource;
@@ -160,10 +161,15 @@ class Gemm {
   // For a B that is larger than A: packs all of A first, unless A is read in place, and packs B one group of
   // panels at a time.
   void run_wide(machine::ThreadPool& pool, const void* a, GemmB b, void* c, bool go_on) const;
-  // Products with an int8 B and few rows, which read B once and never pack it (gemm_int8.cc).
-  static void run_few(machine::ThreadPool& pool, std::span<const GemmCall> calls);
-  bool plan_few() const;
-  // Whether run_few gives the right bits with these scales.
+  // Products of few rows, which read B once, where it lies, and never pack it: how B lies.
+  enum class Few { kNo, kAcross, kAlong, kInt8 };
+  // With a B of f32 or bf16 (few_rows.cc): its columns are contiguous (kAcross), or its rows (kAlong).
+  static void run_few_rows(machine::ThreadPool& pool, std::span<const GemmCall> calls, bool go_on);
+  Few plan_few_rows() const;
+  // With an int8 B (gemm_int8.cc).
+  static void run_few_int8(machine::ThreadPool& pool, std::span<const GemmCall> calls);
+  bool plan_few_int8() const;
+  // Whether run_few_int8 gives the right bits with these scales.
   bool takes_few(GemmB b) const;
   // `half`: of a symmetric C only blocks that reach above the diagonal.
   void multiply_chunk(machine::ThreadPool& pool, const void* a, const Chunk& chunk, const std::byte* packed,
@@ -189,7 +195,8 @@ class Gemm {
   int64_t group_panels_ = 1;  // panels of B that are used together and fit into L2
   bool wide_ = false;         // run_wide is used
   const Int8Kernel* int8_kernel_ = nullptr;
-  bool few_ = false;        // plan_few(): run_few is used, if it takes the scales
+  const FewKernel* few_kernel_;
+  Few few_ = Few::kNo;
   bool symmetric_ = false;  // plan_symmetry()
   bool rows_a_ = false;     // A is read as it lies in memory, never packed
   int tree_slots_ = 1;      // partials alive at once

@@ -16,8 +16,8 @@ constexpr int64_t kPiecePanels = 4;
 
 // Cuts every product into pieces for the threads: ranges of rows whose packed A stays in L2, and ranges of
 // columns, so that each thread gets about kPiecesAThread pieces of equal work. A piece packs its own A and B,
-// and prefetches the B of the piece that its thread is likely to take next. Int8 products with few rows go to
-// run_few before.
+// and prefetches the B of the piece that its thread is likely to take next. Products of few rows
+// are done before, without packing.
 void Gemm::run_all(machine::ThreadPool& pool, std::span<const GemmCall> calls) {
   struct Piece {
     const GemmCall* call;
@@ -29,10 +29,16 @@ void Gemm::run_all(machine::ThreadPool& pool, std::span<const GemmCall> calls) {
   };
   double total = 0;
   int64_t c_bytes = 0;
-  std::vector<GemmCall> few, others;
-  for (const GemmCall& call : calls)
-    (call.gemm->few_ && call.gemm->takes_few(call.b) ? few : others).push_back(call);
-  run_few(pool, few);
+  std::vector<GemmCall> few, few_int8, others;
+  for (const GemmCall& call : calls) {
+    const Few way = call.gemm->few_;
+    if (way == Few::kInt8)
+      (call.gemm->takes_few(call.b) ? few_int8 : others).push_back(call);
+    else
+      (way == Few::kNo ? others : few).push_back(call);
+  }
+  run_few_rows(pool, few, false);
+  run_few_int8(pool, few_int8);
   for (const GemmCall& call : others) {
     OSTRO_CHECK(call.gemm->spec_.batch.size() == 1, "a product with a batch of {}",
                 call.gemm->spec_.batch.size());

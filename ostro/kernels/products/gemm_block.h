@@ -5,7 +5,7 @@
 #include <cstddef>
 #include <cstdint>
 
-#include "ostro/base/aligned.h"
+#include "ostro/kernels/few/scratch.h"
 #include "ostro/kernels/products/gemm.h"
 #include "ostro/kernels/products/kernels/gemm_kernel.h"
 
@@ -13,27 +13,6 @@ namespace ostro::kernels {
 
 inline int64_t element_bytes(GemmType type) { return type == GemmType::kF32 ? 4 : 2; }
 inline int64_t b_element_bytes(const GemmSpec& spec) { return spec.int8_b ? 1 : element_bytes(spec.in); }
-inline int64_t ceil_div(int64_t a, int64_t b) { return (a + b - 1) / b; }
-
-// Memory that a thread keeps between products, grown when needed.
-class Scratch {
- public:
-  std::byte* get(int64_t bytes) {
-    if (bytes > capacity_) {
-      data_.reset();
-      // Use huge pages: small pages, scattered in memory, would compete for the same sets of L2.
-      if (bytes >= kSmallest) bytes = (bytes + kStep - 1) / kStep * kStep;
-      data_ = allocate_aligned(static_cast<size_t>(bytes));
-      capacity_ = bytes;
-    }
-    return data_.get();
-  }
-
- private:
-  static constexpr int64_t kSmallest = 1 << 17, kStep = 4 << 20;  // what allocate_aligned puts there
-  AlignedBytes data_;
-  int64_t capacity_ = 0;
-};
 
 // f32 arithmetic of one block, from packing A to storing C.
 class GemmBlock {

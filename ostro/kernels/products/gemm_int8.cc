@@ -168,7 +168,7 @@ class Int8Strip {
 
 }  // namespace
 
-bool Gemm::plan_few() const {
+bool Gemm::plan_few_int8() const {
   return spec_.int8_b && m() >= 1 && m() <= kInt8Rows && n() >= 1 && k() >= 1 &&
          spec_.segment_ends.size() == 1 && ascends_by_one(spec_.b_col) && ascends_by_one(spec_.c_col) &&
          ascends_by_one(spec_.s_col) && static_cast<int64_t>(run_starts(spec_.s_row).size()) <= kMostGroups;
@@ -184,7 +184,7 @@ bool Gemm::takes_few(GemmB b) const {
 // Reads A of every call once, as f32 [k][m] with zeros up to a whole group of 32 k; then cuts the columns of
 // all calls into strips, about kStripsAThread for each thread. Columns after the last whole vector are a
 // strip of their own.
-void Gemm::run_few(machine::ThreadPool& pool, std::span<const GemmCall> calls) {
+void Gemm::run_few_int8(machine::ThreadPool& pool, std::span<const GemmCall> calls) {
   if (calls.empty()) return;
   int64_t floats = 0, columns = 0;
   for (const GemmCall& call : calls) {

@@ -243,6 +243,73 @@ TEST_CASE("gemm: single rows and columns") {
   }
 }
 
+// Products of 1 to 17 rows whose B has contiguous columns, or contiguous steps, with odd sizes, leaves and
+// results apart; as far as they have few rows, B is read where it lies.
+std::vector<Options> few_rows(int64_t m) {
+  std::vector<Options> cases;
+  for (const GemmType in : kTypes) {
+    for (const Layout b : {Layout::kRows, Layout::kColumns}) {
+      cases.push_back({.m = m, .n = 95 - m, .k = 30 + 3 * m, .in = in, .b = b});
+      cases.push_back(
+          {.m = m, .n = 64, .k = 128, .in = in, .out = GemmType::kBf16, .b = b, .c = Layout::kColumns});
+      cases.push_back({.m = m,
+                       .n = 33,
+                       .k = 99,
+                       .in = in,
+                       .a = Layout::kColumns,
+                       .b = b,
+                       .c = Layout::kRuns,
+                       .ends = {7, 7, 40 + m, 99},
+                       .trees = {2, 2}});
+    }
+    // Several ranges of columns, strips and lines that are read ahead; a last strip that is narrow.
+    if (m % 8 == 1) {
+      cases.push_back({.m = m, .n = 4100, .k = 41, .in = in});
+      cases.push_back({.m = m, .n = 523, .k = 1100, .in = in, .b = Layout::kColumns});
+    }
+  }
+  return cases;
+}
+
+TEST_CASE("gemm: few rows, of any number, layout, instruction set and number of threads") {
+  for (int64_t m = 1; m <= 17; ++m) {
+    for (const Options& o : few_rows(m)) {
+      GemmRandom random{static_cast<uint64_t>(m)};
+      const GemmCase c = make_case(o, random);
+      const std::vector<uint8_t> want = expected(c);
+      for (machine::Isa isa : machine::available_isas()) {
+        for (const int threads : {1, 2, 5}) {
+          INFO(std::string(machine::isa_name(isa)), " m ", m, " n ", o.n, " k ", o.k, " in ",
+               static_cast<int>(o.in), " layout ", static_cast<int>(o.b), " threads ", threads);
+          CHECK((computed(c, isa, threads, false) == want));
+        }
+      }
+    }
+  }
+}
+
+TEST_CASE("gemm: few rows: the tests can tell a wrong order, and every element counts") {
+  GemmRandom random{6};
+  for (const Layout b : {Layout::kRows, Layout::kColumns}) {
+    GemmCase c = make_case({.m = 3, .n = 65, .k = 75, .in = GemmType::kBf16, .b = b}, random);
+    for (uint16_t& x : c.a16) x = static_cast<uint16_t>(0x3f80 | (x & 0x7f));  // no zeros, nothing tiny
+    for (uint16_t& x : c.b16) x = static_cast<uint16_t>(0x3c00 | (random.next() & 0x3ff));
+    for (machine::Isa isa : machine::available_isas()) {
+      const std::vector<uint8_t> got = computed(c, isa, 2, false);
+      CHECK(got == expected(c));
+      CHECK(got != expected(c, 16));
+      CHECK(got != expected(c, 64));
+      for (const int64_t k : {0, 31, 64, 74}) {
+        for (const int64_t n : {0, 31, 64}) {
+          GemmCase changed = c;
+          changed.b16[c.spec.b_row[k] + c.spec.b_col[n]] ^= 0x8000;
+          CHECK(computed(changed, isa, 2, false) != got);
+        }
+      }
+    }
+  }
+}
+
 TEST_CASE("gemm: more than one block in every direction") {
   for (GemmType in : kTypes) {
     check_all({.m = 600, .n = 70, .k = 100, .in = in}, 11);

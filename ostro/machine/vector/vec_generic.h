@@ -16,6 +16,7 @@ struct VecGeneric {
   using Floats = float __attribute__((vector_size(32)));
   using Ints = int32_t __attribute__((vector_size(32)));
   using Words = uint32_t __attribute__((vector_size(32)));
+  using Halves = uint16_t __attribute__((vector_size(16)));
 
   Floats v;
 
@@ -82,9 +83,9 @@ struct VecGeneric {
     return c;
   }
   static VecGeneric load_bf16(const uint16_t* p) {
-    Words w;
-    for (int i = 0; i < kWidth; ++i) w[i] = static_cast<uint32_t>(p[i]) << 16;
-    return {as<Floats>(w)};
+    Halves h;
+    std::memcpy(&h, p, sizeof h);
+    return {as<Floats>(__builtin_convertvector(h, Words) << 16)};
   }
   // The f32 bits of a rounded to bf16 (N1), low half not cleared. No lane is denormal: arithmetic flushes.
   static Words bf16_bits(VecGeneric a) {

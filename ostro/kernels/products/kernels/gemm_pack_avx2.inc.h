@@ -6,32 +6,10 @@
 #include <immintrin.h>
 
 #include "ostro/kernels/products/kernels/gemm_pack.inc.h"
+#include "ostro/machine/vector/transpose8_avx2.inc.h"
 
 namespace ostro::kernels {
 namespace {
-
-// rows[i][j] becomes rows[j][i].
-inline void transpose8(__m256i (&rows)[8]) {
-  __m256i t[8];
-#pragma GCC unroll 8
-  for (int i = 0; i < 4; ++i) {
-    t[2 * i] = _mm256_unpacklo_epi32(rows[2 * i], rows[2 * i + 1]);
-    t[2 * i + 1] = _mm256_unpackhi_epi32(rows[2 * i], rows[2 * i + 1]);
-  }
-#pragma GCC unroll 8
-  for (int i = 0; i < 2; ++i) {
-    rows[4 * i] = _mm256_unpacklo_epi64(t[4 * i], t[4 * i + 2]);
-    rows[4 * i + 1] = _mm256_unpackhi_epi64(t[4 * i], t[4 * i + 2]);
-    rows[4 * i + 2] = _mm256_unpacklo_epi64(t[4 * i + 1], t[4 * i + 3]);
-    rows[4 * i + 3] = _mm256_unpackhi_epi64(t[4 * i + 1], t[4 * i + 3]);
-  }
-#pragma GCC unroll 8
-  for (int i = 0; i < 4; ++i) {
-    const __m256i low = _mm256_permute2x128_si256(rows[i], rows[4 + i], 0x20);
-    rows[4 + i] = _mm256_permute2x128_si256(rows[i], rows[4 + i], 0x31);
-    rows[i] = low;
-  }
-}
 
 // Stores the first W words of x (W is 6 or 8). Only the last row of a call must not write beyond its end;
 // behind every other row the next row is written later anyway.
@@ -104,7 +82,7 @@ template <int W>
     for (int w = 0; w < W; w += 8) {
       __m256i rows[8];
       load_rows8(s, s.k_offsets[k], w, 4, rows);
-      transpose8(rows);
+      machine::transpose8(rows);
 #pragma GCC unroll 8
       for (int i = 0; i < 8; ++i) store_words<kWords>(out + (k + i) * W + w, rows[i], i == 7);
     }
@@ -159,7 +137,7 @@ template <int W>
       for (int w = 0; w < W; w += 8) {
         __m256i rows[8];
         load_rows8(s, s.k_offsets[k0] + 16 * half, w, 2, rows);
-        transpose8(rows);
+        machine::transpose8(rows);
 #pragma GCC unroll 8
         for (int j = 0; j < 8; ++j) store_words<8>(out + (8 * half + j) * W + w, rows[j], false);
       }
@@ -190,7 +168,7 @@ template <int W>
     for (int half = 0; half < 2; ++half, out += 16 * W) {
       __m256i rows[8];
       load_rows8(s, s.k_offsets[k0] + 16 * half, 0, 2, rows);
-      transpose8(rows);
+      machine::transpose8(rows);
 #pragma GCC unroll 8
       for (int j = 0; j < 8; ++j) {
         store_words<W>(out + 2 * j * W, _mm256_slli_epi32(rows[j], 16), false);

@@ -1,0 +1,135 @@
+// Products of few rows with matrices that lie in memory, beside what memory gives: reading as many bytes in
+// eight streams a thread; and the same products with each matrix packed first, as for many rows. Interleaved;
+// medians of the rounds. Rates are bytes of the matrices per second; one thread is timed by its own clock,
+// which stops while another process has the core.
+//
+//   few_bench [--threads N] [--isa NAME] [--in f32|bf16] [--columns together|apart] [--rounds N] [--rows N]
+//   [--k N]
+//   [--n N] [--mib N] [--form text|json]
+//
+// --columns together: B as [k, n]; apart: as [n, k]. --mib: the matrices take at least so much memory in all.
+#include <fmt/core.h>
+
+#include <algorithm>
+#include <cstring>
+#include <string>
+#include <vector>
+
+#include "bench/arguments.h"
+#include "ostro/base/aligned.h"
+#include "ostro/kernels/products/calibrate.h"
+#include "ostro/kernels/products/gemm.h"
+#include "ostro/machine/thread_pool.h"
+
+namespace {
+
+using namespace ostro;
+
+struct Options {
+  int threads = 1, rounds = 7;
+  machine::Isa isa = kernels::best_isa();
+  bool bf16 = true, together = true, text = true;
+  int64_t rows = 1, k = 768, n = 4096, mib = 256;
+};
+
+double median(std::vector<double> values) {
+  std::sort(values.begin(), values.end());
+  return values[values.size() / 2];
+}
+
+template <typename F>
+double rate(const machine::ThreadPool& pool, int64_t bytes, F&& f) {
+  const double begin = kernels::clock_seconds(pool.threads());
+  f();
+  return 1e-9 * static_cast<double>(bytes) / (kernels::clock_seconds(pool.threads()) - begin);
+}
+
+kernels::GemmSpec spec_of(const Options& o) {
+  kernels::GemmSpec s;
+  s.in = o.bf16 ? kernels::GemmType::kBf16 : kernels::GemmType::kF32;
+  for (int64_t i = 0; i < o.rows; ++i) s.a_row.push_back(i * o.k), s.c_row.push_back(i * o.n);
+  for (int64_t i = 0; i < o.k; ++i) s.a_col.push_back(i), s.b_row.push_back(o.together ? i * o.n : i);
+  for (int64_t i = 0; i < o.n; ++i) s.b_col.push_back(o.together ? i : i * o.k), s.c_col.push_back(i);
+  return s;
+}
+
+// The sum of all words, which keeps the reads: eight streams a thread.
+uint64_t read_all(machine::ThreadPool& pool, const std::byte* from, int64_t bytes) {
+  constexpr int64_t kStreams = 8;
+  std::vector<uint64_t> sums(static_cast<size_t>(pool.threads()) * 8);
+  const int64_t parts = pool.threads();
+  pool.run_tiles(parts, [&](int64_t part) {
+    using Words = uint64_t __attribute__((vector_size(32)));
+    Words sum[kStreams] = {};
+    const int64_t lines = bytes / 64 / parts / kStreams;
+    const std::byte* begin = from + part * lines * kStreams * 64;
+    for (int64_t i = 0; i < lines; ++i)
+      for (int64_t s = 0; s < kStreams; ++s) {
+        const std::byte* line = begin + (s * lines + i) * 64;
+        __builtin_prefetch(line + 1024);
+        Words x, y;
+        std::memcpy(&x, line, sizeof x);
+        std::memcpy(&y, line + 32, sizeof y);
+        sum[s] += x + y;
+      }
+    for (const Words& s : sum) sums[static_cast<size_t>(part) * 8] += s[0] + s[1] + s[2] + s[3];
+  });
+  uint64_t all = 0;
+  for (const uint64_t s : sums) all += s;
+  return all;
+}
+
+}  // namespace
+
+int main(int argc, char** argv) {
+  Options o;
+  const Status read = bench::read_options(
+      argc, argv,
+      {bench::count_option("--threads", o.threads), bench::count_option("--rounds", o.rounds),
+       bench::count_option("--rows", o.rows), bench::count_option("--k", o.k),
+       bench::count_option("--n", o.n), bench::count_option("--mib", o.mib),
+       bench::isa_option("--isa", o.isa), bench::either_option("--in", "bf16", "f32", o.bf16),
+       bench::either_option("--columns", "together", "apart", o.together),
+       bench::either_option("--form", "text", "json", o.text)});
+  if (!read.ok()) {
+    fmt::print(stderr, "error: {}\n", read.error().message());
+    return 2;
+  }
+  machine::ThreadPool pool(o.threads);
+  const kernels::Gemm gemm(spec_of(o), o.isa);
+  const int64_t element = o.bf16 ? 2 : 4, one = o.k * o.n * element;
+  const int64_t count = std::max<int64_t>(1, (o.mib << 20) / one), bytes = count * one;
+  const AlignedBytes b = allocate_aligned(static_cast<size_t>(bytes));
+  const AlignedBytes a = allocate_zeroed(static_cast<size_t>(o.rows * o.k * 4));
+  const AlignedBytes c = allocate_zeroed(static_cast<size_t>(o.rows * o.n * 4));
+  // Numbers of usual size: the speed of products does not depend on them, but that of denormal ones may.
+  for (int64_t i = 0; i < bytes / 2; ++i) {
+    const auto half = static_cast<uint16_t>(0x3f80 | (i * 2654435761u >> 20 & 0x7f));
+    std::memcpy(b.get() + 2 * i, &half, 2);
+  }
+  std::vector<double> reads, few, packed;
+  uint64_t kept = 0;
+  kernels::PackedB room;
+  for (int round = 0; round <= o.rounds; ++round) {
+    const double r = rate(pool, bytes, [&] { kept += read_all(pool, b.get(), bytes); });
+    const double f = rate(pool, bytes, [&] {
+      for (int64_t i = 0; i < count; ++i) gemm.run(pool, a.get(), b.get() + i * one, c.get());
+    });
+    const double p = rate(pool, bytes, [&] {
+      for (int64_t i = 0; i < count; ++i) {
+        gemm.pack_b(pool, b.get() + i * one, room);
+        gemm.run(pool, a.get(), room, c.get());
+      }
+    });
+    if (round == 0) continue;  // the first touches all memory
+    reads.push_back(r), few.push_back(f), packed.push_back(p);
+  }
+  if (kept == 1) fmt::print("\n");  // never; keeps the reads
+  const char* form =
+      o.text ? "{} {} thread(s), {} rows, [{}] {} x {}: read {:.1f} GB/s, few rows {:.1f}, packed {:.1f}\n"
+             : "{{\"isa\": \"{}\", \"threads\": {}, \"rows\": {}, \"type\": \"{}\", \"k\": {}, \"n\": {}, "
+               "\"read\": {:.3f}, \"few\": {:.3f}, \"packed\": {:.3f}}}\n";
+  fmt::print(fmt::runtime(form), machine::isa_name(o.isa), o.threads, o.rows, o.bf16 ? "bf16" : "f32", o.k,
+             o.n, median(reads), median(few), median(packed));
+  return 0;
+}
