@@ -47,12 +47,12 @@ def defined(path):
     return set(re.findall(r" DF \.text\s+\S+\s+(?:\S+\s+)?(\S+)$", run("objdump", "-T", path), re.MULTILINE))
 
 
-def too_new(path, limit):
-    """Symbols of the C library that came after version `limit`, "2.34": name -> version."""
+def too_new(path, limit, library="GLIBC"):
+    """Symbols of the C library (or of GLIBCXX, libstdc++) that came after version `limit`, "2.34": name -> version."""
     def number(version):
         return [int(part) for part in version.split(".")]
 
-    symbols = re.findall(r"\*UND\*.*\(GLIBC_(\d+\.\d+)[\d.]*\)\s+(\S+)", run("objdump", "-T", path))
+    symbols = re.findall(rf"\*UND\*.*\({library}_(\d[\d.]*)\)\s+(\S+)", run("objdump", "-T", path))
     return {name: version for version, name in symbols if number(version) > number(limit)}
 
 

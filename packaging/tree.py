@@ -1,7 +1,7 @@
 #!/usr/bin/env python3
 """Makes the tree that every package holds: the program, all libraries that it needs, and their licences.
 
-    tree.py --build build/release --out FOLDER [--glibc 2.34]
+    tree.py --build build/release --out FOLDER [--glibc 2.34] [--python FOLDER]
 
 The program is the one of the build folder: it is not compiled again, so its bits are those of a build of one's own. It
 looks for libraries in ../lib, seen from itself, so the tree can lie anywhere. Only what belongs to the C library and to
@@ -10,18 +10,29 @@ gcc's run time comes from the machine; nothing in the tree needs a newer C libra
     bin/ostro    lib/*.so*    share/bash-completion/completions/ostro    share/doc/ostro/licenses/
     share/ostro/scripts/quickstart.sh    share/ostro/scripts/gpu_check.sh    share/ostro/configs/
 
+With --python, the modules of the Python package (python/module) go to that folder, if the build has them: files to be laid
+over the package, whose folder lib is that of the tree.
+
 Debian's libstdc++ asks for one function of glibc 2.36, arc4random. The program has it, too (ostro/cli/main/arc4random.cc),
-and the loader takes a program's own first. So the tree's copy of the library asks for an older version instead.
+and the loader takes a program's own first; libostro_native.so has it as well. So the tree's copy of the library asks for an
+older version instead.
+
+A module of Python gets the libstdc++ that the process has already, which may be the machine's. With glibc 2.34 that is gcc 11's,
+GLIBCXX_3.4.29. The only later symbol that is asked for is condition_variable::wait of 3.4.30, which every libstdc++ has as
+3.4.11, too, with the same code; packages ask for that.
 """
 import argparse
 import pathlib
 import shutil
 import subprocess
+import sys
 
 import elf
 
 ROOT = pathlib.Path(__file__).resolve().parent.parent
 SEARCH_PATH = ["$ORIGIN/../lib"]
+GLIBCXX = "3.4.29"  # of the libstdc++ that comes with glibc 2.34
+WAIT = {"_ZNSt18condition_variable4waitERSt11unique_lockISt5mutexE": "3.4.30"}
 
 
 def fail(text):
@@ -67,6 +78,18 @@ def add_libraries(program, out, glibc):
             shutil.copyfile(file, licences / f"{package}{suffix}.txt")
 
 
+def ask_for_older_wait(path):
+    if elf.too_new(path, GLIBCXX, "GLIBCXX") == WAIT:
+        elf.ask_for_older(path, "GLIBCXX_3.4.30", "GLIBCXX_3.4.11")
+
+
+def check_versions(path, glibc):
+    for library, limit in (("GLIBC", glibc), ("GLIBCXX", GLIBCXX)):
+        newer = elf.too_new(path, limit, library)
+        if newer:
+            fail(f"{path.name} needs {library} newer than {limit}, for {', '.join(sorted(newer))}")
+
+
 def add_scripts(out):
     """The quickstart and what it reads, in the folders that it expects; the check of a GPU."""
     for path in [*ROOT.glob("scripts/quickstart*"), ROOT / "scripts/gpu_check.sh", *ROOT.glob("configs/**/*")]:
@@ -84,9 +107,7 @@ def check(out, glibc):
              "with CMAKE_INSTALL_LIBDIR=lib")
     here = {path.name for path in (out / "lib").iterdir()}
     for path in [program, *sorted((out / "lib").iterdir())]:
-        newer = elf.too_new(path, glibc)
-        if newer:
-            fail(f"{path.name} needs a newer C library than {glibc}, for {', '.join(sorted(newer))}")
+        check_versions(path, glibc)
         missing = set(elf.needed(path)) - here - elf.SYSTEM
         if missing:
             fail(f"{path.name} needs {', '.join(sorted(missing))}, which the tree does not have")
@@ -94,11 +115,37 @@ def check(out, glibc):
             fail(f"{path.name} looks for libraries in {elf.search_path(path)}, which may be another's on other machines")
 
 
+def make_python(build, out, tree, glibc):
+    """The modules; nothing where the build has none."""
+    if out.exists():
+        shutil.rmtree(out)
+    built = build / "python/ostro"
+    if not any(built.glob("_native*.so")):
+        print("no Python module: the build has none (docs/reference/dependencies.md, nanobind)", file=sys.stderr)
+        return
+    elf.run("cmake", "--install", build, "--component", "python", "--prefix", out, "--strip")
+    native = out / "ostro/lib/libostro_native.so"
+    here = {path.name for path in (tree / "lib").iterdir()} | {native.name}
+    for path in [native, *sorted((out / "ostro").glob("_native*.so"))]:
+        expected = ["$ORIGIN"] if path == native else ["$ORIGIN/lib"]
+        if elf.search_path(path) != expected:
+            fail(f"{path} looks for libraries in {elf.search_path(path)}, not in {expected}")
+        ask_for_older_wait(path)
+        check_versions(path, glibc)
+        missing = set(elf.needed(path)) - here - elf.SYSTEM
+        if missing:
+            fail(f"{path.name} needs {', '.join(sorted(missing))}, which the tree does not have")
+    if "arc4random" not in elf.defined(native):
+        fail(f"{native.name} does not have arc4random, which the tree's libstdc++ asks for")
+
+
 def make(build, out, glibc):
     if out.exists():
         shutil.rmtree(out)
     elf.run("cmake", "--install", build, "--component", "program", "--prefix", out, "--strip")
     add_libraries(build / "ostro/cli/ostro", out, glibc)
+    for path in [out / "bin/ostro", *sorted((out / "lib").iterdir())]:
+        ask_for_older_wait(path)
     add_scripts(out)
     check(out, glibc)
 
@@ -108,5 +155,8 @@ if __name__ == "__main__":
     arguments.add_argument("--build", type=pathlib.Path, required=True)
     arguments.add_argument("--out", type=pathlib.Path, required=True)
     arguments.add_argument("--glibc", default="2.34", help="the oldest C library that the tree runs with")
+    arguments.add_argument("--python", type=pathlib.Path, help="where the modules of the Python package go")
     given = arguments.parse_args()
     make(given.build.resolve(), given.out.resolve(), given.glibc)
+    if given.python:
+        make_python(given.build.resolve(), given.python.resolve(), given.out.resolve(), given.glibc)

@@ -1,7 +1,10 @@
 #!/usr/bin/env python3
 """Makes a wheel of a tree (tree.py): the program inside of the Python package ostro, with ostro_ray and ostro_lm_eval.
 
-    wheel.py --tree FOLDER --version 0.1.0 --out DIST
+    wheel.py --tree FOLDER --version 0.1.0 --out DIST [--python FOLDER]
+
+--python has the package's modules, as tree.py makes them. The wheel is of no single Python: the program runs with any, and
+each Python takes its own module.
 
 Prints the wheel's path. The packages are those of python/; a package that Python imports from the wheel goes there. Equal
 trees give equal wheels: files are in the order of their names and have one date.
@@ -24,6 +27,7 @@ Summary: Trains, checks and runs open language models on CPUs; one run, one hash
 License: Apache-2.0
 Requires-Python: >=3.9
 Requires-Dist: ziglang>=0.17
+Requires-Dist: numpy>=1.26; python_version >= "3.11"
 Requires-Dist: ray>=2.40; extra == "ray"
 Requires-Dist: lm_eval>=0.4.9; extra == "lm_eval"
 Provides-Extra: ray
@@ -38,13 +42,18 @@ WHEEL = f"Wheel-Version: 1.0\nGenerator: ostro packaging/wheel.py\nRoot-Is-Purel
 ENTRY_POINTS = "[console_scripts]\nostro = ostro.program:main\n"
 
 
-def contents(tree, version):
+def contents(tree, version, modules):
     """name in the wheel -> (bytes, whether it is a program)."""
     info = f"ostro-{version}.dist-info"
     files = {}
     for package in PACKAGES:
-        for path in sorted((ROOT / "python" / package).rglob("*.py")):
+        for path in sorted((ROOT / "python" / package).rglob("*")):
+            if path.suffix not in (".py", ".pyi", ".typed"):
+                continue
             files[f"{package}/{path.relative_to(ROOT / 'python' / package)}"] = (path.read_bytes(), False)
+    if modules and modules.exists():
+        for path in sorted(modules.rglob("*.so")):
+            files[path.relative_to(modules).as_posix()] = (path.read_bytes(), False)
     for folder in ("bin", "lib"):
         for path in sorted((tree / folder).iterdir()):
             files[f"ostro/{folder}/{path.name}"] = (path.read_bytes(), folder == "bin")
@@ -65,11 +74,11 @@ def contents(tree, version):
     return files
 
 
-def write(tree, version, out):
+def write(tree, version, out, modules):
     out.mkdir(parents=True, exist_ok=True)
     path = out / f"ostro-{version}-{TAG}.whl"
     with zipfile.ZipFile(path, "w", zipfile.ZIP_DEFLATED) as wheel:
-        for name, (data, is_program) in contents(tree, version).items():
+        for name, (data, is_program) in contents(tree, version, modules).items():
             entry = zipfile.ZipInfo(name, date_time=(2020, 1, 1, 0, 0, 0))
             entry.external_attr = (0o100755 if is_program else 0o100644) << 16
             entry.compress_type = zipfile.ZIP_DEFLATED
@@ -82,5 +91,6 @@ if __name__ == "__main__":
     arguments.add_argument("--tree", type=pathlib.Path, required=True)
     arguments.add_argument("--version", required=True)
     arguments.add_argument("--out", type=pathlib.Path, required=True)
+    arguments.add_argument("--python", type=pathlib.Path)
     given = arguments.parse_args()
-    print(write(given.tree.resolve(), given.version, given.out))
+    print(write(given.tree.resolve(), given.version, given.out, given.python))

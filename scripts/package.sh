@@ -24,7 +24,7 @@ while (( $# > 0 )); do
 done
 (( ${#kinds[@]} > 0 )) || kinds=(wheel tar)
 if [[ -z $build ]]; then
-  scripts/build.sh ostro
+  scripts/build.sh ostro python_package
   build=build/release
 fi
 [[ -x $build/ostro/cli/ostro ]] || fail "$build has no program ostro; build it with scripts/build.sh ostro"
@@ -35,7 +35,7 @@ mkdir -p "$out"
 out="$(cd "$out" && pwd)"
 work="$(mktemp -d)"
 trap 'rm -rf "$work"' EXIT
-python3 packaging/tree.py --build "$build" --out "$work/$name"
+python3 packaging/tree.py --build "$build" --out "$work/$name" --python "$work/python"
 
 # The order, dates and owners of the files are the same wherever it is made.
 make_tar() {
@@ -46,7 +46,7 @@ make_tar() {
 for kind in "${kinds[@]}"; do
   case "$kind" in
     tar) make_tar ;;
-    wheel) python3 packaging/wheel.py --tree "$work/$name" --version "$version" --out "$out" ;;
+    wheel) python3 packaging/wheel.py --tree "$work/$name" --python "$work/python" --version "$version" --out "$out" ;;
     image) make_tar >/dev/null
            "${DOCKER:-docker}" build --tag "ostro:$version" --build-arg "TREE=$name" --file Dockerfile "$out"
            echo "image ostro:$version" ;;

@@ -29,7 +29,7 @@ build() {
   git clone -q . "$folder"
   [[ $1 != setpriv ]] || chown -R 65534:65534 "$folder"
   [[ ! -d .venv ]] || ln -s "$PWD/.venv" "$folder/.venv"  # pyarrow, where this tree has it
-  "$@" bash -c 'cd "$1" && CCACHE_DISABLE=1 scripts/build.sh ostro >build.log && scripts/package.sh --build build/release' _ "$folder" \
+  "$@" bash -c 'cd "$1" && CCACHE_DISABLE=1 scripts/build.sh ostro python_package >build.log && scripts/package.sh --build build/release' _ "$folder" \
     >"$folder.log" 2>&1 || { tail -n 20 "$folder.log" "$folder/build.log" >&2; fail "the build in $folder failed"; }
 }
 

@@ -1,5 +1,6 @@
 #include "ostro/base/run_program.h"
 
+#include <dlfcn.h>
 #include <fcntl.h>
 #include <fmt/format.h>
 #include <spawn.h>
@@ -70,6 +71,14 @@ Result<std::string> own_path() {
   if (::readlink("/proc/self/exe", path, sizeof path - 1) < 0)
     return io_error("cannot read /proc/self/exe, the program that the workers run");
   return std::string(path);
+}
+
+// Of a program the dynamic loader has only the name that it was called by.
+Result<std::string> code_path() {
+  Dl_info info{};
+  if (::dladdr(reinterpret_cast<const void*>(&own_path), &info) != 0 && info.dli_fname != nullptr)
+    if (const std::string file = info.dli_fname; file.ends_with(".so")) return file;
+  return own_path();
 }
 
 }  // namespace ostro

@@ -16,4 +16,7 @@ Result<std::string> run_program(const std::vector<std::string>& words);
 // The path of the program that this process runs, for those that it starts. Errors: kIo without /proc.
 Result<std::string> own_path();
 
+// The file that holds this code: the program, or in a process of Python the library of the module.
+Result<std::string> code_path();
+
 }  // namespace ostro

@@ -7,6 +7,7 @@
 #include <thread>
 
 #include "ostro/base/machine.h"
+#include "ostro/base/run_program.h"
 #include "ostro/base/sha256.h"
 #include "ostro/chain/clock_text.h"
 #include "ostro/chain/source_commit.h"
@@ -100,7 +101,11 @@ Result<Session> parse_session(const JsonFields& fields) {
 std::string source_commit() { return OSTRO_SOURCE_COMMIT; }
 
 std::string binary_sha256() {
-  static const Result<std::string> hash = io::file_sha256(io::local_file_system(), "/proc/self/exe");
+  static const Result<std::string> hash = []() -> Result<std::string> {
+    ASSIGN_OR_RETURN(const std::string file, code_path());
+    // The running program's file can be read so even when another one has taken its place.
+    return io::file_sha256(io::local_file_system(), file.ends_with(".so") ? file : "/proc/self/exe");
+  }();
   return hash.ok() ? *hash : std::string();
 }
 

@@ -24,6 +24,7 @@ sys.path.insert(0, str(ROOT / "packaging"))
 import elf  # noqa: E402
 
 MOST_BYTES = 50 << 20
+MOST_BYTES_OF_MODULES = 10_000_000
 # Zig's C compiler in small: it takes no names of processors that it does not know.
 ZIG = """#!/bin/sh
 [ "$1" = cc ] || exit 4
@@ -133,6 +134,41 @@ def check_wheel(machine, wheel, own):
     check(gone.returncode == 1 and "cannot start" in gone.stderr and "Traceback" not in gone.stderr, gone.stderr)
 
 
+def check_modules(machine, wheel, build, own):
+    """The Python modules of the build are in the wheel and load with its libraries alone, all of whose symbols are there."""
+    built = {path.name for path in (build / "python/ostro").glob("_native*.so")}
+    with zipfile.ZipFile(wheel) as file:
+        added = {entry.filename: entry.compress_size for entry in file.infolist() if "native" in entry.filename
+                 and entry.filename.endswith(".so")}
+    check({pathlib.Path(name).name for name in added} == (built | {"libostro_native.so"} if built else set()),
+          f"modules in the wheel: {sorted(added)}, in the build: {sorted(built)}")
+    python = ROOT / ".venv/bin/python"
+    if not built or not python.exists():
+        print("not run: the Python module in the wheel (no nanobind or no .venv)")
+        return
+    print(f"the modules add {sum(added.values()) / 1e6:.1f} MB to the wheel")
+    check(sum(added.values()) <= MOST_BYTES_OF_MODULES, f"the modules add {sum(added.values())} bytes to the wheel")
+    site = machine.work / "site"
+    code = "import ostro; ostro.version(); print(open('/proc/self/maps').read())"
+    loaded = run([python, "-c", code], env={**machine.environment, "PYTHONPATH": str(site), "LD_BIND_NOW": "1"})
+    check(loaded.returncode == 0, loaded.stderr)
+    for name in ("libostro_native.so", "libstdc++.so.6", "libcurl.so.4"):
+        check(f"{site}/ostro/lib/{name}" in loaded.stdout, f"{name} is not the wheel's")
+    zig = site / "ziglang/uses"  # check_wheel made it
+    zig.unlink()
+    work = machine.work / "trained here"
+    work.mkdir()
+    (work / "text.txt").write_text("The work is licensed, and the licence works.\n" * 200)
+    check(run([own, "init", "."], cwd=work).returncode == 0, "ostro init failed")
+    code = "import ostro; print(ostro.train('train.yaml', {'trainer.num_train_steps': 2}).hash)"
+    trained = run([python, "-c", code], cwd=work, env={**machine.environment, "PYTHONPATH": str(site),
+                                                       "COMPILER_PATH": os.environ.get("PATH", "")})
+    check(trained.returncode == 0 and re.search("^[0-9a-f]{64}$", trained.stdout, re.MULTILINE), trained.stderr)
+    check(zig.exists() and "built-in loops" not in trained.stderr, f"the compiler beside the package was not used: {trained.stderr}")
+    native = (site / "ostro/lib/libostro_native.so").read_bytes()
+    check(b"ostro/base/error.h" in native and os.fsencode(ROOT) + b"/" not in native, "the module holds the path of its build")
+
+
 def check_other_machines(build, own):
     """No instruction of the check of the processor is beyond x86-64, and CMake refuses what cannot be built. Where there
     is qemu-user, it plays an old processor."""
@@ -187,6 +223,7 @@ def main():
             file.extractall(work)
         check_tree(machine, work / tar.name.removesuffix(".tar.gz"), own)
         check_wheel(machine, wheel, own)
+        check_modules(machine, wheel, build, own)
     check_other_machines(build, own)
     check_reproducible(build, own)
     print("passed")

@@ -48,8 +48,9 @@ using Words = std::vector<std::string>;
 std::vector<Words> candidates_for(const std::string& cc) {
   if (!cc.empty()) return {split_words(cc)};
   std::vector<Words> candidates = {{"cc"}, {"gcc"}, {"clang"}};
-  // The Python packages ostro and ziglang lie side by side: .../ostro/bin/ostro and .../ziglang/zig.
-  if (const auto program = own_path(); program.ok()) {
+  // The Python packages ostro and ziglang lie side by side: .../ostro/bin/ostro, or
+  // .../ostro/lib/libostro_native.so, and .../ziglang/zig.
+  if (const auto program = code_path(); program.ok()) {
     const fs::path zig = fs::path(*program).parent_path().parent_path().parent_path() / "ziglang" / "zig";
     std::error_code ignored;
     if (fs::exists(zig, ignored)) candidates.push_back({zig.string(), "cc"});

@@ -69,8 +69,9 @@ std::vector<std::string> nvrtc_candidates(const std::string& driver_path) {
     return found.empty() ? std::vector<std::string>{chosen} : found;
   }
   if (driver_path.find('/') != std::string::npos) out.add_folder(fs::path(driver_path).parent_path());
-  // The Python packages ostro and nvidia lie side by side: .../ostro/bin/ostro and .../nvidia.
-  if (const auto program = own_path(); program.ok())
+  // The Python packages ostro and nvidia lie side by side: .../ostro/bin/ostro (or
+  // .../ostro/lib/libostro_native.so) and .../nvidia.
+  if (const auto program = code_path(); program.ok())
     out.add_packages(fs::path(*program).parent_path().parent_path().parent_path());
   for (const std::string& prefix : {environment_variable("VIRTUAL_ENV"), environment_variable("CONDA_PREFIX"),
                                     prefix_of_python().string()})
