@@ -72,7 +72,13 @@ ModelServer::~ModelServer() {
   state_ = State::kDraining;
   for (const Incoming& one : incoming_.close()) one.exchange->answer(error_response(not_ready()));
   for (std::thread& reader : readers_) reader.join();
-  engine_.reset();
+  std::vector<std::shared_ptr<Serving>> over;
+  {
+    const std::lock_guard lock(serving_mutex_);
+    over.swap(earlier_);
+    over.push_back(std::move(serving_));
+  }
+  over.clear();
   if (server_ != nullptr) (void)server_->wait_until_answered(std::chrono::milliseconds(500));
   server_.reset();
 }
@@ -82,14 +88,42 @@ ApiError ModelServer::not_ready() const {
 }
 
 Status ModelServer::serve(std::unique_ptr<ServedModel> model, std::unique_ptr<ReceiptMaker> receipts) {
-  RETURN_IF_ERROR(model->runner->prepare());
-  model_ = std::move(model);
   receipts_ = std::move(receipts);
-  engine_ = std::make_unique<EngineThread>(*model_, *receipts_,
-                                           EngineLimits{limits_.waiting, limits_.step_seconds});
+  RETURN_IF_ERROR(replace(std::move(model)));
   State loading = State::kLoading;
   state_.compare_exchange_strong(loading, State::kReady);
   return {};
+}
+
+Status ModelServer::replace(std::unique_ptr<ServedModel> model) {
+  RETURN_IF_ERROR(model->runner->prepare());
+  auto next = std::make_shared<Serving>();
+  next->model = std::move(model);
+  next->engine = std::make_unique<EngineThread>(*next->model, *receipts_,
+                                                EngineLimits{limits_.waiting, limits_.step_seconds});
+  const std::lock_guard lock(serving_mutex_);
+  if (serving_ != nullptr) earlier_.push_back(std::move(serving_));
+  serving_ = std::move(next);
+  return {};
+}
+
+void ModelServer::drop_earlier() {
+  std::vector<std::shared_ptr<Serving>> over;  // they end outside of the lock
+  const std::lock_guard lock(serving_mutex_);
+  for (auto& one : earlier_)
+    if (one->requests == 0) over.push_back(std::move(one));
+  std::erase(earlier_, nullptr);
+}
+
+std::shared_ptr<ModelServer::Serving> ModelServer::serving() const {
+  const std::lock_guard lock(serving_mutex_);
+  return serving_;
+}
+
+std::pair<std::shared_ptr<ModelServer::Serving>, std::shared_ptr<void>> ModelServer::used() {
+  const std::lock_guard lock(serving_mutex_);
+  ++serving_->requests;
+  return {serving_, std::shared_ptr<void>(nullptr, [one = serving_.get()](void*) { --one->requests; })};
 }
 
 bool ModelServer::drain(std::chrono::milliseconds limit) {
@@ -141,7 +175,8 @@ http::Response ModelServer::at_once(const http::Request& request, const std::opt
     out.headers.emplace_back("Allow", allowed);
     return out;
   }
-  const bool ready = state_ == State::kReady;
+  const std::shared_ptr<Serving> now = serving();
+  const bool ready = state_ == State::kReady && now != nullptr;  // not even where the server just ends
   switch (path->action) {
     case Action::kPage:
       return chat_page();
@@ -149,15 +184,15 @@ http::Response ModelServer::at_once(const http::Request& request, const std::opt
       return json({{"status", "ok"}});
     case Action::kMetrics:
       return {200, kMetricsType,
-              ready ? metrics_text(metrics_->counts(), model_->facts.name, model_->facts.state)
+              ready ? metrics_text(metrics_->counts(), now->model->facts.name, now->model->facts.state)
                     : metrics_text(metrics_->counts(), "", "")};
     default:
       break;
   }
   if (!ready) return error_response(not_ready());
-  const ModelFacts& facts = model_->facts;
+  const ModelFacts& facts = now->model->facts;
   if (path->action == Action::kReady) return json({{"status", "ready"}});
-  if (path->action == Action::kTokenizerInfo) return tokenizer_info(*model_);
+  if (path->action == Action::kTokenizerInfo) return tokenizer_info(*now->model);
   if (path->action == Action::kModels)
     return json({{"object", "list"}, {"data", Json::array({model_json(facts)})}});
   if (request.path == "/v1/models/" + facts.name) return json(model_json(facts));
@@ -171,11 +206,12 @@ void ModelServer::read_requests() {
   while (const auto one = incoming_.pop()) {
     if (one->exchange->is_gone()) continue;
     const std::string& body = one->exchange->request().body;
+    const auto [now, use] = used();
     if (!is_for_text(one->action)) {
-      one->exchange->answer(of_tokens(one->action, *model_, body));
+      one->exchange->answer(of_tokens(one->action, *now->model, body));
       continue;
     }
-    ParsedAsk parsed = parse_ask(one->action, *model_, body);
+    ParsedAsk parsed = parse_ask(one->action, *now->model, body);
     if (const auto* error = std::get_if<ApiError>(&parsed)) {
       one->exchange->answer(error_response(*error));
       continue;
@@ -184,7 +220,9 @@ void ModelServer::read_requests() {
     asked.metrics = metrics_;
     asked.arrived = one->arrived;
     auto ask = std::make_shared<const Ask>(std::move(asked));
-    if (!engine_->push({one->exchange, std::move(ask), one->held}))
+    // The request holds its place among those that are taken, and its model.
+    auto held = std::make_shared<std::pair<std::shared_ptr<void>, std::shared_ptr<void>>>(one->held, use);
+    if (!now->engine->push({one->exchange, std::move(ask), std::move(held)}))
       one->exchange->answer(
           error_response({kTooMany, fmt::format("{} requests wait already", limits_.waiting)}));
   }

@@ -40,6 +40,11 @@ class ModelServer {
   // Builds the model's programs; from then on requests are answered. Call it once. Errors: those of the
   // runner's prepare(); requests are then still answered with 503.
   Status serve(std::unique_ptr<ServedModel> model, std::unique_ptr<ReceiptMaker> receipts);
+  // Serves another model from now on. A request that was read before stays with the one it has, which is
+  // kept as long. Call it after serve(). Errors: those of the runner's prepare().
+  Status replace(std::unique_ptr<ServedModel> model);
+  // Frees models that no request has any more. Called now and then.
+  void drop_earlier();
   // Takes no more requests, and waits until those that were taken are answered, at most for `limit`. Returns
   // false when some are not.
   bool drain(std::chrono::milliseconds limit);
@@ -47,20 +52,31 @@ class ModelServer {
  private:
   enum class State { kLoading, kReady, kDraining };
 
+  // A model with the thread that runs it, and the requests that have it.
+  struct Serving {
+    std::unique_ptr<ServedModel> model;
+    std::unique_ptr<EngineThread> engine;
+    std::atomic<int64_t> requests = 0;
+  };
+
   ModelServer(Access access, const ServerLimits& limits);
   void take(const std::shared_ptr<http::Exchange>& exchange);  // called by the threads of HTTP
   // The answer to a request that needs no model.
   http::Response at_once(const http::Request& request, const std::optional<Path>& path);
   void read_requests();  // the body of the threads in readers_
+  std::shared_ptr<Serving> serving() const;
+  // The same, and what keeps it from being dropped.
+  std::pair<std::shared_ptr<Serving>, std::shared_ptr<void>> used();
   ApiError not_ready() const;
 
   const ServerLimits limits_;
   Access access_;  // of HTTP's thread
   const std::shared_ptr<Metrics> metrics_ = std::make_shared<Metrics>();
   std::atomic<State> state_ = State::kLoading;
-  std::unique_ptr<ServedModel> model_;
   std::unique_ptr<ReceiptMaker> receipts_;
-  std::unique_ptr<EngineThread> engine_;
+  mutable std::mutex serving_mutex_;
+  std::shared_ptr<Serving> serving_;
+  std::vector<std::shared_ptr<Serving>> earlier_;  // some that requests may still have
   // taken_, guarded by mutex_: the number of requests that are taken and not answered.
   std::mutex mutex_;
   std::condition_variable answered_;

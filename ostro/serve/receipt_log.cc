@@ -69,6 +69,7 @@ Result<ReceiptDocument> ReceiptMaker::make(const ServedModel& model, const Answe
   opening.prompt = answer.prompt();
   opening.output = answer.made();
   opening.log_probs = std::move(log_probs);
+  const std::lock_guard lock(mutex_);  // one follows the other
   Receipt& r = out.receipt;
   r.numerics = chain::kNumericsVersion;
   r.model = model.facts;

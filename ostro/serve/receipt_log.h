@@ -3,10 +3,11 @@
 //
 // FOLDER/receipts.jsonl has a line for each, without its opening: {"receipt", "signature", "public_key"}. A
 // line that a lost process left unfinished is passed over when the file is read, and cut off before the next
-// one is written. One thread at a time.
+// one is written. make() is thread-safe.
 #pragma once
 
 #include <memory>
+#include <mutex>
 #include <optional>
 #include <string>
 
@@ -39,6 +40,7 @@ class ReceiptMaker {
   Status append(const std::string& line);
 
   io::FileSystem& fs_;
+  std::mutex mutex_;
   std::optional<bundle::SigningKey> key_;
   std::string path_;  // empty: no file
   std::unique_ptr<io::FileLock> lock_;

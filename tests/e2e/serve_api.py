@@ -1,7 +1,9 @@
-"""Parts of serve_test.py: the paths beside completions and chats, and the check of a whole log of receipts."""
+"""Parts of serve_test.py: the paths beside completions and chats, and the check of a whole log of receipts, a run
+that goes on."""
 import json
 import re
 import shutil
+import time
 
 
 def paths(test, server, check):
@@ -117,3 +119,41 @@ def log(test, documents, check):
         text = test.program("verify", "--receipts", "log/receipts.jsonl", *words, code=2)
         check(says in text, f"{words}: {text}")
     shutil.rmtree(folder)
+
+
+def follow(test, server_class, check):
+    """A run whose checkpoints come one after the other: each is served, and its receipts hold."""
+    run, later = test.folder / "runs/grow", test.folder / "later"
+    shutil.copytree(test.folder / "runs/nano", run)
+    steps = sorted(path.name for path in (run / "checkpoints").iterdir() if path.name.startswith("step-"))
+    check(len(steps) >= 3, f"{steps}")
+    later.mkdir()
+    for name in steps[1:]:
+        (run / "checkpoints" / name).rename(later / name)
+    server = server_class(test.ostro, test.folder, "runs/grow", "--follow", "--unchecked", "--listen", "127.0.0.1:0")
+    try:
+        states = []
+
+        def state():
+            return json.loads(server.raw("GET", "/v1/models")[1])["data"][0]["state"]
+
+        for name in steps[:3]:
+            if name in steps[1:]:
+                (later / name).rename(run / "checkpoints" / name)
+            for _ in range(3000):
+                if state() not in states:
+                    break
+                time.sleep(0.02)
+            check(state() not in states, f"{name} is not served")
+            states.append(state())
+            answer = server.complete(prompt="the copyright ", max_tokens=9, seed=2, receipt=True)
+            receipt = answer["choices"][0]["receipt"]
+            check(receipt["receipt"]["state"] == states[-1] and answer["system_fingerprint"].endswith(states[-1]), f"{name}: {answer}")
+            (test.folder / "r.json").write_text(json.dumps(receipt))
+            text = test.program("verify", "--receipt", "r.json", "--checkpoint", f"runs/nano/checkpoints/{name}")
+            check(text.startswith("equal: "), f"{name}: {text}")
+        server.stop()
+    finally:
+        server.process.kill()
+    text = test.program("serve", "runs/nano/checkpoints/" + steps[-1], "--follow", "--listen", "127.0.0.1:0", code=2)
+    check("--follow:" in text and "no run that has checkpoints" in text, text)

@@ -193,6 +193,9 @@ class Test:
                 ('the nearest is "temperature"', 400, '{"prompt": "a", "temprature": 1}'), ("twice", 400, '{"prompt": "a", "prompt": "b"}'),
                 ("is empty", 400, '{"prompt": ""}'), ("token ids of this model are 0 to 511", 400, '{"prompt": [512]}'),
                 ("nested too deeply", 400, "[" * 5000), ("is not served here", 404, '{"prompt": "a", "model": "other"}'),
+                ("has an empty string", 400, '{"prompt": "a", "stop": [""]}'),
+                ("has a string of 10240 bytes", 400, json.dumps({"prompt": "a", "stop": "a" * 10240})), ("not valid JSON", 400, '{"prompt": "a", "seed": 1e999}'),
+                ("use an integer from 0", 400, '{"prompt": "a", "seed": 1e300}'), ("at place 1", 400, '{"prompt": [1, -1]}'),
                 ("has 64 tokens; the model's context is 64", 400, json.dumps({"prompt": [1] * 64})),
                 ("more than 8388608 bytes", 413, b'{"prompt": "' + b"a" * big + b'"}')):
             refused(says, status, path, body)
@@ -201,6 +204,11 @@ class Test:
         refused("localhost", 403, path, '{"prompt": "a"}', Host="evil.example")
         refused("other origins", 403, path, '{"prompt": "a"}', Origin="http://evil.example")
         check(server.raw("PUT", path, "{}")[0] == 405, "PUT is taken")
+        # A client that closes its side counts as one that has left; others are answered.
+        with socket.create_connection(("127.0.0.1", server.port), timeout=120) as half:
+            half.sendall(b"POST /v1/completions HTTP/1.1\r\nHost: localhost\r\nContent-Length: 40\r\n\r\n{")
+            half.shutdown(socket.SHUT_WR)
+            check(b" 200 " not in half.recv(1000), "half a request is answered")
         check(server.raw("GET", "/health")[0] == 200 and server.raw("GET", "/ready")[0] == 200, "not healthy")
         for words, says in ((("--listen", f"127.0.0.1:{server.port}"), "Address already in use"), (("--listen", "0.0.0.0:0"), "keys are needed"),
                             (("--listen", "127.0.0.1:0", "--api_keys", "none.txt"), "none.txt"), (("--listen", "unix:"), "1 to 107 bytes"),
@@ -326,6 +334,8 @@ def main():
         test.chain()
         serve_api.log(test, test.documents, check)
         print("  log: good")
+        serve_api.follow(test, Server, check)
+        print("  follow: good")
         serve_page.key(test, Server, check)
         serve_access.keys(test, Server, check)
         serve_access.unix_socket(test, check)

@@ -6,7 +6,7 @@
 #include "ostro/cli/shared/terminal.h"
 #include "ostro/cli/shared/waits.h"
 #include "ostro/run/loop/signals.h"
-#include "ostro/serve/model_server.h"
+#include "ostro/serve/follow.h"
 
 namespace ostro::cli {
 namespace {
@@ -15,7 +15,7 @@ struct ServeAsked {
   std::string checkpoint, tokenizer, listen = "127.0.0.1:8080", api_keys, receipts, sign;
   int64_t waiting = 64, running = 16, drain = 30;
   double step_ms = 50;
-  bool unchecked = false;
+  bool unchecked = false, follow = false;
   trained::UseOptions use;
 };
 
@@ -45,16 +45,27 @@ Status serve_model(const Context& context, const ServeAsked& request) {
     const Waits for_its_threads;
     ASSIGN_OR_RETURN(server, serve::ModelServer::start(address, std::move(keys), limits));
   }
-  ASSIGN_OR_RETURN(auto model,
-                   serve::load_served(context, request.checkpoint, request.tokenizer,
-                                      trained::trust(request.unchecked), request.use, request.running));
+  const auto load = [&] {
+    return serve::load_served(context, request.checkpoint, request.tokenizer,
+                              trained::trust(request.unchecked), request.use, request.running);
+  };
+  ASSIGN_OR_RETURN(auto model, load());
+  std::optional<serve::Follower> follower;
+  if (request.follow) {
+    ASSIGN_OR_RETURN(
+        follower, serve::Follower::create(context.fs, request.checkpoint, model->facts.state, *server, load));
+  }
   const serve::ModelFacts facts = model->facts;
   RETURN_IF_ERROR(server->serve(std::move(model), std::move(receipts)));
   RETURN_IF_ERROR(write_stdout(
       fmt::format("{} serves {}, state {}\n", where(address, server->port()), facts.name, facts.state)));
   // A thread of the engine may get the signal; then no wait here ends by it.
   Waits waits;
-  while (!signals.stop_requested()) waits.for_time(std::chrono::milliseconds(200));
+  while (!signals.stop_requested()) {
+    waits.for_time(std::chrono::milliseconds(200));
+    if (follower) follower->look();
+    server->drop_earlier();
+  }
   if (!server->drain(std::chrono::seconds(request.drain)))
     return io_error(
         fmt::format("--drain {}: requests were not answered in this time, and were ended", request.drain));
@@ -91,6 +102,9 @@ int serve_command(Args args) {
       "--step_ms", &request.step_ms, "MS",
       "how long a step of the model may take that reads prompts while answers go on; no answer depends "
       "on it (default 50)");
+  args.flag("--follow", &request.follow,
+            "MODEL is a run that goes on: serve each new checkpoint. A request stays with the one that it "
+            "began with");
   args.option("--waiting", &request.waiting, "N",
               "requests that may wait for the model; more get 429 (default 64)");
   args.option("--drain", &request.drain, "SECONDS",

@@ -184,7 +184,8 @@ async function check(turn) {
   opening.log_probs.forEach((v, i) => floats.setFloat32(4 * i, v, true));
   line(await sha(floats.buffer) === receipt.log_probs, 'the log-probabilities have the hash of the receipt');
   line(opening.log_probs.length === turn.tokens.length && opening.log_probs.every((v, i) => v === turn.tokens[i].logprob), 'they are the chances that this page shows');
-  line(receipt.state === model.state, 'the state is the one that the server names');
+  const now = (await (await ask('/v1/models')).json()).data[0].state, same = receipt.state === now;
+  lines.push([same || null, same ? 'the state is the one that the server names' : 'the state is ' + receipt.state.slice(0, 12) + '; the server has another one now, ' + now.slice(0, 12)]);
   if (receipt.nonce) {
     const digest = await sha(receipt.nonce + '\n' + receipt.state + '\n' + opening.prompt_ids.join(',') + '\n' + rawObject(turn.raw, 'options') + '\n');
     line(BigInt('0x' + digest.slice(0, 16)).toString() === receipt.seed, 'the seed follows from the nonce that this page drew');
@@ -206,7 +207,7 @@ function receiptBox(turn, place) {
   check(turn).then(lines => {
     for (const [good, text] of lines)
       shown.append(node('span', {className: good === null ? '' : good ? 'good' : 'bad'}, (good === null ? '  ' : good ? '\u2713 ' : '\u2717 ') + text + '\n'));
-    shown.append('\nThat the checkpoint gives this answer, its owner\'s word apart, shows:\nostro verify --receipt r.json --checkpoint CHECKPOINT');
+    shown.append('\nWhat takes the checkpoint itself, that it gives this answer, is checked by\nostro verify --receipt r.json --checkpoint CHECKPOINT');
   }).catch(error => { shown.append(node('span', {className: 'bad'}, String(error))); });
 }
 
