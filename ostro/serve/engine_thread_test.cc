@@ -3,9 +3,12 @@
 
 #include <atomic>
 #include <future>
+#include <latch>
 #include <nlohmann/json.hpp>
+#include <random>
 #include <sstream>
 
+#include "ostro/base/test_size.h"
 #include "ostro/io/files/memory_file_system.h"
 #include "ostro/serve/check_receipt.h"
 #include "ostro/serve/model_for_test.h"
@@ -42,10 +45,14 @@ class KeptExchange final : public http::Exchange {
 };
 
 struct Served {
-  ServedModel model = test_model();
+  explicit Served(ServedModel served = test_model(), size_t waiting = 4)
+      : model(std::move(served)), limits{.waiting = waiting} {}
+
+  ServedModel model;
+  EngineLimits limits;
   io::MemoryFileSystem fs;
   std::unique_ptr<ReceiptMaker> receipts = ReceiptMaker::open(fs, "", {}).value();
-  EngineThread engine{model, *receipts, {.waiting = 4}};
+  EngineThread engine{model, *receipts, limits};
 
   std::shared_ptr<KeptExchange> ask(
       const std::string& body, std::shared_ptr<KeptExchange> exchange = std::make_shared<KeptExchange>()) {
@@ -186,6 +193,132 @@ TEST_CASE("a receipt comes with its choice, and holds") {
     const auto check = check_receipt(document, served.model, {}).value();
     CHECK_MESSAGE(check.verdict() == audit::Verdict::kEqual, receipt_check_text(check));
   }
+}
+
+// Requests with everything that decides an answer, drawn; a third shares the beginning of its prompt.
+std::vector<Json> drawn_asks(std::mt19937& draw, int count, int64_t tokens) {
+  const auto below = [&](uint32_t n) { return draw() % n; };
+  std::vector<Json> out;
+  const auto prompt = [&] {
+    Json ids = Json::array();
+    if (!out.empty() && below(3) == 0)
+      for (const Json& id : out[below(static_cast<uint32_t>(out.size()))]["prompt"][0]) ids.push_back(id);
+    for (uint32_t i = 0, more = 1 + below(12); i < more && ids.size() < 40; ++i)
+      ids.push_back(below(static_cast<uint32_t>(tokens)));
+    return ids;
+  };
+  for (int i = 0; i < count; ++i) {
+    Json ask = {{"prompt", Json::array({prompt()})}, {"max_tokens", below(16)}, {"seed", below(1000)}};
+    if (below(4) == 0) ask["prompt"].push_back(prompt());
+    ask["n"] = 1 + below(3);
+    ask["temperature"] = below(2) == 0 ? 0.0 : 1.5;
+    ask["logprobs"] = below(3);
+    ask["return_token_ids"] = true;
+    if (below(3) == 0) ask["frequency_penalty"] = 0.5;
+    if (below(3) == 0) ask["echo"] = true;
+    if (below(3) == 0) ask["top_p"] = 0.9;
+    if (below(4) == 0) ask["stop"] = "a";
+    out.push_back(std::move(ask));
+  }
+  return out;
+}
+
+// How many of the requests get other choices together than alone. `spoil` may change the runner of those that
+// run together; some clients leave.
+int wrong_together(std::mt19937& draw, int count, infer::RowLimits limits,
+                   const std::function<void(ServedModel&)>& spoil = {}) {
+  ServedModel model = test_model(64, limits.sequences, limits.rows);
+  if (spoil) spoil(model);
+  Served alone(test_model(64, 1, 64)), together(std::move(model), 200);
+  const std::vector<Json> asks = drawn_asks(draw, count, alone.model.tokens());
+  std::vector<std::shared_ptr<KeptExchange>> exchanges;
+  for (const Json& ask : asks) {
+    exchanges.push_back(together.ask(ask.dump()));
+    if (draw() % 4 != 0) continue;
+    const auto leaving = std::make_shared<KeptExchange>();
+    leaving->leave_after = static_cast<int>(draw() % 6);
+    leaving->gone = leaving->leave_after == 0;
+    Json streamed = ask;
+    streamed["stream"] = true;
+    streamed.erase("echo");
+    together.ask(streamed.dump(), leaving);
+  }
+  int wrong = 0;
+  for (size_t i = 0; i < asks.size(); ++i) {
+    exchanges[i]->wait();
+    CHECK(exchanges[i]->status == 200);
+    wrong += Json::parse(exchanges[i]->body)["choices"] != alone.whole(asks[i].dump())["choices"];
+  }
+  return wrong;
+}
+
+TEST_CASE("drawn requests get together what each gets alone, to the bits of its log-probabilities") {
+  std::mt19937 draw(static_cast<uint32_t>(test_seed()));
+  for (int i = 0; i < sized(30, 300, 3000); ++i) {
+    const infer::RowLimits limits{64, 1 + static_cast<int64_t>(draw() % 9), int64_t{1} << (draw() % 6)};
+    CAPTURE(limits.sequences);
+    CAPTURE(limits.rows);
+    CHECK(wrong_together(draw, 1 + static_cast<int>(draw() % (i % 10 == 0 ? 48 : 8)), limits) == 0);
+  }
+}
+
+// Runners with a fault that batching could have.
+class NeighboursRow final : public FormulaRunner {
+ public:
+  using FormulaRunner::FormulaRunner;
+  Result<runtime::Buffer> step(std::span<const infer::RowChunk> chunks) override {
+    ASSIGN_OR_RETURN(runtime::Buffer rows, FormulaRunner::step(chunks));
+    if (!rows.valid() || rows.shape().axes[0].size < 2) return rows;
+    const auto vocab = static_cast<int64_t>(rows.shape().axes[1].size);
+    const std::span<float> all = rows.mutable_as<float>();
+    std::swap_ranges(all.begin(), all.begin() + vocab, all.begin() + vocab);
+    return rows;
+  }
+};
+class OtherBeginning final : public FormulaRunner {
+ public:
+  using FormulaRunner::FormulaRunner;
+  Status copy(int64_t from, int64_t to, int64_t count) override {
+    const std::vector<int32_t> other(static_cast<size_t>(count), 3);
+    const infer::RowChunk chunk{to, other, 0};
+    (void)from;
+    return FormulaRunner::step({&chunk, 1}).ok() ? Status() : io_error("no room");
+  }
+};
+
+TEST_CASE("the controls: a neighbour's row, keys of another prompt, a seed by the place are found") {
+  std::mt19937 draw(static_cast<uint32_t>(test_seed()) + 1);
+  const infer::RowLimits limits{64, 4, 32};
+  const auto with = [&]<typename T>(T*) {
+    return [&](ServedModel& m) { m.runner = std::make_unique<T>(m.tokens(), limits); };
+  };
+  CHECK(wrong_together(draw, 12, limits, with(static_cast<NeighboursRow*>(nullptr))) > 0);
+  CHECK(wrong_together(draw, 24, limits, with(static_cast<OtherBeginning*>(nullptr))) > 0);
+  // A seed by the place in the batch would be another one for the same request: the answers then differ.
+  Served served;
+  const std::string fields = R"({"prompt": [5, 6, 7], "max_tokens": 25, "temperature": 1.5, "seed": )";
+  CHECK(served.whole(fields + "1}")["choices"][0]["text"] !=
+        served.whole(fields + "2}")["choices"][0]["text"]);
+}
+
+TEST_CASE("answers run together, and those of one prompt run its rows once") {
+  ServedModel model = test_model(64, 4, 64);
+  auto& runner = static_cast<FormulaRunner&>(*model.runner);
+  std::latch pushed(1);
+  runner.before_step = [&] { pushed.wait(); };
+  Served served(std::move(model));
+  std::string prompt = "1";
+  for (int i = 2; i <= 30; ++i) prompt += ", " + std::to_string(i);
+  const auto exchange =
+      served.ask("{\"prompt\": [" + prompt + R"(], "max_tokens": 10, "n": 4, "logit_bias": {")" +
+                 std::to_string(served.model.stops[0]) + R"(": -100}})");
+  pushed.count_down();
+  exchange->wait();
+  CHECK(exchange->status == 200);
+  CHECK(runner.most_together == 4);
+  CHECK(runner.rows == 30 + 3 + 4 * 9);  // the prompt, its last row for the others, all tokens but the last
+  served.whole(R"({"prompt": [1], "max_tokens": 1})");
+  CHECK(runner.is_idle());
 }
 
 TEST_CASE("more than may wait is refused, and what left makes room") {

@@ -110,7 +110,7 @@ Result<SampleModel> open_streamed(const Context& context, const std::string& che
                      int64_t room, const std::function<bool(int32_t)>& on_token) -> Result<Prompts> {
     StreamCounter counter(*store, static_cast<int64_t>(model.layers.kind.size()), hash_speed);
     // All prompts at once: they share what is read.
-    int64_t rows = 0;
+    int64_t rows = 1;
     for (const auto& prompt : prompts) rows += std::ssize(prompt);
     ASSIGN_OR_RETURN(const auto runner,
                      infer::LayerRows::streamed(model, *store, engine, {room, std::ssize(prompts), rows},
