@@ -1,12 +1,11 @@
 // The server as a client sees it: before the model is there, when too much waits, and at its end.
-#include "ostro/serve/follow.h"
+#include "ostro/serve/model_server.h"
 
 #include <condition_variable>
 #include <latch>
 #include <mutex>
 #include <thread>
 
-#include "ostro/base/log.h"
 #include "ostro/http/client_for_test.h"
 #include "ostro/io/files/memory_file_system.h"
 #include "ostro/serve/model_for_test.h"
@@ -112,43 +111,6 @@ TEST_CASE("another model answers what comes later; a request stays with the one 
   client.join();
   CHECK(before.find("ostro-1-" + std::string(64, 'a')) != std::string::npos);
   server->drop_earlier();
-}
-
-TEST_CASE("a follower serves what is new, and goes on with what it has where that cannot be loaded") {
-  io::MemoryFileSystem fs;
-  REQUIRE(fs.make_dirs("run/checkpoints/step-00000010").ok());
-  const auto server = listening();
-  serve(*server, fs);
-  std::string state(64, 'a'), why;
-  int loads = 0;
-  const auto load = [&]() -> Result<std::unique_ptr<ServedModel>> {
-    ++loads;
-    if (!why.empty()) return corrupt(why);
-    auto model = std::make_unique<ServedModel>(test_model());
-    model->facts.state = state;
-    return model;
-  };
-  CHECK_FALSE(Follower::create(fs, "none", state, *server, load).ok());
-  Follower follower = Follower::create(fs, "run", state, *server, load).value();
-  const auto served = [&] { return http::answer(server->port(), get("/v1/models")); };
-  for (int i = 0; i < 3; ++i) follower.look();
-  CHECK(loads == 1);
-  REQUIRE(fs.make_dirs("run/checkpoints/step-00000020").ok());
-  why = "half written";
-  std::string log;
-  const LogSink before = set_log_sink([&](LogLevel, std::string_view line) { log += line; });
-  for (int i = 0; i < 3; ++i) follower.look();
-  CHECK(log == "--follow: step-00000020 is not served yet: half written");
-  CHECK(loads == 2);
-  CHECK(served().find(std::string(64, 'a')) != std::string::npos);
-  // Another checkpoint, after the pause that a new follower does not have.
-  why.clear();
-  state = std::string(64, 'c');
-  Follower later = Follower::create(fs, "run", std::string(64, 'a'), *server, load).value();
-  later.look();
-  set_log_sink(before);
-  CHECK(served().find(std::string(64, 'c')) != std::string::npos);
-  CHECK(log.ends_with("step-00000020 is served from now on, state " + std::string(64, 'c')));
 }
 
 TEST_CASE("what may not wait gets 429; at the end what was taken is answered, and nothing else is taken") {

@@ -4,8 +4,8 @@
 #include <nlohmann/json.hpp>
 #include <utility>
 
+#include "ostro/serve/json/reply_parts.h"
 #include "ostro/serve/receipt_json.h"
-#include "ostro/serve/reply_parts.h"
 #include "ostro/serve/token_text.h"
 
 namespace ostro::serve {
@@ -32,7 +32,7 @@ Json ChoicesReply::frame(const char* object) const {
           {"object", object},
           {"created", created_},
           {"model", model_.facts.name},
-          {"system_fingerprint", fingerprint(model_)}};
+          {"system_fingerprint", fingerprint(model_.facts.state)}};
 }
 
 Json ChoicesReply::usage() const {

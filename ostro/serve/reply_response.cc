@@ -4,8 +4,8 @@
 #include <nlohmann/json.hpp>
 #include <utility>
 
+#include "ostro/serve/json/reply_parts.h"
 #include "ostro/serve/receipt_json.h"
-#include "ostro/serve/reply_parts.h"
 #include "ostro/serve/token_text.h"
 
 namespace ostro::serve {
@@ -41,7 +41,7 @@ Json ResponseReply::response(const char* status) const {
               {"output", parts_->output}};
   out.update(parts_->shown);
   out["metadata"] = Json::object();
-  out["system_fingerprint"] = fingerprint(model_);
+  out["system_fingerprint"] = fingerprint(model_.facts.state);
   out["usage"] = status_ == std::string_view("in_progress")
                      ? Json()
                      : Json{{"input_tokens", prompt_tokens},

@@ -165,6 +165,11 @@ def check_beginning(ostro, folder):
     (folder / "runs" / "begin" / "chat_template.jinja").write_text(TEMPLATE)
     chat = json.loads(ostro("sample", "--checkpoint", "runs/begin", "--prompt", "1 2", "--max_new_tokens", "6", "--json", "--chat"))
     check(chat["prompt_ids"][:2] == [bos, ids["<|im_start|>"]], f"a conversation begins with {chat['prompt_ids']}")
+    # A template that writes no beginning token gets none.
+    (folder / "runs" / "begin" / "chat_template.jinja").write_text(TEMPLATE.replace("{{ bos_token }}", ""))
+    without = json.loads(ostro("sample", "--checkpoint", "runs/begin", "--prompt", "1 2", "--max_new_tokens", "6", "--json", "--chat"))
+    check(without["prompt_ids"] == chat["prompt_ids"][1:], f"a template without a beginning token: {without['prompt_ids']}")
+    (folder / "runs" / "begin" / "chat_template.jinja").write_text(TEMPLATE)
     messages = [{"role": "user", "content": "1 2"}]
     asked = [{"prompt": "1 2", "max_tokens": 6}, {"messages": messages, "max_tokens": 6}, {"chat": messages},
              {"chat": messages + [{"role": "assistant", "content": "3"}], "add_generation_prompt": False}]

@@ -6,7 +6,8 @@
 #include "ostro/cli/shared/terminal.h"
 #include "ostro/cli/shared/waits.h"
 #include "ostro/run/loop/signals.h"
-#include "ostro/serve/follow.h"
+#include "ostro/serve/follow/follow.h"
+#include "ostro/serve/model_server.h"
 
 namespace ostro::cli {
 namespace {
@@ -52,8 +53,14 @@ Status serve_model(const Context& context, const ServeAsked& request) {
   ASSIGN_OR_RETURN(auto model, load());
   std::optional<serve::Follower> follower;
   if (request.follow) {
+    const auto serve_newest = [&](const std::string& served) -> Result<std::string> {
+      ASSIGN_OR_RETURN(auto next, load());
+      const std::string state = next->facts.state;
+      if (state != served) RETURN_IF_ERROR(server->replace(std::move(next)));
+      return state;
+    };
     ASSIGN_OR_RETURN(
-        follower, serve::Follower::create(context.fs, request.checkpoint, model->facts.state, *server, load));
+        follower, serve::Follower::create(context.fs, request.checkpoint, model->facts.state, serve_newest));
   }
   const serve::ModelFacts facts = model->facts;
   RETURN_IF_ERROR(server->serve(std::move(model), std::move(receipts)));

@@ -1,4 +1,4 @@
-#include "ostro/serve/reply_parts.h"
+#include "ostro/serve/json/reply_parts.h"
 
 #include <fmt/format.h>
 
@@ -6,7 +6,6 @@
 
 #include "ostro/base/sha256.h"
 #include "ostro/chain/version.h"
-#include "ostro/serve/receipt.h"
 
 namespace ostro::serve {
 
@@ -14,7 +13,7 @@ using Json = nlohmann::ordered_json;
 
 std::string new_id(const char* prefix) {
   const Nonce nonce = new_nonce();
-  return prefix + to_hex_digits({nonce.data(), 12});
+  return prefix + sha256_hex(std::string_view(nonce.data(), nonce.size())).substr(0, 24);
 }
 
 int64_t seconds_since_1970() {
@@ -22,8 +21,8 @@ int64_t seconds_since_1970() {
       .count();
 }
 
-std::string fingerprint(const ServedModel& model) {
-  return fmt::format("ostro-{}-{}", chain::kNumericsVersion, model.facts.state);
+std::string fingerprint(const std::string& state) {
+  return fmt::format("ostro-{}-{}", chain::kNumericsVersion, state);
 }
 
 Json calls_json(const std::vector<ToolCall>& calls, bool numbered) {

@@ -6,7 +6,7 @@
 #include <string>
 #include <vector>
 
-#include "ostro/serve/served_model.h"
+#include "ostro/serve/json/tools.h"
 
 namespace ostro::serve {
 
@@ -14,7 +14,7 @@ namespace ostro::serve {
 std::string new_id(const char* prefix);
 int64_t seconds_since_1970();
 // "ostro-1-3fa8...": the version of the numerics and the name of the state.
-std::string fingerprint(const ServedModel& model);
+std::string fingerprint(const std::string& state);
 // "tool_calls" of a message; in a stream every call has its number, too.
 nlohmann::ordered_json calls_json(const std::vector<ToolCall>& calls, bool numbered);
 
