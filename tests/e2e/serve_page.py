@@ -114,6 +114,15 @@ def _talk(test, tab, check):
     _press(tab, "Chances")
     _press(tab, "Check the receipt")
     check(tab.until(f"{LAST}.querySelectorAll('.good').length >= 6"), "the last receipt")
+    # Continuing a text, which models without a template do; the options open by the keyboard.
+    tab.run("(() => { document.getElementById('fresh').click(); document.querySelector('summary').focus(); })()")
+    tab.press("Enter")
+    check(tab.run("document.querySelector('details').open"), "the options do not open")
+    tab.run("(() => { document.getElementById('mode').value = 'text'; document.getElementById('seed').value = '18446744073709551615'; })()")
+    _say(tab, "the copyright")
+    check(_over(tab) and tab.run("turns[1].seed") == "18446744073709551615", f"{tab.run('turns[1]')}")
+    _press(tab, "Check the receipt")
+    check(tab.until(f"{LAST}.querySelectorAll('.good').length >= 5") and tab.run(f"{LAST}.querySelectorAll('.bad').length") == 0, "a continued text's receipt")
 
 
 def key(test, server_class, check):
