@@ -4,9 +4,11 @@
 
 #include <doctest/doctest.h>
 
+#include <cmath>
 #include <random>
 
 #include "ostro/base/test_size.h"
+#include "ostro/infer/generate.h"
 #include "ostro/models/decoder/by_layer.h"
 #include "ostro/models/decoder/decoder_for_test.h"
 
@@ -180,6 +182,39 @@ TEST_CASE("the control: keys of another beginning, or a neighbour's row, are fou
   const RowChunk wrong{c, std::span(text).last(1), 1};
   const auto mixed = runner->step({&wrong, 1}).value();
   CHECK_FALSE(std::equal(last.begin(), last.end(), mixed.as<float>().begin()));
+}
+
+TEST_CASE("int8 matrices: the bits of the model's cached step, in f32 and bf16") {
+  DecoderOptions o = small("grok");
+  o.int8_row_groups = 2;
+  for (const DType compute : {DType::f32, DType::bf16}) {
+    const auto functions = models::model_functions<Decoder>(o, kVocab, compute);
+    std::mt19937 draw(5);
+    std::vector<runtime::Buffer> params;
+    for (size_t k = 0; k < functions.paths.size(); ++k) {
+      runtime::Buffer b = runtime::Buffer::empty(functions.shapes[k]);
+      const bool scales = functions.paths[k].ends_with("scales");
+      for (size_t i = 0; i < static_cast<size_t>(b.shape().count()); ++i) {
+        const uint32_t r = draw();
+        if (b.shape().dtype == DType::i8)
+          b.mutable_as<int8_t>()[i] = static_cast<int8_t>(r >> 16);
+        else  // scales have few bits, so that weights are about 0.3 at most
+          b.mutable_as<float>()[i] = scales ? std::ldexp(1.0F + static_cast<float>(r & 127) / 128.0F, -9)
+                                            : static_cast<float>(r >> 8 & 255) / 256.0F - 0.5F;
+      }
+      params.push_back(b);
+    }
+    const auto layers = models::decoder_by_layer(o, kVocab, compute, {}, functions.paths);
+    const RowLimits limits{o.seq_len, 2, 32};
+    const auto by_layer = make_runner(functions, layers, params, interpreter(), limits).value();
+    const auto by_step = make_runner(functions, {}, params, interpreter(), limits).value();
+    const std::vector<int32_t> text = row(2, 21);
+    const auto a = logits_of(*by_layer, text).value(), b = logits_of(*by_step, text).value();
+    CHECK(a.bytes().size() == 21 * kVocab * sizeof(float));
+    CHECK(std::memcmp(a.bytes().data(), b.bytes().data(), a.bytes().size()) == 0);
+    CHECK(std::isfinite(a.as<float>()[0]));
+    CHECK(a.as<float>()[0] != a.as<float>()[kVocab]);
+  }
 }
 
 TEST_CASE("a place that is free again holds zeros") {
