@@ -11,8 +11,8 @@
 #include <vector>
 
 #include "ostro/base/error.h"
-#include "ostro/kernels/products/choose_isa.h"
 #include "ostro/machine/isa.h"
+#include "ostro/products/choose_isa.h"
 
 namespace ostro::bench {
 

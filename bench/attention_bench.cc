@@ -9,8 +9,8 @@
 #include "bench/arguments.h"
 #include "bench/kernel_cases.h"
 #include "ostro/kernels/attention/attention.h"
-#include "ostro/kernels/products/calibrate.h"
-#include "ostro/kernels/products/choose_isa.h"
+#include "ostro/products/calibrate.h"
+#include "ostro/products/choose_isa.h"
 
 namespace {
 

@@ -15,9 +15,9 @@
 
 #include "bench/arguments.h"
 #include "bench/kernel_cases.h"
-#include "ostro/kernels/products/calibrate.h"
-#include "ostro/kernels/products/choose_isa.h"
-#include "ostro/kernels/products/gemm.h"
+#include "ostro/products/calibrate.h"
+#include "ostro/products/choose_isa.h"
+#include "ostro/products/gemm.h"
 
 namespace {
 

@@ -14,9 +14,9 @@
 
 #include "bench/arguments.h"
 #include "ostro/base/aligned.h"
-#include "ostro/kernels/products/calibrate.h"
-#include "ostro/kernels/products/gemm.h"
 #include "ostro/machine/thread_pool.h"
+#include "ostro/products/calibrate.h"
+#include "ostro/products/gemm.h"
 
 namespace {
 

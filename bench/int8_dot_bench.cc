@@ -13,13 +13,13 @@
 
 #include "bench/arguments.h"
 #include "ostro/base/aligned.h"
-#include "ostro/kernels/products/calibrate.h"
-#include "ostro/kernels/products/int8_admission.h"
-#include "ostro/kernels/products/int8_dot.h"
-#include "ostro/kernels/products/int8_quantize.h"
-#include "ostro/kernels/products/kernels/dot8_kernel.h"
 #include "ostro/machine/thread_pool.h"
 #include "ostro/numerics/bf16.h"
+#include "ostro/products/calibrate.h"
+#include "ostro/products/int8_admission.h"
+#include "ostro/products/int8_dot.h"
+#include "ostro/products/int8_quantize.h"
+#include "ostro/products/kernels/dot8_kernel.h"
 
 namespace {
 

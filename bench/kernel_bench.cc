@@ -17,9 +17,9 @@
 #include <sstream>
 
 #include "bench/kernel_cases.h"
-#include "ostro/kernels/products/calibrate.h"
-#include "ostro/kernels/products/choose_isa.h"
 #include "ostro/machine/isa.h"
+#include "ostro/products/calibrate.h"
+#include "ostro/products/choose_isa.h"
 
 namespace {
 

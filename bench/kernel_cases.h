@@ -9,7 +9,7 @@
 
 #include "ostro/base/aligned.h"
 #include "ostro/kernels/attention/attention.h"
-#include "ostro/kernels/products/gemm.h"
+#include "ostro/products/gemm.h"
 
 namespace ostro::bench {
 

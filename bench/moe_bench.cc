@@ -21,11 +21,11 @@
 #include "bench/arguments.h"
 #include "ostro/cpu/engine/engine.h"
 #include "ostro/grad/differentiate.h"
-#include "ostro/kernels/products/calibrate.h"
 #include "ostro/nn/moe.h"
 #include "ostro/nn/policy.h"
 #include "ostro/numerics/bf16.h"
 #include "ostro/numerics/threefry.h"
+#include "ostro/products/calibrate.h"
 #include "ostro/trace/frame.h"
 
 namespace {

@@ -12,8 +12,8 @@
 #include "bench/arguments.h"
 #include "ostro/base/aligned.h"
 #include "ostro/kernels/attention/paged.h"
-#include "ostro/kernels/products/calibrate.h"
-#include "ostro/kernels/products/choose_isa.h"
+#include "ostro/products/calibrate.h"
+#include "ostro/products/choose_isa.h"
 
 namespace {
 

@@ -27,8 +27,8 @@
 #include "bench/arguments.h"
 #include "bench/bench_model.h"
 #include "ostro/cpu/engine/engine.h"
-#include "ostro/kernels/products/calibrate.h"
-#include "ostro/kernels/products/choose_isa.h"
+#include "ostro/products/calibrate.h"
+#include "ostro/products/choose_isa.h"
 
 namespace {
 

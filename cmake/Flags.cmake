@@ -2,7 +2,7 @@
 #
 # The bits of a run depend on floating-point code meaning what it says (docs/spec/numerics.md, N0):
 # no contraction, no fast-math, in any file of the link. x86-64-v3 is the minimum CPU; files that
-# need more (kernels/*/kernels) add their own -m flags and are chosen at run time.
+# need more (the folders `kernels`) add their own -m flags and are chosen at run time.
 add_compile_options(-march=x86-64-v3 -ffp-contract=off -fno-math-errno -fno-trapping-math
                     -Wall -Wextra -Wpedantic -Wno-missing-field-initializers)
 # One commit gives one binary, wherever and whenever it is built (scripts/reproducible.sh): no path of this tree and no

@@ -32,11 +32,11 @@ struct AuditOptions {
 };
 
 struct Audit {
-  std::string head;         // the run hash; empty: the chain cannot be read
-  std::string given;        // as AuditOptions::run_hash
-  std::string given_from;   // as AuditOptions::hash_from
-  int64_t steps = 0;        // number of the chain's last step
-  int64_t before = 0;       // steps done before the chain's first one: for a fork, those of its parent
+  std::string head;        // the run hash; empty: the chain cannot be read
+  std::string given;       // as AuditOptions::run_hash
+  std::string given_from;  // as AuditOptions::hash_from
+  int64_t steps = 0;       // number of the chain's last step
+  int64_t before = 0;      // steps done before the chain's first one: for a fork, those of its parent
   // The number of steps that the run is to have (length_of). Nothing: the chain has no such number.
   std::optional<int64_t> length;
   std::string beginning;               // Beginning::text

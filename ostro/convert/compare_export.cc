@@ -102,7 +102,9 @@ Result<std::string> exact_cause(io::FileSystem& fs, const OpenedExport& opened, 
   const double times = std::round(*factor);
   if (std::abs(*factor - times) > 0.1 || times == 0) return std::string();
   if (times == -1) return std::string("the adapter was not added");
-  if (times < -1) return fmt::format("the adapter was taken away instead of added ({} times)", static_cast<int64_t>(-times) - 1);
+  if (times < -1)
+    return fmt::format("the adapter was taken away instead of added ({} times)",
+                       static_cast<int64_t>(-times) - 1);
   return fmt::format("the adapter was added {} times", static_cast<int64_t>(times) + 1);
 }
 

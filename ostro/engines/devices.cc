@@ -6,8 +6,8 @@
 #include "ostro/cuda/driver/driver.h"
 #include "ostro/cuda/driver/gpu.h"
 #include "ostro/cuda/driver/nvrtc.h"
-#include "ostro/kernels/products/choose_isa.h"
 #include "ostro/machine/isa.h"
+#include "ostro/products/choose_isa.h"
 #include "ostro/runtime/device_name.h"
 
 namespace ostro::engines {

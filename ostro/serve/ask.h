@@ -12,10 +12,10 @@
 #include <variant>
 #include <vector>
 
-#include "ostro/serve/answer.h"
 #include "ostro/serve/gate/metrics.h"
 #include "ostro/serve/json/api_error.h"
 #include "ostro/serve/json/tools.h"
+#include "ostro/serve/model/answer.h"
 
 namespace ostro::serve {
 

@@ -14,7 +14,7 @@
 #include "ostro/infer/step_budget.h"
 #include "ostro/serve/ask.h"
 #include "ostro/serve/bounded_queue.h"
-#include "ostro/serve/receipt_log.h"
+#include "ostro/serve/receipts/receipt_log.h"
 
 namespace ostro::serve {
 

@@ -10,8 +10,8 @@
 
 #include "ostro/base/test_size.h"
 #include "ostro/io/files/memory_file_system.h"
-#include "ostro/serve/check_receipt.h"
 #include "ostro/serve/model_for_test.h"
+#include "ostro/serve/receipts/check_receipt.h"
 
 namespace ostro::serve {
 namespace {

@@ -17,8 +17,8 @@
 
 namespace ostro::serve {
 
-// Computes logits by the formula. Each row of logits depends on all tokens of its sequence up to its position,
-// as with a model.
+// Computes logits by the formula. Each row of logits depends on all tokens of its sequence up to its
+// position, as with a model.
 class FormulaRunner : public infer::RowRunner {
  public:
   FormulaRunner(int64_t vocab, const infer::RowLimits& limits) : vocab_(vocab), limits_(limits) {}

@@ -30,8 +30,8 @@ struct ServerLimits {
 
 class ModelServer {
  public:
-  // Begins to listen. `keys`: of these a request has to bring one; nothing: none. Errors: the address is in use;
-  // kInvalidArgument when other machines could reach it and there are no keys.
+  // Begins to listen. `keys`: of these a request has to bring one; nothing: none. Errors: the address is in
+  // use; kInvalidArgument when other machines could reach it and there are no keys.
   static Result<std::unique_ptr<ModelServer>> start(const http::Address& address, std::optional<ApiKeys> keys,
                                                     const ServerLimits& limits);
   ~ModelServer();

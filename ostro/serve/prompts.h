@@ -7,7 +7,7 @@
 #include <vector>
 
 #include "ostro/serve/json/fields.h"
-#include "ostro/serve/served_model.h"
+#include "ostro/serve/model/served_model.h"
 
 namespace ostro::serve {
 

@@ -12,7 +12,7 @@
 
 #include "ostro/http/exchange.h"
 #include "ostro/serve/ask.h"
-#include "ostro/serve/receipt.h"
+#include "ostro/serve/receipts/receipt.h"
 
 namespace ostro::serve {
 

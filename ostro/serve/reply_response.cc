@@ -5,7 +5,7 @@
 #include <utility>
 
 #include "ostro/serve/json/reply_parts.h"
-#include "ostro/serve/receipt_json.h"
+#include "ostro/serve/receipts/receipt_json.h"
 #include "ostro/serve/token_text.h"
 
 namespace ostro::serve {

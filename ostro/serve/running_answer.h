@@ -6,7 +6,7 @@
 #include <vector>
 
 #include "ostro/infer/row_runner.h"
-#include "ostro/serve/answer.h"
+#include "ostro/serve/model/answer.h"
 
 namespace ostro::serve {
 

@@ -5,7 +5,7 @@
 #include <string_view>
 
 #include "ostro/http/message.h"
-#include "ostro/serve/served_model.h"
+#include "ostro/serve/model/served_model.h"
 
 namespace ostro::serve {
 

@@ -13,7 +13,7 @@
 #include "ostro/infer/log_probs.h"
 #include "ostro/numerics/fp_env.h"
 #include "ostro/runtime/device_name.h"
-#include "ostro/serve/answer.h"
+#include "ostro/serve/model/answer.h"
 #include "ostro/tokenizer/model/text_ends.h"
 
 namespace ostro::native {

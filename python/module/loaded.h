@@ -10,7 +10,7 @@
 #include "native.h"
 #include "ostro/context/context.h"
 #include "ostro/eval/score/text_model.h"
-#include "ostro/serve/served_model.h"
+#include "ostro/serve/model/served_model.h"
 #include "ostro/trained/loaded_model.h"
 
 namespace ostro::native {

@@ -5,7 +5,7 @@
 #include "ostro/bundle/parts/signature.h"
 #include "ostro/cli/shared/waits.h"
 #include "ostro/serve/model_server.h"
-#include "ostro/serve/receipt_log.h"
+#include "ostro/serve/receipts/receipt_log.h"
 
 namespace ostro::native {
 namespace {

@@ -3,7 +3,7 @@
 #include "tests/controls/gemm_halves.h"
 
 #define gemm_bf16_generic right_gemm_bf16_generic
-#include "ostro/kernels/products/kernels/gemm_generic.cc"
+#include "ostro/products/kernels/gemm_generic.cc"
 #undef gemm_bf16_generic
 
 namespace ostro::kernels {

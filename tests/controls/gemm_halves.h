@@ -4,7 +4,7 @@
 namespace ostro::kernels {
 
 // From now on the product sums each group of 32 in two halves, which N7 forbids, unless it has 64 terms or
-// fewer: so many have the products that decide whether a kernel may be used (kernels/products/admission.cc).
+// fewer: so many have the products that decide whether a kernel may be used (products/admission.cc).
 void sum_in_halves();
 
 }  // namespace ostro::kernels

@@ -1,5 +1,5 @@
-// training_environment, train_here, report_outcome: the parts of a training session that belong to this program, and the
-// end of the process.
+// training_environment, train_here, report_outcome: the parts of a training session that belong to this
+// program, and the end of the process.
 #pragma once
 
 #include <optional>

@@ -1,7 +1,7 @@
 // ostro verify --receipt, --receipts
 #include "ostro/cli/run/verify_forms.h"
 #include "ostro/io/files/path.h"
-#include "ostro/serve/check_log.h"
+#include "ostro/serve/receipts/check_log.h"
 
 namespace ostro::cli {
 namespace {
@@ -67,10 +67,10 @@ Result<Verified> verify_receipt_log(const Context& context, const VerifyAsked& a
   options.challenge = asked.challenge;
   ASSIGN_OR_RETURN(options.key, wanted_key(context, asked));
   ASSIGN_OR_RETURN(options.openings, openings_in(context.fs, asked.receipt.openings));
-  ASSIGN_OR_RETURN(
-      const auto check,
-      serve::check_log(text, asked.receipt.log, options,
-                       [&](const serve::Receipt& receipt) { return load(context, asked, receipt); }));
+  ASSIGN_OR_RETURN(const auto check,
+                   serve::check_log(text, asked.receipt.log, options, [&](const serve::Receipt& receipt) {
+                     return load(context, asked, receipt);
+                   }));
   return verified(asked.json ? serve::log_check_json(check) : serve::log_check_text(check),
                   exit_code(check.verdict()));
 }

@@ -1,5 +1,5 @@
 #include "ostro/cpu/engine/engine.h"
-#include "ostro/kernels/products/choose_isa.h"
+#include "ostro/products/choose_isa.h"
 
 #include <fmt/format.h>
 
@@ -17,9 +17,9 @@
 #include "ostro/cpu/plan/runner.h"
 #include "ostro/cpu/routines/flights.h"
 #include "ostro/ir/rules/verify.h"
-#include "ostro/kernels/products/calibrate.h"
 #include "ostro/machine/affinity.h"
 #include "ostro/numerics/fp_env.h"
+#include "ostro/products/calibrate.h"
 #include "ostro/runtime/check_inputs.h"
 
 namespace ostro::cpu {

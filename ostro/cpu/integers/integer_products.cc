@@ -4,10 +4,10 @@
 
 #include "ostro/cpu/routines/contraction.h"
 #include "ostro/cpu/routines/op_call.h"
-#include "ostro/kernels/products/int8_dot.h"
-#include "ostro/kernels/products/int8_quantize.h"
-#include "ostro/kernels/products/int8_reference.h"
 #include "ostro/numerics/bf16.h"
+#include "ostro/products/int8_dot.h"
+#include "ostro/products/int8_quantize.h"
+#include "ostro/products/int8_reference.h"
 
 namespace ostro::cpu {
 namespace {

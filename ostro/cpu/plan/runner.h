@@ -9,9 +9,9 @@
 #include "ostro/compile/plan/walk.h"
 #include "ostro/cpu/plan/times.h"
 #include "ostro/cpu/routines/op_call.h"
-#include "ostro/kernels/products/gemm.h"
 #include "ostro/machine/isa.h"
 #include "ostro/machine/thread_pool.h"
+#include "ostro/products/gemm.h"
 #include "ostro/runtime/engine.h"
 
 namespace ostro::cpu {

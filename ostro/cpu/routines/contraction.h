@@ -7,7 +7,7 @@
 
 #include "ostro/compile/plan/contraction.h"
 #include "ostro/compile/plan/plan.h"
-#include "ostro/kernels/products/gemm.h"
+#include "ostro/products/gemm.h"
 
 namespace ostro::cpu {
 

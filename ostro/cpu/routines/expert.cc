@@ -5,7 +5,7 @@
 
 #include "ostro/cpu/routines/contraction.h"
 #include "ostro/cpu/routines/op_call.h"
-#include "ostro/kernels/products/gemm.h"
+#include "ostro/products/gemm.h"
 
 namespace ostro::cpu {
 namespace {

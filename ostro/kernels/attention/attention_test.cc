@@ -1,5 +1,5 @@
 #include "ostro/kernels/attention/attention.h"
-#include "ostro/kernels/products/choose_isa.h"
+#include "ostro/products/choose_isa.h"
 
 #include <doctest/doctest.h>
 

@@ -1,5 +1,5 @@
 #include "ostro/kernels/losses/cross_entropy.h"
-#include "ostro/kernels/products/choose_isa.h"
+#include "ostro/products/choose_isa.h"
 
 #include <doctest/doctest.h>
 

@@ -15,8 +15,8 @@ double multiplier(double value);
 // Throws TraceError unless the table is read in bf16 and its products are not of integers.
 void check_compute(const nn::Embedding& embedding);
 
-// Returns the keys k [batch, pos or key_pos, kv_heads, head_dim] of tokens i32 [batch, pos], with NaN for those
-// of token 0, the padding. The NaN marks them in a cache, however the text is divided into calls.
+// Returns the keys k [batch, pos or key_pos, kv_heads, head_dim] of tokens i32 [batch, pos], with NaN for
+// those of token 0, the padding. The NaN marks them in a cache, however the text is divided into calls.
 Array without_padding(const Array& k, const Array& tokens);
 
 // Attention without fusion: scores are rounded before they are scaled, capped and masked, and the

@@ -7,8 +7,8 @@
 #pragma once
 
 #include "ostro/kernels/attention/kernels/attention_tile.inc.h"
-#include "ostro/kernels/products/kernels/gemm_kernel.h"
 #include "ostro/machine/vector/exp2.inc.h"
+#include "ostro/products/kernels/gemm_kernel.h"
 
 namespace ostro::kernels {
 

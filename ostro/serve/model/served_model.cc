@@ -1,0 +1,72 @@
+#include "ostro/serve/model/served_model.h"
+
+#include <fmt/format.h>
+
+#include "ostro/base/sha256.h"
+#include "ostro/eval/score/token_scorer.h"
+#include "ostro/infer/generate.h"
+#include "ostro/tokenizer/model/text_ends.h"
+#include "ostro/train/programs/programs.h"
+#include "ostro/trained/opened_model.h"
+
+namespace ostro::serve {
+namespace {
+
+// The last part of a path: the name of a run's folder.
+std::string last_part(std::string path) {
+  while (path.size() > 1 && path.back() == '/') path.pop_back();
+  const size_t slash = path.rfind('/');
+  return slash == std::string::npos ? path : path.substr(slash + 1);
+}
+
+Result<std::unique_ptr<ServedModel>> served_on(const Context& context,
+                                               std::unique_ptr<runtime::Engine> engine,
+                                               trained::LoadedModel loaded, const std::string& checkpoint,
+                                               const trained::UseOptions& use, int64_t running) {
+  auto out = std::make_unique<ServedModel>();
+  out->engine = std::move(engine);
+  if (loaded.parameters.name.empty())
+    return invalid_argument(
+        fmt::format("{}: initial parameters have no checkpoint, so no answer could be checked", checkpoint));
+  ASSIGN_OR_RETURN(out->chat, eval::ChatPrompts::load(context.fs, loaded.tokenizer_path, *loaded.tokenizer));
+  ASSIGN_OR_RETURN(out->tool_format, load_tool_format(context.fs, loaded.tokenizer_path));
+  ASSIGN_OR_RETURN(const tokenizer::TextEnds ends, tokenizer::text_ends(*loaded.tokenizer));
+  out->stops.assign(ends.stops.begin(), ends.stops.end());
+  out->tokenizer = loaded.tokenizer;
+  const numerics::LeafTable leaves = eval::leaves_for_inference(train::leaf_table(loaded.config));
+  out->vocab_leaves = leaves.count("vocab");
+  const int64_t positions = loaded.config.model_options().seq_len();
+  ASSIGN_OR_RETURN(out->runner, infer::make_runner(loaded.functions, trained::layers_of(loaded),
+                                                   std::move(loaded.parameters.values), *out->engine,
+                                                   {.positions = positions, .sequences = running}, leaves));
+  ModelFacts& facts = out->facts;
+  facts.name = last_part(checkpoint);
+  facts.state = loaded.parameters.name;
+  ASSIGN_OR_RETURN(facts.forward, out->runner->program_hash());
+  facts.tokenizer = loaded.tokenizer->hash();
+  if (const std::string identity = out->chat.identity(); !identity.empty())
+    facts.chat_template = sha256_hex(identity);
+  facts.dtype = use.dtype;
+  facts.context = positions;
+  return out;
+}
+
+}  // namespace
+
+Result<std::unique_ptr<ServedModel>> load_served(const Context& context, const std::string& checkpoint,
+                                                 const std::string& tokenizer, trained::Trust trust,
+                                                 const trained::UseOptions& use, int64_t running) {
+  ASSIGN_OR_RETURN(auto engine, context.engine());  // one that cannot be made is told before anything is read
+  ASSIGN_OR_RETURN(trained::LoadedModel loaded,
+                   trained::load_model(context.fs, checkpoint, tokenizer, context.models, trust, use));
+  return served_on(context, std::move(engine), std::move(loaded), checkpoint, use, running);
+}
+
+Result<std::unique_ptr<ServedModel>> served_of(const Context& context, trained::LoadedModel loaded,
+                                               const std::string& checkpoint, const trained::UseOptions& use,
+                                               int64_t running) {
+  ASSIGN_OR_RETURN(auto engine, context.engine());
+  return served_on(context, std::move(engine), std::move(loaded), checkpoint, use, running);
+}
+
+}  // namespace ostro::serve

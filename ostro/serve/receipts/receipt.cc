@@ -1,0 +1,62 @@
+#include "ostro/serve/receipts/receipt.h"
+
+#include <fmt/format.h>
+#include <fmt/ranges.h>
+
+#include <bit>
+#include <charconv>
+#include <nlohmann/json.hpp>
+
+#include "ostro/base/sha256.h"
+#include "ostro/serve/receipts/receipt_json.h"
+
+namespace ostro::serve {
+
+using Json = nlohmann::ordered_json;
+
+std::string to_hex_digits(std::string_view bytes) {
+  std::string out;
+  for (const char c : bytes) out += fmt::format("{:02x}", static_cast<unsigned char>(c));
+  return out;
+}
+
+std::optional<std::string> from_hex_digits(std::string_view digits) {
+  if (digits.size() % 2 != 0) return std::nullopt;
+  std::string out;
+  for (size_t i = 0; i < digits.size(); i += 2) {
+    unsigned value = 0;
+    const auto read = std::from_chars(digits.data() + i, digits.data() + i + 2, value, 16);
+    if (read.ec != std::errc() || read.ptr != digits.data() + i + 2) return std::nullopt;
+    out += static_cast<char>(value);
+  }
+  return out;
+}
+
+std::string ids_hash(const std::string& label, const std::string& salt, std::span<const int32_t> ids) {
+  return sha256_hex(fmt::format("{}\n{}\n{}\n", label, salt, fmt::join(ids, ",")));
+}
+
+std::string log_probs_hash(std::span<const float> values) {
+  std::string bytes;
+  for (const float value : values) {
+    const auto bits = std::bit_cast<uint32_t>(value);
+    for (int shift = 0; shift < 32; shift += 8) bytes += static_cast<char>(bits >> shift & 0xFFU);
+  }
+  return sha256_hex(bytes);
+}
+
+uint64_t nonce_seed(const std::string& nonce, const std::string& state, std::span<const int32_t> prompt,
+                    const AnswerOptions& options) {
+  const Sha256Digest digest = sha256(
+      fmt::format("{}\n{}\n{}\n{}\n", nonce, state, fmt::join(prompt, ","), options_json(options).dump()));
+  uint64_t out = 0;
+  for (size_t i = 0; i < sizeof out; ++i) out = out << 8 | digest[i];
+  return out;
+}
+
+std::string receipt_text(const Receipt& receipt) { return receipt_json(receipt).dump(); }
+std::string receipt_hash(const Receipt& receipt) { return sha256_hex(receipt_text(receipt)); }
+
+std::string document_text(const ReceiptDocument& document) { return document_json(document).dump(); }
+
+}  // namespace ostro::serve

@@ -1,0 +1,240 @@
+// Receipts: an honest one is equal, and every forgery is named, also where all hashes were made again.
+#include <algorithm>
+#include <cmath>
+#include <functional>
+
+#include "ostro/io/files/atomic_file.h"
+#include "ostro/io/files/faulty_file_system.h"
+#include "ostro/io/files/memory_file_system.h"
+#include "ostro/serve/model_for_test.h"
+#include "ostro/serve/receipts/check_receipt.h"
+#include "ostro/serve/receipts/receipt_log.h"
+
+namespace ostro::serve {
+namespace {
+
+// RFC 8032, section 7.1, tests 1 and 2.
+constexpr const char* kKey =
+    "-----BEGIN PRIVATE KEY-----\n"
+    "MC4CAQAwBQYDK2VwBCIEIJ1hsZ3v/VpguoRK9JLsLMREScVpezJpGXA7rAMcrn9g\n"
+    "-----END PRIVATE KEY-----\n";
+constexpr const char* kOtherKey =
+    "-----BEGIN PRIVATE KEY-----\n"
+    "MC4CAQAwBQYDK2VwBCIEIEzNCJso/5baidbrKeF9HMhOgBHHl8UUSlH1+4qrqm77\n"
+    "-----END PRIVATE KEY-----\n";
+
+bundle::SigningKey key_of(const std::string& pem) {
+  io::MemoryFileSystem fs;
+  check_ok(io::write_file_atomically(fs, "key.pem", pem));
+  return bundle::SigningKey::read(fs, "key.pem").value();
+}
+
+AnswerOptions options() {
+  AnswerOptions out;
+  out.choice.temperature = 1.5;
+  out.choice.top_k = 50;
+  out.choice.top_p = 0.95;
+  out.choice.frequency_penalty = 0.25;
+  out.choice.bias = {{3, 0.5}};
+  out.choice.seed = 7;
+  out.max_tokens = 20;
+  return out;
+}
+
+ReceiptDocument made(ServedModel& model, ReceiptMaker& maker, const std::string& nonce = "") {
+  AnswerOptions asked = options();
+  const std::vector<int32_t> prompt{1, 2, 3};
+  if (!nonce.empty()) asked.choice.seed = nonce_seed(nonce, model.facts.state, prompt, asked);
+  std::vector<float> log_probs;
+  const RunningAnswer answer = make_answer(model, prompt, asked, {.log_probs = true}).value();
+  for (const RatedToken& token : answer.made()) log_probs.push_back(token.log_prob);
+  return maker.make(model, answer.state(), asked, nonce, log_probs).value();
+}
+
+std::unique_ptr<ReceiptMaker> maker(io::FileSystem& fs, const std::string& folder,
+                                    std::optional<bundle::SigningKey> key = {}) {
+  return ReceiptMaker::open(fs, folder, std::move(key)).value();
+}
+
+// The document as a forger sends it: with the hashes of what its opening now has.
+ReceiptDocument hashed_again(ReceiptDocument d) {
+  const Opening& o = *d.opening;
+  d.receipt.prompt = ids_hash("prompt", o.salt, o.prompt);
+  d.receipt.output = ids_hash("output", o.salt, o.output);
+  d.receipt.prompt_tokens = static_cast<int64_t>(o.prompt.size());
+  d.receipt.output_tokens = static_cast<int64_t>(o.output.size());
+  d.receipt.log_probs = log_probs_hash(o.log_probs);
+  return d;
+}
+
+std::string first_line(const ReceiptCheck& check) {
+  const std::string text = receipt_check_text(check);
+  return text.substr(0, text.find('\n'));
+}
+
+TEST_CASE("an honest receipt is equal, in its text form and back, signed and not") {
+  ServedModel model = test_model();
+  io::MemoryFileSystem fs;
+  const auto plain = made(model, *maker(fs, ""));
+  const auto back = parse_document(document_text(plain), "r.json").value();
+  CHECK(document_text(back) == document_text(plain));
+  CHECK(first_line(check_receipt(back, model, {}).value()) ==
+        "equal: " + std::to_string(plain.receipt.output_tokens) +
+            " tokens chosen again after a prompt of 3, with the bits of their log-probabilities");
+  const auto key = key_of(kKey);
+  const auto signed_one = made(model, *maker(fs, "", key));
+  const auto check = check_receipt(signed_one, model, key.public_key()).value();
+  CHECK(check.verdict() == audit::Verdict::kEqual);
+  CHECK(check.key == key.public_key().fingerprint());
+  const auto with_nonce = made(model, *maker(fs, ""), "lottery");
+  CHECK(check_receipt(with_nonce, model, {}).value().verdict() == audit::Verdict::kEqual);
+  auto closed = plain;
+  closed.opening.reset();
+  CHECK(check_receipt(closed, model, {}).value().verdict() == audit::Verdict::kIncomplete);
+}
+
+TEST_CASE("every forgery is named") {
+  ServedModel model = test_model();
+  io::MemoryFileSystem fs;
+  const ReceiptDocument honest = made(model, *maker(fs, ""), "lottery");
+  REQUIRE(honest.receipt.output_tokens >= 5);
+  using Change = std::function<void(ReceiptDocument&)>;
+  const std::vector<std::pair<Change, std::string>> forgeries = {
+      {[](auto& d) { d.opening->output[4] ^= 1; }, "at token 4 of the answer: it is"},
+      {[](auto& d) { d.receipt.nonce.clear(), d.receipt.options.choice.seed = 8; },
+       "this checkpoint chooses"},
+      {[](auto& d) { d.receipt.options.choice.seed = 8; }, "the seed is 8; the nonce gives"},
+      {[](auto& d) { d.receipt.nonce.clear(), d.receipt.options.choice.temperature = 0.1; },
+       "this checkpoint chooses"},
+      {[](auto& d) { d.opening->log_probs[2] = std::nextafter(d.opening->log_probs[2], 0.0F); },
+       "at token 2 of the answer: its log-probability is"},
+      {[](auto& d) { d.receipt.model.state = std::string(64, 'b'); }, "the checkpoint's state is bbbb"},
+      {[](auto& d) { d.receipt.model.tokenizer = "c"; }, "the tokenizer is c"},
+      {[](auto& d) { d.receipt.model.chat_template = "c"; },
+       "the chat template is c in the receipt, none here"},
+      {[](auto& d) { d.receipt.nonce.clear(), d.opening->prompt[1] = 9; }, "this checkpoint chooses"},
+      {[](auto& d) { d.receipt.finish = d.receipt.finish == "length" ? "stop_token" : "length"; },
+       "the answer ends by"},
+      {[](auto& d) { d.opening->output.resize(4), d.opening->log_probs.resize(4); }, "the answer ends by"},
+      {[](auto& d) { d.receipt.nonce.clear(), d.receipt.options.max_tokens = 3; },
+       "the answer ends after 3 tokens (length); the receipt has"},
+      {[](auto& d) { d.receipt.options.stop = {"x"}, d.receipt.finish = "stop_string"; }, "the nonce gives"},
+      {[](auto& d) { d.receipt.key = "k"; }, "names a key that signs it, and has no signature"},
+      {[](auto& d) { d.opening->output[0] = 1 << 20; }, "a token is outside"},
+      {[](auto& d) { d.opening->prompt.resize(90, 1), d.receipt.nonce.clear(); },
+       "tokens, the model's context 64"},
+  };
+  for (const auto& [change, words] : forgeries) {
+    ReceiptDocument forged = honest;
+    change(forged);
+    const auto check = check_receipt(hashed_again(forged), model, {}).value();
+    CHECK(check.verdict() == audit::Verdict::kDiffers);
+    CHECK_MESSAGE(first_line(check).find(words) != std::string::npos, words << ": " << first_line(check));
+  }
+  // What was changed without its hash.
+  for (const Change& change :
+       {Change([](auto& d) { d.opening->prompt[0] ^= 1; }),
+        Change([](auto& d) { d.opening->output[0] ^= 1; }), Change([](auto& d) { d.opening->salt[0] ^= 1; }),
+        Change([](auto& d) { d.opening->log_probs[0] += 1; })}) {
+    ReceiptDocument forged = honest;
+    change(forged);
+    CHECK(check_receipt(forged, model, {}).value().verdict() == audit::Verdict::kDiffers);
+  }
+  ReceiptDocument other = honest;
+  other.receipt.model.forward = "another";
+  CHECK(check_receipt(other, model, {}).value().verdict() == audit::Verdict::kCannotCheck);
+}
+
+TEST_CASE("a signature is of this receipt and by the key that is asked for") {
+  ServedModel model = test_model();
+  io::MemoryFileSystem fs;
+  const auto key = key_of(kKey), stranger = key_of(kOtherKey);
+  const ReceiptDocument honest = made(model, *maker(fs, "", key));
+  const auto says = [&](const ReceiptDocument& d, const std::optional<bundle::PublicKey>& wanted) {
+    return first_line(check_receipt(d, model, wanted).value());
+  };
+  ReceiptDocument forged = honest;
+  forged.receipt.number = 5;
+  CHECK(says(forged, {}).find("the signature is not one of this receipt") != std::string::npos);
+  CHECK(says(honest, stranger.public_key()).find("(--key)") != std::string::npos);
+  forged = made(model, *maker(fs, "", stranger));
+  CHECK(says(forged, key.public_key()).find("(--key)") != std::string::npos);
+  forged = honest;
+  forged.public_key = stranger.public_key().pem();
+  CHECK(says(forged, {}).find("the public key has the fingerprint") != std::string::npos);
+  forged = honest;
+  forged.signature.clear(), forged.public_key.clear(), forged.receipt.key.clear();
+  CHECK(says(forged, key.public_key()).find("is not signed") != std::string::npos);
+}
+
+TEST_CASE("any changed byte of a receipt is found") {
+  ServedModel model = test_model();
+  io::MemoryFileSystem fs;
+  const std::string text = document_text(made(model, *maker(fs, "", key_of(kKey))));
+  int64_t tried = 0;
+  for (size_t at = 0; at < text.size(); at += 7) {
+    std::string changed = text;
+    changed[at] = static_cast<char>(changed[at] ^ 1);
+    ++tried;
+    const auto document = parse_document(changed, "r.json");
+    if (!document.ok()) continue;
+    const auto check = check_receipt(*document, model, {}).value();
+    CHECK_MESSAGE(check.verdict() == audit::Verdict::kDiffers, "byte " << at << ": " << text.substr(at, 20));
+  }
+  CHECK(tried > 200);
+}
+
+TEST_CASE("the file is a chain, and what was torn is cut off") {
+  ServedModel model = test_model();
+  io::MemoryFileSystem fs;
+  std::vector<std::string> hashes;
+  for (int session = 0; session < 3; ++session) {
+    const auto one = maker(fs, "log");
+    CHECK_FALSE(ReceiptMaker::open(fs, "log", {}).ok());  // another server uses it
+    for (int i = 0; i < 2; ++i) {
+      const Receipt receipt = made(model, *one).receipt;
+      CHECK(receipt.number == static_cast<int64_t>(hashes.size()));
+      CHECK(receipt.previous == (hashes.empty() ? "" : hashes.back()));
+      hashes.push_back(receipt_hash(receipt));
+    }
+    *fs.content("log/receipts.jsonl") += "{\"receipt\":{\"format\":";
+  }
+  const auto count = [&] {
+    const std::string& text = *fs.content("log/receipts.jsonl");
+    return std::count(text.begin(), text.end(), '\n');
+  };
+  CHECK(count() == 6);
+  CHECK(made(model, *maker(fs, "log")).receipt.number == 6);
+  CHECK(count() == 7);
+  // A line that is removed, and two that change places.
+  const std::string whole = *fs.content("log/receipts.jsonl");
+  const size_t first = whole.find('\n') + 1, second = whole.find('\n', first) + 1;
+  for (const std::string& text :
+       {whole.substr(first), whole.substr(0, first) + whole.substr(second),
+        whole.substr(first, second - first) + whole.substr(0, first) + whole.substr(second)}) {
+    *fs.content("log/receipts.jsonl") = text;
+    const auto opened = ReceiptMaker::open(fs, "log", {});
+    REQUIRE(!opened.ok());
+    CHECK(opened.error().message().find("does not follow the one before it") != std::string::npos);
+  }
+}
+
+TEST_CASE("a full disk keeps no receipt, and the chain goes on when there is room again") {
+  ServedModel model = test_model();
+  io::MemoryFileSystem memory;
+  io::FaultyFileSystem fs(memory);
+  const auto one = maker(fs, "log");
+  made(model, *one);
+  AnswerState answer = AnswerState::create(model, {1}, {}).value();
+  for (const io::Fault fault : {io::Fault::kIoError, io::Fault::kShortWrite, io::Fault::kSyncError}) {
+    fs.inject(fault, 0);
+    CHECK_FALSE(one->make(model, answer, {}, "", {}).ok());
+    fs.heal();
+  }
+  CHECK(made(model, *one).receipt.number == 1);
+  const std::string& text = *memory.content("log/receipts.jsonl");
+  CHECK(std::count(text.begin(), text.end(), '\n') == 2);
+}
+
+}  // namespace
+}  // namespace ostro::serve
