@@ -2,7 +2,7 @@
 import json
 import os
 from collections.abc import Iterator, Mapping, Sequence
-from typing import Any
+from typing import Any, overload
 
 import numpy as np
 
@@ -136,6 +136,12 @@ class Model:
         prompt = self._native.chat_prompt(json.dumps(list(messages), ensure_ascii=False),
                                           json.dumps(list(tools), ensure_ascii=False) if tools else "")
         return self.generate_text(prompt, **sampling)
+
+    @overload
+    def score(self, texts: str, *, stride: int = 0) -> "Score": ...
+
+    @overload
+    def score(self, texts: Sequence[str], *, stride: int = 0) -> "list[Score]": ...
 
     def score(self, texts: "str | Sequence[str]", *, stride: int = 0) -> "Score | list[Score]":
         """The log-probability of whole texts, with their numbers of tokens and bytes, as `ostro score` gives them."""

@@ -3,7 +3,7 @@ import dataclasses
 import json
 import os
 from collections.abc import Iterator, Mapping, Sequence
-from typing import Any
+from typing import Any, overload
 
 from ostro.module import _native
 
@@ -26,7 +26,13 @@ class Run(Sequence[Step]):
     def __iter__(self) -> Iterator[Step]:
         return iter(self._steps)
 
-    def __getitem__(self, index: Any) -> Any:
+    @overload
+    def __getitem__(self, index: int) -> Step: ...
+
+    @overload
+    def __getitem__(self, index: slice) -> "list[Step]": ...
+
+    def __getitem__(self, index: "int | slice") -> "Step | list[Step]":
         return self._steps[index]
 
 
