@@ -18,6 +18,7 @@ def __getattr__(name):
     if name not in _PLACES:
         raise AttributeError(f"module 'ostro' has no attribute '{name}'")
     import importlib
+    importlib.import_module("ostro.module")  # says what is missing here
     value = getattr(importlib.import_module(f"ostro.{_PLACES[name]}"), name)
     globals()[name] = value
     return value
