@@ -10,7 +10,9 @@ namespace ostro::kernels {
 namespace {
 
 // Columns of a strip, which is gone through kFewSteps steps at a time, and its most sums.
-constexpr int64_t kFewStrip = 2048, kFewStripSums = 2048;
+constexpr int64_t kFewStrip = 4096, kFewStripSums = 4096;
+// The most rows of bf16 that go through a group of N7 in parts.
+constexpr int64_t kFewRowsInParts = 2;
 // Bytes of B between what is read and what is prefetched, at least.
 constexpr int64_t kBytesAhead = 24576;
 // Ranges for each thread, where none becomes narrower than this.
@@ -62,7 +64,8 @@ class FewStrip {
         columns_(columns),
         then_(then),
         padded_(up_to(columns, product.p.kernel->unit)),
-        slot_(product.p.m() * padded_),
+        stride_(padded_ + kFewLine / 4),
+        slot_(product.p.m() * stride_),
         sums_(reinterpret_cast<float*>(few_sums_scratch.get(((product.slots + 2) * slot_ + padded_) * 4))),
         chains_(sums_ + product.slots * slot_) {}
 
@@ -101,11 +104,11 @@ class FewStrip {
     const auto* c = static_cast<const float*>(p_.p.c);
     for (int64_t row = 0; row < p_.p.m(); ++row)
       for (int64_t i = 0; i < padded_; ++i)
-        if (place(i) < columns_) sums[row * padded_ + i] = c[p_.p.c_row[row] + p_.p.c_col[first_ + place(i)]];
+        if (place(i) < columns_) sums[row * stride_ + i] = c[p_.p.c_row[row] + p_.p.c_col[first_ + place(i)]];
   }
 
   void store(int64_t row) {
-    const float* from = sums_ + row * padded_;
+    const float* from = sums_ + row * stride_;
     if (p_.p.across && p_.p.kernel->column_of != nullptr) {
       float* ordered = chains_ + 2 * slot_;
       for (int64_t i = 0; i < padded_; ++i) ordered[place(i)] = from[i];
@@ -132,14 +135,14 @@ class FewStrip {
     const int64_t begin = p_.leaf_begin(leaf), count = p_.p.leaf_ends[leaf] - begin;
     const int64_t bytes = padded_ * p_.element();
     const bool f32 = p_.p.f32, narrow = columns_ < padded_;
-    // One row of bf16 goes through a group in parts, which keeps the streams few. With more rows the time
-    // goes into products, and their chains stay in registers.
-    const int64_t block = f32 || p_.p.m() == 1 ? kFewSteps : kFewGroup;
+    // The fewest rows of bf16 go through a group in parts, which keeps the streams few. With more rows the
+    // time goes into products, and their chains stay in registers.
+    const int64_t block = f32 || p_.p.m() <= kFewRowsInParts ? kFewSteps : kFewGroup;
     const int64_t ahead_by = ceil_div(kBytesAhead, block * bytes) * block;
     const void *w[kFewGroup], *ahead[kFewGroup];
     auto* buffer = few_rows_scratch.get((block + 1) * bytes);
     std::memset(buffer, 0, static_cast<size_t>((block + 1) * bytes));
-    FewSums s{p_.x + p_.x_begin[leaf], static_cast<int>(p_.p.m()), sums, padded_, chains_};
+    FewSums s{p_.x + p_.x_begin[leaf], static_cast<int>(p_.p.m()), sums, stride_, chains_};
     const int64_t steps = f32 ? count : up_to(count, kFewGroup);
     for (int64_t k = 0; k < steps; k += block) {
       for (int64_t i = 0; i < block; ++i) {
@@ -178,7 +181,7 @@ class FewStrip {
       ahead[j] = last ? p_.at(0, then_ < 0 ? column : std::min(then_ + j, p_.p.n() - 1))
                       : p_.at(p_.leaf_begin(leaf + 1), column);
     }
-    FewSums s{p_.x + p_.x_begin[leaf], static_cast<int>(p_.p.m()), sums, padded_};
+    FewSums s{p_.x + p_.x_begin[leaf], static_cast<int>(p_.p.m()), sums, stride_};
     if (chunks > 0) p_.p.kernel->along({w, ahead, chunks, static_cast<int>(per_line)}, s);
     if (rest == 0) return;
     alignas(64) std::byte lines[kFewUnit][kFewLine] = {};
@@ -192,7 +195,9 @@ class FewStrip {
   }
 
   const FewPrepared& p_;
-  const int64_t first_, columns_, then_, padded_, slot_;
+  // Sums of a row, between rows, and of all rows: a stride that is no power of two, so that rows do not
+  // compete for the same sets of a cache.
+  const int64_t first_, columns_, then_, padded_, stride_, slot_;
   float *const sums_, *const chains_;
 };
 
