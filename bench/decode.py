@@ -1,19 +1,19 @@
 """One sequence of `ostro sample`, token by token, beside the rate at which memory is read: every token needs all weights once.
 
 A Llama of 134 M parameters is trained one step on the LICENSE's text, in f32 and with products in bf16. Each turn takes
-few_bench (the read rate; products of one row with weights where they lie, and packed first) and then the same text with few
-and with more tokens; the time of a token is the difference. One thread is timed by the CPU time of the process, which other
-load on the machine disturbs least, more threads by the clock. Share: bytes of the weights in the type of the products (the
-embedding, of which a token reads one row, left out), times tokens a second, of the read rate of the same turn.
+few_bench (the read rate) and then continues a text. A token's time is that of the steps of the program that makes it
+(OSTRO_PLAN_TIMES, without its first run): for one thread their CPU time, which other load on the machine disturbs least, for
+more threads the time on the clock. Share: bytes of the weights in the type of the products (the embedding, of which a token
+reads one row, left out), times tokens a second, of the read rate of the same turn.
 """
-import json, pathlib, resource, shutil, statistics, subprocess, time
+import json, pathlib, re, shutil, statistics, subprocess
 
 from report import spread
 
 ROOT = pathlib.Path(__file__).resolve().parent.parent
 WIDTH, INNER, LAYERS, HEADS, VOCAB = 768, 2048, 12, 12, 32000
 WEIGHTS = LAYERS * (4 * WIDTH * WIDTH + 3 * WIDTH * INNER) + WIDTH * VOCAB
-SHORT, LONG = 4, 36  # tokens
+TOKENS = 24
 GOAL = 0.85
 ROWS = (1, 2, 4, 8, 16)
 
@@ -26,12 +26,10 @@ class Decoding:
         shutil.copy(ROOT / "LICENSE", self.folder / "text" / "license.txt")
 
     def run(self, threads, *words):
-        """CPU seconds and seconds on the clock."""
-        before, start = resource.getrusage(resource.RUSAGE_CHILDREN), time.monotonic()
-        subprocess.run([str(self.ostro), *map(str, words)], cwd=self.folder, check=True, capture_output=True,
-                       env=dict(self.b.env, OSTRO_THREADS=str(threads)))
-        after = resource.getrusage(resource.RUSAGE_CHILDREN)
-        return after.ru_utime + after.ru_stime - before.ru_utime - before.ru_stime, time.monotonic() - start
+        """What the program says, on both of its outputs."""
+        env = dict(self.b.env, OSTRO_THREADS=str(threads), OSTRO_PLAN_TIMES="1")
+        return subprocess.run([str(self.ostro), *map(str, words)], cwd=self.folder, check=True, errors="replace", env=env,
+                              stdout=subprocess.PIPE, stderr=subprocess.STDOUT).stdout
 
     def train(self, dtype):
         values = {
@@ -47,9 +45,10 @@ class Decoding:
         self.run(self.b.threads, "train", "--config", f"{dtype}.yaml")
 
     def seconds_a_token(self, dtype, threads):
-        times = {n: self.run(threads, "sample", "--checkpoint", f"runs/{dtype}", "--prompt", "The License ",
-                             "--max_new_tokens", n)[0 if threads == 1 else 1] for n in (SHORT, LONG)}
-        return (times[LONG] - times[SHORT]) / (LONG - SHORT)
+        said = self.run(threads, "sample", "--checkpoint", f"runs/{dtype}", "--prompt", "The License ",
+                        "--max_new_tokens", TOKENS)
+        steps = re.findall(r"^ *[0-9.]+% +(\d+) +(\d+) +(\d+) ", said.split("decode: ")[-1], re.M)
+        return sum(int(runs) * int(cpu if threads == 1 else wall) for runs, cpu, wall in steps) * 1e-6 / (TOKENS - 2)
 
 
 def rates(b, dtype, threads, **options):
