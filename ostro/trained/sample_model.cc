@@ -5,6 +5,7 @@
 
 #include "ostro/base/machine.h"
 #include "ostro/infer/layer_rows.h"
+#include "ostro/train/programs/programs.h"
 #include "ostro/trained/opened_model.h"
 
 namespace ostro::trained {
@@ -79,7 +80,8 @@ Result<SampleModel> load_resident(const Context& context, const std::string& che
     const infer::RowLimits limits{room, std::min<int64_t>(std::ssize(prompts), kTogether)};
     ASSIGN_OR_RETURN(const auto runner,
                      infer::make_runner(model->functions, layers_of(*model),
-                                        std::move(model->parameters.values), engine, limits));
+                                        std::move(model->parameters.values), engine, limits,
+                                        train::inference_leaf_table(model->config)));
     return infer::generate(*runner, prompts, options,
                            [&](size_t, int32_t token) { return !on_token || on_token(token); });
   };
@@ -104,7 +106,8 @@ Result<SampleModel> open_streamed(const Context& context, const std::string& che
   const auto store =
       std::make_shared<infer::WeightStore>(std::move(opened.reader), opened.model.functions.shapes,
                                            opened.layers, keep_bytes.value_or(half_of_free_memory()));
-  const infer::LayerRows::Model model{opened.model.functions, opened.layers};
+  const infer::LayerRows::Model model{opened.model.functions, opened.layers,
+                                      train::inference_leaf_table(opened.model.config)};
   out.generate = [model, store, hash_speed, observer](
                      runtime::Engine& engine, const Prompts& prompts, const infer::SampleOptions& options,
                      int64_t room, const std::function<bool(int32_t)>& on_token) -> Result<Prompts> {

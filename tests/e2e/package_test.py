@@ -52,8 +52,9 @@ def run(words, **more):
 def bare_path(folder):
     """A folder for PATH in which there are tools, but no C compiler."""
     folder.mkdir()
-    for tool in ("env", "sh", "dirname", "python3"):
+    for tool in ("env", "sh", "dirname"):
         (folder / tool).symlink_to(shutil.which(tool))
+    (folder / "python3").symlink_to(os.path.realpath(sys.executable))  # PATH may have a script that needs more tools
     return folder
 
 

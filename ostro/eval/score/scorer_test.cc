@@ -53,7 +53,7 @@ struct Scored {
     params = train::initial_state(train::make_programs(config, functions).value(), e, 5).value().params;
   }
   ScorerOptions options(int64_t batch_tokens) const {
-    return {kContext, batch_tokens, leaves_for_inference(train::leaf_table(config))};
+    return {kContext, batch_tokens, train::inference_leaf_table(config)};
   }
   TokenScorer scorer(int64_t batch_tokens) const {
     return {functions, params, engine, options(batch_tokens)};

@@ -38,11 +38,6 @@ int64_t size_of_axis(const std::vector<Shape>& shapes, std::string_view name) {
 
 }  // namespace
 
-numerics::LeafTable leaves_for_inference(numerics::LeafTable leaves) {
-  std::erase_if(leaves.axes, [](const auto& axis) { return axis.first == "pos"; });
-  return leaves;
-}
-
 TokenScorer::TokenScorer(models::ModelFunctions model, std::vector<Buffer> params, runtime::Engine& engine,
                          ScorerOptions options)
     : model_(std::move(model)), params_(std::move(params)), engine_(engine), options_(std::move(options)) {}

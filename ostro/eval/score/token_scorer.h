@@ -33,12 +33,8 @@ struct WindowScore {
 struct ScorerOptions {
   int64_t context = 0;              // positions of the model; a window has at most one token more
   int64_t batch_tokens = 4096;      // positions that are computed together, about
-  numerics::LeafTable leaves = {};  // of the model's programs; see leaves_for_inference
+  numerics::LeafTable leaves = {};  // of the model's programs; see train::inference_leaf_table
 };
-
-// Returns the leaf table of a run's programs without the entry for the axis of positions: only sums over a
-// batch are cut into leaves along it, and scores are not summed over a batch.
-numerics::LeafTable leaves_for_inference(numerics::LeafTable leaves);
 
 // Compiles a program for each size of batch when it is first needed, and keeps it. Not thread-safe; the
 // engine must outlive it.

@@ -8,6 +8,7 @@
 #include "ostro/infer/generate.h"
 #include "ostro/io/files/path.h"
 #include "ostro/tokenizer/model/text_ends.h"
+#include "ostro/train/programs/programs.h"
 #include "ostro/train/step/run_data.h"
 #include "ostro/trained/opened_model.h"
 
@@ -136,7 +137,8 @@ Status add_samples(io::FileSystem& fs, runtime::Engine& engine, const std::strin
   if (chosen.empty() && ends.alone) chosen.resize(kSamples);
   ASSIGN_OR_RETURN(const auto runner, infer::make_runner(model.functions, trained::layers_of(model),
                                                          std::move(model.parameters.values), engine,
-                                                         {std::max<int64_t>(length, 2)}));
+                                                         {std::max<int64_t>(length, 2)},
+                                                         train::inference_leaf_table(model.config)));
   infer::SampleOptions options;
   options.temperature = kTemperature;
   options.tokens = model.tokenizer->vocab_size();

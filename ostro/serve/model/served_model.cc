@@ -3,7 +3,6 @@
 #include <fmt/format.h>
 
 #include "ostro/base/sha256.h"
-#include "ostro/eval/score/token_scorer.h"
 #include "ostro/infer/generate.h"
 #include "ostro/tokenizer/model/text_ends.h"
 #include "ostro/train/programs/programs.h"
@@ -33,7 +32,7 @@ Result<std::unique_ptr<ServedModel>> served_on(const Context& context,
   ASSIGN_OR_RETURN(const tokenizer::TextEnds ends, tokenizer::text_ends(*loaded.tokenizer));
   out->stops.assign(ends.stops.begin(), ends.stops.end());
   out->tokenizer = loaded.tokenizer;
-  const numerics::LeafTable leaves = eval::leaves_for_inference(train::leaf_table(loaded.config));
+  const numerics::LeafTable leaves = train::inference_leaf_table(loaded.config);
   out->vocab_leaves = leaves.count("vocab");
   const int64_t positions = loaded.config.model_options().seq_len();
   ASSIGN_OR_RETURN(out->runner, infer::make_runner(loaded.functions, trained::layers_of(loaded),

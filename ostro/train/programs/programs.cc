@@ -382,6 +382,12 @@ numerics::LeafTable leaf_table(const TrainConfig& config) {
   return numerics::LeafTable{config.numerics.leaves};
 }
 
+numerics::LeafTable inference_leaf_table(const TrainConfig& config) {
+  numerics::LeafTable leaves = leaf_table(config);
+  std::erase_if(leaves.axes, [](const auto& axis) { return axis.first == "pos"; });
+  return leaves;
+}
+
 optim::Optimizer optimizer_of(const TrainConfig& config, const models::ModelFunctions& model) {
   std::vector<optim::Parameter> parameters;
   for (size_t k = 0; k < model.trained(); ++k)

@@ -79,6 +79,9 @@ nn::Precision precision(const TrainConfig& config);
 // The choices that numerics.md leaves to the run, for its genesis: a JSON object.
 std::string numerics_options(const TrainConfig& config);
 numerics::LeafTable leaf_table(const TrainConfig& config);
+// The leaf table of generation and scores: that of the run's programs without the entry for the axis of
+// positions. Only sums over a batch are cut into leaves along it, and neither of them sums over a batch.
+numerics::LeafTable inference_leaf_table(const TrainConfig& config);
 optim::Optimizer optimizer_of(const TrainConfig& config, const models::ModelFunctions& model);
 optim::Boxes cell_boxes(const TrainConfig& config);
 
