@@ -74,6 +74,25 @@ class Checks:
         self.report.check(all(len(t.top_logprobs) == 3 and t.logprob <= max(o.logprob for o in t.top_logprobs) for t in rated.logprobs.content),
                           "each token has its log-probability and three likely ones")
 
+    def responses(self):
+        chat = self.client.chat.completions.create(model=self.model, messages=MESSAGES, **OPTIONS).choices[0].message.content
+        asked = {"model": self.model, "input": MESSAGES[1]["content"], "instructions": MESSAGES[0]["content"], "max_output_tokens": OPTIONS["max_tokens"],
+                 "temperature": OPTIONS["temperature"], "extra_body": {"seed": OPTIONS["seed"]}}
+        got = self.client.responses.create(**asked)
+        self.same(got.output_text, chat, "responses.create answers as the chat of the same conversation")
+        self.same(got.usage.total_tokens, got.usage.input_tokens + got.usage.output_tokens, "its usage adds up")
+        events = list(self.client.responses.create(stream=True, **asked))
+        self.same("".join(e.delta for e in events if e.type == "response.output_text.delta"), chat, "a streamed response is the whole one")
+        self.same((events[0].type, events[-1].type.split(".")[0], events[-1].response.output_text), ("response.created", "response", chat), "its first and last event")
+        again = self.client.responses.create(**(asked | {"instructions": None, "input": [{"role": "developer", "content": MESSAGES[0]["content"]}, MESSAGES[1]]}))
+        self.same(again.output_text, chat, "a developer's item is the template's system message")
+        for refused in ({"store": True}, {"previous_response_id": "resp_1"}):
+            try:
+                self.client.responses.create(**(asked | refused))
+                self.report.check(False, f"{refused} was taken")
+            except openai.BadRequestError as error:
+                self.report.check(next(iter(refused)) in error.message, f"{next(iter(refused))} is refused by name")
+
     def raw(self):
         got = self.client.completions.with_raw_response.create(model=self.model, prompt="return ", **OPTIONS)
         self.same((got.status_code, got.headers["content-type"]), (200, "application/json"), "with_raw_response: status and type")
@@ -141,7 +160,7 @@ def main():
         crowded = Server(str(ostro), folder, str(run.run_directory), "--listen", "127.0.0.1:0", "--waiting", "1")
         try:
             checks = Checks(report, server)
-            for part in (checks.models, checks.completions, checks.chats, checks.raw, checks.errors, checks.cancelled):
+            for part in (checks.models, checks.completions, checks.chats, checks.responses, checks.raw, checks.errors, checks.cancelled):
                 part()
             asyncio.run(checks.asynchronous())
             checks.retried(crowded)
