@@ -78,10 +78,10 @@ Result<SampleModel> load_resident(const Context& context, const std::string& che
   out.generate = [model](runtime::Engine& engine, const Prompts& prompts, const infer::SampleOptions& options,
                          int64_t room, const std::function<bool(int32_t)>& on_token) -> Result<Prompts> {
     const infer::RowLimits limits{room, std::min<int64_t>(std::ssize(prompts), kTogether)};
-    ASSIGN_OR_RETURN(const auto runner,
-                     infer::make_runner(model->functions, layers_of(*model),
-                                        std::move(model->parameters.values), engine, limits,
-                                        train::inference_leaf_table(model->config)));
+    ASSIGN_OR_RETURN(
+        const auto runner,
+        infer::make_runner(model->functions, layers_of(*model), std::move(model->parameters.values), engine,
+                           limits, train::inference_leaf_table(model->config)));
     return infer::generate(*runner, prompts, options,
                            [&](size_t, int32_t token) { return !on_token || on_token(token); });
   };

@@ -119,12 +119,12 @@ void LoadedHere::check_ids(const std::vector<int32_t>& ids) const {
 }
 
 serve::ServedModel& LoadedHere::served() {
-  if (!served_) served_ = served_beside();
+  if (!served_) served_ = served_beside(1);
   return *served_;
 }
 
-std::unique_ptr<serve::ServedModel> LoadedHere::served_beside() const {
-  return value(serve::served_of(context_, loaded_, where_, use_));
+std::unique_ptr<serve::ServedModel> LoadedHere::served_beside(int64_t running) const {
+  return value(serve::served_of(context_, loaded_, where_, use_, running));
 }
 
 // A row depends on the tokens before it alone (numerics.md N16), so a sequence whose place in the runner

@@ -55,8 +55,8 @@ class LoadedHere final : public Model, public std::enable_shared_from_this<Loade
                            const Interrupt& interrupt) override;
   std::unique_ptr<Answer> answer(std::vector<int32_t> prompt, const Sampling& sampling) override;
 
-  // A model of its own for a server, with the same parameters.
-  std::unique_ptr<serve::ServedModel> served_beside() const;
+  // A model of its own for a server, with the same parameters, that makes so many answers at a time.
+  std::unique_ptr<serve::ServedModel> served_beside(int64_t running) const;
 
   std::mutex& mutex() { return mutex_; }
   // The rest needs the mutex.

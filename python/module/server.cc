@@ -10,6 +10,9 @@
 namespace ostro::native {
 namespace {
 
+// Answers that run at the same time, as with `ostro serve`.
+constexpr int64_t kRunning = 16;
+
 class ServerHere final : public Server {
  public:
   ServerHere(std::shared_ptr<Model> model, std::unique_ptr<serve::ModelServer> server, std::string url)
@@ -42,8 +45,8 @@ std::unique_ptr<Server> serve(const std::shared_ptr<Model>& model, const ServeOp
   serve::ServerLimits limits;
   limits.waiting = static_cast<size_t>(options.waiting);
   const cli::Waits for_its_threads;  // signals are for the threads of Python
-  auto server = value(serve::ModelServer::start(address, limits));
-  check(server->serve(loaded.served_beside(), std::move(receipts)));
+  auto server = value(serve::ModelServer::start(address, std::nullopt, limits));
+  check(server->serve(loaded.served_beside(kRunning), std::move(receipts)));
   std::string url = fmt::format("http://{}/v1", http::host_and_port(address.host, server->port()));
   return std::make_unique<ServerHere>(model, std::move(server), std::move(url));
 }

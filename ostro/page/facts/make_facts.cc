@@ -135,10 +135,10 @@ Status add_samples(io::FileSystem& fs, runtime::Engine& engine, const std::strin
   ASSIGN_OR_RETURN(std::vector<Beginning> chosen, choose(*data.stores, prompt, length));
   ASSIGN_OR_RETURN(const tokenizer::TextEnds ends, tokenizer::text_ends(*model.tokenizer));
   if (chosen.empty() && ends.alone) chosen.resize(kSamples);
-  ASSIGN_OR_RETURN(const auto runner, infer::make_runner(model.functions, trained::layers_of(model),
-                                                         std::move(model.parameters.values), engine,
-                                                         {std::max<int64_t>(length, 2)},
-                                                         train::inference_leaf_table(model.config)));
+  ASSIGN_OR_RETURN(
+      const auto runner,
+      infer::make_runner(model.functions, trained::layers_of(model), std::move(model.parameters.values),
+                         engine, {std::max<int64_t>(length, 2)}, train::inference_leaf_table(model.config)));
   infer::SampleOptions options;
   options.temperature = kTemperature;
   options.tokens = model.tokenizer->vocab_size();
