@@ -25,9 +25,13 @@ std::string list_text(std::span<const int64_t> numbers) {
   return fmt::format("{}{}", fmt::join(shown, ", "), shown.size() < numbers.size() ? ", ..." : "");
 }
 
-// Rounded down, so that nothing is certain that is not; what f64 lacks of 2.50 % counts as 2.50 %.
-std::string chance_text(double chance) {
-  return fmt::format("{:.2f} %", std::floor(chance * 10000 + 1e-9) / 100);
+// The chance to find a run with `count` false steps. Rounded down; what f64 lacks of 2.50 % counts as 2.50 %,
+// but nothing is certain that is not.
+std::string chance_text(const Sample& s, int64_t count) {
+  const auto drawn = static_cast<int64_t>(s.plan.drawn.size());
+  const double shown = std::floor(chance_to_find(s.steps, count, drawn) * 10000 + 1e-9);
+  const bool is_certain = drawn + count > s.steps;
+  return fmt::format("{:.2f} %", (is_certain ? shown : std::min(shown, 9999.0)) / 100);
 }
 
 std::string count_text(int64_t count, const char* what) {
@@ -67,9 +71,8 @@ std::string price_text(const Sample& s) {
       "add to it:\n";
   for (const int64_t part : kThousandths) {
     const int64_t count = false_steps_of(s.steps, part);
-    out +=
-        fmt::format("  {:>4} % ({}): {}\n", static_cast<double>(part) / 10, count_text(count, "step"),
-                    chance_text(chance_to_find(s.steps, count, static_cast<int64_t>(s.plan.drawn.size()))));
+    out += fmt::format("  {:>4} % ({}): {}\n", static_cast<double>(part) / 10, count_text(count, "step"),
+                       chance_text(s, count));
   }
   return out;
 }
@@ -102,9 +105,7 @@ std::string shown_text(const Sample& s) {
       "chance:";
   for (const int64_t part : kThousandths) {
     const int64_t count = false_steps_of(s.steps, part);
-    out +=
-        fmt::format("{} {} {}", part == kThousandths[0] ? "" : ",", count,
-                    chance_text(chance_to_find(s.steps, count, static_cast<int64_t>(s.plan.drawn.size()))));
+    out += fmt::format("{} {} {}", part == kThousandths[0] ? "" : ",", count, chance_text(s, count));
   }
   return out + "\n";
 }

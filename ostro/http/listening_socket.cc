@@ -41,10 +41,14 @@ Result<int> listening_socket(const Address& address) {
   const int socket = ::socket(address.socket.ss_family, SOCK_STREAM | SOCK_CLOEXEC | SOCK_NONBLOCK, 0);
   const int on = 1;
   if (socket < 0 || ::setsockopt(socket, SOL_SOCKET, SO_REUSEADDR, &on, sizeof on) != 0 ||
-      ::bind(socket, reinterpret_cast<const sockaddr*>(&address.socket), address.size) != 0 ||
-      (address.is_unix() && ::chmod(address.host.c_str(), kOwnerAndGroup) != 0) ||
-      ::listen(socket, kBacklog) != 0)
+      ::bind(socket, reinterpret_cast<const sockaddr*>(&address.socket), address.size) != 0)
     return failed(socket);
+  if ((address.is_unix() && ::chmod(address.host.c_str(), kOwnerAndGroup) != 0) ||
+      ::listen(socket, kBacklog) != 0) {
+    auto error = failed(socket);
+    if (address.is_unix()) ::unlink(address.host.c_str());
+    return error;
+  }
   return socket;
 }
 

@@ -56,8 +56,8 @@ class MicroServer final : public Server {
       for (MicroExchange* one : open_) one->leave();
     }
     if (daemon_ == nullptr) return;
-    MHD_stop_daemon(daemon_);  // closes the socket
-    if (address_.is_unix()) ::unlink(address_.host.c_str());
+    if (address_.is_unix()) ::unlink(address_.host.c_str());  // before another server can take the path
+    MHD_stop_daemon(daemon_);                                 // closes the socket
   }
 
   bool run(int socket) {

@@ -58,7 +58,9 @@ std::vector<size_t> left_by_limits(std::span<const double> scores, const ChoiceO
     }
     const auto end =
         std::find_if(sums.begin(), sums.end(), [&](double so_far) { return so_far >= options.top_p * sum; });
-    ids.resize(end == sums.end() ? sums.size() : static_cast<size_t>(end - sums.begin()) + 1);
+    // Without a sum the first score is infinite: it alone is left.
+    const size_t left = end == sums.end() ? sums.size() : static_cast<size_t>(end - sums.begin()) + 1;
+    ids.resize(std::max(left, size_t{1}));
   }
   std::sort(ids.begin(), ids.end());
   return ids;

@@ -2,6 +2,9 @@
 
 #include <fmt/format.h>
 
+#include <algorithm>
+#include <span>
+
 #include "ostro/audit/audit_run.h"
 #include "ostro/audit/record/initial.h"
 #include "ostro/audit/record/witness.h"
@@ -204,14 +207,17 @@ class LeafReplay {
 
   // Why more than the leaf is replayed, and of which steps nothing else would be.
   std::string before_leaf_text(int64_t from) const {
+    constexpr size_t kShown = 12;
     std::vector<int64_t> alone;
     if (const auto states = audit::states_of(fs_, directory_, run_.chain); states.ok())
       for (const int64_t state : *states)
         if (state < run_.chain.last_step()) alone.push_back(state + 1);
     return fmt::format(
         "the record has no state after step {}, so steps {} to {} have to be replayed before the leaf, with "
-        "the token store (leaves of steps {} need none)",
-        request_.step - 1, from + 1, request_.step - 1, fmt::join(alone, ", "));
+        "the token store (leaves of steps {}{} need none)",
+        request_.step - 1, from + 1, request_.step - 1,
+        fmt::join(std::span(alone).first(std::min(alone.size(), kShown)), ", "),
+        alone.size() > kShown ? ", ..." : "");
   }
 
   // Those after request.step - 1 steps; the moments are read only where steps are replayed.

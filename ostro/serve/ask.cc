@@ -29,7 +29,7 @@ void sampling(Fields& fields, const ServedModel& model, const AskLimits& limits,
   fields.number("presence_penalty", choice.presence_penalty, -2, 2);
   fields.number("frequency_penalty", choice.frequency_penalty, -2, 2);
   if (choice.top_p == 0) fields.fail("top_p", "is 0, which leaves no token; use more than 0, up to 1");
-  if (const Json* bias = fields.find("logit_bias")) choice.bias = biases(fields, *bias, model.tokens());
+  if (const Json* bias = fields.find("logit_bias")) choice.bias = biases(fields, *bias, *model.tokenizer);
   fields.texts("stop", ask.options.stop);
   if (ask.options.stop.size() > limits.stops)
     fields.fail("stop",
@@ -101,7 +101,7 @@ ParsedAsk parse_completion(const ServedModel& model, std::string_view body, cons
   if (prompt == nullptr)
     fields.fail("prompt", "is missing; it is a text, a list of token ids, or a list of these");
   else
-    read_prompts(fields, *prompt, model, ask.prompts, ask.prompt_texts);
+    read_prompts(fields, *prompt, model, static_cast<size_t>(limits.prompts), ask.prompts, ask.prompt_texts);
   const auto answers = static_cast<int64_t>(ask.prompts.size()) * ask.count;
   if (answers > limits.prompts)
     fields.fail("prompt", fmt::format("asks for {} answers; at most {} are taken", answers, limits.prompts));

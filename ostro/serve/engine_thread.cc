@@ -64,17 +64,18 @@ bool EngineThread::admit() {
 
 void EngineThread::step() {
   struct Part {
+    RunningRequest* request;
     RunningAnswer* answer;
     infer::RowChunk chunk;
   };
   std::vector<Part> parts;
-  std::vector<RunningAnswer*> prompts;
+  std::vector<std::pair<RunningRequest*, RunningAnswer*>> prompts;
   for (RunningRequest& request : requests_)
     for (RunningAnswer* answer : request.running()) {
       if (answer->unfed() == 1 && std::ssize(parts) < model_.runner->limits().rows)
-        parts.push_back({answer, answer->chunk(1)});
+        parts.push_back({&request, answer, answer->chunk(1)});
       else if (answer->unfed() > 1)
-        prompts.push_back(answer);
+        prompts.emplace_back(&request, answer);
     }
   // What would be padding may as well be rows of a prompt.
   const auto tokens = static_cast<int64_t>(parts.size());
@@ -82,10 +83,10 @@ void EngineThread::step() {
       std::min(std::max(budget_.rows(), infer::padded_rows(tokens + 1)), model_.runner->limits().rows) -
       tokens;
   int64_t rows = tokens;
-  for (RunningAnswer* answer : prompts) {
+  for (const auto& [request, answer] : prompts) {
     if (room <= 0) break;
     const int64_t count = std::min(room, static_cast<int64_t>(answer->unfed()));
-    parts.push_back({answer, answer->chunk(static_cast<size_t>(count))});
+    parts.push_back({request, answer, answer->chunk(static_cast<size_t>(count))});
     room -= count;
     rows += count;
   }
@@ -103,8 +104,9 @@ void EngineThread::step() {
       const auto logits =
           wanted > 0 ? made->as<float>().subspan(row * vocab, wanted * vocab) : std::span<const float>();
       row += wanted;
+      if (part.request->is_over()) continue;  // it failed by an answer before this one
       if (const Status taken = part.answer->take(part.chunk, logits, vocab); !taken.ok())
-        return fail_all({kServerError, taken.error().message()});
+        part.request->fail({kServerError, taken.error().message()});
     }
   }
   for (RunningRequest& request : requests_) request.tell();

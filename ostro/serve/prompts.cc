@@ -37,12 +37,14 @@ void check_model(Fields& fields, const ServedModel& model) {
          "model", "model_not_found"});
 }
 
-void read_prompts(Fields& fields, const Json& prompt, const ServedModel& model,
+void read_prompts(Fields& fields, const Json& prompt, const ServedModel& model, size_t most,
                   std::vector<std::vector<int32_t>>& ids, std::vector<std::string>& texts) {
   const bool is_list = prompt.is_array();
   if (is_list && prompt.empty()) return fields.fail("prompt", "is an empty list");
   const bool is_one = !is_list || prompt[0].is_number();
   const Json list = is_one ? Json::array({prompt}) : prompt;
+  if (list.size() > most)
+    return fields.fail("prompt", fmt::format("holds {} prompts; at most {} are taken", list.size(), most));
   for (const Json& one : list) {
     texts.emplace_back();
     if (one.is_string()) {
@@ -76,7 +78,9 @@ std::vector<int32_t> chat_ids(Fields& fields, const std::string& name, const std
   return ids;
 }
 
-std::vector<std::pair<int32_t, double>> biases(Fields& fields, const Json& bias, int64_t tokens) {
+std::vector<std::pair<int32_t, double>> biases(Fields& fields, const Json& bias,
+                                               const tokenizer::Tokenizer& tokenizer) {
+  const int64_t tokens = tokenizer.vocab_size();
   constexpr double kMost = 100;
   std::map<int32_t, double> out;
   if (!bias.is_object()) fields.fail("logit_bias", "has to be an object: {\"id\": number}");
@@ -86,6 +90,10 @@ std::vector<std::pair<int32_t, double>> biases(Fields& fields, const Json& bias,
     if (read.ec != std::errc() || read.ptr != name.data() + name.size() || id < 0 || id >= tokens) {
       fields.fail("logit_bias",
                   fmt::format("has {}; token ids of this model are 0 to {}", shown(name), tokens - 1));
+      return {};
+    }
+    if (!tokenizer.id_to_token(static_cast<uint32_t>(id))) {
+      fields.fail("logit_bias", fmt::format("has {}, which is the id of no token", id));
       return {};
     }
     const double number = value.is_number() ? value.get<double>() : 2 * kMost;

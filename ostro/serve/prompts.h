@@ -13,8 +13,9 @@ namespace ostro::serve {
 
 // "model" may be absent; otherwise it is this one.
 void check_model(Fields& fields, const ServedModel& model);
-// "prompt": a text, a list of texts, ids, or a list of lists of ids. A text begins as the tokenizer has it.
-void read_prompts(Fields& fields, const nlohmann::ordered_json& prompt, const ServedModel& model,
+// "prompt": a text, a list of texts, ids, or a list of lists of ids; at most `most` of them. A text begins as
+// the tokenizer has it.
+void read_prompts(Fields& fields, const nlohmann::ordered_json& prompt, const ServedModel& model, size_t most,
                   std::vector<std::vector<int32_t>>& ids, std::vector<std::string>& texts);
 // A conversation (conversation.h) as the chat template writes it, and the ids of that text, whose special
 // tokens are used as they are. `name`: the field that it came from.
@@ -25,6 +26,6 @@ std::vector<int32_t> chat_ids(Fields& fields, const std::string& name, const std
                               const ServedModel& model);
 // "logit_bias": {"id": number}, ascending.
 std::vector<std::pair<int32_t, double>> biases(Fields& fields, const nlohmann::ordered_json& bias,
-                                               int64_t tokens);
+                                               const tokenizer::Tokenizer& tokenizer);
 
 }  // namespace ostro::serve

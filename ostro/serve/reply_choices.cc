@@ -129,7 +129,10 @@ void ChoicesReply::close(AnswerState& state, const std::optional<ReceiptDocument
   const char* finish = calls ? "tool_calls" : state.finish() == Finish::kLength ? "length" : "stop";
   if (ask_.stream) {
     std::string rest = state.text().take();
-    if (ask_.tools) rest = calls ? "" : text.substr(sent_);
+    if (ask_.tools) {
+      const std::string& content = calls ? calls->content : text;
+      rest = content.substr(std::min(sent_, content.size()));
+    }
     Json choice = piece(rest);
     if (calls) choice["delta"]["tool_calls"] = calls_json(calls->calls, true);
     if (ask_.return_ids) choice["token_ids"] = ids_of_rated(rated_);

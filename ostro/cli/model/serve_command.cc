@@ -5,6 +5,7 @@
 #include "ostro/cli/main/exit_code.h"
 #include "ostro/cli/shared/terminal.h"
 #include "ostro/cli/shared/waits.h"
+#include "ostro/io/files/path.h"
 #include "ostro/run/loop/signals.h"
 #include "ostro/serve/follow/follow.h"
 #include "ostro/serve/model_server.h"
@@ -53,14 +54,15 @@ Status serve_model(const Context& context, const ServeAsked& request) {
   ASSIGN_OR_RETURN(auto model, load());
   std::optional<serve::Follower> follower;
   if (request.follow) {
-    const auto serve_newest = [&](const std::string& served) -> Result<std::string> {
+    const auto serve_newest = [&](const serve::ServedCheckpoint& served) -> Result<serve::ServedCheckpoint> {
       ASSIGN_OR_RETURN(auto next, load());
-      const std::string state = next->facts.state;
-      if (state != served) RETURN_IF_ERROR(server->replace(std::move(next)));
-      return state;
+      serve::ServedCheckpoint out{io::base_name(next->checkpoint), next->facts.state};
+      if (out.state != served.state) RETURN_IF_ERROR(server->replace(std::move(next)));
+      return out;
     };
-    ASSIGN_OR_RETURN(
-        follower, serve::Follower::create(context.fs, request.checkpoint, model->facts.state, serve_newest));
+    ASSIGN_OR_RETURN(follower, serve::Follower::create(context.fs, request.checkpoint,
+                                                       {io::base_name(model->checkpoint), model->facts.state},
+                                                       serve_newest));
   }
   const serve::ModelFacts facts = model->facts;
   RETURN_IF_ERROR(server->serve(std::move(model), std::move(receipts)));

@@ -38,9 +38,11 @@ int verify_command(Args args) {
   args.option("--from_step", &asked.from, "A",
               "step to begin at or before (default 0: the seed's initial state)");
   args.option("--to_step", &asked.to, "B", "step to end at (default: the last of the chain)");
-  args.option("--run_hash", &options.run_hash, "H",
-              "the run hash that was published: the run must have it. A chain that was written anew for a\n"
-              "forged run fits that run; only the hash, or a replay, tells");
+  args.option(
+      "--run_hash", &options.run_hash, "H",
+      "the run hash that was published: the run must have it. A chain that was written anew for a\n"
+      "forged run fits that run; only the hash, or a replay, tells. With --receipts: the hash of the last "
+      "receipt");
   args.option(
       "--parent", &options.parent, "RUN",
       "of a fork: the run that it goes on with. Its chain must have the entry that the fork's genesis\n"

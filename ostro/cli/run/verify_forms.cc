@@ -78,7 +78,7 @@ std::string other_option(const VerifyAsked& asked) {
   if (!asked.model.empty()) return "--model";
   if (asked.as_bundle) return "--bundle";
   if (asked.audit.no_replay) return "--no_replay";
-  if (!asked.audit.run_hash.empty()) return "--run_hash";
+  if (!asked.audit.run_hash.empty() && asked.receipt.log.empty()) return "--run_hash";
   return asked.bundle.time_authority.empty() ? replay_option(asked) : "--time_ca";
 }
 
@@ -141,6 +141,8 @@ Status check_asked(const VerifyAsked& asked) {
     return refuse(
         "--receipts: --sample N --challenge TEXT and --checkpoint K go together; without them, only chain "
         "and signatures are checked");
+  if (has_log && asked.receipt.checkpoint.empty() && !asked.receipt.tokenizer.empty())
+    return refuse("--tokenizer: goes with --checkpoint K");
   if (!has_log && !asked.receipt.openings.empty()) return refuse("--openings: goes with --receipts FILE");
   if (has_receipt && asked.receipt.checkpoint.empty())
     return refuse("--receipt: goes with --checkpoint K, the one that the receipt names");

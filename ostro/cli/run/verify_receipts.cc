@@ -22,7 +22,8 @@ Result<std::unique_ptr<serve::ServedModel>> load(const Context& context, const V
                             trained::Trust::kChain, use);
 }
 
-// The receipts with openings among the files of a folder. Other files are passed over.
+// The receipts with openings among the files of a folder. Other files are passed over, and those that cannot
+// be read or are larger than a receipt.
 Result<std::map<std::string, serve::ReceiptDocument>> openings_in(io::FileSystem& fs,
                                                                   const std::string& folder) {
   std::map<std::string, serve::ReceiptDocument> out;
@@ -31,8 +32,10 @@ Result<std::map<std::string, serve::ReceiptDocument>> openings_in(io::FileSystem
   for (const io::DirEntry& entry : entries) {
     if (entry.is_directory) continue;
     const std::string path = io::join_path(folder, entry.name);
-    ASSIGN_OR_RETURN(const std::string text, fs.read_file(path));
-    auto document = serve::parse_document(text, path);
+    constexpr int64_t kMostBytes = int64_t{64} << 20;
+    const auto text = fs.read_file(path, kMostBytes);
+    if (!text.ok()) continue;
+    auto document = serve::parse_document(*text, path);
     if (document.ok() && document->opening)
       out[serve::receipt_hash(document->receipt)] = std::move(*document);
   }
@@ -65,6 +68,7 @@ Result<Verified> verify_receipt_log(const Context& context, const VerifyAsked& a
   serve::LogCheckOptions options;
   options.count = asked.count;
   options.challenge = asked.challenge;
+  options.head = asked.audit.run_hash;
   ASSIGN_OR_RETURN(options.key, wanted_key(context, asked));
   ASSIGN_OR_RETURN(options.openings, openings_in(context.fs, asked.receipt.openings));
   ASSIGN_OR_RETURN(const auto check,

@@ -2,6 +2,8 @@
 
 #include <fmt/format.h>
 
+#include <algorithm>
+
 #include "ostro/base/log.h"
 #include "ostro/io/files/path.h"
 
@@ -23,9 +25,9 @@ Result<std::string> newest_in(io::FileSystem& fs, const std::string& folder) {
 
 }  // namespace
 
-Result<Follower> Follower::create(io::FileSystem& fs, const std::string& run, std::string state,
+Result<Follower> Follower::create(io::FileSystem& fs, const std::string& run, ServedCheckpoint served,
                                   ServeNewest serve_newest) {
-  Follower out(fs, io::join_path(run, "checkpoints"), std::move(state), std::move(serve_newest));
+  Follower out(fs, io::join_path(run, "checkpoints"), std::move(served), std::move(serve_newest));
   const auto newest = newest_in(fs, out.folder_);
   if (!newest.ok())
     return invalid_argument(
@@ -33,23 +35,27 @@ Result<Follower> Follower::create(io::FileSystem& fs, const std::string& run, st
   return out;
 }
 
+void Follower::put_off(const std::string& newest, const std::string& why) {
+  constexpr std::chrono::seconds kFirst{5}, kMost{300};
+  pause_ = pause_ == pause_.zero() ? kFirst : std::min(2 * pause_, kMost);
+  again_ = std::chrono::steady_clock::now() + pause_;
+  if (why != trouble_) log_warning(fmt::format("--follow: {} is not served yet: {}", newest, why));
+  trouble_ = why;
+}
+
 void Follower::look() {
-  constexpr std::chrono::seconds kPause{5};  // after a checkpoint that could not be loaded
-  const auto now = std::chrono::steady_clock::now();
-  if (now < again_) return;
+  if (std::chrono::steady_clock::now() < again_) return;
   const auto newest = newest_in(*fs_, folder_);
-  if (!newest.ok() || *newest == newest_) return;
-  const auto state = serve_newest_(state_);
-  if (!state.ok()) {
-    again_ = now + kPause;
-    if (state.error().message() != trouble_)
-      log_warning(fmt::format("--follow: {} is not served yet: {}", *newest, state.error().message()));
-    trouble_ = state.error().message();
-    return;
-  }
-  if (*state != state_) log_info(fmt::format("{} is served from now on, state {}", *newest, *state));
-  state_ = *state;
-  newest_ = *newest;
+  if (!newest.ok() || *newest == served_.folder) return;
+  auto served = serve_newest_(served_);
+  if (!served.ok()) return put_off(*newest, served.error().message());
+  if (served->state != served_.state)
+    log_info(fmt::format("{} is served from now on, state {}", served->folder, served->state));
+  served_ = std::move(*served);
+  // Where the newest one is damaged, a run's loader may fall back on one before it.
+  if (served_.folder != *newest) return put_off(*newest, "it cannot be loaded");
+  pause_ = pause_.zero();
+  trouble_.clear();
 }
 
 }  // namespace ostro::serve

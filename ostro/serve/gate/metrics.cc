@@ -17,7 +17,7 @@ class CountedExchange final : public http::Exchange {
 
   const http::Request& request() const override { return inner_->request(); }
   void answer(http::Response response) override {
-    count(response.status);
+    count(is_gone() ? kClientLeft : response.status);
     inner_->answer(std::move(response));
   }
   void begin(http::Response head) override {

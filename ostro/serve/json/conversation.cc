@@ -49,7 +49,7 @@ Json call_json(Fields& fields, const char* field, const Json& id, const Json& na
   Json object = arguments;
   if (arguments.is_string()) {
     const auto text = arguments.get<std::string>();
-    if (io::parse_json(text, "arguments").ok()) object = Json::parse(text);
+    if (auto parsed = parse_ordered(text, "arguments"); parsed.ok()) object = std::move(*parsed);
   }
   if (!name.is_string() || !object.is_object()) {
     fields.fail(field, "holds a call without a \"name\", or whose \"arguments\" are no JSON object");

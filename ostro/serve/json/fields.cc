@@ -15,6 +15,13 @@ namespace {
 
 using Json = nlohmann::ordered_json;
 
+constexpr size_t kMostMembers = 1024;  // of an object
+
+bool has_large_object(const nlohmann::json& value) {
+  if (value.is_object() && value.size() > kMostMembers) return true;
+  return value.is_structured() && std::any_of(value.begin(), value.end(), has_large_object);
+}
+
 // Whether a JSON number is an integer that fits; then it is in `out`.
 bool is_integer(const Json& value, int64_t& out) {
   if (!value.is_number_integer()) return false;
@@ -110,11 +117,19 @@ std::optional<ApiError> Fields::finish() {
   return error_;
 }
 
+Result<Json> parse_ordered(std::string_view text, const std::string& name) {
+  ASSIGN_OR_RETURN(const nlohmann::json checked, io::parse_json(text, name));
+  if (has_large_object(checked))
+    return invalid_argument(
+        fmt::format("{} has an object with more than {} members, which is the most", name, kMostMembers));
+  return Json::parse(text);
+}
+
 std::optional<ApiError> parse_body(std::string_view body, Json& out) {
   if (!config::is_utf8(body)) return ApiError{kBadRequest, "the body is not UTF-8"};
-  const auto checked = io::parse_json(body, "the body");
-  if (!checked.ok()) return ApiError{kBadRequest, checked.error().message() + io::json_trouble(body)};
-  out = Json::parse(body);
+  auto parsed = parse_ordered(body, "the body");
+  if (!parsed.ok()) return ApiError{kBadRequest, parsed.error().message() + io::json_trouble(body)};
+  out = std::move(*parsed);
   if (!out.is_object())
     return ApiError{kBadRequest, fmt::format("the body is {}; it has to be a JSON object", shown(out))};
   return std::nullopt;

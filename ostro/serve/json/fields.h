@@ -47,8 +47,12 @@ class Fields {
 };
 
 // Sets `out` to the JSON object of a body, or returns what is wrong with it: no UTF-8, no JSON (with the
-// word that JSON does not have), a key twice, too deep, no object.
+// word that JSON does not have), a key twice, too deep, an object with too many members, no object.
 std::optional<ApiError> parse_body(std::string_view body, nlohmann::ordered_json& out);
+
+// The JSON of a text from outside, with its members in their order; `name` begins errors. Errors: no JSON, a
+// key twice, too deep, an object with more than 1,024 members (each is compared with those before it).
+Result<nlohmann::ordered_json> parse_ordered(std::string_view text, const std::string& name);
 
 // A list of token ids from 0 to `tokens` - 1; an error of `fields` names the first that is none.
 std::vector<int32_t> ids_of(Fields& fields, const std::string& name, const nlohmann::ordered_json& list,

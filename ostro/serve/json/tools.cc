@@ -25,8 +25,9 @@ std::string_view stripped(std::string_view text) {
 
 // Adds the calls of one place. False: it is broken.
 bool add_calls(const ToolUse& use, std::string_view text, std::vector<ToolCall>& out) {
-  if (!io::parse_json(text, "a call").ok()) return false;
-  const Json json = Json::parse(text);
+  const auto parsed = parse_ordered(text, "a call");
+  if (!parsed.ok()) return false;
+  const Json& json = *parsed;
   const Json list = json.is_array() ? json : Json::array({json});
   for (const Json& call : list) {
     if (!call.is_object() || call.size() != 2 || !call.contains(use.format.name) ||

@@ -39,6 +39,7 @@ Result<std::unique_ptr<ServedModel>> served_on(const Context& context,
                                                    std::move(loaded.parameters.values), *out->engine,
                                                    {.positions = positions, .sequences = running}, leaves));
   ModelFacts& facts = out->facts;
+  out->checkpoint = loaded.parameters.path;
   facts.name = last_part(checkpoint);
   facts.state = loaded.parameters.name;
   ASSIGN_OR_RETURN(facts.forward, out->runner->program_hash());

@@ -27,6 +27,7 @@ struct ModelFacts {
 
 struct ServedModel {
   ModelFacts facts;
+  std::string checkpoint;  // where it was loaded from
   std::shared_ptr<const tokenizer::Tokenizer> tokenizer;
   eval::ChatPrompts chat;
   std::optional<ToolFormat> tool_format;  // how its answers call functions

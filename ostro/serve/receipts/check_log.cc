@@ -4,8 +4,10 @@
 #include <fmt/ranges.h>
 
 #include <algorithm>
+#include <cmath>
 #include <nlohmann/json.hpp>
 
+#include "ostro/audit/findings_json.h"
 #include "ostro/audit/sample/draw.h"
 
 namespace ostro::serve {
@@ -110,6 +112,10 @@ Result<LogCheck> check_log(const std::string& text, const std::string& where, co
                            const LoadModel& load) {
   LogCheck out;
   const std::vector<ReceiptDocument> all = LogReader(where, options, out).read(text);
+  if (!options.head.empty() && options.head != out.head)
+    out.findings.push_back(
+        {Verdict::kDiffers, fmt::format("the last receipt is {}, not {} as given",
+                                        out.head.empty() ? "none" : out.head, options.head)});
   const bool is_chain = std::none_of(out.findings.begin(), out.findings.end(),
                                      [](const audit::Finding& f) { return f.verdict == Verdict::kDiffers; });
   if (options.count && is_chain && !all.empty()) {
@@ -119,8 +125,7 @@ Result<LogCheck> check_log(const std::string& text, const std::string& where, co
     for (const int64_t number : out.drawn)
       RETURN_IF_ERROR(replay(all[static_cast<size_t>(number)].receipt, options, load, model, out));
   }
-  std::stable_sort(out.findings.begin(), out.findings.end(),
-                   [](const auto& a, const auto& b) { return a.verdict > b.verdict; });
+  audit::sort_worst_first(out.findings);
   return out;
 }
 
@@ -137,19 +142,20 @@ std::string log_check_text(const LogCheck& check) {
   if (!check.findings.empty()) return out;
   if (!check.drawn.empty()) {
     const auto drawn = static_cast<int64_t>(check.drawn.size());
+    const int64_t wrong = audit::false_steps_of(check.receipts, 10);
+    const double chance = std::floor(1000 * audit::chance_to_find(check.receipts, wrong, drawn) + 1e-9);
     out += fmt::format(
-        "a log with one false receipt in a hundred would have been found with a chance of {:.1f} %\n",
-        100 * audit::chance_to_find(check.receipts, audit::false_steps_of(check.receipts, 10), drawn));
+        "a log with one false receipt in a hundred would have been found with a chance of {:.1f} %, if the "
+        "hash "
+        "of its last receipt was known before the challenge\n",
+        (drawn + wrong > check.receipts ? chance : std::min(chance, 999.0)) / 10);
   }
   return out + fmt::format("shown: {}\nnot shown: {}\n", kLogShown, kLogNotShown);
 }
 
 std::string log_check_json(const LogCheck& check) {
   const bool equal = check.verdict() == Verdict::kEqual;
-  nlohmann::ordered_json out = {{"verdict", audit::verdict_word(check.verdict())},
-                                {"findings", nlohmann::ordered_json::array()}};
-  for (const audit::Finding& finding : check.findings)
-    out["findings"].push_back({{"verdict", audit::verdict_word(finding.verdict)}, {"text", finding.text}});
+  nlohmann::ordered_json out = audit::findings_json(check.verdict(), check.findings);
   out["receipts"] = check.receipts;
   out["head"] = check.head;
   out["keys"] = check.keys;
@@ -159,7 +165,7 @@ std::string log_check_json(const LogCheck& check) {
   out["output_tokens"] = check.tokens;
   out["shown"] = equal ? nlohmann::ordered_json::array({kLogShown}) : nlohmann::ordered_json::array();
   out["not_shown"] = {kLogNotShown};
-  return out.dump(-1, ' ', false, nlohmann::json::error_handler_t::replace) + "\n";
+  return audit::json_line(out);
 }
 
 }  // namespace ostro::serve

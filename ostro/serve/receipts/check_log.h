@@ -18,6 +18,7 @@ namespace ostro::serve {
 struct LogCheckOptions {
   std::optional<int64_t> count;  // receipts to draw; nothing: none
   std::string challenge;
+  std::string head;                                 // the last receipt's hash, if it was published; or empty
   std::optional<bundle::PublicKey> key;             // that must have signed all
   std::map<std::string, ReceiptDocument> openings;  // documents of clients, by the hash of the receipt
 };
@@ -30,9 +31,7 @@ struct LogCheck {
   std::vector<int64_t> drawn;     // numbers, ascending
   int64_t replayed = 0, tokens = 0;
 
-  audit::Verdict verdict() const {
-    return findings.empty() ? audit::Verdict::kEqual : findings.front().verdict;
-  }
+  audit::Verdict verdict() const { return audit::verdict_of_sorted(findings); }
 };
 
 // Loads the model that a receipt is of, once it is needed.
