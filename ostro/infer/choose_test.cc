@@ -52,6 +52,8 @@ TEST_CASE("top_k, min_p and top_p leave the most likely ones") {
   CHECK(seen({.temperature = 3, .top_p = 0.68}) == Ids{0, 1, 2});
   CHECK(seen({.temperature = 3, .top_k = 2, .top_p = 0.51}) == Ids{1, 2});
   CHECK(seen({.temperature = 3, .top_p = 1e-9}) == Ids{1});
+  // A score that is infinite, so that no probability is a number, is left alone.
+  CHECK(seen({.temperature = 3e-308, .top_p = 0.9, .bias = {{3, 100}}}) == Ids{3});
 }
 
 TEST_CASE("limits keep the noise of an id: what both allow is chosen alike") {

@@ -39,10 +39,14 @@ Status LayerRows::make_slots() {
   if (limits_.positions < 2)
     return invalid_argument(fmt::format("room for {} positions; at least 2 are needed", limits_.positions));
   ir::Shape one;
-  trace_program("cache", {}, [&](const Arrays&) {
-    one = model_.layers.cache(limits_.sequences, limits_.positions).shape();
-    return Arrays{};
-  });
+  try {
+    trace_program("cache", {}, [&](const Arrays&) {
+      one = model_.layers.cache(limits_.sequences, limits_.positions).shape();
+      return Arrays{};
+    });
+  } catch (const TraceError& e) {
+    return invalid_argument(e.what());
+  }
   ASSIGN_OR_RETURN(slots_, KeySlots::create(one, layer_count(), engine_.memory()));
   return {};
 }

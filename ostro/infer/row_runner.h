@@ -48,7 +48,8 @@ class RowRunner {
   virtual Status copy(int64_t from, int64_t to, int64_t count) = 0;
   // Runs the chunks, each with at least one token and each of another sequence. Returns f32 logits [pos,
   // vocab] in memory of the host: the wanted rows in their order; invalid where none is wanted. Errors: more
-  // rows or positions than limits() has; then no sequence has changed.
+  // rows or positions than limits() has; then no sequence has changed. After an error of the engine the
+  // sequences of the chunks can only be closed.
   virtual Result<runtime::Buffer> step(std::span<const RowChunk> chunks) = 0;
 };
 

@@ -39,6 +39,13 @@ TEST_CASE("a completion with every field") {
   CHECK(ask.count == 2);
 }
 
+// The members of an object with one more than may be.
+std::string many_biases() {
+  std::string out = R"("0": 1)";
+  for (int i = 1; i <= 1024; ++i) out += ", \"" + std::to_string(i) + "\": 1";
+  return out;
+}
+
 TEST_CASE("what is wrong is named") {
   const ServedModel model = test_model();
   const std::string p = R"({"prompt": "a", )";
@@ -69,6 +76,7 @@ TEST_CASE("what is wrong is named") {
       {p + R"("stream": true, "stream_options": {"use": 1}})", "\"stream_options.use\" is no field"},
       {p + R"("logit_bias": {"9999": 1}})", "token ids of this model are 0 to"},
       {p + R"("logit_bias": {"1": 101}})", "has 101 for id 1"},
+      {p + R"("logit_bias": {)" + many_biases() + "}}", "more than 1024 members"},
       {p + R"("seed": 1, "nonce": "x"})", "decides the seed"},
       {p + R"("logprobs": 21})", "\"logprobs\" is 21; use an integer from 0 to 20"},
       {"{}", "\"prompt\" is missing"},

@@ -301,6 +301,47 @@ TEST_CASE("the controls: a neighbour's row, keys of another prompt, a seed by th
         served.whole(fields + "2}")["choices"][0]["text"]);
 }
 
+// The end's token has an id behind all others, so that the ids before it and at its old place are of no
+// token.
+ServedModel model_with_a_hole() {
+  ServedModel out = test_model();
+  const int64_t id = out.tokens() + 1;
+  Json json = Json::parse(out.tokenizer->to_json());
+  Json& end = json["added_tokens"][0];
+  end["id"] = id;
+  Json& vocabulary = json["model"]["vocab"];
+  const auto name = end["content"].get<std::string>();
+  if (vocabulary.contains(name)) vocabulary[name] = id;
+  out.tokenizer =
+      std::make_shared<tokenizer::Tokenizer>(tokenizer::Tokenizer::from_json(json.dump(), "t").value());
+  out.runner = std::make_unique<FormulaRunner>(out.tokens(), infer::RowLimits{64, 4, 32});
+  out.stops = {static_cast<int32_t>(id)};
+  return out;
+}
+
+TEST_CASE("an answer that cannot go on ends its own request alone") {
+  Served served(model_with_a_hole());
+  const auto hole = static_cast<int32_t>(served.model.tokens() - 2);
+  REQUIRE_FALSE(served.model.tokenizer->id_to_token(static_cast<uint32_t>(hole)));
+  const std::string body = R"({"prompt": "the cat", "max_tokens": 30, "seed": 4, "n": 2, "top_k": 1})";
+  const Json alone = served.whole(body)["choices"];
+  const auto innocent = served.ask(body);
+  Ask ask = std::get<Ask>(parse_completion(served.model, R"({"prompt": "the", "temperature": 0, "n": 2})"));
+  ask.options.choice.bias = {{hole, 100}};
+  const auto failed = std::make_shared<KeptExchange>();
+  CHECK(served.engine.push({failed, std::make_shared<const Ask>(ask), nullptr}));
+  failed->wait();
+  innocent->wait();
+  CHECK(failed->status == 500);
+  CHECK(innocent->status == 200);
+  CHECK(Json::parse(innocent->body)["choices"] == alone);
+  // As a request it is refused before the model has it.
+  const ParsedAsk refused = parse_completion(
+      served.model, R"({"prompt": "the", "logit_bias": {")" + std::to_string(hole) + R"(": 100}})");
+  REQUIRE(std::holds_alternative<ApiError>(refused));
+  CHECK(std::get<ApiError>(refused).message.find("the id of no token") != std::string::npos);
+}
+
 TEST_CASE("answers run together, and those of one prompt run its rows once") {
   ServedModel model = test_model(64, 4, 64);
   auto& runner = static_cast<FormulaRunner&>(*model.runner);

@@ -50,8 +50,14 @@ class AnswerHere final : public Answer {
     ids_.push_back(token);
     return state_.text().take();
   }
-  std::vector<int32_t> ids() const override { return state_.made(); }
-  std::string finish() const override { return serve::finish_word(state_.finish()); }
+  std::vector<int32_t> ids() const override {
+    const std::lock_guard lock(model_->mutex());
+    return state_.made();
+  }
+  std::string finish() const override {
+    const std::lock_guard lock(model_->mutex());
+    return serve::finish_word(state_.finish());
+  }
 
  private:
   std::shared_ptr<LoadedHere> model_;

@@ -74,8 +74,8 @@ NB_MODULE(_native, m) {
 
   nb::class_<Answer>(m, "Answer")
       .def("next", &Answer::next, Free())
-      .def("ids", &Answer::ids)
-      .def("finish", &Answer::finish);
+      .def("ids", &Answer::ids, Free())
+      .def("finish", &Answer::finish, Free());
 
   nb::class_<Model>(m, "Model")
       .def_prop_ro("path", &Model::path)

@@ -76,15 +76,17 @@ TrainOutcome train(const TrainOptions& options) {
   TrainOutcome out;
   out.directory = train::run_directory(config);
   int signal = 0;
+  std::optional<Result<run::RunOutcome>> made;
   {
     const run::StopSignals signals;
     context.stop = [&] { return signals.stop_requested(); };
-    const run::RunOutcome outcome = value(cli::train_here(context, config, options.words, {}, options.amend));
-    out.finished = outcome.finished;
-    out.steps = outcome.steps;
-    if (!outcome.finished) signal = signals.received();
+    made = cli::train_here(context, config, options.words, {}, options.amend);
+    signal = signals.received();
   }
-  if (signal != 0) ::raise(signal);
+  if (signal != 0) ::raise(signal);  // also one that came when the run was over or had failed
+  const run::RunOutcome outcome = value(*std::move(made));
+  out.finished = outcome.finished;
+  out.steps = outcome.steps;
   return out;
 }
 

@@ -1,6 +1,8 @@
 // Serving a model that is loaded.
 #include <fmt/format.h>
 
+#include <mutex>
+
 #include "loaded.h"
 #include "ostro/bundle/parts/signature.h"
 #include "ostro/cli/shared/waits.h"
@@ -13,6 +15,12 @@ namespace {
 // Answers that run at the same time, as with `ostro serve`.
 constexpr int64_t kRunning = 16;
 
+void check_drain(double seconds) {
+  constexpr double kMost = 86'400;
+  if (!(seconds >= 0 && seconds <= kMost))
+    throw Failure(fmt::format("drain {}: use 0 to {}", seconds, kMost));
+}
+
 class ServerHere final : public Server {
  public:
   ServerHere(std::shared_ptr<Model> model, std::unique_ptr<serve::ModelServer> server, std::string url)
@@ -20,6 +28,8 @@ class ServerHere final : public Server {
 
   const std::string& url() const override { return url_; }
   bool stop(double seconds) override {
+    check_drain(seconds);
+    const std::lock_guard lock(mutex_);
     if (!server_) return true;
     const bool all = server_->drain(std::chrono::milliseconds(static_cast<int64_t>(seconds * 1000)));
     server_.reset();
@@ -28,6 +38,7 @@ class ServerHere final : public Server {
 
  private:
   std::shared_ptr<Model> model_;
+  std::mutex mutex_;  // another call of stop() waits
   std::unique_ptr<serve::ModelServer> server_;
   std::string url_;
 };

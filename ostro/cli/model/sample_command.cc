@@ -159,7 +159,7 @@ Status sample(const Context& context, const Request& request) {
     ids.push_back(std::move(one));
   }
   const int64_t room =
-      std::max<int64_t>(2, std::min(model.context, longest + request.options.max_new_tokens));
+      std::max<int64_t>(2, longest + std::min(model.context - longest, request.options.max_new_tokens));
   infer::SampleOptions options = request.options;
   options.tokens = tokenizer.vocab_size();
   ASSIGN_OR_RETURN(const tokenizer::TextEnds ends, tokenizer::text_ends(tokenizer));

@@ -45,9 +45,10 @@ Result<Buffer> gathered(const Call& call, size_t pool, int64_t row, int64_t firs
   std::vector<int64_t> from;
   for (int64_t key = 0; key <= last; ++key) {
     const int64_t entry = key / kPageSlots;
-    const bool seen = entry >= first / kPageSlots;
-    const int64_t number =
-        seen ? table[static_cast<size_t>(first_entry + entries[static_cast<size_t>(entry)])] : 0;
+    const bool seen = key >= first;
+    const int64_t number = entry >= first / kPageSlots
+                               ? table[static_cast<size_t>(first_entry + entries[static_cast<size_t>(entry)])]
+                               : 0;
     if (number < 0 || number >= shape.size_of(page))
       return invalid_argument(
           fmt::format("paged_attention: entry {} of row {} names page {}, and the pool has pages 0 to {}",

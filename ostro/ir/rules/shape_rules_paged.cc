@@ -2,6 +2,7 @@
 #include <fmt/format.h>
 
 #include <algorithm>
+#include <set>
 
 #include "ostro/ir/program/attention_limits.h"
 #include "ostro/ir/rules/shape_rules.h"
@@ -17,6 +18,8 @@ Status check_pool(const Op& op, const char* name, const Shape& pool) {
     if (!pool.has(op.attrs.str(attribute)))
       return fail(op, fmt::format("{} {} has no axis \"{}\"", name, pool.str(), op.attrs.str(attribute)));
   const std::string& slot = op.attrs.str("slot");
+  if (slot == op.attrs.str("page"))
+    return fail(op, fmt::format("axis \"{}\" of {} {} is both page and slot", slot, name, pool.str()));
   if (pool.size_of(slot) != kPageSlots)
     return fail(op, fmt::format("axis \"{}\" of {} {} is {}; a page has {} slots", slot, name, pool.str(),
                                 pool.size_of(slot), kPageSlots));
@@ -39,6 +42,15 @@ std::vector<Axis> heads_of(const Op& op, const Shape& pool) {
 }
 
 Status check_pools(const Op& op, const Shape& q, const Shape& keys, const Shape& values) {
+  std::set<std::string> roles;
+  for (const char* attribute : {"row", "page", "slot", "entry", "head_dim"})
+    if (!roles.insert(op.attrs.str(attribute)).second)
+      return fail(op, fmt::format("axis \"{}\" has two roles", op.attrs.str(attribute)));
+  for (const char* attribute : {"page", "slot"})
+    if (q.has(op.attrs.str(attribute)))
+      return fail(op, fmt::format("q {} has the axis \"{}\" of pools", q.str(), op.attrs.str(attribute)));
+  if (keys.has(op.attrs.str("row")))
+    return fail(op, fmt::format("key_pool {} has the axis \"{}\" of rows", keys.str(), op.attrs.str("row")));
   RETURN_IF_ERROR(check_pool(op, "key_pool", keys));
   RETURN_IF_ERROR(check_pool(op, "value_pool", values));
   const std::string& dim = op.attrs.str("head_dim");
