@@ -28,7 +28,8 @@ sys.path.insert(0, str(ROOT / "tests/suite"))
 import seed  # noqa: E402
 
 STEPS = 12
-MOST_IMPORT_SECONDS = 0.3  # of CPU time
+# CPU time, far above the 0.1 to 0.3 s that it takes: a busy machine may not fail a test.
+MOST_IMPORT_SECONDS = 2
 TEXTS = ["The licensor grants a licence.", "the ", "", "Work shall mean the work\n\nof authorship. " * 20]
 CHAT = "{% for m in messages %}<{{ m['role'] }}>{{ m['content'] }}\n{% endfor %}{% if add_generation_prompt %}<assistant>{% endif %}"
 # A training that tells when it has done its first step, so that Ctrl-C comes between steps.
@@ -284,10 +285,10 @@ def serving(ostro):
 
 def importing(program):
     python("-c", "import ostro; ostro.load; import hashlib, ssl; hashlib.sha256(b'').hexdigest(); hashlib.new('sha3_256')")
-    slowest = min(float(python("-c", "import time; t = time.process_time(); import ostro; ostro.load; "
+    fastest = min(float(python("-c", "import time; t = time.process_time(); import ostro; ostro.load; "
                                "print(time.process_time() - t)")) for _ in range(3))
-    print(f"import of ostro with its module and numpy: {slowest:.3f} s")
-    check(slowest <= MOST_IMPORT_SECONDS, f"the import takes {slowest} s")
+    print(f"import of ostro with its module and numpy: {fastest:.3f} s")
+    check(fastest <= MOST_IMPORT_SECONDS, f"the import takes {fastest} s")
     check(python("-c", "import ostro, sys; print('numpy' in sys.modules, 'ostro._native' in sys.modules)") == "False False\n",
           "import ostro alone loads the module")
     check(python("-m", "ostro", "--version") == program("--version").stdout, "python -m ostro is another program")
