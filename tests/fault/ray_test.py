@@ -107,7 +107,8 @@ class Launch:
                  *words, *place.words(run, options)], start_new_session=True,
                 env=place.environment(python | (settings or {})), stdin=subprocess.DEVNULL, stdout=log, stderr=log)
 
-    def wait_for(self, what, told, seconds=60):
+    # Ray starts an actor in seconds, or in minutes where the machine is busy; the limit is for what never comes.
+    def wait_for(self, what, told, seconds=240):
         def there():
             check(self.process.poll() is None, f"{self.run}: ended while waiting for {told}\n{self.log.read_text()}")
             return what()
