@@ -1,5 +1,7 @@
 #include "ostro/config/utf8.h"
 
+#include <fmt/format.h>
+
 #include <cstdint>
 
 namespace ostro::config {
@@ -24,6 +26,19 @@ bool is_utf8(std::string_view bytes) {
     i += length;
   }
   return true;
+}
+
+std::string as_utf8(std::string_view text) {
+  if (is_utf8(text)) return std::string(text);
+  std::string out;
+  for (const char c : text) {
+    const auto byte = static_cast<uint8_t>(c);
+    if (byte < 0x80)
+      out += c;
+    else
+      out += fmt::format("\\x{:02x}", byte);
+  }
+  return out;
 }
 
 }  // namespace ostro::config

@@ -84,6 +84,8 @@ TEST_CASE("text that is no YAML is explained: tabs, indentation, brackets, colon
 
 TEST_CASE("UTF-8") {
   CHECK(is_utf8("a\xc3\xa4\xe2\x82\xac\xf0\x9f\x98\x80"));
+  CHECK(as_utf8("a\xc3\xa4") == "a\xc3\xa4");
+  CHECK(as_utf8("a\xc3\xa4\xff") == "a\\xc3\\xa4\\xff");
   for (const char* bad : {"\xff", "\xc0\x80", "\xe0\x80\x80", "\xed\xa0\x80", "\xf0\x80\x80\x80",
                           "\xf4\x90\x80\x80", "\xe2\x82", "\x80"})
     CHECK(!is_utf8(bad));

@@ -12,6 +12,7 @@ import http.client
 import json
 import os
 import pathlib
+import shutil
 import signal
 import socket
 import subprocess
@@ -218,6 +219,20 @@ class Test:
             done = subprocess.run([self.ostro, "serve", "runs/nano", *words], cwd=self.folder, capture_output=True, text=True, timeout=120, check=False)
             check(done.returncode in (1, 2) and says in done.stderr and done.stderr.count("error:") == 1, f"serve {words}: {done.returncode} {done.stderr}")
 
+    def strange_name(self, _):
+        """A run whose folder's name is no UTF-8 is served under a name that JSON can hold."""
+        name = os.fsdecode(b"runs/n\xffno")
+        shutil.copytree(self.folder / "runs/nano", self.folder / name)
+        server = Server(self.ostro, self.folder, name, "--listen", "127.0.0.1:0")
+        try:
+            one = json.loads(server.raw("GET", "/v1/models")[1])["data"][0]["id"]
+            check(one == "n\\xffno", f"the model is called {one}")
+            answer = server.complete(prompt="the", max_tokens=3, model=one, receipt=True)
+            check(answer["model"] == one and answer["choices"][0]["receipt"], f"{answer}")
+            server.stop()
+        finally:
+            server.process.kill()
+
     def receipts(self, server):
         fields = {"prompt": "the copyright ", "max_tokens": 24, "temperature": 1.2, "receipt": True}
         self.documents = []
@@ -325,7 +340,7 @@ def main():
         (folder / "key.pem").write_text(KEY)
         server = Server(test.ostro, folder, "runs/nano", "--listen", "127.0.0.1:0", "--receipts", "log", "--sign", "key.pem")
         try:
-            for part in (test.scores, test.samples, test.streams, test.neighbours, test.golden, test.bad_input, test.receipts, test.paths, test.responses,
+            for part in (test.scores, test.samples, test.streams, test.neighbours, test.golden, test.bad_input, test.strange_name, test.receipts, test.paths, test.responses,
                          test.page, test.stopping):
                 part(server)
                 print(f"  {part.__name__}: good")

@@ -4,6 +4,7 @@
 
 #include <nlohmann/json.hpp>
 
+#include "ostro/audit/findings_json.h"
 #include "ostro/audit/record/amend.h"
 #include "ostro/cli/main/exit_code.h"
 #include "ostro/cli/run/replay_progress.h"
@@ -59,7 +60,7 @@ std::string with_model(const audit::Audit& audit, const std::optional<convert::M
   if (!json) return audit::audit_text(audit) + convert::model_check_text(rest);
   auto out = nlohmann::ordered_json::parse(audit::audit_json(audit));
   out["model"] = {{"shown", model->shown}, {"not_shown", model->open}};
-  return out.dump(-1, ' ', false, nlohmann::ordered_json::error_handler_t::replace) + "\n";
+  return audit::json_line(out);
 }
 
 // An option that only a replay has a use for; empty: there is none.
@@ -82,24 +83,10 @@ std::string other_option(const VerifyAsked& asked) {
   return asked.bundle.time_authority.empty() ? replay_option(asked) : "--time_ca";
 }
 
-// Findings quote files of strangers: where they bring bytes that are no UTF-8, all but ASCII is written as
-// \xHH.
-std::string as_text(const std::string& text) {
-  if (config::is_utf8(text)) return text;
-  std::string out;
-  for (const char c : text) {
-    const auto byte = static_cast<unsigned char>(c);
-    if (byte < 0x80)
-      out += c;
-    else
-      out += fmt::format("\\x{:02x}", byte);
-  }
-  return out;
-}
-
 }  // namespace
 
-Verified verified(const std::string& text, int code) { return {as_text(text), code}; }
+// Findings quote files of strangers, which may bring bytes that are no UTF-8.
+Verified verified(const std::string& text, int code) { return {config::as_utf8(text), code}; }
 
 int exit_code(audit::Verdict verdict) {
   switch (verdict) {

@@ -3,6 +3,7 @@
 #include <fmt/format.h>
 
 #include "ostro/base/sha256.h"
+#include "ostro/config/utf8.h"
 #include "ostro/infer/generate.h"
 #include "ostro/tokenizer/model/text_ends.h"
 #include "ostro/train/programs/programs.h"
@@ -40,7 +41,7 @@ Result<std::unique_ptr<ServedModel>> served_on(const Context& context,
                                                    {.positions = positions, .sequences = running}, leaves));
   ModelFacts& facts = out->facts;
   out->checkpoint = loaded.parameters.path;
-  facts.name = last_part(checkpoint);
+  facts.name = config::as_utf8(last_part(checkpoint));  // it stands in JSON
   facts.state = loaded.parameters.name;
   ASSIGN_OR_RETURN(facts.forward, out->runner->program_hash());
   facts.tokenizer = loaded.tokenizer->hash();
