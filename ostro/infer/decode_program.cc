@@ -2,10 +2,8 @@
 
 #include <fmt/format.h>
 
-#include "ostro/ir/rules/verify.h"
+#include "ostro/infer/traced.h"
 #include "ostro/ir/text/text.h"
-#include "ostro/trace/error.h"
-#include "ostro/trace/frame.h"
 
 namespace ostro::infer {
 
@@ -16,16 +14,7 @@ Result<std::vector<ir::Shape>> cache_shapes(const models::ModelFunctions& model,
         "and decode(tokens, cache, start), which ostro/models/model_functions.h describes");
   if (positions < 2)
     return invalid_argument(fmt::format("room for {} positions; at least 2 are needed", positions));
-  std::vector<ir::Shape> out;
-  try {
-    trace_program("cache", {}, [&](const Arrays&) {
-      for (const Array& a : model.decode.cache(1, positions)) out.push_back(a.shape());
-      return Arrays{};
-    });
-  } catch (const TraceError& e) {
-    return invalid_argument(e.what());
-  }
-  return out;
+  return traced_shapes([&] { return model.decode.cache(1, positions); });
 }
 
 Result<ir::Program> decode_program(const models::ModelFunctions& model, const std::vector<ir::Shape>& cache,
@@ -35,20 +24,13 @@ Result<ir::Program> decode_program(const models::ModelFunctions& model, const st
   shapes.push_back({ir::DType::i32, {{"batch", 1}, {"pos", rows}}});
   shapes.push_back(ir::scalar(ir::DType::i32));
   shapes.insert(shapes.end(), cache.begin(), cache.end());
-  try {
-    ir::Program p = trace_program("decode", shapes, [&](const Arrays& in) {
-      const auto at = in.begin() + static_cast<int64_t>(n);
-      auto [logits, filled] = model.decode.step({in.begin(), at}, in[n], {at + 2, in.end()}, in[n + 1]);
-      Arrays out{logits};
-      out.insert(out.end(), filled.begin(), filled.end());
-      return out;
-    });
-    p.leaves = leaves;
-    RETURN_IF_ERROR(ir::verify(p));
-    return p;
-  } catch (const TraceError& e) {
-    return invalid_argument(e.what());
-  }
+  return traced("decode", shapes, leaves, [&](const Arrays& in) {
+    const auto at = in.begin() + static_cast<int64_t>(n);
+    auto [logits, filled] = model.decode.step({in.begin(), at}, in[n], {at + 2, in.end()}, in[n + 1]);
+    Arrays out{logits};
+    out.insert(out.end(), filled.begin(), filled.end());
+    return out;
+  });
 }
 
 Result<std::string> forward_hash(const models::ModelFunctions& model, int64_t positions,

@@ -38,16 +38,10 @@ LayerRows::LayerRows(Model model, runtime::Engine& engine, const RowLimits& limi
 Status LayerRows::make_slots() {
   if (limits_.positions < 2)
     return invalid_argument(fmt::format("room for {} positions; at least 2 are needed", limits_.positions));
-  ir::Shape one;
-  try {
-    trace_program("cache", {}, [&](const Arrays&) {
-      one = model_.layers.cache(limits_.sequences, limits_.positions).shape();
-      return Arrays{};
-    });
-  } catch (const TraceError& e) {
-    return invalid_argument(e.what());
-  }
-  ASSIGN_OR_RETURN(slots_, KeySlots::create(one, layer_count(), engine_.memory()));
+  ASSIGN_OR_RETURN(const Shapes one, traced_shapes([&] {
+                     return Arrays{model_.layers.cache(limits_.sequences, limits_.positions)};
+                   }));
+  ASSIGN_OR_RETURN(slots_, KeySlots::create(one[0], layer_count(), engine_.memory()));
   return {};
 }
 
@@ -133,17 +127,13 @@ Arrays LayerRows::traced(const Key& key, int64_t layer, const Arrays& in) const 
 Result<LayerRows::Program*> LayerRows::program(const Key& key, int64_t layer,
                                                const std::function<Shapes()>& shapes) {
   if (const auto found = programs_.find(key); found != programs_.end()) return &found->second;
-  try {
-    ir::Program p = trace_program("rows", shapes(), [&](const Arrays& in) { return traced(key, layer, in); });
-    p.leaves = model_.leaves;
-    RETURN_IF_ERROR(ir::verify(p));
-    Program made;
-    for (const ir::ValueId v : p.body.results) made.results.push_back(p.body.shape(v));
-    ASSIGN_OR_RETURN(made.executable, engine_.compile(p, {}));
-    return &programs_.emplace(key, std::move(made)).first->second;
-  } catch (const TraceError& e) {
-    return invalid_argument(e.what());
-  }
+  ASSIGN_OR_RETURN(const ir::Program p, infer::traced("rows", shapes(), model_.leaves, [&](const Arrays& in) {
+                     return traced(key, layer, in);
+                   }));
+  Program made;
+  for (const ir::ValueId v : p.body.results) made.results.push_back(p.body.shape(v));
+  ASSIGN_OR_RETURN(made.executable, engine_.compile(p, {}));
+  return &programs_.emplace(key, std::move(made)).first->second;
 }
 
 Result<LayerRows::Buffers> LayerRows::run(const Key& key, int64_t layer, Buffers inputs) {

@@ -4,6 +4,7 @@
 
 #include <nlohmann/json.hpp>
 
+#include "ostro/serve/json/reply_parts.h"
 #include "ostro/serve/page/chat_page.h"
 #include "ostro/serve/token_paths.h"
 
@@ -13,8 +14,6 @@ namespace {
 using Json = nlohmann::ordered_json;
 
 constexpr int kReaders = 2;
-
-http::Response json(const Json& value) { return {200, "application/json", value.dump() + "\n"}; }
 
 Json model_json(const ModelFacts& facts) {
   return {{"id", facts.name},
@@ -181,7 +180,7 @@ http::Response ModelServer::at_once(const http::Request& request, const std::opt
     case Action::kPage:
       return chat_page();
     case Action::kHealth:
-      return json({{"status", "ok"}});
+      return json_response({{"status", "ok"}});
     case Action::kMetrics:
       return {200, kMetricsType,
               ready ? metrics_text(metrics_->counts(), now->model->facts.name, now->model->facts.state)
@@ -191,11 +190,11 @@ http::Response ModelServer::at_once(const http::Request& request, const std::opt
   }
   if (!ready) return error_response(not_ready());
   const ModelFacts& facts = now->model->facts;
-  if (path->action == Action::kReady) return json({{"status", "ready"}});
+  if (path->action == Action::kReady) return json_response({{"status", "ready"}});
   if (path->action == Action::kTokenizerInfo) return tokenizer_info(*now->model);
   if (path->action == Action::kModels)
-    return json({{"object", "list"}, {"data", Json::array({model_json(facts)})}});
-  if (request.path == "/v1/models/" + facts.name) return json(model_json(facts));
+    return json_response({{"object", "list"}, {"data", Json::array({model_json(facts)})}});
+  if (request.path == "/v1/models/" + facts.name) return json_response(model_json(facts));
   return error_response(
       {kNotFound,
        fmt::format("the model of {} is not served here; this server has \"{}\"", request.path, facts.name),

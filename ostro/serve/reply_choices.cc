@@ -117,7 +117,7 @@ void ChoicesReply::send_chunk(Json choice, const char* finish) {
   Json chunk = frame(is_chat() ? "chat.completion.chunk" : "text_completion");
   chunk["choices"] = Json::array({std::move(out)});
   if (ask_.include_usage) chunk["usage"] = nullptr;
-  exchange_.send("data: " + chunk.dump() + "\n\n");
+  exchange_.send("data: " + json_text(chunk) + "\n\n");
 }
 
 void ChoicesReply::close(AnswerState& state, const std::optional<ReceiptDocument>& receipt) {
@@ -162,13 +162,13 @@ void ChoicesReply::finish() {
     Json out = frame(is_chat() ? "chat.completion" : "text_completion");
     out["choices"] = std::move(choices_->list);
     out["usage"] = usage();
-    return exchange_.answer({200, "application/json", out.dump() + "\n"});
+    return exchange_.answer(json_response(out));
   }
   if (ask_.include_usage) {
     Json chunk = frame(is_chat() ? "chat.completion.chunk" : "text_completion");
     chunk["choices"] = Json::array();
     chunk["usage"] = usage();
-    exchange_.send("data: " + chunk.dump() + "\n\n");
+    exchange_.send("data: " + json_text(chunk) + "\n\n");
   }
   exchange_.send("data: [DONE]\n\n");
   exchange_.end();

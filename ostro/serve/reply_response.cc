@@ -56,7 +56,7 @@ Json ResponseReply::response(const char* status) const {
 void ResponseReply::send_event(const char* type, Json fields) {
   Json event = {{"type", type}, {"sequence_number", events_++}};
   event.update(fields);
-  exchange_.send(std::string("event: ") + type + "\ndata: " + event.dump() + "\n\n");
+  exchange_.send(std::string("event: ") + type + "\ndata: " + json_text(event) + "\n\n");
 }
 
 void ResponseReply::open(size_t, size_t, uint64_t seed) {
@@ -173,7 +173,7 @@ void ResponseReply::close(AnswerState& state, const std::optional<ReceiptDocumen
 
 void ResponseReply::finish() {
   Json whole = response(status_);
-  if (!ask_.stream) return exchange_.answer({200, "application/json", whole.dump() + "\n"});
+  if (!ask_.stream) return exchange_.answer(json_response(whole));
   send_event(status_ == std::string_view("incomplete") ? "response.incomplete" : "response.completed",
              {{"response", std::move(whole)}});
   exchange_.end();

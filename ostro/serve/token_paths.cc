@@ -1,6 +1,7 @@
 #include "ostro/serve/token_paths.h"
 
 #include "ostro/serve/json/conversation.h"
+#include "ostro/serve/json/reply_parts.h"
 #include "ostro/serve/prompts.h"
 #include "ostro/tokenizer/model/text_ends.h"
 
@@ -41,7 +42,7 @@ http::Response tokenize(const ServedModel& model, std::string_view body) {
     for (const int32_t id : ids)
       out["token_strs"].push_back(
           std::string(model.tokenizer->id_to_token(static_cast<uint32_t>(id)).value_or("")));
-  return {200, "application/json", out.dump(-1, ' ', false, Json::error_handler_t::replace) + "\n"};
+  return json_response(out);
 }
 
 http::Response detokenize(const ServedModel& model, std::string_view body) {
@@ -58,7 +59,7 @@ http::Response detokenize(const ServedModel& model, std::string_view body) {
   if (const auto error = fields.finish()) return error_response(*error);
   const auto text = model.tokenizer->decode(std::vector<uint32_t>(ids.begin(), ids.end()));
   if (!text.ok()) return error_response({kBadRequest, text.error().message(), "tokens"});
-  return {200, "application/json", Json{{"prompt", *text}}.dump() + "\n"};
+  return json_response({{"prompt", *text}});
 }
 
 http::Response apply_template(const ServedModel& model, std::string_view body) {
@@ -77,8 +78,7 @@ http::Response apply_template(const ServedModel& model, std::string_view body) {
     text = chat_text(fields, "messages", read_messages(fields, *messages), functions.list, model,
                      add_generation_prompt);
   if (const auto error = fields.finish()) return error_response(*error);
-  return {200, "application/json",
-          Json{{"prompt", text}}.dump(-1, ' ', false, Json::error_handler_t::replace) + "\n"};
+  return json_response({{"prompt", text}});
 }
 
 http::Response tokenizer_info(const ServedModel& model) {
@@ -91,7 +91,7 @@ http::Response tokenizer_info(const ServedModel& model) {
   }
   out["hash"] = model.facts.tokenizer;
   out["vocab_size"] = model.tokens();
-  return {200, "application/json", out.dump(-1, ' ', false, Json::error_handler_t::replace) + "\n"};
+  return json_response(out);
 }
 
 }  // namespace ostro::serve

@@ -6,9 +6,7 @@
 #include <cmath>
 #include <numeric>
 
-#include "ostro/ir/rules/verify.h"
-#include "ostro/trace/error.h"
-#include "ostro/trace/frame.h"
+#include "ostro/infer/traced.h"
 #include "ostro/trace/ops.h"
 
 namespace ostro::eval {
@@ -49,26 +47,22 @@ Result<runtime::Executable*> TokenScorer::program(int64_t rows, int64_t length, 
   std::vector<Shape> shapes = model_.shapes;
   const Shape ids{DType::i32, {{"batch", rows}, {"pos", length}}};
   shapes.insert(shapes.end(), {ids, ids, ids.with_dtype(DType::f32), ir::scalar(DType::i32)});
-  try {
-    ir::Program p = trace_program(greedy ? "score_greedy" : "score", shapes, [&](const Arrays& in) {
-      const Arrays params(in.begin(), in.begin() + static_cast<int64_t>(n));
-      if (!greedy) {
-        models::Batch batch;
-        batch.tokens = in[n], batch.targets = in[n + 1], batch.loss_mask = in[n + 2];
-        return Arrays{model_.loss(params, batch).per_token};
-      }
-      const Arrays cache = model_.decode.cache(rows, length);
-      const Array logits = model_.decode.step(params, in[n], cache, in[n + 3]).first;
-      return Arrays{cross_entropy(logits, in[n + 1], "vocab"), argmax(logits, "vocab")};
-    });
-    p.leaves = options_.leaves;
-    RETURN_IF_ERROR(ir::verify(p));
-    ASSIGN_OR_RETURN(auto executable, engine_.compile(p));
-    programs_.push_back({rows, length, greedy, std::move(executable)});
-    return programs_.back().executable.get();
-  } catch (const TraceError& e) {
-    return invalid_argument(e.what());
-  }
+  ASSIGN_OR_RETURN(
+      const ir::Program p,
+      infer::traced(greedy ? "score_greedy" : "score", shapes, options_.leaves, [&](const Arrays& in) {
+        const Arrays params(in.begin(), in.begin() + static_cast<int64_t>(n));
+        if (!greedy) {
+          models::Batch batch;
+          batch.tokens = in[n], batch.targets = in[n + 1], batch.loss_mask = in[n + 2];
+          return Arrays{model_.loss(params, batch).per_token};
+        }
+        const Arrays cache = model_.decode.cache(rows, length);
+        const Array logits = model_.decode.step(params, in[n], cache, in[n + 3]).first;
+        return Arrays{cross_entropy(logits, in[n + 1], "vocab"), argmax(logits, "vocab")};
+      }));
+  ASSIGN_OR_RETURN(auto executable, engine_.compile(p));
+  programs_.push_back({rows, length, greedy, std::move(executable)});
+  return programs_.back().executable.get();
 }
 
 // A power of four, so that few programs are compiled: the largest that the batch may have, or the smallest

@@ -11,6 +11,12 @@ namespace ostro::serve {
 
 using Json = nlohmann::ordered_json;
 
+std::string json_text(const Json& value) {
+  return value.dump(-1, ' ', false, Json::error_handler_t::replace);
+}
+
+http::Response json_response(const Json& value) { return {200, "application/json", json_text(value) + "\n"}; }
+
 std::string new_id(const char* prefix) {
   const Nonce nonce = new_nonce();
   return prefix + sha256_hex(std::string_view(nonce.data(), nonce.size())).substr(0, 24);

@@ -1,4 +1,4 @@
-// new_id, fingerprint and others: parts that all forms of answers have. Private to this room. Includes
+// json_text, new_id and others: parts that all forms of answers have. Private to this room. Includes
 // nlohmann/json.hpp, so use it in .cc files only.
 #pragma once
 
@@ -6,9 +6,14 @@
 #include <string>
 #include <vector>
 
+#include "ostro/http/message.h"
 #include "ostro/serve/json/tools.h"
 
 namespace ostro::serve {
+
+// A line of JSON. Bytes that are no UTF-8 become U+FFFD.
+std::string json_text(const nlohmann::ordered_json& value);
+http::Response json_response(const nlohmann::ordered_json& value);  // status 200, json_text and a line feed
 
 // "chatcmpl-" and 24 digits that no other answer has.
 std::string new_id(const char* prefix);
