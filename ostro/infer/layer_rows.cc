@@ -6,8 +6,7 @@
 
 #include "ostro/infer/decode_program.h"
 #include "ostro/infer/row_arrays.h"
-#include "ostro/ir/rules/verify.h"
-#include "ostro/trace/error.h"
+#include "ostro/infer/traced.h"
 #include "ostro/trace/frame.h"
 
 namespace ostro::infer {

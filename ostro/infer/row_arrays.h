@@ -16,7 +16,7 @@ inline ir::Shape with_rows(ir::Shape shape, int64_t batch, int64_t rows) {
   return shape;
 }
 
-inline void append(std::vector<Buffer>& to, const std::vector<Buffer>& from) {
+inline void append(std::vector<runtime::Buffer>& to, const std::vector<runtime::Buffer>& from) {
   to.insert(to.end(), from.begin(), from.end());
 }
 

@@ -8,7 +8,7 @@
 #include "ostro/base/error.h"
 #include "ostro/ir/program/program.h"
 #include "ostro/numerics/leaves.h"
-#include "ostro/trace/array.h"
+#include "ostro/trace/control.h"
 
 namespace ostro::infer {
 

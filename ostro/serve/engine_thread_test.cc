@@ -100,7 +100,7 @@ TEST_CASE("pieces add up to the whole answer, with its tokens, log-probabilities
         for (const Json& offset : piece["logprobs"]["text_offset"]) offsets.push_back(offset);
         finish = piece["finish_reason"];
       }
-    CHECK(text == choice["text"]);
+    CHECK(text == choice["text"].get<std::string>());
     CHECK(ids == choice["token_ids"]);
     CHECK(log_probs == choice["logprobs"]["token_logprobs"]);
     CHECK(offsets == choice["logprobs"]["text_offset"]);
@@ -159,7 +159,7 @@ TEST_CASE("echo in pieces is echo whole") {
           for (const Json& p : piece["logprobs"]["token_logprobs"]) log_probs.push_back(p);
           for (const Json& offset : piece["logprobs"]["text_offset"]) offsets.push_back(offset);
         }
-      CHECK(text == choice["text"]);
+      CHECK(text == choice["text"].get<std::string>());
       if (choice["logprobs"].is_null()) continue;
       CHECK(log_probs == choice["logprobs"]["token_logprobs"]);
       CHECK(offsets == choice["logprobs"]["text_offset"]);

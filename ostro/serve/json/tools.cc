@@ -7,6 +7,7 @@
 
 #include "ostro/io/files/path.h"
 #include "ostro/io/json/json_fields.h"
+#include "ostro/serve/json/fields.h"
 
 namespace ostro::serve {
 namespace {
