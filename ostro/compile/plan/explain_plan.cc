@@ -5,6 +5,8 @@
 #include <algorithm>
 #include <vector>
 
+#include "ostro/compile/plan/step_label.h"
+
 namespace ostro::compile {
 namespace {
 
@@ -43,12 +45,6 @@ double percent(double part, double whole) { return whole > 0 ? 100 * part / whol
 
 // Units of 1e9 a second.
 double rate(double count, double seconds) { return seconds > 0 ? count / seconds * 1e-9 : 0; }
-
-std::string shapes_text(const std::vector<View>& views) {
-  std::string text;
-  for (const View& v : views) text += (text.empty() ? "" : ", ") + v.shape.str();
-  return text;
-}
 
 void append_reasons(const Row& row, const std::string& indent, std::string& out) {
   const Step& step = *row.step;

@@ -6,6 +6,7 @@
 #include <functional>
 
 #include "ostro/base/watch/pulse.h"
+#include "ostro/compile/plan/step_label.h"
 #include "ostro/cpu/routines/contraction.h"
 #include "ostro/cpu/routines/flights.h"
 #include "ostro/cpu/routines/op_call.h"
@@ -66,7 +67,7 @@ void PlanRunner::append_times(std::vector<StepRow>& rows, int depth) const {
 void PlanRunner::label_steps(const std::string& program, const std::string& place) {
   if (!labels_.empty()) return;
   for (size_t i = 0; i < plan().steps.size(); ++i) {
-    labels_.push_back(step_label(plan().steps[i], program, fmt::format("{}{}", place, i)));
+    labels_.push_back(compile::step_label(plan().steps[i], program, fmt::format("{}{}", place, i)));
     for (size_t r = 0; r < prepared_[i].regions.size(); ++r)
       prepared_[i].regions[r]->label_steps(program, fmt::format("{}{}.{}.", place, i, r));
   }

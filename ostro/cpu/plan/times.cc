@@ -6,6 +6,8 @@
 #include <cstdlib>
 #include <ctime>
 
+#include "ostro/compile/plan/step_label.h"
+
 namespace ostro::cpu {
 namespace {
 
@@ -15,34 +17,10 @@ double now(clockid_t clock) {
   return static_cast<double>(t.tv_sec) + static_cast<double>(t.tv_nsec) * 1e-9;
 }
 
-std::string shapes(const std::vector<compile::View>& views) {
-  std::string text;
-  for (const compile::View& v : views) text += (text.empty() ? "" : ", ") + v.shape.str();
-  return text;
-}
-
 std::string what(const compile::Step& step) {
-  std::string text = compile::step_name(step) + " -> " + shapes(step.out);
+  std::string text = compile::step_name(step) + " -> " + compile::shapes_text(step.out);
   if (text.size() > 110) text.replace(107, std::string::npos, "...");
   return text;
-}
-
-const char* category(compile::StepKind kind) {
-  switch (kind) {
-    case compile::StepKind::kCopy:
-      return "copy";
-    case compile::StepKind::kOp:
-      return "op";
-    case compile::StepKind::kKernel:
-      return "kernel";
-    case compile::StepKind::kLoop:
-      return "loop";
-    case compile::StepKind::kBranch:
-      return "branch";
-    case compile::StepKind::kTiles:
-      return "loop";
-  }
-  return "?";
 }
 
 }  // namespace
@@ -50,22 +28,6 @@ const char* category(compile::StepKind kind) {
 bool plan_times_wanted() {
   const char* text = std::getenv("OSTRO_PLAN_TIMES");
   return text != nullptr && *text != '\0';
-}
-
-SpanLabelPtr step_label(const compile::Step& step, const std::string& program, const std::string& place) {
-  auto label = std::make_shared<SpanLabel>();
-  label->name = compile::step_name(step);
-  label->category = category(step.kind);
-  label->details = {{"program", program}, {"plan_step", place}};
-  if (step.kind == compile::StepKind::kKernel) {
-    label->details.emplace_back("kernel", fmt::format("k{}", step.kernel));
-    label->details.emplace_back("ops", compile::ops_text(step.ops));
-  }
-  label->details.emplace_back("in", shapes(step.in));
-  label->details.emplace_back("out", shapes(step.out));
-  label->flops = step.flops;
-  label->bytes = step.bytes;
-  return label;
 }
 
 StepTimer::StepTimer(StepTime* time, const SpanLabelPtr* label) : span_(label), time_(time) {

@@ -21,10 +21,6 @@ struct StepTime {
 // Is OSTRO_PLAN_TIMES set?
 bool plan_times_wanted();
 
-// The label of a step's spans: its name, its place in the plan ("12.0.3": step 3 of region 0 of step 12), its
-// shapes and costs.
-SpanLabelPtr step_label(const compile::Step& step, const std::string& program, const std::string& place);
-
 // Measures the time from its construction to its destruction, as a span with `label`, and adds it to `time`.
 // Either may be null.
 class StepTimer {

@@ -4,6 +4,7 @@
 
 #include <algorithm>
 
+#include "ostro/base/profile.h"
 #include "ostro/compile/passes/pass.h"
 #include "ostro/compile/plan/executable.h"
 #include "ostro/compile/plan/explain_plan.h"
@@ -53,6 +54,7 @@ class DeviceExecutable final : public runtime::Executable {
     std::vector<Address> params, results;
     for (const Buffer& b : inputs) params.push_back(device.address(b.block()) + b.offset());
     for (const Buffer& b : outputs) results.push_back(device.address(b.block()) + b.offset());
+    if (profiling()) runner_->label_steps();
     try {
       RETURN_IF_ERROR(runner_->run(params, results, device.address(*arena_), context));
     } catch (const ir::AttrError& e) {

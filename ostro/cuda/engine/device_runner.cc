@@ -3,6 +3,7 @@
 #include <fmt/format.h>
 
 #include "ostro/base/watch/pulse.h"
+#include "ostro/compile/plan/step_label.h"
 #include "ostro/cuda/engine/routine_table.h"
 #include "ostro/cuda/routines/routines.h"
 #include "ostro/cuda/text/write_kernel.h"
@@ -15,10 +16,10 @@ using compile::View;
 
 DeviceRunner::DeviceRunner(const compile::Plan& plan, const DeviceContext& context,
                            std::vector<Address> constants, std::string place)
-    : PlanWalk(plan, constants), context_(context), prepared_(plan.steps.size()) {
+    : PlanWalk(plan, constants), context_(context), place_(std::move(place)), prepared_(plan.steps.size()) {
   for (size_t i = 0; i < plan.steps.size(); ++i)
     prepared_[i].place =
-        fmt::format("{} {}{}: {}", context.program, place, i, compile::step_name(plan.steps[i]));
+        fmt::format("{} {}{}: {}", context.program, place_, i, compile::step_name(plan.steps[i]));
 }
 
 Result<std::unique_ptr<DeviceRunner>> DeviceRunner::make(const compile::Plan& plan,
@@ -43,6 +44,15 @@ Result<std::unique_ptr<DeviceRunner>> DeviceRunner::make(const compile::Plan& pl
   return runner;
 }
 
+void DeviceRunner::label_steps() {
+  for (size_t i = 0; i < prepared_.size(); ++i) {
+    if (prepared_[i].label != nullptr) return;
+    prepared_[i].label =
+        compile::step_label(plan().steps[i], context_.program, fmt::format("{}{}", place_, i));
+    for (const auto& region : prepared_[i].regions) region->label_steps();
+  }
+}
+
 void DeviceRunner::release() {
   for (Prepared& p : prepared_) {
     p.state = {};
@@ -63,8 +73,17 @@ Result<bool> DeviceRunner::is_true(Address at) {
 }
 
 Status DeviceRunner::run_step(size_t index, const runtime::RunContext& run_context) {
-  const Step& step = plan().steps[index];
   pulse_touch();  // a leaf may take minutes; it does not hang
+  const SpanLabelPtr& label = prepared_[index].label;
+  if (label == nullptr || !profiling()) return begin_step(index, run_context);
+  RETURN_IF_ERROR(context_.kernels->device().synchronise());  // what came before is not part of the span
+  const Span span(&label);
+  RETURN_IF_ERROR(begin_step(index, run_context));
+  return context_.kernels->device().synchronise();
+}
+
+Status DeviceRunner::begin_step(size_t index, const runtime::RunContext& run_context) {
+  const Step& step = plan().steps[index];
   if (step.kind == StepKind::kKernel) return run_fused(step, prepared_[index].place);
   if (!step.regions.empty()) return run_nested(index, run_context);
   const std::vector<DeviceArray> in = arrays(step.in), out = arrays(step.out);

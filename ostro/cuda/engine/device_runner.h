@@ -1,7 +1,8 @@
 // DeviceRunner: runs a Plan on a device: each step is a launch or a copy in the device's queue.
 //
-// Steps are put into the queue without waiting for them; only the condition of a branch is waited for. Errors
-// are those of the device, with the name of the program and the step. Not thread-safe.
+// Steps are put into the queue without waiting for them; only the condition of a branch is waited for. During
+// a profile (base/profile.h) each step is waited for, and is a span. Errors are those of the device, with the
+// name of the program and the step. Not thread-safe.
 #pragma once
 
 #include <memory>
@@ -9,6 +10,7 @@
 #include <string>
 #include <vector>
 
+#include "ostro/base/profile.h"
 #include "ostro/compile/plan/plan.h"
 #include "ostro/compile/plan/walk.h"
 #include "ostro/cuda/device/step_call.h"
@@ -38,22 +40,33 @@ class DeviceRunner : public compile::PlanWalk<DeviceRunner, Address> {
                                                     std::string place,
                                                     std::vector<std::shared_ptr<runtime::Block>>& kept);
 
+  // Gives the steps the labels that they need to be spans of a profile. Only the first call has an effect.
+  void label_steps();
   // Frees the tables and the working memory that steps keep from one run to the next.
   void release();
 
  private:
   friend compile::PlanWalk<DeviceRunner, Address>;
-  struct LoopPlace {
-    static void set(int64_t /*iteration*/) {}
+  // Spans know the iteration of the loop that they are in.
+  class LoopPlace {
+   public:
+    ~LoopPlace() { span_place().iteration = outer_; }
+    static void set(int64_t iteration) { span_place().iteration = iteration; }
+
+   private:
+    int64_t outer_ = span_place().iteration;
   };
   struct Prepared {
     StepState state;
     std::vector<std::unique_ptr<DeviceRunner>> regions;
-    std::string place;  // "leaf 12.0.3: layers/mlp dot"
+    std::string place;   // "leaf 12.0.3: layers/mlp dot"
+    SpanLabelPtr label;  // null: never profiled
   };
 
   std::vector<DeviceArray> arrays(const std::vector<compile::View>& views) const;
   Status run_step(size_t index, const runtime::RunContext& run_context);
+  // run_step() without its span.
+  Status begin_step(size_t index, const runtime::RunContext& run_context);
   Status run_fused(const compile::Step& step, const std::string& place);
   DeviceRunner& region(size_t step, size_t number) { return *prepared_[step].regions[number]; }
   Status move(Address to, Address from, int64_t bytes) {
@@ -62,6 +75,7 @@ class DeviceRunner : public compile::PlanWalk<DeviceRunner, Address> {
   Result<bool> is_true(Address at);
 
   const DeviceContext& context_;
+  const std::string place_;
   std::vector<Prepared> prepared_;
 };
 
