@@ -1,13 +1,13 @@
 // Compares engines, or passes, bit for bit on random programs.
 //   fuzz_engines [--count N] [--sample N] [--seed FIRST|drawn] [--engine
-//   interp|cpu|cpu-plain|cpu-loops|passes] [--jobs N] [--coverage]
+//   interp|cpu|cpu-plain|cpu-loops|passes|cuda|cuda:N] [--jobs N] [--coverage]
 //                [--complete]
 // --sample takes the place of --count unless OSTRO_TEST_SIZE asks for all; --seed drawn is OSTRO_TEST_SEED.
 // interp is compared with ENGINE (interp: itself after a round trip through the text form; passes: itself on
 // the program after each pass alone, rematerialisation by several policies, and after all of them; cpu-plain:
-// the CPU engine with generated code in plain C). Prints the seed of every program that differs, its text and
-// the first op that differs: `--seed S --count 1` runs it again. Exits 1 if there was one, or if too few
-// outputs are finite and varied to prove anything.
+// the CPU engine with generated code in plain C; cuda: a GPU of this machine). Prints the seed of every
+// program that differs, its text and the first op that differs: `--seed S --count 1` runs it again. Exits 1
+// if there was one, or if too few outputs are finite and varied to prove anything.
 // --complete: fails unless every legal combination of op, dtype and place was reached, the median program has
 // 20 ops, engine cpu ran generated kernels, and rematerialisation by keep and by none made programs that no
 // other policy did. kSeedsForAll programs are enough, whatever the first seed.
@@ -26,6 +26,7 @@
 #include "ostro/ir/text/text.h"
 #ifdef OSTRO_FUZZ_CPU
 #include "ostro/cpu/engine/engine.h"
+#include "ostro/engines/engines.h"
 #include "rewritings.h"
 #endif
 
@@ -84,6 +85,10 @@ Result<Options> parse(int argc, char** argv) {
 Result<std::unique_ptr<runtime::Engine>> make_engine(const std::string& name) {
   if (name == "interp" || name == "passes") return interp::make_interpreter();
 #ifdef OSTRO_FUZZ_CPU
+  if (name.starts_with("cuda")) {
+    ASSIGN_OR_RETURN(const engines::Wish gpu, engines::on_device({}, name));
+    return engines::make(gpu);
+  }
   if (name == "cpu" || name == "cpu-plain" || name == "cpu-loops") {
     cpu::CpuOptions options;
     options.generated_code = options.compiler_required = name != "cpu-loops";
