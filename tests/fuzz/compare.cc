@@ -90,6 +90,7 @@ struct Outcome {
 Result<Outcome> run(runtime::Engine& engine, const ir::Program& program, const std::vector<Buffer>& inputs) {
   ASSIGN_OR_RETURN(auto executable, engine.compile(program));
   ASSIGN_OR_RETURN(auto results, executable->run(inputs));
+  ASSIGN_OR_RETURN(results, runtime::all_to(std::move(results), runtime::host_memory()));
   return Outcome{std::move(results), executable->info()};
 }
 
@@ -110,6 +111,7 @@ Result<Outcome> run_again(runtime::Engine& engine, const ir::Program& program,
       for (Buffer& b : given) b = Buffer::copy_of(b.shape(), b.bytes().data());
     ASSIGN_OR_RETURN(results, executable->run(std::move(given)));
   }
+  ASSIGN_OR_RETURN(results, runtime::all_to(std::move(results), runtime::host_memory()));
   return Outcome{std::move(results), executable->info()};
 }
 
