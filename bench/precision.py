@@ -11,10 +11,12 @@ the first seed, over a third of the steps. Then each seed is trained with the be
   python3 bench/precision.py --text plays --sizes 2M --steps 300 --seeds 0 --rates 2.4e-3
   python3 bench/precision.py --text plays --with int8 model.some_key=value      # one more row: int8 with an option
 
-Runs that are there already are not made again, so the study may be ended and started again. Prints a table for each pair of
+Runs that are there already are not made again, so the study may be ended and started again. --device cuda makes them on a GPU, with the
+same figures; small models leave most of a GPU idle, so --jobs 4 is faster there. Prints a table for each pair of
 model and text; int8's distance from bf16 stands beside the distances of bf16's own seeds.
 """
 import argparse
+import concurrent.futures
 import json
 import pathlib
 import re
@@ -47,14 +49,14 @@ def train(a, text, size, row, rate, seed, steps):
     if not metrics.exists() or '"eval/bits_per_byte"' not in metrics.read_text():
         options = {"data.tokenizer": text / "tokenizer.json", "data.cache_dir": text / "cache", "trainer.log_dir": a.out,
                    **made_from(text), "trainer.id": name, "trainer.seed": seed,
-                   "trainer.mp": PRECISIONS[precision], "optimizer.learning_rate": rate,
+                   "trainer.mp": PRECISIONS[precision], "trainer.device": a.device, "optimizer.learning_rate": rate,
                    "trainer.num_train_steps": steps, "trainer.steps_per_eval": steps,
                    "trainer.checkpointer.save_interval": "null", **SIZES[size], **extra}
         words = [a.ostro, "train", "--config", ROOT / "bench/dense.yaml"]
         words += [word for key, value in options.items() for word in (f"--{key}", value)]
         done = subprocess.run([str(w) for w in words], capture_output=True, text=True, check=False)
         if done.returncode != 0:
-            sys.exit(f"{' '.join(map(str, words))}: exit {done.returncode}\n{done.stderr[-2000:]}")
+            raise SystemExit(f"{' '.join(map(str, words))}: exit {done.returncode}\n{done.stderr[-2000:]}")
     rows = [json.loads(line) for line in metrics.read_text().splitlines()]
     return [row["eval/bits_per_byte"] for row in rows if "eval/bits_per_byte" in row][-1]
 
@@ -65,6 +67,15 @@ def best_rate(a, text, size, row):
         return a.rates[0], {}
     tried = {rate: train(a, text, size, row, rate, a.seeds[0], a.steps // 3) for rate in a.rates}
     return min(tried, key=tried.get), tried
+
+
+def make_runs(a):
+    """All runs of the study, some at a time: first those that search rates, then those with the best."""
+    wanted = [(text, size, row) for text in a.text for size in a.sizes for row in a.rows]
+    with concurrent.futures.ThreadPoolExecutor(a.jobs) as pool:
+        if len(a.rates) > 1:
+            list(pool.map(lambda w: train(a, *w[0], w[1], a.seeds[0], a.steps // 3), [(w, rate) for w in wanted for rate in a.rates]))
+        list(pool.map(lambda w: train(a, *w[0], best_rate(a, *w[0])[0], w[1], a.steps), [(w, seed) for seed in a.seeds for w in wanted]))
 
 
 def study(a, text, size):
@@ -95,6 +106,8 @@ def main():
     parser.add_argument("--steps", type=int, default=1500)
     parser.add_argument("--seeds", type=int, nargs="+", default=[0, 1, 2])
     parser.add_argument("--rates", type=float, nargs="+", default=RATES)
+    parser.add_argument("--device", default="cpu", help="as of ostro train")
+    parser.add_argument("--jobs", type=int, default=1, help="runs at a time")
     parser.add_argument("--with", dest="more", nargs="+", action="append", default=[], metavar=("PRECISION", "KEY=VALUE"),
                         help="one more row: this precision with these options")
     a = parser.parse_args()
@@ -113,6 +126,7 @@ def main():
         if bad := [option for option in options if "=" not in option]:
             parser.error(f"--with {precision} {bad[0]}: write KEY=VALUE")
         a.rows[" ".join([precision, *options])] = (precision, dict(option.split("=", 1) for option in options))
+    make_runs(a)
     for text in a.text:
         for size in a.sizes:
             study(a, text, size)
