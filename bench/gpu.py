@@ -6,7 +6,7 @@
 Nothing is built. The peer is bench/peers/torch_gpu.py, where `python3` has PyTorch: compiled, flash attention, fused AdamW; f32
 stands beside f32 without TF32, bf16 and int8 beside bf16. Each case runs ours, then the peer's, then ours again; a figure is the
 median of all steps but the first, 7 or more of each. Ours trains as a user's run does, with its data, metrics and hash chain; a
-leaf is one sequence, so a step of the peer's batch is several leaves and the sum of their gradients. Memory is what each holds at
+leaf is four sequences (of the largest model one), so a step may be several leaves and the sum of their gradients. Memory is what each holds at
 its most. The page is written anew after every case, the rows lie beside it as JSON lines.
 """
 import argparse, datetime, json, os, pathlib, re, statistics, subprocess, sys, tempfile, time
@@ -44,7 +44,7 @@ def ours(program, device, work, name, numbers, batch, steps):
               "optimizer": {"type": "adam", "learning_rate": 3e-4},
               "trainer": {"log_dir": "runs", "id": run, "mp": numbers, "device": device, "train_batch_size": batch,
                           "num_train_steps": steps + 1, "steps_per_eval": 0},
-              "numerics": {"leaf_examples": 1}}
+              "numerics": {"leaf_examples": 1 if name == "1.1B" else 4}}
     (work / "config.json").write_text(json.dumps(config))
     done = subprocess.run([program, "train", "--config", "config.json"], cwd=work, capture_output=True, text=True)
     if done.returncode != 0:
