@@ -7,30 +7,56 @@
 
 namespace ostro::run {
 namespace {
-constexpr int64_t kProductSize = 768;
+
+constexpr int64_t kHostSize = 768;
+constexpr int64_t kLeastDeviceSize = 256, kMostDeviceSize = 4096;
+double flops_of(int64_t size) {
+  const auto n = static_cast<double>(size);
+  return 2 * n * n * n;
+}
+constexpr double kLongEnough = 2e-3;  // seconds, beside which the start of a kernel is nothing
+
 }  // namespace
 
 EnginePeak::EnginePeak(runtime::Engine& engine, ir::DType dtype) {
   if (!engine.info().is_fast) return;
+  constexpr double kFirst = 0.1;
+  const bool on_host = &engine.memory() == &runtime::host_memory();
+  if (!make(engine, dtype, on_host ? kHostSize : kLeastDeviceSize)) return;
+  best_ = measured(on_host ? kFirst : 0);
+  while (!on_host && best_ > 0 && size_ < kMostDeviceSize && flops_of(size_) < kLongEnough * best_) {
+    if (!make(engine, dtype, 2 * size_)) return;
+    best_ = std::max(best_, measured(0));
+  }
+}
+
+bool EnginePeak::make(runtime::Engine& engine, ir::DType dtype, int64_t size) {
   ir::Program p;
   ir::Builder b(p.body);
-  const ir::ValueId a = p.body.add_param({dtype, {{"m", kProductSize}, {"k", kProductSize}}}),
-                    w = p.body.add_param({dtype, {{"k", kProductSize}, {"n", kProductSize}}});
+  const ir::ValueId a = p.body.add_param({dtype, {{"m", size}, {"k", size}}}),
+                    w = p.body.add_param({dtype, {{"k", size}, {"n", size}}});
   p.body.results = {b.dot(a, w, {"k"})};
   auto executable = engine.compile(p);
-  if (!executable.ok()) return;
+  auto factors = runtime::all_to(
+      {runtime::Buffer::zeros(p.body.shape(a)), runtime::Buffer::zeros(p.body.shape(w))}, engine.memory());
+  if (!executable.ok() || !factors.ok()) return false;
   product_ = std::move(*executable);
-  factors_ = {runtime::Buffer::zeros(p.body.shape(a)), runtime::Buffer::zeros(p.body.shape(w))};
-  constexpr double kFirst = 0.1;
-  best_ = measured(kFirst);
+  factors_ = std::move(*factors);
+  size_ = size;
+  return true;
 }
 
 double EnginePeak::measured(double seconds) {
   if (product_ == nullptr) return 0;
+  std::vector<std::byte> row;
   return train::measure_peak(
       [&] {
-        (void)product_->run(factors_);
-        return 2.0 * kProductSize * kProductSize * kProductSize;
+        const auto result = product_->run(factors_);
+        if (!result.ok()) return 0.0;
+        // A device works on after run() has returned; reading waits for it.
+        const runtime::Buffer first = result->at(0).rows(0, 1);
+        row.resize(static_cast<size_t>(first.shape().bytes()));
+        return first.read(row).ok() ? flops_of(size_) : 0.0;
       },
       seconds);
 }

@@ -1,5 +1,5 @@
 // EnginePeak: the highest rate, in FLOP/s, that an engine has reached in a square matrix product of one
-// dtype.
+// dtype. On a GPU the product is as large as it must be to keep it busy.
 //
 // It is the denominator of MFU. Other programs on the machine make a measurement lower, never higher, so a
 // run measures again from time to time and keeps the highest. Used by one thread.
@@ -15,8 +15,8 @@ namespace ostro::run {
 
 class EnginePeak {
  public:
-  // Compiles the product and measures for 0.1 s. An engine that is not made to be fast (the interpreter) is
-  // not measured; its peak stays 0.
+  // Compiles the product and measures for some 0.1 s. An engine that is not made to be fast (the interpreter)
+  // is not measured; its peak stays 0.
   EnginePeak(runtime::Engine& engine, ir::DType dtype);
 
   double value() const { return best_; }
@@ -26,10 +26,13 @@ class EnginePeak {
   void reached(double flops_per_second);
 
  private:
+  // Makes product_ and factors_; false: the engine cannot.
+  bool make(runtime::Engine& engine, ir::DType dtype, int64_t size);
   double measured(double seconds);
 
   std::unique_ptr<runtime::Executable> product_;
   std::vector<runtime::Buffer> factors_;
+  int64_t size_ = 0;  // rows and columns of the factors
   double best_ = 0;
 };
 
