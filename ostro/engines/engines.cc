@@ -4,17 +4,19 @@
 
 #include <atomic>
 #include <cstdlib>
+#include <map>
 #include <mutex>
-#include <set>
 #include <string_view>
 
 #include "ostro/base/log.h"
+#include "ostro/base/object_cache.h"
 #include "ostro/cpu/engine/engine.h"
 #include "ostro/cuda/admission/admission.h"
 #include "ostro/cuda/driver/driver.h"
 #include "ostro/cuda/driver/gpu.h"
 #include "ostro/cuda/emulated/emulated_device.h"
 #include "ostro/cuda/engine/cuda_engine.h"
+#include "ostro/cuda/trial/trial.h"
 #include "ostro/interp/engine/engine.h"
 #include "ostro/runtime/device_name.h"
 
@@ -26,15 +28,33 @@ void log_choice(const std::string& text) {
   if (!told.exchange(true)) log_info("device auto: " + text);
 }
 
+// Whether OSTRO_GPU_KERNELS allows fast kernels.
+Result<bool> wants_fast_kernels() {
+  const std::string text = environment_variable("OSTRO_GPU_KERNELS");
+  if (text.empty() || text == "fast") return true;
+  if (text == "plain") return false;
+  return invalid_argument(fmt::format("OSTRO_GPU_KERNELS is \"{}\"; use fast (the default) or plain", text));
+}
+
+struct AdmittedGpu {
+  cuda::Device* device = nullptr;
+  cuda::FastFamilies fast = {};
+};
+
 // A GPU is admitted once in a process.
-Result<cuda::Device*> admitted_gpu(int number) {
+Result<AdmittedGpu> admitted_gpu(int number) {
   static std::mutex mutex;
-  static auto* const admitted = new std::set<int>();
+  static auto* const admitted = new std::map<int, AdmittedGpu>();
   ASSIGN_OR_RETURN(cuda::Device* const device, cuda::open_gpu(number));
   const std::lock_guard lock(mutex);
-  if (!admitted->contains(number)) RETURN_IF_ERROR(cuda::admit(*device));
-  admitted->insert(number);
-  return device;
+  if (const auto found = admitted->find(number); found != admitted->end()) return found->second;
+  RETURN_IF_ERROR(cuda::admit(*device));
+  AdmittedGpu gpu{.device = device};
+  ASSIGN_OR_RETURN(const bool fast, wants_fast_kernels());
+  if (fast) {
+    ASSIGN_OR_RETURN(gpu.fast, cuda::try_fast_kernels(*device));
+  }
+  return admitted->emplace(number, gpu).first->second;
 }
 
 // The first GPU that can be used; -1: none.
@@ -44,7 +64,7 @@ int first_gpu() {
   for (size_t i = 0; driver.ok() && i < (*driver)->gpus().size(); ++i) {
     const auto gpu = admitted_gpu(static_cast<int>(i));
     if (gpu.ok()) {
-      log_choice(fmt::format("cuda:{} ({})", i, (*gpu)->limits().name));
+      log_choice(fmt::format("cuda:{} ({})", i, gpu->device->limits().name));
       return static_cast<int>(i);
     }
     if (why.empty()) why = gpu.error().message();
@@ -83,11 +103,12 @@ Result<std::unique_ptr<runtime::Engine>> make(const Wish& wish) {
   if (wish.kind == Wish::Kind::kInterpreter) return interp::make_interpreter();
   if (wish.kind == Wish::Kind::kCudaEmulated) {
     ASSIGN_OR_RETURN(cuda::Device* const device, cuda::emulated_device());
-    return cuda::make_device_engine(*device);
+    ASSIGN_OR_RETURN(const bool fast, wants_fast_kernels());
+    return cuda::make_device_engine(*device, {.fast = fast ? cuda::kAllFast : cuda::FastFamilies{}});
   }
   if (wish.kind == Wish::Kind::kCuda) {
-    ASSIGN_OR_RETURN(cuda::Device* const device, admitted_gpu(wish.gpu));
-    return cuda::make_device_engine(*device);
+    ASSIGN_OR_RETURN(const AdmittedGpu gpu, admitted_gpu(wish.gpu));
+    return cuda::make_device_engine(*gpu.device, {.fast = gpu.fast});
   }
   return cpu::make_cpu_engine({.generated_code = wish.generated_code});
 }

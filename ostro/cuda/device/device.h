@@ -9,6 +9,7 @@
 #include <cstddef>
 #include <cstdint>
 #include <memory>
+#include <optional>
 #include <span>
 #include <string>
 #include <string_view>
@@ -89,6 +90,11 @@ class Device {
   // read() waits.
   virtual Status write(Address to, std::span<const std::byte> from) = 0;
   virtual Status read(Address from, std::span<std::byte> to) = 0;
+
+  // Keeps a text on disk for this kind of GPU, driver and compiler, under a key of the caller's; finds it
+  // again in this process and in later ones. A device that keeps nothing finds nothing.
+  virtual void keep_note(const std::string& /*key*/, const std::string& /*text*/) {}
+  virtual std::optional<std::string> find_note(const std::string& /*key*/) { return std::nullopt; }
 
   virtual Result<std::unique_ptr<Event>> record() = 0;
   // Waits for everything that was begun, and returns its errors.

@@ -1,9 +1,12 @@
 // Kernels: the embedded device text, loaded for a device file by file, when a kernel of the file is first
 // asked for.
 //
-// Thread-safe. The device must outlive it.
+// Some ops have two kernels: a plain one, and a fast one that takes only some shapes. Both give the same
+// bits. Which families of fast kernels may run is decided before the first program is compiled
+// (trial/trial.h). Thread-safe otherwise. The device must outlive it.
 #pragma once
 
+#include <array>
 #include <map>
 #include <memory>
 #include <mutex>
@@ -13,9 +16,17 @@
 
 namespace ostro::cuda {
 
+// A family of fast kernels: those of a folder of device text, and with the reductions all nests.
+enum class Fast { kProducts, kAttention, kIntegers, kReductions };
+inline constexpr size_t kFamilies = 4;
+using FastFamilies = std::array<bool, kFamilies>;  // by Fast: its kernels may run
+inline constexpr FastFamilies kAllFast = {true, true, true, true};
+
 class Kernels {
  public:
-  explicit Kernels(Device& device) : device_(device) {}
+  explicit Kernels(Device& device, const FastFamilies& fast = kAllFast) : device_(device), fast_(fast) {}
+
+  bool fast(Fast family) const { return fast_[static_cast<size_t>(family)]; }
 
   Device& device() const { return device_; }
   // The kernel of this name in an embedded file ("routines/layout.cu"). Errors: those of Device::load and of
@@ -24,6 +35,7 @@ class Kernels {
 
  private:
   Device& device_;
+  const FastFamilies fast_;
   std::mutex mutex_;
   std::map<std::string, std::shared_ptr<const Code>> codes_;
 };

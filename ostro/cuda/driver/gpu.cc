@@ -72,8 +72,10 @@ class GpuEvent final : public Event {
 
 class Gpu final : public Device {
  public:
-  Gpu(std::unique_ptr<GpuQueue> queue, std::unique_ptr<Staging> staging, std::shared_ptr<const Nvrtc> nvrtc)
-      : queue_(std::move(queue)),
+  Gpu(std::unique_ptr<GpuQueue> queue, std::unique_ptr<Staging> staging, std::shared_ptr<const Nvrtc> nvrtc,
+      const Driver& driver)
+      : driver_(driver),
+        queue_(std::move(queue)),
         staging_(std::move(staging)),
         memory_(*queue_, *staging_),
         nvrtc_(std::move(nvrtc)),
@@ -145,6 +147,11 @@ class Gpu final : public Device {
   Status write(Address to, std::span<const std::byte> from) override { return staging_->write(to.at, from); }
   Status read(Address from, std::span<std::byte> to) override { return staging_->read(from.at, to); }
 
+  void keep_note(const std::string& key, const std::string& text) override {
+    cache_.keep(note_key(key), text);
+  }
+  std::optional<std::string> find_note(const std::string& key) override { return cache_.find(note_key(key)); }
+
   Result<std::unique_ptr<Event>> record() override {
     RETURN_IF_ERROR(queue_->enter());
     void* event = nullptr;
@@ -156,6 +163,11 @@ class Gpu final : public Device {
   Status synchronise() override { return queue_->wait("waiting for its work"); }
 
  private:
+  std::string note_key(const std::string& key) const {
+    return CodeCache::key(
+        nvrtc_->identity(),
+        fmt::format("note {} {} {}", limits_.name, driver_.version(), driver_.cuda_version()), key);
+  }
   Status allow_shared(GpuKernel& kernel, int64_t bytes, std::string_view place) {
     const std::lock_guard lock(kernel.mutex);
     if (bytes <= kernel.dynamic_bytes) return Status();
@@ -166,6 +178,7 @@ class Gpu final : public Device {
     return Status();
   }
 
+  const Driver& driver_;
   std::unique_ptr<GpuQueue> queue_;
   std::unique_ptr<Staging> staging_;
   GpuMemory memory_;
@@ -189,7 +202,7 @@ Result<std::unique_ptr<Gpu>> make_gpu(int ordinal) {
   ASSIGN_OR_RETURN(auto nvrtc, Nvrtc::open(driver->path(), driver->cuda_version(), facts.compute_capability));
   ASSIGN_OR_RETURN(auto queue, GpuQueue::open(*driver, facts));
   ASSIGN_OR_RETURN(auto staging, Staging::make(*queue));
-  return std::make_unique<Gpu>(std::move(queue), std::move(staging), std::move(nvrtc));
+  return std::make_unique<Gpu>(std::move(queue), std::move(staging), std::move(nvrtc), *driver);
 }
 
 }  // namespace

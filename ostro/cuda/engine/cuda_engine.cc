@@ -99,7 +99,7 @@ class DeviceEngine final : public runtime::Engine, private runtime::Inspector {
   DeviceEngine(Device& device, const DeviceEngineOptions& options)
       : info_{.name = fmt::format("{} ({})", device.memory().name(), device.limits().name)},
         options_(options),
-        kernels_(std::make_shared<Kernels>(device)) {}
+        kernels_(std::make_shared<Kernels>(device, options.fast)) {}
 
   const runtime::EngineInfo& info() const override { return info_; }
   runtime::Memory& memory() override { return kernels_->device().memory(); }

@@ -9,13 +9,15 @@
 #include <memory>
 
 #include "ostro/cuda/device/device.h"
+#include "ostro/cuda/device/kernels.h"
 #include "ostro/runtime/engine.h"
 
 namespace ostro::cuda {
 
 struct DeviceEngineOptions {
-  bool fuse = true;       // false: one kernel per op
-  int64_t head_tile = 0;  // tokens of a tile of head and cross-entropy; 0: chosen, -1: all of a leaf
+  bool fuse = true;              // false: one kernel per op
+  int64_t head_tile = 0;         // tokens of a tile of head and cross-entropy; 0: chosen, -1: all of a leaf
+  FastFamilies fast = kAllFast;  // fast kernels that may run (device/kernels.h)
 };
 
 std::unique_ptr<runtime::Engine> make_device_engine(Device& device, const DeviceEngineOptions& options = {});

@@ -1,0 +1,31 @@
+// try_fast_kernels: runs small programs with the fast kernels and with the plain ones on the same device, and
+// allows the families of fast kernels whose bits are the plain ones'.
+//
+// The emulation shows that a kernel is right, not that a GPU runs it so; a driver, a compiler or a kind of
+// GPU that is new is tried here, when it is opened. A family that differs is left out with a
+// warning, which names the program: the plain kernels take its place, with the same bits in more time. A
+// trial in which nothing differed is noted by the device, and is not made again by the same build of Ostro.
+// Thread-safe. Errors: those of the device.
+#pragma once
+
+#include <string>
+#include <vector>
+
+#include "ostro/cuda/device/kernels.h"
+#include "ostro/ir/program/program.h"
+
+namespace ostro::cuda {
+
+// A program that reaches fast kernels of a family.
+struct TrialProgram {
+  Fast family;
+  ir::Program program;
+};
+std::vector<TrialProgram> trial_programs();
+
+Result<FastFamilies> try_fast_kernels(Device& device);
+
+// The same with programs of one's own, for tests.
+Result<FastFamilies> try_fast_kernels(Device& device, const std::vector<TrialProgram>& programs);
+
+}  // namespace ostro::cuda

@@ -1,0 +1,148 @@
+#include <fmt/format.h>
+
+#include "ostro/cuda/trial/trial.h"
+#include "ostro/ir/program/builder.h"
+
+namespace ostro::cuda {
+namespace {
+
+using ir::Attrs;
+using ir::Axis;
+using ir::Builder;
+using ir::DType;
+using ir::OpKind;
+using ir::Shape;
+using ir::ValueId;
+using Values = std::vector<ValueId>;
+using Names = std::vector<std::string>;
+using Ints = std::vector<int64_t>;
+
+class Programs {
+ public:
+  // body(builder, parameters) -> results.
+  template <typename F>
+  void add(Fast family, std::string name, const std::vector<Shape>& params, F body) {
+    ir::Program p;
+    p.name = std::move(name);
+    Values in;
+    for (const Shape& s : params) in.push_back(p.body.add_param(s));
+    Builder b(p.body);
+    p.body.results = body(b, in);
+    list.push_back({family, std::move(p)});
+  }
+  std::vector<TrialProgram> list;
+};
+
+// A linear layer and both its gradients: the three orientations of products. Sizes beside those of tiles.
+void add_products(Programs& out) {
+  struct Size {
+    int64_t pos, embed, mlp;
+  };
+  for (const DType d : {DType::f32, DType::bf16})
+    for (const auto& [pos, embed, mlp] : {Size{72, 64, 136}, Size{131, 38, 45}, Size{3, 64, 100}}) {
+      const Axis p{"pos", pos}, e{"embed", embed}, m{"mlp", mlp};
+      out.add(Fast::kProducts, fmt::format("products {} of {} x {} x {}", ir::dtype_name(d), pos, embed, mlp),
+              {{d, {p, e}}, {d, {e, m}}, {d, {p, m}}}, [d](Builder& b, const Values& in) {
+                return Values{b.dot(in[0], in[1], {"embed"}), b.dot(in[2], in[1], {"mlp"}, d),
+                              b.dot(in[0], in[2], {"pos"})};
+              });
+    }
+}
+
+void add_attention(Programs& out) {
+  for (const DType d : {DType::f32, DType::bf16})
+    for (const int64_t window : {0, 40}) {
+      // Queries from the 70th key on, so that some keys are seen by all, some by none.
+      const Axis batch{"batch", 1}, kv{"kv", 1}, group{"group", window == 0 ? 2 : 1},
+          dim{"dim", window == 0 ? 64 : 96};
+      const std::vector<Axis> rows{batch, {"pos", 70}, kv, group, dim},
+          keys{batch, {"key_pos", 150}, kv, dim};
+      out.add(Fast::kAttention, fmt::format("attention {}, window {}", ir::dtype_name(d), window),
+              {{d, rows}, {d, keys}, {d, keys}, {d, rows}}, [window](Builder& b, const Values& in) {
+                const Attrs attrs{{"query", std::string("pos")},    {"key", std::string("key_pos")},
+                                  {"head_dim", std::string("dim")}, {"scale", 0.125},
+                                  {"causal", int64_t{1}},           {"window", window}};
+                const ValueId origin = b.i64_scalar(70);
+                Values f = b.add_n(OpKind::attention, {in[0], in[1], in[2], origin}, attrs);
+                const Values g = b.add_n(OpKind::attention_grad,
+                                         {in[0], in[1], in[2], f[0], f[1], f[2], in[3], origin}, attrs);
+                f.insert(f.end(), g.begin(), g.end());
+                return f;
+              });
+    }
+}
+
+// Operands whose contracted axis lies last, and first.
+void add_integers(Programs& out) {
+  for (const DType d : {DType::f32, DType::bf16})
+    for (const bool last : {true, false}) {
+      const Axis m{"m", 72}, n{"n", last ? 136 : 45}, k{"k", last ? 608 : 530};
+      const auto shape = [&](const Axis& row) {
+        return Shape{d, last ? std::vector<Axis>{row, k} : std::vector<Axis>{k, row}};
+      };
+      out.add(Fast::kIntegers,
+              fmt::format("integer products {}, k {}", ir::dtype_name(d), last ? "last" : "first"),
+              {shape(m), shape(n), {DType::u32, {{"word", 2}}}}, [=](Builder& b, const Values& in) {
+                Attrs attrs{{"over", Names{"k"}}, {"block", int64_t{256}}, {"groups", std::string("blocks")}};
+                Attrs nearest = attrs, dithered = attrs;
+                nearest.set("rounding", std::string("nearest"));
+                dithered.set("rounding", std::string("dithered"));
+                dithered.set("global_sizes", last ? Ints{m.size, k.size} : Ints{k.size, m.size});
+                const ValueId zero = b.i64_scalar(0);
+                const Values q = b.add_n(OpKind::quantize, {in[0], in[2], zero, zero}, dithered),
+                             r = b.add_n(OpKind::quantize, {in[1]}, nearest);
+                attrs.set("dtype", std::string(ir::dtype_name(d)));
+                return Values{b.add(OpKind::dot_int8, {q[0], q[1], r[0], r[1]}, attrs), q[0], q[1], r[0],
+                              r[1]};
+              });
+    }
+}
+
+void add_reductions(Programs& out) {
+  const std::vector<Axis> axes{{"batch", 2}, {"pos", 75}, {"embed", 330}};
+  for (const DType d : {DType::f32, DType::bf16})
+    out.add(
+        Fast::kReductions, fmt::format("sums {}", ir::dtype_name(d)), {{d, axes}, {d, axes}},
+        [](Builder& b, const Values& in) {
+          const ValueId product = b.add(OpKind::mul, {b.cast(in[0], DType::f32), b.cast(in[1], DType::f32)});
+          const ValueId zero = b.i64_scalar(0);
+          return Values{
+              b.sum(product, {"embed"}, "serial"),
+              b.sum(product, {"batch", "pos"}, "serial"),
+              b.sum(product, {"embed"}, "striped"),
+              b.add(OpKind::exp, {product}),
+              b.add(OpKind::box_sumsq, {product}, {{"axes", Names{}}, {"cells", Ints{}}}),
+              b.add(OpKind::box_sumsq, {product}, {{"axes", Names{"embed"}}, {"cells", Ints{6}}}),
+              b.add(OpKind::fingerprint, {in[0], zero, zero, zero}, {{"global_sizes", Ints{2, 75, 330}}})};
+        });
+  out.add(
+      Fast::kReductions, "cross-entropy and the gradient of a table",
+      {{DType::f32, {{"pos", 70}, {"vocab", 1030}}},
+       {DType::i32, {{"pos", 70}}},
+       {DType::f32, {{"pos", 70}}},
+       {DType::f32, {{"pos", 70}, {"embed", 100}}}},
+      [](Builder& b, const Values& in) {
+        const Attrs attrs{{"axis", std::string("vocab")}, {"z", 0.0}};
+        const ValueId zero = b.i64_scalar(0);
+        Values f = b.add_n(OpKind::cross_entropy, {in[0], in[1], zero}, attrs);
+        Attrs typed = attrs;
+        typed.set("dtype", ir::dtype_name(DType::f32));
+        f.push_back(b.add(OpKind::cross_entropy_grad, {in[0], in[1], f[1], f[2], f[3], in[2], zero}, typed));
+        f.push_back(b.add(OpKind::scatter_add, {in[3], in[1], zero},
+                          {{"axis", std::string("vocab")}, {"size", int64_t{40}}, {"position", int64_t{0}}}));
+        return f;
+      });
+}
+
+}  // namespace
+
+std::vector<TrialProgram> trial_programs() {
+  Programs out;
+  add_products(out);
+  add_attention(out);
+  add_integers(out);
+  add_reductions(out);
+  return std::move(out.list);
+}
+
+}  // namespace ostro::cuda
