@@ -136,6 +136,29 @@ void add_dots(Collector& c) {
           leaves ? cut : numerics::LeafTable{});
 }
 
+// Operands as models have them: contracted axes that join to one, which lie together or apart, and sizes that
+// are multiples of 8; then sizes that are not, with enough rows and columns for tiles.
+void add_regular_dots(Collector& c) {
+  for (DType d : {DType::f32, DType::bf16})
+    c.add(
+        fmt::format("regular dots {}", ir::dtype_name(d)),
+        {of(d, {{"batch", 2}, {"pos", 24}, {"embed", 40}}), of(d, {{"embed", 40}, {"gate", 2}, {"mlp", 24}}),
+         of(d, {{"batch", 2}, {"pos", 24}, {"heads", 3}, {"hd", 16}}),
+         of(d, {{"heads", 3}, {"hd", 16}, {"embed", 40}}), of(d, {{"batch", 2}, {"pos", 20}, {"odd", 39}}),
+         of(d, {{"odd", 39}, {"mlp", 36}})},
+        [d](Builder& b, const Values& in) {
+          const ValueId y = b.dot(in[0], in[1], {"embed"});
+          const ValueId dy = d == DType::bf16 ? b.cast(y, d) : y;
+          return Values{y,
+                        b.dot(dy, in[1], {"gate", "mlp"}),
+                        b.dot(in[0], dy, {"batch", "pos"}),
+                        b.dot(b.transpose(in[1], {"mlp", "gate", "embed"}), in[0], {"embed"}),
+                        b.dot(in[2], in[3], {"hd"}),
+                        b.dot(in[2], in[3], {"heads", "hd"}, d),
+                        b.dot(in[4], in[5], {"odd"})};
+        });
+}
+
 void add_indexed(Collector& c) {
   c.add("gather", {f32({{"vocab", 6}, {"embed", 9}}), i32({{"batch", 3}, {"pos", 4}}), of(DType::i64, {})},
         [](Builder& b, const Values& in) {
@@ -474,6 +497,7 @@ std::vector<NamedProgram> op_programs() {
   add_joined(c);
   add_reductions(c);
   add_dots(c);
+  add_regular_dots(c);
   add_integers(c);
   add_indexed(c);
   add_fused(c);

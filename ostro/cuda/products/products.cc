@@ -2,6 +2,8 @@
 
 #include <algorithm>
 
+#include "ostro/cuda/products/strided.h"
+
 namespace ostro::cuda {
 namespace {
 
@@ -49,34 +51,36 @@ Status set_operands(const StepCall& call, const std::vector<ir::Axis>& k, const 
 
 Status run_dot(const StepCall& call) {
   const DeviceArray &x = call.in[0], &w = call.in[1], &y = call.out[0];
-  const std::vector<ir::Axis> k = axes_named(x.shape(), call.attrs().strs("over"));
   const auto& over = call.attrs().strs("over");
-  std::vector<ir::Axis> batch, m, n;
+  DotAxes axes = {.batch = {}, .m = {}, .n = {}, .k = axes_named(x.shape(), over)};
   for (const ir::Axis& axis : x.shape().axes)
     if (std::find(over.begin(), over.end(), axis.name) == over.end())
-      (w.shape().has(axis.name) ? batch : m).push_back(axis);
+      (w.shape().has(axis.name) ? axes.batch : axes.m).push_back(axis);
   for (const ir::Axis& axis : w.shape().axes)
-    if (!x.shape().has(axis.name)) n.push_back(axis);
+    if (!x.shape().has(axis.name)) axes.n.push_back(axis);
   args::DotArgs a = {};
-  RETURN_IF_ERROR(set_operands(call, k, n, w.dtype() == ir::DType::i8 ? &call.in[2] : nullptr, a));
-  a.m = count_of(m);
-  a.batches = count_of(batch);
+  RETURN_IF_ERROR(set_operands(call, axes.k, axes.n, w.dtype() == ir::DType::i8 ? &call.in[2] : nullptr, a));
+  a.m = count_of(axes.m);
+  a.batches = count_of(axes.batch);
   a.goes_on = call.step.goes_on && call.go_on ? 1 : 0;
-  ASSIGN_OR_RETURN(a.a_row, call.table(6, [&] { return offsets_over(m, *x.view); }));
-  ASSIGN_OR_RETURN(a.c_row, call.table(7, [&] { return offsets_over(m, *y.view); }));
-  ASSIGN_OR_RETURN(a.c_col, call.table(8, [&] { return offsets_over(n, *y.view); }));
+  ASSIGN_OR_RETURN(a.a_row, call.table(6, [&] { return offsets_over(axes.m, *x.view); }));
+  ASSIGN_OR_RETURN(a.c_row, call.table(7, [&] { return offsets_over(axes.m, *y.view); }));
+  ASSIGN_OR_RETURN(a.c_col, call.table(8, [&] { return offsets_over(axes.n, *y.view); }));
   ASSIGN_OR_RETURN(a.batch, call.table(9, [&] {
-    const auto in_x = offsets_over(batch, *x.view), in_w = offsets_over(batch, *w.view),
-               in_y = offsets_over(batch, *y.view);
+    const auto in_x = offsets_over(axes.batch, *x.view), in_w = offsets_over(axes.batch, *w.view),
+               in_y = offsets_over(axes.batch, *y.view);
     std::vector<int64_t> all;
     for (size_t i = 0; i < in_x.size(); ++i) all.insert(all.end(), {in_x[i], in_w[i], in_y[i]});
     return all;
   }));
+  if (call.kernels.fast(Kernels::Fast::kProducts))
+    if (const auto tiles = strided_launch(call, axes, a))
+      return call.launch(tiles->file.c_str(), tiles->kernel.c_str(), tiles->shape, a);
   if (a.segments > 1 || a.m < kLeastTiled || a.n < kLeastTiled || a.batches > kMostBlocks ||
       (a.m + 127) / 128 > kMostBlocks)
     return call.launch(kProducts, "dot", y.count(), a);
-  a.a_along_k = !k.empty() && stride_along(x, k.back().name) == 1 ? 1 : 0;
-  a.b_along_k = !k.empty() && stride_along(w, k.back().name) == 1 ? 1 : 0;
+  a.a_along_k = !axes.k.empty() && stride_along(x, axes.k.back().name) == 1 ? 1 : 0;
+  a.b_along_k = !axes.k.empty() && stride_along(w, axes.k.back().name) == 1 ? 1 : 0;
   const bool narrow = x.dtype() == ir::DType::bf16;
   const int64_t columns = narrow ? 64 : 128;
   return call.launch(

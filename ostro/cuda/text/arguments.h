@@ -113,6 +113,7 @@ struct DotArgs {
   i64 m, n, k, batches, segments, levels, counts[MOST_LEVELS];
   i64 goes_on;
   i64 a_along_k, b_along_k;  // tiles: neighbours along k lie together in memory
+  i64 a_step, b_step;        // products/strided.cuh: from one k to the next
 };
 
 // Row r is multiplied by the matrix of its expert.

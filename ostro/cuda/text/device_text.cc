@@ -50,6 +50,12 @@ std::string device_text(std::string_view kernels) {
   return common + std::string(kernels);
 }
 
-std::string device_file_text(std::string_view name) { return device_text(embedded(name)); }
+std::string device_file_text(std::string_view name) {
+  constexpr std::string_view kUses = "// Uses ";
+  const std::string_view text = embedded(name);
+  if (!text.starts_with(kUses)) return device_text(text);
+  const std::string_view used = text.substr(kUses.size(), text.find('\n') - kUses.size());
+  return device_text(std::string(embedded(used)) + std::string(text));
+}
 
 }  // namespace ostro::cuda

@@ -3,6 +3,8 @@
 //
 // KERNEL(name, Args) { ... a ... }   a kernel whose threads do not wait for each other; `a` is its argument
 // BLOCK_KERNEL(name, Args) { ... }   a kernel with BARRIER(), SHARED or shuffles; all threads reach every BARRIER()
+// TILED_KERNEL(name, Args, threads, blocks)  a BLOCK_KERNEL for blocks of that many threads, with registers for at least so many
+//                                    blocks at a time
 // THREAD, THREADS                    number of the thread in its block, and how many there are
 // BLOCK_X, BLOCK_Y, BLOCK_Z          number of the block; 64 bits wide
 // SHARED(T, name, n)                 n elements that the threads of a block share; their first values are arbitrary
@@ -92,6 +94,7 @@ static inline void ostro_mma_s8(int (&c)[4], const unsigned (&a)[4], const unsig
   extern "C" const int name##_waits = 1;                                                          \
   extern "C" void name(const void* argument, int) { name##_body(*(const Args*)argument); }        \
   static inline void name##_body(const Args& a)
+#define TILED_KERNEL(name, Args, threads, blocks) BLOCK_KERNEL(name, Args)
 #else
 #define DEVICE static __device__ __forceinline__
 #define THREAD ((int)threadIdx.x)
@@ -137,4 +140,6 @@ DEVICE void ostro_mma_s8(int (&c)[4], const unsigned (&a)[4], const unsigned (&b
 #define FLOOR32 floorf
 #define KERNEL(name, Args) extern "C" __global__ void name(const __grid_constant__ Args a)
 #define BLOCK_KERNEL(name, Args) extern "C" __global__ void name(const __grid_constant__ Args a)
+#define TILED_KERNEL(name, Args, threads, blocks) \
+  extern "C" __global__ __launch_bounds__(threads, blocks) void name(const __grid_constant__ Args a)
 #endif
