@@ -47,6 +47,8 @@ class Collector {
 // Ops that move elements; values that are made in their places of a stack or concat (programs_layout.cc).
 void add_layout(Collector& c);
 void add_joined(Collector& c);
+// Attention of many sizes and masks (programs_attention.cc).
+void add_attention(Collector& c);
 // Integer products (programs_integers.cc).
 void add_integers(Collector& c);
 

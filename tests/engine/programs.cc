@@ -501,6 +501,7 @@ std::vector<NamedProgram> op_programs() {
   add_integers(c);
   add_indexed(c);
   add_fused(c);
+  add_attention(c);
   add_state(c);
   add_control(c);
   add_model_parts(c);

@@ -1,5 +1,8 @@
 #include "ostro/cuda/attention/attention.h"
 
+#include <algorithm>
+
+#include "ostro/cuda/attention/tile_shapes.h"
 #include "ostro/numerics/functions.h"
 #include "ostro/numerics/leaves.h"
 
@@ -7,6 +10,8 @@ namespace ostro::cuda {
 namespace {
 
 constexpr const char* kAttention = "attention/attention.cu";
+constexpr int64_t kLeastQueries = 16;           // of a tile: fewer leave most of it empty
+constexpr int64_t kMostPositions = 65535 * 32;  // of tiles of at least 32, of which a launch has 65,535
 
 using Axes = std::vector<ir::Axis>;
 
@@ -107,6 +112,49 @@ Status set_common(const StepCall& call, const AttentionAxes& axes, Places& place
   return set_leaf_ends(call, places.next(), {axes.query, a.pos}, a);
 }
 
+// The shapes of the kernels by tiles; null where the kernels by rows must do it all.
+const TileShapes* tiles_for(const StepCall& call, const args::AttentionArgs& a, const std::string& head_dim) {
+  if (!call.kernels.fast(Kernels::Fast::kAttention) || a.pos < kLeastQueries || a.visible.at != 0 ||
+      std::max(a.pos, a.key_pos) > kMostPositions)
+    return nullptr;
+  for (const auto& operands : {call.in, call.out})
+    for (const DeviceArray& x : operands)
+      if (x.shape().rank() > 0 && x.shape().axes.back().name == head_dim && !takes_tiles(x, head_dim))
+        return nullptr;
+  return tile_shapes(a.head_dim);
+}
+
+// One block a row of queries or keys.
+Status launch_rows(const StepCall& call, const char* kernel, int64_t heads, int64_t rows,
+                   const args::AttentionArgs& a) {
+  return call.launch(kAttention, kernel, LaunchShape{.x = rows, .y = heads, .z = a.batch, .threads = 128}, a);
+}
+
+// A kernel: its text and its name, both without what the shapes and the dtype add.
+struct TiledKernel {
+  const char* text;
+  const char* name;
+  const TileShape& shape;
+  int64_t shared_bytes;
+};
+
+// Launches a kernel by tiles over that many heads, and rows of queries or keys; or, where a block has not
+// enough shared memory for it, the kernel by rows.
+Status launch_tiles(const StepCall& call, const TiledKernel& kernel, int64_t wide, int64_t heads,
+                    int64_t rows, const args::AttentionArgs& a) {
+  if (kernel.shared_bytes > call.device().limits().block_shared_bytes)
+    return launch_rows(call, kernel.name, heads, rows, a);
+  const char* const dtype = a.q.type == args::TYPE_BF16 ? "bf16" : "f32";
+  return call.launch(fmt::format("attention/tiled_{}_{}.cu", kernel.text, wide).c_str(),
+                     fmt::format("{}_{}_{}", kernel.name, wide, dtype).c_str(),
+                     LaunchShape{.x = heads,
+                                 .y = (rows + kernel.shape.rows - 1) / kernel.shape.rows,
+                                 .z = a.batch,
+                                 .threads = static_cast<int>(kernel.shape.threads),
+                                 .shared_bytes = kernel.shared_bytes},
+                     a);
+}
+
 }  // namespace
 
 Status run_attention(const StepCall& call) {
@@ -121,8 +169,11 @@ Status run_attention(const StepCall& call) {
   ASSIGN_OR_RETURN(a.m, places.of(call.out[1], axes.query, ""));
   ASSIGN_OR_RETURN(a.r, places.of(call.out[2], axes.query, ""));
   RETURN_IF_ERROR(set_common(call, axes, places, 3, a));
-  return call.launch(kAttention, "attention",
-                     LaunchShape{.x = a.pos, .y = a.kv_heads * a.group, .z = a.batch, .threads = 128}, a);
+  const int64_t heads = a.kv_heads * a.group;
+  const TileShapes* tiles = tiles_for(call, a, axes.head_dim);
+  if (tiles == nullptr) return launch_rows(call, "attention", heads, a.pos, a);
+  return launch_tiles(call, {"forward", "attention", tiles->forward, tiles->forward.forward_bytes()},
+                      tiles->wide, heads, a.pos, a);
 }
 
 Status run_attention_grad(const StepCall& call) {
@@ -145,10 +196,17 @@ Status run_attention_grad(const StepCall& call) {
                    call.scratch(places.next(), std::max<int64_t>(4, a.batch * a.pos * heads * 4)));
   RETURN_IF_ERROR(call.launch(kAttention, "attention_delta",
                               LaunchShape{.x = a.pos, .y = heads, .z = a.batch, .threads = 64}, a));
-  RETURN_IF_ERROR(call.launch(kAttention, "attention_dq",
-                              LaunchShape{.x = a.pos, .y = heads, .z = a.batch, .threads = 128}, a));
-  RETURN_IF_ERROR(call.launch(kAttention, "attention_dkv",
-                              LaunchShape{.x = a.key_pos, .y = a.kv_heads, .z = a.batch, .threads = 128}, a));
+  const TileShapes* tiles = tiles_for(call, a, axes.head_dim);
+  if (tiles == nullptr)
+    RETURN_IF_ERROR(launch_rows(call, "attention_dq", heads, a.pos, a));
+  else
+    RETURN_IF_ERROR(launch_tiles(call, {"backward", "attention_dq", tiles->dq, tiles->dq.dq_bytes()},
+                                 tiles->wide, heads, a.pos, a));
+  if (tiles == nullptr || a.leaves > 1)
+    RETURN_IF_ERROR(launch_rows(call, "attention_dkv", a.kv_heads, a.key_pos, a));
+  else
+    RETURN_IF_ERROR(launch_tiles(call, {"backward", "attention_dkv", tiles->dkv, tiles->dkv.dkv_bytes()},
+                                 tiles->wide, a.kv_heads, a.key_pos, a));
   if (a.sink.at == 0) return Status();
   ASSIGN_OR_RETURN(a.dsink, places.of(call.out[3], "", ""));
   return call.launch(kAttention, "attention_dsink", heads, a);

@@ -16,7 +16,7 @@
 namespace ostro::cuda {
 namespace {
 
-constexpr int64_t kSharedBytes = 100 << 10, kStaticSharedBytes = 48 << 10, kArgumentBytes = 4096;
+constexpr int64_t kSharedBytes = 227 << 10, kStaticSharedBytes = 48 << 10, kArgumentBytes = 4096;
 constexpr int kSharedPoison = 0xb5;
 
 struct EmulatedKernel {

@@ -51,11 +51,17 @@ std::string device_text(std::string_view kernels) {
 }
 
 std::string device_file_text(std::string_view name) {
-  constexpr std::string_view kUses = "// Uses ";
-  const std::string_view text = embedded(name);
-  if (!text.starts_with(kUses)) return device_text(text);
-  const std::string_view used = text.substr(kUses.size(), text.find('\n') - kUses.size());
-  return device_text(std::string(embedded(used)) + std::string(text));
+  constexpr std::string_view kInclude = "#include \"";
+  std::string kernels;
+  std::string_view rest = embedded(name);
+  while (rest.starts_with(kInclude)) {
+    rest.remove_prefix(kInclude.size());
+    const size_t end = rest.find("\"\n");
+    kernels += embedded(rest.substr(0, end));
+    rest.remove_prefix(end + 2);
+  }
+  kernels += rest;
+  return device_text(kernels);
 }
 
 }  // namespace ostro::cuda

@@ -24,8 +24,8 @@ const compile::Dialect& cuda_dialect();
 
 // Returns a complete text: the part with which every text begins, then `kernels`.
 std::string device_text(std::string_view kernels);
-// The same for an embedded file. One whose first line is "// Uses <file>" follows the text of that file.
-// Aborts when there is none of this name.
+// The same for an embedded file; other embedded files that it includes in its first lines take their place
+// there. Aborts when there is none of this name.
 std::string device_file_text(std::string_view name);
 
 }  // namespace ostro::cuda
