@@ -12,8 +12,11 @@ void add_integers(Collector& c) {
     bool last;  // the contracted axes lie last in both operands; else first in one and around in the other
   };
   // Rows by words of 16, of 4 and of single bytes; short blocks; few rows, which have kernels of their own.
-  const Case cases[] = {{40, 33, 1, 288, 128, true}, {33, 130, 4, 75, 64, false}, {150, 36, 3, 68, 36, false},
-                        {34, 35, 7, 19, 7, true},    {5, 40, 3, 100, 256, false}, {64, 9, 1, 37, 1, true}};
+  // In the last two blocks are of whole words, and the draws of neighbours of one block of threefry.
+  const Case cases[] = {{40, 33, 1, 288, 128, true},  {33, 130, 4, 75, 64, false},
+                        {150, 36, 3, 68, 36, false},  {34, 35, 7, 19, 7, true},
+                        {5, 40, 3, 100, 256, false},  {64, 9, 1, 37, 1, true},
+                        {130, 34, 1, 528, 256, true}, {72, 40, 1, 272, 256, false}};
   for (const Case& x : cases)
     for (DType d : {DType::f32, DType::bf16}) {
       const Axis m{"m", x.m}, n{"n", x.n}, outer{"outer", x.outer}, inner{"inner", x.inner};
@@ -30,7 +33,8 @@ void add_integers(Collector& c) {
               nearest.set("rounding", std::string("nearest"));
               dithered.set("rounding", std::string("dithered"));
               dithered.set("global_sizes", Ints{301, 302, 1 << 20});
-              const Values draws{in[0], in[2], b.i64_scalar(5), b.i64_scalar(3), b.i64_scalar((1 << 18) + 1)};
+              const Values draws{in[0], in[2], b.i64_scalar(5), b.i64_scalar(3),
+                                 b.i64_scalar((1 << 18) + (x.m > 64 ? 8 : 1))};
               const Values q = b.add_n(OpKind::quantize, draws, dithered);
               const Values r = b.add_n(OpKind::quantize, {in[1]}, nearest);
               attrs.set("dtype", std::string(ir::dtype_name(d)));

@@ -29,7 +29,8 @@ int main(int argc, char** argv) {
   std::vector<std::string> architectures;
   std::vector<std::pair<std::string, std::string>> texts;
   for (const DeviceFile& file : device_files())
-    if (file.name.ends_with(".cu") && !file.name.starts_with("text/"))
+    if (file.name.ends_with(".cu") && !file.name.starts_with("text/") &&
+        file.text.find("KERNEL(") != file.text.npos)
       texts.emplace_back(file.name, device_file_text(file.name));
   bool files = false;
   for (int i = 2; i < argc; ++i) {

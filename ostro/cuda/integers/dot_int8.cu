@@ -1,7 +1,6 @@
+#include "integers/blocks.cu"
 // Products of integers (N20). The sum inside a block is exact, in any order; the chain over blocks of an output stays in one
 // thread.
-
-DEVICE float add_block(float c, i32 sum, float a_scale, float b_scale) { return FMA32((float)sum * b_scale, a_scale, c); }
 
 // One thread an output.
 KERNEL(dot_int8, DotInt8Args) {
@@ -24,10 +23,6 @@ KERNEL(dot_int8, DotInt8Args) {
 // Tiles: 256 threads make 128 x 128 outputs, a warp 64 x 32 of them by MMA_S8. They go through k in pieces of 64 that begin
 // anew with each block; what lies beyond a block is 0 there. One piece lies in shared memory while the next one is read.
 enum { TILE = 128, PIECE = 64, TILE_WORDS = PIECE / 4, TILE_STRIDE = TILE_WORDS + 4 };
-
-struct alignas(16) Words16 {
-  u32 w[4];
-};
 
 // Bytes k to k + 15 of a row, 0 from `end` on and where there is no such row.
 DEVICE Words16 load_words16(u64 from, bool inside, i64 row, i64 k, i64 end, const DotInt8Args& a) {

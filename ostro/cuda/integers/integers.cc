@@ -1,11 +1,16 @@
 #include "ostro/cuda/integers/integers.h"
 
+#include <algorithm>
+
 namespace ostro::cuda {
 namespace {
 
 constexpr int64_t kLeastTiledInt8 = 32;   // of rows and columns: smaller products leave most of a tile empty
 constexpr int64_t kMostTileRows = 65535;  // blocks in the second dimension
-constexpr int64_t kTile = 128, kWarpThreads = 32;  // as in the device text
+constexpr int64_t kWarpThreads = 32;
+// As in the device text.
+constexpr int64_t kTile = 128, kPiece = 64, kStages = 3;
+constexpr int64_t kWholeBlock = 256, kTurnedRows = 64, kBlockWarps = 8, kBlocksAtATime = 8;
 
 // The largest of 16, 4 and 1 of which all of these are multiples.
 template <typename... Numbers>
@@ -45,6 +50,17 @@ Status set_draws(const StepCall& call, const std::vector<ir::Axis>& rows, const 
   return Status();
 }
 
+// Whether a kernel of quantize_whole.cu takes it: in memory numbers lie next to each other along the rows'
+// axis (`turned`) or along k, lines of them begin at multiples of 16 bytes, and so do blocks of integers.
+bool is_whole(const args::QuantizeArgs& a, bool turned) {
+  const int64_t bytes = a.type == args::TYPE_BF16 ? 2 : 4;
+  const args::Line &near = turned ? a.row : a.k, &far = turned ? a.k : a.row;
+  return near.table == 0 && far.table == 0 && a.row_draw.table == 0 && a.k_draw.table == 0 &&
+         near.step == 1 && alignment_of(a.from, far.step * bytes, a.q, a.size, a.block) == 16 &&
+         a.block <= kWholeBlock && (!turned || a.rows * bytes % 16 == 0) &&
+         a.rows * a.blocks < int64_t{1} << 31;
+}
+
 bool has_neighbours(const std::vector<ir::Axis>& axes, const compile::View& view) {
   const args::Axes loops = axes_over(axes, view);
   return loops.rank > 0 && loops.stride[loops.rank - 1] == 1;
@@ -53,7 +69,7 @@ bool has_neighbours(const std::vector<ir::Axis>& axes, const compile::View& view
 }  // namespace
 
 Status run_quantize(const StepCall& call) {
-  constexpr const char* kQuantize = "integers/quantize.cu";
+  constexpr const char *kQuantize = "integers/quantize.cu", *kWhole = "integers/quantize_whole.cu";
   const DeviceArray& x = call.in[0];
   const auto& names = call.attrs().strs("over");
   const std::vector<ir::Axis> rows = axes_without(x.shape(), names);
@@ -71,6 +87,19 @@ Status run_quantize(const StepCall& call) {
   ASSIGN_OR_RETURN(a.row, line_over(call, 0, rows, *x.view));
   ASSIGN_OR_RETURN(a.k, line_over(call, 1, over, *x.view));
   if (call.attrs().str("rounding") == "dithered") RETURN_IF_ERROR(set_draws(call, rows, over, a));
+  const bool narrow = x.dtype() == ir::DType::bf16, fast = call.kernels.fast(Kernels::Fast::kIntegers);
+  if (fast && is_whole(a, false)) {
+    const int64_t needed = (a.rows * a.blocks + kBlockWarps - 1) / kBlockWarps;
+    const int64_t blocks = std::min<int64_t>(needed, kBlocksAtATime * call.device().limits().multiprocessors);
+    a.warps = blocks * kBlockWarps;
+    return call.launch(kWhole, narrow ? "quantize_whole_bf16" : "quantize_whole_f32",
+                       LaunchShape{.x = blocks, .threads = 256}, a);
+  }
+  if (fast && is_whole(a, true)) {
+    const int64_t at_a_time = narrow ? kTurnedRows : kTurnedRows / 2;
+    return call.launch(kWhole, narrow ? "quantize_turned_bf16" : "quantize_turned_f32",
+                       LaunchShape{.x = (a.rows + at_a_time - 1) / at_a_time * a.blocks, .threads = 256}, a);
+  }
   if (has_neighbours(over, *x.view) || !has_neighbours(rows, *x.view))
     return call.launch(kQuantize, "quantize_along", a.rows * a.blocks * kWarpThreads, a);
   return call.launch(kQuantize, "quantize_across",
@@ -98,7 +127,11 @@ Status run_dot_int8(const StepCall& call) {
   const int64_t tiles_m = (a.m + kTile - 1) / kTile, tiles_n = (a.n + kTile - 1) / kTile;
   if (a.m < kLeastTiledInt8 || a.n < kLeastTiledInt8 || tiles_m > kMostTileRows)
     return call.launch(kDot, "dot_int8", out.count(), a);
-  return call.launch(kDot, "dot_int8_tiles", LaunchShape{.x = tiles_n, .y = tiles_m, .threads = 256}, a);
+  LaunchShape shape{.x = tiles_n, .y = tiles_m, .threads = 256};
+  if (!call.kernels.fast(Kernels::Fast::kIntegers) || alignment_of(a.aligned, a.to) != 16 || a.block < kPiece)
+    return call.launch(kDot, "dot_int8_tiles", shape, a);
+  shape.shared_bytes = kStages * 2 * kTile * kPiece;
+  return call.launch("integers/dot_int8_staged.cu", "dot_int8_staged", shape, a);
 }
 
 }  // namespace ostro::cuda

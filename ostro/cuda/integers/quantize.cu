@@ -1,42 +1,9 @@
+#include "integers/blocks.cu"
 // Quantise (N20): the numbers of a row become integers in blocks, which have one scale each. Both kernels take any places in
 // memory; they differ in which threads read neighbours.
 
-DEVICE i64 line_at(const Line& line, i64 i) { return line.table == 0 ? i * line.step : AT(const i64, line.table)[i]; }
-
-// The scale of a block, a power of two, and what its numbers are multiplied with; 0: all integers are 0.
-struct Cut {
-  float scale, up;
-};
-
-// `largest`: the bits of the largest |x|.
-DEVICE Cut cut_of(u32 largest) {
-  if (largest >= 0x7f800000u) return {f32_of(0x7fc00000u), 0.0f};
-  if (largest < 0x00800000u) return {0.0f, 0.0f};
-  i32 e = (i32)(largest >> 23) - 127;
-  if (e < -120)
-    e = -120;
-  else if ((largest & 0x007fffffu) > 0x007e0000u)  // more than 127 / 64
-    ++e;
-  return {f32_of((u32)(e - 6 + 127) << 23), f32_of((u32)(6 - e + 127) << 23)};
-}
-
 DEVICE u32 magnitude_at(const QuantizeArgs& a, i64 from, i64 k) {
   return bits32(load_float(a.from, a.type, from + line_at(a.k, k))) & 0x7fffffffu;
-}
-
-// What a thread knows of a row.
-struct QuantizedRow {
-  i64 from;
-  u64 draw;
-  Dither dither;
-};
-DEVICE QuantizedRow quantized_row(const QuantizeArgs& a, i64 row) {
-  QuantizedRow r = {line_at(a.row, row), 0, dither_of(0, 0)};
-  if (a.key == 0) return r;
-  r.draw = (u64)line_at(a.row_draw, row);
-  for (i64 i = 0; i < a.rank; ++i) r.draw += (u64)(integer_of(a.origin[i]) * a.origin_stride[i]);
-  r.dither = dither_of(AT(const u32, a.key)[0], AT(const u32, a.key)[a.key_step]);
-  return r;
 }
 
 // Numbers k to k + count - 1 of a row, at most four, as bytes of a word.

@@ -151,6 +151,7 @@ struct QuantizeArgs {
   i64 rank;
   Scalar origin[MOST_AXES];
   i64 origin_stride[MOST_AXES];
+  i64 warps;  // of the launch of quantize_whole
 };
 
 // to[m, n] of a[m, size] with scales a_scales[m, blocks], and b likewise.

@@ -14,6 +14,11 @@
 // DOT4_S8(x, y, c)                   c plus the sum of four products; x and y are words of four integers of 8 bits
 // MMA_S8(c, a, b)                    a product of a warp: C[16, 8] += A[16, 32] B[32, 8] of integers of 8 bits, C of 32 bits; each
 //                                    thread has 4, 4 words and 2 words of them, where mma m16n8k32 of PTX has them
+// COPY16(to, from, bytes), COPY4     begins to copy `bytes` bytes of device memory to shared memory, which gets 16 (4) of them, the
+//                                    rest as zeros; from sm_80 on the thread need not wait for them
+// COPIES_END(), COPIES_WAIT(n)       ends a group of copies of this thread; waits for all but the last n groups
+// BYTES4(x, y, z, w)                 the word of the lowest bytes of four words, x's lowest
+// FLOOR_BYTE(x)                      a word whose lowest byte is that of floor(x), for |x| < 2^21
 // ATOMIC_ADD64(p, x)                 adds integers; the order of integer sums does not matter
 #ifdef OSTRO_EMULATED
 struct OstroBlock {
@@ -48,6 +53,37 @@ static inline void ostro_mma_s8(int (&c)[4], const unsigned (&a)[4], const unsig
                         c[r]);
   }
 }
+// The copies that a thread has begun. Until the wait for their group what is to be overwritten is poison.
+struct OstroCopy {
+  unsigned char* to;
+  int size, group;
+  unsigned char bytes[16];
+};
+struct OstroCopies {
+  int count, groups;
+  OstroCopy of[64];
+};
+static OstroCopies ostro_copies[1024];
+static inline OstroCopies& ostro_own_copies() { return ostro_copies[ostro_block->thread]; }
+static inline void ostro_copy(void* to, const void* from, int bytes, int size) {
+  OstroCopies& own = ostro_own_copies();
+  if (own.count == 64) __builtin_trap();
+  OstroCopy& copy = own.of[own.count++];
+  copy.to = (unsigned char*)to, copy.size = size, copy.group = own.groups;
+  for (int i = 0; i < size; ++i) copy.bytes[i] = i < bytes ? ((const unsigned char*)from)[i] : 0, copy.to[i] = 0xb5;
+}
+static inline void ostro_wait_for_copies(int groups_left) {
+  OstroCopies& own = ostro_own_copies();
+  int left = 0;
+  for (int n = 0; n < own.count; ++n) {
+    const OstroCopy copy = own.of[n];
+    if (copy.group >= own.groups - groups_left)
+      own.of[left++] = copy;
+    else
+      for (int i = 0; i < copy.size; ++i) copy.to[i] = copy.bytes[i];
+  }
+  own.count = left;
+}
 #define DEVICE static inline
 #define THREAD ((int)ostro_block->thread)
 #define THREADS ((int)ostro_block->threads)
@@ -64,6 +100,12 @@ static inline void ostro_mma_s8(int (&c)[4], const unsigned (&a)[4], const unsig
 #define SHUFFLE_XOR32(bits, d) ((unsigned)ostro_shuffle(bits, (THREAD % 32) ^ (d), 0))
 #define DOT4_S8(x, y, c) ostro_dot4(x, y, c)
 #define MMA_S8(c, a, b) ostro_mma_s8(c, a, b)
+#define COPY16(to, from, bytes) ostro_copy(to, (const void*)(from), bytes, 16)
+#define COPY4(to, from, bytes) ostro_copy(to, (const void*)(from), bytes, 4)
+#define COPIES_END() (void)++ostro_own_copies().groups
+#define COPIES_WAIT(n) ostro_wait_for_copies(n)
+#define BYTES4(x, y, z, w) (((x) & 0xffu) | ((y) & 0xffu) << 8 | ((z) & 0xffu) << 16 | (w) << 24)
+#define FLOOR_BYTE(x) FLOAT_BITS(__builtin_floorf(x) + 0x1.8p23f)
 #define ATOMIC_ADD64(p, x) (*(p) += (x))
 #define FLOAT_BITS(x) __builtin_bit_cast(unsigned, x)
 #define BITS_FLOAT(b) __builtin_bit_cast(float, b)
@@ -92,7 +134,10 @@ static inline void ostro_mma_s8(int (&c)[4], const unsigned (&a)[4], const unsig
 #define BLOCK_KERNEL(name, Args)                                                                  \
   static inline void name##_body(const Args& a);                                                  \
   extern "C" const int name##_waits = 1;                                                          \
-  extern "C" void name(const void* argument, int) { name##_body(*(const Args*)argument); }        \
+  extern "C" void name(const void* argument, int) {                                               \
+    ostro_own_copies().count = ostro_own_copies().groups = 0;                                     \
+    name##_body(*(const Args*)argument);                                                          \
+  }                                                                                               \
   static inline void name##_body(const Args& a)
 #define TILED_KERNEL(name, Args, threads, blocks) BLOCK_KERNEL(name, Args)
 #else
@@ -126,6 +171,22 @@ DEVICE void ostro_mma_s8(int (&c)[4], const unsigned (&a)[4], const unsigned (&b
         : "r"(a[q]), "r"(b[q / 2]));
 #endif
 }
+#if __CUDA_ARCH__ >= 800
+#define OSTRO_COPY(how, size, to, from, bytes)                                                       \
+  asm volatile("cp.async." how ".shared.global [%0], [%1], " size ", %2;" ::"r"(                     \
+                   (unsigned)__cvta_generic_to_shared(to)), "l"(from), "r"((int)(bytes)) : "memory")
+#define COPY16(to, from, bytes) OSTRO_COPY("cg", "16", to, from, bytes)
+#define COPY4(to, from, bytes) OSTRO_COPY("ca", "4", to, from, bytes)
+#define COPIES_END() asm volatile("cp.async.commit_group;" ::: "memory")
+#define COPIES_WAIT(n) asm volatile("cp.async.wait_group %0;" ::"n"((int)(n)) : "memory")
+#else
+#define COPY16(to, from, bytes) (*(uint4*)(to) = (bytes) != 0 ? *(const uint4*)(from) : make_uint4(0, 0, 0, 0))
+#define COPY4(to, from, bytes) (*(unsigned*)(to) = (bytes) != 0 ? *(const unsigned*)(from) : 0)
+#define COPIES_END()
+#define COPIES_WAIT(n)
+#endif
+#define BYTES4(x, y, z, w) __byte_perm(__byte_perm(x, y, 0x0040), __byte_perm(z, w, 0x0040), 0x5410)
+#define FLOOR_BYTE(x) __float_as_uint(__fadd_rd(x, 0x1.8p23f))
 #define ATOMIC_ADD64(p, x) atomicAdd((unsigned long long*)(p), (unsigned long long)(x))
 #define FLOAT_BITS(x) __float_as_uint(x)
 #define BITS_FLOAT(b) __uint_as_float(b)
