@@ -51,5 +51,7 @@ void add_joined(Collector& c);
 void add_attention(Collector& c);
 // Integer products (programs_integers.cc).
 void add_integers(Collector& c);
+// Long sums and wide rows (programs_long.cc).
+void add_long(Collector& c);
 
 }  // namespace ostro::testing

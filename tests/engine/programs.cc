@@ -500,6 +500,7 @@ std::vector<NamedProgram> op_programs() {
   add_regular_dots(c);
   add_integers(c);
   add_indexed(c);
+  add_long(c);
   add_fused(c);
   add_attention(c);
   add_state(c);

@@ -114,7 +114,7 @@ Status set_common(const StepCall& call, const AttentionAxes& axes, Places& place
 
 // The shapes of the kernels by tiles; null where the kernels by rows must do it all.
 const TileShapes* tiles_for(const StepCall& call, const args::AttentionArgs& a, const std::string& head_dim) {
-  if (!call.kernels.fast(Kernels::Fast::kAttention) || a.pos < kLeastQueries || a.visible.at != 0 ||
+  if (!call.kernels.fast(Fast::kAttention) || a.pos < kLeastQueries || a.visible.at != 0 ||
       std::max(a.pos, a.key_pos) > kMostPositions)
     return nullptr;
   for (const auto& operands : {call.in, call.out})

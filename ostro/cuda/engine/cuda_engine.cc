@@ -31,7 +31,7 @@ class DeviceExecutable final : public runtime::Executable {
   }
   DeviceExecutable(compile::Module module, const ir::Program& program, std::shared_ptr<Kernels> kernels)
       : module_(std::move(module)), param_names_(program.param_names), kernels_(std::move(kernels)) {
-    context_ = {program.name, &module_, kernels_.get(), &fused_};
+    context_ = {program.name, &module_, kernels_.get(), &fused_, kernels_->fast(Fast::kReductions)};
   }
 
   Result<std::vector<Buffer>> run(std::vector<Buffer> inputs, const runtime::RunContext& context) override {
@@ -73,7 +73,8 @@ class DeviceExecutable final : public runtime::Executable {
   Status load() {
     if (!module_.nests.empty()) {
       ASSIGN_OR_RETURN(code_,
-                       kernels_->device().load(context_.program, device_text(write_nests(module_.nests))));
+                       kernels_->device().load(context_.program,
+                                               device_text(write_nests(module_.nests, context_.fast_nests))));
       for (size_t i = 0; i < module_.nests.size(); ++i) {
         ASSIGN_OR_RETURN(const Kernel kernel, code_->kernel(fmt::format("k{}", i)));
         fused_.push_back(kernel);

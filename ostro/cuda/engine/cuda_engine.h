@@ -8,7 +8,6 @@
 
 #include <memory>
 
-#include "ostro/cuda/device/device.h"
 #include "ostro/cuda/device/kernels.h"
 #include "ostro/runtime/engine.h"
 

@@ -102,16 +102,14 @@ Status DeviceRunner::begin_step(size_t index, const runtime::RunContext& run_con
 
 Status DeviceRunner::run_fused(const Step& step, const std::string& place) {
   const compile::Nest& nest = context_.module->nests[static_cast<size_t>(step.kernel)];
-  const NestLaunch launch = launch_of(nest, step.extent);
-  if (launch.threads == 0 && launch.blocks == 0) return Status();
+  const NestLaunch launch = launch_of(nest, step.extent, context_.fast_nests);
+  if (launch.blocks == 0) return Status();
   uint64_t argument[compile::kMaxKernelPointers + 1];
   size_t n = 0;
   for (const View& v : step.in) argument[n++] = data(v).at;
   for (const View& v : step.out) argument[n++] = data(v).at;
   argument[n++] = static_cast<uint64_t>(launch.extent);
-  const LaunchShape shape = launch.blocks > 0
-                                ? LaunchShape{.x = launch.blocks, .threads = 64}
-                                : LaunchShape{.x = (launch.threads + 255) / 256, .threads = 256};
+  const LaunchShape shape{.x = launch.blocks, .threads = launch.threads};
   return context_.kernels->device().launch((*context_.fused)[static_cast<size_t>(step.kernel)], shape,
                                            std::as_bytes(std::span(argument, n)), place);
 }

@@ -24,6 +24,7 @@ struct DeviceContext {
   const compile::Module* module = nullptr;
   Kernels* kernels = nullptr;
   const std::vector<Kernel>* fused = nullptr;  // the kernel of each of Module::nests
+  bool fast_nests = true;                      // how they were written
 };
 
 // Borrows the plan and the context. PlanWalk::run() runs it.

@@ -87,7 +87,7 @@ Status run_quantize(const StepCall& call) {
   ASSIGN_OR_RETURN(a.row, line_over(call, 0, rows, *x.view));
   ASSIGN_OR_RETURN(a.k, line_over(call, 1, over, *x.view));
   if (call.attrs().str("rounding") == "dithered") RETURN_IF_ERROR(set_draws(call, rows, over, a));
-  const bool narrow = x.dtype() == ir::DType::bf16, fast = call.kernels.fast(Kernels::Fast::kIntegers);
+  const bool narrow = x.dtype() == ir::DType::bf16, fast = call.kernels.fast(Fast::kIntegers);
   if (fast && is_whole(a, false)) {
     const int64_t needed = (a.rows * a.blocks + kBlockWarps - 1) / kBlockWarps;
     const int64_t blocks = std::min<int64_t>(needed, kBlocksAtATime * call.device().limits().multiprocessors);
@@ -128,7 +128,7 @@ Status run_dot_int8(const StepCall& call) {
   if (a.m < kLeastTiledInt8 || a.n < kLeastTiledInt8 || tiles_m > kMostTileRows)
     return call.launch(kDot, "dot_int8", out.count(), a);
   LaunchShape shape{.x = tiles_n, .y = tiles_m, .threads = 256};
-  if (!call.kernels.fast(Kernels::Fast::kIntegers) || alignment_of(a.aligned, a.to) != 16 || a.block < kPiece)
+  if (!call.kernels.fast(Fast::kIntegers) || alignment_of(a.aligned, a.to) != 16 || a.block < kPiece)
     return call.launch(kDot, "dot_int8_tiles", shape, a);
   shape.shared_bytes = kStages * 2 * kTile * kPiece;
   return call.launch("integers/dot_int8_staged.cu", "dot_int8_staged", shape, a);

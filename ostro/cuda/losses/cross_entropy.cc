@@ -4,6 +4,7 @@ namespace ostro::cuda {
 namespace {
 
 constexpr const char* kLosses = "losses/cross_entropy.cu";
+constexpr int kGradThreads = 256;
 
 // What the three have in common: the logits are operand 0, dense.
 Result<args::CrossEntropyArgs> rows_of_logits(const StepCall& call) {
@@ -47,7 +48,11 @@ Status run_cross_entropy_grad(const StepCall& call) {
   a.origin = scalar_of(call.in[6]);
   a.to = call.out[0].at.at;
   a.to_type = type_number(call.out[0].dtype());
-  return call.launch(kLosses, "cross_entropy_grad", a.rows * a.vocab, a);
+  if (!call.kernels.fast(Fast::kReductions))
+    return call.launch(kLosses, "cross_entropy_grad", a.rows * a.vocab, a);
+  const int64_t parts = (a.vocab + 4 * kGradThreads - 1) / (4 * kGradThreads);
+  return call.launch("losses/cross_entropy_parts.cu", "cross_entropy_grad_parts",
+                     LaunchShape{.x = a.rows * parts, .threads = kGradThreads}, a);
 }
 
 }  // namespace ostro::cuda

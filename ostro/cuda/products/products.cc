@@ -73,7 +73,7 @@ Status run_dot(const StepCall& call) {
     for (size_t i = 0; i < in_x.size(); ++i) all.insert(all.end(), {in_x[i], in_w[i], in_y[i]});
     return all;
   }));
-  if (call.kernels.fast(Kernels::Fast::kProducts))
+  if (call.kernels.fast(Fast::kProducts))
     if (const auto tiles = strided_launch(call, axes, a))
       return call.launch(tiles->file.c_str(), tiles->kernel.c_str(), tiles->shape, a);
   if (a.segments > 1 || a.m < kLeastTiled || a.n < kLeastTiled || a.batches > kMostBlocks ||

@@ -6,6 +6,7 @@ namespace ostro::cuda {
 namespace {
 
 constexpr const char* kIndexed = "routines/indexed.cu";
+constexpr int64_t kMostScanned = 16384;  // sources of which each block reads all indices
 
 }  // namespace
 
@@ -56,8 +57,14 @@ Status run_scatter_add(const StepCall& call) {
     return compile::in_order(compile::offsets_over(summed, *index.view), contraction);
   }));
   ASSIGN_OR_RETURN(a.segment_ends, call.table(2, [&] { return contraction.segment_ends; }));
-  if (a.segments == 1) return call.launch(kIndexed, "scatter_columns", a.kept, a);
-  return call.launch(kIndexed, "scatter_leaves", a.kept * a.rows, a);
+  if (a.segments > 1) return call.launch(kIndexed, "scatter_leaves", a.kept * a.rows, a);
+  bool one_index = a.kept > 0;  // for all columns
+  for (int64_t k = 0; k < a.kept_in_index.rank; ++k) one_index = one_index && a.kept_in_index.stride[k] == 0;
+  if (!one_index || a.sources > kMostScanned || !call.kernels.fast(Fast::kReductions))
+    return call.launch(kIndexed, "scatter_columns", a.kept, a);
+  RETURN_IF_ERROR(fill_zero(call, out.at, out.shape().bytes()));
+  return call.launch("routines/scatter_rows.cu", "scatter_rows", LaunchShape{.x = a.sources, .threads = 256},
+                     a);
 }
 
 Status run_sort(const StepCall& call) {

@@ -33,11 +33,13 @@ args::CopyArgs copy_of(const DeviceArray& from, const DeviceArray& to) {
 }  // namespace
 
 Status fill_zero(const StepCall& call, Address to, int64_t bytes) {
+  if (call.kernels.fast(Fast::kReductions)) return fill_words(call, to, bytes);
   return call.launch(kLayout, "fill_zero", bytes, args::FillArgs{to.at, bytes});
 }
 
 Status copy_view(const StepCall& call, const DeviceArray& from, const DeviceArray& to) {
   if (from.count() == 0) return Status();
+  if (call.kernels.fast(Fast::kReductions)) return copy_runs(call, from, to);
   if (from.view->dense() && to.view->dense()) return call.device().copy(to.at, from.at, from.shape().bytes());
   return call.launch(kLayout, "copy_elements", from.count(), copy_of(from, to));
 }

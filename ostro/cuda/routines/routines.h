@@ -12,6 +12,9 @@ namespace ostro::cuda {
 // Copies elements between views of any strides and equal sizes.
 Status copy_view(const StepCall& call, const DeviceArray& from, const DeviceArray& to);
 Status fill_zero(const StepCall& call, Address to, int64_t bytes);
+// The fast forms of both (copies.cc).
+Status copy_runs(const StepCall& call, const DeviceArray& from, const DeviceArray& to);
+Status fill_words(const StepCall& call, Address to, int64_t bytes);
 
 // layout.cc
 Status run_concat(const StepCall& call);  // concat, stack

@@ -33,6 +33,21 @@ struct CopyArgs {
   i64 limit, from_step, to_step;
 };
 
+// Of fill_words: `threads` threads write zeros.
+struct FillWordsArgs {
+  u64 to;
+  i64 bytes, threads;
+};
+
+// to[t] = from[f] for every point of the space `axes`, whose strides are those of `from`. Elements have 1, 2,
+// 4, 8 or 16 bytes.
+struct RunsArgs {
+  u64 from, to;
+  i64 element_bytes, count;
+  Axes axes;
+  i64 to_stride[MOST_AXES];
+};
+
 struct IotaArgs {
   u64 to;
   i64 count;
@@ -90,12 +105,24 @@ struct BoxArgs {
   u64 from, to;
   i64 rank;
   i64 size[MOST_AXES], stride[MOST_AXES], boxes[MOST_AXES], length[MOST_AXES];
+  u64 lane_sums;  // of large boxes: 64 f64 for each
+  i64 lanes;      // that a block adds, of a large box
 };
 
 struct FingerprintArgs {
   u64 from, to;
   i64 element_bytes, rows, length, whole_words;
   Axes row_axes;  // all but the last; strides are those of the whole array's rows
+  Scalar origin[MOST_AXES];
+};
+
+// The part of an array that begins at `origin`. Axis `rank` is the last one.
+struct WordsArgs {
+  u64 from, to;
+  i64 element_bytes, rows, length, whole_words, threads;
+  i64 in_a_line;  // words lie together in memory and in the whole array
+  Axes row_axes;  // all but the last; strides are those of the whole array's rows
+  i64 rank, origin_stride[MOST_AXES];
   Scalar origin[MOST_AXES];
 };
 
