@@ -1,5 +1,5 @@
 #!/usr/bin/env bash
-# Checks a GPU with Ostro's own means: its bits, equal chains on CPU and GPU, faults, speed. It needs a GPU with its driver, and
+# Checks a GPU with Ostro's own means: its bits, equal chains on CPU and GPU, faults, several workers, speed. It needs a GPU with its driver, and
 # NVRTC; no network, nothing is built. It runs from the unpacked tar (share/ostro/scripts/gpu_check.sh) or from the sources.
 #
 #   scripts/gpu_check.sh                     the first GPU; rows go to ./gpu_check/rows.jsonl, under 8 minutes
@@ -189,26 +189,71 @@ check_faults() {
     row "a model larger than the GPU" "failed: it was accepted"
   elif grep -q '^error: .*does not fit' large.log; then row "a model larger than the GPU" done "${free:-null}"
   else row "a model larger than the GPU" "failed: $(error_of large.log)"; fi
-  if "$program" launch local --workers 2 --config base.yaml --trainer.id two --trainer.device "$device" > two.out 2> two.log &&
-     [[ "$(hash_of two)" == "$wanted" ]]; then row "two workers on one GPU" equal
-  elif grep -q 'cannot train with other workers yet' two.log; then
-    row "two workers on one GPU" "not run: $(error_of two.log)"
-  else row "two workers on one GPU" "failed: $(error_of two.log)"; fi
+}
+
+# --- several workers: ROW|the device of each|words
+fleets=(
+  "two workers on one GPU|GPU,GPU|"
+  "two workers on one GPU, an exchange in every layer|GPU,GPU|--trainer.mesh.exchange;layer"
+  "two workers on one GPU, tensors split|GPU,GPU|--trainer.mesh.axes;{data: -1, model: 2};--trainer.tensor_parallel_axes;[kv_heads, mlp, vocab];--numerics.leaves;{mlp: 2, kv_heads: 2, vocab: 2}"
+  "a GPU worker beside CPU workers|GPU,cpu,cpu|"
+  "a GPU worker beside a CPU worker, experts split|GPU,cpu|--model.type;mixtral;--trainer.mesh.axes;{data: -1, expert: 2};--trainer.axis_resources;{experts: expert}"
+)
+$quick && fleets=("${fleets[0]}" "${fleets[3]}")
+check_fleets() {
+  local number=0
+  for entry in "${fleets[@]}"; do
+    local name devices id="w$number" status=0
+    local -a words names
+    IFS='|' read -r name devices _ <<< "$entry"
+    IFS=';' read -r -a words <<< "${entry##*|}"
+    devices="${devices//GPU/$device}"
+    IFS=',' read -r -a names <<< "$devices"
+    number=$((number + 1))
+    local wanted=c0-cpu
+    if (( ${#words[@]} > 0 )); then
+      wanted="$id-cpu"
+      if ! train "$wanted" cpu "${words[@]}"; then row "$name" "not run: the CPU refuses it: $(error_of "$wanted.log")"; continue; fi
+    fi
+    "$program" launch local --workers "${#names[@]}" --devices "$devices" --config base.yaml --trainer.id "$id" "${words[@]}" \
+      > "$id.out" 2> "$id.log" || status=$?
+    if (( status != 0 )); then row "$name" "failed: $(error_of "$id.log")"
+    elif [[ "$(hash_of "$id")" == "$(hash_of "$wanted")" ]]; then row "$name" equal
+    else row "$name" differs; fi
+  done
+}
+
+# --- published on the GPU, checked on the CPU: all of the record and the weights, drawn steps, one leaf
+check_bundle() {
+  local name="a run of the GPU, published"
+  if ! train published "$device" --chain.leaf_gradients true; then
+    row "$name" "failed: $(error_of published.log)"
+    return
+  fi
+  if ! "$program" publish runs/published --out bundle --checkpoints 1 > publish.out 2>&1; then
+    row "$name" "failed: $(error_of publish.out)"
+    return
+  fi
+  row "$name" done
+  verified "its bundle, verified on the CPU" bundle
+  verified "two drawn steps of it, replayed on the CPU" bundle --sample 2 --challenge 3141592 --cache cache
+  verified "a leaf of it, replayed on the CPU" bundle --leaf "$($quick && echo 2 || echo 7):0" --cache cache
 }
 
 # --- tokens a second, by the run's own metrics: the median of the last half of the steps
 check_speed() {
   local -a sizes=("58 M|512 1408 8 8 2048 8" "374 M|1024 2816 24 16 2048 4")
-  $quick && sizes=("small|16 16 1 2 8 2")
+  local vocab=32000  # that of the models that were measured with other programs
+  $quick && sizes=("small|16 16 1 2 8 2") && vocab=null
   for entry in "${sizes[@]}"; do
     local name="${entry%%|*}" hidden inner layers heads length batch
     read -r hidden inner layers heads length batch <<< "${entry#*|}"
-    for type in f32 bfloat16; do
+    for type in f32 bfloat16 int8; do
       local id="speed-${hidden}-$type"
       if (( SECONDS > 420 )); then row "tokens/s, $name $type" "not run: 7 minutes are over"; continue; fi
       if train "$id" "$device" --trainer.mp "$type" --model.hidden_dim "$hidden" --model.intermediate_dim "$inner" \
           --model.num_layers "$layers" --model.num_heads "$heads" --model.num_kv_heads "$heads" --model.seq_len "$length" \
-          --trainer.train_batch_size "$batch" --numerics.leaf_examples 1 --numerics.cells '{}' --trainer.num_train_steps 8 \
+          --model.vocab_size "$vocab" --trainer.train_batch_size "$batch" --numerics.leaf_examples 1 --numerics.cells '{}' --trainer.num_train_steps 8 \
           --trainer.steps_per_eval 0; then
         local speed
         speed="$(grep -o '"throughput/tokens_per_second": *[0-9.e+]*' "runs/$id/metrics.jsonl" | grep -o '[0-9.e+]*$' | tail -4 | sort -g | sed -n 2p || true)"
@@ -219,17 +264,18 @@ check_speed() {
 }
 
 if [[ -n $reason ]]; then
-  for name in "self-test" "bits" "one chain on CPU and GPU" "verified on the other side" "killed and resumed" "faults" "speed"; do
+  for name in "self-test" "bits" "one chain on CPU and GPU" "verified on the other side" "killed and resumed" "faults" "several workers" "bundle" "speed"; do
     row "$name" "not run: $reason"
   done
 else
   check_bits
   check_chains
   check_faults
+  check_fleets
+  check_bundle
   check_speed
 fi
 row "fuzz on the device" "not run: the fuzzer is not in the tar"
-row "a GPU worker beside CPU workers" "not run: this script starts workers of one kind"
 row "several GPUs" "not run: this script uses one"
 echo "rows: $rows; $ran run, $failed of them differ or failed"
 (( ran > 0 )) || exit 77

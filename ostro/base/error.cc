@@ -26,6 +26,8 @@ const char* error_code_name(ErrorCode code) {
       return "unsupported";
     case ErrorCode::kInternal:
       return "internal error";
+    case ErrorCode::kDevice:
+      return "device error";
   }
   return "unknown";
 }
@@ -40,6 +42,7 @@ Error corrupt(std::string message) { return Error(ErrorCode::kCorrupt, std::move
 Error io_error(std::string message) { return Error(ErrorCode::kIo, std::move(message)); }
 Error busy(std::string message) { return Error(ErrorCode::kBusy, std::move(message)); }
 Error unsupported(std::string message) { return Error(ErrorCode::kUnsupported, std::move(message)); }
+Error device_error(std::string message) { return Error(ErrorCode::kDevice, std::move(message)); }
 
 void check_ok(const Status& status) {
   OSTRO_CHECK(status.ok(), "{}: {}", error_code_name(status.error().code()), status.error().message());

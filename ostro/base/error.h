@@ -23,6 +23,7 @@ enum class ErrorCode {
   kBusy,             // another process uses it
   kUnsupported,      // valid, but not something this build or machine can do
   kInternal,         // a bug of ours, reported without aborting
+  kDevice,           // a GPU has no room, has failed or is lost: this process cannot go on with it
 };
 
 // "invalid argument", "not found", ...
@@ -51,6 +52,7 @@ Error corrupt(std::string message);
 Error io_error(std::string message);
 Error busy(std::string message);
 Error unsupported(std::string message);
+Error device_error(std::string message);
 
 // A T or an Error. Reading the value of a failed Result aborts and prints the error.
 template <typename T>

@@ -60,7 +60,15 @@ std::vector<std::string> environment_with(const std::vector<std::pair<std::strin
 class Launcher {
  public:
   explicit Launcher(const LocalWorkers& workers)
-      : workers_(workers), argv_(workers.command), envp_(environment_with(workers.environment)) {}
+      : workers_(workers), envp_(environment_with(workers.environment)) {
+    places_.reserve(static_cast<size_t>(workers.count));
+    for (size_t place = 0; place < static_cast<size_t>(workers.count); ++place) {
+      std::vector<std::string> words = workers.command;
+      if (place < workers.more.size())
+        words.insert(words.end(), workers.more[place].begin(), workers.more[place].end());
+      places_.emplace_back(std::move(words));
+    }
+  }
   ~Launcher() {
     for (const Place& p : places_)
       if (p.pid > 0) ::kill(p.pid, SIGKILL);
@@ -69,7 +77,6 @@ class Launcher {
   }
 
   Result<int> run() {
-    places_.resize(static_cast<size_t>(workers_.count));
     for (Place& place : places_) RETURN_IF_ERROR(start(place, false));
     while (running() > 0 || (!over_ && !stopping() && waiting())) {
       for (Place& place : places_) {
@@ -93,6 +100,8 @@ class Launcher {
  private:
   // A place for one worker.
   struct Place {
+    explicit Place(std::vector<std::string> words) : argv(std::move(words)) {}
+    Words argv;
     pid_t pid = 0;  // 0: none runs
     Overheard said;
     Clock::time_point started;
@@ -126,7 +135,8 @@ class Launcher {
       place.said = Overheard(ends[0]);
       ::fcntl(ends[0], F_SETFL, O_NONBLOCK);
     }
-    const char* program = replaced() ? workers_.program.c_str() : argv_.get()[0];
+    const char* program = replaced() ? workers_.program.c_str() : place.argv.get()[0];
+    char** const argv = place.argv.get();
     const pid_t parent = ::getpid();
     const pid_t pid = ::fork();
     if (pid == 0) {
@@ -135,7 +145,7 @@ class Launcher {
       ::setpgid(0, 0);
       ::prctl(PR_SET_PDEATHSIG, SIGKILL);
       if (overheard) ::dup2(ends[1], STDERR_FILENO);
-      if (::getppid() == parent) ::execve(program, argv_.get(), envp_.get());
+      if (::getppid() == parent) ::execve(program, argv, envp_.get());
       ::_exit(127);
     }
     if (overheard) ::close(ends[1]);
@@ -272,7 +282,7 @@ class Launcher {
   }
 
   const LocalWorkers& workers_;
-  Words argv_, envp_;
+  Words envp_;
   std::vector<Place> places_;
   std::optional<Clock::time_point> over_, asked_;  // when the job ended; when it was asked to stop
   std::chrono::milliseconds grace_{0};             // from over_ to SIGTERM

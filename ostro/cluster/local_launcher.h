@@ -26,7 +26,8 @@ inline constexpr int kExitLeft = 77;
 inline constexpr int kExitInterrupted = 75;
 
 struct LocalWorkers {
-  std::vector<std::string> command;  // program and arguments of every worker
+  std::vector<std::string> command;            // program and arguments of every worker
+  std::vector<std::vector<std::string>> more;  // further arguments, by the place of a worker; may be empty
   std::string program;  // what is executed instead when command[0] is not the same file any more; "": nothing
   std::vector<std::pair<std::string, std::string>> environment;  // added to this process's
   int64_t count = 1;

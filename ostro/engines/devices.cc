@@ -2,6 +2,9 @@
 
 #include <fmt/format.h>
 
+#include <algorithm>
+
+#include "ostro/base/log.h"
 #include "ostro/base/machine.h"
 #include "ostro/cuda/driver/driver.h"
 #include "ostro/cuda/driver/gpu.h"
@@ -43,6 +46,25 @@ GpuDevice describe(const cuda::Driver& driver, const cuda::GpuFacts& facts) {
   return gpu;
 }
 
+// The GPUs of which nothing says yet that they cannot be used. Error: the reason why there is none.
+Result<std::vector<std::string>> usable_gpus() {
+  ASSIGN_OR_RETURN(const cuda::Driver* const driver, cuda::Driver::open());
+  std::vector<std::string> usable;
+  Status none;
+  for (const cuda::GpuFacts& facts : driver->gpus()) {
+    Status fits = cuda::check_capability(facts);
+    if (fits.ok())
+      if (const auto nvrtc =
+              cuda::Nvrtc::open(driver->path(), driver->cuda_version(), facts.compute_capability);
+          !nvrtc.ok())
+        fits = nvrtc.error();
+    if (fits.ok()) usable.push_back(fmt::format("cuda:{}", facts.ordinal));
+    if (!fits.ok() && none.ok()) none = fits;
+  }
+  if (usable.empty()) RETURN_IF_ERROR(none);
+  return usable;
+}
+
 }  // namespace
 
 Devices find_devices() {
@@ -64,6 +86,29 @@ Devices find_devices() {
   } else {
     out.missing.push_back(nvrtc.error().message());
   }
+  return out;
+}
+
+Result<std::vector<WorkerDevice>> devices_of_workers(const std::vector<std::string>& names) {
+  std::vector<WorkerDevice> out;
+  size_t turn = 0;
+  for (const std::string& name : names) {
+    RETURN_IF_ERROR(runtime::parse_device("the device of a worker", name));
+    out.push_back({.device = name});
+    if (name != "cuda" && name != "auto") continue;
+    const auto gpus = usable_gpus();
+    if (gpus.ok()) {
+      out.back().device = (*gpus)[turn++ % gpus->size()];
+    } else if (name == "auto") {
+      out.back().device = "cpu";
+      if (out.size() == 1) log_info(fmt::format("device auto: the processors ({})", gpus.error().message()));
+    } else {
+      return gpus.error();
+    }
+  }
+  for (WorkerDevice& worker : out)
+    worker.sharers = std::count_if(out.begin(), out.end(),
+                                   [&](const WorkerDevice& w) { return w.device == worker.device; });
   return out;
 }
 

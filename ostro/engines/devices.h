@@ -45,6 +45,17 @@ struct Devices {
 
 Devices find_devices();
 
+// The device of a worker of this machine ("cpu", "cuda:1"), and how many of the workers have it.
+struct WorkerDevice {
+  std::string device;
+  int64_t sharers = 1;
+};
+// Returns the devices of workers for which a user has named `names`. "cuda" takes the GPUs that can be used
+// in turn, and so does "auto", but the processors where there is none, which is logged. Other names stay as
+// they are. Nothing is opened but the driver. Errors: "cuda" where no GPU can be used; a word that names no
+// device.
+Result<std::vector<WorkerDevice>> devices_of_workers(const std::vector<std::string>& names);
+
 // Compares the arithmetic of a GPU ("cuda:0") with that of the processors: `cases` cases of every operation
 // (cuda/admission/admission.h). Errors: kInvalidArgument when `device` names no GPU; those of open_gpu and of
 // the device.

@@ -8,8 +8,8 @@
 #include <string>
 #include <string_view>
 
+#include "ostro/base/wait_label.h"
 #include "ostro/machine/affinity.h"
-#include "ostro/machine/wait_label.h"
 
 namespace ostro::machine {
 namespace {

@@ -203,7 +203,7 @@ TEST_CASE("freed blocks are taken again, and given to the driver when it has no 
   CHECK(memory.kept_bytes() == 0);
   const auto none = memory.allocate(600 << 20);
   REQUIRE(!none.ok());
-  CHECK(none.error().code() == ErrorCode::kIo);
+  CHECK(none.error().code() == ErrorCode::kDevice);
   CHECK(says(none.error(), "cuda:0 (Fake GPU) has no room for 629.1 MB more"));
   CHECK(says(none.error(), "this process uses 53"));
   large.reset();

@@ -144,6 +144,44 @@ def check_cut_off(w, m, config, allocations, launches, rng):
         w.verdict("equal", f"runs/{name}", env=m.without)
 
 
+def check_workers(w, m, config):
+    """Several workers: on one GPU, on two, beside the CPU; one that fails or is killed leaves alone."""
+    def launch(name, devices, *words, env):
+        return w.run("launch", "local", "--workers", str(devices.count(",") + 1), "--devices", devices, "--config", config,
+                     "--trainer.id", name, *words, env=env)
+
+    for number, (devices, told, words) in enumerate([
+            ("cuda,cuda", "cuda:0, cuda:1", []),
+            ("cuda:0,cpu,cuda:0", "cuda:0, cpu, cuda:0", ["--trainer.mesh.exchange", "layer"]),
+            ("auto,cpu", "cuda:0, cpu", ["--trainer.fsdp_axis", "null"])]):
+        name = f"workers{number}"
+        status, out, err = launch(name, devices, *words, env=m.gpu("gpus:2"))
+        check(status == 0 and f"the devices of the workers: {told}" in err, f"{devices}: exit status {status}\n{out}{err}")
+        check(w.chain(name) == w.chain("cpu"), f"{devices}: another chain than that of one process")
+    # A GPU that fails is no lost worker, after which all would begin again with it: it leaves, the other goes on.
+    for number, (fault, says) in enumerate([("fault:40", "CUDA_ERROR_ILLEGAL_ADDRESS"), ("full:6", "has no room for"),
+                                            ("kill:60", "was killed by signal 9")]):
+        name = f"alone{number}"
+        status, out, err = launch(name, "cpu,cuda", env=m.gpu(fault))
+        check(status == 0 and says in err, f"{fault}: exit status {status}\n{out}{err}")
+        check(w.chain(name) == w.chain("cpu"), f"{fault}: another chain\n{err}")
+    # What cannot be is told before anything begins.
+    words = ["launch", "local", "--workers", "2", "--config", config, "--trainer.id", "none"]
+    w.bad(*words, "--device", "cuda", says=["no NVIDIA driver", "--device cpu"], env=m.without)
+    w.bad(*words, "--devices", "cuda", says=["--devices cuda: 1 names for 2 workers"], env=m.gpu())
+    w.bad(*words, "--devices", "cpu,gpu", says=['--devices: "gpu"', "cpu, cuda, cuda:N or auto"], env=m.gpu())
+    check(not (w.root / "runs/none").exists(), "a run that was refused left its directory")
+    # One worker has room, two that share a GPU do not.
+    small = ["--model.hidden_dim", "512", "--model.intermediate_dim", "1536", "--trainer.id", "room"]
+    dry = ["train", "--config", config, "--device", "cuda", "--dry_run", *small]
+    fits = w.good(*dry, env=m.gpu("memory:200000000,gpus:2", OSTRO_SIM_WORKERS="2"))
+    check("on cuda:0 by each of the 1 workers" in fits and "it fits" in fits, fits)
+    w.bad(*dry, says=["does not fit into the memory of cuda:0", "each of the 2 workers"],
+          env=m.gpu("memory:100000000", OSTRO_SIM_WORKERS="2"))
+    status, out, err = launch("room", "cuda,cuda", *small, env=m.gpu("memory:100000000"))
+    check(status != 0 and "each of the 2 workers that share it takes" in err, f"exit status {status}\n{out}{err}")
+
+
 def check_text_that_fails(w, m, config):
     name = "texts"
     w.bad("train", "--config", config, "--trainer.id", name, "--device", "cuda", says=COMPILER["error"],
@@ -160,7 +198,7 @@ def check_script(w, m):
     rows = [json.loads(line) for line in (out / "rows.jsonl").read_text().splitlines()]
     bad = [row for row in rows if row["result"] not in ("equal", "done") and not row["result"].startswith("not run")]
     check(done.returncode == 0 and not bad, f"gpu_check.sh: exit {done.returncode}, {bad}, {done.stderr[-1000:]}")
-    check(sum(row["result"] in ("equal", "done") for row in rows) >= 20, f"gpu_check.sh ran little: {rows}")
+    check(sum(row["result"] in ("equal", "done") for row in rows) >= 27, f"gpu_check.sh ran little: {rows}")
 
 
 def main():
@@ -181,6 +219,7 @@ def main():
         check_refused_at_start(w, m, config)
         check_same_answers(w, m, config)
         check_cut_off(w, m, config, allocations, launches, rng)
+        check_workers(w, m, config)
         check_text_that_fails(w, m, config)
         check_script(w, m)
     finally:

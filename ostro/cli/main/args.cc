@@ -325,20 +325,6 @@ Result<train::TrainConfig> Args::load_config() const {
   return config;
 }
 
-Result<train::TrainConfig> Args::load_config_of_workers() const {
-  ASSIGN_OR_RETURN(train::TrainConfig config, load_config());
-  ASSIGN_OR_RETURN(const runtime::DeviceName device,
-                   runtime::parse_device("trainer.device", config.trainer.device));
-  if (device.kind == runtime::DeviceName::Kind::kCuda)
-    return invalid_argument(fmt::format(
-        "trainer.device: {} cannot train with other workers yet, since values are exchanged between "
-        "processors only; use cpu, or `ostro train` without workers",
-        config.trainer.device));
-  config.trainer.device = "cpu";
-  state_->on_device.emplace(state_->context.on("cpu"));
-  return config;
-}
-
 bool Args::has_config() const { return !state_->config_file.empty(); }
 
 const std::vector<config::Override>& Args::overrides() const { return state_->overrides; }

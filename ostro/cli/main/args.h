@@ -79,9 +79,6 @@ class Args {
 
   // After parse(): the configuration, read and resolved. Errors: those of reading and of resolving it.
   Result<train::TrainConfig> load_config() const;
-  // The same for a run of several workers. They exchange values and so cannot be on a GPU yet: for them the
-  // device "auto" means cpu.
-  Result<train::TrainConfig> load_config_of_workers() const;
   // After parse(): true when a configuration was named.
   bool has_config() const;
 

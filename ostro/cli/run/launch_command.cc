@@ -15,9 +15,11 @@
 #include "ostro/cli/run/worker_words.h"
 #include "ostro/cluster/coordinator.h"
 #include "ostro/cluster/local_launcher.h"
+#include "ostro/engines/devices.h"
 #include "ostro/run/job/coordinator_options.h"
 #include "ostro/run/job/time_limits.h"
 #include "ostro/run/loop/signals.h"
+#include "ostro/runtime/device_name.h"
 #include "ostro/train/options/config.h"
 
 namespace ostro::cli {
@@ -48,10 +50,41 @@ class Silent {
   std::vector<int64_t> pids_;
 };
 
+// The names of --devices, one for each worker; without it all have that of the configuration.
+Result<std::vector<std::string>> device_names(const std::string& devices, int64_t workers,
+                                              const train::TrainConfig& config) {
+  if (devices.empty()) return std::vector<std::string>(static_cast<size_t>(workers), config.trainer.device);
+  std::vector<std::string> names;
+  for (size_t begin = 0, end = 0; end != std::string::npos; begin = end + 1) {
+    end = devices.find(',', begin);
+    names.push_back(devices.substr(begin, end - begin));
+  }
+  if (static_cast<int64_t>(names.size()) != workers)
+    return invalid_argument(fmt::format("--devices {}: {} names for {} workers; name one for each worker",
+                                        devices, names.size(), workers));
+  for (const std::string& name : names) RETURN_IF_ERROR(runtime::parse_device("--devices", name));
+  return names;
+}
+
+// Tells each worker its device.
+Status place_workers(const std::vector<std::string>& names, cluster::LocalWorkers& local) {
+  ASSIGN_OR_RETURN(const auto devices, engines::devices_of_workers(names));
+  std::string told;
+  bool on_gpu = false;
+  for (const engines::WorkerDevice& d : devices) {
+    told += fmt::format("{}{}", told.empty() ? "" : ", ", d.device);
+    on_gpu = on_gpu || d.device != "cpu";
+    local.more.push_back({"--device", d.device, "--sharers", std::to_string(d.sharers)});
+  }
+  if (on_gpu) log_info("the devices of the workers: " + told);
+  return Status();
+}
+
 Result<int> launch(int64_t workers, int64_t min_workers, const train::TrainConfig& config,
-                   const std::vector<std::string>& words) {
+                   const std::vector<std::string>& names, const std::vector<std::string>& words) {
   cluster::LocalWorkers local;
   local.count = workers;
+  RETURN_IF_ERROR(place_workers(names, local));
   const char* given = std::getenv("OSTRO_JOB_SECRET");
   const std::string secret = given != nullptr && *given != '\0' ? given : new_secret();
   ASSIGN_OR_RETURN(cluster::CoordinatorOptions options,
@@ -96,6 +129,7 @@ Result<int> launch(int64_t workers, int64_t min_workers, const train::TrainConfi
 
 int launch_local_command(Args args) {
   int64_t workers = 1, min_workers = 1;
+  std::string devices;
   bool amend = false;
   args.summary(
       "Trains on several processes of this machine: starts them, and starts those again that are killed. The "
@@ -103,7 +137,12 @@ int launch_local_command(Args args) {
   args.option("--workers", &workers, "N", "how many", Args::kRequired);
   args.option("--min_workers", &min_workers, "N",
               "go on with as few when others are lost; 1 by default, or the smallest that the mesh allows");
+  args.option(
+      "--devices", &devices, "LIST",
+      "the device of each worker, for instance cuda,cuda,cpu; cuda takes the GPUs in turn. Without it "
+      "all have that of --device");
   args.flag("--amend", &amend, "as of ostro train");
+  args.device();
   args.config();
   if (auto code = args.parse()) return *code;
   if (workers < 1 || workers > 1024)
@@ -112,12 +151,15 @@ int launch_local_command(Args args) {
   if (min_workers < 1 || min_workers > workers)
     return report_error(invalid_argument(
         fmt::format("--min_workers: {} is not a number from 1 to --workers, {}", min_workers, workers)));
-  const auto config = args.load_config_of_workers();
+  const auto config = args.load_config();
   if (!config.ok()) return report_error(config.error());
   if (const Status mesh = train::check_workers(*config, workers); !mesh.ok())
     return report_error(mesh.error());
+  const auto names = device_names(devices, workers, *config);
+  if (!names.ok()) return report_error(names.error());
   const auto code =
-      launch(workers, min_workers, *config, worker_words(args.typed(), {"--workers", "--min_workers"}));
+      launch(workers, min_workers, *config, *names,
+             worker_words(args.typed(), {"--workers", "--min_workers", "--devices", "--device"}));
   return code.ok() ? *code : report_error(code.error());
 }
 

@@ -144,7 +144,7 @@ int launch_ray_command(Args args) {
   args.option("--cpus_per_worker", &call.cpus, "N",
               "CPUs that a worker asks Ray for; also its OSTRO_THREADS, unless that is set");
   args.option("--resources_per_worker", &call.resources, "JSON",
-              "other resources that a worker asks Ray for, for instance {\"slot\": 1}");
+              "other resources that a worker asks Ray for, for instance {\"GPU\": 1}");
   args.option("--program", &call.program, "PATH",
               "this program on the nodes; without it: the same path as here");
   args.option("--port", &call.port, "N", "where the coordinator listens; 0: any free one");
@@ -153,7 +153,7 @@ int launch_ray_command(Args args) {
   args.flag("--amend", &amend, "as of ostro train");
   args.config();
   if (auto code = args.parse()) return *code;
-  const auto config = args.load_config_of_workers();
+  const auto config = args.load_config();
   if (!config.ok()) return report_error(config.error());
   if (const Status good = check(call, *config); !good.ok()) return report_error(good.error());
   return report_error(launch_on_ray(call, *config, args.typed()));

@@ -12,6 +12,7 @@
 #include "ostro/cli/shared/progress.h"
 #include "ostro/cli/shared/sim_workers.h"
 #include "ostro/convert/export_model.h"
+#include "ostro/engines/devices.h"
 #include "ostro/run/loop/dry_run.h"
 #include "ostro/run/loop/signals.h"
 
@@ -55,10 +56,17 @@ int train_command(Args args) {
     if (!engine.ok()) return report_error(engine.error());
     auto workers = sim_workers();
     if (!workers.ok()) return report_error(workers.error());
+    int64_t sharers = 1;
+    if (*workers > 1) {
+      const auto devices = engines::devices_of_workers(
+          std::vector<std::string>(static_cast<size_t>(*workers), config->trainer.device));
+      if (!devices.ok()) return report_error(devices.error());
+      sharers = devices->front().sharers;
+    }
     BuildProgressLine line;
     const auto build = build_settings(line);
     if (!build.ok()) return report_error(build.error());
-    const auto told = run::dry_run(args.context().fs, **engine, *config, *workers, *build);
+    const auto told = run::dry_run(args.context().fs, **engine, *config, *workers, sharers, *build);
     line.end();
     if (!told.ok()) return report_error(told.error());
     std::fputs(told->text.c_str(), stdout);

@@ -1,4 +1,6 @@
 // ostro worker
+#include <fmt/format.h>
+
 #include <cstdlib>
 
 #include "ostro/cli/main/commands.h"
@@ -16,10 +18,16 @@ int worker_command(Args args) {
   args.option("--coordinator", &request.coordinator, "ADDRESS:PORT", "where the coordinator listens",
               Args::kRequired);
   args.option("--bind", &request.bind, "ADDRESS", "address of this host that the other workers can reach");
+  args.option("--sharers", &request.sharers, "N",
+              "how many workers, this one included, share the memory of its GPU; launchers set it");
   args.flag("--amend", &request.amend, "as of ostro train");
+  args.device();
   args.config();
   if (auto code = args.parse()) return *code;
-  auto config = args.load_config_of_workers();
+  if (request.sharers < 1 || request.sharers > 1024)
+    return report_error(
+        invalid_argument(fmt::format("--sharers: {} is not a number from 1 to 1024", request.sharers)));
+  auto config = args.load_config();
   if (!config.ok()) return report_error(config.error());
   request.config = *config;
   if (const char* secret = std::getenv("OSTRO_JOB_SECRET")) request.secret = secret;

@@ -52,9 +52,7 @@ Status all_gather(const OpCall& call) {
   ASSIGN_OR_RETURN(const Peers peers, peers_of(call, "mesh_axis", bounds.size() - 1));
   const Cut cut(call.out[0].shape(), call.attrs.str("axis"), bounds);
   const int64_t size = ir::dtype_size(call.out[0].dtype());
-  if (cut.count(peers.me) != call.in[0].count())
-    return invalid_argument(fmt::format("all_gather: {} is not part {} of bounds [{}]",
-                                        call.in[0].shape().str(), peers.me, fmt::join(bounds, ", ")));
+  RETURN_IF_ERROR(check_part(call.kind, cut, peers.me, call.in[0].shape()));
   char* out = call.out[0].data;
   place_part(call.in[0].data, cut, peers.me, size, out, call.pool);
   // Where parts do not lie together they are received one behind the other, without this worker's own.
@@ -99,9 +97,7 @@ Status reduce_scatter(const OpCall& call) {
   const auto& bounds = call.attrs.ints("bounds");
   ASSIGN_OR_RETURN(const Peers peers, peers_of(call, "mesh_axis", bounds.size() - 1));
   const Cut cut(call.in[0].shape(), call.attrs.str("axis"), bounds);
-  if (cut.count(peers.me) != call.out[0].count())
-    return invalid_argument(fmt::format("reduce_scatter_tree: {} is not part {} of bounds [{}]",
-                                        call.out[0].shape().str(), peers.me, fmt::join(bounds, ", ")));
+  RETURN_IF_ERROR(check_part(call.kind, cut, peers.me, call.out[0].shape()));
   const char* x = call.in[0].data;
   if (!cut.together()) {
     pack_parts(x, cut, ir::dtype_size(call.in[0].dtype()), call.out[2].data, call.pool);

@@ -3,7 +3,7 @@
 #include <algorithm>
 
 #include "ostro/base/profile.h"
-#include "ostro/machine/wait_label.h"
+#include "ostro/base/wait_label.h"
 
 namespace ostro::cpu {
 namespace {
@@ -31,7 +31,7 @@ Status Flights::start(const OpCall& call, const ExchangeSpans& spans, const Memo
 
 Status Flights::finish(Flight& flight) {
   {
-    const Span span(&machine::wait_label(machine::Wait::kWorkers));
+    const Span span(&wait_label(Wait::kWorkers));
     RETURN_IF_ERROR(flight.group->wait(flight.ticket));
   }
   return flight.done();
@@ -61,7 +61,7 @@ Status Flights::finish_all() {
 }
 
 Status exchange_now(const OpCall& call, const ExchangeSpans& spans) {
-  const Span span(&machine::wait_label(machine::Wait::kWorkers));
+  const Span span(&wait_label(Wait::kWorkers));
   return call.context.collectives->exchange(spans.peers, spans.send, spans.receive);
 }
 

@@ -3,8 +3,6 @@
 #include <algorithm>
 #include <cstring>
 
-#include <fmt/format.h>
-
 #include "ostro/cpu/routines/order.h"
 #include "ostro/numerics/functions.h"
 #include "ostro/numerics/tree.h"
@@ -87,27 +85,6 @@ struct SumOrMax {
 
 }  // namespace
 
-Result<Peers> peers_of(const OpCall& call, const char* mesh_axes, size_t workers) {
-  runtime::Collectives* group = call.context.collectives;
-  if (group == nullptr)
-    return invalid_argument(fmt::format("{}: the run has no Collectives", ir::op_name(call.kind)));
-  Peers peers{group->peers(call.attrs.str(mesh_axes)), 0};
-  peers.me = static_cast<size_t>(std::find(peers.ranks.begin(), peers.ranks.end(), group->rank()) -
-                                 peers.ranks.begin());
-  if (peers.ranks.size() != workers || peers.me == workers)
-    return invalid_argument(fmt::format("{}: made for {} workers, worker {} is at place {} of {}",
-                                        ir::op_name(call.kind), workers, group->rank(), peers.me,
-                                        peers.ranks.size()));
-  return peers;
-}
-
-Cut::Cut(const ir::Shape& x, const std::string& axis, const std::vector<int64_t>& parts) {
-  const int64_t at = x.find(axis);
-  bounds = at < 0 ? std::vector<int64_t>{0, 1} : parts;
-  for (int64_t i = 0; i < x.rank(); ++i)
-    if (i != at) (i < at ? before : inner) *= x.axes[static_cast<size_t>(i)].size;
-}
-
 void pack_parts(const char* x, const Cut& cut, int64_t size, char* packed, machine::ThreadPool& pool) {
   const int64_t row = cut.bounds.back() * cut.inner * size;
   pool.parallel_for(cut.before, [&](int64_t begin, int64_t end) {
@@ -130,22 +107,9 @@ void place_part(const char* from, const Cut& cut, size_t part, int64_t size, cha
   });
 }
 
-Status check_join(OpKind kind, const ir::Shape& x) {
-  const char* name = ir::op_name(kind);
-  if (kind == OpKind::all_reduce_tree || kind == OpKind::reduce_scatter_tree) {
-    if (x.dtype != ir::DType::f32 && x.dtype != ir::DType::f64)
-      return invalid_argument(fmt::format("{}: partials are {}, not f32 or f64", name, x.str()));
-  } else if (kind == OpKind::all_reduce_int && !ir::is_integer(x.dtype)) {
-    return invalid_argument(fmt::format("{} of {}", name, x.str()));
-  } else if (kind == OpKind::all_reduce_max && x.dtype == ir::DType::bf16) {
-    return unsupported(fmt::format("{} of {}", name, x.str()));
-  }
-  return Status();
-}
-
 Status join_slices(OpKind kind, ir::DType dtype, std::span<const char* const> slices, int64_t n, char* out,
                    machine::ThreadPool& pool) {
-  RETURN_IF_ERROR(check_join(kind, {dtype, {{"n", n}}}));
+  RETURN_IF_ERROR(compile::check_join(kind, {dtype, {{"n", n}}}));
   if (kind == OpKind::all_reduce_bits) {
     join_in_order(slices, n * ir::dtype_size(dtype), reinterpret_cast<uint8_t*>(out), pool,
                   [](uint8_t a, uint8_t b) { return static_cast<uint8_t>(a | b); });

@@ -48,8 +48,9 @@ struct StepCall {
   const runtime::RunContext& context;
   Kernels& kernels;
   StepState& state;
-  bool go_on;                // compile::PlanWalk::go_on
-  const std::string& place;  // for errors
+  std::vector<std::byte>& host;  // for what is exchanged with other workers; grows to the largest exchange
+  bool go_on;                    // compile::PlanWalk::go_on
+  const std::string& place;      // for errors
 
   Device& device() const { return kernels.device(); }
   const ir::Attrs& attrs() const { return step.attrs; }

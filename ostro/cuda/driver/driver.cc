@@ -159,7 +159,7 @@ Error Driver::error(int result, const std::string& doing) const {
           "another GPU with --device cuda:N, or let an administrator share it: nvidia-smi -c DEFAULT",
           what));
     case kOutOfMemory:
-      return io_error(
+      return device_error(
           fmt::format("{}: the GPU's memory is full (nvidia-smi names the processes that use it)", what));
     case kStubLibrary:
       return unsupported(
@@ -174,7 +174,7 @@ Error Driver::error(int result, const std::string& doing) const {
                       what, kWithoutGpu));
     case kInvalidImage:
     case kNoBinaryForGpu:
-      return io_error(
+      return device_error(
           fmt::format("{}: the compiled text does not fit this GPU; remove the folder cuda of the cache "
                       "(OSTRO_CACHE_DIR) and update the driver",
                       what));
@@ -182,12 +182,12 @@ Error Driver::error(int result, const std::string& doing) const {
       break;
   }
   if (ends_the_device(result))
-    return io_error(fmt::format(
+    return device_error(fmt::format(
         "{}: this process can use the GPU no more. What was saved is whole: the same command goes on "
         "from the newest checkpoint, on this GPU, another one or the CPU (--device cpu), with the "
         "same hash. If it happens again, look at the GPU's log: dmesg | grep Xid",
         what));
-  return io_error(what);
+  return device_error(what);
 }
 
 }  // namespace ostro::cuda

@@ -42,7 +42,7 @@ class Driver {
   const std::vector<GpuFacts>& gpus() const { return gpus_; }
 
   // The free bytes of the GPU. It takes a context of the GPU for a moment. Errors: kBusy when another process
-  // has the GPU exclusively; kIo.
+  // has the GPU exclusively; kDevice.
   Result<int64_t> free_memory(int ordinal) const;
 
   // The error for a value of CUresult that is not CUDA_SUCCESS. `doing` is what was tried ("cuda:0: launch of

@@ -8,7 +8,7 @@ namespace ostro::cuda {
 
 // The device "cuda:`ordinal`". The first call opens it; it lives until the process ends. Thread-safe. Errors:
 // kUnsupported, with what to do, when there is no driver, no GPU of that number or no NVRTC that fits, or one
-// of them is too old; kBusy when another process has the GPU exclusively; kIo when the driver fails.
+// of them is too old; kBusy when another process has the GPU exclusively; kDevice when the driver fails.
 Result<Device*> open_gpu(int ordinal);
 
 }  // namespace ostro::cuda

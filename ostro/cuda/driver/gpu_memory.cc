@@ -118,7 +118,7 @@ Error GpuMemory::no_room(int64_t bytes) {
   size_t free = 0, total = 0;
   std::string free_text = "an unknown number";
   if (queue_.cuda().memory_info(&free, &total) == 0) free_text = megabytes(static_cast<int64_t>(free));
-  return io_error(fmt::format(
+  return device_error(fmt::format(
       "{} ({}) has no room for {} more: {} of its {} are free, this process uses {}; training takes "
       "less with model.gradient_checkpointing: true (the same hash) or a shorter model.seq_len. Another "
       "process on this GPU "

@@ -22,8 +22,8 @@ class GpuMemory final : public runtime::Memory {
   GpuMemory(GpuQueue& queue, Staging& staging) : queue_(queue), staging_(staging) {}
 
   std::string name() const override { return queue_.name(); }
-  // Error: kIo when the GPU has no room, even after the pool has returned what it keeps. The message has the
-  // bytes that were asked for, that this process has, and that are free.
+  // Error: kDevice when the GPU has no room, even after the pool has returned what it keeps. The message has
+  // the bytes that were asked for, that this process has, and that are free.
   Result<std::shared_ptr<runtime::Block>> allocate(int64_t bytes) override;
   Status write(runtime::Block& block, int64_t at, std::span<const std::byte> from) override;
   Status read(const runtime::Block& block, int64_t at, std::span<std::byte> to) const override;

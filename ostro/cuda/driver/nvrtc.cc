@@ -29,7 +29,7 @@ std::string misfit(const Nvrtc& nvrtc, int cuda_version, int capability) {
 
 Status check_nvrtc(int result, const std::string& path, const char* what) {
   if (result == 0) return Status();
-  return io_error(
+  return device_error(
       fmt::format("{}: {} failed (nvrtcResult {}); install it again, or name another with OSTRO_NVRTC", path,
                   what, result));
 }
@@ -116,8 +116,8 @@ Result<std::string> Nvrtc::compile(const std::string& name, const std::string& t
                  fmt::format("device text {} does not compile with {} ({}): {}", name, path_,
                              fmt::join(options, " "), said.substr(0, kLogShown)));
   if (compiled != 0 && !said.empty())
-    return io_error(fmt::format("{} cannot compile {} ({}, nvrtcResult {}): {}", path_, name,
-                                fmt::join(options, " "), compiled, said.substr(0, kLogShown)));
+    return device_error(fmt::format("{} cannot compile {} ({}, nvrtcResult {}): {}", path_, name,
+                                    fmt::join(options, " "), compiled, said.substr(0, kLogShown)));
   RETURN_IF_ERROR(check_nvrtc(compiled, path_, "compiling"));
   RETURN_IF_ERROR(taken);
   return code;

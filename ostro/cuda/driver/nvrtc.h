@@ -40,7 +40,7 @@ class Nvrtc {
   static std::vector<std::string> options(const std::string& architecture);
   // Compiles text to a cubin, a file that the driver loads. `name` is for messages. `log`, which may be null,
   // gets the messages of the compiler, also when it succeeded. Errors: kInternal, with these messages, when
-  // the text is wrong; kIo for anything else.
+  // the text is wrong; kDevice for anything else.
   Result<std::string> compile(const std::string& name, const std::string& text,
                               const std::vector<std::string>& options, std::string* log = nullptr) const;
 

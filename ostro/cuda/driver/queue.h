@@ -22,7 +22,7 @@ namespace ostro::cuda {
 
 class GpuQueue {
  public:
-  // Both must outlive it. Errors: kBusy when another process has the GPU exclusively; kIo.
+  // Both must outlive it. Errors: kBusy when another process has the GPU exclusively; kDevice.
   static Result<std::unique_ptr<GpuQueue>> open(const Driver& driver, const GpuFacts& facts);
 
   const std::string& name() const { return name_; }  // "cuda:0"

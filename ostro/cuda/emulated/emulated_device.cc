@@ -96,7 +96,9 @@ class EmulatedDevice final : public Device {
   Status launch(Kernel kernel, const LaunchShape& shape, std::span<const std::byte> argument,
                 std::string_view place) override {
     const auto& k = *static_cast<const EmulatedKernel*>(kernel.handle);
-    const std::lock_guard lock(mutex_);
+    // Two devices may run the same object, in which the place of the block is one variable.
+    static std::mutex turns;
+    const std::scoped_lock lock(mutex_, turns);
     const auto wrong = [&](std::string_view why) {
       return Error(ErrorCode::kInternal, fmt::format("{}: kernel {}: {}", place, k.name, why));
     };

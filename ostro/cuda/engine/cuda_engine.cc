@@ -31,7 +31,8 @@ class DeviceExecutable final : public runtime::Executable {
   }
   DeviceExecutable(compile::Module module, const ir::Program& program, std::shared_ptr<Kernels> kernels)
       : module_(std::move(module)), param_names_(program.param_names), kernels_(std::move(kernels)) {
-    context_ = {program.name, &module_, kernels_.get(), &fused_, kernels_->fast(Fast::kReductions)};
+    context_ = {program.name, &module_, kernels_.get(), &fused_, kernels_->fast(Fast::kReductions),
+                &exchanged_};
   }
 
   Result<std::vector<Buffer>> run(std::vector<Buffer> inputs, const runtime::RunContext& context) override {
@@ -66,6 +67,7 @@ class DeviceExecutable final : public runtime::Executable {
   runtime::ExecutableInfo info() const override { return compile::info_of(module_); }
   void release() override {
     arena_ = {};
+    exchanged_ = {};
     runner_->release();
   }
 
@@ -93,6 +95,7 @@ class DeviceExecutable final : public runtime::Executable {
   std::vector<std::shared_ptr<runtime::Block>> constants_;
   std::unique_ptr<DeviceRunner> runner_;
   std::shared_ptr<runtime::Block> arena_;
+  std::vector<std::byte> exchanged_;  // StepCall::host
 };
 
 class DeviceEngine final : public runtime::Engine, private runtime::Inspector {

@@ -94,6 +94,7 @@ Status DeviceRunner::begin_step(size_t index, const runtime::RunContext& run_con
                       run_context,
                       *context_.kernels,
                       prepared_[index].state,
+                      *context_.host,
                       this->go_on(),
                       prepared_[index].place};
   if (step.kind == StepKind::kCopy) return copy_view(call, in[0], out[0]);

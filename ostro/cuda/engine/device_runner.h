@@ -25,6 +25,7 @@ struct DeviceContext {
   Kernels* kernels = nullptr;
   const std::vector<Kernel>* fused = nullptr;  // the kernel of each of Module::nests
   bool fast_nests = true;                      // how they were written
+  std::vector<std::byte>* host = nullptr;      // StepCall::host
 };
 
 // Borrows the plan and the context. PlanWalk::run() runs it.

@@ -23,6 +23,17 @@ StepRoutine step_routine(OpKind kind) {
       return run_dynamic_update_slice;
     case OpKind::shard_slice:
       return run_shard_slice;
+    case OpKind::all_gather:
+      return run_all_gather;
+    case OpKind::reduce_scatter_tree:
+      return run_reduce_scatter;
+    case OpKind::all_reduce_tree:
+    case OpKind::all_reduce_max:
+    case OpKind::all_reduce_int:
+    case OpKind::all_reduce_bits:
+      return run_all_reduce;
+    case OpKind::exchange_leaves:
+      return run_exchange_leaves;
     case OpKind::dequantize:
       return run_dequantize;
     case OpKind::iota:

@@ -7,18 +7,6 @@ namespace {
 
 constexpr const char* kLayout = "routines/layout.cu";
 
-// A part of `whole` along one axis: [start, start + size).
-struct DevicePart {
-  compile::View view;
-  Address at;
-  DeviceArray array() const { return {&view, at}; }
-};
-DevicePart part_of(const DeviceArray& whole, const std::string& axis, int64_t start, int64_t size) {
-  DevicePart p{*whole.view, whole.at + start * stride_along(whole, axis) * ir::dtype_size(whole.dtype())};
-  p.view.shape.axes[static_cast<size_t>(whole.shape().find(axis))].size = size;
-  return p;
-}
-
 args::CopyArgs copy_of(const DeviceArray& from, const DeviceArray& to) {
   args::CopyArgs a = {};
   a.from = from.at.at;
@@ -31,6 +19,12 @@ args::CopyArgs copy_of(const DeviceArray& from, const DeviceArray& to) {
 }
 
 }  // namespace
+
+DevicePart part_of(const DeviceArray& whole, const std::string& axis, int64_t start, int64_t size) {
+  DevicePart p{*whole.view, whole.at + start * stride_along(whole, axis) * ir::dtype_size(whole.dtype())};
+  p.view.shape.axes[static_cast<size_t>(whole.shape().find(axis))].size = size;
+  return p;
+}
 
 Status fill_zero(const StepCall& call, Address to, int64_t bytes) {
   if (call.kernels.fast(Fast::kReductions)) return fill_words(call, to, bytes);

@@ -9,6 +9,15 @@
 
 namespace ostro::cuda {
 
+// A value with its own view.
+struct DevicePart {
+  compile::View view;
+  Address at;
+  DeviceArray array() const { return {&view, at}; }
+};
+// The part [start, start + size) of `whole` along one axis.
+DevicePart part_of(const DeviceArray& whole, const std::string& axis, int64_t start, int64_t size);
+
 // Copies elements between views of any strides and equal sizes.
 Status copy_view(const StepCall& call, const DeviceArray& from, const DeviceArray& to);
 Status fill_zero(const StepCall& call, Address to, int64_t bytes);
@@ -35,5 +44,10 @@ Status run_reduction(const StepCall& call);  // sum, reduce_max, reduce_min, arg
 // state.cc
 Status run_box_sumsq(const StepCall& call);
 Status run_fingerprint(const StepCall& call);
+// exchange.cc
+Status run_all_gather(const StepCall& call);
+Status run_reduce_scatter(const StepCall& call);
+Status run_all_reduce(const StepCall& call);
+Status run_exchange_leaves(const StepCall& call);
 
 }  // namespace ostro::cuda

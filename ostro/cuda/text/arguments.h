@@ -101,6 +101,14 @@ struct ReduceArgs {
   i64 length, segments, levels, counts[MOST_LEVELS];
 };
 
+// to[i] = the elements i of what several workers sent, joined in their order (N8). Slice `place` of them is
+// `own`; the others lie one behind the other at `received`. A place that is no slice: all were received.
+enum { JOIN_TREE, JOIN_MAX, JOIN_SUM, JOIN_BITS };
+struct JoinArgs {
+  u64 own, received, to;
+  i64 kind, type, count, slices, place;
+};
+
 struct BoxArgs {
   u64 from, to;
   i64 rank;

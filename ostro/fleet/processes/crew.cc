@@ -8,6 +8,7 @@
 
 #include "ostro/base/log.h"
 #include "ostro/base/profile.h"
+#include "ostro/fleet/workers/device_room.h"
 #include "ostro/fleet/workers/workers.h"
 
 namespace ostro::fleet {
@@ -27,8 +28,12 @@ bool is_loss(const Error& error) {
 }  // namespace
 
 Crew::Crew(Membership& membership, runtime::Engine& engine, std::function<bool()> stop,
-           std::function<bool()> stop_asked)
-    : membership_(membership), engine_(engine), stop_(std::move(stop)), stop_asked_(std::move(stop_asked)) {}
+           std::function<bool()> stop_asked, int64_t sharers)
+    : membership_(membership),
+      engine_(engine),
+      stop_(std::move(stop)),
+      stop_asked_(std::move(stop_asked)),
+      sharers_(sharers) {}
 
 Crew::~Crew() { stop_watch(); }
 
@@ -51,6 +56,11 @@ Result<std::unique_ptr<Crew::Prepared>> Crew::prepare(const EpochView& epoch) co
   ASSIGN_OR_RETURN(out->plan, make_worker_plan(run_->programs, engine_, run_->remat, options));
   out->worker = std::make_unique<Worker>(out->plan, epoch.rank);
   RETURN_IF_ERROR(out->worker->compile());
+  // Later this process has memory that the next epoch uses again. Those that begin together have none yet.
+  if (now_ == nullptr) {
+    ASSIGN_OR_RETURN(const int64_t need, device_need(*out->worker, out->plan.options.leaves));
+    RETURN_IF_ERROR(check_device_room(need, epoch.number == 1 ? sharers_ : 1, engine_.memory()));
+  }
   return out;
 }
 

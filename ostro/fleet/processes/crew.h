@@ -32,8 +32,9 @@ class Crew {
  public:
   // `membership` and `engine` must outlive the crew. `stop` is called while the crew waits for an epoch; when
   // it returns true, the wait ends with kBusy. `stop_asked`: whether the run is to be saved and to stop.
+  // `sharers`: the workers, this one included, that share the memory of the engine's device.
   Crew(Membership& membership, runtime::Engine& engine, std::function<bool()> stop,
-       std::function<bool()> stop_asked = {});
+       std::function<bool()> stop_asked = {}, int64_t sharers = 1);
   ~Crew();
 
   Membership& membership() { return membership_; }
@@ -122,6 +123,7 @@ class Crew {
   Membership& membership_;
   runtime::Engine& engine_;
   const std::function<bool()> stop_, stop_asked_;
+  const int64_t sharers_;
   std::optional<Run> run_;
   EpochView epoch_;                      // the one that is formed, or that is to be formed
   std::unique_ptr<Prepared> now_, old_;  // old: its cells are the state until the new ones are settled

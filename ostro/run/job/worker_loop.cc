@@ -45,7 +45,7 @@ class WorkerLoop {
         leave_(member),
         crew_(
             membership_, environment_.engine, [this] { return gives_up(); },
-            [this] { return member_.stop_asked(); }) {}
+            [this] { return member_.stop_asked(); }, request.sharers) {}
 
   int run() {
     while (true) {

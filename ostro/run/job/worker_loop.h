@@ -13,6 +13,7 @@ namespace ostro::run {
 struct WorkerRequest {
   train::TrainConfig config;
   bool amend = false;
+  int64_t sharers = 1;             // workers that share the memory of its GPU, this one included
   std::string coordinator;         // ADDRESS:PORT where the coordinator listens
   std::string bind = "127.0.0.1";  // the address of this host that the other workers can reach
   std::string secret;

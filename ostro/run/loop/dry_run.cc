@@ -7,6 +7,7 @@
 
 #include "ostro/base/machine.h"
 #include "ostro/batches/loader/loader.h"
+#include "ostro/fleet/workers/device_room.h"
 #include "ostro/fleet/workers/workers.h"
 #include "ostro/optim/schedule.h"
 #include "ostro/run/loop/fit.h"
@@ -174,7 +175,7 @@ std::string room_text(const AvailableMemory& room, const Status& fits) {
 }  // namespace
 
 Result<DryRun> dry_run(io::FileSystem& fs, runtime::Engine& engine, const train::TrainConfig& config,
-                       int64_t workers, const data::BuildSettings& build) {
+                       int64_t workers, int64_t sharers, const data::BuildSettings& build) {
   RETURN_IF_ERROR(config.check_leaf_examples(0));
   ASSIGN_OR_RETURN(const train::DataAccess data, train::open_data(fs, config, build));
   ASSIGN_OR_RETURN(const batches::Loader loader,
@@ -258,10 +259,21 @@ Result<DryRun> dry_run(io::FileSystem& fs, runtime::Engine& engine, const train:
   const double seconds = peak > 0 ? flops / (peak * kShare) : 0;
   if (peak > 0) out += time_line(config, peak, seconds);
   out += audit_line(config, state, seconds);
-  if (workers > 1) return DryRun{out, Status()};
-  const Status fits = check_fit(config, need, vocab, engine);
   const runtime::Memory& memory = engine.memory();
   const bool on_host = &memory == &runtime::host_memory();
+  if (workers > 1 && on_host) return DryRun{out, Status()};
+  if (workers > 1) {
+    int64_t most = 0;
+    for (const train::WorkerLoad& load : loads)
+      most = std::max(
+          most, train::peak_bytes(load, runner->leaf_info().arena_bytes, runner->update_info().arena_bytes));
+    const Status fits = fleet::check_device_room(most, sharers, memory);
+    out +=
+        fmt::format("memory: {:.1f} MiB to be allocated on {} by each of the {} workers that share it; {}\n",
+                    mib(most), memory.name(), sharers, room_text(memory.available(), fits));
+    return DryRun{out, fits};
+  }
+  const Status fits = check_fit(config, need, vocab, engine);
   std::string where = fmt::format("{:.1f} MiB to be allocated", mib(need.total()));
   if (on_host)
     where = fmt::format("{:.1f} MiB at the peak of the process: {:.1f} MiB that it has now, {}",

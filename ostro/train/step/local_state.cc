@@ -21,9 +21,10 @@ std::array<int64_t, 2> print_of(const runtime::Buffer& b) {
   return {static_cast<int64_t>(print.lane[0]), static_cast<int64_t>(print.lane[1])};
 }
 
-// Damage is a reason to take another checkpoint; a model or a version that does not fit is none.
+// Damage is a reason to take another checkpoint; a model, a version or a device that does not fit is none.
 bool is_damage(const Error& error) {
-  return error.code() != ErrorCode::kInvalidArgument && error.code() != ErrorCode::kUnsupported;
+  return error.code() != ErrorCode::kInvalidArgument && error.code() != ErrorCode::kUnsupported &&
+         error.code() != ErrorCode::kDevice;
 }
 
 class LocalState final : public LiveState {

@@ -5,7 +5,7 @@
 
 #include "ostro/base/profile.h"
 
-namespace ostro::machine {
+namespace ostro {
 
 enum class Wait {
   kThreads,  // for the other threads of a job
@@ -20,4 +20,4 @@ inline const SpanLabelPtr& wait_label(Wait what) {
   return what == Wait::kThreads ? threads : workers;
 }
 
-}  // namespace ostro::machine
+}  // namespace ostro
