@@ -14,6 +14,8 @@
 // DOT4_S8(x, y, c)                   c plus the sum of four products; x and y are words of four integers of 8 bits
 // MMA_S8(c, a, b)                    a product of a warp: C[16, 8] += A[16, 32] B[32, 8] of integers of 8 bits, C of 32 bits; each
 //                                    thread has 4, 4 words and 2 words of them, where mma m16n8k32 of PTX has them
+// LOAD_MATRICES(words, row)          four matrices of 8 rows of 16 bytes in shared memory, as MMA_S8 takes them: thread 8 q + i of a
+//                                    warp gives the address of row i of matrix q, thread t gets word t % 4 of row t / 4 of each
 // COPY16(to, from, bytes), COPY4     begins to copy `bytes` bytes of device memory to shared memory, which gets 16 (4) of them, the
 //                                    rest as zeros; from sm_80 on the thread need not wait for them
 // COPIES_END(), COPIES_WAIT(n)       ends a group of copies of this thread; waits for all but the last n groups
@@ -52,6 +54,12 @@ static inline void ostro_mma_s8(int (&c)[4], const unsigned (&a)[4], const unsig
       c[r] = ostro_dot4((unsigned)all[(i % 8 * 4 + w % 4) * 6 + i / 8 + w / 4 * 2], (unsigned)all[(j * 4 + w % 4) * 6 + 4 + w / 4],
                         c[r]);
   }
+}
+static inline void ostro_load_matrices(unsigned (&words)[4], const void* row) {
+  const unsigned long long given = (unsigned long long)row;
+  const unsigned long long* const all = ostro_block->exchange(&given, 1);
+  const int lane = (int)ostro_block->thread % 32;
+  for (int q = 0; q < 4; ++q) words[q] = ((const unsigned*)all[8 * q + lane / 4])[lane % 4];
 }
 // The copies that a thread has begun. Until the wait for their group what is to be overwritten is poison.
 struct OstroCopy {
@@ -100,6 +108,7 @@ static inline void ostro_wait_for_copies(int groups_left) {
 #define SHUFFLE_XOR32(bits, d) ((unsigned)ostro_shuffle(bits, (THREAD % 32) ^ (d), 0))
 #define DOT4_S8(x, y, c) ostro_dot4(x, y, c)
 #define MMA_S8(c, a, b) ostro_mma_s8(c, a, b)
+#define LOAD_MATRICES(words, row) ostro_load_matrices(words, row)
 #define COPY16(to, from, bytes) ostro_copy(to, (const void*)(from), bytes, 16)
 #define COPY4(to, from, bytes) ostro_copy(to, (const void*)(from), bytes, 4)
 #define COPIES_END() (void)++ostro_own_copies().groups
@@ -171,6 +180,10 @@ DEVICE void ostro_mma_s8(int (&c)[4], const unsigned (&a)[4], const unsigned (&b
         : "r"(a[q]), "r"(b[q / 2]));
 #endif
 }
+#define LOAD_MATRICES(words, row)                                                                          \
+  asm volatile("ldmatrix.sync.aligned.m8n8.x4.shared.b16 {%0, %1, %2, %3}, [%4];"                          \
+               : "=r"((words)[0]), "=r"((words)[1]), "=r"((words)[2]), "=r"((words)[3])                    \
+               : "r"((unsigned)__cvta_generic_to_shared(row)) : "memory")
 #if __CUDA_ARCH__ >= 800
 #define OSTRO_COPY(how, size, to, from, bytes)                                                       \
   asm volatile("cp.async." how ".shared.global [%0], [%1], " size ", %2;" ::"r"(                     \
