@@ -108,8 +108,9 @@ void check_products(uint64_t seed, int programs) {
 // A matrix of [rows, k] and one of [k, n], quantised here, of which one is dithered, and their product.
 testing::ProgramWithInputs integers(Rng& rng) {
   testing::ProgramWithInputs p("integers");
-  const Axis row{"row", rng.between(1, 60)}, n{"n", rng.between(1, 70)};
-  const Axis outer{"outer", rng.between(1, 30)}, inner{"inner", rng.pick(std::vector<int64_t>{1, 8, 20})};
+  const auto size = [&] { return rng.chance(0.3) ? 8 * rng.between(1, 10) : rng.between(1, 70); };
+  const Axis row{"row", size()}, n{"n", size()};
+  const Axis outer{"outer", rng.between(1, 30)}, inner{"inner", rng.pick(std::vector<int64_t>{1, 8, 20, 32})};
   const auto type = [&] { return rng.chance(0.5) ? DType::bf16 : DType::f32; };
   // The contracted axes lie last, first, or around the others.
   const ValueId a = p.param({type(), rng.chance(0.5) ? std::vector<Axis>{row, outer, inner}
@@ -134,7 +135,7 @@ testing::ProgramWithInputs integers(Rng& rng) {
   ir::Attrs nearest = attrs, dithered = attrs;
   nearest.set("rounding", std::string("nearest"));
   dithered.set("rounding", std::string("dithered"));
-  dithered.set("global_sizes", std::vector<int64_t>{100, 101, 102});
+  dithered.set("global_sizes", std::vector<int64_t>{100, 101, inner.size == 32 ? 32 : 102});
   std::vector<ValueId> operands{a, key};
   // Indices of up to 37 bits: blocks of threefry on both sides of the number 2^32.
   for (int i = 0; i < 3; ++i) operands.push_back(builder.i64_scalar(rng.below(1 << 24)));
