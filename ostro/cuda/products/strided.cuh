@@ -67,9 +67,10 @@ struct Carrier {
 
 // The outputs of a block pass through shared memory, one row of every thread at a time, so that neighbours in a row of the
 // result are written together.
-template <int WM, int WN, int LM, int LN, int CM, int CN, bool write>
+template <int WM, int WN, int LM, int LN, int CM, int CN, int ROOM, bool write>
 DEVICE void pass_outputs(const DotArgs& a, float (&c)[4 * CM][4 * CN], i64 first_m, i64 first_n, i64 batch, float* shared) {
   enum { T = WM * WN * 32, N = WN * LN * 4 * CN, ROWS = WM * LM, STRIDE = N + 4 };
+  static_assert(ROWS * STRIDE <= ROOM, "a row of every thread has room where the pieces lie");
   const int warp = THREAD / 32, lane = THREAD % 32;
   float* const own = shared + (warp / WN * LM + lane / LN) * STRIDE + warp % WN * LN * 4 * CN + lane % LN * 4;
 #pragma unroll
@@ -130,7 +131,7 @@ DEVICE void strided_product(const DotArgs& a) {
   for (int i = 0; i < TM; ++i)
 #pragma unroll
     for (int j = 0; j < TN; ++j) c[i][j] = even[i][j] = odd[i][j] = 0;
-  if (a.goes_on) pass_outputs<WM, WN, LM, LN, CM, CN, false>(a, c, first_m, first_n, batch[2], tiles);
+  if (a.goes_on) pass_outputs<WM, WN, LM, LN, CM, CN, 2 * PIECE, false>(a, c, first_m, first_n, batch[2], tiles);
   const int warp = THREAD / 32, lane = THREAD % 32;
   const int tm = warp / WN * LM * TM + lane / LN * 4, tn = warp % WN * LN * TN + lane % LN * 4;
   const int count = (int)a.k, end = narrow ? (count + 31) / 32 * 32 : count;  // in N7 whole groups
@@ -182,7 +183,7 @@ DEVICE void strided_product(const DotArgs& a) {
     if (k + K < end) x.store(x, tiles + half), y.store(y, tiles + half + K * MS);
     BARRIER();
   }
-  pass_outputs<WM, WN, LM, LN, CM, CN, true>(a, c, first_m, first_n, batch[2], tiles);
+  pass_outputs<WM, WN, LM, LN, CM, CN, 2 * PIECE, true>(a, c, first_m, first_n, batch[2], tiles);
 }
 
 // name_<a><b>: k or m, k or n say along which axis 16 bytes of the operand lie together.
