@@ -66,13 +66,16 @@ struct Carrier {
 };
 
 // The outputs of a block pass through shared memory, one row of every thread at a time, so that neighbours in a row of the
-// result are written together.
+// result are written together: a thread writes one column.
 template <int WM, int WN, int LM, int LN, int CM, int CN, int ROOM, bool write>
 DEVICE void pass_outputs(const DotArgs& a, float (&c)[4 * CM][4 * CN], i64 first_m, i64 first_n, i64 batch, float* shared) {
-  enum { T = WM * WN * 32, N = WN * LN * 4 * CN, ROWS = WM * LM, STRIDE = N + 4 };
+  enum { N = WN * LN * 4 * CN, ROWS = WM * LM, STRIDE = N + 4 };
+  static_assert(WM * WN * 32 == N, "a thread has a column");
   static_assert(ROWS * STRIDE <= ROOM, "a row of every thread has room where the pieces lie");
   const int warp = THREAD / 32, lane = THREAD % 32;
   float* const own = shared + (warp / WN * LM + lane / LN) * STRIDE + warp % WN * LN * 4 * CN + lane % LN * 4;
+  const bool has_column = first_n + THREAD < a.n;
+  const i64 column = has_column ? batch + AT(const i64, a.c_col)[first_n + THREAD] : 0;
 #pragma unroll
   for (int i = 0; i < 4 * CM; ++i) {
     if (write) {
@@ -80,16 +83,15 @@ DEVICE void pass_outputs(const DotArgs& a, float (&c)[4 * CM][4 * CN], i64 first
       for (int j = 0; j < 4 * CN; j += 4) *(Floats4*)(own + j * LN) = {{c[i][j], c[i][j + 1], c[i][j + 2], c[i][j + 3]}};
       BARRIER();
     }
-#pragma unroll 1
-    for (int t = THREAD; t < ROWS * N; t += T) {
-      const int row = t / N, column = t % N;
-      const i64 m = first_m + row / LM * LM * 4 * CM + i / 4 * LM * 4 + row % LM * 4 + i % 4, n = first_n + column;
-      if (m >= a.m || n >= a.n) continue;
-      const i64 at = batch + AT(const i64, a.c_row)[m] + AT(const i64, a.c_col)[n];
+#pragma unroll 4
+    for (int row = 0; row < ROWS; ++row) {
+      const i64 m = first_m + row / LM * LM * 4 * CM + i / 4 * LM * 4 + row % LM * 4 + i % 4;
+      if (m >= a.m || !has_column) continue;
+      const i64 at = column + AT(const i64, a.c_row)[m];
       if (write)
-        store_float(a.c, a.c_type, at, shared[row * STRIDE + column]);
+        store_float(a.c, a.c_type, at, shared[row * STRIDE + THREAD]);
       else
-        shared[row * STRIDE + column] = AT(const float, a.c)[at];
+        shared[row * STRIDE + THREAD] = AT(const float, a.c)[at];
     }
     BARRIER();
     if (!write) {
