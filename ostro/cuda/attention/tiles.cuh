@@ -39,16 +39,23 @@ DEVICE TileRows tile_rows(const AttentionPlace& p, i64 b, i64 h, i64 count, i64 
   const i64 bytes = p.type == TYPE_BF16 ? 2 : 4;
   return {p.at + (u64)(place_of(p, b, h, 0) * bytes), p.pos * bytes, p.type, (int)count, (int)dims};
 }
-// Numbers d to d + 3 of row i; +0 outside.
+// Numbers d to d + 3 of row i; +0 outside, without a branch, so that a thread's loads are on their way together.
 template <bool narrow>
 DEVICE Four load_four(const TileRows& from, int i, int d) {
-  Four y = {{0, 0, 0, 0}};
-  if ((unsigned)i >= (unsigned)from.count || d >= from.dims) return y;
-  const u64 row = from.at + (u64)(i * from.step);
-  if (!narrow) return AT(const Four, row)[d / 4];
-  const FourNarrow x = AT(const FourNarrow, row)[d / 4];
+  const bool inside = (unsigned)i < (unsigned)from.count && d < from.dims;
+  const int row = i < 0 ? 0 : i < from.count ? i : from.count - 1;
+  const u64 at = from.at + (u64)(row * from.step);
+  const int quad = inside ? d / 4 : 0;
+  Four y;
+  if (narrow) {
+    const FourNarrow x = AT(const FourNarrow, at)[quad];
 #pragma unroll
-  for (int e = 0; e < 4; ++e) y.x[e] = ld_bf16(x.x[e]);
+    for (int e = 0; e < 4; ++e) y.x[e] = ld_bf16(x.x[e]);
+  } else {
+    y = AT(const Four, at)[quad];
+  }
+#pragma unroll
+  for (int e = 0; e < 4; ++e) y.x[e] = inside ? y.x[e] : 0.0f;
   return y;
 }
 DEVICE void store_four(const TileRows& to, int i, int d, const Four& x) {
@@ -65,26 +72,35 @@ DEVICE void store_four(const TileRows& to, int i, int d, const Four& x) {
 }
 
 // Turns rows first to first + W - 1, numbers first_d to first_d + D - 1 of each, into `to`. Of each warp, 8 neighbours along
-// head_dim have one row.
+// head_dim have one row. All loads come before the first store, which they could not pass.
 template <int W, int D, int T, bool narrow>
 DEVICE void turn_in(float* to, const TileRows& from, int first, int first_d) {
+  enum { WARPS = T / 32, TIMES = W / 4 / WARPS, ALONG = D / 32 };
   const unsigned warp = THREAD / 32u, quad = THREAD % 32u / 4u, i = THREAD % 4u;
+  Four x[TIMES][ALONG];
 #pragma unroll
-  for (unsigned n = 0; n < W / 4; n += T / 32)
+  for (unsigned n = 0; n < TIMES; ++n)
 #pragma unroll
-    for (unsigned d = 0; d < D; d += 32) {
-      const Four x = load_four<narrow>(from, first + (int)((warp + n) * 4 + i), first_d + (int)(d + quad * 4));
+    for (unsigned d = 0; d < ALONG; ++d)
+      x[n][d] = load_four<narrow>(from, first + (int)((warp + n * WARPS) * 4 + i), first_d + (int)(d * 32 + quad * 4));
 #pragma unroll
-      for (unsigned e = 0; e < 4; ++e) to[(d + quad * 4 + e) * W + ((warp + n) ^ quad) * 4 + i] = x.x[e];
-    }
+  for (unsigned n = 0; n < TIMES; ++n)
+#pragma unroll
+    for (unsigned d = 0; d < ALONG; ++d)
+#pragma unroll
+      for (unsigned e = 0; e < 4; ++e)
+        to[(d * 32 + quad * 4 + e) * W + ((warp + n * WARPS) ^ quad) * 4 + i] = x[n][d].x[e];
 }
 // Brings in whole rows, D numbers wide.
 template <int ROWS, int D, int T, bool narrow>
 DEVICE void rows_in(float* to, const TileRows& from, int first) {
+  enum { STEP = T / (D / 4), TIMES = ROWS / STEP };
   const unsigned quad = THREAD % (D / 4u), row = THREAD / (D / 4u);
+  Four x[TIMES];
 #pragma unroll
-  for (unsigned n = 0; n < ROWS; n += T / (D / 4))
-    *(Four*)(to + (row + n) * D + quad * 4) = load_four<narrow>(from, first + (int)(row + n), (int)quad * 4);
+  for (unsigned n = 0; n < TIMES; ++n) x[n] = load_four<narrow>(from, first + (int)(row + n * STEP), (int)quad * 4);
+#pragma unroll
+  for (unsigned n = 0; n < TIMES; ++n) *(Four*)(to + (row + n * STEP) * D + quad * 4) = x[n];
 }
 
 template <int N>
