@@ -72,7 +72,8 @@ DEVICE void store_four(const TileRows& to, int i, int d, const Four& x) {
 }
 
 // Turns rows first to first + W - 1, numbers first_d to first_d + D - 1 of each, into `to`. Of each warp, 8 neighbours along
-// head_dim have one row. All loads come before the first store, which they could not pass.
+// head_dim have one row. All loads come before the first store, which they could not pass; before the stores the block waits for
+// those who still read `to`.
 template <int W, int D, int T, bool narrow>
 DEVICE void turn_in(float* to, const TileRows& from, int first, int first_d) {
   enum { WARPS = T / 32, TIMES = W / 4 / WARPS, ALONG = D / 32 };
@@ -83,6 +84,7 @@ DEVICE void turn_in(float* to, const TileRows& from, int first, int first_d) {
 #pragma unroll
     for (unsigned d = 0; d < ALONG; ++d)
       x[n][d] = load_four<narrow>(from, first + (int)((warp + n * WARPS) * 4 + i), first_d + (int)(d * 32 + quad * 4));
+  BARRIER();
 #pragma unroll
   for (unsigned n = 0; n < TIMES; ++n)
 #pragma unroll
@@ -91,7 +93,7 @@ DEVICE void turn_in(float* to, const TileRows& from, int first, int first_d) {
       for (unsigned e = 0; e < 4; ++e)
         to[(d * 32 + quad * 4 + e) * W + ((warp + n * WARPS) ^ quad) * 4 + i] = x[n][d].x[e];
 }
-// Brings in whole rows, D numbers wide.
+// Brings in whole rows, D numbers wide, in the same way.
 template <int ROWS, int D, int T, bool narrow>
 DEVICE void rows_in(float* to, const TileRows& from, int first) {
   enum { STEP = T / (D / 4), TIMES = ROWS / STEP };
@@ -99,6 +101,7 @@ DEVICE void rows_in(float* to, const TileRows& from, int first) {
   Four x[TIMES];
 #pragma unroll
   for (unsigned n = 0; n < TIMES; ++n) x[n] = load_four<narrow>(from, first + (int)(row + n * STEP), (int)quad * 4);
+  BARRIER();
 #pragma unroll
   for (unsigned n = 0; n < TIMES; ++n) *(Four*)(to + (row + n * STEP) * D + quad * 4) = x[n];
 }
@@ -159,7 +162,6 @@ template <int R, int T, int N, int W, int D, bool narrow>
 DEVICE void add_dots(float (&c)[8][N], const Own<R, T>& own, const float* a, float* piece, const TileRows& from, int first) {
   const int dims = narrow ? (from.dims + 31) / 32 * 32 : from.dims;
   for (int d = 0; d < dims; d += D) {
-    BARRIER();
     turn_in<W, D, T, narrow>(piece, from, first, d);
     BARRIER();
     add_products<R, T, N, narrow, true>(c, own, a + d * R, piece, W, dims - d < D ? dims - d : D);
@@ -169,7 +171,6 @@ DEVICE void add_dots(float (&c)[8][N], const Own<R, T>& own, const float* a, flo
 template <int R, int T, int N, int WIDE, int D, bool narrow>
 DEVICE void add_rows(float (&c)[8][N], const Own<R, T>& own, const float* a, float* piece, const TileRows& from, int first, int steps) {
   for (int k = 0; k < steps; k += D) {
-    BARRIER();
     rows_in<D, WIDE, T, narrow>(piece, from, first + k);
     BARRIER();
     add_products<R, T, N, narrow, false>(c, own, a + k * R, piece, WIDE, D);
