@@ -33,7 +33,7 @@ ALWAYS = ("sm_90a",)  # a sample has one more, drawn
 Need = collections.namedtuple("Need", "registers local spilled shared")
 BOUNDS = {
     "admission": Need(48, 0, 0, 512),
-    "attention": Need(255, 2048, 1024, 1024),
+    "attention": Need(255, 2048, 512, 1024),
     "integers": Need(248, 0, 0, 40960),
     "losses": Need(56, 1024, 0, 512),
     "products": Need(168, 1024, 0, 34816),
