@@ -39,6 +39,18 @@ void add_long_sums(Collector& c) {
                         b.add(OpKind::box_sumsq, {few}, {{"axes", Names{}}, {"cells", Ints{}}}),
                         b.add(OpKind::box_sumsq, {late}, {{"axes", Names{}}, {"cells", Ints{}}})};
         });
+  c.add("rows of many elements",
+        {f32({{"a", 3}, {"b", 1301}}), bf16({{"a", 3}, {"b", 1301}}), f32({{"b", 1301}})},
+        [](Builder& b, const Values& in) {
+          const std::vector<Axis> axes = b.shape(in[0]).axes;
+          const ValueId x = b.add(OpKind::add, {in[0], in[1]});
+          const ValueId most = b.add(OpKind::reduce_max, {x}, {{"axes", Names{"b"}}});
+          const ValueId e = b.add(OpKind::exp, {b.add(OpKind::sub, {x, b.broadcast(most, axes)})});
+          const ValueId share = b.add(OpKind::div, {e, b.broadcast(b.sum(e, {"b"}, "striped"), axes)});
+          const ValueId square = b.sum(b.add(OpKind::mul, {in[1], in[1]}), {"b"}, "striped");
+          const ValueId scaled = b.add(OpKind::mul, {in[1], b.broadcast(square, axes)});
+          return Values{share, b.cast(b.add(OpKind::mul, {scaled, b.broadcast(in[2], axes)}), DType::bf16)};
+        });
 }
 
 void add_wide_rows(Collector& c) {

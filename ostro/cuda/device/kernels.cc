@@ -4,13 +4,17 @@
 
 namespace ostro::cuda {
 
-Result<Kernel> Kernels::find(const std::string& file, const std::string& kernel) {
+Result<Kernel> Kernels::find(std::string_view file, std::string_view kernel) {
   const std::lock_guard lock(mutex_);
-  std::shared_ptr<const Code>& code = codes_[file];
+  if (const auto of_file = found_.find(file); of_file != found_.end())
+    if (const auto known = of_file->second.find(kernel); known != of_file->second.end()) return known->second;
+  std::shared_ptr<const Code>& code = codes_[std::string(file)];
   if (code == nullptr) {
-    ASSIGN_OR_RETURN(code, device_.load(file, device_file_text(file)));
+    ASSIGN_OR_RETURN(code, device_.load(std::string(file), device_file_text(file)));
   }
-  return code->kernel(kernel);
+  ASSIGN_OR_RETURN(const Kernel made, code->kernel(std::string(kernel)));
+  found_[std::string(file)][std::string(kernel)] = made;
+  return made;
 }
 
 }  // namespace ostro::cuda

@@ -7,10 +7,12 @@
 #pragma once
 
 #include <array>
+#include <functional>
 #include <map>
 #include <memory>
 #include <mutex>
 #include <string>
+#include <string_view>
 
 #include "ostro/cuda/device/device.h"
 
@@ -31,13 +33,15 @@ class Kernels {
   Device& device() const { return device_; }
   // The kernel of this name in an embedded file ("routines/layout.cu"). Errors: those of Device::load and of
   // Code::kernel.
-  Result<Kernel> find(const std::string& file, const std::string& kernel);
+  Result<Kernel> find(std::string_view file, std::string_view kernel);
 
  private:
   Device& device_;
   const FastFamilies fast_;
   std::mutex mutex_;
-  std::map<std::string, std::shared_ptr<const Code>> codes_;
+  std::map<std::string, std::shared_ptr<const Code>, std::less<>> codes_;
+  // Kernels that were asked for, by file and by name.
+  std::map<std::string, std::map<std::string, Kernel, std::less<>>, std::less<>> found_;
 };
 
 }  // namespace ostro::cuda

@@ -2,10 +2,17 @@
 
 #include <fmt/format.h>
 
+#include <algorithm>
+
 namespace ostro::cuda {
+namespace {
+
+constexpr size_t kPlaces = 4096;  // of launches that an error may name
+
+}  // namespace
 
 GpuQueue::GpuQueue(const Driver& driver, const GpuFacts& facts)
-    : driver_(driver), facts_(facts), name_(fmt::format("cuda:{}", facts.ordinal)) {}
+    : driver_(driver), facts_(facts), name_(fmt::format("cuda:{}", facts.ordinal)), places_(kPlaces) {}
 
 Result<std::unique_ptr<GpuQueue>> GpuQueue::open(const Driver& driver, const GpuFacts& facts) {
   std::unique_ptr<GpuQueue> out(new GpuQueue(driver, facts));
@@ -28,10 +35,8 @@ Status GpuQueue::enter() {
 }
 
 void GpuQueue::note_launch(std::string_view place) {
-  constexpr size_t kMost = 4096;
   const std::lock_guard lock(mutex_);
-  running_.emplace_back(++launched_, place);
-  if (running_.size() > kMost) running_.pop_front();
+  places_[++launched_ % kPlaces].assign(place);
 }
 
 uint64_t GpuQueue::launched() {
@@ -41,7 +46,7 @@ uint64_t GpuQueue::launched() {
 
 void GpuQueue::note_done(uint64_t launch) {
   const std::lock_guard lock(mutex_);
-  while (!running_.empty() && running_.front().first <= launch) running_.pop_front();
+  done_ = std::max(done_, launch);
 }
 
 Status GpuQueue::wait(std::string_view doing) {
@@ -57,11 +62,12 @@ Status GpuQueue::fail(int result, std::string_view doing, std::string_view place
   std::string what = fmt::format("{}: {}", name_, doing);
   if (!place.empty()) what += fmt::format(" of {}", place);
   // Work that was begun before may be what failed.
-  if (ends_the_device(result) && !running_.empty()) {
-    const std::string &first = running_.front().second, &last = running_.back().second;
-    what += running_.size() == 1
-                ? fmt::format(" (running: {})", last)
-                : fmt::format(" (running: one of {} ops from {} to {})", running_.size(), first, last);
+  if (ends_the_device(result) && launched_ > done_) {
+    const uint64_t known = std::min<uint64_t>(launched_ - done_, kPlaces);
+    const std::string &first = places_[(launched_ - known + 1) % kPlaces],
+                      &last = places_[launched_ % kPlaces];
+    what += known == 1 ? fmt::format(" (running: {})", last)
+                       : fmt::format(" (running: one of {} ops from {} to {})", known, first, last);
   }
   Error error = driver_.error(result, what);
   if (ends_the_device(result) && !end_) {

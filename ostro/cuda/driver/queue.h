@@ -7,13 +7,12 @@
 
 #include <atomic>
 #include <cstdint>
-#include <deque>
 #include <memory>
 #include <mutex>
 #include <optional>
 #include <string>
 #include <string_view>
-#include <utility>
+#include <vector>
 
 #include "ostro/base/error.h"
 #include "ostro/cuda/driver/driver.h"
@@ -60,8 +59,10 @@ class GpuQueue {
   std::atomic<bool> ended_ = false;
   std::mutex mutex_;
   std::optional<Error> end_;
-  uint64_t launched_ = 0;
-  std::deque<std::pair<uint64_t, std::string>> running_;  // launches that may not be done, the newest of them
+  // Launches have ascending numbers from 1. Launch i, of the newest ones, is at place i modulo their number;
+  // places are written over, so that a launch needs no memory.
+  uint64_t launched_ = 0, done_ = 0;
+  std::vector<std::string> places_;
 };
 
 }  // namespace ostro::cuda

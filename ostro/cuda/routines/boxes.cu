@@ -81,6 +81,7 @@ BLOCK_KERNEL(box_lanes, BoxArgs) {
   const i64 blocks = 64 / lanes, first_lane = BLOCK_X % blocks * lanes;
   const Box box = box_of(a, BLOCK_X / blocks);
   const int lane = THREAD / parts, own_lane = THREAD % lanes, own_row = THREAD / lanes;
+  const bool in_a_line = a.rank > 0 && box.count == box.size[a.rank - 1];  // its elements are as far apart as on the last axis
   float next[BOX_PART];
   if (THREAD < lanes) sums[THREAD] = 0;
   for (i64 row = -piece; row * 64 < box.count; row += piece) {
@@ -94,10 +95,20 @@ BLOCK_KERNEL(box_lanes, BoxArgs) {
       if (THREAD < lanes) place[THREAD] = 0;
     }
     BARRIER();
+    const i64 begin = (row + piece + own_row) * 64 + first_lane + own_lane;
+    if (in_a_line) {
+      const float* const from = AT(const float, a.from) + box.first;
 #pragma unroll
-    for (int i = 0; i < BOX_PART; ++i) {
-      const i64 r = (row + piece + own_row + i * parts) * 64 + first_lane + own_lane;
-      next[i] = r < box.count ? AT(const float, a.from)[box_offset(a, box, r)] : 0.0f;
+      for (int i = 0; i < BOX_PART; ++i) {
+        const i64 r = begin + i * parts * 64;
+        next[i] = r < box.count ? from[r * a.stride[a.rank - 1]] : 0.0f;
+      }
+    } else {
+#pragma unroll
+      for (int i = 0; i < BOX_PART; ++i) {
+        const i64 r = begin + i * parts * 64;
+        next[i] = r < box.count ? AT(const float, a.from)[box_offset(a, box, r)] : 0.0f;
+      }
     }
     while (row >= 0) {
       const Added added = add_squares(tile + THREAD * BOX_LINE, binade_of(sums[lane]));

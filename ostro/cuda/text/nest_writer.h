@@ -5,6 +5,8 @@
 #include <cstdint>
 #include <map>
 #include <string>
+#include <utility>
+#include <vector>
 
 #include "ostro/compile/nest/nest.h"
 
@@ -51,6 +53,7 @@ class NestWriter {
   // write_rows.cc
   std::string rows();
   std::string pass_text(size_t number);
+  std::vector<size_t> read_in_pass(const compile::NestPass& pass, size_t number) const;
   void reduce(int32_t i, std::string& before, std::string& text, std::string& after);
   // write_serial.cc
   std::string serial();

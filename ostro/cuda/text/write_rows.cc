@@ -10,6 +10,7 @@
 namespace ostro::cuda {
 
 using compile::NestOp;
+using compile::NestOperand;
 using compile::NestPass;
 using compile::register_type;
 using ir::DType;
@@ -34,11 +35,39 @@ void NestWriter::reduce(int32_t i, std::string& before, std::string& text, std::
   after += fmt::format("    const {} v{}r = row_{}{}({});\n", type, i, word, bits, lane);
 }
 
+// The arrays that a pass reads at every element, and that no register holds yet.
+std::vector<size_t> NestWriter::read_in_pass(const NestPass& pass, size_t number) const {
+  std::vector<size_t> out;
+  const auto note = [&](const NestOp& o) {
+    for (const NestOperand& x : o.operands) {
+      const auto access = static_cast<size_t>(x.index);
+      if (x.from == NestOperand::From::kAccess && loads_.count(access) == 0 &&
+          std::find(out.begin(), out.end(), access) == out.end())
+        out.push_back(access);
+    }
+  };
+  for (const int32_t i : pass.ops)
+    if (op(i).saved < 0 || static_cast<size_t>(op(i).saved) >= number) note(op(i));
+  for (const int32_t i : pass.reductions) note(op(i));
+  return out;
+}
+
 std::string NestWriter::pass_text(size_t number) {
   const NestPass& pass = nest_.passes[number];
   const auto row_names = names_;
   const auto row_loads = loads_;
-  std::string text;
+  const int64_t n = nest_.row_size(), each = (n + 63) / 64;
+  // Elements of a thread that are read at a time: stores between loads would keep those from being on their
+  // way together.
+  const std::vector<size_t> read = read_in_pass(pass, number);
+  const int64_t group = std::min<int64_t>(each, read.size() <= 2 ? 8 : 4);
+  const bool grouped = fast_ && group > 1 && !read.empty() && n < (int64_t{1} << 30);
+  std::string text, loads;
+  if (grouped)
+    for (const size_t k : read) {
+      loads += fmt::format("    x{}[e] = {};\n", k, load(k));
+      loads_[k] = fmt::format("x{}[e]", k);
+    }
   for (const int32_t i : pass.ops) {
     const int32_t saved = op(i).saved;
     if (saved >= 0 && static_cast<size_t>(saved) < number) {
@@ -57,9 +86,25 @@ std::string NestWriter::pass_text(size_t number) {
   loads_ = row_loads;
   for (const int32_t i : pass.reductions) names_[i] = fmt::format("v{}r", i);
   if (text.empty()) return before + after;
+  if (!grouped)
+    return before +
+           fmt::format("    for (i64 j = THREAD, s = 0; j < {}; j += 64, ++s) {{\n    (void)s;\n{}    }}\n",
+                       n, text) +
+           after;
+  std::string arrays;
+  for (const size_t k : read)
+    arrays += fmt::format("    {} x{}[{}];\n", register_type(nest_.accesses[k].dtype), k, group);
   return before +
-         fmt::format("    for (i64 j = THREAD, s = 0; j < {}; j += 64, ++s) {{\n    (void)s;\n{}    }}\n",
-                     nest_.row_size(), text) +
+         fmt::format(
+             "#pragma unroll 1\n    for (int s0 = 0; s0 < {each}; s0 += {group}) {{\n{arrays}#pragma unroll\n"
+             "    for (int e = 0; e < {group}; ++e) {{\n"
+             "    const int at = (s0 + e) * 64 + THREAD, j = at < {n} ? at : {n} - 1;\n    (void)j;\n{loads} "
+             "   }}\n"
+             "#pragma unroll\n    for (int e = 0; e < {group}; ++e) {{\n"
+             "    const int s = s0 + e, j = s * 64 + THREAD;\n    if (j >= {n}) break;\n{text}    }}\n    "
+             "}}\n",
+             fmt::arg("each", each), fmt::arg("group", group), fmt::arg("arrays", arrays), fmt::arg("n", n),
+             fmt::arg("loads", loads), fmt::arg("text", text)) +
          after;
 }
 
