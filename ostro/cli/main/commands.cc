@@ -35,6 +35,7 @@ std::span<const Command> commands() {
       {"export", "write a model as a Hugging Face directory", export_command},
       {"program", "print the programs of a training step", program_command},
       {"data", "build the token store; show the batch of a step", data_command},
+      {"lab", "do an experiment of several steps, and report on it", lab_command},
       {"selftest", "train two tiny models and compare the hash with the one of every machine",
        selftest_command},
       {"devices", "show the processors and GPUs of this machine, and what GPUs lack", devices_command},

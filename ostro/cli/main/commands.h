@@ -56,6 +56,7 @@ int export_command(Args args);
 int check_command(Args args);
 int program_command(Args args);
 int data_command(Args args);
+int lab_command(Args args);
 int selftest_command(Args args);
 int devices_command(Args args);
 int completion_command(Args args);

@@ -4,39 +4,24 @@
 #include <cstdio>
 #include <nlohmann/json.hpp>
 
-#include "ostro/base/log.h"
 #include "ostro/cli/main/commands.h"
 #include "ostro/cli/main/exit_code.h"
 #include "ostro/cli/shared/progress.h"
 #include "ostro/cli/shared/terminal.h"
-#include "ostro/convert/configured_model.h"
+#include "ostro/convert/evaluate_configured.h"
 #include "ostro/eval/evaluate_tasks.h"
 #include "ostro/eval/token_log_probs.h"
-#include "ostro/train/step/evaluate.h"
 
 namespace ostro::cli {
 namespace {
 
-struct Evaluation {
-  train::HeldOutLoss loss;
-  int64_t step = 0;
-  std::string path, name;  // of the checkpoint and of its state
-};
-
-Result<Evaluation> evaluate(const Context& context, train::TrainConfig config, const std::string& checkpoint,
-                            const std::string& per_token, trained::Trust trust) {
+Result<convert::HeldOutEvaluation> evaluate(const Context& context, train::TrainConfig config,
+                                            const std::string& checkpoint, const std::string& per_token,
+                                            trained::Trust trust) {
   if (!per_token.empty() && data::has_pairs(config.data))
     return invalid_argument("--per_token: held-out pairs have a loss a pair, not a token; leave it out");
-  trained::take_stored_matrices(context.fs, checkpoint, config);
   BuildProgressLine line;
   ASSIGN_OR_RETURN(const data::BuildSettings build, build_settings(line));
-  ASSIGN_OR_RETURN(const convert::ConfiguredModel of,
-                   convert::open_configured(context, std::move(config), checkpoint, build, trust));
-  line.end();
-  ASSIGN_OR_RETURN(
-      const train::HeldOut held_out,
-      train::HeldOut::create(of.config, of.data.tokenizer->vocab_size(), *of.engine, *of.data.stores));
-  Evaluation out{{}, of.parameters.step, of.parameters.path, of.parameters.name};
   eval::TokenLogProbs tokens;
   train::HeldOut::OnBatch keep;
   if (!per_token.empty())
@@ -44,9 +29,9 @@ Result<Evaluation> evaluate(const Context& context, train::TrainConfig config, c
       tokens.add(batch, losses);
       return Status();
     };
-  ASSIGN_OR_RETURN(out.loss, held_out.evaluate(of.parameters.values, keep));
-  if (out.loss.tokens == 0) return invalid_argument(train::uncounted_text(out.loss));
-  if (!out.loss.uncounted.empty()) log_warning(train::uncounted_text(out.loss));
+  ASSIGN_OR_RETURN(convert::HeldOutEvaluation out,
+                   convert::evaluate_configured(context, std::move(config), checkpoint, build, trust, keep));
+  line.end();
   if (!per_token.empty())
     RETURN_IF_ERROR(tokens.write(context.fs, per_token,
                                  {{"loss", fmt::format("{}", out.loss.loss)},

@@ -1,0 +1,24 @@
+#include "ostro/convert/evaluate_configured.h"
+
+#include "ostro/base/log.h"
+
+namespace ostro::convert {
+
+Result<HeldOutEvaluation> evaluate_configured(const Context& context, train::TrainConfig config,
+                                              const std::string& checkpoint,
+                                              const data::BuildSettings& settings, trained::Trust trust,
+                                              const train::HeldOut::OnBatch& on_batch) {
+  trained::take_stored_matrices(context.fs, checkpoint, config);
+  ASSIGN_OR_RETURN(const ConfiguredModel of,
+                   open_configured(context, std::move(config), checkpoint, settings, trust));
+  ASSIGN_OR_RETURN(
+      const train::HeldOut held_out,
+      train::HeldOut::create(of.config, of.data.tokenizer->vocab_size(), *of.engine, *of.data.stores));
+  HeldOutEvaluation out{{}, of.parameters.step, of.parameters.path, of.parameters.name};
+  ASSIGN_OR_RETURN(out.loss, held_out.evaluate(of.parameters.values, on_batch));
+  if (out.loss.tokens == 0) return invalid_argument(train::uncounted_text(out.loss));
+  if (!out.loss.uncounted.empty()) log_warning(train::uncounted_text(out.loss));
+  return out;
+}
+
+}  // namespace ostro::convert

@@ -1,0 +1,25 @@
+// evaluate_configured: the loss of a checkpoint on the held-out text of a configuration.
+#pragma once
+
+#include <string>
+
+#include "ostro/convert/configured_model.h"
+#include "ostro/train/step/evaluate.h"
+
+namespace ostro::convert {
+
+struct HeldOutEvaluation {
+  train::HeldOutLoss loss;
+  int64_t step = 0;        // of the checkpoint
+  std::string path, name;  // of the checkpoint and of its state
+};
+
+// `checkpoint` and `settings` are as in open_configured; `on_batch`, if not empty, sees every batch. A
+// warning names components whose text does not count. Errors: those of open_configured; there is no held-out
+// text, or no token of it counts.
+Result<HeldOutEvaluation> evaluate_configured(const Context& context, train::TrainConfig config,
+                                              const std::string& checkpoint,
+                                              const data::BuildSettings& settings, trained::Trust trust,
+                                              const train::HeldOut::OnBatch& on_batch = {});
+
+}  // namespace ostro::convert

@@ -1,0 +1,25 @@
+// Output: the folder of files that a step made, with the list of them (its manifest), so that a change of any
+// file is found. Functions; one thread at a time for one output.
+#pragma once
+
+#include <string>
+
+#include "ostro/lab/journal/file_hashes.h"
+
+namespace ostro::lab {
+
+// The folder of a fingerprint's output, and the file beside it that lists the files.
+std::string output_folder(const std::string& lab_directory, const std::string& fingerprint);
+std::string manifest_path(const std::string& lab_directory, const std::string& fingerprint);
+
+// Lists the files below the output's folder, with their hashes, in the manifest. Returns the
+// manifest's SHA-256. Locks, logs, clocks and pages for people are no part of an output.
+Result<std::string> write_manifest(io::FileSystem& fs, const std::string& lab_directory,
+                                   const std::string& fingerprint, FileHashes& hashes);
+
+// Checks an output against its manifest, and that against `manifest`, its hash in the journal. Returns false
+// when folder and manifest are both gone. Errors: kCorrupt, with the file and both hashes.
+Result<bool> check_output(io::FileSystem& fs, const std::string& lab_directory,
+                          const std::string& fingerprint, const std::string& manifest, FileHashes& hashes);
+
+}  // namespace ostro::lab

@@ -1,0 +1,101 @@
+#include "ostro/lab/plan/plan.h"
+
+#include <fmt/format.h>
+
+#include <nlohmann/json.hpp>
+
+#include "ostro/config/yaml.h"
+#include "ostro/io/files/path.h"
+#include "ostro/lab/plan/expand.h"
+
+namespace ostro::lab {
+namespace {
+
+using config::Node;
+
+Result<std::string> text_of(const Node& root, const char* key) {
+  const Node* node = root.find(key);
+  if (node == nullptr) return plan_error(root, fmt::format("the plan has no {}", key));
+  if (node->kind != Node::Kind::kString || node->text.empty())
+    return plan_error(*node, fmt::format("{}: expected a text", key));
+  return node->text;
+}
+
+Result<std::vector<Query>> read_queries(const Node& root, const char* key) {
+  std::vector<Query> out;
+  const Node* map = root.find(key);
+  if (map == nullptr) return out;
+  if (map->kind != Node::Kind::kMap)
+    return plan_error(*map, fmt::format("{}: expected a map from names to SELECTs", key));
+  for (const Node& item : map->items) {
+    RETURN_IF_ERROR(check_name(item, item.key));
+    if (item.kind != Node::Kind::kString || item.text.empty())
+      return plan_error(item, fmt::format("{}.{}: expected a SELECT", key, item.key));
+    for (const Query& other : out)
+      if (other.name == item.key) return plan_error(item, fmt::format("{}.{} is there twice", key, item.key));
+    out.push_back({item.key, item.text, item.where});
+  }
+  return out;
+}
+
+nlohmann::json step_json(const Step& step) {
+  return {{"kind", step.kind->name},
+          {"version", step.kind->version},
+          {"labels", step.labels},
+          {"inputs", step.inputs},
+          {"parameters", nlohmann::json::parse(config::canonical_json(step.parameters))}};
+}
+
+}  // namespace
+
+const Step* Plan::find(const std::string& wanted) const {
+  for (const Step& step : steps)
+    if (step.name == wanted) return &step;
+  return nullptr;
+}
+
+std::string Plan::directory() const { return io::join_path(folder, name + ".lab"); }
+
+Result<Plan> read_plan(io::FileSystem& fs, const std::string& path) {
+  RETURN_IF_ERROR(fs.stat(path));
+  ASSIGN_OR_RETURN(const Node root, config::read_yaml_file(path));
+  if (root.kind != Node::Kind::kMap)
+    return invalid_argument(fmt::format("{}: is no plan: expected a map", path));
+  RETURN_IF_ERROR(
+      check_keys(root, "", {"lab", "question", "steps", "queries", "figures", "tables", "report"}));
+  Plan plan;
+  plan.file = path;
+  plan.folder = io::parent_path(path) == "." ? "" : io::parent_path(path);
+  ASSIGN_OR_RETURN(plan.name, text_of(root, "lab"));
+  RETURN_IF_ERROR(check_name(*root.find("lab"), plan.name));
+  ASSIGN_OR_RETURN(plan.question, text_of(root, "question"));
+  const Node* steps = root.find("steps");
+  if (steps == nullptr || steps->kind != Node::Kind::kMap || steps->items.empty())
+    return plan_error(steps == nullptr ? root : *steps, "steps: expected a map from names to steps");
+  ASSIGN_OR_RETURN(plan.steps, expand_steps(*steps));
+  ASSIGN_OR_RETURN(plan.queries, read_queries(root, "queries"));
+  ASSIGN_OR_RETURN(plan.figures, read_queries(root, "figures"));
+  ASSIGN_OR_RETURN(plan.tables, read_queries(root, "tables"));
+  if (root.find("report") != nullptr) {
+    ASSIGN_OR_RETURN(plan.report, text_of(root, "report"));
+  }
+  return plan;
+}
+
+std::string canonical_plan(const Plan& plan) {
+  const auto queries = [](const std::vector<Query>& all) {
+    auto out = nlohmann::json::object();
+    for (const Query& q : all) out[q.name] = q.sql;
+    return out;
+  };
+  nlohmann::json out = {{"lab", plan.name},
+                        {"question", plan.question},
+                        {"queries", queries(plan.queries)},
+                        {"figures", queries(plan.figures)},
+                        {"tables", queries(plan.tables)},
+                        {"report", plan.report}};
+  for (const Step& step : plan.steps) out["steps"][step.name] = step_json(step);
+  return out.dump(-1, ' ', false, nlohmann::json::error_handler_t::replace);
+}
+
+}  // namespace ostro::lab

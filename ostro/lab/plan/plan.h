@@ -1,0 +1,52 @@
+// Plan: an experiment as its YAML file describes it, with sweeps expanded: the steps in an order in which
+// they can be done, queries, and what the report shows. A value; docs/guide/lab.md describes the file.
+#pragma once
+
+#include <map>
+#include <string>
+#include <vector>
+
+#include "ostro/config/node.h"
+#include "ostro/io/files/file_system.h"
+#include "ostro/lab/plan/step_kinds.h"
+
+namespace ostro::lab {
+
+// One step, for one choice of all sweep variables that it depends on.
+struct Step {
+  std::string name;    // "base[rate=0.001]"; without a sweep as declared
+  std::string family;  // the declared name: "base"
+  const StepKind* kind = nullptr;
+  std::map<std::string, std::string> labels;  // the choice: variable -> label
+  config::Node parameters;  // all parameters but steps, with defaults, in the order of the kind
+  std::map<std::string, std::string> inputs;  // parameter -> name of the step
+};
+
+// A named SELECT.
+struct Query {
+  std::string name, sql, where;
+};
+
+struct Plan {
+  std::string file, folder;  // the plan's path, and its folder: relative paths in the plan begin there
+  std::string name, question;
+  std::vector<Step> steps;     // inputs first
+  std::vector<Query> queries;  // each gives one value
+  std::vector<Query> figures;  // each gives rows (series, x, y)
+  std::vector<Query> tables;   // each gives a table
+  std::string report;          // path of the report's text; empty: none
+
+  // Null when there is no such step.
+  const Step* find(const std::string& name) const;
+  // The folder of journal and outputs: NAME.lab beside the plan.
+  std::string directory() const;
+};
+
+// Reads and expands a plan. Errors name file and line: an unknown key, kind or step, with the nearest name; a
+// missing parameter or one of a wrong type.
+Result<Plan> read_plan(io::FileSystem& fs, const std::string& path);
+
+// The expanded steps as canonical JSON: sorted keys, no comments, no paths of this machine.
+std::string canonical_plan(const Plan& plan);
+
+}  // namespace ostro::lab

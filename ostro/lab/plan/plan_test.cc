@@ -1,0 +1,111 @@
+#include "ostro/lab/plan/plan.h"
+
+#include <doctest/doctest.h>
+#include <unistd.h>
+
+#include <filesystem>
+#include <fstream>
+
+#include "ostro/io/files/local_file_system.h"
+
+namespace ostro::lab {
+namespace {
+
+// Reads a plan from a file that goes away again.
+Result<Plan> plan_of(const std::string& text) {
+  const auto path =
+      std::filesystem::temp_directory_path() / ("ostro_plan_test_" + std::to_string(::getpid()));
+  std::ofstream(path) << text;
+  auto plan = read_plan(io::local_file_system(), path.string());
+  std::filesystem::remove(path);
+  return plan;
+}
+
+std::string plan_with(const std::string& steps) { return "lab: a\nquestion: Why?\nsteps:\n" + steps; }
+
+const std::string kSteps = R"(
+  score: {eval: {of: $base}}
+  base:
+    sweep: {rate: [0.1, 2], mix: {one: {data.shuffle: true}, "no": {}}}
+    train: {data: $rows, config: c.yaml, set: $mix}
+  rows: {tokens: {from: $texts, held_out: $texts, tokenizer: $words}}
+  words: {tokenizer: {from: $texts, vocab_size: 300}}
+  texts: {source: {files: [a, b/*.txt], licence: MIT}}
+)";
+
+std::vector<std::string> names_of(const Plan& plan) {
+  std::vector<std::string> names;
+  for (const Step& step : plan.steps) names.push_back(step.name);
+  return names;
+}
+
+TEST_CASE("a sweep makes a step for each choice, and so do the steps behind it; inputs come first") {
+  std::string with_rate = kSteps;
+  with_rate.replace(with_rate.find("c.yaml"), 6, "$rate ");
+  CHECK_FALSE(plan_of(plan_with(with_rate)).ok());  // a number is no text
+  const auto plan = plan_of(plan_with(kSteps));
+  REQUIRE_MESSAGE(plan.ok(), plan.error().message());
+  CHECK(names_of(*plan) ==
+        std::vector<std::string>{"texts", "words", "rows", "base[mix=one,rate=0.1]", "base[mix=no,rate=0.1]",
+                                 "base[mix=one,rate=2]", "base[mix=no,rate=2]", "score[mix=one,rate=0.1]",
+                                 "score[mix=no,rate=0.1]", "score[mix=one,rate=2]", "score[mix=no,rate=2]"});
+  const Step& base = *plan->find("base[mix=one,rate=2]");
+  CHECK(base.inputs.at("data") == "rows");
+  CHECK(config::flow_text(*base.parameters.find("set")) == "{data.shuffle: true}");
+  CHECK(plan->find("score[mix=no,rate=2]")->inputs.at("of") == "base[mix=no,rate=2]");
+  CHECK(config::flow_text(*plan->find("words")->parameters.find("pattern")) == "llama3");
+  CHECK(plan->find("base") == nullptr);
+}
+
+TEST_CASE("inputs that were made with one variable go together where it has one value") {
+  const auto plan = plan_of(plan_with(R"(
+  texts: {source: {files: [a], licence: MIT}}
+  words: {sweep: {size: [300, 400]}, tokenizer: {from: $texts, vocab_size: $size}}
+  rows: {tokens: {from: $texts, held_out: $texts, tokenizer: $words}}
+  base: {train: {data: $rows, config: c.yaml}}
+)"));
+  REQUIRE_MESSAGE(plan.ok(), plan.error().message());
+  CHECK(plan->steps.size() == 7);
+  CHECK(plan->find("base[size=400]")->inputs.at("data") == "rows[size=400]");
+}
+
+TEST_CASE("the canonical plan depends on what steps are, not on comments and order") {
+  std::string other = "# a comment\n" + plan_with(kSteps);
+  const size_t at = other.find("{files: [a, b/*.txt], licence: MIT}");
+  other.replace(at, 35, "{licence: MIT, files: [a, b/*.txt]}");
+  CHECK(canonical_plan(*plan_of(other)) == canonical_plan(*plan_of(plan_with(kSteps))));
+  std::string changed = plan_with(kSteps);
+  changed.replace(changed.find("300"), 3, "301");
+  CHECK(canonical_plan(*plan_of(changed)) != canonical_plan(*plan_of(plan_with(kSteps))));
+}
+
+TEST_CASE("every mistake is an error with its line and the nearest name") {
+  const auto error_of = [](const std::string& steps) {
+    const auto plan = plan_of(plan_with(steps));
+    REQUIRE_FALSE(plan.ok());
+    return plan.error().message();
+  };
+  const auto has = [](const std::string& text, const std::string& part) {
+    INFO(text);
+    CHECK(text.find(part) != std::string::npos);
+  };
+  has(error_of("  a: {sorce: {}}\n"), ":4: step a: unknown key \"sorce\"; the nearest is \"source\"");
+  has(error_of("  a: {source: {files: [a], licence: MIT}, eval: {of: $a}}\n"), "a step has one kind");
+  has(error_of("  a: {}\n"), "has no kind");
+  has(error_of("  a: {source: {files: [a], licence: MIT}}\n  a: {source: {files: [a], licence: MIT}}\n"),
+      "twice");
+  has(error_of("  a b: {source: {files: [a], licence: MIT}}\n"), "is no name");
+  has(error_of("  a: {source: {files: a, licence: MIT}}\n"), "expected a list of texts");
+  has(error_of("  a: {tokenizer: {from: $b, vocab_size: 300}}\n"), "no step is called \"b\"");
+  has(error_of("  a: {tokenizer: {from: b, vocab_size: 300}}\n"), "as $NAME");
+  // A cycle is a step of the wrong kind somewhere.
+  has(error_of("  a: {tokenizer: {from: $b, vocab_size: 300}}\n  b: {eval: {of: $a}}\n"),
+      "is not of kind source");
+  has(error_of("  a: {sweep: {x: [1]}, source: {files: [a], licence: MIT}}\n"), "has no sweep");
+  has(error_of("  a: {sweep: {x: [\"b c\"]}, eval: {of: $a}}\n"), "cannot name a choice");
+  CHECK_FALSE(plan_of("lab: a\nsteps: {}\n").ok());
+  CHECK_FALSE(plan_of("just a text").ok());
+}
+
+}  // namespace
+}  // namespace ostro::lab

@@ -1,0 +1,45 @@
+// StepKind: what a plan may say of each kind of step: its parameters, and the version of what it computes.
+// Constant tables, for any thread.
+#pragma once
+
+#include <cstdint>
+#include <span>
+#include <string>
+#include <string_view>
+#include <vector>
+
+namespace ostro::lab {
+
+// The type of a parameter's value.
+enum class ValueType {
+  kText,      // a string
+  kTexts,     // a list of strings
+  kInteger,   // at least 1
+  kSettings,  // a map of dotted keys of a configuration and their values
+  kStep,      // "$name": the output of a step
+};
+
+struct Parameter {
+  std::string name;
+  ValueType type = ValueType::kText;
+  std::string default_value;  // YAML flow text; empty for required ones
+  bool required = false;
+  std::string of;  // for kStep: the kind of that step
+  std::string help;
+};
+
+struct StepKind {
+  std::string name;
+  // Part of every fingerprint. It grows when the same parameters and inputs give another output.
+  int64_t version = 1;
+  std::string help;
+  std::vector<Parameter> parameters;
+
+  const Parameter* find(std::string_view parameter) const;
+};
+
+std::span<const StepKind> step_kinds();
+// The kind of this name; null when there is none.
+const StepKind* find_kind(std::string_view name);
+
+}  // namespace ostro::lab

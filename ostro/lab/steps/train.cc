@@ -1,0 +1,81 @@
+// The step train.
+#include <fmt/format.h>
+
+#include "ostro/io/files/path.h"
+#include "ostro/lab/steps/kinds.h"
+#include "ostro/train/programs/programs.h"
+#include "ostro/train/programs/run_model.h"
+#include "ostro/train/step/batches.h"
+
+namespace ostro::lab {
+namespace {
+
+// What the plan decides, so that no configuration may: where data come from, and where the run is.
+constexpr const char* kFromThePlan[] = {"data.train_urls", "data.validation_urls", "data.validation_fraction",
+                                        "data.cache_dir",  "data.tokenizer",       "data.vocab_size",
+                                        "data.text_key",   "data.components",      "data.train_weights",
+                                        "trainer.id",      "trainer.log_dir",      "trainer.initialize_from"};
+
+Status check_left_to_plan(const config::Node& tree) {
+  for (const std::string path : kFromThePlan) {
+    const size_t dot = path.find('.');
+    const config::Node* section = tree.find(path.substr(0, dot));
+    const config::Node* given = section == nullptr ? nullptr : section->find(path.substr(dot + 1));
+    if (given != nullptr)
+      return invalid_argument(
+          fmt::format("{}: {}: follows from the plan's steps; leave it out", given->where, path));
+  }
+  return {};
+}
+
+std::string list_text(const std::vector<std::string>& texts) {
+  std::vector<config::Node> items;
+  for (const std::string& text : texts) items.push_back(config::Node::string(text));
+  return config::flow_text(config::Node::list(std::move(items)));
+}
+
+}  // namespace
+
+Result<train::TrainConfig> training_config(const Work& work, const std::string& folder) {
+  const std::string file = io::join_path(work.plan.folder, text_of(work.step, "config"));
+  std::vector<config::Override> overrides;
+  for (const config::Node& option : work.step.parameters.find("set")->items)
+    overrides.push_back({option.key, config::flow_text(option)});
+  config::Mistakes mistakes;
+  ASSIGN_OR_RETURN(const config::Node tree, config::load_tree(file, overrides, &mistakes));
+  RETURN_IF_ERROR(mistakes.status());
+  RETURN_IF_ERROR(check_left_to_plan(tree));
+  const Step& tokens = work.input("data");
+  const auto made = [&](const char* parameter) -> const Made& {
+    return work.made.at(tokens.inputs.at(parameter));
+  };
+  const auto set = [&](const char* path, const std::string& value) { overrides.push_back({path, value}); };
+  const auto quoted = [](const std::string& text) { return config::flow_text(config::Node::string(text)); };
+  set("data.train_urls", list_text(urls_of(made("from"))));
+  set("data.validation_urls", list_text(urls_of(made("held_out"))));
+  set("data.tokenizer", quoted(io::join_path(made("tokenizer").folder, "tokenizer.json")));
+  set("data.text_key", quoted(text_of(tokens, "text_key")));
+  set("data.cache_dir", quoted(work.made_by(tokens).folder));
+  if (!folder.empty()) {
+    set("trainer.log_dir", quoted(io::parent_path(folder)));
+    set("trainer.id", quoted(io::base_name(folder)));
+  }
+  return train::load_train_config(file, overrides, work.context.models);
+}
+
+Result<std::string> programs_of(const Work& work, const train::TrainConfig& config) {
+  ASSIGN_OR_RETURN(const auto tokenizer, train::open_tokenizer(work.context.fs, config));
+  const models::ModelFunctions model = train::run_model(config, tokenizer->vocab_size());
+  RETURN_IF_ERROR(train::check_run_model(config, model));
+  RETURN_IF_ERROR(train::check_vocabulary(model, tokenizer->vocab_size()));
+  ASSIGN_OR_RETURN(const train::CanonicalPrograms programs, train::make_programs(config, model));
+  return train::programs_hash(programs);
+}
+
+Result<std::optional<std::string>> make_run(const Work& work, const std::string& folder) {
+  ASSIGN_OR_RETURN(const train::TrainConfig config, training_config(work, folder));
+  ASSIGN_OR_RETURN(const run::RunOutcome outcome, work.services.train(config));
+  return outcome.finished ? std::optional<std::string>(outcome.hash) : std::nullopt;
+}
+
+}  // namespace ostro::lab

@@ -1,0 +1,57 @@
+// Work: one step with all that doing it needs. recipe() says what the output is a function of, perform()
+// makes it. The kinds have a file each; they call the functions behind the commands that do the same.
+#pragma once
+
+#include <functional>
+#include <map>
+#include <optional>
+#include <string>
+#include <vector>
+
+#include "ostro/context/context.h"
+#include "ostro/data/arrays/build_settings.h"
+#include "ostro/data/sources/source_files.h"
+#include "ostro/lab/plan/plan.h"
+#include "ostro/run/loop/run.h"
+
+namespace ostro::lab {
+
+// What the process gives to steps besides its Context. Nothing of it changes a bit.
+struct Services {
+  data::BuildSettings build;
+  // Trains as `ostro train` does, until context.stop says so.
+  std::function<Result<run::RunOutcome>(const train::TrainConfig&)> train;
+};
+
+// A step whose output is there.
+struct Made {
+  std::string fingerprint;
+  std::string content;                  // hash of what it gives to others
+  std::string folder;                   // of its output; empty for a source
+  std::vector<data::SourceFile> files;  // of a source
+};
+
+struct Work {
+  const Context& context;
+  const Services& services;
+  const Plan& plan;
+  const Step& step;
+  const std::map<std::string, Made>& made;  // steps before it, by name
+
+  // The step that a parameter names, and what it made.
+  const Step& input(const std::string& parameter) const;
+  const Made& made_by(const Step& step) const { return made.at(step.name); }
+};
+
+// The recipe of a step: canonical JSON of kind, version, parameters and the contents of its inputs. No path,
+// host, time or number of threads is in it. A training's has the canonical config, the hash of its programs
+// and the version of the arithmetic: as the genesis of its run. Errors: those of the configuration.
+Result<std::string> recipe(const Work& work);
+
+// Makes the output in `folder`, which exists. Returns its content; nothing when context.stop asked to stop.
+Result<std::optional<std::string>> perform(const Work& work, const std::string& folder);
+
+// Whether a step goes on with what an interrupted one left in its folder. Others begin in an empty one.
+bool resumes(const StepKind& kind);
+
+}  // namespace ostro::lab

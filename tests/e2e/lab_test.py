@@ -1,0 +1,288 @@
+#!/usr/bin/env python3
+"""Tests `ostro lab` from the command line, on texts of this machine: the same hash after drawn kills; edits that must and must not
+run steps again; outputs, journal and sources that were changed; plans with mistakes.
+
+    lab_test.py --ostro PROGRAM
+"""
+import argparse
+import hashlib
+import json
+import os
+import pathlib
+import random
+import shutil
+import subprocess
+import sys
+import tempfile
+
+sys.path.insert(0, str(pathlib.Path(__file__).resolve().parent.parent / "suite"))
+import seed  # noqa: E402
+
+CONFIG = """
+model: {seq_len: 32, hidden_dim: 16, intermediate_dim: 32, num_layers: 1, num_heads: 2, num_kv_heads: 2}
+trainer: {mp: f32, train_batch_size: 4, num_train_steps: 12, steps_per_eval: 6, checkpointer: {keep: [{every: 4}]}}
+numerics: {leaf_examples: 2}
+"""
+PLAN = """
+lab: small
+question: Which <rate> & seed is "best"?
+steps:
+  texts: {source: {files: [texts], licence: GPL-3.0-only}}
+  held: {source: {files: ["held/*.txt"], licence: Apache-2.0}}
+  words: {tokenizer: {from: $texts, vocab_size: 300}}
+  rows: {tokens: {from: $texts, held_out: $held, tokenizer: $words}}
+  base:
+    sweep: {rate: [0.001, 0.01]}
+    train: {data: $rows, config: tiny.yaml, set: {optimizer.learning_rate: $rate}}
+  score: {eval: {of: $base}}
+"""
+STEPS = ["texts", "held", "words", "rows", "base[rate=0.001]", "base[rate=0.01]", "score[rate=0.001]", "score[rate=0.01]"]
+
+
+def check(condition, text):
+    if not condition:
+        sys.exit(f"FAILED: {text}")
+
+
+class Lab:
+    """A folder with a plan, and the program."""
+
+    def __init__(self, ostro, top):
+        self.ostro, self.top = str(pathlib.Path(ostro).resolve()), top
+        (top / "texts").mkdir(parents=True)
+        (top / "held").mkdir()
+        licences = pathlib.Path("/usr/share/common-licenses")
+        for name in ("GPL-2", "MPL-1.1"):
+            shutil.copy(licences / name, top / "texts" / f"{name}.txt")
+        shutil.copy(licences / "Apache-2.0", top / "held" / "a.txt")
+        (top / "tiny.yaml").write_text(CONFIG)
+        self.write(PLAN)
+
+    def write(self, plan):
+        (self.top / "plan.yaml").write_text(plan)
+
+    def start(self, *words, **variables):
+        env = {k: v for k, v in os.environ.items() if not k.startswith("OSTRO_")} | {"OSTRO_THREADS": "1"} | variables
+        return subprocess.run([self.ostro, "lab", *words], cwd=self.top, env=env, text=True, capture_output=True, check=False)
+
+    def run(self, *words, status=0, **variables):
+        done = self.start("run", "plan.yaml", *words, **variables)
+        check(done.returncode == status, f"lab run {words}: exit code {done.returncode}\n{done.stdout}{done.stderr[-2000:]}")
+        return done
+
+    def ran(self, *words):
+        """The steps that a run does, and the lab hash."""
+        out = self.run(*words).stdout
+        return ([line.split()[1][:-1] for line in out.splitlines() if line.split()[0] in ("run", "resume")],
+                out.splitlines()[-1].removeprefix("lab hash: "))
+
+    def outputs(self, kind):
+        """Folders of the outputs of a kind, by step; of the last time that each was done."""
+        found = {}
+        for line in (self.top / "small.lab/journal.jsonl").read_text().splitlines():
+            entry = json.loads(line)
+            if entry["kind"] == "done" and json.loads(entry["recipe"])["kind"] == kind:
+                found[entry["step"]] = self.top / "small.lab/out" / entry["fingerprint"][:16]
+        return found
+
+
+def check_kills(ostro, top, wanted):
+    """Kills at drawn places, each followed by the same command, until it comes through."""
+    points = [("journal_append", 3), ("data_build", 4), ("lab_step", 2), ("manifest", 2), ("array_write", 8),
+              ("step", 10), ("chain_append", 10)]  # in the order in which a lab passes them
+    for number in range(2 if not seed.full() else 8):
+        rng = random.Random(f"{seed.seed()} kills {number}")
+        lab = Lab(ostro, top / f"kills{number}")
+        drawn = [points[i] for i in sorted(rng.sample(range(len(points)), 4))]
+        kills = 0
+        for name, most in drawn:
+            done = lab.start("run", "plan.yaml", OSTRO_FAILPOINT=f"{name}:{rng.randint(1, most)}",
+                             OSTRO_THREADS=rng.choice("12"))
+            kills += done.returncode == -9
+            check(done.returncode in (0, -9), f"{name}: exit code {done.returncode}\n{done.stderr[-2000:]}")
+        ran, lab_hash = lab.ran()
+        check(kills >= 3, f"only {kills} kills of {drawn}")
+        check(lab_hash == wanted, f"after {kills} kills of {drawn} the lab hash is {lab_hash}, not {wanted}")
+        print(f"{kills} kills of {drawn}, then {len(ran)} steps: the same lab hash")
+
+
+def check_edits(lab, wanted):
+    """Edits that cannot matter run nothing; others run what depends on them and nothing else."""
+    def expect(what, plan, steps, same_hash=False):
+        lab.write(plan)
+        dry = [line.split()[1][:-1] for line in lab.start("run", "plan.yaml", "--dry_run").stdout.splitlines()
+               if line.split()[0] in ("run", "resume", "wait")]
+        ran, now = lab.ran()
+        check(ran == steps, f"{what}: ran {ran}, not {steps}")
+        check(set(ran) <= set(dry), f"{what}: a dry run named {dry}, and {ran} ran")
+        check((now == wanted) == same_hash, f"{what}: lab hash {now}, before {wanted}")
+
+    expect("comments, order of keys, another question", PLAN.replace("lab: small", "# words\nlab: small").replace(
+        "{from: $texts, vocab_size: 300}", "{vocab_size: 300, from: $texts}").replace("best", "worst"), [], True)
+    config = lab.top / "tiny.yaml"
+    config.write_text("# a comment\n" + CONFIG.replace("steps_per_eval: 6", "steps_per_eval: 0"))
+    expect("what no bit depends on", PLAN, [], True)
+    config.write_text(CONFIG)
+    expect("a licence", PLAN.replace("GPL-3.0-only", "GPL-2.0-only"), [])
+    expect("back again", PLAN, [], True)
+    expect("one choice of a sweep", PLAN.replace("0.01]", "0.02]"), ["base[rate=0.02]", "score[rate=0.02]"])
+    expect("back again, from the journal", PLAN, [], True)
+    # The default pattern said by its name is the same recipe; a special token makes another tokenizer.
+    expect("a default that is said", PLAN.replace("300}", "300, pattern: llama3}"), [], True)
+    expect("another tokenizer", PLAN.replace("300}", "300, special_tokens: ['<|x|>']}"), STEPS[2:])
+    expect("back again", PLAN, [], True)
+    why = lab.start("why", "plan.yaml", "base[rate=0.01]").stdout
+    check("is in the journal" in why, why)
+    lab.write(PLAN.replace("0.01]", "0.02]").replace("$rate}", "$rate, trainer.seed: 5}"))
+    why = lab.start("why", "plan.yaml", "base[rate=0.02]").stdout
+    check("seed is 0 there and 5 here" in why and "when it was done last" in why, why)
+    lab.write(PLAN)
+    # The same bytes at another time, and the folder at another place, are the same.
+    for file in (lab.top / "texts").iterdir():
+        os.utime(file)
+    check(lab.ran() == ([], wanted), "touched sources ran steps")
+    moved = lab.top.with_name("moved")
+    shutil.copytree(lab.top, moved)
+    here, lab.top = lab.top, moved
+    check(lab.ran() == ([], wanted), "a copied lab ran steps")
+    lab.top = here
+    # Equal outputs stop the wave: the tokenizer is done again, and what it gives is the same.
+    for path in lab.outputs("tokenizer").values():
+        shutil.rmtree(path)
+        path.with_suffix(".json").unlink()
+    check(lab.ran() == (["words"], wanted), "an output that was gone")
+
+
+def check_tampering(lab, wanted):
+    """Each change is found and named; the lab goes on when it is undone."""
+    def damaged(path, change, where, *words):
+        before, times = path.read_bytes(), path.stat()
+        after = change(before)
+        check(after != before, f"{path}: nothing was changed")
+        path.write_bytes(after)
+        if words:
+            os.utime(path, ns=(times.st_atime_ns, times.st_mtime_ns))
+        done = lab.run(*words, status=1)
+        check(where in done.stderr, f"{path} was changed, and the error is\n{done.stderr}")
+        path.write_bytes(before)
+        check(lab.ran("--check", "full") == ([], wanted), f"{path}: put back, and steps ran")
+
+    def flip(data):
+        return data[:-9] + bytes([data[-9] ^ 1]) + data[-8:]
+
+    run = lab.outputs("train")["base[rate=0.01]"]
+    chunk = next(p for p in sorted((run / "checkpoints").rglob("*")) if p.name.startswith("c."))
+    damaged(run / "chain.jsonl", flip, f"{run.name}/chain.jsonl: was changed")
+    damaged(chunk, flip, f"{chunk.name}: was changed")
+    damaged(chunk, flip, f"{chunk.name}: was changed", "--check", "full")
+    damaged(lab.outputs("tokenizer")["words"] / "tokenizer.json", flip, "tokenizer.json: was changed")
+    damaged(lab.outputs("eval")["score[rate=0.01]"] / "evaluation.json", flip, "evaluation.json: was changed")
+    damaged(run.with_suffix(".json"), flip, f"{run.name}.json: was changed")
+    journal = lab.top / "small.lab/journal.jsonl"
+    damaged(journal, lambda d: d.replace(b'"step":"rows"', b'"step":"rowz"', 1), "journal.jsonl: line")
+    damaged(journal, lambda d: b"".join(d.splitlines(True)[:2] + d.splitlines(True)[3:]), "journal.jsonl: line 3")
+    damaged(journal, lambda d: d + b"{}\n", "is no line of a journal")
+    damaged(lab.top / "texts/GPL-2.txt", flip, "texts/GPL-2.txt has changed")
+    damaged(lab.top / "held/a.txt", flip, "held/a.txt has changed")
+    # Only what needs the changed source waits.
+    held = lab.top / "held/a.txt"
+    before = held.read_bytes()
+    held.write_bytes(before + b" more")
+    lines = lab.run(status=1).stdout.splitlines()
+    check([line.split()[0] for line in lines] == ["done", "failed", "done"] + ["wait"] * 5, "\n".join(lines))
+    # A new file is not taken unseen; --pin takes it, and what depends on it is done.
+    held.write_bytes(before)
+    (lab.top / "texts/new.txt").write_text("something new")
+    check("texts/new.txt is new" in lab.run(status=1).stderr, "a new file was taken")
+    ran, now = lab.ran("--pin", "texts")
+    check(ran == STEPS[2:] and now != wanted, f"a new file: {ran}")
+    (lab.top / "texts/new.txt").unlink()
+    check(lab.ran("--pin", "texts") == ([], wanted), "the files as they were")
+    # Two outputs of one fingerprint. The journal is written anew, as a machine that computes wrongly would have done.
+    saved, head, lines = journal.read_bytes(), "", []
+    for line in journal.read_text().splitlines():
+        entry = json.loads(line)
+        del entry["h"]
+        if entry.get("step") == "words":
+            entry["content"] = "0" * 64
+        head = hashlib.sha256((head + json.dumps(entry, sort_keys=True, separators=(",", ":"), ensure_ascii=False)).encode()).hexdigest()
+        lines.append(json.dumps(entry | {"h": head}, sort_keys=True, separators=(",", ":"), ensure_ascii=False))
+    journal.write_text("\n".join(lines) + "\n")
+    words = lab.outputs("tokenizer")["words"]
+    shutil.rmtree(words)
+    words.with_suffix(".json").unlink()
+    check("gave the content 000000000000 before" in lab.run(status=1).stderr, "two contents, and no alarm")
+    check("gave two different outputs" in lab.run(status=1).stderr, "the alarm was forgotten")
+    journal.write_bytes(saved)
+    shutil.rmtree(words)  # the later of the two outputs
+    check(lab.ran() == (["words"], wanted), "the journal as it was")
+
+
+def check_mistakes(lab):
+    """Plans with mistakes: one clear error each."""
+    for what, old, new, error in (
+            ("a cycle", "held: {source: {files: [\"held/*.txt\"], licence: Apache-2.0}}",
+             "held: {eval: {of: $base}}", "held_out: held is not of kind source"),
+            ("an unknown kind", "words: {tokenizer:", "words: {tokeniser:", "nearest is \"tokenizer\""),
+            ("an unknown key", "vocab_size", "vocab_sise", "nearest is \"vocab_size\""),
+            ("an unknown step", "tokenizer: $words", "tokenizer: $word", "nearest is \"words\""),
+            ("a step of another kind", "of: $base", "of: $rows", "is not of kind train"),
+            ("a missing parameter", ", licence: Apache-2.0", "", "source.licence is missing"),
+            ("an unknown top key", "question:", "questions:", "nearest is \"question\""),
+            ("an unknown variable", "$rate}", "$rat}", "no variable \"rat\"; the nearest is \"rate\""),
+            ("a choice that is there twice", "[0.001, 0.01]", "[0.01, 0.01]", "0.01 is there twice"),
+            ("an empty list", "files: [texts]", "files: []", "at least one text"),
+            ("a wrong type", "vocab_size: 300", "vocab_size: many", "expected an integer")):
+        check(old in PLAN, old)
+        lab.write(PLAN.replace(old, new, 1))
+        done = lab.run("--dry_run", status=2)
+        check(error in done.stderr and "plan.yaml:" in done.stderr, f"{what}: {done.stderr}")
+    for what, old, new, error in (
+            ("files that are missing", "files: [texts]", "files: [text]", "texts.files"),
+            ("a vocabulary that is too small", "vocab_size: 300", "vocab_size: 30", "use 257"),
+            ("an option that the plan decides", "optimizer.learning_rate: $rate", "trainer.id: x", "follows from the plan"),
+            ("an unknown option", "optimizer.learning_rate: $rate", "optimizer.learning_rat: $rate", "optimizer.learning_rate"),
+            ("a config that is missing", "tiny.yaml", "tinny.yaml", "tinny.yaml")):
+        lab.write(PLAN.replace(old, new, 1))
+        done = lab.run(status=1)
+        check(error in done.stderr, f"{what}: {done.stderr}")
+    lab.write(PLAN)
+
+
+def check_two_drivers(lab):
+    """While one process works on a lab, another one is refused. The first trains for long, and is stopped while it does."""
+    lab.write(PLAN.replace("$rate}", "$rate, trainer.num_train_steps: 10000000}"))
+    first = subprocess.Popen([lab.ostro, "lab", "run", "plan.yaml"], cwd=lab.top, stdout=subprocess.PIPE, text=True,
+                             stderr=subprocess.DEVNULL)
+    try:
+        for line in first.stdout:
+            if line.startswith("run     base"):
+                break
+        done = lab.start("run", "plan.yaml")
+        check(done.returncode == 1 and "another process works on this lab" in done.stderr, done.stderr)
+    finally:
+        first.kill()
+        first.wait()
+    lab.write(PLAN)
+
+
+def main():
+    parser = argparse.ArgumentParser()
+    parser.add_argument("--ostro", required=True)
+    args = parser.parse_args()
+    with tempfile.TemporaryDirectory(prefix="ostro-lab-") as folder:
+        top = pathlib.Path(folder)
+        lab = Lab(args.ostro, top / "lab")
+        ran, wanted = lab.ran()
+        check(ran == STEPS[2:], f"the first run did {ran}")
+        check(lab.ran() == ([], wanted), "a second run did steps")
+        check_edits(lab, wanted)
+        check_tampering(lab, wanted)
+        check_mistakes(lab)
+        check_two_drivers(lab)
+        check_kills(args.ostro, top, wanted)
+    print("equal: every way to the end of the plan has one lab hash, and what was changed was found")
+
+
+if __name__ == "__main__":
+    main()
