@@ -1,16 +1,20 @@
 #!/usr/bin/env python3
 """Tests `ostro lab` from the command line, on texts of this machine: the same hash after drawn kills; edits that must and must not
-run steps again; outputs, journal and sources that were changed; plans with mistakes.
+run steps again; outputs, journal and sources that were changed; plans with mistakes; record, report and site, asked again by
+Python's sqlite3 and math.fsum, rebuilt elsewhere, and changed.
 
     lab_test.py --ostro PROGRAM
 """
 import argparse
 import hashlib
+import html.parser
 import json
+import math
 import os
 import pathlib
 import random
 import shutil
+import sqlite3
 import subprocess
 import sys
 import tempfile
@@ -35,6 +39,25 @@ steps:
     sweep: {rate: [0.001, 0.01]}
     train: {data: $rows, config: tiny.yaml, set: {optimizer.learning_rate: $rate}}
   score: {eval: {of: $base}}
+"""
+QUERIES = {
+    "best": "SELECT min(bits_per_byte) FROM evaluations",
+    "mean": "SELECT avg(loss) FROM chain",
+    "sum": "SELECT sum(loss * 1e15) - sum(loss * 1e15 - 1) FROM chain",
+    "tokens": "SELECT sum(tokens) FROM chain",
+    "rate": "SELECT value FROM config WHERE path = 'optimizer.learning_rate' ORDER BY run LIMIT 1",
+    "bytes": "SELECT sum(bytes) FROM sources",
+}
+REPORT = PLAN + "queries:\n" + "".join(f'  {name}: "{sql}"\n' for name, sql in QUERIES.items()) + """
+figures: {loss: "SELECT run, step, loss FROM chain ORDER BY run, step"}
+tables: {scores: "SELECT e.name, e.loss, s.licence FROM evaluations e, sources s ORDER BY e.name, s.licence"}
+report: report.txt
+"""
+TEXT = """The best of 2 <runs> has {value best 3} bits per byte, mean {value mean}.
+
+# Figures
+{figure loss}
+{table scores}
 """
 STEPS = ["texts", "held", "words", "rows", "base[rate=0.001]", "base[rate=0.01]", "score[rate=0.001]", "score[rate=0.01]"]
 
@@ -249,6 +272,132 @@ def check_mistakes(lab):
     lab.write(PLAN)
 
 
+class Texts(html.parser.HTMLParser):
+    """The elements of a page, and what it would load or run."""
+
+    def __init__(self, text):
+        super().__init__()
+        self.found, self.data, self.links = set(), "", []
+        self.feed(text)
+
+    def handle_starttag(self, tag, attrs):
+        self.found |= {tag} | {name for name, _ in attrs}
+        self.links += [value for name, value in attrs if name in ("href", "src")]
+
+    def handle_data(self, data):
+        self.data += data
+
+
+def check_record(lab, wanted):
+    """The record, asked by another program; and the same bytes in another folder and time zone."""
+    lab.write(REPORT)
+    (lab.top / "report.txt").write_text(TEXT)
+    check(lab.ran() == ([], wanted), "queries ran steps")
+    check(lab.start("record", "plan.yaml", "--out", "r.sqlite").returncode == 0, "record")
+    db = sqlite3.connect(lab.top / "r.sqlite")
+    # Python's sums are exact: SQLite's own are not asked.
+    for name, python in (("sum", lambda v: math.fsum(v) if any(isinstance(x, float) for x in v) else sum(v)),
+                         ("avg", lambda v: math.fsum(v) / len(v))):
+        aggregate = type("A", (), {"__init__": lambda self: setattr(self, "all", []),
+                                   "step": lambda self, x: self.all.append(x), "finalize": lambda self, f=python: f(self.all)})
+        db.create_aggregate(name, 1, aggregate)
+    done = lab.start("report", "plan.yaml", "--out", "report")
+    check(done.returncode == 0, done.stderr)
+    values = json.loads((lab.top / "report/values.json").read_text())
+    for name, sql in QUERIES.items():
+        theirs, = db.execute(sql).fetchone()
+        ours = values["values"][name]["value"]
+        check(ours == str(theirs) or float(ours) == theirs, f"{name}: {ours}, and Python has {theirs}")
+        check(values["values"][name]["class"] == "recorded", f"{name}: {values['values'][name]}")
+    check(values["tables"]["scores"]["class"] == "declared", "a licence is recorded")
+    losses = {f"{run} {step}": loss for run, step, loss in db.execute("SELECT run, step, loss FROM chain")}
+    for run, folder in lab.outputs("train").items():
+        for line in (folder / "chain.jsonl").read_text().splitlines():
+            entry = json.loads(line)
+            if entry["kind"] == "step" and run in ("base[rate=0.001]", "base[rate=0.01]"):
+                check(losses.pop(f"{run} {entry['step']}") == float.fromhex(entry["loss"]), f"{run}: step {entry['step']}")
+    check(not losses, f"the record has losses that no chain has: {losses}")
+    check((lab.top / "report/record.sqlite").read_bytes() == (lab.top / "r.sqlite").read_bytes(), "two records")
+    page = Texts((lab.top / "report/report.html").read_text())
+    check("best of 2 <runs> has" in page.data and "The best" in page.data and "runs" not in page.found, "report.html")
+    check("are checked by nothing: 2" in page.data, "a number typed by hand is not listed")
+    # Another lab of the same plan, at another place and time: the same bytes.
+    other = Lab(lab.ostro, lab.top.with_name("other folder"))
+    other.write(REPORT)
+    (other.top / "report.txt").write_text(TEXT)
+    other.run(OSTRO_THREADS="2", TZ="Asia/Tokyo", LC_ALL="C")
+    check(other.start("report", "plan.yaml", "--out", "report", TZ="Asia/Tokyo", LC_ALL="C").returncode == 0, "the other report")
+    files = sorted(f.name for f in (lab.top / "report").iterdir())
+    check(files == ["loss.svg", "record.sqlite", "report.html", "report.lock", "values.json"], files)
+    for name in files:
+        check((lab.top / "report" / name).read_bytes() == (other.top / "report" / name).read_bytes(), f"{name} differs")
+
+
+def check_reports(lab):
+    """--check names every file that is another one; queries that cannot be asked are errors with their line."""
+    def checked(status, error=""):
+        done = lab.start("report", "plan.yaml", "--out", "report", "--check")
+        check(done.returncode == status and error in done.stderr, f"{error}: {done.returncode} {done.stderr}")
+
+    checked(0)
+    with sqlite3.connect(lab.top / "altered.sqlite") as db:
+        sqlite3.connect(lab.top / "report/record.sqlite").backup(db)
+        db.execute("UPDATE chain SET loss = loss - 0.001 WHERE step = 3")
+    for name, other in (("record.sqlite", (lab.top / "altered.sqlite").read_bytes()), ("values.json", b"{}"),
+                        ("loss.svg", (lab.top / "report/loss.svg").read_bytes().replace(b"L", b"M", 1)),
+                        ("report.html", b"<p>"), ("report.lock", b"")):
+        file = lab.top / "report" / name
+        before = file.read_bytes()
+        file.write_bytes(other)
+        checked(1, f"{name}: is not what the lab gives")
+        file.write_bytes(before)
+    checked(0)
+    for old, new, error in (("min(bits_per_byte)", "random()", "plan.yaml:14: queries.best: the function random"),
+                            ("min(bits_per_byte)", "bits_per_byte", "queries.best: gives 2 rows"),
+                            ("SELECT min(bits_per_byte) FROM evaluations", "DELETE FROM chain", "only one SELECT"),
+                            ("SELECT run, step, loss FROM chain", "SELECT run, hash, loss FROM chain", "figures.loss: has a point")):
+        check(old in REPORT, old)
+        lab.write(REPORT.replace(old, new, 1))
+        done = lab.start("report", "plan.yaml", "--out", "report2")
+        check(done.returncode == 2 and error in done.stderr, f"{new}: {done.stderr}")
+    lab.write(REPORT.replace("min(bits_per_byte) FROM evaluations", "sum(seconds) FROM sessions"))
+    check(lab.start("report", "plan.yaml", "--out", "report2").returncode == 0, "a measured value")
+    check(json.loads((lab.top / "report2/values.json").read_text())["values"]["best"]["class"] == "measured", "a clock is recorded")
+    lab.write(REPORT)
+    # Nothing is made of a lab whose outputs were changed.
+    chain = lab.outputs("train")["base[rate=0.01]"] / "chain.jsonl"
+    before = chain.read_bytes()
+    chain.write_bytes(before.replace(b'"step":3', b'"step":4', 1))
+    for words in (["report", "plan.yaml"], ["record", "plan.yaml", "--out", "x"]):
+        done = lab.start(*words)
+        check(done.returncode == 2 and "chain.jsonl: was changed" in done.stderr, done.stderr)
+    chain.write_bytes(before)
+
+
+def check_site(lab):
+    """Pages with links that lead somewhere, that load and run nothing; of a lab that is not finished, too."""
+    hostile = REPORT.replace('"best"', "<script>alert(1)</script>\u202e'\"").replace("GPL-3.0-only", '"</td><b>"')
+    lab.write(hostile)
+    lab.run()
+    for plan, pages in ((hostile, {"index", "runs", "data", "run-1", "run-2"}),
+                        (hostile.replace("0.01]", "0.03]"), {"index", "runs", "data", "run-1"})):
+        lab.write(plan)
+        shutil.rmtree(lab.top / "site", ignore_errors=True)
+        done = lab.start("site", "plan.yaml", "--out", "site")
+        check(done.returncode == 0, done.stderr)
+        found = {p.stem for p in (lab.top / "site").glob("*.html")}
+        check(found == pages, f"pages {found}")
+        for page in (lab.top / "site").rglob("*.html"):
+            texts = Texts(page.read_text())
+            check(not texts.found & {"script", "img", "b" if page.name == "data.html" else "script", "onclick", "src", "iframe"}, f"{page}: {texts.found}")
+            check("default-src 'none'" in page.read_text(), f"{page} has no policy")
+            for link in texts.links:
+                check(":" not in link and (page.parent / (link.split("#")[0] or page.name)).exists(), f"{page}: {link} leads nowhere")
+    index = Texts((lab.top / "site/index.html").read_text()).data
+    check("<script>alert(1)</script>" in index and "base[rate=0.03]" in index and "is not done" in index, index)
+    lab.write(REPORT)
+
+
 def check_two_drivers(lab):
     """While one process works on a lab, another one is refused. The first trains for long, and is stopped while it does."""
     lab.write(PLAN.replace("$rate}", "$rate, trainer.num_train_steps: 10000000}"))
@@ -279,6 +428,9 @@ def main():
         check_edits(lab, wanted)
         check_tampering(lab, wanted)
         check_mistakes(lab)
+        check_record(lab, wanted)
+        check_reports(lab)
+        check_site(lab)
         check_two_drivers(lab)
         check_kills(args.ostro, top, wanted)
     print("equal: every way to the end of the plan has one lab hash, and what was changed was found")

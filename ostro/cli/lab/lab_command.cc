@@ -1,5 +1,6 @@
-// ostro lab run | why
+// ostro lab run | why | record | report | site
 #include <fmt/format.h>
+#include <fmt/ranges.h>
 
 #include <cstdio>
 
@@ -8,7 +9,12 @@
 #include "ostro/cli/run/train_run.h"
 #include "ostro/cli/shared/progress.h"
 #include "ostro/cli/shared/terminal.h"
+#include "ostro/io/files/atomic_file.h"
+#include "ostro/io/files/path.h"
 #include "ostro/lab/drive/driver.h"
+#include "ostro/lab/record/record.h"
+#include "ostro/lab/report/report.h"
+#include "ostro/lab/site/site.h"
 #include "ostro/run/loop/signals.h"
 
 namespace ostro::cli {
@@ -96,9 +102,91 @@ int lab_why(Args args) {
   return written.ok() ? kExitOk : report_error(written.error());
 }
 
+Status write_record(const Context& context, const std::string& file, const std::string& out, bool measured) {
+  ASSIGN_OR_RETURN(const lab::Plan plan, lab::read_plan(context.fs, file));
+  ASSIGN_OR_RETURN(const lab::LabState state, lab::finished_lab(context, plan, /*every_byte=*/true));
+  ASSIGN_OR_RETURN(const lab::Database record, lab::make_record(context.fs, plan, state, measured));
+  ASSIGN_OR_RETURN(const std::string bytes, record.bytes());
+  return io::write_file_atomically(context.fs, out, bytes);
+}
+
+int lab_record(Args args) {
+  std::string file, out;
+  bool measured = false;
+  args.summary(
+      "Writes what a lab knows as an SQLite file: steps, sources, stores, runs with configuration and "
+      "chain,\n"
+      "evaluations. Every byte of the outputs is compared with the journal first. The same lab gives the "
+      "same "
+      "bytes.");
+  args.positional("FILE", &file, "the plan");
+  args.option("--out", &out, "FILE", "the SQLite file to write", Args::kRequired);
+  args.flag("--measured", &measured,
+            "add the sessions of trainings, with their times: other bytes in each lab");
+  if (const auto code = args.parse()) return *code;
+  const Status written = write_record(args.context(), file, out, measured);
+  return written.ok() ? kExitOk : report_error(written.error());
+}
+
+Status report(const Context& context, const std::string& file, std::string out, bool check) {
+  ASSIGN_OR_RETURN(const lab::Plan plan, lab::read_plan(context.fs, file));
+  ASSIGN_OR_RETURN(const lab::LabState state, lab::finished_lab(context, plan, /*every_byte=*/true));
+  ASSIGN_OR_RETURN(const std::vector<lab::ReportFile> files, lab::make_report(context.fs, plan, state));
+  if (out.empty()) out = io::join_path(plan.directory(), "report");
+  if (!check) {
+    RETURN_IF_ERROR(lab::write_files(context.fs, out, files));
+    return write_stdout(fmt::format("{}: {} files\n", out, files.size()));
+  }
+  ASSIGN_OR_RETURN(const std::vector<std::string> wrong, lab::check_report(context.fs, out, files));
+  if (!wrong.empty()) return corrupt(fmt::format("{}", fmt::join(wrong, "\nerror: ")));
+  return write_stdout(fmt::format("equal: the {} files of {} are what the lab gives\n", files.size(), out));
+}
+
+int lab_report(Args args) {
+  std::string file, out;
+  bool check = false;
+  args.summary(
+      "Answers the plan's queries from the record of its lab, and writes values.json, figures, report.html "
+      "and\n"
+      "record.sqlite. Every byte of the outputs is compared with the journal first.");
+  args.positional("FILE", &file, "the plan");
+  args.option("--out", &out, "DIR",
+              "where to write, or what to check (default: NAME.lab/report beside the plan)");
+  args.flag("--check", &check,
+            "write nothing: make the report again, and name each file that is another one");
+  if (const auto code = args.parse()) return *code;
+  const Status done = report(args.context(), file, out, check);
+  return done.ok() ? kExitOk : report_error(done.error());
+}
+
+Status write_site(const Context& context, const std::string& file, const std::string& out) {
+  ASSIGN_OR_RETURN(const lab::Plan plan, lab::read_plan(context.fs, file));
+  ASSIGN_OR_RETURN(const lab::LabState state, lab::look_at(context, plan));
+  ASSIGN_OR_RETURN(const std::vector<lab::ReportFile> files, lab::make_site(context.fs, plan, state));
+  RETURN_IF_ERROR(lab::write_files(context.fs, out, files));
+  return write_stdout(fmt::format("{}: {} files; {}/index.html is the first page\n", out, files.size(), out));
+}
+
+int lab_site(Args args) {
+  std::string file, out;
+  args.summary(
+      "Writes pages about a lab, finished or not: steps, runs beside each other, each run, data, and the "
+      "report "
+      "of\n"
+      "a finished lab. They open from a folder, need no scripts and load nothing.");
+  args.positional("FILE", &file, "the plan");
+  args.option("--out", &out, "DIR", "the folder to write", Args::kRequired);
+  if (const auto code = args.parse()) return *code;
+  const Status done = write_site(args.context(), file, out);
+  return done.ok() ? kExitOk : report_error(done.error());
+}
+
 constexpr Command kLabVerbs[] = {
     {"run", "do the steps of a plan that are not done yet", lab_run},
     {"why", "say what happens to a step, and why", lab_why},
+    {"record", "write what a lab knows as an SQLite file", lab_record},
+    {"report", "answer the plan's queries in a report, or check one", lab_report},
+    {"site", "write pages about a lab", lab_site},
 };
 
 }  // namespace

@@ -1,0 +1,54 @@
+// Database: a record in memory, as an SQLite database: written table by table, asked by SELECTs that can do
+// nothing else. Only database.cc uses SQLite. One thread uses it.
+#pragma once
+
+#include <cstdint>
+#include <memory>
+#include <string>
+#include <variant>
+#include <vector>
+
+#include "ostro/base/error.h"
+#include "ostro/lab/record/columns.h"
+
+struct sqlite3;
+
+namespace ostro::lab {
+
+using Value = std::variant<std::monostate, int64_t, double, std::string>;  // the first is NULL
+
+// A value as text: the shortest that reads back as the same number; "" for NULL.
+std::string value_text(const Value& value);
+
+struct Rows {
+  std::vector<std::string> columns;
+  std::vector<std::vector<Value>> rows;
+  NumberClass number_class = NumberClass::kDeclared;  // the weakest of the columns that were read
+};
+
+class Database {
+ public:
+  // An empty database with the tables of a record; those with measured columns only if `measured`.
+  static Result<Database> create(bool measured);
+
+  // Appends a row, with a value for each column.
+  Status insert(const std::string& table, const std::vector<Value>& values);
+
+  // The rows of a SELECT. It can read the record's tables and call functions whose value depends on their
+  // arguments alone; sum, avg and total are exact (ExactSum), so no order of rows changes a digit. Errors:
+  // kInvalidArgument for a statement that is wrong, no SELECT, more than one, or wants more; for more than
+  // 100,000 rows or 100 million steps of SQLite's machine.
+  Result<Rows> select(const std::string& sql) const;
+
+  // The bytes of the database's file. The same rows in the same order give the same bytes with one version of
+  // SQLite.
+  Result<std::string> bytes() const;
+
+ private:
+  struct Close {
+    void operator()(sqlite3* db) const;
+  };
+  std::unique_ptr<sqlite3, Close> db_;
+};
+
+}  // namespace ostro::lab

@@ -1,0 +1,120 @@
+#include "ostro/lab/record/database.h"
+
+#include <doctest/doctest.h>
+
+#include <algorithm>
+#include <cmath>
+#include <random>
+
+#include "ostro/lab/record/exact_sum.h"
+
+namespace ostro::lab {
+namespace {
+
+double exact(const std::vector<double>& values) {
+  ExactSum sum;
+  for (const double value : values) sum.add(value);
+  return sum.rounded();
+}
+
+TEST_CASE("an exact sum is rounded once") {
+  CHECK(exact({}) == 0);
+  CHECK(exact({1e16, 1, -1e16}) == 1);
+  CHECK(exact({0.1, 0.1, 0.1, 0.1, 0.1, 0.1, 0.1, 0.1, 0.1, 0.1}) == 1);
+  CHECK(exact({1e100, 1, -1e100, 1e-3}) == 1.001);
+  CHECK(exact({9007199254740992, 1}) == 9007199254740992);          // a tie goes to even,
+  CHECK(exact({9007199254740992, 1, 1e-300}) == 9007199254740994);  // and what is more does not
+  CHECK(exact({-9007199254740992, -1, -1e-300}) == -9007199254740994);
+}
+
+TEST_CASE("the order of what is summed changes no bit") {
+  std::mt19937_64 random(7);
+  std::vector<double> values;
+  for (int i = 0; i < 500; ++i)
+    values.push_back(std::ldexp(static_cast<double>(random()), static_cast<int>(random() % 120) - 60) *
+                     (i % 2 == 0 ? 1 : -1));
+  const double sum = exact(values);
+  double plain = 0, plain_again = 0;
+  for (const double v : values) plain += v;
+  std::shuffle(values.begin(), values.end(), random);
+  for (const double v : values) plain_again += v;
+  CHECK(exact(values) == sum);
+  CHECK(plain != plain_again);  // so the test can fail
+}
+
+Database losses(const std::vector<double>& values) {
+  auto db = Database::create(true);
+  REQUIRE(db.ok());
+  int64_t step = 0;
+  for (const double value : values)
+    check_ok(db->insert("chain", {std::string("a"), ++step, value, int64_t{3}, std::string("h")}));
+  check_ok(db->insert(
+      "sessions", {std::string("a"), int64_t{1}, Value(), Value(), Value(), Value(), Value(), 2.5, Value()}));
+  check_ok(db->insert("lab", {std::string("l"), std::string("q"), std::string("p"), Value()}));
+  return std::move(*db);
+}
+
+TEST_CASE("values, exact sums and the class of what was read") {
+  const Database db = losses({1e16, 1, -1e16});
+  const auto ask = [&](const std::string& sql) {
+    const auto rows = db.select(sql);
+    REQUIRE_MESSAGE(rows.ok(), rows.error().message());
+    return value_text(rows->rows.at(0).at(0)) + " " + class_name(rows->number_class);
+  };
+  CHECK(ask("SELECT sum(loss) FROM chain") == "1.0 recorded");
+  CHECK(ask("SELECT avg(loss) FROM chain WHERE step = 2") == "1.0 recorded");
+  CHECK(ask("SELECT sum(tokens) FROM chain") == "9 recorded");
+  CHECK(ask("SELECT total(tokens) FROM chain WHERE step > 5") == "0.0 recorded");
+  CHECK(ask("SELECT max(loss) - (SELECT seconds FROM sessions) * 0 FROM chain") == "1e+16 measured");
+  CHECK(ask("SELECT count(*) FROM chain, sessions") == "3 measured");
+  CHECK(ask("WITH t AS (SELECT seconds AS s FROM sessions) SELECT s FROM t") == "2.5 measured");
+  CHECK(ask("WITH t AS (SELECT step FROM chain) SELECT count(*) FROM t") == "3 recorded");
+  CHECK(ask("SELECT count(*) FROM chain, lab WHERE question = 'q'") == "3 declared");
+  CHECK(ask("SELECT 5") == "5 declared");
+}
+
+TEST_CASE("a query can read the record, and nothing else") {
+  const Database db = losses({1, 2});
+  for (const char* sql :
+       {"SELECT random()",
+        "SELECT hex(randomblob(4))",
+        "SELECT current_timestamp",
+        "SELECT date('now')",
+        "SELECT julianday()",
+        "SELECT name FROM sqlite_master",
+        "SELECT count(*) FROM sqlite_master",
+        "DELETE FROM chain",
+        "DROP TABLE chain",
+        "INSERT INTO chain SELECT * FROM chain",
+        "UPDATE chain SET loss = 0 RETURNING loss",
+        "PRAGMA page_size",
+        "ATTACH 'x' AS y",
+        "SELECT * FROM pragma_table_info('chain')",
+        "SELECT value FROM json_each('[1]')",
+        "SELECT load_extension('x')",
+        "SELECT group_concat(step) FROM chain",
+        "SELECT step FROM chain ORDER BY random()",
+        "SELECT 1; SELECT 2",
+        "SELECT 1; DROP TABLE chain",
+        "SELECT sum(run) FROM chain",
+        "SELECT lost FROM chain",
+        "",
+        "BEGIN",
+        "VACUUM INTO 'x'",
+        "CREATE TEMP TABLE t (x)",
+        "WITH RECURSIVE c(x) AS (SELECT 1 UNION ALL SELECT x + 1 FROM c) SELECT max(x) FROM c"}) {
+    INFO(sql);
+    CHECK_FALSE(db.select(sql).ok());
+  }
+  CHECK(value_text(db.select("SELECT count(*) FROM chain")->rows[0][0]) == "2");
+}
+
+TEST_CASE("the same rows give the same bytes, other rows others") {
+  const std::string bytes = *losses({1, 2}).bytes();
+  CHECK(bytes.substr(0, 15) == "SQLite format 3");
+  CHECK(*losses({1, 2}).bytes() == bytes);
+  CHECK(*losses({1, std::nextafter(2.0, 3.0)}).bytes() != bytes);
+}
+
+}  // namespace
+}  // namespace ostro::lab

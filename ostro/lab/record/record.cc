@@ -1,0 +1,119 @@
+#include "ostro/lab/record/record.h"
+
+#include <fmt/format.h>
+
+#include <nlohmann/json.hpp>
+
+#include "ostro/base/sha256.h"
+#include "ostro/chain/canonical.h"
+#include "ostro/chain/chain.h"
+#include "ostro/chain/record.h"
+#include "ostro/data/ledger/ledger.h"
+#include "ostro/io/files/path.h"
+
+namespace ostro::lab {
+namespace {
+
+Status add_source(Database& db, const StepState& state, const Made& made) {
+  const auto recipe = nlohmann::json::parse(state.recipe);
+  const std::string licence = recipe["parameters"]["licence"];
+  // Keys of the recipe are sorted, the files are in the order in which they are read: sizes by name.
+  for (const auto& [file, hash] : recipe["inputs"].items())
+    for (const data::SourceFile& found : made.files)
+      if (found.path == file || found.path.ends_with("/" + file)) {
+        RETURN_IF_ERROR(
+            db.insert("sources", {state.step->name, file, hash.get<std::string>(), found.size, licence}));
+        break;
+      }
+  return {};
+}
+
+Status add_store(Database& db, io::FileSystem& fs, const std::string& name, const std::string& folder) {
+  ASSIGN_OR_RETURN(const data::StoreLedger ledger, data::read_ledger(fs, folder));
+  for (const data::Split split : data::kSplits) {
+    const data::SplitLedger& s = ledger.split(split);
+    RETURN_IF_ERROR(db.insert("stores", {name, data::split_name(split), s.rows, s.tokens, s.bytes}));
+  }
+  return {};
+}
+
+Status add_run(Database& db, io::FileSystem& fs, const std::string& name, const std::string& folder) {
+  ASSIGN_OR_RETURN(const chain::Chain chain, chain::read_chain(fs, io::join_path(folder, chain::kChainFile)));
+  const chain::GenesisEntry& genesis = chain.genesis();
+  RETURN_IF_ERROR(db.insert("runs", {name, chain.head(), chain.last_step(), genesis.program_hash,
+                                     genesis.data_hash, genesis.tokenizer_hash, genesis.numerics_version}));
+  for (const auto& [path, value] : chain::values_by_path(genesis.config))
+    RETURN_IF_ERROR(db.insert("config", {name, path, value}));
+  for (const chain::ChainLink& link : chain.links) {
+    if (const auto* step = std::get_if<chain::StepEntry>(&link.entry))
+      RETURN_IF_ERROR(db.insert("chain", {name, step->step, step->loss, step->tokens, link.hash}));
+    if (const auto* saved = std::get_if<chain::CheckpointEntry>(&link.entry))
+      RETURN_IF_ERROR(db.insert("checkpoints", {name, saved->step, saved->name}));
+  }
+  return {};
+}
+
+Status add_sessions(Database& db, io::FileSystem& fs, const std::string& name, const std::string& folder) {
+  ASSIGN_OR_RETURN(const chain::RunRecord record,
+                   chain::read_record(fs, io::join_path(folder, chain::kRecordFile)));
+  int64_t number = 0;
+  for (const chain::Session& s : record.sessions) {
+    double seconds = 0;
+    for (const auto& [use, time] : s.seconds) seconds += time;
+    RETURN_IF_ERROR(db.insert(
+        "sessions", {name, ++number, s.started, s.ended, s.outcome, s.from_step, s.to_step, seconds, s.cpu}));
+  }
+  return {};
+}
+
+Status add_evaluation(Database& db, io::FileSystem& fs, const Step& step, const std::string& folder) {
+  const std::string path = io::join_path(folder, "evaluation.json");
+  ASSIGN_OR_RETURN(const std::string text, fs.read_file(path));
+  const auto json = nlohmann::json::parse(text, nullptr, false);
+  if (!json.is_object()) return corrupt(fmt::format("{}: is no evaluation", path));
+  ASSIGN_OR_RETURN(const double loss, chain::parse_hex_float(json["loss"].get<std::string>()));
+  Value bits;
+  if (!json["bits_per_byte"].is_null()) {
+    ASSIGN_OR_RETURN(bits, chain::parse_hex_float(json["bits_per_byte"].get<std::string>()));
+  }
+  return db.insert("evaluations",
+                   {step.name, step.inputs.at("of"), json["step"].get<int64_t>(),
+                    json["state"].get<std::string>(), loss, bits, json["tokens"].get<int64_t>()});
+}
+
+}  // namespace
+
+Result<Database> make_record(io::FileSystem& fs, const Plan& plan, const LabState& state, bool measured) {
+  ASSIGN_OR_RETURN(Database db, Database::create(measured));
+  RETURN_IF_ERROR(db.insert("lab", {plan.name, plan.question, sha256_hex(canonical_plan(plan)),
+                                    state.is_done() ? Value(state.hash()) : Value()}));
+  for (const StepState& s : state.steps) {
+    if (s.action != Action::kSkip) continue;
+    const Step& step = *s.step;
+    const Made& made = state.made.at(step.name);
+    RETURN_IF_ERROR(db.insert("steps", {step.name, step.kind->name, s.fingerprint, s.content}));
+    for (const auto& [parameter, input] : step.inputs)
+      RETURN_IF_ERROR(db.insert("inputs", {step.name, parameter, input}));
+    for (const auto& [variable, label] : step.labels)
+      RETURN_IF_ERROR(db.insert("variables", {step.name, variable, label}));
+    const std::string& kind = step.kind->name;
+    if (kind == "source") RETURN_IF_ERROR(add_source(db, s, made));
+    if (kind == "tokens") RETURN_IF_ERROR(add_store(db, fs, step.name, made.folder));
+    if (kind == "train") RETURN_IF_ERROR(add_run(db, fs, step.name, made.folder));
+    if (kind == "train" && measured) RETURN_IF_ERROR(add_sessions(db, fs, step.name, made.folder));
+    if (kind == "eval") RETURN_IF_ERROR(add_evaluation(db, fs, step, made.folder));
+  }
+  return db;
+}
+
+Result<LabState> finished_lab(const Context& context, const Plan& plan, bool every_byte) {
+  ASSIGN_OR_RETURN(LabState state, look_at(context, plan, every_byte));
+  for (const StepState& s : state.steps)
+    if (s.action != Action::kSkip)
+      return invalid_argument(fmt::format("step {}: {}{}. `ostro lab run {}` comes first", s.step->name,
+                                          s.action == Action::kFail ? "" : "is not done: ", s.reason,
+                                          plan.file));
+  return state;
+}
+
+}  // namespace ostro::lab

@@ -1,0 +1,13 @@
+// add_exact_sums: sum, avg and total of SQL with exact sums, in place of SQLite's own. Private to the
+// sub-room.
+#pragma once
+
+struct sqlite3;
+
+namespace ostro::lab {
+
+// As in SQL they pass over NULL; sum and avg of nothing are NULL, total is 0.0; the sum of integers is one,
+// or an error where it does not fit. A text is an error.
+void add_exact_sums(sqlite3* db);
+
+}  // namespace ostro::lab

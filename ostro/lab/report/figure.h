@@ -1,0 +1,19 @@
+// line_chart_svg: a figure with lines, as a text of SVG that needs nothing else. A pure function.
+#pragma once
+
+#include <string>
+#include <utility>
+#include <vector>
+
+namespace ostro::lab {
+
+struct Line {
+  std::string name;
+  std::vector<std::pair<double, double>> points;  // finite, in the order of the line
+};
+
+// `x` and `y` name the axes. The colours of more than eight lines come again, dashed. Names are escaped.
+std::string line_chart_svg(const std::string& title, const std::string& x, const std::string& y,
+                           const std::vector<Line>& lines);
+
+}  // namespace ostro::lab

@@ -1,0 +1,20 @@
+// html_page, html_table: pages that open from a file, without scripts, and load nothing. Pure functions.
+#pragma once
+
+#include <string>
+#include <vector>
+
+#include "ostro/lab/record/database.h"
+
+namespace ostro::lab {
+
+// A whole page. `title` is escaped here; `body` is HTML.
+std::string html_page(const std::string& title, const std::string& body);
+
+// A table of rows; all texts are escaped. Numbers are at the right. Of more than `most` rows the first are
+// shown, and the number of the others is said.
+std::string html_table(const Rows& rows, size_t most = 500);
+// A cell with what is HTML already.
+std::string cell(const std::string& html, bool is_number = false);
+
+}  // namespace ostro::lab

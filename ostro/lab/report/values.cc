@@ -1,0 +1,105 @@
+#include "ostro/lab/report/values.h"
+
+#include <fmt/format.h>
+
+#include <algorithm>
+#include <cmath>
+#include <nlohmann/json.hpp>
+
+#include "ostro/lab/report/figure.h"
+
+namespace ostro::lab {
+namespace {
+
+Result<Rows> ask(const Database& record, const char* what, const Query& query) {
+  auto rows = record.select(query.sql);
+  if (!rows.ok()) return rows.error().with_context(fmt::format("{}: {}.{}", query.where, what, query.name));
+  return rows;
+}
+
+Error wrong_shape(const char* what, const Query& query, const std::string& message) {
+  return invalid_argument(fmt::format("{}: {}.{}: {}", query.where, what, query.name, message));
+}
+
+bool is_number(const Value& value) {
+  if (const auto* d = std::get_if<double>(&value)) return std::isfinite(*d);
+  return std::holds_alternative<int64_t>(value);
+}
+
+double number(const Value& value) {
+  const auto* d = std::get_if<double>(&value);
+  return d != nullptr ? *d : static_cast<double>(std::get<int64_t>(value));
+}
+
+}  // namespace
+
+Result<Values> ask_all(const Database& record, const Plan& plan) {
+  Values out;
+  for (const Query& query : plan.queries) {
+    ASSIGN_OR_RETURN(const Rows rows, ask(record, "queries", query));
+    if (rows.rows.size() != 1 || rows.columns.size() != 1)
+      return wrong_shape("queries", query,
+                         fmt::format("gives {} rows of {} columns; a value is one row of one column",
+                                     rows.rows.size(), rows.columns.size()));
+    if (std::holds_alternative<std::monostate>(rows.rows[0][0]))
+      return wrong_shape("queries", query, "gives no value (NULL)");
+    out.values.push_back({query, rows.rows[0][0], rows.number_class});
+  }
+  for (const Query& query : plan.tables) {
+    ASSIGN_OR_RETURN(Rows rows, ask(record, "tables", query));
+    out.tables.push_back({query, std::move(rows)});
+  }
+  for (const Query& query : plan.figures) {
+    ASSIGN_OR_RETURN(Rows rows, ask(record, "figures", query));
+    if (rows.columns.size() != 3)
+      return wrong_shape(
+          "figures", query,
+          fmt::format("gives {} columns; a figure has three: series, x and y", rows.columns.size()));
+    if (rows.rows.empty()) return wrong_shape("figures", query, "gives no rows");
+    for (const auto& row : rows.rows)
+      if (!is_number(row[1]) || !is_number(row[2]))
+        return wrong_shape("figures", query,
+                           fmt::format("has a point ({}, {}), which are not two numbers", value_text(row[1]),
+                                       value_text(row[2])));
+    out.figures.push_back({query, std::move(rows)});
+  }
+  return out;
+}
+
+std::string values_json(const Values& values) {
+  nlohmann::json out = {{"values", nlohmann::json::object()},
+                        {"tables", nlohmann::json::object()},
+                        {"figures", nlohmann::json::object()}};
+  for (const Quoted& v : values.values)
+    out["values"][v.query.name] = {
+        {"value", value_text(v.value)}, {"class", class_name(v.number_class)}, {"query", v.query.sql}};
+  const auto add = [&](const char* key, const std::vector<QuotedRows>& all) {
+    for (const QuotedRows& t : all) {
+      auto rows = nlohmann::json::array();
+      for (const auto& row : t.rows.rows) {
+        rows.push_back(nlohmann::json::array());
+        for (const Value& value : row) rows.back().push_back(value_text(value));
+      }
+      out[key][t.query.name] = {{"columns", t.rows.columns},
+                                {"rows", rows},
+                                {"class", class_name(t.rows.number_class)},
+                                {"query", t.query.sql}};
+    }
+  };
+  add("tables", values.tables);
+  add("figures", values.figures);
+  return out.dump(1, ' ', false, nlohmann::json::error_handler_t::replace) + "\n";
+}
+
+std::string figure_svg(const QuotedRows& figure) {
+  std::vector<Line> lines;
+  for (const auto& row : figure.rows.rows) {
+    const std::string name = value_text(row[0]);
+    auto found = std::find_if(lines.begin(), lines.end(), [&](const Line& l) { return l.name == name; });
+    if (found == lines.end()) found = lines.insert(lines.end(), {name, {}});
+    found->points.emplace_back(number(row[1]), number(row[2]));
+  }
+  return line_chart_svg(figure.query.name, figure.rows.columns[1], figure.rows.columns[2], lines);
+}
+
+}  // namespace ostro::lab
