@@ -3,6 +3,10 @@
 #include <doctest/doctest.h>
 
 #include <cstdlib>
+#include <string>
+#include <vector>
+
+#include "ostro/engines/devices.h"
 
 namespace ostro::engines {
 namespace {
@@ -22,6 +26,17 @@ TEST_CASE("OSTRO_EXECUTOR names the engine, and a wrong name is an error") {
   CHECK(wrong.error().code() == ErrorCode::kInvalidArgument);
   CHECK(wrong.error().message().find("interpreter") != std::string::npos);
   unsetenv("OSTRO_EXECUTOR");
+}
+
+TEST_CASE("workers have the devices that were named, and share those that several have") {
+  const auto devices = devices_of_workers({"cpu", "cuda:1", "cuda:7", "cuda:1"});
+  REQUIRE(devices.ok());
+  std::vector<std::string> told;
+  for (const WorkerDevice& d : *devices) told.push_back(d.device + " " + std::to_string(d.sharers));
+  CHECK(told == std::vector<std::string>{"cpu 1", "cuda:1 2", "cuda:7 1", "cuda:1 2"});
+  const auto wrong = devices_of_workers({"cpu", "gpu"});
+  REQUIRE(!wrong.ok());
+  CHECK(wrong.error().code() == ErrorCode::kInvalidArgument);
 }
 
 }  // namespace

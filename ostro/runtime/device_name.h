@@ -22,8 +22,7 @@ struct DeviceName {
 Result<DeviceName> parse_device(const std::string& option, const std::string& text);
 
 inline constexpr const char* kDeviceHelp =
-    "where programs run: cpu, cuda (the first GPU), cuda:N, or auto (the first GPU that can be used, else "
-    "cpu); changes no "
-    "bit (docs/guide/gpu.md)";
+    "where programs run: cpu, cuda (the first GPU; workers of ostro launch local take the GPUs in turn), "
+    "cuda:N, or auto (as cuda where a GPU can be used, else cpu); changes no bit (docs/guide/gpu.md)";
 
 }  // namespace ostro::runtime
