@@ -1,0 +1,57 @@
+// The trial of fast kernels: right ones are allowed; a family with a fault is left out and named, the others
+// stay.
+#include <doctest/doctest.h>
+
+#include "ostro/base/log.h"
+#include "ostro/cuda/emulated/emulated_device.h"
+#include "ostro/cuda/trial/trial.h"
+
+namespace ostro {
+namespace {
+
+// The outcome on an emulated device with this change of its text, and what was logged.
+cuda::FastFamilies tried(const cuda::EmulationOptions& options, std::string& log) {
+  auto device = cuda::emulated_device(options);
+  REQUIRE_MESSAGE(device.ok(), device.error().message());
+  const LogSink before = set_log_sink([&](LogLevel, std::string_view line) { log += line; });
+  const auto allowed = cuda::try_fast_kernels(**device);
+  set_log_sink(before);
+  REQUIRE_MESSAGE(allowed.ok(), allowed.error().message());
+  return *allowed;
+}
+
+TEST_CASE("fast kernels with the bits of the plain ones are allowed, and nothing is said") {
+  std::string log;
+  CHECK(tried({.seed = 7}, log) == cuda::kAllFast);
+  CHECK(log == "");
+}
+
+TEST_CASE("control: a family with a fast kernel of other bits is left out and named, the others are allowed") {
+  struct Fault {
+    cuda::Fast family;
+    cuda::EmulationOptions::Change change;
+    const char* named;
+  };
+  const Fault faults[] = {
+      {cuda::Fast::kProducts,
+       {"chain = FMA32(left[i], right[j], chain);", "chain = left[i] * right[j] + chain;"},
+       "fast kernels of products differ"},
+      {cuda::Fast::kAttention, {"i64 open = p + 1;", "i64 open = p + 2;"}, "fast kernels of attention differ"},
+      {cuda::Fast::kIntegers,
+       {"(u32)(number >> 2)", "(u32)(number >> 2) + 1"},
+       "fast kernels of integer products differ"},
+      {cuda::Fast::kReductions,
+       {"at = (s0 + e) * 64 + THREAD", "at = (s0 + e / 2) * 64 + THREAD"},
+       "fast kernels of reductions differ"}};
+  for (const Fault& fault : faults) {
+    CAPTURE(std::string(fault.named));
+    std::string log;
+    cuda::FastFamilies expected = cuda::kAllFast;
+    expected[static_cast<size_t>(fault.family)] = false;
+    CHECK(tried({.seed = 7, .changes = {fault.change}}, log) == expected);
+    CHECK_MESSAGE(log.find(fault.named) != std::string::npos, log);
+  }
+}
+
+}  // namespace
+}  // namespace ostro
