@@ -6,6 +6,7 @@
 #   scripts/gpu_check.sh --device cuda:1     another one
 #   scripts/gpu_check.sh --program OSTRO     this program, with what its environment shows it: tests give it a fake driver
 #   scripts/gpu_check.sh --out FOLDER        results go there
+#   scripts/gpu_check.sh --fuzz FILE         runs random programs, too: FILE is tests/fuzz/fuzz_engines of a build
 #   scripts/gpu_check.sh --quick             few cases and the smallest table, for tests of this script
 #
 # A row is a line of JSON: row, result ("equal", "differs", "done", "failed", "not run: REASON"), value, seconds, device, driver,
@@ -14,12 +15,13 @@ set -euo pipefail
 here="$(cd "$(dirname "$0")" && pwd)"
 
 fail() { echo "error: $*" >&2; exit 2; }
-device=cuda out=gpu_check program="" quick=false
+device=cuda out=gpu_check program="" fuzz="" quick=false
 while (( $# > 0 )); do
   case "$1" in
     --device) device="${2:?--device needs a name}"; shift 2 ;;
     --out) out="${2:?--out needs a folder}"; shift 2 ;;
     --program) program="${2:?--program needs a file}"; shift 2 ;;
+    --fuzz) fuzz="$(realpath "${2:?--fuzz needs a file}")"; shift 2 ;;
     --quick) quick=true; shift ;;
     -h|--help) sed -n '2,/^set/{/^set/d;s/^# \{0,1\}//;p}' "$0"; exit 0 ;;
     *) fail "unknown word $1 (see $0 --help)" ;;
@@ -167,6 +169,26 @@ check_chains() {
   verified "a run of the CPU, verified on the GPU" runs/c0-cpu --device "$device"
 }
 
+# --- the other commands: what they print and write on the GPU is what they do on the CPU
+same() { # same ROW FILE-OF-THE-CPU FILE-OF-THE-GPU
+  if [[ ! -s $2 || ! -s $3 ]]; then row "$1" "failed: $(error_of command.log)"
+  elif cmp -s "$2" "$3"; then row "$1" equal
+  else row "$1" differs; fi
+}
+check_commands() {
+  local on tokens=24
+  $quick && tokens=4
+  for on in cpu "$device"; do
+    local to="${on%%:*}"
+    { "$program" sample --checkpoint runs/c0-cpu --prompt "the " --max_new_tokens $tokens --temperature 1 --seed 7 --json --device "$on" > "sample-$to"
+      "$program" eval --checkpoint runs/c0-cpu --config base.yaml --json --device "$on" > "eval-$to"
+      printf '{"context": "the ", "continuation": "of a"}\n{"prompt": "in ", "max_tokens": %s, "temperature": 1, "seed": 3}\n' $tokens |
+        "$program" score --checkpoint runs/c0-cpu --device "$on" > "score-$to"
+      "$program" grad --checkpoint runs/c0-cpu --config base.yaml --step 3 --out "grad-$to" --device "$on" > grad.out; } 2>> command.log || true
+  done
+  for on in sample eval score grad; do same "ostro $on" "$on-cpu" "$on-cuda"; done
+}
+
 # --- killed in the middle, resumed on the other side
 check_faults() {
   local wanted
@@ -271,18 +293,26 @@ check_speed() {
 }
 
 if [[ -n $reason ]]; then
-  for name in "self-test" "bits" "one chain on CPU and GPU" "verified on the other side" "killed and resumed" "faults" "several workers" "bundle" "speed"; do
+  for name in "self-test" "bits" "one chain on CPU and GPU" "verified on the other side" "other commands" "killed and resumed" "faults" "several workers" "bundle" "speed"; do
     row "$name" "not run: $reason"
   done
 else
   check_bits
   check_chains
+  check_commands
   check_faults
   check_fleets
   check_bundle
   check_speed
 fi
-row "fuzz on the device" "not run: the fuzzer is not in the tar"
+if [[ -z $fuzz ]]; then row "fuzz on the device" "not run: it needs --fuzz, the program fuzz_engines of a build"
+elif [[ -n $reason ]]; then row "fuzz on the device" "not run: $reason"
+else
+  count=300 complete=(--complete)
+  $quick && count=5 complete=()
+  if "$fuzz" --count "$count" "${complete[@]}" --engine "$device" --jobs "$(nproc)" > fuzz.out 2>&1; then row "fuzz on the device" equal "$count"
+  else row "fuzz on the device" "differs: $(tail -1 fuzz.out)"; fi
+fi
 $several || row "several GPUs" "not run: there is one"
 echo "rows: $rows; $ran run, $failed of them differ or failed"
 (( ran > 0 )) || exit 77
