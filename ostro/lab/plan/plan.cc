@@ -6,6 +6,7 @@
 
 #include "ostro/config/yaml.h"
 #include "ostro/io/files/path.h"
+#include "ostro/lab/plan/declared.h"
 #include "ostro/lab/plan/expand.h"
 
 namespace ostro::lab {

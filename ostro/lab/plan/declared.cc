@@ -1,0 +1,150 @@
+#include "ostro/lab/plan/declared.h"
+
+#include <fmt/format.h>
+
+#include <algorithm>
+#include <set>
+
+#include "ostro/config/options.h"
+
+namespace ostro::lab {
+
+using config::Node;
+
+namespace {
+
+std::vector<std::string> names_of(const Node& map) {
+  std::vector<std::string> names;
+  for (const Node& item : map.items) names.push_back(item.key);
+  return names;
+}
+
+Status check_label(const Node& at, const std::string& label) {
+  const bool fits =
+      !label.empty() && label.size() <= 80 && std::all_of(label.begin(), label.end(), [](char c) {
+        return static_cast<unsigned char>(c) > 0x20 && c != '[' && c != ']' && c != ',' && c != '=';
+      });
+  if (fits) return {};
+  return plan_error(at, fmt::format("\"{}\" cannot name a choice of a sweep: use a map from short words "
+                                    "without spaces, brackets, commas and \"=\" to the values",
+                                    label));
+}
+
+Status read_sweep(const Node& sweep, Declared& out) {
+  if (sweep.kind != Node::Kind::kMap || sweep.items.empty())
+    return plan_error(sweep, "sweep: expected a map from variables to lists or maps of values");
+  for (const Node& variable : sweep.items) {
+    RETURN_IF_ERROR(check_name(variable, variable.key));
+    if (variable.is_scalar() || variable.items.empty())
+      return plan_error(
+          variable,
+          fmt::format("sweep.{}: expected a list of values, or a map from labels to them", variable.key));
+    std::vector<std::pair<std::string, Node>> choices;
+    for (const Node& value : variable.items) {
+      const bool is_list = variable.kind == Node::Kind::kList;
+      if (is_list && !value.is_scalar())
+        return plan_error(
+            value,
+            fmt::format("sweep.{}: this value needs a label; use a map from labels to values", variable.key));
+      std::string label = is_list ? value.text : value.key;
+      RETURN_IF_ERROR(check_label(value, label));
+      for (const auto& [other, unused] : choices)
+        if (other == label)
+          return plan_error(value, fmt::format("sweep.{}: {} is there twice", variable.key, label));
+      choices.emplace_back(std::move(label), value);
+    }
+    out.sweep.emplace_back(variable.key, std::move(choices));
+  }
+  return {};
+}
+
+}  // namespace
+
+bool is_variable(const Node& node) {
+  return node.kind == Node::Kind::kString && node.text.size() > 1 && node.text[0] == '$';
+}
+
+Result<Declared> read_step(const Node& node, const Node& steps) {
+  RETURN_IF_ERROR(check_name(node, node.key));
+  if (node.kind != Node::Kind::kMap)
+    return plan_error(node, fmt::format("step {}: expected a map", node.key));
+  Declared out;
+  out.node = &node;
+  std::vector<std::string> known = {"sweep"};
+  for (const StepKind& kind : step_kinds()) known.push_back(kind.name);
+  RETURN_IF_ERROR(check_keys(node, fmt::format("step {}: ", node.key), known));
+  for (const Node& item : node.items) {
+    if (item.key == "sweep") {
+      RETURN_IF_ERROR(read_sweep(item, out));
+      continue;
+    }
+    if (out.kind != nullptr)
+      return plan_error(item, fmt::format("step {}: is {} and {}; a step has one kind", node.key,
+                                          out.kind->name, item.key));
+    out.kind = find_kind(item.key);
+    out.parameters = &item;
+  }
+  if (out.kind == nullptr)
+    return plan_error(node,
+                      fmt::format("step {}: has no kind; say what it is, for instance source", node.key));
+  if (out.kind->name == "source" && !out.sweep.empty())
+    return plan_error(
+        node, fmt::format("step {}: a source has no sweep; declare a source for each choice", node.key));
+  if (out.parameters->kind != Node::Kind::kMap)
+    return plan_error(*out.parameters,
+                      fmt::format("step {}: {}: expected a map of parameters", node.key, out.kind->name));
+  std::vector<std::string> parameters;
+  for (const Parameter& p : out.kind->parameters) parameters.push_back(p.name);
+  RETURN_IF_ERROR(
+      check_keys(*out.parameters, fmt::format("step {}: {}.", node.key, out.kind->name), parameters));
+  for (const Parameter& p : out.kind->parameters) {
+    const Node* given = out.parameters->find(p.name);
+    if (given == nullptr && p.required)
+      return plan_error(*out.parameters, fmt::format("step {}: {}.{} is missing: {}", node.key,
+                                                     out.kind->name, p.name, p.help));
+    if (p.type != ValueType::kStep) continue;
+    if (!is_variable(*given))
+      return plan_error(
+          *given, fmt::format("step {}: {}: expected a step of kind {}, as $NAME", node.key, p.name, p.of));
+    const std::string of = given->text.substr(1);
+    const Node* target = steps.find(of);
+    if (target == nullptr)
+      return unknown_word(*given, fmt::format("step {}: {}: no step is called", node.key, p.name), of,
+                          names_of(steps));
+    if (target->kind == Node::Kind::kMap && target->find(p.of) == nullptr)
+      return plan_error(*given, fmt::format("step {}: {}: {} is not of kind {}", node.key, p.name, of, p.of));
+    out.inputs[p.name] = of;
+  }
+  return out;
+}
+
+Error plan_error(const Node& at, const std::string& message) {
+  return invalid_argument(at.where.empty() ? message : at.where + ": " + message);
+}
+
+Error unknown_word(const Node& at, const std::string& what, const std::string& word,
+                   const std::vector<std::string>& known) {
+  const std::string nearest = config::nearest_name(word, known);
+  return plan_error(at, fmt::format("{} \"{}\"{}", what, word,
+                                    nearest.empty() ? "" : fmt::format("; the nearest is \"{}\"", nearest)));
+}
+
+Status check_name(const Node& at, const std::string& name) {
+  const bool plain = !name.empty() && std::all_of(name.begin(), name.end(), [](char c) {
+    return (c >= 'a' && c <= 'z') || (c >= 'A' && c <= 'Z') || (c >= '0' && c <= '9') || c == '_' || c == '-';
+  });
+  if (plain && name.size() <= 60) return {};
+  return plan_error(at, fmt::format("\"{}\" is no name: use up to 60 letters, digits, _ and -", name));
+}
+
+Status check_keys(const Node& map, const std::string& what, const std::vector<std::string>& known) {
+  std::set<std::string> seen;
+  for (const Node& item : map.items) {
+    if (std::find(known.begin(), known.end(), item.key) == known.end())
+      return unknown_word(item, what + "unknown key", item.key, known);
+    if (!seen.insert(item.key).second) return plan_error(item, what + item.key + " is there twice");
+  }
+  return {};
+}
+
+}  // namespace ostro::lab
