@@ -148,9 +148,7 @@ TEST_CASE("every op gives the interpreter's bits on the emulated device") {
 }
 
 TEST_CASE("plain kernels give the interpreter's bits on the emulated device, too") {
-  check_ops(*cuda::make_device_engine(device_of({.seed = 5}),
-                                      {.fast = {}}),
-            true, sized<size_t>(4, 1, 1));
+  check_ops(*cuda::make_device_engine(device_of({.seed = 5}), {.fast = {}}), true, sized<size_t>(4, 1, 1));
 }
 
 TEST_CASE("kernels of one op each give the interpreter's bits on the emulated device") {

@@ -26,7 +26,8 @@ TEST_CASE("fast kernels with the bits of the plain ones are allowed, and nothing
   CHECK(log == "");
 }
 
-TEST_CASE("control: a family with a fast kernel of other bits is left out and named, the others are allowed") {
+TEST_CASE(
+    "control: a family with a fast kernel of other bits is left out and named, the others are allowed") {
   struct Fault {
     cuda::Fast family;
     cuda::EmulationOptions::Change change;
@@ -36,7 +37,9 @@ TEST_CASE("control: a family with a fast kernel of other bits is left out and na
       {cuda::Fast::kProducts,
        {"chain = FMA32(left[i], right[j], chain);", "chain = left[i] * right[j] + chain;"},
        "fast kernels of products differ"},
-      {cuda::Fast::kAttention, {"i64 open = p + 1;", "i64 open = p + 2;"}, "fast kernels of attention differ"},
+      {cuda::Fast::kAttention,
+       {"i64 open = p + 1;", "i64 open = p + 2;"},
+       "fast kernels of attention differ"},
       {cuda::Fast::kIntegers,
        {"(u32)(number >> 2)", "(u32)(number >> 2) + 1"},
        "fast kernels of integer products differ"},

@@ -29,8 +29,7 @@ int main(int argc, char** argv) {
   std::vector<std::string> architectures;
   std::vector<std::pair<std::string, std::string>> texts;
   for (const DeviceFile& file : device_files())
-    if (file.name.ends_with(".cu") && !file.name.starts_with("text/") &&
-        file.text.find("KERNEL(") != file.text.npos)
+    if (file.name.ends_with(".cu") && !file.name.starts_with("text/"))
       texts.emplace_back(file.name, device_file_text(file.name));
   bool files = false;
   for (int i = 2; i < argc; ++i) {

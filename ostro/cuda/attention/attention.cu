@@ -1,4 +1,4 @@
-#include "attention/masks.cu"
+#include "attention/masks.cuh"
 // Attention and its gradient (N9). A block of 128 threads takes one row: of queries forwards and for dq, of keys for dk and
 // dv. Thread j makes the score of the j-th key (or query) of a piece of 128; then the chains over the piece go on, each in
 // one thread, an element of head_dim or the sum of exponentials.

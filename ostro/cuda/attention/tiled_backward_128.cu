@@ -1,6 +1,6 @@
-#include "attention/masks.cu"
-#include "attention/tiles.cu"
-#include "attention/tiled_backward.cu"
+#include "attention/masks.cuh"
+#include "attention/tiles.cuh"
+#include "attention/tiled_backward.cuh"
 // The gradients of attention, head_dim up to 128.
 
 TILED_KERNEL(attention_dq_128_f32, AttentionArgs, 128, 2) { tiled_dq<64, 128, 64, 128, 64, 32, false>(a); }

@@ -1,6 +1,6 @@
-#include "attention/masks.cu"
-#include "attention/tiles.cu"
-#include "attention/tiled_backward.cu"
+#include "attention/masks.cuh"
+#include "attention/tiles.cuh"
+#include "attention/tiled_backward.cuh"
 // The gradients of attention, head_dim up to 256.
 
 TILED_KERNEL(attention_dq_256_f32, AttentionArgs, 256, 1) { tiled_dq<64, 256, 128, 256, 32, 32, false>(a); }

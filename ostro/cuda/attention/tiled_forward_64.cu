@@ -1,6 +1,6 @@
-#include "attention/masks.cu"
-#include "attention/tiles.cu"
-#include "attention/tiled_forward.cu"
+#include "attention/masks.cuh"
+#include "attention/tiles.cuh"
+#include "attention/tiled_forward.cuh"
 // The output of attention, head_dim up to 64.
 
 TILED_KERNEL(attention_64_f32, AttentionArgs, 128, 3) { tiled_attention<64, 128, 64, 64, 64, 64, false>(a); }

@@ -1,4 +1,4 @@
-#include "integers/blocks.cu"
+#include "integers/blocks.cuh"
 // Products of integers (N20). The sum inside a block is exact, in any order; the chain over blocks of an output stays in one
 // thread.
 

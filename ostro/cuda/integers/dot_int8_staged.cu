@@ -1,4 +1,4 @@
-#include "integers/blocks.cu"
+#include "integers/blocks.cuh"
 // Products of integers (N20) whose rows and blocks are whole words of 16 bytes. A warp makes 64 x 32 outputs by MMA_S8, WARPS_M *
 // WARPS_N warps a tile. They go through k in pieces of 64 that begin anew with each block; what lies beyond a block is 0 there.
 // STAGES pieces lie in shared memory, all but one of them on their way. Word u of a row, of 16 bytes, is in place u xor row / 2 % 4:

@@ -128,8 +128,8 @@ Status run_dot_int8(const StepCall& call) {
   if (a.m < kLeastTiledInt8 || a.n < kLeastTiledInt8 || tiles_m > kMostTileRows)
     return call.launch(kDot, "dot_int8", out.count(), a);
   LaunchShape shape{.x = tiles_n, .y = tiles_m, .threads = 256};
-  if (!call.kernels.fast(Fast::kIntegers) || alignment_of(a.aligned, a.to) != 16 ||
-      a.block < kPiece || a.size >= int64_t{1} << 30)
+  if (!call.kernels.fast(Fast::kIntegers) || alignment_of(a.aligned, a.to) != 16 || a.block < kPiece ||
+      a.size >= int64_t{1} << 30)
     return call.launch(kDot, "dot_int8_tiles", shape, a);
   shape.shared_bytes = kStages * 2 * kTile * kPiece;
   return call.launch("integers/dot_int8_staged.cu", "dot_int8_staged", shape, a);

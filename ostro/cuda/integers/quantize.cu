@@ -1,4 +1,4 @@
-#include "integers/blocks.cu"
+#include "integers/blocks.cuh"
 // Quantise (N20): the numbers of a row become integers in blocks, which have one scale each. Both kernels take any places in
 // memory; they differ in which threads read neighbours.
 

@@ -1,4 +1,4 @@
-#include "integers/blocks.cu"
+#include "integers/blocks.cuh"
 // Quantise (N20) at the rate of memory. Numbers lie next to each other in whole words of 16 bytes, and a block has at most 256 of
 // them: they are read once, and stay with their thread between the search of the largest and the rounding. Four neighbours whose
 // draws come from one block of threefry share it.
