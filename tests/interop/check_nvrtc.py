@@ -138,6 +138,8 @@ def harvest(build, folder):
     for number, entry in enumerate(sorted((folder / "cache/cuda").glob("*.cubin"))):
         content = entry.read_bytes()
         head = re.search(rb"FAKE CUBIN (\d+)\n", content)
+        if head is None:  # a note of the device, no text
+            continue
         text = content[head.end():head.end() + int(head[1])]
         if re.search(rb"KERNEL\(k\d+,", text):  # of a program: fused ops
             texts.append(folder / f"fused{number}.cu")
