@@ -41,6 +41,25 @@ void add_integers(Collector& c) {
               return Values{b.add(OpKind::dot_int8, {q[0], q[1], r[0], r[1]}, attrs), q[0], q[1], r[0], r[1]};
             });
     }
+  // Draws are numbered by the value, not by where its numbers lie.
+  for (DType d : {DType::f32, DType::bf16})
+    c.add(fmt::format("integers {} of transposed views", ir::dtype_name(d)),
+          {of(d, {{"m", 48}, {"k", 64}}), of(d, {{"k", 64}, {"m", 48}}), of(DType::u32, {{"word", 2}})},
+          [](Builder& b, const Values& in) {
+            Attrs attrs{{"over", Names{"k"}},
+                        {"block", int64_t{64}},
+                        {"groups", std::string("blocks")},
+                        {"rounding", std::string("dithered")}};
+            Values out;
+            for (const bool first : {true, false}) {
+              attrs.set("global_sizes", first ? Ints{70, 50} : Ints{50, 70});
+              const ValueId view = b.transpose(in[first ? 0 : 1], first ? Names{"k", "m"} : Names{"m", "k"});
+              for (const ValueId v :
+                   b.add_n(OpKind::quantize, {view, in[2], b.i64_scalar(1), b.i64_scalar(2)}, attrs))
+                out.push_back(v);
+            }
+            return out;
+          });
 }
 
 }  // namespace ostro::testing

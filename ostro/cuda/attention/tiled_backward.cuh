@@ -55,7 +55,7 @@ DEVICE void to_slopes(float (&s)[8][N], float (&dp)[8][N], float* through, const
     for (int j = 0; j < N; ++j) {
       const int row = own_row(own, i), column = own_column(own, j);
       const int query = keys_down ? column : row, key = first_key + (keys_down ? row : column);
-      const bool seen = key >= of.begin[query] && key < of.end[query] && s[i][j] >= -3e38f;
+      const bool seen = key >= of.begin[query] && key < of.end[query] && !(s[i][j] < -3e38f);
       const float p = exp2_below(s[i][j] * cap, of.m[query], a.kappa) * of.r[query], t = s[i][j] * bend;
       const float ds = p * (dp[i][j] - of.delta[query]) * (1.0f - t * t);
       s[i][j] = seen ? narrow ? round_bf16(p) : p : 0.0f;

@@ -244,5 +244,6 @@ DEVICE float exp2_below(float x, float y, float kappa) {
   p = FMA32(p, f, 0x1.ebf9c2p-3f);
   p = FMA32(p, f, 0x1.62e42ap-1f);
   p = FMA32(p, f, 1.0f);
-  return t < -126.0f ? 0.0f : f32_of(bits32(p) + (bits32(shifted) << 23));
+  const float scaled = f32_of(bits32(p) + (bits32(shifted) << 23));
+  return t >= -126.0f ? scaled : t < -126.0f ? 0.0f : t;  // the bits of a NaN must not be added to
 }

@@ -7,6 +7,7 @@
 #pragma once
 
 #include <array>
+#include <cstdint>
 #include <functional>
 #include <map>
 #include <memory>
@@ -26,8 +27,11 @@ inline constexpr FastFamilies kAllFast = {true, true, true, true};
 
 class Kernels {
  public:
-  explicit Kernels(Device& device, const FastFamilies& fast = kAllFast) : device_(device), fast_(fast) {}
+  // `width`: multiprocessors that work is shared out over; 0: those of the device. It changes no bit.
+  explicit Kernels(Device& device, const FastFamilies& fast = kAllFast, int64_t width = 0)
+      : device_(device), fast_(fast), width_(width > 0 ? width : device.limits().multiprocessors) {}
 
+  int64_t width() const { return width_; }
   bool fast(Fast family) const { return fast_[static_cast<size_t>(family)]; }
 
   Device& device() const { return device_; }
@@ -38,6 +42,7 @@ class Kernels {
  private:
   Device& device_;
   const FastFamilies fast_;
+  const int64_t width_;
   std::mutex mutex_;
   std::map<std::string, std::shared_ptr<const Code>, std::less<>> codes_;
   // Kernels that were asked for, by file and by name.

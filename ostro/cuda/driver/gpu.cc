@@ -15,13 +15,13 @@
 namespace ostro::cuda {
 namespace {
 
-constexpr int64_t kSharedWithoutAsking = 48 << 10;  // bytes; more of it is asked for, kernel by kernel
-
 struct GpuKernel {
   void* function = nullptr;
   std::string name;
   std::mutex mutex;
-  int64_t dynamic_bytes = kSharedWithoutAsking;  // that launches may use
+  // Dynamic shared memory that launches may use. All of it is asked for: what needs no asking is 48 KiB less
+  // the kernel's static shared memory.
+  int64_t dynamic_bytes = 0;
 };
 
 class GpuCode final : public Code {

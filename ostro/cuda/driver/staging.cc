@@ -30,9 +30,12 @@ Status Staging::settle(Slot& slot) {
 Status Staging::mark(Slot& slot, int copied, const char* doing) {
   RETURN_IF_ERROR(queue_.check(copied, doing));
   slot.launches = queue_.launched();
-  RETURN_IF_ERROR(queue_.check(queue_.cuda().record_event(slot.event, queue_.stream()), "marking a copy"));
-  slot.in_use = true;
-  return Status();
+  const Status marked =
+      queue_.check(queue_.cuda().record_event(slot.event, queue_.stream()), "marking a copy");
+  // The copy was begun, and nothing tells when it ends.
+  if (!marked.ok()) (void)queue_.wait("waiting for a copy");
+  slot.in_use = marked.ok();
+  return marked;
 }
 
 Status Staging::write(uint64_t to, std::span<const std::byte> from) {

@@ -103,7 +103,7 @@ class DeviceEngine final : public runtime::Engine, private runtime::Inspector {
   DeviceEngine(Device& device, const DeviceEngineOptions& options)
       : info_{.name = fmt::format("{} ({})", device.memory().name(), device.limits().name)},
         options_(options),
-        kernels_(std::make_shared<Kernels>(device, options.fast)) {}
+        kernels_(std::make_shared<Kernels>(device, options.fast, options.width)) {}
 
   const runtime::EngineInfo& info() const override { return info_; }
   runtime::Memory& memory() override { return kernels_->device().memory(); }

@@ -17,6 +17,7 @@ struct DeviceEngineOptions {
   bool fuse = true;              // false: one kernel per op
   int64_t head_tile = 0;         // tokens of a tile of head and cross-entropy; 0: chosen, -1: all of a leaf
   FastFamilies fast = kAllFast;  // fast kernels that may run (device/kernels.h)
+  int64_t width = 0;             // as of Kernels
 };
 
 std::unique_ptr<runtime::Engine> make_device_engine(Device& device, const DeviceEngineOptions& options = {});

@@ -56,9 +56,9 @@ bool is_whole(const args::QuantizeArgs& a, bool turned) {
   const int64_t bytes = a.type == args::TYPE_BF16 ? 2 : 4;
   const args::Line &near = turned ? a.row : a.k, &far = turned ? a.k : a.row;
   return near.table == 0 && far.table == 0 && a.row_draw.table == 0 && a.k_draw.table == 0 &&
-         near.step == 1 && alignment_of(a.from, far.step * bytes, a.q, a.size, a.block) == 16 &&
-         a.block <= kWholeBlock && (!turned || a.rows * bytes % 16 == 0) &&
-         a.rows * a.blocks < int64_t{1} << 31;
+         near.step == 1 && (a.key == 0 || (turned ? a.row_draw : a.k_draw).step == 1) &&
+         alignment_of(a.from, far.step * bytes, a.q, a.size, a.block) == 16 && a.block <= kWholeBlock &&
+         (!turned || a.rows * bytes % 16 == 0) && a.rows * a.blocks < int64_t{1} << 31;
 }
 
 bool has_neighbours(const std::vector<ir::Axis>& axes, const compile::View& view) {

@@ -62,7 +62,7 @@ std::optional<TileLaunch> strided_launch(const StepCall& call, const DotAxes& ax
   args.a_step = a->step;
   args.b_step = b->step;
   const bool narrow = x.dtype() == ir::DType::bf16;
-  const int64_t width = call.device().limits().multiprocessors;
+  const int64_t width = call.kernels.width();
   const Tile* best = nullptr;
   int64_t best_count = 0;
   double least = 0;

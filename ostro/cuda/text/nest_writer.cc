@@ -25,9 +25,14 @@ std::string NestWriter::write() {
                            : nest_.kind == NestKind::kRows ? rows()
                            : stages                        ? staged()
                                                            : serial();
+  const std::string bounds = stages ? fmt::format(", {}, 1", 32 + kStagedMakers) : "";
   std::string text =
-      fmt::format("struct {0}_args {{\n  u64 p[{1}];\n  i64 extent;\n}};\n{2}({0}, {0}_args) {{\n", name_,
-                  nest_.accesses.size(), waits ? "BLOCK_KERNEL" : "KERNEL");
+      fmt::format("struct {0}_args {{\n  u64 p[{1}];\n  i64 extent;\n}};\n{2}({0}, {0}_args{3}) {{\n", name_,
+                  nest_.accesses.size(),
+                  stages  ? "TILED_KERNEL"
+                  : waits ? "BLOCK_KERNEL"
+                          : "KERNEL",
+                  bounds);
   text += literal_text_;
   for (size_t k = 0; k < nest_.accesses.size(); ++k) {
     const NestAccess& a = nest_.accesses[k];

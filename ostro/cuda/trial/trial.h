@@ -20,6 +20,7 @@ namespace ostro::cuda {
 struct TrialProgram {
   Fast family;
   ir::Program program;
+  int64_t width = 0;  // DeviceEngineOptions::width: with 1, small products go by the large tiles
 };
 std::vector<TrialProgram> trial_programs();
 

@@ -21,51 +21,76 @@ class Programs {
  public:
   // body(builder, parameters) -> results.
   template <typename F>
-  void add(Fast family, std::string name, const std::vector<Shape>& params, F body) {
+  void add(Fast family, std::string name, const std::vector<Shape>& params, F body, int64_t width = 0) {
     ir::Program p;
     p.name = std::move(name);
     Values in;
     for (const Shape& s : params) in.push_back(p.body.add_param(s));
     Builder b(p.body);
     p.body.results = body(b, in);
-    list.push_back({family, std::move(p)});
+    list.push_back({family, std::move(p), width});
   }
   std::vector<TrialProgram> list;
 };
 
-// A linear layer and both its gradients: the three orientations of products. Sizes beside those of tiles.
+// A linear layer and both its gradients, and a product of two transposed matrices: the four orientations of
+// products. Sizes beside those of tiles; those of width 1 go by the two sizes of large tiles.
 void add_products(Programs& out) {
   struct Size {
-    int64_t pos, embed, mlp;
+    int64_t pos, embed, mlp, width;
   };
   for (const DType d : {DType::f32, DType::bf16})
-    for (const auto& [pos, embed, mlp] : {Size{72, 64, 136}, Size{131, 38, 45}, Size{3, 64, 100}}) {
+    for (const auto& [pos, embed, mlp, width] :
+         {Size{72, 64, 136, 0}, Size{131, 38, 45, 0}, Size{3, 64, 100, 0}, Size{128, 64, 128, 1},
+          Size{128, 40, 256, 1}}) {
       const Axis p{"pos", pos}, e{"embed", embed}, m{"mlp", mlp};
-      out.add(Fast::kProducts, fmt::format("products {} of {} x {} x {}", ir::dtype_name(d), pos, embed, mlp),
-              {{d, {p, e}}, {d, {e, m}}, {d, {p, m}}}, [d](Builder& b, const Values& in) {
-                return Values{b.dot(in[0], in[1], {"embed"}), b.dot(in[2], in[1], {"mlp"}, d),
-                              b.dot(in[0], in[2], {"pos"})};
-              });
+      const Axis row{"row", pos};
+      out.add(
+          Fast::kProducts, fmt::format("products {} of {} x {} x {}", ir::dtype_name(d), pos, embed, mlp),
+          {{d, {p, e}}, {d, {e, m}}, {d, {p, m}}, {d, {e, row}}},
+          [d](Builder& b, const Values& in) {
+            return Values{b.dot(in[0], in[1], {"embed"}), b.dot(in[2], in[1], {"mlp"}, d),
+                          b.dot(in[0], in[2], {"pos"}), b.dot(in[3], in[0], {"embed"})};
+          },
+          width);
     }
 }
 
 void add_attention(Programs& out) {
+  struct Case {
+    int64_t group, dim, window;
+    bool rare;  // with a soft cap, and texts that do not see each other
+  };
   for (const DType d : {DType::f32, DType::bf16})
-    for (const int64_t window : {0, 40}) {
+    for (const Case& c : {Case{2, 64, 0, false}, Case{1, 96, 40, false}, Case{1, 200, 0, true}}) {
       // Queries from the 70th key on, so that some keys are seen by all, some by none.
-      const Axis batch{"batch", 1}, kv{"kv", 1}, group{"group", window == 0 ? 2 : 1},
-          dim{"dim", window == 0 ? 64 : 96};
-      const std::vector<Axis> rows{batch, {"pos", 70}, kv, group, dim},
-          keys{batch, {"key_pos", 150}, kv, dim};
-      out.add(Fast::kAttention, fmt::format("attention {}, window {}", ir::dtype_name(d), window),
-              {{d, rows}, {d, keys}, {d, keys}, {d, rows}}, [window](Builder& b, const Values& in) {
-                const Attrs attrs{{"query", std::string("pos")},    {"key", std::string("key_pos")},
-                                  {"head_dim", std::string("dim")}, {"scale", 0.125},
-                                  {"causal", int64_t{1}},           {"window", window}};
-                const ValueId origin = b.i64_scalar(70);
-                Values f = b.add_n(OpKind::attention, {in[0], in[1], in[2], origin}, attrs);
+      const Axis batch{"batch", 1}, pos{"pos", 70}, key_pos{"key_pos", 150}, kv{"kv", 1},
+          group{"group", c.group}, dim{"dim", c.dim};
+      const std::vector<Axis> rows{batch, pos, kv, group, dim}, keys{batch, key_pos, kv, dim};
+      out.add(Fast::kAttention, fmt::format("attention {}, head_dim {}", ir::dtype_name(d), c.dim),
+              {{d, rows},
+               {d, keys},
+               {d, keys},
+               {d, rows},
+               {DType::i32, {batch, pos}},
+               {DType::i32, {batch, key_pos}}},
+              [c](Builder& b, const Values& in) {
+                Attrs attrs{{"query", std::string("pos")},    {"key", std::string("key_pos")},
+                            {"head_dim", std::string("dim")}, {"scale", 0.125},
+                            {"causal", int64_t{1}},           {"window", c.window}};
+                Values last{b.i64_scalar(70)};
+                if (c.rare) {
+                  attrs.set("soft_cap", 3.0);
+                  attrs.set("segments", int64_t{1});
+                  last.insert(last.end(), {in[4], in[5]});
+                }
+                const auto with = [&last](Values operands) {
+                  operands.insert(operands.end(), last.begin(), last.end());
+                  return operands;
+                };
+                Values f = b.add_n(OpKind::attention, with({in[0], in[1], in[2]}), attrs);
                 const Values g = b.add_n(OpKind::attention_grad,
-                                         {in[0], in[1], in[2], f[0], f[1], f[2], in[3], origin}, attrs);
+                                         with({in[0], in[1], in[2], f[0], f[1], f[2], in[3]}), attrs);
                 f.insert(f.end(), g.begin(), g.end());
                 return f;
               });
@@ -76,7 +101,7 @@ void add_attention(Programs& out) {
 void add_integers(Programs& out) {
   for (const DType d : {DType::f32, DType::bf16})
     for (const bool last : {true, false}) {
-      const Axis m{"m", 72}, n{"n", last ? 136 : 45}, k{"k", last ? 608 : 530};
+      const Axis m{"m", 72}, n{"n", last ? 136 : 48}, k{"k", last ? 608 : 544};
       const auto shape = [&](const Axis& row) {
         return Shape{d, last ? std::vector<Axis>{row, k} : std::vector<Axis>{k, row}};
       };
@@ -120,7 +145,8 @@ void add_reductions(Programs& out) {
       {{DType::f32, {{"pos", 70}, {"vocab", 1030}}},
        {DType::i32, {{"pos", 70}}},
        {DType::f32, {{"pos", 70}}},
-       {DType::f32, {{"pos", 70}, {"embed", 100}}}},
+       {DType::f32, {{"source", 600}, {"embed", 100}}},
+       {DType::i32, {{"source", 600}}}},
       [](Builder& b, const Values& in) {
         const Attrs attrs{{"axis", std::string("vocab")}, {"z", 0.0}};
         const ValueId zero = b.i64_scalar(0);
@@ -128,7 +154,7 @@ void add_reductions(Programs& out) {
         Attrs typed = attrs;
         typed.set("dtype", ir::dtype_name(DType::f32));
         f.push_back(b.add(OpKind::cross_entropy_grad, {in[0], in[1], f[1], f[2], f[3], in[2], zero}, typed));
-        f.push_back(b.add(OpKind::scatter_add, {in[3], in[1], zero},
+        f.push_back(b.add(OpKind::scatter_add, {in[3], in[4], zero},
                           {{"axis", std::string("vocab")}, {"size", int64_t{40}}, {"position", int64_t{0}}}));
         return f;
       });
