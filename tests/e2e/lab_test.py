@@ -145,6 +145,13 @@ def check_edits(lab, wanted):
     config = lab.top / "tiny.yaml"
     config.write_text("# a comment\n" + CONFIG.replace("steps_per_eval: 6", "steps_per_eval: 0"))
     expect("what no bit depends on", PLAN, [], True)
+    # Nor does the evaluation: it reads all held-out texts, also in a lab that is new.
+    some = CONFIG.replace("trainer: {", "trainer: {max_eval_batches: 1, ")
+    config.write_text(some)
+    expect("a limit of the evaluations within a training", PLAN, [], True)
+    fresh = Lab(lab.ostro, lab.top.with_name("fresh"))
+    (fresh.top / "tiny.yaml").write_text(some)
+    check(fresh.ran()[1] == wanted, "a limit of the evaluations within a training changed the hash of a new lab")
     config.write_text(CONFIG)
     expect("a licence", PLAN.replace("GPL-3.0-only", "GPL-2.0-only"), [])
     expect("back again", PLAN, [], True)
@@ -160,6 +167,10 @@ def check_edits(lab, wanted):
     why = lab.start("why", "plan.yaml", "base[rate=0.02]").stdout
     check("seed is 0 there and 5 here" in why and "when it was done last" in why, why)
     lab.write(PLAN)
+    # The plan's path in other words.
+    for path in ("./plan.yaml", ".//plan.yaml", f"../{lab.top.name}//./plan.yaml", f"{lab.top}/plan.yaml"):
+        done = lab.start("run", path)
+        check(done.stdout.splitlines()[-1] == f"lab hash: {wanted}", f"{path}: {done.stdout}\n{done.stderr}")
     # The same bytes at another time, and the folder at another place, are the same.
     for file in (lab.top / "texts").iterdir():
         os.utime(file)
@@ -170,10 +181,17 @@ def check_edits(lab, wanted):
     check(lab.ran() == ([], wanted), "a copied lab ran steps")
     lab.top = here
     # Equal outputs stop the wave: the tokenizer is done again, and what it gives is the same.
-    for path in lab.outputs("tokenizer").values():
-        shutil.rmtree(path)
-        path.with_suffix(".json").unlink()
+    words = lab.outputs("tokenizer")["words"]
+    shutil.rmtree(words)
+    words.with_suffix(".json").unlink()
     check(lab.ran() == (["words"], wanted), "an output that was gone")
+    shutil.rmtree(words)
+    check(lab.ran() == (["words"], wanted), "an output whose folder was gone")
+    # A kill while an output is made again.
+    rows = lab.outputs("tokens")["rows"]
+    shutil.rmtree(rows)
+    check(lab.start("run", "plan.yaml", OSTRO_FAILPOINT="data_build:1").returncode == -9, "the kill of a step that is done again")
+    check(lab.ran() == (["rows"], wanted), "after the kill of a step that is done again")
 
 
 def check_tampering(lab, wanted):
@@ -201,6 +219,11 @@ def check_tampering(lab, wanted):
     damaged(lab.outputs("tokenizer")["words"] / "tokenizer.json", flip, "tokenizer.json: was changed")
     damaged(lab.outputs("eval")["score[rate=0.01]"] / "evaluation.json", flip, "evaluation.json: was changed")
     damaged(run.with_suffix(".json"), flip, f"{run.name}.json: was changed")
+    added = lab.outputs("tokenizer")["words"] / "tokenizer_config.json"
+    added.write_text("{}")
+    check("tokenizer_config.json: is no part of the output" in lab.run(status=1).stderr, "a file that was added")
+    added.unlink()
+    check(lab.ran() == ([], wanted), "the file that was added is gone")
     journal = lab.top / "small.lab/journal.jsonl"
     damaged(journal, lambda d: d.replace(b'"step":"rows"', b'"step":"rowz"', 1), "journal.jsonl: line")
     damaged(journal, lambda d: b"".join(d.splitlines(True)[:2] + d.splitlines(True)[3:]), "journal.jsonl: line 3")
@@ -333,6 +356,24 @@ def check_record(lab, wanted):
         check((lab.top / "report" / name).read_bytes() == (other.top / "report" / name).read_bytes(), f"{name} differs")
 
 
+def check_second_lab(lab):
+    """A second lab in the folder: each keeps its pins; the sizes of files whose names end alike."""
+    (lab.top / "texts/below").mkdir()
+    for name, size in (("n.txt", 5), ("texts/below/n.txt", 7)):
+        (lab.top / name).write_text("x" * size)
+    (lab.top / "second.yaml").write_text(
+        "lab: second\nquestion: Which?\nsteps: {some: {source: {files: [n.txt, texts/below], licence: MIT}}}\n")
+    check(lab.start("run", "second.yaml").returncode == 0, "the second lab")
+    check(lab.start("record", "second.yaml", "--out", "second.sqlite").returncode == 0, "the second record")
+    with sqlite3.connect(lab.top / "second.sqlite") as db:
+        sizes = dict(db.execute("SELECT file, bytes FROM sources"))
+    check(sizes == {"n.txt": 5, "texts/below/n.txt": 7}, sizes)
+    shutil.rmtree(lab.top / "texts/below")
+    lab.run()
+    pins = json.loads((lab.top / "lab.lock").read_text())
+    check({"second/some", "small/texts"} <= set(pins), f"lab.lock has {set(pins)}")
+
+
 def check_reports(lab):
     """--check names every file that is another one; queries that cannot be asked are errors with their line."""
     def checked(status, error=""):
@@ -429,6 +470,7 @@ def main():
         check_tampering(lab, wanted)
         check_mistakes(lab)
         check_record(lab, wanted)
+        check_second_lab(lab)
         check_reports(lab)
         check_site(lab)
         check_two_drivers(lab)

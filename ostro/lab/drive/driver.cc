@@ -11,6 +11,7 @@
 #include "ostro/chain/canonical.h"
 #include "ostro/config/options.h"
 #include "ostro/io/files/atomic_file.h"
+#include "ostro/io/files/file_hash.h"
 #include "ostro/io/files/path.h"
 #include "ostro/lab/journal/output.h"
 #include "ostro/lab/journal/pins.h"
@@ -45,8 +46,9 @@ class Driver {
         out_.made[step.name] =
             Made{state.fingerprint, state.content,
                  step.kind->name == "source" ? "" : output_folder(directory_, state.fingerprint),
-                 std::move(files_)};
+                 std::move(files_), std::move(pinned_)};
       files_.clear();
+      pinned_.clear();
       out_.steps.push_back(std::move(state));
       if (works_ && (out_.stopped = out_.stopped || context_.stop())) break;
     }
@@ -156,6 +158,8 @@ class Driver {
   // A source is done when its files are what lab.lock says; its content are their names and hashes.
   Status pin_source(StepState& state) {
     const Step& step = *state.step;
+    const std::string top =
+        plan_.folder.ends_with('/') ? plan_.folder : plan_.folder + "/";  // "/" is a folder
     std::vector<std::string> patterns, places;
     for (const config::Node& file : step.parameters.find("files")->items) {
       patterns.push_back(file.text);
@@ -167,10 +171,11 @@ class Driver {
     std::vector<PinnedFile> pinned;
     auto inputs = nlohmann::json::object(), order = nlohmann::json::array();
     for (const data::SourceFile& file : files_) {
-      const bool below = !plan_.folder.empty() && file.path.starts_with(plan_.folder + "/");
-      const std::string path = below ? file.path.substr(plan_.folder.size() + 1) : file.path;
+      const bool below = !plan_.folder.empty() && file.path.starts_with(top);
+      const std::string path = below ? file.path.substr(top.size()) : file.path;
       ASSIGN_OR_RETURN(const std::string hash, hashes_.sha256(file.path));
       pinned.push_back({path, hash});
+      pinned_.push_back(hash);
       inputs[path] = hash;
       order.push_back({path, hash});
     }
@@ -194,6 +199,23 @@ class Driver {
     return works_ ? pins_.save() : Status();
   }
 
+  // An error when a source of the step has other bytes than before it was done. Every byte is read again.
+  Status check_sources(const Step& step) {
+    for (const auto& [parameter, input] : step.inputs) {
+      const Made& made = out_.made.at(input);
+      for (size_t i = 0; i < made.files.size(); ++i) {
+        const std::string& path = made.files[i].path;
+        ASSIGN_OR_RETURN(const std::string now, io::file_sha256(context_.fs, path));
+        if (now != made.pinned[i])
+          return corrupt(fmt::format(
+              "{}: was changed while the step read it: its SHA-256 is {}, and was {}. Put it back, "
+              "or take it as it is now: --pin {}",
+              path, now, made.pinned[i], input));
+      }
+    }
+    return {};
+  }
+
   // Does a step. False: it was stopped.
   Result<bool> perform_step(const Work& work, StepState& state) {
     io::FileSystem& fs = context_.fs;
@@ -204,8 +226,15 @@ class Driver {
       RETURN_IF_ERROR(fs.remove_all(folder));
       RETURN_IF_ERROR(fs.make_dirs(resumes(*state.step->kind) ? io::parent_path(folder) : folder));
     }
-    ASSIGN_OR_RETURN(const std::optional<std::string> content, perform(work, folder));
-    if (!content) return false;
+    const Result<std::optional<std::string>> performed = perform(work, folder);
+    if (performed.ok() && !*performed) return false;
+    // What was made of other bytes than the fingerprint says is not kept.
+    if (const Status same = check_sources(*state.step); !same.ok()) {
+      RETURN_IF_ERROR(fs.remove_all(folder));
+      return same.error();
+    }
+    if (!performed.ok()) return performed.error();
+    const std::optional<std::string>& content = *performed;
     if (!before.empty() && before != *content) {
       RETURN_IF_ERROR(journal_.add_conflict(state.step->name, state.fingerprint, before, *content));
       return corrupt(
@@ -230,6 +259,7 @@ class Driver {
   std::string directory_;
   FileHashes hashes_;
   std::vector<data::SourceFile> files_;  // of the source that is handled
+  std::vector<std::string> pinned_;      // their hashes
   LabState out_;
 };
 

@@ -93,8 +93,14 @@ TEST_CASE("an output that was changed is named, with its hashes; one that is gon
         std::string::npos);
   check_ok(fs.remove(folder + "/sub/b"));
   CHECK(checked().error().message().find("sub/b: is gone") != std::string::npos);
+  write("sub/b", "two");
+  write("sub/c", "more");
+  CHECK(checked().error().message().find("sub/c: is no part of the output") != std::string::npos);
+  check_ok(fs.remove(folder + "/sub/c"));
+  CHECK(*checked());
   check_ok(fs.remove_all(folder));
-  CHECK_FALSE(checked().ok());
+  CHECK_FALSE(*checked());
+  check_ok(fs.make_dirs(folder));
   check_ok(fs.remove(manifest_path("lab", f)));
   CHECK_FALSE(*checked());
 }
@@ -123,6 +129,22 @@ TEST_CASE("pins hold a source's files, and let them come and go with its pattern
   check_ok(pins->pin("l/s", {"*"}, {{"a", "3"}}));
   *fs.content("lab.lock") = "[]";
   CHECK_FALSE(Pins::read(fs, "lab.lock").ok());
+}
+
+TEST_CASE("two labs of one folder keep each other's pins") {
+  io::MemoryFileSystem fs;
+  const std::vector<PinnedFile> files = {{"a", "1"}};
+  auto one = Pins::read(fs, "lab.lock"), two = Pins::read(fs, "lab.lock");
+  check_ok(one->pin("one/s", {"*"}, files));
+  check_ok(two->pin("two/s", {"*"}, files));
+  check_ok(one->save());
+  check_ok(two->save());
+  CHECK(Pins::read(fs, "lab.lock")->has("one/s"));
+  CHECK(Pins::read(fs, "lab.lock")->has("two/s"));
+  one->forget("one/s");
+  check_ok(one->save());
+  CHECK_FALSE(Pins::read(fs, "lab.lock")->has("one/s"));
+  CHECK(Pins::read(fs, "lab.lock")->has("two/s"));
 }
 
 }  // namespace

@@ -36,7 +36,7 @@ Status list_files(io::FileSystem& fs, const std::string& top, const std::string&
   return {};
 }
 
-constexpr const char* kFix = "Put back a copy, or remove the folder and its list, and the step is done again";
+constexpr const char* kFix = "Put back a copy, or remove the folder, and the step is done again";
 
 }  // namespace
 
@@ -70,8 +70,7 @@ Result<bool> check_output(io::FileSystem& fs, const std::string& lab_directory,
                     list = manifest_path(lab_directory, fingerprint);
   ASSIGN_OR_RETURN(const bool has_folder, fs.exists(folder));
   ASSIGN_OR_RETURN(const bool has_list, fs.exists(list));
-  if (!has_folder && !has_list) return false;
-  if (!has_list) return corrupt(fmt::format("{}: is gone, and {} is there. {}", list, folder, kFix));
+  if (!has_folder || !has_list) return false;
   ASSIGN_OR_RETURN(const std::string text, fs.read_file(list));
   if (sha256_hex(text) != manifest)
     return corrupt(fmt::format("{}: was changed: its SHA-256 is {}, the journal has {}. {}", list,
@@ -88,6 +87,11 @@ Result<bool> check_output(io::FileSystem& fs, const std::string& lab_directory,
       return corrupt(fmt::format("{}: was changed: its SHA-256 is {}, that of the output was {}. {}", path,
                                  *now, hash.get<std::string>(), kFix));
   }
+  std::vector<std::string> there;
+  RETURN_IF_ERROR(list_files(fs, folder, "", there));
+  for (const std::string& file : there)
+    if (!json["files"].contains(file))
+      return corrupt(fmt::format("{}: is no part of the output. Remove it", io::join_path(folder, file)));
   return true;
 }
 

@@ -18,7 +18,8 @@ Result<std::string> write_manifest(io::FileSystem& fs, const std::string& lab_di
                                    const std::string& fingerprint, FileHashes& hashes);
 
 // Checks an output against its manifest, and that against `manifest`, its hash in the journal. Returns false
-// when folder and manifest are both gone. Errors: kCorrupt, with the file and both hashes.
+// when the folder or the manifest is gone: never made, or a process was killed while it made it again.
+// Errors: kCorrupt, with the file (and both hashes): it was changed, is gone, or is no part of the output.
 Result<bool> check_output(io::FileSystem& fs, const std::string& lab_directory,
                           const std::string& fingerprint, const std::string& manifest, FileHashes& hashes);
 

@@ -1,11 +1,15 @@
 #include "ostro/lab/journal/pins.h"
 
 #include <fmt/format.h>
+#include <unistd.h>
 
 #include <algorithm>
+#include <chrono>
 #include <nlohmann/json.hpp>
+#include <thread>
 
 #include "ostro/io/files/atomic_file.h"
+#include "ostro/io/files/path.h"
 
 namespace ostro::lab {
 namespace {
@@ -18,6 +22,16 @@ bool read_texts(const nlohmann::json& json, std::vector<std::string>& out) {
     out.push_back(item);
   }
   return true;
+}
+
+// The lock of the file, in a hidden file beside it, which no glob of a source finds. It is held for moments.
+Result<std::unique_ptr<io::FileLock>> lock_of(io::FileSystem& fs, const std::string& path) {
+  const std::string file = io::join_path(io::parent_path(path), "." + io::base_name(path) + ".lock");
+  for (int tries = 0;; ++tries) {
+    auto lock = fs.lock(file, fmt::format("process {}", ::getpid()));
+    if (lock.ok() || lock.error().code() != ErrorCode::kBusy || tries == 500) return lock;
+    std::this_thread::sleep_for(std::chrono::milliseconds(20));
+  }
 }
 
 }  // namespace
@@ -74,7 +88,13 @@ Status Pins::pin(const std::string& source, const std::vector<std::string>& patt
           return changed(fmt::format("{} is new; {} does not pin it", file.path, path_));
   }
   sources_[source] = {patterns, files};
+  touched_.insert(source);
   return {};
+}
+
+void Pins::forget(const std::string& source) {
+  sources_.erase(source);
+  touched_.insert(source);
 }
 
 // A line a file, so that a difference can be read.
@@ -95,10 +115,20 @@ std::string Pins::text() const {
 }
 
 Status Pins::save() {
-  const std::string now = text();
-  if (now == saved_) return {};
-  RETURN_IF_ERROR(io::write_file_atomically(*fs_, path_, now));
-  saved_ = now;
+  if (text() == saved_) return {};
+  ASSIGN_OR_RETURN(const auto lock, lock_of(*fs_, path_));
+  ASSIGN_OR_RETURN(Pins merged, read(*fs_, path_));
+  for (const std::string& source : touched_) {
+    const auto mine = sources_.find(source);
+    if (mine == sources_.end()) {
+      merged.sources_.erase(source);
+    } else {
+      merged.sources_[source] = mine->second;
+    }
+  }
+  merged.saved_ = merged.text();
+  RETURN_IF_ERROR(io::write_file_atomically(*fs_, path_, merged.saved_));
+  *this = std::move(merged);
   return {};
 }
 

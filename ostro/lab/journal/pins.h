@@ -1,8 +1,9 @@
 // Pins: lab.lock beside a plan: the SHA-256 of every file of its sources, written when a source is first used
-// and compared from then on. A value; one thread uses it.
+// and compared from then on. The labs of one folder share the file. A value; one thread uses it.
 #pragma once
 
 #include <map>
+#include <set>
 #include <string>
 #include <vector>
 
@@ -30,8 +31,9 @@ class Pins {
              const std::vector<PinnedFile>& files);
   bool has(const std::string& source) const { return sources_.contains(source); }
   // Forgets the pins of a source.
-  void forget(const std::string& source) { sources_.erase(source); }
-  // Writes the file if its text is another one now.
+  void forget(const std::string& source);
+  // Writes what was pinned and forgotten into the file as it is now, if anything was: another lab may have
+  // written its pins meanwhile. Errors: kBusy, when another process holds the file's lock for seconds.
   Status save();
 
  private:
@@ -45,6 +47,7 @@ class Pins {
   io::FileSystem* fs_;
   std::string path_, saved_;
   std::map<std::string, Source> sources_;
+  std::set<std::string> touched_;  // sources that were pinned or forgotten since the file was read
 };
 
 }  // namespace ostro::lab

@@ -66,7 +66,9 @@ Result<Plan> read_plan(io::FileSystem& fs, const std::string& path) {
       check_keys(root, "", {"lab", "question", "steps", "queries", "figures", "tables", "report"}));
   Plan plan;
   plan.file = path;
-  plan.folder = io::parent_path(path) == "." ? "" : io::parent_path(path);
+  // Without "." and "//", so that how the path was typed is in no name of a file.
+  const std::string folder = io::clean_path(io::parent_path(path));
+  plan.folder = folder == "." ? "" : folder;
   ASSIGN_OR_RETURN(plan.name, text_of(root, "lab"));
   RETURN_IF_ERROR(check_name(*root.find("lab"), plan.name));
   ASSIGN_OR_RETURN(plan.question, text_of(root, "question"));

@@ -13,6 +13,7 @@ namespace ostro::lab {
 namespace {
 
 constexpr size_t kMostRows = 100'000;
+constexpr int kMostBytes = 1 << 24;  // of one value
 constexpr int kHandlerSteps = 1'000'000, kMostHandlerCalls = 100;
 
 struct Finalize {
@@ -24,14 +25,14 @@ Error sql_error(sqlite3* db) { return invalid_argument(sqlite3_errmsg(db)); }
 
 // What a statement wants, seen while it is prepared.
 struct Reading {
-  bool any = false;
-  NumberClass number_class = NumberClass::kRecorded;
+  bool columns = false, rows = false, counts = false;  // reads columns, or rows without any; calls count
+  NumberClass number_class = NumberClass::kRecorded;   // the weakest of what is read
   std::string denied;
   int calls = 0;
 
-  void read(NumberClass c) {
-    any = true;
-    number_class = std::max(number_class, c);
+  // Of rows without columns their number alone can matter. A constant that stands in each is no recorded one.
+  NumberClass answer() const {
+    return columns || (rows && counts) ? number_class : std::max(number_class, NumberClass::kDeclared);
   }
 };
 
@@ -59,6 +60,7 @@ int authorize(void* data, int action, const char* first, const char* second, con
     case SQLITE_FUNCTION: {
       std::string name = second;
       std::transform(name.begin(), name.end(), name.begin(), [](unsigned char c) { return std::tolower(c); });
+      reading.counts |= name == "count";
       return is_pure(name) ? SQLITE_OK
                            : deny(fmt::format("the function {} is none of those of a report", name));
     }
@@ -70,8 +72,10 @@ int authorize(void* data, int action, const char* first, const char* second, con
         return is_counted ? SQLITE_OK : deny(fmt::format("{} is no table of the record", first));
       const auto column = std::find_if(table->columns.begin(), table->columns.end(),
                                        [&](const Column& c) { return c.name == second; });
-      // An empty name: rows are counted, and no column is read.
-      reading.read(column == table->columns.end() ? table->weakest() : column->number_class);
+      // An empty name: of these rows no column is read.
+      (*second != '\0' ? reading.columns : reading.rows) = true;
+      reading.number_class = std::max(
+          reading.number_class, column != table->columns.end() ? column->number_class : table->weakest());
       return SQLITE_OK;
     }
     default:
@@ -106,7 +110,8 @@ Result<Statement> prepare(sqlite3* db, const std::string& sql, Reading& reading)
   const int done = sqlite3_prepare_v2(db, sql.c_str(), static_cast<int>(sql.size()) + 1, &raw, &tail);
   Statement statement(raw);
   if (done != SQLITE_OK) return reading.denied.empty() ? sql_error(db) : invalid_argument(reading.denied);
-  if (statement == nullptr || sqlite3_column_count(raw) == 0) return invalid_argument("is no SELECT");
+  if (statement == nullptr || sqlite3_column_count(raw) == 0 || sqlite3_stmt_isexplain(raw) != 0)
+    return invalid_argument("is no SELECT");
   if (std::string_view(tail).find_first_not_of(" \t\r\n;") != std::string_view::npos)
     return invalid_argument("is more than one statement");
   return statement;
@@ -130,6 +135,7 @@ Result<Database> Database::create(bool measured) {
   if (sqlite3_open_v2(":memory:", &raw, SQLITE_OPEN_READWRITE | SQLITE_OPEN_CREATE, nullptr) != SQLITE_OK)
     return io_error("SQLite cannot open a database in memory");
   out.db_.reset(raw);
+  sqlite3_limit(raw, SQLITE_LIMIT_LENGTH, kMostBytes);
   add_exact_sums(raw);
   std::string sql = "PRAGMA page_size = 4096; PRAGMA encoding = 'UTF-8';";
   for (const Table& table : record_tables()) {
@@ -170,7 +176,7 @@ Result<Rows> Database::select(const std::string& sql) const {
   if (!prepared.ok()) return prepared.error();
   sqlite3_stmt* statement = prepared->get();
   Rows out;
-  out.number_class = reading.any ? reading.number_class : NumberClass::kDeclared;
+  out.number_class = reading.answer();
   const int columns = sqlite3_column_count(statement);
   for (int i = 0; i < columns; ++i) out.columns.emplace_back(sqlite3_column_name(statement, i));
   sqlite3_progress_handler(db, kHandlerSteps, stop_when_long, &reading);

@@ -14,13 +14,13 @@
 namespace ostro::lab {
 namespace {
 
-Status add_source(Database& db, const StepState& state, const Made& made) {
+Status add_source(Database& db, const Plan& plan, const StepState& state, const Made& made) {
   const auto recipe = nlohmann::json::parse(state.recipe);
   const std::string licence = recipe["parameters"]["licence"];
   // Keys of the recipe are sorted, the files are in the order in which they are read: sizes by name.
   for (const auto& [file, hash] : recipe["inputs"].items())
     for (const data::SourceFile& found : made.files)
-      if (found.path == file || found.path.ends_with("/" + file)) {
+      if (found.path == file || found.path == io::join_path(plan.folder, file)) {
         RETURN_IF_ERROR(
             db.insert("sources", {state.step->name, file, hash.get<std::string>(), found.size, licence}));
         break;
@@ -97,7 +97,7 @@ Result<Database> make_record(io::FileSystem& fs, const Plan& plan, const LabStat
     for (const auto& [variable, label] : step.labels)
       RETURN_IF_ERROR(db.insert("variables", {step.name, variable, label}));
     const std::string& kind = step.kind->name;
-    if (kind == "source") RETURN_IF_ERROR(add_source(db, s, made));
+    if (kind == "source") RETURN_IF_ERROR(add_source(db, plan, s, made));
     if (kind == "tokens") RETURN_IF_ERROR(add_store(db, fs, step.name, made.folder));
     if (kind == "train") RETURN_IF_ERROR(add_run(db, fs, step.name, made.folder));
     if (kind == "train" && measured) RETURN_IF_ERROR(add_sessions(db, fs, step.name, made.folder));

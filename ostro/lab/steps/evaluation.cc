@@ -14,7 +14,8 @@ Result<std::string> make_evaluation(const Work& work, const std::string& folder)
   const Step& training = work.input("of");
   const Work of = {work.context, work.services, work.plan, training, work.made};
   const std::string& run = work.made_by(training).folder;
-  ASSIGN_OR_RETURN(const train::TrainConfig config, training_config(of, run));
+  ASSIGN_OR_RETURN(train::TrainConfig config, training_config(of, run));
+  config.trainer.max_eval_batches.reset();  // all held-out texts: the limit is in no fingerprint
   ASSIGN_OR_RETURN(const convert::HeldOutEvaluation result,
                    convert::evaluate_configured(work.context.on(config.trainer.device), config, run,
                                                 work.services.build, trained::Trust::kChain));

@@ -29,6 +29,7 @@ struct Made {
   std::string content;                  // hash of what it gives to others
   std::string folder;                   // of its output; empty for a source
   std::vector<data::SourceFile> files;  // of a source
+  std::vector<std::string> pinned;      // the SHA-256 of each of these files
 };
 
 struct Work {
