@@ -27,7 +27,9 @@ class Supervisor:
         self.args, self.spec = args, spec
         self.workers = {}  # by number of the place
         others = dict(args.resources_per_worker)
-        self.options = {"num_cpus": args.cpus_per_worker, "num_gpus": others.pop("GPU", 0), "resources": others}
+        self.options = {"num_cpus": args.cpus_per_worker, "resources": others}
+        if gpus := others.pop("GPU", 0):
+            self.options["num_gpus"] = gpus
         need = {"CPU": args.cpus_per_worker, **args.resources_per_worker}
         self.need = {name: amount for name, amount in need.items() if amount > 0}
         words = [word for word in spec["words"] if word != "--amend"]  # which is the workers' affair

@@ -57,7 +57,8 @@ Result<std::unique_ptr<Crew::Prepared>> Crew::prepare(const EpochView& epoch) co
   out->worker = std::make_unique<Worker>(out->plan, epoch.rank);
   RETURN_IF_ERROR(out->worker->compile());
   // Later this process has memory that the next epoch uses again. Those that begin together have none yet.
-  if (now_ == nullptr) {
+  // What the host has is checked elsewhere, and compiling takes time.
+  if (now_ == nullptr && &engine_.memory() != &runtime::host_memory()) {
     ASSIGN_OR_RETURN(const int64_t need, device_need(*out->worker, out->plan.options.leaves));
     RETURN_IF_ERROR(check_device_room(need, epoch.number == 1 ? sharers_ : 1, engine_.memory()));
   }
