@@ -91,8 +91,8 @@ Result<std::unique_ptr<Follower>> Follower::create(const train::TrainConfig& giv
   RETURN_IF_ERROR(check_equal("the programs' hash is", train::programs_hash(programs), program_hash));
   ASSIGN_OR_RETURN(const std::string remat, config.model_options().remat());
   if (!crew.has_run()) crew.set_run(programs, remat, config);
-  // A coordinator that was restarted learns them from whoever comes back: the leader may be lost with it. The
-  // configuration is the last, since with it the run counts as under way.
+  // A coordinator that was restarted learns them from each worker that comes back: the leader may be lost
+  // with it. The configuration is the last, since with it the run counts as under way.
   dist::KeyValue& job = crew.membership().job();
   RETURN_IF_ERROR(job.set(fleet::kReferenceKey, reference));
   RETURN_IF_ERROR(job.set(fleet::kDataKey, data_hash));
