@@ -172,8 +172,8 @@ TEST_CASE("control: exchanges joined in another order, or put to another place, 
     }
     return any;
   };
-  CHECK_FALSE(found({"i64 count = s + 1;", "i64 count = s + 1; /* the same */"}));
-  CHECK(found({"for (i64 count = s + 1; count % 2 == 0; count /= 2) {", "if (s > 0) {"}));  // a chain
+  CHECK_FALSE(found({"i64 done = i + 1;", "i64 done = i + 1; /* the same */"}));
+  CHECK(found({"for (i64 done = i + 1; done % 2 == 0; done /= 2) {", "if (i > 0) {"}));  // a chain
   CHECK(found({"s - (s > a.place ? 1 : 0)", "s > 0 ? s - 1 : s"}));  // the own slice first
   CHECK(found({"most = larger(most, slice<T>(a, s, i))", "most = slice<T>(a, s, i)"}));
 }

@@ -117,7 +117,7 @@ DEVICE void tiled_attention(const AttentionArgs& a) {
     const float r = factors[own_row(own, i)];
 #pragma unroll
     for (int j = 0; j < DIMS; j += 4) {
-      Four x;
+      Floats4 x;
 #pragma unroll
       for (int e = 0; e < 4; ++e) x.x[e] = (acc[i][j + e] + 0.0f) * r;
       store_four(out, first + own_row(own, i), own_column(own, j), x);

@@ -2,9 +2,6 @@
 // them, each one chain. Operands lie in shared memory by the number that is summed: element (k, i) of a turned array of
 // width W is at turned<W>(k, i). Quads of it are exchanged so that neither the turning nor the reading meets a bank twice.
 
-struct alignas(16) Four {
-  float x[4];
-};
 struct alignas(8) FourNarrow {
   u16 x[4];
 };
@@ -41,28 +38,28 @@ DEVICE TileRows tile_rows(const AttentionPlace& p, i64 b, i64 h, i64 count, i64 
 }
 // Numbers d to d + 3 of row i; +0 outside, without a branch, so that a thread's loads are on their way together.
 template <bool narrow>
-DEVICE Four load_four(const TileRows& from, int i, int d) {
+DEVICE Floats4 load_four(const TileRows& from, int i, int d) {
   const bool inside = (unsigned)i < (unsigned)from.count && d < from.dims;
   const int row = i < 0 ? 0 : i < from.count ? i : from.count - 1;
   const u64 at = from.at + (u64)(row * from.step);
   const int quad = inside ? d / 4 : 0;
-  Four y;
+  Floats4 y;
   if (narrow) {
     const FourNarrow x = AT(const FourNarrow, at)[quad];
 #pragma unroll
     for (int e = 0; e < 4; ++e) y.x[e] = ld_bf16(x.x[e]);
   } else {
-    y = AT(const Four, at)[quad];
+    y = AT(const Floats4, at)[quad];
   }
 #pragma unroll
   for (int e = 0; e < 4; ++e) y.x[e] = inside ? y.x[e] : 0.0f;
   return y;
 }
-DEVICE void store_four(const TileRows& to, int i, int d, const Four& x) {
+DEVICE void store_four(const TileRows& to, int i, int d, const Floats4& x) {
   if (i >= to.count || d >= to.dims) return;
   const u64 row = to.at + (u64)(i * to.step);
   if (to.type != TYPE_BF16) {
-    AT(Four, row)[d / 4] = x;
+    AT(Floats4, row)[d / 4] = x;
     return;
   }
   FourNarrow y;
@@ -78,7 +75,7 @@ template <int W, int D, int T, bool narrow>
 DEVICE void turn_in(float* to, const TileRows& from, int first, int first_d) {
   enum { WARPS = T / 32, TIMES = W / 4 / WARPS, ALONG = D / 32 };
   const unsigned warp = THREAD / 32u, quad = THREAD % 32u / 4u, i = THREAD % 4u;
-  Four x[TIMES][ALONG];
+  Floats4 x[TIMES][ALONG];
 #pragma unroll
   for (unsigned n = 0; n < TIMES; ++n)
 #pragma unroll
@@ -98,12 +95,12 @@ template <int ROWS, int D, int T, bool narrow>
 DEVICE void rows_in(float* to, const TileRows& from, int first) {
   enum { STEP = T / (D / 4), TIMES = ROWS / STEP };
   const unsigned quad = THREAD % (D / 4u), row = THREAD / (D / 4u);
-  Four x[TIMES];
+  Floats4 x[TIMES];
 #pragma unroll
   for (unsigned n = 0; n < TIMES; ++n) x[n] = load_four<narrow>(from, first + (int)(row + n * STEP), (int)quad * 4);
   BARRIER();
 #pragma unroll
-  for (unsigned n = 0; n < TIMES; ++n) *(Four*)(to + (row + n * STEP) * D + quad * 4) = x[n];
+  for (unsigned n = 0; n < TIMES; ++n) *(Floats4*)(to + (row + n * STEP) * D + quad * 4) = x[n];
 }
 
 template <int N>
@@ -123,10 +120,10 @@ DEVICE void four_steps(float (&even)[8][N], float (&odd)[8][N], const Own<R, T>&
   const float* const right = b + k * width + (turned_b ? own.across ^ s : own.across) * 4;
 #pragma unroll
   for (int e = 0; e < 4; ++e) {
-    Four x[2], y[N / 4];
-    x[0] = *(const Four*)(upper + e * R), x[1] = *(const Four*)(lower + e * R);
+    Floats4 x[2], y[N / 4];
+    x[0] = *(const Floats4*)(upper + e * R), x[1] = *(const Floats4*)(lower + e * R);
 #pragma unroll
-    for (int n = 0; n < N / 4; ++n) y[n] = *(const Four*)(right + e * width + n * Own<R, T>::ACROSS * 4);
+    for (int n = 0; n < N / 4; ++n) y[n] = *(const Floats4*)(right + e * width + n * Own<R, T>::ACROSS * 4);
 #pragma unroll
     for (int i = 0; i < 8; ++i)
 #pragma unroll
@@ -184,10 +181,10 @@ DEVICE void put_turned(float* to, const Own<R, T>& own, const float (&c)[8][N]) 
   for (int j = 0; j < N; ++j)
 #pragma unroll
     for (int half = 0; half < 2; ++half) {
-      Four x;
+      Floats4 x;
 #pragma unroll
       for (int e = 0; e < 4; ++e) x.x[e] = c[half * 4 + e][j];
-      *(Four*)(to + turned<R>(own_column(own, j), own_row(own, half * 4))) = x;
+      *(Floats4*)(to + turned<R>(own_column(own, j), own_row(own, half * 4))) = x;
     }
 }
 // Stores the outputs, times `scale` and plus +0.
@@ -197,7 +194,7 @@ DEVICE void put_rows(const TileRows& to, int first, const Own<R, T>& own, const 
   for (int i = 0; i < 8; ++i)
 #pragma unroll
     for (int j = 0; j < N; j += 4) {
-      Four x;
+      Floats4 x;
 #pragma unroll
       for (int e = 0; e < 4; ++e) x.x[e] = c[i][j + e] * scale + 0.0f;
       store_four(to, first + own_row(own, i), own_column(own, j), x);
@@ -238,12 +235,6 @@ DEVICE bool in_segment(const AttentionArgs& a, i64 b, i64 segment, i64 key) {
 // exp2_block for x <= y: one scaling is exact, as the result is never tiny.
 DEVICE float exp2_below(float x, float y, float kappa) {
   const float t = (x - y) * kappa, shifted = t + 0x1.8p23f, f = t - (shifted - 0x1.8p23f);
-  float p = 0x1.5bd97cp-10f;
-  p = FMA32(p, f, 0x1.3ce8b2p-7f);
-  p = FMA32(p, f, 0x1.c6b6dap-5f);
-  p = FMA32(p, f, 0x1.ebf9c2p-3f);
-  p = FMA32(p, f, 0x1.62e42ap-1f);
-  p = FMA32(p, f, 1.0f);
-  const float scaled = f32_of(bits32(p) + (bits32(shifted) << 23));
+  const float scaled = f32_of(bits32(exp2_fraction(f)) + (bits32(shifted) << 23));
   return t >= -126.0f ? scaled : t < -126.0f ? 0.0f : t;  // the bits of a NaN must not be added to
 }

@@ -1,9 +1,6 @@
 // What the kernels of integer products (N20) have in common: a block of numbers becomes integers with a scale, and the products of
 // a block go into the chain of an output.
 
-struct alignas(16) Words16 {
-  u32 w[4];
-};
 struct alignas(8) Words8 {
   u32 w[2];
 };

@@ -3,13 +3,6 @@
 // them: they are read once, and stay with their thread between the search of the largest and the rounding. Four neighbours whose
 // draws come from one block of threefry share it.
 
-// What a kernel reads at once: 8 numbers of bf16 or 4 of f32.
-template <bool NARROW>
-DEVICE float number_of(const Words16& x, int i) {
-  if (!NARROW) return f32_of(x.w[i]);
-  return f32_of(i % 2 == 0 ? x.w[i / 2] << 16 : x.w[i / 2] & 0xffff0000u);
-}
-
 // q = the integers of four numbers, in the lowest bytes; the numbers have the draws `number` to number + 3.
 DEVICE void round_four(const QuantizeArgs& a, const Dither& of, u64 number, const float (&t)[4], u32 (&q)[4]) {
   if (a.key == 0) {

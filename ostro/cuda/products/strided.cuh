@@ -3,20 +3,13 @@
 // through k in pieces of K, which lie in shared memory by k, widened to f32. One piece is computed with while the next one is read.
 // The kernels are in files of their own, one a size of tiles: a program has few of them, and compiling takes seconds.
 
-struct alignas(16) Bytes16 {
-  u32 w[4];
-};
-struct alignas(16) Floats4 {
-  float x[4];
-};
-
 // What a thread carries of an operand from device memory to the tile: units of 16 bytes. Beyond its lines and beyond k is +0.
 template <int LINES, int K, int STRIDE, int T, bool narrow, bool along_k>
 struct Carrier {
   enum { BYTES = narrow ? 2 : 4, V = 16 / BYTES, UNITS = LINES * K / V / T };
   static_assert(UNITS * T * V == LINES * K, "every thread carries as much as the others");
   u64 at[UNITS];  // 0: no such line
-  Bytes16 x[UNITS];
+  Words16 x[UNITS];
 
   // Of two threads along k beside each other the stores are to different banks.
   DEVICE int unit_k(int u) {
@@ -40,14 +33,9 @@ struct Carrier {
     for (int u = 0; u < UNITS; ++u) {
       c.x[u] = {{0, 0, 0, 0}};
       if (c.at[u] == 0) continue;
-      if (unit_k(u) < left) c.x[u] = *AT(const Bytes16, c.at[u]);
+      if (unit_k(u) < left) c.x[u] = *AT(const Words16, c.at[u]);
       c.at[u] += (u64)(step * (K * BYTES));
     }
-  }
-  DEVICE float number(const Bytes16& x, int i) {
-    if (!narrow) return f32_of(x.w[i % 4]);
-    const u32 w = x.w[i / 2];
-    return f32_of(i % 2 == 0 ? w << 16 : w & 0xffff0000u);
   }
   DEVICE void store(const Carrier& c, float* tile) {
 #pragma unroll
@@ -55,11 +43,12 @@ struct Carrier {
       float* const to = tile + unit_k(u) * STRIDE + unit_line(u);
       if (along_k) {
 #pragma unroll
-        for (int i = 0; i < V; ++i) to[i * STRIDE] = number(c.x[u], i);
+        for (int i = 0; i < V; ++i) to[i * STRIDE] = number_of<narrow>(c.x[u], i);
       } else {
 #pragma unroll
         for (int i = 0; i < V; i += 4)
-          *(Floats4*)(to + i) = {{number(c.x[u], i), number(c.x[u], i + 1), number(c.x[u], i + 2), number(c.x[u], i + 3)}};
+          *(Floats4*)(to + i) = {{number_of<narrow>(c.x[u], i), number_of<narrow>(c.x[u], i + 1), number_of<narrow>(c.x[u], i + 2),
+                                  number_of<narrow>(c.x[u], i + 3)}};
       }
     }
   }

@@ -1,9 +1,5 @@
+#include "routines/elements.cuh"
 // Moves elements without arithmetic: runs of neighbours as one element, words of zeros.
-
-// Elements of 16 bytes, which neighbours become that lie together in both arrays.
-struct alignas(16) Wide {
-  u64 low, high;
-};
 
 // A thread writes four words, or the bytes of a last word that is not whole.
 KERNEL(fill_words, FillWordsArgs) {
@@ -36,14 +32,5 @@ KERNEL(copy_runs, RunsArgs) {
     run_offsets<u32>(a, (u32)i, from, to);
   else
     run_offsets<i64>(a, i, from, to);
-  if (a.element_bytes == 1)
-    AT(u8, a.to)[to] = AT(const u8, a.from)[from];
-  else if (a.element_bytes == 2)
-    AT(u16, a.to)[to] = AT(const u16, a.from)[from];
-  else if (a.element_bytes == 4)
-    AT(u32, a.to)[to] = AT(const u32, a.from)[from];
-  else if (a.element_bytes == 8)
-    AT(u64, a.to)[to] = AT(const u64, a.from)[from];
-  else
-    AT(Wide, a.to)[to] = AT(const Wide, a.from)[from];
+  move_element(a.to, to, a.from, from, a.element_bytes);
 }

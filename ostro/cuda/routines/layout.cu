@@ -1,3 +1,4 @@
+#include "routines/elements.cuh"
 // Moves elements without arithmetic: one thread an element.
 
 KERNEL(fill_zero, FillArgs) {
@@ -15,14 +16,7 @@ KERNEL(copy_elements, CopyArgs) {
     from += start * a.from_step;
     to += start * a.to_step;
   }
-  if (a.element_bytes == 1)
-    AT(u8, a.to)[to] = AT(const u8, a.from)[from];
-  else if (a.element_bytes == 2)
-    AT(u16, a.to)[to] = AT(const u16, a.from)[from];
-  else if (a.element_bytes == 4)
-    AT(u32, a.to)[to] = AT(const u32, a.from)[from];
-  else
-    AT(u64, a.to)[to] = AT(const u64, a.from)[from];
+  move_element(a.to, to, a.from, from, a.element_bytes);
 }
 
 KERNEL(dequantize, DequantizeArgs) {

@@ -28,28 +28,6 @@ DEVICE Sum sum_of(const ReduceArgs& a, i64 first) {
   return join_leaves(leaf, a.segments, a.levels, a.counts);
 }
 
-// N8 by a binary counter: the two newest complete subtrees of equal size are joined; the rest at the end, from the right.
-template <typename T>
-DEVICE T tree_of(const ReduceArgs& a, i64 first) {
-  T open[64];
-  int top = 0;
-  for (i64 r = 0; r < a.length; ++r) {
-    open[top++] = AT(const T, a.from)[first + AT(const i64, a.reduced)[r]];
-    for (i64 count = r + 1; count % 2 == 0; count /= 2) {
-      --top;
-      open[top - 1] = open[top - 1] + open[top];
-    }
-  }
-  for (; top > 1; --top) open[top - 2] = open[top - 2] + open[top - 1];
-  return top == 0 ? (T)0 : open[0];
-}
-
-DEVICE float larger(float x, float y) { return max32(x, y); }
-DEVICE double larger(double x, double y) { return max64(x, y); }
-template <typename T>
-DEVICE T larger(T x, T y) {
-  return x < y ? y : x;
-}
 DEVICE float smaller(float x, float y) { return min32(x, y); }
 DEVICE double smaller(double x, double y) { return min64(x, y); }
 template <typename T>
@@ -101,7 +79,7 @@ KERNEL(reduce, ReduceArgs) {
     if (a.kind == REDUCE_ARGMAX)
       AT(i32, a.to)[i] = (i32)argmax_of<float>(a, first);
     else if (a.kind == REDUCE_TREE)
-      AT(float, a.to)[i] = tree_of<float>(a, first);
+      AT(float, a.to)[i] = tree_of<float>(a.length, [&](i64 r) { return AT(const float, a.from)[first + AT(const i64, a.reduced)[r]]; });
     else if (a.kind == REDUCE_MAX || a.kind == REDUCE_MIN)
       store_float(a.to, a.to_type, i, extremum_of<float>(a, first, f32_of(a.kind == REDUCE_MAX ? 0xff800000u : 0x7f800000u)));
     else if (a.to_type == TYPE_F64)
@@ -112,7 +90,7 @@ KERNEL(reduce, ReduceArgs) {
     if (a.kind == REDUCE_ARGMAX)
       AT(i32, a.to)[i] = (i32)argmax_of<double>(a, first);
     else if (a.kind == REDUCE_TREE)
-      AT(double, a.to)[i] = tree_of<double>(a, first);
+      AT(double, a.to)[i] = tree_of<double>(a.length, [&](i64 r) { return AT(const double, a.from)[first + AT(const i64, a.reduced)[r]]; });
     else if (a.kind == REDUCE_MAX || a.kind == REDUCE_MIN)
       AT(double, a.to)[i] =
           extremum_of<double>(a, first, f64_of(a.kind == REDUCE_MAX ? 0xfff0000000000000u : 0x7ff0000000000000u));

@@ -1,3 +1,4 @@
+#include "routines/fingerprint.cuh"
 // Reductions of whole arrays of a training state: sums of squares by boxes (N13), fingerprints (N14).
 
 // One block of 64 threads a box; thread l adds the elements r of the box with r mod 64 = l.
@@ -25,14 +26,6 @@ BLOCK_KERNEL(box_sumsq, BoxArgs) {
   if (THREAD == 0) AT(double, a.to)[BLOCK_X] = sum;
 }
 
-DEVICE u64 fingerprint_mix(u64 index, u64 word, u64 k, u64 m1, u64 m2) {
-  u64 x = word ^ (index * k);
-  x *= m1;
-  x ^= x >> 32;
-  x *= m2;
-  return x ^ (x >> 29);
-}
-
 // One thread takes many words, and adds its sum to the result, which is zero before.
 KERNEL(fingerprint, FingerprintArgs) {
   const i64 per_word = 8 / a.element_bytes, words = (a.length + per_word - 1) / per_word, total = a.rows * words;
@@ -44,18 +37,8 @@ KERNEL(fingerprint, FingerprintArgs) {
     const i64 row = i / words, word = i % words;
     i64 whole_row = offset_in(a.row_axes, row);
     for (i64 k = 0; k < a.row_axes.rank; ++k) whole_row += integer_of(a.origin[k]) * a.row_axes.stride[k];
-    u64 x = 0;
-    for (i64 k = 0; k < per_word && word * per_word + k < a.length; ++k) {
-      const i64 at = row * a.length + word * per_word + k;
-      const u64 bits = a.element_bytes == 1   ? (u64)AT(const u8, a.from)[at]
-                       : a.element_bytes == 2 ? (u64)AT(const u16, a.from)[at]
-                       : a.element_bytes == 4 ? (u64)AT(const u32, a.from)[at]
-                                              : AT(const u64, a.from)[at];
-      x |= bits << (8 * a.element_bytes * k);
-    }
     const u64 index = (u64)(whole_row * a.whole_words + first + word);
-    sum0 += fingerprint_mix(index, x, 0x767891433a2f877du, 0x3fd5a02d9e3d4385u, 0xd91b0b73b755caa3u);
-    sum1 += fingerprint_mix(index, x, 0xfca36a40cf18ce43u, 0xc13f61c4b95866cbu, 0x5108c6bc88663951u);
+    add_word(sum0, sum1, index, fingerprint_word(a.from, a.element_bytes, a.length, row, word));
   }
   ATOMIC_ADD64(AT(u64, a.to), sum0);
   ATOMIC_ADD64(AT(u64, a.to) + 1, sum1);

@@ -29,6 +29,20 @@ DEVICE void store_float(u64 to, i64 type, i64 at, float x) {
     AT(float, to)[at] = x;
 }
 
+// What one access of 16 bytes moves: 8 numbers of bf16, 4 of f32, 16 of i8.
+struct alignas(16) Words16 {
+  u32 w[4];
+};
+struct alignas(16) Floats4 {
+  float x[4];
+};
+// Number i of those of f32, or of bf16 (NARROW), as f32.
+template <bool NARROW>
+DEVICE float number_of(const Words16& x, int i) {
+  if (!NARROW) return f32_of(x.w[i % 4]);
+  return f32_of(i % 2 == 0 ? x.w[i / 2] << 16 : x.w[i / 2] & 0xffff0000u);
+}
+
 // Element number `at` of an array of that dtype, in the type in which it is computed: float for f32 and bf16.
 template <typename T>
 struct Element {
@@ -44,6 +58,13 @@ template <typename T>
 DEVICE bool is_below(T x, T y) {
   const bool x_nan = x != x, y_nan = y != y;
   return x_nan || y_nan ? y_nan && !x_nan : x < y;
+}
+
+DEVICE float larger(float x, float y) { return max32(x, y); }
+DEVICE double larger(double x, double y) { return max64(x, y); }
+template <typename T>
+DEVICE T larger(T x, T y) {
+  return x < y ? y : x;
 }
 
 // N4: the sum over the 64 lanes of a block of 64 threads; every thread gets it.
@@ -135,6 +156,23 @@ DEVICE T join_leaves(T* p, i64 n, i64 levels, const i64* counts) {
   return p[0];
 }
 
+// N8: the tree over part(0) to part(count - 1), +0 over none, by a binary counter: the two newest complete subtrees of equal size
+// are joined; the rest at the end, from the right.
+template <typename T, typename Part>
+DEVICE T tree_of(i64 count, const Part& part) {
+  T open[64];
+  int top = 0;
+  for (i64 i = 0; i < count; ++i) {
+    open[top++] = part(i);
+    for (i64 done = i + 1; done % 2 == 0; done /= 2) {
+      --top;
+      open[top - 1] = open[top - 1] + open[top];
+    }
+  }
+  for (; top > 1; --top) open[top - 2] = open[top - 2] + open[top - 1];
+  return top == 0 ? (T)0 : open[0];
+}
+
 // A chain of products: N6, or N7 when `narrow`.
 struct Chain {
   float c, even, odd;
@@ -163,19 +201,24 @@ DEVICE float chain_end(Chain& x, bool narrow) {
   return x.c;
 }
 
-// E of N9: 2^((x - y) * kappa).
-DEVICE float exp2_block(float x, float y, float kappa) {
-  const float t = (x - y) * kappa;
-  float bounded = t < -126.0f ? -126.0f : t;
-  bounded = bounded > 128.0f ? 128.0f : bounded;
-  const float shifted = bounded + 0x1.8p23f, n = shifted - 0x1.8p23f, f = bounded - n;
+// 2^f of E (N9), f from -1/2 to 1/2.
+DEVICE float exp2_fraction(float f) {
   float p = 0x1.5bd97cp-10f;
   p = FMA32(p, f, 0x1.3ce8b2p-7f);
   p = FMA32(p, f, 0x1.c6b6dap-5f);
   p = FMA32(p, f, 0x1.ebf9c2p-3f);
   p = FMA32(p, f, 0x1.62e42ap-1f);
   p = FMA32(p, f, 1.0f);
-  float y2 = scale32(p, (i32)(bits32(shifted) - 0x4b400000u));
+  return p;
+}
+
+// E of N9: 2^((x - y) * kappa).
+DEVICE float exp2_block(float x, float y, float kappa) {
+  const float t = (x - y) * kappa;
+  float bounded = t < -126.0f ? -126.0f : t;
+  bounded = bounded > 128.0f ? 128.0f : bounded;
+  const float shifted = bounded + 0x1.8p23f, n = shifted - 0x1.8p23f, f = bounded - n;
+  float y2 = scale32(exp2_fraction(f), (i32)(bits32(shifted) - 0x4b400000u));
   y2 = t < -126.0f ? 0.0f : y2;
   return t >= 128.0f ? f32_of(0x7f800000u) : y2;
 }
