@@ -6,24 +6,6 @@
 namespace ostro::compile {
 namespace {
 
-const char* kind_name(StepKind kind) {
-  switch (kind) {
-    case StepKind::kCopy:
-      return "copy";
-    case StepKind::kOp:
-      return "op";
-    case StepKind::kKernel:
-      return "kernel";
-    case StepKind::kLoop:
-      return "loop";
-    case StepKind::kBranch:
-      return "branch";
-    case StepKind::kTiles:
-      return "tiles";
-  }
-  return "?";
-}
-
 std::string buffer_name(const Plan& plan, int32_t buffer) {
   const PlanBuffer& b = plan.buffers[static_cast<size_t>(buffer)];
   switch (b.kind) {

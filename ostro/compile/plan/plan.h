@@ -131,6 +131,8 @@ struct LowerOptions {
 // Lowers a Program, after the passes, to a Module. Error: an op that the engine cannot run.
 Result<Module> lower(const ir::Program& program, const LowerOptions& options);
 
+// "copy", "op", "kernel", "loop", "branch" or "tiles".
+const char* kind_name(StepKind kind);
 // The name of a step in profiles and reports: the part of the model and the ops. "layers/mlp dot", or
 // "layers/mlp silu+mul" for a generated kernel of these two ops.
 std::string step_name(const Step& step);

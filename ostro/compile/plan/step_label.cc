@@ -3,27 +3,6 @@
 #include <fmt/format.h>
 
 namespace ostro::compile {
-namespace {
-
-const char* category(StepKind kind) {
-  switch (kind) {
-    case StepKind::kCopy:
-      return "copy";
-    case StepKind::kOp:
-      return "op";
-    case StepKind::kKernel:
-      return "kernel";
-    case StepKind::kLoop:
-      return "loop";
-    case StepKind::kBranch:
-      return "branch";
-    case StepKind::kTiles:
-      return "loop";
-  }
-  return "?";
-}
-
-}  // namespace
 
 std::string shapes_text(const std::vector<View>& views) {
   std::string text;
@@ -34,7 +13,7 @@ std::string shapes_text(const std::vector<View>& views) {
 SpanLabelPtr step_label(const Step& step, const std::string& program, const std::string& place) {
   auto label = std::make_shared<SpanLabel>();
   label->name = step_name(step);
-  label->category = category(step.kind);
+  label->category = step.kind == StepKind::kTiles ? "loop" : kind_name(step.kind);
   label->details = {{"program", program}, {"plan_step", place}};
   if (step.kind == StepKind::kKernel) {
     label->details.emplace_back("kernel", fmt::format("k{}", step.kernel));

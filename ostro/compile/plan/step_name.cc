@@ -56,6 +56,24 @@ std::string kinds_text(const std::vector<FusedOp>& ops) {
 
 }  // namespace
 
+const char* kind_name(StepKind kind) {
+  switch (kind) {
+    case StepKind::kCopy:
+      return "copy";
+    case StepKind::kOp:
+      return "op";
+    case StepKind::kKernel:
+      return "kernel";
+    case StepKind::kLoop:
+      return "loop";
+    case StepKind::kBranch:
+      return "branch";
+    case StepKind::kTiles:
+      return "tiles";
+  }
+  return "?";
+}
+
 std::string ops_text(const std::vector<FusedOp>& ops) {
   std::string text;
   for (size_t i = 0; i < ops.size(); ++i) {

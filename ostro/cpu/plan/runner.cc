@@ -6,7 +6,6 @@
 #include <functional>
 
 #include "ostro/base/watch/pulse.h"
-#include "ostro/compile/plan/step_label.h"
 #include "ostro/cpu/routines/contraction.h"
 #include "ostro/cpu/routines/flights.h"
 #include "ostro/cpu/routines/op_call.h"

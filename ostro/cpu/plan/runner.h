@@ -6,6 +6,7 @@
 #include <vector>
 
 #include "ostro/compile/plan/plan.h"
+#include "ostro/compile/plan/step_label.h"
 #include "ostro/compile/plan/walk.h"
 #include "ostro/cpu/plan/times.h"
 #include "ostro/cpu/routines/op_call.h"
@@ -47,15 +48,7 @@ class PlanRunner : public compile::PlanWalk<PlanRunner, char*> {
 
  private:
   friend compile::PlanWalk<PlanRunner, char*>;
-  // Spans know the iteration of the loop that they are in.
-  class LoopPlace {
-   public:
-    ~LoopPlace() { span_place().iteration = outer_; }
-    static void set(int64_t iteration) { span_place().iteration = iteration; }
-
-   private:
-    int64_t outer_ = span_place().iteration;
-  };
+  using LoopPlace = compile::SpanIteration;
   struct Prepared {
     std::unique_ptr<kernels::Gemm> gemm;
     std::unique_ptr<kernels::PackedB> packed;  // Step::keeps_b

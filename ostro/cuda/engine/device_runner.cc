@@ -3,7 +3,6 @@
 #include <fmt/format.h>
 
 #include "ostro/base/watch/pulse.h"
-#include "ostro/compile/plan/step_label.h"
 #include "ostro/cuda/engine/routine_table.h"
 #include "ostro/cuda/routines/routines.h"
 #include "ostro/cuda/text/write_kernel.h"

@@ -12,6 +12,7 @@
 
 #include "ostro/base/profile.h"
 #include "ostro/compile/plan/plan.h"
+#include "ostro/compile/plan/step_label.h"
 #include "ostro/compile/plan/walk.h"
 #include "ostro/cuda/device/step_call.h"
 #include "ostro/runtime/engine.h"
@@ -49,15 +50,7 @@ class DeviceRunner : public compile::PlanWalk<DeviceRunner, Address> {
 
  private:
   friend compile::PlanWalk<DeviceRunner, Address>;
-  // Spans know the iteration of the loop that they are in.
-  class LoopPlace {
-   public:
-    ~LoopPlace() { span_place().iteration = outer_; }
-    static void set(int64_t iteration) { span_place().iteration = iteration; }
-
-   private:
-    int64_t outer_ = span_place().iteration;
-  };
+  using LoopPlace = compile::SpanIteration;
   struct Prepared {
     StepState state;
     std::vector<std::unique_ptr<DeviceRunner>> regions;
