@@ -85,16 +85,16 @@ Result<FastFamilies> try_fast_kernels(Device& device) {
 }
 
 Result<FastFamilies> try_fast_kernels(Device& device, const std::vector<TrialProgram>& programs) {
-  const auto plain = make_device_engine(device, {.fast = kNoneFast});
+  const auto fast = make_device_engine(device), narrow = make_device_engine(device, {.width = 1}),
+             plain = make_device_engine(device, {.fast = kNoneFast});
   FastFamilies allowed = kAllFast;
-  for (const auto& [family, program, width] : programs) {
+  for (const auto& [family, program, is_narrow] : programs) {
     const auto number = static_cast<size_t>(family);
     if (!allowed[number]) continue;
-    const auto fast = make_device_engine(device, {.width = width});
     std::vector<Buffer> inputs;
     for (const ir::ValueId v : program.body.params)
       inputs.push_back(drawn(program.body.shape(v), inputs.size()));
-    const auto with_fast = results_of(*fast, program, inputs);
+    const auto with_fast = results_of(is_narrow ? *narrow : *fast, program, inputs);
     // A kernel that could not be launched leaves the device as it was; one that failed ends it.
     if (!with_fast.ok() && !device.synchronise().ok())
       return with_fast.error().with_context(

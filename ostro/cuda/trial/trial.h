@@ -20,7 +20,7 @@ namespace ostro::cuda {
 struct TrialProgram {
   Fast family;
   ir::Program program;
-  int64_t width = 0;  // DeviceEngineOptions::width: with 1, small products go by the large tiles
+  bool is_narrow = false;  // it runs as on one multiprocessor, where small products go by the large tiles
 };
 std::vector<TrialProgram> trial_programs();
 

@@ -21,28 +21,28 @@ class Programs {
  public:
   // body(builder, parameters) -> results.
   template <typename F>
-  void add(Fast family, std::string name, const std::vector<Shape>& params, F body, int64_t width = 0) {
+  void add(Fast family, std::string name, const std::vector<Shape>& params, F body, bool is_narrow = false) {
     ir::Program p;
     p.name = std::move(name);
     Values in;
     for (const Shape& s : params) in.push_back(p.body.add_param(s));
     Builder b(p.body);
     p.body.results = body(b, in);
-    list.push_back({family, std::move(p), width});
+    list.push_back({family, std::move(p), is_narrow});
   }
   std::vector<TrialProgram> list;
 };
 
 // A linear layer and both its gradients, and a product of two transposed matrices: the four orientations of
-// products. Sizes beside those of tiles; those of width 1 go by the two sizes of large tiles.
+// products. Sizes beside those of tiles; those that are narrow go by the two sizes of large tiles.
 void add_products(Programs& out) {
   struct Size {
-    int64_t pos, embed, mlp, width;
+    int64_t pos, embed, mlp;
+    bool is_narrow = false;
   };
   for (const DType d : {DType::f32, DType::bf16})
-    for (const auto& [pos, embed, mlp, width] :
-         {Size{72, 64, 136, 0}, Size{131, 38, 45, 0}, Size{3, 64, 100, 0}, Size{128, 64, 128, 1},
-          Size{128, 40, 256, 1}}) {
+    for (const auto& [pos, embed, mlp, is_narrow] : {Size{72, 64, 136}, Size{131, 38, 45}, Size{3, 64, 100},
+                                                     Size{128, 64, 128, true}, Size{128, 40, 256, true}}) {
       const Axis p{"pos", pos}, e{"embed", embed}, m{"mlp", mlp};
       const Axis row{"row", pos};
       out.add(
@@ -52,7 +52,7 @@ void add_products(Programs& out) {
             return Values{b.dot(in[0], in[1], {"embed"}), b.dot(in[2], in[1], {"mlp"}, d),
                           b.dot(in[0], in[2], {"pos"}), b.dot(in[3], in[0], {"embed"})};
           },
-          width);
+          is_narrow);
     }
 }
 
