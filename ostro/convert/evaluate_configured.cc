@@ -4,13 +4,8 @@
 
 namespace ostro::convert {
 
-Result<HeldOutEvaluation> evaluate_configured(const Context& context, train::TrainConfig config,
-                                              const std::string& checkpoint,
-                                              const data::BuildSettings& settings, trained::Trust trust,
+Result<HeldOutEvaluation> evaluate_configured(const ConfiguredModel& of,
                                               const train::HeldOut::OnBatch& on_batch) {
-  trained::take_stored_matrices(context.fs, checkpoint, config);
-  ASSIGN_OR_RETURN(const ConfiguredModel of,
-                   open_configured(context, std::move(config), checkpoint, settings, trust));
   ASSIGN_OR_RETURN(
       const train::HeldOut held_out,
       train::HeldOut::create(of.config, of.data.tokenizer->vocab_size(), *of.engine, *of.data.stores));

@@ -14,12 +14,9 @@ struct HeldOutEvaluation {
   std::string path, name;  // of the checkpoint and of its state
 };
 
-// `checkpoint` and `settings` are as in open_configured; `on_batch`, if not empty, sees every batch. A
-// warning names components whose text does not count. Errors: those of open_configured; there is no held-out
-// text, or no token of it counts.
-Result<HeldOutEvaluation> evaluate_configured(const Context& context, train::TrainConfig config,
-                                              const std::string& checkpoint,
-                                              const data::BuildSettings& settings, trained::Trust trust,
+// `on_batch`, if not empty, sees every batch. A warning names components whose text does not count. Errors:
+// those of compiling and running; there is no held-out text, or no token of it counts.
+Result<HeldOutEvaluation> evaluate_configured(const ConfiguredModel& of,
                                               const train::HeldOut::OnBatch& on_batch = {});
 
 }  // namespace ostro::convert

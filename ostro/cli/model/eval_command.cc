@@ -22,6 +22,10 @@ Result<convert::HeldOutEvaluation> evaluate(const Context& context, train::Train
     return invalid_argument("--per_token: held-out pairs have a loss a pair, not a token; leave it out");
   BuildProgressLine line;
   ASSIGN_OR_RETURN(const data::BuildSettings build, build_settings(line));
+  trained::take_stored_matrices(context.fs, checkpoint, config);
+  ASSIGN_OR_RETURN(const convert::ConfiguredModel of,
+                   convert::open_configured(context, std::move(config), checkpoint, build, trust));
+  line.end();
   eval::TokenLogProbs tokens;
   train::HeldOut::OnBatch keep;
   if (!per_token.empty())
@@ -29,9 +33,7 @@ Result<convert::HeldOutEvaluation> evaluate(const Context& context, train::Train
       tokens.add(batch, losses);
       return Status();
     };
-  ASSIGN_OR_RETURN(convert::HeldOutEvaluation out,
-                   convert::evaluate_configured(context, std::move(config), checkpoint, build, trust, keep));
-  line.end();
+  ASSIGN_OR_RETURN(convert::HeldOutEvaluation out, convert::evaluate_configured(of, keep));
   if (!per_token.empty())
     RETURN_IF_ERROR(tokens.write(context.fs, per_token,
                                  {{"loss", fmt::format("{}", out.loss.loss)},

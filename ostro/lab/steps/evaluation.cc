@@ -16,9 +16,11 @@ Result<std::string> make_evaluation(const Work& work, const std::string& folder)
   const std::string& run = work.made_by(training).folder;
   ASSIGN_OR_RETURN(train::TrainConfig config, training_config(of, run));
   config.trainer.max_eval_batches.reset();  // all held-out texts: the limit is in no fingerprint
-  ASSIGN_OR_RETURN(const convert::HeldOutEvaluation result,
-                   convert::evaluate_configured(work.context.on(config.trainer.device), config, run,
-                                                work.services.build, trained::Trust::kChain));
+  trained::take_stored_matrices(work.context.fs, run, config);
+  ASSIGN_OR_RETURN(const convert::ConfiguredModel model,
+                   convert::open_configured(work.context.on(config.trainer.device), config, run,
+                                            work.services.build, trained::Trust::kChain));
+  ASSIGN_OR_RETURN(const convert::HeldOutEvaluation result, convert::evaluate_configured(model));
   nlohmann::json out = {{"step", result.step},
                         {"state", result.name},
                         {"loss", chain::hex_float(result.loss.loss)},
