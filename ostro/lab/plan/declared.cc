@@ -96,7 +96,7 @@ Result<Declared> read_step(const Node& node, const Node& steps) {
   std::vector<std::string> parameters;
   for (const Parameter& p : out.kind->parameters) parameters.push_back(p.name);
   RETURN_IF_ERROR(
-      check_keys(*out.parameters, fmt::format("step {}: {}.", node.key, out.kind->name), parameters));
+      check_keys(*out.parameters, fmt::format("step {}: {}: ", node.key, out.kind->name), parameters));
   for (const Parameter& p : out.kind->parameters) {
     const Node* given = out.parameters->find(p.name);
     if (given == nullptr && p.required)

@@ -5,6 +5,7 @@
 #include <algorithm>
 #include <set>
 
+#include "ostro/config/codec.h"
 #include "ostro/config/yaml.h"
 #include "ostro/lab/plan/declared.h"
 
@@ -30,6 +31,25 @@ Status substitute(Node& node, const std::map<std::string, Node>& values, const s
     return {};
   }
   for (Node& item : node.items) RETURN_IF_ERROR(substitute(item, values, step));
+  return {};
+}
+
+// Reads the scalars below the node as a configuration does, so that equal values have one text: .5 and 0.5,
+// True and true.
+Status make_typed(Node& node, const std::string& path) {
+  const auto take = [&](auto value) -> Status {
+    RETURN_IF_ERROR(config::read_value(node, path, &value));
+    const std::string key = node.key, where = node.where;
+    node = config::write_value(value, config::Write::kCanonical);
+    node.key = key;
+    node.where = where;
+    return {};
+  };
+  if (node.kind == Node::Kind::kBool) return take(false);
+  if (node.kind == Node::Kind::kInt) return take(int64_t{0});
+  if (node.kind == Node::Kind::kDouble) return take(0.0);
+  for (Node& item : node.items)
+    RETURN_IF_ERROR(make_typed(item, item.key.empty() ? path : path + "." + item.key));
   return {};
 }
 
@@ -98,6 +118,7 @@ class Expansion {
           for (const auto& [variable, label] : made.labels)
             agrees &= next.labels.emplace(variable, label).first->second == label;
           next.inputs[parameter] = made.name;
+          if (more.size() == kMostSteps) return too_many(name, declared);
           if (agrees) more.push_back(std::move(next));
         }
       some = std::move(more);
@@ -113,6 +134,7 @@ class Expansion {
               fmt::format("step {}: sweep.{}: its input has a variable of this name; use another", name,
                           variable));
         for (const auto& [label, value] : choices) {
+          if (more.size() == kMostSteps) return too_many(name, declared);
           more.emplace_back(step, values);
           more.back().first.labels[variable] = label;
           more.back().second[variable] = value;
@@ -124,11 +146,14 @@ class Expansion {
       step.name = instance_name(name, step.labels);
       RETURN_IF_ERROR(fill(declared, values, step));
       out_.push_back(std::move(step));
-      if (out_.size() > kMostSteps)
-        return plan_error(*declared.node,
-                          fmt::format("step {}: the plan has more than {} steps", name, kMostSteps));
+      if (out_.size() > kMostSteps) return too_many(name, declared);
     }
     return {};
+  }
+
+  static Status too_many(const std::string& name, const Declared& declared) {
+    return plan_error(*declared.node,
+                      fmt::format("step {}: the plan has more than {} steps", name, kMostSteps));
   }
 
   static Status fill(const Declared& declared, const std::map<std::string, Node>& values, Step& step) {
@@ -144,6 +169,7 @@ class Expansion {
         value = *given;
       }
       RETURN_IF_ERROR(substitute(value, values, step.name));
+      RETURN_IF_ERROR(make_typed(value, fmt::format("step {}: {}", step.name, p.name)));
       RETURN_IF_ERROR(check_type(value, p, step.name));
       step.parameters.put(p.name, std::move(value));
     }

@@ -79,6 +79,42 @@ TEST_CASE("the canonical plan depends on what steps are, not on comments and ord
   CHECK(canonical_plan(*plan_of(changed)) != canonical_plan(*plan_of(plan_with(kSteps))));
 }
 
+TEST_CASE("numbers are what a configuration takes for numbers, and equal ones have one text") {
+  const auto of = [](const std::string& value) {
+    std::string steps = kSteps;
+    steps.replace(steps.find("data.shuffle: true"), 18, "trainer.seed: " + value);
+    return plan_of(plan_with(steps));
+  };
+  const auto text = [&](const std::string& value) {
+    const auto plan = of(value);
+    REQUIRE_MESSAGE(plan.ok(), plan.error().message());
+    return config::flow_text(*plan->find("base[mix=one,rate=2]")->parameters.find("set"));
+  };
+  CHECK(text(".5") == text("0.5"));
+  CHECK(text("+5") == "{trainer.seed: 5}");
+  CHECK(text("007") == "{trainer.seed: 7}");
+  CHECK(text("True") == "{trainer.seed: true}");
+  CHECK(text("1.") == "{trainer.seed: 1.0}");
+  for (const char* wrong : {"1e400", "99999999999999999999"}) {
+    const auto plan = of(wrong);
+    REQUIRE_FALSE(plan.ok());
+    CHECK_MESSAGE(plan.error().message().find("set.trainer.seed") != std::string::npos,
+                  plan.error().message());
+  }
+}
+
+TEST_CASE("a sweep that is too large is an error before it is made") {
+  std::string hundred = "[0";
+  for (int i = 1; i < 100; ++i) hundred += ", " + std::to_string(i);
+  hundred += "]";
+  std::string steps = kSteps;
+  steps.replace(steps.find("rate: [0.1, 2]"), 14,
+                "a: " + hundred + ", b: " + hundred + ", c: " + hundred + ", d: " + hundred);
+  const auto plan = plan_of(plan_with(steps));
+  REQUIRE_FALSE(plan.ok());
+  CHECK(plan.error().message().find("more than 10000 steps") != std::string::npos);
+}
+
 TEST_CASE("every mistake is an error with its line and the nearest name") {
   const auto error_of = [](const std::string& steps) {
     const auto plan = plan_of(plan_with(steps));
@@ -90,6 +126,8 @@ TEST_CASE("every mistake is an error with its line and the nearest name") {
     CHECK(text.find(part) != std::string::npos);
   };
   has(error_of("  a: {sorce: {}}\n"), ":4: step a: unknown key \"sorce\"; the nearest is \"source\"");
+  has(error_of("  a: {source: {file: [a], licence: MIT}}\n"),
+      ":4: step a: source: unknown key \"file\"; the nearest is \"files\"");
   has(error_of("  a: {source: {files: [a], licence: MIT}, eval: {of: $a}}\n"), "a step has one kind");
   has(error_of("  a: {}\n"), "has no kind");
   has(error_of("  a: {source: {files: [a], licence: MIT}}\n  a: {source: {files: [a], licence: MIT}}\n"),

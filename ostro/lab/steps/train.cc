@@ -11,10 +11,13 @@ namespace ostro::lab {
 namespace {
 
 // What the plan decides, so that no configuration may: where data come from, and where the run is.
-constexpr const char* kFromThePlan[] = {"data.train_urls", "data.validation_urls", "data.validation_fraction",
-                                        "data.cache_dir",  "data.tokenizer",       "data.vocab_size",
-                                        "data.text_key",   "data.components",      "data.train_weights",
-                                        "trainer.id",      "trainer.log_dir",      "trainer.initialize_from"};
+constexpr const char* kFromThePlan[] = {
+    "data.train_urls",        "data.validation_urls", "data.validation_fraction",
+    "data.cache_dir",         "data.tokenizer",       "data.vocab_size",
+    "data.text_key",          "data.components",      "data.train_weights",
+    "data.enforce_bos",       "data.enforce_eos",     "data.id_type",
+    "data.on_bad_row",        "trainer.id",           "trainer.log_dir",
+    "trainer.initialize_from"};
 
 Status check_left_to_plan(const config::Node& tree) {
   for (const std::string path : kFromThePlan) {
