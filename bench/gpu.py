@@ -6,10 +6,10 @@
 Nothing is built. The peer is bench/peers/torch_gpu.py, where `python3` has PyTorch: compiled, flash attention, fused AdamW; f32
 stands beside f32 without TF32, bf16 and int8 beside bf16. Each case runs ours, then the peer's, then ours again; a figure is the
 median of all steps but the first, 7 or more of each. Ours trains as a user's run does, with its data, metrics and hash chain; a
-leaf is four sequences (of the largest model one), so a step may be several leaves and the sum of their gradients. Memory is what each holds at
-its most. The page is written anew after every case, the rows lie beside it as JSON lines.
+leaf is four sequences (of the largest model one), so a step may be several leaves and the sum of their gradients. The page is written
+anew after every case, the rows lie beside it as JSON lines.
 """
-import argparse, datetime, json, os, pathlib, re, statistics, subprocess, sys, tempfile, time
+import argparse, datetime, json, os, pathlib, statistics, subprocess, sys, tempfile, time
 
 HERE = pathlib.Path(__file__).resolve().parent
 # embed, layers, heads, heads of keys, mlp; sequences a step in f32, and in bf16 and int8
@@ -35,7 +35,7 @@ def write_corpus(folder):
 
 
 def ours(program, device, work, name, numbers, batch, steps):
-    """Seconds of each step but the first, and the line of the log that says how much memory it took."""
+    """Seconds of each step but the first."""
     embed, layers, heads, kv_heads, mlp = SIZES[name][0]
     run = f"{name}-{numbers}-{time.monotonic_ns()}"
     config = {"data": {"cache_dir": "cache", "train_urls": ["corpus/*.txt"], "vocab_size": 320},
@@ -73,7 +73,6 @@ def case(program, device, work, name, numbers, steps, log):
             peer = theirs(name, peer_numbers, batch, max(steps, 7))
             row["peer"] = f"PyTorch {peer['torch']} {peer_numbers}"
             row["peer_tokens_per_s"] = round(batch * LENGTH / statistics.median(peer["seconds"]))
-            row["peer_GB"] = round(peer["memory_bytes"] / 1e9, 1)
         except (OSError, RuntimeError) as e:
             row["peer"] = f"not run: {e}"
         seconds = first + ours(program, device, work, name, numbers, batch, steps)
@@ -96,8 +95,9 @@ def page(rows, machine):
         if "failed" in r:
             lines.append(f"| {r['case']} | {r['batch']} | failed: {r['failed'][:200]} | | | |")
             continue
+        theirs_said = f"{r['peer_tokens_per_s']:,}" if "peer_tokens_per_s" in r else ""
         lines.append(f"| {r['case']} | {r['batch']} | {r['tokens_per_s']:,} ({r['spread'][0]:,} to {r['spread'][1]:,}, {r['steps']}) | "
-                     f"{r.get('peer_tokens_per_s', 0):,} | {r.get('ratio', '')} | {r['peer']} |")
+                     f"{theirs_said} | {r.get('ratio', '')} | {r['peer']} |")
     return "\n".join(lines) + "\n"
 
 
