@@ -37,10 +37,10 @@ work="$(mktemp -d)"
 trap 'rm -rf "$work"' EXIT
 python3 packaging/tree.py --build "$build" --out "$work/$name" --python "$work/python"
 
-# The order, dates and owners of the files are the same wherever it is made.
+# The order, dates, owners and permissions of the files are the same wherever it is made.
 make_tar() {
-  tar -C "$work" --sort=name --mtime=@1577836800 --owner=0 --group=0 --numeric-owner -cf - "$name" | gzip -6n \
-    > "$out/$name.tar.gz"
+  tar -C "$work" --sort=name --mtime=@1577836800 --owner=0 --group=0 --numeric-owner --mode=u=rwX,go=rX -cf - "$name" |
+    gzip -6n > "$out/$name.tar.gz"
   echo "$out/$name.tar.gz"
 }
 for kind in "${kinds[@]}"; do
