@@ -16,8 +16,6 @@ namespace {
 
 constexpr size_t kHugePage = size_t{2} << 20, kSmallPage = 4096;
 constexpr size_t kKeptFrom = size_t{1} << 20;  // smaller blocks are left to malloc
-// this much stays kept even if a new request has another size
-constexpr size_t kKeptUnasked = size_t{64} << 20;
 
 #if defined(__SANITIZE_ADDRESS__) || defined(__SANITIZE_THREAD__)
 constexpr bool kKeep = false;  // a kept block would hide a use-after-free

@@ -22,8 +22,9 @@ using AlignedBytes = std::unique_ptr<std::byte[], AlignedFree>;
 //
 // Large blocks that are freed are kept for the next request of the same size. A training step asks for the
 // same sizes every time, and getting fresh pages from the kernel costs more than filling them. If no kept
-// block fits a new request and more than 64 MiB are kept, all of them are returned to the kernel first. This
-// keeps peak memory low.
+// block fits a new request and more than kKeptUnasked are kept, all of them are returned to the kernel first.
+// This keeps peak memory low.
+inline constexpr size_t kKeptUnasked = size_t{64} << 20;
 AlignedBytes allocate_aligned(size_t bytes);
 
 // Like allocate_aligned, but all bits are zero. Small blocks and reused blocks are filled here. New large

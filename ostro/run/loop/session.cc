@@ -2,6 +2,7 @@
 
 #include <fmt/core.h>
 
+#include "ostro/base/aligned.h"
 #include "ostro/base/log.h"
 #include "ostro/run/loop/reporter.h"
 #include "ostro/run/report/run_log.h"
@@ -40,7 +41,9 @@ Result<RunOutcome> run_session(const train::TrainConfig& config, const Environme
   const std::string directory = run->directory();
   const auto plan = run->plan();
   const int64_t parameter_bytes = plan.ok() ? plan->parameters * static_cast<int64_t>(sizeof(float)) : 0;
-  run.reset();  // samples load the parameters again: not beside the state of training
+  // Samples load the parameters again: not beside the state of training, nor beside its blocks.
+  run.reset();
+  release_kept_memory();
   const bool samples =
       outcome.ok() && outcome->finished && (environment.crew == nullptr || samples_fit(parameter_bytes));
   if (environment.write_page) environment.write_page(directory, samples, environment.stop);

@@ -3,9 +3,12 @@
 #include <algorithm>
 #include <vector>
 
+#include "ostro/base/aligned.h"
+#include "ostro/checkpoint/save.h"
 #include "ostro/train/programs/leaf_plan.h"
 #include "ostro/train/programs/mfu.h"
 #include "ostro/train/step/evaluate.h"
+#include "ostro/train/step/snapshot.h"
 
 namespace ostro::train {
 namespace {
@@ -15,6 +18,19 @@ bool saves_on_the_way(const TrainConfig& config) {
   const int64_t last = config.trainer.num_train_steps;
   return std::any_of(config.trainer.checkpointer.keep.begin(), config.trainer.checkpointer.keep.end(),
                      [&](const KeepOptions& keep) { return keep.every < last; });
+}
+
+// The buffers of the largest cells while a checkpoint is written: of each that is written at a time a piece
+// and its file.
+int64_t write_buffers(const CanonicalPrograms& programs, const TrainConfig& config) {
+  int64_t largest = 0;
+  for (const checkpoint::TensorSpec& tensor : state_tensors(state_arrays(programs), cell_boxes(config))) {
+    int64_t cell = checkpoint::dtype_size(tensor.dtype);
+    for (const int64_t extent : checkpoint::cell_extents(tensor)) cell *= extent;
+    largest = std::max(largest, cell);
+  }
+  const checkpoint::SaveOptions save;
+  return 2 * save.threads * std::min(largest, save.max_chunk_bytes);
 }
 
 Status add_arena(runtime::Engine& engine, const ir::Program& program, const runtime::CompileOptions& options,
@@ -47,15 +63,22 @@ Result<MemoryNeed> step_need(const CanonicalPrograms& programs, runtime::Engine&
   return need;
 }
 
+// An evaluation or the last checkpoint comes when gradients are not needed. But their blocks are kept for
+// reuse, unless they are so many that the first block of another size frees them.
 Result<MemoryNeed> memory_need(const CanonicalPrograms& programs, runtime::Engine& engine,
                                const TrainConfig& config, int64_t vocab) {
   const std::vector<int64_t> sizes = sizes_from(config.trainer.train_batch_size, 0);
   const int64_t leaves = *std::max_element(sizes.begin(), sizes.end()) / *config.numerics.leaf_examples;
   ASSIGN_OR_RETURN(MemoryNeed need, step_need(programs, engine, config, leaves));
-  RETURN_IF_ERROR(add_arena(engine, held_out_program(config, vocab), {}, need));
-  need.saving = saves_on_the_way(config) ? need.state : 0;
-  constexpr int64_t kLeast = int64_t{12} << 20, kMost = int64_t{64} << 20;
-  need.beside = kLeast + std::min(kMost, need.state / 2);
+  ASSIGN_OR_RETURN(const runtime::ExecutableInfo evaluation,
+                   engine.estimate(held_out_program(config, vocab), {}));
+  const bool on_host = &engine.memory() == &runtime::host_memory();
+  const int64_t kept = on_host && need.gradients > static_cast<int64_t>(kKeptUnasked) ? 0 : need.gradients;
+  const int64_t writing = on_host ? write_buffers(programs, config) : 0;
+  const int64_t after_steps = kept + std::max(evaluation.arena_bytes, writing);
+  constexpr int64_t kAlways = int64_t{16} << 20;  // panels of products, batches, code; measured
+  need.saving = saves_on_the_way(config) ? need.state + writing : 0;
+  need.beside = kAlways + std::max<int64_t>(0, after_steps - need.gradients);
   return need;
 }
 

@@ -14,10 +14,11 @@ struct MemoryNeed {
   int64_t base = 0;       // what the process held when this was planned: code, data, tokenizer
   int64_t state = 0;      // parameters and the optimizer's arrays
   int64_t gradients = 0;  // partial sums that live at one time
-  int64_t arenas = 0;     // arenas of the programs: leaf, sum of gradients, update, evaluation
-  // New values beside those from which a checkpoint is written while steps go on.
+  int64_t arenas = 0;     // arenas of the programs: leaf, sum of gradients, update
+  // New values beside those from which a checkpoint is written while steps go on, and buffers.
   int64_t saving = 0;
-  int64_t beside = 0;  // panels of products, stacks, batches, buffers, and blocks that are kept for reuse
+  // Panels of products, batches, code; and what an evaluation or the last checkpoint needs beyond gradients.
+  int64_t beside = 0;
 
   // total(): the bytes to be allocated. peak(): the most bytes that the process holds at a time.
   int64_t total() const { return state + gradients + arenas + saving + beside; }
