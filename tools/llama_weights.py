@@ -117,8 +117,10 @@ def check(model, files, folder, made, options):
             require(dtype == "F32", f"{folder.name} lacks the arrays of which the weights in {dtype} were made", INCOMPLETE)
             view[...] = np.frombuffer(data, "<u4").reshape(view.shape)
         expected = cast(np.ascontiguousarray(view), dtype)
-        at = next((i for i in range(len(expected)) if data[i:i + 1] != expected[i:i + 1]), 0) if data != expected else 0
-        require(data == expected, f"{name}: from byte {at} on not the cast to {dtype} of the state of {folder.name}")
+        width = len(expected) // max(1, view.size)
+        other = [i for i in range(0, len(expected), width) if data[i:i + width] != expected[i:i + width]] if data != expected else []
+        require(not other, f"{places[name]}: {name}: {len(other)} of its numbers are not the cast to {dtype} of the state of {folder.name}, "
+                           f"the first of them in its bytes from {other[0] if other else 0} on")
     require(not found, f"the weights have {', '.join(sorted(found)[:3])}, which the state lacks")
     for name, tensor in used.items() if lost else ():
         record.check_cells(arrays[name], tensor, tensor["path"])

@@ -78,6 +78,11 @@ std::string cause_of(io::FileSystem& fs, runtime::Engine& engine, const std::str
     const auto cause = cause_of_batch(fs, directory, options, report, models);
     return cause.ok() ? *cause : "";
   }
+  if (report.what == "loss" && report.rest_is_equal)
+    return fmt::format(
+        "batch, leaves and state of the step are those of the replay, so only this loss was written "
+        "otherwise; `--from_step {}` replays what follows",
+        report.different_step);
   if (report.what == "loss" && report.recorded != "finite")
     return "the batch is the same, so the parameters before this step, or what is computed of them, were "
            "others";

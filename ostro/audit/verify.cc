@@ -84,11 +84,15 @@ bool compare(const chain::StepEntry& recorded, const chain::StepEntry& replayed,
     report->different_step = recorded.step;
     return true;
   };
-  return !(differs("batch", recorded.batch, replayed.batch) ||
-           differs("tokens", fmt::format("{}", recorded.tokens), fmt::format("{}", replayed.tokens)) ||
-           differs("loss", fmt::format("{}", recorded.loss), fmt::format("{}", replayed.loss)) ||
-           differs("leaves", recorded.leaves, replayed.leaves) ||
-           differs("state", recorded.state, replayed.state));
+  if (differs("batch", recorded.batch, replayed.batch) ||
+      differs("tokens", fmt::format("{}", recorded.tokens), fmt::format("{}", replayed.tokens)))
+    return false;
+  if (differs("loss", fmt::format("{}", recorded.loss), fmt::format("{}", replayed.loss))) {
+    report->rest_is_equal = recorded.leaves == replayed.leaves && recorded.state == replayed.state;
+    return false;
+  }
+  return !differs("leaves", recorded.leaves, replayed.leaves) &&
+         !differs("state", recorded.state, replayed.state);
 }
 
 }  // namespace

@@ -47,6 +47,7 @@ struct VerifyReport {
   // two values.
   std::string what;
   std::string recorded, replayed;
+  bool rest_is_equal = false;  // the parts of the step after this one are those of the replay
   std::string cause;     // of the difference, as far as it is known (cause.h); verify_run leaves it empty
   std::string unproven;  // why the programs may not be the configuration's (stored_programs); empty: they are
   std::map<int64_t, std::string> names;  // of replayed states, by step

@@ -105,6 +105,12 @@ class LeafReplay {
       return kept.error();
     } else if (proof_ && proof_->batch->leaf == request_.leaf) {
       path_ = {proof_->batch->leaves, proof_->batch->leaf_path};
+    } else if (!run_.config.chain.leaf_gradients) {
+      return not_found(fmt::format(
+          "the other leaves of step {} are not known: the run was trained without chain.leaf_gradients, so "
+          "no "
+          "leaf of it can be checked alone; `ostro verify RUN --from_step {} --to_step {}` replays the step",
+          request_.step, request_.step - 1, request_.step));
     } else {
       return not_found(fmt::format(
           "the other leaves of step {} are not known: {} (a run with chain.leaf_gradients keeps them), and "

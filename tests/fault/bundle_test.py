@@ -369,6 +369,13 @@ class Cases:
             fit_provenance(merges)
             reseal(merges)
             self.found("differs", "merges", says=["tokenizer.json"])
+        # A model card with the run hash of another run.
+        card = self.copy("card")
+        text, head = (card / "README.md").read_text(), json.loads((card / "bundle.json").read_text())["head"]
+        check(head in text, text)
+        (card / "README.md").write_text(text.replace(head, theirs["head"]))
+        reseal(card)
+        self.found("differs", "card", says=["README.md", theirs["head"], head])
         # What bundle.json repeats of the chain.
         for key, value in (("numerics", "2"), ("step", EVERY), ("amends", [{"difference": {}, "step": 3}]),
                            ("lineage", {"fork": None, "maker": None, "origin": {}}), ("genesis", "0" * 64)):

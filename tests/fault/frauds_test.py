@@ -216,7 +216,8 @@ class Frauds:
         forger.refit(record)
         forger.refit_provenance(bundle)
         forger.reseal(bundle)
-        return ["verify", "loss/record", "--from_step", "12", "--to_step", "13", "--cache", "cache-good"], "differs", ["step 13", "loss"]
+        return ["verify", "loss/record", "--from_step", "12", "--to_step", "13", "--cache", "cache-good"], "differs", [
+            "step 13", "only this loss was written otherwise; `--from_step 13` replays what follows"]
 
     def skipped_step(self):
         """A step left out."""

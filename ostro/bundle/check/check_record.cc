@@ -4,6 +4,7 @@
 
 #include "ostro/audit/audit_run.h"
 #include "ostro/bundle/check/checks.h"
+#include "ostro/chain/canonical.h"
 #include "ostro/checkpoint/catalog.h"
 #include "ostro/io/files/path.h"
 
@@ -34,6 +35,21 @@ void compare_head(BundleCheck& check, const std::string& path) {
                 "{} ends with the run hash {} after step {}; bundle.json has {} (state after step {}): the "
                 "chain was cut, or written anew",
                 path, head, check.chain->last_step(), wanted, check.manifest.chain.step));
+}
+
+// The model card is what a person reads: the run hash in it, as publish writes it, must be the bundle's.
+void compare_card(BundleCheck& check) {
+  constexpr int64_t kMostBytes = 1 << 20;
+  constexpr size_t kDigits = 64;
+  const std::string path = check.path(kCardFile);
+  const auto card = check.context.fs.read_file(path, kMostBytes);
+  if (!card.ok()) return;  // that it is missing or too large was found with the files
+  const size_t at = card->find(kCardHash);
+  if (at == std::string::npos) return;
+  const std::string said = card->substr(at + kCardHash.size(), kDigits);
+  if (chain::is_lower_hex(said, kDigits) && said != check.manifest.chain.head)
+    check.find(Verdict::kDiffers, fmt::format("{} gives the run hash {}, bundle.json {}", path, said,
+                                              check.manifest.chain.head));
 }
 
 }  // namespace
@@ -69,6 +85,7 @@ void check_chain(BundleCheck& check) {
   if (check.findings() == before)
     check.show(fmt::format("the chain is one, from its genesis to step {}, and its run hash is {}",
                            check.chain->last_step(), check.chain->head()));
+  compare_card(check);
 }
 
 void check_record(BundleCheck& check) {

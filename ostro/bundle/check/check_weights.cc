@@ -23,7 +23,7 @@ void compare_source(BundleCheck& check, const provenance::Source& source) {
 void check_places(BundleCheck& check, const provenance::Provenance& made) {
   for (const auto& [path, sum] : check.manifest.files) {
     const std::string folder = path.substr(0, path.find('/'));
-    const bool is_of_bundle = path == "README.md" || path == provenance::kProvenanceFile ||
+    const bool is_of_bundle = path == kCardFile || path == provenance::kProvenanceFile ||
                               folder == kRecordFolder || folder == kLedgerFolder || folder == kLicensesFolder;
     if (!is_of_bundle && !made.files.contains(path))
       check.find(audit::Verdict::kDiffers,

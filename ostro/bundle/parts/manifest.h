@@ -16,6 +16,8 @@
 namespace ostro::bundle {
 
 inline constexpr const char* kManifestFile = "bundle.json";
+inline constexpr const char* kCardFile = "README.md";            // the model card
+inline constexpr std::string_view kCardHash = "| run hash | `";  // stands before the run hash in it
 inline constexpr const char* kSumsFile = "SHA256SUMS";
 inline constexpr const char* kRecordFolder = "record";
 inline constexpr const char* kLedgerFolder = "ledger";

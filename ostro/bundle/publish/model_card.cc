@@ -88,8 +88,8 @@ std::string model_card(const page::RunView& view, const BundleManifest& m,
   out +=
       fmt::format("| trained | {} steps, {:.0f} tokens with a loss |\n", m.chain.step, view.history.tokens);
   out += lineage_text(m);
-  out += fmt::format("| state | `{}` (after step {}) |\n| run hash | `{}` |\n| numerics | version {} |\n",
-                     m.chain.state, m.chain.step, m.chain.head, m.chain.numerics);
+  out += fmt::format("| state | `{}` (after step {}) |\n{}{}` |\n| numerics | version {} |\n", m.chain.state,
+                     m.chain.step, kCardHash, m.chain.head, m.chain.numerics);
   out += "\n## Data\n" + data_rows(m) + held_out(view);
   out += fmt::format(
       "\n## Check it\n```\nostro verify .{}\n```\ncompares every file, the record, the weights and the "

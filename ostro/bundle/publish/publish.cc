@@ -184,7 +184,7 @@ Status write_bundle(const Context& context, const PublishRequest& request, const
   RETURN_IF_ERROR(write_licenses(fs, request, place, manifest));
   manifest.made_by = programs_json(request, material.view.record);
   RETURN_IF_ERROR(
-      write_file(fs, io::join_path(place, "README.md"),
+      write_file(fs, io::join_path(place, kCardFile),
                  model_card(material.view, manifest, request.base_model, material.key.has_value())));
   ASSIGN_OR_RETURN(const std::vector<std::string> files, files_below(fs, place));
   for (auto& [path, sum] :

@@ -2,8 +2,11 @@
 
 #include <fmt/format.h>
 
+#include <algorithm>
+
 #include "ostro/audit/record/recorded_run.h"
 #include "ostro/audit/verdict.h"
+#include "ostro/base/one_line.h"
 #include "ostro/chain/canonical.h"
 #include "ostro/cli/main/exit_code.h"
 #include "ostro/cli/shared/terminal.h"
@@ -17,9 +20,27 @@ std::string row_count(const batches::DataProof& proof) {
   return fmt::format("{} row{}", proof.rows.size(), proof.rows.size() == 1 ? "" : "s");
 }
 
+// The rows of a proof without a batch, one by one as far as they are few, and what the proof leaves open.
+std::string shown_rows(const batches::DataProof& proof) {
+  constexpr size_t kFew = 8;
+  std::string out;
+  for (size_t i = 0; i < std::min(proof.rows.size(), kFew); ++i) {
+    const batches::ProvenRow& row = proof.rows[i];
+    out += fmt::format("shown: {}:{}{} has the {} tokens of the proof; {}\n",
+                       data::split_name(row.proof.split), row.proof.row,
+                       row.component.empty() ? "" : " of " + one_line(row.component), row.ids.size(),
+                       row.proof.split == data::Split::kTrain ? "a training row"
+                                                              : "a held-out row, on which no step trains");
+    out += fmt::format("not shown: that its text came from {}, document {}, as the proof says\n",
+                       one_line(row.file), row.document);
+  }
+  if (proof.rows.size() > kFew) out += fmt::format("and {} rows more\n", proof.rows.size() - kFew);
+  return out + "not shown: that a step used it; that a row is not there\n";
+}
+
 // What is said below the verdict of a proof that holds.
 std::string shown(const ProofToCheck& asked, const batches::DataProof& proof) {
-  if (!proof.batch) return "";
+  if (!proof.batch) return shown_rows(proof);
   const batches::ProvenBatch& batch = *proof.batch;
   if (asked.run.empty())
     return fmt::format(
