@@ -18,6 +18,7 @@
 
 #include "ostro/base/log.h"
 #include "ostro/cluster/watch/overheard.h"
+#include "ostro/cluster/wire/socket.h"
 
 extern char** environ;
 
@@ -67,6 +68,7 @@ class Launcher {
       if (place < workers.more.size())
         words.insert(words.end(), workers.more[place].begin(), workers.more[place].end());
       places_.emplace_back(std::move(words));
+      if (place < workers.names.size()) places_.back().name = workers.names[place];
     }
   }
   ~Launcher() {
@@ -102,7 +104,9 @@ class Launcher {
   struct Place {
     explicit Place(std::vector<std::string> words) : argv(std::move(words)) {}
     Words argv;
+    std::string name;
     pid_t pid = 0;  // 0: none runs
+    Socket input;   // the end that this process holds of the worker's standard input
     Overheard said;
     Clock::time_point started;
     int failures = 0;                        // in a row, of workers that ended with an error
@@ -125,6 +129,27 @@ class Launcher {
            named.st_dev != wanted.st_dev;
   }
 
+  // The end of a pipe that a worker reads `input` from, which fits into a pipe; the place keeps the other
+  // one.
+  Result<Socket> input_of(Place& place) const {
+    constexpr size_t kMost = size_t{32} << 10;
+    if (workers_.input.empty()) return Socket();
+    if (workers_.input.size() > kMost)
+      return invalid_argument(
+          fmt::format("the variables OSTRO_* and AWS_* have {} bytes; at most {} can be "
+                      "given to a worker",
+                      workers_.input.size(), kMost));
+    int ends[2] = {-1, -1};
+    if (::pipe2(ends, O_CLOEXEC) != 0)
+      return Error(ErrorCode::kIo, fmt::format("cannot start a worker: {}", std::strerror(errno)));
+    Socket read(ends[0]);
+    place.input = Socket(ends[1]);
+    if (::write(ends[1], workers_.input.data(), workers_.input.size()) !=
+        static_cast<ssize_t>(workers_.input.size()))
+      return Error(ErrorCode::kIo, fmt::format("cannot write to a worker: {}", std::strerror(errno)));
+    return read;
+  }
+
   // `overheard`: the worker's standard error goes through this process.
   Status start(Place& place, bool overheard) {
     int ends[2] = {-1, -1};
@@ -135,6 +160,7 @@ class Launcher {
       place.said = Overheard(ends[0]);
       ::fcntl(ends[0], F_SETFL, O_NONBLOCK);
     }
+    ASSIGN_OR_RETURN(const Socket input, input_of(place));
     const char* program = replaced() ? workers_.program.c_str() : place.argv.get()[0];
     char** const argv = place.argv.get();
     const pid_t parent = ::getpid();
@@ -145,6 +171,7 @@ class Launcher {
       ::setpgid(0, 0);
       ::prctl(PR_SET_PDEATHSIG, SIGKILL);
       if (overheard) ::dup2(ends[1], STDERR_FILENO);
+      if (input.fd() >= 0) ::dup2(input.fd(), STDIN_FILENO);
       if (::getppid() == parent) ::execve(program, argv, envp_.get());
       ::_exit(127);
     }
@@ -165,20 +192,21 @@ class Launcher {
     if (over_) {
       if (!replaceable && code != kExitLeft) finish(code);
     } else if (replaceable && stopping()) {
-      log_warning(fmt::format("worker process {} {}", pid, what));
+      log_warning(fmt::format("worker process {}{} {}", pid, place.name, what));
     } else if (replaceable) {
       if (const std::string why = no_more(place); !why.empty()) {
-        log_error(fmt::format("worker process {} {}; {}: giving up", pid, what, why));
+        log_error(fmt::format("worker process {}{} {}; {}: giving up", pid, place.name, what, why));
         fail(1);
         return Status();
       }
       RETURN_IF_ERROR(start(place, fruitless_ == most_fruitless()));
-      log_warning(fmt::format("worker process {} {}; process {} takes its place", pid, what, place.pid));
+      log_warning(fmt::format("worker process {}{} {}; process {} takes its place", pid, place.name, what,
+                              place.pid));
     } else if (code == kExitLeft) {
-      log_info(fmt::format("worker process {} has left", pid));
+      log_info(fmt::format("worker process {}{} has left", pid, place.name));
     } else if (code == kExitInterrupted && stopping() && running() > 0) {
       // It may have had nothing to save; the others still compute and save.
-      log_info(fmt::format("worker process {} has stopped", pid));
+      log_info(fmt::format("worker process {}{} has stopped", pid, place.name));
     } else if (code == 0 || code == kExitInterrupted) {
       finish(code);
     } else if (const std::optional<int> over = workers_.over ? workers_.over() : std::nullopt) {
@@ -193,7 +221,7 @@ class Launcher {
   void failed(Place& place, pid_t pid, int code) {
     if (code == 127) log_error(fmt::format("{} could not be started", workers_.command[0]));
     if (stopping()) {  // no other is tried; what the others have they save
-      log_warning(fmt::format("worker process {} ended with status {}", pid, code));
+      log_warning(fmt::format("worker process {}{} ended with status {}", pid, place.name, code));
       if (running() == 0) finish(code);
       return;
     }
@@ -203,18 +231,18 @@ class Launcher {
     if (running() < workers_.least && (!progress || place.failures >= kMostFailures)) {
       if (progress)
         log_error(
-            fmt::format("worker process {} ended with status {}, as {} before it in its place; {} workers "
+            fmt::format("worker process {}{} ended with status {}, as {} before it in its place; {} workers "
                         "are left, and {} are needed",
-                        pid, code, place.failures - 1, running(), workers_.least));
+                        pid, place.name, code, place.failures - 1, running(), workers_.least));
       return fail(code);
     }
     const auto rest =
         std::min(workers_.most_rest, workers_.rest * (int64_t{1} << std::min(place.failures - 1, 20)));
     place.again = Clock::now() + rest;
     log_warning(
-        fmt::format("worker process {} ended with status {}; the others go on, and another is tried in "
+        fmt::format("worker process {}{} ended with status {}; the others go on, and another is tried in "
                     "its place in {:.1f} s",
-                    pid, code, std::chrono::duration<double>(rest).count()));
+                    pid, place.name, code, std::chrono::duration<double>(rest).count()));
   }
 
   int64_t most_fruitless() const { return workers_.restarts_without_progress * workers_.count; }

@@ -28,6 +28,10 @@ inline constexpr int kExitInterrupted = 75;
 struct LocalWorkers {
   std::vector<std::string> command;            // program and arguments of every worker
   std::vector<std::vector<std::string>> more;  // further arguments, by the place of a worker; may be empty
+  std::vector<std::string> names;              // of the places, for messages: " on HOST"; may be empty
+  // The beginning of every worker's standard input, which then stays open; "": that of this process. At most
+  // 32 KiB.
+  std::string input;
   std::string program;  // what is executed instead when command[0] is not the same file any more; "": nothing
   std::vector<std::pair<std::string, std::string>> environment;  // added to this process's
   int64_t count = 1;

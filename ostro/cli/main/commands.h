@@ -62,6 +62,7 @@ int devices_command(Args args);
 int completion_command(Args args);
 // A verb of launch.
 int launch_ray_command(Args args);
+int launch_ssh_command(Args args);
 // Verbs of data.
 int data_baseline_command(Args args);
 int data_build_command(Args args);

@@ -5,33 +5,21 @@
 #include <algorithm>
 #include <cstdlib>
 #include <mutex>
-#include <random>
 #include <utility>
 
 #include "ostro/base/log.h"
 #include "ostro/base/run_program.h"
 #include "ostro/cli/main/commands.h"
 #include "ostro/cli/main/exit_code.h"
+#include "ostro/cli/run/launch_job.h"
 #include "ostro/cli/run/worker_words.h"
-#include "ostro/cluster/coordinator.h"
-#include "ostro/cluster/local_launcher.h"
 #include "ostro/engines/devices.h"
 #include "ostro/run/job/coordinator_options.h"
-#include "ostro/run/job/time_limits.h"
-#include "ostro/run/loop/signals.h"
 #include "ostro/runtime/device_name.h"
 #include "ostro/train/options/config.h"
 
 namespace ostro::cli {
 namespace {
-
-// 256 bits that no other job has.
-std::string new_secret() {
-  std::random_device device;
-  std::string secret;
-  for (int i = 0; i < 8; ++i) secret += fmt::format("{:08x}", device());
-  return secret;
-}
 
 // Processes of this host that the coordinator has heard nothing from.
 class Silent {
@@ -84,45 +72,28 @@ Result<int> launch(int64_t workers, int64_t min_workers, const train::TrainConfi
                    const std::vector<std::string>& names, const std::vector<std::string>& words) {
   cluster::LocalWorkers local;
   local.count = workers;
+  local.least = min_workers;
   RETURN_IF_ERROR(place_workers(names, local));
-  const char* given = std::getenv("OSTRO_JOB_SECRET");
-  const std::string secret = given != nullptr && *given != '\0' ? given : new_secret();
   ASSIGN_OR_RETURN(cluster::CoordinatorOptions options,
                    run::coordinator_options(config, min_workers, workers));
-  options.secret = secret;
+  options.secret = job_secret();
   Silent silent;
   options.on_silence = [&](const cluster::Hello& hello) { silent.add(hello); };
-  ASSIGN_OR_RETURN(const auto coordinator, cluster::Coordinator::start(options));
-  ASSIGN_OR_RETURN(const std::string path, own_path());
-  local.command = {path, "worker", "--coordinator", fmt::format("127.0.0.1:{}", coordinator->port())};
-  ASSIGN_OR_RETURN(const auto kept, with_kept_config(config, words));
-  local.command.insert(local.command.end(), kept.begin(), kept.end());
+  local.hopeless = [&] { return silent.take(); };
   // This very program, also when its file has been replaced by another build since.
   local.program = "/proc/self/exe";
-  local.least = min_workers;
-  local.environment = {{"OSTRO_JOB_SECRET", secret}};
+  local.environment = {{"OSTRO_JOB_SECRET", options.secret}};
   if (std::getenv("OSTRO_THREADS") == nullptr) {
     const int64_t cores = ::sysconf(_SC_NPROCESSORS_ONLN);
     local.environment.emplace_back("OSTRO_THREADS", std::to_string(std::max<int64_t>(1, cores / workers)));
   }
-  const run::StopSignals signals;
-  int heard = 0;
-  local.look = [&] {
-    if (signals.count() == std::exchange(heard, signals.count())) return;
-    if (heard == 1) log_info("asking the workers to save and to end");
-    if (heard > 1) log_info("the workers save; once more ends them without it");
-    coordinator->stop_run();
-  };
-  local.stopping = [&] { return signals.stop_requested(); };
-  local.stop = [&] { coordinator->stop_run(); };
-  local.stop_grace = run::stop_limit(config.trainer);
-  local.over = [&]() -> std::optional<int> {
-    const auto status = coordinator->over();
-    return status ? std::optional(static_cast<int>(*status)) : std::nullopt;
-  };
-  local.progress = [&] { return coordinator->steps_done(); };
-  local.hopeless = [&] { return silent.take(); };
-  return cluster::run_local_workers(local);
+  return run_job(config, options, std::move(local), [&](int port, cluster::LocalWorkers& job) -> Status {
+    ASSIGN_OR_RETURN(const std::string path, own_path());
+    job.command = {path, "worker", "--coordinator", fmt::format("127.0.0.1:{}", port)};
+    ASSIGN_OR_RETURN(const auto kept, with_kept_config(config, words));
+    job.command.insert(job.command.end(), kept.begin(), kept.end());
+    return {};
+  });
 }
 
 }  // namespace
@@ -166,6 +137,7 @@ int launch_local_command(Args args) {
 int launch_command(Args args) {
   static constexpr Command kVerbs[] = {
       {"local", "workers on this machine", launch_local_command},
+      {"ssh", "workers on machines that ssh reaches", launch_ssh_command},
       {"ray", "workers on a Ray cluster", launch_ray_command},
   };
   return run_verb(std::move(args), kVerbs);

@@ -1,0 +1,48 @@
+#include "ostro/cli/run/launch_job.h"
+
+#include <fmt/format.h>
+
+#include <cstdlib>
+#include <random>
+#include <utility>
+
+#include "ostro/base/log.h"
+#include "ostro/run/job/time_limits.h"
+#include "ostro/run/loop/signals.h"
+
+namespace ostro::cli {
+
+std::string job_secret() {
+  const char* given = std::getenv("OSTRO_JOB_SECRET");
+  if (given != nullptr && *given != '\0') return given;
+  std::random_device device;
+  std::string secret;
+  for (int i = 0; i < 8; ++i) secret += fmt::format("{:08x}", device());
+  return secret;
+}
+
+Result<int> run_job(const train::TrainConfig& config, const cluster::CoordinatorOptions& options,
+                    cluster::LocalWorkers local,
+                    const std::function<Status(int port, cluster::LocalWorkers& local)>& start) {
+  ASSIGN_OR_RETURN(const auto coordinator, cluster::Coordinator::start(options));
+  RETURN_IF_ERROR(start(coordinator->port(), local));
+  const run::StopSignals signals;
+  int heard = 0;
+  local.look = [&] {
+    if (signals.count() == std::exchange(heard, signals.count())) return;
+    if (heard == 1) log_info("asking the workers to save and to end");
+    if (heard > 1) log_info("the workers save; once more ends them without it");
+    coordinator->stop_run();
+  };
+  local.stopping = [&] { return signals.stop_requested(); };
+  local.stop = [&] { coordinator->stop_run(); };
+  local.stop_grace = run::stop_limit(config.trainer);
+  local.over = [&]() -> std::optional<int> {
+    const auto status = coordinator->over();
+    return status ? std::optional(static_cast<int>(*status)) : std::nullopt;
+  };
+  local.progress = [&] { return coordinator->steps_done(); };
+  return cluster::run_local_workers(local);
+}
+
+}  // namespace ostro::cli

@@ -1,0 +1,148 @@
+// ostro launch ssh
+#include <fmt/format.h>
+#include <unistd.h>
+
+#include <algorithm>
+#include <filesystem>
+#include <set>
+#include <sstream>
+
+#include "ostro/base/log.h"
+#include "ostro/base/run_program.h"
+#include "ostro/cli/main/commands.h"
+#include "ostro/cli/main/exit_code.h"
+#include "ostro/cli/run/launch_job.h"
+#include "ostro/cli/run/worker_words.h"
+#include "ostro/cluster/ssh/hosts.h"
+#include "ostro/cluster/ssh/remote_command.h"
+#include "ostro/run/job/coordinator_options.h"
+#include "ostro/runtime/device_name.h"
+#include "ostro/train/options/config.h"
+
+namespace ostro::cli {
+namespace {
+
+struct SshCall {
+  std::string hosts, ssh = "ssh", bind = "0.0.0.0", program, folder;
+  int64_t min_workers = 1, port = 0;
+};
+
+// The device of the command line is in the kept configuration.
+const std::set<std::string> kOwn = {"--hosts",  "--ssh",         "--bind", "--program",
+                                    "--folder", "--min_workers", "--port", "--device"};
+
+int64_t worker_count(const std::vector<cluster::SshHost>& hosts) {
+  int64_t count = 0;
+  for (const cluster::SshHost& host : hosts) count += static_cast<int64_t>(host.devices.size());
+  return count;
+}
+
+Status check(const SshCall& call, const std::vector<cluster::SshHost>& hosts,
+             const train::TrainConfig& config) {
+  for (const cluster::SshHost& host : hosts)
+    for (const std::string& device : host.devices)
+      if (!device.empty())
+        RETURN_IF_ERROR(runtime::parse_device(fmt::format("{}: {}", call.hosts, host.name), device));
+  RETURN_IF_ERROR(check_workers(call.min_workers, worker_count(hosts), config));
+  if (call.port < 0 || call.port > 65535)
+    return invalid_argument(fmt::format("--port: {} is not a number from 0 to 65535", call.port));
+  return {};
+}
+
+// The words of --ssh, with what makes a lost machine known and asks no questions.
+std::vector<std::string> ssh_words(const std::string& given) {
+  std::istringstream in(given);
+  std::vector<std::string> words = {"/usr/bin/env"};
+  for (std::string word; in >> word;) words.push_back(word);
+  for (const char* option : {"BatchMode=yes", "ServerAliveInterval=5", "ServerAliveCountMax=3"})
+    words.insert(words.end(), {"-o", option});
+  words.emplace_back("-T");
+  return words;
+}
+
+// Says where each worker runs, and with which words.
+Status place_workers(const SshCall& call, const std::vector<cluster::SshHost>& hosts,
+                     const std::vector<std::string>& words, int port, cluster::LocalWorkers& job) {
+  cluster::RemoteWorker remote;
+  std::error_code error;
+  remote.folder = call.folder.empty() ? std::filesystem::current_path(error).string() : call.folder;
+  if (error) return io_error(fmt::format("the current folder: {}", error.message()));
+  remote.program = call.program;
+  if (call.program.empty()) {
+    ASSIGN_OR_RETURN(remote.program, own_path());
+  }
+  remote.port = port;
+  remote.if_killed = cluster::kExitLostPlace;  // another takes its place at once
+  remote.address = call.bind == "0.0.0.0" ? "" : call.bind;
+  job.command = ssh_words(call.ssh);
+  for (const cluster::SshHost& host : hosts) {
+    remote.workers = static_cast<int64_t>(host.devices.size());
+    for (const std::string& device : host.devices) {
+      remote.words = words;
+      if (!device.empty()) {
+        const auto sharers = std::count(host.devices.begin(), host.devices.end(), device);
+        remote.words.insert(remote.words.end(), {"--device", device, "--sharers", std::to_string(sharers)});
+      }
+      job.more.push_back({"--", host.name, cluster::remote_script(remote)});
+      job.names.push_back(" on " + host.name);
+    }
+  }
+  return {};
+}
+
+Result<int> launch(const SshCall& call, const train::TrainConfig& config, const Context& context,
+                   const std::vector<std::string>& typed) {
+  ASSIGN_OR_RETURN(const std::string text, context.fs.read_file(call.hosts));
+  ASSIGN_OR_RETURN(const auto hosts, cluster::parse_hosts(text, call.hosts));
+  RETURN_IF_ERROR(check(call, hosts, config));
+  cluster::LocalWorkers local;
+  local.count = worker_count(hosts);
+  local.least = call.min_workers;
+  ASSIGN_OR_RETURN(cluster::CoordinatorOptions options,
+                   run::coordinator_options(config, call.min_workers, local.count));
+  options.bind = call.bind;
+  options.port = static_cast<int>(call.port);
+  options.secret = job_secret();
+  local.input = cluster::input_for_remote(environ, options.secret);
+  ASSIGN_OR_RETURN(const auto kept, with_kept_config(config, worker_words(typed, kOwn)));
+  log_info(fmt::format("starting {} worker{} on {} machine{}", local.count, local.count == 1 ? "" : "s",
+                       hosts.size(), hosts.size() == 1 ? "" : "s"));
+  return run_job(config, options, std::move(local), [&](int port, cluster::LocalWorkers& job) {
+    return place_workers(call, hosts, kept, port, job);
+  });
+}
+
+}  // namespace
+
+int launch_ssh_command(Args args) {
+  SshCall call;
+  bool amend = false;
+  args.summary(
+      "Trains on machines that ssh reaches without a question: starts a worker on each, and another in the "
+      "place of one that is lost. The run's hash is the one of ostro train. All machines see the run's "
+      "folder, "
+      "the data and the program under the same paths.");
+  args.option("--hosts", &call.hosts, "FILE",
+              "a machine in each line: HOST [slots=N] [devices=LIST]; N workers, or one for each device",
+              Args::kRequired);
+  args.option("--min_workers", &call.min_workers, "N",
+              "go on with as few when others are lost; 1 by default, or the smallest that the mesh allows");
+  args.option("--ssh", &call.ssh, "WORDS", "the program, for instance 'ssh -p 2222 -i KEY'");
+  args.option("--program", &call.program, "PATH",
+              "this program on the machines; without it: the same path as here");
+  args.option("--folder", &call.folder, "DIR", "where the workers run; without it: the current folder");
+  args.option("--bind", &call.bind, "ADDRESS",
+              "where the coordinator listens on this machine; 0.0.0.0: at all its addresses, and each worker "
+              "takes the one from which ssh came");
+  args.option("--port", &call.port, "N", "where the coordinator listens; 0: any free one");
+  args.flag("--amend", &amend, "as of ostro train");
+  args.device();
+  args.config();
+  if (auto code = args.parse()) return *code;
+  const auto config = args.load_config();
+  if (!config.ok()) return report_error(config.error());
+  const auto code = launch(call, *config, args.context(), args.typed());
+  return code.ok() ? *code : report_error(code.error());
+}
+
+}  // namespace ostro::cli

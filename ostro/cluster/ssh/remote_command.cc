@@ -1,0 +1,52 @@
+#include "ostro/cluster/ssh/remote_command.h"
+
+#include <fmt/format.h>
+
+namespace ostro::cluster {
+
+std::string shell_quoted(const std::string& text) {
+  std::string out = "'";
+  for (const char c : text) out += c == '\'' ? std::string("'\\''") : std::string(1, c);
+  return out + "'";
+}
+
+std::string input_for_remote(const char* const* environment, const std::string& secret) {
+  constexpr std::string_view kSecret = "OSTRO_JOB_SECRET=";
+  std::string out;
+  for (; *environment != nullptr; ++environment) {
+    const std::string_view entry = *environment;
+    if ((entry.starts_with("OSTRO_") || entry.starts_with("AWS_")) && !entry.starts_with(kSecret) &&
+        entry.find('\n') == std::string_view::npos)
+      out += fmt::format("{}\n", entry);
+  }
+  return fmt::format("{}{}{}\n\n", out, kSecret, secret);
+}
+
+std::string remote_script(const RemoteWorker& worker) {
+  std::string words;
+  for (const std::string& word : worker.words) words += " " + shell_quoted(word);
+  // SSH_CONNECTION: the client's address and port, then the server's.
+  const std::string script = fmt::format(
+      R"(while IFS= read -r line && [ -n "$line" ]; do export "$line"; done
+cd {folder} || exit 1
+set -- $SSH_CONNECTION
+[ $# -eq 4 ] || {{ echo "error: SSH_CONNECTION is '$SSH_CONNECTION': the server does not say from where ssh came" >&2; exit 1; }}
+coordinator={address}; coordinator=${{coordinator:-$1}}
+threads=$(($(nproc) / {workers})); [ "$threads" -ge 1 ] || threads=1
+export OSTRO_THREADS="${{OSTRO_THREADS:-$threads}}"
+exec 3<&0
+{program} worker --coordinator "$coordinator:{port}" --bind "$3"{words} 0</dev/null 3<&- &
+worker=$!
+( while read -r line <&3; do :; done; kill -TERM $worker; sleep 10; kill -KILL $worker ) >/dev/null 2>&1 &
+watch=$!
+wait $worker; status=$?
+kill $watch 2>/dev/null
+[ $status -le 128 ] || status={if_killed}
+exit $status)",
+      fmt::arg("folder", shell_quoted(worker.folder)), fmt::arg("address", shell_quoted(worker.address)),
+      fmt::arg("workers", worker.workers), fmt::arg("program", shell_quoted(worker.program)),
+      fmt::arg("port", worker.port), fmt::arg("words", words), fmt::arg("if_killed", worker.if_killed));
+  return "exec sh -c " + shell_quoted(script);
+}
+
+}  // namespace ostro::cluster

@@ -1,0 +1,118 @@
+// Lists of hosts, and the script for a worker, run by this machine's shell in the place of ssh.
+#include <doctest/doctest.h>
+#include <fmt/format.h>
+#include <sys/wait.h>
+#include <unistd.h>
+
+#include <cstdio>
+#include <filesystem>
+#include <fstream>
+#include <iterator>
+
+#include "ostro/cluster/ssh/hosts.h"
+#include "ostro/cluster/ssh/remote_command.h"
+
+namespace ostro::cluster {
+namespace {
+
+std::string error_of(const char* text) {
+  const auto hosts = parse_hosts(text, "hosts.txt");
+  return hosts.ok() ? "" : hosts.error().message();
+}
+
+TEST_CASE("hosts, slots and devices are read, comments and empty lines are passed over") {
+  const auto hosts =
+      parse_hosts("# two machines\n\nnode1\nme@node2 slots=2 # fast\r\nnode3 devices=cuda:0,cpu\n", "h");
+  REQUIRE(hosts.ok());
+  REQUIRE(hosts->size() == 3);
+  CHECK((*hosts)[0].name == "node1");
+  CHECK((*hosts)[0].devices == std::vector<std::string>{""});
+  CHECK((*hosts)[1].name == "me@node2");
+  CHECK((*hosts)[1].devices == std::vector<std::string>{"", ""});
+  CHECK((*hosts)[2].devices == std::vector<std::string>{"cuda:0", "cpu"});
+}
+
+TEST_CASE("what is wrong in a list of hosts is named with its line") {
+  CHECK(error_of("# nothing\n") == "hosts.txt: has no host; write one in each line");
+  CHECK(error_of("a\na\n") == "hosts.txt:2: a stands in line 1 already; give it slots=N for N workers");
+  CHECK(error_of("a slots=0\n") == "hosts.txt:1: slots=0 is not a number from 1 to 1024");
+  CHECK(error_of("a slots=99999999999999999999\n") ==
+        "hosts.txt:1: slots=99999999999999999999 is not a number from 1 to 1024");
+  CHECK(error_of("a devices=cpu,\n") == "hosts.txt:1: devices=cpu, has an empty name");
+  CHECK(error_of("a slots=3 devices=cpu,cpu\n") ==
+        "hosts.txt:1: slots=3, but 2 devices; name one for each worker");
+  CHECK(error_of("-oProxyCommand=x\n") == "hosts.txt:1: -oProxyCommand=x is no host");
+  CHECK(error_of("a slot=3\n") ==
+        "hosts.txt:1: slot=3 is neither slots=N nor devices=LIST; a line is HOST [slots=N] [devices=LIST]");
+}
+
+// A folder with a program that takes the worker's place.
+struct Remote {
+  explicit Remote(const std::string& program) {
+    folder = std::filesystem::temp_directory_path() / "ostro ssh's XXXXXX";
+    REQUIRE(::mkdtemp(folder.data()) != nullptr);
+    std::ofstream(folder + "/worker.sh") << "#!/bin/sh\n" << program;
+    std::filesystem::permissions(folder + "/worker.sh", std::filesystem::perms::owner_all);
+    worker = {.folder = folder, .program = "./worker.sh", .port = 4711};
+  }
+  ~Remote() { std::filesystem::remove_all(folder); }
+
+  // The status of the script, whose input is the secret and then what `rest` writes.
+  int run(const std::string& rest) const {
+    const std::string command =
+        fmt::format("cd /; {{ printf '%s' {}; {}; }} | env SSH_CONNECTION='10.0.0.1 5 10.0.0.2 22' sh -c {}",
+                    shell_quoted(input), rest, shell_quoted(remote_script(worker)));
+    const int status = std::system(command.c_str());
+    return WIFEXITED(status) ? WEXITSTATUS(status) : -1;
+  }
+  std::string read(const char* name) const {
+    std::ifstream in(folder + "/" + name);
+    return {std::istreambuf_iterator<char>(in), {}};
+  }
+
+  std::string folder, input = "OSTRO_JOB_SECRET=s3cret\n\n";
+  RemoteWorker worker;
+};
+
+TEST_CASE("a worker has the secret, its words, the addresses of the connection, and its share of the cores") {
+  Remote remote(
+      "printf '%s\\n' \"$@\" > words; echo \"$OSTRO_JOB_SECRET $OSTRO_THREADS $AWS_KEY\" > settings; exit "
+      "3\n");
+  remote.worker.words = {"--config", "it's $HOME/a b.yaml"};
+  const char* const environment[] = {"HOME=/root",
+                                     "AWS_KEY=a b='c'",
+                                     "OSTRO_THREADS=5",
+                                     "OSTRO_LINES=a\nb",
+                                     "OSTRO_JOB_SECRET=of another job",
+                                     nullptr};
+  remote.input = input_for_remote(environment, "s3cret");
+  CHECK(remote.input == "AWS_KEY=a b='c'\nOSTRO_THREADS=5\nOSTRO_JOB_SECRET=s3cret\n\n");
+  CHECK(remote.run("sleep 1") == 3);
+  CHECK(remote.read("words") ==
+        "worker\n--coordinator\n10.0.0.1:4711\n--bind\n10.0.0.2\n--config\nit's $HOME/a b.yaml\n");
+  CHECK(remote.read("settings") == "s3cret 5 a b='c'\n");
+  remote.input = "OSTRO_JOB_SECRET=s3cret\n\n";
+  remote.worker.workers = 100'000;
+  remote.worker.address = "192.168.7.7";
+  CHECK(remote.run("sleep 1") == 3);
+  CHECK(remote.read("settings") == "s3cret 1 \n");
+  CHECK(remote.read("words").find("192.168.7.7:4711") != std::string::npos);
+}
+
+TEST_CASE("a worker that was killed has lost its place; one whose connection ends is asked to end") {
+  Remote killed("kill -KILL $$\n");
+  killed.worker.if_killed = 76;
+  CHECK(killed.run("sleep 1") == 76);
+  Remote left("trap 'echo asked > told; exit 77' TERM\nwhile :; do sleep 0.05; done\n");
+  CHECK(left.run("sleep 0.3") == 77);
+  CHECK(left.read("told") == "asked\n");
+}
+
+TEST_CASE("a folder that is not there is an error of the worker") {
+  Remote remote("exit 0\n");
+  remote.worker.folder += "/none";
+  CHECK(remote.run("true") == 1);
+}
+
+}  // namespace
+}  // namespace ostro::cluster
