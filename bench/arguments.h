@@ -1,10 +1,11 @@
 // Option, read_options: the options of benchmark programs, as pairs of a name and a value. A figure taken
 // with other settings than those that were asked for is worse than none, so an argument that is not
-// understood is an error.
+// understood is an error. median: of a figure that was taken several times.
 #pragma once
 
 #include <fmt/core.h>
 
+#include <algorithm>
 #include <charconv>
 #include <functional>
 #include <string>
@@ -15,6 +16,11 @@
 #include "ostro/products/choose_isa.h"
 
 namespace ostro::bench {
+
+inline double median(std::vector<double> values) {
+  std::sort(values.begin(), values.end());
+  return values[values.size() / 2];
+}
 
 struct Option {
   std::string name;                              // with its dashes

@@ -12,7 +12,6 @@
 
 #include <algorithm>
 #include <cstring>
-#include <string>
 #include <vector>
 
 #include "bench/arguments.h"
@@ -31,11 +30,6 @@ struct Options {
   bool bf16 = true, together = true, text = true;
   int64_t rows = 1, k = 768, n = 4096, mib = 256;
 };
-
-double median(std::vector<double> values) {
-  std::sort(values.begin(), values.end());
-  return values[values.size() / 2];
-}
 
 template <typename F>
 double rate(const machine::ThreadPool& pool, int64_t bytes, F&& f) {
@@ -130,6 +124,6 @@ int main(int argc, char** argv) {
              : "{{\"isa\": \"{}\", \"threads\": {}, \"rows\": {}, \"type\": \"{}\", \"k\": {}, \"n\": {}, "
                "\"read\": {:.3f}, \"few\": {:.3f}, \"packed\": {:.3f}}}\n";
   fmt::print(fmt::runtime(form), machine::isa_name(o.isa), o.threads, o.rows, o.bf16 ? "bf16" : "f32", o.k,
-             o.n, median(reads), median(few), median(packed));
+             o.n, bench::median(reads), bench::median(few), bench::median(packed));
   return 0;
 }

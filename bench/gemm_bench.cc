@@ -38,11 +38,6 @@ struct Options {
   int64_t tokens = 2048;
 };
 
-double median(std::vector<double> values) {
-  std::sort(values.begin(), values.end());
-  return values[values.size() / 2];
-}
-
 void measure(const Options& o, ThreadPool& pool, const Case& size, const std::string& layout) {
   const std::string name = fmt::format("{} {}x{}x{} {}", size.name, size.tokens, size.out, size.in, layout);
   if (name.find(o.filter) == std::string::npos) return;
@@ -71,8 +66,8 @@ void measure(const Options& o, ThreadPool& pool, const Case& size, const std::st
     shares.push_back(rate / peak);
     best = std::max(best, rate);
   }
-  fmt::print("{:<28} {:>5.1f} % median {:>5.1f} % best   {:>7.1f} GFLOP/s best\n", name, 100 * median(shares),
-             100 * *std::max_element(shares.begin(), shares.end()), best * 1e-9);
+  fmt::print("{:<28} {:>5.1f} % median {:>5.1f} % best   {:>7.1f} GFLOP/s best\n", name,
+             100 * bench::median(shares), 100 * *std::max_element(shares.begin(), shares.end()), best * 1e-9);
   std::fflush(stdout);
 }
 

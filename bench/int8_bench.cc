@@ -7,9 +7,7 @@
 //   N]
 #include <fmt/core.h>
 
-#include <algorithm>
 #include <cstring>
-#include <string>
 #include <vector>
 
 #include "bench/arguments.h"
@@ -28,11 +26,6 @@ struct Options {
   bool bf16 = true;
   int64_t rows = 1, k = 6144, n = 65536, groups = 1;
 };
-
-double median(std::vector<double> values) {
-  std::sort(values.begin(), values.end());
-  return values[values.size() / 2];
-}
 
 uint32_t mixed(uint64_t i) {
   i = (i + 0x9e3779b97f4a7c15u) * 0xbf58476d1ce4e5b9u;
@@ -147,8 +140,8 @@ int main(int argc, char** argv) {
   fmt::print("{} rows, {} x {}, {} threads, {}, {}; {} bytes read {:x}\n", o.rows, o.k, o.n, o.threads,
              machine::isa_name(o.isa), o.bf16 ? "bf16" : "f32", bytes, kept);
   fmt::print("copy {:.2f} GB/s, read {:.2f} GB/s, int8 product {:.2f} GB/s, the wide product {:.2f} GB/s\n",
-             median(copies), median(reads), median(int8), median(others));
+             bench::median(copies), bench::median(reads), bench::median(int8), bench::median(others));
   fmt::print(
       "int8 product: {:.2f} of the copy's rate, {:.2f} of the read's; {:.2f} times as fast as the wide one\n",
-      median(to_copy), median(to_read), median(faster));
+      bench::median(to_copy), bench::median(to_read), bench::median(faster));
 }

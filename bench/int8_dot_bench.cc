@@ -25,11 +25,6 @@ namespace {
 
 using namespace ostro;
 
-double median(std::vector<double> values) {
-  std::sort(values.begin(), values.end());
-  return values[values.size() / 2];
-}
-
 // bf16 numbers whose distribution is like that of a sum.
 AlignedBytes values(int64_t count, uint64_t seed) {
   AlignedBytes memory = allocate_aligned(static_cast<size_t>(count * 2));
@@ -138,16 +133,17 @@ int main(int argc, char** argv) {
   fmt::print(
       "{}: {} x {} x {}, blocks of {}, {} threads, {} rounds; FMA peak of {} {:.0f} GFLOP/s ({:.0f} to "
       "{:.0f})\n",
-      kernel->name, m, n, k, ir::kInt8Block, threads, rounds, machine::isa_name(isa), median(peaks) * 1e-9,
-      *std::min_element(peaks.begin(), peaks.end()) * 1e-9,
+      kernel->name, m, n, k, ir::kInt8Block, threads, rounds, machine::isa_name(isa),
+      bench::median(peaks) * 1e-9, *std::min_element(peaks.begin(), peaks.end()) * 1e-9,
       *std::max_element(peaks.begin(), peaks.end()) * 1e-9);
   for (const Case& each : cases) {
     const double best = *std::max_element(each.rates.begin(), each.rates.end());
     if (each.product)
       fmt::print("{}: {:.0f} Gop/s (best {:.0f}), {:.2f} of the peak (best {:.2f})\n", each.name,
-                 median(each.rates) * 1e-9, best * 1e-9, median(each.ratios),
+                 bench::median(each.rates) * 1e-9, best * 1e-9, bench::median(each.ratios),
                  *std::max_element(each.ratios.begin(), each.ratios.end()));
     else
-      fmt::print("{}: {:.2f} ns an element (best {:.2f})\n", each.name, 1e9 / median(each.rates), 1e9 / best);
+      fmt::print("{}: {:.2f} ns an element (best {:.2f})\n", each.name, 1e9 / bench::median(each.rates),
+                 1e9 / best);
   }
 }

@@ -12,7 +12,6 @@
 // parameters are f32 and read in the compute type, so that every run also casts all experts' weights.
 #include <fmt/core.h>
 
-#include <algorithm>
 #include <chrono>
 #include <iostream>
 #include <string>
@@ -166,11 +165,6 @@ Result<double> seconds(runtime::Executable& program, const std::vector<Buffer>& 
   return kernels::clock_seconds(threads) - start;
 }
 
-double median(std::vector<double> values) {
-  std::sort(values.begin(), values.end());
-  return values[values.size() / 2];
-}
-
 Status measure(const Options& o, int64_t experts, int64_t k) {
   ASSIGN_OR_RETURN(const auto engine,
                    cpu::make_cpu_engine({.isa = machine::isa_name(o.isa), .threads = o.threads}));
@@ -190,8 +184,8 @@ Status measure(const Options& o, int64_t experts, int64_t k) {
         "{} experts top-{} of mlp {}, {} tokens, {}: dense {:.2f} ms ({:.0f} GFLOP/s), experts {:.2f} ms, "
         "ratio {:.3f}\n",
         experts, k, o.active / k, o.tokens, backward ? "forward and backward" : "forward",
-        1e3 * median(dense_times), 1e-9 * flops / median(dense_times), 1e3 * median(moe_times),
-        median(ratios));
+        1e3 * bench::median(dense_times), 1e-9 * flops / bench::median(dense_times),
+        1e3 * bench::median(moe_times), bench::median(ratios));
     std::fflush(stdout);
   }
   return Status();

@@ -6,7 +6,6 @@
 
 #include <algorithm>
 #include <array>
-#include <cstring>
 #include <vector>
 
 #include "bench/arguments.h"
@@ -41,11 +40,6 @@ double seconds(int threads, FunctionRef<void()> run) {
   const double start = clock_seconds(threads);
   run();
   return clock_seconds(threads) - start;
-}
-
-double median(std::vector<double> values) {
-  std::sort(values.begin(), values.end());
-  return values[values.size() / 2];
 }
 
 // Reads all of the memory, each thread a part in its order.
@@ -130,7 +124,8 @@ void one_token(FloatType type, int64_t dims, int64_t length, int rounds, Isa isa
     shares.push_back(rate / read);
   }
   fmt::print("{:5} {:5} {:6} {:10.1f} {:9.1f} {:9.1f} {:6.0f}%\n", type == FloatType::kF32 ? "f32" : "bf16",
-             dims, length, median(micros), median(rates), median(reads), 100 * median(shares));
+             dims, length, ostro::bench::median(micros), ostro::bench::median(rates),
+             ostro::bench::median(reads), 100 * ostro::bench::median(shares));
 }
 
 void chunk(FloatType type, int64_t dims, int64_t length, int64_t rows, int rounds, Isa isa,
@@ -164,7 +159,8 @@ void chunk(FloatType type, int64_t dims, int64_t length, int64_t rows, int round
     paged.push_back(1e6 * a), contiguous.push_back(1e6 * b), ratios.push_back(a / b);
   }
   fmt::print("{:5} {:5} {:6} {:5} {:10.0f} {:10.0f} {:6.2f}\n", type == FloatType::kF32 ? "f32" : "bf16",
-             dims, length, rows, median(paged), median(contiguous), median(ratios));
+             dims, length, rows, ostro::bench::median(paged), ostro::bench::median(contiguous),
+             ostro::bench::median(ratios));
 }
 
 }  // namespace

@@ -22,7 +22,6 @@ import pathlib
 import re
 import statistics
 import subprocess
-import sys
 
 import yaml
 

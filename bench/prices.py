@@ -1,6 +1,6 @@
 """Our own steps against our own steps: what threads bring, what leaves, the chain and rematerialisation cost, what a
 deeper model costs to compile, and how near the update comes to a stream through its memory."""
-import json, os, statistics, subprocess
+import json, statistics, subprocess
 
 from peers import common
 from peers.stepper import Stepper, pairs

@@ -11,7 +11,6 @@
 
 #include <algorithm>
 #include <chrono>
-#include <string>
 #include <vector>
 
 #include "bench/arguments.h"

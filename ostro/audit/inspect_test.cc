@@ -15,7 +15,6 @@
 #include "ostro/checkpoint/save.h"
 #include "ostro/io/files/atomic_file.h"
 #include "ostro/io/files/memory_file_system.h"
-#include "ostro/io/files/path.h"
 #include "ostro/train/options/mixed_run_for_test.h"
 
 namespace ostro::audit {

@@ -12,7 +12,6 @@
 #include "ostro/checkpoint/catalog.h"
 #include "ostro/checkpoint/restore.h"
 #include "ostro/cpu/engine/engine.h"
-#include "ostro/interp/engine/engine.h"
 #include "ostro/io/files/atomic_file.h"
 #include "ostro/io/files/memory_file_system.h"
 #include "ostro/run/loop/run.h"

@@ -3,7 +3,6 @@
 
 #include <cstddef>
 #include <new>
-#include <string>
 
 #include "ostro/base/error.h"
 

@@ -2,8 +2,6 @@
 
 #include <doctest/doctest.h>
 
-#include <cstdint>
-
 #include "ostro/base/aligned.h"
 
 namespace ostro {

@@ -11,7 +11,6 @@
 #include <vector>
 
 #include "ostro/base/sha256.h"
-#include "ostro/chain/canonical.h"
 #include "ostro/chain/chain.h"
 #include "ostro/chain/chain_writer.h"
 #include "ostro/chain/leaves.h"

@@ -8,7 +8,6 @@
 
 #include "ostro/base/machine.h"
 #include "ostro/base/run_program.h"
-#include "ostro/base/sha256.h"
 #include "ostro/chain/clock_text.h"
 #include "ostro/chain/source_commit.h"
 #include "ostro/io/files/atomic_file.h"

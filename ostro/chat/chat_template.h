@@ -2,10 +2,8 @@
 // the assistant wrote. The rules are those of apply_chat_template in Hugging Face transformers.
 #pragma once
 
-#include <memory>
 #include <optional>
 #include <string>
-#include <string_view>
 #include <utility>
 #include <vector>
 

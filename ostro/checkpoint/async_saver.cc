@@ -1,7 +1,5 @@
 #include "ostro/checkpoint/async_saver.h"
 
-#include <cstring>
-
 #include "ostro/base/failpoint.h"
 #include "ostro/base/log.h"
 #include "ostro/base/profile.h"

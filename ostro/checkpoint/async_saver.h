@@ -7,7 +7,6 @@
 #include <optional>
 #include <string>
 #include <thread>
-#include <vector>
 
 #include "ostro/checkpoint/save.h"
 

@@ -2,7 +2,6 @@
 #pragma once
 
 #include <string>
-#include <vector>
 
 #include "ostro/checkpoint/manifest.h"
 #include "ostro/io/files/file_system.h"

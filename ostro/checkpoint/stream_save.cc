@@ -5,7 +5,6 @@
 #include "ostro/base/parallel.h"
 #include "ostro/checkpoint/save_parts.h"
 #include "ostro/io/arrays/zarr.h"
-#include "ostro/io/files/path.h"
 
 namespace ostro::checkpoint {
 

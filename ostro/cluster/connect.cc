@@ -2,7 +2,6 @@
 #include <fmt/format.h>
 #include <poll.h>
 
-#include <cerrno>
 #include <utility>
 
 #include "ostro/base/sha256.h"

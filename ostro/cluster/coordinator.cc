@@ -50,6 +50,4 @@ void Coordinator::stop_run() { state_->loop.stop_run(); }
 std::optional<int64_t> Coordinator::over() const { return state_->loop.over(); }
 int64_t Coordinator::steps_done() const { return state_->loop.watch().steps_done(); }
 
-JobState Coordinator::state() const { return state_->loop.watch().state(); }
-
 }  // namespace ostro::cluster

@@ -58,8 +58,6 @@ class Coordinator {
   std::optional<int64_t> over() const;
   // Grows when a worker's heartbeat reports a later step.
   int64_t steps_done() const;
-  // The members, their progress, and the last events.
-  JobState state() const;
 
  private:
   struct State;

@@ -12,7 +12,6 @@
 #include <map>
 #include <optional>
 #include <string>
-#include <vector>
 
 #include "ostro/cluster/coordinator.h"
 #include "ostro/cluster/journal.h"

@@ -63,6 +63,4 @@ void Values::cancel(Waiter waiter) {
   waits_.erase(found);
 }
 
-void Values::clear() { *this = Values(); }
-
 }  // namespace ostro::cluster

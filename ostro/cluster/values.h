@@ -2,7 +2,6 @@
 // room.
 #pragma once
 
-#include <compare>
 #include <cstdint>
 #include <map>
 #include <set>
@@ -34,8 +33,6 @@ class Values {
   std::vector<Waiter> take_waiters(const std::string& key);
   // Removes a waiter; does nothing when it does not wait.
   void cancel(Waiter waiter);
-  // Removes all keys and all waiters.
-  void clear();
 
  private:
   std::map<std::string, std::string> values_;

@@ -16,7 +16,6 @@
 // Sections, lists and maps are read to their end, and all errors are returned as one (mistakes.h).
 #pragma once
 
-#include <concepts>
 #include <cstdint>
 #include <map>
 #include <optional>

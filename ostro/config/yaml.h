@@ -3,7 +3,6 @@
 #pragma once
 
 #include <string>
-#include <vector>
 
 #include "ostro/base/error.h"
 #include "ostro/config/node.h"

@@ -3,7 +3,6 @@
 #pragma once
 
 #include <optional>
-#include <string>
 
 #include "ostro/convert/export_model.h"
 #include "ostro/models/decoder/decoder_options.h"

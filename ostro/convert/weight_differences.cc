@@ -11,7 +11,6 @@
 #include "ostro/convert/text_differences.h"
 #include "ostro/hf/elements.h"
 #include "ostro/io/files/path.h"
-#include "ostro/numerics/functions.h"
 
 namespace ostro::convert {
 namespace {

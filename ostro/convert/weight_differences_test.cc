@@ -4,7 +4,6 @@
 #include <fmt/core.h>
 
 #include <bit>
-#include <cstring>
 
 #include "ostro/convert/text_differences.h"
 #include "ostro/hf/elements.h"

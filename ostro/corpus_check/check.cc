@@ -5,7 +5,6 @@
 #include <algorithm>
 #include <memory>
 #include <nlohmann/json.hpp>
-#include <optional>
 #include <span>
 #include <thread>
 #include <utility>
@@ -18,7 +17,6 @@
 #include "ostro/data/sources/row_values.h"
 #include "ostro/data/sources/source_files.h"
 #include "ostro/data/store/token_store.h"
-#include "ostro/io/files/path.h"
 
 namespace ostro::corpus_check {
 namespace {

@@ -5,7 +5,6 @@
 
 #include <algorithm>
 #include <cmath>
-#include <compare>
 #include <memory>
 #include <nlohmann/json.hpp>
 #include <optional>

@@ -13,7 +13,6 @@
 #include <filesystem>
 #include <future>
 #include <stdexcept>
-#include <string>
 #include <utility>
 
 #include <gloo/transport/tcp/address.h>

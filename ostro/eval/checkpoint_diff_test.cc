@@ -2,8 +2,6 @@
 
 #include <doctest/doctest.h>
 
-#include <cstring>
-
 #include "ostro/checkpoint/save.h"
 #include "ostro/hf/elements.h"
 #include "ostro/io/files/memory_file_system.h"

@@ -1,7 +1,6 @@
 #include <fmt/format.h>
 
 #include <algorithm>
-#include <set>
 
 #include "ostro/base/sha256.h"
 #include "ostro/config/options.h"

@@ -5,7 +5,6 @@
 
 #include <bit>
 #include <cmath>
-#include <string>
 
 #include "ostro/cpu/engine/engine.h"
 #include "ostro/eval/gradients.h"

@@ -8,7 +8,6 @@
 #include "ostro/grad/value_and_grad.h"
 #include "ostro/interp/engine/engine.h"
 #include "ostro/ir/rules/verify.h"
-#include "ostro/ir/text/text.h"
 #include "ostro/numerics/functions.h"
 #include "ostro/trace/error.h"
 

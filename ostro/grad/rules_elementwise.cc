@@ -8,8 +8,6 @@ using ir::DType;
 using ir::OpKind;
 using ir::ValueId;
 
-ValueId RuleContext::ct_or_zero(size_t i) { return ct[i] >= 0 ? ct[i] : b.splat(0, out(i)); }
-
 ValueId RuleContext::lit(double value, ValueId v) {
   const ir::Shape& s = b.shape(v);
   const DType d = s.dtype == DType::bf16 ? DType::f32 : s.dtype;

@@ -2,7 +2,6 @@
 #pragma once
 
 #include <utility>
-#include <vector>
 
 #include "ostro/grad/differentiate.h"
 #include "ostro/trace/control.h"

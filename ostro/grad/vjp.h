@@ -23,8 +23,6 @@ struct RuleContext {
   const ir::Shape& out(size_t i = 0) const { return b.shape(op.results[i]); }
   ir::ValueId x(size_t i) const { return op.operands[i]; }
   ir::ValueId y(size_t i = 0) const { return op.results[i]; }
-  // The cotangent of result i, zeros when it has none.
-  ir::ValueId ct_or_zero(size_t i);
   // A literal broadcast to v's axes, in v's dtype (f32 for bf16).
   ir::ValueId lit(double value, ir::ValueId v);
   ir::ValueId mul(ir::ValueId a, ir::ValueId c) { return b.add(ir::OpKind::mul, {a, c}); }

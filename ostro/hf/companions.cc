@@ -1,8 +1,6 @@
 // The companions of imported weights: hashes of their files, and copies of the files beside them.
 #include <fmt/format.h>
 
-#include <algorithm>
-
 #include "ostro/base/parallel.h"
 #include "ostro/hf/import.h"
 #include "ostro/hf/model_files.h"

@@ -12,7 +12,6 @@
 #include "ostro/io/files/memory_file_system.h"
 #include "ostro/models/decoder/decoder.h"
 #include "ostro/models/model_functions.h"
-#include "ostro/tokenizer/files/trainer.h"
 
 namespace ostro::hf {
 namespace {

@@ -5,7 +5,6 @@
 #include <cstring>
 #include <map>
 #include <nlohmann/json.hpp>
-#include <numeric>
 #include <tuple>
 
 #include "ostro/hf/elements.h"

@@ -5,7 +5,6 @@
 #include <cctype>
 #include <cmath>
 #include <iterator>
-#include <map>
 #include <nlohmann/json.hpp>
 #include <set>
 
@@ -13,7 +12,6 @@
 #include "ostro/hf/elements.h"
 #include "ostro/io/files/path.h"
 #include "ostro/io/json/json_fields.h"
-#include "ostro/numerics/arrays.h"
 
 namespace ostro::hf {
 namespace {

@@ -8,7 +8,6 @@
 #include <map>
 #include <set>
 
-#include "ostro/base/check.h"
 #include "ostro/hf/adapter.h"
 #include "ostro/hf/elements.h"
 #include "ostro/numerics/arrays.h"

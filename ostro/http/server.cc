@@ -7,7 +7,6 @@
 
 #include <cctype>
 #include <condition_variable>
-#include <cstring>
 #include <map>
 #include <mutex>
 #include <set>

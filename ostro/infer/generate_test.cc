@@ -6,10 +6,8 @@
 
 #include <algorithm>
 #include <cmath>
-#include <span>
 
 #include "ostro/cpu/engine/engine.h"
-#include "ostro/infer/log_probs.h"
 #include "ostro/infer/rows_for_test.h"
 #include "ostro/models/decoder/by_layer.h"
 #include "ostro/models/decoder/decoder.h"

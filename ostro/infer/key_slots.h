@@ -21,7 +21,6 @@ class KeySlots {
   int64_t take();
   // Free again, and zeros.
   Status give_back(int64_t slot);
-  bool is_taken(int64_t slot) const { return of(slot).taken; }
   int64_t length(int64_t slot) const { return of(slot).length; }
   // The rows that were written up to here count.
   void set_length(int64_t slot, int64_t length) { slots_of_[static_cast<size_t>(slot)].length = length; }

@@ -7,7 +7,6 @@
 #include "ostro/infer/decode_program.h"
 #include "ostro/infer/row_arrays.h"
 #include "ostro/infer/traced.h"
-#include "ostro/trace/frame.h"
 
 namespace ostro::infer {
 

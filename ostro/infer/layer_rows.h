@@ -6,7 +6,6 @@
 // the experts that some row goes to.
 #pragma once
 
-#include <compare>
 #include <functional>
 #include <map>
 #include <memory>

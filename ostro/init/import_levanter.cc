@@ -2,7 +2,6 @@
 #include <fmt/core.h>
 
 #include <algorithm>
-#include <string_view>
 
 #include "ostro/config/foreign_keys.h"
 #include "ostro/config/options.h"

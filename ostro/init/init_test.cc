@@ -19,10 +19,7 @@ using Strings = std::vector<std::string>;
 
 void write(io::FileSystem& fs, const std::string& path, const std::string& text) {
   check_ok(fs.make_dirs(io::parent_path(path)));
-  auto file = fs.create(path);
-  REQUIRE(file.ok());
-  check_ok((*file)->append(text));
-  check_ok((*file)->close());
+  check_ok(fs.write_file(path, text));
 }
 
 std::string prose(int number, size_t bytes) {

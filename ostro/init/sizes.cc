@@ -5,7 +5,6 @@
 #include <algorithm>
 #include <cmath>
 #include <cstdlib>
-#include <span>
 
 namespace ostro::init {
 namespace {

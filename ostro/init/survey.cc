@@ -4,7 +4,6 @@
 
 #include <algorithm>
 #include <cmath>
-#include <set>
 
 #include "ostro/base/sha256.h"
 #include "ostro/config/utf8.h"

@@ -2,7 +2,6 @@
 // (batches/proof/data_proof.h).
 #pragma once
 
-#include <optional>
 #include <string>
 
 #include "ostro/audit/record/recorded_run.h"

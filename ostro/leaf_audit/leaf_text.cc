@@ -6,7 +6,6 @@
 #include "ostro/audit/findings_json.h"
 #include "ostro/audit/sampled.h"
 #include "ostro/chain/canonical.h"
-#include "ostro/chain/clock_text.h"
 #include "ostro/leaf_audit/leaf_audit.h"
 
 namespace ostro::leaf_audit {

@@ -5,8 +5,6 @@
 #include <algorithm>
 #include <chrono>
 #include <cstdlib>
-#include <string>
-#include <string_view>
 
 #include "ostro/base/wait_label.h"
 #include "ostro/machine/affinity.h"

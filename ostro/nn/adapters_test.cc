@@ -7,7 +7,6 @@
 
 #include "ostro/nn/policy.h"
 #include "ostro/trace/arrays_for_test.h"
-#include "ostro/trace/jit.h"
 
 namespace ostro::nn {
 namespace {

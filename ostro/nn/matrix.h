@@ -2,7 +2,6 @@
 // treat them as such. Pure functions.
 #pragma once
 
-#include <string>
 #include <vector>
 
 #include "ostro/nn/moe.h"

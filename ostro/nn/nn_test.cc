@@ -10,7 +10,6 @@
 #include "ostro/nn/rope.h"
 #include "ostro/numerics/functions.h"
 #include "ostro/trace/arrays_for_test.h"
-#include "ostro/trace/jit.h"
 
 namespace ostro::nn {
 namespace {

@@ -3,12 +3,10 @@
 
 #include <bit>
 #include <cmath>
-#include <cstring>
 #include <numeric>
 #include <set>
 #include <vector>
 
-#include "ostro/numerics/bf16.h"
 #include "ostro/numerics/fingerprint.h"
 #include "ostro/numerics/fp_env.h"
 #include "ostro/numerics/permutation.h"

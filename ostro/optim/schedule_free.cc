@@ -1,6 +1,5 @@
 // Schedule-free AdamW (Defazio et al., 2024): gradients are taken between a fast sequence z and its weighted
 // mean x, and x is the result. No schedule needs to know when the run ends.
-#include <algorithm>
 #include <cmath>
 
 #include "ostro/numerics/functions.h"

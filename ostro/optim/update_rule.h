@@ -11,7 +11,6 @@
 #include "ostro/nn/matrix.h"
 #include "ostro/optim/norm.h"
 #include "ostro/optim/options.h"
-#include "ostro/trace/ops.h"
 
 namespace ostro::optim {
 

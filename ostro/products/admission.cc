@@ -5,7 +5,6 @@
 #include <array>
 #include <cmath>
 #include <mutex>
-#include <numeric>
 #include <string>
 
 #include "ostro/base/log.h"

@@ -4,7 +4,6 @@
 
 #include <algorithm>
 #include <cstring>
-#include <numeric>
 
 #include "ostro/numerics/threefry.h"
 #include "ostro/products/gemm.h"

@@ -3,7 +3,6 @@
 #include <algorithm>
 #include <array>
 
-#include "ostro/base/error.h"
 #include "ostro/ir/program/int8_limits.h"
 #include "ostro/products/gemm_block.h"
 #include "ostro/products/kernels/quantize8_kernel.h"

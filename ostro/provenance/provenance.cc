@@ -19,7 +19,6 @@ using io::JsonFields;
 constexpr const char* kFormat = "ostro provenance";
 constexpr int64_t kVersion = 1;
 constexpr int64_t kMaxBytes = int64_t{64} << 20;  // an origin names every file of a release
-constexpr size_t kDigits = 64;
 constexpr std::array kAllMade = {Made::kExport, Made::kMerge, Made::kAdapter, Made::kQuantize,
                                  Made::kConvert};
 constexpr std::array kRoles = {"model", "base", "adapter"};
@@ -44,16 +43,10 @@ Json weights_json(const Weights& weights) {
   return json;
 }
 
-Result<std::string> hash_of(const JsonFields& fields, const char* key) {
-  ASSIGN_OR_RETURN(std::string text, fields.string(key));
-  if (!chain::is_lower_hex(text, kDigits)) return fields.bad(key, "is not a SHA-256 in hexadecimal");
-  return text;
-}
-
 Result<std::optional<std::string>> hash_or_null(const JsonFields& fields, const char* key) {
   ASSIGN_OR_RETURN(const Json* value, fields.get(key));
   if (value->is_null()) return std::optional<std::string>();
-  ASSIGN_OR_RETURN(std::string text, hash_of(fields, key));
+  ASSIGN_OR_RETURN(std::string text, fields.sha256(key));
   return std::optional(std::move(text));
 }
 
@@ -66,7 +59,7 @@ Result<std::optional<std::string>> text_if(const JsonFields& fields, const char*
 
 Result<std::optional<std::string>> hash_if(const JsonFields& fields, const char* key) {
   if (!fields.has(key)) return std::optional<std::string>();
-  ASSIGN_OR_RETURN(std::string text, hash_of(fields, key));
+  ASSIGN_OR_RETURN(std::string text, fields.sha256(key));
   return std::optional(std::move(text));
 }
 
@@ -95,7 +88,7 @@ Result<std::map<std::string, FileDigest>> parse_files(const JsonFields& root) {
     const JsonFields fields(value, fmt::format("{}: {}", names.where(), name));
     FileDigest digest;
     ASSIGN_OR_RETURN(digest.bytes, fields.integer("bytes", 0, INT64_MAX));
-    ASSIGN_OR_RETURN(digest.sha256, hash_of(fields, "sha256"));
+    ASSIGN_OR_RETURN(digest.sha256, fields.sha256("sha256"));
     RETURN_IF_ERROR(only(value, fields.where(), {"bytes", "sha256"}));
     out.emplace(name, std::move(digest));
   }
@@ -125,7 +118,7 @@ Result<Source> parse_source(const Json& json, const std::string& where) {
   ASSIGN_OR_RETURN(out.role, fields.string("role"));
   if (std::find(kRoles.begin(), kRoles.end(), out.role) == kRoles.end())
     return fields.bad("role", fmt::format("is \"{}\", none of model, base and adapter", out.role));
-  ASSIGN_OR_RETURN(out.state, hash_of(fields, "state"));
+  ASSIGN_OR_RETURN(out.state, fields.sha256("state"));
   ASSIGN_OR_RETURN(out.step, fields.integer("step", 0, INT64_MAX));
   ASSIGN_OR_RETURN(out.head, hash_or_null(fields, "head"));
   ASSIGN_OR_RETURN(out.genesis, hash_or_null(fields, "genesis"));
@@ -236,7 +229,7 @@ Result<std::optional<Source>> made_from(const std::string& origin, const std::st
   if (!root.has("from")) return std::optional<Source>();
   ASSIGN_OR_RETURN(const JsonFields from, root.object("from"));
   Source out{"model", {}, 0, {}, {}, {}};
-  ASSIGN_OR_RETURN(out.state, hash_of(from, "state"));
+  ASSIGN_OR_RETURN(out.state, from.sha256("state"));
   ASSIGN_OR_RETURN(out.step, from.integer("step", 0, INT64_MAX));
   ASSIGN_OR_RETURN(out.head, hash_if(from, "head"));
   ASSIGN_OR_RETURN(out.genesis, hash_if(from, "genesis"));

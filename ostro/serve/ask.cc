@@ -3,7 +3,6 @@
 #include <fmt/format.h>
 
 #include <algorithm>
-#include <charconv>
 
 #include "ostro/serve/json/conversation.h"
 #include "ostro/serve/json/fields.h"

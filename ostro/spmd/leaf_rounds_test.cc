@@ -1,6 +1,5 @@
 // The leaves of a batch in rounds over workers that hold parameters in shards: the sums that the owners get
 // equal those of one process, bit for bit, and no worker ever holds a parameter or gradient of all layers.
-#include <limits>
 #include <map>
 
 #include "ostro/dist/loop_collectives.h"

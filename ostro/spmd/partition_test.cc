@@ -10,7 +10,6 @@
 #include "ostro/spmd/hand_written_for_test.h"
 #include "ostro/spmd/partition_block.h"
 #include "ostro/trace/control.h"
-#include "ostro/trace/frame.h"
 #include "ostro/trace/ops.h"
 
 namespace ostro::spmd {

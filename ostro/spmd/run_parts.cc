@@ -4,8 +4,6 @@
 
 #include <fmt/format.h>
 
-#include "ostro/base/check.h"
-
 namespace ostro::spmd {
 namespace {
 

@@ -9,7 +9,6 @@
 #include <memory>
 #include <optional>
 #include <source_location>
-#include <string>
 #include <string_view>
 
 #include "ostro/ir/program/program.h"

@@ -3,7 +3,6 @@
 #pragma once
 
 #include <cstring>
-#include <initializer_list>
 #include <vector>
 
 #include "ostro/interp/engine/engine.h"

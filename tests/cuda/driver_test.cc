@@ -7,7 +7,6 @@
 #include <algorithm>
 #include <atomic>
 #include <cstdlib>
-#include <cstring>
 #include <filesystem>
 #include <fstream>
 #include <string>
@@ -29,7 +28,6 @@ namespace ostro::cuda {
 namespace {
 
 namespace fs = std::filesystem;
-using runtime::Buffer;
 using test::FakeAdd;
 
 constexpr const char* kText = "// fake kernels\n";

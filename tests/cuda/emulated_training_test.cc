@@ -5,7 +5,6 @@
 #include <set>
 
 #include "ostro/base/test_size.h"
-#include "ostro/chain/chain.h"
 #include "ostro/cpu/engine/engine.h"
 #include "ostro/cuda/emulated/emulated_device.h"
 #include "ostro/cuda/engine/cuda_engine.h"

@@ -7,7 +7,6 @@
 #include <cstring>
 #include <random>
 
-#include "ostro/base/test_size.h"
 #include "ostro/cuda/emulated/emulated_device.h"
 #include "ostro/cuda/text/arguments_host.h"
 #include "ostro/cuda/text/device_text.h"

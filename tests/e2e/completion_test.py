@@ -12,17 +12,14 @@ import subprocess
 import sys
 import tempfile
 
+from program import check
+
 ASK = """source "$1"; shift
 [[ $(complete -p ostro) == *"-F _ostro_complete"* ]] || exit 9
 COMP_WORDS=("$@"); COMP_CWORD=$(( $# - 1 )); COMPREPLY=()
 _ostro_complete
 (( ${#COMPREPLY[@]} == 0 )) || printf '%s\\n' "${COMPREPLY[@]}"
 """
-
-
-def check(condition, text):
-    if not condition:
-        sys.exit(f"FAILED: {text}")
 
 
 class Shell:

@@ -22,12 +22,9 @@ import tempfile
 
 from readme_test import ROOT, compare, examples, run
 
+from program import check
+
 PAGE = ROOT / "docs/guide/evaluate.md"
-
-
-def check(condition, text):
-    if not condition:
-        sys.exit(f"FAILED: {text}")
 
 
 class Program:

@@ -19,15 +19,11 @@ import pathlib
 import random
 import shutil
 import subprocess
-import sys
 import tempfile
 
+from program import check
+
 SEQ_LEN = 24
-
-
-def check(condition, text):
-    if not condition:
-        sys.exit(f"FAILED: {text}")
 
 
 def zstd(data, compress):

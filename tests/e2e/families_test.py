@@ -15,6 +15,8 @@ import subprocess
 import sys
 import tempfile
 
+from program import check
+
 sys.path.insert(0, str(pathlib.Path(__file__).resolve().parents[1] / "suite"))
 import seed
 
@@ -64,11 +66,6 @@ FAMILIES = {
 # Widths of a mixture beside that of its experts, which leaves cut and tensor parallelism splits, too.
 WIDTHS = {"qwen2_moe": ["shared_mlp", "dense_mlp"], "deepseek_v2": ["shared_mlp", "dense_mlp"],
           "deepseek_v3": ["shared_mlp", "dense_mlp"]}
-
-
-def check(condition, text):
-    if not condition:
-        sys.exit(f"FAILED: {text}")
 
 
 class Place:

@@ -15,12 +15,9 @@ import subprocess
 import sys
 import tempfile
 
+from program import check
+
 ROOT = pathlib.Path(__file__).resolve().parent.parent.parent
-
-
-def check(condition, text):
-    if not condition:
-        sys.exit(f"FAILED: {text}")
 
 
 class Folder:

@@ -19,6 +19,8 @@ import subprocess
 import sys
 import tempfile
 
+from program import check
+
 sys.path.insert(0, str(pathlib.Path(__file__).resolve().parent.parent / "suite"))
 import seed  # noqa: E402
 
@@ -60,11 +62,6 @@ TEXT = """The best of 2 <runs> has {value best 3} bits per byte, mean {value mea
 {table scores}
 """
 STEPS = ["texts", "held", "words", "rows", "base[rate=0.001]", "base[rate=0.01]", "score[rate=0.001]", "score[rate=0.01]"]
-
-
-def check(condition, text):
-    if not condition:
-        sys.exit(f"FAILED: {text}")
 
 
 class Lab:

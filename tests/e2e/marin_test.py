@@ -9,19 +9,15 @@ import os
 import pathlib
 import re
 import subprocess
-import sys
 import tempfile
+
+from program import check
 
 CONFIG = pathlib.Path(__file__).resolve().parents[2] / "configs/marin_small.yaml"
 PARAMETERS, VOCAB, WIDTH = 8_030_261_248, 128_256, 4096
 PUBLISHED = {"hidden_dim": WIDTH, "intermediate_dim": 14336, "num_layers": 32, "num_heads": 32, "num_kv_heads": 8, "seq_len": 4096}
 # Sequences of each component: 12 steps of 8, then 8 steps of 24. Shares are exact in blocks of 128.
 PHASES = [(96, {"web": 92.6, "code": 6.1, "proofs": 1.3}), (192, {"web": 70, "code": 20, "proofs": 10})]
-
-
-def check(condition, text):
-    if not condition:
-        sys.exit(f"FAILED: {text}")
 
 
 def main():

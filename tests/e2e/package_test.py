@@ -19,6 +19,8 @@ import tarfile
 import tempfile
 import zipfile
 
+from program import check
+
 ROOT = pathlib.Path(__file__).resolve().parent.parent.parent
 sys.path.insert(0, str(ROOT / "packaging"))
 import elf  # noqa: E402
@@ -38,11 +40,6 @@ done
 echo compiled >> "$(dirname "$0")/uses"
 exec CC "$@"
 """
-
-
-def check(condition, text):
-    if not condition:
-        sys.exit(f"FAILED: {text}")
 
 
 def run(words, **more):

@@ -23,6 +23,8 @@ import time
 import urllib.error
 import urllib.request
 
+from program import check
+
 ROOT = pathlib.Path(__file__).resolve().parent.parent.parent
 sys.path.insert(0, str(ROOT / "tests/suite"))
 import seed  # noqa: E402
@@ -46,11 +48,6 @@ try:
 except KeyboardInterrupt:
     print("KeyboardInterrupt", len(ostro.Run("runs/stopped")))
 """
-
-
-def check(condition, text):
-    if not condition:
-        sys.exit(f"FAILED: {text}")
 
 
 class Program:

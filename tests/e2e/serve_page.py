@@ -2,7 +2,6 @@
 again, chances, the check of a receipt, texts that are markup, a key that is asked for."""
 import hashlib
 import json
-import os
 
 import browser
 import cdp

@@ -25,6 +25,8 @@ import serve_api
 import serve_page
 from readme_test import ROOT, compare, examples, run
 
+from program import check
+
 PAGE = ROOT / "docs/guide/serve.md"
 # RFC 8032, section 7.1, test 1, and another key.
 KEY = "-----BEGIN PRIVATE KEY-----\nMC4CAQAwBQYDK2VwBCIEIJ1hsZ3v/VpguoRK9JLsLMREScVpezJpGXA7rAMcrn9g\n-----END PRIVATE KEY-----\n"
@@ -33,11 +35,6 @@ STRANGER = "-----BEGIN PUBLIC KEY-----\nMCowBQYDK2VwAyEAPUAXw+hDiVqStwqnTRt+vJyY
 
 # SHA-256 of forty answers of the nano model: text, reason, bits of log-probabilities (Test.golden).
 GOLDEN = "3444b4735615a09dd3bf64f3c31cb31f3c274c4125f38afb26e7c3e71ee3edf6"
-
-
-def check(condition, text):
-    if not condition:
-        sys.exit(f"FAILED: {text}")
 
 
 class Server:

@@ -20,9 +20,10 @@ import re
 import shutil
 import signal
 import subprocess
-import sys
 import tempfile
 import time
+
+from program import check
 
 TENSOR = ["--trainer.tensor_parallel_axes", "[kv_heads, mlp, vocab]"]
 # name: (workers, options)
@@ -36,11 +37,6 @@ MESHES = {
 }
 # The mesh is no part of a result, so each form of it has its reference without it.
 REFERENCE = ["--numerics.cells", "{}"]
-
-
-def check(condition, text):
-    if not condition:
-        sys.exit(f"FAILED: {text}")
 
 
 class Place:

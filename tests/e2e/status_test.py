@@ -15,7 +15,6 @@ import pathlib
 import re
 import signal
 import subprocess
-import sys
 import tempfile
 
 from workers_test import Place, check, steps_of, wait_for, workers_of

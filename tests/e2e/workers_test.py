@@ -25,15 +25,11 @@ import sys
 import tempfile
 import time
 
+from program import check
 from workers_matrix import MESHES, MIXTURE, MIXTURE_MESHES, all_cases, covering, is_mixture, run_case, usable_isas
 
 STEPS = 20
 PRECISIONS = ["f32", "p=f32,c=bfloat16"]
-
-
-def check(condition, text):
-    if not condition:
-        sys.exit(f"FAILED: {text}")
 
 
 class Place:

@@ -4,7 +4,6 @@
 #include <fmt/format.h>
 
 #include <algorithm>
-#include <optional>
 
 #include "ostro/compile/passes/pass.h"
 #include "ostro/compile/plan/plan.h"

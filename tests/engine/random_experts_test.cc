@@ -8,7 +8,6 @@
 #include "each_isa.h"
 #include "ostro/base/test_size.h"
 #include "ostro/grad/differentiate.h"
-#include "ostro/interp/engine/engine.h"
 #include "ostro/ir/program/builder.h"
 #include "programs.h"
 #include "tests/fuzz/rng.h"

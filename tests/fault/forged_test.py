@@ -9,7 +9,6 @@ that only the chain reveals them.
 """
 
 import json
-import pathlib
 import shutil
 import signal
 import sys

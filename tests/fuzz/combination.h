@@ -1,7 +1,6 @@
 // Combination, legal_combinations: the combinations of op, dtype and place that random programs must reach.
 #pragma once
 
-#include <compare>
 #include <string>
 #include <vector>
 

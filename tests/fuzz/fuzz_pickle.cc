@@ -11,7 +11,6 @@
 #include <map>
 #include <optional>
 #include <random>
-#include <vector>
 
 #include "ostro/base/test_size.h"
 #include "ostro/grok/pickle/opcodes.h"

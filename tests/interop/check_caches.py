@@ -19,7 +19,6 @@ import pathlib
 import random
 import shutil
 import subprocess
-import sys
 import tempfile
 
 import numpy as np

@@ -8,7 +8,6 @@ ostro but the parameters (`ostro export`) and the batches (`ostro data batch`).
 Usage: check_jax.py --ostro build/.../ostro --random build/.../random_helper
 """
 import argparse
-import json
 import math
 import os
 import subprocess

@@ -11,7 +11,6 @@ import itertools
 import json
 import pathlib
 import subprocess
-import sys
 import tempfile
 
 import numpy as np

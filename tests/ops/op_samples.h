@@ -1,7 +1,6 @@
 // OpSample, op_samples: one small program per op, so that a test can ask every rule about every op.
 #pragma once
 
-#include <string>
 #include <vector>
 
 #include "ostro/ir/program/program.h"

@@ -174,10 +174,7 @@ std::string words(int number, int count, int shift) {
 
 void write(io::FileSystem& fs, const std::string& path, const std::string& text) {
   check_ok(fs.make_dirs(io::parent_path(path)));
-  auto file = fs.create(path);
-  REQUIRE(file.ok());
-  check_ok((*file)->append(text));
-  check_ok((*file)->close());
+  check_ok(fs.write_file(path, text));
 }
 
 // Texts in which data.text_key matters, other texts for the options that name other places, two tokenizers.

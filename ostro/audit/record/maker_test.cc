@@ -12,7 +12,6 @@
 #include "ostro/checkpoint/catalog.h"
 #include "ostro/checkpoint/save.h"
 #include "ostro/io/files/memory_file_system.h"
-#include "ostro/io/files/path.h"
 
 namespace ostro::audit {
 namespace {

@@ -2,8 +2,6 @@
 
 #include <fmt/format.h>
 
-#include <algorithm>
-
 #include "ostro/trace/error.h"
 #include "ostro/train/programs/run_model.h"
 

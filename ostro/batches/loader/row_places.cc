@@ -5,7 +5,6 @@
 #include <algorithm>
 #include <map>
 
-#include "ostro/data/sources/line_parser.h"
 #include "ostro/data/sources/parquet_rows.h"
 #include "ostro/io/files/file_hash.h"
 

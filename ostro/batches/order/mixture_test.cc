@@ -27,14 +27,14 @@ BatchSchedule schedule_of(std::vector<config::Staged<int64_t>::Stage> stages) {
   return BatchSchedule(sizes);
 }
 
-TEST_CASE("batch schedule: steps and examples, there and back") {
+TEST_CASE("batch schedule: the first example of each step") {
   const BatchSchedule s = schedule_of({{0, 3}, {4, 8}, {5, 2}});
   int64_t example = 0;
   for (int64_t step = 0; step < 40; ++step) {
     const int64_t size = step < 4 ? 3 : step < 5 ? 8 : 2;
     CHECK(s.size(step) == size);
     CHECK(s.first_example(step) == example);
-    for (int64_t i = 0; i < size; ++i) CHECK(s.step_of(example++) == step);
+    example += size;
   }
   CHECK(s.largest() == 8);
   CHECK(s.is_countable(INT64_MAX / 8));

@@ -4,7 +4,6 @@
 #include <doctest/doctest.h>
 
 #include <algorithm>
-#include <bit>
 #include <set>
 
 #include "ostro/numerics/permutation.h"

@@ -1,7 +1,6 @@
 // PackedSequences: sequences of whole documents, packed side by side, for chat and supervised data.
 #pragma once
 
-#include <functional>
 #include <memory>
 
 #include "ostro/batches/packing/pack_index.h"

@@ -3,8 +3,6 @@
 
 #include <doctest/doctest.h>
 
-#include <algorithm>
-
 #include "ostro/prepare/store/test_corpus.h"
 
 namespace ostro::batches {

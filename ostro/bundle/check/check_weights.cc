@@ -2,7 +2,6 @@
 
 #include "ostro/bundle/check/checks.h"
 #include "ostro/convert/check_model.h"
-#include "ostro/io/files/path.h"
 
 namespace ostro::bundle {
 namespace {

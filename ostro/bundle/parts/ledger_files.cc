@@ -4,7 +4,6 @@
 
 #include <algorithm>
 #include <cstring>
-#include <optional>
 
 #include "ostro/base/merkle.h"
 #include "ostro/base/parallel.h"
@@ -30,7 +29,7 @@ Result<std::vector<LedgerSource>> parse_sources(std::string_view text, const std
     const JsonFields fields(json, where);
     LedgerSource source;
     ASSIGN_OR_RETURN(source.file, fields.string("file"));
-    ASSIGN_OR_RETURN(source.sha256, data::read_sha256(fields, "sha256"));
+    ASSIGN_OR_RETURN(source.sha256, fields.sha256("sha256"));
     ASSIGN_OR_RETURN(source.first, data::read_pair(fields, "first_row"));
     ASSIGN_OR_RETURN(source.rows, data::read_pair(fields, "rows"));
     out.push_back(std::move(source));
@@ -54,7 +53,7 @@ Status parse_content(const std::string& text, const std::string& path, std::vect
   for (const nlohmann::json& item : *list) {
     const JsonFields file(item, fmt::format("{}: files[{}]", path, files.size()));
     ContentFile out;
-    ASSIGN_OR_RETURN(out.sha256, data::read_sha256(file, "sha256"));
+    ASSIGN_OR_RETURN(out.sha256, file.sha256("sha256"));
     ASSIGN_OR_RETURN(out.rows, data::read_pair(file, "rows"));
     ASSIGN_OR_RETURN(out.tokens, data::read_pair(file, "tokens"));
     files.push_back(out);

@@ -17,16 +17,9 @@ using io::JsonFields;
 
 constexpr const char* kFormat = "ostro bundle";
 constexpr int64_t kFormatVersion = 1;
-constexpr size_t kDigits = 64;
 
 // Texts that this program made or checked.
 Json json_of(const std::string& text) { return Json::parse(text, nullptr, /*allow_exceptions=*/false); }
-
-Result<std::string> hash_field(const JsonFields& fields, std::string_view key) {
-  ASSIGN_OR_RETURN(std::string text, fields.string(key));
-  if (!chain::is_lower_hex(text, kDigits)) return fields.bad(key, "is not a SHA-256 in hexadecimal");
-  return text;
-}
 
 // A member that is kept as the text of its JSON.
 Result<std::string> text_field(const JsonFields& fields, std::string_view key, Json::value_t type) {
@@ -38,10 +31,10 @@ Result<std::string> text_field(const JsonFields& fields, std::string_view key, J
 
 Result<ChainFacts> parse_facts(const JsonFields& fields) {
   ChainFacts out;
-  ASSIGN_OR_RETURN(out.genesis, hash_field(fields, "genesis"));
-  ASSIGN_OR_RETURN(out.head, hash_field(fields, "head"));
+  ASSIGN_OR_RETURN(out.genesis, fields.sha256("genesis"));
+  ASSIGN_OR_RETURN(out.head, fields.sha256("head"));
   ASSIGN_OR_RETURN(out.step, fields.integer("step", 0, INT64_MAX));
-  ASSIGN_OR_RETURN(out.state, hash_field(fields, "state"));
+  ASSIGN_OR_RETURN(out.state, fields.sha256("state"));
   ASSIGN_OR_RETURN(out.numerics, fields.string("numerics"));
   ASSIGN_OR_RETURN(out.amends, text_field(fields, "amends", Json::value_t::array));
   ASSIGN_OR_RETURN(out.lineage, text_field(fields, "lineage", Json::value_t::object));
@@ -55,7 +48,7 @@ Status parse_files(const JsonFields& fields, BundleManifest& out) {
     const JsonFields file(value, fmt::format("{}: files: {}", fields.where(), path));
     FileSum& sum = out.files[path];
     ASSIGN_OR_RETURN(sum.bytes, file.integer("bytes", 0, INT64_MAX));
-    ASSIGN_OR_RETURN(sum.sha256, hash_field(file, "sha256"));
+    ASSIGN_OR_RETURN(sum.sha256, file.sha256("sha256"));
     if (!is_listed(path)) return fields.bad("files", fmt::format("lists {}, which it must not", path));
   }
   return {};
@@ -69,7 +62,7 @@ Status parse_ledger(const JsonFields& fields, BundleManifest& out) {
       return fields.bad("ledger", fmt::format("has the name \"{}\", which no component of data has", name));
     const JsonFields one(value, fmt::format("{}: ledger: {}", fields.where(), name));
     LedgerSum& sum = out.ledger[name];
-    ASSIGN_OR_RETURN(sum.root, hash_field(one, "root"));
+    ASSIGN_OR_RETURN(sum.root, one.sha256("root"));
     constexpr int64_t kMostRows = INT64_MAX / 64;  // of 40 bytes
     ASSIGN_OR_RETURN(sum.rows[0], one.integer("train", 0, kMostRows));
     ASSIGN_OR_RETURN(sum.rows[1], one.integer("validation", 0, kMostRows));

@@ -81,12 +81,6 @@ std::vector<LedgerSource> sources_of(const data::StoreLedger& ledger) {
   return out;
 }
 
-Status write_text(io::FileSystem& fs, const std::string& path, std::string_view text) {
-  ASSIGN_OR_RETURN(const auto file, fs.create(path));
-  RETURN_IF_ERROR(file->append(text));
-  return file->close();
-}
-
 }  // namespace
 
 std::string sources_text(const std::vector<LedgerSource>& sources) {
@@ -123,8 +117,8 @@ Result<std::map<std::string, LedgerSum>> write_ledger_files(io::FileSystem& fs,
           "{}: its rows have the root {}, its ledger has {}: the store is damaged; see ostro data "
           "verify",
           part.folder, out[name].root, ledger.root));
-    RETURN_IF_ERROR(write_text(fs, path + ".content.json", data::canonical(data::content_json(ledger))));
-    RETURN_IF_ERROR(write_text(fs, path + ".sources", sources_text(sources_of(ledger))));
+    RETURN_IF_ERROR(fs.write_file(path + ".content.json", data::canonical(data::content_json(ledger))));
+    RETURN_IF_ERROR(fs.write_file(path + ".sources", sources_text(sources_of(ledger))));
   }
   progress.end();
   return out;

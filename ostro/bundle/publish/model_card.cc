@@ -5,7 +5,6 @@
 #include <nlohmann/json.hpp>
 
 #include "ostro/models/decoder/decoder.h"
-#include "ostro/models/model_choices.h"
 
 namespace ostro::bundle {
 namespace {

@@ -141,23 +141,17 @@ Status write_licenses(io::FileSystem& fs, const PublishRequest& request, const s
   return {};
 }
 
-Status write_file(io::FileSystem& fs, const std::string& path, std::string_view text) {
-  ASSIGN_OR_RETURN(const auto file, fs.create(path));
-  RETURN_IF_ERROR(file->append(text));
-  return file->close();
-}
-
 // bundle.json and what is made of its text.
 Status write_manifest(io::FileSystem& fs, const PublishRequest& request, const Material& material,
                       const std::string& place, const BundleManifest& manifest) {
   const std::string text = manifest_text(manifest), path = io::join_path(place, kManifestFile);
-  RETURN_IF_ERROR(write_file(fs, path, text));
-  RETURN_IF_ERROR(write_file(fs, io::join_path(place, kSumsFile), sums_text(manifest, text)));
+  RETURN_IF_ERROR(fs.write_file(path, text));
+  RETURN_IF_ERROR(fs.write_file(io::join_path(place, kSumsFile), sums_text(manifest, text)));
   if (material.key) {
-    RETURN_IF_ERROR(write_file(fs, path + ".sig", material.key->sign(text)));
-    RETURN_IF_ERROR(write_file(fs, path + ".pub", material.key->public_key().pem()));
+    RETURN_IF_ERROR(fs.write_file(path + ".sig", material.key->sign(text)));
+    RETURN_IF_ERROR(fs.write_file(path + ".pub", material.key->public_key().pem()));
   }
-  return request.time_request ? write_file(fs, path + ".tsq", time_request(text)) : Status();
+  return request.time_request ? fs.write_file(path + ".tsq", time_request(text)) : Status();
 }
 
 Status write_bundle(const Context& context, const PublishRequest& request, const Material& material,
@@ -184,8 +178,8 @@ Status write_bundle(const Context& context, const PublishRequest& request, const
   RETURN_IF_ERROR(write_licenses(fs, request, place, manifest));
   manifest.made_by = programs_json(request, material.view.record);
   RETURN_IF_ERROR(
-      write_file(fs, io::join_path(place, kCardFile),
-                 model_card(material.view, manifest, request.base_model, material.key.has_value())));
+      fs.write_file(io::join_path(place, kCardFile),
+                    model_card(material.view, manifest, request.base_model, material.key.has_value())));
   ASSIGN_OR_RETURN(const std::vector<std::string> files, files_below(fs, place));
   for (auto& [path, sum] :
        hash_files(fs, place, files, material.threads, context.progress, "hashing files")) {

@@ -2,7 +2,6 @@
 #include <fmt/core.h>
 
 #include <string>
-#include <vector>
 
 #include "ostro/base/machine.h"
 #include "ostro/batches/loader/data_set.h"

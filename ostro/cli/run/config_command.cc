@@ -6,7 +6,6 @@
 
 #include "ostro/cli/main/commands.h"
 #include "ostro/cli/main/exit_code.h"
-#include "ostro/config/config.h"
 #include "ostro/init/import_config.h"
 #include "ostro/io/files/atomic_file.h"
 

@@ -1,7 +1,7 @@
 // ostro launch
 #include <fmt/format.h>
-
 #include <unistd.h>
+
 #include <algorithm>
 #include <cstdlib>
 #include <mutex>
@@ -10,7 +10,6 @@
 #include "ostro/base/log.h"
 #include "ostro/base/run_program.h"
 #include "ostro/cli/main/commands.h"
-#include "ostro/cli/main/exit_code.h"
 #include "ostro/cli/run/launch_job.h"
 #include "ostro/cli/run/worker_words.h"
 #include "ostro/engines/devices.h"

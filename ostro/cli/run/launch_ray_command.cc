@@ -9,7 +9,6 @@
 #include <cstring>
 #include <nlohmann/json.hpp>
 
-#include "ostro/base/log.h"
 #include "ostro/base/run_program.h"
 #include "ostro/cli/main/commands.h"
 #include "ostro/cli/main/exit_code.h"

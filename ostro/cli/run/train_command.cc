@@ -5,7 +5,6 @@
 #include <cstdlib>
 #include <string>
 
-#include "ostro/base/log.h"
 #include "ostro/cli/main/commands.h"
 #include "ostro/cli/main/exit_code.h"
 #include "ostro/cli/run/train_run.h"

@@ -4,7 +4,6 @@
 #include <cstdlib>
 
 #include "ostro/cli/main/commands.h"
-#include "ostro/cli/main/exit_code.h"
 #include "ostro/cli/run/train_run.h"
 #include "ostro/run/job/worker_loop.h"
 

@@ -11,7 +11,6 @@
 namespace ostro::compile {
 namespace {
 
-using ir::DType;
 using ir::Op;
 using ir::OpKind;
 using ir::Shape;

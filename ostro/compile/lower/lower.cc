@@ -1,7 +1,6 @@
 #include "ostro/compile/lower/lower.h"
 
 #include <algorithm>
-#include <cstring>
 
 #include <fmt/format.h>
 

@@ -2,7 +2,6 @@
 // compile. There are no errors: the block was checked. Not thread-safe.
 #pragma once
 
-#include <string>
 #include <unordered_map>
 #include <vector>
 

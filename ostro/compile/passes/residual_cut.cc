@@ -4,8 +4,6 @@
 #include <deque>
 #include <limits>
 
-#include "ostro/compile/passes/rewrite.h"
-
 namespace ostro::compile {
 namespace {
 

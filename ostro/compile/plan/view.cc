@@ -2,8 +2,6 @@
 
 #include <algorithm>
 
-#include "ostro/base/check.h"
-
 namespace ostro::compile {
 namespace {
 

@@ -67,8 +67,6 @@ FN double lit64(u64 b) { volatile u64 hidden = b; return f64_of(hidden); }
 const Dialect& gnu_dialect() { return kDialects[0]; }
 const Dialect& plain_dialect() { return kDialects[1]; }
 
-std::span<const Dialect> dialects() { return kDialects; }
-
 const Dialect* find_dialect(std::string_view name) {
   for (const Dialect& dialect : kDialects)
     if (dialect.name == name) return &dialect;

@@ -4,7 +4,6 @@
 // Fixed text; any thread may read it.
 #pragma once
 
-#include <span>
 #include <string_view>
 
 namespace ostro::compile {
@@ -29,7 +28,6 @@ const Dialect& gnu_dialect();
 // ISO C11 with <math.h> and <string.h> alone: the same arithmetic for any compiler, but slower.
 const Dialect& plain_dialect();
 
-std::span<const Dialect> dialects();
 // The dialect of this name; nullptr when there is none.
 const Dialect* find_dialect(std::string_view name);
 

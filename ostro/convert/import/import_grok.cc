@@ -3,7 +3,6 @@
 #include <fmt/core.h>
 
 #include <charconv>
-#include <memory>
 #include <optional>
 
 #include "ostro/chain/version.h"

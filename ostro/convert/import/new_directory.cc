@@ -3,8 +3,6 @@
 #include <fmt/core.h>
 #include <unistd.h>
 
-#include <memory>
-
 #include "ostro/base/failpoint.h"
 #include "ostro/io/files/local_file_system.h"
 #include "ostro/io/files/path.h"

@@ -9,7 +9,6 @@
 #include <memory>
 #include <string>
 
-#include "ostro/machine/isa.h"
 #include "ostro/runtime/engine.h"
 
 namespace ostro::cpu {

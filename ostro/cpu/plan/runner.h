@@ -2,7 +2,6 @@
 #pragma once
 
 #include <memory>
-#include <span>
 #include <vector>
 
 #include "ostro/compile/plan/plan.h"

@@ -4,7 +4,6 @@
 #include <cstring>
 
 #include "ostro/cpu/routines/order.h"
-#include "ostro/numerics/functions.h"
 #include "ostro/numerics/tree.h"
 
 namespace ostro::cpu {

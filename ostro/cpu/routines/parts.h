@@ -5,7 +5,6 @@
 
 #include <cstdint>
 #include <span>
-#include <vector>
 
 #include "ostro/compile/plan/exchange_parts.h"
 #include "ostro/cpu/routines/op_call.h"

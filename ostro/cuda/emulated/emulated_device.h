@@ -8,7 +8,6 @@
 // memory beyond the limit, guard bytes that were written.
 #pragma once
 
-#include <memory>
 #include <string>
 #include <vector>
 

@@ -6,7 +6,6 @@
 
 #include <memory>
 #include <string>
-#include <vector>
 
 #include "ostro/base/error.h"
 #include "ostro/base/shared_object.h"

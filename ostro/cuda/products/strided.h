@@ -5,7 +5,6 @@
 // tiles read it without tables along k (products/strided.cuh). Pure functions of a step; any thread.
 #pragma once
 
-#include <cstdint>
 #include <optional>
 #include <string>
 #include <vector>

@@ -4,7 +4,6 @@
 // Operands are dense unless device_target().reads_views(kind); results are dense.
 #pragma once
 
-#include "ostro/compile/plan/target.h"
 #include "ostro/cuda/device/step_call.h"
 
 namespace ostro::cuda {

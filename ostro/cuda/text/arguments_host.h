@@ -1,8 +1,6 @@
 // args: the arguments of kernels as the host fills them (arguments.h).
 #pragma once
 
-#include <cstdint>
-
 namespace ostro::cuda::args {
 
 using i64 = long long;

@@ -8,7 +8,6 @@
 // Thread-safe. Errors: those of the device.
 #pragma once
 
-#include <string>
 #include <vector>
 
 #include "ostro/cuda/device/kernels.h"

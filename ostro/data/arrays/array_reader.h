@@ -6,7 +6,6 @@
 #include <cstdint>
 #include <memory>
 #include <span>
-#include <string>
 
 #include "ostro/data/ledger/element_type.h"
 #include "ostro/data/ledger/store_parts.h"

@@ -3,8 +3,6 @@
 #include <fmt/core.h>
 
 #include <algorithm>
-#include <cstring>
-#include <limits>
 
 #include "ostro/io/read/crc32c.h"
 

@@ -3,8 +3,6 @@
 
 #include <doctest/doctest.h>
 
-#include <algorithm>
-
 #include <array>
 #include <barrier>
 #include <thread>

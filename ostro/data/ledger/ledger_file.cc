@@ -36,7 +36,7 @@ Result<std::string> without_checksum_slowly(const std::string& text, const std::
   const io::JsonFields all(json, path);
   ASSIGN_OR_RETURN(const std::string format, all.string("format"));
   RETURN_IF_ERROR(check_ledger_format(format, path));
-  ASSIGN_OR_RETURN(const std::string checksum, read_sha256(all, "sha256"));
+  ASSIGN_OR_RETURN(const std::string checksum, all.sha256("sha256"));
   json.erase("sha256");
   std::string rest = canonical(json);
   if (const std::string actual = sha256_hex(rest); actual != checksum)

@@ -22,7 +22,7 @@ Status read_array(const io::JsonFields& content, const io::JsonFields& types, co
   ASSIGN_OR_RETURN(const io::JsonFields fields, content.object(place.path));
   ASSIGN_OR_RETURN(array.elements, fields.integer("elements", 0, kMaxCount));
   ASSIGN_OR_RETURN(array.chunk, fields.integer("chunk", 2, int64_t{1} << 27));
-  ASSIGN_OR_RETURN(array.sha256, read_sha256(fields, "sha256"));
+  ASSIGN_OR_RETURN(array.sha256, fields.sha256("sha256"));
   RETURN_IF_ERROR(read_type(types, place.path.c_str(), array.type));
   if (place.id == ArrayId::kOffsets && array.type != ElementType::kInt64)
     return content.bad(place.path, "is not of int64");
@@ -65,7 +65,7 @@ Status read_parts(const io::JsonFields& all, StoreLedger& ledger) {
     ASSIGN_OR_RETURN(part.rows, read_pair(fields, "rows"));
     ASSIGN_OR_RETURN(part.tokens, read_pair(fields, "tokens"));
     if (ledger.levanter_cache.empty()) {
-      ASSIGN_OR_RETURN(part.hash, read_sha256(fields, "hash"));
+      ASSIGN_OR_RETURN(part.hash, fields.sha256("hash"));
     }
     for (size_t s = 0; s < 2; ++s) {
       if (part.rows[s] > ledger.splits[s].rows - rows[s] ||
@@ -101,7 +101,7 @@ Result<StoreLedger> read_ledger_head(const std::string& text, const std::string&
   StoreLedger head;
   head.has_files = false;
   if (format != kLedgerFormat3) {
-    ASSIGN_OR_RETURN(head.root, read_sha256(all, "root"));
+    ASSIGN_OR_RETURN(head.root, all.sha256("root"));
   }
   ASSIGN_OR_RETURN(const io::JsonFields content, all.object("content"));
   ASSIGN_OR_RETURN(const io::JsonFields types, all.object("types"));

@@ -57,7 +57,7 @@ Status read_fields(const io::JsonFields& json, StoreFields& fields) {
 
 Result<Preprocessing> read_preprocessing(const io::JsonFields& fields) {
   Preprocessing p;
-  ASSIGN_OR_RETURN(p.tokenizer, read_sha256(fields, "tokenizer"));
+  ASSIGN_OR_RETURN(p.tokenizer, fields.sha256("tokenizer"));
   ASSIGN_OR_RETURN(p.vocab_size, fields.integer("vocab_size", 1, INT32_MAX));
   ASSIGN_OR_RETURN(const Json* eos, fields.get("eos_id"));
   if (!eos->is_null()) {
@@ -153,14 +153,6 @@ Json content_json(const StoreLedger& ledger) {
   return {{"preprocessing", preprocessing_json(ledger.preprocessing)},
           {"files", std::move(files)},
           {"splits", std::move(splits)}};
-}
-
-Result<std::string> read_sha256(const io::JsonFields& fields, std::string_view key) {
-  ASSIGN_OR_RETURN(std::string text, fields.string(key));
-  const bool is_hex = std::all_of(text.begin(), text.end(),
-                                  [](char c) { return (c >= '0' && c <= '9') || (c >= 'a' && c <= 'f'); });
-  if (text.size() != 64 || !is_hex) return fields.bad(key, "is not a SHA-256 in hexadecimal");
-  return text;
 }
 
 }  // namespace ostro::data

@@ -41,7 +41,4 @@ Json content_json(const StoreLedger& ledger);
 // A list of two numbers, one for each split.
 Result<std::array<int64_t, 2>> read_pair(const io::JsonFields& fields, std::string_view key);
 
-// 64 lower-case hexadecimal digits.
-Result<std::string> read_sha256(const io::JsonFields& fields, std::string_view key);
-
 }  // namespace ostro::data

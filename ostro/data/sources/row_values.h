@@ -6,7 +6,6 @@
 #include <string_view>
 
 #include "ostro/base/error.h"
-#include "ostro/chat/value/mapping.h"
 #include "ostro/chat/value/value.h"
 #include "ostro/data/sources/row_reader.h"
 

@@ -4,7 +4,6 @@
 
 #include <algorithm>
 #include <functional>
-#include <span>
 #include <unordered_map>
 
 #include "ostro/io/files/path.h"

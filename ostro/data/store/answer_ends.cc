@@ -6,7 +6,6 @@
 #include <set>
 #include <span>
 
-#include "ostro/data/ledger/store_check.h"
 #include "ostro/data/sources/pair_parts.h"
 
 namespace ostro::data {

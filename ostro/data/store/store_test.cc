@@ -1,7 +1,6 @@
 #include <doctest/doctest.h>
 
 #include <algorithm>
-#include <map>
 
 #include "ostro/base/log.h"
 #include "ostro/base/log_capture_for_test.h"

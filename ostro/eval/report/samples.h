@@ -2,10 +2,8 @@
 // pure functions.
 #pragma once
 
-#include <cstdint>
 #include <optional>
 #include <span>
-#include <string>
 #include <vector>
 
 namespace ostro::eval {

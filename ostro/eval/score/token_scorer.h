@@ -8,7 +8,6 @@
 #include <memory>
 #include <optional>
 #include <span>
-#include <utility>
 #include <vector>
 
 #include "ostro/models/model_functions.h"

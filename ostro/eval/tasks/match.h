@@ -1,7 +1,6 @@
 // Matcher: compares generated text with the right answers.
 #pragma once
 
-#include <memory>
 #include <optional>
 #include <string>
 #include <string_view>

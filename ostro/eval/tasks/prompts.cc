@@ -3,8 +3,6 @@
 #include <fmt/format.h>
 
 #include <algorithm>
-#include <charconv>
-#include <memory>
 
 #include "ostro/eval/tasks/answer.h"
 #include "ostro/eval/tasks/doc_template.h"

@@ -3,7 +3,6 @@
 #include <fmt/format.h>
 
 #include <algorithm>
-#include <cstring>
 
 #include "ostro/fleet/cells/cell_boxes.h"
 #include "ostro/fleet/workers/messages.h"
@@ -13,7 +12,6 @@ namespace ostro::fleet {
 namespace {
 
 using checkpoint::Checkpoint;
-using checkpoint::TensorSpec;
 using numerics::Fingerprint;
 using runtime::Buffer;
 

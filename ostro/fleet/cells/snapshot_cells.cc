@@ -1,17 +1,50 @@
 #include <algorithm>
+#include <array>
+#include <numeric>
+#include <string>
+#include <vector>
 
+#include "ostro/checkpoint/manifest.h"
 #include "ostro/fleet/cells/cell_boxes.h"
 #include "ostro/fleet/cells/save_cells.h"
-#include "ostro/fleet/cells/share_info.h"
 #include "ostro/fleet/workers/messages.h"
 #include "ostro/io/arrays/box.h"
+#include "ostro/runtime/collectives.h"
 #include "ostro/train/step/snapshot.h"
 
 namespace ostro::fleet {
 namespace {
 
+// Gives all workers the record of worker 0 about a state that is saved: its step and kind, the config, the
+// head of the chain. All workers call it.
+Status share_info(runtime::Collectives& c, checkpoint::Info& info) {
+  std::vector<int64_t> everyone(static_cast<size_t>(c.size()));
+  std::iota(everyone.begin(), everyone.end(), 0);
+  std::string* const texts[] = {&info.numerics_version, &info.config, &info.chain_head, &info.measured};
+  using Sizes = std::array<int64_t, 6>;
+  Bytes mine, body;
+  append_value(mine, Sizes{info.step, info.kind == checkpoint::Kind::kPermanent ? 1 : 0,
+                           static_cast<int64_t>(texts[0]->size()), static_cast<int64_t>(texts[1]->size()),
+                           static_cast<int64_t>(texts[2]->size()), static_cast<int64_t>(texts[3]->size())});
+  ASSIGN_OR_RETURN(const std::vector<Bytes> heads,
+                   exchange(c, everyone, mine, std::vector<size_t>(everyone.size(), mine.size())));
+  const auto sizes = Reader(heads[0]).value<Sizes>();
+  if (c.rank() == 0)
+    for (const std::string* text : texts) append(body, std::as_bytes(std::span(*text)));
+  std::vector<size_t> expected(everyone.size(), 0);
+  expected[0] = static_cast<size_t>(sizes[2] + sizes[3] + sizes[4] + sizes[5]);
+  ASSIGN_OR_RETURN(const std::vector<Bytes> bodies, exchange(c, everyone, body, expected));
+  Reader reader(bodies[0]);
+  info.step = sizes[0];
+  info.kind = sizes[1] != 0 ? checkpoint::Kind::kPermanent : checkpoint::Kind::kTemporary;
+  for (size_t i = 0; i < 4; ++i) {
+    texts[i]->resize(static_cast<size_t>(sizes[i + 2]));
+    reader.read(std::as_writable_bytes(std::span(*texts[i])));
+  }
+  return Status();
+}
+
 using checkpoint::CellData;
-using checkpoint::TensorSpec;
 using runtime::Buffer;
 
 using Places = std::vector<std::pair<size_t, FileBox>>;  // cells by number

@@ -4,7 +4,6 @@
 
 #include <array>
 #include <optional>
-#include <string>
 #include <vector>
 
 #include "ostro/fleet/workers/state_layout.h"

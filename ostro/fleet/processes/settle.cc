@@ -5,7 +5,6 @@
 #include <algorithm>
 #include <numeric>
 #include <optional>
-#include <tuple>
 #include <utility>
 
 #include "ostro/base/check.h"

@@ -5,12 +5,10 @@
 // array is sent and received without a copy. Errors: those of the collectives.
 #pragma once
 
-#include <utility>
 #include <vector>
 
 #include "ostro/fleet/workers/worker_plan.h"
 #include "ostro/runtime/collectives.h"
-#include "ostro/train/programs/leaf_plan.h"
 
 namespace ostro::fleet {
 

@@ -28,12 +28,6 @@ void Reader::read(std::span<std::byte> out) {
   at_ += out.size();
 }
 
-runtime::Buffer Reader::buffer(const ir::Shape& shape) {
-  runtime::Buffer b = runtime::Buffer::empty(shape);
-  read(b.mutable_bytes());
-  return b;
-}
-
 Result<std::vector<Bytes>> exchange(runtime::Collectives& c, const std::vector<int64_t>& peers,
                                     const std::vector<Bytes>& messages, const std::vector<size_t>& expected) {
   return exchange_spans(c, peers, {messages.begin(), messages.end()}, expected);

@@ -32,7 +32,6 @@ class Reader {
     read(std::as_writable_bytes(std::span(&v, 1)));
     return v;
   }
-  runtime::Buffer buffer(const ir::Shape& shape);
 
  private:
   std::span<const std::byte> bytes_;

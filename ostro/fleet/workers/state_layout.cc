@@ -14,10 +14,6 @@ Region StateLayout::box(size_t k, int64_t rank) const {
   return box;
 }
 
-ir::Shape StateLayout::local_shape(size_t k, int64_t rank) const {
-  return spmd::local_shape(mesh, rank, layouts[k], shapes[k]);
-}
-
 StateLayout make_state_layout(const train::StateArrays& arrays, const spmd::Placement& placement) {
   StateLayout out;
   out.mesh = placement.sharding.mesh;

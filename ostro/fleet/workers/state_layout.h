@@ -2,7 +2,6 @@
 // functions.
 #pragma once
 
-#include <string>
 #include <utility>
 #include <vector>
 
@@ -26,7 +25,6 @@ struct StateLayout {
   std::vector<bool> owned_once;
 
   Region box(size_t k, int64_t rank) const;
-  ir::Shape local_shape(size_t k, int64_t rank) const;
 };
 
 StateLayout make_state_layout(const train::StateArrays& arrays, const spmd::Placement& placement);

@@ -2,7 +2,6 @@
 // can do alone.
 #pragma once
 
-#include <string>
 #include <vector>
 
 #include "ostro/spmd/partition.h"

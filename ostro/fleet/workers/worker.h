@@ -2,10 +2,8 @@
 // communicate only through Collectives. One thread uses a worker.
 #pragma once
 
-#include <array>
 #include <memory>
 #include <optional>
-#include <utility>
 #include <vector>
 
 #include "ostro/fleet/workers/gradient_schedule.h"

@@ -20,7 +20,6 @@ namespace ostro::fleet {
 namespace {
 
 using runtime::Buffer;
-using Arrays = std::vector<Buffer>;
 
 const ir::Program& program_of(const spmd::Partition& partition, int64_t rank) {
   return *partition.programs[static_cast<size_t>(rank)];

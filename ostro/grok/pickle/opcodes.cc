@@ -1,6 +1,5 @@
 #include "ostro/grok/pickle/opcodes.h"
 
-#include <array>
 #include <utility>
 
 namespace ostro::grok {

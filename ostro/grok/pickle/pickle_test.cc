@@ -1,9 +1,6 @@
 // What is written is read; what differs from it in any way is refused, with its place.
 #include <doctest/doctest.h>
 
-#include <vector>
-
-#include "ostro/grok/pickle/opcodes.h"
 #include "ostro/grok/pickle/pickle_for_test.h"
 
 namespace ostro::grok {

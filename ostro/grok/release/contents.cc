@@ -16,8 +16,6 @@
 namespace ostro::grok {
 namespace {
 
-using nlohmann::json;
-
 constexpr int64_t kBlockBytes = 8 << 20, kMaxMemoryBytes = 64 << 20;
 // No such part of a trained matrix is zeros alone; nor is a whole array of this many bytes.
 constexpr int64_t kHoleBytes = 1 << 20, kHoleArrayBytes = 4096;

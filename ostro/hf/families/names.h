@@ -2,7 +2,6 @@
 // serves both directions.
 #pragma once
 
-#include <initializer_list>
 #include <string_view>
 #include <vector>
 

@@ -4,7 +4,6 @@
 // A row is one query of one head of one example: a point of q's axes without head_dim.
 #pragma once
 
-#include <string>
 #include <vector>
 
 #include "ostro/interp/core/call.h"

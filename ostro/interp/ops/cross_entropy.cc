@@ -1,7 +1,6 @@
 // Cross-entropy over the last axis (numerics.md N11), forward and backward, in f32.
 #include "ostro/interp/core/elements.h"
 #include "ostro/interp/core/families.h"
-#include "ostro/interp/core/index_space.h"
 #include "ostro/interp/core/leaves.h"
 #include "ostro/numerics/functions.h"
 #include "ostro/numerics/sums.h"

@@ -1,7 +1,6 @@
 #include "ostro/io/arrays/zarr.h"
 
 #include <algorithm>
-#include <cstring>
 
 #include "ostro/io/files/atomic_file.h"
 #include "ostro/io/files/path.h"

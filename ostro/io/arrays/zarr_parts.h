@@ -1,9 +1,7 @@
 // read_parts: reads many small boxes of large arrays on disk. Any thread may call.
 #pragma once
 
-#include <functional>
 #include <span>
-#include <string>
 
 #include "ostro/io/arrays/zarr.h"
 

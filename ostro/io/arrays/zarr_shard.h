@@ -2,7 +2,6 @@
 // their places.
 #pragma once
 
-#include <memory>
 #include <span>
 #include <vector>
 

@@ -2,7 +2,6 @@
 
 #include <doctest/doctest.h>
 
-#include <cstring>
 #include <numeric>
 
 #include "ostro/io/arrays/zarr_1d.h"

@@ -119,6 +119,12 @@ Result<std::string> FileSystem::read_file(const std::string& path, int64_t limit
   return text;
 }
 
+Status FileSystem::write_file(const std::string& path, std::string_view content) {
+  ASSIGN_OR_RETURN(const auto file, create(path));
+  RETURN_IF_ERROR(file->append(content));
+  return file->close();
+}
+
 Result<bool> FileSystem::exists(const std::string& path) {
   auto info = stat(path);
   if (info.ok()) return true;

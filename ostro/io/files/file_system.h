@@ -109,6 +109,8 @@ class FileSystem {
   // Reads a whole file. ErrorCode::kCorrupt when it has more than `limit` bytes; set a limit for files that
   // come from outside.
   Result<std::string> read_file(const std::string& path, int64_t limit = std::numeric_limits<int64_t>::max());
+  // Creates or replaces a file. Not durable, and not atomic: write_file_atomically is (atomic_file.h).
+  Status write_file(const std::string& path, std::string_view content);
   // False when the path does not exist. Any other failure is an error.
   Result<bool> exists(const std::string& path);
   // Removes a file, or a directory with everything below it; no error if it does not exist. Not atomic.

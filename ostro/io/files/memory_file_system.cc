@@ -2,11 +2,8 @@
 
 #include <algorithm>
 #include <cstring>
-#include <functional>
 #include <map>
 #include <mutex>
-#include <optional>
-#include <set>
 
 #include "ostro/io/files/path.h"
 

@@ -4,7 +4,6 @@
 
 #include <algorithm>
 #include <cctype>
-#include <cstdlib>
 #include <filesystem>
 #include <fstream>
 #include <map>
@@ -13,6 +12,7 @@
 #include <vector>
 
 #include "ostro/base/log.h"
+#include "ostro/base/object_cache.h"
 #include "ostro/base/run_program.h"
 #include "ostro/io/files/path.h"
 
@@ -20,11 +20,6 @@ namespace ostro::io {
 namespace {
 
 namespace stdfs = std::filesystem;
-
-std::string variable(const char* name) {
-  const char* value = std::getenv(name);
-  return value == nullptr ? "" : value;
-}
 
 bool is_there(const stdfs::path& path) {
   std::error_code ignored;
@@ -70,7 +65,7 @@ std::vector<std::string> download_command(const HubName& name, HubFiles wanted) 
 }
 
 bool is_offline() {
-  const std::string value = variable("HF_HUB_OFFLINE");
+  const std::string value = environment_variable("HF_HUB_OFFLINE");
   return !value.empty() && value != "0" && value != "false";
 }
 
@@ -96,10 +91,11 @@ bool is_hub_name(const std::string& path) {
 }
 
 std::string hub_cache_folder() {
-  if (const std::string cache = variable("HF_HUB_CACHE"); !cache.empty()) return cache;
-  if (const std::string home = variable("HF_HOME"); !home.empty()) return join_path(home, "hub");
-  const std::string cache = variable("XDG_CACHE_HOME");
-  return join_path(cache.empty() ? join_path(variable("HOME"), ".cache") : cache, "huggingface/hub");
+  if (const std::string cache = environment_variable("HF_HUB_CACHE"); !cache.empty()) return cache;
+  if (const std::string home = environment_variable("HF_HOME"); !home.empty()) return join_path(home, "hub");
+  const std::string cache = environment_variable("XDG_CACHE_HOME");
+  return join_path(cache.empty() ? join_path(environment_variable("HOME"), ".cache") : cache,
+                   "huggingface/hub");
 }
 
 Result<std::string> find_on_hub(const std::string& given, HubFiles wanted) {

@@ -44,6 +44,14 @@ class JsonFields {
     return value->get<std::string>();
   }
 
+  // 64 lower-case hexadecimal digits.
+  Result<std::string> sha256(std::string_view key) const {
+    ASSIGN_OR_RETURN(std::string text, string(key));
+    if (text.size() != 64 || text.find_first_not_of("0123456789abcdef") != std::string::npos)
+      return bad(key, "is not a SHA-256 in hexadecimal");
+    return text;
+  }
+
   Result<bool> boolean(std::string_view key) const {
     ASSIGN_OR_RETURN(const Json* value, get(key));
     if (!value->is_boolean()) return bad(key, "is not true or false");

@@ -3,7 +3,6 @@
 #include <doctest/doctest.h>
 #include <zstd.h>
 
-#include <cstring>
 #include <memory>
 
 #include "ostro/base/sha256.h"

@@ -1,9 +1,8 @@
 // One row of words per op. The shape rules are in shape_rules.cc, sharding in sharding_rules.cc, cost in
 // cost_rules.cc.
-#include <array>
 
-#include "ostro/base/check.h"
 #include "ostro/ir/program/op_table.h"
+#include "ostro/base/check.h"
 
 namespace ostro::ir {
 namespace {

@@ -3,10 +3,8 @@
 
 #include <doctest/doctest.h>
 
-#include <bit>
 #include <cmath>
 #include <cstring>
-#include <numeric>
 #include <string>
 #include <vector>
 

@@ -2,7 +2,6 @@
 
 #include <algorithm>
 #include <cstddef>
-#include <span>
 #include <vector>
 
 #include "ostro/kernels/fingerprint/kernels/fingerprint_kernels.h"

@@ -5,7 +5,6 @@
 
 #include <cmath>
 #include <cstring>
-#include <string>
 #include <vector>
 
 #include "ostro/numerics/bf16.h"

@@ -53,7 +53,6 @@ class Driver {
       if (works_ && (out_.stopped = out_.stopped || context_.stop())) break;
     }
     if (works_) RETURN_IF_ERROR(hashes_.save());
-    out_.journal_head = journal_.head();
     return std::move(out_);
   }
 

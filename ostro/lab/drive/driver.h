@@ -44,8 +44,7 @@ struct RunRequest {
 struct LabState {
   std::vector<StepState> steps;
   std::map<std::string, Made> made;  // of the steps that are done
-  std::string journal_head;
-  bool stopped = false;  // context.stop asked to stop
+  bool stopped = false;              // context.stop asked to stop
 
   bool is_done() const;  // all steps
   // The SHA-256 over the fingerprints and contents of all steps, which must be done. It is a function of the

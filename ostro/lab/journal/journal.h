@@ -40,8 +40,6 @@ class Journal {
   const DoneEntry* last_of(const std::string& step) const;
   bool has_conflict(const std::string& fingerprint) const;
   const std::string& plan_hash() const { return plan_; }
-  // The hash of the last line; empty for an empty journal.
-  const std::string& head() const { return head_; }
 
  private:
   Journal(io::FileSystem& fs, std::string path) : fs_(&fs), path_(std::move(path)) {}
@@ -50,7 +48,8 @@ class Journal {
   Status append(const nlohmann::json& entry);
 
   io::FileSystem* fs_;
-  std::string path_, head_, plan_;
+  std::string path_, plan_;
+  std::string head_;        // the hash of the last line; empty for an empty journal
   int64_t bytes_ = 0;       // of whole lines
   int64_t torn_bytes_ = 0;  // behind them
   std::vector<DoneEntry> done_;

@@ -2,12 +2,6 @@
 
 namespace ostro::lab {
 
-const Parameter* StepKind::find(std::string_view parameter) const {
-  for (const Parameter& p : parameters)
-    if (p.name == parameter) return &p;
-  return nullptr;
-}
-
 std::span<const StepKind> step_kinds() {
   static const std::vector<StepKind> kKinds = {
       {"source",

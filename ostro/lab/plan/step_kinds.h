@@ -34,8 +34,6 @@ struct StepKind {
   int64_t version = 1;
   std::string help;
   std::vector<Parameter> parameters;
-
-  const Parameter* find(std::string_view parameter) const;
 };
 
 std::span<const StepKind> step_kinds();

@@ -3,7 +3,6 @@
 #include <doctest/doctest.h>
 
 #include "ostro/lab/report/figure.h"
-#include "ostro/lab/report/html_page.h"
 
 namespace ostro::lab {
 namespace {

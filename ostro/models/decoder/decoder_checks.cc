@@ -3,7 +3,6 @@
 
 #include <algorithm>
 #include <cmath>
-#include <numeric>
 
 #include "ostro/ir/program/attention_limits.h"
 #include "ostro/models/decoder/checks.h"

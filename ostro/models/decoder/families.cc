@@ -4,7 +4,6 @@
 #include <algorithm>
 #include <iterator>
 
-#include "ostro/base/error.h"
 #include "ostro/models/decoder/decoder_options.h"
 
 namespace ostro::models {

@@ -5,7 +5,6 @@
 #include <algorithm>
 #include <iterator>
 #include <variant>
-#include <vector>
 
 namespace ostro::models {
 

@@ -25,11 +25,10 @@ int64_t parameters_of(const checkpoint::Manifest& manifest) {
 Status read_checkpoints(io::FileSystem& fs, const std::string& root, RunView& view) {
   ASSIGN_OR_RETURN(const std::vector<checkpoint::Entry> entries, checkpoint::list_checkpoints(fs, root));
   for (const checkpoint::Entry& entry : entries) {
-    ViewedCheckpoint one{entry.step, false, "", "", ""};
+    ViewedCheckpoint one{entry.step, "", "", ""};
     if (const std::string* name = view.chain.find_checkpoint(entry.step)) one.in_chain = *name;
     const Result<checkpoint::Manifest> manifest = checkpoint::read_manifest(fs, entry.path);
     if (manifest.ok()) {
-      one.permanent = manifest->info.kind == checkpoint::Kind::kPermanent;
       one.name = manifest->name;
       view.parameters = parameters_of(*manifest);
     } else {

@@ -17,7 +17,6 @@ namespace ostro::page {
 
 struct ViewedCheckpoint {
   int64_t step = 0;
-  bool permanent = false;
   std::string name;      // of the state, from its manifest
   std::string in_chain;  // the name that the chain has for this step; empty: none
   std::string error;     // of reading the manifest; empty: none

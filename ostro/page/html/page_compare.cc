@@ -8,7 +8,6 @@
 #include <utility>
 #include <vector>
 
-#include "ostro/base/html.h"
 #include "ostro/base/sha256.h"
 #include "ostro/chain/canonical.h"
 #include "ostro/page/html/chart.h"

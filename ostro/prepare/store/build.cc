@@ -3,10 +3,8 @@
 #include <fmt/core.h>
 #include <unistd.h>
 
-#include <algorithm>
 #include <optional>
 #include <string>
-#include <thread>
 
 #include "ostro/base/log.h"
 #include "ostro/data/ledger/store_check.h"

@@ -1,8 +1,6 @@
 // build_store: builds the token store of a data set from its texts: token ids, row ends and a ledger.
 #pragma once
 
-#include <string>
-
 #include "ostro/data/arrays/build_settings.h"
 #include "ostro/data/ledger/ledger.h"
 #include "ostro/data/options/options.h"

@@ -9,7 +9,6 @@
 #include "ostro/base/sha256.h"
 #include "ostro/data/arrays/row_tree.h"
 #include "ostro/data/formats/formats.h"
-#include "ostro/data/sources/row_values.h"
 #include "ostro/data/store/token_store.h"
 #include "ostro/io/files/file_hash.h"
 

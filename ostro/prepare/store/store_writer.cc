@@ -10,7 +10,6 @@
 #include "ostro/data/ledger/store_damage.h"
 #include "ostro/data/ledger/store_parts.h"
 #include "ostro/data/store/store_verify.h"
-#include "ostro/io/files/atomic_file.h"
 #include "ostro/io/files/path.h"
 #include "ostro/io/read/crc32c.h"
 

@@ -33,7 +33,7 @@ Result<TokenizerRecord::Component> read_component(const io::JsonFields& fields) 
     ASSIGN_OR_RETURN(f.path, file.string("path"));
     ASSIGN_OR_RETURN(f.size, file.integer("size", 0, data::kMaxCount));
     ASSIGN_OR_RETURN(f.mtime_ns, file.integer("mtime_ns", INT64_MIN, INT64_MAX));
-    ASSIGN_OR_RETURN(f.sha256, data::read_sha256(file, "sha256"));
+    ASSIGN_OR_RETURN(f.sha256, file.sha256("sha256"));
     component.files.push_back(std::move(f));
   }
   return component;
@@ -45,7 +45,7 @@ Result<TokenizerRecord> read_record(const std::string& text) {
   ASSIGN_OR_RETURN(const std::string format, fields.string("format"));
   if (format != kRecordFormat) return fields.bad("format", "is another");
   TokenizerRecord record;
-  ASSIGN_OR_RETURN(record.tokenizer, data::read_sha256(fields, "tokenizer"));
+  ASSIGN_OR_RETURN(record.tokenizer, fields.sha256("tokenizer"));
   ASSIGN_OR_RETURN(record.vocab_size, fields.integer("vocab_size", 0, data::kMaxCount));
   ASSIGN_OR_RETURN(const std::string on_bad_row, fields.string("on_bad_row"));
   record.on_bad_row = on_bad_row == "skip" ? data::OnBadRow::kSkip : data::OnBadRow::kError;

@@ -7,7 +7,6 @@
 #include "ostro/audit/record/initial.h"
 #include "ostro/audit/record/witness.h"
 #include "ostro/base/failpoint.h"
-#include "ostro/base/log.h"
 #include "ostro/chain/chain_writer.h"
 #include "ostro/chain/clock_text.h"
 #include "ostro/checkpoint/restore.h"

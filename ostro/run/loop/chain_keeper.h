@@ -2,7 +2,6 @@
 // order that resuming and verifying need: the chain always reaches as far as the checkpoints do.
 #pragma once
 
-#include <memory>
 #include <optional>
 #include <string>
 #include <vector>

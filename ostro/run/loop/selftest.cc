@@ -85,17 +85,11 @@ std::vector<train::TrainConfig> configs() {
   return {f32, bf16};
 }
 
-Status write_text(io::FileSystem& fs, const std::string& path, const std::string& text) {
-  ASSIGN_OR_RETURN(const auto file, fs.create(path));
-  RETURN_IF_ERROR(file->append(text));
-  return file->close();
-}
-
 // The corpus and the tokenizer trained on it.
 Status make_files(io::FileSystem& fs) {
   RETURN_IF_ERROR(fs.make_dirs("/selftest/corpus"));
   for (int i = 0; i < kDocuments; ++i)
-    RETURN_IF_ERROR(write_text(fs, fmt::format("/selftest/corpus/{:02}.txt", i), document(i)));
+    RETURN_IF_ERROR(fs.write_file(fmt::format("/selftest/corpus/{:02}.txt", i), document(i)));
   int next = 0;
   const tokenizer::DocumentSource source = [&next](std::string& text) -> Result<bool> {
     if (next == kDocuments) return false;

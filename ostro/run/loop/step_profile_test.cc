@@ -30,12 +30,7 @@ std::string words(int number) {
 
 void write_files(io::FileSystem& fs) {
   check_ok(fs.make_dirs("corpus"));
-  for (int i = 0; i < 20; ++i) {
-    auto file = fs.create(fmt::format("corpus/{}.txt", i));
-    REQUIRE(file.ok());
-    check_ok((*file)->append(words(i)));
-    check_ok((*file)->close());
-  }
+  for (int i = 0; i < 20; ++i) check_ok(fs.write_file(fmt::format("corpus/{}.txt", i), words(i)));
   int next = 0;
   auto trained = tokenizer::train(
       [&](std::string& text) -> Result<bool> {

@@ -4,7 +4,6 @@
 #include <signal.h>
 
 #include <cerrno>
-#include <charconv>
 #include <chrono>
 #include <nlohmann/json.hpp>
 #include <sstream>

@@ -6,7 +6,6 @@
 #include <bit>
 #include <cmath>
 #include <nlohmann/json.hpp>
-#include <span>
 
 #include "ostro/base/log.h"
 #include "ostro/io/files/faulty_file_system.h"

@@ -7,7 +7,6 @@
 #include <filesystem>
 #include <fstream>
 #include <nlohmann/json.hpp>
-#include <sstream>
 
 #include "ostro/base/log.h"
 #include "ostro/io/files/local_file_system.h"

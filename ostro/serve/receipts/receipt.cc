@@ -12,8 +12,6 @@
 
 namespace ostro::serve {
 
-using Json = nlohmann::ordered_json;
-
 std::string to_hex_digits(std::string_view bytes) {
   std::string out;
   for (const char c : bytes) out += fmt::format("{:02x}", static_cast<unsigned char>(c));

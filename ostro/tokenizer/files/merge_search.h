@@ -5,7 +5,6 @@
 #include <cstdint>
 #include <optional>
 #include <queue>
-#include <string_view>
 #include <unordered_map>
 #include <utility>
 #include <vector>

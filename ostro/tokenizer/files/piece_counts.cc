@@ -2,7 +2,6 @@
 
 #include <algorithm>
 #include <cstring>
-#include <string>
 
 #include "ostro/base/check.h"
 #include "ostro/tokenizer/bpe/piece_hash.h"

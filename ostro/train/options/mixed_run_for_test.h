@@ -58,12 +58,8 @@ inline void write_mixed_files(io::FileSystem& fs) {
   const char* const names[] = {"web", "code"};
   for (int kind = 0; kind < 2; ++kind) {
     check_ok(fs.make_dirs(names[kind]));
-    for (int i = 0; i < 12; ++i) {
-      auto file = fs.create(fmt::format("{}/{}.txt", names[kind], i));
-      REQUIRE(file.ok());
-      check_ok((*file)->append(mixed_words(i, kind)));
-      check_ok((*file)->close());
-    }
+    for (int i = 0; i < 12; ++i)
+      check_ok(fs.write_file(fmt::format("{}/{}.txt", names[kind], i), mixed_words(i, kind)));
   }
   check_ok(fs.make_dirs("pairs"));
   for (int kind = 0; kind < 2; ++kind) {

@@ -2,7 +2,6 @@
 
 #include <fmt/format.h>
 
-#include "ostro/base/log.h"
 #include "ostro/numerics/threefry.h"
 #include "ostro/prepare/tokenizer/trained_tokenizer.h"
 #include "ostro/train/programs/programs.h"

@@ -2,9 +2,7 @@
 #pragma once
 
 #include <optional>
-#include <span>
 #include <string>
-#include <utility>
 #include <vector>
 
 #include "ostro/batches/loader/eval_loader.h"

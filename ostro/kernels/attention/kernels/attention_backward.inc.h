@@ -9,7 +9,6 @@
 #include "ostro/machine/vector/exp2.inc.h"
 #include "ostro/machine/vector/striped.inc.h"
 #include "ostro/machine/vector/tile_product.inc.h"
-#include "ostro/numerics/functions.h"
 
 namespace ostro::kernels {
 

@@ -2,7 +2,6 @@
 #pragma once
 
 #include "ostro/kernels/attention/kernels/attention_common.inc.h"
-#include "ostro/numerics/functions.h"
 
 namespace ostro::kernels {
 

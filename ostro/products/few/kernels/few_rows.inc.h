@@ -5,8 +5,6 @@
 // in the first cache.
 #pragma once
 
-#include <cstring>
-
 #include "ostro/products/few/few_kernel.h"
 
 namespace ostro::kernels {
