@@ -24,9 +24,12 @@ std::string state_line(const lab::StepState& state) {
   return fmt::format("{:<7} {}: {}\n", lab::action_name(state.action), state.step->name, state.reason);
 }
 
+constexpr int64_t kMostJobs = 256;
+
 int lab_run(Args args) {
   std::string file, check = "status";
-  bool dry_run = false;
+  bool dry_run = false, sanity = false;
+  int64_t jobs = 1;
   lab::RunRequest request;
   args.summary(
       "Does the steps of a plan that are not done yet; of each it says what it does and why. Whatever is "
@@ -39,16 +42,34 @@ int lab_run(Args args) {
   args.option("--check", &check, "HOW",
               "how outputs are compared with the journal: status (read files whose size or time has changed; "
               "the default) or full (read every byte)");
+  args.option("-j,--jobs", &jobs, "N",
+              "do up to N steps side by side, each in a process with its share of the threads; what they "
+              "print is in the folder logs. The outputs are those of -j 1");
+  args.option("--audit", &request.audit, "SHARE",
+              "do a drawn share of the skipped steps again, from 0 to 1, and compare; two outputs of one "
+              "fingerprint are an error, and nothing goes on from there");
+  args.flag("--sanity", &sanity,
+            "the same steps small, as a trial: the first 200 rows of each source, trainings of at most 20 "
+            "steps, in a folder of their own (NAME.sanity.lab)");
   args.option("--pin", &request.pin, "SOURCE", "take the files of these sources as they are now");
   if (const auto code = args.parse()) return *code;
   if (check != "status" && check != "full")
     return report_error(invalid_argument(fmt::format("--check {}: use status or full", check)));
   if (dry_run && !request.pin.empty())
     return report_error(invalid_argument("--pin: --dry_run writes nothing; leave out one of them"));
+  if (jobs < 1 || jobs > kMostJobs)
+    return report_error(invalid_argument(fmt::format("-j {}: use 1 to {}", jobs, kMostJobs)));
+  if (!(request.audit >= 0 && request.audit <= 1))
+    return report_error(invalid_argument(
+        fmt::format("--audit {}: use a share from 0 to 1, for instance 0.05", request.audit)));
+  if (dry_run && request.audit > 0)
+    return report_error(invalid_argument("--audit: --dry_run does no step; leave out one of them"));
   request.every_byte = check == "full";
+  request.jobs = static_cast<int>(jobs);
   Context context = args.context();
-  const auto plan = lab::read_plan(context.fs, file);
+  auto plan = lab::read_plan(context.fs, file);
   if (!plan.ok()) return report_error(plan.error());
+  plan->sanity = sanity;
   if (dry_run) {
     const auto state = lab::look_at(context, *plan, request.every_byte);
     if (!state.ok()) return report_error(state.error());
@@ -60,6 +81,7 @@ int lab_run(Args args) {
   BuildProgressLine line;
   auto build = build_settings(line);
   if (!build.ok()) return report_error(build.error());
+  request.threads = build->threads_or_all();
   const lab::Services services = {.build = *build, .train = [&](const train::TrainConfig& config) {
                                     return train_here(context.on(config.trainer.device), config, args.typed(),
                                                       {}, false);
@@ -81,7 +103,8 @@ int lab_run(Args args) {
   }
   for (const lab::StepState& step : state->steps)
     if (step.action == lab::Action::kFail)
-      (void)report_error(corrupt(fmt::format("step {}: {}", step.step->name, step.reason)));
+      (void)report_error(
+          corrupt(fmt::format("{}: step {}: {}", step.step->where, step.step->name, step.reason)));
   if (!state->is_done()) return kExitFailed;
   fmt::print("lab hash: {}\n", state->hash());
   return kExitOk;

@@ -18,10 +18,12 @@ constexpr int64_t kFormat = 1;
 const std::vector<std::string>* fields_of(const std::string& kind) {
   static const std::vector<std::string> kDone = {"content", "fingerprint", "manifest", "recipe", "step"},
                                         kPlan = {"sha256"}, kLab = {"format"},
+                                        kAudit = {"fingerprint", "step"},
                                         kConflict = {"fingerprint", "first", "second", "step"};
   if (kind == "done") return &kDone;
   if (kind == "plan") return &kPlan;
   if (kind == "lab") return &kLab;
+  if (kind == "audit") return &kAudit;
   return kind == "conflict" ? &kConflict : nullptr;
 }
 
@@ -123,6 +125,7 @@ Status Journal::append(const nlohmann::json& entry) {
     written = file->append(std::string_view(line).substr(line.size() / 2));
   }
   if (written.ok()) written = file->sync();
+  if (written.ok() && head_.empty()) written = fs_->sync_dir(io::parent_path(path_));  // the file is new
   if (!written.ok()) {
     static_cast<void>(fs_->truncate(path_, bytes_));  // readers take what is left for torn
     return written;
@@ -143,6 +146,10 @@ Status Journal::add_done(const DoneEntry& e) {
                  {"fingerprint", e.fingerprint},
                  {"content", e.content},
                  {"manifest", e.manifest}});
+}
+
+Status Journal::add_audit(const std::string& step, const std::string& fingerprint) {
+  return append({{"kind", "audit"}, {"step", step}, {"fingerprint", fingerprint}});
 }
 
 Status Journal::add_conflict(const std::string& step, const std::string& fingerprint,

@@ -31,7 +31,9 @@ class Journal {
   // Appends a line and syncs it. The first line of a journal names its format.
   Status add_plan(const std::string& plan_hash);
   Status add_done(const DoneEntry& entry);
-  // That one fingerprint gave two contents.
+  // That a step was done again, and gave the same files.
+  Status add_audit(const std::string& step, const std::string& fingerprint);
+  // That one fingerprint gave two contents, or two lists of files.
   Status add_conflict(const std::string& step, const std::string& fingerprint, const std::string& first,
                       const std::string& second);
 

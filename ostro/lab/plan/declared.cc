@@ -3,7 +3,6 @@
 #include <fmt/format.h>
 
 #include <algorithm>
-#include <set>
 
 #include "ostro/config/options.h"
 
@@ -138,12 +137,9 @@ Status check_name(const Node& at, const std::string& name) {
 }
 
 Status check_keys(const Node& map, const std::string& what, const std::vector<std::string>& known) {
-  std::set<std::string> seen;
-  for (const Node& item : map.items) {
+  for (const Node& item : map.items)
     if (std::find(known.begin(), known.end(), item.key) == known.end())
       return unknown_word(item, what + "unknown key", item.key, known);
-    if (!seen.insert(item.key).second) return plan_error(item, what + item.key + " is there twice");
-  }
   return {};
 }
 

@@ -3,7 +3,6 @@
 #include <fmt/format.h>
 
 #include <algorithm>
-#include <set>
 
 #include "ostro/config/codec.h"
 #include "ostro/config/yaml.h"
@@ -144,6 +143,7 @@ class Expansion {
     }
     for (auto& [step, values] : chosen) {
       step.name = instance_name(name, step.labels);
+      step.where = declared.node->where;
       RETURN_IF_ERROR(fill(declared, values, step));
       out_.push_back(std::move(step));
       if (out_.size() > kMostSteps) return too_many(name, declared);
@@ -184,12 +184,6 @@ class Expansion {
 
 }  // namespace
 
-Result<std::vector<Step>> expand_steps(const Node& steps) {
-  std::set<std::string> seen;
-  for (const Node& item : steps.items)
-    if (!seen.insert(item.key).second)
-      return plan_error(item, fmt::format("step {} is there twice", item.key));
-  return Expansion(steps).all();
-}
+Result<std::vector<Step>> expand_steps(const Node& steps) { return Expansion(steps).all(); }
 
 }  // namespace ostro::lab

@@ -132,6 +132,13 @@ TEST_CASE("every mistake is an error with its line and the nearest name") {
   has(error_of("  a: {}\n"), "has no kind");
   has(error_of("  a: {source: {files: [a], licence: MIT}}\n  a: {source: {files: [a], licence: MIT}}\n"),
       "twice");
+  has(error_of("  a: {eval: {of: $b}}\n  b:\n    train: {config: c, data: $r, set: {x.y: 1, z: 2,\n      "
+               "x.y: 3}}\n"),
+      "x.y is there twice; the first is at ");
+  has(error_of("  b:\n    sweep: {s: [1, 2],\n      s: [3]}\n    eval: {of: $b}\n"),
+      ":6: s is there twice; the first is at ");
+  has(error_of("  b:\n    sweep: {s: {one: {x: 1}, one: {x: 2}}}\n    eval: {of: $b}\n"),
+      "one is there twice");
   has(error_of("  a b: {source: {files: [a], licence: MIT}}\n"), "is no name");
   has(error_of("  a: {source: {files: a, licence: MIT}}\n"), "expected a list of texts");
   has(error_of("  a: {tokenizer: {from: $b, vocab_size: 300}}\n"), "no step is called \"b\"");

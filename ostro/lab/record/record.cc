@@ -110,9 +110,9 @@ Result<LabState> finished_lab(const Context& context, const Plan& plan, bool eve
   ASSIGN_OR_RETURN(LabState state, look_at(context, plan, every_byte));
   for (const StepState& s : state.steps)
     if (s.action != Action::kSkip)
-      return invalid_argument(fmt::format("step {}: {}{}. `ostro lab run {}` comes first", s.step->name,
-                                          s.action == Action::kFail ? "" : "is not done: ", s.reason,
-                                          plan.file));
+      return invalid_argument(
+          fmt::format("{}: step {}: {}{}. `ostro lab run {}` comes first", s.step->where, s.step->name,
+                      s.action == Action::kFail ? "" : "is not done: ", s.reason, plan.file));
   return state;
 }
 

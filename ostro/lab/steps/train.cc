@@ -31,6 +31,8 @@ Status check_left_to_plan(const config::Node& tree) {
   return {};
 }
 
+constexpr int64_t kSanitySteps = 20;  // at most, of a training in a sanity run
+
 std::string list_text(const std::vector<std::string>& texts) {
   std::vector<config::Node> items;
   for (const std::string& text : texts) items.push_back(config::Node::string(text));
@@ -59,6 +61,11 @@ Result<train::TrainConfig> training_config(const Work& work, const std::string& 
   set("data.tokenizer", quoted(io::join_path(made("tokenizer").folder, "tokenizer.json")));
   set("data.text_key", quoted(text_of(tokens, "text_key")));
   set("data.cache_dir", quoted(work.made_by(tokens).folder));
+  if (work.plan.sanity) {
+    ASSIGN_OR_RETURN(const train::TrainConfig whole,
+                     train::load_train_config(file, overrides, work.context.models));
+    set("trainer.num_train_steps", std::to_string(std::min(whole.trainer.num_train_steps, kSanitySteps)));
+  }
   if (!folder.empty()) {
     set("trainer.log_dir", quoted(io::parent_path(folder)));
     set("trainer.id", quoted(io::base_name(folder)));
