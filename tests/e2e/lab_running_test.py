@@ -21,6 +21,7 @@ from lab_test import PLAN, Lab, check  # noqa: E402
 
 # The contents of the steps of PLAN over fixed texts, by kind and version (ostro/lab/plan/step_kinds.cc).
 GOLDEN = {
+    "run 1": "cbc1febb856cc937f38a20474d5414ffbae163d44bc2112d0c3807a03e736eb5",
     "source 1": "2dba20459859a0fb010ac7dbcc25e70ef19bdeefdeb682c99e761cfbaa669358",
     "tokenizer 1": "f631b80e05e99ddc1a602fd62e838a358a132dfc8a7b9a9fb2b7dce53af5f7c2",
     "tokens 1": "5f658d879ff257b67f2de80676ef553ca18102b6295b6f30d51e5bf8acff1abf",
@@ -56,7 +57,8 @@ def check_versions(ostro, top):
         letters = "etaoinshrdlu"
         text = " ".join("".join(words.choices(letters, k=words.randint(1, 6))) for _ in range(count))
         (lab.top / folder / "a.txt").write_text(text)
-    lab.write(PLAN.replace("[0.001, 0.01]", "[0.01]"))
+    lab.write(PLAN.replace("[0.001, 0.01]", "[0.01]") +
+              "  capitals: {run: {program: [sh, -c, 'tr a-z A-Z < in/t/texts/a.txt > out/a'], inputs: {t: $texts}, outputs: [a]}}\n")
     lab.run()
     found = {}
     for entry in entries_of(lab.top / "small.lab/journal.jsonl"):
@@ -153,6 +155,12 @@ def check_sanity(lab, wanted):
     check(lab.ran("--pin", "texts") == ([], wanted), "the lab after a small run")
 
 
+def draw_head(head, share):
+    """The journal's head after the line that begins an audit."""
+    text = json.dumps({"kind": "draw", "share": share}, sort_keys=True, separators=(",", ":"))
+    return hashlib.sha256((head + text).encode()).hexdigest()
+
+
 def check_audit(lab, wanted):
     """A share of the skipped steps is done again. An output that another machine would not make is found."""
     out = lab.run("--audit", "1").stdout
@@ -160,8 +168,13 @@ def check_audit(lab, wanted):
     journal = lab.top / "small.lab/journal.jsonl"
     check([e["kind"] for e in entries_of(journal)].count("audit") == 6, "audits are not in the journal")
     check("was done again" not in lab.run("--audit", "0").stdout, "a share of nothing")
-    counts = [lab.run("--audit", "0.3").stdout.count("was done again") for _ in range(8)]
-    check(len(set(counts)) > 1 and 4 < sum(counts) < 28, f"of 6 steps 0.3 are drawn, eight times: {counts}")
+    head = entries_of(journal)[-1]["h"]
+    drawn = [int(hashlib.sha256((draw_head(head, "0.3") + f).encode()).hexdigest()[:13], 16) / 2**52 < 0.3
+             for f in {e["fingerprint"] for e in entries_of(journal) if e["kind"] == "audit"}]
+    check(lab.run("--audit", "0.3").stdout.count("was done again") == sum(drawn), f"drawn: {drawn}")
+    before = entries_of(journal)[-1]["h"]
+    lab.run("--audit", "0.0000001")
+    check(entries_of(journal)[-1]["h"] != before, "an audit that drew nothing would draw nothing the next time")
     check("--audit 2: use a share" in lab.run("--audit", "2", status=2).stderr, "a share of 2")
     # A machine that computed wrongly: output, manifest and journal agree with each other.
     saved = shutil.copytree(lab.top / "small.lab", lab.top / "saved")
@@ -189,6 +202,23 @@ def check_audit(lab, wanted):
     check(lab.ran() == ([], wanted), "the lab as it was")
 
 
+def check_costs(lab):
+    """A dry run computes what trainings take whose inputs are there: twice the steps take twice the FLOPs."""
+    def flops(steps):
+        lab.write(PLAN.replace("$rate}", f"$rate, trainer.num_train_steps: {steps}}}"))
+        out = lab.run("--dry_run").stdout
+        lines = [line for line in out.splitlines() if line.startswith("run     base")]
+        check(len(lines) == 2 and all("MiB of memory" in line for line in lines) and "trainings to be done: 2" in out, out)
+        return float(lines[0].split("; ")[1].split(" GFLOP")[0])
+
+    before = sorted(lab.top.rglob("*"))
+    check(abs(flops(2000) / flops(1000) - 2) < 0.01, "FLOPs of twice the steps")
+    check(sorted(lab.top.rglob("*")) == before, "a dry run wrote files")
+    lab.write(PLAN.replace("vocab_size: 300", "vocab_size: 290"))
+    check("what they take is not known: 2" in lab.run("--dry_run").stdout, "trainings that wait")
+    lab.write(PLAN)
+
+
 def main():
     parser = argparse.ArgumentParser()
     parser.add_argument("--ostro", required=True)
@@ -200,6 +230,7 @@ def main():
         check_stop(args.ostro, top, wanted)
         check_audit(lab, wanted)
         check_sanity(lab, wanted)
+        check_costs(lab)
     print("equal: steps side by side, after kills and done again have the hashes of one after another")
 
 

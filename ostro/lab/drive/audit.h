@@ -7,7 +7,7 @@
 namespace ostro::lab {
 
 // Whether an audit of this share, from 0 to 1, does the step again. It follows from the fingerprint and the
-// journal's head when the command began: no person chooses it, and after an audit others are drawn.
+// journal's head, which each audit moves: no person chooses it, and the next audit draws others.
 bool is_drawn(const std::string& journal_head, const std::string& fingerprint, double share);
 
 // The folder in which a step is done again: beside the outputs, new and empty.

@@ -21,12 +21,10 @@ std::string pin_name(const Plan& plan, const std::string& step) { return plan.na
 
 Status decide_source(OpenLab& lab, StepState& state, Made& out) {
   const Step& step = *state.step;
-  const std::string& folder = lab.plan.folder;
-  const std::string top = folder.ends_with('/') ? folder : folder + "/";  // "/" is a folder
   std::vector<std::string> patterns, places;
   for (const config::Node& file : step.parameters.find("files")->items) {
     patterns.push_back(file.text);
-    places.push_back(io::join_path(folder, file.text));
+    places.push_back(io::join_path(lab.plan.folder, file.text));
   }
   ASSIGN_OR_RETURN(const data::FoundSources found,
                    data::find_sources(lab.context.fs, {places, {}}, {.train = step.name + ".files"}));
@@ -36,9 +34,8 @@ Status decide_source(OpenLab& lab, StepState& state, Made& out) {
     if (!config::is_utf8(file.path))
       return invalid_argument(fmt::format("{}: {}.files: the name of this file is no UTF-8; rename it",
                                           config::as_utf8(file.path), step.name));
-    const bool below = !folder.empty() && file.path.starts_with(top);
     ASSIGN_OR_RETURN(const std::string hash, lab.hashes.sha256(file.path));
-    pinned.push_back({below ? file.path.substr(top.size()) : file.path, hash});
+    pinned.push_back({lab.plan.relative(file.path), hash});
   }
   const bool is_new = !lab.pins.has(pin_name(lab.plan, step.name));
   RETURN_IF_ERROR(lab.pins.pin(pin_name(lab.plan, step.name), patterns, pinned));

@@ -27,8 +27,10 @@ struct RunRequest {
 Result<LabState> run_plan(const Context& context, const Services& services, const Plan& plan,
                           const RunRequest& request);
 
-// Reads only. Steps that would be done are kRun or kResume, and those behind them kWait.
-Result<LabState> look_at(const Context& context, const Plan& plan, bool every_byte = false);
+// Reads only. Steps that would be done are kRun or kResume, and those behind them kWait. Of trainings that
+// would be done it computes what they take, if `services` can.
+Result<LabState> look_at(const Context& context, const Plan& plan, bool every_byte = false,
+                         const Services& services = {});
 
 // What `ostro lab why` prints of a step: its state, and how its recipe differs from that of the last time.
 Result<std::string> why_text(const Context& context, const Plan& plan, const std::string& step);

@@ -3,6 +3,7 @@
 #pragma once
 
 #include <map>
+#include <optional>
 #include <string>
 #include <vector>
 
@@ -26,7 +27,8 @@ struct StepState {
   std::string reason;
   // Known when all inputs are there; the content only of a step that is done.
   std::string recipe, fingerprint, content;
-  std::string manifest;  // of its output, as the journal has it
+  std::string manifest;                // of its output, as the journal has it
+  std::optional<run::Cost> cost = {};  // of a training that would be done, if that was asked
 };
 
 // The states of all steps, in the order of the plan.

@@ -3,7 +3,6 @@
 #include <fmt/format.h>
 
 #include "ostro/base/failpoint.h"
-#include "ostro/config/utf8.h"
 #include "ostro/io/files/file_hash.h"
 #include "ostro/io/files/path.h"
 #include "ostro/lab/journal/output.h"
@@ -62,9 +61,15 @@ Status end_step(OpenLab& lab, const std::map<std::string, Made>& made, StepState
   state.content = content;
   ASSIGN_OR_RETURN(state.manifest, write_manifest(fs, lab.directory, state.fingerprint, lab.hashes));
   failpoint("lab_step");
+  const Status sandboxed = is_sandboxed(*state.step->kind);
+  if (!sandboxed.ok())
+    RETURN_IF_ERROR(
+        lab.journal.add_unsandboxed(state.step->name, state.fingerprint, sandboxed.error().message()));
   RETURN_IF_ERROR(record_step(lab, state));
   state.action = Action::kSkip;
   state.reason = fmt::format("has the content {}", short_hash(state.content));
+  if (!sandboxed.ok())
+    state.reason += "; without a sandbox, which does not work here: " + sandboxed.error().message();
   return {};
 }
 

@@ -68,6 +68,11 @@ const Step* Plan::find(const std::string& wanted) const {
   return nullptr;
 }
 
+std::string Plan::relative(const std::string& path) const {
+  const std::string top = folder.ends_with('/') ? folder : folder + "/";  // "/" is a folder
+  return !folder.empty() && path.starts_with(top) ? path.substr(top.size()) : path;
+}
+
 std::string Plan::directory() const {
   return io::join_path(folder, name + (sanity ? ".sanity.lab" : ".lab"));
 }

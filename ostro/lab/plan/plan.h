@@ -41,6 +41,8 @@ struct Plan {
 
   // Null when there is no such step.
   const Step* find(const std::string& name) const;
+  // A path as seen from the plan's folder, if it lies below it; else the path.
+  std::string relative(const std::string& path) const;
   // The folder of journal and outputs beside the plan: NAME.lab, of a sanity run NAME.sanity.lab.
   std::string directory() const;
 };

@@ -56,8 +56,10 @@ Result<train::TrainConfig> training_config(const Work& work, const std::string& 
   };
   const auto set = [&](const char* path, const std::string& value) { overrides.push_back({path, value}); };
   const auto quoted = [](const std::string& text) { return config::flow_text(config::Node::string(text)); };
-  set("data.train_urls", list_text(urls_of(made("from"))));
-  set("data.validation_urls", list_text(urls_of(made("held_out"))));
+  ASSIGN_OR_RETURN(const std::vector<std::string> train_urls, urls_of(work, tokens.inputs.at("from")));
+  ASSIGN_OR_RETURN(const std::vector<std::string> held_out, urls_of(work, tokens.inputs.at("held_out")));
+  set("data.train_urls", list_text(train_urls));
+  set("data.validation_urls", list_text(held_out));
   set("data.tokenizer", quoted(io::join_path(made("tokenizer").folder, "tokenizer.json")));
   set("data.text_key", quoted(text_of(tokens, "text_key")));
   set("data.cache_dir", quoted(work.made_by(tokens).folder));
