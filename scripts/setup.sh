@@ -21,7 +21,7 @@ if ! command -v dpkg-query >/dev/null; then
 fi
 
 packages=(g++ cmake ninja-build pkg-config git libzstd-dev zlib1g-dev liblz4-dev libblosc-dev libssl-dev
-          libcurl4-openssl-dev libpugixml-dev libpcre2-dev libgloo-dev libmicrohttpd-dev libsqlite3-dev nlohmann-json3-dev libsimdjson-dev libcli11-dev libyaml-cpp-dev libfmt-dev doctest-dev python3 python3-dev python3-venv)
+          libcurl4-openssl-dev libpugixml-dev libpcre2-dev libgloo-dev libmicrohttpd-dev libsqlite3-dev bubblewrap nlohmann-json3-dev libsimdjson-dev libcli11-dev libyaml-cpp-dev libfmt-dev doctest-dev python3 python3-dev python3-venv)
 with_python=false
 with_pyarrow=false
 with_bench=false

@@ -273,6 +273,7 @@ def check_mistakes(lab):
             ("a missing parameter", ", licence: Apache-2.0", "", "source.licence is missing"),
             ("an unknown top key", "question:", "questions:", "nearest is \"question\""),
             ("an unknown variable", "$rate}", "$rat}", "no variable \"rat\"; the nearest is \"rate\""),
+            ("an option that is set twice", "$rate}", "$rate, trainer.seed: 1, trainer.seed: 2}", "trainer.seed is there twice; the first is at plan.yaml:11"),
             ("a choice that is there twice", "[0.001, 0.01]", "[0.01, 0.01]", "0.01 is there twice"),
             ("an empty list", "files: [texts]", "files: []", "at least one text"),
             ("a wrong type", "vocab_size: 300", "vocab_size: many", "expected an integer")):
@@ -288,8 +289,14 @@ def check_mistakes(lab):
             ("a config that is missing", "tiny.yaml", "tinny.yaml", "tinny.yaml")):
         lab.write(PLAN.replace(old, new, 1))
         done = lab.run(status=1)
-        check(error in done.stderr, f"{what}: {done.stderr}")
+        check(error in done.stderr and "error: plan.yaml:" in done.stderr, f"{what}: {done.stderr}")
     lab.write(PLAN)
+    name = os.fsencode(lab.top / "texts") + b"/\xff.txt"
+    with open(name, "wb") as file:
+        file.write(b"text")
+    check(r"texts/\xff.txt: texts.files: the name of this file is no UTF-8" in lab.run("--dry_run").stdout, "a name that is no UTF-8")
+    check("is no UTF-8" in lab.run(status=1).stderr, "a name that is no UTF-8")
+    os.unlink(name)
 
 
 class Texts(html.parser.HTMLParser):
@@ -378,6 +385,10 @@ def check_reports(lab):
         check(done.returncode == status and error in done.stderr, f"{error}: {done.returncode} {done.stderr}")
 
     checked(0)
+    (lab.top / "report/more").mkdir()
+    (lab.top / "report/more/fig.svg").write_text("<svg/>")
+    checked(1, "more/fig.svg: is no part of the report")
+    shutil.rmtree(lab.top / "report/more")
     with sqlite3.connect(lab.top / "altered.sqlite") as db:
         sqlite3.connect(lab.top / "report/record.sqlite").backup(db)
         db.execute("UPDATE chain SET loss = loss - 0.001 WHERE step = 3")
@@ -431,6 +442,17 @@ def check_site(lab):
             check("default-src 'none'" in page.read_text(), f"{page} has no policy")
             for link in texts.links:
                 check(":" not in link and (page.parent / (link.split("#")[0] or page.name)).exists(), f"{page}: {link} leads nowhere")
+    # However the plan's path is typed, the bytes are the same.
+    lab.write(hostile.replace("files: [texts]", "files: [textz]"))
+    sites = []
+    for number, (cwd, path) in enumerate(((lab.top, "plan.yaml"), (lab.top, "./plan.yaml"), (lab.top.parent, f"{lab.top.name}//plan.yaml"),
+                                          (lab.top, f"{lab.top}/plan.yaml"))):
+        out = lab.top / f"site{number}"
+        done = subprocess.run([lab.ostro, "lab", "site", path, "--out", out], cwd=cwd, text=True, capture_output=True, check=False)
+        check(done.returncode == 0, done.stderr)
+        sites.append({str(f.relative_to(out)): f.read_bytes() for f in sorted(out.rglob("*")) if f.is_file()})
+    check(all(site == sites[0] for site in sites) and b"textz" in sites[0]["index.html"], "the plan's path is in the site")
+    lab.write(hostile.replace("0.01]", "0.03]"))
     index = Texts((lab.top / "site/index.html").read_text()).data
     check("<script>alert(1)</script>" in index and "base[rate=0.03]" in index and "is not done" in index, index)
     lab.write(REPORT)

@@ -3,6 +3,7 @@
 #include <fmt/core.h>
 
 #include "ostro/chat/value/from_json.h"
+#include "ostro/chat/value/mapping.h"
 #include "ostro/tokenizer/unicode/utf8.h"
 
 namespace ostro::data {

@@ -8,6 +8,7 @@
 
 #include "ostro/io/files/forwarding_file_system.h"
 #include "ostro/io/files/local_file_system.h"
+#include "ostro/lab/journal/journal.h"
 
 namespace ostro::lab {
 namespace {

@@ -7,6 +7,8 @@
 
 #include "ostro/base/failpoint.h"
 #include "ostro/base/sha256.h"
+#include "ostro/config/node.h"
+#include "ostro/config/utf8.h"
 #include "ostro/io/files/path.h"
 
 namespace ostro::lab {
@@ -17,11 +19,16 @@ constexpr int64_t kFormat = 1;
 // Fields besides "kind" and "h"; all are strings, but for the format.
 const std::vector<std::string>* fields_of(const std::string& kind) {
   static const std::vector<std::string> kDone = {"content", "fingerprint", "manifest", "recipe", "step"},
-                                        kPlan = {"sha256"}, kLab = {"format"},
+                                        kPlan = {"sha256"}, kLab = {"format"}, kDraw = {"share"},
+                                        kAudit = {"fingerprint", "step"},
+                                        kOpen = {"fingerprint", "reason", "step"},
                                         kConflict = {"fingerprint", "first", "second", "step"};
   if (kind == "done") return &kDone;
   if (kind == "plan") return &kPlan;
   if (kind == "lab") return &kLab;
+  if (kind == "draw") return &kDraw;
+  if (kind == "audit") return &kAudit;
+  if (kind == "unsandboxed") return &kOpen;
   return kind == "conflict" ? &kConflict : nullptr;
 }
 
@@ -95,6 +102,7 @@ Status Journal::read() {
 Status Journal::take(const nlohmann::json& entry) {
   const std::string kind = entry["kind"];
   if (kind == "plan") plan_ = entry["sha256"];
+  if (kind == "unsandboxed") unsandboxed_.push_back(entry["fingerprint"]);
   if (kind == "conflict") conflicts_.push_back(entry["fingerprint"]);
   if (kind != "done") return {};
   const DoneEntry done{entry["step"], entry["recipe"], entry["fingerprint"], entry["content"],
@@ -123,6 +131,7 @@ Status Journal::append(const nlohmann::json& entry) {
     written = file->append(std::string_view(line).substr(line.size() / 2));
   }
   if (written.ok()) written = file->sync();
+  if (written.ok() && head_.empty()) written = fs_->sync_dir(io::parent_path(path_));  // the file is new
   if (!written.ok()) {
     static_cast<void>(fs_->truncate(path_, bytes_));  // readers take what is left for torn
     return written;
@@ -145,6 +154,22 @@ Status Journal::add_done(const DoneEntry& e) {
                  {"manifest", e.manifest}});
 }
 
+Status Journal::add_draw(double share) {
+  return append({{"kind", "draw"}, {"share", config::format_double(share)}});
+}
+
+Status Journal::add_audit(const std::string& step, const std::string& fingerprint) {
+  return append({{"kind", "audit"}, {"step", step}, {"fingerprint", fingerprint}});
+}
+
+Status Journal::add_unsandboxed(const std::string& step, const std::string& fingerprint,
+                                const std::string& reason) {
+  return append({{"kind", "unsandboxed"},
+                 {"step", step},
+                 {"fingerprint", fingerprint},
+                 {"reason", config::as_utf8(reason)}});
+}
+
 Status Journal::add_conflict(const std::string& step, const std::string& fingerprint,
                              const std::string& first, const std::string& second) {
   return append({{"kind", "conflict"},
@@ -164,6 +189,10 @@ const DoneEntry* Journal::last_of(const std::string& step) const {
   for (auto it = done_.rbegin(); it != done_.rend(); ++it)
     if (it->step == step) return &*it;
   return nullptr;
+}
+
+bool Journal::was_unsandboxed(const std::string& fingerprint) const {
+  return std::find(unsandboxed_.begin(), unsandboxed_.end(), fingerprint) != unsandboxed_.end();
 }
 
 bool Journal::has_conflict(const std::string& fingerprint) const {

@@ -31,15 +31,24 @@ class Journal {
   // Appends a line and syncs it. The first line of a journal names its format.
   Status add_plan(const std::string& plan_hash);
   Status add_done(const DoneEntry& entry);
-  // That one fingerprint gave two contents.
+  // That an audit of this share begins. It changes the head, which says what is drawn.
+  Status add_draw(double share);
+  // That a step was done again, and gave the same files.
+  Status add_audit(const std::string& step, const std::string& fingerprint);
+  // That a program was run where no sandbox works, and why that is.
+  Status add_unsandboxed(const std::string& step, const std::string& fingerprint, const std::string& reason);
+  // That one fingerprint gave two contents, or two lists of files.
   Status add_conflict(const std::string& step, const std::string& fingerprint, const std::string& first,
                       const std::string& second);
 
   // The last entry of this fingerprint, or of this step; null when there is none.
   const DoneEntry* find(const std::string& fingerprint) const;
   const DoneEntry* last_of(const std::string& step) const;
+  bool was_unsandboxed(const std::string& fingerprint) const;
   bool has_conflict(const std::string& fingerprint) const;
   const std::string& plan_hash() const { return plan_; }
+  // The hash of the last line; empty for an empty journal.
+  const std::string& head() const { return head_; }
 
  private:
   Journal(io::FileSystem& fs, std::string path) : fs_(&fs), path_(std::move(path)) {}
@@ -53,7 +62,7 @@ class Journal {
   int64_t bytes_ = 0;       // of whole lines
   int64_t torn_bytes_ = 0;  // behind them
   std::vector<DoneEntry> done_;
-  std::vector<std::string> conflicts_;
+  std::vector<std::string> conflicts_, unsandboxed_;  // fingerprints
 };
 
 }  // namespace ostro::lab

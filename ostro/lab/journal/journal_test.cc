@@ -61,6 +61,17 @@ TEST_CASE("an unfinished last line is cut off by the next one") {
   CHECK(*fs.content("lab/journal.jsonl") == whole);
 }
 
+TEST_CASE("a journal that was begun survives a loss of power") {
+  for (uint64_t seed = 0; seed < 20; ++seed) {
+    io::MemoryFileSystem fs;
+    write_journal(fs);
+    fs.crash(seed);
+    const auto journal = Journal::open(fs, "lab");
+    REQUIRE_MESSAGE(journal.ok(), journal.error().message());
+    CHECK(journal->last_of("a") != nullptr);
+  }
+}
+
 TEST_CASE("a conflict is remembered") {
   io::MemoryFileSystem fs;
   write_journal(fs);

@@ -20,15 +20,15 @@ bool is_left_out(const std::string& name) {
   return name.ends_with(".tmp") || name.ends_with(".lock");
 }
 
-// Files below `folder` with paths relative to `top`, in order.
-Status list_files(io::FileSystem& fs, const std::string& top, const std::string& below,
+// Files below `below`, a folder of `top`, with paths relative to `top`.
+Status list_files(io::FileSystem& fs, const std::string& top, const std::string& below, NamesLeftOut left_out,
                   std::vector<std::string>& out) {
   ASSIGN_OR_RETURN(const auto entries, fs.list(io::join_path(top, below)));
   for (const io::DirEntry& entry : entries) {
     const std::string path = io::join_path(below, entry.name);
-    if (is_left_out(entry.name)) continue;
+    if (left_out != nullptr && left_out(entry.name)) continue;
     if (entry.is_directory) {
-      RETURN_IF_ERROR(list_files(fs, top, path, out));
+      RETURN_IF_ERROR(list_files(fs, top, path, left_out, out));
     } else {
       out.push_back(path);
     }
@@ -39,6 +39,13 @@ Status list_files(io::FileSystem& fs, const std::string& top, const std::string&
 constexpr const char* kFix = "Put back a copy, or remove the folder, and the step is done again";
 
 }  // namespace
+
+Result<std::vector<std::string>> files_below(io::FileSystem& fs, const std::string& folder,
+                                             NamesLeftOut left_out) {
+  std::vector<std::string> out;
+  RETURN_IF_ERROR(list_files(fs, folder, "", left_out, out));
+  return out;
+}
 
 std::string output_folder(const std::string& lab_directory, const std::string& fingerprint) {
   return io::join_path(lab_directory, "out/" + fingerprint.substr(0, 16));
@@ -51,8 +58,7 @@ std::string manifest_path(const std::string& lab_directory, const std::string& f
 Result<std::string> write_manifest(io::FileSystem& fs, const std::string& lab_directory,
                                    const std::string& fingerprint, FileHashes& hashes) {
   const std::string folder = output_folder(lab_directory, fingerprint);
-  std::vector<std::string> files;
-  RETURN_IF_ERROR(list_files(fs, folder, "", files));
+  ASSIGN_OR_RETURN(const std::vector<std::string> files, files_below(fs, folder, is_left_out));
   nlohmann::json manifest = {{"fingerprint", fingerprint}, {"files", nlohmann::json::object()}};
   for (const std::string& file : files) {
     ASSIGN_OR_RETURN(const std::string hash, hashes.sha256(io::join_path(folder, file)));
@@ -87,8 +93,7 @@ Result<bool> check_output(io::FileSystem& fs, const std::string& lab_directory,
       return corrupt(fmt::format("{}: was changed: its SHA-256 is {}, that of the output was {}. {}", path,
                                  *now, hash.get<std::string>(), kFix));
   }
-  std::vector<std::string> there;
-  RETURN_IF_ERROR(list_files(fs, folder, "", there));
+  ASSIGN_OR_RETURN(const std::vector<std::string> there, files_below(fs, folder, is_left_out));
   for (const std::string& file : there)
     if (!json["files"].contains(file))
       return corrupt(fmt::format("{}: is no part of the output. Remove it", io::join_path(folder, file)));

@@ -3,6 +3,7 @@
 #pragma once
 
 #include <string>
+#include <vector>
 
 #include "ostro/lab/journal/file_hashes.h"
 
@@ -11,6 +12,13 @@ namespace ostro::lab {
 // The folder of a fingerprint's output, and the file beside it that lists the files.
 std::string output_folder(const std::string& lab_directory, const std::string& fingerprint);
 std::string manifest_path(const std::string& lab_directory, const std::string& fingerprint);
+
+// Whether files and folders of this name are left out of a list; null: none are.
+using NamesLeftOut = bool (*)(const std::string& name);
+// The files below a folder, with paths relative to it, in the order of their names. Error: kNotFound without
+// the folder.
+Result<std::vector<std::string>> files_below(io::FileSystem& fs, const std::string& folder,
+                                             NamesLeftOut left_out = nullptr);
 
 // Lists the files below the output's folder, with their hashes, in the manifest. Returns the
 // manifest's SHA-256. Locks, logs, clocks and pages for people are no part of an output.

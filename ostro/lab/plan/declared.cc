@@ -3,7 +3,6 @@
 #include <fmt/format.h>
 
 #include <algorithm>
-#include <set>
 
 #include "ostro/config/options.h"
 
@@ -58,6 +57,24 @@ Status read_sweep(const Node& sweep, Declared& out) {
   return {};
 }
 
+// Takes the step that a parameter, or an item of it, names.
+Status read_input(const Node& given, const std::string& step, const Parameter& p, const std::string& name,
+                  const Node& steps, Declared& out) {
+  if (!is_variable(given))
+    return plan_error(given, fmt::format("step {}: {}: expected a step{}, as $NAME", step, name,
+                                         p.of.empty() ? "" : " of kind " + p.of));
+  const std::string of = given.text.substr(1);
+  const Node* target = steps.find(of);
+  if (target == nullptr)
+    return unknown_word(given, fmt::format("step {}: {}: no step is called", step, name), of,
+                        names_of(steps));
+  bool fits = target->kind != Node::Kind::kMap;
+  for (const StepKind& kind : step_kinds()) fits |= target->find(kind.name) != nullptr && kind.fits(p);
+  if (!fits) return plan_error(given, fmt::format("step {}: {}: {} is not of kind {}", step, name, of, p.of));
+  out.inputs[name] = of;
+  return {};
+}
+
 }  // namespace
 
 bool is_variable(const Node& node) {
@@ -102,18 +119,15 @@ Result<Declared> read_step(const Node& node, const Node& steps) {
     if (given == nullptr && p.required)
       return plan_error(*out.parameters, fmt::format("step {}: {}.{} is missing: {}", node.key,
                                                      out.kind->name, p.name, p.help));
-    if (p.type != ValueType::kStep) continue;
-    if (!is_variable(*given))
-      return plan_error(
-          *given, fmt::format("step {}: {}: expected a step of kind {}, as $NAME", node.key, p.name, p.of));
-    const std::string of = given->text.substr(1);
-    const Node* target = steps.find(of);
-    if (target == nullptr)
-      return unknown_word(*given, fmt::format("step {}: {}: no step is called", node.key, p.name), of,
-                          names_of(steps));
-    if (target->kind == Node::Kind::kMap && target->find(p.of) == nullptr)
-      return plan_error(*given, fmt::format("step {}: {}: {} is not of kind {}", node.key, p.name, of, p.of));
-    out.inputs[p.name] = of;
+    if (p.type == ValueType::kStep) RETURN_IF_ERROR(read_input(*given, node.key, p, p.name, steps, out));
+    if (p.type != ValueType::kSteps || given == nullptr) continue;
+    if (given->kind != Node::Kind::kMap)
+      return plan_error(*given,
+                        fmt::format("step {}: {}: expected a map from names to $NAME", node.key, p.name));
+    for (const Node& item : given->items) {
+      RETURN_IF_ERROR(check_name(item, item.key));
+      RETURN_IF_ERROR(read_input(item, node.key, p, item.key, steps, out));
+    }
   }
   return out;
 }
@@ -138,12 +152,9 @@ Status check_name(const Node& at, const std::string& name) {
 }
 
 Status check_keys(const Node& map, const std::string& what, const std::vector<std::string>& known) {
-  std::set<std::string> seen;
-  for (const Node& item : map.items) {
+  for (const Node& item : map.items)
     if (std::find(known.begin(), known.end(), item.key) == known.end())
       return unknown_word(item, what + "unknown key", item.key, known);
-    if (!seen.insert(item.key).second) return plan_error(item, what + item.key + " is there twice");
-  }
   return {};
 }
 

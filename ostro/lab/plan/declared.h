@@ -34,7 +34,7 @@ Error unknown_word(const config::Node& at, const std::string& what, const std::s
                    const std::vector<std::string>& known);
 // An error unless the word can name a step or a query: letters, digits, "_" and "-".
 Status check_name(const config::Node& at, const std::string& name);
-// An error where a map has a key twice, or one that is none of `known`.
+// An error where a map has a key that is none of `known`.
 Status check_keys(const config::Node& map, const std::string& what, const std::vector<std::string>& known);
 
 }  // namespace ostro::lab

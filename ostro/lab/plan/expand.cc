@@ -3,7 +3,6 @@
 #include <fmt/format.h>
 
 #include <algorithm>
-#include <set>
 
 #include "ostro/config/codec.h"
 #include "ostro/config/yaml.h"
@@ -60,10 +59,11 @@ Status check_type(const Node& node, const Parameter& p, const std::string& step)
   };
   const auto is_text = [](const Node& n) { return n.kind == Node::Kind::kString && !n.text.empty(); };
   if (p.type == ValueType::kText && !is_text(node)) return wrong("a text");
-  if (p.type == ValueType::kTexts &&
+  if ((p.type == ValueType::kTexts || p.type == ValueType::kWords) &&
       (node.kind != Node::Kind::kList || !std::all_of(node.items.begin(), node.items.end(), is_text)))
     return wrong("a list of texts");
-  if (p.type == ValueType::kTexts && p.required && node.items.empty()) return wrong("at least one text");
+  if ((p.type == ValueType::kTexts || p.type == ValueType::kWords) && p.required && node.items.empty())
+    return wrong("at least one text");
   if (p.type == ValueType::kInteger &&
       (node.kind != Node::Kind::kInt || node.text.size() > 18 || std::stoll(node.text) < 1))
     return wrong("an integer above 0");
@@ -92,12 +92,18 @@ class Expansion {
   }
 
  private:
-  // Expands a step after its inputs. No step needs itself: a parameter takes one kind, and kinds do not go
-  // round.
+  // Expands a step after its inputs.
   Status visit(const std::string& name) {
     Declared& step = declared_.at(name);
     if (step.is_expanded) return {};
+    if (const auto begun = std::find(open_.begin(), open_.end(), name); begun != open_.end()) {
+      std::string circle;
+      for (auto it = begun; it != open_.end(); ++it) circle += *it + " needs ";
+      return plan_error(*step.node, fmt::format("steps need each other in a circle: {}{}", circle, name));
+    }
+    open_.push_back(name);
     for (const auto& [unused, input] : step.inputs) RETURN_IF_ERROR(visit(input));
+    open_.pop_back();
     step.is_expanded = true;
     return expand(name, step);
   }
@@ -144,6 +150,7 @@ class Expansion {
     }
     for (auto& [step, values] : chosen) {
       step.name = instance_name(name, step.labels);
+      step.where = declared.node->where;
       RETURN_IF_ERROR(fill(declared, values, step));
       out_.push_back(std::move(step));
       if (out_.size() > kMostSteps) return too_many(name, declared);
@@ -159,7 +166,7 @@ class Expansion {
   static Status fill(const Declared& declared, const std::map<std::string, Node>& values, Step& step) {
     step.parameters = Node::map();
     for (const Parameter& p : declared.kind->parameters) {
-      if (p.type == ValueType::kStep) continue;
+      if (p.type == ValueType::kStep || p.type == ValueType::kSteps) continue;
       const Node* given = declared.parameters->find(p.name);
       Node value;
       if (given == nullptr) {
@@ -170,6 +177,9 @@ class Expansion {
       }
       RETURN_IF_ERROR(substitute(value, values, step.name));
       RETURN_IF_ERROR(make_typed(value, fmt::format("step {}: {}", step.name, p.name)));
+      if (p.type == ValueType::kWords)
+        for (Node& word : value.items)
+          if (word.is_scalar() && word.kind != Node::Kind::kNull) word.kind = Node::Kind::kString;
       RETURN_IF_ERROR(check_type(value, p, step.name));
       step.parameters.put(p.name, std::move(value));
     }
@@ -179,17 +189,12 @@ class Expansion {
   static constexpr size_t kMostSteps = 10'000;
   const Node* steps_;
   std::map<std::string, Declared> declared_;
+  std::vector<std::string> open_;  // whose inputs are being expanded, from the outermost
   std::vector<Step> out_;
 };
 
 }  // namespace
 
-Result<std::vector<Step>> expand_steps(const Node& steps) {
-  std::set<std::string> seen;
-  for (const Node& item : steps.items)
-    if (!seen.insert(item.key).second)
-      return plan_error(item, fmt::format("step {} is there twice", item.key));
-  return Expansion(steps).all();
-}
+Result<std::vector<Step>> expand_steps(const Node& steps) { return Expansion(steps).all(); }
 
 }  // namespace ostro::lab

@@ -32,11 +32,24 @@ Result<std::vector<Query>> read_queries(const Node& root, const char* key) {
     RETURN_IF_ERROR(check_name(item, item.key));
     if (item.kind != Node::Kind::kString || item.text.empty())
       return plan_error(item, fmt::format("{}.{}: expected a SELECT", key, item.key));
-    for (const Query& other : out)
-      if (other.name == item.key) return plan_error(item, fmt::format("{}.{} is there twice", key, item.key));
     out.push_back({item.key, item.text, item.where});
   }
   return out;
+}
+
+// An error where a map has a key twice, at any depth.
+Status check_once(const Node& node) {
+  std::map<std::string_view, const Node*> first;
+  for (const Node& item : node.items) {
+    if (node.kind == Node::Kind::kMap) {
+      const auto [known, is_new] = first.emplace(item.key, &item);
+      if (!is_new)
+        return plan_error(
+            item, fmt::format("{} is there twice; the first is at {}", item.key, known->second->where));
+    }
+    RETURN_IF_ERROR(check_once(item));
+  }
+  return {};
 }
 
 nlohmann::json step_json(const Step& step) {
@@ -55,19 +68,27 @@ const Step* Plan::find(const std::string& wanted) const {
   return nullptr;
 }
 
-std::string Plan::directory() const { return io::join_path(folder, name + ".lab"); }
+std::string Plan::relative(const std::string& path) const {
+  const std::string top = folder.ends_with('/') ? folder : folder + "/";  // "/" is a folder
+  return !folder.empty() && path.starts_with(top) ? path.substr(top.size()) : path;
+}
+
+std::string Plan::directory() const {
+  return io::join_path(folder, name + (sanity ? ".sanity.lab" : ".lab"));
+}
 
 Result<Plan> read_plan(io::FileSystem& fs, const std::string& path) {
   RETURN_IF_ERROR(fs.stat(path));
-  ASSIGN_OR_RETURN(const Node root, config::read_yaml_file(path));
+  const std::string file = io::clean_path(path);  // without "." and "//", so that how it was typed is nowhere
+  ASSIGN_OR_RETURN(const Node root, config::read_yaml_file(file));
   if (root.kind != Node::Kind::kMap)
     return invalid_argument(fmt::format("{}: is no plan: expected a map", path));
+  RETURN_IF_ERROR(check_once(root));
   RETURN_IF_ERROR(
       check_keys(root, "", {"lab", "question", "steps", "queries", "figures", "tables", "report"}));
   Plan plan;
-  plan.file = path;
-  // Without "." and "//", so that how the path was typed is in no name of a file.
-  const std::string folder = io::clean_path(io::parent_path(path));
+  plan.file = file;
+  const std::string folder = io::clean_path(io::parent_path(file));
   plan.folder = folder == "." ? "" : folder;
   ASSIGN_OR_RETURN(plan.name, text_of(root, "lab"));
   RETURN_IF_ERROR(check_name(*root.find("lab"), plan.name));

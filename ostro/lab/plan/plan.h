@@ -16,6 +16,7 @@ namespace ostro::lab {
 struct Step {
   std::string name;    // "base[rate=0.001]"; without a sweep as declared
   std::string family;  // the declared name: "base"
+  std::string where;   // "FILE:LINE" of the declaration
   const StepKind* kind = nullptr;
   std::map<std::string, std::string> labels;  // the choice: variable -> label
   config::Node parameters;  // all parameters but steps, with defaults, in the order of the kind
@@ -35,15 +36,19 @@ struct Plan {
   std::vector<Query> figures;  // each gives rows (series, x, y)
   std::vector<Query> tables;   // each gives a table
   std::string report;          // path of the report's text; empty: none
+  // The same steps on the first rows of each source, with short trainings, in a folder of its own.
+  bool sanity = false;
 
   // Null when there is no such step.
   const Step* find(const std::string& name) const;
-  // The folder of journal and outputs: NAME.lab beside the plan.
+  // A path as seen from the plan's folder, if it lies below it; else the path.
+  std::string relative(const std::string& path) const;
+  // The folder of journal and outputs beside the plan: NAME.lab, of a sanity run NAME.sanity.lab.
   std::string directory() const;
 };
 
 // Reads and expands a plan. Errors name file and line: an unknown key, kind or step, with the nearest name; a
-// missing parameter or one of a wrong type.
+// missing parameter or one of a wrong type; a key that is there twice, with both places.
 Result<Plan> read_plan(io::FileSystem& fs, const std::string& path);
 
 // The expanded steps as canonical JSON: sorted keys, no comments, no paths of this machine.

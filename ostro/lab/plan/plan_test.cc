@@ -69,6 +69,19 @@ TEST_CASE("inputs that were made with one variable go together where it has one 
   CHECK(plan->find("base[size=400]")->inputs.at("data") == "rows[size=400]");
 }
 
+TEST_CASE("a program's words can be numbers and choices of a sweep; what it makes takes a source's place") {
+  const auto plan = plan_of(plan_with(R"(
+  texts: {source: {files: [a], licence: MIT}}
+  some: {sweep: {n: [5, 0.50]}, run: {program: [x, $n, 7], inputs: {t: $texts}, outputs: [o.txt]}}
+  words: {tokenizer: {from: $some, vocab_size: 300}}
+)"));
+  REQUIRE_MESSAGE(plan.ok(), plan.error().message());
+  const Step& some = *plan->find("some[n=5]");
+  CHECK(config::flow_text(*some.parameters.find("program")) == "[x, \"5\", \"7\"]");
+  CHECK(some.inputs.at("t") == "texts");
+  CHECK(plan->find("words[n=0.50]")->inputs.at("from") == "some[n=0.50]");
+}
+
 TEST_CASE("the canonical plan depends on what steps are, not on comments and order") {
   std::string other = "# a comment\n" + plan_with(kSteps);
   const size_t at = other.find("{files: [a, b/*.txt], licence: MIT}");
@@ -132,6 +145,13 @@ TEST_CASE("every mistake is an error with its line and the nearest name") {
   has(error_of("  a: {}\n"), "has no kind");
   has(error_of("  a: {source: {files: [a], licence: MIT}}\n  a: {source: {files: [a], licence: MIT}}\n"),
       "twice");
+  has(error_of("  a: {eval: {of: $b}}\n  b:\n    train: {config: c, data: $r, set: {x.y: 1, z: 2,\n      "
+               "x.y: 3}}\n"),
+      "x.y is there twice; the first is at ");
+  has(error_of("  b:\n    sweep: {s: [1, 2],\n      s: [3]}\n    eval: {of: $b}\n"),
+      ":6: s is there twice; the first is at ");
+  has(error_of("  b:\n    sweep: {s: {one: {x: 1}, one: {x: 2}}}\n    eval: {of: $b}\n"),
+      "one is there twice");
   has(error_of("  a b: {source: {files: [a], licence: MIT}}\n"), "is no name");
   has(error_of("  a: {source: {files: a, licence: MIT}}\n"), "expected a list of texts");
   has(error_of("  a: {tokenizer: {from: $b, vocab_size: 300}}\n"), "no step is called \"b\"");
@@ -141,6 +161,16 @@ TEST_CASE("every mistake is an error with its line and the nearest name") {
       "is not of kind source");
   has(error_of("  a: {sweep: {x: [1]}, source: {files: [a], licence: MIT}}\n"), "has no sweep");
   has(error_of("  a: {sweep: {x: [\"b c\"]}, eval: {of: $a}}\n"), "cannot name a choice");
+  const std::string run = ", outputs: [o]}}\n";
+  has(error_of("  a: {run: {program: [x], inputs: {i: $b}" + run +
+               "  b: {run: {program: [x], inputs: {i: $c}" + run +
+               "  c: {run: {program: [x], inputs: {i: $b}" + run),
+      ":5: steps need each other in a circle: b needs c needs b");
+  has(error_of("  a: {run: {program: [x], inputs: {i: b}" + run), "i: expected a step, as $NAME");
+  has(error_of("  a: {run: {program: [x], inputs: [b]" + run), "inputs: expected a map from names");
+  has(error_of("  a: {run: {program: [], inputs: {}" + run), "at least one text");
+  has(error_of("  a: {run: {program: [x]}}\n"), "run.outputs is missing");
+  has(error_of("  a: {run: {program: [x]" + run + "  b: {eval: {of: $a}}\n"), "a is not of kind train");
   CHECK_FALSE(plan_of("lab: a\nsteps: {}\n").ok());
   CHECK_FALSE(plan_of("just a text").ok());
 }

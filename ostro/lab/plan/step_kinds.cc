@@ -2,6 +2,17 @@
 
 namespace ostro::lab {
 
+const Parameter* StepKind::find(std::string_view parameter) const {
+  for (const Parameter& p : parameters)
+    if (p.name == parameter) return &p;
+  return nullptr;
+}
+
+bool StepKind::fits(const Parameter& parameter) const {
+  return parameter.type == ValueType::kSteps || name == parameter.of ||
+         (name == kCommandKind && parameter.of == "source");
+}
+
 std::span<const StepKind> step_kinds() {
   static const std::vector<StepKind> kKinds = {
       {"source",
@@ -34,6 +45,13 @@ std::span<const StepKind> step_kinds() {
        1,
        "loss of a run's last checkpoint on the held-out texts, as ostro eval measures it",
        {{"of", ValueType::kStep, "", true, "train", "the run"}}},
+      {kCommandKind,
+       1,
+       "files that any program makes, in a sandbox, twice with the same bytes",
+       {{"program", ValueType::kWords, "", true, "", "the program and its words"},
+        {"files", ValueType::kTexts, "[]", false, "", "files that it reads, from the plan's folder"},
+        {"inputs", ValueType::kSteps, "{}", false, "", "names, and the steps whose outputs are in/NAME"},
+        {"outputs", ValueType::kTexts, "", true, "", "files and folders that it makes in out"}}},
   };
   return kKinds;
 }

@@ -17,6 +17,8 @@ enum class ValueType {
   kInteger,   // at least 1
   kSettings,  // a map of dotted keys of a configuration and their values
   kStep,      // "$name": the output of a step
+  kSteps,     // a map from names to "$name"
+  kWords,     // a list of texts and numbers: the words of a command
 };
 
 struct Parameter {
@@ -24,7 +26,7 @@ struct Parameter {
   ValueType type = ValueType::kText;
   std::string default_value;  // YAML flow text; empty for required ones
   bool required = false;
-  std::string of;  // for kStep: the kind of that step
+  std::string of;  // for kStep: the kind of that step; a source's place can be taken by a step of kind run
   std::string help;
 };
 
@@ -34,7 +36,14 @@ struct StepKind {
   int64_t version = 1;
   std::string help;
   std::vector<Parameter> parameters;
+
+  const Parameter* find(std::string_view parameter) const;
+  // Whether its output can be the value of a parameter.
+  bool fits(const Parameter& parameter) const;
 };
+
+// The kind of steps that run any program.
+inline constexpr const char* kCommandKind = "run";
 
 std::span<const StepKind> step_kinds();
 // The kind of this name; null when there is none.

@@ -4,6 +4,7 @@
 
 #include <algorithm>
 #include <cmath>
+#include <limits>
 #include <random>
 
 #include "ostro/lab/record/exact_sum.h"
@@ -17,6 +18,18 @@ double exact(const std::vector<double>& values) {
   return sum.rounded();
 }
 
+Database losses(const std::vector<double>& values) {
+  auto db = Database::create(true);
+  REQUIRE(db.ok());
+  int64_t step = 0;
+  for (const double value : values)
+    check_ok(db->insert("chain", {std::string("a"), ++step, value, int64_t{3}, std::string("h")}));
+  check_ok(db->insert(
+      "sessions", {std::string("a"), int64_t{1}, Value(), Value(), Value(), Value(), Value(), 2.5, Value()}));
+  check_ok(db->insert("lab", {std::string("l"), std::string("q"), std::string("p"), Value()}));
+  return std::move(*db);
+}
+
 TEST_CASE("an exact sum is rounded once") {
   CHECK(exact({}) == 0);
   CHECK(exact({1e16, 1, -1e16}) == 1);
@@ -25,6 +38,24 @@ TEST_CASE("an exact sum is rounded once") {
   CHECK(exact({9007199254740992, 1}) == 9007199254740992);          // a tie goes to even,
   CHECK(exact({9007199254740992, 1, 1e-300}) == 9007199254740994);  // and what is more does not
   CHECK(exact({-9007199254740992, -1, -1e-300}) == -9007199254740994);
+  CHECK(exact({9007199254740992, 3, -1}) == 9007199254740994);
+  CHECK(exact({-1, 0.5, 0.25}) == -0.25);
+}
+
+TEST_CASE("partial sums beyond the largest double, and below the smallest normal one, are exact") {
+  constexpr double kMost = std::numeric_limits<double>::max(),
+                   kLeast = std::numeric_limits<double>::denorm_min();
+  CHECK(exact({kMost, kMost, -kMost}) == kMost);
+  CHECK(exact({kMost, kMost, 1, -kMost, -kMost}) == 1);
+  CHECK(exact({-kMost, -kMost, -kMost, kMost, kMost}) == -kMost);
+  CHECK(std::isinf(exact({kMost, kMost})));
+  CHECK(exact({kLeast, kLeast, kLeast}) == 3 * kLeast);
+  CHECK(exact({kMost, -kLeast, -kMost}) == -kLeast);
+  const Database db = losses({kMost, kMost, -kMost});
+  CHECK(value_text(db.select("SELECT sum(loss) FROM chain")->rows[0][0]) == value_text(kMost));
+  const auto too_large = db.select("SELECT sum(loss) FROM chain WHERE step < 3");
+  REQUIRE_FALSE(too_large.ok());
+  CHECK(too_large.error().message().find("too large for a number") != std::string::npos);
 }
 
 TEST_CASE("the order of what is summed changes no bit") {
@@ -40,18 +71,6 @@ TEST_CASE("the order of what is summed changes no bit") {
   for (const double v : values) plain_again += v;
   CHECK(exact(values) == sum);
   CHECK(plain != plain_again);  // so the test can fail
-}
-
-Database losses(const std::vector<double>& values) {
-  auto db = Database::create(true);
-  REQUIRE(db.ok());
-  int64_t step = 0;
-  for (const double value : values)
-    check_ok(db->insert("chain", {std::string("a"), ++step, value, int64_t{3}, std::string("h")}));
-  check_ok(db->insert(
-      "sessions", {std::string("a"), int64_t{1}, Value(), Value(), Value(), Value(), Value(), 2.5, Value()}));
-  check_ok(db->insert("lab", {std::string("l"), std::string("q"), std::string("p"), Value()}));
-  return std::move(*db);
 }
 
 TEST_CASE("values, exact sums and the class of what was read") {

@@ -9,7 +9,9 @@
 #include "ostro/chain/chain.h"
 #include "ostro/chain/record.h"
 #include "ostro/data/ledger/ledger.h"
+#include "ostro/io/files/file_hash.h"
 #include "ostro/io/files/path.h"
+#include "ostro/lab/journal/output.h"
 
 namespace ostro::lab {
 namespace {
@@ -25,6 +27,18 @@ Status add_source(Database& db, const Plan& plan, const StepState& state, const 
             db.insert("sources", {state.step->name, file, hash.get<std::string>(), found.size, licence}));
         break;
       }
+  return {};
+}
+
+// What a program made: its author alone says what it is.
+Status add_outputs(Database& db, io::FileSystem& fs, const std::string& name, const std::string& folder) {
+  ASSIGN_OR_RETURN(const std::vector<std::string> files, files_below(fs, folder));
+  for (const std::string& file : files) {
+    const std::string path = io::join_path(folder, file);
+    ASSIGN_OR_RETURN(const std::string hash, io::file_sha256(fs, path));
+    ASSIGN_OR_RETURN(const io::FileInfo info, fs.stat(path));
+    RETURN_IF_ERROR(db.insert("outputs", {name, file, hash, info.size}));
+  }
   return {};
 }
 
@@ -98,6 +112,7 @@ Result<Database> make_record(io::FileSystem& fs, const Plan& plan, const LabStat
       RETURN_IF_ERROR(db.insert("variables", {step.name, variable, label}));
     const std::string& kind = step.kind->name;
     if (kind == "source") RETURN_IF_ERROR(add_source(db, plan, s, made));
+    if (kind == kCommandKind) RETURN_IF_ERROR(add_outputs(db, fs, step.name, made.folder));
     if (kind == "tokens") RETURN_IF_ERROR(add_store(db, fs, step.name, made.folder));
     if (kind == "train") RETURN_IF_ERROR(add_run(db, fs, step.name, made.folder));
     if (kind == "train" && measured) RETURN_IF_ERROR(add_sessions(db, fs, step.name, made.folder));
@@ -110,9 +125,9 @@ Result<LabState> finished_lab(const Context& context, const Plan& plan, bool eve
   ASSIGN_OR_RETURN(LabState state, look_at(context, plan, every_byte));
   for (const StepState& s : state.steps)
     if (s.action != Action::kSkip)
-      return invalid_argument(fmt::format("step {}: {}{}. `ostro lab run {}` comes first", s.step->name,
-                                          s.action == Action::kFail ? "" : "is not done: ", s.reason,
-                                          plan.file));
+      return invalid_argument(
+          fmt::format("{}: step {}: {}{}. `ostro lab run {}` comes first", s.step->where, s.step->name,
+                      s.action == Action::kFail ? "" : "is not done: ", s.reason, plan.file));
   return state;
 }
 

@@ -59,6 +59,7 @@ void finish(sqlite3_context* context) {
     return sqlite3_result_int64(context, sum.integers);
   }
   const double total = sum.exact.rounded();
+  if (std::isinf(total)) return sqlite3_result_error(context, "the sum is too large for a number", -1);
   sqlite3_result_double(context, kAnswer == Answer::kMean ? total / static_cast<double>(sum.count) : total);
 }
 

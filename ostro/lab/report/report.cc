@@ -9,6 +9,7 @@
 #include "ostro/base/sha256.h"
 #include "ostro/io/files/atomic_file.h"
 #include "ostro/io/files/path.h"
+#include "ostro/lab/journal/output.h"
 #include "ostro/lab/record/record.h"
 #include "ostro/lab/report/html_page.h"
 #include "ostro/lab/report/report_text.h"
@@ -116,6 +117,12 @@ Result<std::vector<std::string>> check_report(io::FileSystem& fs, const std::str
       wrong.push_back(fmt::format("{}: is not what the lab gives: its SHA-256 is {}, not {}", path,
                                   sha256_hex(*there), sha256_hex(file.bytes)));
   }
+  const auto there = files_below(fs, folder);
+  if (!there.ok() && there.error().code() == ErrorCode::kNotFound) return wrong;
+  if (!there.ok()) return there.error();
+  for (const std::string& name : *there)
+    if (std::none_of(files.begin(), files.end(), [&](const ReportFile& f) { return f.name == name; }))
+      wrong.push_back(fmt::format("{}: is no part of the report; remove it", io::join_path(folder, name)));
   return wrong;
 }
 

@@ -22,7 +22,8 @@ Result<std::vector<ReportFile>> make_report(io::FileSystem& fs, const Plan& plan
 // Writes the files below a folder, in their order.
 Status write_files(io::FileSystem& fs, const std::string& folder, const std::vector<ReportFile>& files);
 
-// What is wrong with the files in a folder, a line each; empty if they are those of the report.
+// What is wrong with the files in a folder, a line each: one that is missing, another one, or no part of the
+// report. Empty if they are those of the report.
 Result<std::vector<std::string>> check_report(io::FileSystem& fs, const std::string& folder,
                                               const std::vector<ReportFile>& files);
 

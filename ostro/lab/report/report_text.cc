@@ -37,6 +37,10 @@ class Filler {
       if (!line.empty() && line.back() == '\r') line.pop_back();
       if (line.find_first_not_of(" \t") == std::string::npos) {
         end_paragraph();
+      } else if (const std::string block = block_of(line); !block.empty()) {
+        end_paragraph();
+        ASSIGN_OR_RETURN(const std::string html, fill_block(block));
+        out_.html += html;
       } else if (line.starts_with("# ")) {
         end_paragraph();
         ASSIGN_OR_RETURN(const std::string html, fill_line(line.substr(2)));
@@ -114,21 +118,32 @@ class Filler {
       }
       return value_html(*value, text);
     }
-    if (kind == "table") {
-      ASSIGN_OR_RETURN(const QuotedRows* table, find("table", values_->tables, name));
-      return place_block(html_table(table->rows));
-    }
-    if (kind != "figure")
-      return error(fmt::format("{{{}}}: write value, table or figure in front of the name", words));
-    ASSIGN_OR_RETURN(const QuotedRows* figure, find("figure", values_->figures, name));
-    return place_block(figure_svg(*figure));
+    if (kind == "table" || kind == "figure")
+      return error(fmt::format("{{{}}}: must be alone on its line", words));
+    return error(fmt::format("{{{}}}: write value, table or figure in front of the name", words));
   }
 
-  // A block cannot stand within a paragraph: it ends the one before it.
-  Result<std::string> place_block(const std::string& html) {
-    end_paragraph();
-    out_.html += html;
-    return std::string();
+  // What stands between the braces of a line that is one placeholder of a table or a figure; else nothing.
+  static std::string block_of(const std::string& line) {
+    const size_t begin = line.find_first_not_of(" \t"), end = line.find_last_not_of(" \t");
+    if (line[begin] != '{' || line.find('}') != end || end < begin + 2) return "";
+    const std::string words = line.substr(begin + 1, end - begin - 1);
+    std::istringstream in(words);
+    std::string kind, name, more;
+    in >> kind >> name >> more;
+    return (kind == "table" || kind == "figure") && !name.empty() && more.empty() ? words : "";
+  }
+
+  Result<std::string> fill_block(const std::string& words) const {
+    std::istringstream in(words);
+    std::string kind, name;
+    in >> kind >> name;
+    if (kind == "table") {
+      ASSIGN_OR_RETURN(const QuotedRows* table, find("table", values_->tables, name));
+      return html_table(table->rows);
+    }
+    ASSIGN_OR_RETURN(const QuotedRows* figure, find("figure", values_->figures, name));
+    return figure_svg(*figure);
   }
 
   std::string file_;

@@ -2,7 +2,7 @@
 //
 // The text has paragraphs between empty lines, and headings: lines that begin with "# ". {value NAME} stands
 // for the value of a query, {value NAME D} for it with D digits behind the point, {table NAME} and {figure
-// NAME}, each a paragraph of its own, for these. "{{" is a brace.
+// NAME}, each alone on its line, for these. "{{" is a brace.
 #pragma once
 
 #include "ostro/lab/report/values.h"

@@ -40,7 +40,31 @@ TEST_CASE("a wrong placeholder is an error with its line and the nearest name") 
   CHECK(error_of("{best}").find("write {value NAME}") != std::string::npos);
   CHECK(error_of("{number best}").find("write value, table or figure") != std::string::npos);
   CHECK(error_of("{value count 2}").find("no number with a fraction") != std::string::npos);
+  CHECK(error_of("see {table all}") == "r.txt:1: {table all}: must be alone on its line");
+  CHECK(error_of("a\n{table all} {table all}").find("r.txt:2: {table all}: must be alone") == 0);
+  CHECK(error_of("# {table all}").find("must be alone on its line") != std::string::npos);
   CHECK(error_of("{value best 2 3}").find("write {value NAME}") != std::string::npos);
+}
+
+TEST_CASE("a figure with too many series, or numbers that no axis holds, is an error") {
+  const auto error_of = [](const std::vector<std::vector<Value>>& rows) {
+    auto db = Database::create(false);
+    for (const auto& row : rows)
+      check_ok(db->insert("chain", {row[0], row[1], row[2], int64_t{1}, std::string("h")}));
+    Plan plan;
+    plan.figures.push_back({"loss", "SELECT run, step, loss FROM chain", "p:4"});
+    const auto values = ask_all(*db, plan);
+    return values.ok() ? std::string() : values.error().message();
+  };
+  std::vector<std::vector<Value>> rows;
+  for (int64_t i = 0; i < 200; ++i) rows.push_back({std::to_string(i), i, 0.5});
+  CHECK(error_of(rows).empty());
+  rows.push_back({std::string("one more"), int64_t{1}, 0.5});
+  CHECK(error_of(rows) == "p:4: figures.loss: has more than 200 series; choose some of them with WHERE");
+  CHECK(error_of({{std::string("a"), int64_t{1}, 1e308}, {std::string("a"), int64_t{2}, -1e308}}) ==
+        "p:4: figures.loss: has loss from -1e+308 to 1e+308: no axis is that long");
+  CHECK_FALSE(error_of({{std::string("a"), int64_t{1}, 1.79e308}}).empty());
+  CHECK(error_of({{std::string("a"), int64_t{1}, 1e307}, {std::string("a"), int64_t{2}, -1e307}}).empty());
 }
 
 TEST_CASE("a figure is a text that depends on its points and escapes its names") {

@@ -5,11 +5,15 @@
 #include <algorithm>
 #include <cmath>
 #include <nlohmann/json.hpp>
+#include <set>
 
 #include "ostro/lab/report/figure.h"
+#include "ostro/page/numbers/axis.h"
 
 namespace ostro::lab {
 namespace {
+
+constexpr size_t kMostSeries = 200;
 
 Result<Rows> ask(const Database& record, const char* what, const Query& query) {
   auto rows = record.select(query.sql);
@@ -29,6 +33,28 @@ bool is_number(const Value& value) {
 double number(const Value& value) {
   const auto* d = std::get_if<double>(&value);
   return d != nullptr ? *d : static_cast<double>(std::get<int64_t>(value));
+}
+
+// An error where no axis fits the numbers of a column, or there are too many lines to tell apart.
+Status check_figure(const Query& query, const Rows& rows) {
+  std::set<std::string> series;
+  for (const auto& row : rows.rows) {
+    series.insert(value_text(row[0]));
+    if (series.size() > kMostSeries)
+      return wrong_shape("figures", query,
+                         fmt::format("has more than {} series; choose some of them with WHERE", kMostSeries));
+  }
+  for (const size_t column : {size_t{1}, size_t{2}}) {
+    std::vector<double> values;
+    for (const auto& row : rows.rows) values.push_back(number(row[column]));
+    const page::Range range = page::range_of(values);
+    if (!std::isfinite(range.high - range.low))
+      return wrong_shape("figures", query,
+                         fmt::format("has {} from {} to {}: no axis is that long", rows.columns[column],
+                                     *std::min_element(values.begin(), values.end()),
+                                     *std::max_element(values.begin(), values.end())));
+  }
+  return {};
 }
 
 }  // namespace
@@ -61,6 +87,7 @@ Result<Values> ask_all(const Database& record, const Plan& plan) {
         return wrong_shape("figures", query,
                            fmt::format("has a point ({}, {}), which are not two numbers", value_text(row[1]),
                                        value_text(row[2])));
+    RETURN_IF_ERROR(check_figure(query, rows));
     out.figures.push_back({query, std::move(rows)});
   }
   return out;

@@ -25,7 +25,8 @@ struct Values {
 };
 
 // Asks all queries of the plan. Errors name the query and its line: one that fails; one of `queries` that
-// does not give one row of one value; one of `figures` that does not give rows of (series, x, y).
+// does not give one row of one value; one of `figures` that does not give rows of (series, x, y), has more
+// than 200 series, or numbers whose range is not finite.
 Result<Values> ask_all(const Database& record, const Plan& plan);
 
 // values.json: every value as text, with its class and query.

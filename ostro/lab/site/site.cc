@@ -20,6 +20,25 @@ std::string literal(const std::string& text) {
   return out + "'";
 }
 
+// A text in which paths begin in the plan's folder, so that no place of this machine is in a page.
+std::string without_folder(const Plan& plan, const std::string& text) {
+  if (plan.folder.empty()) return text;
+  const std::string folder = plan.folder.ends_with('/') ? plan.folder : plan.folder + "/";
+  const auto is_of_path = [](char c) {
+    return (c >= 'a' && c <= 'z') || (c >= 'A' && c <= 'Z') || (c >= '0' && c <= '9') || c == '_' ||
+           c == '-' || c == '.' || c == '/';
+  };
+  std::string out;
+  for (size_t i = 0; i < text.size();) {
+    if ((i == 0 || !is_of_path(text[i - 1])) && text.compare(i, folder.size(), folder) == 0) {
+      i += folder.size();
+      continue;
+    }
+    out += text[i++];
+  }
+  return out;
+}
+
 class Site {
  public:
   Site(const Plan& plan, const LabState& state, const Database& record)
@@ -70,7 +89,7 @@ class Site {
         inputs += fmt::format("{}{}: {}", inputs.empty() ? "" : ", ", parameter, step_html(input));
       body += fmt::format("<tr>{}{}<td class=\"{}\">{}</td>{}{}</tr>\n", cell(step_html(s.step->name)),
                           cell(s.step->kind->name), action_name(s.action), action_name(s.action),
-                          cell(html_escaped(s.reason)), cell(inputs));
+                          cell(html_escaped(without_folder(plan_, s.reason))), cell(inputs));
     }
     body += "</tbody></table></div>\n";
     if (state_.is_done())
@@ -165,8 +184,9 @@ class Site {
         const std::string config,
         section("Configuration", fmt::format("SELECT path, value FROM config {} ORDER BY path", where)));
     body += scores + facts;
-    body += fmt::format("<p>To compute the run again and compare: <code>ostro verify {}</code></p>\n",
-                        html_escaped(state_.made.at(run).folder));
+    body += fmt::format(
+        "<p>To compute the run again and compare, in the plan's folder: <code>ostro verify {}</code></p>\n",
+        html_escaped(without_folder(plan_, state_.made.at(run).folder)));
     return page(run, body + states + config);
   }
 

@@ -39,10 +39,11 @@ Result<std::string> make_tokenizer(const Work& work, const std::string& folder) 
   }
   if (!is_known) return invalid_argument(fmt::format("pattern is {}: use one of {}", pattern, known));
   io::FileSystem& fs = work.context.fs;
-  ASSIGN_OR_RETURN(const tokenizer::Tokenizer trained,
-                   tokenizer::train(data::texts_of_sources(fs, work.made_by(work.input("from")).files,
-                                                           text_of(step, "text_key"), "text_key"),
-                                    options));
+  ASSIGN_OR_RETURN(std::vector<data::SourceFile> files, files_of(work, step.inputs.at("from")));
+  ASSIGN_OR_RETURN(
+      const tokenizer::Tokenizer trained,
+      tokenizer::train(data::texts_of_sources(fs, std::move(files), text_of(step, "text_key"), "text_key"),
+                       options));
   const std::string path = io::join_path(folder, "tokenizer.json");
   RETURN_IF_ERROR(tokenizer::save_tokenizer(fs, trained, path));
   return io::file_sha256(fs, path);
@@ -51,8 +52,8 @@ Result<std::string> make_tokenizer(const Work& work, const std::string& folder) 
 Result<std::string> make_tokens(const Work& work, const std::string& folder) {
   io::FileSystem& fs = work.context.fs;
   data::DataOptions options;
-  options.train_urls = urls_of(work.made_by(work.input("from")));
-  options.validation_urls = urls_of(work.made_by(work.input("held_out")));
+  ASSIGN_OR_RETURN(options.train_urls, urls_of(work, work.step.inputs.at("from")));
+  ASSIGN_OR_RETURN(options.validation_urls, urls_of(work, work.step.inputs.at("held_out")));
   options.tokenizer = io::join_path(work.made_by(work.input("tokenizer")).folder, "tokenizer.json");
   options.text_key = text_of(work.step, "text_key");
   options.cache_dir = folder;

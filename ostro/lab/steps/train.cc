@@ -31,6 +31,8 @@ Status check_left_to_plan(const config::Node& tree) {
   return {};
 }
 
+constexpr int64_t kSanitySteps = 20;  // at most, of a training in a sanity run
+
 std::string list_text(const std::vector<std::string>& texts) {
   std::vector<config::Node> items;
   for (const std::string& text : texts) items.push_back(config::Node::string(text));
@@ -54,11 +56,18 @@ Result<train::TrainConfig> training_config(const Work& work, const std::string& 
   };
   const auto set = [&](const char* path, const std::string& value) { overrides.push_back({path, value}); };
   const auto quoted = [](const std::string& text) { return config::flow_text(config::Node::string(text)); };
-  set("data.train_urls", list_text(urls_of(made("from"))));
-  set("data.validation_urls", list_text(urls_of(made("held_out"))));
+  ASSIGN_OR_RETURN(const std::vector<std::string> train_urls, urls_of(work, tokens.inputs.at("from")));
+  ASSIGN_OR_RETURN(const std::vector<std::string> held_out, urls_of(work, tokens.inputs.at("held_out")));
+  set("data.train_urls", list_text(train_urls));
+  set("data.validation_urls", list_text(held_out));
   set("data.tokenizer", quoted(io::join_path(made("tokenizer").folder, "tokenizer.json")));
   set("data.text_key", quoted(text_of(tokens, "text_key")));
   set("data.cache_dir", quoted(work.made_by(tokens).folder));
+  if (work.plan.sanity) {
+    ASSIGN_OR_RETURN(const train::TrainConfig whole,
+                     train::load_train_config(file, overrides, work.context.models));
+    set("trainer.num_train_steps", std::to_string(std::min(whole.trainer.num_train_steps, kSanitySteps)));
+  }
   if (!folder.empty()) {
     set("trainer.log_dir", quoted(io::parent_path(folder)));
     set("trainer.id", quoted(io::base_name(folder)));

@@ -5,6 +5,7 @@
 #include "ostro/chain/version.h"
 #include "ostro/io/files/path.h"
 #include "ostro/lab/steps/kinds.h"
+#include "ostro/lab/steps/sandbox.h"
 
 namespace ostro::lab {
 
@@ -15,9 +16,18 @@ const Step& Work::input(const std::string& parameter) const {
   return *found;
 }
 
-std::vector<std::string> urls_of(const Made& source) {
+Result<std::vector<data::SourceFile>> files_of(const Work& work, const std::string& step) {
+  const Made& made = work.made.at(step);
+  if (made.folder.empty()) return made.files;
+  ASSIGN_OR_RETURN(const data::FoundSources found,
+                   data::find_sources(work.context.fs, {{made.folder}, {}}, {.train = step}));
+  return found.all();
+}
+
+Result<std::vector<std::string>> urls_of(const Work& work, const std::string& step) {
   std::vector<std::string> urls;
-  for (const data::SourceFile& file : source.files) urls.push_back(io::glob_literal(file.path));
+  ASSIGN_OR_RETURN(const std::vector<data::SourceFile> files, files_of(work, step));
+  for (const data::SourceFile& file : files) urls.push_back(io::glob_literal(file.path));
   return urls;
 }
 
@@ -46,16 +56,34 @@ Result<std::string> recipe(const Work& work) {
   } else {
     out["parameters"] = nlohmann::json::parse(config::canonical_json(step.parameters));
   }
+  if (step.kind->name == kCommandKind) {
+    ASSIGN_OR_RETURN(out["files"], command_files(work));
+  }
   return out.dump(-1, ' ', false, nlohmann::json::error_handler_t::replace);
+}
+
+Result<std::optional<run::Cost>> cost(const Work& work) {
+  if (work.step.kind->name != "train" || !work.services.cost) return std::optional<run::Cost>();
+  ASSIGN_OR_RETURN(const train::TrainConfig config, training_config(work, ""));
+  ASSIGN_OR_RETURN(const run::Cost found, work.services.cost(config));
+  return std::optional<run::Cost>(found);
 }
 
 Result<std::optional<std::string>> perform(const Work& work, const std::string& folder) {
   const std::string& kind = work.step.kind->name;
   if (kind == "train") return make_run(work, folder);
-  const auto make = kind == "tokenizer" ? make_tokenizer : kind == "tokens" ? make_tokens : make_evaluation;
-  ASSIGN_OR_RETURN(std::string content, make(work, folder));
-  return std::optional<std::string>(std::move(content));
+  const auto make = kind == "tokenizer"    ? make_tokenizer
+                    : kind == "tokens"     ? make_tokens
+                    : kind == kCommandKind ? make_command
+                                           : make_evaluation;
+  Result<std::string> content = make(work, folder);
+  // The terminal sends its signal to a program that is run, too.
+  if (!content.ok() && kind == kCommandKind && work.context.stop()) return std::optional<std::string>();
+  if (!content.ok()) return content.error();
+  return std::optional<std::string>(std::move(*content));
 }
+
+Status is_sandboxed(const StepKind& kind) { return kind.name == kCommandKind ? sandbox_works() : Status(); }
 
 bool resumes(const StepKind& kind) { return kind.name == "train" || kind.name == "tokens"; }
 

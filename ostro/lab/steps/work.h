@@ -12,6 +12,7 @@
 #include "ostro/data/arrays/build_settings.h"
 #include "ostro/data/sources/source_files.h"
 #include "ostro/lab/plan/plan.h"
+#include "ostro/run/loop/dry_run.h"
 #include "ostro/run/loop/run.h"
 
 namespace ostro::lab {
@@ -20,7 +21,9 @@ namespace ostro::lab {
 struct Services {
   data::BuildSettings build;
   // Trains as `ostro train` does, until context.stop says so.
-  std::function<Result<run::RunOutcome>(const train::TrainConfig&)> train;
+  std::function<Result<run::RunOutcome>(const train::TrainConfig&)> train = {};
+  // What a training would take, as `ostro train --dry_run` computes it. Empty: it is not asked.
+  std::function<Result<run::Cost>(const train::TrainConfig&)> cost = {};
 };
 
 // A step whose output is there.
@@ -49,8 +52,14 @@ struct Work {
 // and the version of the arithmetic: as the genesis of its run. Errors: those of the configuration.
 Result<std::string> recipe(const Work& work);
 
+// What a training would take; nothing for other kinds, and where it is not asked.
+Result<std::optional<run::Cost>> cost(const Work& work);
+
 // Makes the output in `folder`, which exists. Returns its content; nothing when context.stop asked to stop.
 Result<std::optional<std::string>> perform(const Work& work, const std::string& folder);
+
+// Whether a step of kind run is done in a sandbox here; the error says why not. Other kinds need none.
+Status is_sandboxed(const StepKind& kind);
 
 // Whether a step goes on with what an interrupted one left in its folder. Others begin in an empty one.
 bool resumes(const StepKind& kind);

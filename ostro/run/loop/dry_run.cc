@@ -142,6 +142,14 @@ std::string time_line(const train::TrainConfig& config, double peak, double step
       span_text(step), span_text(step * static_cast<double>(config.trainer.num_train_steps)), peak * 1e-9);
 }
 
+int64_t kept_checkpoints(const train::TrainConfig& config) {
+  const int64_t steps = config.trainer.num_train_steps;
+  int64_t kept = 0;
+  for (int64_t step = 1; step <= steps; ++step)
+    kept += step == steps || config.trainer.checkpointer.is_kept(step) ? 1 : 0;
+  return kept;
+}
+
 // What the checkpoints that are kept mean for an audit: from which of them a step is replayed.
 // `seconds_a_step`: 0 where it is not known.
 std::string audit_line(const train::TrainConfig& config, int64_t state, double seconds_a_step) {
@@ -258,9 +266,18 @@ Result<DryRun> dry_run(io::FileSystem& fs, runtime::Engine& engine, const train:
   const double seconds = peak > 0 ? flops / (peak * kShare) : 0;
   if (peak > 0) out += time_line(config, peak, seconds);
   out += audit_line(config, state, seconds);
+  Cost cost;
+  const int64_t steps = config.trainer.num_train_steps;
+  const double all_leaves = static_cast<double>(schedule.first_example(steps)) /
+                            static_cast<double>(*config.numerics.leaf_examples);
+  cost.flops =
+      runner->leaf_info().flops * all_leaves + runner->update_info().flops * static_cast<double>(steps);
+  cost.seconds = peak > 0 ? cost.flops / (peak * kShare) : 0;
+  cost.memory = need.peak();
+  cost.files = state * kept_checkpoints(config);
   const runtime::Memory& memory = engine.memory();
   const bool on_host = &memory == &runtime::host_memory();
-  if (workers > 1 && on_host) return DryRun{out, Status()};
+  if (workers > 1 && on_host) return DryRun{out, cost, Status()};
   if (workers > 1) {
     int64_t most = 0;
     for (const train::WorkerLoad& load : loads)
@@ -270,7 +287,7 @@ Result<DryRun> dry_run(io::FileSystem& fs, runtime::Engine& engine, const train:
     out +=
         fmt::format("memory: {:.1f} MiB to be allocated on {} by each of the {} workers that share it; {}\n",
                     mib(most), memory.name(), sharers, room_text(memory.available(), fits));
-    return DryRun{out, fits};
+    return DryRun{out, cost, fits};
   }
   const Status fits = check_fit(config, need, vocab, engine);
   std::string where = fmt::format("{:.1f} MiB to be allocated", mib(need.total()));
@@ -282,7 +299,7 @@ Result<DryRun> dry_run(io::FileSystem& fs, runtime::Engine& engine, const train:
   if (on_host && need.saving > 0)
     where += fmt::format(" ({:.1f} MiB while a checkpoint is written)", mib(need.saving));
   out += fmt::format("memory: {}; {}\n", where, room_text(memory.available(), fits));
-  return DryRun{out, fits};
+  return DryRun{out, cost, fits};
 }
 
 }  // namespace ostro::run

@@ -10,10 +10,19 @@
 
 namespace ostro::run {
 
+// What all steps of a run take together.
+struct Cost {
+  double flops = 0;    // of the programs of all steps, without evaluation
+  double seconds = 0;  // if they reach half of the machine's peak; 0 where that is not known
+  int64_t memory = 0;  // bytes, at the peak of a process that trains alone
+  int64_t files = 0;   // bytes of the checkpoints that are kept for good
+};
+
 struct DryRun {
   // A text for people: parameters, leaves, memory and communication of each worker, FLOPs, data, time, and
   // the number of steps that an audit has to replay to check one.
   std::string text;
+  Cost cost;
   Status fits;  // the result of check_fit() on one worker, of fleet::check_device_room() on several
 };
 

@@ -1,0 +1,68 @@
+#include "ostro/lab/drive/audit.h"
+
+#include <fmt/format.h>
+
+#include <cmath>
+
+#include "ostro/base/sha256.h"
+#include "ostro/io/files/path.h"
+#include "ostro/lab/journal/output.h"
+
+namespace ostro::lab {
+namespace {
+
+std::string audit_directory(const OpenLab& lab) { return io::join_path(lab.directory, "audit"); }
+
+}  // namespace
+
+bool is_drawn(const std::string& journal_head, const std::string& fingerprint, double share) {
+  constexpr size_t kDigits = 13;  // 52 bits, which a double holds
+  const std::string drawn = sha256_hex(journal_head + fingerprint).substr(0, kDigits);
+  return std::ldexp(static_cast<double>(std::stoull(drawn, nullptr, 16)), -52) < share;
+}
+
+Result<std::string> begin_audit(OpenLab& lab, const StepState& state) {
+  io::FileSystem& fs = lab.context.fs;
+  const std::string folder = output_folder(audit_directory(lab), state.fingerprint);
+  RETURN_IF_ERROR(fs.remove_all(folder));
+  RETURN_IF_ERROR(fs.make_dirs(resumes(*state.step->kind) ? io::parent_path(folder) : folder));
+  return folder;
+}
+
+Status end_audit(OpenLab& lab, const std::map<std::string, Made>& made, StepState& state,
+                 const Performed& performed) {
+  io::FileSystem& fs = lab.context.fs;
+  if (performed.ok() && !*performed) {
+    state.action = Action::kSkip;
+    state.reason = "its audit was stopped";
+    return {};
+  }
+  const std::string folder = output_folder(audit_directory(lab), state.fingerprint);
+  RETURN_IF_ERROR(check_sources(lab, made, *state.step));
+  if (!performed.ok()) return performed.error();
+  ASSIGN_OR_RETURN(const std::string manifest,
+                   write_manifest(fs, audit_directory(lab), state.fingerprint, lab.hashes));
+  const std::string& content = **performed;
+  // What was resumed may have other files for the same content: another checkpoint that was the last one.
+  if (content != state.content || (!resumes(*state.step->kind) && manifest != state.manifest)) {
+    const bool same = content == state.content;
+    RETURN_IF_ERROR(lab.journal.add_conflict(state.step->name, state.fingerprint,
+                                             same ? state.manifest : state.content,
+                                             same ? manifest : content));
+    return corrupt(fmt::format(
+        "fingerprint {} has the {} {} in the journal and {} when it is done again. The same recipe must give "
+        "the same bits: this machine or this program computes wrongly, or did so before. {} and {} have both "
+        "outputs",
+        short_hash(state.fingerprint), same ? "list of files" : "content",
+        short_hash(same ? state.manifest : state.content), short_hash(same ? manifest : content),
+        output_folder(lab.directory, state.fingerprint), folder));
+  }
+  RETURN_IF_ERROR(lab.journal.add_audit(state.step->name, state.fingerprint));
+  RETURN_IF_ERROR(fs.remove_all(folder));
+  RETURN_IF_ERROR(fs.remove_all(manifest_path(audit_directory(lab), state.fingerprint)));
+  state.action = Action::kSkip;
+  state.reason = fmt::format("was done again, and has the content {} as before", short_hash(state.content));
+  return {};
+}
+
+}  // namespace ostro::lab

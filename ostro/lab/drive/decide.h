@@ -1,0 +1,40 @@
+// decide_step: whether a step is skipped, resumed or done, and why. It changes nothing but lab.lock, where a
+// source is used for the first time. Private to the sub-room.
+#pragma once
+
+#include "ostro/lab/drive/lab_state.h"
+#include "ostro/lab/journal/file_hashes.h"
+#include "ostro/lab/journal/journal.h"
+#include "ostro/lab/journal/pins.h"
+
+namespace ostro::lab {
+
+// A lab that is open, for one thread.
+struct OpenLab {
+  const Context& context;
+  const Services& services;
+  const Plan& plan;
+  bool works;             // may write
+  std::string directory;  // of the lab
+  Journal journal;
+  Pins pins;
+  FileHashes hashes;
+
+  Work work(const Step& step, const std::map<std::string, Made>& made) const {
+    return {context, services, plan, step, made};
+  }
+};
+
+// Recipe, fingerprint, action and reason of a step whose inputs are in `made`. Of a source also `out`, its
+// files. Errors: why the step cannot be done.
+Status decide_step(OpenLab& lab, const std::map<std::string, Made>& made, StepState& state, Made& out);
+
+// The pins' name of a source.
+std::string pin_name(const Plan& plan, const std::string& step);
+
+// decide_step() for a source: it is done when its files are what lab.lock says. Its content are their names
+// and hashes. In a sanity run (Plan::sanity) its files are their first rows, which are written where the lab
+// works.
+Status decide_source(OpenLab& lab, StepState& state, Made& out);
+
+}  // namespace ostro::lab

@@ -1,0 +1,187 @@
+#include "ostro/lab/drive/drive.h"
+
+#include <fmt/format.h>
+
+#include "ostro/base/sha256.h"
+#include "ostro/io/files/atomic_file.h"
+#include "ostro/io/files/path.h"
+#include "ostro/lab/drive/audit.h"
+#include "ostro/lab/drive/jobs.h"
+#include "ostro/lab/journal/output.h"
+
+namespace ostro::lab {
+namespace {
+
+class Driver {
+ public:
+  Driver(OpenLab lab, const RunRequest& request)
+      : lab_(std::move(lab)), request_(request), jobs_(request.jobs, request.threads) {
+    for (const Step& step : lab_.plan.steps) out_.steps.push_back({.step = &step});
+    stages_.resize(out_.steps.size());
+  }
+
+  Result<LabState> all() {
+    if (lab_.works) RETURN_IF_ERROR(keep_plan());
+    if (request_.audit > 0) RETURN_IF_ERROR(lab_.journal.add_draw(request_.audit));
+    begun_at_ = lab_.journal.head();
+    for (const std::string& source : request_.pin) lab_.pins.forget(pin_name(lab_.plan, source));
+    for (bool goes_on = true; goes_on;) {
+      ASSIGN_OR_RETURN(goes_on, pass());
+      if (!jobs_.steps().empty()) {
+        wait();
+        goes_on = true;
+      }
+    }
+    if (lab_.works) RETURN_IF_ERROR(lab_.hashes.save());
+    return std::move(out_);
+  }
+
+ private:
+  enum class Stage { kOpen, kRunning, kFinal };
+
+  // The expanded plan is kept beside the journal, which has its hash.
+  Status keep_plan() {
+    const std::string text = canonical_plan(lab_.plan), hash = sha256_hex(text);
+    if (lab_.journal.plan_hash() == hash) return {};
+    const std::string folder = io::join_path(lab_.directory, "plans");
+    RETURN_IF_ERROR(lab_.context.fs.make_dirs(folder));
+    RETURN_IF_ERROR(io::write_file_atomically(lab_.context.fs, io::join_path(folder, hash + ".json"), text));
+    return lab_.journal.add_plan(hash);
+  }
+
+  bool stops() {
+    if (lab_.works && !out_.stopped) out_.stopped = lab_.context.stop();
+    return out_.stopped;
+  }
+
+  // Handles steps in the plan's order as far as inputs and free places allow. Returns whether anything went
+  // on. Failures of steps are states; errors are those of the lab's own files.
+  Result<bool> pass() {
+    bool went_on = false;
+    for (size_t i = 0; i < stages_.size(); ++i) {
+      if (stages_[i] != Stage::kOpen) continue;
+      if (stops() || jobs_.is_full()) break;
+      StepState& state = out_.steps[i];
+      bool is_ready = true;
+      for (const auto& [parameter, input] : state.step->inputs) {
+        if (out_.made.contains(input)) continue;
+        is_ready = false;
+        const StepState* of = out_.find(input);
+        if (stages_[static_cast<size_t>(of - out_.steps.data())] != Stage::kFinal) continue;
+        state.reason =
+            fmt::format("needs {}, which {}", input, of->action == Action::kFail ? "failed" : "is not done");
+        finish(i, {});
+        went_on = true;
+        break;
+      }
+      if (!is_ready) continue;
+      ASSIGN_OR_RETURN(const bool handled, handle(i));
+      went_on |= handled;
+    }
+    return went_on;
+  }
+
+  // Decides about a step whose inputs are there, and begins it. False: it must wait for another one.
+  Result<bool> handle(size_t i) {
+    StepState& state = out_.steps[i];
+    Made made;
+    if (const Status known = decide_step(lab_, out_.made, state, made); !known.ok()) {
+      finish(i, known);
+      return true;
+    }
+    for (const size_t other : jobs_.steps())
+      if (out_.steps[other].fingerprint == state.fingerprint) return false;
+    if (state.step->kind->name == "source") {
+      made.fingerprint = state.fingerprint;
+      made.content = state.content;
+      out_.made[state.step->name] = std::move(made);
+    }
+    if (!lab_.works) {
+      finish(i, state.action == Action::kSkip ? Status() : ask_cost(state));
+      return true;
+    }
+    if (state.action == Action::kSkip) {
+      const DoneEntry* last = lab_.journal.last_of(state.step->name);
+      if (last == nullptr || last->fingerprint != state.fingerprint)
+        RETURN_IF_ERROR(record_step(lab_, state));
+      if (state.step->kind->name == "source" || !is_drawn(begun_at_, state.fingerprint, request_.audit)) {
+        finish(i, {});
+        return true;
+      }
+      state.action = Action::kAudit;
+      state.reason = "is done again, to compare";
+    }
+    if (request_.on_begin) request_.on_begin(state);
+    RETURN_IF_ERROR(begin(i));
+    return true;
+  }
+
+  Status ask_cost(StepState& state) {
+    ASSIGN_OR_RETURN(state.cost, cost(lab_.work(*state.step, out_.made)));
+    return {};
+  }
+
+  Status begin(size_t i) {
+    StepState& state = out_.steps[i];
+    const auto folder = state.action == Action::kAudit ? begin_audit(lab_, state) : begin_step(lab_, state);
+    if (!folder.ok()) {
+      finish(i, folder.error());
+      return {};
+    }
+    if (request_.jobs == 1) {
+      end(i, perform(lab_.work(*state.step, out_.made), *folder));
+      return {};
+    }
+    const Status begun =
+        jobs_.start(i, lab_.work(*state.step, out_.made), *folder, io::join_path(lab_.directory, "logs"));
+    if (!begun.ok()) {
+      finish(i, begun);
+      return {};
+    }
+    stages_[i] = Stage::kRunning;
+    return {};
+  }
+
+  // Waits until a step that is done beside others has ended, or a moment.
+  void wait() {
+    if (auto ended = jobs_.wait()) end(ended->first, ended->second);
+    if (stops()) jobs_.stop();
+  }
+
+  void end(size_t i, const Performed& performed) {
+    StepState& state = out_.steps[i];
+    if (performed.ok() && !*performed) out_.stopped = true;
+    finish(i, state.action == Action::kAudit ? end_audit(lab_, out_.made, state, performed)
+                                             : end_step(lab_, out_.made, state, performed));
+  }
+
+  // Makes a state final.
+  void finish(size_t i, const Status& status) {
+    StepState& state = out_.steps[i];
+    stages_[i] = Stage::kFinal;
+    if (!status.ok()) {
+      state.action = Action::kFail;
+      state.reason = status.error().message();
+      out_.made.erase(state.step->name);
+    } else if (state.action == Action::kSkip && state.step->kind->name != "source") {
+      out_.made[state.step->name] =
+          Made{state.fingerprint, state.content, output_folder(lab_.directory, state.fingerprint), {}, {}};
+    }
+    if (request_.on_end) request_.on_end(state);
+  }
+
+  OpenLab lab_;
+  const RunRequest& request_;
+  std::string begun_at_;       // the journal's head then
+  std::vector<Stage> stages_;  // of out_.steps
+  Jobs jobs_;
+  LabState out_;
+};
+
+}  // namespace
+
+Result<LabState> drive(OpenLab lab, const RunRequest& request) {
+  return Driver(std::move(lab), request).all();
+}
+
+}  // namespace ostro::lab

@@ -1,0 +1,50 @@
+// LabState: what is known of each step of a plan: whether it is done, would be done, waits or failed, and
+// why. Values.
+#pragma once
+
+#include <map>
+#include <optional>
+#include <string>
+#include <vector>
+
+#include "ostro/lab/steps/work.h"
+
+namespace ostro::lab {
+
+enum class Action {
+  kSkip,    // done, and its output is unchanged
+  kRun,     // not done
+  kResume,  // begun, and goes on with what is there
+  kAudit,   // done, and is done again to compare
+  kWait,    // an input is not there, so what it would do is not known
+  kFail,    // cannot be done, or its output was changed
+};
+const char* action_name(Action action);
+
+struct StepState {
+  const Step* step = nullptr;
+  Action action = Action::kWait;
+  std::string reason;
+  // Known when all inputs are there; the content only of a step that is done.
+  std::string recipe, fingerprint, content;
+  std::string manifest;                // of its output, as the journal has it
+  std::optional<run::Cost> cost = {};  // of a training that would be done, if that was asked
+};
+
+// The states of all steps, in the order of the plan.
+struct LabState {
+  std::vector<StepState> steps;
+  std::map<std::string, Made> made;  // of the steps that are done
+  bool stopped = false;              // context.stop asked to stop
+
+  bool is_done() const;  // all steps
+  // SHA-256 over fingerprints and contents of all steps; of a finished lab it is a function of the plan's
+  // steps and the sources: no machine, path, time or kill changes it.
+  std::string hash() const;
+  const StepState* find(const std::string& step) const;
+};
+
+// The first digits of a hash, as people read it.
+std::string short_hash(const std::string& hash);
+
+}  // namespace ostro::lab

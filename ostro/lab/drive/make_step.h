@@ -1,0 +1,31 @@
+// begin_step, end_step: doing one step, around perform(): the folder before it, and afterwards the checks,
+// the manifest and the journal. Between them the output is made, in this process or in a child. Private to
+// the sub-room.
+#pragma once
+
+#include <optional>
+
+#include "ostro/lab/drive/decide.h"
+
+namespace ostro::lab {
+
+// What perform() gave: the content; nothing when it was stopped.
+using Performed = Result<std::optional<std::string>>;
+
+// Makes the folder in which the output of a step of action kRun or kResume is made.
+Result<std::string> begin_step(OpenLab& lab, const StepState& state);
+
+// Takes what was made in the folder: writes manifest and journal, and sets the final state. Errors: why the
+// step failed, for instance that a source was changed while it was read, or that this fingerprint has given
+// another content before. `made` are the steps before it.
+Status end_step(OpenLab& lab, const std::map<std::string, Made>& made, StepState& state,
+                const Performed& performed);
+
+// Records a step whose output the journal has under another name, or a source.
+Status record_step(OpenLab& lab, const StepState& state);
+
+// An error when a source that the step reads has other bytes than before it was done. Every byte is read
+// again.
+Status check_sources(OpenLab& lab, const std::map<std::string, Made>& made, const Step& step);
+
+}  // namespace ostro::lab
