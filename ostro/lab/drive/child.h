@@ -14,8 +14,8 @@ namespace ostro::lab {
 
 class Child {
  public:
-  // Begins `work` in a copy of this process, which must have one thread. What it prints goes to the file
-  // `log`; OSTRO_THREADS is `threads` there. The copy ends when this process does, whatever ends it.
+  // Begins `work` in a copy of this process, in which no other thread may be at work. What it prints goes to
+  // the file `log`; OSTRO_THREADS is `threads` there. The copy ends when this process does, whatever ends it.
   static Result<Child> start(const std::function<Performed()>& work, const std::string& log, int threads);
   Child(Child&& other) noexcept;
   Child& operator=(Child&&) = delete;

@@ -15,7 +15,8 @@ struct RunRequest {
   bool every_byte = false;       // read all files, also those whose size and time are unchanged
   std::vector<std::string> pin;  // sources whose files are taken as they are now
   // Steps that are done side by side. With more than one, each is done in a child process with its share of
-  // `threads`, and what it prints goes to a file of the folder logs; the process must have one thread.
+  // `threads`, and what it prints goes to a file of the folder logs; no other thread of the process may be at
+  // work.
   int jobs = 1;
   int threads = 1;
   double audit = 0;  // the share of skipped steps that are done again, to compare: 0 to 1
