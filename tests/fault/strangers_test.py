@@ -283,7 +283,7 @@ class Fuzz:
         where = f"case {seed}: {' '.join(words)}\n  {done}\n  exit status {status} after {seconds:.1f} s\n{text[-2000:]}"
         check(0 <= status < 128 and "broken invariant" not in text, where)
         # Where memory cannot be had, operator new throws; AddressSanitizer's ends the process with a report of its own.
-        check(not re.search(r"(ERROR|WARNING): \w+Sanitizer(?! failed to allocate|: out.of.memory)", text) and "runtime error: " not in text, where)
+        check(not re.search(r"(ERROR|WARNING): \w+Sanitizer(?! failed to allocate|: (allocator is )?out.of.memory)", text) and "runtime error: " not in text, where)
         check(status == 0 or text.strip(), f"{where}\nnothing is said")
         check("terminate called" not in text, where)
 
