@@ -42,7 +42,7 @@ RunView run_of(int64_t steps, int64_t many) {
                                      "finished",
                                      0,
                                      steps});
-    view.checkpoints.push_back({i, true, digest(i), digest(i), ""});
+    view.checkpoints.push_back({i, digest(i), digest(i), ""});
   }
   view.history.last_step = steps;
   view.history.tokens = 64.0 * static_cast<double>(steps);
@@ -116,7 +116,7 @@ TEST_CASE("whatever stands in texts and names is text") {
   chain::Session& session = view.record->sessions[0];
   session.argv = {evil};
   session.cpu = session.compiler = session.source_commit = session.started = view.outcomes[0] = evil;
-  view.checkpoints.push_back({10, true, "", "", evil});
+  view.checkpoints.push_back({10, "", "", evil});
   view.history.metrics.try_emplace("eval/" + evil + "/loss", kPageBins).first->second.add(1, 2);
   const std::string page = page_html(view);
   CHECK(count(page, "<script") == 1);
@@ -144,9 +144,9 @@ TEST_CASE("a run without steps, without record, without metrics") {
 
 TEST_CASE("a checkpoint that the chain does not have is not shown as if it did") {
   RunView view = run_of(10, 0);
-  view.checkpoints = {{2, true, digest(7), digest(7), ""},
-                      {4, true, digest(8), digest(9), ""},
-                      {6, false, digest(10), "", ""}};
+  view.checkpoints = {{2, digest(7), digest(7), ""},
+                      {4, digest(8), digest(9), ""},
+                      {6, digest(10), "", ""}};
   const std::string page = page_html(view);
   CHECK(holds(page, "1 of 3 has the hash that the chain has for its step."));
   CHECK(holds(page, "the chain has another hash: " + digest(9)));
