@@ -3,6 +3,7 @@
 #include <fmt/format.h>
 #include <unistd.h>
 
+#include <atomic>
 #include <cstdio>
 #include <cstdlib>
 #include <cstring>
@@ -17,8 +18,10 @@ namespace {
 
 int status_of_end = 1;
 
-// Writes without allocating: there may be no memory at all.
+// Writes without allocating: there may be no memory at all. Of several threads the first one writes.
 [[noreturn]] void end_with(const char* what, const char* more) {
+  static std::atomic_flag begun;
+  while (begun.test_and_set()) ::pause();
   for (const char* part : {"error: ", what, more, "\n"})
     if (::write(STDERR_FILENO, part, std::strlen(part)) < 0) break;
   ::_exit(status_of_end);

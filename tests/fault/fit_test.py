@@ -66,16 +66,29 @@ def check_peak(workspace, shape, number):
     return measured
 
 
+def limited(limit):
+    return lambda: resource.setrlimit(resource.RLIMIT_AS, (limit, limit))
+
+
+def least_addresses(ostro):
+    """The least limit of addresses, to 4 MiB, under which the program starts: its libraries lie in them."""
+    low, high = 0, 2**30
+    while high - low > 4 << 20:
+        middle = (low + high) // 2
+        starts = subprocess.run([ostro, "--version"], capture_output=True, check=False, preexec_fn=limited(middle)).returncode == 0
+        low, high = (low, middle) if starts else (middle, high)
+    return high
+
+
 def check_limits(workspace, shape, number, peak, rng):
     seen = []
-    for factor in [0.2, *(rng.uniform(0.5, 3.0) for _ in range(2))]:
+    for factor in [0.2, *(rng.uniform(0.1, 2.0) for _ in range(2))]:
         name = f"limit{number}-{len(seen)}"
-        # A process maps far more than it holds: libraries, stacks, what is only reserved.
         limit = int(workspace.mapped + factor * peak)
         words = ["--config", workspace.config(name, data__cache_dir="cache-fit"), *words_of(shape, name)]
         done = subprocess.run([workspace.ostro, "train", *words], cwd=workspace.root, env=workspace.env,
                               capture_output=True, text=True, check=False,
-                              preexec_fn=lambda: resource.setrlimit(resource.RLIMIT_AS, (limit, limit)))
+                              preexec_fn=limited(limit))
         said = f"{shape} under {limit >> 20} MiB: exit {done.returncode}\n{done.stdout}{done.stderr}"
         check(done.returncode in (0, 1, 2), said)
         check(done.returncode == 0 or done.stderr.count("error: ") == 1, said)
@@ -95,10 +108,10 @@ def main():
     shapes = rng.sample(SHAPES, 20 if seed.full() else args.configurations)
     workspace = Workspace(args.ostro)
     try:
-        # An allowance for what a process maps before it begins.
         config = workspace.config("first", steps=1, data__cache_dir="cache-fit")
         workspace.good("train", "--config", config)
-        workspace.mapped = 600 << 20
+        workspace.mapped = least_addresses(workspace.ostro)
+        print(f"the program starts with {workspace.mapped >> 20} MiB of addresses")
         statuses = []
         for number, shape in enumerate(shapes):
             peak = check_peak(workspace, shape, number)

@@ -4,8 +4,11 @@
 #include <zlib.h>
 #include <zstd.h>
 
+#include <cstdlib>
 #include <cstring>
 #include <memory>
+
+#include "ostro/base/out_of_memory.h"
 
 namespace ostro::io {
 namespace {
@@ -94,6 +97,18 @@ Result<Bytes> compress_blosc(const Compressor& compressor, std::span<const std::
   return out;
 }
 
+// blosc works on some blocks at a time and does not look whether it gets the memory for them: without it the
+// process would be killed. Throws OutOfMemory.
+void require_memory_of_blosc(std::span<const std::byte> bytes) {
+  constexpr size_t kBlocks = 3, kBeside = size_t{64} << 10;
+  size_t whole = 0, compressed = 0, block = 0;
+  blosc_cbuffer_sizes(bytes.data(), &whole, &compressed, &block);
+  const size_t wanted = kBlocks * block + kBeside;
+  void* const there = std::malloc(wanted);
+  if (there == nullptr) throw OutOfMemory(wanted);
+  std::free(there);
+}
+
 Status decompress_blosc(std::span<const std::byte> bytes, std::span<std::byte> out) {
   size_t size = 0;
   if (bytes.size() < BLOSC_MIN_HEADER_LENGTH ||
@@ -102,6 +117,7 @@ Status decompress_blosc(std::span<const std::byte> bytes, std::span<std::byte> o
   }
   if (size != out.size()) return wrong_size("blosc", out.size(), size < out.size() ? "shorter" : "longer");
   if (size == 0) return {};
+  require_memory_of_blosc(bytes);
   const int code = blosc_decompress_ctx(bytes.data(), out.data(), out.size(), /*numinternalthreads=*/1);
   if (code < 0 || static_cast<size_t>(code) != out.size()) return corrupt("damaged blosc data");
   return {};
@@ -120,6 +136,7 @@ Result<bool> decompress_blosc_range(std::span<const std::byte> bytes, int64_t wh
   blosc_cbuffer_metainfo(bytes.data(), &item, &flags);
   if (item == 0 || static_cast<size_t>(begin) % item != 0 || out.size() % item != 0) return false;
   const int count = static_cast<int>(out.size() / item);
+  require_memory_of_blosc(bytes);
   const int code =
       blosc_getitem(bytes.data(), static_cast<int>(static_cast<size_t>(begin) / item), count, out.data());
   if (code < 0 || static_cast<size_t>(code) != out.size()) return corrupt("damaged blosc data");

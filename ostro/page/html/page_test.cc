@@ -144,9 +144,7 @@ TEST_CASE("a run without steps, without record, without metrics") {
 
 TEST_CASE("a checkpoint that the chain does not have is not shown as if it did") {
   RunView view = run_of(10, 0);
-  view.checkpoints = {{2, digest(7), digest(7), ""},
-                      {4, digest(8), digest(9), ""},
-                      {6, digest(10), "", ""}};
+  view.checkpoints = {{2, digest(7), digest(7), ""}, {4, digest(8), digest(9), ""}, {6, digest(10), "", ""}};
   const std::string page = page_html(view);
   CHECK(holds(page, "1 of 3 has the hash that the chain has for its step."));
   CHECK(holds(page, "the chain has another hash: " + digest(9)));
