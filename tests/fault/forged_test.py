@@ -561,7 +561,7 @@ class Cases:
 
     def one_leaf(self):
         """A leaf is replayed from the store or from a proof of its rows, and a changed record of it is found."""
-        self.verify("runs/good", "--leaf", "6:1", status=3, says=[["incomplete", "leaves.jsonl", "data prove"]])
+        self.verify("runs/good", "--leaf", "6:1", status=3, says=[["incomplete", "without chain.leaf_gradients", "replays the step"]])
         config = self.w.config("leaves", 12, EVERY, chain__leaf_gradients=True, data__cache_dir="cache-good")
         self.w.train(config)
         kept = self.w.root / "runs/leaves/leaves.jsonl"
