@@ -103,6 +103,7 @@ void require_memory_of_blosc(std::span<const std::byte> bytes) {
   constexpr size_t kBlocks = 3, kBeside = size_t{64} << 10;
   size_t whole = 0, compressed = 0, block = 0;
   blosc_cbuffer_sizes(bytes.data(), &whole, &compressed, &block);
+  if (block > whole) return;  // a damaged header, which blosc refuses
   const size_t wanted = kBlocks * block + kBeside;
   void* const there = std::malloc(wanted);
   if (there == nullptr) throw OutOfMemory(wanted);
