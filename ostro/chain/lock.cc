@@ -7,6 +7,7 @@
 #include <fstream>
 #include <sstream>
 
+#include "ostro/base/host_name.h"
 #include "ostro/chain/clock_text.h"
 #include "ostro/io/files/path.h"
 
@@ -14,9 +15,8 @@ namespace ostro::chain {
 namespace {
 
 std::string host() {
-  char name[256] = "unknown host";
-  ::gethostname(name, sizeof name - 1);
-  return name;
+  const std::string name = host_name();
+  return name.empty() ? "unknown host" : name;
 }
 
 }  // namespace

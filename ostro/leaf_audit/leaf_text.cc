@@ -5,21 +5,16 @@
 
 #include "ostro/audit/findings_json.h"
 #include "ostro/audit/sampled.h"
+#include "ostro/base/units.h"
 #include "ostro/chain/canonical.h"
 #include "ostro/leaf_audit/leaf_audit.h"
 
 namespace ostro::leaf_audit {
-namespace {
-
-double leaf_mib(int64_t bytes) { return static_cast<double>(bytes) / (1024.0 * 1024.0); }
-
-}  // namespace
-
 std::string leaf_price_text(const LeafPrice& p) {
   std::string out = fmt::format(
       "leaf {} of {} of step {}: {:.4g} GFLOP, {:.1f} MiB of parameters and at most {:.1f} MiB "
       "for all else\n",
-      p.leaf, p.leaves, p.step, p.flops * 1e-9, leaf_mib(p.parameter_bytes), leaf_mib(p.working_bytes));
+      p.leaf, p.leaves, p.step, p.flops * 1e-9, mib(p.parameter_bytes), mib(p.working_bytes));
   if (p.trained_seconds > 0)
     out += fmt::format("a leaf took {:.3g} s to train (run.json)\n", p.trained_seconds);
   if (p.replayed > 0)

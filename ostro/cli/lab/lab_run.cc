@@ -5,6 +5,7 @@
 #include <algorithm>
 #include <cstdio>
 
+#include "ostro/base/units.h"
 #include "ostro/cli/main/exit_code.h"
 #include "ostro/cli/run/train_run.h"
 #include "ostro/cli/shared/progress.h"
@@ -21,8 +22,6 @@ std::string state_line(const lab::StepState& state) {
 
 // What a training takes, for people.
 std::string cost_text(const run::Cost& cost) {
-  constexpr double kMiB = 1024 * 1024;
-  const auto mib = [](int64_t bytes) { return static_cast<double>(bytes) / kMiB; };
   return fmt::format("{:.4g} GFLOP{}, {:.1f} MiB of memory, {:.1f} MiB of checkpoints", cost.flops * 1e-9,
                      cost.seconds > 0 ? ", about " + run::span_text(cost.seconds) : "", mib(cost.memory),
                      mib(cost.files));

@@ -5,6 +5,7 @@
 
 #include "ostro/audit/bare_model.h"
 #include "ostro/audit/inspect.h"
+#include "ostro/base/text_parts.h"
 #include "ostro/cli/main/commands.h"
 #include "ostro/cli/main/exit_code.h"
 #include "ostro/cli/shared/terminal.h"
@@ -26,13 +27,10 @@ Result<std::string> plot(io::FileSystem& fs, const std::string& path, const std:
       page::read_history(fs, path, chain, 2 * static_cast<size_t>(std::max(terminal.columns, 40))));
   std::vector<page::Curve> curves;
   if (!history.metrics.empty())
-    for (size_t begin = 0; begin <= wanted.size();) {
-      const size_t end = std::min(wanted.find(',', begin), wanted.size());
-      ASSIGN_OR_RETURN(const std::vector<std::string> names,
-                       page::find_metrics(history, wanted.substr(begin, end - begin)));
+    for (const std::string& part : comma_parts(wanted)) {
+      ASSIGN_OR_RETURN(const std::vector<std::string> names, page::find_metrics(history, part));
       for (const std::string& name : names)
         curves.push_back({name, &history.metrics.at(name), name.starts_with("eval/")});
-      begin = end + 1;
     }
   const bool all_in_chain = std::all_of(curves.begin(), curves.end(),
                                         [](const page::Curve& c) { return c.name == page::kTrainLoss; });

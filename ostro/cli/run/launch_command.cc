@@ -9,6 +9,7 @@
 
 #include "ostro/base/log.h"
 #include "ostro/base/run_program.h"
+#include "ostro/base/text_parts.h"
 #include "ostro/cli/main/commands.h"
 #include "ostro/cli/run/launch_job.h"
 #include "ostro/cli/run/worker_words.h"
@@ -41,11 +42,7 @@ class Silent {
 Result<std::vector<std::string>> device_names(const std::string& devices, int64_t workers,
                                               const train::TrainConfig& config) {
   if (devices.empty()) return std::vector<std::string>(static_cast<size_t>(workers), config.trainer.device);
-  std::vector<std::string> names;
-  for (size_t begin = 0, end = 0; end != std::string::npos; begin = end + 1) {
-    end = devices.find(',', begin);
-    names.push_back(devices.substr(begin, end - begin));
-  }
+  std::vector<std::string> names = comma_parts(devices);
   if (static_cast<int64_t>(names.size()) != workers)
     return invalid_argument(fmt::format("--devices {}: {} names for {} workers; name one for each worker",
                                         devices, names.size(), workers));

@@ -6,6 +6,8 @@
 #include <map>
 #include <sstream>
 
+#include "ostro/base/text_parts.h"
+
 namespace ostro::cluster {
 namespace {
 
@@ -17,14 +19,6 @@ int64_t slots_of(std::string_view text) {
   const auto [end, error] = std::from_chars(text.data(), text.data() + text.size(), value);
   return error == std::errc() && end == text.data() + text.size() && value <= kMostSlots && value > 0 ? value
                                                                                                       : 0;
-}
-
-std::vector<std::string> parts_of(const std::string& list) {
-  std::vector<std::string> out;
-  std::istringstream in(list);
-  for (std::string part; std::getline(in, part, ',');) out.push_back(part);
-  if (list.empty() || list.back() == ',') out.emplace_back();
-  return out;
 }
 
 // The host of one line; `where` begins the errors.
@@ -41,7 +35,7 @@ Result<SshHost> parse_line(const std::string& line, const std::string& where) {
       if (slots == 0)
         return invalid_argument(fmt::format("{}: {} is not a number from 1 to {}", where, word, kMostSlots));
     } else if (word.starts_with("devices=")) {
-      host.devices = parts_of(word.substr(8));
+      host.devices = comma_parts(std::string_view(word).substr(8));
       for (const std::string& device : host.devices)
         if (device.empty()) return invalid_argument(fmt::format("{}: {} has an empty name", where, word));
     } else {

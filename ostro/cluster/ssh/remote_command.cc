@@ -2,13 +2,9 @@
 
 #include <fmt/format.h>
 
-namespace ostro::cluster {
+#include "ostro/base/text_parts.h"
 
-std::string shell_quoted(const std::string& text) {
-  std::string out = "'";
-  for (const char c : text) out += c == '\'' ? std::string("'\\''") : std::string(1, c);
-  return out + "'";
-}
+namespace ostro::cluster {
 
 std::string input_for_remote(const char* const* environment, const std::string& secret) {
   constexpr std::string_view kSecret = "OSTRO_JOB_SECRET=";
@@ -24,7 +20,7 @@ std::string input_for_remote(const char* const* environment, const std::string& 
 
 std::string remote_script(const RemoteWorker& worker) {
   std::string words;
-  for (const std::string& word : worker.words) words += " " + shell_quoted(word);
+  for (const std::string& word : worker.words) words += " " + shell_word(word);
   // SSH_CONNECTION: the client's address and port, then the server's.
   const std::string script = fmt::format(
       R"(while IFS= read -r line && [ -n "$line" ]; do export "$line"; done
@@ -43,10 +39,10 @@ wait $worker; status=$?
 kill $watch 2>/dev/null
 [ $status -le 128 ] || status={if_killed}
 exit $status)",
-      fmt::arg("folder", shell_quoted(worker.folder)), fmt::arg("address", shell_quoted(worker.address)),
-      fmt::arg("workers", worker.workers), fmt::arg("program", shell_quoted(worker.program)),
+      fmt::arg("folder", shell_word(worker.folder)), fmt::arg("address", shell_word(worker.address)),
+      fmt::arg("workers", worker.workers), fmt::arg("program", shell_word(worker.program)),
       fmt::arg("port", worker.port), fmt::arg("words", words), fmt::arg("if_killed", worker.if_killed));
-  return "exec sh -c " + shell_quoted(script);
+  return "exec sh -c " + shell_word(script);
 }
 
 }  // namespace ostro::cluster

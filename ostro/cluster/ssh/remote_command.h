@@ -29,7 +29,4 @@ std::string input_for_remote(const char* const* environment, const std::string& 
 // A script of a POSIX shell, as one word for ssh.
 std::string remote_script(const RemoteWorker& worker);
 
-// `text` as one word of a POSIX shell.
-std::string shell_quoted(const std::string& text);
-
 }  // namespace ostro::cluster

@@ -9,6 +9,7 @@
 #include <fstream>
 #include <iterator>
 
+#include "ostro/base/text_parts.h"
 #include "ostro/cluster/ssh/hosts.h"
 #include "ostro/cluster/ssh/remote_command.h"
 
@@ -61,7 +62,7 @@ struct Remote {
   int run(const std::string& rest) const {
     const std::string command =
         fmt::format("cd /; {{ printf '%s' {}; {}; }} | env SSH_CONNECTION='10.0.0.1 5 10.0.0.2 22' sh -c {}",
-                    shell_quoted(input), rest, shell_quoted(remote_script(worker)));
+                    shell_word(input), rest, shell_word(remote_script(worker)));
     const int status = std::system(command.c_str());
     return WIFEXITED(status) ? WEXITSTATUS(status) : -1;
   }

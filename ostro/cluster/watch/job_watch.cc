@@ -7,8 +7,8 @@
 #include <chrono>
 #include <utility>
 
+#include "ostro/base/host_name.h"
 #include "ostro/base/log.h"
-#include "ostro/cluster/watch/host_name.h"
 
 namespace ostro::cluster {
 namespace {

@@ -80,6 +80,14 @@ Child::Child(Child&& other) noexcept
       log_(std::move(other.log_)),
       text_(std::move(other.text_)) {}
 
+Child& Child::operator=(Child&& other) noexcept {
+  std::swap(process_, other.process_);
+  std::swap(pipe_, other.pipe_);
+  log_.swap(other.log_);
+  text_.swap(other.text_);
+  return *this;
+}
+
 Child::~Child() {
   if (pipe_ >= 0) ::close(pipe_);
   if (process_ <= 0) return;

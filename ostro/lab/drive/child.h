@@ -18,7 +18,7 @@ class Child {
   // the file `log`; OSTRO_THREADS is `threads` there. The copy ends when this process does, whatever ends it.
   static Result<Child> start(const std::function<Performed()>& work, const std::string& log, int threads);
   Child(Child&& other) noexcept;
-  Child& operator=(Child&&) = delete;
+  Child& operator=(Child&& other) noexcept;
   ~Child();  // ends the process, if it still runs
 
   // Asks it to save and end.

@@ -3,8 +3,7 @@
 #include <fmt/format.h>
 #include <unistd.h>
 
-#include <array>
-
+#include "ostro/base/host_name.h"
 #include "ostro/config/options.h"
 #include "ostro/io/files/path.h"
 #include "ostro/lab/drive/drive.h"
@@ -24,11 +23,7 @@ Result<LabState> open_and_drive(const Context& context, const Services& services
 }
 
 // Who works on the lab, for the message that another process gets.
-std::string owner() {
-  std::array<char, 256> host{};
-  if (::gethostname(host.data(), host.size() - 1) != 0) host[0] = '\0';
-  return fmt::format("process {} of {}", ::getpid(), host.data());
-}
+std::string owner() { return fmt::format("process {} of {}", ::getpid(), host_name()); }
 
 }  // namespace
 

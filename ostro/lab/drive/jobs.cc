@@ -31,10 +31,7 @@ std::optional<std::pair<size_t, Performed>> Jobs::wait() {
   if (!performed) return std::nullopt;
   const size_t step = steps_[ended];
   steps_.erase(steps_.begin() + static_cast<ptrdiff_t>(ended));
-  std::vector<Child> others;
-  for (size_t i = 0; i < children_.size(); ++i)
-    if (i != ended) others.push_back(std::move(children_[i]));
-  children_.swap(others);
+  children_.erase(children_.begin() + static_cast<ptrdiff_t>(ended));
   return std::pair(step, std::move(*performed));
 }
 

@@ -6,6 +6,8 @@
 #include <iterator>
 #include <variant>
 
+#include "ostro/base/text_parts.h"
+
 namespace ostro::models {
 
 Result<std::string> remat_text(const config::Alternatives<bool, std::string>& gradient_checkpointing) {
@@ -14,17 +16,13 @@ Result<std::string> remat_text(const config::Alternatives<bool, std::string>& gr
   const auto& text = std::get<std::string>(gradient_checkpointing.value);
   if (text == "everything") return std::string("keep");
   if (text == "nothing") return std::string("all");
-  for (size_t begin = 0; begin <= text.size();) {
-    const size_t comma = std::min(text.find(',', begin), text.size());
-    const std::string name = text.substr(begin, comma - begin);
+  for (const std::string& name : comma_parts(text))
     if (std::find(std::begin(kCheckpointNames), std::end(kCheckpointNames), name) ==
         std::end(kCheckpointNames))
       return config::option_error(
           "model.gradient_checkpointing",
           fmt::format("unknown name \"{}\"; use true, false, nothing, everything, or some of {}", name,
                       fmt::join(std::begin(kCheckpointNames), std::end(kCheckpointNames), ",")));
-    begin = comma + 1;
-  }
   return fmt::format("save:{}", text);
 }
 

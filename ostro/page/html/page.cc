@@ -4,6 +4,7 @@
 
 #include "ostro/base/html.h"
 #include "ostro/base/sha256.h"
+#include "ostro/base/text_parts.h"
 #include "ostro/chain/clock_text.h"
 #include "ostro/page/html/page_charts.h"
 #include "ostro/page/html/page_parts.h"

@@ -35,17 +35,6 @@ std::string command_html(std::string_view command) {
   return fmt::format("<code class=\"command\">{}</code>", html_escaped(command));
 }
 
-std::string shell_word(const std::string& word) {
-  const auto plain = [](char c) {
-    return std::isalnum(static_cast<unsigned char>(c)) != 0 ||
-           std::string_view("_-./+,:@%=").find(c) != std::string_view::npos;
-  };
-  if (!word.empty() && std::all_of(word.begin(), word.end(), plain)) return word;
-  std::string out = "'";
-  for (const char c : word) out += c == '\'' ? std::string("'\\''") : std::string(1, c);
-  return out + "'";
-}
-
 std::string cut(std::string_view text, size_t limit) {
   if (text.size() <= limit) return html_escaped(text);
   while (limit > 0 && (static_cast<unsigned char>(text[limit]) & 0xC0) == 0x80) --limit;

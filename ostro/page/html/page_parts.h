@@ -19,8 +19,6 @@ std::string contents(std::string_view body);
 // A hash, and a command for a shell: the page's script puts a button beside each that copies it.
 std::string hash_html(std::string_view hash);
 std::string command_html(std::string_view command);
-// A word of a shell command, quoted where it has to be.
-std::string shell_word(const std::string& word);
 
 // The text, escaped. A text of more than `limit` bytes is cut between two characters, and the number of
 // missing bytes is added.

@@ -7,9 +7,9 @@
 #include <thread>
 
 #include "ostro/audit/record/amend.h"
+#include "ostro/base/host_name.h"
 #include "ostro/chain/canonical.h"
 #include "ostro/chain/version.h"
-#include "ostro/cluster/watch/host_name.h"
 #include "ostro/io/files/atomic_file.h"
 #include "ostro/io/files/local_file_system.h"
 #include "ostro/io/files/path.h"
@@ -30,7 +30,7 @@ std::string mesh_options(train::ShardingOptions options) {
 cluster::Hello job_hello(const train::TrainConfig& config, const std::string& place) {
   cluster::Hello hello;
   hello.job = train::run_directory(config);
-  hello.host = cluster::host_name();
+  hello.host = host_name();
   hello.pid = ::getpid();
   hello.equal = {{"numerics version", chain::kNumericsVersion}};
   const auto options = chain::values_by_path(train::canonical_text(config));

@@ -6,6 +6,7 @@
 #include <cmath>
 
 #include "ostro/base/machine.h"
+#include "ostro/base/units.h"
 #include "ostro/batches/loader/loader.h"
 #include "ostro/fleet/workers/device_room.h"
 #include "ostro/fleet/workers/workers.h"
@@ -18,8 +19,6 @@
 
 namespace ostro::run {
 namespace {
-
-double mib(int64_t bytes) { return static_cast<double>(bytes) / (1024.0 * 1024.0); }
 
 std::string info_line(const char* name, const runtime::ExecutableInfo& i) {
   return fmt::format(
@@ -142,25 +141,28 @@ std::string time_line(const train::TrainConfig& config, double peak, double step
       span_text(step), span_text(step * static_cast<double>(config.trainer.num_train_steps)), peak * 1e-9);
 }
 
-int64_t kept_checkpoints(const train::TrainConfig& config) {
+// The checkpoints of a whole run that are kept for good, and how many steps an audit replays from them.
+struct KeptCheckpoints {
+  int64_t count = 0;
+  int64_t longest = 0;  // of the ways to a step from the checkpoint before it
+  double replayed = 0;  // these ways, summed over all steps
+};
+
+KeptCheckpoints kept_checkpoints(const train::TrainConfig& config) {
   const int64_t steps = config.trainer.num_train_steps;
-  int64_t kept = 0;
-  for (int64_t step = 1; step <= steps; ++step)
-    kept += step == steps || config.trainer.checkpointer.is_kept(step) ? 1 : 0;
+  KeptCheckpoints kept;
+  int64_t before = 0;
+  for (int64_t step = 1; step <= steps; ++step) {
+    kept.replayed += static_cast<double>(step - before);
+    kept.longest = std::max(kept.longest, step - before);
+    if (step == steps || config.trainer.checkpointer.is_kept(step)) ++kept.count, before = step;
+  }
   return kept;
 }
 
 // What the checkpoints that are kept mean for an audit: from which of them a step is replayed.
 // `seconds_a_step`: 0 where it is not known.
-std::string audit_line(const train::TrainConfig& config, int64_t state, double seconds_a_step) {
-  const int64_t steps = config.trainer.num_train_steps;
-  int64_t kept = 0, before = 0, longest = 0;
-  double replayed = 0;  // for each step alone, summed over all
-  for (int64_t step = 1; step <= steps; ++step) {
-    replayed += static_cast<double>(step - before);
-    longest = std::max(longest, step - before);
-    if (step == steps || config.trainer.checkpointer.is_kept(step)) ++kept, before = step;
-  }
+std::string audit_line(const KeptCheckpoints& kept, int64_t steps, int64_t state, double seconds_a_step) {
   const auto count = [&](double of_steps) {
     return fmt::format("{:.0f} step{}{}", of_steps, of_steps == 1 ? "" : "s",
                        seconds_a_step > 0 ? " (about " + span_text(of_steps * seconds_a_step) + ")" : "");
@@ -169,8 +171,9 @@ std::string audit_line(const train::TrainConfig& config, int64_t state, double s
       "audit: {} checkpoint{} kept for good (trainer.checkpointer.keep), {:.1f} MiB in all. A step that "
       "`ostro "
       "verify --sample` draws is replayed from the one before it: at most {}, {} on average\n",
-      kept, kept == 1 ? " is" : "s are", mib(state) * static_cast<double>(kept),
-      count(static_cast<double>(longest)), count(std::round(replayed / static_cast<double>(steps))));
+      kept.count, kept.count == 1 ? " is" : "s are", mib(state) * static_cast<double>(kept.count),
+      count(static_cast<double>(kept.longest)),
+      count(std::round(kept.replayed / static_cast<double>(steps))));
 }
 
 std::string room_text(const AvailableMemory& room, const Status& fits) {
@@ -265,16 +268,17 @@ Result<DryRun> dry_run(io::FileSystem& fs, runtime::Engine& engine, const train:
   const double peak = engine_peak(engine, train::compute_dtype(config));
   const double seconds = peak > 0 ? flops / (peak * kShare) : 0;
   if (peak > 0) out += time_line(config, peak, seconds);
-  out += audit_line(config, state, seconds);
-  Cost cost;
   const int64_t steps = config.trainer.num_train_steps;
+  const KeptCheckpoints kept = kept_checkpoints(config);
+  out += audit_line(kept, steps, state, seconds);
+  Cost cost;
   const double all_leaves = static_cast<double>(schedule.first_example(steps)) /
                             static_cast<double>(*config.numerics.leaf_examples);
   cost.flops =
       runner->leaf_info().flops * all_leaves + runner->update_info().flops * static_cast<double>(steps);
   cost.seconds = peak > 0 ? cost.flops / (peak * kShare) : 0;
   cost.memory = need.peak();
-  cost.files = state * kept_checkpoints(config);
+  cost.files = state * kept.count;
   const runtime::Memory& memory = engine.memory();
   const bool on_host = &memory == &runtime::host_memory();
   if (workers > 1 && on_host) return DryRun{out, cost, Status()};

@@ -11,11 +11,11 @@
 
 #include "ostro/audit/audit_run.h"
 #include "ostro/audit/bare_model.h"
+#include "ostro/base/host_name.h"
 #include "ostro/chain/chain.h"
 #include "ostro/chain/lock.h"
 #include "ostro/chain/record.h"
 #include "ostro/cluster/watch/cluster_file.h"
-#include "ostro/cluster/watch/host_name.h"
 #include "ostro/io/files/path.h"
 
 namespace ostro::run {
@@ -83,9 +83,8 @@ Result<RunStatus> read_status(const Context& context, const std::string& directo
   if (job.ok()) {
     status.job = *job;
     status.job_is_live =
-        job->host == cluster::host_name() ? is_alive(job->pid) : now_seconds() - job->written < kFresh;
-    if (job->host == cluster::host_name() && now_seconds() - job->written >= kFresh)
-      status.job_is_live = false;
+        job->host == host_name() ? is_alive(job->pid) : now_seconds() - job->written < kFresh;
+    if (job->host == host_name() && now_seconds() - job->written >= kFresh) status.job_is_live = false;
   } else if (job.error().code() != ErrorCode::kNotFound) {
     return job.error();
   }

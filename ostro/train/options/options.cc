@@ -5,6 +5,7 @@
 #include <algorithm>
 #include <numeric>
 
+#include "ostro/base/text_parts.h"
 #include "ostro/io/files/path.h"
 #include "ostro/runtime/device_name.h"
 
@@ -33,9 +34,7 @@ Status check_at_least(int64_t least, const char* key, int64_t value) {
 Result<Compute> parse_precision(const std::string& text) {
   if (text.find('=') == std::string::npos) return parse_compute(text);
   Compute compute = Compute::kF32;
-  for (size_t begin = 0; begin <= text.size();) {
-    const size_t comma = std::min(text.find(',', begin), text.size());
-    const std::string part = text.substr(begin, comma - begin);
+  for (const std::string& part : comma_parts(text)) {
     const size_t equals = part.find('=');
     const std::string name = part.substr(0, equals);
     const bool is_param = name == "p" || name == "params", is_output = name == "o" || name == "output";
@@ -49,7 +48,6 @@ Result<Compute> parse_precision(const std::string& text) {
                           fmt::format("{} in \"{}\": {} always f32; only c (compute) may be bfloat16 or int8",
                                       part, text, is_param ? "parameters are" : "the head's result is"));
     if (!is_param && !is_output) compute = type;
-    begin = comma + 1;
   }
   return compute;
 }

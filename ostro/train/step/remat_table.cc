@@ -4,6 +4,8 @@
 
 #include <algorithm>
 
+#include "ostro/base/units.h"
+
 namespace ostro::train {
 namespace {
 
@@ -14,8 +16,6 @@ void collect_labels(const ir::Block& block, bool in_loop, std::vector<std::strin
     for (const ir::Block& region : op.regions) collect_labels(region, true, labels);
   }
 }
-
-double mib(int64_t bytes) { return static_cast<double>(bytes) / (1024.0 * 1024.0); }
 
 }  // namespace
 

@@ -1,8 +1,8 @@
-#include "ostro/cluster/watch/host_name.h"
+#include "ostro/base/host_name.h"
 
 #include <unistd.h>
 
-namespace ostro::cluster {
+namespace ostro {
 
 std::string host_name() {
   char name[256] = "";
@@ -10,4 +10,4 @@ std::string host_name() {
   return name;
 }
 
-}  // namespace ostro::cluster
+}  // namespace ostro

@@ -3,9 +3,9 @@
 
 #include <string>
 
-namespace ostro::cluster {
+namespace ostro {
 
 // Returns "" if the system gives no name.
 std::string host_name();
 
-}  // namespace ostro::cluster
+}  // namespace ostro
