@@ -219,7 +219,11 @@ class Launcher {
 
   // A worker that ended with an error, which it has told.
   void failed(Place& place, pid_t pid, int code) {
-    if (code == 127) log_error(fmt::format("{} could not be started", workers_.command[0]));
+    if (code == 127)  // through another program the worker's is one of its words
+      log_error(place.name.empty() ? fmt::format("{} could not be started", workers_.command[0])
+                                   : fmt::format("a program for the worker{} could not be started; what was "
+                                                 "said before names it",
+                                                 place.name));
     if (stopping()) {  // no other is tried; what the others have they save
       log_warning(fmt::format("worker process {}{} ended with status {}", pid, place.name, code));
       if (running() == 0) finish(code);

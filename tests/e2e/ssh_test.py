@@ -93,6 +93,12 @@ def check_errors(place, ssh):
         process = ssh.start("errors", ssh.hosts(*lines), [])
         out = process.communicate(timeout=60)[0]
         check(process.returncode == 2 and says in out and out.count("error: ") == 1, f"{lines}: exit code {process.returncode}\n{out}")
+    process = ssh.start("errors", [*ssh.hosts("127.0.0.1"), "--min_workers", "2"], [])
+    out = process.communicate(timeout=60)[0]
+    check(process.returncode == 2 and "--min_workers: 2 is not a number from 1 to the 1 workers of" in out, out)
+    process = ssh.start("errors", [*ssh.hosts("127.0.0.1")[:2], "--ssh", "no-such-program"], [])
+    out = process.communicate(timeout=60)[0]
+    check(process.returncode == 127 and "on 127.0.0.1 could not be started" in out and "no-such-program" in out, out)
     # All machines are down: the job ends, and says why.
     process = ssh.start("errors", ssh.hosts("down"), [])
     out = process.communicate(timeout=60)[0]

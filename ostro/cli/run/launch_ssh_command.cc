@@ -27,6 +27,8 @@ struct SshCall {
   int64_t min_workers = 1, port = 0;
 };
 
+constexpr int64_t kMostWorkers = 1024;
+
 // The device of the command line is in the kept configuration.
 const std::set<std::string> kOwn = {"--hosts",  "--ssh",         "--bind", "--program",
                                     "--folder", "--min_workers", "--port", "--device"};
@@ -43,7 +45,15 @@ Status check(const SshCall& call, const std::vector<cluster::SshHost>& hosts,
     for (const std::string& device : host.devices)
       if (!device.empty())
         RETURN_IF_ERROR(runtime::parse_device(fmt::format("{}: {}", call.hosts, host.name), device));
-  RETURN_IF_ERROR(check_workers(call.min_workers, worker_count(hosts), config));
+  const int64_t workers = worker_count(hosts);
+  if (workers > kMostWorkers)
+    return invalid_argument(
+        fmt::format("{}: {} workers; {} at most in one run", call.hosts, workers, kMostWorkers));
+  if (call.min_workers < 1 || call.min_workers > workers)
+    return invalid_argument(fmt::format("--min_workers: {} is not a number from 1 to the {} workers of {}",
+                                        call.min_workers, workers, call.hosts));
+  if (const Status mesh = train::check_workers(config, workers); !mesh.ok())
+    return mesh.error().with_context(fmt::format("the {} workers of {}", workers, call.hosts));
   if (call.port < 0 || call.port > 65535)
     return invalid_argument(fmt::format("--port: {} is not a number from 0 to 65535", call.port));
   return {};
