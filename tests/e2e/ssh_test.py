@@ -25,6 +25,8 @@ echo $$ >> "$0.pids"
 exec env -i PATH="$PATH" HOME="$HOME" SSH_CONNECTION="127.0.0.1 40000 $2 22" sh -c "$3"
 """
 SECRET = "0123456789abcdef" * 4
+# Steps that take long, so that another worker has come before the run ends, however fast the machine is.
+SLOW = "leaf:30:*:delay=4000,leaf:60:*:delay=4000"
 
 
 class Ssh:
@@ -41,7 +43,7 @@ class Ssh:
 
     def start(self, run, hosts, options):
         words = [self.place.ostro, "launch", "ssh", *hosts, "--bind", "127.0.0.1", *self.place.words(run, options)]
-        return subprocess.Popen(words, env=self.place.environment({"OSTRO_THREADS": "1", "OSTRO_JOB_SECRET": SECRET}), text=True,
+        return subprocess.Popen(words, env=self.place.environment({"OSTRO_THREADS": "1", "OSTRO_JOB_SECRET": SECRET, "OSTRO_FAULT": SLOW}), text=True,
                                 stdout=subprocess.PIPE, stderr=subprocess.STDOUT, cwd=self.place.top)
 
     def ended(self, process, run, expected):
@@ -112,7 +114,7 @@ def main():
     with tempfile.TemporaryDirectory(prefix="ostro-ssh-") as top:
         place = Place(args.ostro, pathlib.Path(top))
         ssh = Ssh(place)
-        options = ["--trainer.num_train_steps", "120", "--trainer.checkpointer.keep", "[{every: 10}]"]
+        options = ["--trainer.num_train_steps", "80", "--trainer.checkpointer.keep", "[{every: 10}]"]
         expected = place.train("alone", options)
         check_errors(place, ssh)
         check_faults(place, ssh, options, expected)
