@@ -16,7 +16,7 @@ struct Bin {
   double sum = 0, least = 0, most = 0;
 
   double mean() const { return sum / static_cast<double>(count); }
-  double middle() const { return 0.5 * static_cast<double>(first + last); }
+  double middle() const { return 0.5 * (static_cast<double>(first) + static_cast<double>(last)); }
 };
 
 // Up to `limit` values each has a bin of its own. When there are more, the stretch of steps that shares a bin

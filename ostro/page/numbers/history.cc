@@ -30,7 +30,8 @@ bool add_line(std::string_view line, size_t limit, History& history) {
   const Json object = Json::parse(line, nullptr, /*allow_exceptions=*/false);
   if (!object.is_object() || !object.contains("step") || !object["step"].is_number_integer()) return false;
   const auto step = object["step"].get<int64_t>();
-  if (step > history.last_step) return true;  // of a process that was killed before the chain had it
+  // Behind the chain: of a process that was killed before the chain had it. Before it: no step of this run.
+  if (step > history.last_step || step < history.first_step - 1) return true;
   for (const auto& [name, value] : object.items()) {
     if (name == "step" || name == "time" || name == kTrainLoss || name.size() > kLongestName ||
         !(value.is_number() || value.is_null()))
