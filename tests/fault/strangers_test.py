@@ -5,10 +5,10 @@ A case is drawn from its number: what is handed over (a run's record, a Hugging 
 harmed and how, and the command that reads it. Chains and manifests often get hashes that fit again, so that what lies
 behind these checks is reached.
 
-    strangers_test.py --ostro BINARY [--seed N] [--count N] [--seconds S]
+    strangers_test.py --ostro BINARY [--seed N] [--count N] [--seconds S] [--each S]
 
-OSTRO_TEST_SEED draws the cases. The full form, under sanitizers, by hand: PRESET=asan-ubsan scripts/build.sh ostro, then --seconds 1200.
-The last line says how many CPU-seconds each kind of harm got.
+OSTRO_TEST_SEED draws the cases. The full form, under sanitizers, by hand: PRESET=asan-ubsan scripts/build.sh ostro, then --each 1200:
+verify, import, inspect, status and export each get so many CPU-seconds. The last lines say how many each command got, and each kind of harm.
 """
 
 import argparse
@@ -28,6 +28,7 @@ import forger
 from harness import Failure, Workspace, check
 
 STEPS, EVERY, LIMIT = 4, 2, 60
+EACH = ["verify", "import", "inspect", "status", "export"]
 NUMBERS = [0, -1, 1, 2, 3, 2**31 - 1, 2**31, 2**40, 2**53, 2**62, 2**63 - 1, 2**63, -2**63, 1e308, -1e308, 5e-324, 1e-310, 0.5,
            -0.0, 1e400]
 TEXTS = ["", "a", "model", "../../x", "/etc/passwd", "a/../b", "x" * 5000, "\n", "\x00", "\x1b[2J", "é", "nan", "inf", "0x1p+9999",
@@ -179,7 +180,7 @@ class Fuzz:
         w.good("export", "--checkpoint", "runs/good", "--to", "hf", "--out", "hf")
         self.config = config
         self.top = w.root / "case"
-        self.counts, self.cpu = {}, {}
+        self.counts, self.spent, self.cpu = {}, {}, {}
         # What a sound file says of its size is asked for; so much memory is not there. A sanitizer needs addresses of its own.
         self.limit = ["prlimit", f"--as={6 << 30}"]
         if b"__asan_init" in pathlib.Path(ostro).read_bytes():
@@ -235,7 +236,7 @@ class Fuzz:
         path.write_bytes(edit_bytes(rng, data))
         return "bytes"
 
-    def record(self, rng):
+    def record(self, rng, wanted):
         run = self.top / rng.choice(["run", "run", "run", "r\udcff\udcfe", "r\n\x1b[2J"])
         shutil.copytree(self.w.root / "runs" / "good", run, symlinks=True)
         names = ["chain.jsonl", "chain.jsonl", "program.ir", "program.ir", "config.yaml", "tokenizer.json", "run.json",
@@ -247,7 +248,7 @@ class Fuzz:
             record = run / "run.json"
             record.rmdir() if record.is_dir() and not record.is_symlink() else record.unlink(missing_ok=True)
         step = str(run / "checkpoints" / "step-00000004")
-        return done, rng.choice([
+        commands = [
             ["verify", str(run)], ["verify", str(run), "--stored_program"], ["verify", str(run), "--no_replay", "--json"],
             ["verify", str(run), "--from_step", "3"], ["inspect", str(run)], ["inspect", str(run), "--json"],
             ["inspect", str(run), "--plot"], ["inspect", str(run), "--html", str(self.top / "page.html")], ["inspect", step],
@@ -256,9 +257,10 @@ class Fuzz:
             ["export", "--checkpoint", step, "--to", "hf", "--out", str(self.top / "out"), "--unchecked"],
             ["sample", "--checkpoint", step, "--prompt", "a", "--max_new_tokens", "2", "--unchecked"],
             ["diff", str(run), str(self.w.root / "runs" / "good")],
-        ])
+        ]
+        return done, rng.choice([words for words in commands if wanted in (None, words[0])])
 
-    def model(self, rng):
+    def model(self, rng, wanted):
         model = self.top / "model"
         shutil.copytree(self.w.root / "hf", model)
         names = [p.name for p in sorted(model.iterdir()) if p.is_file()]
@@ -266,11 +268,13 @@ class Fuzz:
                 for _ in range(rng.choice([1, 1, 2]))]
         return done, ["import", "--from", "hf", str(model), "--out", str(self.top / "imported")]
 
-    def case(self, seed):
+    def case(self, seed, wanted):
+        """The case of this number; `wanted`: the command that reads it, None for any."""
         rng = random.Random(seed)
         shutil.rmtree(self.top, ignore_errors=True)
         self.top.mkdir()
-        done, words = rng.choice([self.record, self.record, self.model])(rng)
+        makers = [self.record, self.record, self.model] if wanted is None else [self.model if wanted == "import" else self.record]
+        done, words = rng.choice(makers)(rng, wanted)
         command = [*self.limit, "timeout", "-s", "KILL", str(LIMIT), self.w.ostro, *words]
         begin, used = time.monotonic(), children_seconds()
         process = subprocess.run(command, cwd=self.w.root, env=self.w.env, stdin=subprocess.DEVNULL, capture_output=True,
@@ -278,26 +282,34 @@ class Fuzz:
         seconds = time.monotonic() - begin
         status, text = process.returncode, (process.stdout + process.stderr).decode(errors="replace")
         self.counts[words[0]] = self.counts.get(words[0], 0) + 1
+        spent = children_seconds() - used
+        self.spent[words[0]] = self.spent.get(words[0], 0) + spent
         for kind in kinds_of(done, words):
-            self.cpu[kind] = self.cpu.get(kind, 0) + children_seconds() - used
-        where = f"case {seed}: {' '.join(words)}\n  {done}\n  exit status {status} after {seconds:.1f} s\n{text[-2000:]}"
+            self.cpu[kind] = self.cpu.get(kind, 0) + spent
+        where = f"case {seed}{f' of {wanted}' if wanted else ''}: {' '.join(words)}\n  {done}\n  exit status {status} after {seconds:.1f} s\n{text[-2000:]}"
         check(0 <= status < 128 and "broken invariant" not in text, where)
         # Where memory cannot be had, operator new throws; AddressSanitizer's ends the process with a report of its own.
         check(not re.search(r"(ERROR|WARNING): \w+Sanitizer(?! failed to allocate|: (allocator is )?out.of.memory)", text) and "runtime error: " not in text, where)
         check(status == 0 or text.strip(), f"{where}\nnothing is said")
         check("terminate called" not in text, where)
 
-    def run(self, seed, count, seconds):
+    def least(self, each):
+        """The command that got the least CPU time so far; None when all have their share."""
+        command = min(EACH, key=lambda name: self.spent.get(name, 0))
+        return command if self.spent.get(command, 0) < each else None
+
+    def run(self, seed, count, seconds, each):
         end, failures, i = time.monotonic() + seconds, [], 0
-        while (i < count) if not seconds else (time.monotonic() < end):
+        while self.least(each) if each else (i < count) if not seconds else (time.monotonic() < end):
             try:
-                self.case(seed + i)
+                self.case(seed + i, self.least(each) if each else None)
             except Failure as failure:
                 failures.append(str(failure))
                 print(f"FAILED: {failure}", flush=True)
             i += 1
-        print(f"{i} cases from seed {seed}: {len(failures)} failed; {self.counts}; CPU-seconds "
-              f"{dict(sorted((kind, round(spent)) for kind, spent in self.cpu.items()))}")
+        rounded = [{name: round(spent) for name, spent in sorted(of.items())} for of in (self.spent, self.cpu)]
+        print(f"{i} cases from seed {seed}: {len(failures)} failed; {self.counts}\nCPU-seconds of commands {rounded[0]}, "
+              f"of kinds {rounded[1]}")
         return 1 if failures else 0
 
 
@@ -308,10 +320,11 @@ def main():
     parser.add_argument("--seed", type=int, default=1000 * int(os.environ.get("OSTRO_TEST_SEED", "1")))
     parser.add_argument("--count", type=int, default=600 if full else 40)
     parser.add_argument("--seconds", type=float, default=0)
+    parser.add_argument("--each", type=float, default=0)
     args = parser.parse_args()
     fuzz = Fuzz(args.ostro)
     try:
-        return fuzz.run(args.seed, args.count, args.seconds)
+        return fuzz.run(args.seed, args.count, args.seconds, args.each)
     finally:
         fuzz.close()
 
