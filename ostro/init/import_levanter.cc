@@ -97,6 +97,35 @@ void put_trackers(const Node& item, Imported& out) {
   put_path(out.tree, "trainer.tracker", Node::list(trackers));
 }
 
+// Norms in the metrics: `grads` and `params` are ours, too, and what a section without targets means.
+void put_watch(const Node& section, Imported& out) {
+  std::vector<Node> norms;
+  if (section.find("watch_targets") == nullptr)
+    norms = {Node::string("gradients"), Node::string("parameters")};
+  bool wanted = true;
+  const auto add = [&](const Node& target) {
+    if (target.text == "grads" || target.text == "params")
+      norms.push_back(Node::string(target.text == "grads" ? "gradients" : "parameters"));
+    else
+      out.left_out.push_back(fmt::format("{}: trainer.watch_norms knows gradients and parameters",
+                                         said(target, "trainer.watch.watch_targets")));
+  };
+  for (const Node& item : section.items) {
+    const std::string full = "trainer.watch." + item.key;
+    if (item.key == "watch_targets" && item.kind == Node::Kind::kList)
+      for (const Node& target : item.items) add(target);
+    else if (item.key == "watch_targets")
+      add(item);
+    else if (item.key == "interval")
+      put_path(out.tree, "trainer.watch_interval", item);
+    else if (item.key == "include_norms" || item.key == "include_per_parameter_norms")
+      wanted = wanted && !config::is_off(item);
+    else if (!config::is_off(item) && item.key != "split_scan_layers")
+      out.left_out.push_back(fmt::format("{}: norms are written, for each layer", said(item, full)));
+  }
+  if (wanted) put_path(out.tree, "trainer.watch_norms", Node::list(norms));
+}
+
 // One data set: a component, or the keys of `data` itself.
 void put_source(const Node& source, const std::string& path, Imported& out) {
   for (const Node& item : source.items) {
@@ -158,6 +187,8 @@ void put_section(const Node& section, const std::string& path, Imported& out) {
     const std::string full = join_path(path, item.key);
     if (full == "trainer.tracker") {
       put_trackers(item, out);
+    } else if (full == "trainer.watch" && item.kind == Node::Kind::kMap) {
+      put_watch(item, out);
     } else if (full == "trainer.train_batch_size") {
       put_path(out.tree, full, stages_of(item));
     } else if (full == "trainer.checkpointer" || full == "trainer.mesh") {

@@ -84,11 +84,12 @@ use_hf_model_config: true
 data: {train_urls: [texts/*.txt], tokenizer: TOKENIZER, enforce_eos: true, cache_options: {batch_size: 256}}
 model: {type: qwen3, seq_len: 4096, hidden_dim: 1024, num_layers: 4}
 trainer: {num_train_steps: 50, steps_per_eval: 10, max_eval_batches: 5, seed: 0, id: my-run, log_dir: logs,
-  jax_config: {jax_threefry_partitionable: true}, watch: {interval: 10}, crash_on_nan: true}
+  jax_config: {jax_threefry_partitionable: true}, watch: {interval: 5}, crash_on_nan: true}
 optimizer: {type: muon, learning_rate: 0.02, momentum: 0.95, skip_bad_steps: true}
 eval_harness: {task_spec: [hellaswag]}
 log_entropy: true
-""", [], {"trainer.id": "my-run", "optimizer.skip_bad_steps": "true"}),
+""", [], {"trainer.id": "my-run", "optimizer.skip_bad_steps": "true",
+             "trainer.watch_norms": "[gradients, parameters]"}),
 }
 
 ARGUMENTS = {
@@ -161,6 +162,10 @@ def train(program, name, out):
         words += ["--model.max_position_embeddings", "64"]
     said = program.run("train", "--config", out, *words, "--trainer.id", name, "--data.cache_dir", f"cache-{name}")
     check("run hash: " in said, f"{name}: {said}")
+    if "gradients, parameters" in text:
+        lines = [json.loads(line) for line in (program.folder / "runs" / name / "metrics.jsonl").read_text().splitlines()]
+        watched = [line["step"] for line in lines if any(key.startswith("watch/param_norm/") for key in line)]
+        check(watched == [5, 10], f"norms are written after the steps {watched}")
 
 
 def main():

@@ -45,6 +45,7 @@ const Settings kBase = {
     {"trainer.num_train_steps", "6"},
     {"trainer.steps_per_eval", "2"},
     {"trainer.checkpointer.keep", "[{every: 2}]"},
+    {"trainer.watch_norms", "[parameters]"},
     {"numerics.leaf_examples", "2"},
 };
 
@@ -318,7 +319,9 @@ Seen observe(const Settings& settings, runtime::Engine& engine) {
     REQUIRE(trackers.ok());
     run::Watcher watcher;
     watcher.on_step = [&](const run::StepReport& r) {
-      check_ok((*trackers)->log(r.step, {{"train/loss", r.loss}}));
+      run::Metrics metrics(r.watched.begin(), r.watched.end());
+      metrics["train/loss"] = r.loss;
+      check_ok((*trackers)->log(r.step, metrics));
       // One step longer than the shortest interval between saves by the clock.
       if (r.step == 2) now += std::chrono::milliseconds(1100);
     };

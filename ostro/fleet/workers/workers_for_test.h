@@ -44,6 +44,7 @@ inline train::TrainConfig tiny_config(int64_t batch, const spmd::Cells& cells) {
   c.trainer.num_train_steps = 20;
   c.numerics.leaf_examples = 1;
   c.numerics.cells = cells;
+  c.trainer.watch_norms = {"gradients", "parameters"};
   std::get<optim::AdamOptions>(c.optimizer).learning_rate = 1e-2;
   return c;
 }
@@ -126,7 +127,8 @@ inline bool same(const std::vector<Buffer>& a, const std::vector<Buffer>& b) {
 inline bool same(const train::StepResult& a, const train::StepResult& b) {
   const std::vector<double> x = train::as_list(a.measured), y = train::as_list(b.measured);
   bool equal = x.size() == y.size() && std::memcmp(x.data(), y.data(), x.size() * sizeof(double)) == 0 &&
-               a.weight == b.weight && a.prints == b.prints && a.leaves.size() == b.leaves.size();
+               a.weight == b.weight && a.prints == b.prints && a.watched == b.watched &&
+               a.leaves.size() == b.leaves.size();
   for (size_t i = 0; equal && i < a.leaves.size(); ++i)
     equal = std::memcmp(&a.leaves[i].loss_sum, &b.leaves[i].loss_sum, sizeof(double)) == 0 &&
             a.leaves[i].weight == b.leaves[i].weight &&

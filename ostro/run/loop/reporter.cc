@@ -109,6 +109,7 @@ void Reporter::step(const StepReport& r) {
                      {"throughput/goodput", r.goodput.share()},
                      {"memory/resident_bytes", static_cast<double>(train::resident_memory().now)}};
   for (const auto& [name, mean] : r.measures) metrics["train/" + name] = mean;
+  metrics.insert(r.watched.begin(), r.watched.end());
   if (const auto price = r.goodput.dollars_per_billion_tokens())
     metrics["throughput/dollars_per_billion_tokens"] = *price;
   last_goodput_ = r.goodput;

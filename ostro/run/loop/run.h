@@ -65,6 +65,8 @@ struct StepReport {
   double loss = 0, gradient_norm = 0, learning_rate = 0;
   double tokens = 0;                                     // sum of the loss weights
   std::vector<std::pair<std::string, double>> measures;  // by name: means over the batch (measure_names)
+  std::vector<std::pair<std::string, double>>
+      watched;  // norms, in the steps that trainer.watch_interval names
   double step_seconds = 0, data_seconds = 0, save_seconds = 0;
   int64_t processes = 1;  // processes that share the step
   GoodputTotals goodput;  // of the run so far

@@ -104,13 +104,16 @@ Error TrainingLoop::not_finite(const train::StepResult& result, const std::vecto
                              "at which rows are cut, or trainer.train_batch_size, or look at the batch: "
                              "ostro data batch --explain --step {}",
                              step + 1, step, step));
+  std::string first;
+  for (const auto& [name, norm] : train::watched_norms(run_.programs, result))
+    if (first.empty() && !std::isfinite(norm)) first = fmt::format(" (the first of those watched: {})", name);
   return Error(ErrorCode::kInternal,
-               fmt::format("step {}: loss {} and gradient norm {} are not both finite; nothing of this "
+               fmt::format("step {}: loss {} and gradient norm {} are not both finite{}; nothing of this "
                            "step was kept, the state after step {} is saved. Lower "
                            "optimizer.learning_rate, which was {} here, raise optimizer.warmup, or look "
                            "at the batch: ostro data batch --step {}",
                            step + 1, without_nan_sign(result.loss()),
-                           without_nan_sign(result.gradient_norm()), step, scalars[0], step));
+                           without_nan_sign(result.gradient_norm()), first, step, scalars[0], step));
 }
 
 Status TrainingLoop::step(const batches::Batch& batch, StepReport& report) {
@@ -144,6 +147,8 @@ Status TrainingLoop::step(const batches::Batch& batch, StepReport& report) {
   const std::vector<std::string> names = train::measure_names(run_.programs.leaf);
   for (size_t k = 0; k < result.measures.size(); ++k)
     report.measures.emplace_back(names[k], result.measures[k] / result.weight);
+  if (report.step % config.trainer.watch_interval == 0)
+    report.watched = train::watched_norms(run_.programs, result);
   report.expert_loads = result.expert_loads;
   report.step_seconds = seconds_since(start);
   return Status();

@@ -117,6 +117,16 @@ void TrainerOptions::visit_options(config::OptionTable& t) {
   t.add(&tracker, "tracker", Effect::kOutput, "",
         "where metrics go: json (metrics.jsonl), tensorboard (tb/), wandb (by its Python package)")
       .other("[]");
+  t.add(&watch_norms, "watch_norms", Effect::kSchedule, "",
+        "of what the metrics tell norms, for each parameter of each layer: gradients (of the mean loss, "
+        "before "
+        "they are clipped), parameters (after the step). The weights stay the same; the run's hash does not, "
+        "because the program of a step computes the norms")
+      .since_default("[]")
+      .other("[gradients, parameters]");
+  t.add(&watch_interval, "watch_interval", Effect::kOutput, "steps",
+        "norms are written after steps that it divides")
+      .other("1");
   t.add(&worker_price_per_hour, "worker_price_per_hour", Effect::kOutput, "dollars",
         "what one worker costs in an hour; then status, log and metrics show dollars per billion tokens; "
         "null: "
@@ -149,6 +159,10 @@ void TrainerOptions::visit_options(config::OptionTable& t) {
         "then, its processes are ended, and the steps since the last checkpoint are lost")
       .other("2m");
   sharding.visit_options(t);
+}
+
+bool TrainerOptions::watches(const std::string& norms) const {
+  return std::find(watch_norms.begin(), watch_norms.end(), norms) != watch_norms.end();
 }
 
 void WandbTrackerOptions::visit_options(config::OptionTable& t) {
@@ -210,6 +224,11 @@ Status TrainerOptions::validate() const {
   if (connect_timeout) mistakes.add(check_at_least(1, "connect_timeout", connect_timeout->seconds));
   mistakes.add(check_at_least(1, "link_timeout", link_timeout.seconds));
   mistakes.add(check_at_least(1, "stop_timeout", stop_timeout.seconds));
+  for (const std::string& name : watch_norms)
+    if (name != "gradients" && name != "parameters")
+      mistakes.add(option_error("trainer.watch_norms",
+                                fmt::format("\"{}\" is unknown; use gradients or parameters", name)));
+  mistakes.add(check_at_least(1, "watch_interval", watch_interval));
   mistakes.add(sharding.validate());
   std::vector<size_t> types;
   for (const TrackerOptions& t : tracker) {

@@ -71,12 +71,15 @@ struct TrainerOptions {
   std::optional<int64_t> max_eval_batches;
   CheckpointerOptions checkpointer;
   std::vector<TrackerOptions> tracker = {JsonTrackerOptions{}};
+  std::vector<std::string> watch_norms;  // of "gradients", "parameters" (programs/watch.h)
+  int64_t watch_interval = 10;           // they are written after steps that it divides
   std::optional<double> worker_price_per_hour;
   // For runs on several processes; run/job/time_limits.h says what null means.
   std::optional<config::Duration> hang_timeout, exchange_timeout, connect_timeout;
   config::Duration link_timeout{60}, stop_timeout{600};
   ShardingOptions sharding;  // its keys stand in the trainer's section
 
+  bool watches(const std::string& norms) const;  // whether watch_norms names them
   void visit_options(config::OptionTable& table);
   Status validate() const;
 };

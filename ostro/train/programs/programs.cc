@@ -19,6 +19,7 @@
 #include "ostro/trace/frame.h"
 #include "ostro/train/programs/pair_loss.h"
 #include "ostro/train/programs/run_model.h"
+#include "ostro/train/programs/watch.h"
 
 namespace ostro::train {
 namespace {
@@ -183,6 +184,15 @@ ir::Program reference_program(const TrainConfig& config, const models::ModelFunc
   return p;
 }
 
+// The trained parameters whose norms trainer.watch_norms asks for; none that counts rows.
+std::vector<size_t> watched(const TrainConfig& config, const models::ModelFunctions& model,
+                            const std::string& norms) {
+  std::vector<size_t> out;
+  for (size_t k = 0; config.trainer.watches(norms) && k < model.trained(); ++k)
+    if (model.matrix_of[k].counts == nn::Counts::kNo) out.push_back(k);
+  return out;
+}
+
 // The optimizer step, traced: what UpdateResults declares, from what UpdateParams does.
 UpdateResults<Array> update(const TrainConfig& config, const models::ModelFunctions& model,
                             const optim::Optimizer& optimizer, const UpdateParams<Array>& in) {
@@ -206,6 +216,9 @@ UpdateResults<Array> update(const TrainConfig& config, const models::ModelFuncti
     out.measures.group_norms.push_back(its_norm.norm);
     for (const size_t k : set.parameters) clips[k] = its_norm.clip;
   }
+  for (const size_t k : watched(config, model, "gradients"))
+    for (const Array& norm : norms_of(in.gradients[k], boxes))
+      out.measures.watched.push_back(norm * cast(inv, DType::f64));
   const Array skipped = optimizer.skips(loss, in.scalars);
   const Array renews = skipped.valid() ? ok & logical_not(skipped) : ok;
   out.optimizer.resize(in.optimizer.size());
@@ -224,6 +237,8 @@ UpdateResults<Array> update(const TrainConfig& config, const models::ModelFuncti
     out.params.push_back(in.params[k]);
     out.report.fingerprints.push_back(fingerprint(in.params[k]));
   }
+  for (const size_t k : watched(config, model, "parameters"))
+    for (const Array& norm : norms_of(out.params[k], boxes)) out.report.watched.push_back(norm);
   return out;
 }
 
@@ -248,6 +263,15 @@ ir::Program update_program(const TrainConfig& config, const models::ModelFunctio
   UpdateResults<std::string> results{model.paths, names.optimizer};
   for (const auto& set : optimizer.clip_sets()) results.measures.group_norms.push_back(set.name);
   results.report.fingerprints = model.paths;
+  const auto norm_names_of = [&](const char* of, const char* what) {
+    std::vector<std::string> names;
+    for (const size_t k : watched(config, model, of))
+      for (std::string& name : norm_names(what, model.paths[k], model.shapes[k]))
+        names.push_back(std::move(name));
+    return names;
+  };
+  results.measures.watched = norm_names_of("gradients", "grad_norm");
+  results.report.watched = norm_names_of("parameters", "param_norm");
   p.result_names = full_names(results);
   return p;
 }

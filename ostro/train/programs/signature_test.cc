@@ -5,6 +5,7 @@
 
 #include "ostro/train/options/llama_for_test.h"
 #include "ostro/train/programs/programs.h"
+#include "ostro/train/programs/watch.h"
 
 namespace ostro::train {
 namespace {
@@ -12,6 +13,7 @@ namespace {
 TrainConfig named_config() {
   TrainConfig c = tiny_llama();
   c.chain.leaf_gradients = true;
+  c.trainer.watch_norms = {"parameters", "gradients"};
   std::get<optim::AdamOptions>(c.optimizer).groups["head"] = {{"*/head/*"}, 1, {}, 2.0};
   check_ok(c.resolve());
   return c;
@@ -47,6 +49,11 @@ TEST_CASE("signatures say where everything is") {
   CHECK(names.measures.gradient_norm == "gradient_norm");
   CHECK(names.measures.group_norms[0] == "gradient_norm/head");
   CHECK(names.report.fingerprints[1] == "fingerprint/" + at.model.paths[1]);
+  const std::vector<std::string> watched = watch_names(p.update);
+  CHECK(names.measures.watched.size() == names.report.watched.size());
+  CHECK(watched.front() == names.measures.watched[0]);
+  CHECK(watched.back() == names.report.watched.back());
+  CHECK(watched.front().find("watch/grad_norm/") == 0);
   // Nothing is left out and nothing is twice.
   CHECK(as_list(names) == p.update.result_names);
   CHECK(as_list(read_fields(at.update_params, p.update.param_names)) == p.update.param_names);

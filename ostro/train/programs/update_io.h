@@ -36,6 +36,7 @@ struct UpdateMeasures {
   T gradient_norm{};           // f64
   T ok{};                      // bool: both are finite; if not, the state stays as it is
   std::vector<T> group_norms;  // f64, of parameters that are clipped by themselves (optim clip_sets)
+  std::vector<T> watched;      // f64, norms for the metrics (watch.h)
 
   template <typename Visitor, typename... Self>
   static void visit(Visitor&& v, Self&... s) {
@@ -43,6 +44,7 @@ struct UpdateMeasures {
     v(one("gradient_norm", ir::DType::f64), s.gradient_norm...);
     v(one("ok", ir::DType::boolean), s.ok...);
     v(each("gradient_norm/", ir::scalar(ir::DType::f64)), s.group_norms...);
+    v(each("watch/", ir::scalar(ir::DType::f64)), s.watched...);
   }
 };
 
@@ -50,10 +52,12 @@ struct UpdateMeasures {
 template <typename T>
 struct UpdateReport {
   std::vector<T> fingerprints;  // i64 [lane]
+  std::vector<T> watched;       // f64, norms for the metrics (watch.h)
 
   template <typename Visitor, typename... Self>
   static void visit(Visitor&& v, Self&... s) {
     v(per_parameter("fingerprint/", ir::Shape{ir::DType::i64, {{"lane", 2}}}), s.fingerprints...);
+    v(each("watch/", ir::scalar(ir::DType::f64)), s.watched...);
   }
 };
 

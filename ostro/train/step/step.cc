@@ -5,11 +5,13 @@
 #include <numeric>
 #include <utility>
 
+#include "ostro/base/check.h"
 #include "ostro/base/profile.h"
 #include "ostro/ir/program/builder.h"
 #include "ostro/numerics/fp_env.h"
 #include "ostro/numerics/tree.h"
 #include "ostro/train/programs/leaf_plan.h"
+#include "ostro/train/programs/watch.h"
 #include "ostro/train/step/leaf_progress.h"
 
 namespace ostro::train {
@@ -152,8 +154,23 @@ Status put_report(StepResult& result, const UpdateReport<Buffer>& report, Buffer
   for (const Buffer& print : report.fingerprints) {
     ASSIGN_OR_RETURN(result.prints.emplace_back(), fingerprint_lanes(print));
   }
+  result.watched.clear();
+  for (const Buffer& norm : report.watched) {
+    ASSIGN_OR_RETURN(result.watched.emplace_back(), norm.scalar<double>());
+  }
   ASSIGN_OR_RETURN(result.expert_loads, runtime::all_to(std::move(expert_loads), runtime::host_memory()));
   return Status();
+}
+
+std::vector<std::pair<std::string, double>> watched_norms(const CanonicalPrograms& programs,
+                                                          const StepResult& result) {
+  std::vector<double> norms = result.measured.watched;
+  norms.insert(norms.end(), result.watched.begin(), result.watched.end());
+  const std::vector<std::string> names = watch_names(programs.update);
+  OSTRO_CHECK(names.size() == norms.size(), "{} norms with {} names", norms.size(), names.size());
+  std::vector<std::pair<std::string, double>> out;
+  for (size_t k = 0; k < names.size(); ++k) out.emplace_back(names[k], norms[k]);
+  return out;
 }
 
 int64_t leaf_rows(const CanonicalPrograms& p) {

@@ -35,12 +35,17 @@ struct StepResult {
   std::vector<double> measures;  // sums over the batch (measure_names)
   std::vector<LeafResult> leaves;
   std::vector<std::array<int64_t, 2>> prints;  // fingerprint of each parameter after the step
-  std::vector<runtime::Buffer> expert_loads;   // on the host, whole, after the step (programs/state_arrays.h)
+  std::vector<double> watched;  // norms after the step, behind those in `measured` (watch_names)
+  std::vector<runtime::Buffer> expert_loads;  // on the host, whole, after the step (programs/state_arrays.h)
 
   bool ok() const { return measured.ok != 0; }  // if not, the state is unchanged
   float loss() const { return static_cast<float>(measured.loss); }
   double gradient_norm() const { return measured.gradient_norm; }
 };
+
+// The norms that trainer.watch_norms asks for, by name (programs/watch.h).
+std::vector<std::pair<std::string, double>> watched_norms(const CanonicalPrograms& programs,
+                                                          const StepResult& result);
 
 // The two lanes of a fingerprint. The programs return it as i64 [lane].
 Result<std::array<int64_t, 2>> fingerprint_lanes(const runtime::Buffer& print);

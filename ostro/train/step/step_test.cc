@@ -3,11 +3,15 @@
 
 #include <doctest/doctest.h>
 
+#include <cmath>
 #include <cstring>
+#include <map>
+#include <span>
 
 #include "ostro/cpu/engine/engine.h"
 #include "ostro/interp/engine/engine.h"
 #include "ostro/train/options/llama_for_test.h"
+#include "ostro/train/programs/watch.h"
 
 namespace ostro::train {
 namespace {
@@ -144,6 +148,55 @@ TEST_CASE("steps whose head runs in tiles of tokens have the interpreter's bits,
       check_ok(c.resolve());
       CHECK(difference(steps_with(c, 32), reference).find("step 0: ") == 0);
     }
+}
+
+// The square root of the sum of squares, in the order of a plain loop: near the norm, whatever its order.
+double plain_norm(std::span<const float> values) {
+  double sum = 0;
+  for (const float x : values) sum += static_cast<double>(x) * static_cast<double>(x);
+  return std::sqrt(sum);
+}
+
+TEST_CASE("watched norms: of each layer, the same from both engines, and the states are those without") {
+  TrainConfig c = tiny_step_config();
+  const auto interpreter = interp::make_interpreter();
+  const Steps without = run_steps(c, *interpreter, 17, 3);
+  c.trainer.watch_norms = {"gradients", "parameters"};
+  check_ok(c.resolve());
+  const auto model = c.model_options().functions(17, compute_dtype(c));
+  const CanonicalPrograms programs = make_programs(c, model).value();
+  auto cpu = cpu::make_cpu_engine({.threads = 2, .generated_code = false});
+  REQUIRE(cpu.ok());
+  const Steps steps = run_steps(c, *interpreter, 17, 3), compiled = run_steps(c, **cpu, 17, 3);
+  CHECK(difference(steps, without) == "");
+  CHECK(difference(compiled, steps) == "");
+  for (size_t i = 0; i < steps.results.size(); ++i) {
+    const auto norms = watched_norms(programs, steps.results[i]);
+    CHECK(norms == watched_norms(programs, compiled.results[i]));
+    double squares = 0;
+    for (const auto& [name, norm] : norms)
+      if (name.starts_with("watch/grad_norm/")) squares += norm * norm;
+    // Other orders of one sum.
+    CHECK(std::abs(std::sqrt(squares) / steps.results[i].gradient_norm() - 1) < 1e-12);
+  }
+  const auto norms = watched_norms(programs, steps.results.back());
+  std::map<std::string, double> by_name(norms.begin(), norms.end());
+  size_t layers = 0;
+  for (size_t k = 0; k < model.paths.size(); ++k) {
+    const std::span<const float> all = steps.state.params[k].as<float>();
+    const bool stacked = model.shapes[k].has("layers");
+    const size_t parts = stacked ? 2 : 1, size = all.size() / parts;
+    for (size_t i = 0; i < parts; ++i) {
+      const std::string name =
+          "watch/param_norm/" + model.paths[k] + (stacked ? "[" + std::to_string(i) + "]" : "");
+      CAPTURE(name);
+      REQUIRE(by_name.contains(name));
+      CHECK(std::abs(by_name[name] / plain_norm(all.subspan(i * size, size)) - 1) < 1e-12);
+      layers += stacked ? 1 : 0;
+    }
+  }
+  CHECK(layers > 4);
+  CHECK(norms.size() == 2 * (layers + model.paths.size() - layers / 2));
 }
 
 TEST_CASE("program text round-trips and hashes") {
