@@ -1,6 +1,6 @@
-"""Our own steps against our own steps: what threads bring, what leaves, the chain and rematerialisation cost, what a
-deeper model costs to compile, and how near the update comes to a stream through its memory."""
-import json, statistics, subprocess
+"""Our own steps against our own steps: what threads bring, what leaves, the chain and rematerialisation cost, what products in
+bf16 and on integers bring, what a deeper model costs to compile, and how near the update comes to a stream through its memory."""
+import json, pathlib, statistics, subprocess, time
 
 from peers import common
 from peers.stepper import Stepper, pairs
@@ -97,6 +97,38 @@ class Prices:
                             len(r), f"{statistics.median(b['s'] for b in y):.2f} and {statistics.median(a['s'] for a in x):.2f} s; "
                             "one leaf, the default rematerialisation"))
 
+    def precisions(self):
+        """A step with products in f32, in bf16 and on integers (docs/spec/numerics.md, N20), all three in turns. Ratios are those
+        of CPU time, which other work on the machine changes little; those of the clock stand beside them."""
+        dtypes, rows = ("f32", "bf16", "int8"), []
+        for threads in sorted({1, self.b.threads}):
+            leaf = ("--leaf_examples", common.size("small58")["batch"])
+            running = {dtype: self.open("small58", *leaf, threads=threads, dtype=dtype) for dtype in dtypes}
+            seen = {dtype: [] for dtype in dtypes}
+            for stepper in running.values():
+                stepper.step()
+            for turn in range(self.turns):
+                for i in range(len(dtypes)):
+                    dtype = dtypes[(turn + i) % len(dtypes)]
+                    time.sleep(0.02)  # the side before may keep its threads spinning for a moment
+                    seen[dtype].append(running[dtype].step())
+            memory = {dtype: stepper.finish()["peak_rss_MiB"] for dtype, stepper in running.items()}
+
+            def times(key, dtype, base, seen=seen):
+                return [b[key] / x[key] for b, x in zip(seen[base], seen[dtype])]
+
+            for dtype in dtypes:
+                rows.append([threads, dtype, *(spread([x[key] for x in seen[dtype]], 2) for key in ("cpu_s", "s")),
+                             *(spread(times("cpu_s", dtype, base), 2) + "; " + spread(times("s", dtype, base), 2)
+                               if base != dtype else "" for base in ("f32", "bf16")), memory[dtype],
+                             f"{statistics.median(x['peak_gflops'] for x in seen[dtype]):.0f}"])
+            r = times("cpu_s", "int8", "f32")
+            goal = 2.5 if "avx512_vnni" in pathlib.Path("/proc/cpuinfo").read_text() else 1.4
+            self.b.goal(f"small58, products int8 / f32, {threads} threads", f">= {goal}x", spread(r, 2) + "x",
+                        statistics.median(r) >= goal, self.settings(len(r), "CPU time; one leaf, the default rematerialisation"))
+        self.b.table(["threads", "products", "CPU s a step", "clock s a step", "times f32's speed: CPU; clock",
+                      "times bf16's: CPU; clock", "peak memory, MiB", "peak of f32 or bf16, GFLOP/s"], rows)
+
     def update(self):
         done = subprocess.run([str(self.b.benches / "update_bench"), "--start", str(self.b.start_file("small58")),
                                "--threads", str(self.b.threads)], capture_output=True, text=True, check=True, env=self.b.env)
@@ -108,7 +140,7 @@ class Prices:
 
 
 SECTIONS = {"threads": Prices.threads, "leaves": Prices.leaves, "chain": Prices.chain,
-            "rematerialisation": Prices.rematerialised, "depth": Prices.depth, "update": Prices.update,
+            "rematerialisation": Prices.rematerialised, "precisions": Prices.precisions, "depth": Prices.depth, "update": Prices.update,
             "optimizers": Prices.optimizers}
 
 

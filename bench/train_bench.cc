@@ -1,7 +1,7 @@
 // Training speed without the run around it: the steps of a model from the weights and batches in a file that
 // bench/peers/start_file.py wrote.
 //
-//   train_bench --start FILE [--dtype f32|bf16] [--threads N] [--leaf_examples N]
+//   train_bench --start FILE [--dtype f32|bf16|int8] [--threads N] [--leaf_examples N]
 //               [--remat none|keep|all|save:NAMES] [--head_tile N]
 //               [--optimizer adam|muon|muon_bf16|...] [--family NAME] [--rank N] [--chain off] [--fuse off]
 //               [--generated off] [--steps N]
@@ -22,18 +22,20 @@
 #include <cstdio>
 #include <fstream>
 #include <iostream>
+#include <span>
 #include <string>
+#include <vector>
 
 #include "bench/arguments.h"
 #include "bench/bench_model.h"
 #include "ostro/cpu/engine/engine.h"
 #include "ostro/products/calibrate.h"
 #include "ostro/products/choose_isa.h"
+#include "ostro/train/step/batches.h"
 
 namespace {
 
 using namespace ostro;
-using runtime::Buffer;
 
 struct Args {
   bench::ModelChoice model;
@@ -97,23 +99,28 @@ Status run(const Args& args) {
   ASSIGN_OR_RETURN(auto engine, cpu::make_cpu_engine(args.engine));
   ASSIGN_OR_RETURN(auto runner, train::make_step_runner(model.programs, *engine, args.remat));
   ASSIGN_OR_RETURN(train::State state, model.state(*engine));
-  const int64_t seq = std::stoll(model.file.metadata().at("seq"));
-  const ir::Shape ids{ir::DType::i32, {{"batch", config.trainer.train_batch_size.at(0)}, {"pos", seq}}};
-  Buffer mask = Buffer::empty(ids.with_dtype(ir::DType::f32));
-  std::ranges::fill(mask.mutable_as<float>(), 1.0f);
+  batches::Batch batch;
+  batch.batch_size = config.trainer.train_batch_size.at(0);
+  batch.seq_len = std::stoll(model.file.metadata().at("seq"));
+  const ir::Shape ids{ir::DType::i32, {{"batch", batch.batch_size}, {"pos", batch.seq_len}}};
+  batch.loss_mask.assign(static_cast<size_t>(ids.count()), 1.0f);
+  const auto read_ids = [&](const std::string& name, std::vector<int32_t>& out) {
+    out.resize(static_cast<size_t>(ids.count()));
+    return model.file.read(name, std::as_writable_bytes(std::span(out)));
+  };
 
   ASSIGN_OR_RETURN(const machine::Isa isa, kernels::choose_isa());
-  PeakMeter meter(args.engine.threads, isa, args.model.dtype == "bf16");
+  PeakMeter meter(args.engine.threads, isa, args.model.dtype != "f32");
 
   std::string line;
   for (int64_t i = 0; args.steps > 0 ? i < args.steps : i == 0 || std::getline(std::cin, line); ++i) {
     const double peak_before = i == 0 ? 0 : meter.measure();  // the first step's start is timed
     const double began = wall(), cpu_began = usage().cpu;
-    ASSIGN_OR_RETURN(Buffer tokens, model.read(fmt::format("tokens/{}", i), ids));
-    ASSIGN_OR_RETURN(Buffer targets, model.read(fmt::format("targets/{}", i), ids));
+    RETURN_IF_ERROR(read_ids(fmt::format("tokens/{}", i), batch.tokens));
+    RETURN_IF_ERROR(read_ids(fmt::format("targets/{}", i), batch.targets));
     ASSIGN_OR_RETURN(
         const train::StepResult r,
-        runner->run(state, {tokens, targets, mask},
+        runner->run(state, train::leaf_arrays(config, batch, state.step),
                     optim::step_scalars(config.optimizer, state.step, config.trainer.num_train_steps)));
     if (!r.ok()) return invalid_argument("a loss or gradient is not finite");
     const double seconds = wall() - began, cpu_seconds = usage().cpu - cpu_began, start = since_start();
@@ -141,10 +148,13 @@ Status run(const Args& args) {
 
 int main(int argc, char** argv) {
   Args args;
-  bool bf16 = false;
   const std::vector<bench::Option> options = {
       bench::text_option("--start", "a file of bench/peers/start_file.py", args.model.start),
-      bench::either_option("--dtype", "bf16", "f32", bf16),
+      {"--dtype", "f32 or bf16 or int8",
+       [&](const std::string& value) {
+         args.model.dtype = value;
+         return value == "f32" || value == "bf16" || value == "int8";
+       }},
       bench::count_option("--threads", args.engine.threads),
       bench::count_option("--leaf_examples", args.model.leaf_examples),
       bench::text_option("--remat", "none, keep, all or save:NAMES", args.remat),
@@ -160,7 +170,6 @@ int main(int argc, char** argv) {
     fmt::print(stderr, "train_bench: {}\n", status.error().message());
     return 2;
   }
-  if (bf16) args.model.dtype = "bf16";
   if (args.model.start.empty()) {
     fmt::print(stderr, "train_bench: --start FILE is missing; bench/peers/start_file.py writes one\n");
     return 2;
