@@ -73,6 +73,9 @@ OSTRO_EMULATED __m512i _mm512_add_epi16(__m512i a, __m512i b) {
 OSTRO_EMULATED __m512i _mm512_add_epi32(__m512i a, __m512i b) {
   return ostro::emulated::halves<__m512i>([](__m256i x, __m256i y) { return _mm256_add_epi32(x, y); }, a, b);
 }
+OSTRO_EMULATED __m512i _mm512_sub_epi32(__m512i a, __m512i b) {
+  return ostro::emulated::halves<__m512i>([](__m256i x, __m256i y) { return _mm256_sub_epi32(x, y); }, a, b);
+}
 OSTRO_EMULATED __m512i _mm512_add_epi64(__m512i a, __m512i b) {
   return ostro::emulated::halves<__m512i>([](__m256i x, __m256i y) { return _mm256_add_epi64(x, y); }, a, b);
 }
@@ -101,6 +104,39 @@ OSTRO_EMULATED __m512i _mm512_cvtepi8_epi32(__m128i a) {
 }
 OSTRO_EMULATED __m512 _mm512_cvtepi32_ps(__m512i a) {
   return {_mm256_cvtepi32_ps(a.low), _mm256_cvtepi32_ps(a.high)};
+}
+OSTRO_EMULATED __m512i _mm512_rol_epi32(__m512i a, int n) {
+  const auto x = ostro::emulated::lanes_of<uint32_t>(a);
+  return ostro::emulated::make<__m512i, uint32_t>([&](size_t i) { return std::rotl(x[i], n); });
+}
+OSTRO_EMULATED __m512i _mm512_max_epu32(__m512i a, __m512i b) {
+  return ostro::emulated::halves<__m512i>([](__m256i x, __m256i y) { return _mm256_max_epu32(x, y); }, a, b);
+}
+OSTRO_EMULATED unsigned _mm512_reduce_max_epu32(__m512i a) {
+  unsigned largest = 0;
+  for (const uint32_t x : ostro::emulated::lanes_of<uint32_t>(a)) largest = x > largest ? x : largest;
+  return largest;
+}
+// Two parts of 128 bits at a time, saturated.
+OSTRO_EMULATED __m512i _mm512_packs_epi32(__m512i a, __m512i b) {
+  return ostro::emulated::halves<__m512i>([](__m256i x, __m256i y) { return _mm256_packs_epi32(x, y); }, a,
+                                          b);
+}
+OSTRO_EMULATED __m512i _mm512_packs_epi16(__m512i a, __m512i b) {
+  return ostro::emulated::halves<__m512i>([](__m256i x, __m256i y) { return _mm256_packs_epi16(x, y); }, a,
+                                          b);
+}
+// Rounded as MXCSR says.
+OSTRO_EMULATED __m512i _mm512_cvtps_epi32(__m512 a) {
+  return {_mm256_cvtps_epi32(a.low), _mm256_cvtps_epi32(a.high)};
+}
+OSTRO_EMULATED __m512i _mm512_cvt_roundps_epi32(__m512 a, int imm) {
+  ostro::emulated::require(imm == (_MM_FROUND_TO_NEG_INF | _MM_FROUND_NO_EXC), "VCVTPS2DQ of another kind");
+  return {_mm256_cvtps_epi32(_mm256_floor_ps(a.low)), _mm256_cvtps_epi32(_mm256_floor_ps(a.high))};
+}
+OSTRO_EMULATED __m128i _mm512_cvtepi32_epi8(__m512i a) {
+  const auto x = ostro::emulated::lanes_of<uint32_t>(a);
+  return ostro::emulated::make<__m128i, uint8_t>([&](size_t i) { return x[i]; });
 }
 OSTRO_EMULATED __m256i _mm512_cvtepi32_epi16(__m512i a) {
   const auto x = ostro::emulated::lanes_of<uint32_t>(a);
@@ -136,6 +172,12 @@ OSTRO_EMULATED __mmask16 _mm512_cmpeq_epi32_mask(__m512i a, __m512i b) {
   for (size_t i = 0; i < 16; ++i) mask |= static_cast<unsigned>(x[i] == y[i]) << i;
   return static_cast<__mmask16>(mask);
 }
+OSTRO_EMULATED __mmask16 _mm512_cmplt_epu32_mask(__m512i a, __m512i b) {
+  const auto x = ostro::emulated::lanes_of<uint32_t>(a), y = ostro::emulated::lanes_of<uint32_t>(b);
+  unsigned mask = 0;
+  for (size_t i = 0; i < 16; ++i) mask |= static_cast<unsigned>(x[i] < y[i]) << i;
+  return static_cast<__mmask16>(mask);
+}
 OSTRO_EMULATED __m512 _mm512_mask_mov_ps(__m512 from, __mmask16 m, __m512 a) {
   const auto x = ostro::emulated::lanes_of<float>(a), y = ostro::emulated::lanes_of<float>(from);
   return ostro::emulated::make<__m512, float>(
@@ -149,6 +191,13 @@ OSTRO_EMULATED __m512 _mm512_maskz_mul_ps(__mmask16 m, __m512 a, __m512 b) {
 }
 OSTRO_EMULATED __m512 _mm512_mask_max_ps(__m512 from, __mmask16 m, __m512 a, __m512 b) {
   return _mm512_mask_mov_ps(from, m, _mm512_max_ps(a, b));
+}
+OSTRO_EMULATED __m512 _mm512_maskz_fmadd_ps(__mmask16 m, __m512 a, __m512 b, __m512 c) {
+  return _mm512_maskz_mov_ps(m, _mm512_fmadd_ps(a, b, c));
+}
+OSTRO_EMULATED __m512i _mm512_mask_add_epi32(__m512i from, __mmask16 m, __m512i a, __m512i b) {
+  return _mm512_castps_si512(
+      _mm512_mask_mov_ps(_mm512_castsi512_ps(from), m, _mm512_castsi512_ps(_mm512_add_epi32(a, b))));
 }
 OSTRO_EMULATED __m512i _mm512_mask_or_epi32(__m512i from, __mmask16 m, __m512i a, __m512i b) {
   return _mm512_castps_si512(

@@ -51,6 +51,9 @@ OSTRO_EMULATED __m512i _mm512_maskz_loadu_epi32(__mmask16 m, const void* p) {
 OSTRO_EMULATED __m512i _mm512_maskz_loadu_epi16(__mmask32 m, const void* p) {
   return ostro::emulated::load_masked<__m512i, int16_t>(m, p);
 }
+OSTRO_EMULATED __m512i _mm512_maskz_loadu_epi8(__mmask64 m, const void* p) {
+  return ostro::emulated::load_masked<__m512i, int8_t>(m, p);
+}
 OSTRO_EMULATED __m256i _mm256_maskz_loadu_epi16(__mmask16 m, const void* p) {
   return ostro::emulated::load_masked<__m256i, int16_t>(m, p);
 }

@@ -25,6 +25,7 @@ struct __m256bh {
 #endif
 using __mmask16 = unsigned short;
 using __mmask32 = unsigned int;
+using __mmask64 = unsigned long long;
 
 namespace ostro::emulated {
 
@@ -59,11 +60,11 @@ inline V halves(F f, const Vs&... v) {
   return {f(v.low...), f(v.high...)};
 }
 
-inline bool bit(uint32_t mask, size_t i) { return (mask >> i & 1) != 0; }
+inline bool bit(uint64_t mask, size_t i) { return (mask >> i & 1) != 0; }
 
 // Lanes that the mask leaves out are neither read nor written, as the processor does not touch their memory.
 template <class V, class T>
-inline V load_masked(uint32_t mask, const void* from) {
+inline V load_masked(uint64_t mask, const void* from) {
   return make<V, T>([&](size_t i) {
     T x = 0;
     if (bit(mask, i)) std::memcpy(&x, static_cast<const char*>(from) + i * sizeof(T), sizeof(T));
