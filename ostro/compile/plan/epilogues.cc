@@ -60,7 +60,7 @@ std::optional<std::vector<size_t>> needed_between(const Plan& plan, size_t first
 }
 
 // Lets the gradient in the epilogues of step `at` overwrite the logits. A bf16 gradient is half as wide, so
-// there are gaps between its rows; products can read such rows.
+// there are gaps between its rows; products and quantisers can read such rows.
 void overwrite_logits(Plan& plan, size_t at) {
   Step& loss = plan.steps[at];
   const View logits = loss.in[0], gradient = loss.epilogues[0].out[0];
@@ -76,7 +76,8 @@ void overwrite_logits(Plan& plan, size_t at) {
     for_views(step, [&](const View& v) {
       if (v.buffer == logits.buffer) possible = false;
       if (v.buffer != gradient.buffer || spread == 1) return;
-      if (step.kind != StepKind::kOp || step.op != ir::OpKind::dot || v.offset != 0) possible = false;
+      if (step.kind != StepKind::kOp || v.offset != 0) possible = false;
+      if (step.op != ir::OpKind::dot && step.op != ir::OpKind::quantize) possible = false;
       int64_t inside = 0;  // the furthest element of a row
       for (size_t i = 0; i < v.strides.size(); ++i) {
         if (v.strides[i] < 0) possible = false;

@@ -86,7 +86,8 @@ struct Step {
   // kTiles: the operands and results of the region are the buffers of `in` and `out`. From one tile to the
   // next their pointers advance by this many bytes.
   std::vector<int64_t> in_advance, out_advance;
-  // Dots inside kTiles. goes_on: from the second tile on, the dot adds to its result (numerics.md N7).
+  // Products inside kTiles. goes_on: from the second tile on, the product adds to its result (numerics.md N7,
+  // N20).
   // keeps_b: its second operand is packed for the first tile and kept for the others.
   bool goes_on = false, keeps_b = false;
 

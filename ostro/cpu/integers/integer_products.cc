@@ -139,7 +139,7 @@ Status run_dot_int8(const OpCall& call) {
   const auto operand = [&](size_t i) {
     return kernels::Int8Operand{call.in[i].as<int8_t>(), size, call.in[i + 1].as<float>(), blocks};
   };
-  kernels::Int8Dot(std::move(spec), call.isa).run(call.pool, operand(0), operand(2), out.data);
+  kernels::Int8Dot(std::move(spec), call.isa).run(call.pool, operand(0), operand(2), out.data, call.go_on);
   return Status();
 }
 

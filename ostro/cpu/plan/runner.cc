@@ -142,8 +142,16 @@ Status PlanRunner::run_op(const Step& step, const Prepared& prepared,
   const std::vector<Array> in = arrays(step.in), out = arrays(step.out);
   const OpRoutine routine = op_routine(step.op);
   OSTRO_CHECK(routine != nullptr, "no routine for {}", ir::op_name(step.op));
-  const OpCall call{step.op,      step.attrs,       in, out, *context_.leaves, run_context, *context_.pool,
-                    context_.isa, *context_.flights};
+  const OpCall call{step.op,
+                    step.attrs,
+                    in,
+                    out,
+                    *context_.leaves,
+                    run_context,
+                    *context_.pool,
+                    context_.isa,
+                    *context_.flights,
+                    step.goes_on && go_on()};
   if (step.epilogues.empty()) return routine(call);
   const Step& gradient = step.epilogues[0];  // of a cross-entropy
   const std::vector<Array> from = arrays(gradient.in), to = arrays(gradient.out);

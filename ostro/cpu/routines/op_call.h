@@ -51,7 +51,8 @@ struct OpCall {
   const runtime::RunContext& context;
   machine::ThreadPool& pool;
   machine::Isa isa;
-  Flights& flights;  // exchanges that are on their way
+  Flights& flights;    // exchanges that are on their way
+  bool go_on = false;  // dot_int8: adds to its result (compile::Step::goes_on)
 };
 
 using OpRoutine = Status (*)(const OpCall&);

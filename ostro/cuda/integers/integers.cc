@@ -2,6 +2,8 @@
 
 #include <algorithm>
 
+#include "ostro/base/check.h"
+
 namespace ostro::cuda {
 namespace {
 
@@ -109,6 +111,8 @@ Status run_quantize(const StepCall& call) {
 
 Status run_dot_int8(const StepCall& call) {
   constexpr const char* kDot = "integers/dot_int8.cu";
+  // Heads are not cut into tiles here (device_target: no epilogues).
+  OSTRO_CHECK(!call.step.goes_on, "a product of integers that goes on from its result");
   const DeviceArray &x = call.in[0], &y = call.in[2], &out = call.out[0];
   const auto& names = call.attrs().strs("over");
   args::DotInt8Args a = {};
