@@ -7,6 +7,7 @@
 #include "ostro/infer/decode_program.h"
 #include "ostro/infer/row_arrays.h"
 #include "ostro/infer/traced.h"
+#include "ostro/trace/ops.h"
 
 namespace ostro::infer {
 
@@ -33,13 +34,14 @@ LayerRows::LayerRows(Model model, runtime::Engine& engine, const RowLimits& limi
   limits_.rows = padded_rows(limits_.rows);
 }
 
-Status LayerRows::make_slots() {
-  if (limits_.positions < 2)
-    return invalid_argument(fmt::format("room for {} positions; at least 2 are needed", limits_.positions));
-  ASSIGN_OR_RETURN(const Shapes one, traced_shapes([&] {
-                     return Arrays{model_.layers.cache(limits_.sequences, limits_.positions)};
-                   }));
-  ASSIGN_OR_RETURN(slots_, KeySlots::create(one[0], layer_count(), engine_.memory()));
+bool LayerRows::is_in_place() const {
+  return model_.layers.attend_pages && &engine_.memory() == &runtime::host_memory();
+}
+
+Status LayerRows::make_cache() {
+  ASSIGN_OR_RETURN(const Shapes one, traced_shapes([&] { return Arrays{model_.layers.cache(1, 1)}; }));
+  ASSIGN_OR_RETURN(cache_,
+                   PagedCache::create(one[0], layer_count(), limits_, is_in_place(), engine_.memory()));
   return {};
 }
 
@@ -48,7 +50,7 @@ Result<std::unique_ptr<LayerRows>> LayerRows::create(Model model, Buffers parame
   std::unique_ptr<LayerRows> out(new LayerRows(std::move(model), engine, limits));
   ASSIGN_OR_RETURN(out->resident_,
                    ResidentWeights::create(out->model_.layers, std::move(parameters), engine.memory()));
-  RETURN_IF_ERROR(out->make_slots());
+  RETURN_IF_ERROR(out->make_cache());
   return out;
 }
 
@@ -58,23 +60,12 @@ Result<std::unique_ptr<LayerRows>> LayerRows::streamed(Model model, WeightStore&
   std::unique_ptr<LayerRows> out(new LayerRows(std::move(model), engine, limits));
   out->store_ = &store;
   out->on_layer_ = std::move(on_layer);
-  RETURN_IF_ERROR(out->make_slots());
+  RETURN_IF_ERROR(out->make_cache());
   return out;
 }
 
 Result<std::string> LayerRows::program_hash() {
   return forward_hash(model_.functions, limits_.positions, model_.leaves);
-}
-
-Result<int64_t> LayerRows::open() {
-  const int64_t slot = slots_.take();
-  if (slot < 0) return invalid_argument(fmt::format("{} sequences are open, the most", slots_.slots()));
-  return slot;
-}
-
-void LayerRows::close(int64_t sequence) {
-  const Status done = slots_.give_back(sequence);
-  OSTRO_CHECK(done.ok(), "slot {} cannot be cleared: {}", sequence, done.error().message());
 }
 
 Result<LayerRows::Buffers> LayerRows::whole(std::span<const models::WeightRead> reads) {
@@ -103,8 +94,19 @@ Arrays LayerRows::traced(const Key& key, int64_t layer, const Arrays& in) const 
       return {f.embed(in[0], part_of(in, 1, n - 2), in[n - 2], in[n - 1])};
     case Part::kProject:  // tokens, x, positions
       return f.project(layer, part_of(in, 0, n - 3), in[n - 3], in[n - 2], in[n - 1]);
-    case Part::kAttend:  // q, keys, values, start
-      return {f.attend(layer, part_of(in, 0, n - 4), in[n - 4], in[n - 3], in[n - 2], in[n - 1])};
+    case Part::kPaged: {  // tokens, x, positions; keys, values, place, table, position of
+                          // LayerFunctions::Paged
+      const Arrays weights = part_of(in, 0, n - 8);
+      const Arrays qkv = f.project(layer, weights, in[n - 8], in[n - 7], in[n - 6]);
+      return f.attend_pages(layer, weights, qkv, {in[n - 5], in[n - 4], in[n - 3], in[n - 2], in[n - 1]});
+    }
+    case Part::kAttend: {  // q, key pool, value pool, table, start
+      const auto contiguous = [&](const Array& pool) {
+        return merge_axes(gather(pool, "page", in[n - 2]), {"entry", "slot"}, "key_pos");
+      };
+      return {f.attend(layer, part_of(in, 0, n - 5), in[n - 5], contiguous(in[n - 4]), contiguous(in[n - 3]),
+                       in[n - 1])};
+    }
     case Part::kAfter:  // x, attended
       return f.after_attention(layer, part_of(in, 0, n - 2), in[n - 2], in[n - 1]);
     case Part::kChosen: {  // h, mlp_in, expert, gate
@@ -130,7 +132,10 @@ Result<LayerRows::Program*> LayerRows::program(const Key& key, int64_t layer,
                    }));
   Program made;
   for (const ir::ValueId v : p.body.results) made.results.push_back(p.body.shape(v));
-  ASSIGN_OR_RETURN(made.executable, engine_.compile(p, {}));
+  runtime::CompileOptions options;
+  const int64_t inputs = std::ssize(p.body.params);
+  if (key.part == Part::kPaged) options.donate = {inputs - 5, inputs - 4};
+  ASSIGN_OR_RETURN(made.executable, engine_.compile(p, options));
   return &programs_.emplace(key, std::move(made)).first->second;
 }
 
@@ -161,22 +166,35 @@ Status LayerRows::prepare() {
         continue;
       ASSIGN_OR_RETURN(LayerWeights weights, read_layer(layer));
       const int64_t kind = kind_of(layer);
-      ASSIGN_OR_RETURN(const Program* project, program({Part::kProject, kind, rows}, layer, [&] {
-                         return with(weights.attention, {tokens, x, positions});
-                       }));
-      const ir::Shape q = project->results[0];
-      const auto attend = [&](int64_t slots, int64_t count) {
-        return program({Part::kAttend, kind, count, slots}, layer, [&] {
-          return with(weights.attention, {with_rows(q, slots, count), slots_.keys(layer, 0, slots).shape(),
-                                          slots_.values(layer, 0, slots).shape(),
-                                          ir::Shape{ir::DType::i32, {{"batch", slots}}}});
-        });
+      const ir::Shape keys = cache_.pool().keys(layer).shape(), values = cache_.pool().values(layer).shape();
+      const auto table = [&](const char* axis, int64_t count) {
+        return ir::Shape{ir::DType::i32, {{axis, count}, {"entry", cache_.entries()}}};
       };
-      ASSIGN_OR_RETURN(const Program* attended, attend(1, rows));
-      if (rows == 1)
-        for (int64_t slots = 2; slots < 2 * slots_.slots(); slots *= 2)
-          RETURN_IF_ERROR(attend(std::min(slots, slots_.slots()), 1));
-      const ir::Shape y = attended->results[0];
+      ir::Shape y;
+      if (is_in_place()) {
+        ASSIGN_OR_RETURN(const Program* paged, program({Part::kPaged, kind, rows}, layer, [&] {
+                           return with(weights.attention, {tokens, x, positions, keys, values, positions,
+                                                           table("pos", rows), positions});
+                         }));
+        y = paged->results[0];
+      } else {
+        ASSIGN_OR_RETURN(const Program* project, program({Part::kProject, kind, rows}, layer, [&] {
+                           return with(weights.attention, {tokens, x, positions});
+                         }));
+        const ir::Shape q = project->results[0];
+        const auto attend = [&](int64_t sequences, int64_t count) {
+          return program({Part::kAttend, kind, count, sequences}, layer, [&] {
+            return with(weights.attention,
+                        {with_rows(q, sequences, count), keys, values, table("batch", sequences),
+                         ir::Shape{ir::DType::i32, {{"batch", sequences}}}});
+          });
+        };
+        ASSIGN_OR_RETURN(const Program* attended, attend(1, rows));
+        if (rows == 1)
+          for (int64_t sequences = 2; sequences < 2 * limits_.sequences; sequences *= 2)
+            RETURN_IF_ERROR(attend(sequences, 1));
+        y = attended->results[0];
+      }
       append(weights.attention, weights.chosen);
       RETURN_IF_ERROR(
           program({Part::kRest, kind, rows}, layer, [&] { return with(weights.attention, {x, y}); }));

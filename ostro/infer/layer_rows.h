@@ -1,6 +1,9 @@
 // LayerRows: a RowRunner that goes through a model layer by layer. All rows of a step go through a layer
-// together, so each weight is read once for all of them. Attention has the cache of each sequence in a slot
-// (key_slots.h); rows that are the only one of their sequence attend together, a longer chunk by itself.
+// together, so each weight is read once for all of them. Keys and values lie in pages (paged_cache.h). The
+// program of a layer writes the rows of the step into them and reads them where they lie. Engines with a
+// memory of their own have no kernels for that, nor has attention that is not that of numerics.md N9: there
+// a program gathers the pages, rows that are the only one of their sequence attend together, and a longer
+// chunk attends by itself.
 //
 // Weights are in memory, or are read from a WeightStore while the layer before runs; of a mixture then only
 // the experts that some row goes to.
@@ -12,7 +15,7 @@
 #include <optional>
 #include <vector>
 
-#include "ostro/infer/key_slots.h"
+#include "ostro/infer/paged_cache.h"
 #include "ostro/infer/resident_weights.h"
 #include "ostro/infer/row_runner.h"
 #include "ostro/infer/weight_store.h"
@@ -22,8 +25,8 @@
 
 namespace ostro::infer {
 
-// Numbers of rows are padded to powers of two, and so are numbers of slots; no program depends on the length
-// of a text. The engine must outlive it, and so must a store.
+// Numbers of rows and of sequences are padded to powers of two; no program depends on the length of a text.
+// The engine must outlive it, and so must a store.
 class LayerRows final : public RowRunner {
  public:
   struct Model {
@@ -43,21 +46,23 @@ class LayerRows final : public RowRunner {
   const RowLimits& limits() const override { return limits_; }
   Status prepare() override;
   Result<std::string> program_hash() override;
-  Result<int64_t> open() override;
-  void close(int64_t sequence) override;
-  int64_t length(int64_t sequence) const override { return slots_.length(sequence); }
-  Status copy(int64_t from, int64_t to, int64_t count) override { return slots_.copy(from, to, count); }
+  Result<int64_t> open() override { return cache_.open(); }
+  void close(int64_t sequence) override { cache_.close(sequence); }
+  int64_t length(int64_t sequence) const override { return cache_.length(sequence); }
+  bool has_room(std::span<const RowChunk> chunks) const override { return cache_.has_room(chunks); }
+  Status copy(int64_t from, int64_t to, int64_t count) override { return cache_.copy(from, to, count); }
   Result<runtime::Buffer> step(std::span<const RowChunk> chunks) override;
 
  private:
   using Buffers = std::vector<runtime::Buffer>;
   using Shapes = std::vector<ir::Shape>;
 
-  enum class Part { kEmbed, kProject, kAttend, kRest, kAfter, kChosen, kHead };
+  // kPaged is what kProject and kAttend are together.
+  enum class Part { kEmbed, kPaged, kProject, kAttend, kRest, kAfter, kChosen, kHead };
   struct Key {
     Part part;
     int64_t kind = 0, rows = 0;
-    int64_t more = 1;  // slots of kAttend, experts of kChosen
+    int64_t more = 1;  // sequences of kAttend, experts of kChosen
     auto operator<=>(const Key&) const = default;
   };
   struct Program {
@@ -73,7 +78,8 @@ class LayerRows final : public RowRunner {
   struct Step;
 
   LayerRows(Model model, runtime::Engine& engine, const RowLimits& limits);
-  Status make_slots();
+  Status make_cache();
+  bool is_in_place() const;
   int64_t layer_count() const { return static_cast<int64_t>(model_.layers.kind.size()); }
   int64_t kind_of(int64_t layer) const { return model_.layers.kind[static_cast<size_t>(layer)]; }
 
@@ -84,11 +90,16 @@ class LayerRows final : public RowRunner {
   Arrays traced(const Key& key, int64_t layer, const Arrays& in) const;
   Result<Buffers> run(const Key& key, int64_t layer, Buffers inputs);
 
+  void list_rows(Step& step) const;
+  Result<runtime::Buffer> run_layers(Step& step);
   Status embed(Step& step);
-  Result<runtime::Buffer> attend(int64_t layer, const Buffers& weights, const Step& step,
-                                 const runtime::Buffer& q);
-  // Writes keys and values of the step's rows to the slots.
-  Status keep(int64_t layer, const Step& step, const runtime::Buffer& k, const runtime::Buffer& v);
+  // The values of attention of the step's rows, whose keys and values are then in the cache.
+  Result<runtime::Buffer> attended(int64_t layer, const Buffers& weights, const Step& step);
+  // The same by programs that gather pages.
+  Result<runtime::Buffer> gathered(int64_t layer, const Buffers& weights, const Step& step);
+  // One row each of `starts.size()` sequences, or rows of one; -1: no sequence, its row is padding.
+  Result<runtime::Buffer> attend(int64_t layer, const Buffers& weights, runtime::Buffer queries,
+                                 std::span<const int64_t> sequences, std::span<const int32_t> starts);
   // The rest of a layer whose experts are read when they are known.
   Status rest_streamed(int64_t layer, LayerWeights& weights, Step& step, runtime::Buffer attended,
                        const std::function<void()>& read_ahead);
@@ -100,7 +111,7 @@ class LayerRows final : public RowRunner {
   std::optional<ResidentWeights> resident_;  // or
   WeightStore* store_ = nullptr;
   std::function<void(int64_t)> on_layer_;
-  KeySlots slots_;
+  PagedCache cache_;
   std::map<Key, Program> programs_;
 };
 

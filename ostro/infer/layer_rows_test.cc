@@ -217,28 +217,5 @@ TEST_CASE("int8 matrices: the bits of the model's cached step, in f32 and bf16")
   }
 }
 
-TEST_CASE("a place that is free again holds zeros") {
-  const Resident model(small("decoder"));
-  ir::Shape one{DType::f32, {{"batch", 2}, {"key_pos", 300}, {"kv_heads", 1}, {"head_dim", 2}}};
-  KeySlots slots = KeySlots::create(one, 1, runtime::host_memory()).value();
-  REQUIRE(slots.take() == 0);
-  REQUIRE(slots.take() == 1);
-  CHECK(slots.take() == -1);
-  const std::vector<float> ones(600, 1.0F);
-  for (const int64_t slot : {0, 1})
-    check_ok(slots.write(0, slot, 0, std::as_bytes(std::span(ones)), std::as_bytes(std::span(ones))));
-  const auto sum = [&](int64_t slot) {
-    float out = 0;
-    for (const auto& b : {slots.keys(0, slot, 1), slots.values(0, slot, 1)})
-      for (const float x : b.as<float>()) out += x;
-    return out;
-  };
-  CHECK(sum(0) == 1200);
-  check_ok(slots.give_back(0));
-  CHECK(sum(0) == 0);
-  CHECK(sum(1) == 1200);
-  CHECK(slots.take() == 0);
-}
-
 }  // namespace
 }  // namespace ostro::infer

@@ -4,42 +4,13 @@
 #include <future>
 #include <set>
 
-#include "ostro/infer/layer_rows.h"
+#include "ostro/infer/layer_step.h"
 #include "ostro/infer/row_arrays.h"
+#include "ostro/ir/program/attention_limits.h"
 
 namespace ostro::infer {
 
 using runtime::Buffer;
-
-namespace {
-
-// Bytes of a row of [batch, pos, ...].
-size_t row_bytes(const ir::Shape& s) {
-  return static_cast<size_t>(s.bytes() / (s.axes[0].size * s.axes[1].size));
-}
-
-// `count` rows of an array on the host, whose rows are counted through.
-void copy_rows(const Buffer& from, int64_t first, int64_t count, Buffer& to, int64_t at) {
-  const size_t bytes = row_bytes(from.shape());
-  std::memcpy(to.mutable_bytes().data() + static_cast<size_t>(at) * bytes,
-              from.bytes().data() + static_cast<size_t>(first) * bytes, static_cast<size_t>(count) * bytes);
-}
-
-Buffer indices(const ir::Shape& shape) { return Buffer::zeros(shape.with_dtype(ir::DType::i32)); }
-
-}  // namespace
-
-struct LayerRows::Step {
-  struct Piece {
-    RowChunk chunk;
-    int64_t first = 0, count = 0;  // its rows
-    int64_t start = 0;             // position of the first
-  };
-  std::vector<Piece> pieces;
-  int64_t rows = 0, bucket = 0, wanted = 0;
-  Buffer tokens, positions;  // i32 [batch, pos], i32 [pos]
-  Buffer x;                  // [batch, pos, embed]
-};
 
 Status LayerRows::embed(Step& step) {
   const models::LayerFunctions& f = model_.layers;
@@ -52,7 +23,7 @@ Status LayerRows::embed(Step& step) {
     const auto named = step.tokens.as<int32_t>().first(static_cast<size_t>(step.rows));
     ASSIGN_OR_RETURN(Buffer rows, store_->rows(f.embedding, named, step.bucket));
     inputs.push_back(std::move(rows));
-    places = indices(step.tokens.shape());
+    places = Buffer::zeros(step.tokens.shape());
     for (int32_t i = 0; i < step.rows; ++i) places.mutable_as<int32_t>()[static_cast<size_t>(i)] = i;
   }
   append(inputs, others);
@@ -61,70 +32,6 @@ Status LayerRows::embed(Step& step) {
   ASSIGN_OR_RETURN(Buffers out, run({Part::kEmbed, 0, step.bucket}, 0, std::move(inputs)));
   step.x = std::move(out[0]);
   return {};
-}
-
-Status LayerRows::keep(int64_t layer, const Step& step, const Buffer& k, const Buffer& v) {
-  const size_t bytes = slots_.row_bytes();
-  for (const Step::Piece& piece : step.pieces) {
-    const auto first = static_cast<size_t>(piece.first) * bytes,
-               size = static_cast<size_t>(piece.count) * bytes;
-    RETURN_IF_ERROR(slots_.write(layer, piece.chunk.sequence, piece.start, k.bytes().subspan(first, size),
-                                 v.bytes().subspan(first, size)));
-  }
-  return {};
-}
-
-// Rows that are alone in their sequence attend together: the slots from the first to the last of them, each
-// with one row; a slot that has no row in this step is at position -1 and so attends to nothing.
-Result<Buffer> LayerRows::attend(int64_t layer, const Buffers& weights, const Step& step, const Buffer& q) {
-  const int64_t kind = kind_of(layer);
-  const auto attended = [&](Buffer queries, int64_t slot, std::span<const int32_t> starts) -> Result<Buffer> {
-    const auto slots = static_cast<int64_t>(starts.size());
-    const int64_t rows = queries.shape().axes[1].size;
-    Buffers inputs = weights;
-    inputs.push_back(std::move(queries));
-    inputs.push_back(slots_.keys(layer, slot, slots));
-    inputs.push_back(slots_.values(layer, slot, slots));
-    inputs.push_back(Buffer::copy_of({ir::DType::i32, {{"batch", slots}}}, starts.data()));
-    ASSIGN_OR_RETURN(Buffers out, run({Part::kAttend, kind, rows, slots}, layer, std::move(inputs)));
-    return out[0].to_host();
-  };
-  if (step.pieces.size() == 1) {
-    const auto start = static_cast<int32_t>(step.pieces[0].start);
-    return attended(q, step.pieces[0].chunk.sequence, {&start, 1});
-  }
-  Buffer out;
-  const auto put = [&](const Buffer& from, int64_t first, int64_t count, int64_t at) {
-    if (!out.valid()) out = Buffer::zeros(with_rows(from.shape(), 1, step.bucket));
-    copy_rows(from, first, count, out, at);
-  };
-  int64_t low = slots_.slots(), high = -1;
-  for (const Step::Piece& piece : step.pieces) {
-    if (piece.count == 1) {
-      low = std::min(low, piece.chunk.sequence);
-      high = std::max(high, piece.chunk.sequence);
-      continue;
-    }
-    Buffer queries = Buffer::zeros(with_rows(q.shape(), 1, padded_rows(piece.count)));
-    copy_rows(q, piece.first, piece.count, queries, 0);
-    const auto start = static_cast<int32_t>(piece.start);
-    ASSIGN_OR_RETURN(const Buffer made, attended(std::move(queries), piece.chunk.sequence, {&start, 1}));
-    put(made, 0, piece.count, piece.first);
-  }
-  if (high < 0) return out;
-  const int64_t slots = std::min(padded_rows(high - low + 1), slots_.slots());
-  low = std::min(low, slots_.slots() - slots);
-  Buffer queries = Buffer::zeros(with_rows(q.shape(), slots, 1));
-  std::vector<int32_t> starts(static_cast<size_t>(slots), -1);
-  for (const Step::Piece& piece : step.pieces) {
-    if (piece.count != 1) continue;
-    copy_rows(q, piece.first, 1, queries, piece.chunk.sequence - low);
-    starts[static_cast<size_t>(piece.chunk.sequence - low)] = static_cast<int32_t>(piece.start);
-  }
-  ASSIGN_OR_RETURN(const Buffer made, attended(std::move(queries), low, starts));
-  for (const Step::Piece& piece : step.pieces)
-    if (piece.count == 1) put(made, piece.chunk.sequence - low, 1, piece.first);
-  return out;
 }
 
 // `read_ahead` begins to read the next layer; experts, which are needed now, are read before that.
@@ -188,22 +95,51 @@ Result<Buffer> LayerRows::head(Buffers weights, const Step& step) {
 Result<Buffer> LayerRows::step(std::span<const RowChunk> chunks) {
   RETURN_IF_ERROR(check_chunks(*this, chunks));
   if (chunks.empty()) return Buffer();
+  RETURN_IF_ERROR(cache_.begin(chunks));
   Step step;
   for (const RowChunk& chunk : chunks) {
     const auto count = static_cast<int64_t>(chunk.tokens.size());
-    step.pieces.push_back({chunk, step.rows, count, slots_.length(chunk.sequence)});
+    step.pieces.push_back({chunk, step.rows, count, cache_.length(chunk.sequence)});
     step.rows += count;
     step.wanted += chunk.wanted;
   }
+  list_rows(step);
+  Result<Buffer> out = run_layers(step);
+  if (out.ok())
+    cache_.end(chunks);
+  else
+    cache_.fail();
+  return out;
+}
+
+void LayerRows::list_rows(Step& step) const {
   step.bucket = padded_rows(step.rows);
-  step.tokens = indices({ir::DType::i32, {{"batch", 1}, {"pos", step.bucket}}});
-  step.positions = indices({ir::DType::i32, {{"pos", step.bucket}}});
-  for (const Step::Piece& piece : step.pieces)
+  const ir::Shape each{ir::DType::i32, {{"pos", step.bucket}}};
+  const auto entries = static_cast<size_t>(cache_.entries());
+  step.tokens = Buffer::zeros({ir::DType::i32, {{"batch", 1}, {"pos", step.bucket}}});
+  step.positions = Buffer::zeros(each);
+  step.place = Buffer::zeros(each);
+  step.in_text = Buffer::zeros(each);
+  step.table = Buffer::zeros({ir::DType::i32, {{"pos", step.bucket}, {"entry", cache_.entries()}}});
+  const auto place = step.place.mutable_as<int32_t>(), in_text = step.in_text.mutable_as<int32_t>(),
+             table = step.table.mutable_as<int32_t>();
+  std::fill(place.begin(), place.end(), -1);
+  std::fill(in_text.begin(), in_text.end(), -1);
+  for (const Step::Piece& piece : step.pieces) {
+    const auto pages = cache_.pages(piece.chunk.sequence);
     for (int64_t i = 0; i < piece.count; ++i) {
       const auto row = static_cast<size_t>(piece.first + i);
+      const auto position = static_cast<int32_t>(piece.start + i);
       step.tokens.mutable_as<int32_t>()[row] = piece.chunk.tokens[static_cast<size_t>(i)];
-      step.positions.mutable_as<int32_t>()[row] = static_cast<int32_t>(piece.start + i);
+      step.positions.mutable_as<int32_t>()[row] = in_text[row] = position;
+      const auto slots = static_cast<int32_t>(ir::kPageSlots);
+      place[row] = pages[static_cast<size_t>(position / slots)] * slots + position % slots;
+      std::copy(pages.begin(), pages.end(), table.begin() + static_cast<int64_t>(row * entries));
     }
+  }
+}
+
+Result<Buffer> LayerRows::run_layers(Step& step) {
   RETURN_IF_ERROR(embed(step));
 
   std::future<Result<LayerWeights>> next;
@@ -214,31 +150,20 @@ Result<Buffer> LayerRows::step(std::span<const RowChunk> chunks) {
   read_ahead(0);
   for (int64_t layer = 0; layer < layer_count(); ++layer) {
     ASSIGN_OR_RETURN(LayerWeights weights, weights_of(layer));
-    Buffers inputs = weights.attention;
-    inputs.push_back(step.tokens);
-    inputs.push_back(step.x);
-    inputs.push_back(step.positions);
-    ASSIGN_OR_RETURN(Buffers qkv,
-                     run({Part::kProject, kind_of(layer), step.bucket}, layer, std::move(inputs)));
-    ASSIGN_OR_RETURN(qkv, runtime::all_to(std::move(qkv), runtime::host_memory()));
-    RETURN_IF_ERROR(keep(layer, step, qkv[1], qkv[2]));
-    ASSIGN_OR_RETURN(Buffer attended, attend(layer, weights.attention, step, qkv[0]));
+    ASSIGN_OR_RETURN(Buffer values, attended(layer, weights.attention, step));
     if (resident_) {
-      inputs = std::move(weights.attention);
+      Buffers inputs = std::move(weights.attention);
       append(inputs, weights.chosen);
       inputs.push_back(std::move(step.x));
-      inputs.push_back(std::move(attended));
+      inputs.push_back(std::move(values));
       ASSIGN_OR_RETURN(Buffers out,
                        run({Part::kRest, kind_of(layer), step.bucket}, layer, std::move(inputs)));
       step.x = std::move(out[0]);
     } else {
-      RETURN_IF_ERROR(
-          rest_streamed(layer, weights, step, std::move(attended), [&] { read_ahead(layer + 1); }));
+      RETURN_IF_ERROR(rest_streamed(layer, weights, step, std::move(values), [&] { read_ahead(layer + 1); }));
     }
     if (on_layer_) on_layer_(layer);
   }
-  for (const Step::Piece& piece : step.pieces)
-    slots_.set_length(piece.chunk.sequence, piece.start + piece.count);
   ASSIGN_OR_RETURN(LayerWeights last, weights_of(layer_count()));
   return head(std::move(last.chosen), step);
 }

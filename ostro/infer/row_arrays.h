@@ -1,6 +1,7 @@
-// with_rows, append: arrays of rows and lists of them, for the parts of LayerRows.
+// with_rows, row_bytes, copy_rows, append: arrays of rows and lists of them, for the parts of LayerRows.
 #pragma once
 
+#include <cstring>
 #include <vector>
 
 #include "ostro/base/check.h"
@@ -14,6 +15,19 @@ inline ir::Shape with_rows(ir::Shape shape, int64_t batch, int64_t rows) {
   shape.axes[0].size = batch;
   shape.axes[1].size = rows;
   return shape;
+}
+
+// Bytes of a row of [batch, pos, ...].
+inline size_t row_bytes(const ir::Shape& s) {
+  return static_cast<size_t>(s.bytes() / (s.axes[0].size * s.axes[1].size));
+}
+
+// `count` rows of an array on the host, whose rows are counted through.
+inline void copy_rows(const runtime::Buffer& from, int64_t first, int64_t count, runtime::Buffer& to,
+                      int64_t at) {
+  const size_t bytes = row_bytes(from.shape());
+  std::memcpy(to.mutable_bytes().data() + static_cast<size_t>(at) * bytes,
+              from.bytes().data() + static_cast<size_t>(first) * bytes, static_cast<size_t>(count) * bytes);
 }
 
 inline void append(std::vector<runtime::Buffer>& to, const std::vector<runtime::Buffer>& from) {

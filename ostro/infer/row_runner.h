@@ -24,6 +24,7 @@ struct RowLimits {
   int64_t positions = 0;  // of a sequence at most
   int64_t sequences = 1;  // at a time
   int64_t rows = 512;     // of a step
+  int64_t pages = 0;      // of 128 positions, of all sequences together; 0: as many as they ever need
 };
 
 // A row depends on the tokens of its sequence up to it, and on nothing else: not on the other rows of its
@@ -44,12 +45,14 @@ class RowRunner {
   // Ends a sequence; its memory is free for another.
   virtual void close(int64_t sequence) = 0;
   virtual int64_t length(int64_t sequence) const = 0;
-  // Gives a sequence without tokens the first `count` of another one, which has them.
+  // Whether there is memory for these chunks. If not, a sequence has to be closed before they can run.
+  virtual bool has_room(std::span<const RowChunk>) const { return true; }
+  // Gives a sequence without tokens the first `count` of another one, which has them. Error: no memory.
   virtual Status copy(int64_t from, int64_t to, int64_t count) = 0;
   // Runs the chunks, each with at least one token and each of another sequence. Returns f32 logits [pos,
   // vocab] in memory of the host: the wanted rows in their order; invalid where none is wanted. Errors: more
-  // rows or positions than limits() has; then no sequence has changed. After an error of the engine the
-  // sequences of the chunks can only be closed.
+  // rows or positions than limits() has, or no memory for them; then no sequence has changed. After an error
+  // of the engine all open sequences can only be closed.
   virtual Result<runtime::Buffer> step(std::span<const RowChunk> chunks) = 0;
 };
 

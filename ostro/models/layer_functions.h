@@ -24,6 +24,13 @@ struct WeightRead {
 // mlp_in are [batch, pos, embed], tokens i32 [batch, pos], positions i32 [pos]: rows may be of several
 // sequences, each at a position of its own.
 struct LayerFunctions {
+  // A cache in pages (paged_write, paged_attention): pools of keys [page, kv_heads, head_dim, slot] and of
+  // values [page, kv_heads, slot, head_dim]; of each row i32 the place that it is written to [pos], the pages
+  // of its sequence [pos, entry], and its position [pos]. place and position are negative for padding.
+  struct Paged {
+    Array keys, values, place, table, position;
+  };
+
   int64_t experts = 0, experts_per_token = 0;  // 0: no mixture
   std::vector<int64_t> kind;                   // of each layer: those of one kind have the same functions
   std::vector<bool> read_in_f32;               // of each parameter: whatever dtype products are computed in
@@ -50,6 +57,11 @@ struct LayerFunctions {
   std::function<Array(int64_t layer, const Arrays& weights, const Array& q, const Array& keys,
                       const Array& values, const Array& start)>
       attend;
+  // The same with the cache in pages: writes k and v of the rows, and each row attends to its sequence up to
+  // itself. The batch axis is 1. Returns attended values and both pools. Empty: this attention is not that of
+  // numerics.md N9, and needs keys that lie side by side.
+  std::function<Arrays(int64_t layer, const Arrays& weights, const Arrays& qkv, const Paged& cache)>
+      attend_pages;
   // Returns h, mlp_in, and of a mixture expert i32 and gate f32 [batch, pos, slot].
   std::function<Arrays(int64_t layer, const Arrays& weights, const Array& x, const Array& attended)>
       after_attention;

@@ -59,8 +59,6 @@ Projected project(const DecoderOptions& o, const LatentProjections& p, const Arr
 
 bool is_latent(const DecoderAttention& p) { return p.latent.kv_b.weight.valid(); }
 
-Array to_keys(const Array& x) { return rename(x, "pos", "key_pos"); }
-
 AttentionOptions attention_options(const DecoderOptions& o, const DecoderAttention& p) {
   AttentionOptions options;
   options.scale = o.attention_scale();
@@ -69,14 +67,18 @@ AttentionOptions attention_options(const DecoderOptions& o, const DecoderAttenti
   return options;
 }
 
+// Latent attention has values behind which zeros were put.
+Array without_filling(const DecoderOptions& o, const DecoderAttention& p, const Array& y) {
+  return is_latent(p) ? rename(slice(y, "head_dim", 0, o.v_head_dim), "head_dim", "value_dim") : y;
+}
+
 Array attend_to(const DecoderOptions& o, const LayerSpec& spec, const DecoderAttention& p, const Array& q,
                 const Array& k, const Array& v, const LayerInputs& inputs, AttentionOptions options) {
   if (o.released()) return released::attention(o, q, k, v, inputs);
   AttentionMask mask = inputs.mask;
   mask.window = spec.window;
   options.query_origin = inputs.start;
-  const Array y = flash_attention(q, k, v, mask, options);
-  return is_latent(p) ? rename(slice(y, "head_dim", 0, o.v_head_dim), "head_dim", "value_dim") : y;
+  return without_filling(o, p, flash_attention(q, k, v, mask, options));
 }
 
 // Queries, keys and values of the input of attention.
@@ -92,7 +94,7 @@ Array attend(const DecoderOptions& o, const LayerSpec& spec, const DecoderAttent
              const LayerInputs& inputs, KeyValues* past) {
   const Projected a = project(o, spec, p, x, inputs);
   const AttentionOptions options = attention_options(o, p);
-  Array k = to_keys(a.k), v = to_keys(a.v);
+  Array k = rename(a.k, "pos", "key_pos"), v = rename(a.v, "pos", "key_pos");
   if (o.released()) k = released::without_padding(k, inputs.tokens);
   if (past != nullptr) {
     // Cache slots after the tokens fed so far hold zeros or padding. Their positions come after every query
@@ -156,6 +158,19 @@ Array run_attention(const DecoderOptions& o, const LayerSpec& spec, const Decode
                     const Array& k, const Array& v, const LayerInputs& inputs) {
   Scope scope("attention");
   return attend_to(o, spec, p.attention, q, k, v, inputs, attention_options(o, p.attention));
+}
+
+Arrays run_paged_attention(const DecoderOptions& o, const LayerSpec& spec, const DecoderBlock& p,
+                           const Arrays& qkv, const LayerFunctions::Paged& cache) {
+  Scope scope("attention");
+  const PageAxes axes{.row = "pos"};
+  const Array keys = paged_write(cache.keys, index(qkv[1], "batch", 0), cache.place, axes),
+              values = paged_write(cache.values, index(qkv[2], "batch", 0), cache.place, axes);
+  const AttentionOptions of = attention_options(o, p.attention);
+  const Array y = paged_attention(index(qkv[0], "batch", 0), keys, values, cache.table, cache.position,
+                                  {axes, of.head_dim, of.scale, of.soft_cap, spec.window, of.sink});
+  const Array batch = split_axis(y, "pos", {{"batch", 1}, {"pos", y.size("pos")}});
+  return {without_filling(o, p.attention, batch), keys, values};
 }
 
 AfterAttention run_after_attention(const DecoderOptions& o, const DecoderBlock& p, const Array& x,

@@ -15,6 +15,7 @@
 #include <string>
 
 #include "ostro/models/decoder/decoder_options.h"
+#include "ostro/models/layer_functions.h"
 #include "ostro/nn/linear.h"
 #include "ostro/nn/moe.h"
 #include "ostro/nn/norm.h"
@@ -101,6 +102,9 @@ Projected run_projections(const DecoderOptions& options, const LayerSpec& spec, 
 // i32 with no axis or [batch], as the position of the first query hides what comes after it.
 Array run_attention(const DecoderOptions& options, const LayerSpec& spec, const DecoderBlock& block,
                     const Array& q, const Array& k, const Array& v, const LayerInputs& inputs);
+// The same with the cache in pages (LayerFunctions::attend_pages).
+Arrays run_paged_attention(const DecoderOptions& options, const LayerSpec& spec, const DecoderBlock& block,
+                           const Arrays& qkv, const LayerFunctions::Paged& cache);
 // Returns the residual stream after attention, f32 or the compute dtype, and the input of MLP or experts.
 struct AfterAttention {
   Array h, mlp_in;  // [batch, pos, embed]

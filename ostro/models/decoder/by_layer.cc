@@ -116,11 +116,10 @@ LayerFunctions Decoder::by_layer(const nn::Precision& compute, const std::vector
   const auto first_of = [first, compute](int64_t layer, const Arrays& weights) {
     return nn::compute(tree_with_leaves(first[static_cast<size_t>(layer)], weights), compute);
   };
-  f.project = [top, first_of](int64_t layer, const Arrays& weights, const Array& tokens, const Array& x,
-                              const Array& positions) {
+  f.project = [o = options, top, first_of](int64_t layer, const Arrays& weights, const Array& tokens,
+                                           const Array& x, const Array& positions) {
     LayerInputs in = top.inputs(positions);
     in.tokens = tokens;
-    const DecoderOptions& o = top.options;
     const Projected out = run_projections(o, o.layer(layer), first_of(layer, weights), x, in);
     return Arrays{out.q, out.k, out.v};
   };
@@ -130,6 +129,11 @@ LayerFunctions Decoder::by_layer(const nn::Precision& compute, const std::vector
     in.start = start;
     return run_attention(o, o.layer(layer), first_of(layer, weights), q, keys, values, in);
   };
+  if (!options.released())
+    f.attend_pages = [o = options, first_of](int64_t layer, const Arrays& weights, const Arrays& qkv,
+                                             const LayerFunctions::Paged& cache) {
+      return run_paged_attention(o, o.layer(layer), first_of(layer, weights), qkv, cache);
+    };
   f.after_attention = [o = options, first_of](int64_t layer, const Arrays& weights, const Array& x,
                                               const Array& attended) {
     const DecoderBlock b = first_of(layer, weights);

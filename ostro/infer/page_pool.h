@@ -1,0 +1,53 @@
+// PagePool: the pages in which all sequences keep their keys and values. A page has 128 positions in all
+// layers; sequences that begin alike may hold the same one.
+#pragma once
+
+#include <cstdint>
+#include <span>
+#include <vector>
+
+#include "ostro/runtime/buffer.h"
+
+namespace ostro::infer {
+
+// The arrays are made once. A program that writes into them gets them by move and gives them back, so they
+// are never copied. Not thread-safe.
+class PagePool {
+ public:
+  // `keys`, `values`: the arrays of one layer, both with the leading axis "page". Error: the memory has no
+  // room.
+  static Result<PagePool> create(const ir::Shape& keys, const ir::Shape& values, int64_t layers,
+                                 runtime::Memory& memory);
+
+  int64_t free() const { return static_cast<int64_t>(free_.size()); }
+  // Bytes of all arrays.
+  int64_t bytes() const;
+  // A page with one holder; one has to be free. It may hold anything.
+  int32_t take();
+  void share(int32_t page) { ++holders_[static_cast<size_t>(page)]; }
+  // One holder less; a page without holders is free.
+  void drop(int32_t page);
+  int64_t holders(int32_t page) const { return holders_[static_cast<size_t>(page)]; }
+
+  runtime::Buffer& keys(int64_t layer) { return layers_[static_cast<size_t>(layer)].keys; }
+  runtime::Buffer& values(int64_t layer) { return layers_[static_cast<size_t>(layer)].values; }
+  // Copies a page in all layers.
+  Status copy(int32_t from, int32_t to);
+  // All bits of a page become zero.
+  Status clear(int32_t page);
+  // Arrays that a program took and did not give back are made again, as zeros.
+  Status restore();
+
+ private:
+  struct Layer {
+    runtime::Buffer keys, values;
+  };
+
+  ir::Shape key_shape_, value_shape_;
+  runtime::Memory* memory_ = nullptr;
+  std::vector<Layer> layers_;
+  std::vector<int64_t> holders_;
+  std::vector<int32_t> free_;
+};
+
+}  // namespace ostro::infer

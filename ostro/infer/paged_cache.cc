@@ -1,0 +1,134 @@
+#include "ostro/infer/paged_cache.h"
+
+#include <fmt/format.h>
+
+#include <algorithm>
+
+#include "ostro/ir/program/attention_limits.h"
+
+namespace ostro::infer {
+
+using ir::kPageSlots;
+using runtime::Buffer;
+
+namespace {
+
+int64_t pages_of(int64_t positions) { return (positions + kPageSlots - 1) / kPageSlots; }
+
+}  // namespace
+
+Result<PagedCache> PagedCache::create(const ir::Shape& one, int64_t layers, const RowLimits& limits,
+                                      bool in_place, runtime::Memory& memory) {
+  OSTRO_CHECK(one.axes.size() == 4, "{} is no [batch, key_pos, kv_heads, head_dim]", one.str());
+  if (limits.positions < 2)
+    return invalid_argument(fmt::format("room for {} positions; at least 2 are needed", limits.positions));
+  PagedCache out;
+  out.most_sequences_ = limits.sequences;
+  out.entries_ = pages_of(limits.positions);
+  out.in_place_ = in_place;
+  const int64_t pages = limits.pages > 0 ? limits.pages : limits.sequences * out.entries_;
+  if (pages < out.entries_)
+    return invalid_argument(fmt::format(
+        "a cache of {} pages of {} positions; a text of {} positions needs {}, so this is the least", pages,
+        kPageSlots, limits.positions, out.entries_));
+  const ir::Axis page{"page", pages + (in_place ? 0 : 1)}, slot{"slot", kPageSlots}, heads = one.axes[2],
+                                                                                     dim = one.axes[3];
+  out.row_bytes_ = static_cast<size_t>(one.bytes() / (one.axes[0].size * one.axes[1].size));
+  const ir::Shape plain{one.dtype, {page, slot, heads, dim}};
+  const ir::Shape keys = in_place ? ir::Shape{one.dtype, {page, heads, dim, slot}} : plain;
+  const ir::Shape values = in_place ? ir::Shape{one.dtype, {page, heads, slot, dim}} : plain;
+  ASSIGN_OR_RETURN(out.pool_, PagePool::create(keys, values, layers, memory));
+  if (!in_place) out.blank_ = out.pool_.take();
+  return out;
+}
+
+Result<int64_t> PagedCache::open() {
+  if (static_cast<int64_t>(sequences_.size()) >= most_sequences_)
+    return invalid_argument(fmt::format("{} sequences are open, the most", most_sequences_));
+  int64_t id = 0;
+  while (sequences_.contains(id)) ++id;
+  sequences_[id] = {};
+  return id;
+}
+
+void PagedCache::close(int64_t sequence) {
+  for (const int32_t page : sequences_.at(sequence).pages) pool_.drop(page);
+  sequences_.erase(sequence);
+}
+
+int64_t PagedCache::missing(const RowChunk& chunk) const {
+  const Sequence& s = sequences_.at(chunk.sequence);
+  return pages_of(s.length + static_cast<int64_t>(chunk.tokens.size())) - std::ssize(s.pages);
+}
+
+bool PagedCache::has_room(std::span<const RowChunk> chunks) const {
+  int64_t needed = 0;
+  for (const RowChunk& chunk : chunks) needed += missing(chunk);
+  return needed <= pool_.free();
+}
+
+Status PagedCache::begin(std::span<const RowChunk> chunks) {
+  for (const RowChunk& chunk : chunks)
+    if (sequences_.at(chunk.sequence).lost)
+      return invalid_argument(
+          fmt::format("sequence {} was lost when a step failed; close it", chunk.sequence));
+  if (!has_room(chunks))
+    return invalid_argument(
+        fmt::format("{} pages of {} positions are free, too few for this step", pool_.free(), kPageSlots));
+  RETURN_IF_ERROR(pool_.restore());
+  for (const RowChunk& chunk : chunks)
+    for (int64_t more = missing(chunk); more > 0; --more) {
+      const int32_t page = pool_.take();
+      sequences_.at(chunk.sequence).pages.push_back(page);
+      if (!in_place_) RETURN_IF_ERROR(pool_.clear(page));
+    }
+  return {};
+}
+
+void PagedCache::end(std::span<const RowChunk> chunks) {
+  for (const RowChunk& chunk : chunks)
+    sequences_.at(chunk.sequence).length += static_cast<int64_t>(chunk.tokens.size());
+}
+
+void PagedCache::fail() {
+  for (auto& [id, sequence] : sequences_) sequence.lost = true;
+}
+
+Status PagedCache::copy(int64_t from, int64_t to, int64_t count) {
+  const Sequence& source = sequences_.at(from);
+  Sequence& target = sequences_.at(to);
+  OSTRO_CHECK(count <= source.length && target.length == 0, "{} positions of {} copied to a sequence with {}",
+              count, source.length, target.length);
+  const bool parts_page = count % kPageSlots != 0;
+  if (parts_page && pool_.free() == 0) return invalid_argument("no page is free for the copy of a sequence");
+  const auto whole = static_cast<size_t>(count / kPageSlots);
+  target.pages.assign(source.pages.begin(), source.pages.begin() + static_cast<int64_t>(whole));
+  for (const int32_t page : target.pages) pool_.share(page);
+  target.length = count;
+  target.lost = source.lost;
+  if (!parts_page) return {};
+  target.pages.push_back(pool_.take());
+  return pool_.copy(source.pages[whole], target.pages.back());
+}
+
+Status PagedCache::write(int64_t layer, int64_t sequence, int64_t at, std::span<const std::byte> keys,
+                         std::span<const std::byte> values) {
+  const auto end = at + static_cast<int64_t>(keys.size() / row_bytes_);
+  for (int64_t begin = at; begin < end;) {
+    const int64_t count = std::min(end, (begin / kPageSlots + 1) * kPageSlots) - begin;
+    const int64_t page = pages(sequence)[static_cast<size_t>(begin / kPageSlots)];
+    for (const auto& [array, rows] : {std::pair{&pool_.keys(layer), keys}, {&pool_.values(layer), values}}) {
+      const int64_t places = array->shape().axes[0].size * kPageSlots;
+      const ir::Shape flat{array->shape().dtype,
+                           {{"row", places}, {"element", array->shape().count() / places}}};
+      RETURN_IF_ERROR(array->with_shape(flat)
+                          .rows(page * kPageSlots + begin % kPageSlots, count)
+                          .write(rows.subspan(static_cast<size_t>(begin - at) * row_bytes_,
+                                              static_cast<size_t>(count) * row_bytes_)));
+    }
+    begin += count;
+  }
+  return {};
+}
+
+}  // namespace ostro::infer

@@ -1,0 +1,92 @@
+// Pages of sequences: who holds them, what a copy shares, and what happens when there are too few.
+#include "ostro/infer/paged_cache.h"
+
+#include <doctest/doctest.h>
+
+namespace ostro::infer {
+namespace {
+
+const ir::Shape kOne{ir::DType::f32, {{"batch", 1}, {"key_pos", 1}, {"kv_heads", 1}, {"head_dim", 2}}};
+
+// Room for 4 texts of up to 500 positions, in `pages` pages.
+PagedCache cache_of(int64_t pages, bool in_place = false) {
+  return PagedCache::create(kOne, 2, {500, 4, 512, pages}, in_place, runtime::host_memory()).value();
+}
+
+// Adds tokens to a sequence as a step does.
+Status feed(PagedCache& cache, int64_t sequence, const std::vector<int32_t>& tokens) {
+  const RowChunk chunk{sequence, tokens, 0};
+  RETURN_IF_ERROR(cache.begin({&chunk, 1}));
+  cache.end({&chunk, 1});
+  return {};
+}
+
+// The first of the keys at a position.
+float key(PagedCache& cache, int64_t sequence, int64_t at) {
+  const int64_t place = cache.pages(sequence)[static_cast<size_t>(at / 128)] * 128 + at % 128;
+  return cache.pool().keys(0).as<float>()[static_cast<size_t>(2 * place)];
+}
+
+TEST_CASE("a copy shares whole pages, has the last one for itself, and all are free in the end") {
+  PagedCache cache = cache_of(7);
+  const int64_t free = cache.pool().free(), a = cache.open().value(), b = cache.open().value();
+  check_ok(feed(cache, a, std::vector<int32_t>(300)));
+  CHECK(cache.pool().free() == free - 3);
+  std::vector<float> rows(600);
+  for (size_t i = 0; i < rows.size(); ++i) rows[i] = static_cast<float>(i / 2);
+  check_ok(cache.write(0, a, 0, std::as_bytes(std::span(rows)), std::as_bytes(std::span(rows))));
+  for (const int64_t at : {0, 127, 128, 299}) CHECK(key(cache, a, at) == static_cast<float>(at));
+  check_ok(cache.copy(a, b, 290));
+  CHECK(cache.length(b) == 290);
+  CHECK(cache.pool().free() == free - 4);
+  CHECK(cache.pages(b)[1] == cache.pages(a)[1]);
+  CHECK(cache.pages(b)[2] != cache.pages(a)[2]);
+  CHECK(key(cache, b, 289) == 289);
+  check_ok(feed(cache, b, std::vector<int32_t>(1)));
+  const std::vector<float> other = {-1, -1};
+  check_ok(cache.write(0, b, 290, std::as_bytes(std::span(other)), std::as_bytes(std::span(other))));
+  CHECK(key(cache, b, 290) == -1);
+  CHECK(key(cache, a, 290) == 290);  // the control: with a shared page it were -1
+  cache.close(a);
+  CHECK(key(cache, b, 200) == 200);
+  cache.close(b);
+  CHECK(cache.pool().free() == free);
+}
+
+TEST_CASE(
+    "too few pages are an error that changes nothing, and places of a page that is free again are zeros") {
+  PagedCache cache = cache_of(4);
+  const int64_t a = cache.open().value(), b = cache.open().value();
+  check_ok(feed(cache, a, std::vector<int32_t>(400)));
+  const std::vector<float> ones(800, 1.0F);
+  check_ok(cache.write(0, a, 0, std::as_bytes(std::span(ones)), std::as_bytes(std::span(ones))));
+  CHECK(feed(cache, b, {1}).error().message() == "0 pages of 128 positions are free, too few for this step");
+  CHECK(cache.length(b) == 0);
+  CHECK(cache.pages(b).empty());
+  check_ok(feed(cache, a, std::vector<int32_t>(100)));
+  cache.close(a);
+  check_ok(feed(cache, b, {1}));
+  CHECK(key(cache, b, 0) == 0);
+  CHECK(key(cache, b, 127) == 0);
+  CHECK(PagedCache::create(kOne, 2, {500, 4, 512, 3}, true, runtime::host_memory()).error().message() ==
+        "a cache of 3 pages of 128 positions; a text of 500 positions needs 4, so this is the least");
+  CHECK_FALSE(PagedCache::create(kOne, 2, {1, 4, 512, 3}, true, runtime::host_memory()).ok());
+}
+
+TEST_CASE("after a step that failed sequences can only be closed, and the pools are there again") {
+  PagedCache cache = cache_of(8, true);
+  const int64_t a = cache.open().value();
+  check_ok(feed(cache, a, {1, 2, 3}));
+  {
+    const runtime::Buffer taken = std::move(cache.pool().keys(1));
+    cache.fail();
+  }
+  CHECK(feed(cache, a, {4}).error().message() == "sequence 0 was lost when a step failed; close it");
+  cache.close(a);
+  const int64_t b = cache.open().value();
+  check_ok(feed(cache, b, {1}));
+  CHECK(cache.pool().keys(1).valid());
+}
+
+}  // namespace
+}  // namespace ostro::infer
