@@ -49,7 +49,13 @@ class LayerRows final : public RowRunner {
   Result<int64_t> open() override { return cache_.open(); }
   void close(int64_t sequence) override { cache_.close(sequence); }
   int64_t length(int64_t sequence) const override { return cache_.length(sequence); }
-  bool has_room(std::span<const RowChunk> chunks) const override { return cache_.has_room(chunks); }
+  bool has_room(std::span<const RowChunk> chunks, int64_t tokens) const override {
+    return cache_.has_room(chunks, tokens);
+  }
+  int64_t reuse(int64_t sequence, std::span<const int32_t> tokens, std::string_view owner) override {
+    return cache_.reuse(sequence, tokens, owner);
+  }
+  CacheFacts cache_facts() const override { return cache_.facts(); }
   Status copy(int64_t from, int64_t to, int64_t count) override { return cache_.copy(from, to, count); }
   Result<runtime::Buffer> step(std::span<const RowChunk> chunks) override;
 

@@ -46,7 +46,8 @@ struct Resident {
 
 // Steps of drawn chunks of drawn texts, with sequences that are left, begun anew and copied. Returns how many
 // rows had other bits than the forward pass of their text alone.
-int64_t wrong_rows(const Resident& model, LayerRows& runner, std::mt19937& draw, int steps) {
+int64_t wrong_rows(const Resident& model, LayerRows& runner, std::mt19937& draw, int steps,
+                   int64_t* all_reused = nullptr) {
   struct Text {
     int64_t sequence;
     std::vector<int32_t> tokens;
@@ -55,6 +56,8 @@ int64_t wrong_rows(const Resident& model, LayerRows& runner, std::mt19937& draw,
   };
   const auto below = [&](int64_t n) { return static_cast<int64_t>(draw() % static_cast<uint32_t>(n)); };
   std::vector<Text> texts;
+  std::vector<std::vector<int32_t>> earlier;
+  int64_t reused = 0;
   const auto begin = [&] {
     std::vector<int32_t> tokens(static_cast<size_t>(2 + below(model.o.seq_len - 2)));
     for (int32_t& t : tokens) t = static_cast<int32_t>(below(kVocab));
@@ -66,7 +69,14 @@ int64_t wrong_rows(const Resident& model, LayerRows& runner, std::mt19937& draw,
       std::copy_n(other.tokens.begin(), shared, tokens.begin());
       if (shared > 0) check_ok(runner.copy(other.sequence, sequence, static_cast<int64_t>(shared)));
       fed = shared;
+    } else if (!earlier.empty() && below(2) == 0) {  // or with one that may be closed
+      const auto& other = earlier[static_cast<size_t>(below(std::ssize(earlier)))];
+      std::copy_n(other.begin(), std::min(other.size(), tokens.size() - 1), tokens.begin());
     }
+    if (fed == 0 && below(4) != 0)
+      fed = static_cast<size_t>(runner.reuse(sequence, std::span(tokens).first(tokens.size() - 1), "a"));
+    reused += static_cast<int64_t>(fed);
+    earlier.push_back(tokens);
     std::vector<float> logits = model.logits(tokens);
     texts.push_back({sequence, std::move(tokens), fed, std::move(logits)});
   };
@@ -84,6 +94,11 @@ int64_t wrong_rows(const Resident& model, LayerRows& runner, std::mt19937& draw,
       chunks.push_back({text.sequence, std::span(text.tokens).subspan(text.fed, static_cast<size_t>(count)),
                         below(count + 1)});
       room -= count;
+    }
+    while (!runner.has_room(chunks, 0)) {  // a text gives up its pages
+      runner.close(chunks.back().sequence);
+      std::erase_if(texts, [&](const Text& text) { return text.sequence == chunks.back().sequence; });
+      chunks.pop_back();
     }
     const auto rows = runner.step(chunks);
     REQUIRE_MESSAGE(rows.ok(), rows.error().message());
@@ -106,6 +121,7 @@ int64_t wrong_rows(const Resident& model, LayerRows& runner, std::mt19937& draw,
     });
   }
   for (const Text& text : texts) runner.close(text.sequence);
+  if (all_reused != nullptr) *all_reused += reused;
   return wrong;
 }
 
@@ -135,6 +151,47 @@ TEST_CASE("drawn workloads by the compiled engine, with one thread and two, in f
         const auto runner = model.runner(*engine, {o.seq_len, 1 + static_cast<int64_t>(draw() % 48), 64});
         CHECK(wrong_rows(model, *runner, draw, sized(6, 40, 200)) == 0);
       }
+  }
+}
+
+TEST_CASE("texts of several pages, that begin with kept ones, in pools that are too small") {
+  std::mt19937 draw(static_cast<uint32_t>(test_seed()) + 3);
+  const auto engine = cpu::make_cpu_engine({.isa = {}, .threads = 1, .generated_code = false}).value();
+  DecoderOptions released = small("grok");
+  released.rounding = models::Rounding::kReleased;
+  int64_t reused = 0;
+  for (DecoderOptions o : {odd_decoder(), odd_latent(), small("gemma2"), released}) {
+    o.seq_len = 420;
+    CAPTURE(o.type());
+    const Resident model(o, o.rounding == models::Rounding::kReleased ? DType::bf16 : DType::f32);
+    const auto runner = model.runner(*engine, {o.seq_len, 4, 256, 4 + static_cast<int64_t>(draw() % 8)});
+    CHECK(wrong_rows(model, *runner, draw, sized(12, 60, 300), &reused) == 0);
+    CHECK(runner->cache_facts().held == 0);
+  }
+  CHECK(reused >= 128);
+}
+
+TEST_CASE("the control: a page that is kept of another beginning is found") {
+  DecoderOptions o = small("decoder");
+  o.seq_len = 300;
+  const Resident model(o);
+  const auto engine = cpu::make_cpu_engine({.isa = {}, .threads = 1, .generated_code = false}).value();
+  const auto runner = model.runner(*engine, {300, 2, 256});
+  const std::vector<int32_t> text = row(0, 140), other = row(1, 140);
+  const int64_t a = runner->open().value();
+  CHECK(runner->reuse(a, other, "a") == 0);
+  const RowChunk all{a, other, 0};
+  REQUIRE(runner->step({&all, 1}).ok());
+  runner->close(a);
+  const std::vector<float> alone = model.logits(text);
+  for (const auto& beginning : {text, other}) {
+    const int64_t b = runner->open().value();
+    const auto found = static_cast<size_t>(runner->reuse(b, std::span(beginning).first(139), "a"));
+    CHECK(found == (beginning == other ? 128 : 0));
+    const RowChunk rest{b, std::span(text).subspan(found), 1};
+    const auto rows = runner->step({&rest, 1}).value();
+    CHECK(std::equal(alone.end() - kVocab, alone.end(), rows.as<float>().begin()) == (beginning == text));
+    runner->close(b);
   }
 }
 

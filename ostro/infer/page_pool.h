@@ -20,6 +20,7 @@ class PagePool {
                                  runtime::Memory& memory);
 
   int64_t free() const { return static_cast<int64_t>(free_.size()); }
+  int64_t pages() const { return static_cast<int64_t>(holders_.size()); }
   // Bytes of all arrays.
   int64_t bytes() const;
   // A page with one holder; one has to be free. It may hold anything.

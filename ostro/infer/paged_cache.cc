@@ -58,13 +58,53 @@ void PagedCache::close(int64_t sequence) {
 
 int64_t PagedCache::missing(const RowChunk& chunk) const {
   const Sequence& s = sequences_.at(chunk.sequence);
-  return pages_of(s.length + static_cast<int64_t>(chunk.tokens.size())) - std::ssize(s.pages);
+  return pages_of(std::ssize(s.tokens) + std::ssize(chunk.tokens)) - std::ssize(s.pages);
 }
 
-bool PagedCache::has_room(std::span<const RowChunk> chunks) const {
-  int64_t needed = 0;
+bool PagedCache::has_room(std::span<const RowChunk> chunks, int64_t tokens) const {
+  int64_t needed = pages_of(tokens);
   for (const RowChunk& chunk : chunks) needed += missing(chunk);
-  return needed <= pool_.free();
+  return needed <= pool_.free() || needed <= pool_.free() + tree_.evictable(only_kept());
+}
+
+PrefixTree::IsFree PagedCache::only_kept() const {
+  return [this](int32_t page) { return pool_.holders(page) == 1; };
+}
+
+bool PagedCache::make_free(int64_t pages) {
+  if (pages > pool_.free() && pages > pool_.free() + tree_.evictable(only_kept())) return false;
+  while (pages > pool_.free()) pool_.drop(tree_.evict(only_kept()).value());
+  return true;
+}
+
+// The last page of a sequence is never found while it is written: only whole pages are in the tree.
+int64_t PagedCache::reuse(int64_t sequence, std::span<const int32_t> tokens, std::string_view owner) {
+  Sequence& s = sequences_.at(sequence);
+  OSTRO_CHECK(s.tokens.empty(), "sequence {} has {} tokens already", sequence, s.tokens.size());
+  s.root = PrefixTree::root(owner);
+  s.pages = tree_.find(*s.root, tokens);
+  for (const int32_t page : s.pages) pool_.share(page);
+  const auto found = tokens.first(s.pages.size() * static_cast<size_t>(kPageSlots));
+  s.tokens.assign(found.begin(), found.end());
+  name_pages(s);
+  return std::ssize(found);
+}
+
+// Whole pages that have no name get one, and are in the tree from then on, unless it has them already.
+void PagedCache::name_pages(Sequence& s) {
+  if (!s.root || s.lost) return;
+  for (int64_t page = std::ssize(s.names); (page + 1) * kPageSlots <= std::ssize(s.tokens); ++page) {
+    const auto ids = std::span(s.tokens).subspan(static_cast<size_t>(page * kPageSlots), kPageSlots);
+    const PrefixTree::Name parent = page == 0 ? *s.root : s.names.back();
+    const int32_t number = s.pages[static_cast<size_t>(page)];
+    if (tree_.insert(*s.root, parent, ids, number)) pool_.share(number);
+    s.names.push_back(PrefixTree::name(parent, ids));
+  }
+}
+
+CacheFacts PagedCache::facts() const {
+  const int64_t pages = pool_.pages() - (in_place_ ? 0 : 1), kept = tree_.count(only_kept());
+  return {pages, pool_.bytes(), pages - pool_.free() - kept, kept};
 }
 
 Status PagedCache::begin(std::span<const RowChunk> chunks) {
@@ -72,7 +112,9 @@ Status PagedCache::begin(std::span<const RowChunk> chunks) {
     if (sequences_.at(chunk.sequence).lost)
       return invalid_argument(
           fmt::format("sequence {} was lost when a step failed; close it", chunk.sequence));
-  if (!has_room(chunks))
+  int64_t needed = 0;
+  for (const RowChunk& chunk : chunks) needed += missing(chunk);
+  if (!make_free(needed))
     return invalid_argument(
         fmt::format("{} pages of {} positions are free, too few for this step", pool_.free(), kPageSlots));
   RETURN_IF_ERROR(pool_.restore());
@@ -86,26 +128,34 @@ Status PagedCache::begin(std::span<const RowChunk> chunks) {
 }
 
 void PagedCache::end(std::span<const RowChunk> chunks) {
-  for (const RowChunk& chunk : chunks)
-    sequences_.at(chunk.sequence).length += static_cast<int64_t>(chunk.tokens.size());
+  for (const RowChunk& chunk : chunks) {
+    Sequence& s = sequences_.at(chunk.sequence);
+    s.tokens.insert(s.tokens.end(), chunk.tokens.begin(), chunk.tokens.end());
+    name_pages(s);
+  }
 }
 
 void PagedCache::fail() {
   for (auto& [id, sequence] : sequences_) sequence.lost = true;
+  for (const int32_t page : tree_.clear()) pool_.drop(page);
 }
 
 Status PagedCache::copy(int64_t from, int64_t to, int64_t count) {
   const Sequence& source = sequences_.at(from);
   Sequence& target = sequences_.at(to);
-  OSTRO_CHECK(count <= source.length && target.length == 0, "{} positions of {} copied to a sequence with {}",
-              count, source.length, target.length);
+  OSTRO_CHECK(count <= std::ssize(source.tokens) && target.tokens.empty(),
+              "{} positions of {} copied to a sequence with {}", count, source.tokens.size(),
+              target.tokens.size());
   const bool parts_page = count % kPageSlots != 0;
-  if (parts_page && pool_.free() == 0) return invalid_argument("no page is free for the copy of a sequence");
+  if (parts_page && !make_free(1)) return invalid_argument("no page is free for the copy of a sequence");
   const auto whole = static_cast<size_t>(count / kPageSlots);
   target.pages.assign(source.pages.begin(), source.pages.begin() + static_cast<int64_t>(whole));
   for (const int32_t page : target.pages) pool_.share(page);
-  target.length = count;
+  target.tokens.assign(source.tokens.begin(), source.tokens.begin() + count);
   target.lost = source.lost;
+  target.root = source.root;
+  target.names.assign(source.names.begin(),
+                      source.names.begin() + std::min(std::ssize(source.names), static_cast<int64_t>(whole)));
   if (!parts_page) return {};
   target.pages.push_back(pool_.take());
   return pool_.copy(source.pages[whole], target.pages.back());

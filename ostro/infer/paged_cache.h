@@ -1,11 +1,15 @@
-// PagedCache: the keys and values of a runner's sequences. A sequence is a list of pages of one pool.
+// PagedCache: the keys and values of a runner's sequences. A sequence is a list of pages of one pool. Whole
+// pages of texts that may come again stay in a tree until their memory is needed.
 #pragma once
 
 #include <map>
+#include <optional>
 #include <span>
+#include <string_view>
 #include <vector>
 
 #include "ostro/infer/page_pool.h"
+#include "ostro/infer/prefix_tree.h"
 #include "ostro/infer/row_runner.h"
 
 namespace ostro::infer {
@@ -26,9 +30,11 @@ class PagedCache {
   // As RowRunner has them.
   Result<int64_t> open();
   void close(int64_t sequence);
-  int64_t length(int64_t sequence) const { return sequences_.at(sequence).length; }
+  int64_t length(int64_t sequence) const { return std::ssize(sequences_.at(sequence).tokens); }
   Status copy(int64_t from, int64_t to, int64_t count);
-  bool has_room(std::span<const RowChunk> chunks) const;
+  bool has_room(std::span<const RowChunk> chunks, int64_t tokens) const;
+  int64_t reuse(int64_t sequence, std::span<const int32_t> tokens, std::string_view owner);
+  CacheFacts facts() const;
 
   // Before a step: the sequences get the pages that their new rows need. Errors: too few are free, or an
   // earlier step failed; nothing has changed then.
@@ -52,14 +58,22 @@ class PagedCache {
  private:
   struct Sequence {
     std::vector<int32_t> pages;
-    int64_t length = 0;
+    std::vector<int32_t> tokens;  // as many as count
     bool lost = false;
+    // With reuse(): the root, and the names of its whole pages.
+    std::optional<PrefixTree::Name> root = {};
+    std::vector<PrefixTree::Name> names = {};
   };
 
+  // Makes so many pages free. Returns false, and changes nothing, if they cannot be.
+  bool make_free(int64_t pages);
+  PrefixTree::IsFree only_kept() const;
+  void name_pages(Sequence& sequence);
   // Pages that the sequence of the chunk has not got.
   int64_t missing(const RowChunk& chunk) const;
 
   PagePool pool_;
+  PrefixTree tree_;
   int64_t most_sequences_ = 0, entries_ = 0;
   int32_t blank_ = -1;
   bool in_place_ = false;

@@ -73,6 +73,42 @@ TEST_CASE(
   CHECK_FALSE(PagedCache::create(kOne, 2, {1, 4, 512, 3}, true, runtime::host_memory()).ok());
 }
 
+TEST_CASE("kept pages: found by owner and tokens, the least recently used goes first, held ones stay") {
+  PagedCache cache = cache_of(6);
+  const auto text = [](int32_t first, size_t count) {
+    std::vector<int32_t> out(count);
+    for (size_t i = 0; i < count; ++i) out[i] = first + static_cast<int32_t>(i);
+    return out;
+  };
+  const auto run = [&](const std::vector<int32_t>& tokens, const char* owner) {  // returns what was there
+    const int64_t s = cache.open().value(), found = cache.reuse(s, tokens, owner);
+    std::vector<int32_t> rest(tokens.begin() + found, tokens.end());
+    if (!rest.empty()) check_ok(feed(cache, s, rest));
+    cache.close(s);
+    return found;
+  };
+  CHECK(run(text(0, 300), "a") == 0);
+  CHECK(cache.facts().kept == 2);
+  CHECK(run(text(0, 300), "b") == 0);
+  CHECK(run(text(0, 290), "a") == 256);
+  std::vector<int32_t> late = text(0, 300);
+  late[200] = 7;  // in the second page
+  CHECK(run(late, "a") == 128);
+  CHECK(cache.facts().kept == 5);
+  // b's pages are the oldest, the second first.
+  CHECK(run(text(9, 130), "c") == 0);
+  CHECK(cache.facts().kept == 5);
+  CHECK(run(text(0, 256), "b") == 128);
+  const int64_t held = cache.open().value();
+  CHECK(cache.reuse(held, text(0, 130), "b") == 128);
+  CHECK(cache.has_room({}, 5 * 128));  // all but the one that is held
+  CHECK_FALSE(cache.has_room({}, 5 * 128 + 1));
+  cache.close(held);
+  cache.fail();
+  CHECK(cache.facts().kept == 0);
+  CHECK(cache.facts().held == 0);
+}
+
 TEST_CASE("after a step that failed sequences can only be closed, and the pools are there again") {
   PagedCache cache = cache_of(8, true);
   const int64_t a = cache.open().value();

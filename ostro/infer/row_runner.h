@@ -6,6 +6,7 @@
 #include <cstdint>
 #include <span>
 #include <string>
+#include <string_view>
 
 #include "ostro/base/error.h"
 #include "ostro/runtime/buffer.h"
@@ -27,6 +28,12 @@ struct RowLimits {
   int64_t pages = 0;      // of 128 positions, of all sequences together; 0: as many as they ever need
 };
 
+// The memory of keys and values, in pages of 128 positions; 0: the runner has none.
+struct CacheFacts {
+  int64_t pages = 0, bytes = 0;  // of all pages
+  int64_t held = 0, kept = 0;    // by open sequences; only for texts that may come again
+};
+
 // A row depends on the tokens of its sequence up to it, and on nothing else: not on the other rows of its
 // step, nor on how its sequence is cut into steps (numerics.md N16). Not thread-safe.
 class RowRunner {
@@ -45,8 +52,14 @@ class RowRunner {
   // Ends a sequence; its memory is free for another.
   virtual void close(int64_t sequence) = 0;
   virtual int64_t length(int64_t sequence) const = 0;
-  // Whether there is memory for these chunks. If not, a sequence has to be closed before they can run.
-  virtual bool has_room(std::span<const RowChunk>) const { return true; }
+  // Whether there is memory for these chunks, and besides for a new sequence of `tokens`. If not, a sequence
+  // has to be closed before they can run.
+  virtual bool has_room(std::span<const RowChunk>, int64_t /*tokens*/) const { return true; }
+  virtual CacheFacts cache_facts() const { return {}; }
+  // Gives a sequence without tokens the longest beginning of `tokens` that is kept of sequences for which
+  // this was called with the same owner, and returns its length: 0 or more. From then on its own beginnings
+  // are kept, too, also when it is closed, as long as nothing else needs their memory.
+  virtual int64_t reuse(int64_t, std::span<const int32_t>, std::string_view) { return 0; }
   // Gives a sequence without tokens the first `count` of another one, which has them. Error: no memory.
   virtual Status copy(int64_t from, int64_t to, int64_t count) = 0;
   // Runs the chunks, each with at least one token and each of another sequence. Returns f32 logits [pos,

@@ -28,6 +28,7 @@ struct Ask {
   int64_t count = 1;
   AnswerOptions options;
   std::optional<uint64_t> seed;  // of the request; without one the server draws it
+  std::string owner;             // whose earlier prompts' rows it may share; not told to anyone
   std::string nonce;             // from which the seed follows (receipt.h); empty: none
   RatingOptions rating;
   std::optional<ToolUse> tools;      // how calls in the answer are read; nothing: they are text

@@ -16,6 +16,7 @@ EngineThread::EngineThread(ServedModel& model, ReceiptMaker& receipts, const Eng
     : model_(model),
       receipts_(receipts),
       budget_(limits.step_seconds, model.runner->limits().rows),
+      metrics_(limits.metrics),
       queue_(limits.waiting),
       thread_([this] { run(); }) {}
 
@@ -30,6 +31,7 @@ bool EngineThread::push(Job job) {
 }
 
 void EngineThread::run() {
+  count_pages();
   while (admit()) {
     step();
     clear();
@@ -44,14 +46,23 @@ bool EngineThread::has_free_sequence() const {
   return open < model_.runner->limits().sequences;
 }
 
+bool EngineThread::has_room(const RunningRequest& request) {
+  std::vector<infer::RowChunk> open;
+  for (RunningRequest& one : requests_)
+    for (const RunningAnswer* answer : one.running()) open.push_back(answer->chunk(answer->unfed()));
+  return open.empty() || model_.runner->has_room(open, request.waiting_tokens() + 1);
+}
+
 // Answers of the requests that were taken first come first; a request is taken from the queue when all
 // answers of those before it run.
 bool EngineThread::admit() {
   for (;;) {
     if (stops_) return false;
-    bool waits = false;
+    bool waits = false, room = true;
     for (RunningRequest& request : requests_)
-      while (request.has_waiting() && has_free_sequence() && request.open_next()) {
+      while (room && request.has_waiting() && has_free_sequence()) {
+        room = has_room(request);  // if not, none behind it overtakes it
+        if (!room || !request.open_next()) break;
       }
     for (const RunningRequest& request : requests_) waits = waits || request.has_waiting();
     if (!requests_.empty() && (waits || !has_free_sequence())) return true;
@@ -62,12 +73,7 @@ bool EngineThread::admit() {
   }
 }
 
-void EngineThread::step() {
-  struct Part {
-    RunningRequest* request;
-    RunningAnswer* answer;
-    infer::RowChunk chunk;
-  };
+std::vector<EngineThread::Part> EngineThread::next_parts() {
   std::vector<Part> parts;
   std::vector<std::pair<RunningRequest*, RunningAnswer*>> prompts;
   for (RunningRequest& request : requests_)
@@ -82,17 +88,37 @@ void EngineThread::step() {
   int64_t room =
       std::min(std::max(budget_.rows(), infer::padded_rows(tokens + 1)), model_.runner->limits().rows) -
       tokens;
-  int64_t rows = tokens;
   for (const auto& [request, answer] : prompts) {
     if (room <= 0) break;
     const int64_t count = std::min(room, static_cast<int64_t>(answer->unfed()));
     parts.push_back({request, answer, answer->chunk(static_cast<size_t>(count))});
     room -= count;
-    rows += count;
   }
-  if (!parts.empty()) {
+  return parts;
+}
+
+std::vector<EngineThread::Part> EngineThread::parts_with_room() {
+  for (;;) {
+    std::vector<Part> parts = next_parts();
     std::vector<infer::RowChunk> chunks;
     for (const Part& part : parts) chunks.push_back(part.chunk);
+    if (model_.runner->has_room(chunks, 0)) return parts;
+    bool paused = false;
+    for (auto request = requests_.rbegin(); request != requests_.rend() && !paused; ++request)
+      paused = request->pause_last();
+    if (!paused) return parts;  // then the runner says what is wrong
+  }
+}
+
+void EngineThread::step() {
+  const std::vector<Part> parts = parts_with_room();
+  if (!parts.empty()) {
+    std::vector<infer::RowChunk> chunks;
+    int64_t rows = 0;
+    for (const Part& part : parts) {
+      chunks.push_back(part.chunk);
+      rows += std::ssize(part.chunk.tokens);
+    }
     const auto begin = std::chrono::steady_clock::now();
     const auto made = model_.runner->step(chunks);
     budget_.measured(rows, std::chrono::duration<double>(std::chrono::steady_clock::now() - begin).count());
@@ -109,14 +135,21 @@ void EngineThread::step() {
         part.request->fail({kServerError, taken.error().message()});
     }
   }
+  for (RunningRequest& request : requests_) request.close_finished();
+  count_pages();  // before a client can know that its answer is whole
   for (RunningRequest& request : requests_) request.tell();
 }
 
+void EngineThread::count_pages() {
+  if (metrics_ != nullptr) metrics_->cache(model_.runner->cache_facts());
+}
+
 void EngineThread::clear() {
-  requests_.remove_if([](RunningRequest& request) {
+  const size_t removed = requests_.remove_if([](RunningRequest& request) {
     if (request.is_gone()) request.fail(stopping());
     return request.is_over();
   });
+  if (removed > 0) count_pages();
 }
 
 void EngineThread::fail_all(const ApiError& error) {

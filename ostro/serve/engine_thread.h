@@ -1,6 +1,7 @@
 // EngineThread: the one thread that runs the model: a scheduler of many requests. Each step of the model
 // takes the next token of every answer that is being made, then pieces of prompts in order of arrival, as
-// many rows as keep a step short. A client that has left is dropped, while it waits and between steps.
+// many rows as keep a step short. A client that has left is dropped, while it waits and between steps. Where
+// memory of keys and values runs out, the answer that was begun last is put back and run again later.
 //
 // What an answer is does not depend on any of this (numerics.md N16).
 #pragma once
@@ -27,8 +28,10 @@ struct Job {
 struct EngineLimits {
   size_t waiting = 64;         // requests at most
   double step_seconds = 0.05;  // a step with pieces of prompts takes no longer, if it can be
+  std::shared_ptr<Metrics> metrics = {};
 };
 
+class RunningAnswer;
 class RunningRequest;
 
 class EngineThread {
@@ -46,14 +49,28 @@ class EngineThread {
   // Takes requests that wait as long as an answer of theirs can run; waits for one if nothing runs.
   bool admit();
   void step();
+  // An answer with the tokens that it feeds in a step.
+  struct Part {
+    RunningRequest* request;
+    RunningAnswer* answer;
+    infer::RowChunk chunk;
+  };
+  std::vector<Part> next_parts();
+  // The parts of the next step. While there is too little memory for them, the youngest answer gives its own
+  // up; it is run again when there is room.
+  std::vector<Part> parts_with_room();
   // Drops what has left, and removes what is over.
   void clear();
   void fail_all(const ApiError& error);
+  void count_pages();  // for the metrics
   bool has_free_sequence() const;
+  // Whether there is memory for the next answer of the request, beside what those that run have to feed.
+  bool has_room(const RunningRequest& request);
 
   ServedModel& model_;
   ReceiptMaker& receipts_;
   infer::StepBudget budget_;
+  const std::shared_ptr<Metrics> metrics_;
   std::atomic<bool> stops_ = false;
   BoundedQueue<Job> queue_;
   std::list<RunningRequest> requests_;  // in order of arrival

@@ -1,83 +1,13 @@
 // Requests through the engine's thread: answers whole and in pieces are the same, and depend on nothing else.
 #include "ostro/serve/engine_thread.h"
 
-#include <atomic>
-#include <future>
 #include <latch>
-#include <nlohmann/json.hpp>
-#include <random>
-#include <sstream>
 
-#include "ostro/base/test_size.h"
-#include "ostro/io/files/memory_file_system.h"
-#include "ostro/serve/model_for_test.h"
+#include "ostro/serve/engine_for_test.h"
 #include "ostro/serve/receipts/check_receipt.h"
 
 namespace ostro::serve {
 namespace {
-
-using Json = nlohmann::ordered_json;
-
-// Keeps what it gets.
-class KeptExchange final : public http::Exchange {
- public:
-  KeptExchange() : Exchange({}) {}
-  void answer(http::Response response) override {
-    status = response.status;
-    body = response.body;
-    over_.set_value();
-  }
-  void begin(http::Response head) override { status = head.status; }
-  void send(std::string_view bytes) override {
-    body += bytes;
-    if (++pieces == leave_after) gone = true;
-  }
-  void end() override { over_.set_value(); }
-  bool is_gone() const override { return gone; }
-  void wait() { over_.get_future().wait(); }
-
-  int status = 0, pieces = 0, leave_after = -1;
-  std::string body;
-  std::atomic<bool> gone = false;
-
- private:
-  std::promise<void> over_;
-};
-
-struct Served {
-  explicit Served(ServedModel served = test_model(), size_t waiting = 4)
-      : model(std::move(served)), limits{.waiting = waiting} {}
-
-  ServedModel model;
-  EngineLimits limits;
-  io::MemoryFileSystem fs;
-  std::unique_ptr<ReceiptMaker> receipts = ReceiptMaker::open(fs, "", {}).value();
-  EngineThread engine{model, *receipts, limits};
-
-  std::shared_ptr<KeptExchange> ask(
-      const std::string& body, std::shared_ptr<KeptExchange> exchange = std::make_shared<KeptExchange>()) {
-    const ParsedAsk parsed = parse_completion(model, body);
-    REQUIRE(std::holds_alternative<Ask>(parsed));
-    CHECK(engine.push({exchange, std::make_shared<const Ask>(std::get<Ask>(parsed)), nullptr}));
-    return exchange;
-  }
-  Json whole(const std::string& body) {
-    const auto exchange = ask(body);
-    exchange->wait();
-    CHECK(exchange->status == 200);
-    return Json::parse(exchange->body);
-  }
-  std::vector<Json> events(const std::string& body) {
-    const auto exchange = ask(body);
-    exchange->wait();
-    CHECK(exchange->body.ends_with("data: [DONE]\n\n"));
-    std::vector<Json> out;
-    std::istringstream lines(exchange->body);
-    for (std::string line; std::getline(lines, line);)
-      if (line.starts_with("data: {")) out.push_back(Json::parse(line.substr(6)));
-    return out;
-  }
-};
 
 TEST_CASE("pieces add up to the whole answer, with its tokens, log-probabilities and end") {
   Served served;
@@ -195,110 +125,20 @@ TEST_CASE("a receipt comes with its choice, and holds") {
   }
 }
 
-// Requests with everything that decides an answer, drawn; a third shares the beginning of its prompt.
-std::vector<Json> drawn_asks(std::mt19937& draw, int count, int64_t tokens) {
-  const auto below = [&](uint32_t n) { return draw() % n; };
-  std::vector<Json> out;
-  const auto prompt = [&] {
-    Json ids = Json::array();
-    if (!out.empty() && below(3) == 0)
-      for (const Json& id : out[below(static_cast<uint32_t>(out.size()))]["prompt"][0]) ids.push_back(id);
-    for (uint32_t i = 0, more = 1 + below(12); i < more && ids.size() < 40; ++i)
-      ids.push_back(below(static_cast<uint32_t>(tokens)));
-    return ids;
+TEST_CASE("a prompt's beginning is kept for its own key, and no step is run for it again") {
+  Served served(test_model(640, 4, 64));
+  Json ids = Json::array();
+  for (int i = 0; i < 300; ++i) ids.push_back(i % 200);
+  const std::string body = Json({{"prompt", ids}, {"max_tokens", 4}, {"seed", 1}}).dump();
+  const auto reused_by = [&](const std::string& owner) {
+    const int64_t before = served.metrics->counts().reused_tokens;
+    served.ask(body, std::make_shared<KeptExchange>(), owner)->wait();
+    return served.metrics->counts().reused_tokens - before;
   };
-  for (int i = 0; i < count; ++i) {
-    Json ask = {{"prompt", Json::array({prompt()})}, {"max_tokens", below(16)}, {"seed", below(1000)}};
-    if (below(4) == 0) ask["prompt"].push_back(prompt());
-    ask["n"] = 1 + below(3);
-    ask["temperature"] = below(2) == 0 ? 0.0 : 1.5;
-    ask["logprobs"] = below(3);
-    ask["return_token_ids"] = true;
-    if (below(3) == 0) ask["frequency_penalty"] = 0.5;
-    if (below(3) == 0) ask["echo"] = true;
-    if (below(3) == 0) ask["top_p"] = 0.9;
-    if (below(4) == 0) ask["stop"] = "a";
-    out.push_back(std::move(ask));
-  }
-  return out;
-}
-
-// How many of the requests get other choices together than alone. `spoil` may change the runner of those that
-// run together; some clients leave.
-int wrong_together(std::mt19937& draw, int count, infer::RowLimits limits,
-                   const std::function<void(ServedModel&)>& spoil = {}) {
-  ServedModel model = test_model(64, limits.sequences, limits.rows);
-  if (spoil) spoil(model);
-  Served alone(test_model(64, 1, 64)), together(std::move(model), 200);
-  const std::vector<Json> asks = drawn_asks(draw, count, alone.model.tokens());
-  std::vector<std::shared_ptr<KeptExchange>> exchanges;
-  for (const Json& ask : asks) {
-    exchanges.push_back(together.ask(ask.dump()));
-    if (draw() % 4 != 0) continue;
-    const auto leaving = std::make_shared<KeptExchange>();
-    leaving->leave_after = static_cast<int>(draw() % 6);
-    leaving->gone = leaving->leave_after == 0;
-    Json streamed = ask;
-    streamed["stream"] = true;
-    streamed.erase("echo");
-    together.ask(streamed.dump(), leaving);
-  }
-  int wrong = 0;
-  for (size_t i = 0; i < asks.size(); ++i) {
-    exchanges[i]->wait();
-    CHECK(exchanges[i]->status == 200);
-    wrong += Json::parse(exchanges[i]->body)["choices"] != alone.whole(asks[i].dump())["choices"];
-  }
-  return wrong;
-}
-
-TEST_CASE("drawn requests get together what each gets alone, to the bits of its log-probabilities") {
-  std::mt19937 draw(static_cast<uint32_t>(test_seed()));
-  for (int i = 0; i < sized(30, 300, 3000); ++i) {
-    const infer::RowLimits limits{64, 1 + static_cast<int64_t>(draw() % 9), int64_t{1} << (draw() % 6)};
-    CAPTURE(limits.sequences);
-    CAPTURE(limits.rows);
-    CHECK(wrong_together(draw, 1 + static_cast<int>(draw() % (i % 10 == 0 ? 48 : 8)), limits) == 0);
-  }
-}
-
-// Runners with a fault that batching could have.
-class NeighboursRow final : public FormulaRunner {
- public:
-  using FormulaRunner::FormulaRunner;
-  Result<runtime::Buffer> step(std::span<const infer::RowChunk> chunks) override {
-    ASSIGN_OR_RETURN(runtime::Buffer rows, FormulaRunner::step(chunks));
-    if (!rows.valid() || rows.shape().axes[0].size < 2) return rows;
-    const auto vocab = static_cast<int64_t>(rows.shape().axes[1].size);
-    const std::span<float> all = rows.mutable_as<float>();
-    std::swap_ranges(all.begin(), all.begin() + vocab, all.begin() + vocab);
-    return rows;
-  }
-};
-class OtherBeginning final : public FormulaRunner {
- public:
-  using FormulaRunner::FormulaRunner;
-  Status copy(int64_t from, int64_t to, int64_t count) override {
-    const std::vector<int32_t> other(static_cast<size_t>(count), 3);
-    const infer::RowChunk chunk{to, other, 0};
-    (void)from;
-    return FormulaRunner::step({&chunk, 1}).ok() ? Status() : io_error("no room");
-  }
-};
-
-TEST_CASE("the controls: a neighbour's row, keys of another prompt, a seed by the place are found") {
-  std::mt19937 draw(static_cast<uint32_t>(test_seed()) + 1);
-  const infer::RowLimits limits{64, 4, 32};
-  const auto with = [&]<typename T>(T*) {
-    return [&](ServedModel& m) { m.runner = std::make_unique<T>(m.tokens(), limits); };
-  };
-  CHECK(wrong_together(draw, 12, limits, with(static_cast<NeighboursRow*>(nullptr))) > 0);
-  CHECK(wrong_together(draw, 24, limits, with(static_cast<OtherBeginning*>(nullptr))) > 0);
-  // A seed by the place in the batch would be another one for the same request: the answers then differ.
-  Served served;
-  const std::string fields = R"({"prompt": [5, 6, 7], "max_tokens": 25, "temperature": 1.5, "seed": )";
-  CHECK(served.whole(fields + "1}")["choices"][0]["text"] !=
-        served.whole(fields + "2}")["choices"][0]["text"]);
+  CHECK(reused_by("a") == 0);
+  CHECK(reused_by("a") == 256);
+  CHECK(reused_by("b") == 0);
+  CHECK(reused_by("b") == 256);
 }
 
 // The end's token has an id behind all others, so that the ids before it and at its old place are of no

@@ -5,23 +5,31 @@
 #include <doctest/doctest.h>
 
 #include <algorithm>
+#include <cstring>
 #include <functional>
-#include <map>
 #include <memory>
 #include <string>
 #include <utility>
 #include <vector>
 
+#include "ostro/infer/paged_cache.h"
 #include "ostro/serve/running_answer.h"
 #include "ostro/tokenizer/files/trainer.h"
 
 namespace ostro::serve {
 
 // Computes logits by the formula. Each row of logits depends on all tokens of its sequence up to its
-// position, as with a model.
+// position, as with a model: each position has a number, which follows from the one before it and lies in the
+// place of keys in a page.
 class FormulaRunner : public infer::RowRunner {
  public:
-  FormulaRunner(int64_t vocab, const infer::RowLimits& limits) : vocab_(vocab), limits_(limits) {}
+  FormulaRunner(int64_t vocab, const infer::RowLimits& limits)
+      : vocab_(vocab),
+        limits_(limits),
+        cache_(infer::PagedCache::create(
+                   {ir::DType::f32, {{"batch", 1}, {"key_pos", 1}, {"kv_heads", 1}, {"head_dim", 2}}}, 1,
+                   limits, false, runtime::host_memory())
+                   .value()) {}
 
   std::function<void()> before_step = {};  // called by step(), so that a test can make it wait
   int64_t steps = 0, rows = 0, most_together = 0;
@@ -29,47 +37,54 @@ class FormulaRunner : public infer::RowRunner {
   const infer::RowLimits& limits() const override { return limits_; }
   Status prepare() override { return {}; }
   Result<std::string> program_hash() override { return std::string("formula"); }
-  Result<int64_t> open() override {
-    int64_t free = 0;
-    while (states_.contains(free)) ++free;
-    if (free >= limits_.sequences) return invalid_argument("all sequences are open");
-    states_[free] = {kFirst};
-    return free;
+  Result<int64_t> open() override { return cache_.open(); }
+  void close(int64_t sequence) override { cache_.close(sequence); }
+  int64_t length(int64_t sequence) const override { return cache_.length(sequence); }
+  bool has_room(std::span<const infer::RowChunk> chunks, int64_t tokens) const override {
+    return cache_.has_room(chunks, tokens);
   }
-  void close(int64_t sequence) override { states_.erase(sequence); }
-  int64_t length(int64_t sequence) const override {
-    return static_cast<int64_t>(states_.at(sequence).size()) - 1;
+  infer::CacheFacts cache_facts() const override { return cache_.facts(); }
+  int64_t reuse(int64_t sequence, std::span<const int32_t> tokens, std::string_view owner) override {
+    return cache_.reuse(sequence, tokens, owner);
   }
-  Status copy(int64_t from, int64_t to, int64_t count) override {
-    const auto& all = states_.at(from);
-    states_.at(to).assign(all.begin(), all.begin() + count + 1);
-    return {};
-  }
+  Status copy(int64_t from, int64_t to, int64_t count) override { return cache_.copy(from, to, count); }
   Result<runtime::Buffer> step(std::span<const infer::RowChunk> chunks) override {
     RETURN_IF_ERROR(infer::check_chunks(*this, chunks));
+    RETURN_IF_ERROR(cache_.begin(chunks));
     if (before_step) before_step();
     ++steps;
     most_together = std::max(most_together, static_cast<int64_t>(chunks.size()));
     std::vector<float> out;
     for (const infer::RowChunk& chunk : chunks) {
-      std::vector<uint64_t>& states = states_.at(chunk.sequence);
       const auto count = static_cast<int64_t>(chunk.tokens.size());
       rows += count;
+      const int64_t start = cache_.length(chunk.sequence);
+      uint64_t state = start == 0 ? kFirst : state_at(chunk.sequence, start - 1);
       for (int64_t i = 0; i < count; ++i) {
-        states.push_back(states.back() * 6364136223846793005 +
-                         static_cast<uint64_t>(chunk.tokens[static_cast<size_t>(i)]) + 1442695040888963407);
-        if (i >= count - chunk.wanted) append_row(states.back(), out);
+        state = state * 6364136223846793005 + static_cast<uint64_t>(chunk.tokens[static_cast<size_t>(i)]) +
+                1442695040888963407;
+        const auto bytes = std::as_bytes(std::span(&state, 1));
+        RETURN_IF_ERROR(cache_.write(0, chunk.sequence, start + i, bytes, bytes));
+        if (i >= count - chunk.wanted) append_row(state, out);
       }
     }
+    cache_.end(chunks);
     if (out.empty()) return runtime::Buffer();
     const ir::Shape shape{ir::DType::f32, {{"pos", std::ssize(out) / vocab_}, {"vocab", vocab_}}};
     return runtime::Buffer::copy_of(shape, out.data());
   }
-  bool is_idle() const { return states_.empty(); }
+  bool is_idle() const { return cache_.facts().held == 0; }
 
  private:
   static constexpr uint64_t kFirst = 12345;
 
+  uint64_t state_at(int64_t sequence, int64_t position) {
+    const int64_t page = cache_.pages(sequence)[static_cast<size_t>(position / 128)];
+    uint64_t out = 0;
+    std::memcpy(&out, cache_.pool().keys(0).bytes().data() + (page * 128 + position % 128) * sizeof out,
+                sizeof out);
+    return out;
+  }
   void append_row(uint64_t draw, std::vector<float>& rows) const {
     for (int64_t i = 0; i < vocab_; ++i) {
       draw = draw * 6364136223846793005 + 1442695040888963407;
@@ -79,7 +94,7 @@ class FormulaRunner : public infer::RowRunner {
 
   int64_t vocab_;
   infer::RowLimits limits_;
-  std::map<int64_t, std::vector<uint64_t>> states_;  // before each token, and after the last
+  infer::PagedCache cache_;
 };
 
 // A byte-level tokenizer with all bytes, some merges and <|endoftext|>.
@@ -97,13 +112,14 @@ inline std::shared_ptr<const tokenizer::Tokenizer> test_tokenizer() {
 }
 
 // A model of the formula with test_tokenizer() and no chat template, for `context` positions, `running`
-// sequences and `rows` rows in a step.
-inline ServedModel test_model(int64_t context = 64, int64_t running = 4, int64_t rows = 32) {
+// sequences, `rows` rows in a step and `pages` pages of keys (RowLimits).
+inline ServedModel test_model(int64_t context = 64, int64_t running = 4, int64_t rows = 32,
+                              int64_t pages = 0) {
   ServedModel out;
   out.tokenizer = test_tokenizer();
   out.facts = {"test", std::string(64, 'a'), "formula", out.tokenizer->hash(), "", "", context};
   out.stops = {static_cast<int32_t>(out.tokenizer->eos_id().value())};
-  out.runner = std::make_unique<FormulaRunner>(out.tokens(), infer::RowLimits{context, running, rows});
+  out.runner = std::make_unique<FormulaRunner>(out.tokens(), infer::RowLimits{context, running, rows, pages});
   return out;
 }
 

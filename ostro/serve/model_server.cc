@@ -98,8 +98,8 @@ Status ModelServer::replace(std::unique_ptr<ServedModel> model) {
   RETURN_IF_ERROR(model->runner->prepare());
   auto next = std::make_shared<Serving>();
   next->model = std::move(model);
-  next->engine = std::make_unique<EngineThread>(*next->model, *receipts_,
-                                                EngineLimits{limits_.waiting, limits_.step_seconds});
+  next->engine = std::make_unique<EngineThread>(
+      *next->model, *receipts_, EngineLimits{limits_.waiting, limits_.step_seconds, metrics_});
   const std::lock_guard lock(serving_mutex_);
   if (serving_ != nullptr) earlier_.push_back(std::move(serving_));
   serving_ = std::move(next);
@@ -158,7 +158,8 @@ void ModelServer::take(const std::shared_ptr<http::Exchange>& one) {
     if (--taken_ == 0) answered_.notify_all();
   });
   if (state_ != State::kReady) return exchange->answer(error_response(not_ready()));
-  if (!incoming_.push({exchange, held, path->action},
+  std::string owner = limits_.share_prefixes ? "" : access_.owner(request);
+  if (!incoming_.push({exchange, held, path->action, std::move(owner)},
                       [](const Incoming& waiting) { return waiting.exchange->is_gone(); }))
     exchange->answer(error_response({kTooMany, fmt::format("{} requests wait already", limits_.waiting)}));
 }
@@ -218,6 +219,7 @@ void ModelServer::read_requests() {
     Ask& asked = std::get<Ask>(parsed);
     asked.metrics = metrics_;
     asked.arrived = one->arrived;
+    asked.owner = one->owner;
     auto ask = std::make_shared<const Ask>(std::move(asked));
     // The request holds its place among those that are taken, and its model.
     auto held = std::make_shared<std::pair<std::shared_ptr<void>, std::shared_ptr<void>>>(one->held, use);

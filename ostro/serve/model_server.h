@@ -26,6 +26,7 @@ struct ServerLimits {
   double step_seconds = 0.05;           // of the model, while it reads prompts (EngineLimits)
   size_t body_bytes = size_t{8} << 20;  // bytes of the body of a request
   unsigned connections = 512;
+  bool share_prefixes = false;  // also between keys: rows of beginnings that prompts have in common
 };
 
 class ModelServer {
@@ -86,6 +87,7 @@ class ModelServer {
     std::shared_ptr<http::Exchange> exchange;
     std::shared_ptr<void> held;  // counts in taken_
     Action action;
+    std::string owner;  // of its key
     std::chrono::steady_clock::time_point arrived = std::chrono::steady_clock::now();
   };
   BoundedQueue<Incoming> incoming_;

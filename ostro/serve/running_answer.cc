@@ -17,6 +17,7 @@ RunningAnswer::RunningAnswer(RunningAnswer&& other) noexcept
       tokens_(std::move(other.tokens_)),
       fed_(other.fed_),
       sequence_(std::exchange(other.sequence_, -1)),
+      reused_(other.reused_),
       prompt_facts_(std::move(other.prompt_facts_)),
       made_(std::move(other.made_)) {}
 
@@ -32,12 +33,26 @@ Result<RunningAnswer> RunningAnswer::create(ServedModel& model, std::vector<int3
   return out;
 }
 
-// The last row of the prompt is run again, for its logits.
-Status RunningAnswer::open(const RunningAnswer* like) {
-  ASSIGN_OR_RETURN(sequence_, model_->runner->open());
-  if (like == nullptr || rating_.prompt || tokens_.size() < 2) return {};
-  fed_ = tokens_.size() - 1;
-  return model_->runner->copy(like->sequence_, sequence_, static_cast<int64_t>(fed_));
+// The last row is run again, for its logits. Of a prompt that is rated all rows are run.
+Status RunningAnswer::open(const RunningAnswer* like, const std::string& owner) {
+  infer::RowRunner& runner = *model_->runner;
+  ASSIGN_OR_RETURN(sequence_, runner.open());
+  const size_t prompt = state_.prompt().size();
+  reused_ = 0;
+  if (like != nullptr && !rating_.prompt && prompt > 1) {
+    fed_ = prompt - 1;
+    return runner.copy(like->sequence_, sequence_, static_cast<int64_t>(fed_));
+  }
+  const size_t most = rating_.prompt ? 0 : tokens_.size() - 1;
+  reused_ = runner.reuse(sequence_, std::span(tokens_).first(most), owner);
+  fed_ = static_cast<size_t>(reused_);
+  return {};
+}
+
+void RunningAnswer::pause() {
+  close();
+  fed_ = 0;
+  if (rating_.prompt) prompt_facts_.resize(1);
 }
 
 void RunningAnswer::close() {

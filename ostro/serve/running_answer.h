@@ -20,10 +20,14 @@ class RunningAnswer {
   RunningAnswer& operator=(RunningAnswer&&) = delete;
   ~RunningAnswer() { close(); }
 
-  // Takes a sequence. With `like`, an open answer to the same prompt that has fed all of it, most of its rows
-  // are copied.
-  Status open(const RunningAnswer* like = nullptr);
+  // Takes a sequence. With `like`, an open answer to the same prompt that has fed all of it, the prompt's
+  // rows are copied. Otherwise rows are taken that are kept of earlier texts of this owner.
+  Status open(const RunningAnswer* like = nullptr, const std::string& owner = "");
   void close();
+  // Gives up the sequence; the answer can be opened again, and then goes on as if nothing had been.
+  void pause();
+  // Tokens that it had not to run since it was opened, from earlier texts.
+  int64_t reused() const { return reused_; }
   bool is_open() const { return sequence_ >= 0; }
 
   // Tokens that are to go through the model; none: it is over.
@@ -48,7 +52,7 @@ class RunningAnswer {
   RatingOptions rating_;
   std::vector<int32_t> tokens_;  // the prompt's, then those made
   size_t fed_ = 0;
-  int64_t sequence_ = -1;
+  int64_t sequence_ = -1, reused_ = 0;
   std::vector<RatedToken> prompt_facts_, made_;
 };
 

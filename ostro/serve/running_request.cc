@@ -44,20 +44,37 @@ Status RunningRequest::begin() {
   return {};
 }
 
+size_t RunningRequest::waiting() const {
+  for (size_t i = turn_; i < next_; ++i)
+    if (!answers_[i].run.is_open() && answers_[i].run.unfed() > 0) return i;
+  return next_;
+}
+
 bool RunningRequest::open_next() {
-  Answer& answer = answers_[next_];
+  const size_t which = waiting();
+  Answer& answer = answers_[which];
   const RunningAnswer* like = nullptr;
   if (const size_t before = static_cast<size_t>(answer.options.choice.choice); before > 0) {
-    const RunningAnswer& first = answers_[next_ - before].run;
+    const RunningAnswer& first = answers_[which - before].run;
     if (first.is_open() && !first.has_fed_prompt()) return false;
     if (first.is_open()) like = &first;
   }
-  if (answer.run.unfed() > 0)
-    if (const Status opened = answer.run.open(like); !opened.ok()) {
+  if (answer.run.unfed() > 0) {
+    if (const Status opened = answer.run.open(like, job_.ask->owner); !opened.ok()) {
       fail(of_model(opened.error()));
       return true;
     }
-  ++next_;
+    if (job_.ask->metrics != nullptr) job_.ask->metrics->reuse(answer.run.reused());
+  }
+  if (which == next_) ++next_;
+  return true;
+}
+
+bool RunningRequest::pause_last() {
+  const auto open = running();
+  if (open.empty()) return false;
+  open.back()->pause();
+  if (job_.ask->metrics != nullptr) job_.ask->metrics->preempt();
   return true;
 }
 
@@ -73,9 +90,12 @@ std::vector<RunningAnswer*> RunningRequest::running() {
   return out;
 }
 
-void RunningRequest::tell() {
+void RunningRequest::close_finished() {
   for (size_t i = turn_; i < next_ && !over_; ++i)
     if (answers_[i].run.is_over()) answers_[i].run.close();
+}
+
+void RunningRequest::tell() {
   while (!over_ && turn_ < next_) {
     const size_t before = turn_;
     if (const Status told = tell_next(); !told.ok()) fail(of_model(told.error()));

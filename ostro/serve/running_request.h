@@ -21,14 +21,20 @@ class RunningRequest {
   bool is_over() const { return over_; }
   bool is_gone() const { return job_.exchange->is_gone(); }
   // True: an answer waits for a sequence.
-  bool has_waiting() const { return !over_ && next_ < answers_.size(); }
+  bool has_waiting() const { return !over_ && waiting() < answers_.size(); }
+  // Tokens of the answer that open_next() would open.
+  int64_t waiting_tokens() const { return static_cast<int64_t>(answers_[waiting()].run.unfed()); }
   // Opens the next answer. Of one prompt, an answer after the first waits until that has fed the prompt, and
   // copies its rows. Returns false if it still waits.
   bool open_next();
   int64_t open_answers() const;
+  // Takes the sequence of the last answer that runs; it waits again. Returns false if none runs.
+  bool pause_last();
   // Those that run, in order.
   std::vector<RunningAnswer*> running();
-  // Sends what is new, in the order of the answers; closes those that are over. The last ends the request.
+  // Closes the answers that are over.
+  void close_finished();
+  // Sends what is new, in the order of the answers. The last ends the request.
   void tell();
   void fail(const ApiError& error);
 
@@ -47,6 +53,8 @@ class RunningRequest {
   };
 
   Status begin();
+  // The first answer that has not run or was paused.
+  size_t waiting() const;
   Status tell_next();
 
   ServedModel& model_;

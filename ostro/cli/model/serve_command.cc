@@ -15,9 +15,9 @@ namespace {
 
 struct ServeAsked {
   std::string checkpoint, tokenizer, listen = "127.0.0.1:8080", api_keys, receipts, sign;
-  int64_t waiting = 64, running = 16, drain = 30;
+  int64_t waiting = 64, running = 16, drain = 30, cache_pages = 0;
   double step_ms = 50;
-  bool unchecked = false, follow = false;
+  bool unchecked = false, follow = false, share_prefixes = false;
   trained::UseOptions use;
 };
 
@@ -42,6 +42,7 @@ Status serve_model(const Context& context, const ServeAsked& request) {
   serve::ServerLimits limits;
   limits.waiting = static_cast<size_t>(request.waiting);
   limits.step_seconds = request.step_ms / 1000;
+  limits.share_prefixes = request.share_prefixes;
   std::unique_ptr<serve::ModelServer> server;
   {
     const Waits for_its_threads;
@@ -49,7 +50,8 @@ Status serve_model(const Context& context, const ServeAsked& request) {
   }
   const auto load = [&] {
     return serve::load_served(context, request.checkpoint, request.tokenizer,
-                              trained::trust(request.unchecked), request.use, request.running);
+                              trained::trust(request.unchecked), request.use, request.running,
+                              request.cache_pages);
   };
   ASSIGN_OR_RETURN(auto model, load());
   std::optional<serve::Follower> follower;
@@ -104,9 +106,14 @@ int serve_command(Args args) {
       "--receipts", &request.receipts, "FOLDER",
       "keep the receipts that are given in FOLDER/receipts.jsonl, each with the hash of the one before");
   args.option("--sign", &request.sign, "KEY", "sign receipts with this private key of Ed25519 (PEM)");
+  args.option("--running", &request.running, "N",
+              "answers that the model makes at the same time (default 16)");
   args.option(
-      "--running", &request.running, "N",
-      "answers that the model makes at the same time; each has room for a whole context (default 16)");
+      "--cache_pages", &request.cache_pages, "N",
+      "memory of keys and values, in pages of 128 positions, of all answers and of beginnings that are "
+      "kept\n(default: each answer has room for a whole context)");
+  args.flag("--share_prefixes", &request.share_prefixes,
+            "kept beginnings serve requests of every key; without it, those of the key that asked first");
   args.option(
       "--step_ms", &request.step_ms, "MS",
       "how long a step of the model may take that reads prompts while answers go on; no answer depends "
@@ -126,6 +133,10 @@ int serve_command(Args args) {
   if (request.running < 1 || request.running > kMostRunning)
     return report_error(
         invalid_argument(fmt::format("--running {}: use 1 to {}", request.running, kMostRunning)));
+  constexpr int64_t kMostPages = 1 << 24;
+  if (request.cache_pages < 0 || request.cache_pages > kMostPages)
+    return report_error(invalid_argument(
+        fmt::format("--cache_pages {}: use 1 to {}, or 0 for the default", request.cache_pages, kMostPages)));
   if (!(request.step_ms > 0))
     return report_error(invalid_argument(fmt::format("--step_ms {}: use more than 0", request.step_ms)));
   constexpr int64_t kMostSeconds = 86'400;

@@ -6,6 +6,7 @@
 #include <cctype>
 
 #include "ostro/base/log.h"
+#include "ostro/base/sha256.h"
 
 namespace ostro::serve {
 namespace {
@@ -44,6 +45,10 @@ Result<Access> Access::create(const http::Address& address, std::optional<ApiKey
 }
 
 bool Access::is_open(const std::string& path) { return path == "/" || path == "/health" || path == "/ready"; }
+
+std::string Access::owner(const http::Request& request) const {
+  return keys_ ? sha256_hex(bearer(request)) : "";
+}
 
 std::optional<ApiError> Access::refusal(const http::Request& request) {
   if (loopback_)

@@ -23,6 +23,9 @@ class Access {
 
   // Why a request is turned away; nothing if it may pass.
   std::optional<ApiError> refusal(const http::Request& request);
+  // Whose kept beginnings of texts a request that may pass shares: a name of its key alone; "": there are no
+  // keys.
+  std::string owner(const http::Request& request) const;
   // What is answered without a key: whether the server lives and is ready, and the page, which then asks for
   // a key.
   static bool is_open(const std::string& path);

@@ -50,6 +50,11 @@ TEST_CASE("a key is let in as long as its hash is in the file") {
     CHECK(status(access, request("/metrics", word)) == 401);
   CHECK(error_response(*access.refusal(request("/v1/models"))).headers[0].second == "Bearer");
 
+  const auto owner = [&](const char* word) { return access.owner(request("/v1/completions", word)); };
+  CHECK(owner("Bearer key of anna") == owner("bearer key of anna"));
+  CHECK(owner("Bearer key of anna") != owner("Bearer key of ben"));
+  CHECK_FALSE(owner("Bearer key of anna").empty());
+
   write(fs, ben);
   CHECK(status(access, good) == 401);
   CHECK(status(access, request("/v1/models", "Bearer key of ben")) == 200);
@@ -93,6 +98,7 @@ TEST_CASE("without keys a server is for this machine") {
   CHECK(status(loopback, request("/v1/models", "", "localhost:80", "http://localhost:80")) == 200);
   CHECK(status(loopback, request("/v1/models", "", "localhost", "http://evil.example")) == 403);
   CHECK(status(loopback, request("/v1/models", "", "evil.example")) == 403);
+  CHECK(loopback.owner(request("/v1/completions", "Bearer any")).empty());
   Access file = Access::create(http::parse_address_or_path("unix:/tmp/x").value(), std::nullopt).value();
   CHECK(status(file, request("/v1/models", "", "any.example", "https://any.example")) == 200);
   CHECK(status(file, request("/v1/models", "", "any.example", "https://evil.example")) == 403);

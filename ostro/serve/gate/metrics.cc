@@ -103,6 +103,21 @@ void Metrics::token(double seconds_since_arrival, bool is_first) {
   if (is_first) counts_.first_token.add(seconds_since_arrival);
 }
 
+void Metrics::reuse(int64_t tokens) {
+  const std::lock_guard lock(mutex_);
+  counts_.reused_tokens += tokens;
+}
+
+void Metrics::preempt() {
+  const std::lock_guard lock(mutex_);
+  ++counts_.preempted;
+}
+
+void Metrics::cache(const infer::CacheFacts& facts) {
+  const std::lock_guard lock(mutex_);
+  counts_.cache = facts;
+}
+
 void Metrics::end(double seconds_since_arrival) {
   const std::lock_guard lock(mutex_);
   --counts_.running;
@@ -125,6 +140,15 @@ std::string metrics_text(const Counts& counts, const std::string& model, const s
                        value);
   out += one("ostro_prompt_tokens_total", "counter", "Tokens of prompts.", counts.prompt_tokens);
   out += one("ostro_generated_tokens_total", "counter", "Tokens of answers.", counts.made_tokens);
+  out += one("ostro_reused_tokens_total", "counter",
+             "Tokens of texts whose rows were kept from earlier ones.", counts.reused_tokens);
+  out += one("ostro_preemptions_total", "counter", "Answers that gave up their memory and were run again.",
+             counts.preempted);
+  out += head("ostro_cache_pages", "gauge", "Pages of 128 positions: of running answers, kept, all.");
+  for (const auto& [state, value] :
+       {std::pair{"held", counts.cache.held}, {"kept", counts.cache.kept}, {"all", counts.cache.pages}})
+    out += fmt::format("ostro_cache_pages{{state=\"{}\"}} {}\n", state, value);
+  out += one("ostro_cache_bytes", "gauge", "Memory of all pages.", counts.cache.bytes);
   out += one("ostro_requests_running", "gauge", "Requests for text that the model works on.", counts.running);
   out += one("ostro_requests_waiting", "gauge", "Requests for text that wait for the model.",
              counts.taken - counts.running);

@@ -12,6 +12,7 @@
 #include <utility>
 
 #include "ostro/http/exchange.h"
+#include "ostro/infer/row_runner.h"
 
 namespace ostro::serve {
 
@@ -29,6 +30,9 @@ struct Histogram {
 struct Counts {
   std::map<std::pair<std::string, int>, int64_t> answers;  // by path and status; 499: the client left before
   int64_t prompt_tokens = 0, made_tokens = 0;              // of requests for text
+  int64_t reused_tokens = 0;  // of prompt_tokens: whose rows were there from an earlier text
+  int64_t preempted = 0;      // answers that gave up their memory and were run again
+  infer::CacheFacts cache;
   int64_t taken = 0, running = 0;  // requests for text that are taken and not over; of these, that run
   Histogram first_token, whole;    // from a request's arrival to its first token, and to its end
 };
@@ -40,6 +44,9 @@ class Metrics {
   void drop();
   void begin(int64_t prompt_tokens);
   void token(double seconds_since_arrival, bool is_first);
+  void reuse(int64_t tokens);
+  void preempt();
+  void cache(const infer::CacheFacts& facts);
   void end(double seconds_since_arrival);
   Counts counts() const;
 

@@ -22,7 +22,8 @@ std::string last_part(std::string path) {
 Result<std::unique_ptr<ServedModel>> served_on(const Context& context,
                                                std::unique_ptr<runtime::Engine> engine,
                                                trained::LoadedModel loaded, const std::string& checkpoint,
-                                               const trained::UseOptions& use, int64_t running) {
+                                               const trained::UseOptions& use, int64_t running,
+                                               int64_t pages) {
   auto out = std::make_unique<ServedModel>();
   out->engine = std::move(engine);
   if (loaded.parameters.name.empty())
@@ -36,9 +37,10 @@ Result<std::unique_ptr<ServedModel>> served_on(const Context& context,
   const numerics::LeafTable leaves = train::inference_leaf_table(loaded.config);
   out->vocab_leaves = leaves.count("vocab");
   const int64_t positions = loaded.config.model_options().seq_len();
-  ASSIGN_OR_RETURN(out->runner, infer::make_runner(loaded.functions, trained::layers_of(loaded),
-                                                   std::move(loaded.parameters.values), *out->engine,
-                                                   {.positions = positions, .sequences = running}, leaves));
+  ASSIGN_OR_RETURN(out->runner,
+                   infer::make_runner(
+                       loaded.functions, trained::layers_of(loaded), std::move(loaded.parameters.values),
+                       *out->engine, {.positions = positions, .sequences = running, .pages = pages}, leaves));
   ModelFacts& facts = out->facts;
   out->checkpoint = loaded.parameters.path;
   facts.name = config::as_utf8(last_part(checkpoint));  // it stands in JSON
@@ -56,18 +58,19 @@ Result<std::unique_ptr<ServedModel>> served_on(const Context& context,
 
 Result<std::unique_ptr<ServedModel>> load_served(const Context& context, const std::string& checkpoint,
                                                  const std::string& tokenizer, trained::Trust trust,
-                                                 const trained::UseOptions& use, int64_t running) {
+                                                 const trained::UseOptions& use, int64_t running,
+                                                 int64_t pages) {
   ASSIGN_OR_RETURN(auto engine, context.engine());  // one that cannot be made is told before anything is read
   ASSIGN_OR_RETURN(trained::LoadedModel loaded,
                    trained::load_model(context.fs, checkpoint, tokenizer, context.models, trust, use));
-  return served_on(context, std::move(engine), std::move(loaded), checkpoint, use, running);
+  return served_on(context, std::move(engine), std::move(loaded), checkpoint, use, running, pages);
 }
 
 Result<std::unique_ptr<ServedModel>> served_of(const Context& context, trained::LoadedModel loaded,
                                                const std::string& checkpoint, const trained::UseOptions& use,
-                                               int64_t running) {
+                                               int64_t running, int64_t pages) {
   ASSIGN_OR_RETURN(auto engine, context.engine());
-  return served_on(context, std::move(engine), std::move(loaded), checkpoint, use, running);
+  return served_on(context, std::move(engine), std::move(loaded), checkpoint, use, running, pages);
 }
 
 }  // namespace ostro::serve

@@ -41,14 +41,15 @@ struct ServedModel {
 
 // Loads a checkpoint or a run's newest one, as trained::load_model does. Errors: those of loading; initial
 // parameters, which no checkpoint has; a model without a cached step. `running`: answers that run at a time
-// at most; each has room for a whole context.
+// at most. `pages`: of 128 positions, of all of them together; 0: each has room for a whole context.
 Result<std::unique_ptr<ServedModel>> load_served(const Context& context, const std::string& checkpoint,
                                                  const std::string& tokenizer, trained::Trust trust,
-                                                 const trained::UseOptions& use, int64_t running = 1);
+                                                 const trained::UseOptions& use, int64_t running = 1,
+                                                 int64_t pages = 0);
 
 // The same of a model that is loaded already from `checkpoint`; they share its parameters.
 Result<std::unique_ptr<ServedModel>> served_of(const Context& context, trained::LoadedModel loaded,
                                                const std::string& checkpoint, const trained::UseOptions& use,
-                                               int64_t running = 1);
+                                               int64_t running = 1, int64_t pages = 0);
 
 }  // namespace ostro::serve

@@ -1,0 +1,91 @@
+// KeptExchange, Served: requests through an engine's thread of their own, for tests.
+#pragma once
+
+#include <doctest/doctest.h>
+
+#include <atomic>
+#include <future>
+#include <memory>
+#include <nlohmann/json.hpp>
+#include <sstream>
+#include <string>
+#include <utility>
+#include <vector>
+
+#include "ostro/io/files/memory_file_system.h"
+#include "ostro/serve/engine_thread.h"
+#include "ostro/serve/gate/metrics.h"
+#include "ostro/serve/model_for_test.h"
+
+namespace ostro::serve {
+
+using Json = nlohmann::ordered_json;
+
+// Keeps what it gets.
+class KeptExchange final : public http::Exchange {
+ public:
+  KeptExchange() : Exchange({}) {}
+  void answer(http::Response response) override {
+    status = response.status;
+    body = response.body;
+    over_.set_value();
+  }
+  void begin(http::Response head) override { status = head.status; }
+  void send(std::string_view bytes) override {
+    body += bytes;
+    if (++pieces == leave_after) gone = true;
+  }
+  void end() override { over_.set_value(); }
+  bool is_gone() const override { return gone; }
+  void wait() { over_.get_future().wait(); }
+
+  int status = 0, pieces = 0, leave_after = -1;
+  std::string body;
+  std::atomic<bool> gone = false;
+
+ private:
+  std::promise<void> over_;
+};
+
+struct Served {
+  explicit Served(ServedModel served = test_model(), size_t waiting = 4)
+      : model(std::move(served)), limits{.waiting = waiting} {}
+
+  ServedModel model;
+  EngineLimits limits;
+  io::MemoryFileSystem fs;
+  std::unique_ptr<ReceiptMaker> receipts = ReceiptMaker::open(fs, "", {}).value();
+  EngineThread engine{model, *receipts, limits};
+
+  std::shared_ptr<Metrics> metrics = std::make_shared<Metrics>();
+
+  std::shared_ptr<KeptExchange> ask(const std::string& body,
+                                    std::shared_ptr<KeptExchange> exchange = std::make_shared<KeptExchange>(),
+                                    const std::string& owner = "") {
+    ParsedAsk parsed = parse_completion(model, body);
+    REQUIRE(std::holds_alternative<Ask>(parsed));
+    Ask& asked = std::get<Ask>(parsed);
+    asked.metrics = metrics;
+    asked.owner = owner;
+    CHECK(engine.push({exchange, std::make_shared<const Ask>(std::move(asked)), nullptr}));
+    return exchange;
+  }
+  Json whole(const std::string& body) {
+    const auto exchange = ask(body);
+    exchange->wait();
+    CHECK(exchange->status == 200);
+    return Json::parse(exchange->body);
+  }
+  std::vector<Json> events(const std::string& body) {
+    const auto exchange = ask(body);
+    exchange->wait();
+    CHECK(exchange->body.ends_with("data: [DONE]\n\n"));
+    std::vector<Json> out;
+    std::istringstream lines(exchange->body);
+    for (std::string line; std::getline(lines, line);)
+      if (line.starts_with("data: {")) out.push_back(Json::parse(line.substr(6)));
+    return out;
+  }
+};
+
+}  // namespace ostro::serve
