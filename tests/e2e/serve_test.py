@@ -22,6 +22,7 @@ import threading
 
 import serve_access
 import serve_api
+import serve_cache
 import serve_page
 from readme_test import ROOT, compare, examples, run
 
@@ -352,6 +353,8 @@ def main():
         serve_access.keys(test, Server, check)
         serve_access.unix_socket(test, check)
         print("  keys and sockets: good")
+        serve_cache.cache(test, Server, check)
+        print("  cache: good")
     return 0
 
 
