@@ -265,6 +265,9 @@ TEST_CASE("int8 matrices: the bits of the model's cached step, in f32 and bf16")
     const RowLimits limits{o.seq_len, 2, 32};
     const auto by_layer = make_runner(functions, layers, params, interpreter(), limits).value();
     const auto by_step = make_runner(functions, {}, params, interpreter(), limits).value();
+    const RowLimits paged{o.seq_len, 2, 32, 3};
+    CHECK(make_runner(functions, layers, params, interpreter(), paged).ok());
+    CHECK_FALSE(make_runner(functions, {}, params, interpreter(), paged).ok());
     const std::vector<int32_t> text = row(2, 21);
     const auto a = logits_of(*by_layer, text).value(), b = logits_of(*by_step, text).value();
     CHECK(a.bytes().size() == 21 * kVocab * sizeof(float));

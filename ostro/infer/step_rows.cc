@@ -23,6 +23,11 @@ StepRows::StepRows(const models::ModelFunctions& model, std::vector<Buffer> para
 Result<std::unique_ptr<StepRows>> StepRows::create(const models::ModelFunctions& model,
                                                    std::vector<Buffer> params, runtime::Engine& engine,
                                                    const RowLimits& limits, numerics::LeafTable leaves) {
+  if (limits.pages > 0)
+    return invalid_argument(
+        fmt::format("a cache of {} pages: this model has only a cached step, whose sequences have no pages; "
+                    "give no number",
+                    limits.pages));
   ASSIGN_OR_RETURN(std::vector<ir::Shape> cache, cache_shapes(model, limits.positions));
   ASSIGN_OR_RETURN(params, runtime::all_to(std::move(params), engine.memory()));
   return std::unique_ptr<StepRows>(

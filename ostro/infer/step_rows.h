@@ -16,7 +16,7 @@ namespace ostro::infer {
 // The engine must outlive it.
 class StepRows final : public RowRunner {
  public:
-  // Errors: as cache_shapes (decode_program.h).
+  // Errors: as cache_shapes (decode_program.h); a number of pages, which it does not have.
   static Result<std::unique_ptr<StepRows>> create(const models::ModelFunctions& model,
                                                   std::vector<runtime::Buffer> params,
                                                   runtime::Engine& engine, const RowLimits& limits,
