@@ -5,6 +5,7 @@
 
 #include "ostro/cli/main/commands.h"
 #include "ostro/cli/run/train_run.h"
+#include "ostro/cluster/wire/addresses.h"
 #include "ostro/run/job/worker_loop.h"
 
 namespace ostro::cli {
@@ -16,7 +17,10 @@ int worker_command(Args args) {
       "and trains with the others until the run ends.");
   args.option("--coordinator", &request.coordinator, "ADDRESS:PORT", "where the coordinator listens",
               Args::kRequired);
-  args.option("--bind", &request.bind, "ADDRESS", "address of this host that the other workers can reach");
+  args.option(
+      "--bind", &request.bind, "ADDRESS",
+      "address of this host that the other workers can reach; auto: the one from which it reaches the "
+      "coordinator");
   args.option("--sharers", &request.sharers, "N",
               "how many workers, this one included, share the memory of its GPU; launchers set it");
   args.flag("--amend", &request.amend, "as of ostro train");
@@ -26,6 +30,11 @@ int worker_command(Args args) {
   if (request.sharers < 1 || request.sharers > 1024)
     return report_error(
         invalid_argument(fmt::format("--sharers: {} is not a number from 1 to 1024", request.sharers)));
+  if (request.bind == "auto") {
+    auto address = cluster::address_towards(request.coordinator.substr(0, request.coordinator.rfind(':')));
+    if (!address.ok()) return report_error(address.error().with_context("--bind auto"));
+    request.bind = *address;
+  }
   auto config = args.load_config();
   if (!config.ok()) return report_error(config.error());
   request.config = *config;

@@ -9,10 +9,10 @@
 
 #include "ostro/base/log.h"
 #include "ostro/base/run_program.h"
+#include "ostro/cli/launch/launch_job.h"
+#include "ostro/cli/launch/worker_words.h"
 #include "ostro/cli/main/commands.h"
 #include "ostro/cli/main/exit_code.h"
-#include "ostro/cli/run/launch_job.h"
-#include "ostro/cli/run/worker_words.h"
 #include "ostro/cluster/ssh/hosts.h"
 #include "ostro/cluster/ssh/remote_command.h"
 #include "ostro/run/job/coordinator_options.h"

@@ -7,12 +7,16 @@
 
 #include "ostro/cluster/coordinator.h"
 #include "ostro/cluster/local_launcher.h"
+#include "ostro/run/loop/signals.h"
 #include "ostro/train/options/config.h"
 
 namespace ostro::cli {
 
 // The secret of a job: OSTRO_JOB_SECRET if that is set, else 256 bits that no other job has.
 std::string job_secret();
+
+// What a launcher calls again and again: once signals ask this process to stop, the workers save and end.
+std::function<void()> look_for_stop(const run::StopSignals& signals, cluster::Coordinator& coordinator);
 
 // `start` is told the coordinator's port before the first worker starts, and sets how workers are started.
 // Signals that ask this process to stop make the workers save and end. Returns the exit status of the job.

@@ -12,9 +12,9 @@
 #include <nlohmann/json.hpp>
 #include <utility>
 
+#include "ostro/cli/launch/worker_words.h"
 #include "ostro/cli/main/commands.h"
 #include "ostro/cli/main/exit_code.h"
-#include "ostro/cli/run/worker_words.h"
 #include "ostro/cluster/coordinator.h"
 #include "ostro/run/job/coordinator_options.h"
 #include "ostro/run/loop/signals.h"

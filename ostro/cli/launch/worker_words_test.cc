@@ -1,4 +1,4 @@
-#include "ostro/cli/run/worker_words.h"
+#include "ostro/cli/launch/worker_words.h"
 
 #include <doctest/doctest.h>
 

@@ -1,4 +1,4 @@
-#include "ostro/cli/run/worker_words.h"
+#include "ostro/cli/launch/worker_words.h"
 
 #include <fmt/format.h>
 
@@ -57,6 +57,11 @@ std::vector<std::string> with_config(std::vector<std::string> words, const std::
   return words;
 }
 
+std::vector<std::string> naming_kept_config(const train::TrainConfig& config,
+                                            const std::vector<std::string>& words) {
+  return with_config(words, io::join_path(train::run_directory(config), kLaunchFile));
+}
+
 Result<std::vector<std::string>> with_kept_config(const train::TrainConfig& config,
                                                   const std::vector<std::string>& words) {
   if (!place_of_config(words)) return words;
@@ -68,7 +73,7 @@ Result<std::vector<std::string>> with_kept_config(const train::TrainConfig& conf
   if (config.numerics.leaf_is_default)
     written.numerics.leaf_examples.reset();  // an amend keeps the run's own
   RETURN_IF_ERROR(io::write_file_atomically(fs, kept, config::resolved_yaml(written)));
-  return with_config(words, kept);
+  return naming_kept_config(config, words);
 }
 
 Status check_workers(int64_t min_workers, int64_t max_workers, const train::TrainConfig& config) {

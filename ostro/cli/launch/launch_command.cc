@@ -10,9 +10,9 @@
 #include "ostro/base/log.h"
 #include "ostro/base/run_program.h"
 #include "ostro/base/text_parts.h"
+#include "ostro/cli/launch/launch_job.h"
+#include "ostro/cli/launch/worker_words.h"
 #include "ostro/cli/main/commands.h"
-#include "ostro/cli/run/launch_job.h"
-#include "ostro/cli/run/worker_words.h"
 #include "ostro/engines/devices.h"
 #include "ostro/run/job/coordinator_options.h"
 #include "ostro/runtime/device_name.h"
@@ -134,6 +134,7 @@ int launch_command(Args args) {
   static constexpr Command kVerbs[] = {
       {"local", "workers on this machine", launch_local_command},
       {"ssh", "workers on machines that ssh reaches", launch_ssh_command},
+      {"slurm", "workers as jobs of Slurm", launch_slurm_command},
       {"ray", "workers on a Ray cluster", launch_ray_command},
   };
   return run_verb(std::move(args), kVerbs);

@@ -20,9 +20,13 @@ std::vector<std::string> worker_words(const std::vector<std::string>& typed,
 // Returns the words with `file` in place of the value of --config; unchanged when they have no --config.
 std::vector<std::string> with_config(std::vector<std::string> words, const std::string& file);
 
-// Writes the configuration into the run's directory (launch.yaml) and returns the words with that file.
-// Workers that start later then have the configuration of this moment, even if the given file is edited
-// meanwhile, and other nodes need not have the files that it includes. Errors: those of writing.
+// Returns the words with the file in the run's directory (launch.yaml) that with_kept_config writes.
+std::vector<std::string> naming_kept_config(const train::TrainConfig& config,
+                                            const std::vector<std::string>& words);
+
+// Writes the configuration into the run's directory and returns naming_kept_config. Workers that start later
+// then have the configuration of this moment, even if the given file is edited meanwhile, and other nodes
+// need not have the files that it includes. Errors: those of writing.
 Result<std::vector<std::string>> with_kept_config(const train::TrainConfig& config,
                                                   const std::vector<std::string>& words);
 

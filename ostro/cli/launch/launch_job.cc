@@ -1,4 +1,4 @@
-#include "ostro/cli/run/launch_job.h"
+#include "ostro/cli/launch/launch_job.h"
 
 #include <fmt/format.h>
 
@@ -8,7 +8,6 @@
 
 #include "ostro/base/log.h"
 #include "ostro/run/job/time_limits.h"
-#include "ostro/run/loop/signals.h"
 
 namespace ostro::cli {
 
@@ -21,19 +20,22 @@ std::string job_secret() {
   return secret;
 }
 
+std::function<void()> look_for_stop(const run::StopSignals& signals, cluster::Coordinator& coordinator) {
+  return [&signals, &coordinator, heard = 0]() mutable {
+    if (signals.count() == std::exchange(heard, signals.count())) return;
+    if (heard == 1) log_info("asking the workers to save and to end");
+    if (heard > 1) log_info("the workers save; once more ends them without it");
+    coordinator.stop_run();
+  };
+}
+
 Result<int> run_job(const train::TrainConfig& config, const cluster::CoordinatorOptions& options,
                     cluster::LocalWorkers local,
                     const std::function<Status(int port, cluster::LocalWorkers& local)>& start) {
   ASSIGN_OR_RETURN(const auto coordinator, cluster::Coordinator::start(options));
   RETURN_IF_ERROR(start(coordinator->port(), local));
   const run::StopSignals signals;
-  int heard = 0;
-  local.look = [&] {
-    if (signals.count() == std::exchange(heard, signals.count())) return;
-    if (heard == 1) log_info("asking the workers to save and to end");
-    if (heard > 1) log_info("the workers save; once more ends them without it");
-    coordinator->stop_run();
-  };
+  local.look = look_for_stop(signals, *coordinator);
   local.stopping = [&] { return signals.stop_requested(); };
   local.stop = [&] { coordinator->stop_run(); };
   local.stop_grace = run::stop_limit(config.trainer);

@@ -10,9 +10,9 @@
 #include <nlohmann/json.hpp>
 
 #include "ostro/base/run_program.h"
+#include "ostro/cli/launch/worker_words.h"
 #include "ostro/cli/main/commands.h"
 #include "ostro/cli/main/exit_code.h"
-#include "ostro/cli/run/worker_words.h"
 
 namespace ostro::cli {
 namespace {

@@ -1,0 +1,270 @@
+// ostro launch slurm
+#include <fmt/format.h>
+#include <unistd.h>
+
+#include <atomic>
+#include <cctype>
+#include <charconv>
+#include <cstdio>
+#include <filesystem>
+#include <set>
+#include <sstream>
+#include <utility>
+
+#include "ostro/base/log.h"
+#include "ostro/base/run_program.h"
+#include "ostro/base/sha256.h"
+#include "ostro/cli/launch/launch_job.h"
+#include "ostro/cli/launch/worker_words.h"
+#include "ostro/cli/main/commands.h"
+#include "ostro/cli/main/exit_code.h"
+#include "ostro/cluster/slurm/batch_script.h"
+#include "ostro/cluster/slurm/private_file.h"
+#include "ostro/cluster/slurm/run_jobs.h"
+#include "ostro/cluster/ssh/remote_command.h"
+#include "ostro/cluster/wire/addresses.h"
+#include "ostro/io/files/path.h"
+#include "ostro/run/job/coordinator_options.h"
+#include "ostro/run/job/time_limits.h"
+#include "ostro/train/options/config.h"
+
+namespace ostro::cli {
+namespace {
+
+struct SlurmCall {
+  std::string nodes, sbatch, bind, program, folder;
+  int64_t workers = 1, grace = 120, port = 0;
+  bool requeue = false, dry_run = false;
+};
+
+const std::set<std::string> kSlurmFlags = {"--requeue", "--dry_run"};
+const std::set<std::string> kSlurmOwn = {"--nodes", "--workers_per_node", "--sbatch", "--grace", "--bind",
+                                         "--port",  "--program",          "--folder", "--device"};
+
+// MIN:MAX, or one number for both.
+Result<std::pair<int64_t, int64_t>> node_counts(const std::string& text) {
+  const size_t colon = text.find(':');
+  const std::string parts[] = {text.substr(0, colon),
+                               colon == std::string::npos ? text : text.substr(colon + 1)};
+  int64_t numbers[2] = {0, 0};
+  bool good = true;
+  for (int i = 0; i < 2; ++i) {
+    const char* end = parts[i].data() + parts[i].size();
+    const auto [at, error] = std::from_chars(parts[i].data(), end, numbers[i]);
+    good = good && error == std::errc() && at == end;
+  }
+  if (!good || numbers[0] < 1 || numbers[0] > numbers[1] || numbers[1] > 1024)
+    return invalid_argument(
+        fmt::format("--nodes: '{}' is not MIN:MAX, two numbers with 1 <= MIN <= MAX <= 1024, as 4:16", text));
+  return std::pair(numbers[0], numbers[1]);
+}
+
+Status check(const SlurmCall& call) {
+  if (call.workers < 1 || call.workers > 1024)
+    return invalid_argument(
+        fmt::format("--workers_per_node: {} is not a number from 1 to 1024", call.workers));
+  if (call.grace < 0 || call.grace > 65535)
+    return invalid_argument(
+        fmt::format("--grace: {} seconds is not a number from 0 to 65535, as Slurm takes it", call.grace));
+  if (call.port < 0 || call.port > 65535)
+    return invalid_argument(fmt::format("--port: {} is not a number from 0 to 65535", call.port));
+  return cluster::check_sbatch_options(call.sbatch);
+}
+
+// The words for workers; worker_words takes every option of a launcher to have a value.
+std::vector<std::string> words_for_workers(const std::vector<std::string>& typed) {
+  std::vector<std::string> words;
+  for (const std::string& word : typed)
+    if (!kSlurmFlags.contains(word)) words.push_back(word);
+  return worker_words(words, kSlurmOwn);
+}
+
+Result<cluster::SlurmWorker> slurm_worker(const SlurmCall& call, const train::TrainConfig& config,
+                                          std::vector<std::string> words) {
+  std::error_code error;
+  const std::filesystem::path run =
+      std::filesystem::absolute(train::run_directory(config), error).lexically_normal();
+  if (error) return io_error(fmt::format("the current folder: {}", error.message()));
+  cluster::SlurmWorker worker;
+  worker.directory = (run / "slurm").string();
+  worker.name = "ostro-";
+  for (const char c : run.filename().string())
+    worker.name += std::isalnum(static_cast<unsigned char>(c)) != 0 || c == '-' || c == '.' ? c : '_';
+  const Sha256Digest digest = Sha256().update(run.string()).finish();
+  worker.name += fmt::format("-{:02x}{:02x}{:02x}{:02x}", digest[0], digest[1], digest[2], digest[3]);
+  worker.folder = call.folder.empty() ? std::filesystem::current_path(error).string() : call.folder;
+  if (error) return io_error(fmt::format("the current folder: {}", error.message()));
+  worker.program = call.program;
+  if (call.program.empty()) {
+    ASSIGN_OR_RETURN(worker.program, own_path());
+  }
+  worker.words = std::move(words);
+  worker.workers = call.workers;
+  worker.gpu_each = call.workers > 1 && config.trainer.device == "cuda";
+  if (call.workers > 1 && !worker.gpu_each && config.trainer.device != "cpu")
+    worker.words.insert(worker.words.end(), {"--sharers", std::to_string(call.workers)});
+  worker.requeue = call.requeue;
+  worker.grace = call.grace;
+  worker.options = call.sbatch;
+  worker.if_interrupted = cluster::kExitInterrupted;
+  worker.if_left = cluster::kExitLeft;
+  worker.if_lost = cluster::kExitLostPlace;
+  return worker;
+}
+
+// What an earlier launcher of this run, which was killed, has told its jobs.
+struct Earlier {
+  int port = 0;
+  std::string secret;
+};
+
+Earlier earlier_launcher(io::FileSystem& fs, const std::string& file) {
+  Earlier earlier;
+  const auto text = fs.read_file(file);
+  if (!text.ok()) return earlier;
+  std::istringstream in(*text);
+  std::string line;
+  std::getline(in, line);
+  const std::string port = line.substr(line.rfind(':') + 1);
+  std::from_chars(port.data(), port.data() + port.size(), earlier.port);
+  constexpr std::string_view kSecret = "OSTRO_JOB_SECRET=";
+  while (std::getline(in, line))
+    if (line.starts_with(kSecret)) earlier.secret = line.substr(kSecret.size());
+  return earlier;
+}
+
+// Variables that Slurm shall not keep with a job: secrets, and what an outer job says of itself.
+std::vector<std::string> hidden_variables() {
+  const std::set<std::string> kept = {"SLURM_CONF", "SLURM_CLUSTERS", "SLURM_JWT"};
+  std::vector<std::string> out;
+  for (char** entry = environ; *entry != nullptr; ++entry) {
+    const std::string name(*entry, std::string_view(*entry).find('='));
+    if (name.starts_with("OSTRO_") || name.starts_with("AWS_") ||
+        (name.starts_with("SLURM_") && !kept.contains(name)))
+      out.push_back(name);
+  }
+  return out;
+}
+
+// The last lines of what a job wrote.
+std::string last_lines(io::FileSystem& fs, const std::string& file) {
+  constexpr size_t kLines = 5;
+  const auto text = fs.read_file(file);
+  if (!text.ok()) return "";
+  std::string out = *text;
+  while (!out.empty() && out.back() == '\n') out.pop_back();
+  size_t at = out.size();
+  for (size_t n = 0; n < kLines && at != std::string::npos && at > 0; ++n) at = out.rfind('\n', at - 1);
+  return at == std::string::npos || at == 0 ? out : out.substr(at + 1);
+}
+
+Result<int> launch_jobs(const SlurmCall& call, const train::TrainConfig& config, const Context& context,
+                        const std::vector<std::string>& typed) {
+  ASSIGN_OR_RETURN(const auto nodes, node_counts(call.nodes));
+  RETURN_IF_ERROR(check(call));
+  const int64_t least = nodes.first * call.workers, most = nodes.second * call.workers;
+  RETURN_IF_ERROR(check_workers(least, most, config));
+  const auto words = words_for_workers(typed);
+  ASSIGN_OR_RETURN(const auto worker, slurm_worker(call, config, naming_kept_config(config, words)));
+  const std::string job_file = io::join_path(worker.directory, "job.sh");
+  const std::string worker_file = io::join_path(worker.directory, "worker.sh");
+  if (call.dry_run) {
+    fmt::print("# {}\n{}\n# {}\n{}", job_file, cluster::batch_script(worker), worker_file,
+               cluster::slurm_worker_script(worker));
+    return 0;
+  }
+  ASSIGN_OR_RETURN(cluster::CoordinatorOptions options, run::coordinator_options(config, least, most));
+  options.bind = call.bind;
+  if (call.bind.empty()) {
+    auto address = cluster::address_of_this_machine();
+    if (!address.ok()) return address.error().with_context("--bind names one; without it");
+    options.bind = *address;
+  }
+  io::FileSystem& fs = context.fs;
+  const std::string file = cluster::slurm_environment_file(worker);
+  const Earlier earlier = earlier_launcher(fs, file);
+  options.port = call.port != 0 ? static_cast<int>(call.port) : earlier.port;
+  options.secret = earlier.secret.empty() ? job_secret() : earlier.secret;
+  std::atomic<int64_t> events = 0;
+  options.observer = [&](const cluster::Event&) { ++events; };
+  RETURN_IF_ERROR(with_kept_config(config, words));
+  RETURN_IF_ERROR(fs.make_dirs(worker.directory));
+  const run::StopSignals signals;
+  ASSIGN_OR_RETURN(const auto coordinator, cluster::Coordinator::start(options));
+  RETURN_IF_ERROR(
+      cluster::write_private_file(file, fmt::format("{}:{}\n{}", options.bind, coordinator->port(),
+                                                    cluster::input_for_remote(environ, options.secret))));
+  RETURN_IF_ERROR(cluster::write_private_file(job_file, cluster::batch_script(worker)));
+  RETURN_IF_ERROR(cluster::write_private_file(worker_file, cluster::slurm_worker_script(worker)));
+  const cluster::SlurmQueue queue(worker.name, hidden_variables());
+  cluster::SlurmRun run;
+  run.limits = {.least = nodes.first, .count = nodes.second};
+  run.queue = &queue;
+  run.script = job_file;
+  run.last_words = [&](const std::string& job) {
+    return last_lines(fs, io::join_path(worker.directory, job + ".out"));
+  };
+  run.if_interrupted = cluster::kExitInterrupted;
+  run.look = look_for_stop(signals, *coordinator);
+  run.events = [&] { return events.load(); };
+  run.progress = [&] { return coordinator->steps_done(); };
+  run.members = [&] { return coordinator->members(); };
+  run.over = [&]() -> std::optional<int> {
+    const auto status = coordinator->over();
+    return status ? std::optional(static_cast<int>(*status)) : std::nullopt;
+  };
+  run.stopping = [&] { return signals.stop_requested(); };
+  run.stop = [&] { coordinator->stop_run(); };
+  run.stop_grace = run::stop_limit(config.trainer);
+  log_info(fmt::format("the coordinator listens at {}:{}; what jobs write is in {}", options.bind,
+                       coordinator->port(), worker.directory));
+  const auto code = cluster::run_slurm_jobs(run);
+  ::unlink(file.c_str());
+  return code;
+}
+
+}  // namespace
+
+int launch_slurm_command(Args args) {
+  SlurmCall call;
+  bool amend = false;
+  args.summary(
+      "Trains on a Slurm cluster: keeps a job for each of MAX nodes in the queue, trains as soon as workers "
+      "of "
+      "MIN nodes are there, and replaces jobs that are lost or taken away. The run's hash is the one of "
+      "ostro "
+      "train. The coordinator runs in this process, which must be able to run sbatch, squeue and scancel. "
+      "All "
+      "nodes see the run's folder, the data and the program under the same paths.");
+  args.option("--nodes", &call.nodes, "MIN:MAX", "train on as few nodes, and on so many at most",
+              Args::kRequired);
+  args.option("--workers_per_node", &call.workers, "N",
+              "on each node; with --device cuda each takes the GPU of its number");
+  args.option("--sbatch", &call.sbatch, "WORDS",
+              "further options of sbatch for each job, for instance '--partition=long --account=a1 "
+              "--time=4:00:00 --gres=gpu:1 --cpus-per-task=16'");
+  args.flag("--requeue", &call.requeue,
+            "Slurm itself starts a job again that it took away: it keeps its number; without this a new job "
+            "takes its place");
+  args.option("--grace", &call.grace, "SECONDS",
+              "before a job's limit of time its workers leave; 0: they are not told");
+  args.option("--program", &call.program, "PATH",
+              "this program on the nodes; without it: the same path as here");
+  args.option("--folder", &call.folder, "DIR", "where the workers run; without it: the current folder");
+  args.option(
+      "--bind", &call.bind, "ADDRESS",
+      "where the coordinator listens on this machine, and the nodes reach it; without it: the address "
+      "of this machine's name");
+  args.option("--port", &call.port, "N", "where the coordinator listens; 0: any free one");
+  args.flag("--dry_run", &call.dry_run, "print the scripts, and submit nothing");
+  args.flag("--amend", &amend, "as of ostro train");
+  args.device();
+  args.config();
+  if (auto code = args.parse()) return *code;
+  const auto config = args.load_config();
+  if (!config.ok()) return report_error(config.error());
+  const auto code = launch_jobs(call, *config, args.context(), args.typed());
+  return code.ok() ? *code : report_error(code.error());
+}
+
+}  // namespace ostro::cli

@@ -1,0 +1,130 @@
+#include "ostro/cluster/slurm/batch_script.h"
+
+#include <fmt/format.h>
+
+#include <sstream>
+#include <string_view>
+#include <utility>
+
+#include "ostro/base/text_parts.h"
+
+namespace ostro::cluster {
+namespace {
+
+// Options of sbatch, and what says the same to this launcher.
+constexpr std::pair<std::string_view, std::string_view> kTaken[] = {
+    {"--nodes", "--nodes"},
+    {"-N", "--nodes"},
+    {"--ntasks", "--workers_per_node"},
+    {"-n", "--workers_per_node"},
+    {"--ntasks-per-node", "--workers_per_node"},
+    {"--requeue", "--requeue"},
+    {"--no-requeue", "--requeue"},
+    {"--signal", "--grace"},
+    {"--chdir", "--folder"},
+    {"-D", "--folder"},
+    {"--job-name", "trainer.id"},
+    {"-J", "trainer.id"},
+    {"--output", ""},
+    {"-o", ""},
+    {"--error", ""},
+    {"-e", ""},
+    {"--array", ""},
+    {"-a", ""},
+    {"--wrap", ""},
+    {"--wait", ""},
+    {"-W", ""},
+    {"--parsable", ""},
+    {"--export", ""},
+    {"--test-only", "--dry_run"},
+};
+
+// -N4, -N 4, --nodes=4 and --nodes 4 are the same option.
+bool is_option(std::string_view word, std::string_view option) {
+  if (option.starts_with("--")) return word.substr(0, word.find('=')) == option;
+  return word.starts_with(option) && !word.starts_with("--");
+}
+
+// Slurm puts a job's numbers in the place of %j and others.
+std::string with_percents_doubled(const std::string& path) {
+  std::string out;
+  for (const char c : path) out += c == '%' ? std::string("%%") : std::string(1, c);
+  return out;
+}
+
+}  // namespace
+
+Status check_sbatch_options(const std::string& options) {
+  if (options.find_first_of("\r\n") != std::string::npos)
+    return invalid_argument("--sbatch: has a line feed; write all options in one line");
+  std::istringstream words(options);
+  for (std::string word; words >> word;)
+    for (const auto& [option, ours] : kTaken)
+      if (is_option(word, option))
+        return invalid_argument(
+            ours.empty()
+                ? fmt::format("--sbatch: {} is set by `ostro launch slurm` itself", word)
+                : fmt::format("--sbatch: {} is set by `ostro launch slurm` itself; use {}", word, ours));
+  return {};
+}
+
+std::string slurm_environment_file(const SlurmWorker& worker) { return worker.directory + "/environment"; }
+
+std::string batch_script(const SlurmWorker& worker) {
+  const std::string output = with_percents_doubled(worker.directory) + "/%j.out";
+  std::string script = "#!/bin/sh\n";
+  for (const std::string& option :
+       {fmt::format("--job-name={}", worker.name), std::string("--nodes=1"),
+        fmt::format("--ntasks={}", worker.workers), "--output=" + shell_word(output),
+        std::string("--open-mode=append"), std::string(worker.requeue ? "--requeue" : "--no-requeue")})
+    script += fmt::format("#SBATCH {}\n", option);
+  if (worker.grace > 0) script += fmt::format("#SBATCH --signal=TERM@{}\n", worker.grace);
+  if (!worker.options.empty()) script += fmt::format("#SBATCH {}\n", worker.options);
+  return script +
+         fmt::format(
+             "exec srun ${{SLURM_CPUS_PER_TASK:+--cpus-per-task=$SLURM_CPUS_PER_TASK}} --kill-on-bad-exit=0 "
+             "--wait=0 sh {}\n",
+             shell_word(worker.directory + "/worker.sh"));
+}
+
+std::string slurm_worker_script(const SlurmWorker& worker) {
+  std::string words;
+  for (const std::string& word : worker.words) words += " " + shell_word(word);
+  if (worker.gpu_each) words += " --device \"cuda:${SLURM_LOCALID:-0}\"";
+  return fmt::format(
+      R"(#!/bin/sh
+# One worker of a run, as a step of a job. Slurm signals this shell and the worker.
+asked=
+trap 'asked=1' TERM
+cd {folder} || exit 1
+file={file}
+threads=${{SLURM_CPUS_PER_TASK:-$(($(nproc) / {workers}))}}; [ "$threads" -ge 1 ] || threads=1
+lost=0
+while :; do
+  [ -r "$file" ] || {{ echo "error: $file is not there: no launcher waits for this job" >&2; exit 1; }}
+  {{
+    IFS= read -r coordinator
+    while IFS= read -r line && [ -n "$line" ]; do export "$line"; done
+  }} < "$file"
+  export OSTRO_THREADS="${{OSTRO_THREADS:-$threads}}"
+  begun=$(date +%s)
+  {program} worker --coordinator "$coordinator" --bind auto{words} </dev/null &
+  worker=$!
+  wait $worker; status=$?
+  while kill -0 $worker 2>/dev/null; do wait $worker; status=$?; done
+  case $status in 0|{interrupted}|{left}) exit 0;; esac
+  [ -z "$asked" ] || exit $status
+  [ $status -eq {lost_place} ] || [ $status -gt 128 ] || exit $status
+  [ $(($(date +%s) - begun)) -lt 60 ] || lost=0
+  lost=$((lost + 1)); [ $lost -le 5 ] || exit $status
+  echo "the worker ended with status $status; another takes its place" >&2
+done
+)",
+      fmt::arg("folder", shell_word(worker.folder)), fmt::arg("workers", worker.workers),
+      fmt::arg("file", shell_word(slurm_environment_file(worker))),
+      fmt::arg("program", shell_word(worker.program)), fmt::arg("words", words),
+      fmt::arg("interrupted", worker.if_interrupted), fmt::arg("left", worker.if_left),
+      fmt::arg("lost_place", worker.if_lost));
+}
+
+}  // namespace ostro::cluster

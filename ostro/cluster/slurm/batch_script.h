@@ -1,0 +1,43 @@
+// batch_script, slurm_worker_script: the two files of a job of Slurm that runs workers on one node.
+//
+// Slurm runs the first (sbatch), which starts the second as a step, once for each worker: Slurm signals steps
+// when it takes a node away, and not the batch script. The second reads the coordinator's address and the
+// variables for the worker from a file that only its user can read, so that no secret is in a script, in a
+// program's arguments or with Slurm. In place of a worker that was killed or lost its place, it starts
+// another, which reads that file again.
+#pragma once
+
+#include <cstdint>
+#include <string>
+#include <vector>
+
+#include "ostro/base/error.h"
+
+namespace ostro::cluster {
+
+struct SlurmWorker {
+  std::string name;                // of the job
+  std::string folder;              // where the workers run
+  std::string program;             // ostro on the nodes
+  std::string directory;           // absolute, for the files of the job: worker.sh, environment, JOB.out
+  std::vector<std::string> words;  // further arguments of `ostro worker`
+  int64_t workers = 1;             // on a node
+  bool gpu_each = false;           // each takes the GPU of its number on the node
+  bool requeue = false;            // Slurm starts a job again that it took away
+  int64_t grace = 120;             // seconds from SIGTERM to the job's limit of time; 0: no signal
+  std::string options;             // further ones of sbatch, as typed
+  // The exit statuses of a worker that was stopped with the run, that has left, and that lost its place.
+  int if_interrupted = 0, if_left = 0, if_lost = 0;
+};
+
+// Checks the words of `options`: kInvalidArgument for one that this launcher sets itself, naming what sets
+// it, and for line feeds.
+Status check_sbatch_options(const std::string& options);
+
+std::string batch_script(const SlurmWorker& worker);
+std::string slurm_worker_script(const SlurmWorker& worker);
+
+// The file that slurm_worker_script reads: the coordinator's address and port, then lines NAME=VALUE.
+std::string slurm_environment_file(const SlurmWorker& worker);
+
+}  // namespace ostro::cluster

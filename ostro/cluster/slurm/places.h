@@ -1,0 +1,73 @@
+// SlurmPlaces: which jobs a run should have in Slurm's queue. It decides, and calls nothing; its owner
+// submits and cancels.
+//
+// A run has `count` places, each for one job. A job whose node Slurm took away, or whose workers have left,
+// is replaced at once. One that failed is replaced after a rest, which doubles with each failure in a row.
+// One that a person cancelled is not replaced. Not thread-safe.
+#pragma once
+
+#include <chrono>
+#include <cstdint>
+#include <optional>
+#include <string>
+#include <vector>
+
+#include "ostro/cluster/slurm/queue.h"
+
+namespace ostro::cluster {
+
+struct SlurmLimits {
+  int64_t least = 1, count = 1;  // jobs
+  std::chrono::milliseconds rest{5'000}, most_rest{300'000};
+  // The most replacements in a row, divided by `count`, while the run makes no progress.
+  int64_t replacements_without_progress = 5;
+};
+
+class SlurmPlaces {
+ public:
+  using Clock = std::chrono::steady_clock;
+
+  explicit SlurmPlaces(const SlurmLimits& limits);
+
+  // Takes jobs of an earlier launcher that wait or run into free places. Returns those for which there is
+  // none.
+  std::vector<std::string> adopt(const std::vector<SlurmJob>& queue);
+  // Compares the places with the queue. `progress` grows when the run does. Returns what has changed, as
+  // lines for the log. A job that the queue has forgotten counts as one that was taken away.
+  std::vector<std::string> look(const std::vector<SlurmJob>& queue, int64_t progress, Clock::time_point now);
+  // The places that want a job now.
+  std::vector<size_t> due(Clock::time_point now) const;
+  void submitted(size_t place, const std::string& id);
+  // Slurm refused a job for this place; another is tried after the longest rest.
+  void refused(size_t place, Clock::time_point now);
+
+  // Jobs that wait or run.
+  std::vector<std::string> waiting() const, alive() const;
+  // The last job that failed; "": none.
+  const std::string& failed_job() const { return failed_job_; }
+  // Why the run cannot go on; nothing: it can. After look().
+  const std::optional<std::string>& hopeless() const { return hopeless_; }
+  // Whether a person cancelled so many jobs that the run cannot go on.
+  bool too_few() const;
+
+ private:
+  struct Place {
+    std::string job;  // "": none
+    std::string state, nodes;
+    std::string told_reason;  // why it waits, as was logged
+    int failures = 0;         // in a row
+    bool cancelled = false;
+    std::optional<Clock::time_point> runs_since, again;
+  };
+
+  void ended(Place& place, const SlurmJob& job, Clock::time_point now, std::vector<std::string>& lines);
+  void failed(Place& place, Clock::time_point now);
+
+  SlurmLimits limits_;
+  std::vector<Place> places_;
+  std::string failed_job_;
+  std::optional<std::string> hopeless_;
+  int64_t progress_ = 0, replaced_ = 0;  // replaced since there was progress
+};
+
+}  // namespace ostro::cluster

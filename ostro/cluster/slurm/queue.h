@@ -1,0 +1,57 @@
+// SlurmJob, fate_of, SlurmQueue: the jobs of a run in Slurm's queue, by the programs sbatch, squeue and
+// scancel.
+#pragma once
+
+#include <string>
+#include <string_view>
+#include <vector>
+
+#include "ostro/base/error.h"
+
+namespace ostro::cluster {
+
+struct SlurmJob {
+  std::string id;
+  std::string state;   // Slurm's word, as PENDING
+  std::string reason;  // why it waits, or has ended; may be empty
+  std::string nodes;   // where it runs or ran; may be empty
+};
+
+enum class SlurmFate {
+  kWaits,      // in the queue, also once more
+  kRuns,       // has nodes, also while it ends
+  kEnded,      // by itself, without an error
+  kCancelled,  // by a person
+  kTaken,      // Slurm took its node away: preempted, lost, or at the limit of time
+  kFailed,     // ended with an error
+};
+
+// What a state's word means; an unknown one counts as kRuns, so that nothing is done about it.
+SlurmFate fate_of(std::string_view state);
+
+// The lines of squeue with kQueueFormat; lines of another form are passed over, such as warnings.
+inline constexpr const char* kQueueFormat = "%i|%T|%r|%N";
+std::vector<SlurmJob> parse_queue(std::string_view text);
+
+// The job's number in what `sbatch --parsable` says; "" if there is none.
+std::string parse_submission(std::string_view text);
+
+// Jobs with one name, of this user. Every call runs a program, found on PATH. Errors: those of run_program,
+// with what the program said.
+class SlurmQueue {
+ public:
+  // `hidden`: variables that sbatch, and so Slurm, shall not see.
+  SlurmQueue(std::string name, std::vector<std::string> hidden);
+
+  // Puts a job into the queue, and returns its number.
+  Result<std::string> submit(const std::string& script) const;
+  // All that Slurm still knows, those that have ended a while ago included.
+  Result<std::vector<SlurmJob>> jobs() const;
+  Status cancel(const std::vector<std::string>& ids) const;
+
+ private:
+  std::string name_;
+  std::vector<std::string> hidden_;
+};
+
+}  // namespace ostro::cluster

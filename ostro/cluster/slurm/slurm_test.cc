@@ -1,0 +1,229 @@
+// Slurm's queue as text, the decisions about jobs, and a job's scripts run by this machine's shell.
+#include <doctest/doctest.h>
+#include <fmt/format.h>
+#include <sys/stat.h>
+#include <sys/wait.h>
+#include <unistd.h>
+
+#include <filesystem>
+#include <fstream>
+#include <iterator>
+
+#include "ostro/base/text_parts.h"
+#include "ostro/cluster/slurm/batch_script.h"
+#include "ostro/cluster/slurm/places.h"
+#include "ostro/cluster/slurm/private_file.h"
+#include "ostro/cluster/slurm/queue.h"
+
+namespace ostro::cluster {
+namespace {
+
+using std::chrono::seconds;
+using SlurmLines = std::vector<std::string>;
+
+TEST_CASE("lines of squeue are read, others are passed over") {
+  const auto jobs =
+      parse_queue("squeue: warning\n12|RUNNING|None|n1\n13|PENDING|Resources|\n14_1|RUNNING|None|n2\n15\n");
+  REQUIRE(jobs.size() == 2);
+  CHECK(jobs[0].nodes == "n1");
+  CHECK(jobs[1].id == "13");
+  CHECK(jobs[1].reason == "Resources");
+  CHECK(parse_submission("sbatch: a remark\n17\n") == "17");
+  CHECK(parse_submission("18;cluster\n") == "18");
+  CHECK(parse_submission("sbatch: error\n").empty());
+  CHECK(fate_of("COMPLETING") == SlurmFate::kRuns);
+  CHECK(fate_of("A_WORD_OF_ANOTHER_SLURM") == SlurmFate::kRuns);
+}
+
+// Places with the queue beside them, and a clock.
+struct QueueOfPlaces {
+  explicit QueueOfPlaces(const SlurmLimits& limits) : places(limits) {}
+  // Submits what is due; returns how many that were.
+  size_t submit() {
+    const auto due = places.due(now);
+    for (const size_t place : due) {
+      places.submitted(place, std::to_string(++last));
+      jobs.push_back({std::to_string(last), "PENDING", "None", ""});
+    }
+    return due.size();
+  }
+  SlurmLines set(size_t job, const char* state, const char* nodes = "", int64_t progress = 1) {
+    jobs[job - 1].state = state;
+    if (*nodes != '\0') jobs[job - 1].nodes = nodes;
+    return places.look(jobs, progress, now);
+  }
+
+  SlurmPlaces places;
+  SlurmPlaces::Clock::time_point now = SlurmPlaces::Clock::now();
+  std::vector<SlurmJob> jobs;
+  int last = 0;
+};
+
+TEST_CASE("a job that was taken away or left is replaced at once, a requeued one keeps its place") {
+  QueueOfPlaces q({.least = 1, .count = 2});
+  CHECK(q.submit() == 2);
+  CHECK(q.places.waiting() == SlurmLines{"1", "2"});
+  CHECK(q.set(1, "RUNNING", "n1") == SlurmLines{"job 1 runs on n1"});
+  CHECK(q.set(2, "RUNNING", "n2") == SlurmLines{"job 2 runs on n2"});
+  CHECK(q.set(1, "RUNNING").empty());
+  CHECK(q.submit() == 0);
+  CHECK(q.set(1, "PREEMPTED") == SlurmLines{"job 1 on n1 ended (PREEMPTED); another takes its place"});
+  CHECK(q.submit() == 1);
+  CHECK(q.set(2, "COMPLETED") == SlurmLines{"job 2 on n2: its workers have left; another takes its place"});
+  CHECK(q.submit() == 1);
+  CHECK(q.set(3, "RUNNING", "n3").size() == 1);
+  q.jobs[2].reason = "BeginTime";
+  CHECK(q.set(3, "PENDING") == SlurmLines{"job 3 was taken from n3 and waits for another start (BeginTime)"});
+  CHECK(q.submit() == 0);
+  CHECK(q.set(3, "RUNNING", "n1") == SlurmLines{"job 3 runs on n1"});
+  q.jobs.pop_back();  // Slurm has forgotten job 4
+  CHECK(q.places.look(q.jobs, 1, q.now) ==
+        SlurmLines{"job 4 ended (forgotten by Slurm); another takes its place"});
+  CHECK(!q.places.hopeless());
+}
+
+TEST_CASE("a job that fails is replaced after a rest, which doubles; one that a person cancelled is not") {
+  QueueOfPlaces q({.least = 1, .count = 2, .rest = seconds(5), .most_rest = seconds(60)});
+  q.submit();
+  q.set(1, "RUNNING", "n1");
+  for (const int rest : {5, 10, 20, 40, 60, 60}) {
+    const auto lines = q.set(static_cast<size_t>(q.last), "FAILED", "n2");
+    REQUIRE(lines.size() == 1);
+    CHECK(lines[0].find(fmt::format("another is tried in {} s", rest)) != std::string::npos);
+    q.now += seconds(rest - 1);
+    CHECK(q.submit() == 0);
+    q.now += seconds(1);
+    CHECK(q.submit() == 1);
+    CHECK(!q.places.hopeless());
+  }
+  CHECK(q.places.failed_job() == std::to_string(q.last - 1));
+  CHECK(q.set(static_cast<size_t>(q.last), "CANCELLED").back().find("none takes its place") !=
+        std::string::npos);
+  CHECK(q.submit() == 0);
+  CHECK(!q.places.too_few());
+  q.set(1, "CANCELLED");
+  CHECK(q.places.too_few());
+}
+
+TEST_CASE(
+    "a run whose jobs fail before a step is given up when too few are left; later after three in a row") {
+  QueueOfPlaces first({.least = 2, .count = 2});
+  first.submit();
+  first.set(1, "FAILED", "n1", 0);
+  CHECK(first.places.hopeless() == "1 jobs are left, and 2 are needed");
+  QueueOfPlaces later({.least = 2, .count = 2});
+  later.submit();
+  for (int i = 1; i <= 3; ++i) {
+    CHECK(!later.places.hopeless());
+    later.set(static_cast<size_t>(i == 1 ? 2 : later.last), "FAILED", "n2", 9);
+    later.now += seconds(60);
+    later.submit();
+  }
+  CHECK(later.places.hopeless() == "1 jobs are left, and 2 are needed");
+  QueueOfPlaces fruitless({.least = 1, .count = 1, .replacements_without_progress = 3});
+  for (int i = 1; i <= 4; ++i) {
+    CHECK(!fruitless.places.hopeless());
+    fruitless.submit();
+    fruitless.set(static_cast<size_t>(i), "NODE_FAIL", "", 7);
+  }
+  CHECK(fruitless.places.hopeless() == "3 jobs were replaced already while no step was done");
+}
+
+TEST_CASE("jobs of an earlier launcher take places, those that run first") {
+  SlurmPlaces places({.least = 1, .count = 2});
+  CHECK(places.adopt({{"3", "PENDING", "", ""},
+                      {"4", "FAILED", "", "n1"},
+                      {"5", "RUNNING", "", "n2"},
+                      {"6", "PENDING", "", ""}}) == SlurmLines{"6"});
+  CHECK(places.alive() == SlurmLines{"5", "3"});
+  CHECK(places.waiting() == SlurmLines{"3"});
+  CHECK(places.due(SlurmPlaces::Clock::now()).empty());
+}
+
+TEST_CASE("options of sbatch that the launcher sets are named with what sets them") {
+  CHECK(check_sbatch_options("--partition=long -A a1 --time 4:00:00 --gres=gpu:1").ok());
+  for (const auto& [options, says] : {std::pair("-N4", "use --nodes"),
+                                      {"--time=1 --ntasks 3", "use --workers_per_node"},
+                                      {"--no-requeue", "use --requeue"},
+                                      {"--output=x", "is set by `ostro launch slurm` itself"},
+                                      {"--mem=1G\n--x", "line feed"}}) {
+    const Status status = check_sbatch_options(options);
+    REQUIRE(!status.ok());
+    CHECK(status.error().message().find(says) != std::string::npos);
+  }
+}
+
+// A folder with a program that takes the worker's place, and the files of a job.
+struct JobFolder {
+  explicit JobFolder(const std::string& program) {
+    folder = std::filesystem::temp_directory_path() / "ostro slurm's XXXXXX";
+    REQUIRE(::mkdtemp(folder.data()) != nullptr);
+    std::ofstream(folder + "/run.sh") << "#!/bin/sh\necho run >> runs\n" << program;
+    std::filesystem::permissions(folder + "/run.sh", std::filesystem::perms::owner_all);
+    worker = {.name = "ostro-x",
+              .folder = folder,
+              .program = "./run.sh",
+              .directory = folder,
+              .words = {"--config", "it's.yaml"},
+              .workers = 2,
+              .if_interrupted = 75,
+              .if_left = 77,
+              .if_lost = 76};
+    REQUIRE(write_private_file(slurm_environment_file(worker),
+                               "10.0.0.1:4711\nAWS_KEY=a b='c'\nOSTRO_JOB_SECRET=s3cret\n\n")
+                .ok());
+  }
+  ~JobFolder() { std::filesystem::remove_all(folder); }
+  int run() const {
+    std::ofstream(folder + "/worker.sh") << slurm_worker_script(worker);
+    const int status =
+        std::system(fmt::format("SLURM_CPUS_PER_TASK=3 SLURM_LOCALID=1 exec sh {} 2> {}",
+                                shell_word(folder + "/worker.sh"), shell_word(folder + "/said"))
+                        .c_str());
+    return WIFEXITED(status) ? WEXITSTATUS(status) : -1;
+  }
+  std::string read(const char* name) const {
+    std::ifstream in(folder + "/" + name);
+    return {std::istreambuf_iterator<char>(in), {}};
+  }
+  std::string folder;
+  SlurmWorker worker;
+};
+
+TEST_CASE("a worker has its words, the secret and its cores; the file of secrets is its user's alone") {
+  JobFolder job(
+      "printf '%s\\n' \"$@\" > words; echo \"$OSTRO_JOB_SECRET $OSTRO_THREADS $AWS_KEY\" > settings; exit "
+      "77\n");
+  job.worker.gpu_each = true;
+  CHECK(job.run() == 0);
+  CHECK(job.read("words") ==
+        "worker\n--coordinator\n10.0.0.1:4711\n--bind\nauto\n--config\nit's.yaml\n--device\ncuda:1\n");
+  CHECK(job.read("settings") == "s3cret 3 a b='c'\n");
+  struct stat file{};
+  REQUIRE(::stat(slurm_environment_file(job.worker).c_str(), &file) == 0);
+  CHECK((file.st_mode & 0777) == 0600);
+  const std::string batch = batch_script(job.worker);
+  for (const char* line : {"#SBATCH --nodes=1\n", "#SBATCH --ntasks=2\n", "#SBATCH --no-requeue\n",
+                           "#SBATCH --signal=TERM@120\n"})
+    CHECK(batch.find(line) != std::string::npos);
+  CHECK((batch + slurm_worker_script(job.worker)).find("s3cret") == std::string::npos);
+}
+
+TEST_CASE(
+    "in place of a worker that is killed again and again five others are started; an error ends the job") {
+  JobFolder killed("kill -KILL $$\n");
+  CHECK(killed.run() == 137);
+  CHECK(killed.read("runs") == "run\nrun\nrun\nrun\nrun\nrun\n");
+  JobFolder failed("exit 3\n");
+  CHECK(failed.run() == 3);
+  CHECK(failed.read("runs") == "run\n");
+  JobFolder saved("exit 75\n");
+  CHECK(saved.run() == 0);
+  JobFolder gone("exit 0\n");
+  std::filesystem::remove(slurm_environment_file(gone.worker));
+  CHECK(gone.run() == 1);
+  CHECK(gone.read("said").find("no launcher waits for this job") != std::string::npos);
+}
+
+}  // namespace
+}  // namespace ostro::cluster

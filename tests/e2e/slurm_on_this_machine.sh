@@ -1,0 +1,152 @@
+#!/usr/bin/env bash
+# tests/e2e/slurm_on_this_machine.sh OSTRO: `ostro launch slurm` with real daemons of Slurm: a controller and three nodes on this machine.
+#
+# By hand, since it needs root and Slurm (on Debian: apt-get install slurm-wlm munge). One run is started, a job of it is preempted, a node
+# is lost and comes back, a job is cancelled, the launcher is killed and started again, stopped by Ctrl-C, and resumed. It ends with the
+# chain of `ostro train`; the last lines say so. It takes about six minutes, two of them a job's wait after Slurm has requeued it.
+set -euo pipefail
+ostro="$(realpath "$1")"
+(( EUID == 0 )) || { echo "error: this needs root"; exit 2; }
+command -v slurmctld slurmd munged sbatch > /dev/null || { echo "error: no Slurm; on Debian: apt-get install slurm-wlm munge"; exit 2; }
+top="$(mktemp -d)"
+chmod 755 "$top"
+export SLURM_CONF="$top/slurm.conf"
+declare -A daemon
+launcher=""
+
+processes_of() { { for d in /proc/[0-9]*; do tr '\0' '\n' < "$d/environ" | grep -qx "SLURMD_NODENAME=$1" && basename "$d"; done; } 2>/dev/null || true; }
+steps_daemons() {  # of the processes
+  for p in $1; do p="$(ps -o ppid= -p "$p" | tr -d ' ')"; if [[ "$(cat "/proc/$p/comm" 2>/dev/null)" == slurmstepd ]]; then echo "$p"; fi; done | sort -u
+}
+cleanup() {
+  [[ -z "$launcher" ]] || kill -KILL "$launcher" 2>/dev/null || true
+  scancel --quiet --name="$(sed -n 's/^#SBATCH --job-name=//p' runs/cluster/slurm/job.sh 2>/dev/null)" 2>/dev/null || true
+  disown -a
+  for name in "${!daemon[@]}"; do kill -KILL "${daemon[$name]}" 2>/dev/null || true; done
+  for node in n1 n2 n3; do lost="$(processes_of $node)"; kill -KILL $(steps_daemons "$lost") $lost 2>/dev/null || true; done
+  rm -rf "$top"
+}
+trap cleanup EXIT
+
+host="$(hostname -s)"
+dd if=/dev/urandom of="$top/munge.key" bs=1024 count=1 2>/dev/null
+chmod 400 "$top/munge.key"
+mkdir "$top/state"
+cat > "$SLURM_CONF" <<CONF
+ClusterName=here
+SlurmctldHost=$host(127.0.0.1)
+SlurmctldPort=16817
+SlurmUser=root
+AuthType=auth/munge
+AuthInfo=socket=$top/munge.socket
+StateSaveLocation=$top/state
+SlurmdSpoolDir=$top/spool.%n
+SlurmctldPidFile=$top/slurmctld.pid
+SlurmdPidFile=$top/slurmd.%n.pid
+ProctrackType=proctrack/linuxproc
+TaskPlugin=task/none
+MpiDefault=none
+SelectType=select/linear
+PreemptType=preempt/partition_prio
+PreemptMode=REQUEUE
+SlurmdParameters=config_overrides
+SlurmdTimeout=10
+KillWait=10
+ReturnToService=2
+MinJobAge=60
+NodeName=n1 NodeHostname=$host NodeAddr=127.0.0.1 Port=17001 CPUs=1
+NodeName=n2 NodeHostname=$host NodeAddr=127.0.0.1 Port=17002 CPUs=1
+NodeName=n3 NodeHostname=$host NodeAddr=127.0.0.1 Port=17003 CPUs=1
+PartitionName=low Nodes=ALL Default=YES PriorityTier=1 GraceTime=20
+PartitionName=high Nodes=ALL PriorityTier=10 PreemptMode=OFF
+CONF
+start_node() { slurmd -D -N "$1" > "$top/$1.log" 2>&1 & daemon[$1]=$!; }
+munged --foreground --force --key-file="$top/munge.key" --socket="$top/munge.socket" --pid-file="$top/munge.pid" --log-file="$top/munge.log" \
+  --seed-file="$top/munge.seed" > /dev/null 2>&1 & daemon[munge]=$!
+for _ in $(seq 100); do [[ ! -S "$top/munge.socket" ]] || break; sleep 0.1; done
+slurmctld -D > "$top/slurmctld.log" 2>&1 & daemon[ctld]=$!
+for node in n1 n2 n3; do start_node $node; done
+wait_for() {  # SECONDS WORDS: until the command succeeds
+  local seconds=$1; shift
+  for _ in $(seq $((seconds * 5))); do ! "$@" || return 0; sleep 0.2; done
+  echo "FAILED: waited $seconds s for: $*"; squeue || true; tail -n 20 err.txt; tail -n 5 "$top"/*.log; exit 1
+}
+idle() { [[ $(sinfo --noheader --format=%T --Node --partition=low | grep -c '^idle$') == "$1" ]]; }
+wait_for 60 idle 3
+sinfo --version
+
+cd "$top"
+for i in $(seq 200); do seq "$i" $((i + 300)) | tr '\n' ' '; done > text.txt
+cat > c.yaml <<YAML
+data: {train_urls: [text.txt], cache_dir: cache, vocab_size: 300}
+model: {seq_len: 128, hidden_dim: 64, intermediate_dim: 128, num_layers: 2, num_heads: 4, num_kv_heads: 4}
+trainer: {mp: f32, train_batch_size: 8, num_train_steps: 700, steps_per_eval: 0, checkpointer: {keep: [{every: 100}]}}
+numerics: {leaf_examples: 1, cells: {embed: 16}}
+YAML
+OSTRO_THREADS=1 "$ostro" train --config c.yaml --trainer.id alone 2>/dev/null
+
+steps() { if [[ -f runs/cluster/metrics.jsonl ]]; then wc -l < runs/cluster/metrics.jsonl; else echo 0; fi; }
+steps_are() { (( $(steps) >= $1 )); }
+jobs_run() { [[ $(squeue --noheader --states=R --partition=low --format=%i | wc -l) == "$1" ]]; }
+workers_are() { [[ $("$ostro" status runs/cluster 2>/dev/null | grep -c '^ *[0-9][0-9]* ') == "$1" ]]; }
+tell() { echo; echo "== $1 (after step $(steps))"; }
+slow=""; for s in $(seq 10 690); do slow+="leaf:$s:*:delay=600,"; done  # so that there is time for what happens
+launch() {
+  OSTRO_THREADS=1 OSTRO_FAULT="${slow%,}" AWS_SECRET_ACCESS_KEY=s3cr3t "$ostro" launch slurm --nodes 1:3 --requeue --sbatch "--partition=low --time=30" \
+    --config c.yaml --trainer.id cluster > out.txt 2>> err.txt &
+  launcher=$!
+}
+
+tell "start: three jobs"
+launch
+wait_for 60 jobs_run 3
+wait_for 60 steps_are 10
+squeue --format='%i %T %N'
+if grep -rl s3cr3t "$top/state" "$top"/spool.* runs | grep -v slurm/environment; then echo "FAILED: a secret is kept there"; exit 1; fi
+[[ $(stat -c %a runs/cluster/slurm/environment) == 600 ]]
+
+tell "preempted: a job of more priority takes a node for 10 s"
+sbatch --parsable --partition=high --nodes=1 --output=/dev/null --wrap 'sleep 10' > /dev/null
+wait_for 60 jobs_run 2
+now=$(steps); wait_for 60 steps_are $((now + 20))
+wait_for 240 jobs_run 3
+squeue --format='%i %T %N'
+
+tell "node lost: its daemon and its processes are killed"
+lost="$(processes_of n2)"
+kill -KILL "${daemon[n2]}" $(steps_daemons "$lost") $lost 2>/dev/null || true
+wait "${daemon[n2]}" 2>/dev/null || true
+now=$(steps); wait_for 60 steps_are $((now + 20))
+wait_for 120 jobs_run 2
+squeue --format='%i %T %N %r'
+
+tell "grown: the node is back"
+start_node n2
+wait_for 240 jobs_run 3
+squeue --format='%i %T %N'
+
+tell "shrunk: a person cancels a job"
+scancel "$(squeue --noheader --states=R --partition=low --format=%i | tail -n 1)"
+wait_for 60 jobs_run 2
+now=$(steps); wait_for 60 steps_are $((now + 20))
+
+tell "the launcher is killed, and started again: its jobs go on"
+kill -KILL $launcher
+wait $launcher 2>/dev/null || true
+launch
+wait_for 60 jobs_run 3
+now=$(steps); wait_for 60 steps_are $((now + 40))
+
+tell "cancelled: SIGINT to the launcher"
+kill -INT $launcher; code=0; wait $launcher || code=$?
+echo "exit code $code; jobs in the queue: $(squeue --noheader | wc -l)"
+[[ $code == 75 && ! -e runs/cluster/slurm/environment ]]
+
+tell "resumed, to the end"
+slow=leaf:1:9:delay=0
+launch; code=0; wait $launcher || code=$?
+echo "exit code $code; jobs in the queue: $(squeue --noheader | wc -l)"
+[[ $code == 0 ]]
+echo; cat err.txt | grep -v '^step' || true
+echo; cat out.txt
+cmp runs/alone/chain.jsonl runs/cluster/chain.jsonl && echo "equal: the chain of ostro train"

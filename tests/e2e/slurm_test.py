@@ -1,0 +1,230 @@
+#!/usr/bin/env python3
+"""Tests `ostro launch slurm`: small programs in the places of sbatch, squeue, scancel and srun run the jobs on this machine.
+
+The chain is that of `ostro train` when a job is preempted, requeued, lost with its node and cancelled by a person, when the launcher is
+killed and another takes over its jobs, and when the run is stopped by Ctrl-C and resumed. No job is left behind; the secret is in no
+program's arguments, not with Slurm, and in no file that others can read. What is wrong in the options is one clear error.
+(tests/e2e/slurm_on_this_machine.sh does the same to the real Slurm.)
+
+    slurm_test.py --ostro PROGRAM
+"""
+
+import argparse
+import os
+import pathlib
+import signal
+import subprocess
+import sys
+import tempfile
+
+import workers_test
+from workers_test import Place, check, steps_of, workers_of
+
+# A job is a file ID.state beside these programs, with the word that squeue prints; ID.group is its process group while it runs.
+SBATCH = """#!/bin/sh
+cd "$(dirname "$0")" || exit 1
+[ ! -e refuse ] || { echo "sbatch: error: invalid partition specified: none" >&2; exit 1; }
+n=1; while ! mkdir $n.job 2>/dev/null; do n=$((n + 1)); done
+env > $n.env
+cp "$2" $n.script
+echo PENDING > $n.state
+echo $n
+"""
+# Every job that waits gets a node, unless the file `full` is there.
+SQUEUE = """#!/bin/sh
+cd "$(dirname "$0")" || exit 1
+for state in *.state; do
+  [ -e "$state" ] || continue
+  n=${state%.state}
+  if [ "$(cat $state)" = PENDING ] && [ ! -e full ]; then
+    echo RUNNING > $state
+    setsid ./run $n > /dev/null 2>&1 < /dev/null &
+  fi
+  echo "$n|$(cat $state)|None|node$n"
+done
+"""
+RUN = """#!/bin/sh
+trap ':' TERM
+echo $$ > $1.group
+out=$(sed -n 's/^#SBATCH --output=//p' $1.script | sed "s/%j/$1/")
+env -i PATH="$PATH" HOME="$HOME" SLURM_CPUS_PER_TASK=1 sh $1.script >> "$out" 2>&1
+status=$?
+rm $1.group
+if [ -e $1.cancelled ]; then word=CANCELLED; elif [ $status = 0 ]; then word=COMPLETED; else word=FAILED; fi
+echo $word > $1.state
+"""
+SCANCEL = """#!/bin/sh
+cd "$(dirname "$0")" || exit 1
+shift
+for n; do
+  touch $n.cancelled
+  if [ -e $n.group ]; then kill -TERM -$(cat $n.group); elif [ "$(cat $n.state)" = PENDING ]; then echo CANCELLED > $n.state; fi
+done
+"""
+SRUN = """#!/bin/sh
+while [ "$1" != sh ]; do shift; done
+exec "$@"
+"""
+SECRET = "0123456789abcdef" * 4
+# Steps that take long, so that what is done to the run is done before it ends, however fast the machine is.
+STEPS = 240
+SLOW = ",".join(f"leaf:{step}:*:delay=500" for step in range(10, STEPS))
+
+
+def wait_for(what):
+    return workers_test.wait_for(what, 300)
+
+
+class Slurm:
+    def __init__(self, place):
+        self.place, self.folder = place, place.top / "slurm"
+        self.folder.mkdir()
+        for name, text in (("sbatch", SBATCH), ("squeue", SQUEUE), ("scancel", SCANCEL), ("srun", SRUN), ("run", RUN)):
+            (self.folder / name).write_text(text)
+            (self.folder / name).chmod(0o755)
+
+    def words(self, run, options, *own):
+        nodes = [] if "--nodes" in own else ["--nodes", "1:2"]
+        return [self.place.ostro, "launch", "slurm", *nodes, "--bind", "127.0.0.1", *own, *self.place.words(run, options)]
+
+    def start(self, run, options, *own, fault=SLOW):
+        path = f"{self.folder}:{os.environ['PATH']}"
+        settings = {"OSTRO_THREADS": "1", "OSTRO_JOB_SECRET": SECRET, "AWS_SECRET_ACCESS_KEY": SECRET, "OSTRO_FAULT": fault, "PATH": path}
+        return subprocess.Popen(self.words(run, options, *own), env=self.place.environment(settings), text=True, stdout=subprocess.PIPE,
+                                stderr=subprocess.STDOUT, cwd=self.place.top)
+
+    def states(self):
+        return {int(p.stem): p.read_text().strip() for p in self.folder.glob("*.state")}
+
+    def running(self):
+        return [n for n, state in sorted(self.states().items()) if state == "RUNNING"]
+
+    def signal(self, job, number):
+        os.killpg(int((self.folder / f"{job}.group").read_text()), number)
+
+    def lose(self, job, word):
+        """Slurm takes a job's node away; the job's new state is `word`."""
+        self.signal(job, signal.SIGKILL)
+        (self.folder / f"{job}.group").unlink()
+        (self.folder / f"{job}.state").write_text(word)
+
+    def forget(self):
+        for path in self.folder.glob("[0-9]*"):
+            path.rmdir() if path.is_dir() else path.unlink()
+
+
+def train_on(place, run, workers, steps=4):
+    """Waits until so many workers have trained for a few steps."""
+    wait_for(lambda: len(workers_of(run)) == workers)
+    now = steps_of(place, run)
+    wait_for(lambda: steps_of(place, run) >= now + steps)
+
+
+def check_secret(place, slurm, run):
+    for path in slurm.folder.glob("*.env"):
+        text = path.read_text()
+        check(SECRET not in text and "OSTRO_" not in text, f"sbatch got {text}")
+    for pid in workers_of(run):
+        while pid > 1:
+            words = pathlib.Path(f"/proc/{pid}/cmdline").read_bytes().decode()
+            check(SECRET not in words, f"process {pid} has the secret in its arguments: {words}")
+            pid = int(pathlib.Path(f"/proc/{pid}/stat").read_text().rsplit(")", 1)[1].split()[1])
+    for path in (place.top / "runs" / run).rglob("*"):
+        if path.is_file() and SECRET.encode() in path.read_bytes():
+            check(path.name == "environment" and path.stat().st_mode & 0o777 == 0o600, f"{path} has the secret")
+
+
+def check_faults(place, slurm, options, expected):
+    run = "faults"
+    process = slurm.start(run, options, "--requeue")
+    train_on(place, run, 2)
+    check_secret(place, slurm, run)
+    slurm.signal(1, signal.SIGTERM)  # preempted: its worker leaves within the grace
+    wait_for(lambda: slurm.states()[1] == "COMPLETED" and slurm.running() == [2, 3])
+    train_on(place, run, 2)
+    slurm.lose(2, "NODE_FAIL")
+    wait_for(lambda: slurm.running() == [3, 4])
+    train_on(place, run, 2)
+    (slurm.folder / "full").touch()
+    slurm.lose(3, "PENDING")  # requeued
+    train_on(place, run, 1)
+    (slurm.folder / "full").unlink()
+    wait_for(lambda: slurm.running() == [3, 4])
+    train_on(place, run, 2)
+    subprocess.run([slurm.folder / "scancel", "--quiet", "3"], check=True)  # by a person: none takes its place
+    wait_for(lambda: slurm.running() == [4])
+    train_on(place, run, 1)
+    process.kill()
+    out = process.communicate()[0]
+    process = slurm.start(run, options, "--requeue")  # takes over job 4, and fills the other place
+    wait_for(lambda: slurm.running() == [4, 5])
+    train_on(place, run, 2)
+    process.send_signal(signal.SIGINT)
+    out += process.communicate(timeout=300)[0]
+    check(process.returncode == 75 and slurm.running() == [] and not workers_of(run), f"Ctrl-C: exit code {process.returncode}\n{out}")
+    check(not (place.top / "runs" / run / "slurm" / "environment").exists(), "the secret is left behind")
+    check(steps_of(place, run) < STEPS, f"the run was over before Ctrl-C\n{out}")
+    process = slurm.start(run, options, fault="")
+    out += process.communicate(timeout=300)[0]
+    check(process.returncode == 0, f"resumed: exit code {process.returncode}\n{out}")
+    check(place.chain(run) == expected, f"another chain than that of ostro train\n{out}")
+    check(slurm.running() == [], f"jobs {slurm.running()} are left")
+    for words in ("job 1 on node1: its workers have left; another takes its place", "job 2 on node2 ended (NODE_FAIL); another takes its place",
+                  "job 3 was taken from node3 and waits for another start", "job 3 on node3 was cancelled; none takes its place",
+                  "1 job of this run is in the queue already", "asking the workers to save and to end"):
+        check(words in out, f"'{words}' is not in\n{out}")
+    print("a job preempted, one lost, one requeued, one cancelled; the launcher killed, stopped, resumed: the chain of ostro train")
+
+
+def check_errors(place, slurm):
+    def ends(code, says, *own, options=()):
+        process = slurm.start("errors", options, *own)
+        out = process.communicate(timeout=300)[0]
+        check(process.returncode == code and says in out and out.count("error: ") == 1, f"{own}: exit code {process.returncode}\n{out}")
+        check(slurm.running() == [], f"{own}: jobs are left")
+
+    ends(2, "--nodes: '4:2' is not MIN:MAX", "--nodes", "4:2")
+    ends(2, "--sbatch: -N4 is set by `ostro launch slurm` itself; use --nodes", "--sbatch", "--mem=1G -N4")
+    ends(2, "--grace: 65536 seconds", "--grace", "65536")
+    # A program that is not there: both jobs fail before a step, and the run is given up with what a job wrote.
+    process = slurm.start("errors", [], "--nodes", "2", "--program", "/none/ostro")
+    out = process.communicate(timeout=300)[0]
+    check(process.returncode == 1 and "jobs are left, and 2 are needed: giving up; a job wrote at last:" in out and "/none/ostro" in out, out)
+    slurm.forget()
+    (slurm.folder / "refuse").touch()
+    process = slurm.start("errors", [])
+    out = process.communicate(timeout=300)[0]
+    check(process.returncode == 1 and "error: Slurm takes no job: sbatch: error: invalid partition specified" in out, out)
+    (slurm.folder / "refuse").unlink()
+
+
+def check_dry_run(place, slurm):
+    process = slurm.start("dry", [], "--dry_run", "--requeue", "--sbatch", "--partition=low --gres=gpu:1", "--workers_per_node", "2")
+    out = process.communicate(timeout=300)[0]
+    for line in ("#SBATCH --requeue", "#SBATCH --ntasks=2", "#SBATCH --partition=low --gres=gpu:1", "#SBATCH --signal=TERM@120"):
+        check(f"\n{line}\n" in out, f"{line} is not in\n{out}")
+    check(process.returncode == 0 and SECRET not in out and not (place.top / "runs" / "dry").exists() and not slurm.states(), out)
+
+
+def main():
+    parser = argparse.ArgumentParser(description=__doc__)
+    parser.add_argument("--ostro", required=True)
+    args = parser.parse_args()
+    with tempfile.TemporaryDirectory(prefix="ostro-slurm-") as top:
+        place = Place(args.ostro, pathlib.Path(top))
+        slurm = Slurm(place)
+        options = ["--trainer.num_train_steps", str(STEPS), "--trainer.checkpointer.keep", "[{every: 80}]"]
+        try:
+            check_dry_run(place, slurm)
+            check_errors(place, slurm)
+            slurm.forget()
+            check_faults(place, slurm, options, place.train("alone", options))
+        finally:
+            for job in slurm.running():
+                if (slurm.folder / f"{job}.group").exists():
+                    slurm.signal(job, signal.SIGKILL)
+    return 0
+
+
+if __name__ == "__main__":
+    sys.exit(main())
