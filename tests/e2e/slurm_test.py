@@ -218,7 +218,7 @@ def main():
             check_dry_run(place, slurm)
             check_errors(place, slurm)
             slurm.forget()
-            check_faults(place, slurm, options, place.train("alone", options))
+            check_faults(place, slurm, options, place.train("alone", options, {"OSTRO_THREADS": "1"}, 600))
         finally:
             for job in slurm.running():
                 if (slurm.folder / f"{job}.group").exists():
