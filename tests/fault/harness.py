@@ -196,9 +196,14 @@ def in_order(test, names):
     return 0
 
 
+def case_names(cases_of, helpers=()):
+    """The methods that are cases: of the class, then of its bases in their order, without `helpers`."""
+    return [n for c in cases_of.__mro__ for n in vars(c) if not n.startswith("_") and n not in helpers]
+
+
 def run_cases(cases_of, helpers=()):
     """The main of a test: runs the methods of the class, or those named, on a workspace; 1 when any failed."""
-    names = [n for n in vars(cases_of) if not n.startswith("_") and n not in helpers]
+    names = case_names(cases_of, helpers)
     parser = argparse.ArgumentParser()
     parser.add_argument("--ostro", required=True)
     parser.add_argument("cases", nargs="*", default=names, metavar="CASE")
