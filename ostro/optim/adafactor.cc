@@ -126,12 +126,12 @@ Status AdafactorRule::validate_rule(const std::string& section) const {
   config::Mistakes mistakes;
   mistakes.add(
       allowed(decay_rate > 0 && decay_rate <= 1, section, "decay_rate", decay_rate, "use above 0 to 1"));
-  mistakes.add(allowed(epsilon > 0, section, "epsilon", epsilon, "use a positive number"));
+  mistakes.add(allowed_positive(section, "epsilon", epsilon));
   if (clipping_threshold)
     mistakes.add(allowed(*clipping_threshold > 0, section, "clipping_threshold", *clipping_threshold,
                          "use a positive number or null"));
-  mistakes.add(allowed(min_dim_size_to_factor > 0, section, "min_dim_size_to_factor",
-                       static_cast<double>(min_dim_size_to_factor), "use a positive number"));
+  mistakes.add(
+      allowed_positive(section, "min_dim_size_to_factor", static_cast<double>(min_dim_size_to_factor)));
   return mistakes.status();
 }
 

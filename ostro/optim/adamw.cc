@@ -52,11 +52,7 @@ void AdamRule::visit_options(config::OptionTable& t) {
 }
 
 Status AdamRule::validate_rule(const std::string& section) const {
-  config::Mistakes mistakes;
-  mistakes.add(allowed_decay(section, "beta1", beta1));
-  mistakes.add(allowed_decay(section, "beta2", beta2));
-  mistakes.add(allowed(epsilon > 0, section, "epsilon", epsilon, "use a positive number"));
-  return mistakes.status();
+  return allowed_adam(section, beta1, beta2, epsilon);
 }
 
 }  // namespace ostro::optim

@@ -140,11 +140,9 @@ Status MuonRule::validate_rule(const std::string& section) const {
   mistakes.add(allowed_decay(section, "momentum", momentum));
   mistakes.add(allowed(backend_steps >= 1 && backend_steps <= 100, section, "backend_steps",
                        static_cast<double>(backend_steps), "use 1 to 100"));
-  mistakes.add(allowed(muon_epsilon > 0, section, "muon_epsilon", muon_epsilon, "use a positive number"));
-  mistakes.add(allowed(adam_lr > 0, section, "adam_lr", adam_lr, "use a positive number"));
-  mistakes.add(allowed_decay(section, "beta1", beta1));
-  mistakes.add(allowed_decay(section, "beta2", beta2));
-  mistakes.add(allowed(epsilon > 0, section, "epsilon", epsilon, "use a positive number"));
+  mistakes.add(allowed_positive(section, "muon_epsilon", muon_epsilon));
+  mistakes.add(allowed_positive(section, "adam_lr", adam_lr));
+  mistakes.add(allowed_adam(section, beta1, beta2, epsilon));
   return mistakes.status();
 }
 

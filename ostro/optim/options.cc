@@ -24,6 +24,18 @@ Status allowed_decay(const std::string& section, const char* key, double value) 
   return allowed(value >= 0 && value < 1, section, key, value, "use 0 or more and less than 1");
 }
 
+Status allowed_positive(const std::string& section, const char* key, double value) {
+  return allowed(value > 0, section, key, value, "use a positive number");
+}
+
+Status allowed_adam(const std::string& section, double beta1, double beta2, double epsilon) {
+  config::Mistakes mistakes;
+  mistakes.add(allowed_decay(section, "beta1", beta1));
+  mistakes.add(allowed_decay(section, "beta2", beta2));
+  mistakes.add(allowed_positive(section, "epsilon", epsilon));
+  return mistakes.status();
+}
+
 void CommonOptions::visit_rate(config::OptionTable& t) {
   t.add(&learning_rate, "learning_rate", Effect::kBits, "", "highest learning rate");
   t.add(&weight_decay, "weight_decay", Effect::kBits, "",
@@ -44,8 +56,7 @@ void CommonOptions::visit_schedule(config::OptionTable& t, bool averages) {
       .other("0.2");
   t.add(&decay, "decay", Effect::kBits, "fraction or steps",
         "length of the final decay; before it the rate is constant (warmup-stable-decay); null: all steps "
-        "after "
-        "warm-up")
+        "after warm-up")
       .other("0.2");
   t.add(&min_lr_ratio, "min_lr_ratio", Effect::kBits, "", "lowest learning rate as a share of learning_rate");
   t.add(&cycles, "cycles", Effect::kBits, "",
@@ -58,8 +69,7 @@ void CommonOptions::visit_schedule(config::OptionTable& t, bool averages) {
       .since_default("null");
   t.add(&rewarmup, "rewarmup", Effect::kBits, "fraction or steps",
         "length of the linear rise at the start of the second cycle and later ones, from the rate at the end "
-        "of "
-        "the last; a value up to 1 is a fraction of the cycle")
+        "of the last; a value up to 1 is a fraction of the cycle")
       .other("2")
       .beside({{"optimizer.cycles", "2"}})
       .since_default("0.0");
@@ -130,21 +140,13 @@ Status check_groups(const CommonOptions& o) {
       mistakes.add(option_error(key, fmt::format("\"{}\" cannot name a group; give it another name", name)));
     if (group.parameters.empty())
       mistakes.add(option_error(key + ".parameters", "is empty; list globs of parameter paths"));
-    if (!(group.lr_multiplier >= 0))
-      mistakes.add(option_error(key + ".lr_multiplier",
-                                fmt::format("{} is not allowed; use 0 or more", group.lr_multiplier)));
-    if (group.weight_decay && !(*group.weight_decay >= 0))
-      mistakes.add(
-          option_error(key + ".weight_decay",
-                       fmt::format("{} is not allowed; use 0 or more, or null", *group.weight_decay)));
-    if (group.max_grad_norm && !(*group.max_grad_norm > 0))
-      mistakes.add(option_error(
-          key + ".max_grad_norm",
-          fmt::format("{} is not allowed; use a positive number or null", *group.max_grad_norm)));
-    if (group.learning_rate && !(*group.learning_rate > 0))
-      mistakes.add(option_error(
-          key + ".learning_rate",
-          fmt::format("{} is not allowed; use a positive number or null", *group.learning_rate)));
+    const auto check = [&](const char* name, std::optional<double> value, bool good, const char* rule) {
+      if (value) mistakes.add(allowed(good, key, name, *value, rule));
+    };
+    check("lr_multiplier", group.lr_multiplier, group.lr_multiplier >= 0, "use 0 or more");
+    check("weight_decay", group.weight_decay, group.weight_decay >= 0.0, "use 0 or more, or null");
+    check("max_grad_norm", group.max_grad_norm, group.max_grad_norm > 0.0, "use a positive number or null");
+    check("learning_rate", group.learning_rate, group.learning_rate > 0.0, "use a positive number or null");
     mistakes.add(std::visit([&](const auto& rule) { return rule.validate_rule(key + ".optimizer"); },
                             group.optimizer));
     if (o.ema_beta && std::holds_alternative<ScheduleFreeRule>(group.optimizer))
@@ -192,7 +194,7 @@ std::vector<int64_t> cycle_bounds(const CommonOptions& o, int64_t n) {
 
 Status CommonOptions::validate_common(int64_t num_train_steps) const {
   config::Mistakes mistakes;
-  mistakes.add(allowed(learning_rate > 0, kSection, "learning_rate", learning_rate, "use a positive number"));
+  mistakes.add(allowed_positive(kSection, "learning_rate", learning_rate));
   mistakes.add(allowed(weight_decay >= 0, kSection, "weight_decay", weight_decay, "use 0 or more"));
   if (max_grad_norm)
     mistakes.add(allowed(*max_grad_norm > 0, kSection, "max_grad_norm", *max_grad_norm,
@@ -220,7 +222,7 @@ Status CommonOptions::validate_common(int64_t num_train_steps) const {
   }
   mistakes.add(allowed(skip_window >= 2 && skip_window <= 100000, kSection, "skip_window",
                        static_cast<double>(skip_window), "use 2 to 100000"));
-  mistakes.add(allowed(skip_sigma > 0, kSection, "skip_sigma", skip_sigma, "use a positive number"));
+  mistakes.add(allowed_positive(kSection, "skip_sigma", skip_sigma));
   if (ema_beta) mistakes.add(allowed_decay(kSection, "ema_beta", *ema_beta));
   mistakes.add(check_groups(*this));
   return mistakes.status();

@@ -73,7 +73,7 @@ Status ScheduleFreeRule::validate_rule(const std::string& section) const {
   config::Mistakes mistakes;
   mistakes.add(allowed(beta1 > 0 && beta1 < 1, section, "beta1", beta1, "use above 0 and less than 1"));
   mistakes.add(allowed_decay(section, "beta2", beta2));
-  mistakes.add(allowed(epsilon > 0, section, "epsilon", epsilon, "use a positive number"));
+  mistakes.add(allowed_positive(section, "epsilon", epsilon));
   return mistakes.status();
 }
 

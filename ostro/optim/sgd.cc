@@ -35,8 +35,7 @@ void SgdRule::visit_options(config::OptionTable& t) {
 }
 
 Status SgdRule::validate_rule(const std::string& section) const {
-  RETURN_IF_ERROR(allowed_decay(section, "momentum", momentum));
-  return {};
+  return allowed_decay(section, "momentum", momentum);
 }
 
 }  // namespace ostro::optim

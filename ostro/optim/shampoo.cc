@@ -68,10 +68,8 @@ void ShampooRule::visit_options(config::OptionTable& t) {
 
 Status ShampooRule::validate_rule(const std::string& section) const {
   config::Mistakes mistakes;
-  mistakes.add(allowed_decay(section, "beta1", beta1));
-  mistakes.add(allowed_decay(section, "beta2", beta2));
-  mistakes.add(allowed(epsilon > 0, section, "epsilon", epsilon, "use a positive number"));
-  mistakes.add(allowed(ridge > 0, section, "ridge", ridge, "use a positive number"));
+  mistakes.add(allowed_adam(section, beta1, beta2, epsilon));
+  mistakes.add(allowed_positive(section, "ridge", ridge));
   mistakes.add(validate_factors(section));
   return mistakes.status();
 }

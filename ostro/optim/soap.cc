@@ -58,9 +58,7 @@ void FactorOptions::visit_factors(config::OptionTable& t) {
 
 Status SoapRule::validate_rule(const std::string& section) const {
   config::Mistakes mistakes;
-  mistakes.add(allowed_decay(section, "beta1", beta1));
-  mistakes.add(allowed_decay(section, "beta2", beta2));
-  mistakes.add(allowed(epsilon > 0, section, "epsilon", epsilon, "use a positive number"));
+  mistakes.add(allowed_adam(section, beta1, beta2, epsilon));
   mistakes.add(validate_factors(section));
   return mistakes.status();
 }
@@ -68,10 +66,9 @@ Status SoapRule::validate_rule(const std::string& section) const {
 Status FactorOptions::validate_factors(const std::string& section) const {
   config::Mistakes mistakes;
   mistakes.add(allowed_decay(section, "shampoo_beta", shampoo_beta));
-  mistakes.add(allowed(precondition_frequency > 0, section, "precondition_frequency",
-                       static_cast<double>(precondition_frequency), "use a positive number"));
-  mistakes.add(allowed(max_precond_dim > 0, section, "max_precond_dim", static_cast<double>(max_precond_dim),
-                       "use a positive number"));
+  mistakes.add(
+      allowed_positive(section, "precondition_frequency", static_cast<double>(precondition_frequency)));
+  mistakes.add(allowed_positive(section, "max_precond_dim", static_cast<double>(max_precond_dim)));
   return mistakes.status();
 }
 

@@ -102,29 +102,20 @@ ExprPtr ExpressionParser::expression(bool conditional) {
   return left;
 }
 
-ExprPtr ExpressionParser::either() {
-  ExprPtr left = both();
-  while (current().is_name("or")) {
-    ExprPtr e = make(ExprKind::kOr, current().line);
+ExprPtr ExpressionParser::joined(Rule inner, ExprKind kind, std::string_view word) {
+  ExprPtr left = (this->*inner)();
+  while (current().is_name(word)) {
+    ExprPtr e = make(kind, current().line);
     advance();
     add_child(*e, std::move(left));
-    add_child(*e, both());
+    add_child(*e, (this->*inner)());
     left = std::move(e);
   }
   return left;
 }
 
-ExprPtr ExpressionParser::both() {
-  ExprPtr left = negation();
-  while (current().is_name("and")) {
-    ExprPtr e = make(ExprKind::kAnd, current().line);
-    advance();
-    add_child(*e, std::move(left));
-    add_child(*e, negation());
-    left = std::move(e);
-  }
-  return left;
-}
+ExprPtr ExpressionParser::either() { return joined(&ExpressionParser::both, ExprKind::kOr, "or"); }
+ExprPtr ExpressionParser::both() { return joined(&ExpressionParser::negation, ExprKind::kAnd, "and"); }
 
 ExprPtr ExpressionParser::negation() {
   if (!current().is_name("not")) return comparison();

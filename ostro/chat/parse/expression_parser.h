@@ -64,6 +64,7 @@ class ExpressionParser {
   void set_arguments(Expr& parent, ArgumentList arguments) const;
   void note_depth(Expr& parent, const ExprPtr& child) const;
   ExprPtr binary(Rule inner, std::initializer_list<std::string_view> operators);
+  ExprPtr joined(Rule inner, ExprKind kind, std::string_view word);
   ExprPtr either();
   ExprPtr both();
   ExprPtr negation();

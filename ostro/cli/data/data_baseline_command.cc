@@ -3,7 +3,6 @@
 
 #include "ostro/batches/loader/data_set.h"
 #include "ostro/cli/main/commands.h"
-#include "ostro/cli/main/exit_code.h"
 #include "ostro/cli/shared/terminal.h"
 #include "ostro/corpus_check/baseline.h"
 #include "ostro/io/files/atomic_file.h"
@@ -50,8 +49,7 @@ int data_baseline_command(Args args) {
   if (const auto code = args.parse()) return *code;
   const auto config = args.load_config();
   if (!config.ok()) return report_error(config.error());
-  const Status done = run(args.context().fs, *config, text_file, json);
-  return done.ok() ? kExitOk : report_error(done.error());
+  return exit_after(run(args.context().fs, *config, text_file, json));
 }
 
 }  // namespace ostro::cli

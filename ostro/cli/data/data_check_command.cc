@@ -3,7 +3,6 @@
 
 #include "ostro/base/machine.h"
 #include "ostro/cli/main/commands.h"
-#include "ostro/cli/main/exit_code.h"
 #include "ostro/cli/shared/progress.h"
 #include "ostro/cli/shared/terminal.h"
 #include "ostro/corpus_check/check.h"
@@ -88,8 +87,7 @@ int data_check_command(Args args) {
   settings.folder = out + ".tmp";
   const std::string json_path =
       out.ends_with(".html") ? out.substr(0, out.size() - 5) + ".json" : out + ".json";
-  const Status done = check_and_report(args.context().fs, *config, settings, out, json_path);
-  return done.ok() ? kExitOk : report_error(done.error());
+  return exit_after(check_and_report(args.context().fs, *config, settings, out, json_path));
 }
 
 }  // namespace ostro::cli

@@ -8,7 +8,6 @@
 #include "ostro/batches/loader/eval_loader.h"
 #include "ostro/batches/loader/loader.h"
 #include "ostro/cli/main/commands.h"
-#include "ostro/cli/main/exit_code.h"
 #include "ostro/cli/shared/terminal.h"
 #include "ostro/corpus_check/batch_text.h"
 #include "ostro/data/options/choose_component.h"
@@ -94,8 +93,7 @@ int batch(Args args) {
   if (!config.ok()) return report_error(config.error());
   const Result<int> threads = default_threads();
   if (!threads.ok()) return report_error(threads.error());
-  const Status done = print_batch(args.context().fs, request, *config, *threads);
-  return done.ok() ? kExitOk : report_error(done.error());
+  return exit_after(print_batch(args.context().fs, request, *config, *threads));
 }
 
 constexpr Command kDataVerbs[] = {

@@ -8,7 +8,6 @@
 #include "ostro/batches/proof/make_proof.h"
 #include "ostro/cli/data/data_prove_check.h"
 #include "ostro/cli/main/commands.h"
-#include "ostro/cli/main/exit_code.h"
 #include "ostro/cli/shared/terminal.h"
 #include "ostro/data/options/choose_component.h"
 #include "ostro/io/files/atomic_file.h"
@@ -107,8 +106,7 @@ int data_prove_command(Args args) {
   ProofToCheck to_check;
   args.summary(
       "Writes a proof that rows are in the data of a run: somebody who has the proof and the run's record, "
-      "and "
-      "neither the\n"
+      "and neither the\n"
       "token store nor the texts, checks it with --check. The stores are those of --config, or of --run.");
   args.option("--row", &request.row, "SPLIT:N", "a row: train:N or validation:N, from 0");
   args.option("--document", &request.document, "FILE:N",
@@ -136,8 +134,7 @@ int data_prove_command(Args args) {
         invalid_argument("use --out FILE and one of --row, --document, --step and --leaf; or --check PROOF"));
   if (request.run.empty() && !args.has_config())
     return report_error(invalid_argument("name a configuration (--config FILE) or a run (--run RUN)"));
-  const Status done = write(request, args);
-  return done.ok() ? kExitOk : report_error(done.error());
+  return exit_after(write(request, args));
 }
 
 }  // namespace ostro::cli

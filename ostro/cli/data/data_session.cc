@@ -1,6 +1,5 @@
 #include "ostro/cli/data/data_session.h"
 
-#include "ostro/cli/main/exit_code.h"
 #include "ostro/cli/shared/progress.h"
 
 namespace ostro::cli {
@@ -17,7 +16,7 @@ int with_data_session(const Args& args, const std::string& component,
                                            component, missing, settings));
     return work(session);
   }();
-  return done.ok() ? kExitOk : report_error(done.error());
+  return exit_after(done);
 }
 
 }  // namespace ostro::cli

@@ -4,7 +4,6 @@
 
 #include "ostro/cli/lab/lab_run.h"
 #include "ostro/cli/main/commands.h"
-#include "ostro/cli/main/exit_code.h"
 #include "ostro/cli/shared/terminal.h"
 #include "ostro/io/files/atomic_file.h"
 #include "ostro/io/files/path.h"
@@ -27,8 +26,7 @@ int lab_why(Args args) {
   if (!plan.ok()) return report_error(plan.error());
   const auto text = lab::why_text(args.context(), *plan, step);
   if (!text.ok()) return report_error(text.error());
-  const Status written = write_stdout(*text);
-  return written.ok() ? kExitOk : report_error(written.error());
+  return exit_after(write_stdout(*text));
 }
 
 Status write_record(const Context& context, const std::string& file, const std::string& out, bool measured) {
@@ -46,15 +44,13 @@ int lab_record(Args args) {
       "Writes what a lab knows as an SQLite file: steps, sources, stores, runs with configuration and "
       "chain,\n"
       "evaluations. Every byte of the outputs is compared with the journal first. The same lab gives the "
-      "same "
-      "bytes.");
+      "same bytes.");
   args.positional("FILE", &file, "the plan");
   args.option("--out", &out, "FILE", "the SQLite file to write", Args::kRequired);
   args.flag("--measured", &measured,
             "add the sessions of trainings, with their times: other bytes in each lab");
   if (const auto code = args.parse()) return *code;
-  const Status written = write_record(args.context(), file, out, measured);
-  return written.ok() ? kExitOk : report_error(written.error());
+  return exit_after(write_record(args.context(), file, out, measured));
 }
 
 Status report(const Context& context, const std::string& file, std::string out, bool check) {
@@ -84,8 +80,7 @@ int lab_report(Args args) {
   args.flag("--check", &check,
             "write nothing: make the report again, and name each file that is another one");
   if (const auto code = args.parse()) return *code;
-  const Status done = report(args.context(), file, out, check);
-  return done.ok() ? kExitOk : report_error(done.error());
+  return exit_after(report(args.context(), file, out, check));
 }
 
 Status write_site(const Context& context, const std::string& file, const std::string& out) {
@@ -100,14 +95,12 @@ int lab_site(Args args) {
   std::string file, out;
   args.summary(
       "Writes pages about a lab, finished or not: steps, runs beside each other, each run, data, and the "
-      "report "
-      "of\n"
+      "report of\n"
       "a finished lab. They open from a folder, need no scripts and load nothing.");
   args.positional("FILE", &file, "the plan");
   args.option("--out", &out, "DIR", "the folder to write", Args::kRequired);
   if (const auto code = args.parse()) return *code;
-  const Status done = write_site(args.context(), file, out);
-  return done.ok() ? kExitOk : report_error(done.error());
+  return exit_after(write_site(args.context(), file, out));
 }
 
 constexpr Command kLabVerbs[] = {

@@ -366,4 +366,6 @@ int report_error(const Error& error) {
                                                                                                 : kExitFailed;
 }
 
+int exit_after(const Status& done) { return done.ok() ? kExitOk : report_error(done.error()); }
+
 }  // namespace ostro::cli

@@ -122,5 +122,7 @@ Result<train::TrainConfig> read_config(const std::string& file,
 // (config/mistakes.h). Returns kExitUsage for invalid arguments and unsupported options, kExitFailed for
 // everything else.
 int report_error(const Error& error);
+// kExitOk when all went well; else reports the error, and returns its code.
+int exit_after(const Status& done);
 
 }  // namespace ostro::cli

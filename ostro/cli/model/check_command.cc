@@ -3,7 +3,6 @@
 
 #include "ostro/base/object_cache.h"
 #include "ostro/cli/main/commands.h"
-#include "ostro/cli/main/exit_code.h"
 #include "ostro/cli/shared/terminal.h"
 #include "ostro/grok/release/check.h"
 
@@ -72,8 +71,7 @@ int check_command(Args args) {
   args.flag("--all", &all, "list all files, with names, dtypes and shapes");
   args.flag("--json", &json, "print JSON, with all files");
   if (const auto code = args.parse()) return *code;
-  const Status checked = check(args.context(), directory, std::move(options), all, json);
-  return checked.ok() ? kExitOk : report_error(checked.error());
+  return exit_after(check(args.context(), directory, std::move(options), all, json));
 }
 
 }  // namespace ostro::cli

@@ -139,8 +139,7 @@ int eval_command(Args args) {
   if (!request.tasks.empty()) {
     const auto report = eval::evaluate_tasks(args.context(), request);
     if (!report.ok()) return report_error(report.error());
-    const Status written = write_stdout(json ? eval::report_json(*report) : eval::report_table(*report));
-    return written.ok() ? kExitOk : report_error(written.error());
+    return exit_after(write_stdout(json ? eval::report_json(*report) : eval::report_table(*report)));
   }
   const std::string& checkpoint = request.checkpoints[0];
   const auto config = args.load_config();

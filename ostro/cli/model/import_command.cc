@@ -5,7 +5,6 @@
 
 #include "ostro/bundle/check/check_source.h"
 #include "ostro/cli/main/commands.h"
-#include "ostro/cli/main/exit_code.h"
 #include "ostro/cli/shared/terminal.h"
 #include "ostro/convert/import/import_model.h"
 #include "ostro/io/hub/hub_names.h"
@@ -25,16 +24,14 @@ int import_command(Args args) {
       "Ostro has and an adapter for it; with --upcycle, a mixture of experts of a dense model.");
   args.option("--from", &request.from, "FORMAT",
               "hf: a Hugging Face directory with config.json and safetensors; peft: an adapter of PEFT's "
-              "(LoRA) for the model of "
-              "--checkpoint; grok: the layout of Grok-1's release");
+              "(LoRA) for the model of --checkpoint; grok: the layout of Grok-1's release");
   args.positional("DIR", &directories, "the directory to read");
   args.option("--out", &grok.out, "OUT", "the directory to make, which must not exist", Args::kRequired);
   args.option("--tokenizer", &grok.tokenizer, "T",
               "tokenizer.json or tokenizer.model to keep beside the checkpoint, where DIR has none");
   args.option(
       "--config", &grok.config, "FILE",
-      "--from grok: config.json of another shape than Grok-1's; without it DIR/config.json if there is "
-      "one");
+      "--from grok: config.json of another shape than Grok-1's; without it DIR/config.json if there is one");
   args.option("--layers", &grok.layers, "A:B",
               "--from grok: only layers A to B - 1, which make a smaller model");
   args.option("--dtype", &grok.dtype, "D",
@@ -70,8 +67,7 @@ int import_command(Args args) {
   }
   const auto made = convert::import_model(args.context(), request);
   if (!made.ok()) return report_error(made.error());
-  const Status written = write_stdout(*made);
-  return written.ok() ? kExitOk : report_error(written.error());
+  return exit_after(write_stdout(*made));
 }
 
 }  // namespace ostro::cli

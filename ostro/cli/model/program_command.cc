@@ -4,7 +4,6 @@
 #include <vector>
 
 #include "ostro/cli/main/commands.h"
-#include "ostro/cli/main/exit_code.h"
 #include "ostro/cli/model/plan_measure.h"
 #include "ostro/cli/shared/terminal.h"
 #include "ostro/compile/passes/pass.h"
@@ -112,8 +111,7 @@ int program_command(Args args) {
   if (!config.ok()) return report_error(config.error());
   const auto text = program_text(args.context(), *config, request);
   if (!text.ok()) return report_error(text.error());
-  const Status written = write_stdout(*text);
-  return written.ok() ? kExitOk : report_error(written.error());
+  return exit_after(write_stdout(*text));
 }
 
 }  // namespace ostro::cli

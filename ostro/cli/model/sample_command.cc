@@ -7,7 +7,6 @@
 #include <optional>
 
 #include "ostro/cli/main/commands.h"
-#include "ostro/cli/main/exit_code.h"
 #include "ostro/cli/shared/progress.h"
 #include "ostro/cli/shared/terminal.h"
 #include "ostro/eval/score/chat_prompts.h"
@@ -229,8 +228,7 @@ int sample_command(Args args) {
     return report_error(
         invalid_argument(fmt::format("--temperature {}: use 0 or more", request.options.temperature)));
   request.options.seed = static_cast<uint64_t>(seed);
-  const Status done = sample(args.context(), request);
-  return done.ok() ? kExitOk : report_error(done.error());
+  return exit_after(sample(args.context(), request));
 }
 
 }  // namespace ostro::cli

@@ -2,7 +2,6 @@
 #include <fmt/core.h>
 
 #include "ostro/cli/main/commands.h"
-#include "ostro/cli/main/exit_code.h"
 #include "ostro/cli/shared/terminal.h"
 #include "ostro/cli/shared/waits.h"
 #include "ostro/io/files/path.h"
@@ -143,8 +142,7 @@ int serve_command(Args args) {
   if (request.drain < 0 || request.drain > kMostSeconds)
     return report_error(
         invalid_argument(fmt::format("--drain {}: use 0 to {}", request.drain, kMostSeconds)));
-  const Status done = serve_model(args.context(), request);
-  return done.ok() ? kExitOk : report_error(done.error());
+  return exit_after(serve_model(args.context(), request));
 }
 
 }  // namespace ostro::cli

@@ -145,8 +145,7 @@ int encode(Args args) {
   const Result<std::string> text = read_stdin();
   if (!text.ok()) return report_error(text.error());
   const tokenizer::EncodeOptions options{.add_special_tokens = special};
-  const Status written = write_stdout(tokenizer::encode_text(*loaded, *text, json, json, options));
-  return written.ok() ? kExitOk : report_error(written.error());
+  return exit_after(write_stdout(tokenizer::encode_text(*loaded, *text, json, json, options)));
 }
 
 int decode(Args args) {
@@ -166,8 +165,7 @@ int decode(Args args) {
   if (!lines.ok()) return report_error(lines.error());
   const Result<std::string> text = tokenizer::decode_lines(*loaded, *lines, skip);
   if (!text.ok()) return report_error(text.error());
-  const Status written = write_stdout(*text);
-  return written.ok() ? kExitOk : report_error(written.error());
+  return exit_after(write_stdout(*text));
 }
 
 constexpr Command kTokenizerVerbs[] = {

@@ -114,8 +114,7 @@ int devices_command(Args args) {
     return report_error(invalid_argument("--cases is for --check; name a GPU, as in --check cuda:0"));
   if (check) return check_device(*check, cases.value_or(int64_t{1} << 20));
   const engines::Devices devices = engines::find_devices();
-  const Status written = write_stdout(json ? devices_json(devices) : devices_text(devices));
-  return written.ok() ? kExitOk : report_error(written.error());
+  return exit_after(write_stdout(json ? devices_json(devices) : devices_text(devices)));
 }
 
 }  // namespace ostro::cli

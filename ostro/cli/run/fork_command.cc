@@ -3,7 +3,6 @@
 
 #include "ostro/audit/sampled.h"
 #include "ostro/cli/main/commands.h"
-#include "ostro/cli/main/exit_code.h"
 #include "ostro/cli/shared/progress.h"
 #include "ostro/cli/shared/terminal.h"
 #include "ostro/io/files/path.h"
@@ -39,11 +38,10 @@ int fork_command(Args args) {
   const auto forked = run::fork_run(fs, request, *config, *build);
   line.end();
   if (!forked.ok()) return report_error(forked.error());
-  const Status written = write_stdout(
+  return exit_after(write_stdout(
       fmt::format("{} {} {} after step {} (state {})\nto train: ostro train --config {}\n", request.out,
                   forked->was_there ? "is already this fork of" : "is a fork of", request.parent,
-                  request.step, forked->state, io::join_path(request.out, "config.yaml")));
-  return written.ok() ? kExitOk : report_error(written.error());
+                  request.step, forked->state, io::join_path(request.out, "config.yaml"))));
 }
 
 }  // namespace ostro::cli

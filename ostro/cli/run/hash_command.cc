@@ -1,7 +1,6 @@
 // ostro hash
 #include "ostro/audit/inspect.h"
 #include "ostro/cli/main/commands.h"
-#include "ostro/cli/main/exit_code.h"
 #include "ostro/cli/shared/terminal.h"
 
 namespace ostro::cli {
@@ -14,8 +13,7 @@ int hash_command(Args args) {
 
   const Result<std::string> hash = audit::run_hash(args.context().fs, run);
   if (!hash.ok()) return report_error(hash.error());
-  const Status written = write_stdout(*hash + "\n");
-  return written.ok() ? kExitOk : report_error(written.error());
+  return exit_after(write_stdout(*hash + "\n"));
 }
 
 }  // namespace ostro::cli

@@ -3,7 +3,6 @@
 
 #include "ostro/base/machine.h"
 #include "ostro/cli/main/commands.h"
-#include "ostro/cli/main/exit_code.h"
 #include "ostro/cli/shared/terminal.h"
 #include "ostro/init/config_text.h"
 #include "ostro/init/token_sample.h"
@@ -83,8 +82,7 @@ int init_command(Args args) {
   if (request.places.empty()) request.places = {"."};
   std::string command = args.command();
   for (const std::string& word : args.typed()) command += " " + word;
-  const Status done = write_config(args.context(), request, command);
-  return done.ok() ? kExitOk : report_error(done.error());
+  return exit_after(write_config(args.context(), request, command));
 }
 
 }  // namespace ostro::cli

@@ -1,6 +1,5 @@
 // ostro log
 #include "ostro/cli/main/commands.h"
-#include "ostro/cli/main/exit_code.h"
 #include "ostro/cli/shared/terminal.h"
 #include "ostro/lineage/lineage.h"
 
@@ -18,9 +17,7 @@ int log_command(Args args) {
   if (const auto code = args.parse()) return *code;
   const auto history = lineage::read_lineage(args.context().fs, run, args.context().models);
   if (!history.ok()) return report_error(history.error());
-  const Status written =
-      write_stdout(json ? lineage::lineage_json(*history) : lineage::lineage_text(*history));
-  return written.ok() ? kExitOk : report_error(written.error());
+  return exit_after(write_stdout(json ? lineage::lineage_json(*history) : lineage::lineage_text(*history)));
 }
 
 }  // namespace ostro::cli

@@ -3,7 +3,6 @@
 
 #include "ostro/bundle/publish/publish.h"
 #include "ostro/cli/main/commands.h"
-#include "ostro/cli/main/exit_code.h"
 #include "ostro/cli/shared/terminal.h"
 
 namespace ostro::cli {
@@ -73,8 +72,7 @@ int publish_command(Args args) {
   if (const auto code = args.parse()) return *code;
   const auto published = bundle::publish(args.context(), request);
   if (!published.ok()) return report_error(published.error());
-  const Status written = write_stdout(published_text(request, *published));
-  return written.ok() ? kExitOk : report_error(written.error());
+  return exit_after(write_stdout(published_text(request, *published)));
 }
 
 }  // namespace ostro::cli

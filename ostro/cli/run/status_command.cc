@@ -1,6 +1,5 @@
 // ostro status
 #include "ostro/cli/main/commands.h"
-#include "ostro/cli/main/exit_code.h"
 #include "ostro/cli/shared/terminal.h"
 #include "ostro/run/report/run_status.h"
 
@@ -20,8 +19,7 @@ int status_command(Args args) {
   if (const auto code = args.parse()) return *code;
   const auto status = run::read_status(args.context(), path);
   if (!status.ok()) return report_error(status.error());
-  const Status written = write_stdout(json ? run::status_json(*status) : run::status_text(*status));
-  return written.ok() ? kExitOk : report_error(written.error());
+  return exit_after(write_stdout(json ? run::status_json(*status) : run::status_text(*status)));
 }
 
 }  // namespace ostro::cli

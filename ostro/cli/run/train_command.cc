@@ -6,7 +6,6 @@
 #include <string>
 
 #include "ostro/cli/main/commands.h"
-#include "ostro/cli/main/exit_code.h"
 #include "ostro/cli/run/train_run.h"
 #include "ostro/cli/shared/progress.h"
 #include "ostro/cli/shared/sim_workers.h"
@@ -69,7 +68,7 @@ int train_command(Args args) {
     line.end();
     if (!told.ok()) return report_error(told.error());
     std::fputs(told->text.c_str(), stdout);
-    return told->fits.ok() ? kExitOk : report_error(told->fits.error());
+    return exit_after(told->fits);
   }
   std::optional<train::StepRange> profile;
   if (!profile_text.empty()) {

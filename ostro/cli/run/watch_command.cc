@@ -6,7 +6,6 @@
 #include <optional>
 
 #include "ostro/cli/main/commands.h"
-#include "ostro/cli/main/exit_code.h"
 #include "ostro/cli/run/watch_server.h"
 #include "ostro/cli/run/watch_view.h"
 #include "ostro/cli/shared/terminal.h"
@@ -117,9 +116,8 @@ int watch_command(Args args) {
       "address; it is sent without encryption");
   args.flag("--ascii", &ascii, "use no character beyond ASCII, as where the locale has no UTF-8");
   if (const auto code = args.parse()) return *code;
-  const Status done =
-      listen.empty() ? watch_here(args.context(), path, ascii) : serve(args.context(), path, listen);
-  return done.ok() ? kExitOk : report_error(done.error());
+  return exit_after(listen.empty() ? watch_here(args.context(), path, ascii)
+                                   : serve(args.context(), path, listen));
 }
 
 }  // namespace ostro::cli

@@ -17,10 +17,7 @@ bool rounds_last(const ir::Block& block, const ir::Op& op) {
 }
 
 void fuse(ir::Block& block) {
-  std::vector<int32_t> uses(block.values.size(), 0);
-  for (const ir::Op& op : block.ops)
-    for (ir::ValueId v : op.operands) ++uses[static_cast<size_t>(v)];
-  for (ir::ValueId v : block.results) ++uses[static_cast<size_t>(v)];
+  const std::vector<int32_t> uses = use_counts(block);
   const std::vector<int32_t> def = definitions(block);
   std::vector<char> gone(block.ops.size(), 0);
   for (size_t i = 0; i < block.ops.size(); ++i) {

@@ -14,10 +14,7 @@ bool is_float(const ir::Shape& s) { return s.dtype == ir::DType::f32 || s.dtype 
 // The gather reads the table from before the cast and gives a new value; the cast moves behind it and makes
 // the gather's old result, so no reader changes. Only where the cast then has fewer elements.
 void gather_rows_first(ir::Block& block) {
-  std::vector<int32_t> uses(block.values.size(), 0);
-  for (const ir::Op& op : block.ops)
-    for (ir::ValueId v : op.operands) ++uses[static_cast<size_t>(v)];
-  for (ir::ValueId v : block.results) ++uses[static_cast<size_t>(v)];
+  const std::vector<int32_t> uses = use_counts(block);
   const std::vector<int32_t> def = definitions(block);
   std::vector<ir::Op> ops;
   std::vector<char> gone(block.ops.size(), 0);

@@ -166,10 +166,7 @@ void remat_block(Block& block, bool all, const std::set<std::string>& saved) {
     Op& backward = block.ops[j];
     if (backward.kind != OpKind::scan || backward.attrs.i64("reverse", 0) == 0) continue;
     const std::vector<int32_t> def = definitions(block);
-    std::vector<int32_t> uses(block.values.size(), 0);
-    for (const Op& op : block.ops)
-      for (ValueId v : op.operands) ++uses[static_cast<size_t>(v)];
-    for (ValueId v : block.results) ++uses[static_cast<size_t>(v)];
+    const std::vector<int32_t> uses = use_counts(block);
     // By forward scan: (parameter of the backward body, result number).
     std::map<int32_t, std::vector<std::pair<ValueId, size_t>>> residuals;
     const auto first = static_cast<size_t>(backward.attrs.i64("consts") + backward.attrs.i64("carries"));

@@ -1,4 +1,4 @@
-// Replacement, definitions: helpers for passes that replace values.
+// Replacement, definitions, use_counts: helpers for passes that replace values.
 #pragma once
 
 #include <vector>
@@ -32,6 +32,15 @@ inline std::vector<int32_t> definitions(const ir::Block& block) {
   for (size_t i = 0; i < block.ops.size(); ++i)
     for (ir::ValueId v : block.ops[i].results) def[static_cast<size_t>(v)] = static_cast<int32_t>(i);
   return def;
+}
+
+// How many operands and results of a block each of its values is; regions are not looked into.
+inline std::vector<int32_t> use_counts(const ir::Block& block) {
+  std::vector<int32_t> uses(block.values.size(), 0);
+  for (const ir::Op& op : block.ops)
+    for (ir::ValueId v : op.operands) ++uses[static_cast<size_t>(v)];
+  for (ir::ValueId v : block.results) ++uses[static_cast<size_t>(v)];
+  return uses;
 }
 
 }  // namespace ostro::compile

@@ -1,5 +1,6 @@
 // The routine of each op, and what routines share.
 #include "ostro/cpu/routines/op_call.h"
+#include "ostro/ir/program/op_rows.h"
 
 namespace ostro::cpu {
 
@@ -20,66 +21,35 @@ OpRoutine op_routine(OpKind kind) {
   if (ir::is_elementwise(kind)) return run_elementwise;
   if (kind == OpKind::exchange_leaves) return run_exchange_leaves;
   if (ir::is_collective(kind)) return run_collective;
-  switch (kind) {
-    case OpKind::concat:
-    case OpKind::stack:
-      return run_concat;
-    case OpKind::pad:
-      return run_pad;
-    case OpKind::dynamic_slice:
-      return run_dynamic_slice;
-    case OpKind::dynamic_update_slice:
-      return run_dynamic_update_slice;
-    case OpKind::iota:
-      return run_iota;
-    case OpKind::random:
-      return run_random;
-    case OpKind::fold_in:
-      return run_fold_in;
-    case OpKind::paged_write:
-      return run_paged_write;
-    case OpKind::paged_attention:
-      return run_paged_attention;
-    case OpKind::gather:
-      return run_gather;
-    case OpKind::scatter_add:
-      return run_scatter_add;
-    case OpKind::sort:
-    case OpKind::top_k:
-      return run_sort;
-    case OpKind::sum:
-    case OpKind::reduce_max:
-    case OpKind::reduce_min:
-    case OpKind::argmax:
-    case OpKind::tree_sum:
-      return run_reduction;
-    case OpKind::dequantize:
-      return run_dequantize;
-    case OpKind::quantize:
-      return run_quantize;
-    case OpKind::dot_int8:
-      return run_dot_int8;
-    case OpKind::expert_dot:
-      return run_expert_dot;
-    case OpKind::expert_outer:
-      return run_expert_outer;
-    case OpKind::attention:
-      return run_attention;
-    case OpKind::attention_grad:
-      return run_attention_grad;
-    case OpKind::cross_entropy:
-      return run_cross_entropy;
-    case OpKind::cross_entropy_sum:
-      return run_cross_entropy_sum;
-    case OpKind::cross_entropy_grad:
-      return run_cross_entropy_grad;
-    case OpKind::box_sumsq:
-      return run_box_sumsq;
-    case OpKind::fingerprint:
-      return run_fingerprint;
-    default:
-      return nullptr;
-  }
+  using enum OpKind;
+  static constexpr ir::OpRow<OpRoutine> kRows[] = {
+      {run_concat, {concat, stack}},
+      {run_pad, {pad}},
+      {run_dynamic_slice, {dynamic_slice}},
+      {run_dynamic_update_slice, {dynamic_update_slice}},
+      {run_iota, {iota}},
+      {run_random, {random}},
+      {run_fold_in, {fold_in}},
+      {run_paged_write, {paged_write}},
+      {run_paged_attention, {paged_attention}},
+      {run_gather, {gather}},
+      {run_scatter_add, {scatter_add}},
+      {run_sort, {sort, top_k}},
+      {run_reduction, {sum, reduce_max, reduce_min, argmax, tree_sum}},
+      {run_dequantize, {dequantize}},
+      {run_quantize, {quantize}},
+      {run_dot_int8, {dot_int8}},
+      {run_expert_dot, {expert_dot}},
+      {run_expert_outer, {expert_outer}},
+      {run_attention, {attention}},
+      {run_attention_grad, {attention_grad}},
+      {run_cross_entropy, {cross_entropy}},
+      {run_cross_entropy_sum, {cross_entropy_sum}},
+      {run_cross_entropy_grad, {cross_entropy_grad}},
+      {run_box_sumsq, {box_sumsq}},
+      {run_fingerprint, {fingerprint}},
+  };
+  return ir::function_of(kRows, kind);
 }
 
 compile::Target cpu_target() {

@@ -1,4 +1,4 @@
-#include "ostro/cuda/attention/attention.h"
+#include "ostro/cuda/device/fast_routines.h"
 
 #include <algorithm>
 

@@ -1,87 +1,47 @@
 #include "ostro/cuda/engine/routine_table.h"
 
-#include "ostro/cuda/attention/attention.h"
-#include "ostro/cuda/integers/integers.h"
-#include "ostro/cuda/losses/cross_entropy.h"
-#include "ostro/cuda/products/products.h"
+#include "ostro/cuda/device/fast_routines.h"
 #include "ostro/cuda/routines/routines.h"
+#include "ostro/ir/program/op_rows.h"
 
 namespace ostro::cuda {
 
 using ir::OpKind;
 
 StepRoutine step_routine(OpKind kind) {
-  switch (kind) {
-    case OpKind::concat:
-    case OpKind::stack:
-      return run_concat;
-    case OpKind::pad:
-      return run_pad;
-    case OpKind::dynamic_slice:
-      return run_dynamic_slice;
-    case OpKind::dynamic_update_slice:
-      return run_dynamic_update_slice;
-    case OpKind::shard_slice:
-      return run_shard_slice;
-    case OpKind::all_gather:
-      return run_all_gather;
-    case OpKind::reduce_scatter_tree:
-      return run_reduce_scatter;
-    case OpKind::all_reduce_tree:
-    case OpKind::all_reduce_max:
-    case OpKind::all_reduce_int:
-    case OpKind::all_reduce_bits:
-      return run_all_reduce;
-    case OpKind::exchange_leaves:
-      return run_exchange_leaves;
-    case OpKind::dequantize:
-      return run_dequantize;
-    case OpKind::iota:
-      return run_iota;
-    case OpKind::random:
-      return run_random;
-    case OpKind::fold_in:
-      return run_fold_in;
-    case OpKind::gather:
-      return run_gather;
-    case OpKind::scatter_add:
-      return run_scatter_add;
-    case OpKind::sort:
-    case OpKind::top_k:
-      return run_sort;
-    case OpKind::sum:
-    case OpKind::reduce_max:
-    case OpKind::reduce_min:
-    case OpKind::argmax:
-    case OpKind::tree_sum:
-      return run_reduction;
-    case OpKind::dot:
-      return run_dot;
-    case OpKind::quantize:
-      return run_quantize;
-    case OpKind::dot_int8:
-      return run_dot_int8;
-    case OpKind::expert_dot:
-      return run_expert_dot;
-    case OpKind::expert_outer:
-      return run_expert_outer;
-    case OpKind::attention:
-      return run_attention;
-    case OpKind::attention_grad:
-      return run_attention_grad;
-    case OpKind::cross_entropy:
-      return run_cross_entropy;
-    case OpKind::cross_entropy_sum:
-      return run_cross_entropy_sum;
-    case OpKind::cross_entropy_grad:
-      return run_cross_entropy_grad;
-    case OpKind::box_sumsq:
-      return run_box_sumsq;
-    case OpKind::fingerprint:
-      return run_fingerprint;
-    default:
-      return nullptr;
-  }
+  using enum OpKind;
+  static constexpr ir::OpRow<StepRoutine> kRows[] = {
+      {run_concat, {concat, stack}},
+      {run_pad, {pad}},
+      {run_dynamic_slice, {dynamic_slice}},
+      {run_dynamic_update_slice, {dynamic_update_slice}},
+      {run_shard_slice, {shard_slice}},
+      {run_all_gather, {all_gather}},
+      {run_reduce_scatter, {reduce_scatter_tree}},
+      {run_all_reduce, {all_reduce_tree, all_reduce_max, all_reduce_int, all_reduce_bits}},
+      {run_exchange_leaves, {exchange_leaves}},
+      {run_dequantize, {dequantize}},
+      {run_iota, {iota}},
+      {run_random, {random}},
+      {run_fold_in, {fold_in}},
+      {run_gather, {gather}},
+      {run_scatter_add, {scatter_add}},
+      {run_sort, {sort, top_k}},
+      {run_reduction, {sum, reduce_max, reduce_min, argmax, tree_sum}},
+      {run_dot, {dot}},
+      {run_quantize, {quantize}},
+      {run_dot_int8, {dot_int8}},
+      {run_expert_dot, {expert_dot}},
+      {run_expert_outer, {expert_outer}},
+      {run_attention, {attention}},
+      {run_attention_grad, {attention_grad}},
+      {run_cross_entropy, {cross_entropy}},
+      {run_cross_entropy_sum, {cross_entropy_sum}},
+      {run_cross_entropy_grad, {cross_entropy_grad}},
+      {run_box_sumsq, {box_sumsq}},
+      {run_fingerprint, {fingerprint}},
+  };
+  return ir::function_of(kRows, kind);
 }
 
 compile::Target device_target() {

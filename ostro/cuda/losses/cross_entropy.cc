@@ -1,4 +1,4 @@
-#include "ostro/cuda/losses/cross_entropy.h"
+#include "ostro/cuda/device/fast_routines.h"
 
 namespace ostro::cuda {
 namespace {

@@ -62,13 +62,9 @@ void expert_fields_of_both(ConfigFields& f, HfModel& m, int64_t experts, std::op
 
 void last_fields_of_both(ConfigFields& f, HfModel& m, int64_t positions) {
   models::DecoderOptions& o = m.options;
-  f.activation("hidden_act", &o.activation_function, models::Activation::kSilu);
-  length_field(f, m, "max_position_embeddings", positions);
-  f.number("rms_norm_eps", &o.layer_norm_epsilon, 1e-6);
+  llama_inner_fields(f, m, positions, 1e-6);
   f.scaled_rope(&o.rope, 10000, o.seq_len);
-  f.harmless("attention_dropout", 0.0);
-  f.boolean("tie_word_embeddings", &o.tie_word_embeddings, false);
-  f.number("initializer_range", &o.initializer_range, 0.02);
+  last_fields(f, m);
 }
 
 void deepseek_v2_config(ConfigFields& f, HfModel& m) {

@@ -6,12 +6,7 @@ namespace {
 
 void ernie4_5_config(ConfigFields& f, HfModel& m) {
   models::DecoderOptions& o = m.options;
-  size_fields(f, m);
-  kv_head_field(f, m, 2);
-  head_dim_field(f, m, 128);
-  f.activation("hidden_act", &o.activation_function, models::Activation::kSilu);
-  length_field(f, m, "max_position_embeddings", 131072);
-  f.number("rms_norm_eps", &o.layer_norm_epsilon, 1e-5);
+  llama_first_fields(f, m, {.kv_heads = 2, .head_dim = 128, .positions = 131072, .epsilon = 1e-5});
   f.rope(&o.rope, 500000, o.seq_len);
   shared_flag(
       f, "use_bias", false,

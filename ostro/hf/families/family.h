@@ -91,6 +91,18 @@ void shared_flag(ConfigFields& f, const char* key, bool missing, std::initialize
 void attention_bias_field(ConfigFields& f, HfModel& m, bool missing);
 // max_position_embeddings, which is also the number of rows of a table of learned positions.
 void length_field(ConfigFields& f, HfModel& m, const char* key, int64_t missing);
+// What a file means that does not say it.
+struct LlamaDefaults {
+  std::optional<int64_t> kv_heads = {}, head_dim = {};  // as kv_head_field() and head_dim_field() have them
+  int64_t positions;
+  double epsilon;
+};
+// size_fields(), kv_head_field(), head_dim_field() and llama_inner_fields().
+void llama_first_fields(ConfigFields& f, HfModel& m, const LlamaDefaults& missing);
+// hidden_act (silu), max_position_embeddings, rms_norm_eps.
+void llama_inner_fields(ConfigFields& f, HfModel& m, int64_t positions, double epsilon);
+// attention_dropout, tie_word_embeddings (missing: `tied`), initializer_range.
+void last_fields(ConfigFields& f, HfModel& m, bool tied = false);
 // layer_types, a word for each layer. Where the file has none: `sliding` says of a layer whether it has the
 // window. Sets layer_pattern to the shortest one that gives these layers.
 void layer_type_field(ConfigFields& f, HfModel& m, bool (*sliding)(int64_t layer));

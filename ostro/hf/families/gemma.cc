@@ -28,9 +28,7 @@ void gemma_last_fields(ConfigFields& f, HfModel& m, std::optional<double> score_
   f.number("final_logit_softcapping", &o.final_logit_softcapping, logit_cap);
   attention_bias_field(f, m, false);
   f.must("use_bidirectional_attention", false);
-  f.harmless("attention_dropout", 0.0);
-  f.boolean("tie_word_embeddings", &o.tie_word_embeddings, true);
-  f.number("initializer_range", &o.initializer_range, 0.02);
+  last_fields(f, m, /*tied=*/true);
 }
 
 void gemma2_config(ConfigFields& f, HfModel& m) {
@@ -89,9 +87,7 @@ void gemma1_config(ConfigFields& f, HfModel& m) {
   f.rope(&o.rope, 10000, o.seq_len);
   attention_bias_field(f, m, false);
   f.must("use_bidirectional_attention", false);
-  f.harmless("attention_dropout", 0.0);
-  f.boolean("tie_word_embeddings", &o.tie_word_embeddings, true);
-  f.number("initializer_range", &o.initializer_range, 0.02);
+  last_fields(f, m, /*tied=*/true);
 }
 
 FamilyNames gemma_names() {

@@ -7,17 +7,10 @@ namespace {
 
 void glm4_config(ConfigFields& f, HfModel& m) {
   models::DecoderOptions& o = m.options;
-  size_fields(f, m);
-  kv_head_field(f, m, 2);
-  head_dim_field(f, m, 128);
-  f.activation("hidden_act", &o.activation_function, models::Activation::kSilu);
-  length_field(f, m, "max_position_embeddings", 131072);
-  f.number("rms_norm_eps", &o.layer_norm_epsilon, 1.5625e-7);
+  llama_first_fields(f, m, {.kv_heads = 2, .head_dim = 128, .positions = 131072, .epsilon = 1.5625e-7});
   f.rope(&o.rope, 10000, o.seq_len, &o.partial_rotary_factor, 0.5);
   f.boolean("attention_bias", &o.qkv_bias, true);
-  f.harmless("attention_dropout", 0.0);
-  f.boolean("tie_word_embeddings", &o.tie_word_embeddings, false);
-  f.number("initializer_range", &o.initializer_range, 0.02);
+  last_fields(f, m);
 }
 
 }  // namespace

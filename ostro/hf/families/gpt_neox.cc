@@ -24,9 +24,7 @@ void gpt_neox_config(ConfigFields& f, HfModel& m) {
                                o.partial_rotary_factor)));
   f.boolean("use_parallel_residual", &o.parallel, true);
   attention_bias_field(f, m, true);
-  f.harmless("attention_dropout", 0.0);
-  f.boolean("tie_word_embeddings", &o.tie_word_embeddings, false);
-  f.number("initializer_range", &o.initializer_range, 0.02);
+  last_fields(f, m);
 }
 
 }  // namespace

@@ -11,9 +11,7 @@ void granite_config(ConfigFields& f, HfModel& m) {
   size_fields(f, m);
   kv_head_field(f, m);
   derived_head_dim_field(f, m);
-  f.activation("hidden_act", &o.activation_function, models::Activation::kSilu);
-  length_field(f, m, "max_position_embeddings", 2048);
-  f.number("rms_norm_eps", &o.layer_norm_epsilon, 1e-6);
+  llama_inner_fields(f, m, 2048, 1e-6);
   f.rope(&o.rope, 10000, o.seq_len);
   attention_bias_field(f, m, false);
   f.boolean("mlp_bias", &o.mlp_bias, false);
@@ -24,9 +22,7 @@ void granite_config(ConfigFields& f, HfModel& m) {
       o.attention_multiplier.value_or(1.0 / std::sqrt(static_cast<double>(o.head_dim.value_or(1))));
   f.number("attention_multiplier", &scale, 1.0);
   o.attention_multiplier = scale;
-  f.harmless("attention_dropout", 0.0);
-  f.boolean("tie_word_embeddings", &o.tie_word_embeddings, false);
-  f.number("initializer_range", &o.initializer_range, 0.02);
+  last_fields(f, m);
 }
 
 }  // namespace

@@ -6,12 +6,7 @@ namespace {
 
 void llama_config(ConfigFields& f, HfModel& m) {
   models::DecoderOptions& o = m.options;
-  size_fields(f, m);
-  kv_head_field(f, m);
-  head_dim_field(f, m);
-  f.activation("hidden_act", &o.activation_function, models::Activation::kSilu);
-  length_field(f, m, "max_position_embeddings", 2048);
-  f.number("rms_norm_eps", &o.layer_norm_epsilon, 1e-6);
+  llama_first_fields(f, m, {.positions = 2048, .epsilon = 1e-6});
   f.rope(&o.rope, 10000, o.seq_len);
   attention_bias_field(f, m, false);
   f.harmless("attention_dropout", 0.0);

@@ -46,20 +46,9 @@ void dense_layer_fields(ConfigFields& f, HfModel& m, int64_t missing) {
           f.where(), dense[i])));
 }
 
-void last_fields(ConfigFields& f, HfModel& m) {
-  f.harmless("attention_dropout", 0.0);
-  f.boolean("tie_word_embeddings", &m.options.tie_word_embeddings, false);
-  f.number("initializer_range", &m.options.initializer_range, 0.02);
-}
-
 void mixtral_config(ConfigFields& f, HfModel& m) {
   models::DecoderOptions& o = m.options;
-  size_fields(f, m);
-  kv_head_field(f, m, 8);
-  head_dim_field(f, m);
-  f.activation("hidden_act", &o.activation_function, models::Activation::kSilu);
-  length_field(f, m, "max_position_embeddings", 131072);
-  f.number("rms_norm_eps", &o.layer_norm_epsilon, 1e-5);
+  llama_first_fields(f, m, {.kv_heads = 8, .positions = 131072, .epsilon = 1e-5});
   f.rope(&o.rope, 1e6, o.seq_len);
   window_field(f, m, {});
   expert_fields(f, m, "num_local_experts", "num_experts", 8, 2);
@@ -77,9 +66,7 @@ void qwen3_moe_config(ConfigFields& f, HfModel& m) {
   kv_head_field(f, m, 4);
   head_dim_field(f, m);
   attention_bias_field(f, m, false);
-  f.activation("hidden_act", &o.activation_function, models::Activation::kSilu);
-  length_field(f, m, "max_position_embeddings", 32768);
-  f.number("rms_norm_eps", &o.layer_norm_epsilon, 1e-6);
+  llama_inner_fields(f, m, 32768, 1e-6);
   f.rope(&o.rope, 10000, o.seq_len);
   bool window = o.sliding_window.has_value();
   f.boolean("use_sliding_window", &window, false);
@@ -102,9 +89,7 @@ void qwen2_moe_config(ConfigFields& f, HfModel& m) {
   kv_head_field(f, m, 16);
   head_dim_field(f, m);
   f.boolean("qkv_bias", &o.qkv_bias, true);
-  f.activation("hidden_act", &o.activation_function, models::Activation::kSilu);
-  length_field(f, m, "max_position_embeddings", 32768);
-  f.number("rms_norm_eps", &o.layer_norm_epsilon, 1e-6);
+  llama_inner_fields(f, m, 32768, 1e-6);
   f.rope(&o.rope, 10000, o.seq_len);
   switched_window_fields(f, m);
   if (f.reading() && o.sliding_window && !f.has("layer_types"))
@@ -128,9 +113,7 @@ void olmoe_config(ConfigFields& f, HfModel& m) {
         unsupported(fmt::format("model.head_dim {} times model.num_heads {} is not model.hidden_dim {}; an "
                                 "olmoe of Hugging Face directories has no other heads",
                                 *o.head_dim, o.num_heads, o.hidden_dim)));
-  f.activation("hidden_act", &o.activation_function, models::Activation::kSilu);
-  length_field(f, m, "max_position_embeddings", 4096);
-  f.number("rms_norm_eps", &o.layer_norm_epsilon, 1e-5);
+  llama_inner_fields(f, m, 4096, 1e-5);
   f.rope(&o.rope, 10000, o.seq_len);
   attention_bias_field(f, m, false);
   f.must_be_null("clip_qkv");

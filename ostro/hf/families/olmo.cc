@@ -4,31 +4,20 @@
 namespace ostro::hf {
 namespace {
 
-void olmo_first_fields(ConfigFields& f, HfModel& m) {
-  size_fields(f, m);
-  kv_head_field(f, m);
-  head_dim_field(f, m);
-  f.activation("hidden_act", &m.options.activation_function, models::Activation::kSilu);
-  length_field(f, m, "max_position_embeddings", 2048);
-  f.number("rms_norm_eps", &m.options.layer_norm_epsilon, 1e-5);
-}
-
 void olmo_last_fields(ConfigFields& f, HfModel& m) {
   attention_bias_field(f, m, false);
-  f.harmless("attention_dropout", 0.0);
-  f.boolean("tie_word_embeddings", &m.options.tie_word_embeddings, false);
-  f.number("initializer_range", &m.options.initializer_range, 0.02);
+  last_fields(f, m);
 }
 
 void olmo2_config(ConfigFields& f, HfModel& m) {
-  olmo_first_fields(f, m);
+  llama_first_fields(f, m, {.positions = 2048, .epsilon = 1e-5});
   f.rope(&m.options.rope, 10000, m.options.seq_len);
   olmo_last_fields(f, m);
 }
 
 void olmo3_config(ConfigFields& f, HfModel& m) {
   models::DecoderOptions& o = m.options;
-  olmo_first_fields(f, m);
+  llama_first_fields(f, m, {.positions = 2048, .epsilon = 1e-5});
   f.ropes_by_layer(&o.rope, &o.rope_local_theta, 500000, 500000, o.seq_len);
   if (f.reading() && f.has("rope_theta") && o.rope_local_theta != models::rope_theta(o.rope))
     f.fail(unsupported(

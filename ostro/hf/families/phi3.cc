@@ -6,12 +6,7 @@ namespace {
 
 void phi3_config(ConfigFields& f, HfModel& m) {
   models::DecoderOptions& o = m.options;
-  size_fields(f, m);
-  kv_head_field(f, m);
-  head_dim_field(f, m);
-  f.activation("hidden_act", &o.activation_function, models::Activation::kSilu);
-  length_field(f, m, "max_position_embeddings", 4096);
-  f.number("rms_norm_eps", &o.layer_norm_epsilon, 1e-5);
+  llama_first_fields(f, m, {.positions = 4096, .epsilon = 1e-5});
   f.rope(&o.rope, 10000, o.seq_len, &o.partial_rotary_factor);
   if (!std::holds_alternative<models::RopeDefaultOptions>(o.rope) &&
       !std::holds_alternative<models::RopeLongOptions>(o.rope))
@@ -26,9 +21,7 @@ void phi3_config(ConfigFields& f, HfModel& m) {
     f.must_be("full_attn_mod", 1);
     f.must_be("interpolate_factor", 1);
   }
-  f.harmless("attention_dropout", 0.0);
-  f.boolean("tie_word_embeddings", &o.tie_word_embeddings, false);
-  f.number("initializer_range", &o.initializer_range, 0.02);
+  last_fields(f, m);
 }
 
 }  // namespace

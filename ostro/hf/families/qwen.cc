@@ -6,14 +6,10 @@ namespace {
 
 void qwen_shared_fields(ConfigFields& f, HfModel& m) {
   models::DecoderOptions& o = m.options;
-  f.activation("hidden_act", &o.activation_function, models::Activation::kSilu);
-  length_field(f, m, "max_position_embeddings", 32768);
-  f.number("rms_norm_eps", &o.layer_norm_epsilon, 1e-6);
+  llama_inner_fields(f, m, 32768, 1e-6);
   f.rope(&o.rope, 10000, o.seq_len);
   switched_window_fields(f, m);
-  f.harmless("attention_dropout", 0.0);
-  f.boolean("tie_word_embeddings", &o.tie_word_embeddings, false);
-  f.number("initializer_range", &o.initializer_range, 0.02);
+  last_fields(f, m);
 }
 
 void qwen2_config(ConfigFields& f, HfModel& m) {

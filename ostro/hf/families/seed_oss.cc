@@ -6,12 +6,7 @@ namespace {
 
 void seed_oss_config(ConfigFields& f, HfModel& m) {
   models::DecoderOptions& o = m.options;
-  size_fields(f, m);
-  kv_head_field(f, m, 8);
-  head_dim_field(f, m, 128);
-  f.activation("hidden_act", &o.activation_function, models::Activation::kSilu);
-  length_field(f, m, "max_position_embeddings", 524288);
-  f.number("rms_norm_eps", &o.layer_norm_epsilon, 1e-6);
+  llama_first_fields(f, m, {.kv_heads = 8, .head_dim = 128, .positions = 524288, .epsilon = 1e-6});
   f.rope(&o.rope, 10000, o.seq_len);
   f.boolean("attention_bias", &o.qkv_bias, true);
   f.boolean("attention_out_bias", &o.out_bias, false);

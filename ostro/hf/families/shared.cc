@@ -91,6 +91,25 @@ void length_field(ConfigFields& f, HfModel& m, const char* key, int64_t missing)
   if (f.reading() && learned) m.options.seq_len = m.options.max_position_embeddings;
 }
 
+void llama_first_fields(ConfigFields& f, HfModel& m, const LlamaDefaults& missing) {
+  size_fields(f, m);
+  kv_head_field(f, m, missing.kv_heads);
+  head_dim_field(f, m, missing.head_dim);
+  llama_inner_fields(f, m, missing.positions, missing.epsilon);
+}
+
+void llama_inner_fields(ConfigFields& f, HfModel& m, int64_t positions, double epsilon) {
+  f.activation("hidden_act", &m.options.activation_function, models::Activation::kSilu);
+  length_field(f, m, "max_position_embeddings", positions);
+  f.number("rms_norm_eps", &m.options.layer_norm_epsilon, epsilon);
+}
+
+void last_fields(ConfigFields& f, HfModel& m, bool tied) {
+  f.harmless("attention_dropout", 0.0);
+  f.boolean("tie_word_embeddings", &m.options.tie_word_embeddings, tied);
+  f.number("initializer_range", &m.options.initializer_range, 0.02);
+}
+
 void layer_type_field(ConfigFields& f, HfModel& m, bool (*sliding)(int64_t layer)) {
   models::DecoderOptions& o = m.options;
   std::vector<std::string> types;

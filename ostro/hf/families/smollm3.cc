@@ -43,20 +43,13 @@ void smollm3_window_fields(ConfigFields& f, HfModel& m) {
 
 void smollm3_config(ConfigFields& f, HfModel& m) {
   models::DecoderOptions& o = m.options;
-  size_fields(f, m);
-  kv_head_field(f, m, 4);
-  head_dim_field(f, m);
-  f.activation("hidden_act", &o.activation_function, models::Activation::kSilu);
-  length_field(f, m, "max_position_embeddings", 32768);
-  f.number("rms_norm_eps", &o.layer_norm_epsilon, 1e-6);
+  llama_first_fields(f, m, {.kv_heads = 4, .positions = 32768, .epsilon = 1e-6});
   f.rope(&o.rope, 2000000, o.seq_len);
   no_rope_fields(f, o);
   smollm3_window_fields(f, m);
   attention_bias_field(f, m, false);
   f.boolean("mlp_bias", &o.mlp_bias, false);
-  f.harmless("attention_dropout", 0.0);
-  f.boolean("tie_word_embeddings", &o.tie_word_embeddings, true);
-  f.number("initializer_range", &o.initializer_range, 0.02);
+  last_fields(f, m, /*tied=*/true);
 }
 
 }  // namespace

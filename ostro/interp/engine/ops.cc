@@ -1,155 +1,68 @@
 // The table from op to function.
 #include "ostro/interp/core/families.h"
+#include "ostro/ir/program/op_rows.h"
 
 namespace ostro::interp {
 
 OpFunction op_function(OpKind kind) {
-  switch (kind) {
-    case OpKind::constant:
-      return run_constant;
-    case OpKind::iota:
-      return run_iota;
-    case OpKind::random:
-      return run_random;
-    case OpKind::fold_in:
-      return run_fold_in;
-    case OpKind::neg:
-    case OpKind::abs:
-    case OpKind::exp:
-    case OpKind::log:
-    case OpKind::log2:
-    case OpKind::log1p:
-    case OpKind::tanh:
-    case OpKind::sin:
-    case OpKind::cos:
-    case OpKind::erf:
-    case OpKind::erfinv:
-    case OpKind::sqrt:
-    case OpKind::rsqrt:
-    case OpKind::sigmoid:
-    case OpKind::floor:
-      return run_unary;
-    case OpKind::logical_not:
-      return run_logical_not;
-    case OpKind::is_finite:
-      return run_is_finite;
-    case OpKind::cast:
-    case OpKind::use:
-      return run_cast;
-    case OpKind::add:
-    case OpKind::sub:
-    case OpKind::mul:
-    case OpKind::div:
-    case OpKind::rem:
-    case OpKind::min:
-    case OpKind::max:
-    case OpKind::bit_and:
-    case OpKind::bit_or:
-    case OpKind::bit_xor:
-    case OpKind::shl:
-    case OpKind::shr:
-      return run_binary;
-    case OpKind::eq:
-    case OpKind::ne:
-    case OpKind::lt:
-    case OpKind::le:
-    case OpKind::gt:
-    case OpKind::ge:
-      return run_compare;
-    case OpKind::select:
-      return run_select;
-    case OpKind::broadcast:
-    case OpKind::transpose:
-      return run_reorder;
-    case OpKind::rename:
-    case OpKind::split_axis:
-    case OpKind::merge_axes:
-      return run_reshape;
-    case OpKind::slice:
-      return run_slice;
-    case OpKind::pad:
-      return run_pad;
-    case OpKind::concat:
-      return run_concat;
-    case OpKind::split:
-      return run_split;
-    case OpKind::stack:
-      return run_stack;
-    case OpKind::unstack:
-      return run_unstack;
-    case OpKind::reverse:
-      return run_reverse;
-    case OpKind::dynamic_slice:
-      return run_dynamic_slice;
-    case OpKind::dynamic_update_slice:
-      return run_dynamic_update_slice;
-    case OpKind::paged_write:
-      return run_paged_write;
-    case OpKind::gather:
-      return run_gather;
-    case OpKind::scatter_add:
-      return run_scatter_add;
-    case OpKind::sort:
-    case OpKind::top_k:
-      return run_sort;
-    case OpKind::sum:
-      return run_sum;
-    case OpKind::reduce_max:
-    case OpKind::reduce_min:
-      return run_extremum;
-    case OpKind::argmax:
-      return run_argmax;
-    case OpKind::tree_sum:
-      return run_tree_sum;
-    case OpKind::dequantize:
-      return run_dequantize;
-    case OpKind::dot:
-      return run_dot;
-    case OpKind::quantize:
-      return run_quantize;
-    case OpKind::dot_int8:
-      return run_dot_int8;
-    case OpKind::expert_dot:
-      return run_expert_dot;
-    case OpKind::expert_outer:
-      return run_expert_outer;
-    case OpKind::attention:
-      return run_attention;
-    case OpKind::attention_grad:
-      return run_attention_grad;
-    case OpKind::paged_attention:
-      return run_paged_attention;
-    case OpKind::cross_entropy:
-      return run_cross_entropy;
-    case OpKind::cross_entropy_sum:
-      return run_cross_entropy_sum;
-    case OpKind::cross_entropy_grad:
-      return run_cross_entropy_grad;
-    case OpKind::box_sumsq:
-      return run_box_sumsq;
-    case OpKind::fingerprint:
-      return run_fingerprint;
-    case OpKind::scan:
-      return run_scan;
-    case OpKind::cond:
-      return run_cond;
-    case OpKind::custom:
-      return run_custom;
-    case OpKind::all_gather:
-      return run_all_gather;
-    case OpKind::shard_slice:
-      return run_shard_slice;
-    case OpKind::all_reduce_tree:
-    case OpKind::all_reduce_max:
-    case OpKind::all_reduce_int:
-    case OpKind::all_reduce_bits:
-      return run_all_reduce;
-    case OpKind::reduce_scatter_tree:
-      return run_reduce_scatter_tree;
-    case OpKind::exchange_leaves:
-      return run_exchange_leaves;
-  }
-  return nullptr;
+  using enum OpKind;
+  static constexpr ir::OpRow<OpFunction> kRows[] = {
+      {run_constant, {constant}},
+      {run_iota, {iota}},
+      {run_random, {random}},
+      {run_fold_in, {fold_in}},
+      {run_unary,
+       {neg, abs, exp, log, log2, log1p, tanh, sin, cos, erf, erfinv, sqrt, rsqrt, sigmoid, floor}},
+      {run_logical_not, {logical_not}},
+      {run_is_finite, {is_finite}},
+      {run_cast, {cast, use}},
+      {run_binary, {add, sub, mul, div, rem, min, max, bit_and, bit_or, bit_xor, shl, shr}},
+      {run_compare, {eq, ne, lt, le, gt, ge}},
+      {run_select, {select}},
+      {run_reorder, {broadcast, transpose}},
+      {run_reshape, {rename, split_axis, merge_axes}},
+      {run_slice, {slice}},
+      {run_pad, {pad}},
+      {run_concat, {concat}},
+      {run_split, {split}},
+      {run_stack, {stack}},
+      {run_unstack, {unstack}},
+      {run_reverse, {reverse}},
+      {run_dynamic_slice, {dynamic_slice}},
+      {run_dynamic_update_slice, {dynamic_update_slice}},
+      {run_paged_write, {paged_write}},
+      {run_gather, {gather}},
+      {run_scatter_add, {scatter_add}},
+      {run_sort, {sort, top_k}},
+      {run_sum, {sum}},
+      {run_extremum, {reduce_max, reduce_min}},
+      {run_argmax, {argmax}},
+      {run_tree_sum, {tree_sum}},
+      {run_dequantize, {dequantize}},
+      {run_dot, {dot}},
+      {run_quantize, {quantize}},
+      {run_dot_int8, {dot_int8}},
+      {run_expert_dot, {expert_dot}},
+      {run_expert_outer, {expert_outer}},
+      {run_attention, {attention}},
+      {run_attention_grad, {attention_grad}},
+      {run_paged_attention, {paged_attention}},
+      {run_cross_entropy, {cross_entropy}},
+      {run_cross_entropy_sum, {cross_entropy_sum}},
+      {run_cross_entropy_grad, {cross_entropy_grad}},
+      {run_box_sumsq, {box_sumsq}},
+      {run_fingerprint, {fingerprint}},
+      {run_scan, {scan}},
+      {run_cond, {cond}},
+      {run_custom, {custom}},
+      {run_all_gather, {all_gather}},
+      {run_shard_slice, {shard_slice}},
+      {run_all_reduce, {all_reduce_tree, all_reduce_max, all_reduce_int, all_reduce_bits}},
+      {run_reduce_scatter_tree, {reduce_scatter_tree}},
+      {run_exchange_leaves, {exchange_leaves}},
+  };
+  static_assert(ir::names_every_op(kRows));
+  return ir::function_of(kRows, kind);
 }
 
 }  // namespace ostro::interp

@@ -18,19 +18,9 @@ constexpr int64_t kMaxHeaderBytes = 100'000'000;  // the reference implementatio
 constexpr int64_t kMaxIndexBytes = 100'000'000;
 constexpr int64_t kMaxTensorElements = int64_t{1} << 58;
 
-constexpr std::array<std::pair<std::string_view, int64_t>, 13> kDtypeBytes = {{{"F64", 8},
-                                                                               {"F32", 4},
-                                                                               {"F16", 2},
-                                                                               {"BF16", 2},
-                                                                               {"I64", 8},
-                                                                               {"I32", 4},
-                                                                               {"I16", 2},
-                                                                               {"I8", 1},
-                                                                               {"U64", 8},
-                                                                               {"U32", 4},
-                                                                               {"U16", 2},
-                                                                               {"U8", 1},
-                                                                               {"BOOL", 1}}};
+constexpr std::pair<std::string_view, int64_t> kDtypeBytes[] = {
+    {"F64", 8}, {"F32", 4}, {"F16", 2}, {"BF16", 2}, {"I64", 8}, {"I32", 4}, {"I16", 2},
+    {"I8", 1},  {"U64", 8}, {"U32", 4}, {"U16", 2},  {"U8", 1},  {"BOOL", 1}};
 
 OrderedJson metadata_json(const SafetensorsMetadata& metadata) {
   OrderedJson json = OrderedJson::object();

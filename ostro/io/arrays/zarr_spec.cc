@@ -16,19 +16,10 @@ constexpr int64_t kMaxChunkBytes = int64_t{1} << 30;
 constexpr int64_t kMaxChunksPerShard = int64_t{1} << 24;
 constexpr int64_t kMaxElements = int64_t{1} << 58;  // limits bytes and offsets to 62 bits
 
-constexpr std::array<std::pair<std::string_view, int64_t>, 13> kItemSizes = {{{"bool", 1},
-                                                                              {"int8", 1},
-                                                                              {"int16", 2},
-                                                                              {"int32", 4},
-                                                                              {"int64", 8},
-                                                                              {"uint8", 1},
-                                                                              {"uint16", 2},
-                                                                              {"uint32", 4},
-                                                                              {"uint64", 8},
-                                                                              {"bfloat16", 2},
-                                                                              {"float16", 2},
-                                                                              {"float32", 4},
-                                                                              {"float64", 8}}};
+constexpr std::pair<std::string_view, int64_t> kItemSizes[] = {
+    {"bool", 1},    {"int8", 1},    {"int16", 2},  {"int32", 4},  {"int64", 8},
+    {"uint8", 1},   {"uint16", 2},  {"uint32", 4}, {"uint64", 8}, {"bfloat16", 2},
+    {"float16", 2}, {"float32", 4}, {"float64", 8}};
 constexpr std::array<const char*, 3> kShuffles = {"noshuffle", "shuffle", "bitshuffle"};
 
 OrderedJson bytes_codec() { return {{"name", "bytes"}, {"configuration", {{"endian", "little"}}}}; }
