@@ -131,8 +131,7 @@ Status describe_parameters(io::FileSystem& fs, const std::string& run, const cha
   if (genesis.origin)
     out.not_shown.push_back(
         "how the parameters were made that the run began with: its genesis names files with their hashes, "
-        "and "
-        "no file was compared");
+        "and no file was compared");
   if (!genesis.maker) return {};
   const std::string published =
       fmt::format("the published state {} of the run {}", genesis.maker->state, genesis.maker->head);

@@ -89,12 +89,10 @@ std::string cause_of(io::FileSystem& fs, runtime::Engine& engine, const std::str
   if (report.what != "state") return "";
   if (moments_were_reset(fs, engine, directory, options, report, models))
     return fmt::format(
-        "with the optimizer's arrays at zero, the step gives what is recorded: they were reset after "
-        "step {}",
+        "with the optimizer's arrays at zero, the step gives what is recorded: they were reset after step {}",
         report.different_step - 1);
   return "batch, loss and leaves are the same, so the update was another one: by other arrays of the "
-         "optimizer, "
-         "another learning rate, or another option of it than the record has";
+         "optimizer, another learning rate, or another option of it than the record has";
 }
 
 }  // namespace ostro::audit

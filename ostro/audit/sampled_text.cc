@@ -62,8 +62,7 @@ std::string price_text(const Sample& s) {
                      count_text(s.plan.steps(), "step"), list_text(begins));
   out += fmt::format(
       "cost: about {}, measured on parts of these steps; beside it all checkpoints and the token store are "
-      "read and "
-      "hashed\n",
+      "read and hashed\n",
       cost_text(s.estimate));
   out += before_text(s);
   out +=

@@ -17,10 +17,8 @@ Result<Json> options_json(const std::string& options) {
   Json json = Json::parse(canonical);
   for (const auto& [name, value] : json.items())
     if (!value.is_string() && !value.is_number_integer())
-      return invalid_argument(
-          fmt::format("chain entry: numerics_options.{} is {}, neither a string nor an "
-                      "integer",
-                      name, value.dump()));
+      return invalid_argument(fmt::format(
+          "chain entry: numerics_options.{} is {}, neither a string nor an integer", name, value.dump()));
   return json;
 }
 
@@ -56,8 +54,7 @@ bool names_component(const std::string& name, size_t count) {
 std::string no_component(const std::string& name) {
   return fmt::format(
       "has the name \"{}\", which no component of data has: letters, digits, _, - and . (not first), in "
-      "parts "
-      "separated by /",
+      "parts separated by /",
       name);
 }
 
@@ -68,8 +65,7 @@ Status add_format_2(const GenesisEntry& entry, Json& json) {
     if (options.empty() && entry.data_roots.empty() && !entry.maker) return {};
     return invalid_argument(
         "chain entry: a genesis of format 1 has no numerics options, roots of data or maker; they need "
-        "format "
-        "2");
+        "format 2");
   }
   json["numerics_options"] = std::move(options);
   json["data_roots"] = Json::object();

@@ -57,8 +57,7 @@ std::optional<std::string> wrong_indent(const std::vector<std::string>& lines, s
       if (!opens)
         return fmt::format(
             "this line is indented by {} spaces, and line {} before it by {}; lines of one section begin in "
-            "the "
-            "same column",
+            "the same column",
             *indent, *before + 1, above_indent);
     }
     if (open.empty() || open.back() < *indent) open.push_back(*indent);

@@ -276,9 +276,7 @@ class Check {
     }
     return fmt::format(
         "data: the files of train_urls and validation_urls (and stores without texts) hold no text (files: "
-        "{}, rows: {}, of them "
-        "malformed: "
-        "{}, the others empty)",
+        "{}, rows: {}, of them malformed: {}, the others empty)",
         report_.sources.size(), rows, bad);
   }
 

@@ -181,15 +181,13 @@ std::string check_html(const CheckReport& report) {
   out += "<h2>Exact duplicates</h2>\n" + clusters(report, report.duplicates.exact, false);
   out += fmt::format(
       "<h2>Near duplicates</h2>\n<p>MinHash with {} hashes of {}-word shingles, seed {}, in {} bands of {}; "
-      "from an "
-      "estimated Jaccard index of {} on. Exact copies are left out.</p>\n",
+      "from an estimated Jaccard index of {} on. Exact copies are left out.</p>\n",
       kMinHashes, report.settings.shingle, report.settings.seed, report.bands.count, report.bands.rows,
       report.settings.near_threshold);
   if (const DuplicateReport& d = report.duplicates; d.not_compared > 0)
     out += fmt::format(
         "<p class=\"bad\">{} bands are shared by more than {} documents unlike each other. {} times one of "
-        "these "
-        "was not compared with those behind it, so that there may be more near duplicates than are "
+        "these was not compared with those behind it, so that there may be more near duplicates than are "
         "counted.</p>\n",
         grouped(d.crowded_bands), DuplicateReport::kMaxRepresentatives, grouped(d.not_compared));
   out += clusters(report, report.duplicates.near, true);

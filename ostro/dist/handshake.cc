@@ -57,8 +57,7 @@ std::string Handshake::proof_of(int64_t from, int64_t to, std::string_view nonce
 Status Handshake::check_proof(std::string_view proof) const {
   if (same_code(proof, proof_of(peer_, names_->rank, text_of_nonce(nonce_)))) return Status();
   return invalid_argument(fmt::format(
-      "worker {} did not prove to worker {} that it knows the job's secret: do both have the same "
-      "secret?",
+      "worker {} did not prove to worker {} that it knows the job's secret: do both have the same secret?",
       peer_, names_->rank));
 }
 

@@ -133,8 +133,7 @@ Status check_copy(const LoraFiles& files, const io::SafetensorsInfo& tensor,
   }
   if (ours.empty())
     return unsupported(
-        fmt::format("{}: {} is not a lora_A or lora_B of a linear layer, and no copy of a weight "
-                    "of the base",
+        fmt::format("{}: {} is not a lora_A or lora_B of a linear layer, and no copy of a weight of the base",
                     files.path, tensor.name));
   if (tensor.dtype != "F32") {
     std::vector<std::byte> narrow(ours.size() * 2);

@@ -153,8 +153,7 @@ std::string choices_text(const Survey& survey, const HoldOut& held_out, const Si
   if (s.seconds > 0)
     out += fmt::format(
         "training: about {} (an estimate: {:.2g} TFLOP on {} that did {:.0f} GFLOP/s in a matrix product "
-        "just now; "
-        "other work on the machine makes it longer)\n",
+        "just now; other work on the machine makes it longer)\n",
         duration_text(s.seconds), s.flops * 1e-12,
         machine.cores == 1 ? "a core" : fmt::format("{} cores", machine.cores), machine.peak_flops * 1e-9);
   else

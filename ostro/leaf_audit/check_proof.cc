@@ -119,10 +119,8 @@ Status check_rows(const batches::DataProof& proof, const chain::Chain& chain) {
   for (const auto& [component, root] : roots) {
     const auto known = genesis.data_roots.find(component);
     if (known == genesis.data_roots.end())
-      return corrupt(
-          fmt::format("the proof has rows of the component \"{}\", the run's data has none of this "
-                      "name",
-                      component));
+      return corrupt(fmt::format(
+          "the proof has rows of the component \"{}\", the run's data has none of this name", component));
     if (known->second != root)
       return corrupt(fmt::format("the rows{} lead to the root {}, the run's data has {}",
                                  component.empty() ? "" : fmt::format(" of {}", component), root,

@@ -60,8 +60,7 @@ inline constexpr const char* kUseDtypeHelp =
     "what products are computed in, f32 or bf16 (default: as in training, trainer.mp)";
 inline constexpr const char* kUseSeqLenHelp =
     "the context, instead of model.seq_len; a rope that depends on it (longrope, dynamic) is that of texts "
-    "of "
-    "N tokens";
+    "of N tokens";
 
 // A model with its parameters in memory.
 struct LoadedModel {

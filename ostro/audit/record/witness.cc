@@ -123,9 +123,8 @@ Status Witness::check_config(const Manifest& manifest, const std::string& where)
       train::parse_train_config(manifest.info.config, where + "/manifest.json: config", models_);
   if (!config.ok())
     return unsupported(
-        fmt::format("{}: this program does not know its config, so it cannot compare it with {}: "
-                    "{}",
-                    where, path_, config.error().message()));
+        fmt::format("{}: this program does not know its config, so it cannot compare it with {}: {}", where,
+                    path_, config.error().message()));
   ASSIGN_OR_RETURN(const std::vector<Period> periods, periods_of(*config, chain_, path_));
   const std::string &run = period_that_made(periods, manifest.info.step).config,
                     its = train::canonical_text(*config);

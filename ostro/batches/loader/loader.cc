@@ -47,14 +47,12 @@ Error too_few(const data::Component& c, const DataSet::Part& part, int64_t have,
   if (data::is_packed(c.format) && !cut)
     return invalid_argument(fmt::format(
         "{}: {} tokens in {} rows, of which none has a target among its first {} tokens (model.seq_len): a "
-        "row "
-        "needs 2 tokens and an answer that begins within them; raise model.seq_len, or add rows to "
+        "row needs 2 tokens and an answer that begins within them; raise model.seq_len, or add rows to "
         "{}.train_urls{}",
         stream.name(), stream.tokens(), stream.rows(), seq_len, c.key, left_out));
   return invalid_argument(fmt::format(
       "{}: {} tokens in {} documents are too few{}: {} of {} tokens need {}; add text to {}.train_urls, or "
-      "lower {}"
-      "trainer.train_batch_size or model.seq_len{}",
+      "lower {}trainer.train_batch_size or model.seq_len{}",
       stream.name(), stream.tokens(), stream.rows(), need > 1 ? " for one batch" : "",
       need > 1 ? fmt::format("{} examples", need) : "a sequence", seq_len, need * seq_len + 1, c.key,
       cut ? fmt::format("data.target_budget, which leaves {} of its sequences, ", have) : "", left_out));

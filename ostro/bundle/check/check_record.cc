@@ -65,8 +65,7 @@ void check_chain(BundleCheck& check) {
     check.find(Verdict::kDiffers, fmt::format("{} ends in a line that is not whole", path));
   if (check.chain->links.front().hash != said.genesis)
     check.find(Verdict::kDiffers,
-               fmt::format("{} is the chain of another run: its genesis has the hash {}, bundle.json "
-                           "has {}",
+               fmt::format("{} is the chain of another run: its genesis has the hash {}, bundle.json has {}",
                            path, check.chain->links.front().hash, said.genesis));
   compare_head(check, path);
   if (const std::string& given = check.options.run_hash; !given.empty() && given != said.head)

@@ -66,8 +66,7 @@ void check_signature(BundleCheck& check, const std::optional<PublicKey>& wanted)
   if (!wanted)
     check.leave(
         "whose key that is: compare it with the publisher's (--key PUBLISHER.pem). Any forger can sign with "
-        "a key of "
-        "his own");
+        "a key of his own");
 }
 
 void check_time(BundleCheck& check, const std::string& authority) {

@@ -114,8 +114,7 @@ Result<std::map<std::string, LedgerSum>> write_ledger_files(io::FileSystem& fs,
     out[name] = {data::store_root(tree), tree.rows};
     if (!ledger.root.empty() && ledger.root != out[name].root)
       return corrupt(fmt::format(
-          "{}: its rows have the root {}, its ledger has {}: the store is damaged; see ostro data "
-          "verify",
+          "{}: its rows have the root {}, its ledger has {}: the store is damaged; see ostro data verify",
           part.folder, out[name].root, ledger.root));
     RETURN_IF_ERROR(fs.write_file(path + ".content.json", data::canonical(data::content_json(ledger))));
     RETURN_IF_ERROR(fs.write_file(path + ".sources", sources_text(sources_of(ledger))));

@@ -91,8 +91,7 @@ Value added_texts(Interpreter& in, const Value& a, const Value& b) {
     if (plain.find_first_of("&<>\"'") != std::string::npos)
       throw TemplateError(
           "text + text | safe: jinja2 would replace the signs & < > \" ' in the other text; drop `safe`, it "
-          "does "
-          "nothing else here");
+          "does nothing else here");
   }
   in.charge(a.as_text().size() + b.as_text().size());
   std::string out = a.as_text() + b.as_text();

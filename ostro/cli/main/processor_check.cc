@@ -61,8 +61,7 @@ void check_processor() {
   say("error: this processor lacks ");
   say(missing);
   say("; Ostro needs an x86-64-v3 processor, which has AVX2 and FMA (Intel since Haswell, AMD since "
-      "Excavator). "
-      "In a virtual machine, give it the host's processor.\n");
+      "Excavator). In a virtual machine, give it the host's processor.\n");
   _exit(1);
 }
 

@@ -70,8 +70,7 @@ int score_command(Args args) {
       "  {\"prompt\": S, \"until\": [S], \"max_tokens\": n, \"temperature\": t, \"seed\": s}\n"
       "                                        text, tokens, stopped_by\n"
       "  {\"messages\": [...], ...}               the same for a conversation, by the chat template "
-      "(\"tools\": "
-      "[...])\n"
+      "(\"tools\": [...])\n"
       "  {\"chat\": [...], \"add_generation_prompt\": b}  text: what the chat template makes of it\n"
       "An \"id\" comes back. A request that cannot be answered gets an \"error\", and the exit code is 1 "
       "then.");

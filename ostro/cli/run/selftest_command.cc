@@ -31,8 +31,7 @@ int selftest_command(Args args) {
   std::fflush(stdout);
   fmt::print(stderr,
              "error: the self-test hash must be {}: this build, its compiler or what it ran on ({}) does "
-             "arithmetic that "
-             "docs/spec/numerics.md does not allow\n",
+             "arithmetic that docs/spec/numerics.md does not allow\n",
              run::kSelftestHash, (*engine)->info().name);
   return kExitFailed;
 }

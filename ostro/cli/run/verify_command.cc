@@ -56,8 +56,7 @@ int verify_command(Args args) {
             "that they are the configuration's, it cannot say");
   args.option(
       "--sample", &asked.count, "K",
-      "replays only K steps, which --challenge draws, each from the checkpoint before it; says before "
-      "the\n"
+      "replays only K steps, which --challenge draws, each from the checkpoint before it; says before the\n"
       "work what it costs and what it would find. RUN may be a published bundle. With --receipts: K "
       "receipts");
   args.option("--challenge", &asked.challenge, "TEXT",

@@ -135,11 +135,9 @@ std::string functions() {
        "  double f = m - 1.0, s = f / (2.0 + f), w = s * s;\n  *exponent = (double)(i32)e;\n";
   t += fmt::format("  return $fma64(-s, $fma64(-w, {}, f), f);\n}}\n", horner(kLog, "w"));
   t += "FN double log_special(double x, double y) {\n  y = x == $infinity ? $infinity : y;\n"
-       "  y = x == 0.0 ? -$infinity : y;\n  y = x < 0.0 ? $nan : y;\n  return x != x ? "
-       "x : y;\n}\n";
+       "  y = x == 0.0 ? -$infinity : y;\n  y = x < 0.0 ? $nan : y;\n  return x != x ? x : y;\n}\n";
   t += fmt::format(
-      "FN double log64(double x) {{\n  double e, m = log_m(x, &e);\n  double low = $fma64(e, {:a}, "
-      "m);\n"
+      "FN double log64(double x) {{\n  double e, m = log_m(x, &e);\n  double low = $fma64(e, {:a}, m);\n"
       "  return log_special(x, $fma64(e, {:a}, low));\n}}\n",
       kLn2LoF64, kLn2HiF64);
   t += "FN float log32(float x) { return (float)log64((double)x); }\n";
@@ -162,8 +160,7 @@ std::string functions() {
   t += fmt::format("  double shifted = x * {:a} + 0x1.8p52, n = shifted - 0x1.8p52;\n", kTwoOverPi);
   t += "  i64 q = (i64)(bits64(shifted) - 0x4338000000000000u) + turn;\n";
   t += fmt::format(
-      "  double r = $fma64(-n, {:a}, x);\n  r = $fma64(-n, {:a}, r);\n  r = $fma64(-n, "
-      "{:a}, r);\n",
+      "  double r = $fma64(-n, {:a}, x);\n  r = $fma64(-n, {:a}, r);\n  r = $fma64(-n, {:a}, r);\n",
       kHalfPi[0], kHalfPi[1], kHalfPi[2]);
   t += "  double z = r * r;\n";
   t += fmt::format("  double s = $fma64(r * z, {}, r);\n", horner(kSin, "z"));

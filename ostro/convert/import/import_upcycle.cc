@@ -36,8 +36,7 @@ const char* family_of_mixture(const DecoderOptions& o) {
 Result<DecoderOptions> mixture_of(const DecoderOptions& dense, const Upcycle& request) {
   if (dense.num_experts > 0)
     return invalid_argument(
-        fmt::format("--checkpoint {}: has {} experts in each layer; only a dense model "
-                    "becomes a mixture",
+        fmt::format("--checkpoint {}: has {} experts in each layer; only a dense model becomes a mixture",
                     request.checkpoint, dense.num_experts));
   DecoderOptions o = dense;
   o.family = &models::family_of(family_of_mixture(dense));

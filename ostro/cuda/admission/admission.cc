@@ -196,8 +196,7 @@ Status admit(Device& device) {
     if (row.differ > 0)
       return unsupported(fmt::format(
           "{} ({}) does not compute as docs/spec/numerics.md says: {}: {} of {} cases differ, {}; it is not "
-          "used. Please report "
-          "the GPU, its driver and NVRTC's version; --device cpu works",
+          "used. Please report the GPU, its driver and NVRTC's version; --device cpu works",
           device.memory().name(), device.limits().name, row.name, row.differ, row.cases, row.first));
   return Status();
 }

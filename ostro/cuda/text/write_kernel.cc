@@ -56,8 +56,7 @@ std::string NestWriter::flat() {
   const int64_t n = nest_.row_size();
   return fmt::format(
              "  const i64 t = global_thread();\n  if (t >= a.extent * {0}ll) return;\n  const i64 row = t "
-             "/ {0}ll, j = t % "
-             "{0}ll;\n",
+             "/ {0}ll, j = t % {0}ll;\n",
              n) +
          pointers('q') + text;
 }

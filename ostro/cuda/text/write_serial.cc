@@ -68,8 +68,7 @@ std::string NestWriter::serial() {
   text += fmt::format("    acc = acc + ({}){};\n", type, element);
   std::string body = fmt::format(
       "  const i64 t = global_thread();\n  if (t >= a.extent * {0}ll) return;\n  const i64 row = t / {0}ll, "
-      "j = t % "
-      "{0}ll;\n  (void)row;\n  (void)j;\n",
+      "j = t % {0}ll;\n  (void)row;\n  (void)j;\n",
       n);
   body += pointers('s') + fmt::format("    {} acc = 0;\n", type);
   const std::vector<int64_t>& loops = nest_.summed;
@@ -96,8 +95,7 @@ std::string NestWriter::staged() {
   // Sum `o` of the block, as row and j.
   const std::string place = fmt::format(
       "    const u32 place = j0 + (u32)o;\n    const i64 row = row0 + place / {0}u;\n    const u32 j = place "
-      "% "
-      "{0}u;\n    (void)row;\n    (void)j;\n",
+      "% {0}u;\n    (void)row;\n    (void)j;\n",
       n);
   std::string indices;
   for (size_t i = nest_.summed.size(); i-- > 0;)

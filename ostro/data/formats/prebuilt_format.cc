@@ -49,8 +49,7 @@ class PrebuiltFormatter : public RowFormatter {
       if (id.as_int() < 0 || id.as_int() >= vocab)
         return invalid_argument(
             fmt::format("\"{}\"[{}] is {}, and the tokenizer's ids are 0 to {}: the ids were made with "
-                        "another tokenizer than "
-                        "data.tokenizer",
+                        "another tokenizer than data.tokenizer",
                         options_.input_ids_key, i, id.as_int(), vocab - 1));
       out.ids.push_back(static_cast<uint32_t>(id.as_int()));
       if (i > 0) out.content += ' ';

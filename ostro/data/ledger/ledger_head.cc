@@ -46,8 +46,7 @@ Status read_split(const io::JsonFields& fields, const io::JsonFields& types, con
     if (!absent && array.elements != array_elements(place.id, split.rows, split.tokens,
                                                     ledger.preprocessing.fields.weights))
       return arrays.bad(place.path,
-                        fmt::format("has {} elements, which does not fit the split's {} rows and {} "
-                                    "tokens",
+                        fmt::format("has {} elements, which does not fit the split's {} rows and {} tokens",
                                     array.elements, split.rows, split.tokens));
   }
   return {};

@@ -67,8 +67,7 @@ Result<std::string> no_end_text(const TokenStore& store, const tokenizer::Tokeni
       "in none of the first {} rows does what counts end in an added token such as {}: the model does not "
       "learn to "
       "end its answers. Put the token that ends a turn inside {{% generation %}} ... {{% endgeneration %}} "
-      "of the "
-      "chat template",
+      "of the chat template",
       rows, tokenizer.eos_id() ? std::string(*tokenizer.id_to_token(*tokenizer.eos_id())) : "<|im_end|>");
 }
 

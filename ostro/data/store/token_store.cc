@@ -260,8 +260,7 @@ Result<std::shared_ptr<const TokenStore>> TokenStore::open(io::FileSystem& fs, c
   if (store->ledger().levanter_cache.empty() && lacks_beginning(has, wanted))
     log_warning(fmt::format(
         "{}: its texts have no beginning token, which {} puts in front of each (token {}): the store was "
-        "made "
-        "before Ostro did so, and is used as it is. Delete it to build it with that token, or set "
+        "made before Ostro did so, and is used as it is. Delete it to build it with that token, or set "
         "data.enforce_bos: false to say that there is none",
         folder.ledger, options.tokenizer_path(), wanted.before[0]));
   // What cannot be read is an error where it is needed.

@@ -104,10 +104,8 @@ class FleetState final : public train::LiveState {
   Status save(const checkpoint::Info& info, checkpoint::AsyncSaver& saver) override {
     RETURN_IF_ERROR(together(true, [&]() -> Status {
       if (crew_.worker().step_number() != info.step)
-        return lost(
-            fmt::format("the workers are after step {}, "
-                        "and step {} was to be saved",
-                        crew_.worker().step_number(), info.step));
+        return lost(fmt::format("the workers are after step {}, and step {} was to be saved",
+                                crew_.worker().step_number(), info.step));
       RETURN_IF_ERROR(command({Command::Kind::kSave, info.step}));
       ASSIGN_OR_RETURN(CellSnapshot snapshot, cells().snapshot(crew_.group(), info));
       return start(std::move(snapshot), saver);

@@ -28,8 +28,7 @@ Status check_device_room(int64_t need, int64_t sharers, const runtime::Memory& m
   return device_error(fmt::format(
       "a step does not fit into the memory of {}: {}, and {} can be had ({}). Workers take less with "
       "model.gradient_checkpointing: true and with trainer.mesh.exchange: layer (the same hash), fewer of "
-      "them "
-      "share a GPU with --devices, and some may be on cpu",
+      "them share a GPU with --devices, and some may be on cpu",
       memory.name(), takes, megabytes(room.bytes), room.source));
 }
 

@@ -139,9 +139,8 @@ Result<Buffers> run_paged_attention(const Call& call) {
     if (positions[r] < 0) continue;  // padding
     if (positions[r] >= held)
       return invalid_argument(
-          fmt::format("paged_attention: row {} has position {}, and its {} pages hold "
-                      "positions 0 to {}",
-                      r, positions[r], held / kPageSlots, held - 1));
+          fmt::format("paged_attention: row {} has position {}, and its {} pages hold positions 0 to {}", r,
+                      positions[r], held / kPageSlots, held - 1));
     ASSIGN_OR_RETURN(const Buffer one, attend(call, row, positions[r]));
     place(out, one, part(call.out[0], row_axis, row, 1));
   }

@@ -21,8 +21,7 @@ constexpr const char* kClasses =
     "<p><small><b>recorded</b>: in a hash chain, or computed from what is; the plan gives it again. "
     "<b>declared</b>: a person "
     "said so. <b>measured</b>: a clock or a machine; it is another number each time. A value has the weakest "
-    "class of "
-    "what it was computed from.</small></p>\n";
+    "class of what it was computed from.</small></p>\n";
 
 // All values with their queries: where the numbers of the text lead to.
 std::string values_table(const Values& values) {

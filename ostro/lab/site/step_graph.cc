@@ -61,8 +61,7 @@ std::string step_graph_svg(const LabState& state) {
     }
     boxes += fmt::format(
         "<g><title>{}: {}</title><rect x=\"{}\" y=\"{}\" width=\"{}\" height=\"{}\" rx=\"5\" "
-        "fill=\"#fcfcfb\" stroke=\"{}\"/>"
-        "<text x=\"{}\" y=\"{}\">{}</text></g>\n",
+        "fill=\"#fcfcfb\" stroke=\"{}\"/><text x=\"{}\" y=\"{}\">{}</text></g>\n",
         html_escaped(s.step->name), action_name(s.action), x, y, kBoxWidth, kBoxHeight, colour(s.action),
         x + 8, y + 18, html_escaped(short_name(s.step->name)));
   }

@@ -56,8 +56,7 @@ Status check_positions(const DecoderOptions& o) {
     if (o.seq_len > o.max_position_embeddings)
       return option_error(
           "model.seq_len",
-          fmt::format("{} is above model.max_position_embeddings, which is {}; every position "
-                      "needs a vector",
+          fmt::format("{} is above model.max_position_embeddings, which is {}; every position needs a vector",
                       o.seq_len, o.max_position_embeddings));
     return {};
   }

@@ -51,8 +51,7 @@ void visit_dense_parts(DecoderOptions& o, FamilyKeys& t, const Settings& base) {
   };
   came_later(
       t.add(&o.shared_intermediate_dim, "shared_intermediate_dim", Effect::kBits, "",
-            "width of an MLP beside the experts that every token goes to (shared experts); 0: there is "
-            "none")
+            "width of an MLP beside the experts that every token goes to (shared experts); 0: there is none")
           .other("96")
           .beside(base)
           .fixed(kLayout),

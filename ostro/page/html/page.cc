@@ -89,10 +89,8 @@ std::string check_text(const RunView& view) {
   const std::string directory = view.config->trainer.log_dir + "/" + view.config->trainer.id;
   return fmt::format(
       "<p class=\"check\">Check this run: {}</p>\n<p class=\"soft\">The command trains the run again, or "
-      "with "
-      "--from_step and --to_step a part of it, and compares each step with the fingerprints of the hash "
-      "chain. Whether "
-      "that was done is not recorded.</p>\n",
+      "with --from_step and --to_step a part of it, and compares each step with the fingerprints of the hash "
+      "chain. Whether that was done is not recorded.</p>\n",
       command_html("ostro verify " + shell_word(directory)));
 }
 

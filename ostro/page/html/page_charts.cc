@@ -85,8 +85,7 @@ std::string footnote(const RunView& view, bool resumed) {
   if (!history.has_metrics) return out + "There is no metrics.jsonl. The loss is taken from the chain.";
   out +=
       "Training loss and tokens are those of the hash chain. All other curves come from metrics.jsonl, which "
-      "the "
-      "run hash does not cover.";
+      "the run hash does not cover.";
   int64_t not_finite = 0;
   for (const auto& [name, bins] : history.metrics) not_finite += bins.not_finite();
   if (not_finite > 0)

@@ -37,8 +37,7 @@ std::string results(std::span<const RunView> runs, std::span<const std::string> 
   std::vector<const char*> columns;
   std::string out =
       "<div class=\"scroll\"><table><thead><tr><th>run</th><th class=\"n\">steps</th><th "
-      "class=\"n\">parameters</th>"
-      "<th class=\"n\">tokens</th><th class=\"n\">training loss</th>";
+      "class=\"n\">parameters</th><th class=\"n\">tokens</th><th class=\"n\">training loss</th>";
   for (const auto& [metric, title] : kHeldOut) {
     if (std::none_of(runs.begin(), runs.end(),
                      [name = metric](const RunView& view) { return find_metric(view, name) != nullptr; }))

@@ -45,8 +45,7 @@ std::string sessions_section(const RunView& view) {
     const auto seconds = session_seconds(s);
     out += fmt::format(
         "<tr><td class=\"w\">{}</td><td class=\"w\">{}</td><td class=\"w\">{}{}</td><td>{}</td><td>{}, "
-        "{}, commit "
-        "<code>{}</code></td></tr>\n",
+        "{}, commit <code>{}</code></td></tr>\n",
         cut(s.started, kLongestWord), seconds ? chain::duration_text(*seconds) : "", grouped(s.from_step),
         s.ended.empty() ? "" : " to " + grouped(s.to_step), cut(view.outcomes[i], kLongestWord),
         cut(s.cpu, kLongestWord), cut(s.compiler, kLongestWord),

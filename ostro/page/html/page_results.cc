@@ -56,8 +56,7 @@ std::string samples_section(const RunView& view) {
   out += fmt::format(
       "<p class=\"soft\">How the model continues a text after step {} (temperature {}, seed {}): <span "
       "class=\"prompt\">grey is the beginning that it was given</span>, <span class=\"own\">the rest is what "
-      "it "
-      "wrote</span>. {}</p>\n",
+      "it wrote</span>. {}</p>\n",
       grouped(facts.step), facts.temperature, facts.seed, expectation(view));
   for (size_t i = 0; i < std::min(facts.samples.size(), kRows); ++i) {
     const Sample& sample = facts.samples[i];

@@ -190,8 +190,7 @@ Result<Tokenizer> open_tokenizer(io::FileSystem& fs, const data::DataOptions& op
   ASSIGN_OR_RETURN(Trained there, read_trained(fs, options));
   if (there.is_whole()) return std::move(*there.tokenizer);
   return not_found(fmt::format(
-      "data.tokenizer is null, and {} has not been trained yet; ostro data build does it, or ostro "
-      "train",
+      "data.tokenizer is null, and {} has not been trained yet; ostro data build does it, or ostro train",
       options.tokenizer_path()));
 }
 

@@ -135,8 +135,7 @@ Result<std::optional<train::Reference>> reference_of(io::FileSystem& fs, const F
   if (run.data.data_hash != parent.chain.genesis().data_hash)
     return invalid_argument(
         fmt::format("{} compares with what its first weights give to its own pairs, data set {}; a fork of "
-                    "it must have the same "
-                    "pairs, and these are data set {}",
+                    "it must have the same pairs, and these are data set {}",
                     request.parent, parent.chain.genesis().data_hash, run.data.data_hash));
   ASSIGN_OR_RETURN(train::Reference reference,
                    train::read_reference(fs, request.parent, *run.data.stores, *run.reference));

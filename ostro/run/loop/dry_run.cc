@@ -110,8 +110,7 @@ std::string frozen_line(const train::TrainConfig& config, int64_t vocab, const m
   for (const ir::Shape& s : full.shapes) full_gradients += s.bytes();
   return fmt::format(
       "trained: {} of them ({:.3g} %); the others are held as {}. Parameters, the optimizer's arrays and one "
-      "set "
-      "of gradients: {:.1f} MiB; of the whole model: {:.1f} MiB\n",
+      "set of gradients: {:.1f} MiB; of the whole model: {:.1f} MiB\n",
       trained, 100 * static_cast<double>(trained) / static_cast<double>(all),
       ir::dtype_name(model.shapes.back().dtype), mib(state + gradients), mib(full_state + full_gradients));
 }
@@ -127,8 +126,7 @@ std::string experts_line(const models::ModelFunctions& model, const models::Expe
   const int64_t active = models::active_parameters(model, used);
   return fmt::format(
       "experts: {} in each layer that has them, {} for a token. They have {} parameters. A token needs {} of "
-      "all ({:.1f} "
-      "%)\n",
+      "all ({:.1f} %)\n",
       used.experts, used.per_token, of_experts, active,
       100 * static_cast<double>(active) / static_cast<double>(all));
 }
@@ -169,8 +167,7 @@ std::string audit_line(const KeptCheckpoints& kept, int64_t steps, int64_t state
   };
   return fmt::format(
       "audit: {} checkpoint{} kept for good (trainer.checkpointer.keep), {:.1f} MiB in all. A step that "
-      "`ostro "
-      "verify --sample` draws is replayed from the one before it: at most {}, {} on average\n",
+      "`ostro verify --sample` draws is replayed from the one before it: at most {}, {} on average\n",
       kept.count, kept.count == 1 ? " is" : "s are", mib(state) * static_cast<double>(kept.count),
       count(static_cast<double>(kept.longest)),
       count(std::round(kept.replayed / static_cast<double>(steps))));

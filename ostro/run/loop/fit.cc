@@ -136,8 +136,7 @@ Status check_fit(const train::TrainConfig& config, const train::MemoryNeed& need
   const std::vector<std::string> fits = suggestions(config, Variants(config, vocab, engine, room.bytes));
   return invalid_argument(fmt::format(
       "this run does not fit into memory: it needs {}, and {} can be had ({}). It needs {} for parameters "
-      "and "
-      "the optimizer's arrays, {} for gradients, {} for the values inside a leaf and an update. {}",
+      "and the optimizer's arrays, {} for gradients, {} for the values inside a leaf and an update. {}",
       gb(need.total()), gb(room.bytes), room.source, gb(need.state), gb(need.gradients), gb(need.arenas),
       fits.empty() ? "No smaller sequence, leaf, depth or width of this model fits: choose another model"
                    : fmt::format("What fits: {}", fmt::join(fits, "; or "))));

@@ -101,8 +101,7 @@ Status make_reference(OpenedRun& run, const Environment& env) {
     if (genesis->fork)
       return read.error().with_context(
           "a fork keeps the reference of its parent, which only the parent can compute; copy the file from "
-          "its "
-          "run directory");
+          "its run directory");
     log_warning(fmt::format("{}; it is computed again", read.error().message()));
   }
   const train::CanonicalPrograms& programs = run.programs;

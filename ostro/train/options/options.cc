@@ -129,8 +129,7 @@ void TrainerOptions::visit_options(config::OptionTable& t) {
       .other("1");
   t.add(&worker_price_per_hour, "worker_price_per_hour", Effect::kOutput, "dollars",
         "what one worker costs in an hour; then status, log and metrics show dollars per billion tokens; "
-        "null: "
-        "not known")
+        "null: not known")
       .other("1.5");
   t.add(
        &hang_timeout, "hang_timeout", Effect::kOutput, "",
@@ -155,8 +154,7 @@ void TrainerOptions::visit_options(config::OptionTable& t) {
       .other("30s");
   t.add(&stop_timeout, "stop_timeout", Effect::kOutput, "",
         "the grace of a run of ostro launch that is asked to stop: when it has not ended its step and saved "
-        "by "
-        "then, its processes are ended, and the steps since the last checkpoint are lost")
+        "by then, its processes are ended, and the steps since the last checkpoint are lost")
       .other("2m");
   sharding.visit_options(t);
 }
