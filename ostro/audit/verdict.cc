@@ -35,14 +35,10 @@ std::string shape_of(const std::string& text) {
 
 const char* verdict_word(Verdict verdict) {
   switch (verdict) {
-    case Verdict::kEqual:
-      return "equal";
-    case Verdict::kIncomplete:
-      return "incomplete";
-    case Verdict::kCannotCheck:
-      return "cannot check";
-    case Verdict::kDiffers:
-      return "differs";
+    case Verdict::kEqual: return "equal";
+    case Verdict::kIncomplete: return "incomplete";
+    case Verdict::kCannotCheck: return "cannot check";
+    case Verdict::kDiffers: return "differs";
   }
   return "";
 }

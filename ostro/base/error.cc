@@ -12,22 +12,14 @@ void check_failed(const char* file, int line, const char* condition, const std::
 
 const char* error_code_name(ErrorCode code) {
   switch (code) {
-    case ErrorCode::kInvalidArgument:
-      return "invalid argument";
-    case ErrorCode::kNotFound:
-      return "not found";
-    case ErrorCode::kCorrupt:
-      return "corrupt";
-    case ErrorCode::kIo:
-      return "input/output error";
-    case ErrorCode::kBusy:
-      return "busy";
-    case ErrorCode::kUnsupported:
-      return "unsupported";
-    case ErrorCode::kInternal:
-      return "internal error";
-    case ErrorCode::kDevice:
-      return "device error";
+    case ErrorCode::kInvalidArgument: return "invalid argument";
+    case ErrorCode::kNotFound: return "not found";
+    case ErrorCode::kCorrupt: return "corrupt";
+    case ErrorCode::kIo: return "input/output error";
+    case ErrorCode::kBusy: return "busy";
+    case ErrorCode::kUnsupported: return "unsupported";
+    case ErrorCode::kInternal: return "internal error";
+    case ErrorCode::kDevice: return "device error";
   }
   return "unknown";
 }

@@ -11,14 +11,10 @@ namespace ostro::cluster {
 void Loop::handle(Peer& peer, std::string_view message) {
   MessageReader reader(message);
   switch (peer.stage) {
-    case Stage::kStranger:
-      return handle_proof(peer, reader);
-    case Stage::kProved:
-      return handle_hello(peer, reader);
-    case Stage::kMember:
-      return handle_member(peer, reader);
-    case Stage::kLeaving:
-      return;  // it has not read yet that it is refused
+    case Stage::kStranger: return handle_proof(peer, reader);
+    case Stage::kProved: return handle_hello(peer, reader);
+    case Stage::kMember: return handle_member(peer, reader);
+    case Stage::kLeaving: return;  // it has not read yet that it is refused
   }
 }
 

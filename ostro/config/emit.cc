@@ -51,10 +51,8 @@ void append_block(const Node& map, int indent, std::string& out) {
 
 nlohmann::json to_json(const Node& node) {
   switch (node.kind) {
-    case Node::Kind::kNull:
-      return nullptr;
-    case Node::Kind::kString:
-      return node.text;
+    case Node::Kind::kNull: return nullptr;
+    case Node::Kind::kString: return node.text;
     case Node::Kind::kList: {
       auto list = nlohmann::json::array();
       for (const Node& item : node.items) list.push_back(to_json(item));
@@ -65,8 +63,7 @@ nlohmann::json to_json(const Node& node) {
       for (const Node& item : node.items) map[item.key] = to_json(item);
       return map;
     }
-    default:
-      return nlohmann::json::parse(node.text);  // the text of a typed bool, int or double is JSON
+    default: return nlohmann::json::parse(node.text);  // the text of a typed bool, int or double is JSON
   }
 }
 

@@ -21,17 +21,13 @@ bool in_section(const std::string& path, std::string_view section) {
 
 bool is_off(const Node& value) {
   switch (value.kind) {
-    case Node::Kind::kNull:
-      return true;
-    case Node::Kind::kBool:
-      return value.text[0] == 'f' || value.text[0] == 'F';
+    case Node::Kind::kNull: return true;
+    case Node::Kind::kBool: return value.text[0] == 'f' || value.text[0] == 'F';
     case Node::Kind::kInt:
-    case Node::Kind::kDouble:
-      return value.text.find_first_of("123456789") == std::string::npos;
+    case Node::Kind::kDouble: return value.text.find_first_of("123456789") == std::string::npos;
     case Node::Kind::kString:
       return value.text.empty() || value.text == "no" || value.text == "none" || value.text == "off";
-    default:
-      return value.items.empty();
+    default: return value.items.empty();
   }
 }
 
@@ -51,12 +47,9 @@ std::string foreign_text(const ForeignKey& row, const std::string& path) {
   const std::string_view text = row.text;
   const std::string reason = text.empty() ? "" : fmt::format("; {}", text);
   switch (row.kind) {
-    case kRenamed:
-      return fmt::format("unknown key \"{}\"; it is called {} here{}", path, row.ours, reason);
-    case kNone:
-      return fmt::format("{} is refused: {}", path, row.text);
-    case kNoEffect:
-      return fmt::format("{} has no effect here{}", path, reason);
+    case kRenamed: return fmt::format("unknown key \"{}\"; it is called {} here{}", path, row.ours, reason);
+    case kNone: return fmt::format("{} is refused: {}", path, row.text);
+    case kNoEffect: return fmt::format("{} has no effect here{}", path, reason);
   }
   return {};
 }

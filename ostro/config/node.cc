@@ -98,20 +98,13 @@ Node& Node::put(std::string name, Node value) {
 
 const char* kind_name(Node::Kind kind) {
   switch (kind) {
-    case Node::Kind::kNull:
-      return "null";
-    case Node::Kind::kBool:
-      return "true or false";
-    case Node::Kind::kInt:
-      return "an integer";
-    case Node::Kind::kDouble:
-      return "a number";
-    case Node::Kind::kString:
-      return "a string";
-    case Node::Kind::kList:
-      return "a list";
-    case Node::Kind::kMap:
-      return "a section";
+    case Node::Kind::kNull: return "null";
+    case Node::Kind::kBool: return "true or false";
+    case Node::Kind::kInt: return "an integer";
+    case Node::Kind::kDouble: return "a number";
+    case Node::Kind::kString: return "a string";
+    case Node::Kind::kList: return "a list";
+    case Node::Kind::kMap: return "a section";
   }
   return "?";
 }

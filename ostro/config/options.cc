@@ -16,16 +16,13 @@ std::string place(const Node& node) { return node.where.empty() ? "" : node.wher
 // one with other().
 std::string derived_other(const Node& value) {
   switch (value.kind) {
-    case Node::Kind::kBool:
-      return value.text == "true" ? "false" : "true";
-    case Node::Kind::kInt:
-      return std::to_string(std::stoll(value.text) + 1);
+    case Node::Kind::kBool: return value.text == "true" ? "false" : "true";
+    case Node::Kind::kInt: return std::to_string(std::stoll(value.text) + 1);
     case Node::Kind::kDouble: {
       const double v = std::stod(value.text);
       return format_double(v == 0 ? 0.5 : v * 2);
     }
-    default:
-      return "";
+    default: return "";
   }
 }
 
@@ -58,14 +55,10 @@ thread_local const OptionTable* OutermostTable::outermost_ = nullptr;
 
 const char* effect_name(Effect effect) {
   switch (effect) {
-    case Effect::kBits:
-      return "bits";
-    case Effect::kSchedule:
-      return "schedule";
-    case Effect::kPlan:
-      return "plan";
-    case Effect::kOutput:
-      return "output";
+    case Effect::kBits: return "bits";
+    case Effect::kSchedule: return "schedule";
+    case Effect::kPlan: return "plan";
+    case Effect::kOutput: return "output";
   }
   return "?";
 }

@@ -14,18 +14,12 @@ using Kind = TensorDiff::Kind;
 
 const char* kind_name(Kind kind) {
   switch (kind) {
-    case Kind::kEqual:
-      return "equal";
-    case Kind::kCast:
-      return "cast";
-    case Kind::kChanged:
-      return "changed";
-    case Kind::kOnlyFirst:
-      return "only_first";
-    case Kind::kOnlySecond:
-      return "only_second";
-    case Kind::kOtherShape:
-      return "other_shape";
+    case Kind::kEqual: return "equal";
+    case Kind::kCast: return "cast";
+    case Kind::kChanged: return "changed";
+    case Kind::kOnlyFirst: return "only_first";
+    case Kind::kOnlySecond: return "only_second";
+    case Kind::kOtherShape: return "other_shape";
   }
   return "";
 }
@@ -97,17 +91,10 @@ std::string diff_table(const CheckpointDiff& diff, bool all) {
     if (t.kind == Kind::kEqual && !all) continue;
     out += fmt::format("{:<{}}  ", t.path, width);
     switch (t.kind) {
-      case Kind::kOnlyFirst:
-        out += fmt::format("only in the first: {}\n", t.first);
-        break;
-      case Kind::kOnlySecond:
-        out += fmt::format("only in the second: {}\n", t.second);
-        break;
-      case Kind::kOtherShape:
-        out += fmt::format("{} -> {}\n", t.first, t.second);
-        break;
-      default:
-        out += figures_text(t) + "\n";
+      case Kind::kOnlyFirst: out += fmt::format("only in the first: {}\n", t.first); break;
+      case Kind::kOnlySecond: out += fmt::format("only in the second: {}\n", t.second); break;
+      case Kind::kOtherShape: out += fmt::format("{} -> {}\n", t.first, t.second); break;
+      default: out += figures_text(t) + "\n";
     }
   }
   if (diff.all.elements > 0) out += fmt::format("{:<{}}  {}\n", "all", width, figures_text(diff.all));

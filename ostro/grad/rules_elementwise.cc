@@ -21,36 +21,20 @@ Status elementwise_rule(RuleContext& c) {
   const ValueId ct = c.ct[0];
   auto& b = c.b;
   switch (c.op.kind) {
-    case OpKind::neg:
-      c.add(0, c.neg(ct));
-      return Status();
+    case OpKind::neg: c.add(0, c.neg(ct)); return Status();
     case OpKind::abs: {
       const ValueId zero = c.lit(0, c.x(0));
       const ValueId below = c.select(b.add(OpKind::lt, {c.x(0), zero}), c.neg(ct), c.lit(0, ct));
       c.add(0, c.select(b.add(OpKind::gt, {c.x(0), zero}), ct, below));
       return Status();
     }
-    case OpKind::exp:
-      c.add(0, c.mul(ct, c.y()));
-      return Status();
-    case OpKind::log:
-      c.add(0, c.div(ct, c.x(0)));
-      return Status();
-    case OpKind::log2:
-      c.add(0, c.mul(c.div(ct, c.x(0)), c.lit(1.4426950408889634, ct)));
-      return Status();
-    case OpKind::log1p:
-      c.add(0, c.div(ct, c.add2(c.x(0), c.lit(1, c.x(0)))));
-      return Status();
-    case OpKind::tanh:
-      c.add(0, c.mul(ct, c.sub(c.lit(1, c.y()), c.mul(c.y(), c.y()))));
-      return Status();
-    case OpKind::sin:
-      c.add(0, c.mul(ct, b.add(OpKind::cos, {c.x(0)})));
-      return Status();
-    case OpKind::cos:
-      c.add(0, c.neg(c.mul(ct, b.add(OpKind::sin, {c.x(0)}))));
-      return Status();
+    case OpKind::exp: c.add(0, c.mul(ct, c.y())); return Status();
+    case OpKind::log: c.add(0, c.div(ct, c.x(0))); return Status();
+    case OpKind::log2: c.add(0, c.mul(c.div(ct, c.x(0)), c.lit(1.4426950408889634, ct))); return Status();
+    case OpKind::log1p: c.add(0, c.div(ct, c.add2(c.x(0), c.lit(1, c.x(0))))); return Status();
+    case OpKind::tanh: c.add(0, c.mul(ct, c.sub(c.lit(1, c.y()), c.mul(c.y(), c.y())))); return Status();
+    case OpKind::sin: c.add(0, c.mul(ct, b.add(OpKind::cos, {c.x(0)}))); return Status();
+    case OpKind::cos: c.add(0, c.neg(c.mul(ct, b.add(OpKind::sin, {c.x(0)})))); return Status();
     case OpKind::erf: {  // (ct * (2 / sqrt(pi))) * exp(-(x * x))
       const ValueId e = b.add(OpKind::exp, {c.neg(c.mul(c.x(0), c.x(0)))});
       c.add(0, c.mul(c.mul(ct, c.lit(1.1283791670955126, ct)), e));
@@ -61,9 +45,7 @@ Status elementwise_rule(RuleContext& c) {
       c.add(0, c.mul(c.mul(ct, c.lit(0.8862269254527580, ct)), e));
       return Status();
     }
-    case OpKind::sqrt:
-      c.add(0, c.div(c.mul(ct, c.lit(0.5, ct)), c.y()));
-      return Status();
+    case OpKind::sqrt: c.add(0, c.div(c.mul(ct, c.lit(0.5, ct)), c.y())); return Status();
     case OpKind::rsqrt:  // (ct * -0.5) * ((y * y) * y)
       c.add(0, c.mul(c.mul(ct, c.lit(-0.5, ct)), c.mul(c.mul(c.y(), c.y()), c.y())));
       return Status();
@@ -81,9 +63,7 @@ Status elementwise_rule(RuleContext& c) {
         c.add(0, b.shape(ct).dtype == DType::f64 || from == DType::f32 ? b.cast(ct, DType::f32) : ct);
       return Status();
     }
-    case OpKind::use:
-      c.add(0, b.cast(ct, DType::f32));
-      return Status();
+    case OpKind::use: c.add(0, b.cast(ct, DType::f32)); return Status();
     case OpKind::add:
       c.add(0, ct);
       c.add(1, ct);
@@ -113,8 +93,7 @@ Status elementwise_rule(RuleContext& c) {
       if (c.wanted(2)) c.add(2, c.select(c.x(0), zero, ct));
       return Status();
     }
-    default:
-      return no_derivative(c.op);
+    default: return no_derivative(c.op);
   }
 }
 

@@ -57,12 +57,8 @@ Status layout_rule(RuleContext& c) {
       c.add(0, b.transpose(ct, c.in(0).names()));
       return Status();
     }
-    case OpKind::transpose:
-      c.add(0, b.transpose(c.ct[0], c.in(0).names()));
-      return Status();
-    case OpKind::rename:
-      c.add(0, b.rename(c.ct[0], attrs.strs("to"), attrs.strs("from")));
-      return Status();
+    case OpKind::transpose: c.add(0, b.transpose(c.ct[0], c.in(0).names())); return Status();
+    case OpKind::rename: c.add(0, b.rename(c.ct[0], attrs.strs("to"), attrs.strs("from"))); return Status();
     case OpKind::split_axis:
       c.add(0, b.add(OpKind::merge_axes, {c.ct[0]},
                      {{"axes", attrs.strs("axes")}, {"axis", attrs.str("axis")}}));
@@ -74,9 +70,7 @@ Status layout_rule(RuleContext& c) {
                      {{"axis", attrs.str("axis")}, {"axes", attrs.strs("axes")}, {"sizes", sizes}}));
       return Status();
     }
-    case OpKind::slice:
-      c.add(0, unslice(c, c.ct[0]));
-      return Status();
+    case OpKind::slice: c.add(0, unslice(c, c.ct[0])); return Status();
     case OpKind::pad:
       c.add(0, b.add(OpKind::slice, {c.ct[0]},
                      {{"axis", attrs.str("axis")},
@@ -111,11 +105,8 @@ Status layout_rule(RuleContext& c) {
                        {{"axis", attrs.str("axis")}, {"position", c.in(0).find(attrs.str("axis"))}}));
       return Status();
     }
-    case OpKind::reverse:
-      c.add(0, b.add(OpKind::reverse, {c.ct[0]}, attrs));
-      return Status();
-    default:
-      return no_derivative(c.op);
+    case OpKind::reverse: c.add(0, b.add(OpKind::reverse, {c.ct[0]}, attrs)); return Status();
+    default: return no_derivative(c.op);
   }
 }
 
@@ -171,8 +162,7 @@ Status indexed_rule(RuleContext& c) {
       c.add(0, b.transpose(sum, c.in(0).names()));
       return Status();
     }
-    default:
-      return no_derivative(c.op);
+    default: return no_derivative(c.op);
   }
 }
 

@@ -106,10 +106,8 @@ Status reduce_rule(RuleContext& c) {
       return Status();
     }
     case OpKind::expert_dot:
-    case OpKind::expert_outer:
-      return expert_rule(c);
-    default:
-      return no_derivative(c.op);
+    case OpKind::expert_outer: return expert_rule(c);
+    default: return no_derivative(c.op);
   }
 }
 
@@ -149,8 +147,7 @@ bool has_derivative(OpKind k) {
     case OpKind::fingerprint:
     case OpKind::dequantize:  // stored values that no training moves
       return false;
-    default:
-      return true;
+    default: return true;
   }
 }
 

@@ -24,13 +24,11 @@ bool remade(const Op& op, const Block& block) {
     case OpKind::constant:
     case OpKind::iota:
     case OpKind::use:
-    case OpKind::broadcast:
-      return true;
+    case OpKind::broadcast: return true;
     case OpKind::cast:
       return ir::dtype_size(block.shape(op.operands[0]).dtype) <=
              ir::dtype_size(block.shape(op.results[0]).dtype);
-    default:
-      return ir::is_layout(op.kind) && op.operands.size() == 1;
+    default: return ir::is_layout(op.kind) && op.operands.size() == 1;
   }
 }
 

@@ -61,22 +61,15 @@ std::optional<RoleParts> parts_of(Role role, const DecoderOptions& o, const mode
     return has ? std::optional(std::move(parts)) : std::nullopt;
   };
   switch (role) {
-    case Role::kEmbedding:
-      return RoleParts{"embedding", {{}}, {"vocab"}, {"embed"}};
-    case Role::kPositions:
-      return RoleParts{"position_embedding", {{}}, {"position"}, {"embed"}};
-    case Role::kFinalNorm:
-      return norm_parts(o, "norm", {"embed"});
+    case Role::kEmbedding: return RoleParts{"embedding", {{}}, {"vocab"}, {"embed"}};
+    case Role::kPositions: return RoleParts{"position_embedding", {{}}, {"position"}, {"embed"}};
+    case Role::kFinalNorm: return norm_parts(o, "norm", {"embed"});
     case Role::kHead:
       return if_has(!o.tie_word_embeddings, {"head", {{}}, {"vocab"}, {"embed"}, o.head_bias});
-    case Role::kAttentionNorm:
-      return if_has(before, norm_parts(o, "attention_norm", {"embed"}));
-    case Role::kAttentionPostNorm:
-      return if_has(behind, norm_parts(o, "attention_post_norm", {"embed"}));
-    case Role::kMlpNorm:
-      return if_has(before, norm_parts(o, "mlp_norm", {"embed"}));
-    case Role::kMlpPostNorm:
-      return if_has(behind, norm_parts(o, "mlp_post_norm", {"embed"}));
+    case Role::kAttentionNorm: return if_has(before, norm_parts(o, "attention_norm", {"embed"}));
+    case Role::kAttentionPostNorm: return if_has(behind, norm_parts(o, "attention_post_norm", {"embed"}));
+    case Role::kMlpNorm: return if_has(before, norm_parts(o, "mlp_norm", {"embed"}));
+    case Role::kMlpPostNorm: return if_has(behind, norm_parts(o, "mlp_post_norm", {"embed"}));
     case Role::kQNorm:
       return if_has(o.qk_norm != QkNorm::kNone,
                     norm_parts(o, "attention/q_norm",
@@ -91,26 +84,19 @@ std::optional<RoleParts> parts_of(Role role, const DecoderOptions& o, const mode
       if (latent)
         return if_has(!two, latent_parts("attention/latent/q", {"kv_heads", "group", "head_dim"}, {"embed"}));
       return qkv_parts(o, {{q}}, heads);
-    case Role::kK:
-      return qkv_parts(o, {{k}}, heads);
-    case Role::kV:
-      return qkv_parts(o, {{v}}, heads);
-    case Role::kQkv:
-      return qkv_parts(o, {{q}, {k}, {v}}, heads);
-    case Role::kQkvOfHeads:
-      return qkv_parts(o, {{}}, heads);
-    case Role::kQkvOfKinds:
-      return qkv_parts(o, {{}}, {"qkv", "kv_heads", "head_dim"});
+    case Role::kK: return qkv_parts(o, {{k}}, heads);
+    case Role::kV: return qkv_parts(o, {{v}}, heads);
+    case Role::kQkv: return qkv_parts(o, {{q}, {k}, {v}}, heads);
+    case Role::kQkvOfHeads: return qkv_parts(o, {{}}, heads);
+    case Role::kQkvOfKinds: return qkv_parts(o, {{}}, {"qkv", "kv_heads", "head_dim"});
     case Role::kQA:
       return if_has(two, latent_parts("attention/latent/q_a", {"q_rank"}, {"embed"}, o.qkv_bias));
-    case Role::kQANorm:
-      return if_has(two, norm_parts(o, "attention/latent/q_norm", {"q_rank"}));
+    case Role::kQANorm: return if_has(two, norm_parts(o, "attention/latent/q_norm", {"q_rank"}));
     case Role::kQB:
       return if_has(two, latent_parts("attention/latent/q", {"kv_heads", "group", "head_dim"}, {"q_rank"}));
     case Role::kKvA:
       return if_has(latent, latent_parts("attention/latent/kv_a", {"kv_latent"}, {"embed"}, o.qkv_bias));
-    case Role::kKvANorm:
-      return if_has(latent, norm_parts(o, "attention/latent/kv_norm", {"kv_rank"}));
+    case Role::kKvANorm: return if_has(latent, norm_parts(o, "attention/latent/kv_norm", {"kv_rank"}));
     case Role::kKvB:
       return if_has(latent, latent_parts("attention/latent/kv_b", {"kv_heads", "kv_dim"}, {"kv_rank"}));
     case Role::kO:
@@ -123,14 +109,10 @@ std::optional<RoleParts> parts_of(Role role, const DecoderOptions& o, const mode
       return if_has(!experts, mlp_parts(o, "mlp/gate_up", {{"gate_up", 0, 1}}, {"gate_up", mlp}, {"embed"}));
     case Role::kUpOfGate:
       return if_has(!experts, mlp_parts(o, "mlp/gate_up", {{"gate_up", 1, 1}}, {"gate_up", mlp}, {"embed"}));
-    case Role::kGateUp:
-      return if_has(!experts, mlp_parts(o, "mlp/gate_up", {}, {"gate_up", mlp}, {"embed"}));
-    case Role::kUp:
-      return if_has(!experts, mlp_parts(o, "mlp/up", {}, {mlp}, {"embed"}));
-    case Role::kDown:
-      return if_has(!experts, mlp_parts(o, "mlp/down", {}, {"embed"}, {mlp}));
-    case Role::kRouter:
-      return if_has(experts, {"moe/router", {{}}, {"experts"}, {"embed"}});
+    case Role::kGateUp: return if_has(!experts, mlp_parts(o, "mlp/gate_up", {}, {"gate_up", mlp}, {"embed"}));
+    case Role::kUp: return if_has(!experts, mlp_parts(o, "mlp/up", {}, {mlp}, {"embed"}));
+    case Role::kDown: return if_has(!experts, mlp_parts(o, "mlp/down", {}, {"embed"}, {mlp}));
+    case Role::kRouter: return if_has(experts, {"moe/router", {{}}, {"experts"}, {"embed"}});
     case Role::kRouterBias:
       return if_has(
           experts && has_router_bias(o),
@@ -139,16 +121,14 @@ std::optional<RoleParts> parts_of(Role role, const DecoderOptions& o, const mode
       return if_has(experts, expert_parts("moe/gate_up", {{"gate_up", 0, 1}}, {"gate_up", "mlp"}, {"embed"}));
     case Role::kExpertUp:
       return if_has(experts, expert_parts("moe/gate_up", {{"gate_up", 1, 1}}, {"gate_up", "mlp"}, {"embed"}));
-    case Role::kExpertDown:
-      return if_has(experts, expert_parts("moe/down", {}, {"embed"}, {"mlp"}));
+    case Role::kExpertDown: return if_has(experts, expert_parts("moe/down", {}, {"embed"}, {"mlp"}));
     case Role::kSharedGate:
       return if_has(shared,
                     {"moe/shared/gate_up", {{{"gate_up", 0, 1}}}, {"gate_up", "shared_mlp"}, {"embed"}});
     case Role::kSharedUp:
       return if_has(shared,
                     {"moe/shared/gate_up", {{{"gate_up", 1, 1}}}, {"gate_up", "shared_mlp"}, {"embed"}});
-    case Role::kSharedDown:
-      return if_has(shared, {"moe/shared/down", {{}}, {"embed"}, {"shared_mlp"}});
+    case Role::kSharedDown: return if_has(shared, {"moe/shared/down", {{}}, {"embed"}, {"shared_mlp"}});
     case Role::kSharedWeight:
       return if_has(shared && o.shared_expert_gate, expert_parts("moe/shared_gate", {}, {}, {"embed"}));
   }

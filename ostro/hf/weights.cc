@@ -82,15 +82,9 @@ std::vector<std::byte> take_part(const WeightPart& part, const runtime::Buffer& 
   std::vector<std::byte> out(places.rows.size() * places.columns.size() * item);
   const std::byte* from = whole.bytes().data();
   switch (item) {
-    case 1:
-      copy_part<uint8_t>(places, from, out.data());
-      break;
-    case 2:
-      copy_part<uint16_t>(places, from, out.data());
-      break;
-    case 4:
-      copy_part<uint32_t>(places, from, out.data());
-      break;
+    case 1: copy_part<uint8_t>(places, from, out.data()); break;
+    case 2: copy_part<uint16_t>(places, from, out.data()); break;
+    case 4: copy_part<uint32_t>(places, from, out.data()); break;
     default:
       OSTRO_CHECK(item == 8, "{}: elements of {} bytes", part.path, item);
       copy_part<uint64_t>(places, from, out.data());

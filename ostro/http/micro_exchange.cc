@@ -12,12 +12,9 @@ using Shared = std::shared_ptr<MicroExchange>;
 
 ssize_t read_stream(void* exchange, uint64_t, char* to, size_t most) {
   switch (const int64_t count = (*static_cast<Shared*>(exchange))->read(to, most)) {
-    case -1:
-      return MHD_CONTENT_READER_END_OF_STREAM;
-    case -2:
-      return MHD_CONTENT_READER_END_WITH_ERROR;
-    default:
-      return static_cast<ssize_t>(count);
+    case -1: return MHD_CONTENT_READER_END_OF_STREAM;
+    case -2: return MHD_CONTENT_READER_END_WITH_ERROR;
+    default: return static_cast<ssize_t>(count);
   }
 }
 

@@ -25,10 +25,8 @@ double rate_in_cycle(const CommonOptions& o, int64_t step, int64_t n, int64_t wa
   const double fraction = std::min(1.0, t / static_cast<double>(decay));
   constexpr double kPi = 3.141592653589793;
   switch (o.lr_schedule) {
-    case LrSchedule::kConstant:
-      return peak;
-    case LrSchedule::kLinear:
-      return peak + (floor - peak) * fraction;
+    case LrSchedule::kConstant: return peak;
+    case LrSchedule::kLinear: return peak + (floor - peak) * fraction;
     case LrSchedule::kCosine:
       return floor + (peak - floor) * (0.5 * (1.0 + numerics::cos_f64(kPi * fraction)));
     case LrSchedule::kInvSqrt: {

@@ -46,16 +46,11 @@ const GemmKernel& choose_kernel(GemmType type, machine::Isa isa) {
   OSTRO_CHECK(machine::has_isa(isa), "this machine cannot run {}", machine::isa_name(isa));
   const bool f32 = type == GemmType::kF32;
   switch (isa) {
-    case machine::Isa::kGeneric:
-      return f32 ? gemm_f32_generic() : gemm_bf16_generic();
-    case machine::Isa::kAvx2:
-      return f32 ? gemm_f32_avx2() : gemm_bf16_avx2();
-    case machine::Isa::kAvx512:
-      return f32 ? gemm_f32_avx512() : gemm_bf16_avx512();
-    case machine::Isa::kAvx512Bf16:
-      return f32 ? gemm_f32_avx512() : gemm_bf16_avx512bf16();
-    case machine::Isa::kAmx:
-      return f32 ? gemm_f32_avx512() : gemm_bf16_amx();
+    case machine::Isa::kGeneric: return f32 ? gemm_f32_generic() : gemm_bf16_generic();
+    case machine::Isa::kAvx2: return f32 ? gemm_f32_avx2() : gemm_bf16_avx2();
+    case machine::Isa::kAvx512: return f32 ? gemm_f32_avx512() : gemm_bf16_avx512();
+    case machine::Isa::kAvx512Bf16: return f32 ? gemm_f32_avx512() : gemm_bf16_avx512bf16();
+    case machine::Isa::kAmx: return f32 ? gemm_f32_avx512() : gemm_bf16_amx();
   }
   OSTRO_CHECK(false, "unknown instruction set {}", static_cast<int>(isa));
 }

@@ -35,16 +35,11 @@ float some_scale(uint64_t random, ScaleKind kind) {
   const float usual = scale_of(static_cast<int>(random & 127), -9 - static_cast<int>(random >> 8 & 3));
   if (random >> 16 & 1) return usual;
   switch (kind) {
-    case ScaleKind::kUsual:
-      return usual;
-    case ScaleKind::kZero:
-      return 0.0f;
-    case ScaleKind::kNegative:
-      return -usual;
-    case ScaleKind::kTiny:
-      return scale_of(static_cast<int>(random & 127), -126);
-    case ScaleKind::kHuge:
-      return scale_of(static_cast<int>(random & 127), 125);
+    case ScaleKind::kUsual: return usual;
+    case ScaleKind::kZero: return 0.0f;
+    case ScaleKind::kNegative: return -usual;
+    case ScaleKind::kTiny: return scale_of(static_cast<int>(random & 127), -126);
+    case ScaleKind::kHuge: return scale_of(static_cast<int>(random & 127), 125);
     case ScaleKind::kNotFinite:
       return random >> 17 & 1 ? std::numeric_limits<float>::infinity()
                               : std::numeric_limits<float>::quiet_NaN();

@@ -33,17 +33,13 @@ uint32_t some_bits(uint64_t i) {
 float some_value(uint64_t i, uint64_t region) {
   const uint32_t r = some_bits(i), sign = r << 31, mantissa = r >> 9;
   switch (region % 8) {
-    case 0:
-      return 0.0f;
-    case 1:
-      return std::bit_cast<float>(sign | (r >> 8 & 3) << 23 | mantissa);
-    case 2:
-      return std::bit_cast<float>(sign | (251 + (r >> 8) % 4) << 23 | mantissa);
+    case 0: return 0.0f;
+    case 1: return std::bit_cast<float>(sign | (r >> 8 & 3) << 23 | mantissa);
+    case 2: return std::bit_cast<float>(sign | (251 + (r >> 8) % 4) << 23 | mantissa);
     case 3:
       return (r >> 8) % 200 == 0 ? std::numeric_limits<float>::quiet_NaN()
                                  : std::bit_cast<float>(sign | mantissa | 120u << 23);
-    case 4:
-      return (r >> 8) % 200 == 0 ? std::bit_cast<float>(sign | 0x7f800000u) : 1.0f;
+    case 4: return (r >> 8) % 200 == 0 ? std::bit_cast<float>(sign | 0x7f800000u) : 1.0f;
     case 5: {
       const float near127[] = {127.0f, std::nextafter(127.0f, 0.0f), 63.5f, 0.5f, 1.5f, 126.5f, -127.0f,
                                -0.5f};
@@ -52,8 +48,7 @@ float some_value(uint64_t i, uint64_t region) {
     case 6:  // a block's largest is just beyond 127 steps, if at all
       return std::bit_cast<float>(sign | (127u + (r >> 8) % 7) << 23 |
                                   ((r >> 12) % 2 != 0 ? 0x7e0000u : 0x7e0001u));
-    default:
-      return std::bit_cast<float>(sign | (118 + (r >> 8) % 8) << 23 | mantissa);
+    default: return std::bit_cast<float>(sign | (118 + (r >> 8) % 8) << 23 | mantissa);
   }
 }
 

@@ -141,16 +141,11 @@ Result<Made> made_of(const JsonFields& root) {
 
 const char* made_word(Made made) {
   switch (made) {
-    case Made::kExport:
-      return "export";
-    case Made::kMerge:
-      return "merge";
-    case Made::kAdapter:
-      return "adapter";
-    case Made::kQuantize:
-      return "quantize";
-    case Made::kConvert:
-      return "convert";
+    case Made::kExport: return "export";
+    case Made::kMerge: return "merge";
+    case Made::kAdapter: return "adapter";
+    case Made::kQuantize: return "quantize";
+    case Made::kConvert: return "convert";
   }
   return "";
 }

@@ -116,17 +116,10 @@ TEST_CASE("bodies with drawn changes are read or refused") {
     for (unsigned i = 0; i < 1 + random() % 3; ++i) {
       const size_t at = random() % changed.size();
       switch (random() % 4) {
-        case 0:
-          changed[at] = static_cast<char>(random() % 256);
-          break;
-        case 1:
-          changed.erase(at, 1 + random() % 8);
-          break;
-        case 2:
-          changed.insert(at, std::string(1 + random() % 50, "[{\"\\9-e,:"[random() % 10]));
-          break;
-        default:
-          changed.insert(at, changed.substr(random() % changed.size(), random() % 20));
+        case 0: changed[at] = static_cast<char>(random() % 256); break;
+        case 1: changed.erase(at, 1 + random() % 8); break;
+        case 2: changed.insert(at, std::string(1 + random() % 50, "[{\"\\9-e,:"[random() % 10])); break;
+        default: changed.insert(at, changed.substr(random() % changed.size(), random() % 20));
       }
       if (changed.empty()) changed = " ";
     }

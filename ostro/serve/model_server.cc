@@ -178,16 +178,13 @@ http::Response ModelServer::at_once(const http::Request& request, const std::opt
   const std::shared_ptr<Serving> now = serving();
   const bool ready = state_ == State::kReady && now != nullptr;  // not even where the server just ends
   switch (path->action) {
-    case Action::kPage:
-      return chat_page();
-    case Action::kHealth:
-      return json_response({{"status", "ok"}});
+    case Action::kPage: return chat_page();
+    case Action::kHealth: return json_response({{"status", "ok"}});
     case Action::kMetrics:
       return {200, kMetricsType,
               ready ? metrics_text(metrics_->counts(), now->model->facts.name, now->model->facts.state)
                     : metrics_text(metrics_->counts(), "", "")};
-    default:
-      break;
+    default: break;
   }
   if (!ready) return error_response(not_ready());
   const ModelFacts& facts = now->model->facts;

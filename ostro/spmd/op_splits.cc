@@ -35,8 +35,7 @@ AxisRole role_of(const ir::Op& op, const std::vector<ir::Shape>& in, const std::
                  const std::string& axis, const Split& split) {
   const AxisRole role = ir::axis_role(op, in, out, axis);
   switch (op.kind) {
-    case OpKind::constant:
-      return op.attrs.has("data") ? AxisRole::kWhole : AxisRole::kParallel;
+    case OpKind::constant: return op.attrs.has("data") ? AxisRole::kWhole : AxisRole::kParallel;
     case OpKind::rename:  // the axis has one name in the operand and another in the result
       return listed(op.attrs.strs("from"), axis) || listed(op.attrs.strs("to"), axis) ? AxisRole::kWhole
                                                                                       : role;
@@ -47,8 +46,7 @@ AxisRole role_of(const ir::Op& op, const std::vector<ir::Shape>& in, const std::
       // The sink's gradient is one chain over all rows of its heads, within a leaf of queries.
       if (op.attrs.i64("sink", 0) != 0 && !in.back().has(axis)) return AxisRole::kWhole;
       return role == AxisRole::kParallel ? role : AxisRole::kWhole;
-    case OpKind::reduce_min:
-      return role == AxisRole::kMax ? AxisRole::kWhole : role;
+    case OpKind::reduce_min: return role == AxisRole::kMax ? AxisRole::kWhole : role;
     case OpKind::box_sumsq: {
       if (role != AxisRole::kParallel) return role;
       if (op.attrs.has("lengths")) return AxisRole::kWhole;  // a part already
@@ -65,8 +63,7 @@ AxisRole role_of(const ir::Op& op, const std::vector<ir::Shape>& in, const std::
         if (split.bounds[c] % per_word != 0) return AxisRole::kWhole;
       return role;
     }
-    default:
-      return role;
+    default: return role;
   }
 }
 

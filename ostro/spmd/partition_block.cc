@@ -99,10 +99,8 @@ Result<Locals> BlockPartitioner::run(const ir::Block& block, const Locals& args)
 
 Result<Locals> BlockPartitioner::run_op(const ir::Op& op, const Locals& in, const std::vector<Shape>& out) {
   switch (op.kind) {
-    case OpKind::scan:
-      return run_scan(op, in, out);
-    case OpKind::cond:
-      return run_cond(op, in, out);
+    case OpKind::scan: return run_scan(op, in, out);
+    case OpKind::cond: return run_cond(op, in, out);
     case OpKind::custom:  // its derivative is part of the program already
       return run(op.regions[0], in);
     case OpKind::use: {
@@ -157,8 +155,7 @@ ir::Attrs BlockPartitioner::local_attrs(const ir::Op& op, const OpSplits& splits
       if (told) attrs.set("lengths", lengths);
       break;
     }
-    default:
-      break;
+    default: break;
   }
   return attrs;
 }
@@ -178,21 +175,15 @@ void BlockPartitioner::shift_origins(const ir::Op& op, const OpSplits& splits, s
     origin = builder_.add(OpKind::add, {origin, by});
   };
   switch (op.kind) {
-    case OpKind::iota:
-      return shift(0, op.attrs.str("axis"));
+    case OpKind::iota: return shift(0, op.attrs.str("axis"));
     case OpKind::gather:
     case OpKind::scatter_add:
-    case OpKind::cross_entropy:
-      return shift(2, op.attrs.str("axis"));
+    case OpKind::cross_entropy: return shift(2, op.attrs.str("axis"));
     case OpKind::expert_dot:
-    case OpKind::expert_outer:
-      return shift(3, op.attrs.str("axis"));
-    case OpKind::cross_entropy_grad:
-      return shift(6, op.attrs.str("axis"));
-    case OpKind::attention:
-      return shift(3, op.attrs.str("query"));
-    case OpKind::attention_grad:
-      return shift(7, op.attrs.str("query"));
+    case OpKind::expert_outer: return shift(3, op.attrs.str("axis"));
+    case OpKind::cross_entropy_grad: return shift(6, op.attrs.str("axis"));
+    case OpKind::attention: return shift(3, op.attrs.str("query"));
+    case OpKind::attention_grad: return shift(7, op.attrs.str("query"));
     case OpKind::random: {
       const auto& axes = op.attrs.strs("axes");
       for (size_t i = 0; i < axes.size(); ++i) shift(i + 1, axes[i]);
@@ -204,8 +195,7 @@ void BlockPartitioner::shift_origins(const ir::Op& op, const OpSplits& splits, s
     case OpKind::fingerprint:
       for (size_t i = 0; i < in[0].whole.axes.size(); ++i) shift(i + 1, in[0].whole.axes[i].name);
       return;
-    default:
-      return;
+    default: return;
   }
 }
 

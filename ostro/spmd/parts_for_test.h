@@ -26,30 +26,16 @@ inline runtime::Buffer test_input(const ir::Shape& shape, uint32_t seed, int64_t
         (static_cast<float>(bits >> 8) * 0x1p-23f - 1.0f) * std::exp2(static_cast<float>(bits % 7) - 3);
     const auto at = static_cast<size_t>(i);
     switch (shape.dtype) {
-      case ir::DType::f32:
-        b.mutable_as<float>()[at] = x;
-        break;
-      case ir::DType::f64:
-        b.mutable_as<double>()[at] = x;
-        break;
-      case ir::DType::bf16:
-        b.mutable_as<numerics::Bf16>()[at] = numerics::to_bf16(x);
-        break;
+      case ir::DType::f32: b.mutable_as<float>()[at] = x; break;
+      case ir::DType::f64: b.mutable_as<double>()[at] = x; break;
+      case ir::DType::bf16: b.mutable_as<numerics::Bf16>()[at] = numerics::to_bf16(x); break;
       case ir::DType::i32:
         b.mutable_as<int32_t>()[at] = static_cast<int32_t>(bits % static_cast<uint32_t>(below));
         break;
-      case ir::DType::i64:
-        b.mutable_as<int64_t>()[at] = bits % static_cast<uint32_t>(below);
-        break;
-      case ir::DType::u32:
-        b.mutable_as<uint32_t>()[at] = bits;
-        break;
-      case ir::DType::i8:
-        b.mutable_as<int8_t>()[at] = static_cast<int8_t>(bits & 0xff);
-        break;
-      case ir::DType::boolean:
-        b.mutable_as<uint8_t>()[at] = static_cast<uint8_t>(bits & 1);
-        break;
+      case ir::DType::i64: b.mutable_as<int64_t>()[at] = bits % static_cast<uint32_t>(below); break;
+      case ir::DType::u32: b.mutable_as<uint32_t>()[at] = bits; break;
+      case ir::DType::i8: b.mutable_as<int8_t>()[at] = static_cast<int8_t>(bits & 0xff); break;
+      case ir::DType::boolean: b.mutable_as<uint8_t>()[at] = static_cast<uint8_t>(bits & 1); break;
     }
   }
   return b;

@@ -36,14 +36,10 @@ class OnlyTraining {
 
 const char* word(int code) {
   switch (code) {
-    case 0:
-      return "equal";
-    case 1:
-      return "differs";
-    case 3:
-      return "incomplete";
-    default:
-      return "cannot check";
+    case 0: return "equal";
+    case 1: return "differs";
+    case 3: return "incomplete";
+    default: return "cannot check";
   }
 }
 

@@ -160,16 +160,11 @@ int cuDeviceGetName(char* name, int bytes, int) {
 int cuDeviceGetAttribute(int* value, int attribute, int) {
   const int capability = static_cast<int>(fault("sm").value_or(90));
   switch (attribute) {
-    case kMultiprocessors:
-      return *value = 4, 0;
-    case kCapabilityMajor:
-      return *value = capability / 10, 0;
-    case kCapabilityMinor:
-      return *value = capability % 10, 0;
-    case kMostSharedBytes:
-      return *value = 227 << 10, 0;
-    default:
-      return kInvalidValue;
+    case kMultiprocessors: return *value = 4, 0;
+    case kCapabilityMajor: return *value = capability / 10, 0;
+    case kCapabilityMinor: return *value = capability % 10, 0;
+    case kMostSharedBytes: return *value = 227 << 10, 0;
+    default: return kInvalidValue;
   }
 }
 int cuDeviceTotalMem_v2(size_t* bytes, int) {

@@ -529,9 +529,7 @@ std::vector<runtime::Buffer> make_inputs(const ir::Program& program, uint64_t se
       }
       const auto n = static_cast<size_t>(e);
       switch (shape.dtype) {
-        case DType::f32:
-          buffer.mutable_as<float>()[n] = x;
-          break;
+        case DType::f32: buffer.mutable_as<float>()[n] = x; break;
         case DType::bf16:
           buffer.mutable_as<uint16_t>()[n] = static_cast<uint16_t>(std::bit_cast<uint32_t>(x) >> 16);
           break;
@@ -547,15 +545,9 @@ std::vector<runtime::Buffer> make_inputs(const ir::Program& program, uint64_t se
           buffer.mutable_as<int64_t>()[n] =
               wild && bits % 9 == 0 ? static_cast<int64_t>(bits) << 32 : static_cast<int64_t>(bits % 70) - 5;
           break;
-        case DType::u32:
-          buffer.mutable_as<uint32_t>()[n] = wild && bits % 9 == 0 ? bits : bits % 40;
-          break;
-        case DType::i8:
-          buffer.mutable_as<int8_t>()[n] = static_cast<int8_t>(bits);
-          break;
-        case DType::boolean:
-          buffer.mutable_as<uint8_t>()[n] = bits >> 31;
-          break;
+        case DType::u32: buffer.mutable_as<uint32_t>()[n] = wild && bits % 9 == 0 ? bits : bits % 40; break;
+        case DType::i8: buffer.mutable_as<int8_t>()[n] = static_cast<int8_t>(bits); break;
+        case DType::boolean: buffer.mutable_as<uint8_t>()[n] = bits >> 31; break;
       }
     }
     inputs.push_back(buffer);
@@ -576,14 +568,10 @@ std::string difference(const std::vector<runtime::Buffer>& a, const std::vector<
       if (x == y) continue;
       const auto is_nan = [&](uint64_t w) {
         switch (a[i].shape().dtype) {
-          case DType::f32:
-            return (w & 0x7fffffff) > 0x7f800000;
-          case DType::bf16:
-            return (w & 0x7fff) > 0x7f80;
-          case DType::f64:
-            return (w & 0x7fffffffffffffff) > 0x7ff0000000000000;
-          default:
-            return false;
+          case DType::f32: return (w & 0x7fffffff) > 0x7f800000;
+          case DType::bf16: return (w & 0x7fff) > 0x7f80;
+          case DType::f64: return (w & 0x7fffffffffffffff) > 0x7ff0000000000000;
+          default: return false;
         }
       };
       if (is_nan(x) && is_nan(y)) continue;

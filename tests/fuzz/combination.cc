@@ -21,14 +21,10 @@ bool adds(OpKind k) {
 
 bool legal(OpKind kind, DType dtype, Place place) {
   switch (place) {
-    case Place::anywhere:
-      return true;
-    case Place::in_scan:
-      return kind != OpKind::scan;  // not nested
-    case Place::differentiated:
-      return has_derivative(kind) && (dtype == DType::f32 || dtype == DType::bf16);
-    case Place::leaf_cut:
-      break;
+    case Place::anywhere: return true;
+    case Place::in_scan: return kind != OpKind::scan;  // not nested
+    case Place::differentiated: return has_derivative(kind) && (dtype == DType::f32 || dtype == DType::bf16);
+    case Place::leaf_cut: break;
   }
   return adds(kind) && ir::is_floating(dtype);
 }
@@ -106,26 +102,20 @@ DType dtype_of(const ir::Op& op, const ir::Block& block) {
 
 std::vector<std::string> contracted_axes(const ir::Op& op, const ir::Block& block) {
   switch (op.kind) {
-    case OpKind::sum:
-      return op.attrs.strs("axes");
+    case OpKind::sum: return op.attrs.strs("axes");
     case OpKind::dot:
-    case OpKind::expert_dot:
-      return op.attrs.strs("over");
-    case OpKind::expert_outer:
-      return block.shape(op.operands[2]).names();
+    case OpKind::expert_dot: return op.attrs.strs("over");
+    case OpKind::expert_outer: return block.shape(op.operands[2]).names();
     case OpKind::scatter_add: {
       std::vector<std::string> axes = block.shape(op.operands[1]).names();
       if (op.attrs.has("batch"))
         for (const std::string& batch : op.attrs.strs("batch")) std::erase(axes, batch);
       return axes;
     }
-    case OpKind::attention_grad:
-      return {op.attrs.str("query")};
+    case OpKind::attention_grad: return {op.attrs.str("query")};
     case OpKind::cross_entropy:
-    case OpKind::cross_entropy_sum:
-      return {op.attrs.str("axis")};
-    default:
-      return {};
+    case OpKind::cross_entropy_sum: return {op.attrs.str("axis")};
+    default: return {};
   }
 }
 

@@ -18,22 +18,14 @@ using runtime::Buffer;
 
 double element(const Buffer& b, int64_t i) {
   switch (b.shape().dtype) {
-    case DType::f32:
-      return static_cast<double>(b.as<float>()[i]);
-    case DType::bf16:
-      return static_cast<double>(numerics::to_f32(b.as<numerics::Bf16>()[i]));
-    case DType::f64:
-      return b.as<double>()[i];
-    case DType::i32:
-      return b.as<int32_t>()[i];
-    case DType::i64:
-      return static_cast<double>(b.as<int64_t>()[i]);
-    case DType::u32:
-      return b.as<uint32_t>()[i];
-    case DType::i8:
-      return b.as<int8_t>()[i];
-    case DType::boolean:
-      break;
+    case DType::f32: return static_cast<double>(b.as<float>()[i]);
+    case DType::bf16: return static_cast<double>(numerics::to_f32(b.as<numerics::Bf16>()[i]));
+    case DType::f64: return b.as<double>()[i];
+    case DType::i32: return b.as<int32_t>()[i];
+    case DType::i64: return static_cast<double>(b.as<int64_t>()[i]);
+    case DType::u32: return b.as<uint32_t>()[i];
+    case DType::i8: return b.as<int8_t>()[i];
+    case DType::boolean: break;
   }
   return b.as<uint8_t>()[i];
 }

@@ -144,15 +144,9 @@ class Case {
       case 1:
         if (at < bytes.size()) bytes[at] = static_cast<char>(kOpcodes[below(std::size(kOpcodes))]);
         break;
-      case 2:
-        bytes.insert(at, opcode());
-        break;
-      case 3:
-        bytes.erase(at, length);
-        break;
-      case 4:
-        bytes.insert(at, bytes.substr(below(bytes.size() + 1), length));
-        break;
+      case 2: bytes.insert(at, opcode()); break;
+      case 3: bytes.erase(at, length); break;
+      case 4: bytes.insert(at, bytes.substr(below(bytes.size() + 1), length)); break;
       case 5: {
         const std::string edge = number(static_cast<int>(1 + below(8)));
         if (at + edge.size() <= bytes.size()) bytes.replace(at, edge.size(), edge);

@@ -84,8 +84,7 @@ Frame::Ids Frame::grow_joining(OpKind kind, DType dtype) {
   const bool own = rng.chance(0.85);
   const auto operand = [&] { return own ? part(shape) : value(shape); };
   switch (kind) {
-    case OpKind::concat:
-      return emit(kind, {operand(), operand()}, {{"axis", axis.name}});
+    case OpKind::concat: return emit(kind, {operand(), operand()}, {{"axis", axis.name}});
     case OpKind::split: {
       const int64_t first = rng.between(0, axis.size);
       return emit(kind, {value(shape)}, {{"axis", axis.name}, {"sizes", Ints{first, axis.size - first}}});

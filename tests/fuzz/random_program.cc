@@ -30,18 +30,12 @@ Buffer random_buffer(Rng& rng, const ir::Shape& shape) {
     for (T& x : b.mutable_as<T>()) x = static_cast<T>(draw());
   };
   switch (shape.dtype) {
-    case ir::DType::f32:
-      fill(float{}, [&] { return random_number(rng); });
-      break;
+    case ir::DType::f32: fill(float{}, [&] { return random_number(rng); }); break;
     case ir::DType::bf16:
       fill(uint16_t{}, [&] { return numerics::to_bf16(static_cast<float>(random_number(rng))).bits; });
       break;
-    case ir::DType::f64:
-      fill(double{}, [&] { return random_number(rng); });
-      break;
-    case ir::DType::i32:
-      fill(int32_t{}, [&] { return random_integer(rng); });
-      break;
+    case ir::DType::f64: fill(double{}, [&] { return random_number(rng); }); break;
+    case ir::DType::i32: fill(int32_t{}, [&] { return random_integer(rng); }); break;
     case ir::DType::i64:
       fill(int64_t{},
            [&] { return rng.chance(0.2) ? static_cast<int64_t>(rng.bits()) << 20 : random_integer(rng); });
@@ -49,12 +43,8 @@ Buffer random_buffer(Rng& rng, const ir::Shape& shape) {
     case ir::DType::u32:
       fill(uint32_t{}, [&] { return rng.chance(0.5) ? rng.bits() : static_cast<uint32_t>(rng.below(40)); });
       break;
-    case ir::DType::i8:
-      fill(int8_t{}, [&] { return static_cast<int8_t>(rng.between(-128, 127)); });
-      break;
-    case ir::DType::boolean:
-      fill(uint8_t{}, [&] { return rng.below(2); });
-      break;
+    case ir::DType::i8: fill(int8_t{}, [&] { return static_cast<int8_t>(rng.between(-128, 127)); }); break;
+    case ir::DType::boolean: fill(uint8_t{}, [&] { return rng.below(2); }); break;
   }
   return b;
 }

@@ -26,24 +26,15 @@ runtime::Buffer some_values(const ir::Shape& shape, uint64_t seed) {
     const uint32_t bits = numerics::random_bits(key, static_cast<uint64_t>(i));
     const auto at = static_cast<size_t>(i);
     switch (shape.dtype) {
-      case ir::DType::f32:
-        b.mutable_as<float>()[at] = 0.1f + static_cast<float>(bits % 800) / 1000.0f;
-        break;
-      case ir::DType::i32:
-        b.mutable_as<int32_t>()[at] = static_cast<int32_t>(bits % 3);
-        break;
-      case ir::DType::u32:
-        b.mutable_as<uint32_t>()[at] = bits;
-        break;
+      case ir::DType::f32: b.mutable_as<float>()[at] = 0.1f + static_cast<float>(bits % 800) / 1000.0f; break;
+      case ir::DType::i32: b.mutable_as<int32_t>()[at] = static_cast<int32_t>(bits % 3); break;
+      case ir::DType::u32: b.mutable_as<uint32_t>()[at] = bits; break;
       case ir::DType::i8:
         b.mutable_as<int8_t>()[at] =
             static_cast<int8_t>(static_cast<int>(bits % 255) - 127);  // what quantize gives
         break;
-      case ir::DType::boolean:
-        b.mutable_as<uint8_t>()[at] = bits % 2;
-        break;
-      default:
-        break;  // i64 origins are zero
+      case ir::DType::boolean: b.mutable_as<uint8_t>()[at] = bits % 2; break;
+      default: break;  // i64 origins are zero
     }
   }
   return b;

@@ -92,14 +92,11 @@ bool equal_floats(const Buffer& a, const Buffer& b, Widen widen) {
 bool equal(const Buffer& a, const Buffer& b) {
   if (a.shape() != b.shape()) return false;
   switch (a.shape().dtype) {
-    case ir::DType::f32:
-      return equal_floats<float>(a, b, [](float x) { return x; });
-    case ir::DType::f64:
-      return equal_floats<double>(a, b, [](double x) { return x; });
+    case ir::DType::f32: return equal_floats<float>(a, b, [](float x) { return x; });
+    case ir::DType::f64: return equal_floats<double>(a, b, [](double x) { return x; });
     case ir::DType::bf16:
       return equal_floats<numerics::Bf16>(a, b, [](numerics::Bf16 x) { return numerics::to_f32(x); });
-    default:
-      return std::memcmp(a.bytes().data(), b.bytes().data(), a.bytes().size()) == 0;
+    default: return std::memcmp(a.bytes().data(), b.bytes().data(), a.bytes().size()) == 0;
   }
 }
 

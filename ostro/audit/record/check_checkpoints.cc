@@ -100,20 +100,13 @@ CheckpointVerdict verdict_of(const Error& error, CheckpointVerdict otherwise) {
 
 const char* verdict_name(CheckpointVerdict verdict) {
   switch (verdict) {
-    case CheckpointVerdict::kFine:
-      return "fine";
-    case CheckpointVerdict::kTemporary:
-      return "temporary";
-    case CheckpointVerdict::kDamaged:
-      return "damaged";
-    case CheckpointVerdict::kForged:
-      return "forged";
-    case CheckpointVerdict::kMissing:
-      return "missing";
-    case CheckpointVerdict::kPartial:
-      return "without moments";
-    case CheckpointVerdict::kUnknown:
-      return "not checked";
+    case CheckpointVerdict::kFine: return "fine";
+    case CheckpointVerdict::kTemporary: return "temporary";
+    case CheckpointVerdict::kDamaged: return "damaged";
+    case CheckpointVerdict::kForged: return "forged";
+    case CheckpointVerdict::kMissing: return "missing";
+    case CheckpointVerdict::kPartial: return "without moments";
+    case CheckpointVerdict::kUnknown: return "not checked";
   }
   return "";
 }

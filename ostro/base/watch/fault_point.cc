@@ -116,14 +116,9 @@ void act(const Fault& fault) {
     case Action::kKill:
       ::kill(::getpid(), SIGKILL);
       while (true) ::pause();  // the signal may arrive a moment later; nothing may run after it
-    case Action::kStop:
-      ::kill(::getpid(), SIGSTOP);
-      return;
-    case Action::kExit:
-      ::_exit(static_cast<int>(fault.value));
-    case Action::kDelay:
-      std::this_thread::sleep_for(std::chrono::milliseconds(fault.value));
-      return;
+    case Action::kStop: ::kill(::getpid(), SIGSTOP); return;
+    case Action::kExit: ::_exit(static_cast<int>(fault.value));
+    case Action::kDelay: std::this_thread::sleep_for(std::chrono::milliseconds(fault.value)); return;
   }
 }
 

@@ -335,14 +335,10 @@ std::vector<Token> lex(std::string_view source) { return Lexer(source).run(); }
 
 std::string describe(const Token& token) {
   switch (token.kind) {
-    case TokenKind::kEnd:
-      return "the end of the template";
-    case TokenKind::kData:
-      return "text";
-    case TokenKind::kString:
-      return "a text";
-    default:
-      return "'" + token.text + "'";
+    case TokenKind::kEnd: return "the end of the template";
+    case TokenKind::kData: return "text";
+    case TokenKind::kString: return "a text";
+    default: return "'" + token.text + "'";
   }
 }
 

@@ -54,14 +54,10 @@ Value Interpreter::evaluate_here(const Expr& e, Scope& scope) {
     return items;
   };
   switch (e.kind) {
-    case ExprKind::kConst:
-      return e.value;
-    case ExprKind::kName:
-      return lookup(e.name, scope);
-    case ExprKind::kList:
-      return Value::list(all());
-    case ExprKind::kTuple:
-      return Value::tuple(all());
+    case ExprKind::kConst: return e.value;
+    case ExprKind::kName: return lookup(e.name, scope);
+    case ExprKind::kList: return Value::list(all());
+    case ExprKind::kTuple: return Value::tuple(all());
     case ExprKind::kDict: {
       auto out = std::make_shared<Mapping>();
       for (size_t i = 0; i < e.children.size(); i += 2) {
@@ -71,8 +67,7 @@ Value Interpreter::evaluate_here(const Expr& e, Scope& scope) {
       charge(out->size() * 4 * sizeof(Value));
       return Value(std::shared_ptr<const Mapping>(std::move(out)));
     }
-    case ExprKind::kAttribute:
-      return attribute(child(0), e.name);
+    case ExprKind::kAttribute: return attribute(child(0), e.name);
     case ExprKind::kItem: {
       const Value object = child(0);
       const Expr& key = *e.children[1];
@@ -82,22 +77,19 @@ Value Interpreter::evaluate_here(const Expr& e, Scope& scope) {
         if (key.children[i]) parts[i] = evaluate(*key.children[i], scope);
       return slice(*this, object, parts[0], parts[1], parts[2]);
     }
-    case ExprKind::kSlice:
-      break;
+    case ExprKind::kSlice: break;
     case ExprKind::kCall: {
       const Value callee = child(0);
       Arguments given = arguments(e.arguments, scope);
       return call(callee, given);
     }
-    case ExprKind::kFilter:
-      return filters(e, Value(), scope);
+    case ExprKind::kFilter: return filters(e, Value(), scope);
     case ExprKind::kTest: {
       const Value input = child(0);
       Arguments given = arguments(e.arguments, scope);
       return Value(test(e.name, input, given));
     }
-    case ExprKind::kNot:
-      return Value(!child(0).truthy());
+    case ExprKind::kNot: return Value(!child(0).truthy());
     case ExprKind::kAnd: {
       Value left = child(0);
       return left.truthy() ? child(1) : left;
@@ -106,10 +98,8 @@ Value Interpreter::evaluate_here(const Expr& e, Scope& scope) {
       Value left = child(0);
       return left.truthy() ? left : child(1);
     }
-    case ExprKind::kNegative:
-      return negative(child(0), false);
-    case ExprKind::kPositive:
-      return negative(child(0), true);
+    case ExprKind::kNegative: return negative(child(0), false);
+    case ExprKind::kPositive: return negative(child(0), true);
     case ExprKind::kBinary: {
       const Value left = child(0);
       return binary(*this, e.name, left, child(1));
@@ -119,8 +109,7 @@ Value Interpreter::evaluate_here(const Expr& e, Scope& scope) {
       for (size_t i = 0; i < e.children.size(); ++i) out += to_text(child(i));
       return text(std::move(out));
     }
-    case ExprKind::kCompare:
-      return compare(e, scope);
+    case ExprKind::kCompare: return compare(e, scope);
     case ExprKind::kConditional:
       if (child(0).truthy()) return child(1);
       if (e.children[2]) return child(2);

@@ -82,12 +82,8 @@ Interpreter::Flow Interpreter::execute(const Stmt& s, Scope& scope, std::string&
       }
       case StmtKind::kIf:
         return execute(evaluate(*s.expr, scope).truthy() ? s.body : s.otherwise, scope, out);
-      case StmtKind::kFor:
-        loop(s, evaluate(*s.expr, scope), scope, out, 0);
-        break;
-      case StmtKind::kSet:
-        assign(s.target, evaluate(*s.expr, scope), scope);
-        break;
+      case StmtKind::kFor: loop(s, evaluate(*s.expr, scope), scope, out, 0); break;
+      case StmtKind::kSet: assign(s.target, evaluate(*s.expr, scope), scope); break;
       case StmtKind::kSetBlock:
       case StmtKind::kFilter: {
         std::string inside;
@@ -101,9 +97,7 @@ Interpreter::Flow Interpreter::execute(const Stmt& s, Scope& scope, std::string&
           out += to_text(value);
         break;
       }
-      case StmtKind::kMacro:
-        scope.set(s.name, macro(s, scope, s.name));
-        break;
+      case StmtKind::kMacro: scope.set(s.name, macro(s, scope, s.name)); break;
       case StmtKind::kCall: {
         auto call_arguments = arguments(s.expr->arguments, scope);
         call_arguments.named.emplace_back("caller", macro(s, scope, "caller"));
@@ -123,10 +117,8 @@ Interpreter::Flow Interpreter::execute(const Stmt& s, Scope& scope, std::string&
         generations_.emplace_back(begin, out.size());
         break;
       }
-      case StmtKind::kBreak:
-        return Flow::kBreak;
-      case StmtKind::kContinue:
-        return Flow::kContinue;
+      case StmtKind::kBreak: return Flow::kBreak;
+      case StmtKind::kContinue: return Flow::kContinue;
     }
   } catch (TemplateError& e) {
     if (e.line == 0) e.line = s.line;

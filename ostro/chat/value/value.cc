@@ -73,18 +73,12 @@ std::string repr_at(const Value& value, int depth) {
     const Sequence& s = value.as_sequence();
     const std::string inside = joined(s.items, depth + 1);
     switch (s.kind) {
-      case SequenceKind::kList:
-        return "[" + inside + "]";
-      case SequenceKind::kTuple:
-        return "(" + inside + (s.items.size() == 1 ? ",)" : ")");
-      case SequenceKind::kKeys:
-        return "dict_keys([" + inside + "])";
-      case SequenceKind::kValues:
-        return "dict_values([" + inside + "])";
-      case SequenceKind::kItems:
-        return "dict_items([" + inside + "])";
-      case SequenceKind::kRange:
-        break;
+      case SequenceKind::kList: return "[" + inside + "]";
+      case SequenceKind::kTuple: return "(" + inside + (s.items.size() == 1 ? ",)" : ")");
+      case SequenceKind::kKeys: return "dict_keys([" + inside + "])";
+      case SequenceKind::kValues: return "dict_values([" + inside + "])";
+      case SequenceKind::kItems: return "dict_items([" + inside + "])";
+      case SequenceKind::kRange: break;
     }
   }
   // Python would print an address, or the arguments of the range.
@@ -147,18 +141,12 @@ const char* Value::type_name() const {
   if (is_loop()) return "LoopContext";
   if (is_callable()) return "function";
   switch (as_sequence().kind) {
-    case SequenceKind::kList:
-      return "list";
-    case SequenceKind::kTuple:
-      return "tuple";
-    case SequenceKind::kRange:
-      return "range";
-    case SequenceKind::kKeys:
-      return "dict_keys";
-    case SequenceKind::kValues:
-      return "dict_values";
-    case SequenceKind::kItems:
-      return "dict_items";
+    case SequenceKind::kList: return "list";
+    case SequenceKind::kTuple: return "tuple";
+    case SequenceKind::kRange: return "range";
+    case SequenceKind::kKeys: return "dict_keys";
+    case SequenceKind::kValues: return "dict_values";
+    case SequenceKind::kItems: return "dict_items";
   }
   return "";
 }

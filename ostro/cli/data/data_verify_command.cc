@@ -46,14 +46,10 @@ std::string title(const std::string& what, const Component& component) {
 
 const char* state_name(PackIndexState state) {
   switch (state) {
-    case PackIndexState::kGood:
-      return "ok";
-    case PackIndexState::kStale:
-      return "stale";
-    case PackIndexState::kDamaged:
-      return "damaged";
-    case PackIndexState::kUnread:
-      return "unread";
+    case PackIndexState::kGood: return "ok";
+    case PackIndexState::kStale: return "stale";
+    case PackIndexState::kDamaged: return "damaged";
+    case PackIndexState::kUnread: return "unread";
   }
   return "";
 }
@@ -93,9 +89,7 @@ void add_packs(const std::vector<PackIndexReport>& packs, bool is_packed, Findin
       case PackIndexState::kStale:
         found.text += fmt::format("stale    {}: of another ledger hash or format; not used\n", pack.path);
         break;
-      case PackIndexState::kDamaged:
-        found.add_damage(pack.status.error());
-        break;
+      case PackIndexState::kDamaged: found.add_damage(pack.status.error()); break;
       case PackIndexState::kUnread:
         if (!arrays_damaged) found.damage.add(pack.status.error());
         found.text += fmt::format("unread   {}: {}\n", pack.path, pack.status.error().message());

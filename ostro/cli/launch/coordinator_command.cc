@@ -33,16 +33,11 @@ std::string event_line(const Json& event) {
 
 const char* name_of(cluster::Event::Kind kind) {
   switch (kind) {
-    case cluster::Event::Kind::kJoined:
-      return "joined";
-    case cluster::Event::Kind::kRefused:
-      return "refused";
-    case cluster::Event::Kind::kEpoch:
-      return "epoch";
-    case cluster::Event::Kind::kLost:
-      return "lost";
-    case cluster::Event::Kind::kLeft:
-      return "left";
+    case cluster::Event::Kind::kJoined: return "joined";
+    case cluster::Event::Kind::kRefused: return "refused";
+    case cluster::Event::Kind::kEpoch: return "epoch";
+    case cluster::Event::Kind::kLost: return "lost";
+    case cluster::Event::Kind::kLeft: return "left";
   }
   return "";
 }

@@ -90,14 +90,10 @@ Verified verified(const std::string& text, int code) { return {config::as_utf8(t
 
 int exit_code(audit::Verdict verdict) {
   switch (verdict) {
-    case audit::Verdict::kEqual:
-      return kExitOk;
-    case audit::Verdict::kIncomplete:
-      return kExitIncomplete;
-    case audit::Verdict::kCannotCheck:
-      return kExitCannotCheck;
-    case audit::Verdict::kDiffers:
-      return kExitFailed;
+    case audit::Verdict::kEqual: return kExitOk;
+    case audit::Verdict::kIncomplete: return kExitIncomplete;
+    case audit::Verdict::kCannotCheck: return kExitCannotCheck;
+    case audit::Verdict::kDiffers: return kExitFailed;
   }
   return kExitFailed;
 }

@@ -45,20 +45,11 @@ class Babbler {
     switch (kind) {
       case Kind::kEndSeen:
       case Kind::kBegan:
-      case Kind::kCancel:
-        message.number(number());
-        break;
-      case Kind::kFault:
-        message.number(number()).text(text());
-        break;
-      case Kind::kSet:
-        message.number(number()).number(number()).text(key()).text(text());
-        break;
-      case Kind::kGet:
-        message.number(number()).number(number()).text(key());
-        break;
-      default:
-        break;
+      case Kind::kCancel: message.number(number()); break;
+      case Kind::kFault: message.number(number()).text(text()); break;
+      case Kind::kSet: message.number(number()).number(number()).text(key()).text(text()); break;
+      case Kind::kGet: message.number(number()).number(number()).text(key()); break;
+      default: break;
     }
     std::string bytes = message.bytes();
     if (one_in(40) && bytes.size() > 1) bytes.resize(1 + rng_() % bytes.size());

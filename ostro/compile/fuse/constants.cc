@@ -33,22 +33,14 @@ std::vector<std::byte> constant_bytes(const ir::Op& op, const ir::Shape& shape) 
   }
   const double value = op.attrs.f64("value");
   switch (shape.dtype) {
-    case ir::DType::f32:
-      return bytes_of(static_cast<float>(value));
-    case ir::DType::bf16:
-      return bytes_of(numerics::to_bf16(static_cast<float>(value)).bits);
-    case ir::DType::f64:
-      return bytes_of(value);
-    case ir::DType::i32:
-      return bytes_of(static_cast<int32_t>(value));
-    case ir::DType::i64:
-      return bytes_of(static_cast<int64_t>(value));
-    case ir::DType::u32:
-      return bytes_of(static_cast<uint32_t>(value));
-    case ir::DType::i8:
-      return bytes_of(static_cast<int8_t>(value));
-    case ir::DType::boolean:
-      return bytes_of(static_cast<uint8_t>(value != 0));
+    case ir::DType::f32: return bytes_of(static_cast<float>(value));
+    case ir::DType::bf16: return bytes_of(numerics::to_bf16(static_cast<float>(value)).bits);
+    case ir::DType::f64: return bytes_of(value);
+    case ir::DType::i32: return bytes_of(static_cast<int32_t>(value));
+    case ir::DType::i64: return bytes_of(static_cast<int64_t>(value));
+    case ir::DType::u32: return bytes_of(static_cast<uint32_t>(value));
+    case ir::DType::i8: return bytes_of(static_cast<int8_t>(value));
+    case ir::DType::boolean: return bytes_of(static_cast<uint8_t>(value != 0));
   }
   return {};
 }

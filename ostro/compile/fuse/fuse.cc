@@ -457,18 +457,13 @@ std::string refusal_text(const Barrier& barrier, const Unit& unit, const ir::Blo
     case Refusal::kSerial:
       return "a serial sum runs by itself, and computes elementwise ops before it again where that is less "
              "reading";
-    case Refusal::kSizes:
-      return fmt::format("loops of other sizes: ({}) here", fmt::join(unit.domain, ", "));
-    case Refusal::kRows:
-      return "their rows end at other axes";
+    case Refusal::kSizes: return fmt::format("loops of other sizes: ({}) here", fmt::join(unit.domain, ", "));
+    case Refusal::kRows: return "their rows end at other axes";
     case Refusal::kPlace:
       return "the value is read elsewhere than it was written: transposed, sliced, or across rows";
-    case Refusal::kStrides:
-      return "the reduced axes would not lie in one run in every operand";
-    case Refusal::kTooManyOps:
-      return fmt::format("more than {} ops in one function", kMaxOps);
-    case Refusal::kTooManyLoads:
-      return fmt::format("more than {} operands of one function", kMaxLoads);
+    case Refusal::kStrides: return "the reduced axes would not lie in one run in every operand";
+    case Refusal::kTooManyOps: return fmt::format("more than {} ops in one function", kMaxOps);
+    case Refusal::kTooManyLoads: return fmt::format("more than {} operands of one function", kMaxLoads);
     case Refusal::kDetour:
       return fmt::format("{} lies between: it needs the one and the other needs it", name(barrier.through));
   }

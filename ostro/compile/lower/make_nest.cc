@@ -34,10 +34,8 @@ bool is_expensive(OpKind k) {
     case OpKind::sigmoid:
     case OpKind::rsqrt:
     case OpKind::div:
-    case OpKind::sqrt:
-      return true;
-    default:
-      return false;
+    case OpKind::sqrt: return true;
+    default: return false;
   }
 }
 

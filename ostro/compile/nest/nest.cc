@@ -7,12 +7,9 @@ namespace {
 
 const char* nest_kind_name(NestKind kind) {
   switch (kind) {
-    case NestKind::kFlat:
-      return "flat";
-    case NestKind::kRows:
-      return "rows";
-    case NestKind::kSerial:
-      return "serial";
+    case NestKind::kFlat: return "flat";
+    case NestKind::kRows: return "rows";
+    case NestKind::kSerial: return "serial";
   }
   return "?";
 }
@@ -39,12 +36,9 @@ bool is_row_reduction(ir::OpKind kind) {
 ir::DType Nest::dtype_of(const NestOperand& operand) const {
   const auto i = static_cast<size_t>(operand.index);
   switch (operand.from) {
-    case NestOperand::From::kAccess:
-      return accesses[i].dtype;
-    case NestOperand::From::kLiteral:
-      return literals[i].dtype;
-    case NestOperand::From::kOp:
-      break;
+    case NestOperand::From::kAccess: return accesses[i].dtype;
+    case NestOperand::From::kLiteral: return literals[i].dtype;
+    case NestOperand::From::kOp: break;
   }
   return ops[i].dtype;
 }

@@ -89,12 +89,10 @@ int64_t price(const ir::Block& body, const Op& op) {
     case OpKind::broadcast:
     case OpKind::concat:
     case OpKind::stack:
-    case OpKind::pad:
-      return out / 32;
+    case OpKind::pad: return out / 32;
     case OpKind::sum:
     case OpKind::reduce_max:
-    case OpKind::reduce_min:
-      return in / 16;
+    case OpKind::reduce_min: return in / 16;
     case OpKind::log:
     case OpKind::log2:
     case OpKind::log1p:
@@ -102,10 +100,8 @@ int64_t price(const ir::Block& body, const Op& op) {
     case OpKind::sin:
     case OpKind::cos:
     case OpKind::erf:
-    case OpKind::erfinv:
-      return out / 4;  // f64 inside
-    default:
-      break;
+    case OpKind::erfinv: return out / 4;  // f64 inside
+    default: break;
   }
   if (ir::is_layout(op.kind)) return 0;
   return ir::is_elementwise(op.kind) ? out / 32 : kNever;

@@ -29,10 +29,8 @@ bool flushes(OpKind k) {
     case OpKind::div:
     case OpKind::dot:
     case OpKind::expert_dot:
-    case OpKind::expert_outer:
-      return true;
-    default:
-      return false;
+    case OpKind::expert_outer: return true;
+    default: return false;
   }
 }
 
@@ -72,8 +70,7 @@ class Simplifier {
     const Op* inner = def(x);
     switch (op.kind) {
       case OpKind::cast:
-      case OpKind::use:
-        return same_shape ? x : -1;
+      case OpKind::use: return same_shape ? x : -1;
       case OpKind::transpose:
       case OpKind::broadcast:
         // The inner op can be skipped, because axes are found by name.
@@ -82,19 +79,14 @@ class Simplifier {
       case OpKind::rename:
       case OpKind::slice:
       case OpKind::pad:
-      case OpKind::dynamic_slice:
-        return same_shape ? x : -1;
-      case OpKind::concat:
-        return op.operands.size() == 1 ? x : -1;
-      case OpKind::reverse:
-        return out.size_of(op.attrs.str("axis")) <= 1 ? x : -1;
+      case OpKind::dynamic_slice: return same_shape ? x : -1;
+      case OpKind::concat: return op.operands.size() == 1 ? x : -1;
+      case OpKind::reverse: return out.size_of(op.attrs.str("axis")) <= 1 ? x : -1;
       case OpKind::neg:
         if (inner == nullptr || inner->kind != OpKind::neg) return -1;
         return block_.shape(inner->operands[0]) == out ? now_.find(inner->operands[0]) : -1;
-      case OpKind::mul:
-        return times_one(op, out);
-      default:
-        return -1;
+      case OpKind::mul: return times_one(op, out);
+      default: return -1;
     }
   }
 

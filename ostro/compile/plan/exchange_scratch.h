@@ -26,10 +26,8 @@ inline ExchangeScratch exchange_scratch(const ir::Op& op, const ir::Shape& x, co
   if (const int64_t at = x.find(op.attrs.str("axis", "")); at > 0)
     for (int64_t i = 0; i < at; ++i) before *= x.axes[static_cast<size_t>(i)].size;
   switch (op.kind) {
-    case ir::OpKind::shard_slice:
-      return {};
-    case ir::OpKind::all_gather:
-      return {before == 1 ? 0 : out.count() - x.count(), 0};
+    case ir::OpKind::shard_slice: return {};
+    case ir::OpKind::all_gather: return {before == 1 ? 0 : out.count() - x.count(), 0};
     case ir::OpKind::reduce_scatter_tree: {
       const auto others = static_cast<int64_t>(op.attrs.ints("bounds").size()) - 2;
       return {others * out.count(), before == 1 ? 0 : x.count()};

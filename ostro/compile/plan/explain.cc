@@ -9,14 +9,10 @@ namespace {
 std::string buffer_name(const Plan& plan, int32_t buffer) {
   const PlanBuffer& b = plan.buffers[static_cast<size_t>(buffer)];
   switch (b.kind) {
-    case BufferKind::kParam:
-      return fmt::format("param{}", b.index);
-    case BufferKind::kResult:
-      return fmt::format("result{}", b.index);
-    case BufferKind::kConstant:
-      return fmt::format("const{}", b.index);
-    case BufferKind::kTemp:
-      return fmt::format("@{}", b.offset);
+    case BufferKind::kParam: return fmt::format("param{}", b.index);
+    case BufferKind::kResult: return fmt::format("result{}", b.index);
+    case BufferKind::kConstant: return fmt::format("const{}", b.index);
+    case BufferKind::kTemp: return fmt::format("@{}", b.offset);
   }
   return "?";
 }

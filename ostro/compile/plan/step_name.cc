@@ -58,18 +58,12 @@ std::string kinds_text(const std::vector<FusedOp>& ops) {
 
 const char* kind_name(StepKind kind) {
   switch (kind) {
-    case StepKind::kCopy:
-      return "copy";
-    case StepKind::kOp:
-      return "op";
-    case StepKind::kKernel:
-      return "kernel";
-    case StepKind::kLoop:
-      return "loop";
-    case StepKind::kBranch:
-      return "branch";
-    case StepKind::kTiles:
-      return "tiles";
+    case StepKind::kCopy: return "copy";
+    case StepKind::kOp: return "op";
+    case StepKind::kKernel: return "kernel";
+    case StepKind::kLoop: return "loop";
+    case StepKind::kBranch: return "branch";
+    case StepKind::kTiles: return "tiles";
   }
   return "?";
 }
@@ -89,9 +83,7 @@ std::string ops_text(const std::vector<FusedOp>& ops) {
 std::string step_name(const Step& step) {
   std::string path = model_path(step.scope), what;
   switch (step.kind) {
-    case StepKind::kCopy:
-      what = "copy";
-      break;
+    case StepKind::kCopy: what = "copy"; break;
     case StepKind::kKernel:
       what = kinds_text(step.ops);
       for (size_t i = step.ops.size(); path.empty() && i-- > 0;) path = model_path(step.ops[i].scope);
@@ -100,15 +92,9 @@ std::string step_name(const Step& step) {
       what = step.attrs.i64("reverse", 0) != 0 ? "loop, reversed" : "loop";
       if (path.empty()) path = common_path(step.regions[0]);
       break;
-    case StepKind::kBranch:
-      what = "branch";
-      break;
-    case StepKind::kTiles:
-      what = "tiles of tokens";
-      break;
-    case StepKind::kOp:
-      what = ir::op_name(step.op);
-      break;
+    case StepKind::kBranch: what = "branch"; break;
+    case StepKind::kTiles: what = "tiles of tokens"; break;
+    case StepKind::kOp: what = ir::op_name(step.op); break;
   }
   for (const Step& epilogue : step.epilogues) what += fmt::format("+{}", ir::op_name(epilogue.op));
   return path.empty() ? what : path + " " + what;

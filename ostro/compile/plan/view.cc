@@ -36,8 +36,7 @@ std::optional<View> apply_layout(const ir::Op& op, size_t result, const View& x,
   View v = x;
   v.shape = out;
   switch (op.kind) {
-    case OpKind::rename:
-      return v;
+    case OpKind::rename: return v;
     case OpKind::broadcast:
       v.strides.assign(out.axes.size(), 0);
       for (size_t i = 0; i < x.strides.size(); ++i)
@@ -108,8 +107,7 @@ std::optional<View> apply_layout(const ir::Op& op, size_t result, const View& x,
       v.strides[at] = -v.strides[at];
       return v;
     }
-    default:
-      return std::nullopt;
+    default: return std::nullopt;
   }
 }
 

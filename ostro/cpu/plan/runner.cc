@@ -114,14 +114,11 @@ Status PlanRunner::run_step(size_t index, const runtime::RunContext& run_context
     case StepKind::kCopy:
       copy_view({&step.in[0], data(step.in[0])}, {&step.out[0], data(step.out[0])}, *context_.pool);
       return Status();
-    case StepKind::kKernel:
-      return run_kernel(step);
+    case StepKind::kKernel: return run_kernel(step);
     case StepKind::kLoop:
     case StepKind::kBranch:
-    case StepKind::kTiles:
-      return run_nested(index, run_context);
-    case StepKind::kOp:
-      break;
+    case StepKind::kTiles: return run_nested(index, run_context);
+    case StepKind::kOp: break;
   }
   return run_op(step, prepared_[index], run_context);
 }

@@ -98,52 +98,32 @@ Status missing(const OpCall& call) {
 Status unary_f32(const OpCall& call) {
   const auto map = [&](auto f) { return map1<float, float>(call, f); };
   switch (call.kind) {
-    case OpKind::neg:
-      return map([](float x) { return -x; });
-    case OpKind::abs:
-      return map([](float x) { return __builtin_fabsf(x); });
-    case OpKind::exp:
-      return map(numerics::exp_f32);
-    case OpKind::log:
-      return map(numerics::log_f32);
-    case OpKind::log2:
-      return map(numerics::log2_f32);
-    case OpKind::log1p:
-      return map(numerics::log1p_f32);
-    case OpKind::tanh:
-      return map(numerics::tanh_f32);
-    case OpKind::sin:
-      return map(numerics::sin_f32);
-    case OpKind::cos:
-      return map(numerics::cos_f32);
-    case OpKind::erf:
-      return map(numerics::erf_f32);
-    case OpKind::erfinv:
-      return map(numerics::erfinv_f32);
-    case OpKind::sqrt:
-      return map([](float x) { return numerics::sqrt_f32(x); });
-    case OpKind::rsqrt:
-      return map([](float x) { return numerics::rsqrt_f32(x); });
-    case OpKind::sigmoid:
-      return map(numerics::sigmoid_f32);
-    case OpKind::floor:
-      return map([](float x) { return std::floor(x); });
-    default:
-      return missing(call);
+    case OpKind::neg: return map([](float x) { return -x; });
+    case OpKind::abs: return map([](float x) { return __builtin_fabsf(x); });
+    case OpKind::exp: return map(numerics::exp_f32);
+    case OpKind::log: return map(numerics::log_f32);
+    case OpKind::log2: return map(numerics::log2_f32);
+    case OpKind::log1p: return map(numerics::log1p_f32);
+    case OpKind::tanh: return map(numerics::tanh_f32);
+    case OpKind::sin: return map(numerics::sin_f32);
+    case OpKind::cos: return map(numerics::cos_f32);
+    case OpKind::erf: return map(numerics::erf_f32);
+    case OpKind::erfinv: return map(numerics::erfinv_f32);
+    case OpKind::sqrt: return map([](float x) { return numerics::sqrt_f32(x); });
+    case OpKind::rsqrt: return map([](float x) { return numerics::rsqrt_f32(x); });
+    case OpKind::sigmoid: return map(numerics::sigmoid_f32);
+    case OpKind::floor: return map([](float x) { return std::floor(x); });
+    default: return missing(call);
   }
 }
 
 Status unary_f64(const OpCall& call) {
   const auto map = [&](auto f) { return map1<double, double>(call, f); };
   switch (call.kind) {
-    case OpKind::neg:
-      return map([](double x) { return -x; });
-    case OpKind::abs:
-      return map([](double x) { return __builtin_fabs(x); });
-    case OpKind::sqrt:
-      return map([](double x) { return numerics::sqrt_f64(x); });
-    default:
-      return missing(call);
+    case OpKind::neg: return map([](double x) { return -x; });
+    case OpKind::abs: return map([](double x) { return __builtin_fabs(x); });
+    case OpKind::sqrt: return map([](double x) { return numerics::sqrt_f64(x); });
+    default: return missing(call);
   }
 }
 
@@ -160,14 +140,10 @@ template <typename T>
 Status binary_float(const OpCall& call) {
   const auto map = [&](auto f) { return map2<T, T>(call, f); };
   switch (call.kind) {
-    case OpKind::add:
-      return map([](T a, T b) { return a + b; });
-    case OpKind::sub:
-      return map([](T a, T b) { return a - b; });
-    case OpKind::mul:
-      return map([](T a, T b) { return a * b; });
-    case OpKind::div:
-      return map([](T a, T b) { return a / b; });
+    case OpKind::add: return map([](T a, T b) { return a + b; });
+    case OpKind::sub: return map([](T a, T b) { return a - b; });
+    case OpKind::mul: return map([](T a, T b) { return a * b; });
+    case OpKind::div: return map([](T a, T b) { return a / b; });
     case OpKind::min:
       if constexpr (std::is_same_v<T, float>)
         return map(numerics::min_f32);
@@ -178,8 +154,7 @@ Status binary_float(const OpCall& call) {
         return map(numerics::max_f32);
       else
         return map(numerics::max_f64);
-    default:
-      return missing(call);
+    default: return missing(call);
   }
 }
 
@@ -206,16 +181,11 @@ Status binary_int(const OpCall& call) {
         if (b == 0 || (std::is_signed_v<T> && b == static_cast<T>(-1))) return T{0};
         return static_cast<T>(a % b);
       });
-    case OpKind::min:
-      return map([](T a, T b) { return a < b ? a : b; });
-    case OpKind::max:
-      return map([](T a, T b) { return a < b ? b : a; });
-    case OpKind::bit_and:
-      return map([](T a, T b) { return static_cast<T>(a & b); });
-    case OpKind::bit_or:
-      return map([](T a, T b) { return static_cast<T>(a | b); });
-    case OpKind::bit_xor:
-      return map([](T a, T b) { return static_cast<T>(a ^ b); });
+    case OpKind::min: return map([](T a, T b) { return a < b ? a : b; });
+    case OpKind::max: return map([](T a, T b) { return a < b ? b : a; });
+    case OpKind::bit_and: return map([](T a, T b) { return static_cast<T>(a & b); });
+    case OpKind::bit_or: return map([](T a, T b) { return static_cast<T>(a | b); });
+    case OpKind::bit_xor: return map([](T a, T b) { return static_cast<T>(a ^ b); });
     case OpKind::shl:
       return map([](T a, T b) {
         return static_cast<U>(b) >= kBits ? T{0} : static_cast<T>(static_cast<U>(a) << b);
@@ -225,8 +195,7 @@ Status binary_int(const OpCall& call) {
         if (static_cast<U>(b) >= kBits) return a < T{0} ? static_cast<T>(-1) : T{0};
         return static_cast<T>(a >> b);
       });
-    default:
-      return missing(call);
+    default: return missing(call);
   }
 }
 
@@ -234,18 +203,12 @@ template <typename T>
 Status compare(const OpCall& call) {
   const auto map = [&](auto f) { return map2<T, uint8_t>(call, f); };
   switch (call.kind) {
-    case OpKind::eq:
-      return map([](T a, T b) { return static_cast<uint8_t>(a == b); });
-    case OpKind::ne:
-      return map([](T a, T b) { return static_cast<uint8_t>(a != b); });
-    case OpKind::lt:
-      return map([](T a, T b) { return static_cast<uint8_t>(a < b); });
-    case OpKind::le:
-      return map([](T a, T b) { return static_cast<uint8_t>(a <= b); });
-    case OpKind::gt:
-      return map([](T a, T b) { return static_cast<uint8_t>(a > b); });
-    default:
-      return map([](T a, T b) { return static_cast<uint8_t>(a >= b); });
+    case OpKind::eq: return map([](T a, T b) { return static_cast<uint8_t>(a == b); });
+    case OpKind::ne: return map([](T a, T b) { return static_cast<uint8_t>(a != b); });
+    case OpKind::lt: return map([](T a, T b) { return static_cast<uint8_t>(a < b); });
+    case OpKind::le: return map([](T a, T b) { return static_cast<uint8_t>(a <= b); });
+    case OpKind::gt: return map([](T a, T b) { return static_cast<uint8_t>(a > b); });
+    default: return map([](T a, T b) { return static_cast<uint8_t>(a >= b); });
   }
 }
 

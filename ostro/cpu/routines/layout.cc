@@ -102,14 +102,10 @@ void copy_from_part(Part part, const Array& to, machine::ThreadPool& pool) {
 void copy_view(const Array& from, const Array& to, machine::ThreadPool& pool) {
   if (from.count() == 0) return;
   switch (ir::dtype_size(from.dtype())) {
-    case 1:
-      return copy_elements<uint8_t>(from, to, pool);
-    case 2:
-      return copy_elements<uint16_t>(from, to, pool);
-    case 4:
-      return copy_elements<uint32_t>(from, to, pool);
-    default:
-      return copy_elements<uint64_t>(from, to, pool);
+    case 1: return copy_elements<uint8_t>(from, to, pool);
+    case 2: return copy_elements<uint16_t>(from, to, pool);
+    case 4: return copy_elements<uint32_t>(from, to, pool);
+    default: return copy_elements<uint64_t>(from, to, pool);
   }
 }
 

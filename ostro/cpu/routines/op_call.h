@@ -123,20 +123,13 @@ template <typename F>
 decltype(auto) with_element_type(ir::DType dtype, F&& f) {
   switch (dtype) {
     case ir::DType::f32:
-    case ir::DType::bf16:
-      return f(float{});
-    case ir::DType::f64:
-      return f(double{});
-    case ir::DType::i32:
-      return f(int32_t{});
-    case ir::DType::i64:
-      return f(int64_t{});
-    case ir::DType::u32:
-      return f(uint32_t{});
-    case ir::DType::i8:
-      return f(int8_t{});
-    case ir::DType::boolean:
-      break;
+    case ir::DType::bf16: return f(float{});
+    case ir::DType::f64: return f(double{});
+    case ir::DType::i32: return f(int32_t{});
+    case ir::DType::i64: return f(int64_t{});
+    case ir::DType::u32: return f(uint32_t{});
+    case ir::DType::i8: return f(int8_t{});
+    case ir::DType::boolean: break;
   }
   return f(uint8_t{});
 }

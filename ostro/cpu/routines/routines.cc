@@ -8,12 +8,9 @@ using ir::OpKind;
 
 int64_t integer_of(const Array& scalar) {
   switch (scalar.dtype()) {
-    case ir::DType::i32:
-      return *scalar.as<int32_t>();
-    case ir::DType::u32:
-      return *scalar.as<uint32_t>();
-    default:
-      return *scalar.as<int64_t>();
+    case ir::DType::i32: return *scalar.as<int32_t>();
+    case ir::DType::u32: return *scalar.as<uint32_t>();
+    default: return *scalar.as<int64_t>();
   }
 }
 

@@ -39,15 +39,9 @@ class KernelWriter {
   std::string write() {
     std::string statements;
     switch (nest_.kind) {
-      case NestKind::kFlat:
-        statements = flat();
-        break;
-      case NestKind::kRows:
-        statements = rows();
-        break;
-      case NestKind::kSerial:
-        statements = serial();
-        break;
+      case NestKind::kFlat: statements = flat(); break;
+      case NestKind::kRows: statements = rows(); break;
+      case NestKind::kSerial: statements = serial(); break;
     }
     std::string text = "(char* const* buf, i64 begin, i64 end) {\n" + literal_text_;
     for (size_t k = 0; k < nest_.accesses.size(); ++k) {

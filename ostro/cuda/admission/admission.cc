@@ -59,28 +59,17 @@ float host_result(int64_t op, uint32_t c) {
   const Operands o = draw_operands(c, c % 4 < 2 ? 0 : op == args::BITS_DIV ? 2 : 1);
   const float x = f32_of(o.x), y = f32_of(o.y), z = f32_of(o.z), u = f32_of(c);
   switch (op) {
-    case args::BITS_ADD:
-      return x + z;
-    case args::BITS_MUL:
-      return x * y;
-    case args::BITS_DIV:
-      return x / y;
-    case args::BITS_FMA:
-      return numerics::fma_f32(x, y, z);
-    case args::BITS_SQRT:
-      return numerics::sqrt_f32(u);
-    case args::BITS_BF16:
-      return numerics::round_to_bf16(u);
-    case args::BITS_EXP:
-      return numerics::exp_f32(u);
-    case args::BITS_LOG:
-      return numerics::log_f32(u);
-    case args::BITS_SIGMOID:
-      return numerics::sigmoid_f32(u);
-    case args::BITS_TANH:
-      return numerics::tanh_f32(u);
-    default:
-      return numerics::exp2_block(x, y, f32_of((o.z & 0x03ffffffu) | 0x3c000000u));
+    case args::BITS_ADD: return x + z;
+    case args::BITS_MUL: return x * y;
+    case args::BITS_DIV: return x / y;
+    case args::BITS_FMA: return numerics::fma_f32(x, y, z);
+    case args::BITS_SQRT: return numerics::sqrt_f32(u);
+    case args::BITS_BF16: return numerics::round_to_bf16(u);
+    case args::BITS_EXP: return numerics::exp_f32(u);
+    case args::BITS_LOG: return numerics::log_f32(u);
+    case args::BITS_SIGMOID: return numerics::sigmoid_f32(u);
+    case args::BITS_TANH: return numerics::tanh_f32(u);
+    default: return numerics::exp2_block(x, y, f32_of((o.z & 0x03ffffffu) | 0x3c000000u));
   }
 }
 

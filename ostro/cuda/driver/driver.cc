@@ -50,10 +50,8 @@ bool ends_the_device(int result) {
     case kInvalidAddressSpace:
     case kInvalidPc:
     case kLaunchFailed:
-    case kUnknown:
-      return true;
-    default:
-      return false;
+    case kUnknown: return true;
+    default: return false;
   }
 }
 
@@ -178,8 +176,7 @@ Error Driver::error(int result, const std::string& doing) const {
           fmt::format("{}: the compiled text does not fit this GPU; remove the folder cuda of the cache "
                       "(OSTRO_CACHE_DIR) and update the driver",
                       what));
-    default:
-      break;
+    default: break;
   }
   if (ends_the_device(result))
     return device_error(fmt::format(

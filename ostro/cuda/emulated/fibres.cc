@@ -85,12 +85,9 @@ const unsigned long long* Fibres::exchange(const unsigned long long* given, int 
 std::string Fibres::where(size_t thread) const {
   const Fibre& f = fibres_[thread];
   switch (f.state) {
-    case State::kDone:
-      return fmt::format("thread {} has ended", thread);
-    case State::kAtBarrier:
-      return fmt::format("thread {} waits at the barrier of line {}", thread, f.line);
-    default:
-      return fmt::format("thread {} waits for its warp with {} numbers", thread, f.count);
+    case State::kDone: return fmt::format("thread {} has ended", thread);
+    case State::kAtBarrier: return fmt::format("thread {} waits at the barrier of line {}", thread, f.line);
+    default: return fmt::format("thread {} waits for its warp with {} numbers", thread, f.count);
   }
 }
 

@@ -37,19 +37,13 @@ void convert(std::span<const From> values, std::vector<std::byte>& out) {
 template <typename From>
 void convert_to(ElementType type, std::span<const From> values, std::vector<std::byte>& out) {
   switch (type) {
-    case ElementType::kUint8:
-      return convert<uint8_t>(values, out);
-    case ElementType::kUint16:
-      return convert<uint16_t>(values, out);
-    case ElementType::kInt32:
-      return convert<int32_t>(values, out);
-    case ElementType::kUint32:
-      return convert<uint32_t>(values, out);
+    case ElementType::kUint8: return convert<uint8_t>(values, out);
+    case ElementType::kUint16: return convert<uint16_t>(values, out);
+    case ElementType::kInt32: return convert<int32_t>(values, out);
+    case ElementType::kUint32: return convert<uint32_t>(values, out);
     case ElementType::kInt64:
-    case ElementType::kUint64:
-      return convert<int64_t>(values, out);
-    case ElementType::kFloat32:
-      return convert<float>(values, out);
+    case ElementType::kUint64: return convert<int64_t>(values, out);
+    case ElementType::kFloat32: return convert<float>(values, out);
   }
 }
 

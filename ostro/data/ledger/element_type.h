@@ -25,20 +25,13 @@ auto visit_elements(ElementType type, std::span<const std::byte> bytes, const Vi
     return visit(std::span(reinterpret_cast<const T*>(bytes.data()), bytes.size() / sizeof(T)));
   };
   switch (type) {
-    case ElementType::kUint8:
-      return as(uint8_t{});
-    case ElementType::kUint16:
-      return as(uint16_t{});
-    case ElementType::kInt32:
-      return as(int32_t{});
-    case ElementType::kUint32:
-      return as(uint32_t{});
-    case ElementType::kUint64:
-      return as(uint64_t{});
-    case ElementType::kFloat32:
-      return as(float{});
-    case ElementType::kInt64:
-      break;
+    case ElementType::kUint8: return as(uint8_t{});
+    case ElementType::kUint16: return as(uint16_t{});
+    case ElementType::kInt32: return as(int32_t{});
+    case ElementType::kUint32: return as(uint32_t{});
+    case ElementType::kUint64: return as(uint64_t{});
+    case ElementType::kFloat32: return as(float{});
+    case ElementType::kInt64: break;
   }
   return as(int64_t{});
 }

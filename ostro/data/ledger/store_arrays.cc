@@ -13,20 +13,15 @@ StoreFields store_fields(WeightKind weights) {
 
 int64_t array_elements(ArrayId id, int64_t rows, int64_t tokens, WeightKind weights) {
   switch (id) {
-    case ArrayId::kData:
-      return tokens;
+    case ArrayId::kData: return tokens;
     case ArrayId::kOffsets:
-    case ArrayId::kWeightOffsets:
-      return rows + 1;
-    case ArrayId::kRowHash:
-      return 32 * rows;
-    case ArrayId::kWeights:
-      return weights == WeightKind::kSourcesLen ? rows : tokens;
+    case ArrayId::kWeightOffsets: return rows + 1;
+    case ArrayId::kRowHash: return 32 * rows;
+    case ArrayId::kWeights: return weights == WeightKind::kSourcesLen ? rows : tokens;
     case ArrayId::kDocument:
     case ArrayId::kBytes:
     case ArrayId::kBegin:
-    case ArrayId::kEnd:
-      break;
+    case ArrayId::kEnd: break;
   }
   return rows;
 }

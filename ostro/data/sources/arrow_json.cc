@@ -60,23 +60,18 @@ bool is_arrow_text(const arrow::DataType& type) {
   switch (type.id()) {
     case Type::STRING:
     case Type::LARGE_STRING:
-    case Type::STRING_VIEW:
-      return true;
+    case Type::STRING_VIEW: return true;
     case Type::DICTIONARY:
       return is_arrow_text(*static_cast<const arrow::DictionaryType&>(type).value_type());
-    default:
-      return false;
+    default: return false;
   }
 }
 
 std::string_view arrow_text(const arrow::Array& array, int64_t row) {
   switch (array.type_id()) {
-    case Type::STRING:
-      return static_cast<const arrow::StringArray&>(array).GetView(row);
-    case Type::LARGE_STRING:
-      return static_cast<const arrow::LargeStringArray&>(array).GetView(row);
-    case Type::STRING_VIEW:
-      return static_cast<const arrow::StringViewArray&>(array).GetView(row);
+    case Type::STRING: return static_cast<const arrow::StringArray&>(array).GetView(row);
+    case Type::LARGE_STRING: return static_cast<const arrow::LargeStringArray&>(array).GetView(row);
+    case Type::STRING_VIEW: return static_cast<const arrow::StringViewArray&>(array).GetView(row);
     default: {
       const auto& words = static_cast<const arrow::DictionaryArray&>(array);
       return arrow_text(*words.dictionary(), words.GetValueIndex(row));
@@ -100,10 +95,8 @@ std::optional<std::string> without_json(const arrow::DataType& type) {
     case Type::DOUBLE:
     case Type::STRING:
     case Type::LARGE_STRING:
-    case Type::STRING_VIEW:
-      return std::nullopt;
-    case Type::DICTIONARY:
-      return without_json(*static_cast<const arrow::DictionaryType&>(type).value_type());
+    case Type::STRING_VIEW: return std::nullopt;
+    case Type::DICTIONARY: return without_json(*static_cast<const arrow::DictionaryType&>(type).value_type());
     case Type::LIST:
     case Type::LARGE_LIST:
     case Type::FIXED_SIZE_LIST:
@@ -111,8 +104,7 @@ std::optional<std::string> without_json(const arrow::DataType& type) {
       for (const auto& field : type.fields())
         if (auto found = without_json(*field->type())) return found;
       return std::nullopt;
-    default:
-      return type.ToString();
+    default: return type.ToString();
   }
 }
 
@@ -125,41 +117,25 @@ bool append_json(const arrow::Array& array, int64_t row, std::string& out) {
     case Type::BOOL:
       out += static_cast<const arrow::BooleanArray&>(array).Value(row) ? "true" : "false";
       return true;
-    case Type::INT8:
-      return append_number<arrow::Int8Array>(array, row, out);
-    case Type::INT16:
-      return append_number<arrow::Int16Array>(array, row, out);
-    case Type::INT32:
-      return append_number<arrow::Int32Array>(array, row, out);
-    case Type::INT64:
-      return append_number<arrow::Int64Array>(array, row, out);
-    case Type::UINT8:
-      return append_number<arrow::UInt8Array>(array, row, out);
-    case Type::UINT16:
-      return append_number<arrow::UInt16Array>(array, row, out);
-    case Type::UINT32:
-      return append_number<arrow::UInt32Array>(array, row, out);
-    case Type::UINT64:
-      return append_number<arrow::UInt64Array>(array, row, out);
-    case Type::FLOAT:
-      return append_number<arrow::FloatArray>(array, row, out);
-    case Type::DOUBLE:
-      return append_number<arrow::DoubleArray>(array, row, out);
-    case Type::LIST:
-      return append_list<arrow::ListArray>(array, row, out);
-    case Type::LARGE_LIST:
-      return append_list<arrow::LargeListArray>(array, row, out);
-    case Type::FIXED_SIZE_LIST:
-      return append_list<arrow::FixedSizeListArray>(array, row, out);
-    case Type::STRUCT:
-      return append_struct(array, row, out);
+    case Type::INT8: return append_number<arrow::Int8Array>(array, row, out);
+    case Type::INT16: return append_number<arrow::Int16Array>(array, row, out);
+    case Type::INT32: return append_number<arrow::Int32Array>(array, row, out);
+    case Type::INT64: return append_number<arrow::Int64Array>(array, row, out);
+    case Type::UINT8: return append_number<arrow::UInt8Array>(array, row, out);
+    case Type::UINT16: return append_number<arrow::UInt16Array>(array, row, out);
+    case Type::UINT32: return append_number<arrow::UInt32Array>(array, row, out);
+    case Type::UINT64: return append_number<arrow::UInt64Array>(array, row, out);
+    case Type::FLOAT: return append_number<arrow::FloatArray>(array, row, out);
+    case Type::DOUBLE: return append_number<arrow::DoubleArray>(array, row, out);
+    case Type::LIST: return append_list<arrow::ListArray>(array, row, out);
+    case Type::LARGE_LIST: return append_list<arrow::LargeListArray>(array, row, out);
+    case Type::FIXED_SIZE_LIST: return append_list<arrow::FixedSizeListArray>(array, row, out);
+    case Type::STRUCT: return append_struct(array, row, out);
     case Type::DICTIONARY: {
       const auto& words = static_cast<const arrow::DictionaryArray&>(array);
       return append_json(*words.dictionary(), words.GetValueIndex(row), out);
     }
-    default:
-      append_json_string(arrow_text(array, row), out);
-      return true;
+    default: append_json_string(arrow_text(array, row), out); return true;
   }
 }
 

@@ -74,14 +74,10 @@ class ArrowFile final : public arrow::io::RandomAccessFile {
 
 const char* wanted_type(RowField::Type type) {
   switch (type) {
-    case RowField::Type::kText:
-      return "string or large_string";
-    case RowField::Type::kInts:
-      return "a list of integers";
-    case RowField::Type::kNumbers:
-      return "a list of numbers";
-    case RowField::Type::kJson:
-      return "strings, numbers, lists and structs";
+    case RowField::Type::kText: return "string or large_string";
+    case RowField::Type::kInts: return "a list of integers";
+    case RowField::Type::kNumbers: return "a list of numbers";
+    case RowField::Type::kJson: return "strings, numbers, lists and structs";
   }
   return "";
 }

@@ -140,8 +140,7 @@ Result<std::unique_ptr<RowReader>> open_rows(io::FileSystem& fs, const std::stri
       reader = std::make_unique<JsonLines>(std::move(lines), options.max_bytes, is_named_json(path));
       break;
     }
-    case FileFormat::kParquet:
-      return open_parquet_rows(fs, path, options, start.rows);
+    case FileFormat::kParquet: return open_parquet_rows(fs, path, options, start.rows);
   }
   return reader;
 }
@@ -165,12 +164,9 @@ std::string not_a_text(int64_t offset) {
 
 std::string row_place(const std::string& path, FileFormat format, int64_t number) {
   switch (format) {
-    case FileFormat::kText:
-      return path;
-    case FileFormat::kJsonl:
-      return fmt::format("{}:{}", path, number);
-    case FileFormat::kParquet:
-      return fmt::format("{}: row {}", path, number);
+    case FileFormat::kText: return path;
+    case FileFormat::kJsonl: return fmt::format("{}:{}", path, number);
+    case FileFormat::kParquet: return fmt::format("{}: row {}", path, number);
   }
   return path;
 }

@@ -43,16 +43,11 @@ struct SparseStore {
   int64_t element(ArrayId id, int64_t i) const {
     const int64_t per_file = (rows() + files - 1) / files;
     switch (id) {
-      case ArrayId::kOffsets:
-        return i == 0 ? rows() : i * row_tokens;
-      case ArrayId::kDocument:
-        return i % per_file + 1;
-      case ArrayId::kBytes:
-        return 4 * row_tokens;
-      case ArrayId::kBegin:
-        return i % per_file * 5 * row_tokens;
-      default:
-        return i % per_file * 5 * row_tokens + 4 * row_tokens + 12;
+      case ArrayId::kOffsets: return i == 0 ? rows() : i * row_tokens;
+      case ArrayId::kDocument: return i % per_file + 1;
+      case ArrayId::kBytes: return 4 * row_tokens;
+      case ArrayId::kBegin: return i % per_file * 5 * row_tokens;
+      default: return i % per_file * 5 * row_tokens + 4 * row_tokens + 12;
     }
   }
 };

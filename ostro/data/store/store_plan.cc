@@ -15,18 +15,12 @@ Result<ElementType> type_of_ids(const DataOptions& options, const Component& com
   const bool is_text = std::holds_alternative<TextFormat>(component.format);
   const bool is_small = vocab_size <= 0x10000;
   switch (options.id_type) {
-    case IdType::kLevanter:
-      return is_text ? ElementType::kInt64 : ElementType::kInt32;
-    case IdType::kSmallest:
-      return is_small ? ElementType::kUint16 : ElementType::kUint32;
-    case IdType::kUint16:
-      break;
-    case IdType::kUint32:
-      return ElementType::kUint32;
-    case IdType::kInt32:
-      return ElementType::kInt32;
-    case IdType::kInt64:
-      return ElementType::kInt64;
+    case IdType::kLevanter: return is_text ? ElementType::kInt64 : ElementType::kInt32;
+    case IdType::kSmallest: return is_small ? ElementType::kUint16 : ElementType::kUint32;
+    case IdType::kUint16: break;
+    case IdType::kUint32: return ElementType::kUint32;
+    case IdType::kInt32: return ElementType::kInt32;
+    case IdType::kInt64: return ElementType::kInt64;
   }
   if (!is_small)
     return invalid_argument(

@@ -84,15 +84,11 @@ Status TokenStream::read_weights(int64_t first, std::span<float> out) const {
   OSTRO_CHECK(first >= 0 && first + count <= tokens(), "{}: weights [{}, {}) of {}", name_, first,
               first + count, tokens());
   switch (weight_kind()) {
-    case WeightKind::kNone:
-      std::fill(out.begin(), out.end(), 1.0f);
-      return {};
+    case WeightKind::kNone: std::fill(out.begin(), out.end(), 1.0f); return {};
     case WeightKind::kAssistantMasks:
     case WeightKind::kLossWeights:
-    case WeightKind::kPairParts:
-      return array(ArrayId::kWeights).read(first, out);
-    case WeightKind::kSourcesLen:
-      break;
+    case WeightKind::kPairParts: return array(ArrayId::kWeights).read(first, out);
+    case WeightKind::kSourcesLen: break;
   }
   if (count == 0) return {};
   ASSIGN_OR_RETURN(const std::vector<RowSpan> rows, rows_of(first, count));

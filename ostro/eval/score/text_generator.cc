@@ -51,12 +51,9 @@ Result<std::string> text_to(const tokenizer::Tokenizer& tokenizer, const std::ve
 
 const char* stop_reason_name(StopReason reason) {
   switch (reason) {
-    case StopReason::kEndOfText:
-      return "end_of_text";
-    case StopReason::kStopString:
-      return "stop_string";
-    case StopReason::kLength:
-      return "length";
+    case StopReason::kEndOfText: return "end_of_text";
+    case StopReason::kStopString: return "stop_string";
+    case StopReason::kLength: return "length";
   }
   return "";
 }

@@ -46,28 +46,20 @@ StoredTensor matrix(const GrokShape& shape, io::Extents extents, int64_t groups)
 
 StoredTensor tensor_of(Part part, const GrokShape& s) {
   switch (part) {
-    case Part::kEmbedding:
-      return array({s.vocab, s.embed});
+    case Part::kEmbedding: return array({s.vocab, s.embed});
     case Part::kExpertGate:
-    case Part::kExpertUp:
-      return matrix(s, {s.experts, s.embed, s.mlp}, 1);
-    case Part::kExpertDown:
-      return matrix(s, {s.experts, s.mlp, s.embed}, s.row_groups);
+    case Part::kExpertUp: return matrix(s, {s.experts, s.embed, s.mlp}, 1);
+    case Part::kExpertDown: return matrix(s, {s.experts, s.mlp, s.embed}, s.row_groups);
     case Part::kKey:
-    case Part::kValue:
-      return matrix(s, {s.embed, s.kv_dim()}, 1);
-    case Part::kQuery:
-      return matrix(s, {s.embed, s.query_dim()}, 1);
-    case Part::kAttentionOut:
-      return matrix(s, {s.query_dim(), s.embed}, s.row_groups);
-    case Part::kRouter:
-      return array({s.embed, s.experts});
+    case Part::kValue: return matrix(s, {s.embed, s.kv_dim()}, 1);
+    case Part::kQuery: return matrix(s, {s.embed, s.query_dim()}, 1);
+    case Part::kAttentionOut: return matrix(s, {s.query_dim(), s.embed}, s.row_groups);
+    case Part::kRouter: return array({s.embed, s.experts});
     case Part::kFinalNorm:
     case Part::kPreAttentionNorm:
     case Part::kPostAttentionNorm:
     case Part::kPreMoeNorm:
-    case Part::kPostMoeNorm:
-      return array({s.embed});
+    case Part::kPostMoeNorm: return array({s.embed});
   }
   return {};
 }

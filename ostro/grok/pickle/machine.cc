@@ -190,56 +190,34 @@ Status Machine::step(uint8_t opcode) {
         return corrupt("the stack has too few values");
       memo_.push_back(stack_.back());
       return {};
-    case kBinGet:
-      return get(1);
-    case kLongBinGet:
-      return get(4);
-    case kNone:
-      return push({.kind = Kind::kNone});
+    case kBinGet: return get(1);
+    case kLongBinGet: return get(4);
+    case kNone: return push({.kind = Kind::kNone});
     case kNewFalse:
-    case kNewTrue:
-      return push({.kind = Kind::kBool, .number = opcode == kNewTrue ? 1 : 0});
-    case kBinInt1:
-      return push_int(1);
-    case kBinInt2:
-      return push_int(2);
-    case kBinInt:
-      return push_int(4);
-    case kShortBinUnicode:
-      return push_text(1);
-    case kBinUnicode:
-      return push_text(4);
-    case kShortBinBytes:
-      return push_bytes(1);
-    case kBinBytes:
-      return push_bytes(4);
-    case kBinBytes8:
-      return push_bytes(8);
-    case kEmptyTuple:
-      return push_tuple(0);
-    case kTuple1:
-      return push_tuple(1);
-    case kTuple2:
-      return push_tuple(2);
-    case kTuple3:
-      return push_tuple(3);
+    case kNewTrue: return push({.kind = Kind::kBool, .number = opcode == kNewTrue ? 1 : 0});
+    case kBinInt1: return push_int(1);
+    case kBinInt2: return push_int(2);
+    case kBinInt: return push_int(4);
+    case kShortBinUnicode: return push_text(1);
+    case kBinUnicode: return push_text(4);
+    case kShortBinBytes: return push_bytes(1);
+    case kBinBytes: return push_bytes(4);
+    case kBinBytes8: return push_bytes(8);
+    case kEmptyTuple: return push_tuple(0);
+    case kTuple1: return push_tuple(1);
+    case kTuple2: return push_tuple(2);
+    case kTuple3: return push_tuple(3);
     case kTuple: {
       Value tuple{.kind = Kind::kTuple};
       ASSIGN_OR_RETURN(tuple.items, pop_to_mark());
       return push(std::move(tuple));
     }
-    case kEmptyDict:
-      return push({.kind = Kind::kDict});
-    case kSetItems:
-      return set_items();
-    case kStackGlobal:
-      return import();
-    case kReduce:
-      return call_or_make(/*make=*/false);
-    case kNewObj:
-      return call_or_make(/*make=*/true);
-    case kBuild:
-      return build();
+    case kEmptyDict: return push({.kind = Kind::kDict});
+    case kSetItems: return set_items();
+    case kStackGlobal: return import();
+    case kReduce: return call_or_make(/*make=*/false);
+    case kNewObj: return call_or_make(/*make=*/true);
+    case kBuild: return build();
     default:
       return unsupported(
           opcode_name(opcode) == nullptr

@@ -16,14 +16,10 @@ constexpr FileState kStates[] = {FileState::kWhole, FileState::kMissing, FileSta
 
 const char* state_name(FileState state) {
   switch (state) {
-    case FileState::kWhole:
-      return "whole";
-    case FileState::kMissing:
-      return "missing";
-    case FileState::kShort:
-      return "short";
-    case FileState::kWrong:
-      return "wrong";
+    case FileState::kWhole: return "whole";
+    case FileState::kMissing: return "missing";
+    case FileState::kShort: return "short";
+    case FileState::kWrong: return "wrong";
   }
   return "";
 }

@@ -53,20 +53,13 @@ template <typename F>
 auto with_type(DType dtype, F&& f) {
   switch (dtype) {
     case DType::f32:
-    case DType::bf16:
-      return f.template operator()<float>();
-    case DType::f64:
-      return f.template operator()<double>();
-    case DType::i32:
-      return f.template operator()<int32_t>();
-    case DType::i64:
-      return f.template operator()<int64_t>();
-    case DType::u32:
-      return f.template operator()<uint32_t>();
-    case DType::i8:
-      return f.template operator()<int8_t>();
-    case DType::boolean:
-      break;
+    case DType::bf16: return f.template operator()<float>();
+    case DType::f64: return f.template operator()<double>();
+    case DType::i32: return f.template operator()<int32_t>();
+    case DType::i64: return f.template operator()<int64_t>();
+    case DType::u32: return f.template operator()<uint32_t>();
+    case DType::i8: return f.template operator()<int8_t>();
+    case DType::boolean: break;
   }
   return f.template operator()<uint8_t>();
 }

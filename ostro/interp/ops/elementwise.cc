@@ -15,51 +15,31 @@ using Binary = T (*)(T, T);
 
 Unary<float> unary_f32(OpKind kind) {
   switch (kind) {
-    case OpKind::neg:
-      return [](float x) { return -x; };
-    case OpKind::abs:
-      return [](float x) { return std::fabs(x); };
-    case OpKind::exp:
-      return numerics::exp_f32;
-    case OpKind::log:
-      return numerics::log_f32;
-    case OpKind::log2:
-      return numerics::log2_f32;
-    case OpKind::log1p:
-      return numerics::log1p_f32;
-    case OpKind::tanh:
-      return numerics::tanh_f32;
-    case OpKind::sin:
-      return numerics::sin_f32;
-    case OpKind::cos:
-      return numerics::cos_f32;
-    case OpKind::erf:
-      return numerics::erf_f32;
-    case OpKind::erfinv:
-      return numerics::erfinv_f32;
-    case OpKind::sqrt:
-      return numerics::sqrt_f32;
-    case OpKind::rsqrt:
-      return numerics::rsqrt_f32;
-    case OpKind::sigmoid:
-      return numerics::sigmoid_f32;
-    case OpKind::floor:
-      return numerics::floor_f32;
-    default:
-      return nullptr;
+    case OpKind::neg: return [](float x) { return -x; };
+    case OpKind::abs: return [](float x) { return std::fabs(x); };
+    case OpKind::exp: return numerics::exp_f32;
+    case OpKind::log: return numerics::log_f32;
+    case OpKind::log2: return numerics::log2_f32;
+    case OpKind::log1p: return numerics::log1p_f32;
+    case OpKind::tanh: return numerics::tanh_f32;
+    case OpKind::sin: return numerics::sin_f32;
+    case OpKind::cos: return numerics::cos_f32;
+    case OpKind::erf: return numerics::erf_f32;
+    case OpKind::erfinv: return numerics::erfinv_f32;
+    case OpKind::sqrt: return numerics::sqrt_f32;
+    case OpKind::rsqrt: return numerics::rsqrt_f32;
+    case OpKind::sigmoid: return numerics::sigmoid_f32;
+    case OpKind::floor: return numerics::floor_f32;
+    default: return nullptr;
   }
 }
 
 Unary<double> unary_f64(OpKind kind) {
   switch (kind) {
-    case OpKind::neg:
-      return [](double x) { return -x; };
-    case OpKind::abs:
-      return [](double x) { return std::fabs(x); };
-    case OpKind::sqrt:
-      return numerics::sqrt_f64;
-    default:
-      return nullptr;
+    case OpKind::neg: return [](double x) { return -x; };
+    case OpKind::abs: return [](double x) { return std::fabs(x); };
+    case OpKind::sqrt: return numerics::sqrt_f64;
+    default: return nullptr;
   }
 }
 
@@ -68,12 +48,9 @@ template <typename T>
 Unary<T> unary_int(OpKind kind) {
   using U = std::make_unsigned_t<T>;
   switch (kind) {
-    case OpKind::neg:
-      return [](T x) { return static_cast<T>(U{0} - static_cast<U>(x)); };
-    case OpKind::abs:
-      return [](T x) { return x < T{0} ? static_cast<T>(U{0} - static_cast<U>(x)) : x; };
-    default:
-      return nullptr;
+    case OpKind::neg: return [](T x) { return static_cast<T>(U{0} - static_cast<U>(x)); };
+    case OpKind::abs: return [](T x) { return x < T{0} ? static_cast<T>(U{0} - static_cast<U>(x)) : x; };
+    default: return nullptr;
   }
 }
 
@@ -91,14 +68,10 @@ template <typename T>
 Binary<T> binary_float(OpKind kind) {
   constexpr bool kSingle = std::is_same_v<T, float>;
   switch (kind) {
-    case OpKind::add:
-      return [](T a, T b) { return a + b; };
-    case OpKind::sub:
-      return [](T a, T b) { return a - b; };
-    case OpKind::mul:
-      return [](T a, T b) { return a * b; };
-    case OpKind::div:
-      return [](T a, T b) { return a / b; };
+    case OpKind::add: return [](T a, T b) { return a + b; };
+    case OpKind::sub: return [](T a, T b) { return a - b; };
+    case OpKind::mul: return [](T a, T b) { return a * b; };
+    case OpKind::div: return [](T a, T b) { return a / b; };
     case OpKind::min:
       if constexpr (kSingle)
         return numerics::min_f32;
@@ -109,8 +82,7 @@ Binary<T> binary_float(OpKind kind) {
         return numerics::max_f32;
       else
         return numerics::max_f64;
-    default:
-      return nullptr;
+    default: return nullptr;
   }
 }
 
@@ -138,26 +110,16 @@ template <typename T>
 Binary<T> binary_int(OpKind kind) {
   using U = std::make_unsigned_t<T>;
   switch (kind) {
-    case OpKind::add:
-      return [](T a, T b) { return static_cast<T>(static_cast<U>(a) + static_cast<U>(b)); };
-    case OpKind::sub:
-      return [](T a, T b) { return static_cast<T>(static_cast<U>(a) - static_cast<U>(b)); };
-    case OpKind::mul:
-      return [](T a, T b) { return static_cast<T>(static_cast<U>(a) * static_cast<U>(b)); };
-    case OpKind::div:
-      return divide<T>;
-    case OpKind::rem:
-      return remainder<T>;
-    case OpKind::min:
-      return [](T a, T b) { return a < b ? a : b; };
-    case OpKind::max:
-      return [](T a, T b) { return a < b ? b : a; };
-    case OpKind::bit_and:
-      return [](T a, T b) { return static_cast<T>(a & b); };
-    case OpKind::bit_or:
-      return [](T a, T b) { return static_cast<T>(a | b); };
-    case OpKind::bit_xor:
-      return [](T a, T b) { return static_cast<T>(a ^ b); };
+    case OpKind::add: return [](T a, T b) { return static_cast<T>(static_cast<U>(a) + static_cast<U>(b)); };
+    case OpKind::sub: return [](T a, T b) { return static_cast<T>(static_cast<U>(a) - static_cast<U>(b)); };
+    case OpKind::mul: return [](T a, T b) { return static_cast<T>(static_cast<U>(a) * static_cast<U>(b)); };
+    case OpKind::div: return divide<T>;
+    case OpKind::rem: return remainder<T>;
+    case OpKind::min: return [](T a, T b) { return a < b ? a : b; };
+    case OpKind::max: return [](T a, T b) { return a < b ? b : a; };
+    case OpKind::bit_and: return [](T a, T b) { return static_cast<T>(a & b); };
+    case OpKind::bit_or: return [](T a, T b) { return static_cast<T>(a | b); };
+    case OpKind::bit_xor: return [](T a, T b) { return static_cast<T>(a ^ b); };
     case OpKind::shl:
       return [](T a, T b) { return shifts_out(b) ? T{0} : static_cast<T>(static_cast<U>(a) << b); };
     case OpKind::shr:
@@ -165,8 +127,7 @@ Binary<T> binary_int(OpKind kind) {
         if (shifts_out(b)) return static_cast<T>(a < T{0} ? T(-1) : T(0));
         return static_cast<T>(a >> b);
       };
-    default:
-      return nullptr;
+    default: return nullptr;
   }
 }
 
@@ -181,18 +142,12 @@ Binary<T> binary(OpKind kind) {
 template <typename T>
 bool compare(OpKind kind, T a, T b) {
   switch (kind) {
-    case OpKind::eq:
-      return a == b;
-    case OpKind::ne:
-      return a != b;
-    case OpKind::lt:
-      return a < b;
-    case OpKind::le:
-      return a <= b;
-    case OpKind::gt:
-      return a > b;
-    default:
-      return a >= b;
+    case OpKind::eq: return a == b;
+    case OpKind::ne: return a != b;
+    case OpKind::lt: return a < b;
+    case OpKind::le: return a <= b;
+    case OpKind::gt: return a > b;
+    default: return a >= b;
   }
 }
 

@@ -28,8 +28,7 @@ OrderedJson inner_codecs(const ZarrSpec& spec) {
   OrderedJson codecs = OrderedJson::array({bytes_codec()});
   const Compressor& c = spec.compressor;
   switch (c.kind) {
-    case Compression::kNone:
-      break;
+    case Compression::kNone: break;
     case Compression::kZstd:
       codecs.push_back({{"name", "zstd"}, {"configuration", {{"level", c.level}, {"checksum", false}}}});
       break;

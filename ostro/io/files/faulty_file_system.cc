@@ -45,14 +45,11 @@ struct FaultyFileSystem::State {
     }
     triggered = true;
     switch (fault) {
-      case Fault::kCrash:
-        crashed = true;
-        return injected(what, path, "crashed");
+      case Fault::kCrash: crashed = true; return injected(what, path, "crashed");
       case Fault::kDiskFull:
         full = true;
         return needs_space ? Status(injected(what, path, "No space left on device")) : Status();
-      default:
-        return injected(what, path, "Input/output error");
+      default: return injected(what, path, "Input/output error");
     }
   }
 
@@ -171,30 +168,18 @@ bool FaultyFileSystem::triggered() const {
 
 Status FaultyFileSystem::before(Operation operation, const std::string& path) {
   switch (operation) {
-    case Operation::kOpen:
-      return state_->on_read("open", path);
-    case Operation::kStat:
-      return state_->on_read("stat", path);
-    case Operation::kList:
-      return state_->on_read("list", path);
-    case Operation::kCreate:
-      return state_->on_write("create", path, false, true);
-    case Operation::kOpenAppend:
-      return state_->on_write("open", path, false, true);
-    case Operation::kMakeDirs:
-      return state_->on_write("make directory", path, false, true);
-    case Operation::kTruncate:
-      return state_->on_write("truncate", path);
-    case Operation::kRename:
-      return state_->on_write("rename", path);
-    case Operation::kRemove:
-      return state_->on_write("remove", path);
-    case Operation::kLock:
-      return state_->on_write("lock", path);
-    case Operation::kSyncDir:
-      return state_->on_write("sync directory", path, true);
-    case Operation::kSyncTree:
-      return state_->on_write("sync everything below", path, true);
+    case Operation::kOpen: return state_->on_read("open", path);
+    case Operation::kStat: return state_->on_read("stat", path);
+    case Operation::kList: return state_->on_read("list", path);
+    case Operation::kCreate: return state_->on_write("create", path, false, true);
+    case Operation::kOpenAppend: return state_->on_write("open", path, false, true);
+    case Operation::kMakeDirs: return state_->on_write("make directory", path, false, true);
+    case Operation::kTruncate: return state_->on_write("truncate", path);
+    case Operation::kRename: return state_->on_write("rename", path);
+    case Operation::kRemove: return state_->on_write("remove", path);
+    case Operation::kLock: return state_->on_write("lock", path);
+    case Operation::kSyncDir: return state_->on_write("sync directory", path, true);
+    case Operation::kSyncTree: return state_->on_write("sync everything below", path, true);
   }
   return {};
 }

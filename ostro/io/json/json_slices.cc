@@ -29,12 +29,8 @@ size_t value_end(std::string_view text, size_t at) {
         at = string_end(text, at);
         if (open.empty() || at == std::string_view::npos) return at;
         continue;
-      case '{':
-        open += '}';
-        break;
-      case '[':
-        open += ']';
-        break;
+      case '{': open += '}'; break;
+      case '[': open += ']'; break;
       case '}':
       case ']':
         if (open.empty()) return at;  // end of the object or list that contains the value
@@ -48,10 +44,8 @@ size_t value_end(std::string_view text, size_t at) {
       case ' ':
       case '\t':
       case '\n':
-      case '\r':
-        return std::string_view::npos;
-      default:
-        break;
+      case '\r': return std::string_view::npos;
+      default: break;
     }
     ++at;
   }

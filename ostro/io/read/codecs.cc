@@ -148,14 +148,10 @@ Result<bool> decompress_blosc_range(std::span<const std::byte> bytes, int64_t wh
 
 Result<Bytes> compress(const Compressor& compressor, std::span<const std::byte> bytes) {
   switch (compressor.kind) {
-    case Compression::kNone:
-      return Bytes(bytes.begin(), bytes.end());
-    case Compression::kZstd:
-      return compress_zstd(compressor.level, bytes);
-    case Compression::kGzip:
-      return compress_gzip(compressor.level, bytes);
-    case Compression::kBlosc:
-      return compress_blosc(compressor, bytes);
+    case Compression::kNone: return Bytes(bytes.begin(), bytes.end());
+    case Compression::kZstd: return compress_zstd(compressor.level, bytes);
+    case Compression::kGzip: return compress_gzip(compressor.level, bytes);
+    case Compression::kBlosc: return compress_blosc(compressor, bytes);
   }
   return Error(ErrorCode::kInternal, "unknown compression");
 }
@@ -168,12 +164,9 @@ Status decompress(Compression kind, std::span<const std::byte> bytes, std::span<
       }
       if (!out.empty()) std::memcpy(out.data(), bytes.data(), out.size());
       return {};
-    case Compression::kZstd:
-      return decompress_zstd(bytes, out);
-    case Compression::kGzip:
-      return decompress_gzip(bytes, out);
-    case Compression::kBlosc:
-      return decompress_blosc(bytes, out);
+    case Compression::kZstd: return decompress_zstd(bytes, out);
+    case Compression::kGzip: return decompress_gzip(bytes, out);
+    case Compression::kBlosc: return decompress_blosc(bytes, out);
   }
   return Error(ErrorCode::kInternal, "unknown compression");
 }

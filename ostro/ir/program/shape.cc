@@ -10,22 +10,14 @@ namespace ostro::ir {
 
 const char* dtype_name(DType dtype) {
   switch (dtype) {
-    case DType::f32:
-      return "f32";
-    case DType::bf16:
-      return "bf16";
-    case DType::f64:
-      return "f64";
-    case DType::i32:
-      return "i32";
-    case DType::i64:
-      return "i64";
-    case DType::u32:
-      return "u32";
-    case DType::boolean:
-      return "bool";
-    case DType::i8:
-      return "i8";
+    case DType::f32: return "f32";
+    case DType::bf16: return "bf16";
+    case DType::f64: return "f64";
+    case DType::i32: return "i32";
+    case DType::i64: return "i64";
+    case DType::u32: return "u32";
+    case DType::boolean: return "bool";
+    case DType::i8: return "i8";
   }
   return "?";
 }
@@ -49,16 +41,12 @@ int64_t dtype_size(DType dtype) {
   switch (dtype) {
     case DType::f32:
     case DType::i32:
-    case DType::u32:
-      return 4;
-    case DType::bf16:
-      return 2;
+    case DType::u32: return 4;
+    case DType::bf16: return 2;
     case DType::f64:
-    case DType::i64:
-      return 8;
+    case DType::i64: return 8;
     case DType::boolean:
-    case DType::i8:
-      return 1;
+    case DType::i8: return 1;
   }
   return 0;
 }

@@ -27,8 +27,7 @@ int64_t sent_bytes(const Op& op, const Shape& x, int64_t place) {
   const auto row = [&](int64_t size) { return size == 0 ? 0 : x.bytes() / size; };
   const auto part = [](const std::vector<int64_t>& bounds, size_t c) { return bounds[c + 1] - bounds[c]; };
   switch (op.kind) {
-    case OpKind::all_gather:
-      return (static_cast<int64_t>(op.attrs.ints("bounds").size()) - 2) * x.bytes();
+    case OpKind::all_gather: return (static_cast<int64_t>(op.attrs.ints("bounds").size()) - 2) * x.bytes();
     case OpKind::reduce_scatter_tree:
       return x.bytes() - part(op.attrs.ints("bounds"), here) * row(x.size_of(op.attrs.str("axis")));
     case OpKind::exchange_leaves: {
@@ -47,8 +46,7 @@ int64_t sent_bytes(const Op& op, const Shape& x, int64_t place) {
                        : part(op.attrs.ints("bounds"), static_cast<size_t>(owners[p])) * row(x.size_of(axis));
       return bytes;
     }
-    default:
-      break;
+    default: break;
   }
   const int64_t workers = op.attrs.i64("workers");
   if (!reduces_in_parts(x, workers)) return (workers - 1) * x.bytes();

@@ -51,8 +51,7 @@ Cost op_cost(const Op& op, std::span<const Shape> in, std::span<const Shape> out
       const Cost a = block_cost(op.regions[0]), b = block_cost(op.regions[1]);
       return a.flops > b.flops ? a : b;
     }
-    case OpKind::custom:
-      return block_cost(op.regions[0]);
+    case OpKind::custom: return block_cost(op.regions[0]);
     case OpKind::dot:
     case OpKind::dot_int8: {
       double k = 1;
@@ -66,12 +65,8 @@ Cost op_cost(const Op& op, std::span<const Shape> in, std::span<const Shape> out
       c.flops = 2 * out_count * k;
       return c;
     }
-    case OpKind::quantize:
-      c.flops = 2 * static_cast<double>(in[0].count());
-      return c;
-    case OpKind::dequantize:
-      c.flops = out_count;
-      return c;
+    case OpKind::quantize: c.flops = 2 * static_cast<double>(in[0].count()); return c;
+    case OpKind::dequantize: c.flops = out_count; return c;
     case OpKind::expert_outer: {
       const double experts = static_cast<double>(op.attrs.i64("size"));
       c.flops = experts > 0 ? 2 * static_cast<double>(in[2].count()) * out_count / experts : 0;
@@ -109,9 +104,7 @@ Cost op_cost(const Op& op, std::span<const Shape> in, std::span<const Shape> out
     case OpKind::cross_entropy:
     case OpKind::cross_entropy_sum:
     case OpKind::cross_entropy_grad:
-    case OpKind::scatter_add:
-      c.flops = static_cast<double>(in[0].count());
-      return c;
+    case OpKind::scatter_add: c.flops = static_cast<double>(in[0].count()); return c;
     case OpKind::exchange_leaves: {  // what the peers send is written once and read once
       double leaves = 0;
       for (const int64_t n : op.attrs.ints("counts")) leaves += static_cast<double>(n);

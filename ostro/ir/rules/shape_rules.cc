@@ -127,9 +127,7 @@ Shapes infer(const Op& op, In in) {
       if (in[0].dtype != DType::u32 || in[0].count() != 2 || !in[1].axes.empty() || !is_integer(in[1].dtype))
         return fail(op, "takes a key and an integer scalar");
       return std::vector<Shape>{in[0]};
-    case OpKind::broadcast:
-      RETURN_IF_ERROR(arity(1));
-      return broadcast(op, in);
+    case OpKind::broadcast: RETURN_IF_ERROR(arity(1)); return broadcast(op, in);
     case OpKind::concat:
     case OpKind::stack:
       if (in.empty()) return fail(op, "needs at least one operand");
@@ -142,9 +140,7 @@ Shapes infer(const Op& op, In in) {
     case OpKind::pad:
     case OpKind::split:
     case OpKind::unstack:
-    case OpKind::reverse:
-      RETURN_IF_ERROR(arity(1));
-      return layout(op, in);
+    case OpKind::reverse: RETURN_IF_ERROR(arity(1)); return layout(op, in);
     case OpKind::dynamic_slice: {
       RETURN_IF_ERROR(arity(2));
       ASSIGN_OR_RETURN(int64_t at, need_axis(op, in[0], op.attrs.str("axis")));
@@ -172,15 +168,9 @@ Shapes infer(const Op& op, In in) {
           return fail(op, fmt::format("start {} has axes that {} has not", in[2].str(), in[0].str()));
       return std::vector<Shape>{in[0]};
     }
-    case OpKind::paged_write:
-      RETURN_IF_ERROR(arity(3));
-      return paged_write(op, in);
-    case OpKind::gather:
-      RETURN_IF_ERROR(arity(3));
-      return gather(op, in);
-    case OpKind::scatter_add:
-      RETURN_IF_ERROR(arity(3));
-      return scatter_add(op, in);
+    case OpKind::paged_write: RETURN_IF_ERROR(arity(3)); return paged_write(op, in);
+    case OpKind::gather: RETURN_IF_ERROR(arity(3)); return gather(op, in);
+    case OpKind::scatter_add: RETURN_IF_ERROR(arity(3)); return scatter_add(op, in);
     case OpKind::sort: {
       RETURN_IF_ERROR(arity(1));
       RETURN_IF_ERROR(check_ordered(op, in[0]));
@@ -201,25 +191,15 @@ Shapes infer(const Op& op, In in) {
     case OpKind::reduce_max:
     case OpKind::reduce_min:
     case OpKind::argmax:
-    case OpKind::tree_sum:
-      RETURN_IF_ERROR(arity(1));
-      return reduction(op, in);
-    case OpKind::dot:
-      RETURN_IF_ERROR(arity(2));
-      return dot(op, in);
-    case OpKind::dequantize:
-      RETURN_IF_ERROR(arity(2));
-      return dequantize(op, in);
+    case OpKind::tree_sum: RETURN_IF_ERROR(arity(1)); return reduction(op, in);
+    case OpKind::dot: RETURN_IF_ERROR(arity(2)); return dot(op, in);
+    case OpKind::dequantize: RETURN_IF_ERROR(arity(2)); return dequantize(op, in);
     case OpKind::quantize:
       if (in.empty()) return fail(op, "needs an operand");
       return quantize(op, in);
-    case OpKind::dot_int8:
-      RETURN_IF_ERROR(arity(4));
-      return dot_int8(op, in);
+    case OpKind::dot_int8: RETURN_IF_ERROR(arity(4)); return dot_int8(op, in);
     case OpKind::expert_dot:
-    case OpKind::expert_outer:
-      RETURN_IF_ERROR(arity(4));
-      return experts(op, in);
+    case OpKind::expert_outer: RETURN_IF_ERROR(arity(4)); return experts(op, in);
     case OpKind::attention:
       if (in.size() < 4) return fail(op, "takes q, k, v, q_origin and mask operands");
       return attention(op, in);
@@ -229,28 +209,18 @@ Shapes infer(const Op& op, In in) {
     case OpKind::paged_attention:
       RETURN_IF_ERROR(arity(op.attrs.i64("sink", 0) != 0 ? 6 : 5));
       return paged_attention(op, in);
-    case OpKind::cross_entropy:
-      RETURN_IF_ERROR(arity(3));
-      return cross_entropy(op, in);
-    case OpKind::cross_entropy_sum:
-      RETURN_IF_ERROR(arity(2));
-      return cross_entropy(op, in);
-    case OpKind::cross_entropy_grad:
-      RETURN_IF_ERROR(arity(7));
-      return cross_entropy(op, in);
-    case OpKind::box_sumsq:
-      RETURN_IF_ERROR(arity(1));
-      return state(op, in);
+    case OpKind::cross_entropy: RETURN_IF_ERROR(arity(3)); return cross_entropy(op, in);
+    case OpKind::cross_entropy_sum: RETURN_IF_ERROR(arity(2)); return cross_entropy(op, in);
+    case OpKind::cross_entropy_grad: RETURN_IF_ERROR(arity(7)); return cross_entropy(op, in);
+    case OpKind::box_sumsq: RETURN_IF_ERROR(arity(1)); return state(op, in);
     case OpKind::fingerprint:
       if (in.empty()) return fail(op, "needs an operand");
       RETURN_IF_ERROR(arity(1 + in[0].axes.size()));
       return state(op, in);
     case OpKind::scan:
     case OpKind::cond:
-    case OpKind::custom:
-      return regions(op, in);
-    default:
-      return fail(op, "has no shape rule");
+    case OpKind::custom: return regions(op, in);
+    default: return fail(op, "has no shape rule");
   }
 }
 

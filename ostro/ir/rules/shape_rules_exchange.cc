@@ -89,8 +89,7 @@ Shapes collective(const Op& op, In in) {
       if (op.kind == OpKind::reduce_scatter_tree) RETURN_IF_ERROR(check_parts(op, before, after));
       return std::vector<Shape>{out};
     }
-    case OpKind::exchange_leaves:
-      return exchange_leaves(op, in);
+    case OpKind::exchange_leaves: return exchange_leaves(op, in);
     default:
       if (op.attrs.i64("workers") < 1)
         return fail(op, fmt::format("workers are 1 or more, not {}", op.attrs.i64("workers")));

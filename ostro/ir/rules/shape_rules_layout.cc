@@ -178,8 +178,7 @@ Shapes layout(const Op& op, In in) {
       RETURN_IF_ERROR(need_axis(op, x, op.attrs.str("axis")));
       return std::vector<Shape>{out};
     }
-    default:
-      return fail(op, "is not a layout op");
+    default: return fail(op, "is not a layout op");
   }
   return std::vector<Shape>{out};
 }

@@ -31,16 +31,13 @@ AxisRole axis_role(const Op& op, std::span<const Shape> in, std::span<const Shap
   if (is_elementwise(k)) return AxisRole::kParallel;
   switch (k) {
     case OpKind::constant:
-    case OpKind::fold_in:
-      return AxisRole::kWhole;
+    case OpKind::fold_in: return AxisRole::kWhole;
     case OpKind::iota:
     case OpKind::random:
-    case OpKind::fingerprint:
-      return AxisRole::kOrigin;
+    case OpKind::fingerprint: return AxisRole::kOrigin;
     case OpKind::broadcast:
     case OpKind::transpose:
-    case OpKind::rename:
-      return AxisRole::kParallel;
+    case OpKind::rename: return AxisRole::kParallel;
     case OpKind::split_axis:
     case OpKind::merge_axes: {
       if (axis == op.attrs.str("axis")) return AxisRole::kWhole;
@@ -57,8 +54,7 @@ AxisRole axis_role(const Op& op, std::span<const Shape> in, std::span<const Shap
     case OpKind::dynamic_update_slice:
     case OpKind::sort:
     case OpKind::top_k:
-    case OpKind::argmax:
-      return axis == op.attrs.str("axis") ? AxisRole::kWhole : AxisRole::kParallel;
+    case OpKind::argmax: return axis == op.attrs.str("axis") ? AxisRole::kWhole : AxisRole::kParallel;
     case OpKind::paged_write:  // every worker writes all rows, of its heads
       return axis == op.attrs.str("page") || axis == op.attrs.str("slot") || axis == op.attrs.str("row")
                  ? AxisRole::kWhole
@@ -67,22 +63,19 @@ AxisRole axis_role(const Op& op, std::span<const Shape> in, std::span<const Shap
       for (const char* whole : {"row", "page", "slot", "entry", "head_dim"})
         if (axis == op.attrs.str(whole)) return AxisRole::kWhole;
       return AxisRole::kParallel;
-    case OpKind::gather:
-      return axis == op.attrs.str("axis") ? AxisRole::kOrigin : AxisRole::kParallel;
+    case OpKind::gather: return axis == op.attrs.str("axis") ? AxisRole::kOrigin : AxisRole::kParallel;
     case OpKind::scatter_add:
       if (axis == op.attrs.str("axis")) return AxisRole::kOrigin;
       return in[1].has(axis) && !(op.attrs.has("batch") && listed(op.attrs.strs("batch"), axis))
                  ? AxisRole::kSum
                  : AxisRole::kParallel;
-    case OpKind::sum:
-      return listed(op.attrs.strs("axes"), axis) ? AxisRole::kSum : AxisRole::kParallel;
+    case OpKind::sum: return listed(op.attrs.strs("axes"), axis) ? AxisRole::kSum : AxisRole::kParallel;
     case OpKind::tree_sum:
       return listed(op.attrs.strs("axes"), axis) ? AxisRole::kWhole : AxisRole::kParallel;
     case OpKind::reduce_max:
     case OpKind::reduce_min:
       return listed(op.attrs.strs("axes"), axis) ? AxisRole::kMax : AxisRole::kParallel;
-    case OpKind::dot:
-      return listed(op.attrs.strs("over"), axis) ? AxisRole::kSum : AxisRole::kParallel;
+    case OpKind::dot: return listed(op.attrs.strs("over"), axis) ? AxisRole::kSum : AxisRole::kParallel;
     case OpKind::dequantize:  // a group's place among the rows is known only with all rows
       return axis == op.attrs.str("groups") || listed(op.attrs.strs("over"), axis) ? AxisRole::kWhole
                                                                                    : AxisRole::kParallel;
@@ -101,8 +94,7 @@ AxisRole axis_role(const Op& op, std::span<const Shape> in, std::span<const Shap
       if (axis == op.attrs.str("axis")) return AxisRole::kOrigin;
       return in[2].has(axis) ? AxisRole::kSum : AxisRole::kParallel;
     case OpKind::attention:
-    case OpKind::attention_grad:
-      return attention_role(op, in, axis);
+    case OpKind::attention_grad: return attention_role(op, in, axis);
     case OpKind::cross_entropy:  // the maximum and the target's logit are joined too (spmd/split_fused.cc)
     case OpKind::cross_entropy_sum:
       return axis == op.attrs.str("axis") ? AxisRole::kSum : AxisRole::kParallel;
@@ -110,11 +102,9 @@ AxisRole axis_role(const Op& op, std::span<const Shape> in, std::span<const Shap
       return axis == op.attrs.str("axis") ? AxisRole::kOrigin : AxisRole::kParallel;
     case OpKind::box_sumsq:
       return listed(op.attrs.strs("axes"), axis) ? AxisRole::kParallel : AxisRole::kWhole;
-    case OpKind::scan:
-      return axis == op.attrs.str("axis") ? AxisRole::kWhole : AxisRole::kParallel;
+    case OpKind::scan: return axis == op.attrs.str("axis") ? AxisRole::kWhole : AxisRole::kParallel;
     case OpKind::cond:
-    case OpKind::custom:
-      return AxisRole::kParallel;  // decided op by op inside the regions
+    case OpKind::custom: return AxisRole::kParallel;  // decided op by op inside the regions
     default:  // collectives too: partition makes them for the parts that the workers hold by then
       return AxisRole::kWhole;
   }

@@ -30,12 +30,9 @@ namespace {
 
 const AttentionKernels& table_of(machine::Isa isa, machine::FloatType type) {
   switch (isa) {
-    case machine::Isa::kGeneric:
-      return attention_generic();
-    case machine::Isa::kAvx2:
-      return attention_avx2();
-    case machine::Isa::kAvx512:
-      break;
+    case machine::Isa::kGeneric: return attention_generic();
+    case machine::Isa::kAvx2: return attention_avx2();
+    case machine::Isa::kAvx512: break;
     case machine::Isa::kAvx512Bf16:
       if (type == machine::FloatType::kBf16) return attention_avx512bf16();
       break;

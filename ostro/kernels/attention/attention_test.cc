@@ -33,14 +33,10 @@ struct Random {
     const float x = 2 * uniform();
     if (!hostile) return x;
     switch (next() % 8) {
-      case 0:
-        return x < 0 ? -0.0f : 0.0f;
-      case 1:
-        return x * 0x1p-64f;
-      case 2:
-        return x * 0x1p-125f;
-      default:
-        return x;
+      case 0: return x < 0 ? -0.0f : 0.0f;
+      case 1: return x * 0x1p-64f;
+      case 2: return x * 0x1p-125f;
+      default: return x;
     }
   }
 };

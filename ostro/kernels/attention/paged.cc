@@ -150,12 +150,9 @@ bool is_gathered(const PagedAttention& a, const PagedRun& run) {
 
 const PagedKernels& paged_table_of(machine::Isa isa) {
   switch (isa) {
-    case machine::Isa::kGeneric:
-      return paged_generic();
-    case machine::Isa::kAvx2:
-      return paged_avx2();
-    default:
-      return paged_avx512();
+    case machine::Isa::kGeneric: return paged_generic();
+    case machine::Isa::kAvx2: return paged_avx2();
+    default: return paged_avx512();
   }
 }
 

@@ -11,12 +11,9 @@ const CrossEntropyKernels& table_of(machine::Isa isa) {
   OSTRO_CHECK(machine::has_isa(isa), "cross-entropy kernels for {} on a machine without it",
               machine::isa_name(isa));
   switch (isa) {
-    case machine::Isa::kGeneric:
-      return cross_entropy_generic();
-    case machine::Isa::kAvx2:
-      return cross_entropy_avx2();
-    default:
-      return cross_entropy_avx512();
+    case machine::Isa::kGeneric: return cross_entropy_generic();
+    case machine::Isa::kAvx2: return cross_entropy_avx2();
+    default: return cross_entropy_avx512();
   }
 }
 

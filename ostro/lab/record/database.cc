@@ -55,8 +55,7 @@ int authorize(void* data, int action, const char* first, const char* second, con
   };
   switch (action) {
     case SQLITE_SELECT:
-    case SQLITE_RECURSIVE:
-      return SQLITE_OK;
+    case SQLITE_RECURSIVE: return SQLITE_OK;
     case SQLITE_FUNCTION: {
       std::string name = second;
       std::transform(name.begin(), name.end(), name.begin(), [](unsigned char c) { return std::tolower(c); });
@@ -78,8 +77,7 @@ int authorize(void* data, int action, const char* first, const char* second, con
           reading.number_class, column != table->columns.end() ? column->number_class : table->weakest());
       return SQLITE_OK;
     }
-    default:
-      return deny("only one SELECT over the tables of the record can be asked");
+    default: return deny("only one SELECT over the tables of the record can be asked");
   }
 }
 
@@ -87,12 +85,9 @@ int stop_when_long(void* data) { return ++static_cast<Reading*>(data)->calls > k
 
 Value column_value(sqlite3_stmt* statement, int column) {
   switch (sqlite3_column_type(statement, column)) {
-    case SQLITE_INTEGER:
-      return sqlite3_column_int64(statement, column);
-    case SQLITE_FLOAT:
-      return sqlite3_column_double(statement, column);
-    case SQLITE_NULL:
-      return {};
+    case SQLITE_INTEGER: return sqlite3_column_int64(statement, column);
+    case SQLITE_FLOAT: return sqlite3_column_double(statement, column);
+    case SQLITE_NULL: return {};
     default: {
       const void* bytes = sqlite3_column_blob(statement, column);
       const int size = sqlite3_column_bytes(statement, column);

@@ -14,15 +14,11 @@ constexpr int kColumn = 210, kRow = 38, kBoxWidth = 170, kBoxHeight = 26;
 
 const char* colour(Action action) {
   switch (action) {
-    case Action::kSkip:
-      return "#1f7a44";
-    case Action::kFail:
-      return "#b3261e";
+    case Action::kSkip: return "#1f7a44";
+    case Action::kFail: return "#b3261e";
     case Action::kRun:
-    case Action::kResume:
-      return "#2f6db5";
-    default:
-      return "#777f8a";
+    case Action::kResume: return "#2f6db5";
+    default: return "#777f8a";
   }
 }
 

@@ -9,14 +9,10 @@ namespace {
 
 Array activate(Activation activation, const Array& x) {
   switch (activation) {
-    case Activation::kSilu:
-      return silu(x);
-    case Activation::kGelu:
-      return gelu_erf(x);
-    case Activation::kGeluTanh:
-      return gelu_tanh(x);
-    case Activation::kRelu:
-      return relu(x);
+    case Activation::kSilu: return silu(x);
+    case Activation::kGelu: return gelu_erf(x);
+    case Activation::kGeluTanh: return gelu_tanh(x);
+    case Activation::kRelu: return relu(x);
   }
   return x;
 }

@@ -125,10 +125,8 @@ Result<bool> Follower::obey(Batches& batches) {
   while (true) {
     ASSIGN_OR_RETURN(const fleet::Command command, fleet::next_command(crew_.group()));
     switch (command.kind) {
-      case fleet::Command::Kind::kEnd:
-        return true;
-      case fleet::Command::Kind::kSwitch:
-        return false;
+      case fleet::Command::Kind::kEnd: return true;
+      case fleet::Command::Kind::kSwitch: return false;
       case fleet::Command::Kind::kInit:
         RETURN_IF_ERROR(cells.begin(group, crew_.config().trainer.seed));
         crew_.adopted(0);

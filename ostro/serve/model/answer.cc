@@ -8,14 +8,10 @@ namespace ostro::serve {
 
 const char* finish_word(Finish finish) {
   switch (finish) {
-    case Finish::kNone:
-      return "";
-    case Finish::kStopToken:
-      return "stop_token";
-    case Finish::kStopString:
-      return "stop_string";
-    case Finish::kLength:
-      return "length";
+    case Finish::kNone: return "";
+    case Finish::kStopToken: return "stop_token";
+    case Finish::kStopString: return "stop_string";
+    case Finish::kLength: return "length";
   }
   return "";
 }

@@ -67,17 +67,10 @@ std::vector<std::string> random_texts(std::mt19937& rng, int count) {
     std::string text;
     for (size_t n = rng() % 200; n > 0; --n) {
       switch (rng() % 8) {
-        case 0:
-          text += ' ';
-          break;
-        case 1:
-          text += std::string(rng() % 12, "a=\n"[rng() % 3]);
-          break;
-        case 2:
-          text += "\u00E9\u4F60";
-          break;
-        default:
-          text += static_cast<char>('a' + rng() % (1 + rng() % 5));
+        case 0: text += ' '; break;
+        case 1: text += std::string(rng() % 12, "a=\n"[rng() % 3]); break;
+        case 2: text += "\u00E9\u4F60"; break;
+        default: text += static_cast<char>('a' + rng() % (1 + rng() % 5));
       }
     }
     texts.push_back(text);

@@ -69,12 +69,9 @@ Status Tokenizer::State::make_parts() {
     ASSIGN_OR_RETURN(decoder, TokenDecoder::from_json(Json::parse(spec.decoder)));
   }
   switch (spec.kind) {
-    case ModelKind::kByteBpe:
-      return make_byte_model();
-    case ModelKind::kCharBpe:
-      return make_char_model();
-    case ModelKind::kUnigram:
-      return make_unigram_model();
+    case ModelKind::kByteBpe: return make_byte_model();
+    case ModelKind::kCharBpe: return make_char_model();
+    case ModelKind::kUnigram: return make_unigram_model();
     case ModelKind::kSentencePiece:
       pre_tokenizer.emplace();  // a pre-tokenizer that does not cut
       break;

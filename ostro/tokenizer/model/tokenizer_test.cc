@@ -338,17 +338,10 @@ TEST_CASE("a damaged tokenizer.json never crashes") {
     for (int edits = 1 + static_cast<int>(rng() % 3); edits > 0; --edits) {
       const size_t at = rng() % bad.size();
       switch (rng() % 4) {
-        case 0:
-          bad[at] = static_cast<char>(rng());
-          break;
-        case 1:
-          bad.erase(at, 1 + rng() % 40);
-          break;
-        case 2:
-          bad.insert(at, bad.substr(rng() % bad.size(), rng() % 40));
-          break;
-        default:
-          bad[at] = "0123456789[]{}\",:n"[rng() % 18];
+        case 0: bad[at] = static_cast<char>(rng()); break;
+        case 1: bad.erase(at, 1 + rng() % 40); break;
+        case 2: bad.insert(at, bad.substr(rng() % bad.size(), rng() % 40)); break;
+        default: bad[at] = "0123456789[]{}\",:n"[rng() % 18];
       }
     }
     const auto tokenizer = Tokenizer::from_json(bad, "bad");

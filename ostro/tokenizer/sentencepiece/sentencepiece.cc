@@ -149,16 +149,11 @@ Result<SentencePiece> SentencePiece::from_proto(SentencePieceProto proto) {
   ASSIGN_OR_RETURN(out.normalizer_, SentencePieceNormalizer::from_proto(out.proto_));
   if (out.proto_.has_denormalizer) return unsupported("denormalizer_spec with rules is not supported");
   switch (out.proto_.kind) {
-    case SentencePieceProto::Kind::kBpe:
-      RETURN_IF_ERROR(out.make_bpe());
-      return out;
-    case SentencePieceProto::Kind::kUnigram:
-      RETURN_IF_ERROR(out.make_unigram());
-      return out;
+    case SentencePieceProto::Kind::kBpe: RETURN_IF_ERROR(out.make_bpe()); return out;
+    case SentencePieceProto::Kind::kUnigram: RETURN_IF_ERROR(out.make_unigram()); return out;
     case SentencePieceProto::Kind::kWord:
       return unsupported("model_type WORD is not supported (BPE and UNIGRAM are)");
-    case SentencePieceProto::Kind::kChar:
-      break;
+    case SentencePieceProto::Kind::kChar: break;
   }
   return unsupported("model_type CHAR is not supported (BPE and UNIGRAM are)");
 }

@@ -33,19 +33,13 @@ bool take_field(std::string_view& rest, Field& field) {
   if (!take_varint(rest, tag)) return false;
   field = {.number = tag >> 3, .wire = static_cast<int>(tag & 7)};
   switch (field.wire) {
-    case kVarint:
-      return take_varint(rest, field.value);
-    case kFixed64:
-      size = 8;
-      break;
-    case kFixed32:
-      size = 4;
-      break;
+    case kVarint: return take_varint(rest, field.value);
+    case kFixed64: size = 8; break;
+    case kFixed32: size = 4; break;
     case kBytes:
       if (!take_varint(rest, size)) return false;
       break;
-    default:
-      return false;
+    default: return false;
   }
   if (size > rest.size()) return false;
   field.bytes = rest.substr(0, size);

@@ -77,15 +77,11 @@ inline size_t contraction_letters(std::string_view after, bool fold) {
     case 's':
     case 't':
     case 'm':
-    case 'd':
-      return 1;
+    case 'd': return 1;
     case 'r':
-    case 'v':
-      return letter(1) == 'e' ? 2 : 0;
-    case 'l':
-      return letter(1) == 'l' ? 2 : 0;
-    default:
-      return fold && after.starts_with("\xC5\xBF") ? 2 : 0;
+    case 'v': return letter(1) == 'e' ? 2 : 0;
+    case 'l': return letter(1) == 'l' ? 2 : 0;
+    default: return fold && after.starts_with("\xC5\xBF") ? 2 : 0;
   }
 }
 

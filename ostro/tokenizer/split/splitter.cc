@@ -226,22 +226,14 @@ size_t last_cut(std::string_view text) {
 
 size_t split(Splitter splitter, std::string_view text, size_t begin, std::span<size_t> ends) {
   switch (splitter) {
-    case Splitter::kGpt2:
-      return split_by<Gpt2>(text, begin, ends);
-    case Splitter::kLlama3:
-      return split_by<Modern<kLlama3Rules>>(text, begin, ends);
-    case Splitter::kCl100k:
-      return split_by<Modern<kCl100kRules>>(text, begin, ends);
-    case Splitter::kQwen2:
-      return split_by<Modern<kQwen2Rules>>(text, begin, ends);
-    case Splitter::kQwen35:
-      return split_by<Modern<kQwen35Rules>>(text, begin, ends);
-    case Splitter::kTekken:
-      return split_by<Modern<kTekkenRules>>(text, begin, ends);
-    case Splitter::kO200k:
-      return split_by<Modern<kO200kRules>>(text, begin, ends);
-    case Splitter::kNone:
-      break;
+    case Splitter::kGpt2: return split_by<Gpt2>(text, begin, ends);
+    case Splitter::kLlama3: return split_by<Modern<kLlama3Rules>>(text, begin, ends);
+    case Splitter::kCl100k: return split_by<Modern<kCl100kRules>>(text, begin, ends);
+    case Splitter::kQwen2: return split_by<Modern<kQwen2Rules>>(text, begin, ends);
+    case Splitter::kQwen35: return split_by<Modern<kQwen35Rules>>(text, begin, ends);
+    case Splitter::kTekken: return split_by<Modern<kTekkenRules>>(text, begin, ends);
+    case Splitter::kO200k: return split_by<Modern<kO200kRules>>(text, begin, ends);
+    case Splitter::kNone: break;
   }
   ends[0] = text.size();
   return 1;

@@ -15,14 +15,10 @@ bool is_compatible(Form form) { return form == Form::kNfkc || form == Form::kNfk
 // the one before it has one of them, too.
 uint16_t unsafe_bits(Form form) {
   switch (form) {
-    case Form::kNfc:
-      return kChangesNfc | kComposesBack;
-    case Form::kNfkc:
-      return kChangesNfkc | kComposesBack;
-    case Form::kNfd:
-      return kChangesNfd;
-    case Form::kNfkd:
-      return kChangesNfkd;
+    case Form::kNfc: return kChangesNfc | kComposesBack;
+    case Form::kNfkc: return kChangesNfkc | kComposesBack;
+    case Form::kNfd: return kChangesNfd;
+    case Form::kNfkd: return kChangesNfkd;
   }
   return 0;
 }

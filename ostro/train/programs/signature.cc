@@ -30,8 +30,7 @@ class Matcher {
 
   Status take(const Field& field) {
     switch (field.kind) {
-      case Kind::kOne:
-        return take_one(field.name.empty() && is_there() ? name() : field.name, field.shape);
+      case Kind::kOne: return take_one(field.name.empty() && is_there() ? name() : field.name, field.shape);
       case Kind::kPerParameter:
         for (size_t k = 0; k < model_.paths.size(); ++k) RETURN_IF_ERROR(take_of_parameter(field, k));
         return Status();

@@ -17,12 +17,9 @@ Result<double> number(const Buffer& b) {
 
 Result<double> number_of(const Field& field, const Buffer& b) {
   switch (b.shape().dtype) {
-    case DType::f32:
-      return number<float>(b);
-    case DType::f64:
-      return number<double>(b);
-    case DType::boolean:
-      return number<uint8_t>(b);
+    case DType::f32: return number<float>(b);
+    case DType::f64: return number<double>(b);
+    case DType::boolean: return number<uint8_t>(b);
     default:
       OSTRO_CHECK(false, "{} is {}; numbers are made of f32, f64 and bool", field.name, b.shape().str());
   }
@@ -44,12 +41,9 @@ Result<Measured> numbers_of(const UpdateMeasures<Buffer>& measures) {
 UpdateMeasures<Buffer> buffers_of(const Measured& measured) {
   return map_fields<Buffer>(measured, [](const Field& field, double x) {
     switch (field.shape->dtype) {
-      case DType::f32:
-        return Buffer::scalar(DType::f32, static_cast<float>(x));
-      case DType::f64:
-        return Buffer::scalar(DType::f64, x);
-      case DType::boolean:
-        return Buffer::scalar(DType::boolean, static_cast<uint8_t>(x));
+      case DType::f32: return Buffer::scalar(DType::f32, static_cast<float>(x));
+      case DType::f64: return Buffer::scalar(DType::f64, x);
+      case DType::boolean: return Buffer::scalar(DType::boolean, static_cast<uint8_t>(x));
       default:
         OSTRO_CHECK(false, "{} is {}; numbers become f32, f64 and bool", field.name, field.shape->str());
     }

@@ -150,17 +150,10 @@ OSTRO_EMULATED __mmask16 _mm512_cmp_ps_mask(__m512 a, __m512 b, int kind) {
   for (size_t i = 0; i < 16; ++i) {
     bool holds = false;
     switch (kind) {
-      case _CMP_NLT_UQ:
-        holds = !(x[i] < y[i]);
-        break;
-      case _CMP_NEQ_UQ:
-        holds = x[i] != y[i];
-        break;
-      case _CMP_UNORD_Q:
-        holds = std::isnan(x[i]) || std::isnan(y[i]);
-        break;
-      default:
-        ostro::emulated::require(false, "VCMPPS of another kind");
+      case _CMP_NLT_UQ: holds = !(x[i] < y[i]); break;
+      case _CMP_NEQ_UQ: holds = x[i] != y[i]; break;
+      case _CMP_UNORD_Q: holds = std::isnan(x[i]) || std::isnan(y[i]); break;
+      default: ostro::emulated::require(false, "VCMPPS of another kind");
     }
     mask |= static_cast<unsigned>(holds) << i;
   }
