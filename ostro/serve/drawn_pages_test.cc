@@ -65,14 +65,11 @@ infer::RowLimits limits_of(Memory memory, std::mt19937& draw) {
   };
   const int64_t rows = int64_t{16} << drawn(0, 3);
   switch (memory) {
-    case Memory::kNothingKept:
-      return {kContext, drawn(1, 16), rows};
-    case Memory::kWarm:
-      return {kContext, drawn(1, 16), rows, 400};
+    case Memory::kNothingKept: return {kContext, drawn(1, 16), rows};
+    case Memory::kWarm: return {kContext, drawn(1, 16), rows, 400};
     case Memory::kEvicting:  // a page more than those that run can need
       return {kContext, 2, rows, 7};
-    case Memory::kTooSmall:
-      return {kContext, drawn(3, 16), rows, drawn(3, 6)};
+    case Memory::kTooSmall: return {kContext, drawn(3, 16), rows, drawn(3, 6)};
   }
   return {};
 }
