@@ -43,7 +43,7 @@ MESHES = {
 
 def options(steps, keep):
     return ["--trainer.num_train_steps", str(steps), "--trainer.checkpointer.keep", "[{every: %d}]" % keep,
-            "--trainer.mp", "f32"]
+            "--trainer.mp", "f32", "--trainer.watch_norms", "[gradients, parameters]"]
 
 
 def children(pid):

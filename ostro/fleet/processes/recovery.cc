@@ -41,7 +41,7 @@ Recovery plan_recovery(const std::vector<Brought>& brought) {
     if (b.epoch != out.epoch) continue;
     if (b.step == out.step) {
       out.brings[i] = true;
-      out.measured.assign(b.measured.begin(), b.measured.begin() + b.measures);
+      out.measured = b.measured;
     } else if (b.step == out.step - 1 && b.can_finish != 0) {
       out.brings[i] = out.behind[i] = true;
     }

@@ -2,30 +2,26 @@
 // of each cell is used. Pure functions.
 #pragma once
 
-#include <array>
 #include <optional>
 #include <vector>
 
 #include "ostro/fleet/workers/state_layout.h"
 #include "ostro/fleet/workers/worker.h"
-#include "ostro/optim/option_checks.h"
 
 namespace ostro::fleet {
 
-// The most values that the update program measures in one step (UpdateMeasures): those of all parameters, and
-// the norms of those that are clipped by themselves.
-inline constexpr size_t kMostMeasures = 8 + optim::kMostClipSets;
-
-// A worker's description of the state that it brings. Its bytes are sent to all others.
-struct Brought {
+// A worker's description of the state that it brings. It is sent to all others.
+struct BroughtState {
   int64_t epoch = 0;       // the epoch by which its cells were cut; 0: it brings nothing
   int64_t size = 0;        // the number of workers of that epoch; 1: the whole state
   int64_t rank = -1;       // its rank in that epoch
   int64_t mirror_of = -1;  // the rank whose cells it mirrors; -1: none
   int64_t step = 0;        // its cells are the state after this number of steps
   int64_t can_finish = 0;  // 1: it can finish the next step when it gets the measures of that step
-  int64_t measures = 0;    // the number of measures of the last step
-  std::array<double, kMostMeasures> measured{};
+};
+
+struct Brought : BroughtState {
+  std::vector<double> measured;  // of the last step, in the order of UpdateMeasures
 };
 
 struct Recovery {

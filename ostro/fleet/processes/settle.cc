@@ -26,21 +26,31 @@ Brought brought_by(const WorkerState& carried) {
   b.size = w.plan().mesh().size(), b.rank = w.rank(), b.mirror_of = w.plan().mirror_of(w.rank()).value_or(-1);
   b.step = w.step_number();
   b.can_finish = w.can_finish() ? 1 : 0;
-  const std::vector<double> measured = train::as_list(w.last_result().measured);
-  OSTRO_CHECK(measured.size() <= b.measured.size(), "{} measures of a step", measured.size());
-  b.measures = static_cast<int64_t>(measured.size());
-  std::copy(measured.begin(), measured.end(), b.measured.begin());
+  b.measured = train::as_list(w.last_result().measured);
   return b;
 }
 
-Result<std::vector<Brought>> tell_all(runtime::Collectives& c, const Brought& mine) {
+// All workers measure the same, so every message has `measures` numbers. A worker that has done no step has
+// fewer, and nobody uses them.
+Result<std::vector<Brought>> tell_all(runtime::Collectives& c, const Brought& mine, size_t measures) {
+  OSTRO_CHECK(mine.measured.size() <= measures, "{} measures of a step, not {}", mine.measured.size(),
+              measures);
   std::vector<int64_t> everyone(static_cast<size_t>(c.size()));
   std::iota(everyone.begin(), everyone.end(), 0);
   std::vector<Brought> all(everyone.size());
-  std::vector<std::span<const std::byte>> send(everyone.size(), std::as_bytes(std::span(&mine, 1)));
-  std::vector<std::span<std::byte>> receive;
-  for (Brought& b : all) receive.push_back(std::as_writable_bytes(std::span(&b, 1)));
-  RETURN_IF_ERROR(c.exchange(everyone, send, receive));
+  const BroughtState& state = mine;
+  std::vector<double> measured = mine.measured;
+  measured.resize(measures);
+  std::vector<std::span<const std::byte>> states(everyone.size(), std::as_bytes(std::span(&state, 1))),
+      numbers(everyone.size(), std::as_bytes(std::span(measured)));
+  std::vector<std::span<std::byte>> to_states, to_numbers;
+  for (Brought& b : all) {
+    b.measured.resize(measures);
+    to_states.push_back(std::as_writable_bytes(std::span(static_cast<BroughtState*>(&b), 1)));
+    to_numbers.push_back(std::as_writable_bytes(std::span(b.measured)));
+  }
+  RETURN_IF_ERROR(c.exchange(everyone, states, to_states));
+  RETURN_IF_ERROR(c.exchange(everyone, numbers, to_numbers));
   return all;
 }
 
@@ -149,7 +159,8 @@ class Mover {
 Result<Settled> settle(const WorkerPlan& plan, runtime::Collectives& c, const WorkerState& carried,
                        const LayoutOf& layout_of, Worker& worker) {
   phase("settle state");
-  ASSIGN_OR_RETURN(std::vector<Brought> brought, tell_all(c, brought_by(carried)));
+  ASSIGN_OR_RETURN(std::vector<Brought> brought,
+                   tell_all(c, brought_by(carried), train::as_list(plan.update.measures).size()));
   Recovery recovery = plan_recovery(brought);
   Settled out;
   if (recovery.epoch == 0) return out;
