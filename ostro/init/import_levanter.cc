@@ -116,6 +116,8 @@ void put_watch(const Node& section, Imported& out) {
       for (const Node& target : item.items) add(target);
     else if (item.key == "watch_targets")
       add(item);
+    else if (item.key == "interval" && config::is_off(item))
+      wanted = false;
     else if (item.key == "interval")
       put_path(out.tree, "trainer.watch_interval", item);
     else if (item.key == "include_norms" || item.key == "include_per_parameter_norms")

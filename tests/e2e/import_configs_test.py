@@ -64,9 +64,10 @@ optimizer: {type: lion, learning_rate: 1e-4, decay: 0.2}
     "mistral": ("""
 data: {train_urls: [texts/*.txt], tokenizer: TOKENIZER}
 model: {type: mistral, sliding_window: 4096, upcast_attn: false}
-trainer: {num_train_steps: 20, load_checkpoint: false, log_jaxprs: false, distributed: {num_processes: 4}}
+trainer: {num_train_steps: 20, load_checkpoint: false, log_jaxprs: false, distributed: {num_processes: 4},
+  watch: {watch_targets: [grads], interval: 0}}
 optimizer: {learning_rate: 3e-4, cycles: 2, rewarmup: 0.1}
-""", [], {"model.num_kv_heads": "8", "optimizer.cycles": "2"}),
+""", [], {"model.num_kv_heads": "8", "optimizer.cycles": "2", "trainer.watch_norms": None}),
     "sophia": ("""
 data: {train_urls: [texts/*.txt], tokenizer: TOKENIZER}
 optimizer: {type: sophia-h, learning_rate: 1e-3, gamma: 0.01}
