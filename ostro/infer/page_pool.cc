@@ -1,5 +1,7 @@
 #include "ostro/infer/page_pool.h"
 
+#include <algorithm>
+
 #include "ostro/base/check.h"
 
 namespace ostro::infer {
@@ -40,11 +42,16 @@ void PagePool::drop(int32_t page) {
   if (--holders == 0) free_.push_back(page);
 }
 
-Status PagePool::copy(int32_t from, int32_t to) {
+Status PagePool::copy(int32_t from, int32_t to, int64_t count) {
   for (Layer& layer : layers_)
     for (Buffer* array : {&layer.keys, &layer.values}) {
       ASSIGN_OR_RETURN(const Buffer page, array->rows(from, 1).to_host());
-      RETURN_IF_ERROR(array->rows(to, 1).write(page.bytes()));
+      std::vector<std::byte> bytes(page.bytes().begin(), page.bytes().end());
+      if (const ir::Axis& inner = array->shape().axes[1]; inner.name == "slot") {
+        const auto kept = static_cast<int64_t>(bytes.size()) / inner.size * count;
+        std::fill(bytes.begin() + kept, bytes.end(), std::byte{0});
+      }
+      RETURN_IF_ERROR(array->rows(to, 1).write(bytes));
     }
   return {};
 }

@@ -32,8 +32,9 @@ class PagePool {
 
   runtime::Buffer& keys(int64_t layer) { return layers_[static_cast<size_t>(layer)].keys; }
   runtime::Buffer& values(int64_t layer) { return layers_[static_cast<size_t>(layer)].values; }
-  // Copies a page in all layers.
-  Status copy(int32_t from, int32_t to);
+  // Copies the first `count` positions of a page in all layers. The others become zeros where the axis "slot"
+  // is the one behind "page"; elsewhere they may hold anything.
+  Status copy(int32_t from, int32_t to, int64_t count);
   // All bits of a page become zero.
   Status clear(int32_t page);
   // Arrays that a program took and did not give back are made again, as zeros.

@@ -3,6 +3,7 @@
 #include <fmt/format.h>
 
 #include <algorithm>
+#include <utility>
 
 #include "ostro/ir/program/attention_limits.h"
 
@@ -90,15 +91,22 @@ int64_t PagedCache::reuse(int64_t sequence, std::span<const int32_t> tokens, std
   return std::ssize(found);
 }
 
-// Whole pages that have no name get one, and are in the tree from then on, unless it has them already.
+// Whole pages that have no name get one, and are in the tree from then on. Where the tree has the page
+// already, the sequence goes on with that one, which holds the same bits: so it holds all pages in front of
+// those that it puts into the tree, and no page of the tree is kept by others behind it alone.
 void PagedCache::name_pages(Sequence& s) {
   if (!s.root || s.lost) return;
   for (int64_t page = std::ssize(s.names); (page + 1) * kPageSlots <= std::ssize(s.tokens); ++page) {
     const auto ids = std::span(s.tokens).subspan(static_cast<size_t>(page * kPageSlots), kPageSlots);
     const PrefixTree::Name parent = page == 0 ? *s.root : s.names.back();
-    const int32_t number = s.pages[static_cast<size_t>(page)];
-    if (tree_.insert(*s.root, parent, ids, number)) pool_.share(number);
+    int32_t& number = s.pages[static_cast<size_t>(page)];
     s.names.push_back(PrefixTree::name(parent, ids));
+    if (const auto kept = tree_.page(s.names.back(), ids)) {
+      pool_.share(*kept);
+      pool_.drop(std::exchange(number, *kept));
+    } else if (tree_.insert(*s.root, parent, ids, number)) {
+      pool_.share(number);
+    }
   }
 }
 
@@ -121,8 +129,11 @@ Status PagedCache::begin(std::span<const RowChunk> chunks) {
   for (const RowChunk& chunk : chunks)
     for (int64_t more = missing(chunk); more > 0; --more) {
       const int32_t page = pool_.take();
+      if (const Status cleared = in_place_ ? Status() : pool_.clear(page); !cleared.ok()) {
+        pool_.drop(page);
+        return cleared;
+      }
       sequences_.at(chunk.sequence).pages.push_back(page);
-      if (!in_place_) RETURN_IF_ERROR(pool_.clear(page));
     }
   return {};
 }
@@ -158,7 +169,7 @@ Status PagedCache::copy(int64_t from, int64_t to, int64_t count) {
                       source.names.begin() + std::min(std::ssize(source.names), static_cast<int64_t>(whole)));
   if (!parts_page) return {};
   target.pages.push_back(pool_.take());
-  return pool_.copy(source.pages[whole], target.pages.back());
+  return pool_.copy(source.pages[whole], target.pages.back(), count % kPageSlots);
 }
 
 Status PagedCache::write(int64_t layer, int64_t sequence, int64_t at, std::span<const std::byte> keys,

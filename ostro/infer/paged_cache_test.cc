@@ -42,6 +42,7 @@ TEST_CASE("a copy shares whole pages, has the last one for itself, and all are f
   CHECK(cache.pages(b)[1] == cache.pages(a)[1]);
   CHECK(cache.pages(b)[2] != cache.pages(a)[2]);
   CHECK(key(cache, b, 289) == 289);
+  for (int64_t at = 290; at < 384; ++at) CHECK(key(cache, b, at) == 0);  // not those of a
   check_ok(feed(cache, b, std::vector<int32_t>(1)));
   const std::vector<float> other = {-1, -1};
   check_ok(cache.write(0, b, 290, std::as_bytes(std::span(other)), std::as_bytes(std::span(other))));
@@ -107,6 +108,24 @@ TEST_CASE("kept pages: found by owner and tokens, the least recently used goes f
   cache.fail();
   CHECK(cache.facts().kept == 0);
   CHECK(cache.facts().held == 0);
+}
+
+// The control: with a page of its own beside the kept one, the text would lack its last page.
+TEST_CASE("a text that is run again in the least room takes the pages that are kept") {
+  PagedCache cache = PagedCache::create(kOne, 2, {384, 4, 512, 3}, false, runtime::host_memory()).value();
+  std::vector<int32_t> tokens(384);
+  for (size_t i = 0; i < tokens.size(); ++i) tokens[i] = static_cast<int32_t>(i);
+  for (int again = 0; again < 3; ++again) {
+    const int64_t s = cache.open().value();
+    CHECK(cache.reuse(s, {}, "a") == 0);
+    for (size_t at = 0; at < tokens.size(); at += 128)
+      check_ok(feed(cache, s,
+                    {tokens.begin() + static_cast<std::ptrdiff_t>(at),
+                     tokens.begin() + static_cast<std::ptrdiff_t>(at) + 128}));
+    CHECK(cache.facts().held == 3);
+    cache.close(s);
+    CHECK(cache.facts().kept == 3);
+  }
 }
 
 TEST_CASE("after a step that failed sequences can only be closed, and the pools are there again") {

@@ -29,6 +29,13 @@ std::vector<int32_t> PrefixTree::find(const Name& root, std::span<const int32_t>
   return out;
 }
 
+std::optional<int32_t> PrefixTree::page(const Name& name, std::span<const int32_t> tokens) const {
+  const auto found = nodes_.find(name);
+  if (found == nodes_.end() || !std::equal(tokens.begin(), tokens.end(), found->second.tokens.begin()))
+    return std::nullopt;
+  return found->second.page;
+}
+
 bool PrefixTree::insert(const Name& root, const Name& parent, std::span<const int32_t> tokens, int32_t page) {
   const Name key = name(parent, tokens);
   const auto before = nodes_.find(parent);

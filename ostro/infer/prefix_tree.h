@@ -28,6 +28,8 @@ class PrefixTree {
 
   // The pages of the longest beginning of `tokens` that is there, which counts as used now.
   std::vector<int32_t> find(const Name& root, std::span<const int32_t> tokens);
+  // The page of this name, if it has these tokens.
+  std::optional<int32_t> page(const Name& name, std::span<const int32_t> tokens) const;
   // Puts a page behind `parent`, a root or a page of the tree. Returns false, and changes nothing, if it is
   // there already or its parent is gone.
   bool insert(const Name& root, const Name& parent, std::span<const int32_t> tokens, int32_t page);

@@ -24,6 +24,7 @@ EngineThread::~EngineThread() {
   stops_ = true;
   for (const Job& job : queue_.close()) job.exchange->answer(error_response(stopping()));
   thread_.join();
+  if (metrics_ != nullptr) metrics_->cache(this, {});
 }
 
 bool EngineThread::push(Job job) {
@@ -103,10 +104,11 @@ std::vector<EngineThread::Part> EngineThread::parts_with_room() {
     std::vector<infer::RowChunk> chunks;
     for (const Part& part : parts) chunks.push_back(part.chunk);
     if (model_.runner->has_room(chunks, 0)) return parts;
-    bool paused = false;
-    for (auto request = requests_.rbegin(); request != requests_.rend() && !paused; ++request)
-      paused = request->pause_last();
-    if (!paused) return parts;  // then the runner says what is wrong
+    size_t running = 0;
+    for (RunningRequest& request : requests_) running += request.running().size();
+    if (running < 2) return parts;  // one alone has room; if not, the runner says what is wrong
+    for (auto request = requests_.rbegin(); request != requests_.rend(); ++request)
+      if (request->pause_last()) break;
   }
 }
 
@@ -141,7 +143,7 @@ void EngineThread::step() {
 }
 
 void EngineThread::count_pages() {
-  if (metrics_ != nullptr) metrics_->cache(model_.runner->cache_facts());
+  if (metrics_ != nullptr) metrics_->cache(this, model_.runner->cache_facts());
 }
 
 void EngineThread::clear() {

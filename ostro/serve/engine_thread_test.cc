@@ -141,6 +141,17 @@ TEST_CASE("a prompt's beginning is kept for its own key, and no step is run for 
   CHECK(reused_by("b") == 256);
 }
 
+TEST_CASE("a rated prompt that fills the cache is answered again and again") {
+  Served served(test_model(384, 2, 128, 3));
+  Json ids = Json::array();
+  for (int i = 0; i < 370; ++i) ids.push_back(i % 200);
+  const Json ask = {{"prompt", ids}, {"max_tokens", 3}, {"seed", 1},
+                    {"echo", true},  {"logprobs", 1},   {"n", 2}};
+  const Json first = served.whole(ask.dump())["choices"];
+  CHECK(first.size() == 2);
+  CHECK(served.whole(ask.dump())["choices"] == first);
+}
+
 // The end's token has an id behind all others, so that the ids before it and at its old place are of no
 // token.
 ServedModel model_with_a_hole() {

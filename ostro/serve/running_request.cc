@@ -64,7 +64,7 @@ bool RunningRequest::open_next() {
       fail(of_model(opened.error()));
       return true;
     }
-    if (job_.ask->metrics != nullptr) job_.ask->metrics->reuse(answer.run.reused());
+    if (job_.ask->metrics != nullptr && which == next_) job_.ask->metrics->reuse(answer.run.reused());
   }
   if (which == next_) ++next_;
   return true;

@@ -113,9 +113,17 @@ void Metrics::preempt() {
   ++counts_.preempted;
 }
 
-void Metrics::cache(const infer::CacheFacts& facts) {
+void Metrics::cache(const void* engine, const infer::CacheFacts& facts) {
   const std::lock_guard lock(mutex_);
-  counts_.cache = facts;
+  caches_[engine] = facts;
+  if (facts.pages == 0) caches_.erase(engine);
+  counts_.cache = {};
+  for (const auto& [of, one] : caches_) {
+    counts_.cache.pages += one.pages;
+    counts_.cache.bytes += one.bytes;
+    counts_.cache.held += one.held;
+    counts_.cache.kept += one.kept;
+  }
 }
 
 void Metrics::end(double seconds_since_arrival) {

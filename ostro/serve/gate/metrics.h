@@ -46,13 +46,15 @@ class Metrics {
   void token(double seconds_since_arrival, bool is_first);
   void reuse(int64_t tokens);
   void preempt();
-  void cache(const infer::CacheFacts& facts);
+  // The pages of this engine now; those of all engines are counted together. Without pages: it is gone.
+  void cache(const void* engine, const infer::CacheFacts& facts);
   void end(double seconds_since_arrival);
   Counts counts() const;
 
  private:
   mutable std::mutex mutex_;
   Counts counts_;
+  std::map<const void*, infer::CacheFacts> caches_;  // by engine
 };
 
 // `model` and `state`: labels that name what is served; empty: nothing yet.

@@ -37,6 +37,20 @@ TEST_CASE("the text of counters") {
   CHECK(metrics_text({}, "", "").find("ostro_model_info") == std::string::npos);
 }
 
+TEST_CASE("pages of all engines are counted together, until they are gone") {
+  Metrics metrics;
+  const int one = 0, other = 0;
+  metrics.cache(&one, {4, 40, 1, 2});
+  metrics.cache(&other, {6, 60, 3, 0});
+  metrics.cache(&other, {6, 60, 2, 1});
+  CHECK(metrics.counts().cache.pages == 10);
+  CHECK(metrics.counts().cache.bytes == 100);
+  CHECK(metrics.counts().cache.held == 3);
+  metrics.cache(&one, {});
+  CHECK(metrics.counts().cache.pages == 6);
+  CHECK(metrics.counts().cache.kept == 1);
+}
+
 TEST_CASE("a client that left before its answer is counted as such, and an answer once") {
   class Nothing final : public http::Exchange {
    public:
