@@ -59,6 +59,8 @@ class Cases:
     def config_type(self):
         bad = self.w.config("type", STEPS, EVERY, model__num_layers="two")
         self.bad("train", "--config", bad, says=["model.num_layers", "two"])
+        bad = self.w.config("layers", STEPS, EVERY, model__num_layers=2000006)
+        self.bad("train", "--config", bad, says=["model.num_layers", "2000006", "10000"])
         bad = self.w.config("type2", STEPS, EVERY, data__train_urls={"a": 1})
         self.bad("train", "--config", bad, says=["data.train_urls"])
 
