@@ -3,7 +3,8 @@
 
 The chain is that of `ostro train` when a job is preempted, requeued, lost with its node and cancelled by a person, when the launcher is
 killed and another takes over its jobs, and when the run is stopped by Ctrl-C and resumed. No job is left behind; the secret is in no
-program's arguments, not with Slurm, and in no file that others can read. What is wrong in the options is one clear error.
+program's arguments, not with Slurm, and in no file that others can read. Variables that would change what the launcher asks Slurm for do
+nothing. What is wrong in the options is one clear error.
 (tests/e2e/slurm_on_this_machine.sh does the same to the real Slurm.)
 
     slurm_test.py --ostro PROGRAM
@@ -33,6 +34,7 @@ echo $n
 # Every job that waits gets a node, unless the file `full` is there.
 SQUEUE = """#!/bin/sh
 cd "$(dirname "$0")" || exit 1
+[ -z "$SQUEUE_PARTITION" ] || exit 0
 for state in *.state; do
   [ -e "$state" ] || continue
   n=${state%.state}
@@ -66,18 +68,20 @@ while [ "$1" != sh ]; do shift; done
 exec "$@"
 """
 SECRET = "0123456789abcdef" * 4
-# Steps that take long, so that what is done to the run is done before it ends, however fast the machine is.
+# Steps that take long, so that what is done to the run is done before it ends, however fast the machine is. The later ones take so long
+# that it is not over when the machine is slow, either.
 STEPS = 240
-SLOW = ",".join(f"leaf:{step}:*:delay=500" for step in range(10, STEPS))
+SLOW = ",".join(f"leaf:{step}:*:delay={500 if step < 140 else 10000}" for step in range(10, STEPS))
 
 
 def wait_for(what):
-    return workers_test.wait_for(what, 300)
+    return workers_test.wait_for(what, 600)
 
 
 class Slurm:
     def __init__(self, place):
         self.place, self.folder = place, place.top / "slurm"
+        self.process = self.log = None
         self.folder.mkdir()
         for name, text in (("sbatch", SBATCH), ("squeue", SQUEUE), ("scancel", SCANCEL), ("srun", SRUN), ("run", RUN)):
             (self.folder / name).write_text(text)
@@ -89,9 +93,26 @@ class Slurm:
 
     def start(self, run, options, *own, fault=SLOW):
         path = f"{self.folder}:{os.environ['PATH']}"
-        settings = {"OSTRO_THREADS": "1", "OSTRO_JOB_SECRET": SECRET, "AWS_SECRET_ACCESS_KEY": SECRET, "OSTRO_FAULT": fault, "PATH": path}
-        return subprocess.Popen(self.words(run, options, *own), env=self.place.environment(settings), text=True, stdout=subprocess.PIPE,
-                                stderr=subprocess.STDOUT, cwd=self.place.top)
+        settings = {"OSTRO_THREADS": "1", "OSTRO_JOB_SECRET": SECRET, "AWS_SECRET_ACCESS_KEY": SECRET, "OSTRO_FAULT": fault, "PATH": path,
+                    "SBATCH_JOB_NAME": "another", "SQUEUE_PARTITION": "another"}
+        self.log = self.place.top / "launcher.txt"
+        with open(self.log, "w") as log:
+            self.process = subprocess.Popen(self.words(run, options, *own), env=self.place.environment(settings), stdout=log,
+                                            stderr=subprocess.STDOUT, cwd=self.place.top)
+        return self.process
+
+    def says(self, words):
+        """Waits until the launcher has written the words."""
+        def found():
+            text = self.log.read_text()
+            check(words in text or self.process.poll() is None, f"the launcher ended without '{words}'\n{text}")
+            return words in text
+        wait_for(found)
+
+    def ends(self, seconds=900):
+        """Waits for the launcher's end; returns what it wrote."""
+        self.process.wait(timeout=seconds)
+        return self.log.read_text()
 
     def states(self):
         return {int(p.stem): p.read_text().strip() for p in self.folder.glob("*.state")}
@@ -109,6 +130,7 @@ class Slurm:
         (self.folder / f"{job}.state").write_text(word)
 
     def forget(self):
+        wait_for(lambda: not self.running() and not list(self.folder.glob("*.group")))
         for path in self.folder.glob("[0-9]*"):
             path.rmdir() if path.is_dir() else path.unlink()
 
@@ -123,7 +145,7 @@ def train_on(place, run, workers, steps=4):
 def check_secret(place, slurm, run):
     for path in slurm.folder.glob("*.env"):
         text = path.read_text()
-        check(SECRET not in text and "OSTRO_" not in text, f"sbatch got {text}")
+        check(SECRET not in text and "OSTRO_" not in text and "SBATCH_JOB_NAME" not in text, f"sbatch got {text}")
     for pid in workers_of(run):
         while pid > 1:
             words = pathlib.Path(f"/proc/{pid}/cmdline").read_bytes().decode()
@@ -138,71 +160,77 @@ def check_faults(place, slurm, options, expected):
     run = "faults"
     process = slurm.start(run, options, "--requeue")
     train_on(place, run, 2)
+    slurm.says("job 2 runs on node2")
     check_secret(place, slurm, run)
     slurm.signal(1, signal.SIGTERM)  # preempted: its worker leaves within the grace
-    wait_for(lambda: slurm.states()[1] == "COMPLETED" and slurm.running() == [2, 3])
+    slurm.says("job 1 on node1: its workers have left; another takes its place")
+    slurm.says("job 3 runs on node3")
     train_on(place, run, 2)
     slurm.lose(2, "NODE_FAIL")
-    wait_for(lambda: slurm.running() == [3, 4])
+    slurm.says("job 2 on node2 ended (NODE_FAIL); another takes its place")
+    slurm.says("job 4 runs on node4")
     train_on(place, run, 2)
     (slurm.folder / "full").touch()
     slurm.lose(3, "PENDING")  # requeued
+    slurm.says("job 3 was taken from node3 and waits for another start")
     train_on(place, run, 1)
     (slurm.folder / "full").unlink()
-    wait_for(lambda: slurm.running() == [3, 4])
+    wait_for(lambda: slurm.log.read_text().count("job 3 runs on node3") == 2)
     train_on(place, run, 2)
-    subprocess.run([slurm.folder / "scancel", "--quiet", "3"], check=True)  # by a person: none takes its place
-    wait_for(lambda: slurm.running() == [4])
+    subprocess.run([slurm.folder / "scancel", "--quiet", "3"], check=True)  # by a person
+    slurm.says("job 3 on node3 was cancelled; none takes its place")
     train_on(place, run, 1)
+    check(slurm.running() == [4], f"jobs {slurm.running()} run")
     process.kill()
-    out = process.communicate()[0]
+    out = slurm.ends()
     process = slurm.start(run, options, "--requeue")  # takes over job 4, and fills the other place
-    wait_for(lambda: slurm.running() == [4, 5])
+    slurm.says("1 job of this run is in the queue already")
+    slurm.says("job 5 runs on node5")
     train_on(place, run, 2)
+    check(slurm.running() == [4, 5], f"jobs {slurm.running()} run")
     process.send_signal(signal.SIGINT)
-    out += process.communicate(timeout=300)[0]
+    slurm.says("asking the workers to save and to end")
+    out += slurm.ends()
     check(process.returncode == 75 and slurm.running() == [] and not workers_of(run), f"Ctrl-C: exit code {process.returncode}\n{out}")
     check(not (place.top / "runs" / run / "slurm" / "environment").exists(), "the secret is left behind")
     check(steps_of(place, run) < STEPS, f"the run was over before Ctrl-C\n{out}")
     process = slurm.start(run, options, fault="")
-    out += process.communicate(timeout=300)[0]
+    out += slurm.ends()
     check(process.returncode == 0, f"resumed: exit code {process.returncode}\n{out}")
     check(place.chain(run) == expected, f"another chain than that of ostro train\n{out}")
     check(slurm.running() == [], f"jobs {slurm.running()} are left")
-    for words in ("job 1 on node1: its workers have left; another takes its place", "job 2 on node2 ended (NODE_FAIL); another takes its place",
-                  "job 3 was taken from node3 and waits for another start", "job 3 on node3 was cancelled; none takes its place",
-                  "1 job of this run is in the queue already", "asking the workers to save and to end"):
-        check(words in out, f"'{words}' is not in\n{out}")
     print("a job preempted, one lost, one requeued, one cancelled; the launcher killed, stopped, resumed: the chain of ostro train")
 
 
 def check_errors(place, slurm):
     def ends(code, says, *own, options=()):
         process = slurm.start("errors", options, *own)
-        out = process.communicate(timeout=300)[0]
+        out = slurm.ends()
         check(process.returncode == code and says in out and out.count("error: ") == 1, f"{own}: exit code {process.returncode}\n{out}")
         check(slurm.running() == [], f"{own}: jobs are left")
 
     ends(2, "--nodes: '4:2' is not MIN:MAX", "--nodes", "4:2")
     ends(2, "--sbatch: -N4 is set by `ostro launch slurm` itself; use --nodes", "--sbatch", "--mem=1G -N4")
     ends(2, "--grace: 65536 seconds", "--grace", "65536")
+    ends(2, "--folder /: the workers would look for trainer.log_dir, 'runs', there", "--folder", "/", options=["--trainer.log_dir", "runs"])
     # A program that is not there: both jobs fail before a step, and the run is given up with what a job wrote.
     process = slurm.start("errors", [], "--nodes", "2", "--program", "/none/ostro")
-    out = process.communicate(timeout=300)[0]
+    out = slurm.ends()
     check(process.returncode == 1 and "jobs are left, and 2 are needed: giving up; a job wrote at last:" in out and "/none/ostro" in out, out)
     slurm.forget()
     (slurm.folder / "refuse").touch()
     process = slurm.start("errors", [])
-    out = process.communicate(timeout=300)[0]
+    out = slurm.ends()
     check(process.returncode == 1 and "error: Slurm takes no job: sbatch: error: invalid partition specified" in out, out)
     (slurm.folder / "refuse").unlink()
 
 
 def check_dry_run(place, slurm):
-    process = slurm.start("dry", [], "--dry_run", "--requeue", "--sbatch", "--partition=low --gres=gpu:1", "--workers_per_node", "2")
-    out = process.communicate(timeout=300)[0]
+    process = slurm.start("dry", [], "--dry_run=true", "--requeue", "--sbatch", "--partition=low --gres=gpu:1", "--workers_per_node", "2")
+    out = slurm.ends()
     for line in ("#SBATCH --requeue", "#SBATCH --ntasks=2", "#SBATCH --partition=low --gres=gpu:1", "#SBATCH --signal=TERM@120"):
         check(f"\n{line}\n" in out, f"{line} is not in\n{out}")
+    check("--dry_run" not in out and "--requeue " not in out, f"workers get the launcher's flags\n{out}")
     check(process.returncode == 0 and SECRET not in out and not (place.top / "runs" / "dry").exists() and not slurm.states(), out)
 
 
@@ -220,6 +248,9 @@ def main():
             slurm.forget()
             check_faults(place, slurm, options, place.train("alone", options, {"OSTRO_THREADS": "1"}, 600))
         finally:
+            if slurm.process is not None and slurm.process.poll() is None:
+                slurm.process.kill()
+                slurm.process.wait()
             for job in slurm.running():
                 if (slurm.folder / f"{job}.group").exists():
                     slurm.signal(job, signal.SIGKILL)

@@ -5,8 +5,13 @@
 #include <atomic>
 #include <cctype>
 #include <charconv>
+#include <chrono>
 #include <cstdio>
+#include <cstdlib>
 #include <filesystem>
+#include <functional>
+#include <memory>
+#include <optional>
 #include <set>
 #include <sstream>
 #include <utility>
@@ -33,7 +38,8 @@ namespace {
 
 struct SlurmCall {
   std::string nodes, sbatch, bind, program, folder;
-  int64_t workers = 1, grace = 120, port = 0;
+  int64_t workers = 1, grace = 120;
+  std::optional<int64_t> port;
   bool requeue = false, dry_run = false;
 };
 
@@ -66,17 +72,18 @@ Status check(const SlurmCall& call) {
   if (call.grace < 0 || call.grace > 65535)
     return invalid_argument(
         fmt::format("--grace: {} seconds is not a number from 0 to 65535, as Slurm takes it", call.grace));
-  if (call.port < 0 || call.port > 65535)
-    return invalid_argument(fmt::format("--port: {} is not a number from 0 to 65535", call.port));
+  if (call.port && (*call.port < 0 || *call.port > 65535))
+    return invalid_argument(fmt::format("--port: {} is not a number from 0 to 65535", *call.port));
   return cluster::check_sbatch_options(call.sbatch);
 }
 
-// The words for workers; worker_words takes every option of a launcher to have a value.
-std::vector<std::string> words_for_workers(const std::vector<std::string>& typed) {
-  std::vector<std::string> words;
-  for (const std::string& word : typed)
-    if (!kSlurmFlags.contains(word)) words.push_back(word);
-  return worker_words(words, kSlurmOwn);
+// Workers look for a relative folder of runs below the folder in which they run.
+Status check_folder(const SlurmCall& call, const train::TrainConfig& config) {
+  if (call.folder.empty() || std::filesystem::path(config.trainer.log_dir).is_absolute()) return {};
+  return invalid_argument(
+      fmt::format("--folder {}: the workers would look for trainer.log_dir, '{}', there, and this command "
+                  "looks in the current folder; let trainer.log_dir be an absolute path",
+                  call.folder, config.trainer.log_dir));
 }
 
 Result<cluster::SlurmWorker> slurm_worker(const SlurmCall& call, const train::TrainConfig& config,
@@ -87,6 +94,7 @@ Result<cluster::SlurmWorker> slurm_worker(const SlurmCall& call, const train::Tr
   if (error) return io_error(fmt::format("the current folder: {}", error.message()));
   cluster::SlurmWorker worker;
   worker.directory = (run / "slurm").string();
+  RETURN_IF_ERROR(cluster::check_slurm_directory(worker.directory));
   worker.name = "ostro-";
   for (const char c : run.filename().string())
     worker.name += std::isalnum(static_cast<unsigned char>(c)) != 0 || c == '-' || c == '.' ? c : '_';
@@ -133,17 +141,34 @@ Earlier earlier_launcher(io::FileSystem& fs, const std::string& file) {
   return earlier;
 }
 
-// Variables that Slurm shall not keep with a job: secrets, and what an outer job says of itself.
-std::vector<std::string> hidden_variables() {
-  const std::set<std::string> kept = {"SLURM_CONF", "SLURM_CLUSTERS", "SLURM_JWT"};
-  std::vector<std::string> out;
-  for (char** entry = environ; *entry != nullptr; ++entry) {
-    const std::string name(*entry, std::string_view(*entry).find('='));
-    if (name.starts_with("OSTRO_") || name.starts_with("AWS_") ||
-        (name.starts_with("SLURM_") && !kept.contains(name)))
-      out.push_back(name);
-  }
-  return out;
+// Starts the coordinator, at the port that jobs of an earlier launcher know if it can.
+Result<std::unique_ptr<cluster::Coordinator>> start_coordinator(cluster::CoordinatorOptions options,
+                                                                const SlurmCall& call, int earlier_port) {
+  options.port = call.port ? static_cast<int>(*call.port) : earlier_port;
+  auto coordinator = cluster::Coordinator::start(options);
+  if (coordinator.ok() || call.port || earlier_port == 0 ||
+      coordinator.error().code() != ErrorCode::kBusy)
+    return coordinator;
+  options.port = 0;
+  auto other = cluster::Coordinator::start(options);
+  if (other.ok())
+    log_warning(fmt::format("port {}, which an earlier launcher of this run had, is in use; workers that look "
+                            "for it there cannot be taken over",
+                            earlier_port));
+  return other;
+}
+
+// Whether a signal came more than two seconds after the first: one that comes sooner may say the same, since
+// a terminal and a shell both tell.
+std::function<bool()> hurried(const run::StopSignals& signals) {
+  using Clock = std::chrono::steady_clock;
+  return [&signals, first = std::optional<Clock::time_point>(), heard = 0]() mutable {
+    if (signals.count() == 0) return false;
+    if (!first) first = Clock::now();
+    if (Clock::now() - *first > std::chrono::seconds(2)) return signals.count() > heard;
+    heard = signals.count();
+    return false;
+  };
 }
 
 // The last lines of what a job wrote.
@@ -162,9 +187,10 @@ Result<int> launch_jobs(const SlurmCall& call, const train::TrainConfig& config,
                         const std::vector<std::string>& typed) {
   ASSIGN_OR_RETURN(const auto nodes, node_counts(call.nodes));
   RETURN_IF_ERROR(check(call));
+  RETURN_IF_ERROR(check_folder(call, config));
   const int64_t least = nodes.first * call.workers, most = nodes.second * call.workers;
   RETURN_IF_ERROR(check_workers(least, most, config));
-  const auto words = words_for_workers(typed);
+  const auto words = worker_words(typed, kSlurmOwn, kSlurmFlags);
   ASSIGN_OR_RETURN(const auto worker, slurm_worker(call, config, naming_kept_config(config, words)));
   const std::string job_file = io::join_path(worker.directory, "job.sh");
   const std::string worker_file = io::join_path(worker.directory, "worker.sh");
@@ -183,20 +209,21 @@ Result<int> launch_jobs(const SlurmCall& call, const train::TrainConfig& config,
   io::FileSystem& fs = context.fs;
   const std::string file = cluster::slurm_environment_file(worker);
   const Earlier earlier = earlier_launcher(fs, file);
-  options.port = call.port != 0 ? static_cast<int>(call.port) : earlier.port;
-  options.secret = earlier.secret.empty() ? job_secret() : earlier.secret;
+  const char* given = std::getenv("OSTRO_JOB_SECRET");
+  const bool is_given = given != nullptr && *given != '\0';
+  options.secret = is_given || earlier.secret.empty() ? job_secret() : earlier.secret;
   std::atomic<int64_t> events = 0;
   options.observer = [&](const cluster::Event&) { ++events; };
   RETURN_IF_ERROR(with_kept_config(config, words));
   RETURN_IF_ERROR(fs.make_dirs(worker.directory));
   const run::StopSignals signals;
-  ASSIGN_OR_RETURN(const auto coordinator, cluster::Coordinator::start(options));
+  ASSIGN_OR_RETURN(const auto coordinator, start_coordinator(options, call, earlier.port));
   RETURN_IF_ERROR(
       cluster::write_private_file(file, fmt::format("{}:{}\n{}", options.bind, coordinator->port(),
                                                     cluster::input_for_remote(environ, options.secret))));
   RETURN_IF_ERROR(cluster::write_private_file(job_file, cluster::batch_script(worker)));
   RETURN_IF_ERROR(cluster::write_private_file(worker_file, cluster::slurm_worker_script(worker)));
-  const cluster::SlurmQueue queue(worker.name, hidden_variables());
+  const cluster::SlurmQueue queue(worker.name, cluster::hidden_from_slurm(environ));
   cluster::SlurmRun run;
   run.limits = {.least = nodes.first, .count = nodes.second};
   run.queue = &queue;
@@ -205,7 +232,11 @@ Result<int> launch_jobs(const SlurmCall& call, const train::TrainConfig& config,
     return last_lines(fs, io::join_path(worker.directory, job + ".out"));
   };
   run.if_interrupted = cluster::kExitInterrupted;
-  run.look = look_for_stop(signals, *coordinator);
+  run.look = [&, told = false]() mutable {
+    if (!signals.stop_requested() || std::exchange(told, true)) return;
+    log_info("asking the workers to save and to end; a second signal cancels their jobs without waiting");
+    coordinator->stop_run();
+  };
   run.events = [&] { return events.load(); };
   run.progress = [&] { return coordinator->steps_done(); };
   run.members = [&] { return coordinator->members(); };
@@ -214,12 +245,13 @@ Result<int> launch_jobs(const SlurmCall& call, const train::TrainConfig& config,
     return status ? std::optional(static_cast<int>(*status)) : std::nullopt;
   };
   run.stopping = [&] { return signals.stop_requested(); };
+  run.hurried = hurried(signals);
   run.stop = [&] { coordinator->stop_run(); };
   run.stop_grace = run::stop_limit(config.trainer);
   log_info(fmt::format("the coordinator listens at {}:{}; what jobs write is in {}", options.bind,
                        coordinator->port(), worker.directory));
   const auto code = cluster::run_slurm_jobs(run);
-  ::unlink(file.c_str());
+  if (code.ok()) ::unlink(file.c_str());  // otherwise jobs of an earlier launcher may need it
   return code;
 }
 

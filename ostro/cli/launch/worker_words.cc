@@ -14,11 +14,13 @@
 namespace ostro::cli {
 
 std::vector<std::string> worker_words(const std::vector<std::string>& typed,
-                                      const std::set<std::string>& own) {
+                                      const std::set<std::string>& own,
+                                      const std::set<std::string>& flags) {
   std::vector<std::string> words;
   for (size_t i = 1; i < typed.size(); ++i) {
     const size_t equals = typed[i].find('=');
     const std::string name = typed[i].substr(0, equals);
+    if (flags.contains(name)) continue;
     if (own.contains(name)) {
       if (equals == std::string::npos) ++i;
       continue;

@@ -11,7 +11,7 @@
 namespace ostro::cluster {
 namespace {
 
-// Options of sbatch, and what says the same to this launcher.
+// Options of sbatch that this launcher sets, or that it cannot work with; and what says the same to it.
 constexpr std::pair<std::string_view, std::string_view> kTaken[] = {
     {"--nodes", "--nodes"},
     {"-N", "--nodes"},
@@ -36,6 +36,10 @@ constexpr std::pair<std::string_view, std::string_view> kTaken[] = {
     {"-W", ""},
     {"--parsable", ""},
     {"--export", ""},
+    {"--export-file", ""},
+    {"--open-mode", ""},
+    {"--clusters", ""},
+    {"-M", ""},
     {"--test-only", "--dry_run"},
 };
 
@@ -43,6 +47,12 @@ constexpr std::pair<std::string_view, std::string_view> kTaken[] = {
 bool is_option(std::string_view word, std::string_view option) {
   if (option.starts_with("--")) return word.substr(0, word.find('=')) == option;
   return word.starts_with(option) && !word.starts_with("--");
+}
+
+// sbatch takes --node=4 for --nodes=4.
+bool is_beginning(std::string_view word, std::string_view option) {
+  const std::string_view name = word.substr(0, word.find('='));
+  return name.starts_with("--") && name.size() < option.size() && option.starts_with(name);
 }
 
 // Slurm puts a job's numbers in the place of %j and others.
@@ -58,14 +68,27 @@ Status check_sbatch_options(const std::string& options) {
   if (options.find_first_of("\r\n") != std::string::npos)
     return invalid_argument("--sbatch: has a line feed; write all options in one line");
   std::istringstream words(options);
-  for (std::string word; words >> word;)
+  for (std::string word; words >> word;) {
     for (const auto& [option, ours] : kTaken)
       if (is_option(word, option))
         return invalid_argument(
             ours.empty()
                 ? fmt::format("--sbatch: {} is set by `ostro launch slurm` itself", word)
                 : fmt::format("--sbatch: {} is set by `ostro launch slurm` itself; use {}", word, ours));
+    for (const auto& [option, ours] : kTaken)
+      if (is_beginning(word, option))
+        return invalid_argument(
+            fmt::format("--sbatch: {} may stand for {}, which `ostro launch slurm` sets itself; write the "
+                        "option that you mean in full",
+                        word, option));
+  }
   return {};
+}
+
+Status check_slurm_directory(const std::string& directory) {
+  if (directory.find_first_of("\r\n") == std::string::npos) return {};
+  return invalid_argument(
+      fmt::format("'{}': a path with a line feed cannot be written into a script for sbatch", directory));
 }
 
 std::string slurm_environment_file(const SlurmWorker& worker) { return worker.directory + "/environment"; }
@@ -82,9 +105,9 @@ std::string batch_script(const SlurmWorker& worker) {
   if (!worker.options.empty()) script += fmt::format("#SBATCH {}\n", worker.options);
   return script +
          fmt::format(
-             "exec srun ${{SLURM_CPUS_PER_TASK:+--cpus-per-task=$SLURM_CPUS_PER_TASK}} --kill-on-bad-exit=0 "
+             "exec srun ${{SLURM_CPUS_PER_TASK:+--cpus-per-task=$SLURM_CPUS_PER_TASK}} --kill-on-bad-exit={} "
              "--wait=0 sh {}\n",
-             shell_word(worker.directory + "/worker.sh"));
+             worker.workers > 1 ? 1 : 0, shell_word(worker.directory + "/worker.sh"));
 }
 
 std::string slurm_worker_script(const SlurmWorker& worker) {
@@ -113,7 +136,7 @@ while :; do
   wait $worker; status=$?
   while kill -0 $worker 2>/dev/null; do wait $worker; status=$?; done
   case $status in 0|{interrupted}|{left}) exit 0;; esac
-  [ -z "$asked" ] || exit $status
+  [ -z "$asked" ] || exit 0
   [ $status -eq {lost_place} ] || [ $status -gt 128 ] || exit $status
   [ $(($(date +%s) - begun)) -lt 60 ] || lost=0
   lost=$((lost + 1)); [ $lost -le 5 ] || exit $status

@@ -4,7 +4,8 @@
 // when it takes a node away, and not the batch script. The second reads the coordinator's address and the
 // variables for the worker from a file that only its user can read, so that no secret is in a script, in a
 // program's arguments or with Slurm. In place of a worker that was killed or lost its place, it starts
-// another, which reads that file again.
+// another, which reads that file again. A worker that fails for good ends the whole job, so that another job
+// takes its place; one that was asked to leave leaves the others on its node alone.
 #pragma once
 
 #include <cstdint>
@@ -31,8 +32,10 @@ struct SlurmWorker {
 };
 
 // Checks the words of `options`: kInvalidArgument for one that this launcher sets itself, naming what sets
-// it, and for line feeds.
+// it, for the beginning of such a one, and for line feeds.
 Status check_sbatch_options(const std::string& options);
+// kInvalidArgument for a directory that a script cannot name.
+Status check_slurm_directory(const std::string& directory);
 
 std::string batch_script(const SlurmWorker& worker);
 std::string slurm_worker_script(const SlurmWorker& worker);

@@ -3,6 +3,7 @@
 #include <fmt/format.h>
 
 #include <algorithm>
+#include <utility>
 
 namespace ostro::cluster {
 namespace {
@@ -11,7 +12,12 @@ constexpr int kMostJobFailures = 3;  // in a row, in one place, of a run that ha
 constexpr std::chrono::seconds kJobLived{
     60};  // a job that ran for so long was not at its start when it failed
 
+// For so long the queue need not list a job that sbatch has put into it.
+constexpr std::chrono::seconds kListed{30};
+constexpr const char* kUnlisted = "not listed by Slurm";
+
 bool is_alive(SlurmFate fate) { return fate == SlurmFate::kWaits || fate == SlurmFate::kRuns; }
+bool is_ending(const SlurmJob& job) { return job.state == "COMPLETING"; }
 
 }  // namespace
 
@@ -24,15 +30,31 @@ std::vector<std::string> SlurmPlaces::adopt(const std::vector<SlurmJob>& queue) 
   // Those that run come first: they have a part of the state.
   for (const SlurmFate fate : {SlurmFate::kRuns, SlurmFate::kWaits})
     for (const SlurmJob& job : queue) {
-      if (fate_of(job.state) != fate) continue;
+      if (fate_of(job.state) != fate || is_ending(job)) continue;
       if (place == places_.size()) {
         extra.push_back(job.id);
         continue;
       }
       places_[place].job = job.id, places_[place].state = job.state, places_[place].nodes = job.nodes;
+      listed_ = true;
       ++place;
     }
   return extra;
+}
+
+// sbatch may fail, as with a timeout, although Slurm has taken the job.
+void SlurmPlaces::adopt_unknown(const std::vector<SlurmJob>& queue, std::vector<std::string>& lines) {
+  for (const SlurmJob& job : queue) {
+    if (!is_alive(fate_of(job.state)) || is_ending(job)) continue;
+    if (std::any_of(places_.begin(), places_.end(), [&](const Place& p) { return p.job == job.id; })) continue;
+    const auto place = std::find_if(places_.begin(), places_.end(),
+                                    [](const Place& p) { return p.job.empty() && !p.cancelled; });
+    if (place == places_.end()) return;
+    place->job = job.id, place->state = job.state, place->nodes = job.nodes;
+    place->again.reset();
+    listed_ = true;
+    lines.push_back(fmt::format("job {} of this run, of which sbatch told nothing, takes a place", job.id));
+  }
 }
 
 std::vector<std::string> SlurmPlaces::look(const std::vector<SlurmJob>& queue, int64_t progress,
@@ -40,37 +62,59 @@ std::vector<std::string> SlurmPlaces::look(const std::vector<SlurmJob>& queue, i
   std::vector<std::string> lines;
   if (progress != progress_) replaced_ = 0;
   progress_ = progress;
-  for (Place& place : places_) {
-    if (place.job.empty()) continue;
-    const auto found =
-        std::find_if(queue.begin(), queue.end(), [&](const SlurmJob& j) { return j.id == place.job; });
-    const SlurmJob job = found != queue.end() ? *found : SlurmJob{place.job, "forgotten by Slurm", "", ""};
-    const SlurmFate fate = found != queue.end() ? fate_of(job.state) : SlurmFate::kTaken;
-    if (!is_alive(fate)) {
-      ended(place, job, now, lines);
-      continue;
-    }
-    const bool ran = !place.state.empty() && fate_of(place.state) == SlurmFate::kRuns;
-    if (fate == SlurmFate::kWaits && ran)
-      lines.push_back(fmt::format("job {} was taken from {} and waits for another start ({})", job.id,
-                                  place.nodes, job.reason));
-    else if (fate == SlurmFate::kWaits && job.reason != place.told_reason && job.reason != "None")
-      lines.push_back(fmt::format("job {} waits ({})", job.id, job.reason));
-    else if (fate == SlurmFate::kRuns && !ran)
-      lines.push_back(fmt::format("job {} runs on {}", job.id, job.nodes));
-    if (fate == SlurmFate::kRuns && !ran) place.runs_since = now;
-    place.told_reason = fate == SlurmFate::kWaits ? job.reason : "";
-    place.state = job.state;
-    if (!job.nodes.empty()) place.nodes = job.nodes;
-  }
+  for (Place& place : places_)
+    if (!place.job.empty()) look_at(place, queue, now, lines);
+  adopt_unknown(queue, lines);
   if (!hopeless_ && replaced_ > limits_.replacements_without_progress * limits_.count)
     hopeless_ = fmt::format("{} jobs were replaced already while no step was done", replaced_ - 1);
   return lines;
 }
 
-void SlurmPlaces::ended(Place& place, const SlurmJob& job, Clock::time_point now,
-                        std::vector<std::string>& lines) {
+void SlurmPlaces::look_at(Place& place, const std::vector<SlurmJob>& queue, Clock::time_point now,
+                          std::vector<std::string>& lines) {
+  const auto found =
+      std::find_if(queue.begin(), queue.end(), [&](const SlurmJob& j) { return j.id == place.job; });
+  if (found == queue.end()) {
+    if (place.state.empty())
+      missed(place, now, lines);
+    else
+      ended(place, {place.job, "forgotten by Slurm", "", ""}, SlurmFate::kTaken, now, lines);
+    return;
+  }
+  listed_ = true;
+  const SlurmJob& job = *found;
   const SlurmFate fate = fate_of(job.state);
+  if (!is_alive(fate)) return ended(place, job, fate, now, lines);
+  const bool ran = !place.state.empty() && fate_of(place.state) == SlurmFate::kRuns;
+  if (fate == SlurmFate::kWaits && ran)
+    lines.push_back(fmt::format("job {} was taken from {} and waits for another start ({})", job.id,
+                                place.nodes, job.reason));
+  else if (fate == SlurmFate::kWaits && job.reason != place.told_reason && job.reason != "None")
+    lines.push_back(fmt::format("job {} waits ({})", job.id, job.reason));
+  else if (fate == SlurmFate::kRuns && !ran)
+    lines.push_back(fmt::format("job {} runs on {}", job.id, job.nodes));
+  if (fate == SlurmFate::kRuns && !ran) place.runs_since = now;
+  place.told_reason = fate == SlurmFate::kWaits ? job.reason : "";
+  place.state = job.state;
+  if (!job.nodes.empty()) place.nodes = job.nodes;
+}
+
+// The queue does not list a job that it has never listed.
+void SlurmPlaces::missed(Place& place, Clock::time_point now, std::vector<std::string>& lines) {
+  if (!place.missed) place.missed = now;
+  if (now - *place.missed < kListed) return;
+  if (!listed_) {
+    hopeless_ = fmt::format(
+        "Slurm does not list job {}, which sbatch has put into the queue; squeue must show the user's jobs",
+        place.job);
+    return;
+  }
+  unlisted_.push_back(place.job);
+  ended(place, {place.job, kUnlisted, "", ""}, SlurmFate::kFailed, now, lines);
+}
+
+void SlurmPlaces::ended(Place& place, const SlurmJob& job, SlurmFate fate, Clock::time_point now,
+                        std::vector<std::string>& lines) {
   const std::string where = place.nodes.empty() ? "" : " on " + place.nodes;
   const bool lived = place.runs_since && now - *place.runs_since > kJobLived;
   const int failures = lived ? 0 : place.failures;
@@ -139,6 +183,14 @@ std::vector<std::string> SlurmPlaces::alive() const {
     if (!place.job.empty()) out.push_back(place.job);
   return out;
 }
+
+bool SlurmPlaces::any_runs() const {
+  return std::any_of(places_.begin(), places_.end(), [](const Place& place) {
+    return !place.job.empty() && !place.state.empty() && fate_of(place.state) == SlurmFate::kRuns;
+  });
+}
+
+std::vector<std::string> SlurmPlaces::take_unlisted() { return std::exchange(unlisted_, {}); }
 
 bool SlurmPlaces::too_few() const {
   return std::count_if(places_.begin(), places_.end(), [](const Place& place) { return !place.cancelled; }) <

@@ -3,7 +3,9 @@
 //
 // A run has `count` places, each for one job. A job whose node Slurm took away, or whose workers have left,
 // is replaced at once. One that failed is replaced after a rest, which doubles with each failure in a row.
-// One that a person cancelled is not replaced. Not thread-safe.
+// One that a person cancelled is not replaced. One that the queue does not list for a while after it was
+// submitted counts as failed, and is to be cancelled; when the queue has listed none at all, the run is given
+// up. Not thread-safe.
 #pragma once
 
 #include <chrono>
@@ -30,10 +32,11 @@ class SlurmPlaces {
   explicit SlurmPlaces(const SlurmLimits& limits);
 
   // Takes jobs of an earlier launcher that wait or run into free places. Returns those for which there is
-  // none.
+  // none. Jobs that are ending already are left alone.
   std::vector<std::string> adopt(const std::vector<SlurmJob>& queue);
   // Compares the places with the queue. `progress` grows when the run does. Returns what has changed, as
-  // lines for the log. A job that the queue has forgotten counts as one that was taken away.
+  // lines for the log. A job that the queue has forgotten counts as one that was taken away. Jobs of the
+  // queue that no place has, since sbatch did not tell their numbers, take free places.
   std::vector<std::string> look(const std::vector<SlurmJob>& queue, int64_t progress, Clock::time_point now);
   // The places that want a job now.
   std::vector<size_t> due(Clock::time_point now) const;
@@ -43,6 +46,10 @@ class SlurmPlaces {
 
   // Jobs that wait or run.
   std::vector<std::string> waiting() const, alive() const;
+  // Whether one of them runs.
+  bool any_runs() const;
+  // The jobs that were given up because the queue did not list them, since the last call.
+  std::vector<std::string> take_unlisted();
   // The last job that failed; "": none.
   const std::string& failed_job() const { return failed_job_; }
   // Why the run cannot go on; nothing: it can. After look().
@@ -58,14 +65,22 @@ class SlurmPlaces {
     int failures = 0;         // in a row
     bool cancelled = false;
     std::optional<Clock::time_point> runs_since, again;
+    std::optional<Clock::time_point> missed;  // since when the queue has not listed the job, if it never did
   };
 
-  void ended(Place& place, const SlurmJob& job, Clock::time_point now, std::vector<std::string>& lines);
+  void look_at(Place& place, const std::vector<SlurmJob>& queue, Clock::time_point now,
+               std::vector<std::string>& lines);
+  void missed(Place& place, Clock::time_point now, std::vector<std::string>& lines);
+  void adopt_unknown(const std::vector<SlurmJob>& queue, std::vector<std::string>& lines);
+  void ended(Place& place, const SlurmJob& job, SlurmFate fate, Clock::time_point now,
+             std::vector<std::string>& lines);
   void failed(Place& place, Clock::time_point now);
 
   SlurmLimits limits_;
   std::vector<Place> places_;
   std::string failed_job_;
+  std::vector<std::string> unlisted_;
+  bool listed_ = false;  // whether the queue ever listed a job of these places
   std::optional<std::string> hopeless_;
   int64_t progress_ = 0, replaced_ = 0;  // replaced since there was progress
 };

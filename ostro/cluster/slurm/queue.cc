@@ -59,42 +59,66 @@ std::string parse_submission(std::string_view text) {
   return id;
 }
 
+std::vector<std::string> hidden_from_slurm(const char* const* environment) {
+  constexpr std::string_view kWherever[] = {"SLURM_CONF", "SLURM_CLUSTERS", "SLURM_JWT"};
+  constexpr std::string_view kPrefixes[] = {"OSTRO_", "AWS_", "SLURM_", "SQUEUE_", "SCANCEL_"};
+  // A variable of sbatch has more weight than the same option in the script.
+  constexpr std::string_view kSet[] = {
+      "SBATCH_ARRAY_INX", "SBATCH_CLUSTERS", "SBATCH_ERROR",     "SBATCH_EXPORT",
+      "SBATCH_JOB_NAME",  "SBATCH_NO_REQUEUE", "SBATCH_OPEN_MODE", "SBATCH_OUTPUT",
+      "SBATCH_REQUEUE",   "SBATCH_SIGNAL",   "SBATCH_WAIT"};
+  const auto has = [](const auto& names, std::string_view name) {
+    return std::find(std::begin(names), std::end(names), name) != std::end(names);
+  };
+  std::vector<std::string> out;
+  for (; *environment != nullptr; ++environment) {
+    const std::string_view entry(*environment);
+    const std::string_view name = entry.substr(0, entry.find('='));
+    const bool prefixed = std::any_of(std::begin(kPrefixes), std::end(kPrefixes),
+                                      [&](std::string_view prefix) { return name.starts_with(prefix); });
+    if ((prefixed && !has(kWherever, name)) || has(kSet, name)) out.emplace_back(name);
+  }
+  return out;
+}
+
 SlurmQueue::SlurmQueue(std::string name, std::vector<std::string> hidden)
     : name_(std::move(name)), hidden_(std::move(hidden)) {}
 
+// An error has the words of Slurm's program alone, not those of `env`, which starts it.
+Result<std::string> SlurmQueue::run(const std::vector<std::string>& words) const {
+  std::vector<std::string> all = {"env"};
+  for (const std::string& variable : hidden_) all.insert(all.end(), {"-u", variable});
+  all.insert(all.end(), words.begin(), words.end());
+  auto done = run_program(all);
+  if (done.ok()) return done;
+  const std::string message = done.error().message();
+  const size_t begin = message.find(": ");
+  if (begin == std::string::npos || begin + 2 == message.size())
+    return io_error(words[0] + message.substr(std::min(message.find(' '), message.size())));
+  const bool missing = message.substr(0, begin).ends_with(" 127");
+  return io_error(message.substr(begin + 2) + (missing ? "; Slurm's programs must be on PATH" : ""));
+}
+
 Result<std::string> SlurmQueue::submit(const std::string& script) const {
-  std::vector<std::string> words = {"env"};
-  for (const std::string& variable : hidden_) words.insert(words.end(), {"-u", variable});
-  words.insert(words.end(), {"sbatch", "--parsable", script});
-  const auto done = run_program(words);
-  if (!done.ok()) {  // in sbatch's words alone, not in those of the program that starts it
-    const std::string message = done.error().message();
-    const size_t begin = message.find(": ");
-    return io_error("Slurm takes no job: " +
-                    (begin == std::string::npos ? message : message.substr(begin + 2)));
-  }
-  const std::string& said = *done;
-  std::string id = parse_submission(said);
-  if (id.empty()) return corrupt(fmt::format("sbatch told no number of a job: {}", said));
+  const auto said = run({"sbatch", "--parsable", script});
+  if (!said.ok()) return said.error().with_context("Slurm takes no job");
+  std::string id = parse_submission(*said);
+  if (id.empty()) return corrupt(fmt::format("sbatch told no number of a job: {}", *said));
   return id;
 }
 
 Result<std::vector<SlurmJob>> SlurmQueue::jobs() const {
-  const auto said =
-      run_program({"squeue", "--noheader", "--states=all", "--name=" + name_,
-                   fmt::format("--user={}", ::getuid()), fmt::format("--format={}", kQueueFormat)});
-  if (!said.ok())
-    return said.error().code() == ErrorCode::kNotFound
-               ? not_found(said.error().message() + "; Slurm's programs must be on PATH")
-               : said.error();
-  return parse_queue(*said);
+  ASSIGN_OR_RETURN(const std::string said,
+                   run({"squeue", "--all", "--noheader", "--states=all", "--name=" + name_,
+                        fmt::format("--user={}", ::getuid()), fmt::format("--format={}", kQueueFormat)}));
+  return parse_queue(said);
 }
 
 Status SlurmQueue::cancel(const std::vector<std::string>& ids) const {
   if (ids.empty()) return {};
   std::vector<std::string> words = {"scancel", "--quiet"};
   words.insert(words.end(), ids.begin(), ids.end());
-  RETURN_IF_ERROR(run_program(words));
+  RETURN_IF_ERROR(run(words));
   return {};
 }
 

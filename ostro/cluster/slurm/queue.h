@@ -36,11 +36,16 @@ std::vector<SlurmJob> parse_queue(std::string_view text);
 // The job's number in what `sbatch --parsable` says; "" if there is none.
 std::string parse_submission(std::string_view text);
 
-// Jobs with one name, of this user. Every call runs a program, found on PATH. Errors: those of run_program,
-// with what the program said.
+// The names of those variables of `environment` (as `environ`) that Slurm's programs shall not see: secrets
+// (OSTRO_*, AWS_*), what an outer job says of itself, and what would change the options that this launcher
+// gives to sbatch, squeue and scancel.
+std::vector<std::string> hidden_from_slurm(const char* const* environment);
+
+// Jobs with one name, of this user. Every call runs a program, found on PATH. Errors: kIo, with what the
+// program said.
 class SlurmQueue {
  public:
-  // `hidden`: variables that sbatch, and so Slurm, shall not see.
+  // `hidden`: variables that Slurm's programs, and so Slurm, shall not see.
   SlurmQueue(std::string name, std::vector<std::string> hidden);
 
   // Puts a job into the queue, and returns its number.
@@ -50,6 +55,8 @@ class SlurmQueue {
   Status cancel(const std::vector<std::string>& ids) const;
 
  private:
+  Result<std::string> run(const std::vector<std::string>& words) const;
+
   std::string name_;
   std::vector<std::string> hidden_;
 };

@@ -17,14 +17,19 @@ using std::chrono::milliseconds;
 constexpr milliseconds kFirstLook{1'000}, kLastLook{15'000};  // from one look at the queue to the next
 constexpr std::chrono::seconds kJobsEnd{10};    // from the end of the run until its jobs are cancelled
 constexpr std::chrono::seconds kQueueTold{60};  // until the next warning that the queue cannot be read
+constexpr std::chrono::seconds kGone{60};       // the longest wait for cancelled jobs to be gone
+constexpr std::chrono::seconds kAgain{5};       // until they are cancelled once more
 
 class Jobs {
  public:
   explicit Jobs(const SlurmRun& run) : run_(run), places_(run.limits) {}
-  ~Jobs() { cancel_all(); }
+  ~Jobs() {
+    if (begun_) cancel_all();
+  }
 
   Result<int> run() {
     ASSIGN_OR_RETURN(const auto found, run_.queue->jobs());
+    begun_ = true;
     const auto extra = places_.adopt(found);
     if (const auto alive = places_.alive(); !alive.empty())
       log_info(fmt::format("{} job{} of this run {} in the queue already", alive.size(),
@@ -66,10 +71,16 @@ class Jobs {
     const Clock::time_point now = Clock::now();
     const auto over = run_.over();
     if (!asked_ && !over && run_.stopping()) stopped(now);
-    const bool ends = over || (asked_ && run_.members() == 0);
+    const bool connected = run_.members() > 0;
+    had_members_ = had_members_ || connected;
+    const bool ends = over || (asked_ && !connected && (had_members_ || result_ != 0 || !places_.any_runs()));
     if (ends && !ended_) {
       ended_ = now, next_ = now;
       cancel(places_.waiting());
+    }
+    if (asked_ && run_.hurried && run_.hurried()) {
+      log_info("the run's jobs are cancelled without waiting for its workers");
+      return run_.if_interrupted;
     }
     if (asked_ && !ends && now - *asked_ >= run_.stop_grace) {
       log_error(
@@ -100,7 +111,8 @@ class Jobs {
       return;
     }
     const auto lines = places_.look(*queue, run_.progress(), now);
-    if (!asked_ && !ended_) {
+    cancel(places_.take_unlisted());
+    if (!asked_ && !ended_ && !run_.over()) {  // jobs that squeue saw end may have ended with the run
       for (const std::string& line : lines) log_info(line);
       for (const size_t place : places_.due(now))
         if (const Status done = submit(place); !done.ok()) refused(place, done);
@@ -129,16 +141,32 @@ class Jobs {
     if (const Status done = run_.queue->cancel(ids); !done.ok()) log_warning(done.error().message());
   }
 
-  // Those that this object does not know, too: sbatch may have been interrupted.
+  // Cancels those that this object does not know, too (sbatch may have been interrupted), and those that the
+  // queue does not list. Waits until the listed ones are gone.
   void cancel_all() {
-    std::vector<std::string> ids = places_.alive();
-    if (const auto queue = run_.queue->jobs(); queue.ok()) {
-      ids.clear();
-      for (const SlurmJob& job : *queue)
-        if (const SlurmFate fate = fate_of(job.state); fate == SlurmFate::kWaits || fate == SlurmFate::kRuns)
-          ids.push_back(job.id);
+    std::vector<std::string> own = places_.alive();
+    std::vector<std::string> left;
+    std::optional<Clock::time_point> cancelled;
+    for (const auto begun = Clock::now(); Clock::now() - begun < kGone;) {
+      const auto queue = run_.queue->jobs();
+      std::vector<std::string> ids = own;
+      left = own;
+      if (queue.ok()) {
+        left.clear();
+        for (const SlurmJob& job : *queue) {
+          std::erase(ids, job.id);
+          const SlurmFate fate = fate_of(job.state);
+          if (fate != SlurmFate::kWaits && fate != SlurmFate::kRuns) continue;
+          left.push_back(job.id);
+          if (job.state != "COMPLETING") ids.push_back(job.id);
+        }
+        own.clear();
+      }
+      if (!cancelled || Clock::now() - *cancelled >= kAgain) cancel(ids), cancelled = Clock::now();
+      if (left.empty()) return;
+      std::this_thread::sleep_for(kFirstLook / 2);
     }
-    cancel(ids);
+    log_warning(fmt::format("jobs are in Slurm's queue still, and were cancelled: {}", fmt::join(left, " ")));
   }
 
   const SlurmRun& run_;
@@ -147,6 +175,7 @@ class Jobs {
   Clock::time_point next_ = Clock::now() + kFirstLook;
   std::optional<Clock::time_point> asked_, ended_, told_;
   int64_t events_ = 0;
+  bool begun_ = false, had_members_ = false;
   int result_ = 0;
 };
 

@@ -5,6 +5,7 @@
 #include <sys/wait.h>
 #include <unistd.h>
 
+#include <cstdlib>
 #include <filesystem>
 #include <fstream>
 #include <iterator>
@@ -14,6 +15,7 @@
 #include "ostro/cluster/slurm/places.h"
 #include "ostro/cluster/slurm/private_file.h"
 #include "ostro/cluster/slurm/queue.h"
+#include "ostro/cluster/slurm/run_jobs.h"
 
 namespace ostro::cluster {
 namespace {
@@ -129,11 +131,50 @@ TEST_CASE(
   CHECK(fruitless.places.hopeless() == "3 jobs were replaced already while no step was done");
 }
 
+TEST_CASE("a job that the queue never lists is no job that was taken away") {
+  QueueOfPlaces hidden({.least = 1, .count = 1});
+  hidden.submit();
+  CHECK(hidden.places.look({}, 0, hidden.now).empty());
+  CHECK(hidden.submit() == 0);
+  CHECK(!hidden.places.hopeless());
+  hidden.now += seconds(30);
+  hidden.places.look({}, 0, hidden.now);
+  CHECK(hidden.submit() == 0);
+  REQUIRE(hidden.places.hopeless());
+  CHECK(hidden.places.hopeless()->find("Slurm does not list job 1") == 0);
+  CHECK(hidden.places.alive() == SlurmLines{"1"});  // so that it is cancelled
+
+  QueueOfPlaces other({.least = 1, .count = 2});  // where another job is listed it counts as failed
+  other.submit();
+  other.jobs.pop_back();
+  other.set(1, "RUNNING", "n1");
+  other.now += seconds(30);
+  CHECK(other.places.look(other.jobs, 1, other.now).at(0).find("job 2 ended with an error (not listed") == 0);
+  CHECK(other.places.take_unlisted() == SlurmLines{"2"});
+  CHECK(other.places.take_unlisted().empty());
+  CHECK(other.submit() == 0);
+  CHECK(!other.places.hopeless());
+}
+
+TEST_CASE("a job of which sbatch told nothing takes a free place, once") {
+  SlurmPlaces places({.least = 1, .count = 2});
+  const auto now = SlurmPlaces::Clock::now();
+  places.submitted(0, "1");
+  places.refused(1, now);
+  const std::vector<SlurmJob> queue = {
+      {"1", "RUNNING", "", "n1"}, {"7", "COMPLETING", "", ""}, {"8", "PENDING", "", ""}, {"9", "PENDING", "", ""}};
+  CHECK(places.look(queue, 1, now).back() == "job 8 of this run, of which sbatch told nothing, takes a place");
+  CHECK(places.alive() == SlurmLines{"1", "8"});
+  CHECK(places.look(queue, 1, now).empty());
+  CHECK(places.any_runs());
+}
+
 TEST_CASE("jobs of an earlier launcher take places, those that run first") {
   SlurmPlaces places({.least = 1, .count = 2});
   CHECK(places.adopt({{"3", "PENDING", "", ""},
                       {"4", "FAILED", "", "n1"},
                       {"5", "RUNNING", "", "n2"},
+                      {"7", "COMPLETING", "", "n3"},
                       {"6", "PENDING", "", ""}}) == SlurmLines{"6"});
   CHECK(places.alive() == SlurmLines{"5", "3"});
   CHECK(places.waiting() == SlurmLines{"3"});
@@ -146,11 +187,85 @@ TEST_CASE("options of sbatch that the launcher sets are named with what sets the
                                       {"--time=1 --ntasks 3", "use --workers_per_node"},
                                       {"--no-requeue", "use --requeue"},
                                       {"--output=x", "is set by `ostro launch slurm` itself"},
+                                      {"-M other", "is set by `ostro launch slurm` itself"},
+                                      {"--clusters=other", "is set by `ostro launch slurm` itself"},
+                                      {"--open-mode=truncate", "is set by `ostro launch slurm` itself"},
+                                      {"--export-file=x", "is set by `ostro launch slurm` itself"},
+                                      {"--mem=1G --node=4", "--node=4 may stand for --nodes"},
+                                      {"--sig TERM@9", "--sig may stand for --signal"},
                                       {"--mem=1G\n--x", "line feed"}}) {
     const Status status = check_sbatch_options(options);
     REQUIRE(!status.ok());
     CHECK(status.error().message().find(says) != std::string::npos);
   }
+}
+
+TEST_CASE("a folder's name that a script cannot hold is refused") {
+  CHECK(check_slurm_directory("/a b/it's").ok());
+  CHECK(!check_slurm_directory("/a\n#SBATCH --nodes=4").ok());
+}
+
+TEST_CASE("variables with secrets, and those that change the launcher's options, are hidden from Slurm") {
+  const char* environment[] = {"PATH=/bin",           "OSTRO_JOB_SECRET=a=b", "AWS_KEY=x",         "SLURM_JOB_ID=1",
+                               "SLURM_CONF=/etc/s",   "SBATCH_ACCOUNT=a1",    "SBATCH_SIGNAL=9@9", "SBATCH_CLUSTERS=c",
+                               "SQUEUE_PARTITION=p1", "SCANCEL_STATE=R",      nullptr};
+  CHECK(hidden_from_slurm(environment) == SlurmLines{"OSTRO_JOB_SECRET", "AWS_KEY", "SLURM_JOB_ID", "SBATCH_SIGNAL",
+                                                     "SBATCH_CLUSTERS", "SQUEUE_PARTITION", "SCANCEL_STATE"});
+}
+
+// Programs in the places of Slurm's, first on PATH: sbatch puts a job into the file `queue`, scancel takes all
+// out of it when it is called for the time `scancels`.
+struct SmallSlurm {
+  explicit SmallSlurm(int scancels) {
+    folder = std::filesystem::temp_directory_path() / "ostro-slurm-XXXXXX";
+    REQUIRE(::mkdtemp(folder.data()) != nullptr);
+    program("sbatch", "echo '1|RUNNING|None|n1' > queue; echo 1");
+    program("squeue", "[ -z \"$SQUEUE_PARTITION\" ] || exit 0; [ ! -e queue ] || cat queue");
+    program("scancel", fmt::format("echo \"$*\" >> cancelled; [ $(wc -l < cancelled) -lt {} ] || rm -f queue", scancels));
+    path = std::getenv("PATH");
+    ::setenv("PATH", (folder + ":" + path).c_str(), 1);
+    ::setenv("SQUEUE_PARTITION", "other", 1);
+  }
+  ~SmallSlurm() {
+    ::setenv("PATH", path.c_str(), 1);
+    ::unsetenv("SQUEUE_PARTITION");
+    std::filesystem::remove_all(folder);
+  }
+  void program(const std::string& name, const std::string& text) const {
+    std::ofstream(folder + "/" + name) << "#!/bin/sh\ncd " << shell_word(folder) << " || exit 1\n" << text << "\n";
+    std::filesystem::permissions(folder + "/" + name, std::filesystem::perms::owner_all);
+  }
+  std::string cancelled() const {
+    std::ifstream in(folder + "/cancelled");
+    return {std::istreambuf_iterator<char>(in), {}};
+  }
+  std::string folder, path;
+};
+
+TEST_CASE("a run that is to stop waits for workers of jobs that run, unless it is hurried; no job is left") {
+  const SmallSlurm slurm(2);  // the first scancel is lost
+  const SlurmQueue queue("x", hidden_from_slurm(environ));
+  int looks = 0, members = 0;
+  bool stopping = false, hurried = false;
+  SlurmRun run;
+  run.limits = {.least = 1, .count = 1};
+  run.queue = &queue;
+  run.script = "job.sh";
+  run.look = [&] { ++looks; };
+  run.events = [&] { return looks; };
+  run.progress = [] { return 1; };
+  run.members = [&] { return members; };
+  run.over = []() -> std::optional<int> { return std::nullopt; };
+  run.stopping = [&] { return stopping = looks > 30; };  // the queue was seen before
+  run.hurried = [&] { return hurried = looks > 60; };
+  run.stop = [] {};
+  const auto code = run_slurm_jobs(run);
+  REQUIRE(code.ok());
+  CHECK(*code == 75);
+  CHECK(stopping);
+  CHECK(hurried);  // no worker has connected; without waiting for them the run would be over before
+  CHECK(slurm.cancelled() == "--quiet 1\n--quiet 1\n");
+  CHECK(!std::filesystem::exists(slurm.folder + "/queue"));
 }
 
 // A folder with a program that takes the worker's place, and the files of a job.
@@ -177,7 +292,7 @@ struct JobFolder {
   int run() const {
     std::ofstream(folder + "/worker.sh") << slurm_worker_script(worker);
     const int status =
-        std::system(fmt::format("SLURM_CPUS_PER_TASK=3 SLURM_LOCALID=1 exec sh {} 2> {}",
+        std::system(fmt::format("SLURM_CPUS_PER_TASK=3 SLURM_LOCALID=1 exec env -u OSTRO_THREADS sh {} 2> {}",
                                 shell_word(folder + "/worker.sh"), shell_word(folder + "/said"))
                         .c_str());
     return WIFEXITED(status) ? WEXITSTATUS(status) : -1;
@@ -204,8 +319,10 @@ TEST_CASE("a worker has its words, the secret and its cores; the file of secrets
   CHECK((file.st_mode & 0777) == 0600);
   const std::string batch = batch_script(job.worker);
   for (const char* line : {"#SBATCH --nodes=1\n", "#SBATCH --ntasks=2\n", "#SBATCH --no-requeue\n",
-                           "#SBATCH --signal=TERM@120\n"})
+                           "#SBATCH --signal=TERM@120\n", " --kill-on-bad-exit=1 "})
     CHECK(batch.find(line) != std::string::npos);
+  job.worker.workers = 1;
+  CHECK(batch_script(job.worker).find(" --kill-on-bad-exit=0 ") != std::string::npos);
   CHECK((batch + slurm_worker_script(job.worker)).find("s3cret") == std::string::npos);
 }
 
@@ -219,6 +336,9 @@ TEST_CASE(
   CHECK(failed.read("runs") == "run\n");
   JobFolder saved("exit 75\n");
   CHECK(saved.run() == 0);
+  JobFolder asked("kill -TERM $PPID; exit 76\n");  // one that was asked to leave ends no neighbour
+  CHECK(asked.run() == 0);
+  CHECK(asked.read("runs") == "run\n");
   JobFolder gone("exit 0\n");
   std::filesystem::remove(slurm_environment_file(gone.worker));
   CHECK(gone.run() == 1);
