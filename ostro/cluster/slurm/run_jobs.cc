@@ -78,9 +78,9 @@ class Jobs {
       ended_ = now, next_ = now;
       cancel(places_.waiting());
     }
-    if (asked_ && run_.hurried && run_.hurried()) {
+    if (asked_ && !over && run_.hurried && run_.hurried()) {
       log_info("the run's jobs are cancelled without waiting for its workers");
-      return run_.if_interrupted;
+      return result_ != 0 ? result_ : run_.if_interrupted;
     }
     if (asked_ && !ends && now - *asked_ >= run_.stop_grace) {
       log_error(
