@@ -146,15 +146,15 @@ Result<std::unique_ptr<cluster::Coordinator>> start_coordinator(cluster::Coordin
                                                                 const SlurmCall& call, int earlier_port) {
   options.port = call.port ? static_cast<int>(*call.port) : earlier_port;
   auto coordinator = cluster::Coordinator::start(options);
-  if (coordinator.ok() || call.port || earlier_port == 0 ||
-      coordinator.error().code() != ErrorCode::kBusy)
+  if (coordinator.ok() || call.port || earlier_port == 0 || coordinator.error().code() != ErrorCode::kBusy)
     return coordinator;
   options.port = 0;
   auto other = cluster::Coordinator::start(options);
   if (other.ok())
-    log_warning(fmt::format("port {}, which an earlier launcher of this run had, is in use; workers that look "
-                            "for it there cannot be taken over",
-                            earlier_port));
+    log_warning(
+        fmt::format("port {}, which an earlier launcher of this run had, is in use; workers that look "
+                    "for it there cannot be taken over",
+                    earlier_port));
   return other;
 }
 

@@ -13,8 +13,7 @@
 
 namespace ostro::cli {
 
-std::vector<std::string> worker_words(const std::vector<std::string>& typed,
-                                      const std::set<std::string>& own,
+std::vector<std::string> worker_words(const std::vector<std::string>& typed, const std::set<std::string>& own,
                                       const std::set<std::string>& flags) {
   std::vector<std::string> words;
   for (size_t i = 1; i < typed.size(); ++i) {

@@ -14,8 +14,7 @@ namespace ostro::cli {
 
 // Returns the words of a launcher's command line `typed` that its workers get, too: all but the verb, which
 // comes first, the options `own` with their values, and `flags`, which have none or one after '='.
-std::vector<std::string> worker_words(const std::vector<std::string>& typed,
-                                      const std::set<std::string>& own,
+std::vector<std::string> worker_words(const std::vector<std::string>& typed, const std::set<std::string>& own,
                                       const std::set<std::string>& flags = {});
 
 // Returns the words with `file` in place of the value of --config; unchanged when they have no --config.

@@ -16,9 +16,10 @@ TEST_CASE("workers get what is not the launcher's own") {
   CHECK(worker_words({"local", "--a.b", "--workers", "--workers", "2"}, {"--workers"}) ==
         Words{"--a.b", "--workers"});
   // A flag takes no next word.
-  CHECK(worker_words({"slurm", "--requeue=true", "--config", "c", "--dry_run", "--amend", "--a.b", "--requeue"},
-                     {"--nodes"}, {"--requeue", "--dry_run"}) ==
-        Words{"--config", "c", "--amend", "--a.b", "--requeue"});
+  CHECK(
+      worker_words({"slurm", "--requeue=true", "--config", "c", "--dry_run", "--amend", "--a.b", "--requeue"},
+                   {"--nodes"},
+                   {"--requeue", "--dry_run"}) == Words{"--config", "c", "--amend", "--a.b", "--requeue"});
 }
 
 TEST_CASE("the configuration's file is found among other words, and replaced") {

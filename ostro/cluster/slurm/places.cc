@@ -46,7 +46,8 @@ std::vector<std::string> SlurmPlaces::adopt(const std::vector<SlurmJob>& queue) 
 void SlurmPlaces::adopt_unknown(const std::vector<SlurmJob>& queue, std::vector<std::string>& lines) {
   for (const SlurmJob& job : queue) {
     if (!is_alive(fate_of(job.state)) || is_ending(job)) continue;
-    if (std::any_of(places_.begin(), places_.end(), [&](const Place& p) { return p.job == job.id; })) continue;
+    if (std::any_of(places_.begin(), places_.end(), [&](const Place& p) { return p.job == job.id; }))
+      continue;
     const auto place = std::find_if(places_.begin(), places_.end(),
                                     [](const Place& p) { return p.job.empty() && !p.cancelled; });
     if (place == places_.end()) return;

@@ -63,10 +63,10 @@ std::vector<std::string> hidden_from_slurm(const char* const* environment) {
   constexpr std::string_view kWherever[] = {"SLURM_CONF", "SLURM_CLUSTERS", "SLURM_JWT"};
   constexpr std::string_view kPrefixes[] = {"OSTRO_", "AWS_", "SLURM_", "SQUEUE_", "SCANCEL_"};
   // A variable of sbatch has more weight than the same option in the script.
-  constexpr std::string_view kSet[] = {
-      "SBATCH_ARRAY_INX", "SBATCH_CLUSTERS", "SBATCH_ERROR",     "SBATCH_EXPORT",
-      "SBATCH_JOB_NAME",  "SBATCH_NO_REQUEUE", "SBATCH_OPEN_MODE", "SBATCH_OUTPUT",
-      "SBATCH_REQUEUE",   "SBATCH_SIGNAL",   "SBATCH_WAIT"};
+  constexpr std::string_view kSet[] = {"SBATCH_ARRAY_INX", "SBATCH_CLUSTERS", "SBATCH_ERROR",
+                                       "SBATCH_EXPORT",    "SBATCH_JOB_NAME", "SBATCH_NO_REQUEUE",
+                                       "SBATCH_OPEN_MODE", "SBATCH_OUTPUT",   "SBATCH_REQUEUE",
+                                       "SBATCH_SIGNAL",    "SBATCH_WAIT"};
   const auto has = [](const auto& names, std::string_view name) {
     return std::find(std::begin(names), std::end(names), name) != std::end(names);
   };

@@ -33,11 +33,11 @@ struct SlurmRun {
 // Returns the exit status of the run; no job of its name is left in the queue then. Looks at the queue every
 // second while something changes, and every 15 seconds at last. Jobs of this name that wait or run already
 // belong to the run, too. When the run stops, jobs that wait are cancelled at once, the others when their
-// workers have saved, or `stop_grace` is over (status 1), or `hurried` says so. Workers of a job that runs are
-// waited for also when none is connected yet: after a change of launchers they connect again. Waits until the
-// queue lists no job as alive, for a minute at most; what is left then is in the log. Status 1 also when jobs fail again and again
-// (SlurmPlaces); then the log has the last words of one of them. Errors: the queue cannot be read at the
-// start, or Slurm takes fewer jobs than the run needs.
+// workers have saved, or `stop_grace` is over (status 1), or `hurried` says so. Workers of a job that runs
+// are waited for also when none is connected yet: after a change of launchers they connect again. Waits until
+// the queue lists no job as alive, for a minute at most; what is left then is in the log. Status 1 also when
+// jobs fail again and again (SlurmPlaces); then the log has the last words of one of them. Errors: the queue
+// cannot be read at the start, or Slurm takes fewer jobs than the run needs.
 Result<int> run_slurm_jobs(const SlurmRun& run);
 
 }  // namespace ostro::cluster

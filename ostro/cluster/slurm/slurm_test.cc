@@ -161,9 +161,12 @@ TEST_CASE("a job of which sbatch told nothing takes a free place, once") {
   const auto now = SlurmPlaces::Clock::now();
   places.submitted(0, "1");
   places.refused(1, now);
-  const std::vector<SlurmJob> queue = {
-      {"1", "RUNNING", "", "n1"}, {"7", "COMPLETING", "", ""}, {"8", "PENDING", "", ""}, {"9", "PENDING", "", ""}};
-  CHECK(places.look(queue, 1, now).back() == "job 8 of this run, of which sbatch told nothing, takes a place");
+  const std::vector<SlurmJob> queue = {{"1", "RUNNING", "", "n1"},
+                                       {"7", "COMPLETING", "", ""},
+                                       {"8", "PENDING", "", ""},
+                                       {"9", "PENDING", "", ""}};
+  CHECK(places.look(queue, 1, now).back() ==
+        "job 8 of this run, of which sbatch told nothing, takes a place");
   CHECK(places.alive() == SlurmLines{"1", "8"});
   CHECK(places.look(queue, 1, now).empty());
   CHECK(places.any_runs());
@@ -206,22 +209,32 @@ TEST_CASE("a folder's name that a script cannot hold is refused") {
 }
 
 TEST_CASE("variables with secrets, and those that change the launcher's options, are hidden from Slurm") {
-  const char* environment[] = {"PATH=/bin",           "OSTRO_JOB_SECRET=a=b", "AWS_KEY=x",         "SLURM_JOB_ID=1",
-                               "SLURM_CONF=/etc/s",   "SBATCH_ACCOUNT=a1",    "SBATCH_SIGNAL=9@9", "SBATCH_CLUSTERS=c",
-                               "SQUEUE_PARTITION=p1", "SCANCEL_STATE=R",      nullptr};
-  CHECK(hidden_from_slurm(environment) == SlurmLines{"OSTRO_JOB_SECRET", "AWS_KEY", "SLURM_JOB_ID", "SBATCH_SIGNAL",
-                                                     "SBATCH_CLUSTERS", "SQUEUE_PARTITION", "SCANCEL_STATE"});
+  const char* environment[] = {"PATH=/bin",
+                               "OSTRO_JOB_SECRET=a=b",
+                               "AWS_KEY=x",
+                               "SLURM_JOB_ID=1",
+                               "SLURM_CONF=/etc/s",
+                               "SBATCH_ACCOUNT=a1",
+                               "SBATCH_SIGNAL=9@9",
+                               "SBATCH_CLUSTERS=c",
+                               "SQUEUE_PARTITION=p1",
+                               "SCANCEL_STATE=R",
+                               nullptr};
+  CHECK(hidden_from_slurm(environment) == SlurmLines{"OSTRO_JOB_SECRET", "AWS_KEY", "SLURM_JOB_ID",
+                                                     "SBATCH_SIGNAL", "SBATCH_CLUSTERS", "SQUEUE_PARTITION",
+                                                     "SCANCEL_STATE"});
 }
 
-// Programs in the places of Slurm's, first on PATH: sbatch puts a job into the file `queue`, scancel takes all
-// out of it when it is called for the time `scancels`.
+// Programs in the places of Slurm's, first on PATH: sbatch puts a job into the file `queue`, scancel takes
+// all out of it when it is called for the time `scancels`.
 struct SmallSlurm {
   explicit SmallSlurm(int scancels) {
     folder = std::filesystem::temp_directory_path() / "ostro-slurm-XXXXXX";
     REQUIRE(::mkdtemp(folder.data()) != nullptr);
     program("sbatch", "echo '1|RUNNING|None|n1' > queue; echo 1");
     program("squeue", "[ -z \"$SQUEUE_PARTITION\" ] || exit 0; [ ! -e queue ] || cat queue");
-    program("scancel", fmt::format("echo \"$*\" >> cancelled; [ $(wc -l < cancelled) -lt {} ] || rm -f queue", scancels));
+    program("scancel", fmt::format("echo \"$*\" >> cancelled; [ $(wc -l < cancelled) -lt {} ] || rm -f queue",
+                                   scancels));
     path = std::getenv("PATH");
     ::setenv("PATH", (folder + ":" + path).c_str(), 1);
     ::setenv("SQUEUE_PARTITION", "other", 1);
@@ -232,7 +245,8 @@ struct SmallSlurm {
     std::filesystem::remove_all(folder);
   }
   void program(const std::string& name, const std::string& text) const {
-    std::ofstream(folder + "/" + name) << "#!/bin/sh\ncd " << shell_word(folder) << " || exit 1\n" << text << "\n";
+    std::ofstream(folder + "/" + name) << "#!/bin/sh\ncd " << shell_word(folder) << " || exit 1\n"
+                                       << text << "\n";
     std::filesystem::permissions(folder + "/" + name, std::filesystem::perms::owner_all);
   }
   std::string cancelled() const {
