@@ -31,7 +31,7 @@ Brought brought_by(const WorkerState& carried) {
 }
 
 // All workers measure the same, so every message has `measures` numbers. A worker that has done no step has
-// fewer, and nobody uses them.
+// fewer, and no worker uses them.
 Result<std::vector<Brought>> tell_all(runtime::Collectives& c, const Brought& mine, size_t measures) {
   OSTRO_CHECK(mine.measured.size() <= measures, "{} measures of a step, not {}", mine.measured.size(),
               measures);
