@@ -60,7 +60,7 @@ class Cases:
         bad = self.w.config("type", STEPS, EVERY, model__num_layers="two")
         self.bad("train", "--config", bad, says=["model.num_layers", "two"])
         bad = self.w.config("layers", STEPS, EVERY, model__num_layers=2000006)
-        self.bad("train", "--config", bad, says=["model.num_layers", "2000006", "200000 in all"])
+        self.bad("train", "--config", bad, says=["model.num_layers", "2000006", "use 200000 layers"])
         bad = self.w.config("type2", STEPS, EVERY, data__train_urls={"a": 1})
         self.bad("train", "--config", bad, says=["data.train_urls"])
 

@@ -104,9 +104,12 @@ Status DecoderOptions::resolve() {
   positive("model.seq_len", seq_len);
   positive("model.intermediate_dim", intermediate_dim);
   positive("model.num_layers", num_layers);
-  if (num_layers > kMostBlocks / std::max<int64_t>(num_experts, 1))
-    return option_error("model.num_layers", fmt::format("{} and model.num_experts {} are {} in all at most",
-                                                        num_layers, num_experts, kMostBlocks));
+  if (num_layers > kMostBlocks / std::max<int64_t>(num_experts, 1)) {
+    constexpr const char* most =
+        "{} with model.num_experts {}: use {} layers, or experts of all layers, at most";
+    mistakes.add(option_error("model.num_layers", fmt::format(most, num_layers, num_experts, kMostBlocks)));
+    return mistakes.status();  // later checks look at each layer
+  }
   bool sizes = positive("model.hidden_dim", hidden_dim);
   sizes &= positive("model.num_heads", num_heads);
   if (family->shows("num_kv_heads")) sizes &= positive("model.num_kv_heads", num_kv_heads);
