@@ -156,6 +156,8 @@ TEST_CASE("a head of integers that cannot be tiled says why") {
   CHECK(reason({.round_weights = true}).find("rounded") != std::string::npos);
   CHECK(reason({.want_rows = true}).find("read elsewhere") != std::string::npos);
   CHECK(reason({.all_pos = 140}).find("not numbered token by token") != std::string::npos);
+  CHECK(reason({.batch = 140, .pos = 1, .all_pos = 2}).find("not numbered token by token") !=
+        std::string::npos);
   CHECK(reason({.draws_move = true}).find("not numbered token by token") != std::string::npos);
 }
 

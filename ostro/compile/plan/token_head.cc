@@ -106,8 +106,11 @@ const char* TokenHead::check_draws(const Step& step) const {
   int64_t stride = 1;
   for (size_t i = whole.strides.size(); i-- > 0; stride *= step.attrs.ints("global_sizes")[i])
     whole.strides[i] = stride;
-  const View& origin = step.in[2 + static_cast<size_t>(whole.shape.find(tokens_.back().name))];
-  if (token_stride(whole) && plan_.buffers[static_cast<size_t>(origin.buffer)].kind == BufferKind::kConstant)
+  const auto last = static_cast<size_t>(whole.shape.find(tokens_.back().name));
+  const View& origin = step.in[2 + last];
+  // token_stride passes over axes of size 1, which may be larger in the whole array.
+  if (token_stride(whole) == whole.strides[last] &&
+      plan_.buffers[static_cast<size_t>(origin.buffer)].kind == BufferKind::kConstant)
     return nullptr;
   return "the draws of the quantised gradient are not numbered token by token";
 }
