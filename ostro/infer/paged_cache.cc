@@ -104,7 +104,7 @@ void PagedCache::name_pages(Sequence& s) {
     if (const auto kept = tree_.page(s.names.back(), ids)) {
       pool_.share(*kept);
       pool_.drop(std::exchange(number, *kept));
-    } else if (tree_.insert(*s.root, parent, ids, number)) {
+    } else if (tree_.insert(*s.root, parent, s.names.back(), ids, number)) {
       pool_.share(number);
     }
   }

@@ -15,33 +15,38 @@ PrefixTree::Name PrefixTree::name(const Name& parent, std::span<const int32_t> t
   return Sha256().update(std::as_bytes(std::span(parent))).update(std::as_bytes(tokens)).finish();
 }
 
+PrefixTree::Node* PrefixTree::node(const Name& name, std::span<const int32_t> tokens) {
+  const auto found = nodes_.find(name);
+  const bool is_it =
+      found != nodes_.end() && std::equal(tokens.begin(), tokens.end(), found->second.tokens.begin());
+  return is_it ? &found->second : nullptr;
+}
+
 std::vector<int32_t> PrefixTree::find(const Name& root, std::span<const int32_t> tokens) {
   std::vector<int32_t> out;
   ++clock_;
   for (Name at = root; std::ssize(tokens) >= kPageSlots; tokens = tokens.subspan(kPageSlots)) {
     const auto ids = tokens.first(kPageSlots);
     at = name(at, ids);
-    const auto found = nodes_.find(at);
-    if (found == nodes_.end() || !std::equal(ids.begin(), ids.end(), found->second.tokens.begin())) break;
-    found->second.used = clock_;
-    out.push_back(found->second.page);
+    Node* found = node(at, ids);
+    if (found == nullptr) break;
+    found->used = clock_;
+    out.push_back(found->page);
   }
   return out;
 }
 
-std::optional<int32_t> PrefixTree::page(const Name& name, std::span<const int32_t> tokens) const {
-  const auto found = nodes_.find(name);
-  if (found == nodes_.end() || !std::equal(tokens.begin(), tokens.end(), found->second.tokens.begin()))
-    return std::nullopt;
-  return found->second.page;
+std::optional<int32_t> PrefixTree::page(const Name& name, std::span<const int32_t> tokens) {
+  const Node* found = node(name, tokens);
+  return found != nullptr ? std::optional(found->page) : std::nullopt;
 }
 
-bool PrefixTree::insert(const Name& root, const Name& parent, std::span<const int32_t> tokens, int32_t page) {
-  const Name key = name(parent, tokens);
+bool PrefixTree::insert(const Name& root, const Name& parent, const Name& name,
+                        std::span<const int32_t> tokens, int32_t page) {
   const auto before = nodes_.find(parent);
-  if (nodes_.contains(key) || (parent != root && before == nodes_.end())) return false;
+  if (nodes_.contains(name) || (parent != root && before == nodes_.end())) return false;
   if (before != nodes_.end()) ++before->second.behind;
-  nodes_[key] = {parent, {tokens.begin(), tokens.end()}, page, 0, ++clock_};
+  nodes_[name] = {parent, {tokens.begin(), tokens.end()}, page, 0, ++clock_};
   return true;
 }
 

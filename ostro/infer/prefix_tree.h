@@ -29,10 +29,11 @@ class PrefixTree {
   // The pages of the longest beginning of `tokens` that is there, which counts as used now.
   std::vector<int32_t> find(const Name& root, std::span<const int32_t> tokens);
   // The page of this name, if it has these tokens.
-  std::optional<int32_t> page(const Name& name, std::span<const int32_t> tokens) const;
-  // Puts a page behind `parent`, a root or a page of the tree. Returns false, and changes nothing, if it is
-  // there already or its parent is gone.
-  bool insert(const Name& root, const Name& parent, std::span<const int32_t> tokens, int32_t page);
+  std::optional<int32_t> page(const Name& name, std::span<const int32_t> tokens);
+  // Puts the page of this name and these tokens behind `parent`, a root or a page of the tree. Returns false,
+  // and changes nothing, if it is there already or its parent is gone.
+  bool insert(const Name& root, const Name& parent, const Name& name, std::span<const int32_t> tokens,
+              int32_t page);
   // Removes the page that was used least recently, of those behind which there is none and which are free.
   // Returns it; nothing: there is none.
   std::optional<int32_t> evict(const IsFree& is_free);
@@ -51,6 +52,9 @@ class PrefixTree {
     int64_t behind = 0;  // pages that have this one as their parent
     uint64_t used = 0;
   };
+
+  // The node of this name, if it has these tokens; else null.
+  Node* node(const Name& name, std::span<const int32_t> tokens);
 
   std::map<Name, Node> nodes_;
   uint64_t clock_ = 0;
