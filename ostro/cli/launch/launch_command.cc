@@ -112,9 +112,9 @@ int launch_local_command(Args args) {
   args.device();
   args.config();
   if (auto code = args.parse()) return *code;
-  if (workers < 1 || workers > 1024)
+  if (workers < 1 || workers > kMostWorkers)
     return report_error(
-        invalid_argument(fmt::format("--workers: {} is not a number from 1 to 1024", workers)));
+        invalid_argument(fmt::format("--workers: {} is not a number from 1 to {}", workers, kMostWorkers)));
   if (min_workers < 1 || min_workers > workers)
     return report_error(invalid_argument(
         fmt::format("--min_workers: {} is not a number from 1 to --workers, {}", min_workers, workers)));

@@ -3,17 +3,20 @@
 #include <fmt/format.h>
 
 #include <cstdlib>
+#include <filesystem>
 #include <random>
 #include <utility>
 
 #include "ostro/base/log.h"
+#include "ostro/base/run_program.h"
 #include "ostro/run/job/time_limits.h"
 
 namespace ostro::cli {
 
-std::string job_secret() {
+std::string job_secret(const std::string& earlier) {
   const char* given = std::getenv("OSTRO_JOB_SECRET");
   if (given != nullptr && *given != '\0') return given;
+  if (!earlier.empty()) return earlier;
   std::random_device device;
   std::string secret;
   for (int i = 0; i < 8; ++i) secret += fmt::format("{:08x}", device());
@@ -29,6 +32,24 @@ std::function<void()> look_for_stop(const run::StopSignals& signals, cluster::Co
   };
 }
 
+std::function<std::optional<int>()> look_for_end(cluster::Coordinator& coordinator) {
+  return [&coordinator]() -> std::optional<int> {
+    const auto status = coordinator.over();
+    return status ? std::optional(static_cast<int>(*status)) : std::nullopt;
+  };
+}
+
+Result<WorkerPlace> worker_place(const std::string& folder, const std::string& program) {
+  WorkerPlace place{folder, program};
+  std::error_code error;
+  if (folder.empty()) place.folder = std::filesystem::current_path(error).string();
+  if (error) return io_error(fmt::format("the current folder: {}", error.message()));
+  if (program.empty()) {
+    ASSIGN_OR_RETURN(place.program, own_path());
+  }
+  return place;
+}
+
 Result<int> run_job(const train::TrainConfig& config, const cluster::CoordinatorOptions& options,
                     cluster::LocalWorkers local,
                     const std::function<Status(int port, cluster::LocalWorkers& local)>& start) {
@@ -39,10 +60,7 @@ Result<int> run_job(const train::TrainConfig& config, const cluster::Coordinator
   local.stopping = [&] { return signals.stop_requested(); };
   local.stop = [&] { coordinator->stop_run(); };
   local.stop_grace = run::stop_limit(config.trainer);
-  local.over = [&]() -> std::optional<int> {
-    const auto status = coordinator->over();
-    return status ? std::optional(static_cast<int>(*status)) : std::nullopt;
-  };
+  local.over = look_for_end(*coordinator);
   local.progress = [&] { return coordinator->steps_done(); };
   return cluster::run_local_workers(local);
 }

@@ -3,6 +3,7 @@
 #pragma once
 
 #include <functional>
+#include <optional>
 #include <string>
 
 #include "ostro/cluster/coordinator.h"
@@ -12,11 +13,22 @@
 
 namespace ostro::cli {
 
-// The secret of a job: OSTRO_JOB_SECRET if that is set, else 256 bits that no other job has.
-std::string job_secret();
+// The secret of a job: OSTRO_JOB_SECRET if that is set, else `earlier`, else 256 bits that no other job has.
+std::string job_secret(const std::string& earlier = "");
+
+// Where workers on other machines run.
+struct WorkerPlace {
+  std::string folder, program;
+};
+// What the options --folder and --program say; where one is empty, as here. Error: the current folder is
+// gone.
+Result<WorkerPlace> worker_place(const std::string& folder, const std::string& program);
 
 // What a launcher calls again and again: once signals ask this process to stop, the workers save and end.
 std::function<void()> look_for_stop(const run::StopSignals& signals, cluster::Coordinator& coordinator);
+
+// The exit status of a job whose coordinator says that it is over.
+std::function<std::optional<int>()> look_for_end(cluster::Coordinator& coordinator);
 
 // `start` is told the coordinator's port before the first worker starts, and sets how workers are started.
 // Signals that ask this process to stop make the workers save and end. Returns the exit status of the job.

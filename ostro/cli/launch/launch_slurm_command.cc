@@ -7,7 +7,6 @@
 #include <charconv>
 #include <chrono>
 #include <cstdio>
-#include <cstdlib>
 #include <filesystem>
 #include <functional>
 #include <memory>
@@ -17,7 +16,6 @@
 #include <utility>
 
 #include "ostro/base/log.h"
-#include "ostro/base/run_program.h"
 #include "ostro/base/sha256.h"
 #include "ostro/cli/launch/launch_job.h"
 #include "ostro/cli/launch/worker_words.h"
@@ -59,16 +57,16 @@ Result<std::pair<int64_t, int64_t>> node_counts(const std::string& text) {
     const auto [at, error] = std::from_chars(parts[i].data(), end, numbers[i]);
     good = good && error == std::errc() && at == end;
   }
-  if (!good || numbers[0] < 1 || numbers[0] > numbers[1] || numbers[1] > 1024)
-    return invalid_argument(
-        fmt::format("--nodes: '{}' is not MIN:MAX, two numbers with 1 <= MIN <= MAX <= 1024, as 4:16", text));
+  if (!good || numbers[0] < 1 || numbers[0] > numbers[1] || numbers[1] > kMostWorkers)
+    return invalid_argument(fmt::format(
+        "--nodes: '{}' is not MIN:MAX, two numbers with 1 <= MIN <= MAX <= {}, as 4:16", text, kMostWorkers));
   return std::pair(numbers[0], numbers[1]);
 }
 
 Status check(const SlurmCall& call) {
-  if (call.workers < 1 || call.workers > 1024)
+  if (call.workers < 1 || call.workers > kMostWorkers)
     return invalid_argument(
-        fmt::format("--workers_per_node: {} is not a number from 1 to 1024", call.workers));
+        fmt::format("--workers_per_node: {} is not a number from 1 to {}", call.workers, kMostWorkers));
   if (call.grace < 0 || call.grace > 65535)
     return invalid_argument(
         fmt::format("--grace: {} seconds is not a number from 0 to 65535, as Slurm takes it", call.grace));
@@ -100,12 +98,8 @@ Result<cluster::SlurmWorker> slurm_worker(const SlurmCall& call, const train::Tr
     worker.name += std::isalnum(static_cast<unsigned char>(c)) != 0 || c == '-' || c == '.' ? c : '_';
   const Sha256Digest digest = Sha256().update(run.string()).finish();
   worker.name += fmt::format("-{:02x}{:02x}{:02x}{:02x}", digest[0], digest[1], digest[2], digest[3]);
-  worker.folder = call.folder.empty() ? std::filesystem::current_path(error).string() : call.folder;
-  if (error) return io_error(fmt::format("the current folder: {}", error.message()));
-  worker.program = call.program;
-  if (call.program.empty()) {
-    ASSIGN_OR_RETURN(worker.program, own_path());
-  }
+  ASSIGN_OR_RETURN(const WorkerPlace place, worker_place(call.folder, call.program));
+  worker.folder = place.folder, worker.program = place.program;
   worker.words = std::move(words);
   worker.workers = call.workers;
   worker.gpu_each = call.workers > 1 && config.trainer.device == "cuda";
@@ -189,7 +183,8 @@ Result<int> launch_jobs(const SlurmCall& call, const train::TrainConfig& config,
   RETURN_IF_ERROR(check(call));
   RETURN_IF_ERROR(check_folder(call, config));
   const int64_t least = nodes.first * call.workers, most = nodes.second * call.workers;
-  RETURN_IF_ERROR(check_workers(least, most, config));
+  RETURN_IF_ERROR(check_worker_count(
+      most, fmt::format("--nodes {} --workers_per_node {}", call.nodes, call.workers), config));
   const auto words = worker_words(typed, kSlurmOwn, kSlurmFlags);
   ASSIGN_OR_RETURN(const auto worker, slurm_worker(call, config, naming_kept_config(config, words)));
   const std::string job_file = io::join_path(worker.directory, "job.sh");
@@ -209,9 +204,7 @@ Result<int> launch_jobs(const SlurmCall& call, const train::TrainConfig& config,
   io::FileSystem& fs = context.fs;
   const std::string file = cluster::slurm_environment_file(worker);
   const Earlier earlier = earlier_launcher(fs, file);
-  const char* given = std::getenv("OSTRO_JOB_SECRET");
-  const bool is_given = given != nullptr && *given != '\0';
-  options.secret = is_given || earlier.secret.empty() ? job_secret() : earlier.secret;
+  options.secret = job_secret(earlier.secret);
   std::atomic<int64_t> events = 0;
   options.observer = [&](const cluster::Event&) { ++events; };
   RETURN_IF_ERROR(with_kept_config(config, words));
@@ -240,10 +233,7 @@ Result<int> launch_jobs(const SlurmCall& call, const train::TrainConfig& config,
   run.events = [&] { return events.load(); };
   run.progress = [&] { return coordinator->steps_done(); };
   run.members = [&] { return coordinator->members(); };
-  run.over = [&]() -> std::optional<int> {
-    const auto status = coordinator->over();
-    return status ? std::optional(static_cast<int>(*status)) : std::nullopt;
-  };
+  run.over = look_for_end(*coordinator);
   run.stopping = [&] { return signals.stop_requested(); };
   run.hurried = hurried(signals);
   run.stop = [&] { coordinator->stop_run(); };
@@ -262,12 +252,9 @@ int launch_slurm_command(Args args) {
   bool amend = false;
   args.summary(
       "Trains on a Slurm cluster: keeps a job for each of MAX nodes in the queue, trains as soon as workers "
-      "of "
-      "MIN nodes are there, and replaces jobs that are lost or taken away. The run's hash is the one of "
-      "ostro "
-      "train. The coordinator runs in this process, which must be able to run sbatch, squeue and scancel. "
-      "All "
-      "nodes see the run's folder, the data and the program under the same paths.");
+      "of MIN nodes are there, and replaces jobs that are lost or taken away. The run's hash is the one of "
+      "ostro train. The coordinator runs in this process, which must be able to run sbatch, squeue and "
+      "scancel. All nodes see the run's folder, the data and the program under the same paths.");
   args.option("--nodes", &call.nodes, "MIN:MAX", "train on as few nodes, and on so many at most",
               Args::kRequired);
   args.option("--workers_per_node", &call.workers, "N",

@@ -3,12 +3,10 @@
 #include <unistd.h>
 
 #include <algorithm>
-#include <filesystem>
 #include <set>
 #include <sstream>
 
 #include "ostro/base/log.h"
-#include "ostro/base/run_program.h"
 #include "ostro/cli/launch/launch_job.h"
 #include "ostro/cli/launch/worker_words.h"
 #include "ostro/cli/main/commands.h"
@@ -27,8 +25,6 @@ struct SshCall {
   int64_t min_workers = 1, port = 0;
 };
 
-constexpr int64_t kMostWorkers = 1024;
-
 // The device of the command line is in the kept configuration.
 const std::set<std::string> kOwn = {"--hosts",  "--ssh",         "--bind", "--program",
                                     "--folder", "--min_workers", "--port", "--device"};
@@ -46,14 +42,10 @@ Status check(const SshCall& call, const std::vector<cluster::SshHost>& hosts,
       if (!device.empty())
         RETURN_IF_ERROR(runtime::parse_device(fmt::format("{}: {}", call.hosts, host.name), device));
   const int64_t workers = worker_count(hosts);
-  if (workers > kMostWorkers)
-    return invalid_argument(
-        fmt::format("{}: {} workers; {} at most in one run", call.hosts, workers, kMostWorkers));
   if (call.min_workers < 1 || call.min_workers > workers)
     return invalid_argument(fmt::format("--min_workers: {} is not a number from 1 to the {} workers of {}",
                                         call.min_workers, workers, call.hosts));
-  if (const Status mesh = train::check_workers(config, workers); !mesh.ok())
-    return mesh.error().with_context(fmt::format("the {} workers of {}", workers, call.hosts));
+  RETURN_IF_ERROR(check_worker_count(workers, call.hosts, config));
   if (call.port < 0 || call.port > 65535)
     return invalid_argument(fmt::format("--port: {} is not a number from 0 to 65535", call.port));
   return {};
@@ -74,13 +66,8 @@ std::vector<std::string> ssh_words(const std::string& given) {
 Status place_workers(const SshCall& call, const std::vector<cluster::SshHost>& hosts,
                      const std::vector<std::string>& words, int port, cluster::LocalWorkers& job) {
   cluster::RemoteWorker remote;
-  std::error_code error;
-  remote.folder = call.folder.empty() ? std::filesystem::current_path(error).string() : call.folder;
-  if (error) return io_error(fmt::format("the current folder: {}", error.message()));
-  remote.program = call.program;
-  if (call.program.empty()) {
-    ASSIGN_OR_RETURN(remote.program, own_path());
-  }
+  ASSIGN_OR_RETURN(const WorkerPlace place, worker_place(call.folder, call.program));
+  remote.folder = place.folder, remote.program = place.program;
   remote.port = port;
   remote.if_killed = cluster::kExitLostPlace;  // another takes its place at once
   remote.address = call.bind == "0.0.0.0" ? "" : call.bind;
@@ -130,8 +117,7 @@ int launch_ssh_command(Args args) {
   args.summary(
       "Trains on machines that ssh reaches without a question: starts a worker on each, and another in the "
       "place of one that is lost. The run's hash is the one of ostro train. All machines see the run's "
-      "folder, "
-      "the data and the program under the same paths.");
+      "folder, the data and the program under the same paths.");
   args.option("--hosts", &call.hosts, "FILE",
               "a machine in each line: HOST [slots=N] [devices=LIST]; N workers, or one for each device",
               Args::kRequired);

@@ -77,11 +77,19 @@ Result<std::vector<std::string>> with_kept_config(const train::TrainConfig& conf
   return naming_kept_config(config, words);
 }
 
+Status check_worker_count(int64_t workers, const std::string& of, const train::TrainConfig& config) {
+  if (workers > kMostWorkers)
+    return invalid_argument(fmt::format("{}: {} workers; {} at most in one run", of, workers, kMostWorkers));
+  if (const Status mesh = train::check_workers(config, workers); !mesh.ok())
+    return mesh.error().with_context(fmt::format("the {} workers of {}", workers, of));
+  return {};
+}
+
 Status check_workers(int64_t min_workers, int64_t max_workers, const train::TrainConfig& config) {
-  if (min_workers < 1 || min_workers > max_workers || max_workers > 1024)
+  if (min_workers < 1 || min_workers > max_workers || max_workers > kMostWorkers)
     return invalid_argument(
-        fmt::format("--min_workers {} --max_workers {}: 1 <= min_workers <= max_workers <= 1024 must hold",
-                    min_workers, max_workers));
+        fmt::format("--min_workers {} --max_workers {}: 1 <= min_workers <= max_workers <= {} must hold",
+                    min_workers, max_workers, kMostWorkers));
   if (const Status mesh = train::check_workers(config, max_workers); !mesh.ok())
     return mesh.error().with_context(fmt::format("--max_workers {}", max_workers));
   return Status();

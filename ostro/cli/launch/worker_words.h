@@ -1,5 +1,5 @@
-// worker_words, check_workers: split a launcher's command line into its own options and the words for its
-// workers, and check the numbers of workers.
+// worker_words, check_workers, check_worker_count: split a launcher's command line into its own options and
+// the words for its workers, and check the numbers of workers.
 #pragma once
 
 #include <cstdint>
@@ -11,6 +11,9 @@
 #include "ostro/train/options/config.h"
 
 namespace ostro::cli {
+
+// The most workers of one run.
+inline constexpr int64_t kMostWorkers = 1024;
 
 // Returns the words of a launcher's command line `typed` that its workers get, too: all but the verb, which
 // comes first, the options `own` with their values, and `flags`, which have none or one after '='.
@@ -30,8 +33,12 @@ std::vector<std::string> naming_kept_config(const train::TrainConfig& config,
 Result<std::vector<std::string>> with_kept_config(const train::TrainConfig& config,
                                                   const std::vector<std::string>& words);
 
-// Checks that 1 <= min_workers <= max_workers <= 1024, and that max_workers workers can train with the mesh
-// of `config`. Errors: kInvalidArgument, with a number that works.
+// Checks that one run can have so many workers, and that they can train with the mesh of `config`. Errors:
+// kInvalidArgument; they name `of`, which gives the number: "hosts.txt", "--nodes 4:16".
+Status check_worker_count(int64_t workers, const std::string& of, const train::TrainConfig& config);
+
+// Checks that 1 <= min_workers <= max_workers <= kMostWorkers, and that max_workers workers can train with
+// the mesh of `config`. Errors: kInvalidArgument, with a number that works.
 Status check_workers(int64_t min_workers, int64_t max_workers, const train::TrainConfig& config);
 
 }  // namespace ostro::cli

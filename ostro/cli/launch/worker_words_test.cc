@@ -43,6 +43,13 @@ TEST_CASE("numbers of workers that a mesh has no place for") {
   const Status odd = check_workers(2, 3, two);
   REQUIRE(!odd.ok());
   CHECK(odd.error().message().find("--max_workers 3: trainer.mesh.axes") != std::string::npos);
+  CHECK(check_worker_count(4, "hosts.txt", two).ok());
+  CHECK(check_worker_count(3, "hosts.txt", two)
+            .error()
+            .message()
+            .find("the 3 workers of hosts.txt: trainer.mesh") == 0);
+  CHECK(check_worker_count(1200, "--nodes 4:600 --workers_per_node 2", two).error().message() ==
+        "--nodes 4:600 --workers_per_node 2: 1200 workers; 1024 at most in one run");
   CHECK(train::idle_mesh_axes(two, 4).size() == 1);
   two.trainer.sharding.tensor_parallel_axes = {"mlp"};
   CHECK(train::idle_mesh_axes(two, 4).empty());

@@ -12,6 +12,7 @@
 #include <cstring>
 #include <memory>
 
+#include "ostro/base/host_name.h"
 #include "ostro/cluster/wire/socket.h"
 
 namespace ostro::cluster {
@@ -62,13 +63,11 @@ Result<std::string> address_towards(const std::string& host) {
 }
 
 Result<std::string> address_of_this_machine() {
-  char name[256] = "";
-  int failed = ::gethostname(name, sizeof name - 1);
-  if (failed == 0) {
-    const Found list = look_up(name, &failed);
-    for (const addrinfo* a = list.get(); a != nullptr; a = a->ai_next)
-      if (!on_loopback(a->ai_addr)) return in_numbers(a->ai_addr, a->ai_addrlen);
-  }
+  const std::string name = host_name();
+  int failed = 0;
+  const Found list = look_up(name, &failed);
+  for (const addrinfo* a = list.get(); a != nullptr; a = a->ai_next)
+    if (!on_loopback(a->ai_addr)) return in_numbers(a->ai_addr, a->ai_addrlen);
   ifaddrs* all = nullptr;
   if (::getifaddrs(&all) != 0) return io_error(fmt::format("no interfaces: {}", std::strerror(errno)));
   const std::unique_ptr<ifaddrs, FreeFound> free(all);
