@@ -19,6 +19,7 @@ Result<PagePool> PagePool::create(const ir::Shape& keys, const ir::Shape& values
   out.memory_ = &memory;
   out.layers_.resize(static_cast<size_t>(layers));
   out.holders_.resize(static_cast<size_t>(pages));
+  out.kept_.resize(static_cast<size_t>(pages));
   for (int64_t page = pages; page-- > 0;) out.free_.push_back(static_cast<int32_t>(page));
   RETURN_IF_ERROR(out.restore());
   return out;
@@ -36,10 +37,33 @@ int32_t PagePool::take() {
   return page;
 }
 
+void PagePool::share(int32_t page) {
+  if (is_only_kept(page)) --only_kept_;
+  ++holders_[static_cast<size_t>(page)];
+}
+
 void PagePool::drop(int32_t page) {
   int64_t& holders = holders_[static_cast<size_t>(page)];
   OSTRO_CHECK(holders > 0, "page {} has no holder", page);
   if (--holders == 0) free_.push_back(page);
+  if (is_only_kept(page)) ++only_kept_;
+}
+
+void PagePool::keep(int32_t page) {
+  OSTRO_CHECK(!kept_[static_cast<size_t>(page)], "page {} is kept already", page);
+  share(page);
+  kept_[static_cast<size_t>(page)] = true;
+}
+
+void PagePool::let_go(int32_t page) {
+  OSTRO_CHECK(kept_[static_cast<size_t>(page)], "page {} is not kept", page);
+  if (is_only_kept(page)) --only_kept_;
+  kept_[static_cast<size_t>(page)] = false;
+  drop(page);
+}
+
+bool PagePool::is_only_kept(int32_t page) const {
+  return kept_[static_cast<size_t>(page)] && holders_[static_cast<size_t>(page)] == 1;
 }
 
 Status PagePool::copy(int32_t from, int32_t to, int64_t count) {

@@ -25,10 +25,16 @@ class PagePool {
   int64_t bytes() const;
   // A page with one holder; one has to be free. It may hold anything.
   int32_t take();
-  void share(int32_t page) { ++holders_[static_cast<size_t>(page)]; }
+  void share(int32_t page);
   // One holder less; a page without holders is free.
   void drop(int32_t page);
-  int64_t holders(int32_t page) const { return holders_[static_cast<size_t>(page)]; }
+  // One holder more, who keeps the page for texts that may come; a page has at most one such holder.
+  void keep(int32_t page);
+  // This holder less.
+  void let_go(int32_t page);
+  // Whether a page that is kept has no other holder, and how many such pages there are.
+  bool is_only_kept(int32_t page) const;
+  int64_t only_kept() const { return only_kept_; }
 
   runtime::Buffer& keys(int64_t layer) { return layers_[static_cast<size_t>(layer)].keys; }
   runtime::Buffer& values(int64_t layer) { return layers_[static_cast<size_t>(layer)].values; }
@@ -49,6 +55,8 @@ class PagePool {
   runtime::Memory* memory_ = nullptr;
   std::vector<Layer> layers_;
   std::vector<int64_t> holders_;
+  std::vector<bool> kept_;
+  int64_t only_kept_ = 0;
   std::vector<int32_t> free_;
 };
 

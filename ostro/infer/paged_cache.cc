@@ -65,16 +65,15 @@ int64_t PagedCache::missing(const RowChunk& chunk) const {
 bool PagedCache::has_room(std::span<const RowChunk> chunks, int64_t tokens) const {
   int64_t needed = pages_of(tokens);
   for (const RowChunk& chunk : chunks) needed += missing(chunk);
-  return needed <= pool_.free() || needed <= pool_.free() + tree_.evictable(only_kept());
+  return needed <= pool_.free() + pool_.only_kept();
 }
 
-PrefixTree::IsFree PagedCache::only_kept() const {
-  return [this](int32_t page) { return pool_.holders(page) == 1; };
-}
-
+// Every end of the tree that only the tree holds can go, and then what was in front of it: who holds a page
+// of the tree holds all in front of it (name_pages).
 bool PagedCache::make_free(int64_t pages) {
-  if (pages > pool_.free() && pages > pool_.free() + tree_.evictable(only_kept())) return false;
-  while (pages > pool_.free()) pool_.drop(tree_.evict(only_kept()).value());
+  if (pages > pool_.free() + pool_.only_kept()) return false;
+  while (pages > pool_.free())
+    pool_.let_go(tree_.evict([this](int32_t page) { return pool_.is_only_kept(page); }).value());
   return true;
 }
 
@@ -105,13 +104,13 @@ void PagedCache::name_pages(Sequence& s) {
       pool_.share(*kept);
       pool_.drop(std::exchange(number, *kept));
     } else if (tree_.insert(*s.root, parent, s.names.back(), ids, number)) {
-      pool_.share(number);
+      pool_.keep(number);
     }
   }
 }
 
 CacheFacts PagedCache::facts() const {
-  const int64_t pages = pool_.pages() - (in_place_ ? 0 : 1), kept = tree_.count(only_kept());
+  const int64_t pages = pool_.pages() - (in_place_ ? 0 : 1), kept = pool_.only_kept();
   return {pages, pool_.bytes(), pages - pool_.free() - kept, kept};
 }
 
@@ -148,7 +147,7 @@ void PagedCache::end(std::span<const RowChunk> chunks) {
 
 void PagedCache::fail() {
   for (auto& [id, sequence] : sequences_) sequence.lost = true;
-  for (const int32_t page : tree_.clear()) pool_.drop(page);
+  for (const int32_t page : tree_.clear()) pool_.let_go(page);
 }
 
 Status PagedCache::copy(int64_t from, int64_t to, int64_t count) {

@@ -67,7 +67,6 @@ class PagedCache {
 
   // Makes so many pages free. Returns false, and changes nothing, if they cannot be.
   bool make_free(int64_t pages);
-  PrefixTree::IsFree only_kept() const;
   void name_pages(Sequence& sequence);
   // Pages that the sequence of the chunk has not got.
   int64_t missing(const RowChunk& chunk) const;

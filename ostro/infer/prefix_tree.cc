@@ -1,7 +1,6 @@
 #include "ostro/infer/prefix_tree.h"
 
 #include <algorithm>
-#include <set>
 
 #include "ostro/ir/program/attention_limits.h"
 
@@ -30,6 +29,7 @@ std::vector<int32_t> PrefixTree::find(const Name& root, std::span<const int32_t>
     at = name(at, ids);
     Node* found = node(at, ids);
     if (found == nullptr) break;
+    if (ends_.erase({found->used, at}) > 0) ends_.emplace(clock_, at);
     found->used = clock_;
     out.push_back(found->page);
   }
@@ -45,42 +45,31 @@ bool PrefixTree::insert(const Name& root, const Name& parent, const Name& name,
                         std::span<const int32_t> tokens, int32_t page) {
   const auto before = nodes_.find(parent);
   if (nodes_.contains(name) || (parent != root && before == nodes_.end())) return false;
-  if (before != nodes_.end()) ++before->second.behind;
+  if (before != nodes_.end() && before->second.behind++ == 0) ends_.erase({before->second.used, parent});
   nodes_[name] = {parent, {tokens.begin(), tokens.end()}, page, 0, ++clock_};
+  ends_.emplace(clock_, name);
   return true;
 }
 
 std::optional<int32_t> PrefixTree::evict(const IsFree& is_free) {
-  auto oldest = nodes_.end();
-  for (auto i = nodes_.begin(); i != nodes_.end(); ++i)
-    if (i->second.behind == 0 && is_free(i->second.page) &&
-        (oldest == nodes_.end() || i->second.used < oldest->second.used))
-      oldest = i;
-  if (oldest == nodes_.end()) return std::nullopt;
-  const int32_t page = oldest->second.page;
-  if (const auto parent = nodes_.find(oldest->second.parent); parent != nodes_.end()) --parent->second.behind;
-  nodes_.erase(oldest);
+  const auto oldest = std::find_if(ends_.begin(), ends_.end(),
+                                   [&](const auto& end) { return is_free(nodes_.at(end.second).page); });
+  if (oldest == ends_.end()) return std::nullopt;
+  const auto found = nodes_.find(oldest->second);
+  ends_.erase(oldest);
+  const int32_t page = found->second.page;
+  if (const auto parent = nodes_.find(found->second.parent);
+      parent != nodes_.end() && --parent->second.behind == 0)
+    ends_.emplace(parent->second.used, parent->first);
+  nodes_.erase(found);
   return page;
-}
-
-int64_t PrefixTree::evictable(const IsFree& is_free) const {
-  std::set<Name> kept;  // those that are held, and all before them
-  for (const auto& [key, node] : nodes_) {
-    if (is_free(node.page)) continue;
-    for (auto at = nodes_.find(key); at != nodes_.end() && kept.insert(at->first).second;)
-      at = nodes_.find(at->second.parent);
-  }
-  return std::ssize(nodes_) - std::ssize(kept);
-}
-
-int64_t PrefixTree::count(const IsFree& is_free) const {
-  return std::count_if(nodes_.begin(), nodes_.end(), [&](const auto& n) { return is_free(n.second.page); });
 }
 
 std::vector<int32_t> PrefixTree::clear() {
   std::vector<int32_t> out;
   for (const auto& [key, node] : nodes_) out.push_back(node.page);
   nodes_.clear();
+  ends_.clear();
   return out;
 }
 

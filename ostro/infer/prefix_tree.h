@@ -5,8 +5,10 @@
 #include <functional>
 #include <map>
 #include <optional>
+#include <set>
 #include <span>
 #include <string_view>
+#include <utility>
 #include <vector>
 
 #include "ostro/base/sha256.h"
@@ -37,12 +39,8 @@ class PrefixTree {
   // Removes the page that was used least recently, of those behind which there is none and which are free.
   // Returns it; nothing: there is none.
   std::optional<int32_t> evict(const IsFree& is_free);
-  // How many pages evict() would give, one after the other.
-  int64_t evictable(const IsFree& is_free) const;
   // Removes all; returns them.
   std::vector<int32_t> clear();
-  // How many pages are free.
-  int64_t count(const IsFree& is_free) const;
 
  private:
   struct Node {
@@ -57,6 +55,7 @@ class PrefixTree {
   Node* node(const Name& name, std::span<const int32_t> tokens);
 
   std::map<Name, Node> nodes_;
+  std::set<std::pair<uint64_t, Name>> ends_;  // Node::used and name of those behind which there is none
   uint64_t clock_ = 0;
 };
 
