@@ -12,7 +12,6 @@
 #include <memory>
 #include <optional>
 #include <set>
-#include <sstream>
 #include <utility>
 
 #include "ostro/base/log.h"
@@ -22,9 +21,9 @@
 #include "ostro/cli/main/commands.h"
 #include "ostro/cli/main/exit_code.h"
 #include "ostro/cluster/slurm/batch_script.h"
+#include "ostro/cluster/slurm/environment_file.h"
 #include "ostro/cluster/slurm/private_file.h"
 #include "ostro/cluster/slurm/run_jobs.h"
-#include "ostro/cluster/ssh/remote_command.h"
 #include "ostro/cluster/wire/addresses.h"
 #include "ostro/io/files/path.h"
 #include "ostro/run/job/coordinator_options.h"
@@ -114,27 +113,6 @@ Result<cluster::SlurmWorker> slurm_worker(const SlurmCall& call, const train::Tr
   return worker;
 }
 
-// What an earlier launcher of this run, which was killed, has told its jobs.
-struct Earlier {
-  int port = 0;
-  std::string secret;
-};
-
-Earlier earlier_launcher(io::FileSystem& fs, const std::string& file) {
-  Earlier earlier;
-  const auto text = fs.read_file(file);
-  if (!text.ok()) return earlier;
-  std::istringstream in(*text);
-  std::string line;
-  std::getline(in, line);
-  const std::string port = line.substr(line.rfind(':') + 1);
-  std::from_chars(port.data(), port.data() + port.size(), earlier.port);
-  constexpr std::string_view kSecret = "OSTRO_JOB_SECRET=";
-  while (std::getline(in, line))
-    if (line.starts_with(kSecret)) earlier.secret = line.substr(kSecret.size());
-  return earlier;
-}
-
 // Starts the coordinator, at the port that jobs of an earlier launcher know if it can.
 Result<std::unique_ptr<cluster::Coordinator>> start_coordinator(cluster::CoordinatorOptions options,
                                                                 const SlurmCall& call, int earlier_port) {
@@ -203,7 +181,8 @@ Result<int> launch_jobs(const SlurmCall& call, const train::TrainConfig& config,
   }
   io::FileSystem& fs = context.fs;
   const std::string file = cluster::slurm_environment_file(worker);
-  const Earlier earlier = earlier_launcher(fs, file);
+  // What an earlier launcher of this run, which was killed, has told its jobs.
+  const cluster::SlurmEnvironment earlier = cluster::read_slurm_environment(file);
   options.secret = job_secret(earlier.secret);
   std::atomic<int64_t> events = 0;
   options.observer = [&](const cluster::Event&) { ++events; };
@@ -212,8 +191,7 @@ Result<int> launch_jobs(const SlurmCall& call, const train::TrainConfig& config,
   const run::StopSignals signals;
   ASSIGN_OR_RETURN(const auto coordinator, start_coordinator(options, call, earlier.port));
   RETURN_IF_ERROR(
-      cluster::write_private_file(file, fmt::format("{}:{}\n{}", options.bind, coordinator->port(),
-                                                    cluster::input_for_remote(environ, options.secret))));
+      cluster::write_slurm_environment(file, {options.bind, coordinator->port(), options.secret}, environ));
   RETURN_IF_ERROR(cluster::write_private_file(job_file, cluster::batch_script(worker)));
   RETURN_IF_ERROR(cluster::write_private_file(worker_file, cluster::slurm_worker_script(worker)));
   const cluster::SlurmQueue queue(worker.name, cluster::hidden_from_slurm(environ));

@@ -13,6 +13,7 @@
 #include "ostro/cli/main/exit_code.h"
 #include "ostro/cluster/ssh/hosts.h"
 #include "ostro/cluster/ssh/remote_command.h"
+#include "ostro/cluster/wire/worker_variables.h"
 #include "ostro/run/job/coordinator_options.h"
 #include "ostro/runtime/device_name.h"
 #include "ostro/train/options/config.h"
@@ -100,7 +101,7 @@ Result<int> launch(const SshCall& call, const train::TrainConfig& config, const 
   options.bind = call.bind;
   options.port = static_cast<int>(call.port);
   options.secret = job_secret();
-  local.input = cluster::input_for_remote(environ, options.secret);
+  local.input = cluster::worker_variables(environ, options.secret);
   ASSIGN_OR_RETURN(const auto kept, with_kept_config(config, worker_words(typed, kOwn)));
   log_info(fmt::format("starting {} worker{} on {} machine{}", local.count, local.count == 1 ? "" : "s",
                        hosts.size(), hosts.size() == 1 ? "" : "s"));

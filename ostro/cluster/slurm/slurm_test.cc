@@ -12,6 +12,7 @@
 
 #include "ostro/base/text_parts.h"
 #include "ostro/cluster/slurm/batch_script.h"
+#include "ostro/cluster/slurm/environment_file.h"
 #include "ostro/cluster/slurm/places.h"
 #include "ostro/cluster/slurm/private_file.h"
 #include "ostro/cluster/slurm/queue.h"
@@ -280,6 +281,23 @@ TEST_CASE("a run that is to stop waits for workers of jobs that run, unless it i
   CHECK(hurried);  // no worker has connected; without waiting for them the run would be over before
   CHECK(slurm.cancelled() == "--quiet 1\n--quiet 1\n");
   CHECK(!std::filesystem::exists(slurm.folder + "/queue"));
+}
+
+TEST_CASE("the next launcher finds in the file for workers what the one before wrote") {
+  std::string folder = std::filesystem::temp_directory_path() / "ostro slurm XXXXXX";
+  REQUIRE(::mkdtemp(folder.data()) != nullptr);
+  const std::string file = folder + "/environment";
+  CHECK(read_slurm_environment(file).port == 0);
+  const char* const environment[] = {"AWS_KEY=1", "OSTRO_JOB_SECRET=of another job", nullptr};
+  REQUIRE(write_slurm_environment(file, {"10.0.0.1", 4711, "s3cret"}, environment).ok());
+  const SlurmEnvironment found = read_slurm_environment(file);
+  CHECK(found.address == "10.0.0.1");
+  CHECK(found.port == 4711);
+  CHECK(found.secret == "s3cret");
+  std::ofstream(file) << "no address\n";
+  CHECK(read_slurm_environment(file).port == 0);
+  CHECK(read_slurm_environment(file).secret.empty());
+  std::filesystem::remove_all(folder);
 }
 
 // A folder with a program that takes the worker's place, and the files of a job.

@@ -6,18 +6,6 @@
 
 namespace ostro::cluster {
 
-std::string input_for_remote(const char* const* environment, const std::string& secret) {
-  constexpr std::string_view kSecret = "OSTRO_JOB_SECRET=";
-  std::string out;
-  for (; *environment != nullptr; ++environment) {
-    const std::string_view entry = *environment;
-    if ((entry.starts_with("OSTRO_") || entry.starts_with("AWS_")) && !entry.starts_with(kSecret) &&
-        entry.find('\n') == std::string_view::npos)
-      out += fmt::format("{}\n", entry);
-  }
-  return fmt::format("{}{}{}\n\n", out, kSecret, secret);
-}
-
 std::string remote_script(const RemoteWorker& worker) {
   std::string words;
   for (const std::string& word : worker.words) words += " " + shell_word(word);

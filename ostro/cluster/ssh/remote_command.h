@@ -1,6 +1,6 @@
 // remote_script: the shell script that runs one worker on another machine, for ssh.
 //
-// It reads variables for the worker's environment from standard input (input_for_remote), so that no secret
+// It reads variables for the worker's environment from standard input (worker_variables), so that no secret
 // is in a program's arguments. The worker gets the addresses by which ssh came: that of the coordinator, and
 // its own for the other workers. When standard input ends, because the launcher or the connection is gone,
 // the worker gets SIGTERM, and SIGKILL ten seconds later.
@@ -21,10 +21,6 @@ struct RemoteWorker {
   int if_killed = 1;               // the script's exit status when the worker was killed
   std::vector<std::string> words;  // further arguments of `ostro worker`
 };
-
-// What the script reads: lines NAME=VALUE and an empty one. Of the environment (as of `environ`) the
-// variables OSTRO_* and AWS_*, but without values that have line feeds; and the job's secret.
-std::string input_for_remote(const char* const* environment, const std::string& secret);
 
 // A script of a POSIX shell, as one word for ssh.
 std::string remote_script(const RemoteWorker& worker);

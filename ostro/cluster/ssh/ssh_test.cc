@@ -12,6 +12,7 @@
 #include "ostro/base/text_parts.h"
 #include "ostro/cluster/ssh/hosts.h"
 #include "ostro/cluster/ssh/remote_command.h"
+#include "ostro/cluster/wire/worker_variables.h"
 
 namespace ostro::cluster {
 namespace {
@@ -86,7 +87,7 @@ TEST_CASE("a worker has the secret, its words, the addresses of the connection, 
                                      "OSTRO_LINES=a\nb",
                                      "OSTRO_JOB_SECRET=of another job",
                                      nullptr};
-  remote.input = input_for_remote(environment, "s3cret");
+  remote.input = worker_variables(environment, "s3cret");
   CHECK(remote.input == "AWS_KEY=a b='c'\nOSTRO_THREADS=5\nOSTRO_JOB_SECRET=s3cret\n\n");
   CHECK(remote.run("sleep 1") == 3);
   CHECK(remote.read("words") ==
