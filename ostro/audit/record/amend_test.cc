@@ -1,100 +1,28 @@
 // Runs that go on with another config: the same chain however they are run and wherever they are killed,
-// verified across amends; what cannot be amended is refused, and what an entry says is compared.
+// verified across amends; which options cannot be amended.
 #include "ostro/audit/record/amend.h"
 
 #include <doctest/doctest.h>
 #include <fmt/format.h>
 
 #include <algorithm>
-#include <functional>
 #include <map>
 #include <nlohmann/json.hpp>
 #include <set>
 
-#include "ostro/audit/verify.h"
+#include "ostro/audit/record/amended_run_for_test.h"
 #include "ostro/batches/order/mixture.h"
 #include "ostro/chain/canonical.h"
-#include "ostro/cpu/engine/engine.h"
 #include "ostro/io/files/faulty_file_system.h"
-#include "ostro/io/files/memory_file_system.h"
-#include "ostro/run/loop/run.h"
-#include "ostro/train/options/mixed_run_for_test.h"
 #include "ostro/train/step/batches.h"
 #include "ostro/train/step/fingerprints.h"
 
 namespace ostro::audit {
 namespace {
 
+using namespace amend_for_test;
+
 using Json = nlohmann::json;
-
-constexpr int64_t kAmendedAt = 4;
-const train::Settings kQuiet = {{"trainer.steps_per_eval", "0"}, {"trainer.tracker", "[]"}};
-// Weights, batch sizes, length, rate and what the programs hold; stages before step 4 are not those of the
-// run.
-const train::Settings kAmended = {
-    {"data.train_weights", "[[0, {web: 1, code: 0}], [2, {web: 0.5, code: 0.5}], [6, {web: 1, code: 0}]]"},
-    {"trainer.train_batch_size", "[[0, 6], [5, 2]]"},
-    {"trainer.num_train_steps", "8"},
-    {"optimizer.learning_rate", "0.002"},
-    {"optimizer.beta1", "0.8"},
-    {"numerics.cells", "{embed: 4}"},
-    {"trainer.steps_per_eval", "0"},
-    {"trainer.tracker", "[]"}};
-
-std::unique_ptr<runtime::Engine> plain_engine() {
-  auto engine = cpu::make_cpu_engine({.isa = {}, .threads = 1, .generated_code = false});
-  REQUIRE(engine.ok());
-  return std::move(engine).value();
-}
-
-// Trains to the end, or until so many steps are done; the error when it cannot.
-Result<run::RunOutcome> go(io::FileSystem& fs, runtime::Engine& engine, const train::TrainConfig& config,
-                           bool amend, int64_t until = 1000, int64_t workers = 1) {
-  const run::Run* running = nullptr;
-  ASSIGN_OR_RETURN(
-      const auto run,
-      run::Run::open(config, {fs, engine, workers, [&] { return running->step() >= until; }, {}, {}}, amend));
-  running = run.get();
-  return run->train({});
-}
-
-run::RunOutcome must_go(io::FileSystem& fs, runtime::Engine& engine, const train::TrainConfig& config,
-                        bool amend, int64_t until = 1000, int64_t workers = 1) {
-  const auto outcome = go(fs, engine, config, amend, until, workers);
-  REQUIRE_MESSAGE(outcome.ok(), outcome.error().message());
-  return *outcome;
-}
-
-chain::Chain chain_of(io::FileSystem& fs) {
-  auto chain = chain::read_chain(fs, "runs/run/chain.jsonl");
-  REQUIRE_MESSAGE(chain.ok(), chain.error().message());
-  return *chain;
-}
-
-std::vector<chain::StepEntry> steps_of(const chain::Chain& chain) {
-  std::vector<chain::StepEntry> steps;
-  for (const chain::ChainLink& link : chain.links)
-    if (const auto* step = std::get_if<chain::StepEntry>(&link.entry)) steps.push_back(*step);
-  return steps;
-}
-
-// A run of four steps.
-std::unique_ptr<io::MemoryFileSystem> begun(runtime::Engine& engine) {
-  auto fs = std::make_unique<io::MemoryFileSystem>();
-  train::write_mixed_files(*fs);
-  check_ok(fs->sync_tree(""));
-  must_go(*fs, engine, train::mixed_config(kQuiet), false, kAmendedAt);
-  return fs;
-}
-
-std::string verified(io::FileSystem& fs, runtime::Engine& engine, int64_t from = 0, int64_t workers = 1) {
-  VerifyOptions options;
-  options.from_step = from;
-  options.workers = workers;
-  const auto report = verify_run(fs, engine, "runs/run", options, models::builtin_models());
-  if (!report.ok()) return report.error().message();
-  return report->equal ? "equal" : fmt::format("step {} differs: {}", report->different_step, report->what);
-}
 
 TEST_CASE("an amended run: any workers and interruption, verified; batches before it stay, cursors go on") {
   const auto engine = plain_engine();
@@ -307,139 +235,6 @@ TEST_CASE("slow: a power cut at any moment of an amend: the run verifies, and go
   CHECK(amended < cuts);
 }
 
-// The chain with `change` made to its entries and every hash made good again.
-void forge_links(io::MemoryFileSystem& fs,
-                 const std::function<void(std::vector<chain::ChainLink>&)>& change) {
-  chain::Chain chain = chain_of(fs);
-  change(chain.links);
-  std::string text, head;
-  for (const chain::ChainLink& link : chain.links) {
-    const std::string json = *chain::entry_json(link.entry);
-    head = chain::entry_hash(head, json);
-    text += chain::chain_line(json, head) + "\n";
-  }
-  *fs.content("runs/run/chain.jsonl") = text;
-}
-
-void forge(io::MemoryFileSystem& fs, const std::function<void(chain::AmendEntry&)>& change) {
-  forge_links(fs, [&](std::vector<chain::ChainLink>& links) {
-    for (chain::ChainLink& link : links)
-      if (auto* amend = std::get_if<chain::AmendEntry>(&link.entry)) change(*amend);
-  });
-}
-
-TEST_CASE("a forged difference is found") {
-  const auto engine = plain_engine();
-  const auto fs = begun(*engine);
-  must_go(*fs, *engine, train::mixed_config(kAmended), true, 5);
-  const std::string good = *fs->read_file("runs/run/chain.jsonl");
-  const auto found = [&](const std::string& key, const Json& value, const std::string& what) {
-    forge(*fs, [&](chain::AmendEntry& amend) {
-      Json difference = Json::parse(amend.difference);
-      if (value.is_null())
-        difference.erase(key);
-      else
-        difference[key] = value;
-      amend.difference = difference.dump();
-    });
-    const std::string said = verified(*fs, *engine);
-    CHECK_MESSAGE(said.find(what) != std::string::npos, said);
-    *fs->content("runs/run/chain.jsonl") = good;
-  };
-  forge(*fs, [](chain::AmendEntry&) {});
-  CHECK(*fs->read_file("runs/run/chain.jsonl") == good);
-  CHECK(verified(*fs, *engine) == "equal");
-
-  const std::string was = chain::hex_float(6e-4), is = chain::hex_float(0.002), three = chain::hex_float(3);
-  const auto change = [](const Json& from, const Json& to) { return Json{{"from", from}, {"to", to}}; };
-  found("optimizer.learning_rate", change(three, is),
-        "\"optimizer.learning_rate\" is changed from \"0x1.8p+1\"");
-  found("optimizer.learning_rate", change(was, was), "\"optimizer.learning_rate\" changes nothing");
-  found("optimizer.learning_rate", Json{{"to", is}}, "is changed from absent, but was");
-  found("optimizer.learning_rate", change(was, three), "config.yaml is not the config of the chain");
-  found("optimizer.learning_rate", Json(), "config.yaml is not the config of the chain");
-  for (const char* path :
-       {"optimizer.nothing", "nothing.at_all", "trainer.checkpointer.keep.", "data.cache_dir", ".", "",
-        "trainer.checkpointer.keep.99999999999999999999", "trainer.checkpointer.keep.0",
-        "data.components.web", "data.components.<name>.train_urls"})
-    found(path, Json{{"to", 1}},
-          fmt::format("line 8: the amend after step 4: \"{}\" is no option of the canonical config", path));
-  const Json genesis = Json::parse(chain_of(*fs).genesis().config);
-  found("optimizer", change(genesis["optimizer"], genesis["optimizer"]), "\"optimizer\" changes nothing");
-  found("numerics", change(genesis["numerics"], Json::object()), "\"numerics\" is no option");
-  // Members that another one undoes.
-  forge(*fs, [&](chain::AmendEntry& amend) {
-    Json difference = Json::parse(amend.difference), other = genesis["data"]["shuffle"];
-    other["io_block_size"] = 4;
-    difference["data.shuffle"] = change(genesis["data"]["shuffle"], other);
-    difference["data.shuffle.io_block_size"] = change(4, 3);
-    amend.difference = difference.dump();
-  });
-  const auto says = [&](const std::string& what) {
-    const std::string said = verified(*fs, *engine);
-    CHECK_MESSAGE(said.find(what) != std::string::npos, said);
-    *fs->content("runs/run/chain.jsonl") = good;
-  };
-  says("line 8: the amend after step 4: what it leads to is said otherwise: {");
-  // The order of entries.
-  using Links = std::vector<chain::ChainLink>;
-  const auto is_amend = [](const chain::ChainLink& link) {
-    return std::holds_alternative<chain::AmendEntry>(link.entry);
-  };
-  forge_links(*fs, [&](Links& links) {
-    const auto amend = std::find_if(links.begin(), links.end(), is_amend);
-    std::iter_swap(amend, amend - 1);
-  });
-  says("line 8: the checkpoint entry of step 4 behind an amend of it");
-  forge_links(*fs, [&](Links& links) {
-    auto& beginning = std::get<chain::GenesisEntry>(links[0].entry);
-    Json config = genesis;
-    config["chain"]["leaf_gradients"] = true;
-    beginning.config = config.dump();
-    const Json to = change(true, genesis["chain"]["leaf_gradients"]);
-    links.insert(links.begin() + 1, {chain::AmendEntry{0, Json{{"chain.leaf_gradients", to}}.dump()}, ""});
-  });
-  says("line 2: an amend after step 0, before any step of this run");
-  // Products of integers in a run of others.
-  forge_links(*fs, [&](Links& links) {
-    std::get<chain::GenesisEntry>(links[0].entry).numerics_options = chain::kIntegerProducts;
-  });
-  says(R"(numerics_options are {"block":256,"products":"int8"}, but a run with trainer.mp)");
-  // Steps beyond a length that held.
-  forge_links(*fs, [&](Links& links) {
-    Json config = genesis;
-    config["trainer"]["num_train_steps"] = 3;
-    std::get<chain::GenesisEntry>(links[0].entry).config = config.dump();
-    auto& amend = std::get<chain::AmendEntry>(std::find_if(links.begin(), links.end(), is_amend)->entry);
-    Json difference = Json::parse(amend.difference);
-    difference["trainer.num_train_steps"]["from"] = 3;
-    amend.difference = difference.dump();
-  });
-  says("the genesis: trainer.num_train_steps is 3, but 4 steps are done");
-  found("program", Json(), "the configuration after step 4 gives other programs than the chain names");
-  // Even when config.yaml goes along.
-  const auto forged_config = [&](const config::Override& with, const std::string& key, const Json& value,
-                                 const std::string& what) {
-    const std::string yaml = *fs->read_file("runs/run/config.yaml");
-    auto tree = config::parse_yaml(yaml, "config.yaml");
-    REQUIRE(tree.ok());
-    check_ok(config::apply_override(with, &*tree));
-    *fs->content("runs/run/config.yaml") = config::block_text(*tree);
-    found(key, value, what);
-    *fs->content("runs/run/config.yaml") = yaml;
-  };
-  forged_config({"optimizer.learning_rate", "3.0"}, "optimizer.learning_rate", change(was, three),
-                "step 5 differs");
-  forged_config({"trainer.seed", "1"}, "trainer.seed", change(0, 1),
-                "no amend can change: trainer.seed is 0 there");
-  const Json weights = Json::parse(train::canonical_text(train::mixed_config({})))["data"]["train_weights"];
-  forged_config({"data.train_weights", "{web: 0.5, code: 0.5}"}, "data.train_weights",
-                change(weights, Json{{"web", chain::hex_float(0.5)}, {"code", chain::hex_float(0.5)}}),
-                "stages before step 4 are others: data.train_weights");
-}
-
-// Every option of the canonical config, by what its declaration says: refused with its reason, or amended,
-// verified across the amend and by every later step.
 TEST_CASE("slow: every option can be amended or says why it cannot") {
   const auto engine = plain_engine();
   train::Settings base = train::kMixedRun;
