@@ -1,12 +1,16 @@
 #!/usr/bin/env bash
-# tests/e2e/selftest.sh OSTRO: the self-test's hash must be the known one on every instruction set the CPU has, with
-# every number of threads and workers, and in the interpreter; README.md must show the same one.
+# tests/e2e/selftest.sh OSTRO FAULTY: the self-test's two hashes must be the known ones on every instruction set the CPU
+# has, with every number of threads and workers, and in the interpreter; README.md must show the same ones. FAULTY
+# (tests/controls) flips one bit of a gradient, and both hashes must tell.
 set -euo pipefail
 ostro="$1"
+faulty="$2"
 root="$(cd "$(dirname "$0")/../.." && pwd)"
-hash="$(sed -n 's/.*kSelftestHash = *"\([0-9a-f]*\)".*/\1/p' <(tr -d '\n' < "$root/ostro/run/loop/selftest.h"))"
-[[ ${#hash} == 64 ]] || { echo "no hash in selftest.h" >&2; exit 1; }
-grep -q "$hash" "$root/README.md" || { echo "README.md does not show the self-test hash $hash" >&2; exit 1; }
+known() { sed -n "s/.* $1 = *\"\([0-9a-f]*\)\".*/\1/p" <(tr -d '\n' < "$root/ostro/run/loop/selftest.h"); }
+floats="$(known kSelftestHash)" integers="$(known kSelftestIntegersHash)"
+[[ ${#floats} == 64 && ${#integers} == 64 && $floats != "$integers" ]] || { echo "no two hashes in selftest.h" >&2; exit 1; }
+lines="self-test hash: $floats"$'\n'"of integer products: $integers"
+[[ "$(cat "$root/README.md")" == *"$lines"* ]] || { echo "README.md does not show the self-test's hashes" >&2; exit 1; }
 
 run() {
   if ! out="$(env "$@" "$ostro" selftest 2>&1)"; then
@@ -15,7 +19,7 @@ run() {
     exit 1
   fi
   # Built-in loops give the same hash: where they stood in for generated code, its compiler was not tried.
-  if [[ $out != *"$hash"* || $out == *"built-in loops"* ]]; then echo "FAILED $*: $out" >&2; exit 1; fi
+  if [[ $out != *"$lines"* || $out == *"built-in loops"* ]]; then echo "FAILED $*: $out" >&2; exit 1; fi
   echo "equal   $*"
 }
 
@@ -29,3 +33,11 @@ if command -v clang-19 > /dev/null; then
 else
   echo "skipped OSTRO_CC=clang-19: it is not installed"
 fi
+
+status=0
+out="$(OSTRO_TEST_FAULT=gradient_bit "$faulty" selftest 2>&1)" || status=$?
+if [[ $status != 1 || $out != *"self-test hash: "* || $out == *"$floats"$'\n'"of integer"* || $out == *"of integer products: $integers"* ]]; then
+  echo "FAILED: a flipped bit of a gradient is not told, exit $status: $out" >&2
+  exit 1
+fi
+echo "other hashes with a flipped bit of a gradient"

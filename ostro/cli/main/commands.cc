@@ -36,7 +36,7 @@ std::span<const Command> commands() {
       {"program", "print the programs of a training step", program_command},
       {"data", "build the token store; show the batch of a step", data_command},
       {"lab", "do an experiment of several steps, and report on it", lab_command},
-      {"selftest", "train two tiny models and compare the hash with the one of every machine",
+      {"selftest", "train three tiny models and compare two hashes with those of every machine",
        selftest_command},
       {"devices", "show the processors and GPUs of this machine, and what GPUs lack", devices_command},
       {"coordinator", "decide who is in a run on several machines", coordinator_command},

@@ -69,8 +69,8 @@ models::DecoderOptions& llama(train::TrainConfig& c) {
   return o;
 }
 
-// The configurations of the self-test.
-std::vector<train::TrainConfig> configs() {
+// The configurations whose products are of floats.
+std::vector<train::TrainConfig> float_configs() {
   train::TrainConfig f32 = base_config();
   f32.trainer.id = "f32";
   f32.trainer.mp = "p=f32,c=f32";
@@ -83,6 +83,17 @@ std::vector<train::TrainConfig> configs() {
   o.tie_word_embeddings = true;
   o.z_loss_weight = 1e-4;
   return {f32, bf16};
+}
+
+// Every kind of integer product sums over two blocks, of which the second is short: over 300 features of the
+// MLP, over the vocabulary, and over the 264 tokens of a leaf.
+train::TrainConfig integer_config() {
+  train::TrainConfig c = base_config();
+  c.trainer.id = "int8";
+  c.trainer.mp = "p=f32,c=int8";
+  c.numerics.leaf_examples = 6;
+  llama(c).intermediate_dim = 300;
+  return c;
 }
 
 // The corpus and the tokenizer trained on it.
@@ -100,13 +111,11 @@ Status make_files(io::FileSystem& fs) {
   return tokenizer::save_tokenizer(fs, trained, "/selftest/tokenizer.json");
 }
 
-}  // namespace
-
-Result<std::string> selftest_hash(runtime::Engine& engine, int64_t workers) {
-  io::MemoryFileSystem fs;
-  RETURN_IF_ERROR(make_files(fs));
+// Trains each configuration on the files; the hash of what their chains say.
+Result<std::string> hash_of_runs(io::FileSystem& fs, runtime::Engine& engine, int64_t workers,
+                                 std::vector<train::TrainConfig> configs) {
   std::string text;
-  for (train::TrainConfig& config : configs()) {
+  for (train::TrainConfig& config : configs) {
     RETURN_IF_ERROR(config.resolve());
     const std::string directory = train::run_directory(config);
     {
@@ -121,6 +130,19 @@ Result<std::string> selftest_hash(runtime::Engine& engine, int64_t workers) {
     }
   }
   return sha256_hex(text);
+}
+
+}  // namespace
+
+SelftestHashes known_selftest_hashes() { return {kSelftestHash, kSelftestIntegersHash}; }
+
+Result<SelftestHashes> selftest_hashes(runtime::Engine& engine, int64_t workers) {
+  io::MemoryFileSystem fs;
+  RETURN_IF_ERROR(make_files(fs));
+  SelftestHashes hashes;
+  ASSIGN_OR_RETURN(hashes.floats, hash_of_runs(fs, engine, workers, float_configs()));
+  ASSIGN_OR_RETURN(hashes.integers, hash_of_runs(fs, engine, workers, {integer_config()}));
+  return hashes;
 }
 
 }  // namespace ostro::run
