@@ -18,8 +18,10 @@ uint64_t data_of(int socket, uint64_t number) { return number << 32 | static_cas
 
 }  // namespace
 
-ConnectionWatch::ConnectionWatch()
-    : epoll_(::epoll_create1(EPOLL_CLOEXEC)), event_(::eventfd(0, EFD_CLOEXEC | EFD_NONBLOCK)) {
+ConnectionWatch::ConnectionWatch(size_t most_expected)
+    : most_expected_(most_expected),
+      epoll_(::epoll_create1(EPOLL_CLOEXEC)),
+      event_(::eventfd(0, EFD_CLOEXEC | EFD_NONBLOCK)) {
   OSTRO_CHECK(epoll_ >= 0 && event_ >= 0, "no file descriptors for watching connections");
   epoll_event woken{};
   woken.events = EPOLLIN;
@@ -56,6 +58,7 @@ void ConnectionWatch::expect(int socket, std::chrono::milliseconds limit) {
       ::epoll_ctl(epoll_, EPOLL_CTL_ADD, socket, &closing);
     }
     watched.due = Clock::now() + limit;
+    shut_down_oldest();
   }
   wake();
 }
@@ -78,14 +81,29 @@ void ConnectionWatch::end(int socket) {
   if (sockets_.erase(socket) > 0) ::epoll_ctl(epoll_, EPOLL_CTL_DEL, socket, nullptr);
 }
 
+// The server closes it then.
+void ConnectionWatch::shut_down(int socket, Watched& watched) {
+  ::shutdown(socket, SHUT_RDWR);
+  watched.due = Clock::time_point::max();
+}
+
+void ConnectionWatch::shut_down_oldest() {
+  if (sockets_.size() <= most_expected_) return;
+  size_t expected = 0;
+  auto oldest = sockets_.end();
+  for (auto one = sockets_.begin(); one != sockets_.end(); ++one) {
+    if (one->second.due == Clock::time_point::max()) continue;
+    ++expected;
+    if (oldest == sockets_.end() || one->second.number < oldest->second.number) oldest = one;
+  }
+  if (expected > most_expected_) shut_down(oldest->first, oldest->second);
+}
+
 int ConnectionWatch::shut_down_late_ones() {
   const Clock::time_point now = Clock::now();
   Clock::time_point next = Clock::time_point::max();
   for (auto& [socket, watched] : sockets_) {
-    if (watched.due <= now) {
-      ::shutdown(socket, SHUT_RDWR);  // the server closes it then
-      watched.due = Clock::time_point::max();
-    }
+    if (watched.due <= now) shut_down(socket, watched);
     next = std::min(next, watched.due);
   }
   if (next == Clock::time_point::max()) return -1;

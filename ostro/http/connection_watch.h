@@ -1,8 +1,9 @@
-// ConnectionWatch: ends connections that do not bring a request in time, and says when a client has left.
+// ConnectionWatch: ends connections that do not bring a request in time, or are too many of that kind, and
+// says when a client has left.
 //
 // libmicrohttpd has only a limit for idle connections, which a client that sends a byte now and then never
-// reaches; and it does not look at a connection that waits for its answer. Thread-safe; it has a thread of
-// its own, which calls what it was given.
+// reaches; it does not look at a connection that waits for its answer; and where all connections that it may
+// have are there, it accepts none. Thread-safe; it has a thread of its own, which calls what it was given.
 #pragma once
 
 #include <chrono>
@@ -18,12 +19,14 @@ class ConnectionWatch {
  public:
   using Clock = std::chrono::steady_clock;
 
-  ConnectionWatch();
+  // Of connections without a whole request at most `most_expected` are kept.
+  explicit ConnectionWatch(size_t most_expected);
   ~ConnectionWatch();
   ConnectionWatch(const ConnectionWatch&) = delete;
   ConnectionWatch& operator=(const ConnectionWatch&) = delete;
 
-  // The connection is shut down unless a later call is made for the socket within `limit`.
+  // The connection is shut down unless a later call is made for the socket within `limit`, or if it is the
+  // oldest of too many.
   void expect(int socket, std::chrono::milliseconds limit);
   // The request is there. `left` is called once, when the client has closed its side; perhaps at once.
   void wait(int socket, std::function<void()> left);
@@ -40,9 +43,12 @@ class ConnectionWatch {
 
   void watch();
   void wake() const;
+  void shut_down(int socket, Watched& watched);
+  void shut_down_oldest();  // where there are too many
   // Shuts down what is due. Returns the milliseconds to the next time; -1: none.
   int shut_down_late_ones();
 
+  const size_t most_expected_;
   int epoll_, event_;
   std::mutex mutex_;
   bool over_ = false;

@@ -87,6 +87,22 @@ TEST_CASE("connections beyond the limit are ended") {
   CHECK(held.back()->hear().ends_with("\r\n\r\n/"));
 }
 
+TEST_CASE("connections that bring no request leave room for those that do") {
+  const auto server =
+      started(echo, {.header = std::chrono::minutes(30), .connections = 8, .connections_of_address = 8});
+  std::vector<std::unique_ptr<Client>> idle;
+  // Without a limit of their own, eight of them keep all others out, and hear() hangs.
+  for (int i = 0; i < 20; ++i) {
+    idle.push_back(std::make_unique<Client>(server->port()));
+    if (i % 2 == 0) idle.back()->say("GET / HTTP/1.1\r\n");
+  }
+  for (int i = 0; i < 16; ++i)
+    CHECK(idle[static_cast<size_t>(i)]->hear().empty());  // ended, the oldest first
+  CHECK(answer(server->port(), "GET /other HTTP/1.1\r\nHost: localhost\r\n\r\n").ends_with("/other"));
+  idle.back()->say("GET /late HTTP/1.1\r\nHost: localhost\r\n\r\n");
+  CHECK(idle.back()->hear().ends_with("/late"));
+}
+
 // A server whose answers a test gives by hand.
 struct Waiting {
   std::mutex mutex;

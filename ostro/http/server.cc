@@ -46,7 +46,7 @@ Response not_allowed() {
 class MicroServer final : public Server {
  public:
   MicroServer(Service service, const Limits& limits, const Address& address)
-      : service_(std::move(service)), limits_(limits), address_(address) {}
+      : service_(std::move(service)), limits_(limits), address_(address), watch_(limits.connections / 2) {}
   // Connections must not be suspended when the daemon stops.
   ~MicroServer() override {
     {

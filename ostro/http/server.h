@@ -3,7 +3,8 @@
 // One thread of its own runs the function, for one request at a time. A connection carries one request.
 // Clients that are slow or many cost a bounded amount of memory and cannot hold up others: a request's header
 // and body have to be there before a deadline, however their bytes come; bodies have a size; connections are
-// limited, all in all and for an address.
+// limited, all in all and for an address; those that have not brought their request fill at most half of
+// that, and the oldest of them goes where one more comes.
 #pragma once
 
 #include <chrono>
