@@ -136,4 +136,5 @@ def main():
             place.check_family(family, FAMILIES[family])
 
 
-main()
+if __name__ == "__main__":
+    main()
