@@ -118,6 +118,8 @@ Arrays LayerRows::traced(const Key& key, int64_t layer, const Arrays& in) const 
       const Arrays after = f.after_attention(layer, part_of(in, 0, weights), in[n - 2], in[n - 1]);
       return {f.chosen(layer, part_of(in, weights, n - 2), after)};
     }
+    case Part::kNormed:  // x
+      return {f.normed(part_of(in, 0, n - 1), in[n - 1])};
     case Part::kHead:  // x
       return {f.head(part_of(in, 0, n - 1), in[n - 1])};
   }
@@ -199,7 +201,8 @@ Status LayerRows::prepare() {
       RETURN_IF_ERROR(
           program({Part::kRest, kind, rows}, layer, [&] { return with(weights.attention, {x, y}); }));
     }
-    const Buffers head = resident_->whole(f.head_reads);
+    const Buffers norm = resident_->whole(f.norm_reads), head = resident_->whole(f.head_reads);
+    RETURN_IF_ERROR(program({Part::kNormed, 0, rows}, 0, [&] { return with(norm, {x}); }));
     RETURN_IF_ERROR(program({Part::kHead, 0, rows}, 0, [&] { return with(head, {x}); }));
   }
   return {};

@@ -44,6 +44,7 @@ class LayerRows final : public RowRunner {
                                                      std::function<void(int64_t layer)> on_layer = {});
 
   const RowLimits& limits() const override { return limits_; }
+  int64_t width() const override { return model_.functions.shapes[model_.layers.embedding].axes.back().size; }
   Status prepare() override;
   Result<std::string> program_hash() override;
   Result<int64_t> open() override { return cache_.open(); }
@@ -64,7 +65,7 @@ class LayerRows final : public RowRunner {
   using Shapes = std::vector<ir::Shape>;
 
   // kPaged is what kProject and kAttend are together.
-  enum class Part { kEmbed, kPaged, kProject, kAttend, kRest, kAfter, kChosen, kHead };
+  enum class Part { kEmbed, kPaged, kProject, kAttend, kRest, kAfter, kChosen, kNormed, kHead };
   struct Key {
     Part part;
     int64_t kind = 0, rows = 0;
@@ -109,7 +110,10 @@ class LayerRows final : public RowRunner {
   // The rest of a layer whose experts are read when they are known.
   Status rest_streamed(int64_t layer, LayerWeights& weights, Step& step, runtime::Buffer attended,
                        const std::function<void()>& read_ahead);
+  // [batch = 1, pos, embed]: the rows of x that are wanted for logits, or behind the final norm; padded.
+  Result<runtime::Buffer> wanted_rows(const Step& step, bool normed);
   Result<runtime::Buffer> head(Buffers weights, const Step& step);
+  Status give_normed(const Step& step);
 
   Model model_;
   runtime::Engine& engine_;

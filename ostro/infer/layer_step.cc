@@ -72,24 +72,47 @@ Status LayerRows::rest_streamed(int64_t layer, LayerWeights& weights, Step& step
   return {};
 }
 
-Result<Buffer> LayerRows::head(Buffers weights, const Step& step) {
-  if (step.wanted == 0) return Buffer();
-  Buffer in = step.x;
-  const int64_t bucket = padded_rows(step.wanted);
-  if (step.wanted != step.rows || bucket != step.bucket) {
-    ASSIGN_OR_RETURN(const Buffer x, step.x.to_host());
-    in = Buffer::zeros(with_rows(x.shape(), 1, bucket));
-    int64_t at = 0;
-    for (const Step::Piece& piece : step.pieces) {
-      copy_rows(x, piece.first + piece.count - piece.chunk.wanted, piece.chunk.wanted, in, at);
-      at += piece.chunk.wanted;
-    }
+Result<Buffer> LayerRows::wanted_rows(const Step& step, bool normed) {
+  const int64_t count = normed ? step.normed : step.logits, bucket = padded_rows(count);
+  if (count == step.rows && bucket == step.bucket) return step.x;
+  ASSIGN_OR_RETURN(const Buffer x, step.x.to_host());
+  Buffer out = Buffer::zeros(with_rows(x.shape(), 1, bucket));
+  int64_t at = 0;
+  for (const Step::Piece& piece : step.pieces) {
+    const int64_t wanted = normed ? piece.chunk.wanted - piece.chunk.logits() : piece.chunk.logits();
+    copy_rows(x, piece.first + piece.count - wanted, wanted, out, at);
+    at += wanted;
   }
+  return out;
+}
+
+Result<Buffer> LayerRows::head(Buffers weights, const Step& step) {
+  if (step.logits == 0) return Buffer();
+  ASSIGN_OR_RETURN(Buffer in, wanted_rows(step, false));
+  const int64_t bucket = padded_rows(step.logits);
   weights.push_back(std::move(in));
   ASSIGN_OR_RETURN(const Buffers out, run({Part::kHead, 0, bucket}, 0, std::move(weights)));
   ASSIGN_OR_RETURN(const Buffer logits, out[0].to_host());
   const int64_t vocab = logits.shape().axes.back().size;
-  return logits.with_shape({ir::DType::f32, {{"pos", bucket}, {"vocab", vocab}}}).rows(0, step.wanted);
+  return logits.with_shape({ir::DType::f32, {{"pos", bucket}, {"vocab", vocab}}}).rows(0, step.logits);
+}
+
+Status LayerRows::give_normed(const Step& step) {
+  if (step.normed == 0) return {};
+  ASSIGN_OR_RETURN(Buffers inputs, whole(model_.layers.norm_reads));
+  ASSIGN_OR_RETURN(Buffer in, wanted_rows(step, true));
+  inputs.push_back(std::move(in));
+  ASSIGN_OR_RETURN(const Buffers out,
+                   run({Part::kNormed, 0, padded_rows(step.normed)}, 0, std::move(inputs)));
+  ASSIGN_OR_RETURN(const Buffer rows, out[0].to_host());
+  auto next = rows.as<float>().begin();
+  for (const Step::Piece& piece : step.pieces) {
+    if (piece.chunk.normed == nullptr) continue;
+    const auto end = next + piece.chunk.wanted * width();
+    piece.chunk.normed->insert(piece.chunk.normed->end(), next, end);
+    next = end;
+  }
+  return {};
 }
 
 Result<Buffer> LayerRows::step(std::span<const RowChunk> chunks) {
@@ -101,7 +124,8 @@ Result<Buffer> LayerRows::step(std::span<const RowChunk> chunks) {
     const auto count = static_cast<int64_t>(chunk.tokens.size());
     step.pieces.push_back({chunk, step.rows, count, cache_.length(chunk.sequence)});
     step.rows += count;
-    step.wanted += chunk.wanted;
+    step.logits += chunk.logits();
+    step.normed += chunk.wanted - chunk.logits();
   }
   list_rows(step);
   Result<Buffer> out = run_layers(step);
@@ -165,6 +189,7 @@ Result<Buffer> LayerRows::run_layers(Step& step) {
     if (on_layer_) on_layer_(layer);
   }
   ASSIGN_OR_RETURN(LayerWeights last, weights_of(layer_count()));
+  RETURN_IF_ERROR(give_normed(step));
   return head(std::move(last.chosen), step);
 }
 

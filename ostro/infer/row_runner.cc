@@ -16,6 +16,8 @@ Status check_chunks(const RowRunner& runner, std::span<const RowChunk> chunks) {
     const auto count = static_cast<int64_t>(chunk.tokens.size());
     OSTRO_CHECK(count > 0 && chunk.wanted >= 0 && chunk.wanted <= count,
                 "a chunk of {} tokens of which {} rows are wanted", count, chunk.wanted);
+    OSTRO_CHECK(chunk.normed == nullptr || runner.width() > 0,
+                "this runner gives no rows behind the final norm");
     OSTRO_CHECK(sequences.insert(chunk.sequence).second, "sequence {} is twice in a step", chunk.sequence);
     if (runner.length(chunk.sequence) + count > limits.positions)
       return invalid_argument(fmt::format("no room for {} tokens after {}; {} are the most", count,

@@ -7,6 +7,7 @@
 #include <span>
 #include <string>
 #include <string_view>
+#include <vector>
 
 #include "ostro/base/error.h"
 #include "ostro/runtime/buffer.h"
@@ -18,6 +19,10 @@ struct RowChunk {
   int64_t sequence = 0;
   std::span<const int32_t> tokens;
   int64_t wanted = 0;  // the logits of the last so many of them are wanted
+  // In place of logits the rows behind the final norm are wanted (numerics.md N21): they are appended here.
+  std::vector<float>* normed = nullptr;
+
+  int64_t logits() const { return normed == nullptr ? wanted : 0; }
 };
 
 // How much a runner holds.
@@ -41,6 +46,8 @@ class RowRunner {
   virtual ~RowRunner() = default;
 
   virtual const RowLimits& limits() const = 0;
+  // The length of a row behind the final norm; 0: this runner gives none.
+  virtual int64_t width() const { return 0; }
   // Builds all programs, so that no call below has to.
   virtual Status prepare() = 0;
   // Which program computes a row: SHA-256 of the text of the model's cached step of one token, whose bits
@@ -63,7 +70,7 @@ class RowRunner {
   // Gives a sequence without tokens the first `count` of another one, which has them. Error: no memory.
   virtual Status copy(int64_t from, int64_t to, int64_t count) = 0;
   // Runs the chunks, each with at least one token and each of another sequence. Returns f32 logits [pos,
-  // vocab] in memory of the host: the wanted rows in their order; invalid where none is wanted. Errors: more
+  // vocab] in memory of the host: those that are wanted, in their order; invalid where none is. Errors: more
   // rows or positions than limits() has, or no memory for them; then no sequence has changed. After an error
   // of the engine all open sequences can only be closed.
   virtual Result<runtime::Buffer> step(std::span<const RowChunk> chunks) = 0;

@@ -38,7 +38,7 @@ struct LayerFunctions {
 
   size_t embedding = 0;  // the parameter [vocab, embed] of which `embed` reads the tokens' rows
   std::vector<WeightRead> embed_reads;  // its other parameters
-  std::vector<WeightRead> head_reads;
+  std::vector<WeightRead> head_reads, norm_reads;
   std::vector<std::vector<WeightRead>> attention_reads, chosen_reads;  // of each layer
 
   // An empty cache of keys, or of values, of one layer: [batch, key_pos, kv_heads, head_dim].
@@ -68,6 +68,8 @@ struct LayerFunctions {
   // `in`: h, mlp_in, and of a mixture expert and gate; `expert` has indices of the experts in `weights`.
   // Returns x of the next layer.
   std::function<Array(int64_t layer, const Arrays& weights, const Arrays& in)> chosen;
+  // x behind the final norm, which the product of the head reads: f32 [batch, pos, embed], exact.
+  std::function<Array(const Arrays& weights, const Array& x)> normed;
   // f32 logits [batch, pos, vocab].
   std::function<Array(const Arrays& weights, const Array& x)> head;
 };

@@ -100,7 +100,8 @@ ParsedAsk parse_completion(const ServedModel& model, std::string_view body, cons
   if (prompt == nullptr)
     fields.fail("prompt", "is missing; it is a text, a list of token ids, or a list of these");
   else
-    read_prompts(fields, *prompt, model, static_cast<size_t>(limits.prompts), ask.prompts, ask.prompt_texts);
+    read_prompts(fields, "prompt", *prompt, model, static_cast<size_t>(limits.prompts), ask.prompts,
+                 ask.prompt_texts);
   const auto answers = static_cast<int64_t>(ask.prompts.size()) * ask.count;
   if (answers > limits.prompts)
     fields.fail("prompt", fmt::format("asks for {} answers; at most {} are taken", answers, limits.prompts));

@@ -1,8 +1,9 @@
 // Ask: a request for text, read and checked: everything that its answer depends on.
 //
 // parse_completion reads the body of /v1/completions, parse_chat that of /v1/chat/completions, parse_response
-// that of /v1/responses (docs/guide/serve.md lists the fields). An ApiError says what is wrong with a body,
-// with the HTTP status. Pure functions, which threads may call with the same model.
+// that of /v1/responses, parse_embedding that of /v1/embeddings (docs/guide/serve.md lists the fields). An
+// ApiError says what is wrong with a body, with the HTTP status. Pure functions, which threads may call with
+// the same model.
 #pragma once
 
 #include <chrono>
@@ -19,7 +20,7 @@
 
 namespace ostro::serve {
 
-enum class Form { kCompletion, kChat, kResponse };  // of the answer
+enum class Form { kCompletion, kChat, kResponse, kEmbedding };  // of the answer
 
 struct Ask {
   Form form = Form::kCompletion;
@@ -36,12 +37,14 @@ struct Ask {
   std::shared_ptr<Metrics> metrics;  // that count it; null: none
   std::chrono::steady_clock::time_point arrived = std::chrono::steady_clock::now();
   bool echo = false, stream = false, include_usage = false, return_ids = false, receipt = false;
+  bool base64 = false;  // embeddings are written so
 };
 
 // The most that one request may ask for; more is an error.
 struct AskLimits {
   int64_t prompts = 128;                 // prompts times `n`
   int64_t answers = 16;                  // `n`
+  size_t inputs = 2048;                  // of which embeddings are wanted
   size_t stops = 16, stop_bytes = 1024;  // stop strings, and bytes of each
 };
 
@@ -49,5 +52,6 @@ using ParsedAsk = std::variant<Ask, ApiError>;
 ParsedAsk parse_completion(const ServedModel& model, std::string_view body, const AskLimits& limits = {});
 ParsedAsk parse_chat(const ServedModel& model, std::string_view body, const AskLimits& limits = {});
 ParsedAsk parse_response(const ServedModel& model, std::string_view body, const AskLimits& limits = {});
+ParsedAsk parse_embedding(const ServedModel& model, std::string_view body, const AskLimits& limits = {});
 
 }  // namespace ostro::serve

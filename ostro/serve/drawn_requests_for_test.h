@@ -24,6 +24,7 @@ class KeptRunner final : public infer::RowRunner {
   KeptRunner(std::unique_ptr<infer::RowRunner> inner, Kept kept) : inner_(std::move(inner)), kept_(kept) {}
 
   const infer::RowLimits& limits() const override { return inner_->limits(); }
+  int64_t width() const override { return inner_->width(); }
   Status prepare() override { return inner_->prepare(); }
   Result<std::string> program_hash() override { return inner_->program_hash(); }
   Result<int64_t> open() override { return inner_->open(); }

@@ -50,7 +50,7 @@ bool EngineThread::has_free_sequence() const {
 bool EngineThread::has_room(const RunningRequest& request) {
   std::vector<infer::RowChunk> open;
   for (RunningRequest& one : requests_)
-    for (const RunningAnswer* answer : one.running()) open.push_back(answer->chunk(answer->unfed()));
+    for (RunningAnswer* answer : one.running()) open.push_back(answer->chunk(answer->unfed()));
   return open.empty() || model_.runner->has_room(open, request.waiting_tokens() + 1);
 }
 
@@ -128,7 +128,7 @@ void EngineThread::step() {
     const auto vocab = made->valid() ? static_cast<size_t>(made->shape().axes.back().size) : 0;
     size_t row = 0;
     for (const Part& part : parts) {
-      const auto wanted = static_cast<size_t>(part.chunk.wanted);
+      const auto wanted = static_cast<size_t>(part.chunk.logits());
       const auto logits =
           wanted > 0 ? made->as<float>().subspan(row * vocab, wanted * vocab) : std::span<const float>();
       row += wanted;

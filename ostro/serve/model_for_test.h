@@ -35,6 +35,7 @@ class FormulaRunner : public infer::RowRunner {
   int64_t steps = 0, rows = 0, most_together = 0;
 
   const infer::RowLimits& limits() const override { return limits_; }
+  int64_t width() const override { return kWidth; }
   Status prepare() override { return {}; }
   Result<std::string> program_hash() override { return std::string("formula"); }
   Result<int64_t> open() override { return cache_.open(); }
@@ -65,7 +66,11 @@ class FormulaRunner : public infer::RowRunner {
                 1442695040888963407;
         const auto bytes = std::as_bytes(std::span(&state, 1));
         RETURN_IF_ERROR(cache_.write(0, chunk.sequence, start + i, bytes, bytes));
-        if (i >= count - chunk.wanted) append_row(state, out);
+        if (i < count - chunk.wanted) continue;
+        if (chunk.normed == nullptr)
+          append_row(vocab_, state, out);
+        else
+          append_row(kWidth, state, *chunk.normed);
       }
     }
     cache_.end(chunks);
@@ -74,6 +79,8 @@ class FormulaRunner : public infer::RowRunner {
     return runtime::Buffer::copy_of(shape, out.data());
   }
   bool is_idle() const { return cache_.facts().held == 0; }
+
+  static constexpr int64_t kWidth = 5;
 
  private:
   static constexpr uint64_t kFirst = 12345;
@@ -85,8 +92,8 @@ class FormulaRunner : public infer::RowRunner {
                 sizeof out);
     return out;
   }
-  void append_row(uint64_t draw, std::vector<float>& rows) const {
-    for (int64_t i = 0; i < vocab_; ++i) {
+  static void append_row(int64_t size, uint64_t draw, std::vector<float>& rows) {
+    for (int64_t i = 0; i < size; ++i) {
       draw = draw * 6364136223846793005 + 1442695040888963407;
       rows.push_back(static_cast<float>(draw >> 40) / static_cast<float>(1 << 22));  // 0 to 4
     }
@@ -117,7 +124,8 @@ inline ServedModel test_model(int64_t context = 64, int64_t running = 4, int64_t
                               int64_t pages = 0) {
   ServedModel out;
   out.tokenizer = test_tokenizer();
-  out.facts = {"test", std::string(64, 'a'), "formula", out.tokenizer->hash(), "", "", context};
+  out.facts = {"test",  std::string(64, 'a'), "formula", out.tokenizer->hash(), "", "",
+               context, FormulaRunner::kWidth};
   out.stops = {static_cast<int32_t>(out.tokenizer->eos_id().value())};
   out.runner = std::make_unique<FormulaRunner>(out.tokens(), infer::RowLimits{context, running, rows, pages});
   return out;

@@ -29,12 +29,14 @@ Json model_json(const ModelFacts& facts) {
 // Prometheus asks for this type.
 constexpr const char* kMetricsType = "text/plain; version=0.0.4; charset=utf-8";
 
-bool is_for_text(Action action) {
-  return action == Action::kCompletion || action == Action::kChat || action == Action::kResponse;
+bool is_for_engine(Action action) {
+  return action == Action::kCompletion || action == Action::kChat || action == Action::kResponse ||
+         action == Action::kEmbedding;
 }
 
 ParsedAsk parse_ask(Action action, const ServedModel& model, const std::string& body) {
   if (action == Action::kCompletion) return parse_completion(model, body);
+  if (action == Action::kEmbedding) return parse_embedding(model, body);
   return action == Action::kChat ? parse_chat(model, body) : parse_response(model, body);
 }
 
@@ -150,10 +152,10 @@ void ModelServer::take(const std::shared_ptr<http::Exchange>& one) {
     const std::lock_guard lock(mutex_);
     ++taken_;
   }
-  const bool for_text = is_for_text(path->action);
-  if (for_text) metrics_->take();
-  std::shared_ptr<void> held(nullptr, [this, for_text](void*) {
-    if (for_text) metrics_->drop();
+  const bool for_engine = is_for_engine(path->action);
+  if (for_engine) metrics_->take();
+  std::shared_ptr<void> held(nullptr, [this, for_engine](void*) {
+    if (for_engine) metrics_->drop();
     const std::lock_guard lock(mutex_);
     if (--taken_ == 0) answered_.notify_all();
   });
@@ -204,7 +206,7 @@ void ModelServer::read_requests() {
     if (one->exchange->is_gone()) continue;
     const std::string& body = one->exchange->request().body;
     const auto [now, use] = used();
-    if (!is_for_text(one->action)) {
+    if (!is_for_engine(one->action)) {
       one->exchange->answer(of_tokens(one->action, *now->model, body));
       continue;
     }

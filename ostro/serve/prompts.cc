@@ -14,13 +14,14 @@ using Json = nlohmann::ordered_json;
 
 std::vector<int32_t> as_ids(const std::vector<uint32_t>& ids) { return {ids.begin(), ids.end()}; }
 
-std::vector<int32_t> text_ids(Fields& fields, const std::string& text, const ServedModel& model) {
+std::vector<int32_t> text_ids(Fields& fields, const std::string& name, const std::string& text,
+                              const ServedModel& model) {
   if (text.empty()) {
-    fields.fail("prompt", "is empty; to begin a new text, give the id of the token that begins one");
+    fields.fail(name, "is empty; to begin a new text, give the id of the token that begins one");
     return {};
   }
   const auto ids = tokenizer::prompt_ids(*model.tokenizer, text);
-  if (!ids.ok()) fields.fail("prompt", ids.error().message());
+  if (!ids.ok()) fields.fail(name, ids.error().message());
   return ids.ok() ? *ids : std::vector<int32_t>();
 }
 
@@ -36,25 +37,24 @@ void check_model(Fields& fields, const ServedModel& model) {
          "model", "model_not_found"});
 }
 
-void read_prompts(Fields& fields, const Json& prompt, const ServedModel& model, size_t most,
-                  std::vector<std::vector<int32_t>>& ids, std::vector<std::string>& texts) {
+void read_prompts(Fields& fields, const std::string& name, const Json& prompt, const ServedModel& model,
+                  size_t most, std::vector<std::vector<int32_t>>& ids, std::vector<std::string>& texts) {
   const bool is_list = prompt.is_array();
-  if (is_list && prompt.empty()) return fields.fail("prompt", "is an empty list");
+  if (is_list && prompt.empty()) return fields.fail(name, "is an empty list");
   const bool is_one = !is_list || prompt[0].is_number();
   const Json list = is_one ? Json::array({prompt}) : prompt;
   if (list.size() > most)
-    return fields.fail("prompt", fmt::format("holds {} prompts; at most {} are taken", list.size(), most));
+    return fields.fail(name, fmt::format("holds {} texts; at most {} are taken", list.size(), most));
   for (const Json& one : list) {
     texts.emplace_back();
     if (one.is_string()) {
       texts.back() = one.get<std::string>();
-      ids.push_back(text_ids(fields, texts.back(), model));
+      ids.push_back(text_ids(fields, name, texts.back(), model));
     } else if (one.is_array() && !one.empty()) {
-      ids.push_back(ids_of(fields, "prompt", one, model.tokens()));
+      ids.push_back(ids_of(fields, name, one, model.tokens()));
     } else {
-      return fields.fail("prompt",
-                         fmt::format("holds {}; it is a text, a list of token ids, or a list of these",
-                                     one.is_array() ? "an empty list" : shown(one)));
+      return fields.fail(name, fmt::format("holds {}; it is a text, a list of token ids, or a list of these",
+                                           one.is_array() ? "an empty list" : shown(one)));
     }
   }
 }

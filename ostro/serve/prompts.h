@@ -13,10 +13,11 @@ namespace ostro::serve {
 
 // "model" may be absent; otherwise it is this one.
 void check_model(Fields& fields, const ServedModel& model);
-// "prompt": a text, a list of texts, ids, or a list of lists of ids; at most `most` of them. A text begins as
-// the tokenizer has it.
-void read_prompts(Fields& fields, const nlohmann::ordered_json& prompt, const ServedModel& model, size_t most,
-                  std::vector<std::vector<int32_t>>& ids, std::vector<std::string>& texts);
+// The field `name`: a text, a list of texts, ids, or a list of lists of ids; at most `most` of them. A text
+// begins as the tokenizer has it.
+void read_prompts(Fields& fields, const std::string& name, const nlohmann::ordered_json& prompt,
+                  const ServedModel& model, size_t most, std::vector<std::vector<int32_t>>& ids,
+                  std::vector<std::string>& texts);
 // A conversation (conversation.h) as the chat template writes it, and the ids of that text, whose special
 // tokens are used as they are. `name`: the field that it came from.
 std::string chat_text(Fields& fields, const std::string& name, const nlohmann::ordered_json& messages,

@@ -3,6 +3,7 @@
 #include <utility>
 
 #include "ostro/serve/reply_choices.h"
+#include "ostro/serve/reply_embedding.h"
 #include "ostro/serve/reply_response.h"
 
 namespace ostro::serve {
@@ -10,6 +11,8 @@ namespace ostro::serve {
 Reply::Reply(const ServedModel& model, const Ask& ask, http::Exchange& exchange) : ask_(ask) {
   if (ask.form == Form::kResponse)
     form_ = std::make_unique<ResponseReply>(model, ask, exchange);
+  else if (ask.form == Form::kEmbedding)
+    form_ = std::make_unique<EmbeddingReply>(model, ask, exchange);
   else
     form_ = std::make_unique<ChoicesReply>(model, ask, exchange);
   int64_t tokens = 0;

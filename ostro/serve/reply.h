@@ -2,11 +2,13 @@
 // counts what it writes.
 //
 // The calls come from one thread, in this order: for each answer open(), then prompt() and token() as they
-// come, then close(); at the end finish(), or fail() at any time. The request runs as long as it lives.
+// come, or pooled(), then close(); at the end finish(), or fail() at any time. The request runs as long as it
+// lives.
 #pragma once
 
 #include <memory>
 #include <optional>
+#include <span>
 #include <vector>
 
 #include "ostro/http/exchange.h"
@@ -15,13 +17,16 @@
 
 namespace ostro::serve {
 
-// One form of the answers (reply_choices.h, reply_response.h). The calls are those of Reply.
+// One form of the answers (reply_choices.h, reply_response.h, reply_embedding.h). The calls are those of
+// Reply.
 class ReplyForm {
  public:
   virtual ~ReplyForm() = default;
   virtual void open(size_t index, size_t prompt, uint64_t seed) = 0;
   virtual void prompt(std::vector<RatedToken> tokens) = 0;
   virtual void token(AnswerState& state, RatedToken token) = 0;
+  // An embedding, before close().
+  virtual void pooled(std::span<const float>) {}
   virtual void close(AnswerState& state, const std::optional<ReceiptDocument>& receipt) = 0;
   virtual void finish() = 0;
   virtual void fail(const ApiError& error) = 0;
@@ -39,6 +44,7 @@ class Reply {
   void open(size_t index, size_t prompt, uint64_t seed) { form_->open(index, prompt, seed); }
   void prompt(std::vector<RatedToken> tokens) { form_->prompt(std::move(tokens)); }
   void token(AnswerState& state, RatedToken token);
+  void pooled(std::span<const float> values) { form_->pooled(values); }
   void close(AnswerState& state, const std::optional<ReceiptDocument>& receipt) {
     form_->close(state, receipt);
   }

@@ -19,7 +19,10 @@ RunningAnswer::RunningAnswer(RunningAnswer&& other) noexcept
       sequence_(std::exchange(other.sequence_, -1)),
       reused_(other.reused_),
       prompt_facts_(std::move(other.prompt_facts_)),
-      made_(std::move(other.made_)) {}
+      made_(std::move(other.made_)),
+      normed_(std::move(other.normed_)),
+      mean_(std::move(other.mean_)),
+      pooled_(std::move(other.pooled_)) {}
 
 Result<RunningAnswer> RunningAnswer::create(ServedModel& model, std::vector<int32_t> prompt,
                                             const AnswerOptions& options, const RatingOptions& rating) {
@@ -33,7 +36,7 @@ Result<RunningAnswer> RunningAnswer::create(ServedModel& model, std::vector<int3
   return out;
 }
 
-// The last row is run again, for its logits. Of a prompt that is rated all rows are run.
+// The last row is run again, for what is wanted of it. Where all rows are needed all are run.
 Status RunningAnswer::open(const RunningAnswer* like, const std::string& owner) {
   infer::RowRunner& runner = *model_->runner;
   ASSIGN_OR_RETURN(sequence_, runner.open());
@@ -43,7 +46,7 @@ Status RunningAnswer::open(const RunningAnswer* like, const std::string& owner) 
     fed_ = prompt - 1;
     return runner.copy(like->sequence_, sequence_, static_cast<int64_t>(fed_));
   }
-  const size_t most = rating_.prompt ? 0 : tokens_.size() - 1;
+  const size_t most = rating_.needs_all_rows() ? 0 : tokens_.size() - 1;
   reused_ = runner.reuse(sequence_, std::span(tokens_).first(most), owner);
   fed_ = static_cast<size_t>(reused_);
   return {};
@@ -53,21 +56,38 @@ void RunningAnswer::pause() {
   close();
   fed_ = 0;
   if (rating_.prompt) prompt_facts_.resize(1);
+  mean_ = {};
 }
 
 void RunningAnswer::close() {
   if (is_open()) model_->runner->close(std::exchange(sequence_, -1));
 }
 
-// Of a prompt that is rated all rows are wanted, otherwise that of the last token.
-infer::RowChunk RunningAnswer::chunk(size_t count) const {
-  const bool all = rating_.prompt && !has_fed_prompt();
+// The last row, or all of the prompt.
+infer::RowChunk RunningAnswer::chunk(size_t count) {
+  const bool all = rating_.needs_all_rows() && !has_fed_prompt();
   const bool last = fed_ + count == tokens_.size();
   return {sequence_, std::span(tokens_).subspan(fed_, count),
-          all ? static_cast<int64_t>(count) : static_cast<int64_t>(last)};
+          all ? static_cast<int64_t>(count) : static_cast<int64_t>(last),
+          rating_.pooling == Pooling::kNone ? nullptr : &normed_};
+}
+
+void RunningAnswer::pool(const infer::RowChunk& chunk) {
+  fed_ += chunk.tokens.size();
+  if (rating_.pooling == Pooling::kMean) {
+    mean_.add(normed_, normed_.size() / chunk.tokens.size());
+    if (has_fed_prompt()) pooled_ = mean_.mean();
+  } else if (has_fed_prompt()) {
+    pooled_ = normed_;
+  }
+  normed_.clear();
 }
 
 Status RunningAnswer::take(const infer::RowChunk& chunk, std::span<const float> rows, size_t vocab) {
+  if (rating_.pooling != Pooling::kNone) {
+    pool(chunk);
+    return {};
+  }
   const bool rates_prompt = rating_.prompt && !has_fed_prompt();
   if (rates_prompt)
     for (size_t i = 0; i < chunk.tokens.size() && fed_ + i + 1 < state_.prompt().size(); ++i)

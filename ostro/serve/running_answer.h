@@ -5,6 +5,7 @@
 #include <span>
 #include <vector>
 
+#include "ostro/infer/row_mean.h"
 #include "ostro/infer/row_runner.h"
 #include "ostro/serve/model/answer.h"
 
@@ -33,18 +34,24 @@ class RunningAnswer {
   // Tokens that are to go through the model; none: it is over.
   size_t unfed() const { return is_over() ? 0 : tokens_.size() - fed_; }
   bool has_fed_prompt() const { return fed_ >= state_.prompt().size(); }
-  bool is_over() const { return state_.finish() != Finish::kNone && !(rating_.prompt && !has_fed_prompt()); }
+  bool is_over() const {
+    const bool runs_prompt = rating_.prompt || rating_.pooling != Pooling::kNone;
+    return state_.finish() != Finish::kNone && (!runs_prompt || has_fed_prompt());
+  }
   // The next `count` of them. Valid until rows come.
-  infer::RowChunk chunk(size_t count) const;
-  // The wanted rows of that chunk, [row, vocab].
+  infer::RowChunk chunk(size_t count);
+  // The wanted logits of that chunk, [row, vocab]; its rows behind the final norm lie here.
   Status take(const infer::RowChunk& chunk, std::span<const float> rows, size_t vocab);
 
   const AnswerState& state() const { return state_; }
   // What is known so far of the prompt's tokens, if it is rated, and of those that were made.
   const std::vector<RatedToken>& prompt_facts() const { return prompt_facts_; }
   const std::vector<RatedToken>& made() const { return made_; }
+  // The embedding; empty as long as the prompt runs, and of other answers.
+  const std::vector<float>& pooled() const { return pooled_; }
 
  private:
+  void pool(const infer::RowChunk& chunk);
   RunningAnswer(ServedModel& model, AnswerState state, const RatingOptions& rating);
 
   ServedModel* model_;
@@ -54,6 +61,9 @@ class RunningAnswer {
   size_t fed_ = 0;
   int64_t sequence_ = -1, reused_ = 0;
   std::vector<RatedToken> prompt_facts_, made_;
+  std::vector<float> normed_;  // rows that came last
+  infer::RowMean mean_;
+  std::vector<float> pooled_;
 };
 
 }  // namespace ostro::serve

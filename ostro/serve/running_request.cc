@@ -1,6 +1,9 @@
 #include "ostro/serve/running_request.h"
 
+#include <fmt/format.h>
+
 #include <algorithm>
+#include <cmath>
 #include <utility>
 
 #include "ostro/base/sha256.h"
@@ -128,6 +131,15 @@ Status RunningRequest::tell_next() {
     reply_.token(told.state, token);
   }
   if (!run.is_over()) return {};
+  if (job_.ask->form == Form::kEmbedding) {
+    const bool finite =
+        std::all_of(run.pooled().begin(), run.pooled().end(), [](float x) { return std::isfinite(x); });
+    if (!finite) {
+      fail({kServerError, fmt::format("the embedding of input {} is not finite", answer.prompt)});
+      return {};
+    }
+    reply_.pooled(run.pooled());
+  }
   std::optional<ReceiptDocument> receipt;
   if (job_.ask->receipt) {
     auto written = receipts_.make(model_, told.state, answer.options, job_.ask->nonce, told.log_probs);

@@ -23,6 +23,7 @@ import threading
 import serve_access
 import serve_api
 import serve_cache
+import serve_embeddings
 import serve_page
 from readme_test import ROOT, compare, examples, run
 
@@ -41,8 +42,8 @@ GOLDEN = "3444b4735615a09dd3bf64f3c31cb31f3c274c4125f38afb26e7c3e71ee3edf6"
 class Server:
     """A server that is ready."""
 
-    def __init__(self, ostro, folder, *words):
-        env = {k: v for k, v in os.environ.items() if not k.startswith("OSTRO_")}
+    def __init__(self, ostro, folder, *words, settings=None):
+        env = {k: v for k, v in os.environ.items() if not k.startswith("OSTRO_")} | (settings or {})
         self.process = subprocess.Popen([ostro, "serve", *words], cwd=folder, env=env, text=True, stdout=subprocess.PIPE)
         line = self.process.stdout.readline()
         check(line.startswith("http://127.0.0.1:"), f"serve printed {line}")
@@ -304,6 +305,9 @@ class Test:
     def responses(self, server):
         serve_api.responses(server, check)
 
+    def embeddings(self, server):
+        serve_embeddings.embeddings(self, server, Server, check)
+
     def page(self, server):
         serve_page.page(self, server, check, self.pictures)
 
@@ -338,7 +342,7 @@ def main():
         (folder / "key.pem").write_text(KEY)
         server = Server(test.ostro, folder, "runs/nano", "--listen", "127.0.0.1:0", "--receipts", "log", "--sign", "key.pem")
         try:
-            for part in (test.scores, test.samples, test.streams, test.neighbours, test.golden, test.bad_input, test.strange_name, test.receipts, test.paths, test.responses,
+            for part in (test.scores, test.samples, test.streams, test.neighbours, test.golden, test.bad_input, test.strange_name, test.receipts, test.paths, test.responses, test.embeddings,
                          test.page, test.stopping):
                 part(server)
                 print(f"  {part.__name__}: good")

@@ -93,6 +93,21 @@ class Checks:
             except openai.BadRequestError as error:
                 self.report.check(next(iter(refused)) in error.message, f"{next(iter(refused))} is refused by name")
 
+    def embeddings(self):
+        texts = ["return 12", "if a:"]
+        plain = [d["embedding"] for d in self.server.post("/v1/embeddings", {"input": texts, "pooling": "mean"})["data"]]
+        # The package asks for Base64 unless it is told otherwise.
+        for more in ({}, {"encoding_format": "float"}, {"dimensions": len(plain[0])}):
+            got = self.client.embeddings.create(model=self.model, input=texts, extra_body={"pooling": "mean"}, **more)
+            self.same([d.embedding for d in got.data], plain, f"embeddings.create {more}: every number is plain HTTP's")
+        last = self.client.embeddings.create(model=self.model, input=texts[0])
+        self.report.check(last.data[0].embedding != plain[0] and last.usage.total_tokens > 0, "the last row is no mean")
+        try:
+            self.client.embeddings.create(model=self.model, input="a", dimensions=3)
+            self.report.check(False, "three dimensions were given")
+        except openai.BadRequestError as error:
+            self.report.check("dimensions" in error.message, "other dimensions are refused by name")
+
     def raw(self):
         got = self.client.completions.with_raw_response.create(model=self.model, prompt="return ", **OPTIONS)
         self.same((got.status_code, got.headers["content-type"]), (200, "application/json"), "with_raw_response: status and type")
@@ -160,7 +175,7 @@ def main():
         crowded = Server(str(ostro), folder, str(run.run_directory), "--listen", "127.0.0.1:0", "--waiting", "1")
         try:
             checks = Checks(report, server)
-            for part in (checks.models, checks.completions, checks.chats, checks.responses, checks.raw, checks.errors, checks.cancelled):
+            for part in (checks.models, checks.completions, checks.chats, checks.responses, checks.embeddings, checks.raw, checks.errors, checks.cancelled):
                 part()
             asyncio.run(checks.asynchronous())
             checks.retried(crowded)

@@ -25,16 +25,13 @@ DecoderBlock first_half(DecoderBlock b) {
 
 // The block with the weights of its second half alone.
 DecoderBlock second_half(DecoderBlock b) {
-  clear(b.attention_norm);
-  clear(b.attention_post_norm);
-  clear(b.mlp_norm);
+  for (nn::Norm* n : {&b.attention_norm, &b.attention_post_norm, &b.mlp_norm}) clear(*n);
   b.attention = {};
   b.moe.router.weight = b.moe.router.bias = b.moe.load = Array();
   return b;
 }
 
-// The places of a model's parameters, by path.
-using Places = std::map<std::string, size_t>;
+using Places = std::map<std::string, size_t>;  // of a model's parameters, by path
 
 // The reads of a part's leaves, in order. `by_expert`: of leaves with a leading axis of experts the part
 // reads only some experts.
@@ -81,12 +78,12 @@ LayerFunctions Decoder::by_layer(const nn::Precision& compute, const std::vector
 
   Decoder top = *this;  // the parameters outside of layers
   top.layers = {};
-  top.lead.clear();
-  top.tail.clear();
+  top.lead = top.tail = {};
   Decoder top_head = top;
   top_head.position_embedding = {};
   if (!options.tie_word_embeddings) top_head.embedding = {};
   f.head_reads = reads_of(top_head, "model", -1, places);
+  f.norm_reads = reads_of(norm, "model/norm", -1, places);
 
   std::vector<DecoderBlock> first, second;
   for (int64_t i = 0; i < options.num_layers; ++i) {
@@ -154,6 +151,10 @@ LayerFunctions Decoder::by_layer(const nn::Precision& compute, const std::vector
       routed.gate = in[3];
     }
     return run_chosen(o, b, {in[0], in[1]}, routed, compute.dtype);
+  };
+  f.normed = [n = norm, compute](const Arrays& weights, const Array& x) {
+    const Array h = nn::compute(tree_with_leaves(n, weights), compute)(x);
+    return cast(cast(h, compute.dtype), DType::f32);
   };
   f.head = [top_head, compute](const Arrays& weights, const Array& x) {
     return nn::compute(tree_with_leaves(top_head, weights), compute).head_logits(x);

@@ -9,6 +9,7 @@ constexpr std::array kPaths = {
     Path{Action::kCompletion, "/v1/completions", true},
     Path{Action::kChat, "/v1/chat/completions", true},
     Path{Action::kResponse, "/v1/responses", true},
+    Path{Action::kEmbedding, "/v1/embeddings", true},
     Path{Action::kModels, "/v1/models", false},
     Path{Action::kModel, "/v1/models/{id}", false},
     Path{Action::kTokenize, "/tokenize", true},

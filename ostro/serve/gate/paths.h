@@ -21,6 +21,7 @@ enum class Action {
   kCompletion,
   kChat,
   kResponse,
+  kEmbedding,
 };
 
 struct Path {

@@ -62,11 +62,18 @@ struct RatedToken {
   std::vector<std::pair<int32_t, float>> likely = {};  // the most likely tokens at its place, descending
 };
 
+// What an embedding is made of: the row behind the final norm of the last token, or the mean of all rows.
+enum class Pooling { kNone, kLast, kMean };
+
 // What is to be known of the tokens besides.
 struct RatingOptions {
   bool log_probs = false;
-  int64_t likely = 0;   // how many of the most likely
-  bool prompt = false;  // of the prompt's tokens, too
+  int64_t likely = 0;                // how many of the most likely
+  bool prompt = false;               // of the prompt's tokens, too
+  Pooling pooling = Pooling::kNone;  // of the prompt, which is then all that runs
+
+  // All rows of the prompt are needed, and none can be taken from earlier texts.
+  bool needs_all_rows() const { return prompt || pooling == Pooling::kMean; }
 };
 
 // How likely a token is at a place with these logits.

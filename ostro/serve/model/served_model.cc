@@ -51,6 +51,7 @@ Result<std::unique_ptr<ServedModel>> served_on(const Context& context,
     facts.chat_template = sha256_hex(identity);
   facts.dtype = use.dtype;
   facts.context = positions;
+  facts.width = out->runner->width();
   return out;
 }
 

@@ -23,6 +23,7 @@ struct ModelFacts {
   std::string chat_template;  // SHA-256 of eval::ChatPrompts::identity; empty: none
   std::string dtype;          // trained::UseOptions::dtype; empty: as in training
   int64_t context = 0;        // positions at most
+  int64_t width = 0;          // of embeddings; 0: it gives none
 };
 
 struct ServedModel {

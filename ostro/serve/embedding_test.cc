@@ -1,0 +1,171 @@
+// Embeddings through the engine's thread: a function of checkpoint, input and pooling, whatever else runs.
+#include <bit>
+#include <cstring>
+#include <latch>
+
+#include "ostro/infer/row_mean.h"
+#include "ostro/serve/drawn_requests_for_test.h"
+#include "ostro/tokenizer/unicode/base64.h"
+
+namespace ostro::serve {
+namespace {
+
+std::shared_ptr<KeptExchange> asked(Served& served, const std::string& body) {
+  ParsedAsk parsed = parse_embedding(served.model, body);
+  REQUIRE_MESSAGE(std::holds_alternative<Ask>(parsed), body);
+  Ask& ask = std::get<Ask>(parsed);
+  ask.metrics = served.metrics;
+  const auto exchange = std::make_shared<KeptExchange>();
+  CHECK(served.engine.push({exchange, std::make_shared<const Ask>(std::move(ask)), nullptr}));
+  return exchange;
+}
+
+Json answer(Served& served, const std::string& body) {
+  const auto exchange = asked(served, body);
+  exchange->wait();
+  CHECK_MESSAGE(exchange->status == 200, exchange->body);
+  return Json::parse(exchange->body);
+}
+
+// What the runner makes of the ids, one row a step.
+std::vector<float> alone(const std::vector<int32_t>& ids, bool mean) {
+  ServedModel model = test_model(400);
+  const int64_t sequence = model.runner->open().value();
+  infer::RowMean all;
+  std::vector<float> row;
+  for (const int32_t& id : ids) {
+    row.clear();
+    const infer::RowChunk chunk{sequence, {&id, 1}, 1, &row};
+    CHECK(model.runner->step({&chunk, 1}).ok());
+    all.add(row, row.size());
+  }
+  return mean ? all.mean() : row;
+}
+
+TEST_CASE("an embedding is the last row, or the mean of all, of its input alone") {
+  Served served;
+  const std::vector<int32_t> ids = {5, 6, 7, 9}, other = {5, 6, 8, 9};
+  for (const bool mean : {false, true}) {
+    const std::string more = mean ? R"(, "pooling": "mean"})" : "}";
+    const Json out = answer(served, R"({"model": "test", "input": [5, 6, 7, 9])" + more);
+    CHECK(out["data"][0]["embedding"].get<std::vector<float>>() == alone(ids, mean));
+    CHECK(out["data"][0]["embedding"].get<std::vector<float>>() != alone(ids, !mean));  // controls
+    CHECK(out["data"][0]["embedding"].get<std::vector<float>>() != alone(other, mean));
+    CHECK(out["usage"] == Json{{"prompt_tokens", 4}, {"total_tokens", 4}});
+    const Json many =
+        answer(served, R"({"input": [[5, 6, 8, 9], [5, 6, 7, 9], [3]], "dimensions": 5)" + more);
+    CHECK(many["data"].size() == 3);
+    CHECK(many["data"][0]["embedding"].get<std::vector<float>>() == alone(other, mean));
+    CHECK(many["data"][1]["embedding"] == out["data"][0]["embedding"]);
+    CHECK(many["data"][2]["index"] == 2);
+    const Json packed = answer(served, R"({"input": [5, 6, 7, 9], "encoding_format": "base64")" + more);
+    const std::string bytes =
+        tokenizer::base64_decode(packed["data"][0]["embedding"].get<std::string>()).value();
+    CHECK(bytes.size() == 5 * sizeof(float));
+    CHECK(std::memcmp(bytes.data(), alone(ids, mean).data(), bytes.size()) == 0);
+  }
+  const Json text = answer(served, R"({"input": ["the cat", "sat"]})");
+  CHECK(text["data"][0]["embedding"] == answer(served, R"({"input": "the cat"})")["data"][0]["embedding"]);
+  CHECK(text["object"] == "list");
+}
+
+TEST_CASE("drawn embeddings among answers, in few pages, with kept ones, are those of each input alone") {
+  std::mt19937 draw(static_cast<uint32_t>(test_seed()));
+  int64_t reused = 0;
+  const int workloads = sized(4, 40, 200);
+  for (int i = 0; i < workloads; ++i) {
+    Served served(test_model(400, 4, 32, 4 + draw() % 3), 200);
+    std::vector<std::shared_ptr<KeptExchange>> texts, exchanges;
+    std::vector<std::pair<std::vector<int32_t>, bool>> inputs;
+    std::vector<int32_t> before(300, 7);
+    for (int k = 0; k < 10; ++k) {
+      std::vector<int32_t> ids(before.begin(), before.begin() + draw() % before.size());
+      while (ids.size() < 5 || (ids.size() < 380 && draw() % 60 != 0))
+        ids.push_back(static_cast<int32_t>(draw() % 256));
+      const bool mean = draw() % 2 == 0;
+      exchanges.push_back(asked(served, Json{{"input", {ids}}, {"pooling", mean ? "mean" : "last"}}.dump()));
+      inputs.emplace_back(ids, mean);
+      before = std::move(ids);
+      texts.push_back(served.ask(Json{{"prompt", before}, {"max_tokens", 15}}.dump()));
+    }
+    int wrong = 0;
+    for (size_t k = 0; k < exchanges.size(); ++k) {
+      exchanges[k]->wait();
+      const auto [ids, mean] = inputs[k];
+      wrong += Json::parse(exchanges[k]->body)["data"][0]["embedding"].get<std::vector<float>>() !=
+               alone(ids, mean);
+      texts[k]->wait();
+    }
+    CHECK(wrong == 0);
+    reused += served.metrics->counts().reused_tokens;
+  }
+  CHECK((workloads < 40 || reused > 0));
+}
+
+TEST_CASE("an embedding that gives up its pages on the way is the same") {
+  for (const bool mean : {false, true}) {
+    std::latch asked_all(1);
+    Served served(test_model(400, 4, 32, 4));
+    static_cast<FormulaRunner&>(*served.model.runner).before_step = [&] { asked_all.wait(); };
+    Json answers = {{"max_tokens", 60}, {"seed", 1}};
+    answers["logit_bias"][std::to_string(served.model.stops[0])] = -100;
+    for (int32_t text = 0; text < 2; ++text) answers["prompt"].push_back(std::vector<int32_t>(122, text));
+    const auto texts = served.ask(answers.dump());
+    const std::vector<int32_t> ids(250, 9);
+    const auto embedding = asked(served, Json{{"input", ids}, {"pooling", mean ? "mean" : "last"}}.dump());
+    asked_all.count_down();
+    embedding->wait();
+    texts->wait();
+    CHECK(served.metrics->counts().preempted > 0);
+    CHECK(Json::parse(embedding->body)["data"][0]["embedding"].get<std::vector<float>>() == alone(ids, mean));
+  }
+}
+
+TEST_CASE("the control: a page of another text is found in an embedding") {
+  Served served(with_kept(test_model(400), Kept::kOfTextBefore));
+  const auto body = [](int32_t id) { return Json{{"input", std::vector<int32_t>(140, id)}}.dump(); };
+  const std::vector<int32_t> first(140, 1), second(140, 2);
+  CHECK(answer(served, body(1))["data"][0]["embedding"].get<std::vector<float>>() == alone(first, false));
+  CHECK(answer(served, body(2))["data"][0]["embedding"].get<std::vector<float>>() != alone(second, false));
+}
+
+TEST_CASE("what is wrong with a request for embeddings is named") {
+  ServedModel model = test_model();
+  const auto refusal = [&](const std::string& body) {
+    const ParsedAsk parsed = parse_embedding(model, body);
+    const auto* error = std::get_if<ApiError>(&parsed);
+    return error == nullptr ? std::string("taken") : error->message;
+  };
+  std::string long_list = "1";
+  for (int i = 0; i < 64; ++i) long_list += ",1";
+  const std::vector<std::pair<std::string, std::string>> cases = {
+      {"{}", "\"input\" is missing"},
+      {R"({"input": ""})", "\"input\" is empty"},
+      {R"({"input": []})", "\"input\" is an empty list"},
+      {R"({"input": [[]]})", "\"input\" holds an empty list"},
+      {R"({"input": [[1], 3]})", "\"input\" holds 3"},
+      {R"({"input": [99999]})", "holds 99999 at place 0"},
+      {R"({"input": "a", "dimensions": 4})", "\"dimensions\" is 4; embeddings of this model have 5"},
+      {R"({"input": "a", "dimensions": 0})", "\"dimensions\" is 0"},
+      {R"({"input": "a", "encoding_format": "int8"})",
+       "\"encoding_format\" is \"int8\"; use float or base64"},
+      {R"({"input": "a", "pooling": "first"})", "\"pooling\" is \"first\"; use last or mean"},
+      {R"({"input": "a", "poling": "mean"})", "the nearest is \"pooling\""},
+      {R"({"input": "a", "model": "other"})", "is not served here"},
+      {R"({"input": [3, [)" + long_list + "]]}", "holds a list of 65 at place 1"},
+      {R"({"input": [[3], [)" + long_list + "]]}", "has 65 tokens at place 1; the model's context is 64"},
+  };
+  for (const auto& [body, words] : cases) {
+    const std::string message = refusal(body);
+    CHECK_MESSAGE(message.find(words) != std::string::npos, body.substr(0, 100) << ": " << message);
+  }
+  CHECK(refusal(R"({"input": [)" + long_list.substr(2) + "]}") == "taken");
+  std::string many = "[1]";
+  for (int i = 0; i < 2048; ++i) many += ",[1]";
+  CHECK(refusal(R"({"input": [)" + many + "]}").find("holds 2049 texts; at most 2048") != std::string::npos);
+  model.facts.width = 0;
+  CHECK(refusal(R"({"input": "a"})").find("gives no embeddings") != std::string::npos);
+}
+
+}  // namespace
+}  // namespace ostro::serve

@@ -1,0 +1,42 @@
+#include "ostro/serve/reply_embedding.h"
+
+#include <fmt/format.h>
+
+#include <bit>
+
+#include "ostro/serve/json/reply_parts.h"
+#include "ostro/tokenizer/unicode/base64.h"
+
+namespace ostro::serve {
+
+// A number is the shortest decimal of the f32's f64, as with log-probabilities, so it reads back exactly.
+void EmbeddingReply::pooled(std::span<const float> values) {
+  static_assert(std::endian::native == std::endian::little, "Base64 has f32 in little endian");
+  data_ += fmt::format(R"({}{{"object":"embedding","index":{},"embedding":)", count_ == 0 ? "" : ",", count_);
+  if (ask_.base64) {
+    data_ += '"' +
+             tokenizer::base64_encode({reinterpret_cast<const char*>(values.data()), values.size_bytes()}) +
+             '"';
+  } else {
+    for (size_t i = 0; i < values.size(); ++i) {
+      data_ += i == 0 ? '[' : ',';
+      data_ += nlohmann::ordered_json(static_cast<double>(values[i])).dump();
+    }
+    data_ += ']';
+  }
+  data_ += '}';
+  ++count_;
+}
+
+void EmbeddingReply::finish() {
+  int64_t tokens = 0;
+  for (const auto& input : ask_.prompts) tokens += std::ssize(input);
+  exchange_.answer(
+      {200, "application/json",
+       fmt::format(R"({{"object":"list","data":[{}],"model":{},"system_fingerprint":"{}",)"
+                   R"("usage":{{"prompt_tokens":{},"total_tokens":{}}}}})"
+                   "\n",
+                   data_, json_text(model_.facts.name), fingerprint(model_.facts.state), tokens, tokens)});
+}
+
+}  // namespace ostro::serve
