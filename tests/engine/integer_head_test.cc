@@ -22,12 +22,13 @@ using Names = std::vector<std::string>;
 
 struct IntegerHead {
   int64_t batch = 2, pos = 70, embed = 24, vocab = 83, block = 32;
-  bool tied = false;           // the weights lie [vocab, embed]
-  int64_t first_token = 0;     // the origin of pos in the draws
-  int64_t all_pos = 0;         // the size of pos in the draws; 0: pos
-  bool want_rows = false;      // what is quantised along the tokens is a result, too
-  bool round_weights = false;  // their gradient in bf16
-  bool draws_move = false;     // the origin of pos is an input
+  bool tied = false;                // the weights lie [vocab, embed]
+  int64_t first_token = 0;          // the origin of pos in the draws
+  int64_t all_pos = 0;              // the size of pos in the draws; 0: pos
+  bool want_rows = false;           // what is quantised along the tokens is a result, too
+  bool round_weights = false;       // their gradient in bf16
+  bool draws_move = false;          // the origin of pos is an input
+  numerics::LeafTable leaves = {};  // they cut the loss, and no product
 };
 
 std::pair<ValueId, ValueId> quantized(ir::Builder& b, const std::vector<ValueId>& in, const Names& over,
@@ -42,6 +43,7 @@ std::pair<ValueId, ValueId> quantized(ir::Builder& b, const std::vector<ValueId>
 ir::Program program_of(const IntegerHead& h) {
   ir::Program p;
   p.name = "integer_head";
+  p.leaves = h.leaves;
   ir::Builder b(p.body);
   const ir::Axis batch{"batch", h.batch}, pos{"pos", h.pos}, embed{"embed", h.embed}, vocab{"vocab", h.vocab};
   const ValueId x = p.body.add_param({DType::bf16, {batch, pos, embed}});
@@ -116,7 +118,8 @@ TEST_CASE("heads of integers in tiles of tokens give the interpreter's bits") {
   };
   // The last has tiles of 96 tokens, a multiple of 32 and of a block; its draws begin inside the array.
   for (const Case& c : {Case{{}, 4}, Case{{.batch = 3, .pos = 64, .embed = 33, .tied = true}, 6},
-                        Case{{.batch = 1, .pos = 203, .vocab = 130, .block = 48, .first_token = 5}, 2}}) {
+                        Case{{.batch = 1, .pos = 203, .vocab = 130, .block = 48, .first_token = 5}, 2},
+                        Case{{.leaves = {{{"vocab", 3}, {"pos", 2}}}}, 4}}) {
     const Tiling t = tiling_of(c.head);
     CHECK_MESSAGE(t.tiles == std::vector<int64_t>{c.tiles}, t.reason);
     const ir::Program program = program_of(c.head);

@@ -133,14 +133,14 @@ class Matrix:
         return levels
 
     def changes(self, combination):
-        """The config of a combination; only its basis and rematerialisation reach it. Integer products have neither
-        feature leaves nor experts: there these levels change nothing."""
+        """The config of a combination; only its basis and rematerialisation reach it. Integer products have no
+        experts: there this level changes nothing."""
         integers = combination["precision"] == "int8"
         out = {
             "trainer.mp": PRECISIONS[combination["precision"]],
             "model.seq_len": combination["seq_len"],
             "model.tie_word_embeddings": combination["head"] == "tied",
-            "numerics.leaves": cuts(combination["seq_len"], combination["mlp"]) if combination["leaves"] == "cut" and not integers else {},
+            "numerics.leaves": cuts(combination["seq_len"], "dense" if integers else combination["mlp"]) if combination["leaves"] == "cut" else {},
             "numerics.leaf_examples": combination["leaf"],
             "data.block_cross_document_attention": combination["mask"] == "documents",
             "model.gradient_checkpointing": REMAT[combination["remat"]],

@@ -158,7 +158,7 @@ Status TrainConfig::resolve_leaves() {
   return check_leaf_examples(trainer.train_batch_size.stages.back().step);
 }
 
-// What integer products cannot be combined with. The axes of numerics.leaves are in their normal form.
+// What integer products cannot be combined with.
 Status TrainConfig::check_integer_products() const {
   const auto compute = parse_precision(trainer.mp);
   if (!compute.ok() || *compute != Compute::kInt8) return Status();
@@ -167,13 +167,6 @@ Status TrainConfig::check_integer_products() const {
                         fmt::format("c=int8 computes no products of experts, and the model has {}; "
                                     "use p=f32,c=bfloat16",
                                     experts));
-  for (const auto& [axis, count] : numerics.leaves)
-    if (count > 1)
-      return option_error(
-          fmt::format("numerics.leaves.{}", axis),
-          fmt::format("is {}, but integer products (trainer.mp: {}) are not cut at feature leaves; "
-                      "leave it out, or use p=f32,c=bfloat16",
-                      count, trainer.mp));
   return Status();
 }
 
