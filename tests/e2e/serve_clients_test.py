@@ -98,7 +98,8 @@ def health(server, count):
 
 
 def slow(place, log):
-    """Idle connections, dripping ones and slow readers, all at once."""
+    """Idle connections, dripping ones and slow readers, all at once. How soon others are answered is a figure for the log; that they
+    do not wait for these connections' deadlines is a case of http_test.cc."""
     idle, dripping, readers = (500, 200, 20) if seed.full() else (500, 40, 4)
     with serving(LoadServer(place)) as server:
         rng = random.Random(seed.seed())
@@ -106,10 +107,10 @@ def slow(place, log):
         alone = [server.complete(**fields)["choices"] for fields in asked]
         quiet, cpu = health(server, 50), server.cpu()
         kept = [server.send(place.fields(rng, max_tokens=480, stream=True, prompt=[i + 3])) for i in range(readers)]  # which never read
-        kept += [socket.create_connection(("127.0.0.1", server.port)) for _ in range(idle)]
+        idling = [socket.create_connection(("127.0.0.1", server.port)) for _ in range(idle)]
         drops = [server.send(place.fields(rng), 0.001) for _ in range(dripping)]
         began, times, dripped = time.monotonic(), [], 0
-        while time.monotonic() - began < (30 if seed.full() else 4):
+        while time.monotonic() - began < 30 if seed.full() else len(times) < 50:
             for one in rng.sample(drops, 10):
                 try:
                     one.send(b"x")
@@ -121,11 +122,9 @@ def slow(place, log):
             i = len(times) % len(asked)
             check(server.complete(**asked[i])["choices"] == alone[i], "an answer depends on slow clients")
         cpu = server.cpu() - cpu
-        for one in kept + drops:
+        for one in kept + idling + drops:
             one.close()
         server.until_quiet()
-        # A server that waits for an idle connection's deadline of 10 s answers none in this time.
-        check(len(times) >= 20, f"only {len(times)} requests for /health were answered")
         log.say(f"{idle} idle, {dripping} dripping ({dripped} bytes), {readers} that do not read: {len(times)} times /health, median "
                 f"{percentile(times, .5):.1f} ms, 99 % {percentile(times, .99):.1f} ms, most {max(times):.1f} ms; without them 99 % {percentile(quiet, .99):.1f} ms; "
                 f"the server took {cpu:.1f} s of CPU time in all")
