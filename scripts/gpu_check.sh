@@ -7,6 +7,7 @@
 #   scripts/gpu_check.sh --program OSTRO     this program, with what its environment shows it: tests give it a fake driver
 #   scripts/gpu_check.sh --out FOLDER        results go there
 #   scripts/gpu_check.sh --fuzz FILE         runs random programs, too: FILE is tests/fuzz/fuzz_engines of a build
+#   scripts/gpu_check.sh --one-chain FILE    trains a table of 81 configurations, too: FILE is tests/matrix/one_chain.py of the sources
 #   scripts/gpu_check.sh --quick             few cases and the smallest table, for tests of this script
 #
 # A row is a line of JSON: row, result ("equal", "differs", "done", "failed", "not run: REASON"), value, seconds, device, driver,
@@ -15,13 +16,14 @@ set -euo pipefail
 here="$(cd "$(dirname "$0")" && pwd)"
 
 fail() { echo "error: $*" >&2; exit 2; }
-device=cuda out=gpu_check program="" fuzz="" quick=false
+device=cuda out=gpu_check program="" fuzz="" one_chain="" quick=false
 while (( $# > 0 )); do
   case "$1" in
     --device) device="${2:?--device needs a name}"; shift 2 ;;
     --out) out="${2:?--out needs a folder}"; shift 2 ;;
     --program) program="${2:?--program needs a file}"; shift 2 ;;
     --fuzz) fuzz="$(realpath "${2:?--fuzz needs a file}")"; shift 2 ;;
+    --one-chain) one_chain="$(realpath "${2:?--one-chain needs a file}")"; shift 2 ;;
     --quick) quick=true; shift ;;
     -h|--help) sed -n '2,/^set/{/^set/d;s/^# \{0,1\}//;p}' "$0"; exit 0 ;;
     *) fail "unknown word $1 (see $0 --help)" ;;
@@ -312,6 +314,15 @@ else
   $quick && count=5 complete=()
   if "$fuzz" --count "$count" "${complete[@]}" --engine "$device" --jobs "$(nproc)" > fuzz.out 2>&1; then row "fuzz on the device" equal "$count"
   else row "fuzz on the device" "differs: $(tail -1 fuzz.out)"; fi
+fi
+if [[ -z $one_chain ]]; then row "the table of configurations" "not run: it needs --one-chain, tests/matrix/one_chain.py of the sources"
+elif [[ -n $reason ]]; then row "the table of configurations" "not run: $reason"
+else
+  part=()
+  $quick && part=(--rows 0:1)
+  if OSTRO_TEST_SIZE=full python3 "$one_chain" --ostro "$program" --device "$device" --jobs 2 "${part[@]}" > one_chain.out 2>&1
+  then row "the table of configurations" equal "$(sed -n 's/^result: \([0-9]*\) .*/\1/p' one_chain.out)"
+  else row "the table of configurations" "differs: $(grep -m1 '^FAILED' one_chain.out || tail -1 one_chain.out)"; fi
 fi
 $several || row "several GPUs" "not run: there is one"
 echo "rows: $rows; $ran run, $failed of them differ or failed"
