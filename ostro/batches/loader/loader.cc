@@ -172,6 +172,27 @@ std::vector<Loader::Place> Loader::places(int64_t first, int64_t count) const {
   return places;
 }
 
+// An epoch has a sequence once, so only the epochs that the steps touch are asked.
+std::vector<Loader::Use> Loader::uses(size_t component, int64_t sequence, int64_t first, int64_t end) const {
+  OSTRO_CHECK(0 <= first && first <= end, "steps [{}, {})", first, end);
+  const Part& part = parts_[component];
+  std::vector<Use> uses;
+  if (!part.order) return uses;
+  const std::optional<int64_t> chosen = part.subset->find(sequence);
+  const int64_t from = counts_before(schedule_.first_example(first))[component],
+                to = counts_before(schedule_.first_example(end))[component];
+  if (!chosen || from == to) return uses;
+  const int64_t n = part.order->sequences();
+  for (int64_t epoch = from / n; epoch <= (to - 1) / n; ++epoch) {
+    const int64_t number = part.order->example_of(epoch, *chosen);
+    if (number < from || number >= to) continue;
+    const int64_t example = mixture_ ? *mixture_->example_of({component, number}) : number;
+    const int64_t step = schedule_.step_of(example);
+    uses.push_back({step, example - schedule_.first_example(step), epoch});
+  }
+  return uses;
+}
+
 Status Loader::check_countable(int64_t step) const {
   if (schedule_.is_countable(step)) return Status();
   return invalid_argument(

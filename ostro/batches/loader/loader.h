@@ -42,6 +42,8 @@ class Loader {
   const BatchSchedule& schedule() const { return schedule_; }
   // The sequences of a component.
   const SequenceReader& reader(size_t component = 0) const { return *parts_[component].reader; }
+  // False: the component has weight 0 in all stages.
+  bool is_trained(size_t component) const { return parts_[component].order.has_value(); }
   const std::string& component_name(size_t component) const { return parts_[component].name; }
   // Sequences in one epoch of a component.
   int64_t sequences(size_t component = 0) const { return parts_[component].order->sequences(); }
@@ -57,6 +59,14 @@ class Loader {
   Place place(int64_t example) const { return places(example, 1)[0]; }
   // The places of examples [first, first + count). Cheaper than asking for them one by one.
   std::vector<Place> places(int64_t first, int64_t count) const;
+
+  // Where a sequence of a component is used: row `row` of the batch of `step`.
+  struct Use {
+    int64_t step = 0, row = 0, epoch = 0;
+  };
+  // The uses of a sequence in the steps [first, end), in their order. Inverts order and mixture: the cost
+  // does not depend on the steps between two uses.
+  std::vector<Use> uses(size_t component, int64_t sequence, int64_t first, int64_t end) const;
 
   // The batch of a step >= 0. Costs at most a few chunk reads for each sequence. `threads` threads read and
   // decode; their number does not change the batch. More than one is for callers that have no Prefetcher.

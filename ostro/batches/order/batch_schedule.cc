@@ -39,6 +39,14 @@ int64_t BatchSchedule::first_example(int64_t step) const {
   return add_steps(stage.example, step - stage.step, stage.size);
 }
 
+int64_t BatchSchedule::step_of(int64_t example) const {
+  OSTRO_CHECK(example >= 0, "example {}", example);
+  const Stage& stage =
+      *std::prev(std::upper_bound(stages_.begin(), stages_.end(), example,
+                                  [](int64_t e, const Stage& later) { return e < later.example; }));
+  return stage.step + (example - stage.example) / stage.size;
+}
+
 bool BatchSchedule::is_countable(int64_t step) const { return first_example(step) <= kLimit - largest(); }
 
 int64_t BatchSchedule::largest() const {

@@ -19,6 +19,8 @@ class BatchSchedule {
   // The first example of a step, which is the number of examples of all steps before it. At the largest step
   // whose examples can be counted this is below 2^62.
   int64_t first_example(int64_t step) const;
+  // The step that has an example >= 0.
+  int64_t step_of(int64_t example) const;
   // True if the examples of a step can be counted.
   bool is_countable(int64_t step) const;
   int64_t largest() const;

@@ -126,6 +126,25 @@ Mixture::Pick Mixture::operator()(int64_t example) const {
           stage.before[component] + place.block * stage.in_block[component] + table->ranks[offset]};
 }
 
+std::optional<int64_t> Mixture::example_of(const Pick& pick) const {
+  const size_t c = pick.component;
+  OSTRO_CHECK(c < stages_[0].in_block.size() && pick.number >= 0, "example {} of component {}", pick.number,
+              c);
+  // The last stage that begins with this number or an earlier one, and has examples of the component.
+  size_t stage = stages_.size();
+  while (stage > 0 && (stages_[stage - 1].before[c] > pick.number || stages_[stage - 1].in_block[c] == 0))
+    --stage;
+  if (stage == 0) return std::nullopt;
+  const Stage& in = stages_[--stage];
+  const int64_t later = pick.number - in.before[c], number = later / in.in_block[c];
+  const auto table = block(stage, number);
+  size_t offset = 0;
+  while (table->components[offset] != c || table->ranks[offset] != later % in.in_block[c]) ++offset;
+  const int64_t example = in.first_example + number * block_size_ + static_cast<int64_t>(offset);
+  const bool ended = stage + 1 < stages_.size() && example >= stages_[stage + 1].first_example;
+  return ended ? std::nullopt : std::optional(example);
+}
+
 std::vector<int64_t> Mixture::counts_before(int64_t end) const {
   std::vector<int64_t> total(stages_[0].in_block.size(), 0);
   if (end == 0) return total;

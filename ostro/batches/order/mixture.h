@@ -4,6 +4,7 @@
 
 #include <cstdint>
 #include <memory>
+#include <optional>
 #include <vector>
 
 #include "ostro/base/error.h"
@@ -36,6 +37,10 @@ class Mixture {
   };
   // The component of an example >= 0, and its number there.
   Pick operator()(int64_t example) const;
+
+  // The example of a component's number, if all its examples up to there are in the run: the inverse of
+  // (*this)(example). Looks into one block. Nothing: no stage has so many examples of the component.
+  std::optional<int64_t> example_of(const Pick& pick) const;
 
   // The number of the examples [0, end) that belong to each component.
   std::vector<int64_t> counts_before(int64_t end) const;

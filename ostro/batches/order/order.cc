@@ -3,7 +3,6 @@
 #include <algorithm>
 
 #include "ostro/base/check.h"
-#include "ostro/numerics/permutation.h"
 
 namespace ostro::batches {
 namespace {
@@ -22,6 +21,14 @@ int64_t permute_blocks(numerics::Key key, int64_t n, int64_t b, int64_t p) {
   const int64_t short_place = order.inverse(blocks - 1);
   if (p >= short_place * b + (b - missing)) p += missing;
   return order(p / b) * b + p % b;
+}
+
+// The position p at which permute_blocks gives `sequence`.
+int64_t find_in_blocks(numerics::Key key, int64_t n, int64_t b, int64_t sequence) {
+  const int64_t blocks = (n - 1) / b + 1, missing = blocks * b - n;
+  const Permutation order(key, blocks);
+  const int64_t p = order.inverse(sequence / b) * b + sequence % b;
+  return missing > 0 && p >= (order.inverse(blocks - 1) + 1) * b ? p - missing : p;
 }
 
 }  // namespace
@@ -81,14 +88,37 @@ void SequenceOrder::map(std::span<int64_t> examples) const {
   }
 }
 
+int64_t SequenceOrder::example_of(int64_t epoch, int64_t sequence) const {
+  OSTRO_CHECK(epoch >= 0 && sequence >= 0 && sequence < n_, "epoch {}, sequence {} of {}", epoch, sequence,
+              n_);
+  const int64_t first = epoch * n_;
+  if (kind_ == Kind::kStored) return first + sequence;
+  if (kind_ == Kind::kBlocks)
+    return first + out_of_blocks(fold_in(key_, static_cast<uint32_t>(epoch)), sequence);
+  const Era era = era_of(first + sequence);  // its examples are the positions of its sequences
+  return era.first + Permutation(era.key, era.length).inverse(sequence - era.begin);
+}
+
+Permutation SequenceOrder::inside(numerics::Key key, int64_t window) const {
+  const int64_t length = block_.io_block_size * block_.window_blocks;
+  return Permutation(fold_in(fold_in(key, "window"), static_cast<uint32_t>(window)),
+                     std::min(length, n_ - window * length));
+}
+
 // Two permutations: one of the blocks of the whole set, and inside a window of the permuted blocks one of
 // single sequences. So a window reads from window_blocks places of the store.
 int64_t SequenceOrder::in_blocks(numerics::Key key, int64_t position) const {
   const int64_t length = block_.io_block_size * block_.window_blocks;
   const int64_t window = position / length, begin = window * length;
-  const Permutation inside(fold_in(fold_in(key, "window"), static_cast<uint32_t>(window)),
-                           std::min(length, n_ - begin));
-  return permute_blocks(fold_in(key, "blocks"), n_, block_.io_block_size, begin + inside(position - begin));
+  return permute_blocks(fold_in(key, "blocks"), n_, block_.io_block_size,
+                        begin + inside(key, window)(position - begin));
+}
+
+int64_t SequenceOrder::out_of_blocks(numerics::Key key, int64_t sequence) const {
+  const int64_t length = block_.io_block_size * block_.window_blocks;
+  const int64_t position = find_in_blocks(fold_in(key, "blocks"), n_, block_.io_block_size, sequence);
+  const int64_t window = position / length, begin = window * length;
+  return begin + inside(key, window).inverse(position - begin);
 }
 
 Subset::Subset(numerics::Key key, int64_t total, const data::DataOptions& options)
@@ -106,6 +136,12 @@ Subset::Subset(numerics::Key key, int64_t total, const data::DataOptions& option
 int64_t Subset::operator()(int64_t i) const {
   OSTRO_CHECK(i >= 0 && i < size_, "sequence {} of {}", i, size_);
   return block_ == 0 ? i : permute_blocks(key_, total_, block_, i);
+}
+
+std::optional<int64_t> Subset::find(int64_t sequence) const {
+  OSTRO_CHECK(sequence >= 0 && sequence < total_, "sequence {} of {}", sequence, total_);
+  const int64_t i = block_ == 0 ? sequence : find_in_blocks(key_, total_, block_, sequence);
+  return i < size_ ? std::optional(i) : std::nullopt;
 }
 
 }  // namespace ostro::batches

@@ -3,9 +3,11 @@
 #pragma once
 
 #include <cstdint>
+#include <optional>
 #include <span>
 
 #include "ostro/data/options/options.h"
+#include "ostro/numerics/permutation.h"
 #include "ostro/numerics/threefry.h"
 
 namespace ostro::batches {
@@ -26,6 +28,8 @@ class SequenceOrder {
   // Replaces each example by its sequence. Cheaper than one by one when neighbours in the list are neighbours
   // in the run.
   void map(std::span<int64_t> examples) const;
+  // The example of an epoch >= 0 that reads this sequence: the inverse of (*this)(example), without a search.
+  int64_t example_of(int64_t epoch, int64_t sequence) const;
 
  private:
   enum class Kind { kStored, kEras, kBlocks };
@@ -36,7 +40,10 @@ class SequenceOrder {
     numerics::Key key;
   };
   Era era_of(int64_t example) const;
+  // The permutation inside a window of blocks.
+  numerics::Permutation inside(numerics::Key key, int64_t window) const;
   int64_t in_blocks(numerics::Key key, int64_t position) const;
+  int64_t out_of_blocks(numerics::Key key, int64_t sequence) const;
 
   numerics::Key key_;
   int64_t n_;
@@ -57,6 +64,8 @@ class Subset {
   int64_t size() const { return size_; }
   // Sequence i of the choice, for i in [0, size()), as a sequence in [0, total).
   int64_t operator()(int64_t i) const;
+  // The place i of a sequence in [0, total) in the choice. Nothing: it was not chosen.
+  std::optional<int64_t> find(int64_t sequence) const;
 
  private:
   numerics::Key key_;

@@ -72,4 +72,18 @@ Result<std::pair<int64_t, int64_t>> PackIndex::rows(int64_t sequence) const {
   return std::pair(first, end);
 }
 
+Result<std::optional<int64_t>> PackIndex::sequence_of(int64_t row) const {
+  int64_t low = 0,
+          high = counts_.sequences;  // the first sequence that begins behind the row is in [low, high]
+  while (low < high) {
+    const int64_t middle = low + (high - low) / 2;
+    ASSIGN_OR_RETURN(const int64_t first, entry(middle));
+    if (first <= row)
+      low = middle + 1;
+    else
+      high = middle;
+  }
+  return low == 0 ? std::optional<int64_t>() : std::optional(low - 1);
+}
+
 }  // namespace ostro::batches

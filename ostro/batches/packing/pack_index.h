@@ -6,6 +6,7 @@
 #include <cstdint>
 #include <memory>
 #include <mutex>
+#include <optional>
 #include <string>
 #include <utility>
 #include <vector>
@@ -31,6 +32,10 @@ class PackIndex {
   // Returns the rows [first, end) of a sequence, a number below counts().sequences. Rows without targets
   // among them take no positions. Errors: kCorrupt for a damaged page of the index; those of reading it.
   Result<std::pair<int64_t, int64_t>> rows(int64_t sequence) const;
+
+  // The sequence whose rows() this row is among. Nothing: the row is before the first one. Reads a page for
+  // each halving of the sequences, at most. Errors: as rows().
+  Result<std::optional<int64_t>> sequence_of(int64_t row) const;
 
  private:
   using Page = std::vector<int64_t>;

@@ -63,4 +63,16 @@ Result<std::vector<DocumentSpan>> PackedSequences::documents(int64_t sequence) c
   return spans;
 }
 
+Result<std::vector<RowPart>> PackedSequences::parts_of(int64_t row) const {
+  ASSIGN_OR_RETURN(const std::optional<int64_t> sequence, index_->sequence_of(row));
+  std::vector<RowPart> found;
+  if (!sequence) return found;
+  ASSIGN_OR_RETURN(const std::vector<Part> parts, this->parts(*sequence));
+  for (const Part& part : parts)
+    if (part.row == row)
+      found.push_back({*sequence, part.begin, part.begin + part.count, part.begin, part.begin + part.count,
+                       part.first_token});
+  return found;
+}
+
 }  // namespace ostro::batches

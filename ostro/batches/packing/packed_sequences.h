@@ -21,6 +21,7 @@ class PackedSequences final : public SequenceReader {
   // `batch` must have segment ids.
   Status read(int64_t sequence, Batch& batch, int64_t row) const override;
   Result<std::vector<DocumentSpan>> documents(int64_t sequence) const override;
+  Result<std::vector<RowPart>> parts_of(int64_t row) const override;
   Result<PackCounts> packing() const override { return index_->counts(); }
   const PackIndex& index() const { return *index_; }
 

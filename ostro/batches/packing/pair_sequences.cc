@@ -104,4 +104,12 @@ Result<std::vector<DocumentSpan>> PairSequences::documents(int64_t sequence) con
   return spans;
 }
 
+Result<std::vector<RowPart>> PairSequences::parts_of(int64_t row) const {
+  ASSIGN_OR_RETURN(const std::vector<DocumentSpan> spans, documents(row));
+  std::vector<RowPart> parts;
+  for (const DocumentSpan& span : spans)
+    parts.push_back({row, span.begin, span.end, span.begin, span.end, span.first_token});
+  return parts;
+}
+
 }  // namespace ostro::batches

@@ -22,6 +22,7 @@ class PairSequences final : public SequenceReader {
   Status read(int64_t sequence, Batch& batch, int64_t row) const override;
   // The chosen text, then the rejected one.
   Result<std::vector<DocumentSpan>> documents(int64_t sequence) const override;
+  Result<std::vector<RowPart>> parts_of(int64_t row) const override;
   // Counts pairs of which a text is cut. Reads the rows that are long enough for that.
   Result<PackCounts> packing() const override;
 

@@ -68,4 +68,20 @@ Result<std::vector<DocumentSpan>> StreamSequences::documents(int64_t sequence) c
   return spans;
 }
 
+// A token is an input of one sequence and a target of the one that has the token before it.
+Result<std::vector<RowPart>> StreamSequences::parts_of(int64_t row) const {
+  ASSIGN_OR_RETURN(const std::vector<int64_t> ends, stream().row_ends(row, 1));
+  std::vector<RowPart> parts;
+  const int64_t begin = ends[0], end = ends[1], length = seq_len();
+  if (begin == end) return parts;
+  const int64_t last = std::min((end - 1) / length, sequences(true) - 1);
+  for (int64_t sequence = std::max<int64_t>(begin - 1, 0) / length; sequence <= last; ++sequence) {
+    const int64_t first = sequence * length;
+    const auto at = [&](int64_t token) { return std::clamp<int64_t>(token - first, 0, length); };
+    parts.push_back(
+        {sequence, at(begin), at(end), at(begin - 1), at(end - 1), std::max<int64_t>(first - begin, 0)});
+  }
+  return parts;
+}
+
 }  // namespace ostro::batches

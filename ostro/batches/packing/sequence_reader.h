@@ -21,6 +21,14 @@ struct DocumentSpan {
   int64_t first_token = 0;  // within the document
 };
 
+// A row's part in a sequence: what DocumentSpan says, found from the row.
+struct RowPart {
+  int64_t sequence = 0;
+  int64_t begin = 0, end = 0;  // positions that hold tokens of the row; equal: only targets are the row's
+  int64_t target_begin = 0, target_end = 0;  // positions whose target is a token of the row
+  int64_t first_token = 0;                   // the one at `begin`, or the first target, within the row
+};
+
 // The sequences of one split of a store. Thread-safe.
 class SequenceReader {
  public:
@@ -36,6 +44,10 @@ class SequenceReader {
   virtual Status read(int64_t sequence, Batch& batch, int64_t row) const = 0;
   // The documents that the tokens of a sequence come from, in order.
   virtual Result<std::vector<DocumentSpan>> documents(int64_t sequence) const = 0;
+
+  // The parts of a row of the store in the sequences that have all targets, in their order. None: the row is
+  // in no sequence, because nothing is kept of it. Errors are those of reading the store.
+  virtual Result<std::vector<RowPart>> parts_of(int64_t row) const = 0;
 
   // Counts of what packing did with the rows. All zero for a stream that is cut, which leaves nothing out.
   // Errors are those of reading the store.
@@ -65,6 +77,7 @@ class StreamSequences final : public SequenceReader {
   int64_t sequences(bool whole) const override;
   Status read(int64_t sequence, Batch& batch, int64_t row) const override;
   Result<std::vector<DocumentSpan>> documents(int64_t sequence) const override;
+  Result<std::vector<RowPart>> parts_of(int64_t row) const override;
 
  private:
   int64_t count(int64_t sequence) const;  // targets of that sequence

@@ -119,38 +119,4 @@ Result<DataProof> prove_batch(const DataSet& stores, const Loader& loader, int64
   return proof;
 }
 
-Result<FoundRow> row_of_document(const DataSet::Part& part, const std::string& file, int64_t document) {
-  ASSIGN_OR_RETURN(const std::vector<data::FileLedger>* files, part.store->files());
-  std::array<int64_t, 2> begin{};
-  std::vector<std::pair<const data::FileLedger*, std::array<int64_t, 2>>> found;
-  for (const data::FileLedger& f : *files) {
-    if (f.source.path == file || f.source.path.ends_with("/" + file)) found.emplace_back(&f, begin);
-    for (size_t s = 0; s < 2; ++s) begin[s] += f.rows[s];
-  }
-  if (found.size() != 1)
-    return invalid_argument(fmt::format("{}: {} of the {} source files of {} {} this name", file,
-                                        found.empty() ? "none" : std::to_string(found.size()), files->size(),
-                                        part.folder, found.size() > 1 ? "have" : "has"));
-  for (const data::Split split : data::kSplits) {
-    const auto s = static_cast<size_t>(split);
-    const data::TokenStream& stream = part.store->split(split);
-    int64_t low = found[0].second[s], high = low + found[0].first->rows[s];
-    const int64_t end = high;
-    while (low < high) {  // documents ascend
-      const int64_t middle = low + (high - low) / 2;
-      ASSIGN_OR_RETURN(const data::RowSource source, stream.source(middle));
-      if (source.document < document)
-        low = middle + 1;
-      else
-        high = middle;
-    }
-    if (low == end) continue;
-    ASSIGN_OR_RETURN(const data::RowSource source, stream.source(low));
-    if (source.document == document) return FoundRow{split, low};
-  }
-  return invalid_argument(fmt::format("{}: its document {} is not in {}: the file has {} documents with text",
-                                      found[0].first->source.path, document, part.folder,
-                                      found[0].first->documents));
-}
-
 }  // namespace ostro::batches

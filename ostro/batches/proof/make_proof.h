@@ -3,8 +3,8 @@
 #pragma once
 
 #include <span>
-#include <string>
 
+#include "ostro/batches/loader/documents.h"
 #include "ostro/batches/loader/loader.h"
 #include "ostro/batches/proof/data_proof.h"
 
@@ -20,15 +20,5 @@ Result<DataProof> prove_rows(const DataSet& stores, size_t component, data::Spli
 // stores.
 Result<DataProof> prove_batch(const DataSet& stores, const Loader& loader, int64_t step, int64_t first,
                               int64_t count);
-
-// The place of a document's row in a component's store.
-struct FoundRow {
-  data::Split split = data::Split::kTrain;
-  int64_t row = 0;
-};
-// Finds the row that a document of a source file became. `file` is the path of the file in the ledger, or the
-// end of that path behind a slash; documents count from 1. Errors: kInvalidArgument when there is no such
-// file or document, or several files have that end; those of reading the store.
-Result<FoundRow> row_of_document(const DataSet::Part& part, const std::string& file, int64_t document);
 
 }  // namespace ostro::batches

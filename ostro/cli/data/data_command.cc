@@ -102,6 +102,7 @@ constexpr Command kDataVerbs[] = {
     {"stats", "what is in the stores", data_stats_command},
     {"show", "a row: text, ids, weights, where it comes from", data_show_command},
     {"batch", "the exact batch of a step, and where its text comes from", batch},
+    {"find", "every step and place where a document is used", data_find_command},
     {"verify", "reads the stores and compares every byte with their ledgers", data_verify_command},
     {"check", "evaluation data, duplicates and figures of quality in the texts, as a report",
      data_check_command},

@@ -69,6 +69,7 @@ int data_baseline_command(Args args);
 int data_build_command(Args args);
 int data_consolidate_command(Args args);
 int data_diff_command(Args args);
+int data_find_command(Args args);
 int data_prove_command(Args args);
 int data_check_command(Args args);
 int data_verify_command(Args args);
