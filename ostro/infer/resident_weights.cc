@@ -7,18 +7,22 @@ namespace ostro::infer {
 
 using runtime::Buffer;
 
+Result<Buffer> as_read(const models::LayerFunctions& layers, size_t k, Buffer value) {
+  if (layers.dtype != ir::DType::bf16 || value.shape().dtype != ir::DType::f32 || layers.read_in_f32[k])
+    return value;
+  ASSIGN_OR_RETURN(const Buffer wide, value.to_host());
+  Buffer out = Buffer::empty(wide.shape().with_dtype(ir::DType::bf16));
+  numerics::narrow(wide.as<float>(), out.mutable_bytes());
+  return out;
+}
+
 Result<ResidentWeights> ResidentWeights::create(const models::LayerFunctions& layers,
                                                 std::vector<Buffer> parameters, runtime::Memory& memory) {
   OSTRO_CHECK(parameters.size() == layers.read_in_f32.size(), "{} parameters, the model has {}",
               parameters.size(), layers.read_in_f32.size());
   for (size_t k = 0; k < parameters.size(); ++k) {
-    Buffer& held = parameters[k];
-    if (layers.dtype == ir::DType::bf16 && held.shape().dtype == ir::DType::f32 && !layers.read_in_f32[k]) {
-      ASSIGN_OR_RETURN(const Buffer wide, held.to_host());
-      held = Buffer::empty(wide.shape().with_dtype(ir::DType::bf16));
-      numerics::narrow(wide.as<float>(), held.mutable_bytes());
-    }
-    ASSIGN_OR_RETURN(held, held.to(memory));
+    ASSIGN_OR_RETURN(parameters[k], as_read(layers, k, std::move(parameters[k])));
+    ASSIGN_OR_RETURN(parameters[k], parameters[k].to(memory));
   }
   return ResidentWeights(std::move(parameters));
 }

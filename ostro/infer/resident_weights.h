@@ -1,5 +1,5 @@
-// ResidentWeights: the weights of a model that are all in memory, as a runner that goes layer by layer reads
-// them.
+// ResidentWeights, as_read: the weights of a model that are all in memory, as a runner that goes layer by
+// layer reads them.
 #pragma once
 
 #include <span>
@@ -9,6 +9,9 @@
 #include "ostro/runtime/buffer.h"
 
 namespace ostro::infer {
+
+// Parameter k of a model as its programs read it: a f32 one that they read in bf16 is in bf16.
+Result<runtime::Buffer> as_read(const models::LayerFunctions& layers, size_t k, runtime::Buffer value);
 
 // A layer's weights are views of parameters that have all layers. A parameter is held in the dtype in which
 // it is read: f32 that products read in bf16 is rounded once here, not for every token (the same bits,

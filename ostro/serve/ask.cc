@@ -89,6 +89,13 @@ void check_room(Fields& fields, const std::string& name, const ServedModel& mode
 
 }  // namespace
 
+std::string asked_model(std::string_view body) {
+  Json json;
+  if (parse_body(body, json)) return "";
+  const auto found = json.find("model");
+  return found != json.end() && found->is_string() ? found->get<std::string>() : "";
+}
+
 ParsedAsk parse_completion(const ServedModel& model, std::string_view body, const AskLimits& limits) {
   Json json;
   if (auto error = parse_body(body, json)) return *error;

@@ -48,6 +48,9 @@ struct AskLimits {
   size_t stops = 16, stop_bytes = 1024;  // stop strings, and bytes of each
 };
 
+// The model that a body names; "": none, or the body is none.
+std::string asked_model(std::string_view body);
+
 using ParsedAsk = std::variant<Ask, ApiError>;
 ParsedAsk parse_completion(const ServedModel& model, std::string_view body, const AskLimits& limits = {});
 ParsedAsk parse_chat(const ServedModel& model, std::string_view body, const AskLimits& limits = {});

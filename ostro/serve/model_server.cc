@@ -1,6 +1,7 @@
 #include "ostro/serve/model_server.h"
 
 #include <fmt/format.h>
+#include <fmt/ranges.h>
 
 #include <nlohmann/json.hpp>
 
@@ -13,17 +14,21 @@ namespace {
 
 using Json = nlohmann::ordered_json;
 
+using Models = std::vector<std::unique_ptr<ServedModel>>;
+
 constexpr int kReaders = 2;
 
 Json model_json(const ModelFacts& facts) {
-  return {{"id", facts.name},
-          {"object", "model"},
-          {"created", 0},
-          {"owned_by", "ostro"},
-          {"max_model_len", facts.context},
-          {"state", facts.state},
-          {"forward", facts.forward},
-          {"tokenizer", facts.tokenizer}};
+  Json out = {{"id", facts.name},
+              {"object", "model"},
+              {"created", 0},
+              {"owned_by", "ostro"},
+              {"max_model_len", facts.context},
+              {"state", facts.state},
+              {"forward", facts.forward},
+              {"tokenizer", facts.tokenizer}};
+  if (!facts.adapter.empty()) out["adapter"] = facts.adapter;
+  return out;
 }
 
 // Prometheus asks for this type.
@@ -88,24 +93,54 @@ ApiError ModelServer::not_ready() const {
   return {kUnavailable, state_ == State::kLoading ? "the model is being loaded" : "the server stops"};
 }
 
-Status ModelServer::serve(std::unique_ptr<ServedModel> model, std::unique_ptr<ReceiptMaker> receipts) {
+Status ModelServer::serve(Models models, std::unique_ptr<ReceiptMaker> receipts) {
   receipts_ = std::move(receipts);
-  RETURN_IF_ERROR(replace(std::move(model)));
+  RETURN_IF_ERROR(replace(std::move(models)));
   State loading = State::kLoading;
   state_.compare_exchange_strong(loading, State::kReady);
   return {};
 }
 
+Status ModelServer::serve(std::unique_ptr<ServedModel> model, std::unique_ptr<ReceiptMaker> receipts) {
+  Models one;
+  one.push_back(std::move(model));
+  return serve(std::move(one), std::move(receipts));
+}
+
 Status ModelServer::replace(std::unique_ptr<ServedModel> model) {
-  RETURN_IF_ERROR(model->runner->prepare());
+  Models one;
+  one.push_back(std::move(model));
+  return replace(std::move(one));
+}
+
+Status ModelServer::replace(Models models) {
+  for (const auto& model : models) RETURN_IF_ERROR(model->runner->prepare());
   auto next = std::make_shared<Serving>();
-  next->model = std::move(model);
-  next->engine = std::make_unique<EngineThread>(
-      *next->model, *receipts_, EngineLimits{limits_.waiting, limits_.step_seconds, metrics_});
+  for (auto& model : models) {
+    auto thread = std::make_unique<EngineThread>(
+        *model, *receipts_, EngineLimits{limits_.waiting, limits_.step_seconds, metrics_});
+    next->engines.push_back({std::move(model), std::move(thread)});
+  }
   const std::lock_guard lock(serving_mutex_);
   if (serving_ != nullptr) earlier_.push_back(std::move(serving_));
   serving_ = std::move(next);
   return {};
+}
+
+const ModelServer::Engine* ModelServer::Serving::find(const std::string& name) const {
+  if (name.empty()) return &engines[0];
+  for (const Engine& one : engines)
+    if (one.model->facts.name == name) return &one;
+  return nullptr;
+}
+
+ApiError ModelServer::Serving::unknown(const std::string& name) const {
+  std::vector<std::string> names;
+  for (const Engine& one : engines) names.push_back(fmt::format("\"{}\"", one.model->facts.name));
+  return {
+      kNotFound,
+      fmt::format("the model \"{}\" is not served here; this server has {}", name, fmt::join(names, ", ")),
+      "model", "model_not_found"};
 }
 
 void ModelServer::drop_earlier() {
@@ -184,21 +219,19 @@ http::Response ModelServer::at_once(const http::Request& request, const std::opt
     case Action::kHealth: return json_response({{"status", "ok"}});
     case Action::kMetrics:
       return {200, kMetricsType,
-              ready ? metrics_text(metrics_->counts(), now->model->facts.name, now->model->facts.state)
+              ready ? metrics_text(metrics_->counts(), now->facts().name, now->facts().state)
                     : metrics_text(metrics_->counts(), "", "")};
     default: break;
   }
   if (!ready) return error_response(not_ready());
-  const ModelFacts& facts = now->model->facts;
   if (path->action == Action::kReady) return json_response({{"status", "ready"}});
-  if (path->action == Action::kTokenizerInfo) return tokenizer_info(*now->model);
-  if (path->action == Action::kModels)
-    return json_response({{"object", "list"}, {"data", Json::array({model_json(facts)})}});
-  if (request.path == "/v1/models/" + facts.name) return json_response(model_json(facts));
-  return error_response(
-      {kNotFound,
-       fmt::format("the model of {} is not served here; this server has \"{}\"", request.path, facts.name),
-       "model", "model_not_found"});
+  if (path->action == Action::kTokenizerInfo) return tokenizer_info(*now->engines[0].model);
+  Json list = Json::array();
+  for (const Engine& one : now->engines) list.push_back(model_json(one.model->facts));
+  if (path->action == Action::kModels) return json_response({{"object", "list"}, {"data", std::move(list)}});
+  const std::string name = request.path.substr(std::string_view("/v1/models/").size());
+  const Engine* one = now->find(name);
+  return one != nullptr ? json_response(model_json(one->model->facts)) : error_response(now->unknown(name));
 }
 
 void ModelServer::read_requests() {
@@ -206,11 +239,17 @@ void ModelServer::read_requests() {
     if (one->exchange->is_gone()) continue;
     const std::string& body = one->exchange->request().body;
     const auto [now, use] = used();
-    if (!is_for_engine(one->action)) {
-      one->exchange->answer(of_tokens(one->action, *now->model, body));
+    const std::string name = now->engines.size() > 1 ? asked_model(body) : "";
+    const Engine* engine = now->find(name);
+    if (engine == nullptr) {
+      one->exchange->answer(error_response(now->unknown(name)));
       continue;
     }
-    ParsedAsk parsed = parse_ask(one->action, *now->model, body);
+    if (!is_for_engine(one->action)) {
+      one->exchange->answer(of_tokens(one->action, *engine->model, body));
+      continue;
+    }
+    ParsedAsk parsed = parse_ask(one->action, *engine->model, body);
     if (const auto* error = std::get_if<ApiError>(&parsed)) {
       one->exchange->answer(error_response(*error));
       continue;
@@ -222,7 +261,7 @@ void ModelServer::read_requests() {
     auto ask = std::make_shared<const Ask>(std::move(asked));
     // The request holds its place among those that are taken, and its model.
     auto held = std::make_shared<std::pair<std::shared_ptr<void>, std::shared_ptr<void>>>(one->held, use);
-    if (!now->engine->push({one->exchange, std::move(ask), std::move(held)}))
+    if (!engine->thread->push({one->exchange, std::move(ask), std::move(held)}))
       one->exchange->answer(
           error_response({kTooMany, fmt::format("{} requests wait already", limits_.waiting)}));
   }

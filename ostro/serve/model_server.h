@@ -1,6 +1,8 @@
-// ModelServer: answers OpenAI's API for one model over HTTP (docs/guide/serve.md).
+// ModelServer: answers OpenAI's API for a model, and for the model with adapters, over HTTP
+// (docs/guide/serve.md).
 //
-// Threads: those of HTTP, two that read requests and make tokens of them, and one that runs the model.
+// Threads: those of HTTP, two that read requests and make tokens of them, and one for each
+// model, that runs it.
 // Requests are accepted before the model is there: /health then says ok, and requests that need the model are
 // answered with 503. Call start, serve, drain and the destructor from one thread.
 #pragma once
@@ -40,9 +42,12 @@ class ModelServer {
   int port() const { return server_->port(); }
   // Builds the model's programs; from then on requests are answered. Call it once. Errors: those of the
   // runner's prepare(); requests are then still answered with 503.
+  // The first model is that of requests that name none.
+  Status serve(std::vector<std::unique_ptr<ServedModel>> models, std::unique_ptr<ReceiptMaker> receipts);
   Status serve(std::unique_ptr<ServedModel> model, std::unique_ptr<ReceiptMaker> receipts);
-  // Serves another model from now on. A request that was read before stays with the one it has, which is
+  // Serves other models from now on. A request that was read before stays with the one it has, which is
   // kept as long. Call it after serve(). Errors: those of the runner's prepare().
+  Status replace(std::vector<std::unique_ptr<ServedModel>> models);
   Status replace(std::unique_ptr<ServedModel> model);
   // Frees models that no request has any more. Called now and then.
   void drop_earlier();
@@ -53,11 +58,19 @@ class ModelServer {
  private:
   enum class State { kLoading, kReady, kDraining };
 
-  // A model with the thread that runs it, and the requests that have it.
-  struct Serving {
+  struct Engine {
     std::unique_ptr<ServedModel> model;
-    std::unique_ptr<EngineThread> engine;
+    std::unique_ptr<EngineThread> thread;  // that runs it
+  };
+  // What is served together, and the requests that have some of it.
+  struct Serving {
+    std::vector<Engine> engines;
     std::atomic<int64_t> requests = 0;
+
+    const ModelFacts& facts() const { return engines[0].model->facts; }
+    // The one of this name; of none: the first. Null: there is no such model.
+    const Engine* find(const std::string& name) const;
+    ApiError unknown(const std::string& name) const;
   };
 
   ModelServer(Access access, const ServerLimits& limits);

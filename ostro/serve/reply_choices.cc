@@ -32,7 +32,7 @@ Json ChoicesReply::frame(const char* object) const {
           {"object", object},
           {"created", created_},
           {"model", model_.facts.name},
-          {"system_fingerprint", fingerprint(model_.facts.state)}};
+          {"system_fingerprint", fingerprint(model_.facts.parameters())}};
 }
 
 Json ChoicesReply::usage() const {

@@ -31,12 +31,12 @@ void EmbeddingReply::pooled(std::span<const float> values) {
 void EmbeddingReply::finish() {
   int64_t tokens = 0;
   for (const auto& input : ask_.prompts) tokens += std::ssize(input);
-  exchange_.answer(
-      {200, "application/json",
-       fmt::format(R"({{"object":"list","data":[{}],"model":{},"system_fingerprint":"{}",)"
-                   R"("usage":{{"prompt_tokens":{},"total_tokens":{}}}}})"
-                   "\n",
-                   data_, json_text(model_.facts.name), fingerprint(model_.facts.state), tokens, tokens)});
+  exchange_.answer({200, "application/json",
+                    fmt::format(R"({{"object":"list","data":[{}],"model":{},"system_fingerprint":"{}",)"
+                                R"("usage":{{"prompt_tokens":{},"total_tokens":{}}}}})"
+                                "\n",
+                                data_, json_text(model_.facts.name), fingerprint(model_.facts.parameters()),
+                                tokens, tokens)});
 }
 
 }  // namespace ostro::serve

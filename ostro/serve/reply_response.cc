@@ -41,7 +41,7 @@ Json ResponseReply::response(const char* status) const {
               {"output", parts_->output}};
   out.update(parts_->shown);
   out["metadata"] = Json::object();
-  out["system_fingerprint"] = fingerprint(model_.facts.state);
+  out["system_fingerprint"] = fingerprint(model_.facts.parameters());
   out["usage"] = status_ == std::string_view("in_progress")
                      ? Json()
                      : Json{{"input_tokens", prompt_tokens},

@@ -37,8 +37,9 @@ Status RunningRequest::begin() {
     for (int64_t c = 0; c < ask.count; ++c) {
       AnswerOptions options = ask.options;
       options.choice.choice = c;
-      options.choice.seed =
-          ask.nonce.empty() ? drawn : nonce_seed(ask.nonce, model_.facts.state, ask.prompts[p], options);
+      options.choice.seed = ask.nonce.empty()
+                                ? drawn
+                                : nonce_seed(ask.nonce, model_.facts.parameters(), ask.prompts[p], options);
       RatingOptions rating = ask.rating;
       rating.log_probs = rating.log_probs || ask.receipt;
       ASSIGN_OR_RETURN(RunningAnswer run, RunningAnswer::create(model_, ask.prompts[p], options, rating));

@@ -21,6 +21,7 @@ import tempfile
 import threading
 
 import serve_access
+import serve_adapters
 import serve_api
 import serve_cache
 import serve_embeddings
@@ -357,6 +358,8 @@ def main():
         serve_access.keys(test, Server, check)
         serve_access.unix_socket(test, check)
         print("  keys and sockets: good")
+        serve_adapters.adapters(test, Server, check)
+        print("  adapters: good")
         serve_cache.cache(test, Server, check)
         print("  cache: good")
     return 0

@@ -16,6 +16,7 @@ struct ServeAsked {
   std::string checkpoint, tokenizer, listen = "127.0.0.1:8080", api_keys, receipts, sign;
   int64_t waiting = 64, running = 16, drain = 30, cache_pages = 0;
   double step_ms = 50;
+  std::vector<std::string> adapters;
   bool unchecked = false, follow = false, share_prefixes = false;
   trained::UseOptions use;
 };
@@ -27,6 +28,7 @@ std::string where(const http::Address& address, int port) {
 
 // Until a signal comes. A server that cannot listen, sign or keep receipts is told before a model is loaded.
 Status serve_model(const Context& context, const ServeAsked& request) {
+  ASSIGN_OR_RETURN(const auto adapters, serve::parse_adapters(request.adapters, "--adapter"));
   ASSIGN_OR_RETURN(const http::Address address, http::parse_address_or_path(request.listen));
   std::optional<serve::ApiKeys> keys;
   if (!request.api_keys.empty()) {
@@ -48,25 +50,25 @@ Status serve_model(const Context& context, const ServeAsked& request) {
     ASSIGN_OR_RETURN(server, serve::ModelServer::start(address, std::move(keys), limits));
   }
   const auto load = [&] {
-    return serve::load_served(context, request.checkpoint, request.tokenizer,
-                              trained::trust(request.unchecked), request.use, request.running,
-                              request.cache_pages);
+    return serve::load_with_adapters(context, request.checkpoint, request.tokenizer,
+                                     trained::trust(request.unchecked), request.use, adapters,
+                                     request.running, request.cache_pages);
   };
-  ASSIGN_OR_RETURN(auto model, load());
+  ASSIGN_OR_RETURN(auto models, load());
+  const serve::ModelFacts facts = models[0]->facts;
   std::optional<serve::Follower> follower;
   if (request.follow) {
     const auto serve_newest = [&](const serve::ServedCheckpoint& served) -> Result<serve::ServedCheckpoint> {
       ASSIGN_OR_RETURN(auto next, load());
-      serve::ServedCheckpoint out{io::base_name(next->checkpoint), next->facts.state};
+      serve::ServedCheckpoint out{io::base_name(next[0]->checkpoint), next[0]->facts.state};
       if (out.state != served.state) RETURN_IF_ERROR(server->replace(std::move(next)));
       return out;
     };
-    ASSIGN_OR_RETURN(follower, serve::Follower::create(context.fs, request.checkpoint,
-                                                       {io::base_name(model->checkpoint), model->facts.state},
-                                                       serve_newest));
+    ASSIGN_OR_RETURN(
+        follower, serve::Follower::create(context.fs, request.checkpoint,
+                                          {io::base_name(models[0]->checkpoint), facts.state}, serve_newest));
   }
-  const serve::ModelFacts facts = model->facts;
-  RETURN_IF_ERROR(server->serve(std::move(model), std::move(receipts)));
+  RETURN_IF_ERROR(server->serve(std::move(models), std::move(receipts)));
   RETURN_IF_ERROR(write_stdout(
       fmt::format("{} serves {}, state {}\n", where(address, server->port()), facts.name, facts.state)));
   // A thread of the engine may get the signal; then no wait here ends by it.
@@ -100,6 +102,9 @@ int serve_command(Args args) {
   args.option("--tokenizer", &request.tokenizer, "T",
               "tokenizer.json, when the checkpoint is not in its run");
   args.option("--dtype", &request.use.dtype, "D", trained::kUseDtypeHelp);
+  args.option("--adapter", &request.adapters, "NAME=DIR",
+              "also serve the model with this adapter (LoRA), as MODEL:NAME: a directory of PEFT's, or a run "
+              "or checkpoint\nthat trained one on this model; may be repeated");
   args.flag("--unchecked", &request.unchecked, trained::kUncheckedHelp);
   args.option(
       "--receipts", &request.receipts, "FOLDER",
@@ -128,6 +133,9 @@ int serve_command(Args args) {
   if (const auto code = args.parse()) return *code;
   if (request.waiting < 1)
     return report_error(invalid_argument(fmt::format("--waiting {}: use 1 or more", request.waiting)));
+  if (request.follow && !request.adapters.empty())
+    return report_error(invalid_argument(
+        "--adapter: is of one state of the model, and --follow serves others; leave one of them out"));
   constexpr int64_t kMostRunning = 512;
   if (request.running < 1 || request.running > kMostRunning)
     return report_error(

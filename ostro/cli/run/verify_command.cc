@@ -84,6 +84,8 @@ int verify_command(Args args) {
               "of a receipt: the checkpoint that it names, or the run whose newest it is");
   args.option("--tokenizer", &asked.receipt.tokenizer, "T",
               "of a receipt: tokenizer.json, when the checkpoint is not in its run");
+  args.option("--adapter", &asked.receipt.adapters, "NAME=DIR",
+              "of a receipt: the adapter with which the checkpoint was served, as of ostro serve");
   args.device();
   if (auto code = args.parse()) return *code;
   const int given =

@@ -124,13 +124,16 @@ Status check_asked(const VerifyAsked& asked) {
     return refuse(
         "--receipts: --sample N --challenge TEXT and --checkpoint K go together; without them, only chain "
         "and signatures are checked");
-  if (has_log && asked.receipt.checkpoint.empty() && !asked.receipt.tokenizer.empty())
-    return refuse("--tokenizer: goes with --checkpoint K");
+  if (has_log && asked.receipt.checkpoint.empty() &&
+      !(asked.receipt.tokenizer.empty() && asked.receipt.adapters.empty()))
+    return refuse("--tokenizer and --adapter: go with --checkpoint K");
   if (!has_log && !asked.receipt.openings.empty()) return refuse("--openings: goes with --receipts FILE");
   if (has_receipt && asked.receipt.checkpoint.empty())
     return refuse("--receipt: goes with --checkpoint K, the one that the receipt names");
-  if (!has_receipt && !has_log && !(asked.receipt.checkpoint.empty() && asked.receipt.tokenizer.empty()))
-    return refuse("--checkpoint and --tokenizer: go with --receipt FILE or --receipts FILE");
+  if (!has_receipt && !has_log &&
+      !(asked.receipt.checkpoint.empty() && asked.receipt.tokenizer.empty() &&
+        asked.receipt.adapters.empty()))
+    return refuse("--checkpoint, --tokenizer and --adapter: go with --receipt FILE or --receipts FILE");
   if (has_receipt || has_log)
     if (const std::string option = other_option(asked); !option.empty())
       return refuse(fmt::format("{}: is not for a receipt; leave it out", option));

@@ -6,6 +6,7 @@
 #include <functional>
 #include <optional>
 #include <string>
+#include <vector>
 
 #include "ostro/audit/audit_run.h"
 #include "ostro/bundle/check/check_bundle.h"
@@ -28,6 +29,7 @@ struct VerifyAsked {
   // For a receipt, or a server's log of them.
   struct {
     std::string path, log, openings, checkpoint, tokenizer;
+    std::vector<std::string> adapters;  // NAME=DIR
   } receipt;
   bool json = false;
   // Called before each step that is replayed. What it throws ends the check.

@@ -18,8 +18,13 @@ Result<std::unique_ptr<serve::ServedModel>> load(const Context& context, const V
                                                  const serve::Receipt& receipt) {
   trained::UseOptions use;
   use.dtype = receipt.model.dtype;
-  return serve::load_served(context, asked.receipt.checkpoint, asked.receipt.tokenizer,
-                            trained::Trust::kChain, use);
+  ASSIGN_OR_RETURN(const auto adapters, serve::parse_adapters(asked.receipt.adapters, "--adapter"));
+  ASSIGN_OR_RETURN(auto models,
+                   serve::load_with_adapters(context, asked.receipt.checkpoint, asked.receipt.tokenizer,
+                                             trained::Trust::kChain, use, adapters));
+  for (auto& model : models)
+    if (model->facts.adapter == receipt.model.adapter) return std::move(model);
+  return std::move(models.back());  // the check says what differs
 }
 
 // The receipts with openings among the files of a folder. Other files are passed over, and those that cannot

@@ -2,6 +2,7 @@
 
 #include <fmt/format.h>
 
+#include <algorithm>
 #include <chrono>
 
 #include "ostro/base/sha256.h"
@@ -27,8 +28,9 @@ int64_t seconds_since_1970() {
       .count();
 }
 
-std::string fingerprint(const std::string& state) {
-  return fmt::format("ostro-{}-{}", chain::kNumericsVersion, state);
+std::string fingerprint(std::string parameters) {
+  std::replace(parameters.begin(), parameters.end(), ' ', '-');
+  return fmt::format("ostro-{}-{}", chain::kNumericsVersion, parameters);
 }
 
 Json calls_json(const std::vector<ToolCall>& calls, bool numbered) {

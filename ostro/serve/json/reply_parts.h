@@ -18,8 +18,9 @@ http::Response json_response(const nlohmann::ordered_json& value);  // status 20
 // "chatcmpl-" and 24 digits that no other answer has.
 std::string new_id(const char* prefix);
 int64_t seconds_since_1970();
-// "ostro-1-3fa8...": the version of the numerics and the name of the state.
-std::string fingerprint(const std::string& state);
+// "ostro-1-3fa8...": the version of the numerics and the names of the parameters (ModelFacts::parameters),
+// with "-" between them.
+std::string fingerprint(std::string parameters);
 // "tool_calls" of a message; in a stream every call has its number, too.
 nlohmann::ordered_json calls_json(const std::vector<ToolCall>& calls, bool numbered);
 

@@ -20,7 +20,7 @@ std::string last_part(std::string path) {
 }
 
 Result<std::unique_ptr<ServedModel>> served_on(const Context& context,
-                                               std::unique_ptr<runtime::Engine> engine,
+                                               std::shared_ptr<runtime::Engine> engine,
                                                trained::LoadedModel loaded, const std::string& checkpoint,
                                                const trained::UseOptions& use, int64_t running,
                                                int64_t pages) {
@@ -61,10 +61,42 @@ Result<std::unique_ptr<ServedModel>> load_served(const Context& context, const s
                                                  const std::string& tokenizer, trained::Trust trust,
                                                  const trained::UseOptions& use, int64_t running,
                                                  int64_t pages) {
-  ASSIGN_OR_RETURN(auto engine, context.engine());  // one that cannot be made is told before anything is read
-  ASSIGN_OR_RETURN(trained::LoadedModel loaded,
+  ASSIGN_OR_RETURN(auto all,
+                   load_with_adapters(context, checkpoint, tokenizer, trust, use, {}, running, pages));
+  return std::move(all[0]);
+}
+
+Result<std::vector<std::unique_ptr<ServedModel>>> load_with_adapters(
+    const Context& context, const std::string& checkpoint, const std::string& tokenizer, trained::Trust trust,
+    const trained::UseOptions& use, const std::vector<NamedAdapter>& adapters, int64_t running,
+    int64_t pages) {
+  ASSIGN_OR_RETURN(auto made, context.engine());  // one that cannot be made is told before anything is read
+  const std::shared_ptr<runtime::Engine> engine = std::move(made);
+  ASSIGN_OR_RETURN(trained::LoadedModel base,
                    trained::load_model(context.fs, checkpoint, tokenizer, context.models, trust, use));
-  return served_on(context, std::move(engine), std::move(loaded), checkpoint, use, running, pages);
+  const std::string state = base.parameters.name;
+  std::vector<trained::LoadedModel> with;
+  if (!adapters.empty()) {
+    for (const NamedAdapter& one : adapters) {
+      ASSIGN_OR_RETURN(trained::LoadedModel loaded,
+                       with_adapter(context, one, base, {tokenizer, trust, use}));
+      with.push_back(std::move(loaded));
+    }
+    RETURN_IF_ERROR(share_parameters(base, with, engine->memory()));
+  }
+  std::vector<std::unique_ptr<ServedModel>> out;
+  ASSIGN_OR_RETURN(auto first, served_on(context, engine, std::move(base), checkpoint, use, running, pages));
+  out.push_back(std::move(first));
+  for (size_t i = 0; i < with.size(); ++i) {
+    std::string hash = adapter_hash(with[i].functions.paths, with[i].parameters.values);
+    ASSIGN_OR_RETURN(auto next,
+                     served_on(context, engine, std::move(with[i]), checkpoint, use, running, pages));
+    next->facts.name += ":" + adapters[i].name;
+    next->facts.state = state;
+    next->facts.adapter = std::move(hash);
+    out.push_back(std::move(next));
+  }
+  return out;
 }
 
 Result<std::unique_ptr<ServedModel>> served_of(const Context& context, trained::LoadedModel loaded,

@@ -10,6 +10,7 @@
 #include "ostro/eval/score/chat_prompts.h"
 #include "ostro/infer/row_runner.h"
 #include "ostro/serve/json/tools.h"
+#include "ostro/serve/model/adapters.h"
 #include "ostro/trained/loaded_model.h"
 
 namespace ostro::serve {
@@ -24,6 +25,10 @@ struct ModelFacts {
   std::string dtype;          // trained::UseOptions::dtype; empty: as in training
   int64_t context = 0;        // positions at most
   int64_t width = 0;          // of embeddings; 0: it gives none
+  std::string adapter = {};   // adapter_hash (adapters.h); empty: none
+
+  // What the parameters are: the state, and with an adapter a space and its hash.
+  std::string parameters() const { return adapter.empty() ? state : state + " " + adapter; }
 };
 
 struct ServedModel {
@@ -34,7 +39,7 @@ struct ServedModel {
   std::optional<ToolFormat> tool_format;  // how its answers call functions
   std::vector<int32_t> stops;             // generation ends after any of these ids
   int64_t vocab_leaves = 1;               // in which log-probabilities sum over the vocabulary
-  std::unique_ptr<runtime::Engine> engine;
+  std::shared_ptr<runtime::Engine> engine;
   std::unique_ptr<infer::RowRunner> runner;  // used by one thread at a time; the rest by any
 
   int64_t tokens() const { return tokenizer->vocab_size(); }
@@ -47,6 +52,13 @@ Result<std::unique_ptr<ServedModel>> load_served(const Context& context, const s
                                                  const std::string& tokenizer, trained::Trust trust,
                                                  const trained::UseOptions& use, int64_t running = 1,
                                                  int64_t pages = 0);
+
+// The same with adapters of that model: first the model itself, then one for each. They share the model's
+// parameters and engine; each has a cache of its own. Errors: besides those above, those of with_adapter.
+Result<std::vector<std::unique_ptr<ServedModel>>> load_with_adapters(
+    const Context& context, const std::string& checkpoint, const std::string& tokenizer, trained::Trust trust,
+    const trained::UseOptions& use, const std::vector<NamedAdapter>& adapters, int64_t running = 1,
+    int64_t pages = 0);
 
 // The same of a model that is loaded already from `checkpoint`; they share its parameters.
 Result<std::unique_ptr<ServedModel>> served_of(const Context& context, trained::LoadedModel loaded,

@@ -87,14 +87,16 @@ Status replay(const Receipt& receipt, const LogCheckOptions& options, const Load
     finding(Verdict::kIncomplete, "it was drawn, and its opening is not at hand (--openings FOLDER)");
     return {};
   }
-  if (model == nullptr) {
+  if (model == nullptr || receipt.model.adapter != model->facts.adapter) {
     ASSIGN_OR_RETURN(model, load(receipt));
   }
-  if (receipt.model.state != model->facts.state || receipt.model.dtype != model->facts.dtype) {
-    finding(Verdict::kCannotCheck,
-            fmt::format("it is of state {}{}, and the checkpoint at hand is {}{}", receipt.model.state,
-                        receipt.model.dtype.empty() ? "" : " in " + receipt.model.dtype, model->facts.state,
-                        model->facts.dtype.empty() ? "" : " in " + model->facts.dtype));
+  const auto named = [](const ModelFacts& facts) {
+    return facts.state + (facts.adapter.empty() ? "" : " with the adapter " + facts.adapter) +
+           (facts.dtype.empty() ? "" : " in " + facts.dtype);
+  };
+  if (named(receipt.model) != named(model->facts)) {
+    finding(Verdict::kCannotCheck, fmt::format("it is of state {}, and the checkpoint at hand is {}",
+                                               named(receipt.model), named(model->facts)));
     return {};
   }
   ASSIGN_OR_RETURN(const ReceiptCheck check, check_receipt(opened->second, *model, options.key));

@@ -46,7 +46,8 @@ class Check {
         count(opening.log_probs) != receipt_.output_tokens)
       differs("the log-probabilities of the opening are not those whose hash the receipt has");
     if (receipt_.nonce.empty()) return;
-    const uint64_t seed = nonce_seed(receipt_.nonce, receipt_.model.state, opening.prompt, receipt_.options);
+    const uint64_t seed =
+        nonce_seed(receipt_.nonce, receipt_.model.parameters(), opening.prompt, receipt_.options);
     if (seed != receipt_.options.choice.seed)
       differs(fmt::format("the seed is {}; the nonce gives {}", receipt_.options.choice.seed, seed));
   }
@@ -62,6 +63,7 @@ class Check {
                             at_hand.empty() ? "none" : at_hand));
     };
     same("the checkpoint's state", receipt_.model.state, here.state);
+    same("the adapter", receipt_.model.adapter, here.adapter);
     same("the tokenizer", receipt_.model.tokenizer, here.tokenizer);
     same("the chat template", receipt_.model.chat_template, here.chat_template);
     same("the context", std::to_string(receipt_.model.context), std::to_string(here.context));

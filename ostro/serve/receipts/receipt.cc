@@ -43,10 +43,10 @@ std::string log_probs_hash(std::span<const float> values) {
   return sha256_hex(bytes);
 }
 
-uint64_t nonce_seed(const std::string& nonce, const std::string& state, std::span<const int32_t> prompt,
+uint64_t nonce_seed(const std::string& nonce, const std::string& parameters, std::span<const int32_t> prompt,
                     const AnswerOptions& options) {
-  const Sha256Digest digest = sha256(
-      fmt::format("{}\n{}\n{}\n{}\n", nonce, state, fmt::join(prompt, ","), options_json(options).dump()));
+  const Sha256Digest digest = sha256(fmt::format("{}\n{}\n{}\n{}\n", nonce, parameters,
+                                                 fmt::join(prompt, ","), options_json(options).dump()));
   uint64_t out = 0;
   for (size_t i = 0; i < sizeof out; ++i) out = out << 8 | digest[i];
   return out;

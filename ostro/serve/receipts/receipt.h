@@ -46,8 +46,9 @@ struct ReceiptDocument {
 std::string ids_hash(const std::string& label, const std::string& salt, std::span<const int32_t> ids);
 // SHA-256, hexadecimal, of the bits, each number in four bytes, the lowest first.
 std::string log_probs_hash(std::span<const float> values);
-// The first 64 bits of SHA-256 of nonce, state name, prompt ids and options, each with a newline behind.
-uint64_t nonce_seed(const std::string& nonce, const std::string& state, std::span<const int32_t> prompt,
+// The first 64 bits of SHA-256 of nonce, ModelFacts::parameters(), prompt ids and options, each with a
+// newline behind.
+uint64_t nonce_seed(const std::string& nonce, const std::string& parameters, std::span<const int32_t> prompt,
                     const AnswerOptions& options);
 
 // The canonical text: compact JSON, whose SHA-256 is the receipt's hash, and which is signed.

@@ -77,6 +77,9 @@ Result<Receipt> receipt_of(const JsonFields& fields) {
                                 {"key", &out.key}}) {
     ASSIGN_OR_RETURN(*to, fields.string(key));
   }
+  if (fields.has("adapter")) {
+    ASSIGN_OR_RETURN(out.model.adapter, fields.string("adapter"));
+  }
   if (!out.model.dtype.empty() && out.model.dtype != "f32" && out.model.dtype != "bf16")
     return fields.bad("dtype", "is neither f32, bf16 nor empty");
   ASSIGN_OR_RETURN(out.model.context, fields.integer("context", 2, kMostTokens));
@@ -127,28 +130,30 @@ Json options_json(const AnswerOptions& options) {
 }
 
 Json receipt_json(const Receipt& r) {
-  return {{"format", kHeader.format},
-          {"format_version", kHeader.version},
-          {"numerics", r.numerics},
-          {"state", r.model.state},
-          {"forward", r.model.forward},
-          {"tokenizer", r.model.tokenizer},
-          {"chat_template", r.model.chat_template},
-          {"dtype", r.model.dtype},
-          {"context", r.model.context},
-          {"options", options_json(r.options)},
-          {"seed", fmt::format("{}", r.options.choice.seed)},
-          {"choice", r.options.choice.choice},
-          {"nonce", r.nonce},
-          {"prompt", r.prompt},
-          {"prompt_tokens", r.prompt_tokens},
-          {"output", r.output},
-          {"output_tokens", r.output_tokens},
-          {"finish", r.finish},
-          {"log_probs", r.log_probs},
-          {"number", r.number},
-          {"previous", r.previous},
-          {"key", r.key}};
+  Json out = {{"format", kHeader.format},
+              {"format_version", kHeader.version},
+              {"numerics", r.numerics},
+              {"state", r.model.state}};
+  if (!r.model.adapter.empty()) out["adapter"] = r.model.adapter;
+  out.update({{"forward", r.model.forward},
+              {"tokenizer", r.model.tokenizer},
+              {"chat_template", r.model.chat_template},
+              {"dtype", r.model.dtype},
+              {"context", r.model.context},
+              {"options", options_json(r.options)},
+              {"seed", fmt::format("{}", r.options.choice.seed)},
+              {"choice", r.options.choice.choice},
+              {"nonce", r.nonce},
+              {"prompt", r.prompt},
+              {"prompt_tokens", r.prompt_tokens},
+              {"output", r.output},
+              {"output_tokens", r.output_tokens},
+              {"finish", r.finish},
+              {"log_probs", r.log_probs},
+              {"number", r.number},
+              {"previous", r.previous},
+              {"key", r.key}});
+  return out;
 }
 
 Json document_json(const ReceiptDocument& document) {

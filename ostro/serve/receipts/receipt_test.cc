@@ -44,7 +44,7 @@ AnswerOptions options() {
 ReceiptDocument made(ServedModel& model, ReceiptMaker& maker, const std::string& nonce = "") {
   AnswerOptions asked = options();
   const std::vector<int32_t> prompt{1, 2, 3};
-  if (!nonce.empty()) asked.choice.seed = nonce_seed(nonce, model.facts.state, prompt, asked);
+  if (!nonce.empty()) asked.choice.seed = nonce_seed(nonce, model.facts.parameters(), prompt, asked);
   std::vector<float> log_probs;
   const RunningAnswer answer = make_answer(model, prompt, asked, {.log_probs = true}).value();
   for (const RatedToken& token : answer.made()) log_probs.push_back(token.log_prob);
@@ -93,6 +93,21 @@ TEST_CASE("an honest receipt is equal, in its text form and back, signed and not
   CHECK(check_receipt(closed, model, {}).value().verdict() == audit::Verdict::kIncomplete);
 }
 
+TEST_CASE("a receipt names the adapter, and the nonce's seed follows from it, too") {
+  ServedModel model = test_model();
+  io::MemoryFileSystem fs;
+  const auto without = made(model, *maker(fs, ""), "lottery");
+  CHECK(document_text(without).find("adapter") == std::string::npos);
+  model.facts.adapter = std::string(64, 'd');
+  const auto with = made(model, *maker(fs, ""), "lottery");
+  CHECK(with.receipt.options.choice.seed != without.receipt.options.choice.seed);
+  const auto back = parse_document(document_text(with), "r.json").value();
+  CHECK(back.receipt.model.adapter == model.facts.adapter);
+  CHECK(check_receipt(back, model, {}).value().verdict() == audit::Verdict::kEqual);
+  CHECK(first_line(check_receipt(without, model, {}).value()) ==
+        "differs: the adapter is none in the receipt, " + model.facts.adapter + " here");
+}
+
 TEST_CASE("every forgery is named") {
   ServedModel model = test_model();
   io::MemoryFileSystem fs;
@@ -112,6 +127,8 @@ TEST_CASE("every forgery is named") {
       {[](auto& d) { d.receipt.model.tokenizer = "c"; }, "the tokenizer is c"},
       {[](auto& d) { d.receipt.model.chat_template = "c"; },
        "the chat template is c in the receipt, none here"},
+      {[](auto& d) { d.receipt.nonce.clear(), d.receipt.model.adapter = "c"; },
+       "the adapter is c in the receipt, none here"},
       {[](auto& d) { d.receipt.nonce.clear(), d.opening->prompt[1] = 9; }, "this checkpoint chooses"},
       {[](auto& d) { d.receipt.finish = d.receipt.finish == "length" ? "stop_token" : "length"; },
        "the answer ends by"},
