@@ -1,4 +1,4 @@
-// RowMean: the mean of rows, as the rows come (numerics.md N21).
+// RowMean: the mean of rows, as the rows come (numerics.md N22).
 #pragma once
 
 #include <cstdint>

@@ -19,7 +19,7 @@ struct RowChunk {
   int64_t sequence = 0;
   std::span<const int32_t> tokens;
   int64_t wanted = 0;  // the logits of the last so many of them are wanted
-  // In place of logits the rows behind the final norm are wanted (numerics.md N21): they are appended here.
+  // In place of logits the rows behind the final norm are wanted (numerics.md N22): they are appended here.
   std::vector<float>* normed = nullptr;
 
   int64_t logits() const { return normed == nullptr ? wanted : 0; }
