@@ -2,7 +2,7 @@
 """The text of answers of `ostro serve`, for the tokenizers that models are trained with (tokenizer_families.py): models of random
 weights make random ids, and so bytes of many scripts that are cut anywhere.
 
-What arrives in pieces is the whole answer, which is what `tokenizers` or `sentencepiece` decode of all ids; a piece is whole
+What arrives in pieces is the whole answer, which is what `tokenizers` or `sentencepiece` decode of all ids, as /detokenize does; a piece is whole
 characters; a stop string cuts where one pass over the whole text cuts, and no part of it arrives.
 Usage: check_serve_text.py --ostro build/.../ostro [--only WORD] [--log FILE]. A sampled run takes two tokenizers.
 """
@@ -75,6 +75,8 @@ class TextCheck:
             self.same(text, every[len(before):], f"decoded of {prompt} + {ids}")
             self.compared += 1
             self.broken += "\ufffd" in text
+        every = self.peer.decode(prompt + ids, skip_special_tokens=False) if self.is_json else every
+        self.same(self.server.post("/detokenize", {"tokens": prompt + ids})["prompt"], every, f"/detokenize of {prompt} + {ids}")
         self.same("".join(pieces), text, f"in pieces, {prompt}, {ids}")
         self.same(finish, whole["finish_reason"], "the reason")
         if not text:
