@@ -26,6 +26,7 @@ import serve_api
 import serve_cache
 import serve_embeddings
 import serve_page
+import serve_streamed
 from readme_test import ROOT, compare, examples, run
 
 from program import check
@@ -362,6 +363,8 @@ def main():
         print("  adapters: good")
         serve_cache.cache(test, Server, check)
         print("  cache: good")
+        serve_streamed.streamed(test, Server, check)
+        print("  streamed: good")
     return 0
 
 

@@ -17,7 +17,8 @@ struct ServeAsked {
   int64_t waiting = 64, running = 16, drain = 30, cache_pages = 0;
   double step_ms = 50;
   std::vector<std::string> adapters;
-  bool unchecked = false, follow = false, share_prefixes = false;
+  std::optional<int64_t> keep_bytes;
+  bool stream = false, unchecked = false, follow = false, share_prefixes = false;
   trained::UseOptions use;
 };
 
@@ -49,7 +50,16 @@ Status serve_model(const Context& context, const ServeAsked& request) {
     const Waits for_its_threads;
     ASSIGN_OR_RETURN(server, serve::ModelServer::start(address, std::move(keys), limits));
   }
-  const auto load = [&] {
+  const auto load = [&]() -> Result<std::vector<std::unique_ptr<serve::ServedModel>>> {
+    if (request.stream) {
+      std::vector<std::unique_ptr<serve::ServedModel>> out;
+      ASSIGN_OR_RETURN(
+          auto one, serve::load_streamed(context, request.checkpoint, request.tokenizer,
+                                         trained::trust(request.unchecked), request.use, request.keep_bytes,
+                                         request.running, request.cache_pages));
+      out.push_back(std::move(one));
+      return out;
+    }
     return serve::load_with_adapters(context, request.checkpoint, request.tokenizer,
                                      trained::trust(request.unchecked), request.use, adapters,
                                      request.running, request.cache_pages);
@@ -105,6 +115,13 @@ int serve_command(Args args) {
   args.option("--adapter", &request.adapters, "NAME=DIR",
               "also serve the model with this adapter (LoRA), as MODEL:NAME: a directory of PEFT's, or a run "
               "or checkpoint\nthat trained one on this model; may be repeated");
+  args.flag(
+      "--stream_weights", &request.stream,
+      "the weights stay in the checkpoint and are read layer by layer, of a mixture only the experts that "
+      "are used:\nfor a model larger than memory. Answers that are made at the same time share what is read");
+  args.option(
+      "--keep_bytes", &request.keep_bytes, "BYTES",
+      "--stream_weights: weights of at most so many bytes stay in memory (default: half of what is free)");
   args.flag("--unchecked", &request.unchecked, trained::kUncheckedHelp);
   args.option(
       "--receipts", &request.receipts, "FOLDER",
@@ -133,6 +150,14 @@ int serve_command(Args args) {
   if (const auto code = args.parse()) return *code;
   if (request.waiting < 1)
     return report_error(invalid_argument(fmt::format("--waiting {}: use 1 or more", request.waiting)));
+  if (request.keep_bytes && (!request.stream || *request.keep_bytes < 0))
+    return report_error(invalid_argument(
+        fmt::format("--keep_bytes {}: use 0 or more, together with --stream_weights", *request.keep_bytes)));
+  if (request.stream && !request.adapters.empty())
+    return report_error(
+        invalid_argument("--adapter: shares parameters that are in memory, and --stream_weights leaves them "
+                         "in the checkpoint; "
+                         "leave one of them out"));
   if (request.follow && !request.adapters.empty())
     return report_error(invalid_argument(
         "--adapter: is of one state of the model, and --follow serves others; leave one of them out"));

@@ -2,9 +2,11 @@
 
 #include <fmt/format.h>
 
+#include "ostro/base/machine.h"
 #include "ostro/base/sha256.h"
 #include "ostro/config/utf8.h"
 #include "ostro/infer/generate.h"
+#include "ostro/infer/layer_rows.h"
 #include "ostro/tokenizer/model/text_ends.h"
 #include "ostro/train/programs/programs.h"
 #include "ostro/trained/opened_model.h"
@@ -19,11 +21,12 @@ std::string last_part(std::string path) {
   return slash == std::string::npos ? path : path.substr(slash + 1);
 }
 
-Result<std::unique_ptr<ServedModel>> served_on(const Context& context,
-                                               std::shared_ptr<runtime::Engine> engine,
-                                               trained::LoadedModel loaded, const std::string& checkpoint,
-                                               const trained::UseOptions& use, int64_t running,
-                                               int64_t pages) {
+// All of it but what `make` makes: the runner.
+Result<std::unique_ptr<ServedModel>> served_by(
+    const Context& context, std::shared_ptr<runtime::Engine> engine, trained::LoadedModel loaded,
+    const std::string& checkpoint, const trained::UseOptions& use,
+    const std::function<Status(ServedModel& out, trained::LoadedModel& loaded,
+                               const numerics::LeafTable& leaves)>& make) {
   auto out = std::make_unique<ServedModel>();
   out->engine = std::move(engine);
   if (loaded.parameters.name.empty())
@@ -36,11 +39,7 @@ Result<std::unique_ptr<ServedModel>> served_on(const Context& context,
   out->tokenizer = loaded.tokenizer;
   const numerics::LeafTable leaves = train::inference_leaf_table(loaded.config);
   out->vocab_leaves = leaves.count("vocab");
-  const int64_t positions = loaded.config.model_options().seq_len();
-  ASSIGN_OR_RETURN(out->runner,
-                   infer::make_runner(
-                       loaded.functions, trained::layers_of(loaded), std::move(loaded.parameters.values),
-                       *out->engine, {.positions = positions, .sequences = running, .pages = pages}, leaves));
+  RETURN_IF_ERROR(make(*out, loaded, leaves));
   ModelFacts& facts = out->facts;
   out->checkpoint = loaded.parameters.path;
   facts.name = config::as_utf8(last_part(checkpoint));  // it stands in JSON
@@ -50,9 +49,28 @@ Result<std::unique_ptr<ServedModel>> served_on(const Context& context,
   if (const std::string identity = out->chat.identity(); !identity.empty())
     facts.chat_template = sha256_hex(identity);
   facts.dtype = use.dtype;
-  facts.context = positions;
+  facts.context = loaded.config.model_options().seq_len();
   facts.width = out->runner->width();
   return out;
+}
+
+infer::RowLimits limits_of(const trained::LoadedModel& loaded, int64_t running, int64_t pages) {
+  return {.positions = loaded.config.model_options().seq_len(), .sequences = running, .pages = pages};
+}
+
+Result<std::unique_ptr<ServedModel>> served_on(const Context& context,
+                                               std::shared_ptr<runtime::Engine> engine,
+                                               trained::LoadedModel loaded, const std::string& checkpoint,
+                                               const trained::UseOptions& use, int64_t running,
+                                               int64_t pages) {
+  return served_by(
+      context, std::move(engine), std::move(loaded), checkpoint, use,
+      [&](ServedModel& out, trained::LoadedModel& model, const numerics::LeafTable& leaves) -> Status {
+        ASSIGN_OR_RETURN(out.runner, infer::make_runner(model.functions, trained::layers_of(model),
+                                                        std::move(model.parameters.values), *out.engine,
+                                                        limits_of(model, running, pages), leaves));
+        return {};
+      });
 }
 
 }  // namespace
@@ -97,6 +115,32 @@ Result<std::vector<std::unique_ptr<ServedModel>>> load_with_adapters(
     out.push_back(std::move(next));
   }
   return out;
+}
+
+Result<std::unique_ptr<ServedModel>> load_streamed(const Context& context, const std::string& checkpoint,
+                                                   const std::string& tokenizer, trained::Trust trust,
+                                                   const trained::UseOptions& use,
+                                                   std::optional<int64_t> keep_bytes, int64_t running,
+                                                   int64_t pages) {
+  ASSIGN_OR_RETURN(auto engine, context.engine());
+  ASSIGN_OR_RETURN(trained::OpenedModel opened, trained::open_model(
+                                                    context.fs, checkpoint, tokenizer, context.models, trust,
+                                                    [&](const trained::OpenedModel& one) {
+                                                      return trained::check_weights(one.reader,
+                                                                                    context.progress);
+                                                    },
+                                                    use));
+  return served_by(
+      context, std::move(engine), std::move(opened.model), checkpoint, use,
+      [&](ServedModel& out, trained::LoadedModel& model, const numerics::LeafTable& leaves) -> Status {
+        out.store = std::make_shared<infer::WeightStore>(std::move(opened.reader), model.functions.shapes,
+                                                         opened.layers,
+                                                         keep_bytes.value_or(available_memory().bytes / 2));
+        ASSIGN_OR_RETURN(out.runner,
+                         infer::LayerRows::streamed({model.functions, opened.layers, leaves}, *out.store,
+                                                    *out.engine, limits_of(model, running, pages)));
+        return {};
+      });
 }
 
 Result<std::unique_ptr<ServedModel>> served_of(const Context& context, trained::LoadedModel loaded,

@@ -9,6 +9,7 @@
 #include "ostro/context/context.h"
 #include "ostro/eval/score/chat_prompts.h"
 #include "ostro/infer/row_runner.h"
+#include "ostro/infer/weight_store.h"
 #include "ostro/serve/json/tools.h"
 #include "ostro/serve/model/adapters.h"
 #include "ostro/trained/loaded_model.h"
@@ -40,7 +41,8 @@ struct ServedModel {
   std::vector<int32_t> stops;             // generation ends after any of these ids
   int64_t vocab_leaves = 1;               // in which log-probabilities sum over the vocabulary
   std::shared_ptr<runtime::Engine> engine;
-  std::unique_ptr<infer::RowRunner> runner;  // used by one thread at a time; the rest by any
+  std::shared_ptr<infer::WeightStore> store;  // of load_streamed; null: the parameters are in memory
+  std::unique_ptr<infer::RowRunner> runner;   // used by one thread at a time; the rest by any
 
   int64_t tokens() const { return tokenizer->vocab_size(); }
 };
@@ -59,6 +61,15 @@ Result<std::vector<std::unique_ptr<ServedModel>>> load_with_adapters(
     const Context& context, const std::string& checkpoint, const std::string& tokenizer, trained::Trust trust,
     const trained::UseOptions& use, const std::vector<NamedAdapter>& adapters, int64_t running = 1,
     int64_t pages = 0);
+
+// The same of a model whose parameters stay in the checkpoint and are read layer by layer, as
+// trained::open_streamed does: at most `keep_bytes` of them are kept; nothing: half of the free memory.
+// Programs are built when a step first needs them. Errors: those of trained::open_model and check_weights.
+Result<std::unique_ptr<ServedModel>> load_streamed(const Context& context, const std::string& checkpoint,
+                                                   const std::string& tokenizer, trained::Trust trust,
+                                                   const trained::UseOptions& use,
+                                                   std::optional<int64_t> keep_bytes, int64_t running = 1,
+                                                   int64_t pages = 0);
 
 // The same of a model that is loaded already from `checkpoint`; they share its parameters.
 Result<std::unique_ptr<ServedModel>> served_of(const Context& context, trained::LoadedModel loaded,
