@@ -94,6 +94,9 @@ Result<Loader> Loader::create(std::shared_ptr<const DataSet> data, const data::D
     }
     loader.parts_.push_back(std::move(part));
   }
+  std::vector<std::shared_ptr<const SequenceReader>> readers;
+  for (const Part& part : loader.parts_) readers.push_back(part.reader);
+  ASSIGN_OR_RETURN(loader.withheld_, Withheld::create(*data, options, readers));
   if (steps) RETURN_IF_ERROR(loader.check_length(options.stop_strategy, *steps));
   return loader;
 }
@@ -237,6 +240,7 @@ Status Loader::fill(Batch& batch, int64_t begin, const Rows& rows, int threads) 
       batch.components[static_cast<size_t>(wanted[i].row)] = wanted[i].component;
       const Part& part = parts_[wanted[i].component];
       RETURN_IF_ERROR(part.reader->read(wanted[i].sequence, batch, wanted[i].row));
+      withheld_.apply(wanted[i].component, wanted[i].sequence, batch, wanted[i].row);
       if (part.scores != nullptr)
         std::copy_n(part.scores->begin() + 2 * wanted[i].sequence, 2,
                     batch.reference.begin() + 2 * wanted[i].row);

@@ -10,6 +10,7 @@
 #include <vector>
 
 #include "ostro/batches/loader/data_set.h"
+#include "ostro/batches/loader/withheld.h"
 #include "ostro/batches/order/batch_schedule.h"
 #include "ostro/batches/order/mixture.h"
 #include "ostro/batches/order/order.h"
@@ -68,6 +69,9 @@ class Loader {
   // does not depend on the steps between two uses.
   std::vector<Use> uses(size_t component, int64_t sequence, int64_t first, int64_t end) const;
 
+  // The documents that batches leave out (data.without).
+  const Withheld& withheld() const { return withheld_; }
+
   // The batch of a step >= 0. Costs at most a few chunk reads for each sequence. `threads` threads read and
   // decode; their number does not change the batch. More than one is for callers that have no Prefetcher.
   // `memory`: as make_batch.
@@ -100,6 +104,7 @@ class Loader {
   BatchShape shape_;
   BatchSchedule schedule_;
   std::optional<Mixture> mixture_;  // nothing: one component
+  Withheld withheld_;
   std::vector<Part> parts_;
 };
 

@@ -69,6 +69,23 @@ TEST_CASE("a proof of a step gives its sequences and its fingerprint without the
   }
 }
 
+TEST_CASE("a row with a document that data.without leaves out has no proof, and others have") {
+  ProofFixture f;
+  const Loader whole = f.loader();
+  const auto spans = whole.reader().documents(whole.place(3 * 6 + 2).sequence);
+  REQUIRE(spans.ok());
+  const data::RowSource& source = spans->front().source;
+  f.options.without = {data::DocumentName{source.file, source.document}.text()};
+  const Loader loader = f.loader();
+  const auto refused = prove_batch(*f.stores, loader, 3, 0, 6);
+  REQUIRE_FALSE(refused.ok());
+  CHECK(refused.error().code() == ErrorCode::kUnsupported);
+  for (int64_t row = 0; row < 6; ++row)
+    CHECK(prove_batch(*f.stores, loader, 3, row, 1).ok() ==
+          !loader.withheld().touches(0, whole.place(3 * 6 + row).sequence));
+  CHECK(prove_batch(*f.stores, whole, 3, 0, 6).ok());
+}
+
 TEST_CASE("any byte of a proof that is changed is found, but for what is for people alone") {
   const ProofFixture f;
   const Loader loader = f.loader();

@@ -103,6 +103,13 @@ Result<DataProof> prove_batch(const DataSet& stores, const Loader& loader, int64
     return unsupported(
         "preference pairs: proofs of the sequences of a step are for texts, conversations and "
         "prompts with responses; prove single rows with --row");
+  for (int64_t at = first; at < first + count; ++at)
+    if (loader.withheld().touches(batch.components[static_cast<size_t>(at)],
+                                  batch.sequences[static_cast<size_t>(at)]))
+      return unsupported(fmt::format(
+          "row {} of step {} holds a document that data.without leaves out, so it is not made of its rows "
+          "alone; prove single rows with --row",
+          at, step + 1));
   ProvenBatch out;
   out.step = step + 1;
   out.seq_len = batch.seq_len;

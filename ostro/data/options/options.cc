@@ -5,6 +5,7 @@
 #include <algorithm>
 #include <cmath>
 
+#include "ostro/data/options/document_name.h"
 #include "ostro/io/files/path.h"
 #include "ostro/io/files/plain_path.h"
 
@@ -19,6 +20,13 @@ constexpr int64_t kLeastVocabSize = 257, kMostVocabSize = (1 << 24) - 1;
 // Reasons why a run cannot continue with another value.
 constexpr const char* kContent = "the run's data is made with it";
 constexpr const char* kOrder = "the order of the data follows from it, so what was seen could come again";
+
+constexpr const char* kWithout =
+    "batches that were done had the documents, or lacked them; begin a fork instead";
+
+// All documents of `corpus` are in the training split, and some are left out.
+const std::vector<std::pair<std::string, std::string>> kAllTrained = {
+    {"data.validation_urls", "[\"held_out/**/*.txt\"]"}, {"data.without", "[\"a.jsonl:1\", \"a.jsonl:3\"]"}};
 
 // A configuration with components. Tests change one option on top of it.
 const std::vector<std::pair<std::string, std::string>> kMixture = {
@@ -88,6 +96,20 @@ Status check_format(const std::string& key, const RowFormat& format) {
   const auto& ids = std::get<PrebuiltFormat>(format);
   RETURN_IF_ERROR(need("input_ids_key", ids.input_ids_key));
   return ids.loss_weights_key ? need("loss_weights_key", *ids.loss_weights_key) : Status{};
+}
+
+Status check_without(const DataOptions& o) {
+  if (o.without.empty() && o.without_as != WithoutAs::kMask)
+    return option_error("data.without_as", "says how data.without is done, and that names no document");
+  for (size_t i = 0; i < o.without.size(); ++i) {
+    const std::string key = fmt::format("data.without[{}]", i);
+    const auto name = parse_document_name(o.without[i]);
+    if (!name.ok()) return option_error(key, name.error().message());
+    if (std::find(o.without.begin(), o.without.begin() + static_cast<std::ptrdiff_t>(i), o.without[i]) !=
+        o.without.begin() + static_cast<std::ptrdiff_t>(i))
+      return option_error(key, fmt::format("{} is in the list already; name it once", o.without[i]));
+  }
+  return {};
 }
 
 Status check_weights(const DataOptions& o) {
@@ -175,6 +197,7 @@ std::vector<std::string> option_names(StopStrategy) {
   return {"restart", "first_exhausted", "all_exhausted"};
 }
 std::vector<std::string> option_names(OnBadRow) { return {"error", "skip"}; }
+std::vector<std::string> option_names(WithoutAs) { return {"mask", "blank"}; }
 std::vector<std::string> option_names(IdType) {
   return {"levanter", "smallest", "uint16", "uint32", "int32", "int64"};
 }
@@ -316,6 +339,20 @@ void DataOptions::visit_options(config::OptionTable& t) {
       .beside({{"data.experiment_budget", "8000"}, {"data.target_budget", "16000"}})
       .since_default("null")
       .fixed(kOrder);
+  t.add(&without, "without", Effect::kBits, "documents",
+        "documents that training leaves out where its order has them, each FILE:N: a source file, or the end "
+        "of "
+        "its path, and the document's number in it, from 1; all else stays as it is")
+      .other("[\"a.jsonl:2\", \"corpus/a.jsonl:4\"]")
+      .beside(kAllTrained)
+      .since_default("[]")
+      .fixed(kWithout);
+  t.add(&without_as, "without_as", Effect::kBits, "",
+        "mask: no token of such a document is a target; blank: nor is it context, every token of it is id 0")
+      .other("blank")
+      .beside(kAllTrained)
+      .since_default("mask")
+      .fixed(kWithout);
   t.add(
        &on_bad_row, "on_bad_row", Effect::kBits, "",
        "what happens to a row that cannot be read; error: the build stops; skip: it is left out, counted and "
@@ -372,6 +409,7 @@ Status DataOptions::validate() const {
     if (text_key.empty())
       mistakes.add(option_error("data.text_key", "is empty; name a field of the JSON lines"));
   }
+  mistakes.add(check_without(*this));
   mistakes.add(check_fraction("data", validation_fraction));
   mistakes.add(check_at_least_1("data.mixture_block_size", mixture_block_size, "sequences"));
   if (mixture_block_size > kMaxMixtureBlock)

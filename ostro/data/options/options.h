@@ -105,6 +105,11 @@ std::vector<std::string> option_names(OnBadRow);
 enum class IdType { kLevanter, kSmallest, kUint16, kUint32, kInt32, kInt64 };
 std::vector<std::string> option_names(IdType);
 
+// How a document is left out of training. kMask: none of its tokens is a target. kBlank: none is context,
+// either (docs/spec/batches.md).
+enum class WithoutAs { kMask, kBlank };
+std::vector<std::string> option_names(WithoutAs);
+
 // ---- sources ----
 
 // One data set of a mixture (data.components.<name>).
@@ -138,6 +143,8 @@ struct DataOptions {
 
   Shuffle shuffle{true};
   std::optional<int64_t> target_budget, experiment_budget;  // tokens
+  std::vector<std::string> without;  // documents (document_name.h) that training leaves out
+  WithoutAs without_as = WithoutAs::kMask;
   OnBadRow on_bad_row = OnBadRow::kError;
   IdType id_type = IdType::kLevanter;
   int64_t chunk_cache_mib = 1024;
