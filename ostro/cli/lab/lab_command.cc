@@ -3,6 +3,7 @@
 #include <fmt/ranges.h>
 
 #include "ostro/cli/lab/lab_run.h"
+#include "ostro/cli/lab/lab_without.h"
 #include "ostro/cli/main/commands.h"
 #include "ostro/cli/shared/terminal.h"
 #include "ostro/io/files/atomic_file.h"
@@ -109,6 +110,7 @@ constexpr Command kLabVerbs[] = {
     {"record", "write what a lab knows as an SQLite file", lab_record},
     {"report", "answer the plan's queries in a report, or check one", lab_report},
     {"site", "write pages about a lab", lab_site},
+    {"without", "train a run again without a document, and compare", lab_without},
 };
 
 }  // namespace

@@ -1,0 +1,110 @@
+#include "ostro/cli/lab/lab_without.h"
+
+#include <fmt/format.h>
+
+#include "ostro/base/units.h"
+#include "ostro/chain/record.h"
+#include "ostro/cli/main/exit_code.h"
+#include "ostro/cli/run/train_run.h"
+#include "ostro/cli/shared/progress.h"
+#include "ostro/cli/shared/sim_workers.h"
+#include "ostro/cli/shared/terminal.h"
+#include "ostro/io/files/atomic_file.h"
+#include "ostro/io/files/path.h"
+#include "ostro/lab/without/effect.h"
+#include "ostro/run/loop/dry_run.h"
+#include "ostro/run/loop/signals.h"
+#include "ostro/run/report/forecast.h"
+
+namespace ostro::cli {
+namespace {
+
+constexpr int64_t kMostControls = 1000;
+
+// Steps, time and memory of all runs that will be made. Time is what a step of the run took (run.json), or
+// else what the machine's peak allows.
+Result<std::string> price_text(const Context& context, const lab::WithoutRequest& request,
+                               const lab::RemovalPlan& plan, const data::BuildSettings& build) {
+  ASSIGN_OR_RETURN(const auto engine, context.engine());
+  ASSIGN_OR_RETURN(const int64_t workers, sim_workers());
+  ASSIGN_OR_RETURN(const run::DryRun told, run::dry_run(context.fs, *engine, plan.config, workers, 1, build));
+  RETURN_IF_ERROR(told.fits);
+  const auto steps = static_cast<double>(plan.steps_to_do()), share = steps / static_cast<double>(plan.steps);
+  const auto record = chain::read_record(context.fs, io::join_path(request.run, chain::kRecordFile));
+  const double measured = record.ok() ? chain::seconds_a_step(*record) * steps : 0;
+  const double seconds = measured > 0 ? measured : told.cost.seconds * share;
+  return fmt::format(
+      "{} steps, {:.4g} GFLOP{}, {:.1f} MiB of memory\n", plan.steps_to_do(), told.cost.flops * share * 1e-9,
+      seconds > 0 ? fmt::format(", about {}", run::span_text(seconds)) : "", mib(told.cost.memory));
+}
+
+Result<int> without(const Context& context, const lab::WithoutRequest& request, bool dry_run, bool json,
+                    const std::vector<std::string>& typed) {
+  BuildProgressLine line;
+  ASSIGN_OR_RETURN(const data::BuildSettings build, build_settings(line));
+  ASSIGN_OR_RETURN(const lab::RemovalPlan plan, lab::plan_removals(context, request));
+  const Context on = context.on(plan.config.trainer.device);
+  ASSIGN_OR_RETURN(const std::string price, price_text(on, request, plan, build));
+  const std::string said = lab::plan_text(request, plan) + price;
+  if (dry_run || !json) RETURN_IF_ERROR(write_stdout(said));
+  if (dry_run) return kExitOk;
+  const lab::EffectServices services = {
+      build, [&](const train::TrainConfig& config) { return train_here(on, config, typed, {}, false); }};
+  ASSIGN_OR_RETURN(const auto report, lab::find_effect(on, request, plan, services));
+  line.end();
+  if (!report) {
+    fmt::print(stderr, "stopped; the same command goes on\n");
+    return kExitInterrupted;
+  }
+  const std::string file = io::join_path(request.out, "effect.json"), text = lab::effect_json(*report);
+  RETURN_IF_ERROR(io::write_file_atomically(context.fs, file, text));
+  RETURN_IF_ERROR(write_stdout(
+      json ? text : lab::effect_text(*report) + fmt::format("{}: every step, all bits\n", file)));
+  return kExitOk;
+}
+
+}  // namespace
+
+int lab_without(Args args) {
+  lab::WithoutRequest request;
+  std::string as = "mask";
+  bool dry_run = false, json = false;
+  args.summary(
+      "Trains a finished run again without some of its documents (data.without), all else as it was, and "
+      "compares\n"
+      "the two: loss by step, on held-out text, on the documents, on other texts. The run without is a fork "
+      "at the\n"
+      "last kept checkpoint before the first use; if there is none, it begins anew. Whatever is killed, the "
+      "same\n"
+      "command goes on. Start it where the run was started.");
+  args.positional("RUN", &request.run, "run directory; it is only read");
+  args.option(
+      "--document", &request.documents, "FILE:N",
+      "documents to leave out, together: source file, or the end of its path, and number in it, from 1",
+      Args::kRequired);
+  args.option("--as", &as, "HOW",
+              "mask (default): their tokens are no targets; blank: nor are they context (data.without_as)");
+  args.option("--control", &request.controls, "K",
+              "do the same for K drawn documents of like length and time of use, and show the effect among "
+              "theirs");
+  args.option("--text", &request.texts, "FILE", "texts whose loss is compared, too");
+  args.option("--out", &request.out, "DIR", "where the runs without go (default: RUN.without)");
+  args.flag("--dry_run", &dry_run, "only say what would be done, with steps, time and memory");
+  args.flag("--json", &json, "print what is in DIR/effect.json");
+  if (const auto code = args.parse()) return *code;
+  if (as != "mask" && as != "blank")
+    return report_error(invalid_argument(fmt::format("--as {}: use mask or blank", as)));
+  request.as = as == "blank" ? data::WithoutAs::kBlank : data::WithoutAs::kMask;
+  if (request.controls < 0 || request.controls > kMostControls)
+    return report_error(
+        invalid_argument(fmt::format("--control {}: use 0 to {}", request.controls, kMostControls)));
+  request.run = io::clean_path(request.run);
+  if (request.out.empty()) request.out = request.run + ".without";
+  Context context = args.context();
+  const run::StopSignals signals;
+  context.stop = [&] { return signals.stop_requested(); };
+  const auto code = without(context, request, dry_run, json, args.typed());
+  return code.ok() ? *code : report_error(code.error());
+}
+
+}  // namespace ostro::cli

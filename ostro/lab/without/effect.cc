@@ -1,0 +1,161 @@
+#include "ostro/lab/without/effect.h"
+
+#include <fmt/format.h>
+
+#include <algorithm>
+
+#include "ostro/io/files/path.h"
+#include "ostro/run/fork/fork.h"
+
+namespace ostro::lab {
+namespace {
+
+std::string flow_list(const std::vector<std::string>& texts) {
+  std::vector<config::Node> items;
+  for (const std::string& text : texts) items.push_back(config::Node::string(text));
+  return config::flow_text(config::Node::list(std::move(items)));
+}
+
+// The options of the run without the documents. What the run left out itself stays out.
+Result<std::vector<config::Override>> options_without(const WithoutRequest& request, const RemovalPlan& plan,
+                                                      const Removal& removal) {
+  const data::DataOptions& held = plan.config.data;
+  if (!held.without.empty() && held.without_as != request.as)
+    return invalid_argument(
+        "--as: the run leaves documents out itself (data.without), in the other way; use the same");
+  std::vector<std::string> without = held.without;
+  without.insert(without.end(), removal.documents.begin(), removal.documents.end());
+  return std::vector<config::Override>{
+      {"data.without", flow_list(without)},
+      {"data.without_as", request.as == data::WithoutAs::kBlank ? "blank" : "mask"}};
+}
+
+// The configuration of the run without: of a fork, which is begun here, or of a run from step 0.
+Result<train::TrainConfig> begin_without(const Context& context, const WithoutRequest& request,
+                                         const RemovalPlan& plan, const Removal& removal,
+                                         const data::BuildSettings& build) {
+  ASSIGN_OR_RETURN(const auto overrides, options_without(request, plan, removal));
+  if (removal.begins > 0) {
+    const run::ForkRequest fork{request.run, removal.begins, removal.folder};
+    ASSIGN_OR_RETURN(const train::TrainConfig config,
+                     run::config_of_parent(context.fs, fork, overrides, context.models));
+    ASSIGN_OR_RETURN(const run::Forked forked, run::fork_run(context.fs, fork, config, build));
+    return forked.config;
+  }
+  config::Node tree = config::write_value(plan.config, config::Write::kAll);
+  for (const config::Override& option : overrides) RETURN_IF_ERROR(config::apply_override(option, &tree));
+  train::TrainConfig config(context.models);
+  RETURN_IF_ERROR(config::read_and_resolve(tree, &config));
+  config.trainer.log_dir = io::parent_path(removal.folder);
+  config.trainer.id = io::base_name(removal.folder);
+  return config;
+}
+
+std::vector<MeasuredText> texts_of(const Removal& removal) {
+  std::vector<MeasuredText> texts;
+  for (size_t i = 0; i < removal.ids.size(); ++i) texts.push_back({removal.documents[i], removal.ids[i]});
+  return texts;
+}
+
+// Nothing: training was asked to stop.
+Result<std::optional<Effect>> effect_of(const Context& context, const WithoutRequest& request,
+                                        const RemovalPlan& plan, const Removal& removal,
+                                        const std::vector<MeasuredText>& texts,
+                                        const EffectServices& services) {
+  ASSIGN_OR_RETURN(const train::TrainConfig config,
+                   begin_without(context, request, plan, removal, services.build));
+  ASSIGN_OR_RETURN(const run::RunOutcome outcome, services.train(config));
+  if (!outcome.finished) return std::optional<Effect>();
+  Effect out{removal, outcome.hash, {}, {}, {}};
+  ASSIGN_OR_RETURN(const chain::Chain chain,
+                   chain::read_chain(context.fs, io::join_path(removal.folder, chain::kChainFile)));
+  for (int64_t step = removal.begins + 1; step <= plan.steps; ++step) {
+    const chain::ChainLink* there = plan.chain.find_step(step);
+    const chain::ChainLink* here = chain.find_step(step);
+    if (there == nullptr || here == nullptr)
+      return corrupt(fmt::format("{}: step {} is not in both chains", removal.folder, step));
+    out.steps.push_back(
+        {step, std::get<chain::StepEntry>(there->entry).loss, std::get<chain::StepEntry>(here->entry).loss});
+  }
+  std::vector<MeasuredText> all = texts;
+  for (MeasuredText& own : texts_of(removal)) all.push_back(std::move(own));
+  ASSIGN_OR_RETURN(out.losses, measure_state(context, config, removal.folder, all, services.build));
+  const auto first_own = out.losses.texts.begin() + static_cast<std::ptrdiff_t>(texts.size());
+  out.own.assign(first_own, out.losses.texts.end());
+  out.losses.texts.erase(first_own, out.losses.texts.end());
+  return std::optional(std::move(out));
+}
+
+// The mean over the tokens of several documents.
+double mean_over_tokens(const std::vector<double>& losses, const std::vector<int64_t>& tokens, size_t count) {
+  double sum = 0, all = 0;
+  for (size_t i = 0; i < count; ++i) {
+    sum += losses[i] * static_cast<double>(tokens[i]);
+    all += static_cast<double>(tokens[i]);
+  }
+  return sum / all;
+}
+
+std::vector<int64_t> tokens_of(const Removal& removal) {
+  std::vector<int64_t> tokens;
+  for (const auto& ids : removal.ids) tokens.push_back(static_cast<int64_t>(ids.size()));
+  return tokens;
+}
+
+}  // namespace
+
+double EffectReport::on_documents(const Effect& effect) const {
+  const size_t count = asked.removal.documents.size();
+  return mean_over_tokens(effect.losses.texts, tokens, count) - mean_over_tokens(losses.texts, tokens, count);
+}
+
+double EffectReport::on_itself(std::optional<size_t> control) const {
+  if (!control) return on_documents(asked);
+  const Effect& effect = controls[*control];
+  const std::vector<int64_t> own_tokens = tokens_of(effect.removal);
+  return mean_over_tokens(effect.own, own_tokens, own_tokens.size()) -
+         mean_over_tokens(own[*control], own_tokens, own_tokens.size());
+}
+
+int64_t place_among(double value, const std::vector<double>& others) {
+  return 1 + std::count_if(others.begin(), others.end(), [&](double other) { return other > value; });
+}
+
+Result<std::optional<EffectReport>> find_effect(const Context& context, const WithoutRequest& request,
+                                                const RemovalPlan& plan, const EffectServices& services) {
+  EffectReport report;
+  report.run = request.run;
+  report.run_hash = plan.chain.head();
+  report.fewer_controls = plan.fewer_controls;
+  std::vector<MeasuredText> texts = texts_of(plan.asked);
+  for (const std::string& path : request.texts) {
+    ASSIGN_OR_RETURN(MeasuredText text, read_text(context.fs, path, *plan.tokenizer));
+    texts.push_back(std::move(text));
+  }
+  for (const MeasuredText& text : texts) {
+    report.texts.push_back(text.name);
+    report.tokens.push_back(static_cast<int64_t>(text.ids.size()));
+  }
+  std::vector<MeasuredText> all = texts;
+  for (const Removal& control : plan.controls)
+    for (MeasuredText& own : texts_of(control)) all.push_back(std::move(own));
+  ASSIGN_OR_RETURN(report.losses, measure_state(context, plan.config, request.run, all, services.build));
+  auto next = report.losses.texts.begin() + static_cast<std::ptrdiff_t>(texts.size());
+  for (const Removal& control : plan.controls) {
+    const auto end = next + static_cast<std::ptrdiff_t>(control.ids.size());
+    report.own.emplace_back(next, end);
+    next = end;
+  }
+  report.losses.texts.resize(texts.size());
+  ASSIGN_OR_RETURN(auto asked, effect_of(context, request, plan, plan.asked, texts, services));
+  if (!asked) return std::optional<EffectReport>();
+  report.asked = std::move(*asked);
+  for (const Removal& control : plan.controls) {
+    ASSIGN_OR_RETURN(auto effect, effect_of(context, request, plan, control, texts, services));
+    if (!effect) return std::optional<EffectReport>();
+    report.controls.push_back(std::move(*effect));
+  }
+  return std::optional(std::move(report));
+}
+
+}  // namespace ostro::lab

@@ -1,0 +1,230 @@
+#include "ostro/lab/without/removal.h"
+
+#include <fmt/format.h>
+
+#include <algorithm>
+#include <cmath>
+#include <set>
+
+#include "ostro/audit/record/recorded_run.h"
+#include "ostro/batches/loader/document_uses.h"
+#include "ostro/checkpoint/catalog.h"
+#include "ostro/checkpoint/manifest.h"
+#include "ostro/io/files/path.h"
+#include "ostro/numerics/permutation.h"
+#include "ostro/train/step/run_data.h"
+
+namespace ostro::lab {
+namespace {
+
+constexpr int64_t kMostLooked = 200000;  // rows that are looked at for controls
+
+// What finding documents of a run needs.
+struct OpenRun {
+  const batches::DataSet& stores;
+  const batches::Loader& loader;
+  int64_t first = 0, end = 0;  // steps
+};
+
+// A document of the run, as a candidate to be removed.
+struct RunDocument {
+  batches::UsedRow used;  // the row of the first component that has it
+  int64_t uses = 0;       // in all components
+  int64_t first_use = 0;
+};
+
+Result<std::vector<uint32_t>> ids_of(const OpenRun& run, const batches::UsedRow& row) {
+  const data::TokenStream& stream = run.loader.reader(row.component).stream();
+  ASSIGN_OR_RETURN(const std::vector<int64_t> ends, stream.row_ends(row.row, 1));
+  std::vector<int32_t> ids(static_cast<size_t>(ends[1] - ends[0]));
+  RETURN_IF_ERROR(stream.read(ends[0], ids));
+  return std::vector<uint32_t>(ids.begin(), ids.end());
+}
+
+// Nothing: no step uses it.
+std::optional<RunDocument> document_of(std::vector<batches::UsedRow> rows) {
+  RunDocument out;
+  out.first_use = INT64_MAX;
+  size_t leading = rows.size();
+  for (size_t i = 0; i < rows.size(); ++i) {
+    if (rows[i].uses.empty()) continue;
+    if (leading == rows.size()) leading = i;
+    out.uses += static_cast<int64_t>(rows[i].uses.size());
+    out.first_use = std::min(out.first_use, rows[i].uses[0].step);
+  }
+  if (leading == rows.size()) return std::nullopt;
+  out.used = std::move(rows[leading]);
+  return out;
+}
+
+Status add(const OpenRun& run, const RunDocument& document, const std::string& name, Removal& removal) {
+  removal.first_use =
+      removal.documents.empty() ? document.first_use : std::min(removal.first_use, document.first_use);
+  removal.documents.push_back(name);
+  removal.uses += document.uses;
+  removal.tokens += document.used.tokens;
+  ASSIGN_OR_RETURN(std::vector<uint32_t> ids, ids_of(run, document.used));
+  removal.ids.push_back(std::move(ids));
+  return {};
+}
+
+// Draws documents like the given ones, each once.
+class ControlDraw {
+ public:
+  ControlDraw(const OpenRun& run, const std::string& run_hash, std::vector<RunDocument> like)
+      : run_(run), like_(std::move(like)) {
+    for (const RunDocument& document : like_) taken_.insert({document.used.component, document.used.row});
+    key_ = numerics::fold_in(numerics::key_from_seed(std::stoull(run_hash.substr(0, 16), nullptr, 16)),
+                             "controls");
+    next_.resize(like_.size());
+  }
+
+  // False: there is no other.
+  Result<bool> draw(Removal& removal) {
+    for (size_t i = 0; i < like_.size(); ++i) {
+      const size_t component = like_[i].used.component;
+      const int64_t rows = run_.loader.reader(component).stream().rows();
+      const numerics::Permutation order(numerics::fold_in(key_, static_cast<uint32_t>(component)), rows);
+      bool found = false;
+      for (; !found && next_[i] < std::min(rows, kMostLooked); ++next_[i]) {
+        ASSIGN_OR_RETURN(found, try_row(i, order(next_[i]), removal));
+      }
+      if (!found) return false;
+    }
+    return true;
+  }
+
+ private:
+  Result<bool> try_row(size_t i, int64_t row, Removal& removal) {
+    const RunDocument& like = like_[i];
+    if (taken_.contains({like.used.component, row})) return false;
+    const data::TokenStream& stream = run_.loader.reader(like.used.component).stream();
+    ASSIGN_OR_RETURN(const std::vector<int64_t> ends, stream.row_ends(row, 1));
+    if (4 * std::abs(ends[1] - ends[0] - like.used.tokens) > like.used.tokens) return false;
+    ASSIGN_OR_RETURN(const data::RowSource source, stream.source(row));
+    const data::DocumentName name{source.file, source.document};
+    // A name that leads to other rows as well is no control: removing it would remove more than this row.
+    const auto rows = batches::document_uses(run_.stores, run_.loader, name, "", run_.first, run_.end);
+    if (!rows.ok()) return false;
+    if (rows->size() != 1 || (*rows)[0].row != row) return false;
+    const auto document = document_of(*rows);
+    const int64_t near = std::max<int64_t>((run_.end - run_.first) / 20, 1);
+    if (!document || std::abs(document->first_use - like.first_use) > near) return false;
+    taken_.insert({like.used.component, row});
+    RETURN_IF_ERROR(add(run_, *document, name.text(), removal));
+    return true;
+  }
+
+  const OpenRun& run_;
+  std::vector<RunDocument> like_;
+  std::set<std::pair<size_t, int64_t>> taken_;
+  numerics::Key key_;
+  std::vector<int64_t> next_;
+};
+
+// The last step up to the first use whose state the run still has; 0: none.
+Result<int64_t> beginning_of(io::FileSystem& fs, const WithoutRequest& request, const chain::Chain& chain,
+                             const Removal& removal) {
+  int64_t begins = 0;
+  for (const chain::ChainLink& link : chain.links) {
+    const auto* entry = std::get_if<chain::CheckpointEntry>(&link.entry);
+    if (entry == nullptr || entry->step > removal.first_use) continue;
+    const std::string folder = io::join_path(io::join_path(request.run, checkpoint::kCheckpointsFolder),
+                                             checkpoint::step_directory(entry->step));
+    ASSIGN_OR_RETURN(const bool there, fs.exists(io::join_path(folder, checkpoint::kManifestName)));
+    if (there) begins = entry->step;
+  }
+  if (begins == 0 && chain.genesis().step() > 0)
+    return invalid_argument(
+        fmt::format("{} is a fork at step {}, and its first checkpoint is after step {}, where {} is first "
+                    "used; it cannot "
+                    "begin anew without its parent: ask for the document in the parent",
+                    request.run, chain.genesis().step(), removal.first_use, removal.documents[0]));
+  for (const chain::ChainLink& link : chain.links)
+    if (const auto* amend = std::get_if<chain::AmendEntry>(&link.entry); amend && amend->step >= begins)
+      return invalid_argument(fmt::format(
+          "{} was amended after step {}, and the run without {} begins after step {}: it would have to be "
+          "amended there, too",
+          request.run, amend->step, removal.documents[0], begins));
+  return begins;
+}
+
+Status check_run(const WithoutRequest& request, const audit::RecordedRun& run) {
+  if (data::has_pairs(run.config.data))
+    return unsupported(
+        fmt::format("{} trains on preference pairs, which have no loss of a text to compare", request.run));
+  if (run.chain.last_step() == run.config.trainer.num_train_steps) return {};
+  return invalid_argument(fmt::format("{} has done {} of {} steps; finish it first (ostro train --config {})",
+                                      request.run, run.chain.last_step(), run.config.trainer.num_train_steps,
+                                      io::join_path(request.run, "config.yaml")));
+}
+
+// The run itself may lack documents (data.without).
+Status check_not_left_out(const WithoutRequest& request, const data::DataOptions& options,
+                          const batches::DataSet& stores, const data::DocumentName& name) {
+  ASSIGN_OR_RETURN(const auto rows, batches::training_rows(stores, name));
+  for (const std::string& text : options.without) {
+    ASSIGN_OR_RETURN(const data::DocumentName held, data::parse_document_name(text));
+    ASSIGN_OR_RETURN(const auto left_out, batches::training_rows(stores, held));
+    for (const batches::ComponentRow& row : left_out)
+      if (row.component == rows[0].component && row.found.row == rows[0].found.row)
+        return invalid_argument(fmt::format("{}: {} was trained without it (data.without names {})",
+                                            name.text(), request.run, text));
+  }
+  return {};
+}
+
+}  // namespace
+
+int64_t RemovalPlan::steps_to_do() const {
+  int64_t sum = steps - asked.begins;
+  for (const Removal& control : controls) sum += steps - control.begins;
+  return sum;
+}
+
+Result<RemovalPlan> plan_removals(const Context& context, const WithoutRequest& request) {
+  io::FileSystem& fs = context.fs;
+  ASSIGN_OR_RETURN(audit::RecordedRun run,
+                   audit::open_recorded(fs, request.run, context.models, /*stored_programs=*/false));
+  RETURN_IF_ERROR(check_run(request, run));
+  // The runs without name the same stores, so these must be where the configuration has them.
+  ASSIGN_OR_RETURN(const auto stores, batches::DataSet::open(fs, run.config.data, *run.tokenizer));
+  if (stores->hash() != run.chain.genesis().data_hash)
+    return invalid_argument(fmt::format(
+        "the stores that {} names hold other data than the run had: hash {} here, {} in its chain; start the "
+        "command in the folder in which the run was started",
+        io::join_path(request.run, "config.yaml"), stores->hash(), run.chain.genesis().data_hash));
+  ASSIGN_OR_RETURN(const batches::Loader loader, train::make_loader(run.config, stores));
+  RemovalPlan plan{run.config, run.chain, run.tokenizer, {}, {}, false, run.config.trainer.num_train_steps};
+  const OpenRun open{*stores, loader, run.chain.genesis().step(), plan.steps};
+  std::vector<RunDocument> asked;
+  for (const std::string& text : request.documents) {
+    ASSIGN_OR_RETURN(const data::DocumentName name, data::parse_document_name(text));
+    RETURN_IF_ERROR(check_not_left_out(request, run.config.data, *stores, name));
+    ASSIGN_OR_RETURN(auto rows, batches::document_uses(*stores, loader, name, "", open.first, open.end));
+    auto document = document_of(std::move(rows));
+    if (!document)
+      return invalid_argument(
+          fmt::format("{}: no step of {} uses it, so every state of the run is the same without it",
+                      name.text(), request.run));
+    RETURN_IF_ERROR(add(open, *document, name.text(), plan.asked));
+    asked.push_back(std::move(*document));
+  }
+  plan.asked.folder = io::join_path(request.out, "without");
+  ASSIGN_OR_RETURN(plan.asked.begins, beginning_of(fs, request, run.chain, plan.asked));
+  ControlDraw controls(open, run.chain.head(), std::move(asked));
+  for (int64_t i = 0; i < request.controls; ++i) {
+    Removal control;
+    ASSIGN_OR_RETURN(const bool found, controls.draw(control));
+    if (!found) {
+      plan.fewer_controls = true;
+      break;
+    }
+    control.folder = io::join_path(request.out, fmt::format("control-{}", i + 1));
+    ASSIGN_OR_RETURN(control.begins, beginning_of(fs, request, run.chain, control));
+    plan.controls.push_back(std::move(control));
+  }
+  return plan;
+}
+
+}  // namespace ostro::lab

@@ -1,0 +1,258 @@
+// `ostro lab without`: the run without a document is what training without it from step 0 gives, and a
+// planted text that is seen once matters more for itself than documents like it do.
+#include <doctest/doctest.h>
+
+#include <nlohmann/json.hpp>
+
+#include "ostro/audit/verify.h"
+#include "ostro/batches/loader/document_uses.h"
+#include "ostro/cpu/engine/engine.h"
+#include "ostro/io/files/memory_file_system.h"
+#include "ostro/lab/without/effect.h"
+#include "ostro/numerics/threefry.h"
+#include "ostro/run/fork/fork.h"
+#include "ostro/tokenizer/files/files.h"
+#include "ostro/tokenizer/files/trainer.h"
+#include "ostro/train/step/batches.h"
+
+namespace ostro::lab {
+namespace {
+
+constexpr int kDocuments = 64, kPlanted = 23;  // documents count from 1
+constexpr int64_t kRunSteps = 10;
+
+// A sentence of a few words.
+std::string sentence(int number) {
+  static const char* const kWords[] = {"sun ", "moon ", "star ", "sky ", "wind ", "rain ", "snow ", "sea "};
+  std::string text;
+  for (int i = 0; i < 11; ++i) text += kWords[(number * 5 + i * (number % 3 + 1)) % 8];
+  return text;
+}
+
+// A text of words that no other has, of about as many tokens as a sentence.
+std::string planted(const tokenizer::Tokenizer& tokenizer) {
+  static const char* const kOdd[] = {"zyx ", "qwv ", "jkp ", "fgq ", "vxz ", "wqk "};
+  std::string text;
+  for (int i = 0; tokenizer.encode(text).size() < tokenizer.encode(sentence(7)).size(); ++i)
+    text += kOdd[i * i % 6];
+  return text;
+}
+
+struct WithoutWorld {
+  io::MemoryFileSystem fs;
+  NoProgress progress;
+
+  WithoutWorld() {
+    check_ok(fs.make_dirs("held"));
+    check_ok(fs.write_file("held/h.txt", sentence(200) + sentence(301)));
+    check_ok(fs.write_file("other.txt", sentence(402)));
+    int next = 0;
+    auto trained = tokenizer::train(
+        [&](std::string& text) -> Result<bool> {
+          text = sentence(++next);
+          return next <= kDocuments;
+        },
+        {.vocab_size = 280});
+    REQUIRE(trained.ok());
+    check_ok(tokenizer::save_tokenizer(fs, *trained, "tokenizer.json"));
+    check_ok(fs.make_dirs("in"));
+    std::string lines;
+    for (int i = 1; i <= kDocuments; ++i)
+      lines += nlohmann::json{{"text", i == kPlanted ? planted(*trained) : sentence(i)}}.dump() + "\n";
+    check_ok(fs.write_file("in/a.jsonl", lines));
+  }
+
+  static MakeEngine engines() {
+    return [] { return cpu::make_cpu_engine({.isa = {}, .threads = 1, .generated_code = false}); };
+  }
+  Context context() { return {fs, models::builtin_models(), engines(), engines(), progress}; }
+
+  train::TrainConfig config(const std::vector<config::Override>& more) const {
+    std::vector<config::Override> options = {{"data.tokenizer", "tokenizer.json"},
+                                             {"data.train_urls", "[in]"},
+                                             {"data.validation_urls", "[held]"},
+                                             {"model.seq_len", "16"},
+                                             {"model.hidden_dim", "32"},
+                                             {"model.intermediate_dim", "48"},
+                                             {"model.num_layers", "1"},
+                                             {"model.num_heads", "2"},
+                                             {"model.num_kv_heads", "1"},
+                                             {"optimizer.learning_rate", "0.01"},
+                                             {"optimizer.warmup", "0"},
+                                             {"trainer.mp", "f32"},
+                                             {"trainer.train_batch_size", "4"},
+                                             {"trainer.steps_per_eval", "0"},
+                                             {"trainer.num_train_steps", std::to_string(kRunSteps)},
+                                             {"trainer.checkpointer.keep", "[{every: 2}]"},
+                                             {"trainer.log_dir", "runs"},
+                                             {"trainer.id", "base"},
+                                             {"numerics.leaf_examples", "2"}};
+    options.insert(options.end(), more.begin(), more.end());
+    auto config = train::load_train_config("", options);
+    REQUIRE_MESSAGE(config.ok(), config.error().message());
+    return *config;
+  }
+
+  // Where a document is used in a run's steps, with this seed.
+  std::vector<batches::DocumentUse> uses(const train::TrainConfig& config, int64_t document) {
+    const auto data = train::open_data(fs, config);
+    REQUIRE_MESSAGE(data.ok(), data.error().message());
+    const auto loader = train::make_loader(config, data->stores);
+    REQUIRE_MESSAGE(loader.ok(), loader.error().message());
+    const auto rows = batches::document_uses(*data->stores, *loader, {"a.jsonl", document}, "", 0, kRunSteps);
+    REQUIRE_MESSAGE(rows.ok(), rows.error().message());
+    return (*rows)[0].uses;
+  }
+
+  Result<run::RunOutcome> train(const train::TrainConfig& config, int64_t workers = 1) {
+    ASSIGN_OR_RETURN(const auto engine, engines()());
+    ASSIGN_OR_RETURN(const auto run, run::Run::open(config, {fs, *engine, workers, {}, {}, {}}));
+    return run->train({});
+  }
+
+  chain::Chain trained(const train::TrainConfig& config, int64_t workers = 1) {
+    const auto outcome = train(config, workers);
+    REQUIRE_MESSAGE(outcome.ok(), outcome.error().message());
+    return chain_of(train::run_directory(config));
+  }
+
+  chain::Chain chain_of(const std::string& folder) {
+    auto chain = chain::read_chain(fs, folder + "/chain.jsonl");
+    REQUIRE_MESSAGE(chain.ok(), chain.error().message());
+    return std::move(*chain);
+  }
+
+  void check_verified(const std::string& folder) {
+    const auto engine = engines()();
+    const auto report = audit::verify_run(fs, **engine, folder, {}, models::builtin_models());
+    REQUIRE_MESSAGE(report.ok(), report.error().message());
+    CHECK_MESSAGE(report->equal, report->what);
+  }
+
+  // The first seed with which the planted document is first used in one of the steps 4 to 6.
+  train::TrainConfig base() {
+    for (int seed = 0; seed < 200; ++seed) {
+      train::TrainConfig tried = config({{"trainer.seed", std::to_string(seed)}});
+      const auto used = uses(tried, kPlanted);
+      if (!used.empty() && used[0].step >= 4 && used[0].step <= 6) return tried;
+    }
+    FAIL("no seed uses the planted document in time");
+    return config({});
+  }
+};
+
+const chain::StepEntry& step_of(const chain::Chain& chain, int64_t step) {
+  REQUIRE(chain.find_step(step) != nullptr);
+  return std::get<chain::StepEntry>(chain.find_step(step)->entry);
+}
+
+TEST_CASE("without: the fork has the states of a run that lacked the document from step 0") {
+  WithoutWorld world;
+  const train::TrainConfig base = world.base();
+  const std::string seed = std::to_string(base.trainer.seed), planted = fmt::format("a.jsonl:{}", kPlanted);
+  const chain::Chain parent = world.trained(base);
+  for (const data::WithoutAs as : {data::WithoutAs::kMask, data::WithoutAs::kBlank}) {
+    const char* how = as == data::WithoutAs::kMask ? "mask" : "blank";
+    CAPTURE(how);
+    const WithoutRequest request{.run = "runs/base",
+                                 .documents = {planted},
+                                 .as = as,
+                                 .controls = 3,
+                                 .texts = {"other.txt"},
+                                 .out = fmt::format("out-{}", how)};
+    const auto plan = plan_removals(world.context(), request);
+    REQUIRE_MESSAGE(plan.ok(), plan.error().message());
+    const int64_t first = world.uses(base, kPlanted)[0].step;
+    CHECK(plan->asked.first_use == first);
+    CHECK(plan->asked.begins == first / 2 * 2);
+    INFO(plan_text(request, *plan));
+    REQUIRE(plan->controls.size() == 3);
+    const auto report =
+        find_effect(world.context(), request, *plan,
+                    {{}, [&](const train::TrainConfig& config) { return world.train(config); }});
+    REQUIRE_MESSAGE(report.ok(), report.error().message());
+    REQUIRE(report->has_value());
+    const EffectReport& found = **report;
+    const chain::Chain fork = world.chain_of(request.out + "/without");
+    CHECK(found.asked.hash == fork.head());
+    const chain::Chain whole = world.trained(world.config({{"trainer.seed", seed},
+                                                           {"trainer.id", fmt::format("whole-{}", how)},
+                                                           {"data.without", "[\"" + planted + "\"]"},
+                                                           {"data.without_as", how}}),
+                                             as == data::WithoutAs::kMask ? 2 : 1);
+    for (int64_t step = 1; step <= kRunSteps; ++step) {
+      CAPTURE(step);
+      const chain::StepEntry& from_0 = step_of(whole, step);
+      if (step > plan->asked.begins) CHECK(from_0 == step_of(fork, step));
+      // The control: only from the first use on does the run differ from the one that had the document.
+      CHECK((from_0 == step_of(parent, step)) == (step <= first));
+    }
+    CHECK(*whole.find_checkpoint(kRunSteps) == *fork.find_checkpoint(kRunSteps));
+    world.check_verified(request.out + "/without");
+    world.check_verified(fmt::format("runs/whole-{}", how));
+    std::vector<double> on_documents, on_itself;
+    for (size_t i = 0; i < found.controls.size(); ++i) {
+      on_documents.push_back(found.on_documents(found.controls[i]));
+      on_itself.push_back(found.on_itself(i));
+    }
+    INFO(effect_text(found));
+    CHECK(found.on_documents(found.asked) > 0);
+    CHECK(place_among(found.on_documents(found.asked), on_documents) == 1);
+    CHECK(place_among(found.on_itself({}), on_itself) == 1);
+    CHECK(nlohmann::json::parse(effect_json(found))["without"]["run_hash"] == fork.head());
+  }
+}
+
+TEST_CASE("without: a document that no step draws changes the run hash and no state") {
+  WithoutWorld world;
+  const train::TrainConfig base = world.config({});
+  int64_t unused = 1;
+  while (unused <= kDocuments && !world.uses(base, unused).empty()) ++unused;
+  REQUIRE(unused <= kDocuments);
+  const std::string name = fmt::format("a.jsonl:{}", unused);
+  const chain::Chain with = world.trained(base);
+  const chain::Chain without =
+      world.trained(world.config({{"trainer.id", "without"}, {"data.without", "[\"" + name + "\"]"}}));
+  for (int64_t step = 1; step <= kRunSteps; ++step) CHECK(step_of(with, step) == step_of(without, step));
+  CHECK(with.head() != without.head());
+  const auto plan =
+      plan_removals(world.context(), {.run = "runs/base", .documents = {name}, .texts = {}, .out = "out"});
+  REQUIRE_FALSE(plan.ok());
+  CHECK(plan.error().message().find("no step of runs/base uses it") != std::string::npos);
+}
+
+TEST_CASE("without: what is used before the first checkpoint begins anew; errors name what is missing") {
+  WithoutWorld world;
+  const train::TrainConfig base = world.config({{"trainer.num_train_steps", "3"}});
+  int64_t early = 1;
+  const auto begins_early = [&](int64_t document) {
+    const auto used = world.uses(base, document);
+    return !used.empty() && used[0].step < 2;
+  };
+  while (early <= kDocuments && !begins_early(early)) ++early;
+  REQUIRE(early <= kDocuments);
+  world.trained(base);
+  WithoutRequest request{
+      .run = "runs/base", .documents = {fmt::format("a.jsonl:{}", early)}, .texts = {}, .out = "out"};
+  const auto plan = plan_removals(world.context(), request);
+  REQUIRE_MESSAGE(plan.ok(), plan.error().message());
+  CHECK(plan->asked.begins == 0);
+  const auto report =
+      find_effect(world.context(), request, *plan,
+                  {{}, [&](const train::TrainConfig& config) { return world.train(config); }});
+  REQUIRE_MESSAGE(report.ok(), report.error().message());
+  CHECK((*report)->asked.steps.size() == 3);
+  CHECK_FALSE(world.chain_of("out/without").genesis().fork.has_value());
+  const auto says = [&](const char* document, const char* words) {
+    request.documents = {document};
+    const auto refused = plan_removals(world.context(), request);
+    REQUIRE_FALSE(refused.ok());
+    CHECK_MESSAGE(refused.error().message().find(words) != std::string::npos, refused.error().message());
+  };
+  says("a.jsonl:65", "its document 65 is not in");
+  says("a.jsonl", "names no document");
+  says("h.txt:1", "held out");
+}
+
+}  // namespace
+}  // namespace ostro::lab
