@@ -1,7 +1,8 @@
-// ostro lab why | record | report | site; ostro lab run is in lab_run.cc
+// ostro lab why | record | report | site; the other verbs have files of their own
 #include <fmt/format.h>
 #include <fmt/ranges.h>
 
+#include "ostro/cli/lab/lab_register.h"
 #include "ostro/cli/lab/lab_run.h"
 #include "ostro/cli/lab/lab_without.h"
 #include "ostro/cli/main/commands.h"
@@ -44,7 +45,8 @@ int lab_record(Args args) {
   args.summary(
       "Writes what a lab knows as an SQLite file: steps, sources, stores, runs with configuration and "
       "chain,\n"
-      "evaluations. Every byte of the outputs is compared with the journal first. The same lab gives the "
+      "evaluations, hypotheses, registry. Every byte of the outputs is compared with the journal first. The "
+      "same lab gives the "
       "same bytes.");
   args.positional("FILE", &file, "the plan");
   args.option("--out", &out, "FILE", "the SQLite file to write", Args::kRequired);
@@ -106,6 +108,8 @@ int lab_site(Args args) {
 
 constexpr Command kLabVerbs[] = {
     {"run", "do the steps of a plan that are not done yet", lab_run},
+    {"register", "freeze a plan before its results, or check the registry", lab_register},
+    {"beacon", "record a public value that is younger than the registration", lab_beacon},
     {"why", "say what happens to a step, and why", lab_why},
     {"record", "write what a lab knows as an SQLite file", lab_record},
     {"report", "answer the plan's queries in a report, or check one", lab_report},

@@ -6,6 +6,7 @@
 #include "ostro/lab/journal/file_hashes.h"
 #include "ostro/lab/journal/journal.h"
 #include "ostro/lab/journal/pins.h"
+#include "ostro/lab/registry/gate.h"
 
 namespace ostro::lab {
 
@@ -19,9 +20,10 @@ struct OpenLab {
   Journal journal;
   Pins pins;
   FileHashes hashes;
+  Gate gate;
 
   Work work(const Step& step, const std::map<std::string, Made>& made) const {
-    return {context, services, plan, step, made};
+    return {context, services, plan, step, made, gate.seeds()};
   }
 };
 

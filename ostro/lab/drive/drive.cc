@@ -84,6 +84,13 @@ class Driver {
   // Decides about a step whose inputs are there, and begins it. False: it must wait for another one.
   Result<bool> handle(size_t i) {
     StepState& state = out_.steps[i];
+    const std::string refusal = lab_.gate.refusal(
+        lab_.plan, *state.step, [&](const std::string& source) { return out_.made.at(source).content; });
+    if (!refusal.empty()) {
+      state.reason = refusal;
+      finish(i, lab_.works ? Status(invalid_argument(refusal)) : ask_cost(state));
+      return true;
+    }
     Made made;
     if (const Status known = decide_step(lab_, out_.made, state, made); !known.ok()) {
       finish(i, known);

@@ -1,12 +1,11 @@
 #include "ostro/lab/drive/driver.h"
 
 #include <fmt/format.h>
-#include <unistd.h>
 
-#include "ostro/base/host_name.h"
 #include "ostro/config/options.h"
 #include "ostro/io/files/path.h"
 #include "ostro/lab/drive/drive.h"
+#include "ostro/lab/drive/lab_lock.h"
 
 namespace ostro::lab {
 namespace {
@@ -16,14 +15,16 @@ Result<LabState> open_and_drive(const Context& context, const Services& services
   const std::string directory = plan.directory();
   ASSIGN_OR_RETURN(Journal journal, Journal::open(context.fs, directory));
   ASSIGN_OR_RETURN(Pins pins, Pins::read(context.fs, io::join_path(plan.folder, kPinsFile)));
+  if (works) {
+    ASSIGN_OR_RETURN(const Registry registry, Registry::open(context.fs, directory));
+    RETURN_IF_ERROR(registry.complete(journal));
+  }
+  ASSIGN_OR_RETURN(Gate gate, Gate::open(context.fs, plan, journal));
   FileHashes hashes(context.fs, io::join_path(directory, "hashes.json"), request.every_byte);
-  return drive(
-      {context, services, plan, works, directory, std::move(journal), std::move(pins), std::move(hashes)},
-      request);
+  return drive({context, services, plan, works, directory, std::move(journal), std::move(pins),
+                std::move(hashes), std::move(gate)},
+               request);
 }
-
-// Who works on the lab, for the message that another process gets.
-std::string owner() { return fmt::format("process {} of {}", ::getpid(), host_name()); }
 
 }  // namespace
 
@@ -38,11 +39,7 @@ Result<LabState> run_plan(const Context& context, const Services& services, cons
     return invalid_argument(fmt::format("--pin {}: is no source of the plan; the nearest is \"{}\"", source,
                                         config::nearest_name(source, sources)));
   }
-  RETURN_IF_ERROR(context.fs.make_dirs(plan.directory()));
-  const auto lock = context.fs.lock(io::join_path(plan.directory(), "lock"), owner());
-  if (!lock.ok())
-    return lock.error().with_context(
-        "another process works on this lab: wait until it has ended, or stop it, and run this again");
+  ASSIGN_OR_RETURN(const auto lock, lock_lab(context.fs, plan));
   return open_and_drive(context, services, plan, request, true);
 }
 

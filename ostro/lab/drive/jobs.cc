@@ -15,7 +15,7 @@ Status Jobs::start(size_t step, const Work& work, const std::string& folder, con
     services.build.threads = share;
     const Context& c = work.context;
     const Context context = {c.fs, c.models, c.engine, c.engine_for_a_moment, progress, c.stop, c.engine_on};
-    return perform({context, services, work.plan, work.step, work.made}, folder);
+    return perform({context, services, work.plan, work.step, work.made, work.seeds}, folder);
   };
   ASSIGN_OR_RETURN(Child child,
                    Child::start(in_child, io::join_path(logs, io::base_name(folder) + ".txt"), share));

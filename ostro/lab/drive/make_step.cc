@@ -74,7 +74,8 @@ Status end_step(OpenLab& lab, const std::map<std::string, Made>& made, StepState
 }
 
 Status record_step(OpenLab& lab, const StepState& s) {
-  return lab.journal.add_done({s.step->name, s.recipe, s.fingerprint, s.content, s.manifest});
+  return lab.journal.add_done(
+      {s.step->name, s.recipe, s.fingerprint, s.content, s.manifest, lab.gate.registered_by(s.step->name)});
 }
 
 }  // namespace ostro::lab

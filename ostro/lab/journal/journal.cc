@@ -5,7 +5,6 @@
 #include <algorithm>
 #include <nlohmann/json.hpp>
 
-#include "ostro/base/failpoint.h"
 #include "ostro/base/sha256.h"
 #include "ostro/config/node.h"
 #include "ostro/config/utf8.h"
@@ -24,7 +23,7 @@ const std::vector<std::string>* fields_of(const std::string& kind) {
                                         kOpen = {"fingerprint", "reason", "step"},
                                         kConflict = {"fingerprint", "first", "second", "step"};
   if (kind == "done") return &kDone;
-  if (kind == "plan") return &kPlan;
+  if (kind == "plan" || kind == "registry") return &kPlan;
   if (kind == "lab") return &kLab;
   if (kind == "draw") return &kDraw;
   if (kind == "audit") return &kAudit;
@@ -36,7 +35,9 @@ bool has_form(const nlohmann::json& entry) {
   if (!entry.is_object() || !entry.contains("kind") || !entry["kind"].is_string()) return false;
   const std::string kind = entry["kind"];
   const auto* fields = fields_of(kind);
-  if (fields == nullptr || entry.size() != fields->size() + 1) return false;
+  const bool registered = kind == "done" && entry.contains("registration");
+  if (fields == nullptr || entry.size() != fields->size() + (registered ? 2 : 1)) return false;
+  if (registered && !entry["registration"].is_string()) return false;
   for (const std::string& field : *fields)
     if (!entry.contains(field) ||
         (kind == "lab" ? !entry[field].is_number_integer() : !entry[field].is_string()))
@@ -44,46 +45,16 @@ bool has_form(const nlohmann::json& entry) {
   return true;
 }
 
-std::string hash_of(const std::string& previous, const nlohmann::json& entry) {
-  return sha256_hex(previous + entry.dump());
-}
-
 }  // namespace
 
 Result<Journal> Journal::open(io::FileSystem& fs, const std::string& lab_directory) {
-  Journal journal(fs, io::join_path(lab_directory, kJournalFile));
-  ASSIGN_OR_RETURN(const bool exists, fs.exists(journal.path_));
-  if (exists) RETURN_IF_ERROR(journal.read());
-  return journal;
-}
-
-Status Journal::read() {
-  ASSIGN_OR_RETURN(const std::string text, fs_->read_file(path_));
+  ASSIGN_OR_RETURN(LineChain lines,
+                   LineChain::open(fs, io::join_path(lab_directory, kJournalFile), "journal"));
+  Journal journal(std::move(lines));
   int64_t number = 0;
-  for (size_t begin = 0; begin < text.size();) {
-    const size_t end = text.find('\n', begin);
-    if (end == std::string::npos) {
-      torn_bytes_ = static_cast<int64_t>(text.size() - begin);
-      break;
-    }
-    const std::string line = text.substr(begin, end - begin);
-    const std::string where = fmt::format("{}: line {}", path_, ++number);
-    auto entry = nlohmann::json::parse(line, nullptr, false);
-    // dump() of a text that is no UTF-8 would throw; such a line is in no canonical form.
-    if (entry.is_discarded() || !entry.is_object() ||
-        entry.dump(-1, ' ', false, nlohmann::json::error_handler_t::replace) != line ||
-        !entry.contains("h") || !entry["h"].is_string())
-      return corrupt(
-          fmt::format("{}: is no line of a journal; put back a copy, or move the lab's folder away "
-                      "and run the plan again",
-                      where));
-    const std::string hash = entry["h"];
-    entry.erase("h");
-    if (hash_of(head_, entry) != hash)
-      return corrupt(
-          fmt::format("{}: its hash \"h\" is wrong: this line was altered, or one is missing before it. "
-                      "Put back a copy, or move the lab's folder away and run the plan again",
-                      where));
+  for (const HashedLine& line : journal.lines()) {
+    const auto entry = nlohmann::json::parse(line.entry);
+    const std::string where = fmt::format("{}: line {}", journal.lines_.path(), ++number);
     if (!has_form(entry))
       return corrupt(fmt::format("{}: is a kind of line that this version does not know", where));
     if ((number == 1) != (entry["kind"] == "lab"))
@@ -91,12 +62,9 @@ Status Journal::read() {
     if (entry["kind"] == "lab" && entry["format"] != kFormat)
       return unsupported(fmt::format("{}: has the format {}; this version reads {}", where,
                                      entry["format"].dump(), kFormat));
-    head_ = hash;
-    if (const Status taken = take(entry); !taken.ok()) return taken.error().with_context(where);
-    begin = end + 1;
-    bytes_ = static_cast<int64_t>(begin);
+    if (const Status taken = journal.take(entry); !taken.ok()) return taken.error().with_context(where);
   }
-  return {};
+  return journal;
 }
 
 Status Journal::take(const nlohmann::json& entry) {
@@ -104,9 +72,10 @@ Status Journal::take(const nlohmann::json& entry) {
   if (kind == "plan") plan_ = entry["sha256"];
   if (kind == "unsandboxed") unsandboxed_.push_back(entry["fingerprint"]);
   if (kind == "conflict") conflicts_.push_back(entry["fingerprint"]);
+  if (kind == "registry") registry_.push_back(entry["sha256"]);
   if (kind != "done") return {};
-  const DoneEntry done{entry["step"], entry["recipe"], entry["fingerprint"], entry["content"],
-                       entry["manifest"]};
+  const DoneEntry done{entry["step"],    entry["recipe"],   entry["fingerprint"],
+                       entry["content"], entry["manifest"], entry.value("registration", "")};
   if (sha256_hex(done.recipe) != done.fingerprint)
     return corrupt(fmt::format("the fingerprint of step {} is not that of its recipe", done.step));
   done_.push_back(done);
@@ -114,30 +83,9 @@ Status Journal::take(const nlohmann::json& entry) {
 }
 
 Status Journal::append(const nlohmann::json& entry) {
-  if (head_.empty() && entry["kind"] != "lab")
+  if (lines().empty() && entry["kind"] != "lab")
     RETURN_IF_ERROR(append({{"kind", "lab"}, {"format", kFormat}}));
-  if (torn_bytes_ > 0) {
-    RETURN_IF_ERROR(fs_->truncate(path_, bytes_));
-    torn_bytes_ = 0;
-  }
-  const std::string hash = hash_of(head_, entry);
-  nlohmann::json with_hash = entry;
-  with_hash["h"] = hash;
-  const std::string line = with_hash.dump() + "\n";
-  ASSIGN_OR_RETURN(const auto file, fs_->open_append(path_));
-  Status written = file->append(std::string_view(line).substr(0, line.size() / 2));
-  if (written.ok()) {
-    failpoint("journal_append");
-    written = file->append(std::string_view(line).substr(line.size() / 2));
-  }
-  if (written.ok()) written = file->sync();
-  if (written.ok() && head_.empty()) written = fs_->sync_dir(io::parent_path(path_));  // the file is new
-  if (!written.ok()) {
-    static_cast<void>(fs_->truncate(path_, bytes_));  // readers take what is left for torn
-    return written;
-  }
-  head_ = hash;
-  bytes_ += static_cast<int64_t>(line.size());
+  RETURN_IF_ERROR(lines_.append(entry));
   return take(entry);
 }
 
@@ -146,12 +94,15 @@ Status Journal::add_plan(const std::string& plan_hash) {
 }
 
 Status Journal::add_done(const DoneEntry& e) {
-  return append({{"kind", "done"},
-                 {"step", e.step},
-                 {"recipe", e.recipe},
-                 {"fingerprint", e.fingerprint},
-                 {"content", e.content},
-                 {"manifest", e.manifest}});
+  nlohmann::json entry = {{"kind", "done"},       {"step", e.step},
+                          {"recipe", e.recipe},   {"fingerprint", e.fingerprint},
+                          {"content", e.content}, {"manifest", e.manifest}};
+  if (!e.registration.empty()) entry["registration"] = e.registration;
+  return append(entry);
+}
+
+Status Journal::add_registry(const std::string& line) {
+  return append({{"kind", "registry"}, {"sha256", line}});
 }
 
 Status Journal::add_draw(double share) {

@@ -1,13 +1,10 @@
-// Journal: what was done in a lab, as a hash chain: journal.jsonl. Its lines are made as those of a run's
-// chain (docs/reference/formats/chain.md): canonical JSON, each with the hash "h" over the line before and
-// its own text. So no line can be changed, put in or taken out of the middle unseen. One thread uses it.
+// Journal: what was done in a lab, as a hash chain (line_chain.h): journal.jsonl. One thread uses it.
 #pragma once
 
-#include <nlohmann/json_fwd.hpp>
 #include <string>
 #include <vector>
 
-#include "ostro/io/files/file_system.h"
+#include "ostro/lab/journal/line_chain.h"
 
 namespace ostro::lab {
 
@@ -20,6 +17,8 @@ struct DoneEntry {
   std::string fingerprint;  // SHA-256 of the recipe
   std::string content;      // hash of what the step gives to others
   std::string manifest;     // SHA-256 of the list of its files; empty for a source, which has none of its own
+  // Of a step that a hypothesis uses: the registry's line that was in force; else empty.
+  std::string registration = {};
 };
 
 class Journal {
@@ -41,6 +40,9 @@ class Journal {
   Status add_conflict(const std::string& step, const std::string& fingerprint, const std::string& first,
                       const std::string& second);
 
+  // That the registry has a line with this hash. So its place among what was done is fixed by hashes.
+  Status add_registry(const std::string& line);
+
   // The last entry of this fingerprint, or of this step; null when there is none.
   const DoneEntry* find(const std::string& fingerprint) const;
   const DoneEntry* last_of(const std::string& step) const;
@@ -48,21 +50,22 @@ class Journal {
   bool has_conflict(const std::string& fingerprint) const;
   const std::string& plan_hash() const { return plan_; }
   // The hash of the last line; empty for an empty journal.
-  const std::string& head() const { return head_; }
+  std::string head() const { return lines_.head(); }
+  const std::vector<HashedLine>& lines() const { return lines_.lines(); }
+  const std::vector<DoneEntry>& done() const { return done_; }
+  // The hashes of the registry's lines, as they were added.
+  const std::vector<std::string>& registry() const { return registry_; }
 
  private:
-  Journal(io::FileSystem& fs, std::string path) : fs_(&fs), path_(std::move(path)) {}
-  Status read();
+  explicit Journal(LineChain lines) : lines_(std::move(lines)) {}
   Status take(const nlohmann::json& entry);
   Status append(const nlohmann::json& entry);
 
-  io::FileSystem* fs_;
-  std::string path_, plan_;
-  std::string head_;        // the hash of the last line; empty for an empty journal
-  int64_t bytes_ = 0;       // of whole lines
-  int64_t torn_bytes_ = 0;  // behind them
+  LineChain lines_;
+  std::string plan_;
   std::vector<DoneEntry> done_;
   std::vector<std::string> conflicts_, unsandboxed_;  // fingerprints
+  std::vector<std::string> registry_;
 };
 
 }  // namespace ostro::lab

@@ -5,6 +5,7 @@
 #include <algorithm>
 
 #include "ostro/config/options.h"
+#include "ostro/lab/plan/seeds.h"
 
 namespace ostro::lab {
 
@@ -34,11 +35,20 @@ Status read_sweep(const Node& sweep, Declared& out) {
     return plan_error(sweep, "sweep: expected a map from variables to lists or maps of values");
   for (const Node& variable : sweep.items) {
     RETURN_IF_ERROR(check_name(variable, variable.key));
-    if (variable.is_scalar() || variable.items.empty())
-      return plan_error(
-          variable,
-          fmt::format("sweep.{}: expected a list of values, or a map from labels to them", variable.key));
     std::vector<std::pair<std::string, Node>> choices;
+    if (const auto seeds = registration_seeds(variable.text); seeds && variable.is_scalar()) {
+      if (*seeds > kMostSeeds)
+        return plan_error(
+            variable, fmt::format("sweep.{}: {} seeds; use at most {}", variable.key, *seeds, kMostSeeds));
+      for (int64_t i = 1; i <= *seeds; ++i) choices.emplace_back(std::to_string(i), seed_marker(i));
+      out.sweep.emplace_back(variable.key, std::move(choices));
+      continue;
+    }
+    if (variable.is_scalar() || variable.items.empty())
+      return plan_error(variable,
+                        fmt::format("sweep.{}: expected a list of values, a map from labels to them, or "
+                                    "\"registration x N\" for the seeds of a registration",
+                                    variable.key));
     for (const Node& value : variable.items) {
       const bool is_list = variable.kind == Node::Kind::kList;
       if (is_list && !value.is_scalar())

@@ -7,6 +7,7 @@
 #include "ostro/config/codec.h"
 #include "ostro/config/yaml.h"
 #include "ostro/lab/plan/declared.h"
+#include "ostro/lab/plan/seeds.h"
 
 namespace ostro::lab {
 namespace {
@@ -176,6 +177,11 @@ class Expansion {
         value = *given;
       }
       RETURN_IF_ERROR(substitute(value, values, step.name));
+      if (has_seeds(value) && p.type != ValueType::kSettings && p.type != ValueType::kWords)
+        return plan_error(value,
+                          fmt::format("step {}: {}: a seed of the registration can stand in `set` of a "
+                                      "training, or among the words of a program",
+                                      step.name, p.name));
       RETURN_IF_ERROR(make_typed(value, fmt::format("step {}: {}", step.name, p.name)));
       if (p.type == ValueType::kWords)
         for (Node& word : value.items)

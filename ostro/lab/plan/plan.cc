@@ -60,6 +60,16 @@ nlohmann::json step_json(const Step& step) {
           {"parameters", nlohmann::json::parse(config::canonical_json(step.parameters))}};
 }
 
+nlohmann::json hypothesis_json(const Hypothesis& h) {
+  nlohmann::json out = {
+      {"metric", h.metric}, {"supported", h.supported.text()}, {"refuted", h.refuted.text()}};
+  if (h.predict)
+    out["predict"] = {{"low", config::format_double(h.predict->low)},
+                      {"high", config::format_double(h.predict->high)},
+                      {"chance", config::format_double(h.predict->chance)}};
+  return out;
+}
+
 }  // namespace
 
 const Step* Plan::find(const std::string& wanted) const {
@@ -84,8 +94,8 @@ Result<Plan> read_plan(io::FileSystem& fs, const std::string& path) {
   if (root.kind != Node::Kind::kMap)
     return invalid_argument(fmt::format("{}: is no plan: expected a map", path));
   RETURN_IF_ERROR(check_once(root));
-  RETURN_IF_ERROR(
-      check_keys(root, "", {"lab", "question", "steps", "queries", "figures", "tables", "report"}));
+  RETURN_IF_ERROR(check_keys(
+      root, "", {"lab", "question", "steps", "hypotheses", "queries", "figures", "tables", "report"}));
   Plan plan;
   plan.file = file;
   const std::string folder = io::clean_path(io::parent_path(file));
@@ -97,6 +107,9 @@ Result<Plan> read_plan(io::FileSystem& fs, const std::string& path) {
   if (steps == nullptr || steps->kind != Node::Kind::kMap || steps->items.empty())
     return plan_error(steps == nullptr ? root : *steps, "steps: expected a map from names to steps");
   ASSIGN_OR_RETURN(plan.steps, expand_steps(*steps));
+  if (const Node* hypotheses = root.find("hypotheses"); hypotheses != nullptr) {
+    ASSIGN_OR_RETURN(plan.hypotheses, read_hypotheses(*hypotheses));
+  }
   ASSIGN_OR_RETURN(plan.queries, read_queries(root, "queries"));
   ASSIGN_OR_RETURN(plan.figures, read_queries(root, "figures"));
   ASSIGN_OR_RETURN(plan.tables, read_queries(root, "tables"));
@@ -119,6 +132,7 @@ std::string canonical_plan(const Plan& plan) {
                         {"tables", queries(plan.tables)},
                         {"report", plan.report}};
   for (const Step& step : plan.steps) out["steps"][step.name] = step_json(step);
+  for (const Hypothesis& h : plan.hypotheses) out["hypotheses"][h.name] = hypothesis_json(h);
   return out.dump(-1, ' ', false, nlohmann::json::error_handler_t::replace);
 }
 

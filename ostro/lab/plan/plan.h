@@ -8,6 +8,7 @@
 
 #include "ostro/config/node.h"
 #include "ostro/io/files/file_system.h"
+#include "ostro/lab/plan/hypothesis.h"
 #include "ostro/lab/plan/step_kinds.h"
 
 namespace ostro::lab {
@@ -31,7 +32,8 @@ struct Query {
 struct Plan {
   std::string file, folder;  // the plan's path, and its folder: relative paths in the plan begin there
   std::string name, question;
-  std::vector<Step> steps;     // inputs first
+  std::vector<Step> steps;  // inputs first
+  std::vector<Hypothesis> hypotheses;
   std::vector<Query> queries;  // each gives one value
   std::vector<Query> figures;  // each gives rows (series, x, y)
   std::vector<Query> tables;   // each gives a table

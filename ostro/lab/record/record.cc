@@ -12,6 +12,7 @@
 #include "ostro/io/files/file_hash.h"
 #include "ostro/io/files/path.h"
 #include "ostro/lab/journal/output.h"
+#include "ostro/lab/record/outcome.h"
 
 namespace ostro::lab {
 namespace {
@@ -118,6 +119,9 @@ Result<Database> make_record(io::FileSystem& fs, const Plan& plan, const LabStat
     if (kind == "train" && measured) RETURN_IF_ERROR(add_sessions(db, fs, step.name, made.folder));
     if (kind == "eval") RETURN_IF_ERROR(add_evaluation(db, fs, step, made.folder));
   }
+  ASSIGN_OR_RETURN(const Registry registry, Registry::open(fs, plan.directory()));
+  ASSIGN_OR_RETURN(const std::vector<Outcome> outcomes, find_outcomes(db, plan, state, registry));
+  RETURN_IF_ERROR(add_outcomes(db, outcomes, registry));
   return db;
 }
 

@@ -1,9 +1,9 @@
 // make_record: what a lab knows, as tables (columns.h): steps, sources, stores, runs with configuration and
-// chain, evaluations.
+// chain, evaluations, hypotheses with their outcomes, registry.
 #pragma once
 
 #include "ostro/lab/drive/driver.h"
-#include "ostro/lab/record/database.h"
+#include "ostro/lab/tables/database.h"
 
 namespace ostro::lab {
 

@@ -3,7 +3,7 @@
 
 #include <string>
 
-#include "ostro/lab/record/database.h"
+#include "ostro/lab/tables/database.h"
 
 namespace ostro::lab {
 

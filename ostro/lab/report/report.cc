@@ -12,6 +12,7 @@
 #include "ostro/lab/journal/output.h"
 #include "ostro/lab/record/record.h"
 #include "ostro/lab/report/html_page.h"
+#include "ostro/lab/report/hypotheses_table.h"
 #include "ostro/lab/report/report_text.h"
 
 namespace ostro::lab {
@@ -47,7 +48,7 @@ std::string typed_numbers(const std::vector<std::string>& numbers) {
 }
 
 Result<std::string> report_html(io::FileSystem& fs, const Plan& plan, const LabState& state,
-                                const Values& values) {
+                                const Values& values, const Database& record) {
   std::string body =
       fmt::format("<h1>{}</h1>\n<p>{}</p>\n", html_escaped(plan.name), html_escaped(plan.question));
   std::vector<std::string> typed;
@@ -62,6 +63,9 @@ Result<std::string> report_html(io::FileSystem& fs, const Plan& plan, const LabS
     body += filled.html;
     typed = filled.typed_numbers;
   }
+  ASSIGN_OR_RETURN(const std::string hypotheses, hypotheses_html(record));
+  ASSIGN_OR_RETURN(const std::string registry, registry_html(record));
+  body += hypotheses + registry;
   body += values_table(values) + typed_numbers(typed);
   body += fmt::format(
       "<p><small>lab hash <code>{}</code>. <code>ostro lab report --check</code> makes this report again and "
@@ -87,7 +91,7 @@ Result<std::vector<ReportFile>> make_report(io::FileSystem& fs, const Plan& plan
   files.push_back({"values.json", values_json(values)});
   for (const QuotedRows& figure : values.figures)
     files.push_back({figure.query.name + ".svg", figure_svg(figure)});
-  ASSIGN_OR_RETURN(std::string html, report_html(fs, plan, state, values));
+  ASSIGN_OR_RETURN(std::string html, report_html(fs, plan, state, values, record));
   files.push_back({"report.html", std::move(html)});
   nlohmann::json lock = {{"lab", state.hash()}, {"plan", sha256_hex(canonical_plan(plan))}};
   for (const ReportFile& file : files) lock["files"][file.name] = sha256_hex(file.bytes);

@@ -105,7 +105,14 @@ class Filler {
     const bool has_digits = kind == "value" && digits.size() == 1 && is_digit(digits[0]);
     if (name.empty() || !more.empty() || (!digits.empty() && !has_digits))
       return error(fmt::format(
-          "{{{}}}: write {{value NAME}}, {{value NAME DIGITS}}, {{table NAME}} or {{figure NAME}}", words));
+          "{{{}}}: write {{value NAME}}, {{value NAME DIGITS}}, {{verdict NAME}}, {{table NAME}} or {{figure "
+          "NAME}}",
+          words));
+    if (kind == "verdict") {
+      ASSIGN_OR_RETURN(const Quoted* verdict, find("hypothesis", values_->verdicts, name));
+      return fmt::format("<a href=\"#hypothesis-{}\" class=\"{}\">{}</a>", name,
+                         class_name(verdict->number_class), value_text(verdict->value));
+    }
     if (kind == "value") {
       ASSIGN_OR_RETURN(const Quoted* value, find("query", values_->values, name));
       std::string text = value_text(value->value);
@@ -120,7 +127,7 @@ class Filler {
     }
     if (kind == "table" || kind == "figure")
       return error(fmt::format("{{{}}}: must be alone on its line", words));
-    return error(fmt::format("{{{}}}: write value, table or figure in front of the name", words));
+    return error(fmt::format("{{{}}}: write value, verdict, table or figure in front of the name", words));
   }
 
   // What stands between the braces of a line that is one placeholder of a table or a figure; else nothing.

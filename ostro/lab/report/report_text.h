@@ -1,8 +1,8 @@
 // report_body: the text of a report with its placeholders filled in, as HTML. Private to the sub-room.
 //
 // The text has paragraphs between empty lines, and headings: lines that begin with "# ". {value NAME} stands
-// for the value of a query, {value NAME D} for it with D digits behind the point, {table NAME} and {figure
-// NAME}, each alone on its line, for these. "{{" is a brace.
+// for the value of a query, {value NAME D} for it with D digits behind the point, {verdict NAME} for that of
+// a hypothesis, {table NAME} and {figure NAME}, each alone on its line, for these. "{{" is a brace.
 #pragma once
 
 #include "ostro/lab/report/values.h"

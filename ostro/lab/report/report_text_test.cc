@@ -11,6 +11,7 @@ Values some_values() {
   Values v;
   v.values.push_back({{"best", "SELECT 1", "p:1"}, 0.123456, NumberClass::kRecorded});
   v.values.push_back({{"count", "SELECT 2", "p:2"}, int64_t{7}, NumberClass::kMeasured});
+  v.verdicts.push_back({{"helps", "SELECT 4", ""}, std::string("refuted"), NumberClass::kRecorded});
   v.tables.push_back({{"all", "SELECT 3", "p:3"}, {{"a<b"}, {{std::string("</script>")}}}});
   return v;
 }
@@ -28,6 +29,13 @@ TEST_CASE("placeholders become values, and all else is text") {
   CHECK(body->typed_numbers == std::vector<std::string>{"12", "3.5"});
 }
 
+TEST_CASE("a verdict leads to its hypothesis") {
+  const auto body = report_body("It is {verdict helps}.", "r.txt", some_values());
+  REQUIRE_MESSAGE(body.ok(), body.error().message());
+  CHECK(body->html == "<p>It is <a href=\"#hypothesis-helps\" class=\"recorded\">refuted</a>.</p>\n");
+  CHECK_FALSE(report_body("{verdict help}", "r.txt", some_values()).ok());
+}
+
 TEST_CASE("a wrong placeholder is an error with its line and the nearest name") {
   const auto error_of = [](const std::string& text) {
     const auto body = report_body(text, "r.txt", some_values());
@@ -38,7 +46,7 @@ TEST_CASE("a wrong placeholder is an error with its line and the nearest name") 
   CHECK(error_of("{figure loss}") == "r.txt:1: the plan has no figure \"loss\"");
   CHECK(error_of("{value best").find("has no }") != std::string::npos);
   CHECK(error_of("{best}").find("write {value NAME}") != std::string::npos);
-  CHECK(error_of("{number best}").find("write value, table or figure") != std::string::npos);
+  CHECK(error_of("{number best}").find("write value, verdict, table or figure") != std::string::npos);
   CHECK(error_of("{value count 2}").find("no number with a fraction") != std::string::npos);
   CHECK(error_of("see {table all}") == "r.txt:1: {table all}: must be alone on its line");
   CHECK(error_of("a\n{table all} {table all}").find("r.txt:2: {table all}: must be alone") == 0);

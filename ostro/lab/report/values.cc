@@ -71,6 +71,13 @@ Result<Values> ask_all(const Database& record, const Plan& plan) {
       return wrong_shape("queries", query, "gives no value (NULL)");
     out.values.push_back({query, rows.rows[0][0], rows.number_class});
   }
+  ASSIGN_OR_RETURN(const Rows verdicts, record.select("SELECT name, verdict, class, metric FROM hypotheses"));
+  for (const auto& row : verdicts.rows) {
+    Quoted verdict{{value_text(row[0]), value_text(row[3]), ""}, row[1]};
+    if (value_text(row[2]) == class_name(NumberClass::kRecorded))
+      verdict.number_class = NumberClass::kRecorded;
+    out.verdicts.push_back(std::move(verdict));
+  }
   for (const Query& query : plan.tables) {
     ASSIGN_OR_RETURN(Rows rows, ask(record, "tables", query));
     out.tables.push_back({query, std::move(rows)});
@@ -100,6 +107,9 @@ std::string values_json(const Values& values) {
   for (const Quoted& v : values.values)
     out["values"][v.query.name] = {
         {"value", value_text(v.value)}, {"class", class_name(v.number_class)}, {"query", v.query.sql}};
+  for (const Quoted& v : values.verdicts)
+    out["hypotheses"][v.query.name] = {
+        {"verdict", value_text(v.value)}, {"class", class_name(v.number_class)}, {"query", v.query.sql}};
   const auto add = [&](const char* key, const std::vector<QuotedRows>& all) {
     for (const QuotedRows& t : all) {
       auto rows = nlohmann::json::array();

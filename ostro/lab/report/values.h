@@ -5,7 +5,7 @@
 #include <vector>
 
 #include "ostro/lab/plan/plan.h"
-#include "ostro/lab/record/database.h"
+#include "ostro/lab/tables/database.h"
 
 namespace ostro::lab {
 
@@ -22,6 +22,7 @@ struct QuotedRows {
 struct Values {
   std::vector<Quoted> values;
   std::vector<QuotedRows> tables, figures;
+  std::vector<Quoted> verdicts;  // of the hypotheses; the query is the metric
 };
 
 // Asks all queries of the plan. Errors name the query and its line: one that fails; one of `queries` that

@@ -5,6 +5,7 @@
 #include "ostro/base/html.h"
 #include "ostro/lab/record/record.h"
 #include "ostro/lab/report/html_page.h"
+#include "ostro/lab/report/hypotheses_table.h"
 #include "ostro/lab/report/values.h"
 #include "ostro/lab/site/step_graph.h"
 
@@ -50,12 +51,19 @@ class Site {
   Result<std::vector<ReportFile>> pages(bool has_report) {
     navigation_ =
         "<nav><a href=\"index.html\">Steps</a> <a href=\"runs.html\">Runs</a> <a href=\"data.html\">Data</a>";
+    const bool registers = !plan_.hypotheses.empty();
+    if (registers) navigation_ += " <a href=\"hypotheses.html\">Hypotheses</a>";
     navigation_ += has_report ? " <a href=\"report/report.html\">Report</a></nav>\n" : "</nav>\n";
     std::vector<ReportFile> out = {{"index.html", index()}};
     ASSIGN_OR_RETURN(std::string runs, runs_page());
     out.push_back({"runs.html", std::move(runs)});
     ASSIGN_OR_RETURN(std::string data, data_page());
     out.push_back({"data.html", std::move(data)});
+    if (registers) {
+      ASSIGN_OR_RETURN(const std::string hypotheses, hypotheses_html(record_));
+      ASSIGN_OR_RETURN(const std::string registry, registry_html(record_));
+      out.push_back({"hypotheses.html", page("Hypotheses", hypotheses + registry)});
+    }
     for (size_t i = 0; i < runs_.size(); ++i) {
       ASSIGN_OR_RETURN(std::string page, run_page(runs_[i]));
       out.push_back({run_file(i), std::move(page)});

@@ -1,6 +1,6 @@
 // make_site: pages about a lab, finished or not, that open from a folder without scripts and load nothing:
-// the question with all steps, the runs beside each other, each run, the data, and the report of a finished
-// lab.
+// the question with all steps, the runs beside each other, each run, the data, the hypotheses, and the report
+// of a finished lab.
 #pragma once
 
 #include <vector>

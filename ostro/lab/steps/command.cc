@@ -54,9 +54,11 @@ Result<Hashes> run_into(const Work& work, const std::string& out, const std::str
   io::FileSystem& fs = work.context.fs;
   RETURN_IF_ERROR(fs.remove_all(out));
   RETURN_IF_ERROR(fs.make_dirs(out));
-  RETURN_IF_ERROR(run_sandboxed(
-      fs,
-      {.words = texts_of(work.step, "program"), .shown = shown_to(work), .out = out, .scratch = scratch}));
+  const config::Node parameters = work.parameters();
+  std::vector<std::string> words;
+  for (const config::Node& word : parameters.find("program")->items) words.push_back(word.text);
+  RETURN_IF_ERROR(
+      run_sandboxed(fs, {.words = words, .shown = shown_to(work), .out = out, .scratch = scratch}));
   const std::vector<std::string> outputs = texts_of(work.step, "outputs");
   ASSIGN_OR_RETURN(const std::vector<std::string> files, files_below(fs, out));
   Hashes hashes;

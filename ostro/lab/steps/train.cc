@@ -44,7 +44,8 @@ std::string list_text(const std::vector<std::string>& texts) {
 Result<train::TrainConfig> training_config(const Work& work, const std::string& folder) {
   const std::string file = io::join_path(work.plan.folder, text_of(work.step, "config"));
   std::vector<config::Override> overrides;
-  for (const config::Node& option : work.step.parameters.find("set")->items)
+  const config::Node parameters = work.parameters();
+  for (const config::Node& option : parameters.find("set")->items)
     overrides.push_back({option.key, config::flow_text(option)});
   config::Mistakes mistakes;
   ASSIGN_OR_RETURN(const config::Node tree, config::load_tree(file, overrides, &mistakes));

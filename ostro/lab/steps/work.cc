@@ -54,7 +54,7 @@ Result<std::string> recipe(const Work& work) {
                          {"numerics", chain::kNumericsVersion},
                          {"numerics_options", nlohmann::json::parse(train::numerics_options(config))}};
   } else {
-    out["parameters"] = nlohmann::json::parse(config::canonical_json(step.parameters));
+    out["parameters"] = nlohmann::json::parse(config::canonical_json(work.parameters()));
   }
   if (step.kind->name == kCommandKind) {
     ASSIGN_OR_RETURN(out["files"], command_files(work));

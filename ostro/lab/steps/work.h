@@ -12,6 +12,7 @@
 #include "ostro/data/arrays/build_settings.h"
 #include "ostro/data/sources/source_files.h"
 #include "ostro/lab/plan/plan.h"
+#include "ostro/lab/plan/seeds.h"
 #include "ostro/run/loop/dry_run.h"
 #include "ostro/run/loop/run.h"
 
@@ -41,6 +42,10 @@ struct Work {
   const Plan& plan;
   const Step& step;
   const std::map<std::string, Made>& made;  // steps before it, by name
+  const Seeds& seeds;
+
+  // The step's parameters, with the seeds themselves.
+  config::Node parameters() const { return with_seeds(step.parameters, seeds); }
 
   // The step that a parameter names, and what it made.
   const Step& input(const std::string& parameter) const;

@@ -1,4 +1,4 @@
-#include "ostro/lab/record/exact_sum.h"
+#include "ostro/lab/tables/exact_sum.h"
 
 #include <bit>
 #include <cmath>

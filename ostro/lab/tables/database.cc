@@ -1,4 +1,4 @@
-#include "ostro/lab/record/database.h"
+#include "ostro/lab/tables/database.h"
 
 #include <fmt/format.h>
 #include <sqlite3.h>
@@ -7,7 +7,7 @@
 #include <cmath>
 
 #include "ostro/config/node.h"
-#include "ostro/lab/record/sums.h"
+#include "ostro/lab/tables/sums.h"
 
 namespace ostro::lab {
 namespace {
@@ -28,6 +28,7 @@ struct Reading {
   bool columns = false, rows = false, counts = false;  // reads columns, or rows without any; calls count
   NumberClass number_class = NumberClass::kRecorded;   // the weakest of what is read
   std::string denied;
+  std::set<std::string> tables;
   int calls = 0;
 
   // Of rows without columns their number alone can matter. A constant that stands in each is no recorded one.
@@ -69,6 +70,7 @@ int authorize(void* data, int action, const char* first, const char* second, con
       const bool is_counted = *second == '\0' && !std::string_view(first).starts_with("sqlite_");
       if (table == nullptr)
         return is_counted ? SQLITE_OK : deny(fmt::format("{} is no table of the record", first));
+      reading.tables.insert(table->name);
       const auto column = std::find_if(table->columns.begin(), table->columns.end(),
                                        [&](const Column& c) { return c.name == second; });
       // An empty name: of these rows no column is read.
@@ -186,6 +188,14 @@ Result<Rows> Database::select(const std::string& sql) const {
     return invalid_argument("takes too long: more than 100 million steps of SQLite's machine");
   if (step != SQLITE_DONE) return sql_error(db);
   return out;
+}
+
+Result<Database::Reads> Database::reads(const std::string& sql) const {
+  Reading reading;
+  const Result<Statement> prepared = prepare(db_.get(), sql, reading);
+  sqlite3_set_authorizer(db_.get(), nullptr, nullptr);
+  if (!prepared.ok()) return prepared.error();
+  return Reads{reading.tables, reading.answer(), sqlite3_column_count(prepared->get())};
 }
 
 Result<std::string> Database::bytes() const {

@@ -1,4 +1,4 @@
-#include "ostro/lab/record/database.h"
+#include "ostro/lab/tables/database.h"
 
 #include <doctest/doctest.h>
 
@@ -7,7 +7,7 @@
 #include <limits>
 #include <random>
 
-#include "ostro/lab/record/exact_sum.h"
+#include "ostro/lab/tables/exact_sum.h"
 
 namespace ostro::lab {
 namespace {

@@ -1,4 +1,4 @@
-#include "ostro/lab/record/sums.h"
+#include "ostro/lab/tables/sums.h"
 
 #include <sqlite3.h>
 
@@ -7,7 +7,7 @@
 #include <new>
 
 #include "ostro/base/check.h"
-#include "ostro/lab/record/exact_sum.h"
+#include "ostro/lab/tables/exact_sum.h"
 
 namespace ostro::lab {
 namespace {

@@ -4,12 +4,13 @@
 
 #include <cstdint>
 #include <memory>
+#include <set>
 #include <string>
 #include <variant>
 #include <vector>
 
 #include "ostro/base/error.h"
-#include "ostro/lab/record/columns.h"
+#include "ostro/lab/tables/columns.h"
 
 struct sqlite3;
 
@@ -39,6 +40,13 @@ class Database {
   // kInvalidArgument for a statement that is wrong, no SELECT, more than one, or wants more; for more than
   // 100,000 rows or 100 million steps of SQLite's machine.
   Result<Rows> select(const std::string& sql) const;
+  // The record's tables that a SELECT reads, and its class. Errors: as select().
+  struct Reads {
+    std::set<std::string> tables;
+    NumberClass number_class = NumberClass::kDeclared;
+    int columns = 0;  // that it gives
+  };
+  Result<Reads> reads(const std::string& sql) const;
 
   // The bytes of the database's file. The same rows in the same order give the same bytes with one version of
   // SQLite.

@@ -1,0 +1,32 @@
+// Outcome: what came out of a hypothesis: its metric, mean, interval and verdict, with what is registered.
+#pragma once
+
+#include "ostro/lab/drive/driver.h"
+#include "ostro/lab/record/interval.h"
+#include "ostro/lab/registry/registry.h"
+#include "ostro/lab/tables/database.h"
+
+namespace ostro::lab {
+
+struct Outcome {
+  const Hypothesis* hypothesis = nullptr;
+  // "supported", "refuted", "neither"; "open" until all steps that it uses are done under its registration;
+  // "withdrawn".
+  std::string verdict = "open";
+  std::vector<std::pair<std::string, double>> values;  // what each is of, and the value
+  Interval interval;                                   // of values, unless there are none
+  NumberClass number_class = NumberClass::kDeclared;   // of the metric
+  std::optional<bool> held;                            // whether the mean lies where it was predicted
+  std::string registration, beacon;                    // empty: none
+  bool late = false;                                   // registered or changed after a result of its steps
+};
+
+// Of all hypotheses of the plan, asked of the record of `state`. Errors, with the hypothesis's place: a
+// metric that gives no rows, one thing twice, or what is no finite number.
+Result<std::vector<Outcome>> find_outcomes(const Database& record, const Plan& plan, const LabState& state,
+                                           const Registry& registry);
+
+// Writes the tables hypotheses, metrics and registry.
+Status add_outcomes(Database& record, const std::vector<Outcome>& outcomes, const Registry& registry);
+
+}  // namespace ostro::lab

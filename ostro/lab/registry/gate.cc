@@ -1,0 +1,79 @@
+#include "ostro/lab/registry/gate.h"
+
+#include <fmt/format.h>
+
+#include "ostro/lab/registry/check.h"
+#include "ostro/lab/registry/frozen.h"
+#include "ostro/lab/registry/uses.h"
+
+namespace ostro::lab {
+namespace {
+
+// The first source among the steps that a step needs whose content is not the registered one.
+std::string other_source(const Plan& plan, const Step& step, const std::map<std::string, std::string>& wanted,
+                         const Gate::ContentOf& content_of) {
+  for (const auto& [parameter, input] : step.inputs) {
+    const Step* needed = plan.find(input);
+    OSTRO_CHECK(needed != nullptr, "step {}: its input {} is not in the plan", step.name, input);
+    if (needed->kind->name == "source") {
+      const auto found = wanted.find(input);
+      if (found == wanted.end() || found->second != content_of(input)) return input;
+    }
+    if (std::string other = other_source(plan, *needed, wanted, content_of); !other.empty()) return other;
+  }
+  return "";
+}
+
+}  // namespace
+
+Result<Gate> Gate::open(io::FileSystem& fs, const Plan& plan, const Journal& journal) {
+  Gate gate;
+  if (plan.sanity) return gate;
+  ASSIGN_OR_RETURN(const auto uses, used_steps(plan));
+  for (const Step& step : plan.steps)
+    if (has_seeds(step.parameters)) gate.why_[step.name] = "has seeds of the registration";
+  for (const auto& [hypothesis, steps] : uses)
+    for (const std::string& step : steps)
+      gate.why_[step] = fmt::format("is used by the hypothesis {}", hypothesis);
+  ASSIGN_OR_RETURN(const std::vector<std::string> faults, registry_faults(fs, plan.directory(), journal));
+  if (!faults.empty())
+    return corrupt(fmt::format(
+        "{}{}. Put back a copy; `ostro lab register {} --check` names all that is wrong", faults[0],
+        faults.size() > 1 ? fmt::format(" (and {} more)", faults.size() - 1) : "", plan.file));
+  if (gate.why_.empty()) return gate;
+  gate.command_ = fmt::format("ostro lab register {}", plan.file);
+  ASSIGN_OR_RETURN(const Registry registry, Registry::open(fs, plan.directory()));
+  const RegistryEntry* registered = registry.registration();
+  if (registered == nullptr) {
+    gate.missing_ = "the plan is not registered";
+    return gate;
+  }
+  ASSIGN_OR_RETURN(const std::string before,
+                   fs.read_file(frozen_path(plan.directory(), registered->registration)));
+  ASSIGN_OR_RETURN(const std::string now, frozen_text(fs, plan, {}));
+  const std::vector<std::string> changes = frozen_changes(before, now, /*sources=*/false);
+  if (!changes.empty()) {
+    gate.missing_ = fmt::format("the plan is not what was registered ({}{})", changes[0],
+                                changes.size() > 1 ? fmt::format("; and {} more", changes.size() - 1) : "");
+  } else if (registered->queries != frozen_queries(plan)) {
+    gate.missing_ = "the plan's queries are not those that were registered";
+  }
+  gate.line_ = registry.head();
+  gate.sources_ = frozen_sources(before);
+  gate.seeds_ = {registered->registration, registry.beacon_of(registered->registration)};
+  return gate;
+}
+
+std::string Gate::refusal(const Plan& plan, const Step& step, const ContentOf& content_of) const {
+  const auto found = why_.find(step.name);
+  if (found == why_.end()) return "";
+  std::string why = missing_;
+  if (why.empty())
+    if (const std::string other = other_source(plan, step, sources_, content_of); !other.empty())
+      why = fmt::format("the source {} is not what was registered", other);
+  return why.empty() ? "" : fmt::format("{}, and {}: `{}` comes first", found->second, why, command_);
+}
+
+std::string Gate::registered_by(const std::string& step) const { return why_.contains(step) ? line_ : ""; }
+
+}  // namespace ostro::lab

@@ -1,0 +1,38 @@
+// Gate: which steps may be done: those that a hypothesis uses, or that have seeds of the registration, only
+// when the plan is registered as it is now. A value.
+#pragma once
+
+#include <functional>
+#include <set>
+
+#include "ostro/lab/plan/plan.h"
+#include "ostro/lab/plan/seeds.h"
+#include "ostro/lab/registry/registry.h"
+
+namespace ostro::lab {
+
+class Gate {
+ public:
+  // Of a sanity run (Plan::sanity) all steps may be done, with the seeds of a trial. Errors: a registry that
+  // does not hold (registry_faults), hypotheses with a mistake.
+  static Result<Gate> open(io::FileSystem& fs, const Plan& plan, const Journal& journal);
+
+  // The content of a source that is known.
+  using ContentOf = std::function<std::string(const std::string& step)>;
+  // Why a step may not be done; empty: it may. Its sources are known.
+  std::string refusal(const Plan& plan, const Step& step, const ContentOf& content_of) const;
+  // The registry's last line, for steps that must be registered; else empty.
+  std::string registered_by(const std::string& step) const;
+  // Those of a trial, unless the plan is registered.
+  const Seeds& seeds() const { return seeds_; }
+
+ private:
+  std::map<std::string, std::string> why_;  // steps that must be registered -> what for
+  std::string missing_;                     // why no such step may be done; empty: they may
+  std::string line_;
+  std::map<std::string, std::string> sources_;  // as registered
+  std::string command_;                         // that registers
+  Seeds seeds_;
+};
+
+}  // namespace ostro::lab
