@@ -50,7 +50,8 @@ void ConnectionWatch::expect(int socket, std::chrono::milliseconds limit) {
   {
     const std::lock_guard lock(mutex_);
     Watched& watched = sockets_[socket];
-    if (watched.number == 0) {
+    watched.has_header = watched.number != 0;
+    if (!watched.has_header) {
       watched.number = ++last_number_;
       epoll_event closing{};
       closing.events = EPOLLRDHUP | EPOLLONESHOT;
@@ -87,14 +88,16 @@ void ConnectionWatch::shut_down(int socket, Watched& watched) {
   watched.due = Clock::time_point::max();
 }
 
+// Those that have brought their header go last, so that many idle ones do not end the uploads of others.
 void ConnectionWatch::shut_down_oldest() {
   if (sockets_.size() <= most_expected_) return;
+  const auto rank = [](const Watched& one) { return std::pair(one.has_header, one.number); };
   size_t expected = 0;
   auto oldest = sockets_.end();
   for (auto one = sockets_.begin(); one != sockets_.end(); ++one) {
     if (one->second.due == Clock::time_point::max()) continue;
     ++expected;
-    if (oldest == sockets_.end() || one->second.number < oldest->second.number) oldest = one;
+    if (oldest == sockets_.end() || rank(one->second) < rank(oldest->second)) oldest = one;
   }
   if (expected > most_expected_) shut_down(oldest->first, oldest->second);
 }

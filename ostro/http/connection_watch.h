@@ -25,8 +25,9 @@ class ConnectionWatch {
   ConnectionWatch(const ConnectionWatch&) = delete;
   ConnectionWatch& operator=(const ConnectionWatch&) = delete;
 
-  // The connection is shut down unless a later call is made for the socket within `limit`, or if it is the
-  // oldest of too many.
+  // The first call is for a new connection, the second when its header is there. The connection is shut down
+  // unless a later call is made for the socket within `limit`, or if there are too many: of those without a
+  // header the oldest, then of all.
   void expect(int socket, std::chrono::milliseconds limit);
   // The request is there. `left` is called once, when the client has closed its side; perhaps at once.
   void wait(int socket, std::function<void()> left);
@@ -37,6 +38,7 @@ class ConnectionWatch {
   struct Watched {
     uint64_t number = 0;  // tells a socket from an earlier one of the same number
     Clock::time_point due = Clock::time_point::max();
+    bool has_header = false;
     std::function<void()> left;
     bool closed = false;  // by the client
   };

@@ -46,7 +46,10 @@ Response not_allowed() {
 class MicroServer final : public Server {
  public:
   MicroServer(Service service, const Limits& limits, const Address& address)
-      : service_(std::move(service)), limits_(limits), address_(address), watch_(limits.connections / 2) {}
+      : service_(std::move(service)),
+        limits_(limits),
+        address_(address),
+        watch_((limits.connections + 1) / 2) {}
   // Connections must not be suspended when the daemon stops.
   ~MicroServer() override {
     {

@@ -45,6 +45,8 @@ struct AskLimits {
   int64_t prompts = 128;                 // prompts times `n`
   int64_t answers = 16;                  // `n`
   size_t inputs = 2048;                  // of which embeddings are wanted
+  int64_t input_tokens = 300'000;        // of them all
+  int64_t numbers = 1 << 21;             // of all their embeddings
   size_t stops = 16, stop_bytes = 1024;  // stop strings, and bytes of each
 };
 

@@ -1,6 +1,8 @@
 // parse_embedding: the body of /v1/embeddings.
 #include <fmt/format.h>
 
+#include <algorithm>
+
 #include "ostro/serve/ask.h"
 #include "ostro/serve/json/fields.h"
 #include "ostro/serve/prompts.h"
@@ -50,6 +52,15 @@ ParsedAsk parse_embedding(const ServedModel& model, std::string_view body, const
     if (std::ssize(ask.prompts[i]) > model.facts.context)
       fields.fail("input", fmt::format("has {} tokens at place {}; the model's context is {}",
                                        ask.prompts[i].size(), i, model.facts.context));
+  int64_t tokens = 0;
+  for (const auto& prompt : ask.prompts) tokens += std::ssize(prompt);
+  if (tokens > limits.input_tokens)
+    fields.fail("input",
+                fmt::format("has {} tokens in all; a request may have {}", tokens, limits.input_tokens));
+  if (const int64_t most = limits.numbers / model.facts.width; std::ssize(ask.prompts) > most)
+    fields.fail("input",
+                fmt::format("has {} texts; a request may have {} of a model with {} numbers for each",
+                            ask.prompts.size(), most, model.facts.width));
   if (auto error = fields.finish()) return *error;
   return ask;
 }

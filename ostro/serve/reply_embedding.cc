@@ -3,6 +3,8 @@
 #include <fmt/format.h>
 
 #include <bit>
+#include <charconv>
+#include <iterator>
 
 #include "ostro/serve/json/reply_parts.h"
 #include "ostro/tokenizer/unicode/base64.h"
@@ -12,7 +14,8 @@ namespace ostro::serve {
 // A number is the shortest decimal of the f32's f64, as with log-probabilities, so it reads back exactly.
 void EmbeddingReply::pooled(std::span<const float> values) {
   static_assert(std::endian::native == std::endian::little, "Base64 has f32 in little endian");
-  data_ += fmt::format(R"({}{{"object":"embedding","index":{},"embedding":)", count_ == 0 ? "" : ",", count_);
+  data_ += fmt::format(R"({}{{"object":"embedding","index":{},"embedding":)",
+                       count_ == 0 ? R"({"object":"list","data":[)" : ",", count_);
   if (ask_.base64) {
     data_ += '"' +
              tokenizer::base64_encode({reinterpret_cast<const char*>(values.data()), values.size_bytes()}) +
@@ -20,7 +23,8 @@ void EmbeddingReply::pooled(std::span<const float> values) {
   } else {
     for (size_t i = 0; i < values.size(); ++i) {
       data_ += i == 0 ? '[' : ',';
-      data_ += nlohmann::ordered_json(static_cast<double>(values[i])).dump();
+      char digits[32];
+      data_.append(digits, std::to_chars(digits, std::end(digits), static_cast<double>(values[i])).ptr);
     }
     data_ += ']';
   }
@@ -31,12 +35,11 @@ void EmbeddingReply::pooled(std::span<const float> values) {
 void EmbeddingReply::finish() {
   int64_t tokens = 0;
   for (const auto& input : ask_.prompts) tokens += std::ssize(input);
-  exchange_.answer({200, "application/json",
-                    fmt::format(R"({{"object":"list","data":[{}],"model":{},"system_fingerprint":"{}",)"
-                                R"("usage":{{"prompt_tokens":{},"total_tokens":{}}}}})"
-                                "\n",
-                                data_, json_text(model_.facts.name), fingerprint(model_.facts.parameters()),
-                                tokens, tokens)});
+  data_ += fmt::format(
+      R"(],"model":{},"system_fingerprint":"{}","usage":{{"prompt_tokens":{},"total_tokens":{}}}}})"
+      "\n",
+      json_text(model_.facts.name), fingerprint(model_.facts.parameters()), tokens, tokens);
+  exchange_.answer({200, "application/json", std::move(data_)});
 }
 
 }  // namespace ostro::serve

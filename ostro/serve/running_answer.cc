@@ -81,6 +81,9 @@ void RunningAnswer::pool(const infer::RowChunk& chunk) {
     pooled_ = normed_;
   }
   normed_.clear();
+  if (!has_fed_prompt()) return;
+  std::vector<float>().swap(normed_);  // the answers of a request may be many, and end together
+  mean_ = {};
 }
 
 Status RunningAnswer::take(const infer::RowChunk& chunk, std::span<const float> rows, size_t vocab) {

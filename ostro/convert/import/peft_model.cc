@@ -14,10 +14,11 @@ namespace {
 
 using models::DecoderOptions;
 
-// The base's model with adapters on these matrices.
+// The base's model, with its sums cut as there, and with adapters on these matrices.
 Result<train::TrainConfig> config_of(const trained::LoadedModel& base, const hf::LoraFiles& files,
                                      train::TrainConfig config, std::vector<std::string> targets) {
   config.model = base.config.model;
+  config.numerics.leaves = base.config.numerics.leaves;
   train::LoraOptions lora;
   lora.rank = files.rank();
   lora.alpha = files.alpha();

@@ -120,6 +120,11 @@ Result<trained::LoadedModel> with_adapter(const Context& context, const NamedAda
   return out;
 }
 
+void keep_adapter_alone(trained::LoadedModel& with) {
+  for (size_t k = 0; k < with.parameters.values.size(); ++k)
+    if (!nn::is_adapter(with.functions.paths[k])) with.parameters.values[k] = {};
+}
+
 Status share_parameters(trained::LoadedModel& base, std::vector<trained::LoadedModel>& with,
                         runtime::Memory& memory) {
   const auto layers = trained::layers_of(base);
@@ -138,11 +143,13 @@ Status share_parameters(trained::LoadedModel& base, std::vector<trained::LoadedM
   return {};
 }
 
-std::string adapter_hash(const std::vector<std::string>& paths, std::span<const Buffer> values) {
+std::string adapter_hash(const std::vector<std::string>& paths, std::span<const Buffer> values,
+                         double scale) {
   std::map<std::string, const Buffer*> sorted;
   for (size_t k = 0; k < paths.size(); ++k)
     if (nn::is_adapter(paths[k])) sorted[paths[k]] = &values[k];
   Sha256 hash;
+  hash.update(fmt::format("scale {}\n", scale));
   for (const auto& [path, value] : sorted) {
     Buffer wide = *value;
     if (wide.shape().dtype == ir::DType::bf16) {

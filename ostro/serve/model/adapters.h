@@ -1,4 +1,5 @@
-// with_adapter, share_parameters, adapter_hash: adapters (LoRA) of a model that is served, as further models.
+// with_adapter, keep_adapter_alone, share_parameters, adapter_hash: adapters (LoRA) of a model that is
+// served, as further models.
 #pragma once
 
 #include <span>
@@ -32,12 +33,17 @@ struct AdapterOptions {
 Result<trained::LoadedModel> with_adapter(const Context& context, const NamedAdapter& adapter,
                                           const trained::LoadedModel& base, const AdapterOptions& options);
 
+// Frees the parameters of a model of with_adapter that are not of its adapter.
+void keep_adapter_alone(trained::LoadedModel& with);
+
 // Moves the base's parameters to this memory, as programs read them, and lets the models of with_adapter have
 // the same ones.
 Status share_parameters(trained::LoadedModel& base, std::vector<trained::LoadedModel>& with,
                         runtime::Memory& memory);
 
-// SHA-256 over the parameters of an adapter, sorted by path: "<path> <type>\n", then the bytes, f32.
-std::string adapter_hash(const std::vector<std::string>& paths, std::span<const runtime::Buffer> values);
+// SHA-256 over "scale <scale>\n" and the parameters of an adapter, sorted by path: "<path> <type>\n", then
+// the bytes, f32.
+std::string adapter_hash(const std::vector<std::string>& paths, std::span<const runtime::Buffer> values,
+                         double scale);
 
 }  // namespace ostro::serve

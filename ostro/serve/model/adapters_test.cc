@@ -21,18 +21,19 @@ TEST_CASE("adapters are named once, and where they are") {
         std::string::npos);
 }
 
-TEST_CASE("the hash of an adapter is of its parameters alone, whatever they are held in") {
+TEST_CASE("the hash of an adapter is of its parameters and scale alone, whatever they are held in") {
   const std::vector<std::string> paths = {"model/w/weight", "model/w/lora/q/b", "model/w/lora/q/a"};
   const ir::Shape shape{ir::DType::f32, {{"embed", 2}, {"rank", 1}}};
   const std::vector<float> some = {1, 2}, other = {1, 3};
   const auto of = [&](const std::vector<float>& v) { return runtime::Buffer::copy_of(shape, v.data()); };
-  const std::string hash = adapter_hash(paths, std::vector{of(some), of(other), of(some)});
-  CHECK(hash == adapter_hash(paths, std::vector{of(other), of(other), of(some)}));  // another base
-  CHECK(hash != adapter_hash(paths, std::vector{of(some), of(some), of(some)}));
-  CHECK(hash == adapter_hash({paths[2], paths[1]}, std::vector{of(some), of(other)}));  // in any order
+  const std::string hash = adapter_hash(paths, std::vector{of(some), of(other), of(some)}, 2);
+  CHECK(hash == adapter_hash(paths, std::vector{of(other), of(other), of(some)}, 2));  // another base
+  CHECK(hash != adapter_hash(paths, std::vector{of(some), of(some), of(some)}, 2));
+  CHECK(hash != adapter_hash(paths, std::vector{of(some), of(other), of(some)}, 1));
+  CHECK(hash == adapter_hash({paths[2], paths[1]}, std::vector{of(some), of(other)}, 2));  // in any order
   runtime::Buffer narrow = runtime::Buffer::empty(shape.with_dtype(ir::DType::bf16));
   numerics::narrow(some, narrow.mutable_bytes());
-  CHECK(hash == adapter_hash(paths, std::vector{of(some), of(other), narrow}));
+  CHECK(hash == adapter_hash(paths, std::vector{of(some), of(other), narrow}, 2));
 }
 
 }  // namespace

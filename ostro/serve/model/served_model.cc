@@ -98,6 +98,7 @@ Result<std::vector<std::unique_ptr<ServedModel>>> load_with_adapters(
     for (const NamedAdapter& one : adapters) {
       ASSIGN_OR_RETURN(trained::LoadedModel loaded,
                        with_adapter(context, one, base, {tokenizer, trust, use}));
+      keep_adapter_alone(loaded);
       with.push_back(std::move(loaded));
     }
     RETURN_IF_ERROR(share_parameters(base, with, engine->memory()));
@@ -106,7 +107,8 @@ Result<std::vector<std::unique_ptr<ServedModel>>> load_with_adapters(
   ASSIGN_OR_RETURN(auto first, served_on(context, engine, std::move(base), checkpoint, use, running, pages));
   out.push_back(std::move(first));
   for (size_t i = 0; i < with.size(); ++i) {
-    std::string hash = adapter_hash(with[i].functions.paths, with[i].parameters.values);
+    std::string hash = adapter_hash(with[i].functions.paths, with[i].parameters.values,
+                                    train::lora_spec(with[i].config.adapter)->scale);
     ASSIGN_OR_RETURN(auto next,
                      served_on(context, engine, std::move(with[i]), checkpoint, use, running, pages));
     next->facts.name += ":" + adapters[i].name;
