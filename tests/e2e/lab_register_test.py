@@ -294,7 +294,11 @@ def main():
             check(done.returncode == status, f"register {words}: {done.stdout}{done.stderr}")
             return done.stdout + done.stderr
 
-        register()
+        # A kill while the entry is written, and while the journal's line of it is.
+        for _ in range(2):
+            done = lab.start("register", "plan.yaml", "--sign", str(key), OSTRO_FAILPOINT="journal_append:2")
+            check(done.returncode == -9, f"no kill: {done.returncode} {done.stderr}")
+        check("registered already" in register() and len(read_lines(registry)) == 2, registry.read_text())
         before = registry.read_bytes()
         check("registered already" in register() and registry.read_bytes() == before, "registered twice")
         check("are signed by another key" in register("--withdraw", "faster", "--reason", "x", sign_with=None, status=2), "unsigned")

@@ -82,9 +82,12 @@ Status Journal::take(const nlohmann::json& entry) {
   return {};
 }
 
+Status Journal::begin() {
+  return lines().empty() ? lines_.append({{"kind", "lab"}, {"format", kFormat}}) : Status();
+}
+
 Status Journal::append(const nlohmann::json& entry) {
-  if (lines().empty() && entry["kind"] != "lab")
-    RETURN_IF_ERROR(append({{"kind", "lab"}, {"format", kFormat}}));
+  RETURN_IF_ERROR(begin());
   RETURN_IF_ERROR(lines_.append(entry));
   return take(entry);
 }

@@ -27,7 +27,9 @@ class Journal {
   // next one is written. Errors: kCorrupt, with file and line.
   static Result<Journal> open(io::FileSystem& fs, const std::string& lab_directory);
 
-  // Appends a line and syncs it. The first line of a journal names its format.
+  // Writes the first line, which names the journal's format, if there is none.
+  Status begin();
+  // Appends a line and syncs it, behind the first line.
   Status add_plan(const std::string& plan_hash);
   Status add_done(const DoneEntry& entry);
   // That an audit of this share begins. It changes the head, which says what is drawn.

@@ -118,6 +118,7 @@ Status Registry::append(RegistryEntry entry, Journal& journal, const bundle::Sig
                     entries_.back().public_key.empty() ? "leave out --sign" : "give that key with --sign"));
   if (lines_.lines().empty())
     RETURN_IF_ERROR(lines_.append({{"kind", "registry"}, {"format", kRegistryFormat}}));
+  RETURN_IF_ERROR(journal.begin());
   entry.journal = journal.head();
   entry.time = chain::utc_now();
   if (!entries_.empty()) entry.time = std::max(entry.time, entries_.back().time);
