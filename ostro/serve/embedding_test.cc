@@ -163,6 +163,16 @@ TEST_CASE("what is wrong with a request for embeddings is named") {
   std::string many = "[1]";
   for (int i = 0; i < 2048; ++i) many += ",[1]";
   CHECK(refusal(R"({"input": [)" + many + "]}").find("holds 2049 texts; at most 2048") != std::string::npos);
+  const auto with_limits = [&](const AskLimits& limits) {
+    const auto asked = parse_embedding(model, R"({"input": [[1, 2], [3], [4]]})", limits);
+    const auto* error = std::get_if<ApiError>(&asked);
+    return error != nullptr ? error->message : "taken";
+  };
+  CHECK(with_limits({.input_tokens = 4, .numbers = 3 * model.facts.width}) == "taken");
+  CHECK(with_limits({.input_tokens = 3}).find("has 4 tokens in all; a request may have 3") !=
+        std::string::npos);
+  CHECK(with_limits({.numbers = 3 * model.facts.width - 1}).find("has 3 texts; a request may have 2") !=
+        std::string::npos);
   model.facts.width = 0;
   CHECK(refusal(R"({"input": "a"})").find("gives no embeddings") != std::string::npos);
 }
