@@ -53,8 +53,10 @@ def vanishing(place, log):
 
         with concurrent.futures.ThreadPoolExecutor(25) as pool:
             staying = pool.submit(stay)
-            left = list(pool.map(lambda i: leave(server, place, random.Random(f"{seed.seed()} {i}"), i), range(clients)))
-            over.set()
+            try:
+                left = list(pool.map(lambda i: leave(server, place, random.Random(f"{seed.seed()} {i}"), i), range(clients)))
+            finally:
+                over.set()
         staying.result()
         server.until_quiet()
         check(all(stayed), f"{stayed.count(False)} of {len(stayed)} answers depend on clients that left")

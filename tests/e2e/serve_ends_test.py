@@ -82,7 +82,7 @@ def stopped(place, log):
                 def ask(i):
                     try:
                         status, text, _ = server.raw("POST", "/v1/completions", json.dumps(asked[i]))
-                    except ConnectionRefusedError:
+                    except (ConnectionError, http.client.HTTPException):
                         return None
                     return status, json.loads(text)
 
@@ -91,7 +91,8 @@ def stopped(place, log):
                     if server.busy()["requests_running"] >= 8:
                         break
                     time.sleep(0.002)
-                taken = sum(server.busy()[name] for name in ("requests_running", "requests_waiting"))
+                now = server.busy()
+                taken = now["requests_running"] + now["requests_waiting"]
                 server.process.send_signal(signal.SIGTERM)
                 found = [answer.result() for answer in answers]
                 check(server.process.wait(600) == 0, f"serve ended with {server.process.returncode}")
@@ -133,15 +134,17 @@ def followed(place, log):
 
         with concurrent.futures.ThreadPoolExecutor(len(asked)) as pool:
             asking = [pool.submit(ask, i) for i in range(len(asked))]
-            states = [state()]
-            for name in names[1:]:
-                (later / name).rename(run / "checkpoints" / name)
-                for _ in range(6000):
-                    if (now := state()) != states[-1]:
-                        break
-                    time.sleep(0.01)
-                states.append(now)
-            over.set()
+            try:
+                states = [state()]
+                for name in names[1:]:
+                    (later / name).rename(run / "checkpoints" / name)
+                    for _ in range(6000):
+                        if (now := state()) != states[-1]:
+                            break
+                        time.sleep(0.01)
+                    states.append(now)
+            finally:
+                over.set()
         for one in asking:
             one.result()
         check(len(set(states)) == len(names), f"of {names} not all were served: {states}")

@@ -80,7 +80,7 @@ def next_f32(value):
 FORGERIES = [
     ("a token", lambda r, o: o["output_ids"].__setitem__(2, o["output_ids"][2] ^ 1), "at token 2 of the answer: it is"),
     ("the seed", lambda r, o: r.update(seed=str(int(r["seed"]) + 1)), "this checkpoint chooses"),
-    ("the temperature", lambda r, o: r["options"].update(temperature=0.3), "this checkpoint chooses"),
+    ("the temperature", lambda r, o: r["options"].update(temperature=0.02), "this checkpoint chooses"),
     ("a log-probability", lambda r, o: o["log_probs"].__setitem__(1, next_f32(o["log_probs"][1])), "at token 1 of the answer: its log-probability is"),
     ("the checkpoint", lambda r, o: r.update(state="0" * 64), "the checkpoint's state is 0000"),
     ("the template", lambda r, o: r.update(chat_template="1" * 64), "the chat template is 1111"),
@@ -155,7 +155,7 @@ def flipped(place, log):
 
     with concurrent.futures.ThreadPoolExecutor(2) as pool:
         list(pool.map(change, range(2 * count)))
-    check(len(same) <= count // 10, f"{len(same)} changes are said to change nothing")
+    check(len(same) <= max(2, count // 10), f"{len(same)} changes are said to change nothing")
     but = f", but {len(same)} by which nothing is said otherwise (a digit below a number's precision, white space)" if same else ""
     log.say(f"{2 * count} bytes changed, half in a client's document of {len(document)} bytes, half in a log of {len(lines)}: all found{but}")
 

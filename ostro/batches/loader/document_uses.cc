@@ -1,5 +1,7 @@
 #include "ostro/batches/loader/document_uses.h"
 
+#include <fmt/format.h>
+
 #include <algorithm>
 #include <tuple>
 
@@ -14,6 +16,12 @@ Result<UsedRow> row_uses(const Loader& loader, size_t component, int64_t row, in
   out.trained = loader.is_trained(component);
   ASSIGN_OR_RETURN(const std::vector<RowPart> parts, reader.parts_of(row));
   out.kept = !parts.empty();
+  constexpr int64_t kMostUses = 10'000'000;
+  const int64_t epochs = loader.epochs(component, first, end);
+  if (!parts.empty() && epochs > kMostUses / std::ssize(parts))
+    return invalid_argument(fmt::format(
+        "row {} is used in {} epochs of these steps, in {} parts: more than {} places; name fewer steps", row,
+        epochs, parts.size(), kMostUses));
   for (const RowPart& part : parts)
     for (const Loader::Use& use : loader.uses(component, part.sequence, first, end))
       out.uses.push_back({use.step, use.row, use.epoch, part});

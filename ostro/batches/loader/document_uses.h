@@ -28,7 +28,8 @@ struct UsedRow {
   std::vector<DocumentUse> uses;
 };
 
-// The uses of row `row` of a component's training split in the steps [first, end). Errors: those of reading.
+// The uses of row `row` of a component's training split in the steps [first, end). Errors: those of reading;
+// more than 10,000,000 uses.
 Result<UsedRow> row_uses(const Loader& loader, size_t component, int64_t row, int64_t first, int64_t end);
 
 // The same for each training row of a document (rows_of_document). Errors: as there; kInvalidArgument when

@@ -76,6 +76,7 @@ Result<std::vector<ComponentRow>> rows_of_document(const DataSet& stores, const 
       rows.push_back({c, *found});
       continue;
     }
+    if (found.error().code() != ErrorCode::kInvalidArgument) return found.error();
     ASSIGN_OR_RETURN(const size_t named, files_named(part, name.file));
     if (named > 1) return found.error();
     reasons.push_back(found.error().message());

@@ -176,6 +176,14 @@ std::vector<Loader::Place> Loader::places(int64_t first, int64_t count) const {
 }
 
 // An epoch has a sequence once, so only the epochs that the steps touch are asked.
+int64_t Loader::epochs(size_t component, int64_t first, int64_t end) const {
+  const Part& part = parts_[component];
+  if (!part.order) return 0;
+  const int64_t from = counts_before(schedule_.first_example(first))[component],
+                to = counts_before(schedule_.first_example(end))[component];
+  return from == to ? 0 : (to - 1) / part.order->sequences() - from / part.order->sequences() + 1;
+}
+
 std::vector<Loader::Use> Loader::uses(size_t component, int64_t sequence, int64_t first, int64_t end) const {
   OSTRO_CHECK(0 <= first && first <= end, "steps [{}, {})", first, end);
   const Part& part = parts_[component];

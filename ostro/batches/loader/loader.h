@@ -65,6 +65,8 @@ class Loader {
   struct Use {
     int64_t step = 0, row = 0, epoch = 0;
   };
+  // How many epochs of a component the steps [first, end) have, cut ones among them.
+  int64_t epochs(size_t component, int64_t first, int64_t end) const;
   // The uses of a sequence in the steps [first, end), in their order. Inverts order and mixture: the cost
   // does not depend on the steps between two uses.
   std::vector<Use> uses(size_t component, int64_t sequence, int64_t first, int64_t end) const;

@@ -39,9 +39,10 @@ Result<Searched> open_searched(const FindRequest& request, const Args& args) {
   ASSIGN_OR_RETURN(auto run,
                    audit::open_recorded(fs, folder, args.context().models, /*stored_programs=*/true));
   const chain::GenesisEntry& genesis = run.chain.genesis();
-  ASSIGN_OR_RETURN(train::DataAccess data,
-                   train::open_run_data(fs, folder, run.config, genesis, request.cache));
-  return Searched{std::move(run.config), std::move(data.stores), genesis.fork ? genesis.fork->step : 0};
+  // config.yaml may be that of before the last amend; the batches of all steps are those of the last period.
+  const train::TrainConfig& config = run.periods.back().config;
+  ASSIGN_OR_RETURN(train::DataAccess data, train::open_run_data(fs, folder, config, genesis, request.cache));
+  return Searched{config, std::move(data.stores), genesis.fork ? genesis.fork->step : 0};
 }
 
 // "A:B": the steps from A to before B.

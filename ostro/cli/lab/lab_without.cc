@@ -99,7 +99,11 @@ int lab_without(Args args) {
     return report_error(
         invalid_argument(fmt::format("--control {}: use 0 to {}", request.controls, kMostControls)));
   request.run = io::clean_path(request.run);
-  if (request.out.empty()) request.out = request.run + ".without";
+  const std::string run = io::absolute_path(request.run);
+  if (request.out.empty()) request.out = run + ".without";
+  if ((io::absolute_path(request.out) + "/").starts_with(run + "/"))
+    return report_error(
+        invalid_argument(fmt::format("--out {}: is in {}, which is only read", request.out, request.run)));
   Context context = args.context();
   const run::StopSignals signals;
   context.stop = [&] { return signals.stop_requested(); };

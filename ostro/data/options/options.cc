@@ -4,6 +4,8 @@
 
 #include <algorithm>
 #include <cmath>
+#include <set>
+#include <string_view>
 
 #include "ostro/data/options/document_name.h"
 #include "ostro/io/files/path.h"
@@ -101,12 +103,12 @@ Status check_format(const std::string& key, const RowFormat& format) {
 Status check_without(const DataOptions& o) {
   if (o.without.empty() && o.without_as != WithoutAs::kMask)
     return option_error("data.without_as", "says how data.without is done, and that names no document");
+  std::set<std::string_view> seen;
   for (size_t i = 0; i < o.without.size(); ++i) {
     const std::string key = fmt::format("data.without[{}]", i);
     const auto name = parse_document_name(o.without[i]);
     if (!name.ok()) return option_error(key, name.error().message());
-    if (std::find(o.without.begin(), o.without.begin() + static_cast<std::ptrdiff_t>(i), o.without[i]) !=
-        o.without.begin() + static_cast<std::ptrdiff_t>(i))
+    if (!seen.insert(o.without[i]).second)
       return option_error(key, fmt::format("{} is in the list already; name it once", o.without[i]));
   }
   return {};

@@ -19,11 +19,7 @@ std::string flow_list(const std::vector<std::string>& texts) {
 // The options of the run without the documents. What the run left out itself stays out.
 Result<std::vector<config::Override>> options_without(const WithoutRequest& request, const RemovalPlan& plan,
                                                       const Removal& removal) {
-  const data::DataOptions& held = plan.config.data;
-  if (!held.without.empty() && held.without_as != request.as)
-    return invalid_argument(
-        "--as: the run leaves documents out itself (data.without), in the other way; use the same");
-  std::vector<std::string> without = held.without;
+  std::vector<std::string> without = plan.config.data.without;
   without.insert(without.end(), removal.documents.begin(), removal.documents.end());
   return std::vector<config::Override>{
       {"data.without", flow_list(without)},
@@ -69,6 +65,15 @@ Result<std::optional<Effect>> effect_of(const Context& context, const WithoutReq
   Effect out{removal, outcome.hash, {}, {}, {}};
   ASSIGN_OR_RETURN(const chain::Chain chain,
                    chain::read_chain(context.fs, io::join_path(removal.folder, chain::kChainFile)));
+  // A run that begins anew may find another state to begin with than RUN did (trainer.initialize_from).
+  const chain::GenesisEntry &genesis = chain.genesis(), &of_run = plan.chain.genesis();
+  if (removal.begins == 0 &&
+      (genesis.initial != of_run.initial || genesis.program_hash != of_run.program_hash ||
+       genesis.data_hash != of_run.data_hash))
+    return invalid_argument(
+        fmt::format("{} began with another state, other programs or other data than {}; what "
+                    "trainer.initialize_from names has changed since",
+                    removal.folder, request.run));
   for (int64_t step = removal.begins + 1; step <= plan.steps; ++step) {
     const chain::ChainLink* there = plan.chain.find_step(step);
     const chain::ChainLink* here = chain.find_step(step);
@@ -118,7 +123,8 @@ double EffectReport::on_itself(std::optional<size_t> control) const {
 }
 
 int64_t place_among(double value, const std::vector<double>& others) {
-  return 1 + std::count_if(others.begin(), others.end(), [&](double other) { return other > value; });
+  // An effect that is no number has the last place.
+  return 1 + std::count_if(others.begin(), others.end(), [&](double other) { return !(other <= value); });
 }
 
 Result<std::optional<EffectReport>> find_effect(const Context& context, const WithoutRequest& request,

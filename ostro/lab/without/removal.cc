@@ -23,8 +23,10 @@ constexpr int64_t kMostLooked = 200000;  // rows that are looked at for controls
 struct OpenRun {
   const batches::DataSet& stores;
   const batches::Loader& loader;
-  int64_t first = 0, end = 0;  // steps
+  int64_t end = 0;  // the run's last step; of a fork, the steps before it count, too
 };
+
+using RowName = std::pair<size_t, int64_t>;  // component and row
 
 // A document of the run, as a candidate to be removed.
 struct RunDocument {
@@ -71,8 +73,10 @@ Status add(const OpenRun& run, const RunDocument& document, const std::string& n
 // Draws documents like the given ones, each once.
 class ControlDraw {
  public:
-  ControlDraw(const OpenRun& run, const std::string& run_hash, std::vector<RunDocument> like)
-      : run_(run), like_(std::move(like)) {
+  // `left_out`: rows that the run itself leaves out.
+  ControlDraw(const OpenRun& run, const std::string& run_hash, std::vector<RunDocument> like,
+              std::set<RowName> left_out)
+      : run_(run), like_(std::move(like)), taken_(std::move(left_out)) {
     for (const RunDocument& document : like_) taken_.insert({document.used.component, document.used.row});
     key_ = numerics::fold_in(numerics::key_from_seed(std::stoull(run_hash.substr(0, 16), nullptr, 16)),
                              "controls");
@@ -104,11 +108,12 @@ class ControlDraw {
     ASSIGN_OR_RETURN(const data::RowSource source, stream.source(row));
     const data::DocumentName name{source.file, source.document};
     // A name that leads to other rows as well is no control: removing it would remove more than this row.
-    const auto rows = batches::document_uses(run_.stores, run_.loader, name, "", run_.first, run_.end);
+    const auto rows = batches::document_uses(run_.stores, run_.loader, name, "", 0, run_.end);
+    if (!rows.ok() && rows.error().code() != ErrorCode::kInvalidArgument) return rows.error();
     if (!rows.ok()) return false;
     if (rows->size() != 1 || (*rows)[0].row != row) return false;
     const auto document = document_of(*rows);
-    const int64_t near = std::max<int64_t>((run_.end - run_.first) / 20, 1);
+    const int64_t near = std::max<int64_t>(run_.end / 20, 1);
     if (!document || std::abs(document->first_use - like.first_use) > near) return false;
     taken_.insert({like.used.component, row});
     RETURN_IF_ERROR(add(run_, *document, name.text(), removal));
@@ -117,14 +122,20 @@ class ControlDraw {
 
   const OpenRun& run_;
   std::vector<RunDocument> like_;
-  std::set<std::pair<size_t, int64_t>> taken_;
+  std::set<RowName> taken_;
   numerics::Key key_;
   std::vector<int64_t> next_;
 };
 
-// The last step up to the first use whose state the run still has; 0: none.
+// The last step up to the first use whose state the run still has; 0: none. kInvalidArgument: it cannot
+// begin.
 Result<int64_t> beginning_of(io::FileSystem& fs, const WithoutRequest& request, const chain::Chain& chain,
                              const Removal& removal) {
+  const int64_t forked = chain.genesis().step();
+  if (removal.first_use < forked)
+    return invalid_argument(
+        fmt::format("{} is a fork at step {}, and {} is used before, in step {}: ask for it in the parent",
+                    request.run, forked, removal.documents[0], removal.first_use));
   int64_t begins = 0;
   for (const chain::ChainLink& link : chain.links) {
     const auto* entry = std::get_if<chain::CheckpointEntry>(&link.entry);
@@ -134,12 +145,12 @@ Result<int64_t> beginning_of(io::FileSystem& fs, const WithoutRequest& request, 
     ASSIGN_OR_RETURN(const bool there, fs.exists(io::join_path(folder, checkpoint::kManifestName)));
     if (there) begins = entry->step;
   }
-  if (begins == 0 && chain.genesis().step() > 0)
+  if (begins == 0 && forked > 0)
     return invalid_argument(
         fmt::format("{} is a fork at step {}, and its first checkpoint is after step {}, where {} is first "
                     "used; it cannot "
                     "begin anew without its parent: ask for the document in the parent",
-                    request.run, chain.genesis().step(), removal.first_use, removal.documents[0]));
+                    request.run, forked, removal.first_use, removal.documents[0]));
   for (const chain::ChainLink& link : chain.links)
     if (const auto* amend = std::get_if<chain::AmendEntry>(&link.entry); amend && amend->step >= begins)
       return invalid_argument(fmt::format(
@@ -159,17 +170,28 @@ Status check_run(const WithoutRequest& request, const audit::RecordedRun& run) {
                                       io::join_path(request.run, "config.yaml")));
 }
 
-// The run itself may lack documents (data.without).
-Status check_not_left_out(const WithoutRequest& request, const data::DataOptions& options,
-                          const batches::DataSet& stores, const data::DocumentName& name) {
-  ASSIGN_OR_RETURN(const auto rows, batches::training_rows(stores, name));
+// The rows that the run itself lacks (data.without).
+Result<std::set<RowName>> left_out_rows(const data::DataOptions& options, const batches::DataSet& stores) {
+  std::set<RowName> out;
   for (const std::string& text : options.without) {
-    ASSIGN_OR_RETURN(const data::DocumentName held, data::parse_document_name(text));
-    ASSIGN_OR_RETURN(const auto left_out, batches::training_rows(stores, held));
-    for (const batches::ComponentRow& row : left_out)
-      if (row.component == rows[0].component && row.found.row == rows[0].found.row)
-        return invalid_argument(fmt::format("{}: {} was trained without it (data.without names {})",
-                                            name.text(), request.run, text));
+    ASSIGN_OR_RETURN(const data::DocumentName name, data::parse_document_name(text));
+    ASSIGN_OR_RETURN(const auto rows, batches::training_rows(stores, name));
+    for (const batches::ComponentRow& row : rows) out.insert({row.component, row.found.row});
+  }
+  return out;
+}
+
+// A document that is asked for has to be in the run, and is named once. `asked`: rows of those before it.
+Status check_document(const WithoutRequest& request, const batches::DataSet& stores,
+                      const data::DocumentName& name, const std::set<RowName>& left_out,
+                      std::set<RowName>& asked) {
+  ASSIGN_OR_RETURN(const auto rows, batches::training_rows(stores, name));
+  for (const batches::ComponentRow& row : rows) {
+    if (left_out.contains({row.component, row.found.row}))
+      return invalid_argument(
+          fmt::format("{}: {} was trained without it (data.without)", name.text(), request.run));
+    if (!asked.insert({row.component, row.found.row}).second)
+      return invalid_argument(fmt::format("{}: this document is named twice", name.text()));
   }
   return {};
 }
@@ -196,12 +218,17 @@ Result<RemovalPlan> plan_removals(const Context& context, const WithoutRequest& 
         io::join_path(request.run, "config.yaml"), stores->hash(), run.chain.genesis().data_hash));
   ASSIGN_OR_RETURN(const batches::Loader loader, train::make_loader(run.config, stores));
   RemovalPlan plan{run.config, run.chain, run.tokenizer, {}, {}, false, run.config.trainer.num_train_steps};
-  const OpenRun open{*stores, loader, run.chain.genesis().step(), plan.steps};
+  const OpenRun open{*stores, loader, plan.steps};
+  if (!run.config.data.without.empty() && run.config.data.without_as != request.as)
+    return invalid_argument(
+        "--as: the run leaves documents out itself (data.without), in the other way; use the same");
+  ASSIGN_OR_RETURN(std::set<RowName> left_out, left_out_rows(run.config.data, *stores));
   std::vector<RunDocument> asked;
+  std::set<RowName> named;
   for (const std::string& text : request.documents) {
     ASSIGN_OR_RETURN(const data::DocumentName name, data::parse_document_name(text));
-    RETURN_IF_ERROR(check_not_left_out(request, run.config.data, *stores, name));
-    ASSIGN_OR_RETURN(auto rows, batches::document_uses(*stores, loader, name, "", open.first, open.end));
+    RETURN_IF_ERROR(check_document(request, *stores, name, left_out, named));
+    ASSIGN_OR_RETURN(auto rows, batches::document_uses(*stores, loader, name, "", 0, open.end));
     auto document = document_of(std::move(rows));
     if (!document)
       return invalid_argument(
@@ -212,16 +239,19 @@ Result<RemovalPlan> plan_removals(const Context& context, const WithoutRequest& 
   }
   plan.asked.folder = io::join_path(request.out, "without");
   ASSIGN_OR_RETURN(plan.asked.begins, beginning_of(fs, request, run.chain, plan.asked));
-  ControlDraw controls(open, run.chain.head(), std::move(asked));
-  for (int64_t i = 0; i < request.controls; ++i) {
+  ControlDraw controls(open, run.chain.head(), std::move(asked), std::move(left_out));
+  while (std::ssize(plan.controls) < request.controls) {
     Removal control;
     ASSIGN_OR_RETURN(const bool found, controls.draw(control));
     if (!found) {
       plan.fewer_controls = true;
       break;
     }
-    control.folder = io::join_path(request.out, fmt::format("control-{}", i + 1));
-    ASSIGN_OR_RETURN(control.begins, beginning_of(fs, request, run.chain, control));
+    control.folder = io::join_path(request.out, fmt::format("control-{}", plan.controls.size() + 1));
+    const auto begins = beginning_of(fs, request, run.chain, control);
+    if (!begins.ok() && begins.error().code() == ErrorCode::kInvalidArgument) continue;  // not this one
+    if (!begins.ok()) return begins.error();
+    control.begins = *begins;
     plan.controls.push_back(std::move(control));
   }
   return plan;
