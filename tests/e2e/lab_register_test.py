@@ -202,6 +202,21 @@ def check_frauds(lab, key):
                 line["recipe"] = canonical(recipe)
                 line["fingerprint"] = hashlib.sha256(line["recipe"].encode()).hexdigest()
 
+    def forged_to_fit(forger):
+        """A run with another seed, in the folder and under the recipe of a run with the right one."""
+        line = next(e for e in forger.journal if e["kind"] == "done" and e["step"].startswith("base"))
+        chain = folder / "out" / line["fingerprint"][:16] / "chain.jsonl"
+        first, *rest = chain.read_text().splitlines(True)
+        genesis = {k: v for k, v in json.loads(first).items() if k != "h"}
+        genesis["config"]["trainer"]["seed"] = 7
+        genesis["h"] = hashlib.sha256(canonical(genesis).encode()).hexdigest()
+        saved[str(chain.relative_to(folder))] = chain.read_bytes()
+        chain.write_text("".join([canonical(genesis) + "\n", *rest]))
+
+    def not_said(forger):
+        line = next(e for e in forger.journal if e["kind"] == "done" and e["step"].startswith("base"))
+        del line["registration"]
+
     other, other_pem = make_key(lab.top, "other")
 
     def other_key(last_only):
@@ -232,6 +247,8 @@ def check_frauds(lab, key):
         fraud(f"{name}: journal, too", hashed(lambda forger, c=change: forger.freeze(c), True), "follows from the registration")
     fraud("beacon", hashed(beacon, True), "follows from the registration", seen_by_run=True)
     fraud("seed", hashed(seed, True), "the seed trainer.seed is 7")
+    fraud("recipe forged to fit", forged_to_fit, "made with another configuration than its recipe in the journal: trainer.seed is 7", seen_by_run=True)
+    fraud("a result without its registration", hashed(not_said, True), "does not say under which entry", seen_by_run=True)
     fraud("one entry by another key", other_key(True), "is signed by another key")
     fraud("all by another key", other_key(False), "is signed by another key", "--key", "mine.pub")
     fraud("an altered signature", plain(lambda lines: [*lines[:3], lines[3].replace('"signature":"', '"signature":"00', 1)]), "signature is not one of")
@@ -299,6 +316,18 @@ def main():
             done = lab.start("register", "plan.yaml", "--sign", str(key), OSTRO_FAILPOINT="journal_append:2")
             check(done.returncode == -9, f"no kill: {done.returncode} {done.stderr}")
         check("registered already" in register() and len(read_lines(registry)) == 2, registry.read_text())
+        # An entry that a kill kept out of the journal is checked before it is written there.
+        journal = lab.top / "small.lab/journal.jsonl"
+        whole = registry.read_text(), journal.read_text()
+        journal.write_text("".join(whole[1].splitlines(True)[:-1]))
+        forger = Forger(lab.top / "small.lab", make_key(lab.top, "another")[0])
+        forger.write_registry()
+        for command in (["run"], ["register"]):
+            kept = journal.read_text()
+            done = lab.start(*command, "plan.yaml")
+            check(done.returncode == 1 and "signature is not one of" in done.stderr and journal.read_text() == kept, done.stderr)
+        registry.write_text(whole[0])
+        check("registered already" in register() and journal.read_text() == whole[1], "the entry is not completed")
         before = registry.read_bytes()
         check("registered already" in register() and registry.read_bytes() == before, "registered twice")
         check("are signed by another key" in register("--withdraw", "faster", "--reason", "x", sign_with=None, status=2), "unsigned")

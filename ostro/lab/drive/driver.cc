@@ -15,11 +15,11 @@ Result<LabState> open_and_drive(const Context& context, const Services& services
   const std::string directory = plan.directory();
   ASSIGN_OR_RETURN(Journal journal, Journal::open(context.fs, directory));
   ASSIGN_OR_RETURN(Pins pins, Pins::read(context.fs, io::join_path(plan.folder, kPinsFile)));
-  if (works) {
+  ASSIGN_OR_RETURN(Gate gate, Gate::open(context.fs, plan, journal));
+  if (works && !plan.sanity) {
     ASSIGN_OR_RETURN(const Registry registry, Registry::open(context.fs, directory));
     RETURN_IF_ERROR(registry.complete(journal));
   }
-  ASSIGN_OR_RETURN(Gate gate, Gate::open(context.fs, plan, journal));
   FileHashes hashes(context.fs, io::join_path(directory, "hashes.json"), request.every_byte);
   return drive({context, services, plan, works, directory, std::move(journal), std::move(pins),
                 std::move(hashes), std::move(gate)},

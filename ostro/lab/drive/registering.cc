@@ -27,10 +27,10 @@ struct Registering {
     ASSIGN_OR_RETURN(auto lock, lock_lab(context.fs, plan));
     ASSIGN_OR_RETURN(Journal journal, Journal::open(context.fs, plan.directory()));
     ASSIGN_OR_RETURN(Registry registry, Registry::open(context.fs, plan.directory()));
-    RETURN_IF_ERROR(registry.complete(journal));
     ASSIGN_OR_RETURN(const std::vector<std::string> faults,
                      registry_faults(context.fs, plan.directory(), journal));
     if (!faults.empty()) return corrupt(faults[0]);
+    RETURN_IF_ERROR(registry.complete(journal));
     return Registering{std::move(lock), std::move(journal), std::move(registry)};
   }
 };
@@ -103,9 +103,6 @@ std::vector<std::string> late_hypotheses(const Journal& journal, const std::stri
 Result<Registered> register_plan(const Context& context, const Plan& plan, const bundle::SigningKey* key) {
   const bool has_seeds_of_it = std::any_of(plan.steps.begin(), plan.steps.end(),
                                            [](const Step& s) { return has_seeds(s.parameters); });
-  if (plan.hypotheses.empty() && !has_seeds_of_it)
-    return invalid_argument(fmt::format(
-        "{}: has no hypotheses and no seeds of a registration, so there is nothing to register", plan.file));
   ASSIGN_OR_RETURN(const std::string now, frozen_now(context, plan));
   ASSIGN_OR_RETURN(Registering lab, Registering::open(context, plan));
   Registered out;
@@ -113,6 +110,10 @@ Result<Registered> register_plan(const Context& context, const Plan& plan, const
   RegistryEntry entry{.kind = "register", .registration = out.registration, .queries = frozen_queries(plan)};
   for (const Hypothesis& hypothesis : plan.hypotheses) entry.hypotheses.push_back(hypothesis.name);
   const RegistryEntry* last = lab.registry.registration();
+  // A plan that has been registered may lose its hypotheses by another entry.
+  if (last == nullptr && plan.hypotheses.empty() && !has_seeds_of_it)
+    return invalid_argument(fmt::format(
+        "{}: has no hypotheses and no seeds of a registration, so there is nothing to register", plan.file));
   std::string before;
   if (last != nullptr) {
     ASSIGN_OR_RETURN(before, context.fs.read_file(frozen_path(plan.directory(), last->registration)));

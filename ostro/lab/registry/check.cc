@@ -6,9 +6,13 @@
 #include <map>
 #include <nlohmann/json.hpp>
 #include <optional>
+#include <set>
 
 #include "ostro/base/sha256.h"
+#include "ostro/chain/canonical.h"
+#include "ostro/chain/chain.h"
 #include "ostro/io/files/path.h"
+#include "ostro/lab/journal/output.h"
 #include "ostro/lab/registry/frozen.h"
 #include "ostro/lab/registry/registry.h"
 
@@ -43,6 +47,7 @@ class Check {
     }
     read(text);
     check_order();
+    find_places();
     for (size_t i = 0; i < lines_.size(); ++i) check_line(i);
     for (size_t i = 0; i < lines_.size(); ++i) RETURN_IF_ERROR(keep_frozen(i));
     if (faults_.empty()) check_done();
@@ -128,15 +133,21 @@ class Check {
     const bool torn = i + 1 == lines_.size() && line.entry->journal == journal_->head();
     if (!line.written && !torn)
       fault(line, "was altered or put in later: the journal has no entry with its hash");
+    const auto [first, last] = places_.equal_range(line.line.hash);
+    for (auto it = first; it != last; ++it) {
+      const size_t at = it->second;
+      const std::string head = at == 0 ? "" : journal_->lines()[at - 1].hash;
+      if (line.entry->journal != head)
+        fault(line,
+              fmt::format("was backdated: it claims another place in the journal than line {}", at + 1));
+    }
+  }
+
+  void find_places() {
     const auto& done = journal_->lines();
     for (size_t at = 0; at < done.size(); ++at) {
       const json entry = json::parse(done[at].entry);
-      if (entry["kind"] != "registry" || entry["sha256"] != line.line.hash) continue;
-      // The first line of a journal that begins with a registration names the format only.
-      const std::string head = at == 0 ? "" : done[at - 1].hash;
-      if (line.entry->journal != head && !(at == 1 && line.entry->journal.empty()))
-        fault(line,
-              fmt::format("was backdated: it claims another place in the journal than line {}", at + 1));
+      if (entry["kind"] == "registry") places_.emplace(entry["sha256"], at);
     }
   }
 
@@ -175,16 +186,18 @@ class Check {
     } else if (!is_frozen_text(*text)) {
       faults_.push_back(fmt::format("{}: is nothing that this version registers", path));
     } else {
-      frozen_[wanted] = *text;
+      frozen_[wanted] = frozen_steps(*text);
     }
     return {};
   }
 
-  // What was done under a registration stands behind it in the journal, with the seeds that follow from it.
+  // What was done under a registration stands behind it in the journal and says so, with the seeds that
+  // follow from it, and the run itself has the configuration that the journal says.
   void check_done() {
     std::string registration;
     std::map<std::string, std::string> beacons;
     std::string last;
+    std::set<std::string> fingerprints;
     for (const HashedLine& done : journal_->lines()) {
       const json entry = json::parse(done.entry);
       const auto say = [&](const std::string& what) {
@@ -199,7 +212,15 @@ class Check {
             if (line.entry->kind == "beacon") beacons.emplace(line.entry->registration, line.entry->value);
           }
       }
-      if (entry["kind"] != "done" || !entry.contains("registration")) continue;
+      if (entry["kind"] != "done") continue;
+      const bool is_new = fingerprints.insert(entry["fingerprint"]).second;
+      const std::string step = entry["step"];
+      if (!entry.contains("registration")) {
+        if (is_new && frozen_.contains(registration) && frozen_[registration].contains(step) &&
+            frozen_[registration][step].waits())
+          say("waits for the registration, and does not say under which entry of the registry it was done");
+        continue;
+      }
       if (entry["registration"] != last) {
         say(fmt::format("was done under the registry's entry {}, and {} was the last one then",
                         first_digits(entry["registration"]), last.empty() ? "none" : first_digits(last)));
@@ -209,10 +230,31 @@ class Check {
         say("was done before any plan was registered");
         continue;
       }
-      const std::string wrong = wrong_seed(frozen_[registration], entry["step"], entry["recipe"],
-                                           registration, beacons[registration]);
+      if (!frozen_[registration].contains(step)) {
+        say("the registered plan has no such step");
+        continue;
+      }
+      std::string wrong =
+          wrong_seed(frozen_[registration][step], entry["recipe"], {registration, beacons[registration]});
+      if (wrong.empty() && is_new)
+        wrong =
+            wrong_config(io::join_path(output_folder(directory_, entry["fingerprint"]), chain::kChainFile),
+                         entry["recipe"]);
       if (!wrong.empty()) say(wrong);
     }
+  }
+
+  // How the configuration of a run's chain differs from that of its recipe. Empty of a chain that is gone or
+  // damaged: the list of the output's files tells.
+  std::string wrong_config(const std::string& path, const std::string& recipe) const {
+    const json made = json::parse(recipe);
+    if (!made["parameters"].contains("config")) return "";
+    const auto chain = chain::read_chain_until(*fs_, path, 0);
+    if (!chain.ok() || json::parse(chain->genesis().config) == made["parameters"]["config"]) return "";
+    const auto all =
+        chain::object_differences(chain->genesis().config, line_text(made["parameters"]["config"]));
+    return fmt::format("{}: the run was made with another configuration than its recipe in the journal: {}",
+                       path, all.empty() ? "in the order of its keys" : all[0]);
   }
 
   io::FileSystem* fs_;
@@ -220,7 +262,8 @@ class Check {
   const Journal* journal_;
   std::string key_;
   std::vector<Line> lines_;
-  std::map<std::string, std::string> frozen_;  // by registration
+  std::multimap<std::string, size_t> places_;                        // the journal's lines, by entry
+  std::map<std::string, std::map<std::string, FrozenStep>> frozen_;  // by registration
   std::vector<std::string> faults_;
 };
 

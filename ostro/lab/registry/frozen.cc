@@ -11,7 +11,6 @@
 #include "ostro/io/files/file_hash.h"
 #include "ostro/io/files/path.h"
 #include "ostro/lab/journal/line_chain.h"
-#include "ostro/lab/plan/seeds.h"
 #include "ostro/lab/registry/uses.h"
 
 namespace ostro::lab {
@@ -154,40 +153,50 @@ std::map<std::string, std::string> frozen_sources(const std::string& text) {
   return json::parse(text)["sources"].get<std::map<std::string, std::string>>();
 }
 
-std::string wrong_seed(const std::string& frozen, const std::string& step, const std::string& recipe,
-                       const std::string& registration, const std::string& beacon) {
-  const json plan = json::parse(frozen), made = json::parse(recipe, nullptr, false);
+std::map<std::string, FrozenStep> frozen_steps(const std::string& text) {
+  const json frozen = json::parse(text);
+  const auto number_of = [](const json& value) {
+    return value.is_string() ? marked_seed(config::Node::string(value.get<std::string>())) : std::nullopt;
+  };
+  std::map<std::string, FrozenStep> out;
+  for (const auto& [name, step] : frozen["steps"].items()) {
+    FrozenStep& found = out[name];
+    const json& parameters = step["parameters"];
+    if (parameters.contains("set"))
+      for (const auto& [path, value] : parameters["set"].items())
+        if (const auto number = number_of(value)) found.seeds[path] = *number;
+    if (parameters.contains("program"))
+      for (size_t i = 0; i < parameters["program"].size(); ++i)
+        if (const auto number = number_of(parameters["program"][i])) found.words[i] = *number;
+  }
+  for (const auto& [name, hypothesis] : frozen["hypotheses"].items())
+    for (const std::string step : hypothesis["steps"]) out[step].used = true;
+  return out;
+}
+
+std::string wrong_seed(const FrozenStep& step, const std::string& recipe, const Seeds& seeds) {
+  const json made = json::parse(recipe, nullptr, false);
   if (!made.is_object() || !made.contains("parameters") || !made["parameters"].is_object())
     return "its recipe has no parameters";
-  if (!plan["steps"].contains(step)) return fmt::format("the registered plan has no step {}", step);
-  const json& parameters = plan["steps"][step]["parameters"];
-  const Seeds seeds{registration, beacon};
-  const auto seed_of = [&](const json& value) -> std::optional<int64_t> {
-    if (!value.is_string()) return std::nullopt;
-    const auto number = marked_seed(config::Node::string(value.get<std::string>()));
-    return number ? std::optional<int64_t>(seeds.of(*number)) : std::nullopt;
-  };
   const auto differs = [&](const std::string& what, const std::string& is, int64_t wanted) {
     return fmt::format("the seed {} is {}, and {} follows from the registration", what, is, wanted);
   };
-  if (parameters.contains("set")) {
+  if (!step.seeds.empty()) {
     std::map<std::string, std::string> values;
     const json config = made["parameters"].value("config", json::object());
     for (const auto& [path, value] : chain::values_by_path(line_text(config))) values[path] = value;
-    for (const auto& [path, value] : parameters["set"].items())
-      if (const auto wanted = seed_of(value)) {
-        const std::string is = values.contains(path) ? values[path] : "0";
-        if (is != std::to_string(*wanted)) return differs(path, is, *wanted);
-      }
+    for (const auto& [path, number] : step.seeds) {
+      const std::string is = values.contains(path) ? values[path] : "0";
+      if (is != std::to_string(seeds.of(number))) return differs(path, is, seeds.of(number));
+    }
   }
-  if (parameters.contains("program"))
-    for (size_t i = 0; i < parameters["program"].size(); ++i)
-      if (const auto wanted = seed_of(parameters["program"][i])) {
-        const json words = made["parameters"].value("program", json::array());
-        const std::string is = i < words.size() ? words[i].dump() : "absent";
-        if (is != std::to_string(*wanted) && is != fmt::format("\"{}\"", *wanted))
-          return differs(fmt::format("(word {} of the program)", i + 1), is, *wanted);
-      }
+  const json words = made["parameters"].value("program", json::array());
+  for (const auto& [i, number] : step.words) {
+    const std::string is = i < words.size() ? words[i].dump() : "absent";
+    const int64_t wanted = seeds.of(number);
+    if (is != std::to_string(wanted) && is != fmt::format("\"{}\"", wanted))
+      return differs(fmt::format("(word {} of the program)", i + 1), is, wanted);
+  }
   return "";
 }
 

@@ -8,6 +8,7 @@
 #include <vector>
 
 #include "ostro/lab/plan/plan.h"
+#include "ostro/lab/plan/seeds.h"
 
 namespace ostro::lab {
 
@@ -36,9 +37,17 @@ struct FrozenHypothesis {
 std::map<std::string, FrozenHypothesis> frozen_hypotheses(const std::string& text);
 std::map<std::string, std::string> frozen_sources(const std::string& text);
 
+// A step of a frozen text, as far as it must wait for the registration.
+struct FrozenStep {
+  std::map<std::string, int64_t> seeds;  // the numbers of the seeds in `set` of a training, by path
+  std::map<size_t, int64_t> words;       // those among the words of a program, by place, from 0
+  bool used = false;                     // a hypothesis uses it
+  bool waits() const { return used || !seeds.empty() || !words.empty(); }
+};
+std::map<std::string, FrozenStep> frozen_steps(const std::string& text);
+
 // Why the recipe (canonical JSON) of a step that was done does not have the seeds that follow from the
 // registration; empty if it has them.
-std::string wrong_seed(const std::string& frozen, const std::string& step, const std::string& recipe,
-                       const std::string& registration, const std::string& beacon);
+std::string wrong_seed(const FrozenStep& step, const std::string& recipe, const Seeds& seeds);
 
 }  // namespace ostro::lab

@@ -11,15 +11,17 @@ namespace {
 
 // The first source among the steps that a step needs whose content is not the registered one.
 std::string other_source(const Plan& plan, const Step& step, const std::map<std::string, std::string>& wanted,
-                         const Gate::ContentOf& content_of) {
+                         const Gate::ContentOf& content_of, std::set<std::string>& seen) {
   for (const auto& [parameter, input] : step.inputs) {
+    if (!seen.insert(input).second) continue;
     const Step* needed = plan.find(input);
     OSTRO_CHECK(needed != nullptr, "step {}: its input {} is not in the plan", step.name, input);
     if (needed->kind->name == "source") {
       const auto found = wanted.find(input);
       if (found == wanted.end() || found->second != content_of(input)) return input;
     }
-    if (std::string other = other_source(plan, *needed, wanted, content_of); !other.empty()) return other;
+    if (std::string other = other_source(plan, *needed, wanted, content_of, seen); !other.empty())
+      return other;
   }
   return "";
 }
@@ -40,7 +42,6 @@ Result<Gate> Gate::open(io::FileSystem& fs, const Plan& plan, const Journal& jou
     return corrupt(fmt::format(
         "{}{}. Put back a copy; `ostro lab register {} --check` names all that is wrong", faults[0],
         faults.size() > 1 ? fmt::format(" (and {} more)", faults.size() - 1) : "", plan.file));
-  if (gate.why_.empty()) return gate;
   gate.command_ = fmt::format("ostro lab register {}", plan.file);
   ASSIGN_OR_RETURN(const Registry registry, Registry::open(fs, plan.directory()));
   const RegistryEntry* registered = registry.registration();
@@ -50,6 +51,9 @@ Result<Gate> Gate::open(io::FileSystem& fs, const Plan& plan, const Journal& jou
   }
   ASSIGN_OR_RETURN(const std::string before,
                    fs.read_file(frozen_path(plan.directory(), registered->registration)));
+  // What waited for the registration does not stop to because the plan has lost its hypotheses.
+  for (const auto& [name, step] : frozen_steps(before))
+    if (step.waits()) gate.why_.emplace(name, "waits for the registration of the plan");
   ASSIGN_OR_RETURN(const std::string now, frozen_text(fs, plan, {}));
   const std::vector<std::string> changes = frozen_changes(before, now, /*sources=*/false);
   if (!changes.empty()) {
@@ -68,8 +72,9 @@ std::string Gate::refusal(const Plan& plan, const Step& step, const ContentOf& c
   const auto found = why_.find(step.name);
   if (found == why_.end()) return "";
   std::string why = missing_;
+  std::set<std::string> seen;
   if (why.empty())
-    if (const std::string other = other_source(plan, step, sources_, content_of); !other.empty())
+    if (const std::string other = other_source(plan, step, sources_, content_of, seen); !other.empty())
       why = fmt::format("the source {} is not what was registered", other);
   return why.empty() ? "" : fmt::format("{}, and {}: `{}` comes first", found->second, why, command_);
 }

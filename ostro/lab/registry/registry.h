@@ -44,7 +44,8 @@ class Registry {
   // Writes an entry, signed by the key if there is one, and its line in the journal. The time never goes
   // back. Errors: another key than that of the entries before.
   Status append(RegistryEntry entry, Journal& journal, const bundle::SigningKey* key);
-  // Writes the journal's line of the last entry, if a kill kept it from being written.
+  // Writes the journal's line of the last entry, if a kill kept it from being written. The registry has been
+  // checked (registry_faults): what is in the journal stays there.
   Status complete(Journal& journal) const;
 
   const std::vector<RegistryEntry>& entries() const { return entries_; }

@@ -19,13 +19,14 @@ const char* kind_in(const std::string& table) {
   return nullptr;
 }
 
-// Adds the trainings and evaluations that a step needs.
-void add_needed(const Plan& plan, const Step& step, std::set<std::string>& out) {
+// Adds the trainings and evaluations that a step needs. `seen` has the inputs that were looked at.
+void add_needed(const Plan& plan, const Step& step, std::set<std::string>& seen, std::set<std::string>& out) {
   for (const auto& [parameter, input] : step.inputs) {
+    if (!seen.insert(input).second) continue;
     const Step* needed = plan.find(input);
     OSTRO_CHECK(needed != nullptr, "step {}: its input {} is not in the plan", step.name, input);
     if (needed->kind->name == "train" || needed->kind->name == "eval") out.insert(input);
-    add_needed(plan, *needed, out);
+    add_needed(plan, *needed, seen, out);
   }
 }
 
@@ -53,13 +54,14 @@ Result<std::map<std::string, std::set<std::string>>> used_steps(const Plan& plan
       if (reads->tables.contains(later))
         return wrong(fmt::format("reads the table {}, which is made of hypotheses", later));
     std::set<std::string>& steps = out[hypothesis.name];
+    std::set<std::string> seen;
     for (const Step& step : plan.steps)
       if (std::any_of(reads->tables.begin(), reads->tables.end(), [&](const std::string& table) {
             const char* kind = kind_in(table);
             return kind != nullptr && step.kind->name == kind;
           })) {
         steps.insert(step.name);
-        add_needed(plan, step, steps);
+        add_needed(plan, step, seen, steps);
       }
     if (steps.empty())
       return wrong("reads no result of a step of the plan; read for example evaluations or chain");
