@@ -1,6 +1,6 @@
 #!/usr/bin/env python3
 """Tests the registration of `ostro lab` from the command line: steps that wait for it; seeds and verdict, computed again by
-Python's hashlib, sqlite3 and math.fsum; changes, late ones too; and eight frauds, by somebody who computes all hashes of the
+Python's hashlib, sqlite3 and math.fsum; changes, late ones too; and frauds, by somebody who computes all hashes of the
 registry, and of the journal, again.
 
     lab_register_test.py --ostro PROGRAM
@@ -37,6 +37,10 @@ hypotheses:
     predict: {low: 0, high: 9, chance: 0.8}
     supported: "low95 > 0"
     refuted: "high95 < 0"
+  nothing:
+    metric: "SELECT name, nullif(loss, loss) FROM evaluations"
+    supported: "mean > 0"
+    refuted: "mean <= 0"
 report: report.txt
 """
 QUERY = 'queries: {worst: "SELECT max(loss) FROM evaluations"}\n'
@@ -261,6 +265,7 @@ def check_frauds(lab, key):
     lab.write(PLAN + QUERY)
     done = lab.start("register", "plan.yaml", "--check", "--key", "mine.pub")
     check(done.returncode == 0 and "hypothesis faster: supported" in done.stdout, done.stdout + done.stderr)
+    check("hypothesis nothing: neither, since the metric gives" in done.stdout, done.stdout)
     print(f"found: {len(found)} frauds: {'; '.join(found)}")
 
 
@@ -366,6 +371,26 @@ def main():
         check(lab.start("site", "plan.yaml", "--out", "site").returncode == 0, "site")
         page = Texts((lab.top / "site/hypotheses.html").read_text())
         check("withdrawn" in page.data and "late" in page.data and "metric faster" in page.data, page.data)
+        # Known runs under new names: no step of the new names was done before, and the results were known.
+        base = PLAN[PLAN.index("  base:"):PLAN.index("hypotheses:")]
+        renamed = f"""  again: {{train: {{data: $rows, config: tiny.yaml, set: {{optimizer.learning_rate: 0.001, trainer.seed: {seeds(frozen, "draw of today", 1)[0]}}}}}}}
+  marks: {{eval: {{of: $again}}}}
+"""
+        lab.write(PLAN[:PLAN.index("hypotheses:")].replace(base, renamed) + """hypotheses:
+  known: {metric: "SELECT name, loss FROM evaluations", supported: "mean > 0", refuted: "mean <= 0"}
+""")
+        register()
+        check(lab.ran()[0] == [], "known runs ran again")
+        check(lab.start("record", "plan.yaml", "--out", "known.sqlite").returncode == 0, "record of known runs")
+        row, = sqlite3.connect(lab.top / "known.sqlite").execute("SELECT name, verdict, late FROM hypotheses")
+        check(row == ("known", "supported", 1), row)
+        # A plan without hypotheses waits for an entry that says so, and its pages still have the registry.
+        lab.write(PLAN[:PLAN.index("hypotheses:")].replace(base, renamed))
+        check("hypothesis known: is gone" in register(), "a hypothesis that is gone")
+        check(lab.ran()[0] == [], "known runs ran again")
+        check(lab.start("site", "plan.yaml", "--out", "site").returncode == 0, "site")
+        page = Texts((lab.top / "site/hypotheses.html").read_text())
+        check("hypothesis known: is gone" in page.data, page.data)
         # Metrics that cannot be asked.
         for metric, error in (("SELECT loss FROM evaluations", "gives 1 columns"), ("SELECT run, seconds FROM sessions", "a clock or a machine"),
                               ("SELECT name, 1 FROM steps", "reads no result"), ("SELECT name, mean FROM hypotheses", "made of hypotheses")):

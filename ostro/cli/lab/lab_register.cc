@@ -5,6 +5,7 @@
 
 #include <optional>
 
+#include "ostro/base/one_line.h"
 #include "ostro/cli/shared/terminal.h"
 #include "ostro/lab/drive/registering.h"
 #include "ostro/lab/record/record.h"
@@ -26,11 +27,11 @@ Result<std::optional<bundle::SigningKey>> read_key(io::FileSystem& fs, const std
 std::string entry_text(const lab::RegistryEntry& e, size_t line) {
   std::string what = e.kind == "register" ? fmt::format("registers {}", lab::short_hash(e.registration))
                      : e.kind == "beacon"
-                         ? fmt::format("beacon of {}: {}", lab::short_hash(e.registration), e.value)
-                         : fmt::format("withdraws {}: {}", e.hypothesis, e.reason);
-  for (const std::string& change : e.changes) what += "\n    changed: " + change;
-  for (const std::string& name : e.late) what += "\n    late: the journal had results for " + name;
-  return fmt::format("line {}, {}: {}\n", line, e.time, what);
+                         ? fmt::format("beacon of {}: {}", lab::short_hash(e.registration), one_line(e.value))
+                         : fmt::format("withdraws {}: {}", one_line(e.hypothesis), one_line(e.reason));
+  for (const std::string& change : e.changes) what += "\n    changed: " + one_line(change);
+  for (const std::string& name : e.late) what += "\n    late: the journal had results for " + one_line(name);
+  return fmt::format("line {}, {}: {}\n", line, one_line(e.time), what);
 }
 
 // The registry's lines, and what came out of each hypothesis as far as it is known.
@@ -46,12 +47,14 @@ Status check(const Context& context, const lab::Plan& plan, const RegisterReques
   for (size_t i = 0; i < found.entries.size(); ++i) out += entry_text(found.entries[i], i + 2);
   ASSIGN_OR_RETURN(const lab::LabState state, lab::look_at(context, plan));
   ASSIGN_OR_RETURN(const lab::Database record, lab::make_record(context.fs, plan, state, /*measured=*/false));
-  ASSIGN_OR_RETURN(const lab::Rows rows, record.select("SELECT name, verdict FROM hypotheses"));
+  ASSIGN_OR_RETURN(const lab::Rows rows, record.select("SELECT name, verdict, reason FROM hypotheses"));
   for (const auto& row : rows.rows)
-    out += fmt::format("hypothesis {}: {}\n", lab::value_text(row[0]), lab::value_text(row[1]));
+    out += fmt::format("hypothesis {}: {}{}\n", lab::value_text(row[0]), lab::value_text(row[1]),
+                       lab::value_text(row[2]).empty() ? "" : ", since " + one_line(lab::value_text(row[2])));
   for (const std::string& name : found.dropped)
-    out += fmt::format(
-        "hypothesis {}: open, and no longer in the plan; --withdraw {} --reason TEXT says why\n", name, name);
+    out +=
+        fmt::format("hypothesis {}: open, and no longer in the plan; --withdraw {} --reason TEXT says why\n",
+                    one_line(name), one_line(name));
   return write_stdout(out +
                       fmt::format("equal: the registry holds, and {} is what was registered\n", plan.file));
 }

@@ -72,7 +72,10 @@ Status Journal::take(const nlohmann::json& entry) {
   if (kind == "plan") plan_ = entry["sha256"];
   if (kind == "unsandboxed") unsandboxed_.push_back(entry["fingerprint"]);
   if (kind == "conflict") conflicts_.push_back(entry["fingerprint"]);
-  if (kind == "registry") registry_.push_back(entry["sha256"]);
+  if (kind == "registry") {
+    registry_.push_back(entry["sha256"]);
+    done_before_.push_back(done_.size());
+  }
   if (kind != "done") return {};
   const DoneEntry done{entry["step"],    entry["recipe"],   entry["fingerprint"],
                        entry["content"], entry["manifest"], entry.value("registration", "")};
@@ -143,6 +146,13 @@ const DoneEntry* Journal::last_of(const std::string& step) const {
   for (auto it = done_.rbegin(); it != done_.rend(); ++it)
     if (it->step == step) return &*it;
   return nullptr;
+}
+
+bool Journal::was_done_before(const std::string& fingerprint, const std::string& line) const {
+  const auto found = std::find(registry_.begin(), registry_.end(), line);
+  const size_t end = found == registry_.end() ? done_.size() : done_before_[found - registry_.begin()];
+  return std::any_of(done_.begin(), done_.begin() + static_cast<ptrdiff_t>(end),
+                     [&](const DoneEntry& done) { return done.fingerprint == fingerprint; });
 }
 
 bool Journal::was_unsandboxed(const std::string& fingerprint) const {

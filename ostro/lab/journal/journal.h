@@ -57,6 +57,8 @@ class Journal {
   const std::vector<DoneEntry>& done() const { return done_; }
   // The hashes of the registry's lines, as they were added.
   const std::vector<std::string>& registry() const { return registry_; }
+  // Whether a step with this fingerprint was done before the registry's line was added.
+  bool was_done_before(const std::string& fingerprint, const std::string& line) const;
 
  private:
   explicit Journal(LineChain lines) : lines_(std::move(lines)) {}
@@ -68,6 +70,7 @@ class Journal {
   std::vector<DoneEntry> done_;
   std::vector<std::string> conflicts_, unsandboxed_;  // fingerprints
   std::vector<std::string> registry_;
+  std::vector<size_t> done_before_;  // how many entries of done_ come before each of registry_
 };
 
 }  // namespace ostro::lab

@@ -5,8 +5,11 @@
 
 #include <algorithm>
 #include <cmath>
+#include <iterator>
+#include <map>
 #include <set>
 
+#include "ostro/lab/registry/frozen.h"
 #include "ostro/lab/registry/uses.h"
 
 namespace ostro::lab {
@@ -14,26 +17,52 @@ namespace {
 
 constexpr size_t kMostValues = 10'000;
 
-Result<std::vector<std::pair<std::string, double>>> metric_values(const Hypothesis& hypothesis,
-                                                                  const Rows& rows) {
-  const auto wrong = [&](const std::string& message) {
-    return invalid_argument(
-        fmt::format("{}: hypotheses.{}.metric: {}", hypothesis.where, hypothesis.name, message));
-  };
-  if (rows.rows.empty()) return wrong("gives no rows, though all steps that it uses are done");
+// Takes the values of the metric and their interval, or the reason why they give no verdict.
+void take_values(const Rows& rows, Outcome& out) {
+  if (rows.rows.empty()) out.reason = "the metric gives no rows";
   if (rows.rows.size() > kMostValues)
-    return wrong(fmt::format("gives {} rows; at most {} can be", rows.rows.size(), kMostValues));
-  std::vector<std::pair<std::string, double>> out;
+    out.reason = fmt::format("the metric gives {} rows; at most {} can be", rows.rows.size(), kMostValues);
   std::set<std::string> units;
+  std::vector<double> values;
   for (const auto& row : rows.rows) {
+    if (!out.reason.empty()) return;
     const std::string unit = value_text(row[0]);
-    if (!units.insert(unit).second) return wrong(fmt::format("gives two values of \"{}\"", unit));
+    if (!units.insert(unit).second) out.reason = fmt::format("the metric gives two values of \"{}\"", unit);
     const auto* real = std::get_if<double>(&row[1]);
     const auto* whole = std::get_if<int64_t>(&row[1]);
-    const double value = real != nullptr ? *real : whole != nullptr ? static_cast<double>(*whole) : NAN;
-    if (!std::isfinite(value))
-      return wrong(fmt::format("gives \"{}\" of {}, which is no finite number", value_text(row[1]), unit));
-    out.emplace_back(unit, value);
+    values.push_back(real != nullptr ? *real : whole != nullptr ? static_cast<double>(*whole) : NAN);
+    if (!std::isfinite(values.back()))
+      out.reason =
+          fmt::format("the metric gives \"{}\" of {}, which is no finite number", value_text(row[1]), unit);
+  }
+  if (!out.reason.empty()) return;
+  out.interval = interval95(values);
+  if (!std::isfinite(out.interval.mean) ||
+      (out.interval.high && !std::isfinite(*out.interval.high - *out.interval.low))) {
+    out.interval = {};
+    out.reason = "mean or interval is too large for a double";
+    return;
+  }
+  for (size_t i = 0; i < values.size(); ++i) out.values.emplace_back(value_text(rows.rows[i][0]), values[i]);
+}
+
+// The entries of the registry that first registered the hypotheses as the last registration has them.
+Result<std::map<std::string, std::string>> first_entries(io::FileSystem& fs, const Plan& plan,
+                                                         const Registry& registry) {
+  std::map<std::string, std::string> out;
+  std::map<std::string, FrozenHypothesis> last;
+  for (auto it = registry.entries().rbegin(); it != registry.entries().rend(); ++it) {
+    if (it->kind != "register") continue;
+    ASSIGN_OR_RETURN(const std::string text, fs.read_file(frozen_path(plan.directory(), it->registration)));
+    const auto now = frozen_hypotheses(text);
+    if (&*it == registry.registration()) last = now;
+    for (auto was = last.begin(); was != last.end();) {
+      const auto found = now.find(was->first);
+      const bool same = found != now.end() && found->second.definition == was->second.definition;
+      if (same) out[was->first] = it->hash;
+      was = same ? std::next(was) : last.erase(was);
+    }
+    if (last.empty()) break;
   }
   return out;
 }
@@ -59,9 +88,11 @@ void decide_verdict(Outcome& out) {
 
 }  // namespace
 
-Result<std::vector<Outcome>> find_outcomes(const Database& record, const Plan& plan, const LabState& state,
-                                           const Registry& registry) {
+Result<std::vector<Outcome>> find_outcomes(io::FileSystem& fs, const Database& record, const Plan& plan,
+                                           const LabState& state, const Registry& registry,
+                                           const Journal& journal) {
   std::vector<Outcome> out;
+  ASSIGN_OR_RETURN(const auto first, first_entries(fs, plan, registry));
   ASSIGN_OR_RETURN(const auto uses, used_steps(plan));
   const RegistryEntry* registered = registry.registration();
   for (const Hypothesis& hypothesis : plan.hypotheses) {
@@ -76,6 +107,10 @@ Result<std::vector<Outcome>> find_outcomes(const Database& record, const Plan& p
     }
     for (const RegistryEntry& entry : registry.entries()) outcome.late |= has(entry.late);
     const std::set<std::string>& steps = uses.at(hypothesis.name);
+    if (const auto entry = first.find(hypothesis.name); entry != first.end())
+      outcome.late |= std::any_of(steps.begin(), steps.end(), [&](const std::string& step) {
+        return journal.was_done_before(state.find(step)->fingerprint, entry->second);
+      });
     const bool done = std::all_of(steps.begin(), steps.end(), [&](const std::string& step) {
       return state.find(step)->action == Action::kSkip;
     });
@@ -86,17 +121,12 @@ Result<std::vector<Outcome>> find_outcomes(const Database& record, const Plan& p
       if (!rows.ok())
         return rows.error().with_context(
             fmt::format("{}: hypotheses.{}.metric", hypothesis.where, hypothesis.name));
-      ASSIGN_OR_RETURN(outcome.values, metric_values(hypothesis, *rows));
       outcome.number_class = rows->number_class;
-      std::vector<double> values;
-      for (const auto& [unit, value] : outcome.values) values.push_back(value);
-      outcome.interval = interval95(values);
-      if (!std::isfinite(outcome.interval.mean) ||
-          (outcome.interval.high && !std::isfinite(*outcome.interval.high - *outcome.interval.low)))
-        return invalid_argument(
-            fmt::format("{}: hypotheses.{}.metric: mean or interval is too large for a double",
-                        hypothesis.where, hypothesis.name));
-      decide_verdict(outcome);
+      take_values(*rows, outcome);
+      if (outcome.reason.empty())
+        decide_verdict(outcome);
+      else
+        outcome.verdict = "neither";
     }
     out.push_back(std::move(outcome));
   }
@@ -115,7 +145,7 @@ Status add_outcomes(Database& record, const std::vector<Outcome>& outcomes, cons
         "hypotheses",
         {h.name, h.metric, h.supported.text(), h.refuted.text(),
          has ? Value(static_cast<int64_t>(o.values.size())) : Value(), has ? Value(o.interval.mean) : Value(),
-         or_null(o.interval.low), or_null(o.interval.high), o.verdict,
+         or_null(o.interval.low), or_null(o.interval.high), o.verdict, text_or_null(o.reason),
          has ? Value(std::string(class_name(o.number_class))) : Value(), or_null(low), or_null(high),
          or_null(chance), o.held ? Value(int64_t{*o.held ? 1 : 0}) : Value(), text_or_null(o.registration),
          text_or_null(o.beacon), int64_t{o.late ? 1 : 0}}));

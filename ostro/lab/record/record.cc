@@ -120,7 +120,9 @@ Result<Database> make_record(io::FileSystem& fs, const Plan& plan, const LabStat
     if (kind == "eval") RETURN_IF_ERROR(add_evaluation(db, fs, step, made.folder));
   }
   ASSIGN_OR_RETURN(const Registry registry, Registry::open(fs, plan.directory()));
-  ASSIGN_OR_RETURN(const std::vector<Outcome> outcomes, find_outcomes(db, plan, state, registry));
+  ASSIGN_OR_RETURN(const Journal journal, Journal::open(fs, plan.directory()));
+  ASSIGN_OR_RETURN(const std::vector<Outcome> outcomes,
+                   find_outcomes(fs, db, plan, state, registry, journal));
   RETURN_IF_ERROR(add_outcomes(db, outcomes, registry));
   return db;
 }

@@ -36,7 +36,7 @@ Result<std::string> hypotheses_html(const Database& record) {
   ASSIGN_OR_RETURN(
       const Rows rows,
       record.select("SELECT name, verdict, n, mean, low95, high95, predicted_low, predicted_high, held, "
-                    "registration, beacon, late, metric, supported, refuted, class FROM hypotheses"));
+                    "registration, beacon, late, metric, supported, refuted, class, reason FROM hypotheses"));
   if (rows.rows.empty()) return std::string();
   std::string out =
       "<h2>Hypotheses</h2>\n<div class=\"scroll\"><table><thead><tr><th>name</th><th>verdict</th><th>n</th>"
@@ -66,10 +66,12 @@ Result<std::string> hypotheses_html(const Database& record) {
   }
   out += "</tbody></table></div>\n";
   for (const auto& row : rows.rows)
-    out += fmt::format("<p><small><b>{}</b>{}: <code>{}</code>; supported if {}, refuted if {}</small></p>\n",
-                       value_text(row[0]), value_text(row[15]).empty() ? "" : ", " + value_text(row[15]),
-                       html_escaped(value_text(row[12])), html_escaped(value_text(row[13])),
-                       html_escaped(value_text(row[14])));
+    out += fmt::format(
+        "<p><small><b>{}</b>{}: <code>{}</code>; supported if {}, refuted if {}{}</small></p>\n",
+        value_text(row[0]), value_text(row[15]).empty() ? "" : ", " + value_text(row[15]),
+        html_escaped(value_text(row[12])), html_escaped(value_text(row[13])),
+        html_escaped(value_text(row[14])),
+        value_text(row[16]).empty() ? "" : "; neither, since " + html_escaped(value_text(row[16])));
   ASSIGN_OR_RETURN(const std::string predictions, predictions_html(record));
   return out + predictions;
 }

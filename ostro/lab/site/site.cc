@@ -51,7 +51,8 @@ class Site {
   Result<std::vector<ReportFile>> pages(bool has_report) {
     navigation_ =
         "<nav><a href=\"index.html\">Steps</a> <a href=\"runs.html\">Runs</a> <a href=\"data.html\">Data</a>";
-    const bool registers = !plan_.hypotheses.empty();
+    ASSIGN_OR_RETURN(const Rows entries, record_.select("SELECT line FROM registry"));
+    const bool registers = !plan_.hypotheses.empty() || !entries.rows.empty();
     if (registers) navigation_ += " <a href=\"hypotheses.html\">Hypotheses</a>";
     navigation_ += has_report ? " <a href=\"report/report.html\">Report</a></nav>\n" : "</nav>\n";
     std::vector<ReportFile> out = {{"index.html", index()}};

@@ -70,6 +70,7 @@ std::span<const Table> record_tables() {
         {"low95", "REAL", kDeclared},
         {"high95", "REAL", kDeclared},
         {"verdict", "TEXT", kDeclared},
+        {"reason", "TEXT", kDeclared},
         {"class", "TEXT"},
         {"predicted_low", "REAL", kDeclared},
         {"predicted_high", "REAL", kDeclared},
