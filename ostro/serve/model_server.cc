@@ -226,9 +226,11 @@ http::Response ModelServer::at_once(const http::Request& request, const std::opt
   if (!ready) return error_response(not_ready());
   if (path->action == Action::kReady) return json_response({{"status", "ready"}});
   if (path->action == Action::kTokenizerInfo) return tokenizer_info(*now->engines[0].model);
-  Json list = Json::array();
-  for (const Engine& one : now->engines) list.push_back(model_json(one.model->facts));
-  if (path->action == Action::kModels) return json_response({{"object", "list"}, {"data", std::move(list)}});
+  if (path->action == Action::kModels) {
+    Json list = Json::array();
+    for (const Engine& one : now->engines) list.push_back(model_json(one.model->facts));
+    return json_response({{"object", "list"}, {"data", std::move(list)}});
+  }
   const std::string name = request.path.substr(std::string_view("/v1/models/").size());
   const Engine* one = now->find(name);
   return one != nullptr ? json_response(model_json(one->model->facts)) : error_response(now->unknown(name));

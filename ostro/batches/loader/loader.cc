@@ -175,23 +175,26 @@ std::vector<Loader::Place> Loader::places(int64_t first, int64_t count) const {
   return places;
 }
 
-// An epoch has a sequence once, so only the epochs that the steps touch are asked.
+std::pair<int64_t, int64_t> Loader::numbers_of(size_t component, int64_t first, int64_t end) const {
+  OSTRO_CHECK(0 <= first && first <= end, "steps [{}, {})", first, end);
+  return {counts_before(schedule_.first_example(first))[component],
+          counts_before(schedule_.first_example(end))[component]};
+}
+
 int64_t Loader::epochs(size_t component, int64_t first, int64_t end) const {
   const Part& part = parts_[component];
   if (!part.order) return 0;
-  const int64_t from = counts_before(schedule_.first_example(first))[component],
-                to = counts_before(schedule_.first_example(end))[component];
+  const auto [from, to] = numbers_of(component, first, end);
   return from == to ? 0 : (to - 1) / part.order->sequences() - from / part.order->sequences() + 1;
 }
 
+// An epoch has a sequence once, so only the epochs that the steps touch are asked.
 std::vector<Loader::Use> Loader::uses(size_t component, int64_t sequence, int64_t first, int64_t end) const {
-  OSTRO_CHECK(0 <= first && first <= end, "steps [{}, {})", first, end);
   const Part& part = parts_[component];
   std::vector<Use> uses;
   if (!part.order) return uses;
   const std::optional<int64_t> chosen = part.subset->find(sequence);
-  const int64_t from = counts_before(schedule_.first_example(first))[component],
-                to = counts_before(schedule_.first_example(end))[component];
+  const auto [from, to] = numbers_of(component, first, end);
   if (!chosen || from == to) return uses;
   const int64_t n = part.order->sequences();
   for (int64_t epoch = from / n; epoch <= (to - 1) / n; ++epoch) {

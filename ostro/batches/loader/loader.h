@@ -100,6 +100,8 @@ class Loader {
   Status fill(Batch& batch, int64_t begin, const Rows& rows, int threads) const;
   Status check_countable(int64_t step) const;
   Status check_length(data::StopStrategy strategy, int64_t steps) const;
+  // Of the examples of a component, those of the steps [first, end).
+  std::pair<int64_t, int64_t> numbers_of(size_t component, int64_t first, int64_t end) const;
   // The number of the examples [0, end) that belong to each component.
   std::vector<int64_t> counts_before(int64_t end) const;
 

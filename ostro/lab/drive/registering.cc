@@ -79,13 +79,7 @@ std::vector<std::string> late_hypotheses(const Journal& journal, const std::stri
   std::vector<std::string> out;
   if (only_queries) return out;
   const auto was = before.empty() ? std::map<std::string, FrozenHypothesis>() : frozen_hypotheses(before);
-  constexpr const char* kOfOne[] = {"metric ", "rule ", "prediction ", "hypothesis "};
-  // What all hypotheses stand on has changed when something besides hypotheses has.
-  bool all = false;
-  if (!before.empty())
-    for (const std::string& change : frozen_changes(before, now))
-      all |= std::none_of(std::begin(kOfOne), std::end(kOfOne),
-                          [&](const char* kind) { return change.starts_with(kind); });
+  const bool all = !before.empty() && is_other_experiment(before, now);
   for (const auto& [name, hypothesis] : frozen_hypotheses(now)) {
     const auto old = was.find(name);
     if (!all && old != was.end() && old->second.definition == hypothesis.definition) continue;

@@ -78,6 +78,19 @@ const Step* Plan::find(const std::string& wanted) const {
   return nullptr;
 }
 
+std::vector<const Step*> Plan::needed_by(const Step& step, std::set<std::string>& seen) const {
+  std::vector<const Step*> out;
+  for (const auto& [parameter, input] : step.inputs) {
+    if (!seen.insert(input).second) continue;
+    const Step* needed = find(input);
+    OSTRO_CHECK(needed != nullptr, "step {}: its input {} is not in the plan", step.name, input);
+    out.push_back(needed);
+    const auto behind = needed_by(*needed, seen);
+    out.insert(out.end(), behind.begin(), behind.end());
+  }
+  return out;
+}
+
 std::string Plan::relative(const std::string& path) const {
   const std::string top = folder.ends_with('/') ? folder : folder + "/";  // "/" is a folder
   return !folder.empty() && path.starts_with(top) ? path.substr(top.size()) : path;

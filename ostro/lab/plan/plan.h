@@ -3,6 +3,7 @@
 #pragma once
 
 #include <map>
+#include <set>
 #include <string>
 #include <vector>
 
@@ -43,6 +44,9 @@ struct Plan {
 
   // Null when there is no such step.
   const Step* find(const std::string& name) const;
+  // The steps that a step needs, each behind one that needs it, without those in `seen`, which gets their
+  // names.
+  std::vector<const Step*> needed_by(const Step& step, std::set<std::string>& seen) const;
   // A path as seen from the plan's folder, if it lies below it; else the path.
   std::string relative(const std::string& path) const;
   // The folder of journal and outputs beside the plan: NAME.lab, of a sanity run NAME.sanity.lab.

@@ -8,6 +8,7 @@
 #include <optional>
 #include <set>
 
+#include "ostro/base/hex_digits.h"
 #include "ostro/base/sha256.h"
 #include "ostro/chain/canonical.h"
 #include "ostro/chain/chain.h"
@@ -22,13 +23,6 @@ namespace {
 using nlohmann::json;
 
 std::string first_digits(const std::string& hash) { return hash.substr(0, 12); }
-
-std::string from_hex(const std::string& digits) {
-  std::string out;
-  for (size_t i = 0; i + 1 < digits.size(); i += 2)
-    out += static_cast<char>(std::strtol(digits.substr(i, 2).c_str(), nullptr, 16));
-  return out;
-}
 
 class Check {
  public:
@@ -165,7 +159,8 @@ class Check {
       fault(line, fmt::format("is signed by another key: by {}, not by {}", name(pem), name(wanted)));
     if (pem.empty()) return;
     const auto key = bundle::PublicKey::parse(pem, "its key");
-    if (!key.ok() || !key->has_signed(line.entry->signed_text, from_hex(line.entry->signature)))
+    const auto signature = from_hex_digits(line.entry->signature);
+    if (!key.ok() || !signature || !key->has_signed(line.entry->signed_text, *signature))
       fault(line, fmt::format("its signature is not one of {} over this line", name(pem)));
   }
 

@@ -20,6 +20,9 @@ using nlohmann::json;
 
 constexpr int64_t kFrozenFormat = 1;
 
+// What all hypotheses stand on.
+constexpr const char* kOfAll[] = {"seeds", "steps", "configs", "files", "sources"};
+
 // How many seeds of the registration a family of steps has.
 void count_seeds(const config::Node& node, int64_t& most) {
   if (const auto number = marked_seed(node)) most = std::max(most, *number);
@@ -139,6 +142,11 @@ std::vector<std::string> frozen_changes(const std::string& before, const std::st
   add_changes("file", a["files"], b["files"], out);
   if (sources) add_changes("source", a["sources"], b["sources"], out);
   return out;
+}
+
+bool is_other_experiment(const std::string& before, const std::string& after) {
+  const json a = json::parse(before), b = json::parse(after);
+  return std::any_of(std::begin(kOfAll), std::end(kOfAll), [&](const char* key) { return a[key] != b[key]; });
 }
 
 std::map<std::string, FrozenHypothesis> frozen_hypotheses(const std::string& text) {

@@ -29,6 +29,10 @@ bool is_frozen_text(const std::string& text);
 std::vector<std::string> frozen_changes(const std::string& before, const std::string& after,
                                         bool sources = true);
 
+// Whether they differ in something that all hypotheses stand on: a step, seeds, a configuration, a file or a
+// source.
+bool is_other_experiment(const std::string& before, const std::string& after);
+
 // A frozen text, read.
 struct FrozenHypothesis {
   std::string definition;  // canonical JSON

@@ -11,17 +11,12 @@ namespace {
 
 // The first source among the steps that a step needs whose content is not the registered one.
 std::string other_source(const Plan& plan, const Step& step, const std::map<std::string, std::string>& wanted,
-                         const Gate::ContentOf& content_of, std::set<std::string>& seen) {
-  for (const auto& [parameter, input] : step.inputs) {
-    if (!seen.insert(input).second) continue;
-    const Step* needed = plan.find(input);
-    OSTRO_CHECK(needed != nullptr, "step {}: its input {} is not in the plan", step.name, input);
-    if (needed->kind->name == "source") {
-      const auto found = wanted.find(input);
-      if (found == wanted.end() || found->second != content_of(input)) return input;
-    }
-    if (std::string other = other_source(plan, *needed, wanted, content_of, seen); !other.empty())
-      return other;
+                         const Gate::ContentOf& content_of) {
+  std::set<std::string> seen;
+  for (const Step* needed : plan.needed_by(step, seen)) {
+    if (needed->kind->name != "source") continue;
+    const auto found = wanted.find(needed->name);
+    if (found == wanted.end() || found->second != content_of(needed->name)) return needed->name;
   }
   return "";
 }
@@ -72,9 +67,8 @@ std::string Gate::refusal(const Plan& plan, const Step& step, const ContentOf& c
   const auto found = why_.find(step.name);
   if (found == why_.end()) return "";
   std::string why = missing_;
-  std::set<std::string> seen;
   if (why.empty())
-    if (const std::string other = other_source(plan, step, sources_, content_of, seen); !other.empty())
+    if (const std::string other = other_source(plan, step, sources_, content_of); !other.empty())
       why = fmt::format("the source {} is not what was registered", other);
   return why.empty() ? "" : fmt::format("{}, and {}: `{}` comes first", found->second, why, command_);
 }

@@ -6,6 +6,7 @@
 #include <nlohmann/json.hpp>
 #include <optional>
 
+#include "ostro/base/hex_digits.h"
 #include "ostro/chain/clock_text.h"
 #include "ostro/io/files/path.h"
 
@@ -15,12 +16,6 @@ namespace {
 using nlohmann::json;
 
 constexpr int64_t kRegistryFormat = 1;
-
-std::string as_hex(std::string_view bytes) {
-  std::string out;
-  for (const char c : bytes) out += fmt::format("{:02x}", static_cast<unsigned char>(c));
-  return out;
-}
 
 json entry_json(const RegistryEntry& e) {
   json out = {{"kind", e.kind}, {"journal", e.journal}, {"time", e.time}};
@@ -124,7 +119,7 @@ Status Registry::append(RegistryEntry entry, Journal& journal, const bundle::Sig
   if (!entries_.empty()) entry.time = std::max(entry.time, entries_.back().time);
   json text = entry_json(entry);
   const std::string previous = lines_.head();
-  if (key != nullptr) text["signature"] = as_hex(key->sign(previous + line_text(text)));
+  if (key != nullptr) text["signature"] = to_hex_digits(key->sign(previous + line_text(text)));
   RETURN_IF_ERROR(lines_.append(text));
   RETURN_IF_ERROR(take(lines_.lines().back(), previous));
   return journal.add_registry(head());

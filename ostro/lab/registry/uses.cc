@@ -19,17 +19,6 @@ const char* kind_in(const std::string& table) {
   return nullptr;
 }
 
-// Adds the trainings and evaluations that a step needs. `seen` has the inputs that were looked at.
-void add_needed(const Plan& plan, const Step& step, std::set<std::string>& seen, std::set<std::string>& out) {
-  for (const auto& [parameter, input] : step.inputs) {
-    if (!seen.insert(input).second) continue;
-    const Step* needed = plan.find(input);
-    OSTRO_CHECK(needed != nullptr, "step {}: its input {} is not in the plan", step.name, input);
-    if (needed->kind->name == "train" || needed->kind->name == "eval") out.insert(input);
-    add_needed(plan, *needed, seen, out);
-  }
-}
-
 }  // namespace
 
 Result<std::map<std::string, std::set<std::string>>> used_steps(const Plan& plan) {
@@ -61,7 +50,8 @@ Result<std::map<std::string, std::set<std::string>>> used_steps(const Plan& plan
             return kind != nullptr && step.kind->name == kind;
           })) {
         steps.insert(step.name);
-        add_needed(plan, step, seen, steps);
+        for (const Step* needed : plan.needed_by(step, seen))
+          if (needed->kind->name == "train" || needed->kind->name == "eval") steps.insert(needed->name);
       }
     if (steps.empty())
       return wrong("reads no result of a step of the plan; read for example evaluations or chain");

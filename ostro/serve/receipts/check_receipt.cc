@@ -6,6 +6,7 @@
 #include <nlohmann/json.hpp>
 
 #include "ostro/audit/findings_json.h"
+#include "ostro/base/hex_digits.h"
 #include "ostro/chain/version.h"
 
 namespace ostro::serve {

@@ -60,8 +60,4 @@ std::string document_text(const ReceiptDocument& document);
 // that is no receipt of version 1; kUnsupported for a later version.
 Result<ReceiptDocument> parse_document(std::string_view text, const std::string& where);
 
-// Lower-case hexadecimal digits of bytes, and back; nothing when they are none.
-std::string to_hex_digits(std::string_view bytes);
-std::optional<std::string> from_hex_digits(std::string_view digits);
-
 }  // namespace ostro::serve

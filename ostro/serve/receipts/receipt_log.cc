@@ -3,6 +3,7 @@
 #include <fmt/format.h>
 #include <unistd.h>
 
+#include "ostro/base/hex_digits.h"
 #include "ostro/base/sha256.h"
 #include "ostro/chain/version.h"
 #include "ostro/io/files/path.h"

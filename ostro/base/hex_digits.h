@@ -1,0 +1,14 @@
+// to_hex_digits, from_hex_digits: bytes as hexadecimal digits. Pure functions.
+#pragma once
+
+#include <optional>
+#include <string>
+#include <string_view>
+
+namespace ostro {
+
+// Lower-case hexadecimal digits of bytes, and back; nothing when they are none.
+std::string to_hex_digits(std::string_view bytes);
+std::optional<std::string> from_hex_digits(std::string_view digits);
+
+}  // namespace ostro
