@@ -1,0 +1,136 @@
+#!/usr/bin/env python3
+"""Tests `ostro data find` and `ostro lab without` from the command line: places of documents beside those that `ostro data
+batch --explain` names, step by step; a run without a planted text beside runs without its controls and beside a run from step 0 that
+lacks it; a kill; and what is refused.
+
+    lab_without_test.py --ostro PROGRAM
+"""
+import argparse
+import json
+import pathlib
+import random
+import re
+import tempfile
+
+from program import Program, check
+
+CONFIG = """
+data: {train_urls: [a.jsonl, b.jsonl], validation_urls: [held.txt], tokenizer: tokenizer.json, cache_dir: cache}
+model: {seq_len: 32, hidden_dim: 16, intermediate_dim: 32, num_layers: 1, num_heads: 2, num_kv_heads: 2}
+trainer: {seed: 4, id: base, log_dir: runs, mp: f32, train_batch_size: 4, num_train_steps: 60, steps_per_eval: 30,
+          checkpointer: {keep: [{every: 10}]}}
+numerics: {leaf_examples: 2}
+optimizer: {learning_rate: 0.01}
+"""
+STEPS, PLANTED = 60, "a.jsonl:20"
+
+
+def write_texts(folder):
+    """Documents of 40 words each, of which one is unlike all others, and more texts than 60 steps read."""
+    words = pathlib.Path("/usr/share/common-licenses/GPL-3").read_text().split()
+    texts = [" ".join(words[i:i + 40]) for i in range(0, 5200, 40)]
+    texts.insert(19, "zebra quince 7731 volcano; xylophone, jukebox! " * 5)
+    for name, part in (("a.jsonl", texts[:40]), ("b.jsonl", texts[40:])):
+        (folder / name).write_text("".join(json.dumps({"text": text}) + "\n" for text in part))
+    (folder / "held.txt").write_text(" ".join(words[-400:]))
+    (folder / "config.yaml").write_text(CONFIG)
+
+
+def scanned(program):
+    """Places of all documents: (step, row of the batch, position) of each token."""
+    uses = {}
+    for step in range(STEPS):
+        batch = json.loads(program.run("data", "batch", "--config", "config.yaml", "--step", str(step), "--explain", "--json"))
+        for row, sequence in enumerate(batch["sequences"]):
+            for part in sequence["source"]["documents"]:
+                places = uses.setdefault(f"{part['file']}:{part['document']}", set())
+                places |= {(step, row, position) for position in range(part["begin"], part["end"])}
+    return uses
+
+
+def found(program, document, *words):
+    rows = json.loads(program.run("data", "find", *words, "--document", document, "--json"))["rows"]
+    return {(use["step"], use["row"], position) for row in rows for use in row["uses"] for position in range(*use["positions"])}
+
+
+def check_places(program):
+    uses = scanned(program)
+    names = [f"{file}:{n + 1}" for file in ("a.jsonl", "b.jsonl")
+             for n in range(len((program.folder / file).read_text().splitlines()))]
+    never = [name for name in names if name not in uses]
+    for name in [*random.Random(2).sample(names, 20), PLANTED, never[0]]:
+        places = found(program, name, "runs/base")
+        check(places == uses.get(name, set()), f"{name}: found {sorted(places)}, the batches have {sorted(uses.get(name, set()))}")
+    for name in random.Random(1).sample(names, 3):
+        check(found(program, name, "--config", "config.yaml") == uses.get(name, set()), f"{name}: another answer for --config")
+        early = {place for place in uses.get(name, set()) if place[0] < 30}
+        check(found(program, name, "runs/base", "--steps", "0:30") == early, f"{name}: other places in steps 0 to 29")
+    other = next(name for name in names if uses.get(name) and uses[name] != uses.get(PLANTED))
+    check(found(program, other, "runs/base") != uses.get(PLANTED), "control: two documents have the same places")
+    check(f"{names[0]}" not in program.run("data", "find", "runs/base", "--document", PLANTED), "another document is named")
+    return uses, never
+
+
+def states(program, run):
+    """The name of the state after each step, by the chain."""
+    lines = map(json.loads, (program.folder / run / "chain.jsonl").read_text().splitlines())
+    return {entry["step"]: entry["state"] for entry in lines if "step" in entry and "state" in entry}
+
+
+def check_effect(program, uses):
+    """The planted text weighs more than its controls, and the states without it are those of a run from step 0."""
+    first = min(step for step, _, _ in uses[PLANTED])
+    words = ("lab", "without", "runs/base", "--document", PLANTED, "--control", "2", "--text", "held.txt")
+    said = program.run(*words, "--dry_run")
+    check(f"first in step {first}" in said and not (program.folder / "runs/base.without").exists(), said)
+    # Stopped in the middle of the first run, by what a full disk or a kill may do at any time.
+    program.run(*words, code=-9, OSTRO_FAILPOINT="chain_append:9")
+    said = program.run(*words)
+    report = json.loads((program.folder / "runs/base.without/effect.json").read_text())
+    check(report == json.loads(program.run(*words, "--json").split("\n")[0]), "the same command gives another answer")
+    mine, controls = report["without"], report["controls"]
+    check(mine["first_use"] == first and mine["begins"] == first // 10 * 10, mine)
+    check(len(controls) == 2 and PLANTED not in [c["documents"][0] for c in controls], controls)
+    on_itself = [float.fromhex(run["on_itself"]) for run in (mine, *controls)]
+    check(on_itself[0] == max(on_itself) and len(set(on_itself)) == 3, f"the planted text has not place 1: {on_itself}")
+    check(re.search(r"place 1 of 3", said), said)
+    without = states(program, "runs/base.without/without")
+    program.run("train", "--config", "config.yaml", "--trainer.id", "lacks", "--data.without", json.dumps([PLANTED]))
+    lacks, base = states(program, "runs/lacks"), states(program, "runs/base")
+    check(without == {step: lacks[step] for step in without} and max(without) == STEPS, "the fork's states are others")
+    check(lacks[first] == base[first] and lacks[first + 1] != base[first + 1], "control: the document changed nothing")
+    check("equal: steps" in program.run("verify", "runs/base.without/without"), "verify")
+
+
+def check_refused(program, never):
+    def refused(error, *words, code=2):
+        said = program.run(*words, code=code)
+        check(error in said, f"{' '.join(words)}: {said}")
+    refused("FILE:N", "data", "find", "runs/base", "--document", "a.jsonl")
+    refused("a.jsonl", "data", "find", "runs/base", "--document", "a.jsonl:999")
+    refused("c.jsonl", "data", "find", "runs/base", "--document", "c.jsonl:1")
+    refused("--steps 9:3: use A:B", "data", "find", "runs/base", "--document", PLANTED, "--steps", "9:3")
+    refused("use one of --document FILE:N and --row N", "data", "find", "runs/base")
+    refused("use mask or blank", "lab", "without", "runs/base", "--document", PLANTED, "--as", "drop")
+    refused("which is only read", "lab", "without", "runs/base", "--document", PLANTED, "--out", "runs/base/x")
+    refused(never[0], "lab", "without", "runs/base", "--document", never[0])
+
+
+def main():
+    parser = argparse.ArgumentParser()
+    parser.add_argument("--ostro", required=True)
+    args = parser.parse_args()
+    with tempfile.TemporaryDirectory(prefix="ostro-lab-without-") as folder:
+        program = Program(args.ostro, folder)
+        write_texts(program.folder)
+        program.run("tokenizer", "train", "--input", "a.jsonl", "--vocab_size", "300", "--out", "tokenizer.json")
+        program.run("train", "--config", "config.yaml")
+        uses, never = check_places(program)
+        check(PLANTED in uses, "the planted text is never read")
+        check_effect(program, uses)
+        check_refused(program, never)
+    print(f"equal: {len(uses)} documents' places; the states without a document, from a fork and from step 0")
+
+
+if __name__ == "__main__":
+    main()
