@@ -40,7 +40,9 @@ steps:
   base:
     sweep: {rate: [0.001, 0.01]}
     train: {data: $rows, config: tiny.yaml, set: {optimizer.learning_rate: $rate}}
+  cool: {fork: {of: $base, at: 8, set: {optimizer.decay: 4}}}
   score: {eval: {of: $base}}
+  cooled: {eval: {of: $cool}}
 """
 QUERIES = {
     "best": "SELECT min(bits_per_byte) FROM evaluations",
@@ -61,7 +63,8 @@ TEXT = """The best of 2 <runs> has {value best 3} bits per byte, mean {value mea
 {figure loss}
 {table scores}
 """
-STEPS = ["texts", "held", "words", "rows", "base[rate=0.001]", "base[rate=0.01]", "score[rate=0.001]", "score[rate=0.01]"]
+STEPS = ["texts", "held", "words", "rows", "base[rate=0.001]", "base[rate=0.01]", "cool[rate=0.001]", "cool[rate=0.01]",
+         "score[rate=0.001]", "score[rate=0.01]", "cooled[rate=0.001]", "cooled[rate=0.01]"]
 
 
 class Lab:
@@ -152,8 +155,12 @@ def check_edits(lab, wanted):
     config.write_text(CONFIG)
     expect("a licence", PLAN.replace("GPL-3.0-only", "GPL-2.0-only"), [])
     expect("back again", PLAN, [], True)
-    expect("one choice of a sweep", PLAN.replace("0.01]", "0.02]"), ["base[rate=0.02]", "score[rate=0.02]"])
+    expect("one choice of a sweep", PLAN.replace("0.01]", "0.02]"), ["base[rate=0.02]", "cool[rate=0.02]",
+                                                                            "score[rate=0.02]", "cooled[rate=0.02]"])
     expect("back again, from the journal", PLAN, [], True)
+    expect("a fork at another step", PLAN.replace("at: 8", "at: 4"), [*STEPS[6:8], *STEPS[10:]])
+    expect("another option of a fork", PLAN.replace("decay: 4", "decay: 2"), [*STEPS[6:8], *STEPS[10:]])
+    expect("back again, from the journal, too", PLAN, [], True)
     # The default pattern said by its name is the same recipe; a special token makes another tokenizer.
     expect("a default that is said", PLAN.replace("300}", "300, pattern: llama3}"), [], True)
     expect("another tokenizer", PLAN.replace("300}", "300, special_tokens: ['<|x|>']}"), STEPS[2:])
@@ -232,7 +239,7 @@ def check_tampering(lab, wanted):
     before = held.read_bytes()
     held.write_bytes(before + b" more")
     lines = lab.run(status=1).stdout.splitlines()
-    check([line.split()[0] for line in lines] == ["done", "failed", "done"] + ["wait"] * 5, "\n".join(lines))
+    check([line.split()[0] for line in lines] == ["done", "failed", "done"] + ["wait"] * 9, "\n".join(lines))
     # A new file is not taken unseen; --pin takes it, and what depends on it is done.
     held.write_bytes(before)
     (lab.top / "texts/new.txt").write_text("something new")
@@ -286,6 +293,9 @@ def check_mistakes(lab):
             ("a vocabulary that is too small", "vocab_size: 300", "vocab_size: 30", "use 257"),
             ("an option that the plan decides", "optimizer.learning_rate: $rate", "trainer.id: x", "follows from the plan"),
             ("an unknown option", "optimizer.learning_rate: $rate", "optimizer.learning_rat: $rate", "optimizer.learning_rate"),
+            ("a fork where nothing was kept", "at: 8", "at: 7", "names no state of this step; the nearest are those of steps 4 and 8"),
+            ("a fork of another model", "optimizer.decay: 4", "model.hidden_dim: 32", "cannot be forked so"),
+            ("a fork's place", "optimizer.decay: 4", "trainer.log_dir: x", "trainer.log_dir: follows from the plan"),
             ("a config that is missing", "tiny.yaml", "tinny.yaml", "tinny.yaml")):
         lab.write(PLAN.replace(old, new, 1))
         done = lab.run(status=1)
@@ -337,12 +347,15 @@ def check_record(lab, wanted):
         check(ours == str(theirs) or float(ours) == theirs, f"{name}: {ours}, and Python has {theirs}")
         check(values["values"][name]["class"] == "recorded", f"{name}: {values['values'][name]}")
     check(values["tables"]["scores"]["class"] == "declared", "a licence is recorded")
+    forks = db.execute("SELECT run, parent, step FROM forks").fetchall()
     losses = {f"{run} {step}": loss for run, step, loss in db.execute("SELECT run, step, loss FROM chain")}
-    for run, folder in lab.outputs("train").items():
+    for run, folder in (lab.outputs("train") | lab.outputs("fork")).items():
         for line in (folder / "chain.jsonl").read_text().splitlines():
             entry = json.loads(line)
-            if entry["kind"] == "step" and run in ("base[rate=0.001]", "base[rate=0.01]"):
+            if entry["kind"] == "step" and run in STEPS:
                 check(losses.pop(f"{run} {entry['step']}") == float.fromhex(entry["loss"]), f"{run}: step {entry['step']}")
+            if entry["kind"] == "genesis" and run.startswith("cool") and run in STEPS:
+                check((run, f"base{run[4:]}", 8) in forks and entry["fork"]["step"] == 8, f"{run}: {forks}")
     check(not losses, f"the record has losses that no chain has: {losses}")
     check((lab.top / "report/record.sqlite").read_bytes() == (lab.top / "r.sqlite").read_bytes(), "two records")
     page = Texts((lab.top / "report/report.html").read_text())
@@ -401,8 +414,8 @@ def check_reports(lab):
         checked(1, f"{name}: is not what the lab gives")
         file.write_bytes(before)
     checked(0)
-    for old, new, error in (("min(bits_per_byte)", "random()", "plan.yaml:14: queries.best: the function random"),
-                            ("min(bits_per_byte)", "bits_per_byte", "queries.best: gives 2 rows"),
+    for old, new, error in (("min(bits_per_byte)", "random()", "plan.yaml:16: queries.best: the function random"),
+                            ("min(bits_per_byte)", "bits_per_byte", "queries.best: gives 4 rows"),
                             ("SELECT min(bits_per_byte) FROM evaluations", "DELETE FROM chain", "only one SELECT"),
                             ("SELECT run, step, loss FROM chain", "SELECT run, hash, loss FROM chain", "figures.loss: has a point")):
         check(old in REPORT, old)
@@ -428,8 +441,8 @@ def check_site(lab):
     hostile = REPORT.replace('"best"', "<script>alert(1)</script>\u202e'\"").replace("GPL-3.0-only", '"</td><b>"')
     lab.write(hostile)
     lab.run()
-    for plan, pages in ((hostile, {"index", "runs", "data", "run-1", "run-2"}),
-                        (hostile.replace("0.01]", "0.03]"), {"index", "runs", "data", "run-1"})):
+    for plan, pages in ((hostile, {"index", "runs", "data", "run-1", "run-2", "run-3", "run-4"}),
+                        (hostile.replace("0.01]", "0.03]"), {"index", "runs", "data", "run-1", "run-2"})):
         lab.write(plan)
         shutil.rmtree(lab.top / "site", ignore_errors=True)
         done = lab.start("site", "plan.yaml", "--out", "site")

@@ -34,7 +34,7 @@ void print_costs(const lab::LabState& state) {
   for (const lab::StepState& step : state.steps) {
     const std::string line = state_line(step);
     if (!step.cost) {
-      unknown += step.action == lab::Action::kWait && step.step->kind->name == "train" ? 1 : 0;
+      unknown += step.action == lab::Action::kWait && step.step->kind->makes_run() ? 1 : 0;
       fmt::print("{}", line);
       continue;
     }

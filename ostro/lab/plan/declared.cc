@@ -129,7 +129,8 @@ Result<Declared> read_step(const Node& node, const Node& steps) {
     if (given == nullptr && p.required)
       return plan_error(*out.parameters, fmt::format("step {}: {}.{} is missing: {}", node.key,
                                                      out.kind->name, p.name, p.help));
-    if (p.type == ValueType::kStep) RETURN_IF_ERROR(read_input(*given, node.key, p, p.name, steps, out));
+    if (p.type == ValueType::kStep && given != nullptr)
+      RETURN_IF_ERROR(read_input(*given, node.key, p, p.name, steps, out));
     if (p.type != ValueType::kSteps || given == nullptr) continue;
     if (given->kind != Node::Kind::kMap)
       return plan_error(*given,

@@ -8,9 +8,11 @@ const Parameter* StepKind::find(std::string_view parameter) const {
   return nullptr;
 }
 
+bool StepKind::makes_run() const { return name == "train" || name == kForkKind; }
+
 bool StepKind::fits(const Parameter& parameter) const {
   return parameter.type == ValueType::kSteps || name == parameter.of ||
-         (name == kCommandKind && parameter.of == "source");
+         (name == kCommandKind && parameter.of == "source") || (makes_run() && parameter.of == "train");
 }
 
 std::span<const StepKind> step_kinds() {
@@ -41,6 +43,13 @@ std::span<const StepKind> step_kinds() {
        {{"data", ValueType::kStep, "", true, "tokens", "the token store"},
         {"config", ValueType::kText, "", true, "", "configuration file, from the plan's folder"},
         {"set", ValueType::kSettings, "{}", false, "", "options that replace those of the file"}}},
+      {kForkKind,
+       1,
+       "a run that goes on with the state that another one had after a step, as ostro fork begins it",
+       {{"of", ValueType::kStep, "", true, "train", "the other run"},
+        {"at", ValueType::kInteger, "", true, "", "the step of a checkpoint that it keeps"},
+        {"data", ValueType::kStep, "", false, "tokens", "another token store"},
+        {"set", ValueType::kSettings, "{}", false, "", "options that replace those of the other run"}}},
       {"eval",
        1,
        "loss of a run's last checkpoint on the held-out texts, as ostro eval measures it",

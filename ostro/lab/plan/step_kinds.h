@@ -38,12 +38,16 @@ struct StepKind {
   std::vector<Parameter> parameters;
 
   const Parameter* find(std::string_view parameter) const;
+  // Whether its output is a run: train and fork.
+  bool makes_run() const;
   // Whether its output can be the value of a parameter.
   bool fits(const Parameter& parameter) const;
 };
 
 // The kind of steps that run any program.
 inline constexpr const char* kCommandKind = "run";
+// The kind of trainings that begin with the state of another one.
+inline constexpr const char* kForkKind = "fork";
 
 std::span<const StepKind> step_kinds();
 // The kind of this name; null when there is none.

@@ -52,16 +52,18 @@ Status add_store(Database& db, io::FileSystem& fs, const std::string& name, cons
   return {};
 }
 
-Status add_run(Database& db, io::FileSystem& fs, const std::string& name, const std::string& folder) {
+Status add_run(Database& db, io::FileSystem& fs, const Step& step, const std::string& folder) {
+  const std::string& name = step.name;
   ASSIGN_OR_RETURN(const chain::Chain chain, chain::read_chain(fs, io::join_path(folder, chain::kChainFile)));
   const chain::GenesisEntry& genesis = chain.genesis();
   RETURN_IF_ERROR(db.insert("runs", {name, chain.head(), chain.last_step(), genesis.program_hash,
                                      genesis.data_hash, genesis.tokenizer_hash, genesis.numerics_version}));
+  if (genesis.fork) RETURN_IF_ERROR(db.insert("forks", {name, step.inputs.at("of"), genesis.fork->step}));
   for (const auto& [path, value] : chain::values_by_path(genesis.config))
     RETURN_IF_ERROR(db.insert("config", {name, path, value}));
   for (const chain::ChainLink& link : chain.links) {
-    if (const auto* step = std::get_if<chain::StepEntry>(&link.entry))
-      RETURN_IF_ERROR(db.insert("chain", {name, step->step, step->loss, step->tokens, link.hash}));
+    if (const auto* done = std::get_if<chain::StepEntry>(&link.entry))
+      RETURN_IF_ERROR(db.insert("chain", {name, done->step, done->loss, done->tokens, link.hash}));
     if (const auto* saved = std::get_if<chain::CheckpointEntry>(&link.entry))
       RETURN_IF_ERROR(db.insert("checkpoints", {name, saved->step, saved->name}));
   }
@@ -115,8 +117,8 @@ Result<Database> make_record(io::FileSystem& fs, const Plan& plan, const LabStat
     if (kind == "source") RETURN_IF_ERROR(add_source(db, plan, s, made));
     if (kind == kCommandKind) RETURN_IF_ERROR(add_outputs(db, fs, step.name, made.folder));
     if (kind == "tokens") RETURN_IF_ERROR(add_store(db, fs, step.name, made.folder));
-    if (kind == "train") RETURN_IF_ERROR(add_run(db, fs, step.name, made.folder));
-    if (kind == "train" && measured) RETURN_IF_ERROR(add_sessions(db, fs, step.name, made.folder));
+    if (step.kind->makes_run()) RETURN_IF_ERROR(add_run(db, fs, step, made.folder));
+    if (step.kind->makes_run() && measured) RETURN_IF_ERROR(add_sessions(db, fs, step.name, made.folder));
     if (kind == "eval") RETURN_IF_ERROR(add_evaluation(db, fs, step, made.folder));
   }
   ASSIGN_OR_RETURN(const Registry registry, Registry::open(fs, plan.directory()));

@@ -14,7 +14,7 @@ const char* kind_in(const std::string& table) {
   if (table == "evaluations") return "eval";
   if (table == "outputs") return kCommandKind;
   if (table == "stores") return "tokens";
-  for (const char* of_runs : {"runs", "config", "chain", "checkpoints"})
+  for (const char* of_runs : {"runs", "forks", "config", "chain", "checkpoints"})
     if (table == of_runs) return "train";
   return nullptr;
 }
@@ -47,11 +47,12 @@ Result<std::map<std::string, std::set<std::string>>> used_steps(const Plan& plan
     for (const Step& step : plan.steps)
       if (std::any_of(reads->tables.begin(), reads->tables.end(), [&](const std::string& table) {
             const char* kind = kind_in(table);
-            return kind != nullptr && step.kind->name == kind;
+            return kind != nullptr &&
+                   (step.kind->name == kind || (kind == std::string_view("train") && step.kind->makes_run()));
           })) {
         steps.insert(step.name);
         for (const Step* needed : plan.needed_by(step, seen))
-          if (needed->kind->name == "train" || needed->kind->name == "eval") steps.insert(needed->name);
+          if (needed->kind->makes_run() || needed->kind->name == "eval") steps.insert(needed->name);
       }
     if (steps.empty())
       return wrong("reads no result of a step of the plan; read for example evaluations or chain");

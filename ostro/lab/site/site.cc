@@ -45,7 +45,7 @@ class Site {
   Site(const Plan& plan, const LabState& state, const Database& record)
       : plan_(plan), state_(state), record_(record) {
     for (const StepState& s : state.steps)
-      if (s.step->kind->name == "train" && s.action == Action::kSkip) runs_.push_back(s.step->name);
+      if (s.step->kind->makes_run() && s.action == Action::kSkip) runs_.push_back(s.step->name);
   }
 
   Result<std::vector<ReportFile>> pages(bool has_report) {

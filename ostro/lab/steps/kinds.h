@@ -1,5 +1,5 @@
-// make_tokenizer, make_tokens, make_run, make_evaluation, make_command: what the kinds of steps do, for
-// perform() in work.h. Private to the sub-room.
+// make_tokenizer, make_tokens, make_run, make_fork, make_evaluation, make_command: what the kinds of steps
+// do, for perform() in work.h. Private to the sub-room.
 #pragma once
 
 #include "ostro/lab/steps/work.h"
@@ -9,6 +9,7 @@ namespace ostro::lab {
 Result<std::string> make_tokenizer(const Work& work, const std::string& folder);
 Result<std::string> make_tokens(const Work& work, const std::string& folder);
 Result<std::optional<std::string>> make_run(const Work& work, const std::string& folder);
+Result<std::optional<std::string>> make_fork(const Work& work, const std::string& folder);
 Result<std::string> make_evaluation(const Work& work, const std::string& folder);
 Result<std::string> make_command(const Work& work, const std::string& folder);
 // The SHA-256 of each file of the plan's folder that a command reads.
@@ -17,6 +18,17 @@ Result<std::map<std::string, std::string>> command_files(const Work& work);
 // The configuration of a training: the plan's file with `set`, on the data of its tokens step. `folder` is
 // the run's. Errors: of the configuration; one that names data, run or output, which follow from the plan.
 Result<train::TrainConfig> training_config(const Work& work, const std::string& folder);
+// The same of a fork: the configuration of the other run at the step, with `set`.
+Result<train::TrainConfig> fork_config(const Work& work, const std::string& folder);
+// The step whose state a fork begins with; in a sanity run the last one of the other run.
+Result<int64_t> forked_at(const Work& work);
+// The options of `set`, with the seeds themselves.
+std::vector<config::Override> options_of(const Work& work);
+// An error where one of the options follows from the plan.
+Status check_left_to_plan(const std::vector<config::Override>& options);
+// Appends the options that say where the data of a tokens step are.
+Status set_data(const Work& work, const Step& tokens, std::vector<config::Override>& overrides);
+inline constexpr int64_t kSanitySteps = 20;  // at most, of a training in a sanity run
 // The SHA-256 of the training's canonical programs.
 Result<std::string> programs_of(const Work& work, const train::TrainConfig& config);
 

@@ -19,7 +19,7 @@ constexpr const char* kFromThePlan[] = {
     "data.on_bad_row",        "trainer.id",           "trainer.log_dir",
     "trainer.initialize_from"};
 
-Status check_left_to_plan(const config::Node& tree) {
+Status check_tree(const config::Node& tree) {
   for (const std::string path : kFromThePlan) {
     const size_t dot = path.find('.');
     const config::Node* section = tree.find(path.substr(0, dot));
@@ -31,7 +31,7 @@ Status check_left_to_plan(const config::Node& tree) {
   return {};
 }
 
-constexpr int64_t kSanitySteps = 20;  // at most, of a training in a sanity run
+std::string quoted_text(const std::string& text) { return config::flow_text(config::Node::string(text)); }
 
 std::string list_text(const std::vector<std::string>& texts) {
   std::vector<config::Node> items;
@@ -41,37 +41,55 @@ std::string list_text(const std::vector<std::string>& texts) {
 
 }  // namespace
 
-Result<train::TrainConfig> training_config(const Work& work, const std::string& folder) {
-  const std::string file = io::join_path(work.plan.folder, text_of(work.step, "config"));
-  std::vector<config::Override> overrides;
-  const config::Node parameters = work.parameters();
-  for (const config::Node& option : parameters.find("set")->items)
-    overrides.push_back({option.key, config::flow_text(option)});
-  config::Mistakes mistakes;
-  ASSIGN_OR_RETURN(const config::Node tree, config::load_tree(file, overrides, &mistakes));
-  RETURN_IF_ERROR(mistakes.status());
-  RETURN_IF_ERROR(check_left_to_plan(tree));
-  const Step& tokens = work.input("data");
+Status set_data(const Work& work, const Step& tokens, std::vector<config::Override>& overrides) {
   const auto made = [&](const char* parameter) -> const Made& {
     return work.made.at(tokens.inputs.at(parameter));
   };
   const auto set = [&](const char* path, const std::string& value) { overrides.push_back({path, value}); };
-  const auto quoted = [](const std::string& text) { return config::flow_text(config::Node::string(text)); };
   ASSIGN_OR_RETURN(const std::vector<std::string> train_urls, urls_of(work, tokens.inputs.at("from")));
   ASSIGN_OR_RETURN(const std::vector<std::string> held_out, urls_of(work, tokens.inputs.at("held_out")));
   set("data.train_urls", list_text(train_urls));
   set("data.validation_urls", list_text(held_out));
-  set("data.tokenizer", quoted(io::join_path(made("tokenizer").folder, "tokenizer.json")));
-  set("data.text_key", quoted(text_of(tokens, "text_key")));
-  set("data.cache_dir", quoted(work.made_by(tokens).folder));
+  set("data.tokenizer", quoted_text(io::join_path(made("tokenizer").folder, "tokenizer.json")));
+  set("data.text_key", quoted_text(text_of(tokens, "text_key")));
+  set("data.cache_dir", quoted_text(work.made_by(tokens).folder));
+  return {};
+}
+
+Status check_left_to_plan(const std::vector<config::Override>& options) {
+  for (const config::Override& option : options)
+    for (const std::string path : kFromThePlan)
+      if (option.path == path)
+        return invalid_argument(fmt::format("{}: follows from the plan's steps; leave it out", path));
+  return {};
+}
+
+std::vector<config::Override> options_of(const Work& work) {
+  std::vector<config::Override> out;
+  const config::Node parameters = work.parameters();
+  for (const config::Node& option : parameters.find("set")->items)
+    out.push_back({option.key, config::flow_text(option)});
+  return out;
+}
+
+Result<train::TrainConfig> training_config(const Work& work, const std::string& folder) {
+  if (work.step.kind->name == kForkKind) return fork_config(work, folder);
+  const std::string file = io::join_path(work.plan.folder, text_of(work.step, "config"));
+  std::vector<config::Override> overrides = options_of(work);
+  config::Mistakes mistakes;
+  ASSIGN_OR_RETURN(const config::Node tree, config::load_tree(file, overrides, &mistakes));
+  RETURN_IF_ERROR(mistakes.status());
+  RETURN_IF_ERROR(check_tree(tree));
+  RETURN_IF_ERROR(set_data(work, work.input("data"), overrides));
+  const auto set = [&](const char* path, const std::string& value) { overrides.push_back({path, value}); };
   if (work.plan.sanity) {
     ASSIGN_OR_RETURN(const train::TrainConfig whole,
                      train::load_train_config(file, overrides, work.context.models));
     set("trainer.num_train_steps", std::to_string(std::min(whole.trainer.num_train_steps, kSanitySteps)));
   }
   if (!folder.empty()) {
-    set("trainer.log_dir", quoted(io::parent_path(folder)));
-    set("trainer.id", quoted(io::base_name(folder)));
+    set("trainer.log_dir", quoted_text(io::parent_path(folder)));
+    set("trainer.id", quoted_text(io::base_name(folder)));
   }
   return train::load_train_config(file, overrides, work.context.models);
 }

@@ -46,9 +46,12 @@ Result<std::string> recipe(const Work& work) {
   nlohmann::json out = {
       {"kind", step.kind->name}, {"version", step.kind->version}, {"inputs", nlohmann::json::object()}};
   for (const auto& [parameter, input] : step.inputs) out["inputs"][parameter] = work.made.at(input).content;
-  if (step.kind->name == "train") {
+  if (step.kind->makes_run()) {
     ASSIGN_OR_RETURN(const train::TrainConfig config, training_config(work, ""));
     ASSIGN_OR_RETURN(const std::string programs, programs_of(work, config));
+    if (step.kind->name == kForkKind) {
+      ASSIGN_OR_RETURN(out["at"], forked_at(work));
+    }
     out["parameters"] = {{"config", nlohmann::json::parse(train::canonical_text(config))},
                          {"program", programs},
                          {"numerics", chain::kNumericsVersion},
@@ -63,15 +66,22 @@ Result<std::string> recipe(const Work& work) {
 }
 
 Result<std::optional<run::Cost>> cost(const Work& work) {
-  if (work.step.kind->name != "train" || !work.services.cost) return std::optional<run::Cost>();
+  if (!work.step.kind->makes_run() || !work.services.cost) return std::optional<run::Cost>();
   ASSIGN_OR_RETURN(const train::TrainConfig config, training_config(work, ""));
-  ASSIGN_OR_RETURN(const run::Cost found, work.services.cost(config));
+  ASSIGN_OR_RETURN(run::Cost found, work.services.cost(config));
+  if (work.step.kind->name == kForkKind) {  // it is that of a run from the first step on
+    ASSIGN_OR_RETURN(const int64_t at, forked_at(work));
+    const double share = 1 - static_cast<double>(at) / static_cast<double>(config.trainer.num_train_steps);
+    found.flops *= share;
+    found.seconds *= share;
+  }
   return std::optional<run::Cost>(found);
 }
 
 Result<std::optional<std::string>> perform(const Work& work, const std::string& folder) {
   const std::string& kind = work.step.kind->name;
   if (kind == "train") return make_run(work, folder);
+  if (kind == kForkKind) return make_fork(work, folder);
   const auto make = kind == "tokenizer"    ? make_tokenizer
                     : kind == "tokens"     ? make_tokens
                     : kind == kCommandKind ? make_command
@@ -85,6 +95,6 @@ Result<std::optional<std::string>> perform(const Work& work, const std::string& 
 
 Status is_sandboxed(const StepKind& kind) { return kind.name == kCommandKind ? sandbox_works() : Status(); }
 
-bool resumes(const StepKind& kind) { return kind.name == "train" || kind.name == "tokens"; }
+bool resumes(const StepKind& kind) { return kind.makes_run() || kind.name == "tokens"; }
 
 }  // namespace ostro::lab

@@ -48,6 +48,7 @@ std::span<const Table> record_tables() {
         {"data", "TEXT"},
         {"tokenizer", "TEXT"},
         {"numerics", "TEXT"}}},
+      {"forks", {{"run", "TEXT"}, {"parent", "TEXT"}, {"step", "INTEGER"}}},
       {"config", {{"run", "TEXT"}, {"path", "TEXT"}, {"value", "TEXT"}}},
       {"chain",
        {{"run", "TEXT"}, {"step", "INTEGER"}, {"loss", "REAL"}, {"tokens", "INTEGER"}, {"hash", "TEXT"}}},

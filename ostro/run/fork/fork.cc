@@ -91,6 +91,21 @@ Result<train::TrainConfig> config_that_made(io::FileSystem& fs, const ForkReques
   return audit::config_of_period(base, audit::period_that_made(periods, request.step).config);
 }
 
+// The parent's configuration of the step with what is given, if a fork may have it.
+Result<train::TrainConfig> config_after(io::FileSystem& fs, const ForkRequest& request, const Parent& parent,
+                                        const train::TrainConfig& given) {
+  if (given.trainer.initialize_from)
+    return invalid_argument(fmt::format(
+        "trainer.initialize_from is {}, but a fork begins with the state of {} after step {}; leave it out",
+        *given.trainer.initialize_from, request.parent, request.step));
+  ASSIGN_OR_RETURN(train::TrainConfig held, config_that_made(fs, request, parent, given.model.choices()));
+  held.trainer.initialize_from.reset();
+  ASSIGN_OR_RETURN(train::TrainConfig config, audit::fork_with(held, given, request.step));
+  if (const Status allowed = audit::check_fork(held, config, request.step); !allowed.ok())
+    return allowed.error().with_context(fmt::format("{} cannot be forked so", request.parent));
+  return config;
+}
+
 // Writes the arrays of the parent's checkpoint to initial/, each cell with the hash that the parent's chain
 // vouches for. Whatever else lies in the checkpoint's directory stays there.
 Status copy_state(io::FileSystem& fs, const ForkRequest& request, const Parent& parent,
@@ -180,25 +195,22 @@ Result<train::TrainConfig> config_of_parent(io::FileSystem& fs, const ForkReques
   return config;
 }
 
+Result<train::TrainConfig> config_of_fork(io::FileSystem& fs, const ForkRequest& request,
+                                          const train::TrainConfig& given) {
+  ASSIGN_OR_RETURN(const Parent parent, open_parent(fs, request));
+  return config_after(fs, request, parent, given);
+}
+
 Result<Forked> fork_run(io::FileSystem& fs, const ForkRequest& request, const train::TrainConfig& given,
                         const data::BuildSettings& build) {
   ASSIGN_OR_RETURN(const Parent parent, open_parent(fs, request));
-  if (given.trainer.initialize_from)
-    return invalid_argument(fmt::format(
-        "trainer.initialize_from is {}, but a fork begins with the state of {} after step {}; leave it out",
-        *given.trainer.initialize_from, request.parent, request.step));
-  ASSIGN_OR_RETURN(train::TrainConfig held, config_that_made(fs, request, parent, given.model.choices()));
-  held.trainer.initialize_from.reset();
-  auto config = audit::fork_with(held, given, request.step);
-  if (!config.ok()) return config.error();
+  ASSIGN_OR_RETURN(train::TrainConfig config, config_after(fs, request, parent, given));
   const std::string out = io::clean_path(request.out);
-  config->trainer.log_dir = io::parent_path(out);
-  config->trainer.id = io::base_name(out);
-  RETURN_IF_ERROR(config->trainer.validate());
-  if (const Status allowed = audit::check_fork(held, *config, request.step); !allowed.ok())
-    return allowed.error().with_context(fmt::format("{} cannot be forked so", request.parent));
+  config.trainer.log_dir = io::parent_path(out);
+  config.trainer.id = io::base_name(out);
+  RETURN_IF_ERROR(config.trainer.validate());
 
-  OpenedRun run{*config, out};
+  OpenedRun run{config, out};
   ASSIGN_OR_RETURN(run.data, train::open_data(fs, run.config, build));
   if (const std::string& theirs = parent.chain.genesis().tokenizer_hash; theirs != run.data.tokenizer_hash)
     return invalid_argument(fmt::format(

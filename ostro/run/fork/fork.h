@@ -27,6 +27,11 @@ Result<train::TrainConfig> config_of_parent(io::FileSystem& fs, const ForkReques
                                             std::span<const config::Override> overrides,
                                             const models::ModelChoices& models);
 
+// Returns the configuration of the fork with what is `given`, as fork_run() makes it but for trainer.id and
+// log_dir. Errors: as fork_run for the step and the options.
+Result<train::TrainConfig> config_of_fork(io::FileSystem& fs, const ForkRequest& request,
+                                          const train::TrainConfig& given);
+
 struct Forked {
   train::TrainConfig config;  // resolved, as config.yaml of the fork has it
   std::string state;          // name of the state that it begins with
