@@ -165,9 +165,9 @@ def draw_head(head, share):
 def check_audit(lab, wanted):
     """A share of the skipped steps is done again. An output that another machine would not make is found."""
     out = lab.run("--audit", "1").stdout
-    check(out.count("was done again, and has the content") == 6 and out.splitlines()[-1] == f"lab hash: {wanted}", out)
+    check(out.count("was done again, and has the content") == 10 and out.splitlines()[-1] == f"lab hash: {wanted}", out)
     journal = lab.top / "small.lab/journal.jsonl"
-    check([e["kind"] for e in entries_of(journal)].count("audit") == 6, "audits are not in the journal")
+    check([e["kind"] for e in entries_of(journal)].count("audit") == 10, "audits are not in the journal")
     check("was done again" not in lab.run("--audit", "0").stdout, "a share of nothing")
     head = entries_of(journal)[-1]["h"]
     drawn = [int(hashlib.sha256((draw_head(head, "0.3") + f).encode()).hexdigest()[:13], 16) / 2**52 < 0.3
@@ -203,6 +203,33 @@ def check_audit(lab, wanted):
     check(lab.ran() == ([], wanted), "the lab as it was")
 
 
+def check_gc(lab, wanted):
+    """What earlier plans left is removed, and nothing else; what is made again gives what the journal has."""
+    out = lab.top / "small.lab/out"
+    lab.write(PLAN.replace("0.01]", "0.02]"))
+    other = lab.ran()[1]
+    lab.write(PLAN)
+    (out / "0123456789abcdef").mkdir()
+    (out / "0123456789abcdef/x").write_text("begun")
+    (out / "notes.txt").write_text("mine")
+    before = sorted(out.rglob("*"))
+    dry = lab.start("gc", "plan.yaml", "--dry_run").stdout
+    check(sorted(out.rglob("*")) == before and "would be removed" in dry and "begun, and never done" in dry, dry)
+    done = lab.start("gc", "plan.yaml")
+    check(done.returncode == 0 and done.stdout.splitlines()[:-1] == dry.splitlines()[:-1], done.stdout + done.stderr)
+    check("base[rate=0.02], content" in done.stdout and "base[rate=0.01], content" not in done.stdout, done.stdout)
+    check((out / "notes.txt").exists() and not (out / "0123456789abcdef").exists(), "another file of the folder")
+    (out / "notes.txt").unlink()
+    check("removed: 0 outputs" in lab.start("gc", "plan.yaml").stdout, "gc twice")
+    check(lab.ran("--check", "full") == ([], wanted), "gc removed what is needed")
+    lab.write(PLAN.replace("0.01]", "0.02]"))
+    done = lab.start("gc", "plan.yaml")
+    check(done.returncode == 2 and "`ostro lab run plan.yaml` comes first" in done.stderr, done.stdout + done.stderr)
+    again = lab.ran()
+    check(again == (["base[rate=0.02]", "cool[rate=0.02]", "score[rate=0.02]", "cooled[rate=0.02]"], other), f"made again: {again}")
+    lab.write(PLAN)
+
+
 def check_costs(lab):
     """A dry run computes what trainings take whose inputs are there: twice the steps take twice the FLOPs."""
     def flops(steps):
@@ -231,6 +258,7 @@ def main():
         check_stop(args.ostro, top, wanted)
         check_audit(lab, wanted)
         check_sanity(lab, wanted)
+        check_gc(lab, wanted)
         check_costs(lab)
     print("equal: steps side by side, after kills and done again have the hashes of one after another")
 

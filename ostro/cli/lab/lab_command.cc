@@ -1,7 +1,8 @@
-// ostro lab why | record | report | site; the other verbs have files of their own
+// ostro lab why | record | report | site | gc; the other verbs have files of their own
 #include <fmt/format.h>
 #include <fmt/ranges.h>
 
+#include "ostro/base/units.h"
 #include "ostro/cli/lab/lab_register.h"
 #include "ostro/cli/lab/lab_run.h"
 #include "ostro/cli/lab/lab_without.h"
@@ -10,6 +11,7 @@
 #include "ostro/io/files/atomic_file.h"
 #include "ostro/io/files/path.h"
 #include "ostro/lab/drive/driver.h"
+#include "ostro/lab/drive/unneeded.h"
 #include "ostro/lab/record/record.h"
 #include "ostro/lab/report/report.h"
 #include "ostro/lab/site/site.h"
@@ -106,6 +108,39 @@ int lab_site(Args args) {
   return exit_after(write_site(args.context(), file, out));
 }
 
+Status collect(const Context& context, const std::string& file, bool dry_run) {
+  ASSIGN_OR_RETURN(const lab::Plan plan, lab::read_plan(context.fs, file));
+  ASSIGN_OR_RETURN(const auto outputs, lab::remove_unneeded(context, plan, dry_run));
+  std::string text;
+  int64_t bytes = 0;
+  for (const lab::UnneededOutput& output : outputs) {
+    bytes += output.bytes;
+    text += fmt::format("{}: {}, {:.1f} MiB\n", output.folder,
+                        output.step.empty()
+                            ? "begun, and never done"
+                            : fmt::format("{}, content {}", output.step, lab::short_hash(output.content)),
+                        mib(output.bytes));
+  }
+  return write_stdout(text + fmt::format("{}: {} output{}, {:.1f} MiB\n",
+                                         dry_run ? "would be removed" : "removed", outputs.size(),
+                                         outputs.size() == 1 ? "" : "s", mib(bytes)));
+}
+
+int lab_gc(Args args) {
+  std::string file;
+  bool dry_run = false;
+  args.summary(
+      "Removes the outputs that no step of the plan needs any more: those of steps as they were before, and "
+      "what was\n"
+      "begun and never done. The journal keeps their hashes, so what is made again is compared. All steps of "
+      "the plan\n"
+      "must be done.");
+  args.positional("FILE", &file, "the plan");
+  args.flag("--dry_run", &dry_run, "only say what would be removed");
+  if (const auto code = args.parse()) return *code;
+  return exit_after(collect(args.context(), file, dry_run));
+}
+
 constexpr Command kLabVerbs[] = {
     {"run", "do the steps of a plan that are not done yet", lab_run},
     {"register", "freeze a plan before its results, or check the registry", lab_register},
@@ -114,6 +149,7 @@ constexpr Command kLabVerbs[] = {
     {"record", "write what a lab knows as an SQLite file", lab_record},
     {"report", "answer the plan's queries in a report, or check one", lab_report},
     {"site", "write pages about a lab", lab_site},
+    {"gc", "remove outputs that the plan does not need any more", lab_gc},
     {"without", "train a run again without a document, and compare", lab_without},
 };
 

@@ -1,0 +1,90 @@
+#include "ostro/lab/drive/unneeded.h"
+
+#include <fmt/format.h>
+
+#include <algorithm>
+#include <set>
+
+#include "ostro/io/files/path.h"
+#include "ostro/lab/drive/driver.h"
+#include "ostro/lab/drive/lab_lock.h"
+#include "ostro/lab/journal/journal.h"
+#include "ostro/lab/journal/output.h"
+
+namespace ostro::lab {
+namespace {
+
+constexpr size_t kNameDigits = 16;  // of a fingerprint, in the name of its folder (output_folder)
+
+bool is_output_name(const std::string& name) {
+  return name.size() == kNameDigits && name.find_first_not_of("0123456789abcdef") == std::string::npos;
+}
+
+Result<int64_t> size_of(io::FileSystem& fs, const std::string& folder) {
+  ASSIGN_OR_RETURN(const std::vector<std::string> files, files_below(fs, folder));
+  int64_t bytes = 0;
+  for (const std::string& file : files) {
+    ASSIGN_OR_RETURN(const io::FileInfo info, fs.stat(io::join_path(folder, file)));
+    bytes += info.size;
+  }
+  return bytes;
+}
+
+// Outputs that no step of the plan has.
+Result<std::vector<UnneededOutput>> find_unneeded(io::FileSystem& fs, const Plan& plan,
+                                                  const LabState& state) {
+  std::set<std::string> kept;  // names of folders
+  for (const StepState& s : state.steps) {
+    if (s.action != Action::kSkip)
+      return invalid_argument(fmt::format(
+          "{}: step {}: {}{}. What the steps behind it need is known when all are done: `ostro lab "
+          "run {}` comes first",
+          s.step->where, s.step->name, s.action == Action::kFail ? "" : "is not done: ", s.reason,
+          plan.file));
+    kept.insert(s.fingerprint.substr(0, kNameDigits));
+  }
+  ASSIGN_OR_RETURN(const Journal journal, Journal::open(fs, plan.directory()));
+  std::map<std::string, const DoneEntry*> done;  // the last entry of each
+  for (const DoneEntry& entry : journal.done()) {
+    const std::string name = entry.fingerprint.substr(0, kNameDigits);
+    done[name] = &entry;
+    if (journal.has_conflict(entry.fingerprint)) kept.insert(name);
+  }
+  const std::string top = io::join_path(plan.directory(), "out");
+  ASSIGN_OR_RETURN(const bool has_outputs, fs.exists(top));
+  std::vector<UnneededOutput> out;
+  if (!has_outputs) return out;
+  ASSIGN_OR_RETURN(const auto entries, fs.list(top));
+  for (const io::DirEntry& entry : entries) {
+    if (!entry.is_directory || !is_output_name(entry.name) || kept.contains(entry.name)) continue;
+    UnneededOutput found;
+    found.folder = io::join_path(top, entry.name);
+    if (const auto known = done.find(entry.name); known != done.end()) {
+      found.step = known->second->step;
+      found.content = known->second->content;
+    }
+    ASSIGN_OR_RETURN(found.bytes, size_of(fs, found.folder));
+    out.push_back(std::move(found));
+  }
+  return out;
+}
+
+}  // namespace
+
+Result<std::vector<UnneededOutput>> remove_unneeded(const Context& context, const Plan& plan, bool dry_run) {
+  io::FileSystem& fs = context.fs;
+  std::unique_ptr<io::FileLock> lock;
+  if (!dry_run) {
+    ASSIGN_OR_RETURN(lock, lock_lab(fs, plan));
+  }
+  ASSIGN_OR_RETURN(const LabState state, look_at(context, plan));
+  ASSIGN_OR_RETURN(std::vector<UnneededOutput> unneeded, find_unneeded(fs, plan, state));
+  if (dry_run) return unneeded;
+  for (const UnneededOutput& output : unneeded) {  // without its list of files an output counts as gone
+    RETURN_IF_ERROR(fs.remove_all(output.folder + ".json"));
+    RETURN_IF_ERROR(fs.remove_all(output.folder));
+  }
+  return unneeded;
+}
+
+}  // namespace ostro::lab
