@@ -393,7 +393,7 @@ def main():
         check("hypothesis known: is gone" in page.data, page.data)
         # Metrics that cannot be asked.
         for metric, error in (("SELECT loss FROM evaluations", "gives 1 columns"), ("SELECT run, seconds FROM sessions", "a clock or a machine"),
-                              ("SELECT name, 1 FROM steps", "reads no result"), ("SELECT name, mean FROM hypotheses", "made of hypotheses")):
+                              ("SELECT name, 1 FROM steps", "reads no result"), ("SELECT name, mean FROM hypotheses", "made of what was registered")):
             lab.write(PLAN.replace(PLAN.split('metric: "')[1].split('"')[0], metric))
             done = lab.start("register", "plan.yaml")
             check(done.returncode == 2 and error in done.stderr and "plan.yaml:" in done.stderr, f"{metric}: {done.stderr}")

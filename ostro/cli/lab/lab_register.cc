@@ -9,6 +9,7 @@
 #include "ostro/cli/shared/terminal.h"
 #include "ostro/lab/drive/registering.h"
 #include "ostro/lab/record/record.h"
+#include "ostro/lab/record/scaling_record.h"
 
 namespace ostro::cli {
 namespace {
@@ -25,7 +26,9 @@ Result<std::optional<bundle::SigningKey>> read_key(io::FileSystem& fs, const std
 }
 
 std::string entry_text(const lab::RegistryEntry& e, size_t line) {
-  std::string what = e.kind == "register" ? fmt::format("registers {}", lab::short_hash(e.registration))
+  std::string what = e.kind == "register"   ? fmt::format("registers {}", lab::short_hash(e.registration))
+                     : e.kind == "forecast" ? fmt::format("registers the forecast {}: {}",
+                                                          one_line(e.forecast), one_line(e.value))
                      : e.kind == "beacon"
                          ? fmt::format("beacon of {}: {}", lab::short_hash(e.registration), one_line(e.value))
                          : fmt::format("withdraws {}: {}", one_line(e.hypothesis), one_line(e.reason));
@@ -51,6 +54,8 @@ Status check(const Context& context, const lab::Plan& plan, const RegisterReques
   for (const auto& row : rows.rows)
     out += fmt::format("hypothesis {}: {}{}\n", lab::value_text(row[0]), lab::value_text(row[1]),
                        lab::value_text(row[2]).empty() ? "" : ", since " + one_line(lab::value_text(row[2])));
+  ASSIGN_OR_RETURN(const std::vector<std::string> forecasts, lab::forecast_lines(record));
+  for (const std::string& line : forecasts) out += line + "\n";
   for (const std::string& name : found.dropped)
     out +=
         fmt::format("hypothesis {}: open, and no longer in the plan; --withdraw {} --reason TEXT says why\n",
@@ -74,6 +79,7 @@ Status register_now(const Context& context, const lab::Plan& plan, const Registe
   for (const std::string& change : done.changes) out += fmt::format("changed: {}\n", change);
   for (const std::string& name : done.late)
     out += fmt::format("late: the journal has results of steps that {} uses, and the entry says so\n", name);
+  for (const std::string& forecast : done.forecasts) out += fmt::format("forecast {}\n", forecast);
   return write_stdout(out + fmt::format("registry head: {}\n", done.head));
 }
 

@@ -10,6 +10,8 @@
 #include "ostro/cli/run/train_run.h"
 #include "ostro/cli/shared/progress.h"
 #include "ostro/lab/drive/driver.h"
+#include "ostro/lab/record/record.h"
+#include "ostro/lab/record/scaling_record.h"
 #include "ostro/run/loop/signals.h"
 #include "ostro/run/report/forecast.h"
 
@@ -50,6 +52,17 @@ void print_costs(const lab::LabState& state) {
                known, cost_text(all));
   if (unknown > 0)
     fmt::print("trainings that wait for a step, so that what they take is not known: {}\n", unknown);
+}
+
+// Says of each forecast whether the runs that check it lie inside.
+Status tell_forecasts(const Context& context, const lab::Plan& plan, const lab::LabState& state) {
+  if (std::none_of(plan.steps.begin(), plan.steps.end(),
+                   [](const lab::Step& step) { return step.kind->name == "forecast"; }))
+    return {};
+  ASSIGN_OR_RETURN(const lab::Database record, lab::make_record(context.fs, plan, state, /*measured=*/false));
+  ASSIGN_OR_RETURN(const std::vector<std::string> lines, lab::forecast_lines(record));
+  for (const std::string& line : lines) fmt::print("{}\n", line);
+  return {};
 }
 
 constexpr int64_t kMostJobs = 256;
@@ -149,6 +162,8 @@ int lab_run(Args args) {
       (void)report_error(
           corrupt(fmt::format("{}: step {}: {}", step.step->where, step.step->name, step.reason)));
   if (!state->is_done()) return kExitFailed;
+  if (const Status told = tell_forecasts(context, *plan, *state); !told.ok())
+    return report_error(told.error());
   fmt::print("lab hash: {}\n", state->hash());
   return kExitOk;
 }

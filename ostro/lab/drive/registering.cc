@@ -13,6 +13,7 @@
 #include "ostro/lab/drive/lab_lock.h"
 #include "ostro/lab/registry/check.h"
 #include "ostro/lab/registry/frozen.h"
+#include "ostro/lab/scaling/scaling.h"
 
 namespace ostro::lab {
 namespace {
@@ -92,6 +93,34 @@ std::vector<std::string> late_hypotheses(const Journal& journal, const std::stri
   return out;
 }
 
+// Registers the forecasts that are done, each with its content.
+Status register_forecasts(const Context& context, const Plan& plan, const bundle::SigningKey* key,
+                          Registering& lab, Registered& out) {
+  ASSIGN_OR_RETURN(const LabState state, look_at(context, plan));
+  for (const StepState& s : state.steps) {
+    const std::string& name = s.step->name;
+    if (s.step->kind->name != "forecast" || s.action != Action::kSkip ||
+        lab.registry.forecast(name, s.content) != nullptr)
+      continue;
+    const std::string path = io::join_path(state.made.at(name).folder, kForecastFile);
+    ASSIGN_OR_RETURN(const std::string text, context.fs.read_file(path));
+    ASSIGN_OR_RETURN(const ScalingForecast forecast, parse_forecast(text, path));
+    RegistryEntry entry{.kind = "forecast", .registration = out.registration, .queries = {}};
+    entry.forecast = name;
+    entry.content = s.content;
+    entry.value = forecast_sentence(forecast);
+    for (const Step& step : plan.steps) {
+      const std::string* checked = checked_forecast(step);
+      if (checked != nullptr && *checked == name && lab.journal.last_of(step.name) != nullptr)
+        entry.late.push_back(step.name);
+    }
+    RETURN_IF_ERROR(lab.registry.append(entry, lab.journal, key));
+    out.forecasts.push_back(fmt::format("{}: {}", name, entry.value));
+    if (!entry.late.empty()) out.late.push_back(name);
+  }
+  return {};
+}
+
 }  // namespace
 
 Result<Registered> register_plan(const Context& context, const Plan& plan, const bundle::SigningKey* key) {
@@ -105,9 +134,12 @@ Result<Registered> register_plan(const Context& context, const Plan& plan, const
   for (const Hypothesis& hypothesis : plan.hypotheses) entry.hypotheses.push_back(hypothesis.name);
   const RegistryEntry* last = lab.registry.registration();
   // A plan that has been registered may lose its hypotheses by another entry.
-  if (last == nullptr && plan.hypotheses.empty() && !has_seeds_of_it)
+  const bool foresees = std::any_of(plan.steps.begin(), plan.steps.end(),
+                                    [](const Step& s) { return s.kind->name == "forecast"; });
+  if (last == nullptr && plan.hypotheses.empty() && !has_seeds_of_it && !foresees)
     return invalid_argument(fmt::format(
-        "{}: has no hypotheses and no seeds of a registration, so there is nothing to register", plan.file));
+        "{}: has no hypotheses, no forecast and no seeds of a registration, so there is nothing to register",
+        plan.file));
   std::string before;
   if (last != nullptr) {
     ASSIGN_OR_RETURN(before, context.fs.read_file(frozen_path(plan.directory(), last->registration)));
@@ -125,6 +157,7 @@ Result<Registered> register_plan(const Context& context, const Plan& plan, const
     out.changes = entry.changes;
     out.late = entry.late;
   }
+  if (foresees) RETURN_IF_ERROR(register_forecasts(context, plan, key, lab, out));
   out.head = lab.registry.head();
   return out;
 }

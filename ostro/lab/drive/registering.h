@@ -12,10 +12,12 @@ struct Registered {
   std::string registration;  // SHA-256 of the frozen text
   std::string head;          // hash of the registry's last line
   std::vector<std::string> changes, late;
+  std::vector<std::string> forecasts;  // that were registered now: the step, and what it says
 };
 
-// Registers the plan as it is now, with the contents of its sources, signed by the key if there is one.
-// Errors: nothing to register; a source that cannot be read; another key than before.
+// Registers the plan as it is now, with the contents of its sources, and the forecasts that are done and not
+// yet registered; signed by the key if there is one. Errors: nothing to register; a source that cannot be
+// read; another key than before.
 Result<Registered> register_plan(const Context& context, const Plan& plan, const bundle::SigningKey* key);
 
 // Records a public value for the plan's registration; the same value again is no error. Errors: the plan is

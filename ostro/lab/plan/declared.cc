@@ -85,6 +85,19 @@ Status read_input(const Node& given, const std::string& step, const Parameter& p
   return {};
 }
 
+// Takes the steps whose names are in a list.
+Status read_families(const Node& given, const std::string& step, const Parameter& p, const Node& steps,
+                     Declared& out) {
+  if (given.kind != Node::Kind::kList || given.items.empty())
+    return plan_error(given, fmt::format("step {}: {}: expected a list of steps, as [$NAME]", step, p.name));
+  for (const Node& item : given.items) {
+    Declared one;
+    RETURN_IF_ERROR(read_input(item, step, p, p.name, steps, one));
+    out.families.push_back(one.inputs.at(p.name));
+  }
+  return {};
+}
+
 }  // namespace
 
 bool is_variable(const Node& node) {
@@ -131,6 +144,7 @@ Result<Declared> read_step(const Node& node, const Node& steps) {
                                                      out.kind->name, p.name, p.help));
     if (p.type == ValueType::kStep && given != nullptr)
       RETURN_IF_ERROR(read_input(*given, node.key, p, p.name, steps, out));
+    if (p.type == ValueType::kFamilies) RETURN_IF_ERROR(read_families(*given, node.key, p, steps, out));
     if (p.type != ValueType::kSteps || given == nullptr) continue;
     if (given->kind != Node::Kind::kMap)
       return plan_error(*given,

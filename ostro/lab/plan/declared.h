@@ -19,6 +19,7 @@ struct Declared {
   // For each sweep variable, its choices: label and value.
   std::vector<std::pair<std::string, std::vector<std::pair<std::string, config::Node>>>> sweep;
   std::map<std::string, std::string> inputs;  // parameter -> declared name
+  std::vector<std::string> families;          // declared names, of all whose steps are inputs
   bool is_expanded = false;
 };
 

@@ -28,6 +28,10 @@ Status substitute(Node& node, const std::map<std::string, Node>& values, const s
     node = found->second;
     node.key = key;
     node.where = where;
+    // A value may have variables in it; it cannot have itself.
+    std::map<std::string, Node> others = values;
+    others.erase(found->first);
+    for (Node& item : node.items) RETURN_IF_ERROR(substitute(item, others, step));
     return {};
   }
   for (Node& item : node.items) RETURN_IF_ERROR(substitute(item, values, step));
@@ -68,6 +72,11 @@ Status check_type(const Node& node, const Parameter& p, const std::string& step)
   if (p.type == ValueType::kInteger &&
       (node.kind != Node::Kind::kInt || node.text.size() > 18 || std::stoll(node.text) < 1))
     return wrong("an integer above 0");
+  if (p.type == ValueType::kNumber) {
+    double value = 0;
+    if (node.kind == Node::Kind::kString || !config::read_value(node, p.name, &value).ok() || !(value > 0))
+      return wrong("a number above 0");
+  }
   if (p.type == ValueType::kSettings && node.kind != Node::Kind::kMap) return wrong("a map of options");
   return {};
 }
@@ -104,6 +113,7 @@ class Expansion {
     }
     open_.push_back(name);
     for (const auto& [unused, input] : step.inputs) RETURN_IF_ERROR(visit(input));
+    for (const std::string& input : step.families) RETURN_IF_ERROR(visit(input));
     open_.pop_back();
     step.is_expanded = true;
     return expand(name, step);
@@ -130,6 +140,10 @@ class Expansion {
         }
       some = std::move(more);
     }
+    for (const std::string& family : declared.families)
+      for (const Step& made : out_)
+        if (made.family == family)
+          for (Step& step : some) step.inputs[made.name] = made.name;
     std::vector<std::pair<Step, std::map<std::string, Node>>> chosen;
     for (Step& step : some) chosen.emplace_back(std::move(step), std::map<std::string, Node>{});
     for (const auto& [variable, choices] : declared.sweep) {
@@ -167,8 +181,10 @@ class Expansion {
   static Status fill(const Declared& declared, const std::map<std::string, Node>& values, Step& step) {
     step.parameters = Node::map();
     for (const Parameter& p : declared.kind->parameters) {
-      if (p.type == ValueType::kStep || p.type == ValueType::kSteps) continue;
+      if (p.type == ValueType::kStep || p.type == ValueType::kSteps || p.type == ValueType::kFamilies)
+        continue;
       const Node* given = declared.parameters->find(p.name);
+      if (given == nullptr && p.default_value.empty()) continue;
       Node value;
       if (given == nullptr) {
         ASSIGN_OR_RETURN(value, config::parse_yaml("v: " + p.default_value, "default", false));

@@ -8,6 +8,7 @@
 #include "ostro/io/files/path.h"
 #include "ostro/lab/plan/declared.h"
 #include "ostro/lab/plan/expand.h"
+#include "ostro/lab/plan/scaling_steps.h"
 
 namespace ostro::lab {
 namespace {
@@ -72,6 +73,11 @@ nlohmann::json hypothesis_json(const Hypothesis& h) {
 
 }  // namespace
 
+const std::string* checked_forecast(const Step& step) {
+  const auto found = step.inputs.find("forecast");
+  return step.kind->name == "train" && found != step.inputs.end() ? &found->second : nullptr;
+}
+
 const Step* Plan::find(const std::string& wanted) const {
   for (const Step& step : steps)
     if (step.name == wanted) return &step;
@@ -108,7 +114,8 @@ Result<Plan> read_plan(io::FileSystem& fs, const std::string& path) {
     return invalid_argument(fmt::format("{}: is no plan: expected a map", path));
   RETURN_IF_ERROR(check_once(root));
   RETURN_IF_ERROR(check_keys(
-      root, "", {"lab", "question", "steps", "hypotheses", "queries", "figures", "tables", "report"}));
+      root, "",
+      {"lab", "question", "steps", "scaling", "hypotheses", "queries", "figures", "tables", "report"}));
   Plan plan;
   plan.file = file;
   const std::string folder = io::clean_path(io::parent_path(file));
@@ -119,7 +126,10 @@ Result<Plan> read_plan(io::FileSystem& fs, const std::string& path) {
   const Node* steps = root.find("steps");
   if (steps == nullptr || steps->kind != Node::Kind::kMap || steps->items.empty())
     return plan_error(steps == nullptr ? root : *steps, "steps: expected a map from names to steps");
-  ASSIGN_OR_RETURN(plan.steps, expand_steps(*steps));
+  Node all = *steps;
+  if (const Node* scaling = root.find("scaling"); scaling != nullptr)
+    RETURN_IF_ERROR(add_scaling_steps(*scaling, all));
+  ASSIGN_OR_RETURN(plan.steps, expand_steps(all));
   if (const Node* hypotheses = root.find("hypotheses"); hypotheses != nullptr) {
     ASSIGN_OR_RETURN(plan.hypotheses, read_hypotheses(*hypotheses));
   }

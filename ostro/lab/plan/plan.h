@@ -25,6 +25,9 @@ struct Step {
   std::map<std::string, std::string> inputs;  // parameter -> name of the step
 };
 
+// The step whose forecast a training checks; null: none.
+const std::string* checked_forecast(const Step& step);
+
 // A named SELECT.
 struct Query {
   std::string name, sql, where;

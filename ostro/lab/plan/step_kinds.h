@@ -19,12 +19,14 @@ enum class ValueType {
   kStep,      // "$name": the output of a step
   kSteps,     // a map from names to "$name"
   kWords,     // a list of texts and numbers: the words of a command
+  kNumber,    // above 0
+  kFamilies,  // a list of "$name": the outputs of all steps that were declared under these names
 };
 
 struct Parameter {
   std::string name;
   ValueType type = ValueType::kText;
-  std::string default_value;  // YAML flow text; empty for required ones
+  std::string default_value;  // YAML flow text; empty: it is required, or left out where it is not given
   bool required = false;
   std::string of;  // for kStep: the kind of that step; a source's place can be taken by a step of kind run
   std::string help;

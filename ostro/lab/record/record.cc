@@ -13,6 +13,7 @@
 #include "ostro/io/files/path.h"
 #include "ostro/lab/journal/output.h"
 #include "ostro/lab/record/outcome.h"
+#include "ostro/lab/record/scaling_record.h"
 
 namespace ostro::lab {
 namespace {
@@ -120,9 +121,11 @@ Result<Database> make_record(io::FileSystem& fs, const Plan& plan, const LabStat
     if (step.kind->makes_run()) RETURN_IF_ERROR(add_run(db, fs, step, made.folder));
     if (step.kind->makes_run() && measured) RETURN_IF_ERROR(add_sessions(db, fs, step.name, made.folder));
     if (kind == "eval") RETURN_IF_ERROR(add_evaluation(db, fs, step, made.folder));
+    if (kind == "fit") RETURN_IF_ERROR(add_fit(db, fs, step.name, made.folder));
   }
   ASSIGN_OR_RETURN(const Registry registry, Registry::open(fs, plan.directory()));
   ASSIGN_OR_RETURN(const Journal journal, Journal::open(fs, plan.directory()));
+  RETURN_IF_ERROR(add_forecasts(db, fs, plan, state, registry, journal));
   ASSIGN_OR_RETURN(const std::vector<Outcome> outcomes,
                    find_outcomes(fs, db, plan, state, registry, journal));
   RETURN_IF_ERROR(add_outcomes(db, outcomes, registry));

@@ -1,5 +1,5 @@
 // make_record: what a lab knows, as tables (columns.h): steps, sources, stores, runs with configuration and
-// chain, evaluations, hypotheses with their outcomes, registry.
+// chain, evaluations, fits, forecasts, hypotheses with their outcomes, registry.
 #pragma once
 
 #include "ostro/lab/drive/driver.h"

@@ -193,6 +193,8 @@ class Check {
     std::map<std::string, std::string> beacons;
     std::string last;
     std::set<std::string> fingerprints;
+    std::map<std::string, std::string> contents;              // of steps, as they were done last
+    std::set<std::pair<std::string, std::string>> forecasts;  // registered: step and content
     for (const HashedLine& done : journal_->lines()) {
       const json entry = json::parse(done.entry);
       const auto say = [&](const std::string& what) {
@@ -205,11 +207,13 @@ class Check {
             last = line.line.hash;
             if (line.entry->kind == "register") registration = line.entry->registration;
             if (line.entry->kind == "beacon") beacons.emplace(line.entry->registration, line.entry->value);
+            if (line.entry->kind == "forecast") forecasts.emplace(line.entry->forecast, line.entry->content);
           }
       }
       if (entry["kind"] != "done") continue;
       const bool is_new = fingerprints.insert(entry["fingerprint"]).second;
       const std::string step = entry["step"];
+      contents[step] = entry["content"];
       if (!entry.contains("registration")) {
         if (is_new && frozen_.contains(registration) && frozen_[registration].contains(step) &&
             frozen_[registration][step].waits())
@@ -235,6 +239,9 @@ class Check {
         wrong =
             wrong_config(io::join_path(output_folder(directory_, entry["fingerprint"]), chain::kChainFile),
                          entry["recipe"]);
+      const std::string& forecast = frozen_[registration][step].forecast;
+      if (wrong.empty() && is_new && !forecast.empty() && !forecasts.contains({forecast, contents[forecast]}))
+        wrong = fmt::format("was done before the forecast that it checks, {}, was registered", forecast);
       if (!wrong.empty()) say(wrong);
     }
   }

@@ -104,9 +104,11 @@ bool is_frozen_text(const std::string& text) {
   const json &steps = out["steps"], &hypotheses = out["hypotheses"], &sources = out["sources"];
   const auto is_text = [](const json& value) { return value.is_string(); };
   return std::all_of(steps.begin(), steps.end(),
-                     [](const json& step) {
+                     [&](const json& step) {
                        return step.is_object() && step.contains("parameters") &&
-                              step["parameters"].is_object();
+                              step["parameters"].is_object() && step.contains("inputs") &&
+                              step["inputs"].is_object() &&
+                              is_text(step["inputs"].value("forecast", json("")));
                      }) &&
          std::all_of(hypotheses.begin(), hypotheses.end(),
                      [&](const json& h) {
@@ -170,6 +172,8 @@ std::map<std::string, FrozenStep> frozen_steps(const std::string& text) {
   for (const auto& [name, step] : frozen["steps"].items()) {
     FrozenStep& found = out[name];
     const json& parameters = step["parameters"];
+    if (step.value("kind", "") == "train" && step["inputs"].contains("forecast"))
+      found.forecast = step["inputs"]["forecast"];
     if (parameters.contains("set"))
       for (const auto& [path, value] : parameters["set"].items())
         if (const auto number = number_of(value)) found.seeds[path] = *number;

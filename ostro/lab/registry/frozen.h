@@ -46,7 +46,8 @@ struct FrozenStep {
   std::map<std::string, int64_t> seeds;  // the numbers of the seeds in `set` of a training, by path
   std::map<size_t, int64_t> words;       // those among the words of a program, by place, from 0
   bool used = false;                     // a hypothesis uses it
-  bool waits() const { return used || !seeds.empty() || !words.empty(); }
+  std::string forecast;                  // the step whose forecast it checks; else empty
+  bool waits() const { return used || !seeds.empty() || !words.empty() || !forecast.empty(); }
 };
 std::map<std::string, FrozenStep> frozen_steps(const std::string& text);
 

@@ -29,6 +29,9 @@ Result<Gate> Gate::open(io::FileSystem& fs, const Plan& plan, const Journal& jou
   ASSIGN_OR_RETURN(const auto uses, used_steps(plan));
   for (const Step& step : plan.steps)
     if (has_seeds(step.parameters)) gate.why_[step.name] = "has seeds of the registration";
+  for (const Step& step : plan.steps)
+    if (const std::string* forecast = checked_forecast(step); forecast != nullptr)
+      gate.why_[step.name] = fmt::format("checks {}", *forecast);
   for (const auto& [hypothesis, steps] : uses)
     for (const std::string& step : steps)
       gate.why_[step] = fmt::format("is used by the hypothesis {}", hypothesis);
@@ -57,6 +60,8 @@ Result<Gate> Gate::open(io::FileSystem& fs, const Plan& plan, const Journal& jou
   } else if (registered->queries != frozen_queries(plan)) {
     gate.missing_ = "the plan's queries are not those that were registered";
   }
+  for (const RegistryEntry& entry : registry.entries())
+    if (entry.kind == "forecast") gate.forecasts_.emplace(entry.forecast, entry.content);
   gate.line_ = registry.head();
   gate.sources_ = frozen_sources(before);
   gate.seeds_ = {registered->registration, registry.beacon_of(registered->registration)};
@@ -70,6 +75,9 @@ std::string Gate::refusal(const Plan& plan, const Step& step, const ContentOf& c
   if (why.empty())
     if (const std::string other = other_source(plan, step, sources_, content_of); !other.empty())
       why = fmt::format("the source {} is not what was registered", other);
+  if (const std::string* forecast = checked_forecast(step);
+      why.empty() && forecast != nullptr && !forecasts_.contains({*forecast, content_of(*forecast)}))
+    why = fmt::format("{} is not registered", *forecast);
   return why.empty() ? "" : fmt::format("{}, and {}: `{}` comes first", found->second, why, command_);
 }
 

@@ -28,6 +28,12 @@ json entry_json(const RegistryEntry& e) {
   } else if (e.kind == "beacon") {
     out["registration"] = e.registration;
     out["value"] = e.value;
+  } else if (e.kind == "forecast") {
+    out["registration"] = e.registration;
+    out["forecast"] = e.forecast;
+    out["content"] = e.content;
+    out["value"] = e.value;
+    out["late"] = e.late;
   } else {
     out["hypothesis"] = e.hypothesis;
     out["reason"] = e.reason;
@@ -54,12 +60,15 @@ std::optional<RegistryEntry> read_entry(const HashedLine& line, const std::strin
   }
   const auto text = [&](const char* key) { return entry.value(key, std::string()); };
   RegistryEntry out{.kind = text("kind"), .registration = text("registration"), .queries = {}};
-  if (out.kind != "register" && out.kind != "beacon" && out.kind != "withdraw") return std::nullopt;
+  if (out.kind != "register" && out.kind != "beacon" && out.kind != "withdraw" && out.kind != "forecast")
+    return std::nullopt;
   if (entry.contains("queries")) out.queries = entry["queries"].get<std::map<std::string, std::string>>();
   if (entry.contains("hypotheses")) out.hypotheses = entry["hypotheses"].get<std::vector<std::string>>();
   if (entry.contains("changes")) out.changes = entry["changes"].get<std::vector<std::string>>();
   if (entry.contains("late")) out.late = entry["late"].get<std::vector<std::string>>();
   out.value = text("value");
+  out.forecast = text("forecast");
+  out.content = text("content");
   out.hypothesis = text("hypothesis");
   out.reason = text("reason");
   out.journal = text("journal");
@@ -141,6 +150,12 @@ std::string Registry::beacon_of(const std::string& registration) const {
   for (const RegistryEntry& entry : entries_)
     if (entry.kind == "beacon" && entry.registration == registration) return entry.value;
   return "";
+}
+
+const RegistryEntry* Registry::forecast(const std::string& step, const std::string& content) const {
+  for (const RegistryEntry& entry : entries_)
+    if (entry.kind == "forecast" && entry.forecast == step && entry.content == content) return &entry;
+  return nullptr;
 }
 
 std::string Registry::withdrawn(const std::string& hypothesis) const {

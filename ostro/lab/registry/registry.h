@@ -17,14 +17,16 @@ inline constexpr const char* kRegistryFile = "registry.jsonl";
 
 // A line of the registry. Texts are UTF-8.
 struct RegistryEntry {
-  std::string kind;                            // "register", "beacon", "withdraw"
-  std::string registration;                    // of register and beacon: SHA-256 of the frozen text
+  std::string kind;                            // "register", "beacon", "withdraw", "forecast"
+  std::string registration;                    // all but withdraw: SHA-256 of the frozen text
   std::map<std::string, std::string> queries;  // of register
   std::vector<std::string> hypotheses = {};    // of register: their names
   std::vector<std::string> changes = {};       // of register: what differs from the one before
-  std::vector<std::string> late = {};          // of register: hypotheses that came or changed after a result
-  std::string value = {};                      // of beacon
-  std::string hypothesis = {}, reason = {};    // of withdraw
+  // Of register: hypotheses that came or changed after a result; of forecast: steps that were done before it.
+  std::vector<std::string> late = {};
+  std::string value = {};                    // of beacon; of forecast: what it says, for people
+  std::string forecast = {}, content = {};   // of forecast: the step, and the hash of what it gave
+  std::string hypothesis = {}, reason = {};  // of withdraw
   // Written by append().
   std::string journal = {}, time = {};          // the journal's head then; UTC, as the writer's clock says
   std::string public_key = {}, signature = {};  // PEM, hexadecimal; empty: not signed
@@ -55,6 +57,8 @@ class Registry {
   std::string beacon_of(const std::string& registration) const;
   // The reason for which a hypothesis was withdrawn after it was registered last; empty: it was not.
   std::string withdrawn(const std::string& hypothesis) const;
+  // The first entry that has this content of a step of kind forecast; null: none.
+  const RegistryEntry* forecast(const std::string& step, const std::string& content) const;
   // The hash of the last line; empty for an empty registry.
   std::string head() const { return entries_.empty() ? "" : entries_.back().hash; }
 

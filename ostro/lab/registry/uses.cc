@@ -14,6 +14,7 @@ const char* kind_in(const std::string& table) {
   if (table == "evaluations") return "eval";
   if (table == "outputs") return kCommandKind;
   if (table == "stores") return "tokens";
+  if (table.starts_with("fit")) return "fit";
   for (const char* of_runs : {"runs", "forks", "config", "chain", "checkpoints"})
     if (table == of_runs) return "train";
   return nullptr;
@@ -39,9 +40,9 @@ Result<std::map<std::string, std::set<std::string>>> used_steps(const Plan& plan
                       reads->columns));
     if (reads->number_class == NumberClass::kMeasured)
       return wrong("reads what a clock or a machine gave, which is another number each time");
-    for (const char* later : {"hypotheses", "metrics", "registry"})
+    for (const char* later : {"hypotheses", "metrics", "registry", "forecasts"})
       if (reads->tables.contains(later))
-        return wrong(fmt::format("reads the table {}, which is made of hypotheses", later));
+        return wrong(fmt::format("reads the table {}, which is made of what was registered", later));
     std::set<std::string>& steps = out[hypothesis.name];
     std::set<std::string> seen;
     for (const Step& step : plan.steps)

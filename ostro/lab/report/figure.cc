@@ -29,10 +29,11 @@ std::string line_chart_svg(const std::string& title, const std::string& x, const
                            const std::vector<Line>& lines) {
   std::vector<double> xs, ys;
   for (const Line& l : lines)
-    for (const auto& [at, value] : l.points) {
-      xs.push_back(at);
-      ys.push_back(value);
-    }
+    for (const auto* points : {&l.points, &l.marks})
+      for (const auto& [at, value] : *points) {
+        xs.push_back(at);
+        ys.push_back(value);
+      }
   const page::Range across = page::range_of(xs), up = page::range_of(ys);
   const auto place_x = [&](double v) { return kLeft + (kRight - kLeft) * across.place(v); };
   const auto place_y = [&](double v) { return kBottom - (kBottom - kTop) * up.place(v); };
@@ -59,6 +60,9 @@ std::string line_chart_svg(const std::string& title, const std::string& x, const
     body += fmt::format(
         "<path d=\"{}\" stroke=\"{}\"{} stroke-width=\"1.6\" stroke-linejoin=\"round\" fill=\"none\"/>\n", d,
         colour, dashes);
+    for (const auto& [at, value] : lines[i].marks)
+      body += fmt::format("<circle cx=\"{:.2f}\" cy=\"{:.2f}\" r=\"3.5\" fill=\"{}\"/>\n", place_x(at),
+                          place_y(value), colour);
     body +=
         fmt::format("<path d=\"M{0:.1f} {1:.1f}h24\" stroke=\"{2}\"{3} stroke-width=\"2\" fill=\"none\"/>\n",
                     kLeft, below - 4, colour, dashes);

@@ -10,6 +10,8 @@ namespace ostro::lab {
 struct Line {
   std::string name;
   std::vector<std::pair<double, double>> points;  // finite, in the order of the line
+  // Single points, in the colour of the line and under no name of their own.
+  std::vector<std::pair<double, double>> marks = {};
 };
 
 // `x` and `y` name the axes. The colours of more than eight lines come again, dashed. Names are escaped.

@@ -14,6 +14,7 @@
 #include "ostro/lab/report/html_page.h"
 #include "ostro/lab/report/hypotheses_table.h"
 #include "ostro/lab/report/report_text.h"
+#include "ostro/lab/report/scaling_section.h"
 
 namespace ostro::lab {
 namespace {
@@ -65,7 +66,8 @@ Result<std::string> report_html(io::FileSystem& fs, const Plan& plan, const LabS
   }
   ASSIGN_OR_RETURN(const std::string hypotheses, hypotheses_html(record));
   ASSIGN_OR_RETURN(const std::string registry, registry_html(record));
-  body += hypotheses + registry;
+  ASSIGN_OR_RETURN(const std::string scaling, scaling_html(record));
+  body += scaling + hypotheses + registry;
   body += values_table(values) + typed_numbers(typed);
   body += fmt::format(
       "<p><small>lab hash <code>{}</code>. <code>ostro lab report --check</code> makes this report again and "

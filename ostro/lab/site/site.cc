@@ -6,6 +6,7 @@
 #include "ostro/lab/record/record.h"
 #include "ostro/lab/report/html_page.h"
 #include "ostro/lab/report/hypotheses_table.h"
+#include "ostro/lab/report/scaling_section.h"
 #include "ostro/lab/report/values.h"
 #include "ostro/lab/site/step_graph.h"
 
@@ -53,6 +54,8 @@ class Site {
         "<nav><a href=\"index.html\">Steps</a> <a href=\"runs.html\">Runs</a> <a href=\"data.html\">Data</a>";
     ASSIGN_OR_RETURN(const Rows entries, record_.select("SELECT line FROM registry"));
     const bool registers = !plan_.hypotheses.empty() || !entries.rows.empty();
+    ASSIGN_OR_RETURN(const std::string scaling, scaling_html(record_));
+    if (!scaling.empty()) navigation_ += " <a href=\"scaling.html\">Scaling</a>";
     if (registers) navigation_ += " <a href=\"hypotheses.html\">Hypotheses</a>";
     navigation_ += has_report ? " <a href=\"report/report.html\">Report</a></nav>\n" : "</nav>\n";
     std::vector<ReportFile> out = {{"index.html", index()}};
@@ -60,6 +63,7 @@ class Site {
     out.push_back({"runs.html", std::move(runs)});
     ASSIGN_OR_RETURN(std::string data, data_page());
     out.push_back({"data.html", std::move(data)});
+    if (!scaling.empty()) out.push_back({"scaling.html", page("Scaling", scaling)});
     if (registers) {
       ASSIGN_OR_RETURN(const std::string hypotheses, hypotheses_html(record_));
       ASSIGN_OR_RETURN(const std::string registry, registry_html(record_));

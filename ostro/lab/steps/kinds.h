@@ -1,5 +1,5 @@
-// make_tokenizer, make_tokens, make_run, make_fork, make_evaluation, make_command: what the kinds of steps
-// do, for perform() in work.h. Private to the sub-room.
+// make_tokenizer, make_run, make_fit, ...: what the kinds of steps do, for perform() in work.h. Private to
+// the sub-room.
 #pragma once
 
 #include "ostro/lab/steps/work.h"
@@ -11,6 +11,8 @@ Result<std::string> make_tokens(const Work& work, const std::string& folder);
 Result<std::optional<std::string>> make_run(const Work& work, const std::string& folder);
 Result<std::optional<std::string>> make_fork(const Work& work, const std::string& folder);
 Result<std::string> make_evaluation(const Work& work, const std::string& folder);
+Result<std::string> make_fit(const Work& work, const std::string& folder);
+Result<std::string> make_forecast(const Work& work, const std::string& folder);
 Result<std::string> make_command(const Work& work, const std::string& folder);
 // The SHA-256 of each file of the plan's folder that a command reads.
 Result<std::map<std::string, std::string>> command_files(const Work& work);
@@ -31,6 +33,14 @@ Status set_data(const Work& work, const Step& tokens, std::vector<config::Overri
 inline constexpr int64_t kSanitySteps = 20;  // at most, of a training in a sanity run
 // The SHA-256 of the training's canonical programs.
 Result<std::string> programs_of(const Work& work, const train::TrainConfig& config);
+
+// What a training, or the one that a forecast is of, comes to: all parameters, those without the tables of
+// tokens and positions and without the head, and tokens and floating-point operations of all its steps.
+struct RunSize {
+  int64_t parameters = 0, without_embeddings = 0, tokens = 0;
+  double flops = 0;
+};
+Result<RunSize> run_size(const Work& work);
 
 // The files of a source, or those that a command made, as texts or rows.
 Result<std::vector<data::SourceFile>> files_of(const Work& work, const std::string& step);

@@ -3,7 +3,8 @@
 
 #include "ostro/io/files/path.h"
 #include "ostro/lab/steps/kinds.h"
-#include "ostro/train/programs/programs.h"
+#include "ostro/numerics/functions.h"
+#include "ostro/train/programs/run_flops.h"
 #include "ostro/train/programs/run_model.h"
 #include "ostro/train/step/batches.h"
 
@@ -33,10 +34,58 @@ Status check_tree(const config::Node& tree) {
 
 std::string quoted_text(const std::string& text) { return config::flow_text(config::Node::string(text)); }
 
+// A schedule of fewer steps says nothing of a longer one.
+constexpr int64_t kLeastBudgetSteps = 20;
+
+// The steps of a sanity run for a training with a budget: fewer than 21, and more for a larger budget, so
+// that a fit still has runs of different lengths.
+int64_t sanity_steps(int64_t steps) {
+  const auto shortened = static_cast<int64_t>(1.2 * numerics::log_f64(static_cast<double>(steps)));
+  return std::min(shortened, kSanitySteps);
+}
+
 std::string list_text(const std::vector<std::string>& texts) {
   std::vector<config::Node> items;
   for (const std::string& text : texts) items.push_back(config::Node::string(text));
   return config::flow_text(config::Node::list(std::move(items)));
+}
+
+// The programs of a training, and the model that they are of.
+struct Traced {
+  models::ModelFunctions model;
+  train::CanonicalPrograms programs;
+};
+Result<Traced> trace_training(const Work& work, const train::TrainConfig& config) {
+  ASSIGN_OR_RETURN(const auto tokenizer, train::open_tokenizer(work.context.fs, config));
+  models::ModelFunctions model = train::run_model(config, tokenizer->vocab_size());
+  RETURN_IF_ERROR(train::check_run_model(config, model));
+  RETURN_IF_ERROR(train::check_vocabulary(model, tokenizer->vocab_size()));
+  ASSIGN_OR_RETURN(train::CanonicalPrograms programs, train::make_programs(config, model));
+  return Traced{std::move(model), std::move(programs)};
+}
+
+// The number of steps that the budget of a training allows.
+Result<int64_t> budget_steps(const Work& work, const train::TrainConfig& config, const config::Node& flops) {
+  if (work.parameters().find("set")->find("trainer.num_train_steps") != nullptr)
+    return invalid_argument("trainer.num_train_steps: follows from flops; leave out one of them");
+  double budget = 0;
+  RETURN_IF_ERROR(config::read_value(flops, "flops", &budget));
+  ASSIGN_OR_RETURN(const Traced traced, trace_training(work, config));
+  const int64_t steps = train::steps_within(traced.programs, config, budget);
+  if (steps < kLeastBudgetSteps)
+    return invalid_argument(fmt::format(
+        "flops: {:.4g} are {} steps of this model, which takes {:.4g} for {} steps; give it at least that, "
+        "or leave "
+        "the size out of this budget",
+        budget, steps, train::run_flops(traced.programs, config, kLeastBudgetSteps), kLeastBudgetSteps));
+  return work.plan.sanity ? sanity_steps(steps) : steps;
+}
+
+// Whether a parameter is a table of tokens or positions, or the head.
+bool is_embedding(const std::string& path) {
+  for (const char* table : {"model/embedding/", "model/position_embedding/", "model/head/"})
+    if (path.starts_with(table)) return true;
+  return false;
 }
 
 }  // namespace
@@ -82,7 +131,13 @@ Result<train::TrainConfig> training_config(const Work& work, const std::string& 
   RETURN_IF_ERROR(check_tree(tree));
   RETURN_IF_ERROR(set_data(work, work.input("data"), overrides));
   const auto set = [&](const char* path, const std::string& value) { overrides.push_back({path, value}); };
-  if (work.plan.sanity) {
+  const config::Node parameters = work.parameters();
+  if (const config::Node* flops = parameters.find("flops"); flops != nullptr) {
+    ASSIGN_OR_RETURN(const train::TrainConfig whole,
+                     train::load_train_config(file, overrides, work.context.models));
+    ASSIGN_OR_RETURN(const int64_t steps, budget_steps(work, whole, *flops));
+    set("trainer.num_train_steps", std::to_string(steps));
+  } else if (work.plan.sanity) {
     ASSIGN_OR_RETURN(const train::TrainConfig whole,
                      train::load_train_config(file, overrides, work.context.models));
     set("trainer.num_train_steps", std::to_string(std::min(whole.trainer.num_train_steps, kSanitySteps)));
@@ -95,12 +150,25 @@ Result<train::TrainConfig> training_config(const Work& work, const std::string& 
 }
 
 Result<std::string> programs_of(const Work& work, const train::TrainConfig& config) {
-  ASSIGN_OR_RETURN(const auto tokenizer, train::open_tokenizer(work.context.fs, config));
-  const models::ModelFunctions model = train::run_model(config, tokenizer->vocab_size());
-  RETURN_IF_ERROR(train::check_run_model(config, model));
-  RETURN_IF_ERROR(train::check_vocabulary(model, tokenizer->vocab_size()));
-  ASSIGN_OR_RETURN(const train::CanonicalPrograms programs, train::make_programs(config, model));
-  return train::programs_hash(programs);
+  ASSIGN_OR_RETURN(const Traced traced, trace_training(work, config));
+  return train::programs_hash(traced.programs);
+}
+
+Result<RunSize> run_size(const Work& work) {
+  if (work.step.kind->name == kForkKind)
+    return invalid_argument(fmt::format(
+        "{} is a fork, and a fit is of runs that were trained from their first step on", work.step.name));
+  ASSIGN_OR_RETURN(const train::TrainConfig config, training_config(work, ""));
+  ASSIGN_OR_RETURN(const Traced traced, trace_training(work, config));
+  RunSize out;
+  for (size_t k = 0; k < traced.model.paths.size(); ++k) {
+    const int64_t count = traced.model.shapes[k].count();
+    out.parameters += count;
+    out.without_embeddings += is_embedding(traced.model.paths[k]) ? 0 : count;
+  }
+  out.tokens = train::tokens_of(config, config.trainer.num_train_steps);
+  out.flops = train::run_flops(traced.programs, config, config.trainer.num_train_steps);
+  return out;
 }
 
 Result<std::optional<std::string>> make_run(const Work& work, const std::string& folder) {

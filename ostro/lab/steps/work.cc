@@ -45,8 +45,11 @@ Result<std::string> recipe(const Work& work) {
   const Step& step = work.step;
   nlohmann::json out = {
       {"kind", step.kind->name}, {"version", step.kind->version}, {"inputs", nlohmann::json::object()}};
-  for (const auto& [parameter, input] : step.inputs) out["inputs"][parameter] = work.made.at(input).content;
-  if (step.kind->makes_run()) {
+  // A training does not depend on the forecast that it checks: it only comes after it.
+  const bool trains = step.kind->makes_run();
+  for (const auto& [parameter, input] : step.inputs)
+    if (!trains || parameter != "forecast") out["inputs"][parameter] = work.made.at(input).content;
+  if (trains || step.kind->name == "forecast") {
     ASSIGN_OR_RETURN(const train::TrainConfig config, training_config(work, ""));
     ASSIGN_OR_RETURN(const std::string programs, programs_of(work, config));
     if (step.kind->name == kForkKind) {
@@ -56,6 +59,7 @@ Result<std::string> recipe(const Work& work) {
                          {"program", programs},
                          {"numerics", chain::kNumericsVersion},
                          {"numerics_options", nlohmann::json::parse(train::numerics_options(config))}};
+    if (!trains) out["parameters"]["runs"] = nlohmann::json::parse(step.parameters.find("runs")->text);
   } else {
     out["parameters"] = nlohmann::json::parse(config::canonical_json(work.parameters()));
   }
@@ -84,6 +88,8 @@ Result<std::optional<std::string>> perform(const Work& work, const std::string& 
   if (kind == kForkKind) return make_fork(work, folder);
   const auto make = kind == "tokenizer"    ? make_tokenizer
                     : kind == "tokens"     ? make_tokens
+                    : kind == "fit"        ? make_fit
+                    : kind == "forecast"   ? make_forecast
                     : kind == kCommandKind ? make_command
                                            : make_evaluation;
   Result<std::string> content = make(work, folder);

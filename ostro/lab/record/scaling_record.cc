@@ -1,0 +1,138 @@
+#include "ostro/lab/record/scaling_record.h"
+
+#include <fmt/format.h>
+
+#include <algorithm>
+#include <map>
+
+#include "ostro/chain/canonical.h"
+#include "ostro/io/files/path.h"
+#include "ostro/lab/record/interval.h"
+#include "ostro/lab/scaling/scaling.h"
+#include "ostro/numerics/fp_env.h"
+#include "ostro/numerics/functions.h"
+
+namespace ostro::lab {
+namespace {
+
+constexpr int kCurvePoints = 41;
+constexpr double kBeyond = 1.5;  // how far a curve goes beyond the runs, as a factor of N
+
+std::string series_of(const FittedRun& run) { return run.run.substr(0, run.run.find('[')); }
+
+// Points of a fit's curve for the mean operations of some runs.
+std::vector<ScalingRun> curve(const ScalingFit& fit, const std::vector<ScalingRun>& runs) {
+  double low = runs[0].parameters, high = low, flops = 0;
+  for (const ScalingRun& run : runs) {
+    low = std::min(low, run.parameters);
+    high = std::max(high, run.parameters);
+    flops += run.flops / static_cast<double>(runs.size());
+  }
+  const double from = numerics::log_f64(low / kBeyond), to = numerics::log_f64(high * kBeyond);
+  const Surface surface = fit.surface();
+  std::vector<ScalingRun> out;
+  for (int i = 0; i < kCurvePoints; ++i) {
+    const double parameters = numerics::exp_f64(from + (to - from) * i / (kCurvePoints - 1));
+    const double tokens = flops / fit.law.for_token(parameters);
+    out.push_back({parameters, tokens, flops, surface.at(parameters, tokens)});
+  }
+  return out;
+}
+
+Result<double> loss_of(const Database& record, const std::string& evaluation) {
+  std::string quoted;
+  for (const char c : evaluation) quoted += c == '\'' ? std::string("''") : std::string(1, c);
+  ASSIGN_OR_RETURN(const Rows rows,
+                   record.select(fmt::format("SELECT loss FROM evaluations WHERE name = '{}'", quoted)));
+  return std::get<double>(rows.rows.at(0).at(0));
+}
+
+}  // namespace
+
+Status add_fit(Database& record, io::FileSystem& fs, const std::string& name, const std::string& folder) {
+  const std::string path = io::join_path(folder, kFitFile);
+  ASSIGN_OR_RETURN(const std::string text, fs.read_file(path));
+  ASSIGN_OR_RETURN(const ScalingFit fit, parse_fit(text, path));
+  RETURN_IF_ERROR(record.insert(
+      "fits", {name, fit.counted, static_cast<int64_t>(fit.runs.size()), static_cast<int64_t>(fit.unknowns),
+               fit.floor.value, fit.floor.low, fit.floor.high, fit.size_factor.value, fit.size_exponent.value,
+               fit.size_exponent.low, fit.size_exponent.high, fit.data_factor.value, fit.data_exponent.value,
+               fit.data_exponent.low, fit.data_exponent.high, fit.objective, fit.noise}));
+  std::map<std::string, std::vector<ScalingRun>> series;
+  for (const FittedRun& run : fit.runs) {
+    const ScalingRun& n = run.numbers;
+    RETURN_IF_ERROR(record.insert(
+        "fit_runs", {name, run.run, series_of(run), n.parameters, n.tokens, n.flops, n.loss, run.fitted}));
+    series[series_of(run)].push_back(n);
+  }
+  const numerics::HostArithmetic arithmetic;
+  for (const auto& [label, runs] : series)
+    for (const ScalingRun& point : curve(fit, runs))
+      RETURN_IF_ERROR(record.insert("fit_curves", {name, label, point.parameters, point.tokens, point.loss}));
+  return {};
+}
+
+Status add_forecasts(Database& record, io::FileSystem& fs, const Plan& plan, const LabState& state,
+                     const Registry& registry, const Journal& journal) {
+  for (const StepState& s : state.steps) {
+    const std::string& name = s.step->name;
+    if (s.step->kind->name != "forecast" || s.action != Action::kSkip) continue;
+    const std::string path = io::join_path(state.made.at(name).folder, kForecastFile);
+    ASSIGN_OR_RETURN(const std::string text, fs.read_file(path));
+    ASSIGN_OR_RETURN(const ScalingForecast forecast, parse_forecast(text, path));
+    const RegistryEntry* entry = registry.forecast(name, s.content);
+    bool is_late = entry != nullptr && !entry->late.empty(), is_open = plan.sanity;
+    std::vector<double> losses;
+    for (const StepState& other : state.steps) {
+      if (other.step->kind->name != "eval") continue;
+      const StepState* training = state.find(other.step->inputs.at("of"));
+      const std::string* checked = checked_forecast(*training->step);
+      if (checked == nullptr || *checked != name) continue;
+      if (entry != nullptr) is_late |= journal.was_done_before(training->fingerprint, entry->hash);
+      is_open |= other.action != Action::kSkip;
+      if (other.action != Action::kSkip) continue;
+      ASSIGN_OR_RETURN(const double loss, loss_of(record, other.step->name));
+      losses.push_back(loss);
+    }
+    is_open |= losses.empty();
+    Value observed;
+    std::string verdict = "open";
+    if (!is_open) {
+      const double mean = interval95(losses).mean;
+      observed = mean;
+      verdict = forecast.loss.low <= mean && mean <= forecast.loss.high ? "inside" : "outside";
+    }
+    const auto of = [](const std::optional<Estimate>& estimate, double Estimate::* member) {
+      return estimate ? Value((*estimate).*member) : Value();
+    };
+    RETURN_IF_ERROR(record.insert(
+        "forecasts",
+        {name, s.step->inputs.at("fit"), forecast.parameters, forecast.tokens, forecast.flops, forecast.runs,
+         forecast.loss.value, forecast.loss.low, forecast.loss.high,
+         of(forecast.best_parameters, &Estimate::value), of(forecast.best_parameters, &Estimate::low),
+         of(forecast.best_parameters, &Estimate::high), of(forecast.best_tokens, &Estimate::value),
+         of(forecast.best_tokens, &Estimate::low), of(forecast.best_tokens, &Estimate::high), observed,
+         verdict, entry == nullptr ? Value() : Value(entry->hash), int64_t{is_late ? 1 : 0}}));
+  }
+  return {};
+}
+
+Result<std::vector<std::string>> forecast_lines(const Database& record) {
+  ASSIGN_OR_RETURN(const Rows rows,
+                   record.select("SELECT name, loss, low90, high90, observed, verdict, late, entry "
+                                 "FROM forecasts"));
+  std::vector<std::string> out;
+  for (const auto& row : rows.rows) {
+    const std::string name = value_text(row[0]), verdict = value_text(row[5]);
+    const auto number = [&](size_t i) { return std::get<double>(row[i]); };
+    out.push_back(fmt::format("forecast {}: loss {:.5g}, with 90 % from {:.5g} to {:.5g}{}; {}{}", name,
+                              number(1), number(2), number(3),
+                              value_text(row[7]).empty() ? ", not registered" : "",
+                              verdict == "open" ? "the runs that check it are not done"
+                                                : fmt::format("observed {:.5g}, {}", number(4), verdict),
+                              value_text(row[6]) == "1" ? "; late: it was registered after a result" : ""));
+  }
+  return out;
+}
+
+}  // namespace ostro::lab

@@ -1,0 +1,76 @@
+// The steps fit and forecast.
+#include "ostro/lab/scaling/scaling.h"
+
+#include <fmt/format.h>
+
+#include <nlohmann/json.hpp>
+
+#include "ostro/base/sha256.h"
+#include "ostro/chain/canonical.h"
+#include "ostro/io/files/atomic_file.h"
+#include "ostro/io/files/path.h"
+#include "ostro/lab/steps/kinds.h"
+
+namespace ostro::lab {
+namespace {
+
+constexpr const char* kCounted[] = {"all", "without_embeddings"};
+
+ScalingRun numbers_of(const RunSize& size, const std::string& counted) {
+  const int64_t parameters = counted == kCounted[0] ? size.parameters : size.without_embeddings;
+  return {static_cast<double>(parameters), static_cast<double>(size.tokens), size.flops, 0};
+}
+
+Result<double> loss_of(const Work& work, const Step& evaluation) {
+  const std::string path = io::join_path(work.made_by(evaluation).folder, "evaluation.json");
+  ASSIGN_OR_RETURN(const std::string text, work.context.fs.read_file(path));
+  const auto json = nlohmann::json::parse(text, nullptr, false);
+  if (!json.is_object()) return corrupt(fmt::format("{}: is no evaluation", path));
+  const std::string loss = json.value("loss", std::string());
+  const auto value = chain::parse_hex_float(loss);
+  if (!value.ok())
+    return invalid_argument(fmt::format(
+        "{}: diverged: its loss on the held-out texts is \"{}\". Leave its size out of the budget, or "
+        "lower its learning rate",
+        evaluation.inputs.at("of"), loss));
+  return *value;
+}
+
+Result<std::string> write_output(const Work& work, const std::string& path, const std::string& text) {
+  RETURN_IF_ERROR(io::write_file_atomically(work.context.fs, path, text));
+  return sha256_hex(text);
+}
+
+}  // namespace
+
+Result<std::string> make_fit(const Work& work, const std::string& folder) {
+  const std::string& counted = text_of(work.step, "parameters");
+  if (counted != kCounted[0] && counted != kCounted[1])
+    return invalid_argument(
+        fmt::format("parameters: \"{}\": use {} or {}", counted, kCounted[0], kCounted[1]));
+  std::vector<FittedRun> runs;
+  for (const auto& [unused, name] : work.step.inputs) {
+    const Step& evaluation = *work.plan.find(name);
+    const Step& training = *work.plan.find(evaluation.inputs.at("of"));
+    ASSIGN_OR_RETURN(const RunSize size,
+                     run_size({work.context, work.services, work.plan, training, work.made, work.seeds}));
+    FittedRun run{training.name, name, numbers_of(size, counted)};
+    ASSIGN_OR_RETURN(run.numbers.loss, loss_of(work, evaluation));
+    runs.push_back(std::move(run));
+  }
+  ASSIGN_OR_RETURN(const ScalingFit fit, fit_runs(std::move(runs), counted));
+  return write_output(work, io::join_path(folder, kFitFile), fit_text(fit));
+}
+
+Result<std::string> make_forecast(const Work& work, const std::string& folder) {
+  const std::string path = io::join_path(work.made_by(work.input("fit")).folder, kFitFile);
+  ASSIGN_OR_RETURN(const std::string text, work.context.fs.read_file(path));
+  ASSIGN_OR_RETURN(const ScalingFit fit, parse_fit(text, path));
+  ASSIGN_OR_RETURN(const RunSize size, run_size(work));
+  int64_t runs = 0;
+  RETURN_IF_ERROR(config::read_value(*work.step.parameters.find("runs"), "runs", &runs));
+  ASSIGN_OR_RETURN(const ScalingForecast forecast, foresee(fit, numbers_of(size, fit.counted), runs));
+  return write_output(work, io::join_path(folder, kForecastFile), forecast_text(forecast));
+}
+
+}  // namespace ostro::lab

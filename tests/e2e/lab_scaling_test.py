@@ -1,0 +1,196 @@
+#!/usr/bin/env python3
+"""Tests scaling plans of `ostro lab` from the command line: the target waits for its registered forecast; the fit and the
+verdict, computed again by Python from the record; a fit of other runs is another forecast; a forecast that is registered
+after its target is late; frauds, by somebody who computes all hashes of registry and journal again; plans with mistakes.
+
+    lab_scaling_test.py --ostro PROGRAM
+"""
+import argparse
+import json
+import math
+import pathlib
+import re
+import shutil
+import sqlite3
+import tempfile
+
+from lab_register_test import Forger, read_lines
+from lab_test import Lab
+from program import check
+
+CONFIG = """
+model: {seq_len: 32, hidden_dim: 16, intermediate_dim: 32, num_layers: 1, num_heads: 2, num_kv_heads: 2}
+trainer: {mp: f32, train_batch_size: 2, steps_per_eval: 1000}
+optimizer: {learning_rate: 0.01}
+numerics: {leaf_examples: 2}
+"""
+PLAN = """
+lab: small
+question: Does the fit hold?
+steps:
+  texts: {source: {files: [texts], licence: GPL-3.0-only}}
+  held: {source: {files: ["held/*.txt"], licence: Apache-2.0}}
+  words: {tokenizer: {from: $texts, vocab_size: 270}}
+  rows: {tokens: {from: $texts, held_out: $held, tokenizer: $words}}
+scaling:
+  law:
+    data: $rows
+    config: tiny.yaml
+    sizes:
+      s: {model.hidden_dim: 4, model.intermediate_dim: 8}
+      m: {model.hidden_dim: 8, model.intermediate_dim: 16}
+      l: {model.hidden_dim: 16, model.intermediate_dim: 32}
+    budgets: [8e7, 1.6e8]
+    target: {size: l, flops: 4.8e8}
+figures: {curves: "SELECT series, parameters, loss FROM fit_curves"}
+"""
+MISTAKES = {  # what is changed in the plan: what the error says
+    ("8e7, 1.6e8", "8e6, 1.6e8"): "give it at least that, or leave the size out of this budget",
+    ("4.8e8", "1.6e8"): "is not larger than the budget 1_6e8",
+    ("budgets: [8e7, 1.6e8]", "budgets: [8e7]"): "has 3 runs, and the surface has 5 unknowns",
+    ("m: {model.hidden_dim: 8, model.intermediate_dim: 16}", "m: {model.hidden_dim: 4, model.intermediate_dim: 8}"):
+        "have 2 different numbers of parameters",
+    ("config: tiny.yaml", "config: tiny.yaml\n    set: {trainer.num_train_steps: 9}"): "follows from flops",
+    ("config: tiny.yaml", "config: tiny.yaml\n    parameters: some"): "use all or without_embeddings",
+    ("model.hidden_dim: 4", "model.hidden_dimm: 4"): "hidden_dimm",
+}
+
+
+def fitted(row, n, d):
+    return row["floor"] + row["size_factor"] / n ** row["size_exponent"] + row["data_factor"] / d ** row["data_exponent"]
+
+
+def record(lab):
+    done = lab.start("record", "plan.yaml", "--out", "r.sqlite")
+    check(done.returncode == 0, done.stderr)
+    db = sqlite3.connect(lab.top / "r.sqlite")
+    db.row_factory = sqlite3.Row
+    return db
+
+
+def check_record(lab):
+    db = record(lab)
+    fit, = db.execute("SELECT * FROM fits")
+    runs = db.execute("SELECT * FROM fit_runs").fetchall()
+    check(len(runs) == 6 and fit["runs"] == 6, len(runs))
+    for run in runs:
+        # D and FLOPs of the run's chain, and its held-out loss.
+        steps, = db.execute("SELECT steps FROM runs WHERE run = ?", (run["run"],)).fetchone()
+        loss, = db.execute("SELECT loss FROM evaluations WHERE run = ?", (run["run"],)).fetchone()
+        check(run["tokens"] == steps * 2 * 32 and run["loss"] == loss, dict(run))
+        budget = 1.6e8 if "1_6e8" in run["run"] else 8e7
+        check(budget * (1 - 1 / steps) < run["flops"] <= budget, dict(run))
+        check(math.isclose(run["fitted"], fitted(fit, run["parameters"], run["tokens"]), rel_tol=1e-12), dict(run))
+    squares = math.fsum((run["loss"] - run["fitted"]) ** 2 for run in runs)
+    check(math.isclose(squares, fit["objective"], rel_tol=1e-6), f"{squares} {fit['objective']}")
+    for name, value in (("size_exponent", 1.01), ("data_exponent", 0.99), ("floor", 1.001), ("size_factor", 1.001)):
+        other = dict(fit) | {name: fit[name] * value}
+        if other[name] != fit[name] and fit["size_factor"] > 0 and fit["data_factor"] > 0:
+            check(math.fsum((r["loss"] - fitted(other, r["parameters"], r["tokens"])) ** 2 for r in runs) > squares, name)
+    forecast, = db.execute("SELECT * FROM forecasts")
+    check(math.isclose(forecast["loss"], fitted(fit, forecast["parameters"], forecast["tokens"]), rel_tol=1e-12), dict(forecast))
+    loss, = db.execute("SELECT loss FROM evaluations WHERE run LIKE 'law-target%'").fetchone()
+    inside = forecast["low90"] <= loss <= forecast["high90"]
+    check(forecast["observed"] == loss and forecast["verdict"] == ("inside" if inside else "outside"), dict(forecast))
+    check(forecast["late"] == 0 and forecast["entry"], dict(forecast))
+    return forecast
+
+
+def check_frauds(lab):
+    folder = lab.top / "small.lab"
+    saved = {name: (folder / name).read_bytes() for name in ("registry.jsonl", "journal.jsonl")}
+
+    def fraud(commit, error):
+        forger = Forger(folder, None)
+        commit(forger)
+        forger.write_registry(True)
+        done = lab.start("register", "plan.yaml", "--check")
+        check(done.returncode == 1 and error in done.stderr, f"{error}: {done.returncode}\n{done.stdout}{done.stderr}")
+        check(lab.start("run", "plan.yaml").returncode == 1, f"{error}: run goes on")
+        for name, data in saved.items():
+            (folder / name).write_bytes(data)
+
+    def other_forecast(forger):
+        forger.registry[2]["content"] = "0" * 64
+
+    def without_forecast(forger):
+        del forger.registry[2]
+        forger.journal = [e for i, e in enumerate(forger.journal) if i != places(forger)[1]]
+
+    def places(forger):
+        return [i for i, e in enumerate(forger.journal) if e["kind"] == "registry"]
+
+    def after_the_target(forger):
+        line = forger.journal.pop(places(forger)[1])
+        forger.journal.append(line)
+
+    for commit in (other_forecast, without_forecast, after_the_target):
+        fraud(commit, "was done before the forecast that it checks, law-forecast, was registered")
+    check(lab.start("register", "plan.yaml", "--check").returncode == 0, "the saved files are back")
+
+
+def main():
+    parser = argparse.ArgumentParser()
+    parser.add_argument("--ostro", required=True)
+    args = parser.parse_args()
+    with tempfile.TemporaryDirectory(prefix="ostro-lab-scaling-") as folder:
+        lab = Lab(args.ostro, pathlib.Path(folder) / "lab")
+        (lab.top / "texts/GPL-2.txt").unlink()
+        (lab.top / "tiny.yaml").write_text(CONFIG)
+        for (old, new), error in MISTAKES.items():
+            check(old in PLAN, old)
+            lab.write(PLAN.replace(old, new))
+            done = lab.start("run", "plan.yaml", "--sanity")
+            check(done.returncode != 0 and error in done.stderr, f"{new}: {done.returncode}\n{done.stdout}{done.stderr}")
+        lab.write(PLAN)
+        lab.run("--sanity")
+        done = lab.run(status=1)
+        check("checks law-forecast, and the plan is not registered: `ostro lab register plan.yaml` comes first" in done.stderr, done.stderr)
+        check("done    law-forecast" in done.stdout and "law-target-eval[seed=1]: needs" in done.stdout, done.stdout)
+        dry = next(line for line in lab.run("--dry_run").stdout.splitlines() if " law-target[" in line)
+        counted = float(re.search(r"; ([0-9.e+-]+) GFLOP", dry).group(1)) * 1e9
+        done = lab.start("register", "plan.yaml")
+        check(done.returncode == 0 and "forecast law-forecast: loss " in done.stdout, done.stdout + done.stderr)
+        again = lab.start("register", "plan.yaml")
+        check("forecast law" not in again.stdout and len(read_lines(lab.top / "small.lab/registry.jsonl")) == 3, again.stdout)
+        done = lab.run()
+        lines = done.stdout.splitlines()
+        forecast = check_record(lab)
+        check(abs(counted / forecast["flops"] - 1) < 0.02, f"--dry_run counts {counted}, the forecast {forecast['flops']}")
+        check(lines[-2].startswith("forecast law-forecast: loss") and lines[-2].endswith(forecast["verdict"]), lines[-2])
+        check(lab.start("report", "plan.yaml").returncode == 0 and lab.start("site", "plan.yaml", "--out", "site").returncode == 0, "report")
+        for page in ("small.lab/report/report.html", "site/scaling.html"):
+            text = (lab.top / page).read_text()
+            check(f"<b>{forecast['verdict']}</b>" in text and text.count("<circle") == 6, page)
+        done = lab.start("register", "plan.yaml", "--check")
+        check(f", {forecast['verdict']}\n" in done.stdout and "registers the forecast law-forecast" in done.stdout, done.stdout + done.stderr)
+        check_frauds(lab)
+        # The same plan elsewhere, with two steps at a time: the same hash.
+        other = Lab(args.ostro, pathlib.Path(folder) / "other")
+        (other.top / "texts/GPL-2.txt").unlink()
+        (other.top / "tiny.yaml").write_text(CONFIG)
+        other.write(PLAN)
+        other.run("-j", "2", status=1)
+        other.start("register", "plan.yaml")
+        check(other.run("-j", "2").stdout.splitlines()[-1] == lines[-1], "another lab hash elsewhere")
+        # Without registry and journal's lines of it, the forecast comes after the target.
+        shutil.rmtree(other.top / "small.lab")
+        other.write(PLAN.replace("target: {size: l, flops: 4.8e8}", "target: {size: l, flops: 4.9e8}"))
+        other.run(status=1)
+        other.start("register", "plan.yaml")
+        other.run()
+        # Another fit is another forecast; its target is done already.
+        other.write(PLAN.replace("4.8e8", "4.9e8").replace("    sizes:", "    parameters: without_embeddings\n    sizes:"))
+        done = other.run(status=1)
+        check("and the plan is not what was registered" in done.stderr, done.stderr)
+        done = other.start("register", "plan.yaml")
+        check("late: the journal has results of steps that law-forecast uses" in done.stdout, done.stdout + done.stderr)
+        check("; late: it was registered after a result" in other.run().stdout, "a late forecast")
+        late = record(other).execute("SELECT late FROM forecasts").fetchone()[0]
+        entries = [e for e in read_lines(other.top / "small.lab/registry.jsonl") if e["kind"] == "forecast"]
+        check(late == 1 and len(entries) == 2 and entries[1]["late"] == ["law-target[seed=1]"], json.dumps(entries))
+    print("scaling plans: fit, forecast, registration and check hold")
+
+
+if __name__ == "__main__":
+    main()
