@@ -7,6 +7,7 @@
 #include "ostro/base/html.h"
 #include "ostro/lab/report/figure.h"
 #include "ostro/lab/report/html_page.h"
+#include "ostro/lab/scaling/surface.h"
 #include "ostro/numerics/fp_env.h"
 #include "ostro/numerics/functions.h"
 
@@ -22,6 +23,11 @@ std::string rounded(const Value& value) {
 std::string with_interval(const std::vector<Value>& row, size_t at) {
   if (std::holds_alternative<std::monostate>(row[at])) return "none";
   return fmt::format("{} ({} to {})", rounded(row[at]), rounded(row[at + 1]), rounded(row[at + 2]));
+}
+
+// Whether an exponent is at an end of what is searched, up to the rounding of its logarithm.
+bool is_at_end(double exponent) {
+  return exponent < kLeastExponent * (1 + 1e-9) || exponent > kMostExponent * (1 - 1e-9);
 }
 
 // The runs of a fit as points, and its curve for each budget, over the logarithm of N.
@@ -97,17 +103,22 @@ Result<std::string> scaling_html(const Database& record) {
       "<th>runs</th><th>N counts</th><th>E</th><th>a</th><th>b</th><th>A</th><th>B</th><th>standard "
       "deviation of a "
       "run</th></tr></thead><tbody>\n";
-  std::string figures;
+  std::string figures, notes;
   for (const auto& row : fits.rows) {
     out += fmt::format("<tr><td>{}</td>{}{}{}{}{}{}{}{}</tr>\n", html_escaped(value_text(row[0])),
                        cell(value_text(row[2]), true), cell(html_escaped(value_text(row[1]))),
                        cell(with_interval(row, 4), true), cell(with_interval(row, 7), true),
                        cell(with_interval(row, 10), true), cell(rounded(row[13]), true),
                        cell(rounded(row[14]), true), cell(rounded(row[15]), true));
+    for (const auto& [what, at] : {std::pair{"a", 7}, {"b", 10}})
+      if (is_at_end(std::get<double>(row[static_cast<size_t>(at)])))
+        notes += fmt::format(
+            "<p>{}: {} is at the end of what is searched ({} to {}): these runs do not tell it.</p>\n",
+            html_escaped(value_text(row[0])), what, kLeastExponent, kMostExponent);
     ASSIGN_OR_RETURN(const std::string figure, fit_figure(record, value_text(row[0])));
     figures += figure;
   }
-  out += "</tbody></table></div>\n" + figures;
+  out += "</tbody></table></div>\n" + notes + figures;
   ASSIGN_OR_RETURN(const std::string forecasts, forecasts_html(record));
   return out + forecasts;
 }
