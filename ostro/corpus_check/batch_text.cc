@@ -71,6 +71,9 @@ void add_place(const batches::RowPlace& place, nlohmann::ordered_json& out) {
     out["row_in_group"] = place.row_in_group;
   }
   if (place.cell_bytes > 0) out["cell_bytes"] = {0, place.cell_bytes};
+  if (!place.page.empty())
+    out["page"] = {
+        {"file", place.page}, {"bytes", {place.page_begin, place.page_end}}, {"sha256", place.page_sha256}};
   if (!place.unknown.empty()) out["unknown"] = place.unknown;
 }
 
@@ -81,6 +84,8 @@ std::string place_text(const batches::RowPlace& place) {
   if (place.row_group >= 0)
     out += fmt::format(", row {} of row group {}", place.row_in_group, place.row_group);
   if (place.cell_bytes > 0) out += fmt::format(", bytes 0 to {} of its text", place.cell_bytes - 1);
+  if (!place.page.empty())
+    out += fmt::format(", made from bytes {} to {} of {}", place.page_begin, place.page_end - 1, place.page);
   if (!place.unknown.empty()) out += fmt::format(" ({})", place.unknown);
   return out;
 }

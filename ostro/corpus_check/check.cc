@@ -4,17 +4,16 @@
 
 #include <algorithm>
 #include <memory>
-#include <nlohmann/json.hpp>
 #include <span>
 #include <thread>
 #include <utility>
 #include <variant>
 
 #include "ostro/base/sha256.h"
+#include "ostro/corpus_check/eval_files.h"
 #include "ostro/corpus_check/words.h"
 #include "ostro/data/formats/row_formatter.h"
 #include "ostro/data/sources/row_reader.h"
-#include "ostro/data/sources/row_values.h"
 #include "ostro/data/sources/source_files.h"
 #include "ostro/data/store/token_store.h"
 
@@ -25,7 +24,6 @@ constexpr size_t kBatchBytes = 8 << 20;
 constexpr size_t kBatchRows = 4096;
 constexpr size_t kBatchTokens = 2 << 20;        // of rows of a store
 constexpr size_t kStoreCacheBytes = 32u << 20;  // for decoded chunks; the store is read in stored order
-constexpr int kMaxEvalLevels = 200;             // nesting of JSON, as in rows of conversations
 
 // The facts that a thread computes from one row alone.
 struct RowFacts {
@@ -110,38 +108,6 @@ struct Workers {
   }
 };
 
-// Appends every string in a JSON value, separated by line ends. `levels` limits the nesting.
-Status append_strings(const nlohmann::ordered_json& value, int levels, std::string& out) {
-  if (value.is_string()) {
-    if (!out.empty()) out += '\n';
-    out += value.get_ref<const std::string&>();
-  }
-  if (!value.is_structured()) return {};
-  if (levels == 0)
-    return invalid_argument(fmt::format("more than {} levels of objects and arrays", kMaxEvalLevels));
-  for (const auto& item : value) RETURN_IF_ERROR(append_strings(item, levels - 1, out));
-  return {};
-}
-
-Result<std::string> eval_text(const data::Row& row, const std::string& field) {
-  if (!row.problem.empty()) return invalid_argument(row.problem);
-  bool repaired = false;
-  std::string bytes = data::as_utf8(row.bytes, repaired);
-  if (row.is_text) return bytes;
-  const auto value = nlohmann::ordered_json::parse(bytes, nullptr, /*allow_exceptions=*/false);
-  if (value.is_discarded()) return invalid_argument("not valid JSON");
-  std::string out;
-  if (field.empty()) {
-    RETURN_IF_ERROR(append_strings(value, kMaxEvalLevels, out));
-  } else {
-    if (!value.is_object() || !value.contains(field))
-      return invalid_argument(
-          fmt::format("has no field \"{}\"; set --eval_field, or leave it out to take every string", field));
-    RETURN_IF_ERROR(append_strings(value[field], kMaxEvalLevels, out));
-  }
-  return out;
-}
-
 // All of them, or an error.
 Result<std::vector<data::SourceFile>> all_sources(io::FileSystem& fs, const data::SourcePlaces& places,
                                                   const data::SourceKeys& keys) {
@@ -186,24 +152,7 @@ class Check {
     if (!settings_.eval_files.empty()) {
       ASSIGN_OR_RETURN(const auto sources,
                        all_sources(fs_, {settings_.eval_files, {}, {settings_.folder}}, {.train = "--eval"}));
-      data::RowOptions rows;
-      rows.fields = {{settings_.eval_field, data::RowField::Type::kJson, true}};
-      if (settings_.eval_field.empty()) rows.fields.clear();
-      for (const data::SourceFile& source : sources) {
-        if (source.format == data::FileFormat::kParquet && settings_.eval_field.empty())
-          return invalid_argument(fmt::format("--eval: {}: name the column with --eval_field", source.path));
-        ASSIGN_OR_RETURN(const auto reader, data::open_rows(fs_, source.path, source.format, rows));
-        data::Row row;
-        while (true) {
-          ASSIGN_OR_RETURN(const bool more, reader->next(row));
-          if (!more) break;
-          const std::string place = data::row_place(source.path, source.format, row.number);
-          if (!row.is_text && row.bytes.find_first_not_of(" \t\r\n") == std::string::npos) continue;
-          auto text = eval_text(row, settings_.eval_field);
-          if (!text.ok()) return text.error().with_context(place);
-          report_.index.add(place, *text);
-        }
-      }
+      RETURN_IF_ERROR(add_eval_files(fs_, sources, settings_.eval_field, "--eval", report_.index));
     }
     report_.index.finish();
     report_.evals.resize(report_.index.documents().size());

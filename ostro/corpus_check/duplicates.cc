@@ -109,7 +109,16 @@ Result<DuplicateCluster> DuplicateFinder::cluster(const std::vector<uint64_t>& d
   return out;
 }
 
-Result<DuplicateReport> DuplicateFinder::finish(size_t list) {
+Status DuplicateFinder::tell(uint64_t copy, uint64_t first, bool is_exact) const {
+  if (!on_copy_) return {};
+  ASSIGN_OR_RETURN(const Stored later, stored(copy));
+  ASSIGN_OR_RETURN(const Stored earlier, stored(first));
+  on_copy_(later.place, earlier.place, is_exact);
+  return {};
+}
+
+Result<DuplicateReport> DuplicateFinder::finish(size_t list, OnCopy on_copy) {
+  on_copy_ = std::move(on_copy);
   DuplicateReport report;
   report.documents = static_cast<int64_t>(documents_);
   if (documents_ == 0) return report;
@@ -139,7 +148,10 @@ Status DuplicateFinder::find_exact(size_t list, DuplicateReport& report) {
   RETURN_IF_ERROR(hashes_.drain([&](const HashRecord& record) -> Status {
     if (group.size > 0 && record.hash != hash) end_group();
     hash = record.hash;
-    if (group.size > 0) is_copy_[record.document] = true;
+    if (group.size > 0) {
+      is_copy_[record.document] = true;
+      RETURN_IF_ERROR(tell(record.document, group.documents.front(), true));
+    }
     if (group.documents.size() < kListed) group.documents.push_back(record.document);
     ++group.size;
     return {};
@@ -217,6 +229,7 @@ Status DuplicateFinder::find_near(size_t list, DuplicateReport& report) {
     for (size_t i = 1; i < members.size(); ++i) {
       ASSIGN_OR_RETURN(const Stored one, stored(members[i]));
       bytes[root] += one.bytes;
+      RETURN_IF_ERROR(tell(members[i], root, false));
     }
     report.near_bytes += bytes[root];
     Group g{members, static_cast<int64_t>(members.size())};

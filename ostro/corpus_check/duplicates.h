@@ -55,8 +55,11 @@ class DuplicateFinder {
 
   int64_t documents() const { return static_cast<int64_t>(documents_); }  // added so far
 
+  // Told of every document that repeats an earlier one: the first of its group, and whether the text is the
+  // same. All exact copies come before the near duplicates.
+  using OnCopy = std::function<void(const DocumentPlace& copy, const DocumentPlace& first, bool is_exact)>;
   // The report lists at most `list` clusters of each kind, with at most 20 documents each. Call it once.
-  Result<DuplicateReport> finish(size_t list);
+  Result<DuplicateReport> finish(size_t list, OnCopy on_copy = {});
 
  private:
   struct HashRecord {
@@ -77,6 +80,7 @@ class DuplicateFinder {
   static constexpr size_t kListed = 20;
 
   Status flush();
+  Status tell(uint64_t copy, uint64_t first, bool is_exact) const;
   Result<Stored> stored(uint64_t document) const;
   Status find_exact(size_t list, DuplicateReport& report);
   Status find_near(size_t list, DuplicateReport& report);
@@ -93,6 +97,7 @@ class DuplicateFinder {
   std::unique_ptr<io::RandomAccessFile> in_;
   uint64_t documents_ = 0;
   std::vector<bool> is_copy_;
+  OnCopy on_copy_;
 };
 
 }  // namespace ostro::corpus_check

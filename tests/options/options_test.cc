@@ -5,6 +5,7 @@
 #include <fmt/format.h>
 #include <fmt/ranges.h>
 
+#include <algorithm>
 #include <chrono>
 #include <cstdlib>
 #include <filesystem>
@@ -13,9 +14,11 @@
 #include <nlohmann/json.hpp>
 #include <set>
 
+#include "ostro/base/sha256.h"
 #include "ostro/base/test_size.h"
 #include "ostro/chain/chain.h"
 #include "ostro/cpu/engine/engine.h"
+#include "ostro/data/rows/row_verdicts.h"
 #include "ostro/io/files/forwarding_file_system.h"
 #include "ostro/io/files/memory_file_system.h"
 #include "ostro/io/files/path.h"
@@ -74,6 +77,7 @@ const std::map<std::string, config::Override> kInsideComponents = {
      components("{train_urls: [corpus], validation_urls: [held_out], validation_fraction: 0.2}")},
     {"validation_fraction", components("{train_urls: [corpus], validation_fraction: 0.4}")},
     {"cache_dir", components("{train_urls: [corpus], validation_fraction: 0.2, cache_dir: elsewhere}")},
+    {"rows", components("{train_urls: [corpus], validation_fraction: 0.2, rows: rows.jsonl}")},
     {"format.type", components("{train_urls: [corpus], validation_fraction: 0.2, format: {type: prebuilt}}")},
 };
 
@@ -204,6 +208,11 @@ void write_files(io::FileSystem& fs) {
     lines += row.dump() + "\n";
   }
   write(fs, "corpus/a.jsonl", lines);
+  data::FileVerdicts verdicts{
+      .file = "a.jsonl", .sha256 = sha256_hex(lines), .rows = std::count(lines.begin(), lines.end(), '\n')};
+  for (int64_t row = 2; row <= verdicts.rows; row += 5)
+    verdicts.said.push_back({.row = row, .drop = "quality"});
+  REQUIRE(data::write_row_verdicts(fs, "rows.jsonl", {{verdicts}}).ok());
   write(fs, "malformed/a.jsonl", "{\"text\": \"the cat\"}\nthe mat\n");
   for (int i = 0; i < 30; ++i) write(fs, fmt::format("other/{}.txt", i), words(i, 80, 2));
   for (int i = 0; i < 6; ++i) write(fs, fmt::format("held_out/{}.txt", i), words(i, 50, 3));

@@ -4,9 +4,11 @@
 
 #include <algorithm>
 #include <map>
+#include <nlohmann/json.hpp>
 
 #include "ostro/data/sources/parquet_rows.h"
 #include "ostro/io/files/file_hash.h"
+#include "ostro/io/files/path.h"
 
 namespace ostro::batches {
 namespace {
@@ -17,6 +19,22 @@ struct WantedRow {
   RowPlace* place = nullptr;
 };
 
+// Takes from a row the page that it was made from, if it says so.
+void note_page(const std::string& json, RowPlace& place) {
+  if (json.find("\"page_sha256\"") == std::string::npos) return;
+  const auto row = nlohmann::json::parse(json, nullptr, /*allow_exceptions=*/false);
+  if (!row.is_object()) return;
+  const auto page = row.find("page"), sum = row.find("page_sha256"), bytes = row.find("bytes");
+  const bool fits = page != row.end() && page->is_string() && sum != row.end() && sum->is_string() &&
+                    bytes != row.end() && bytes->is_array() && bytes->size() == 2 &&
+                    (*bytes)[0].is_number_integer() && (*bytes)[1].is_number_integer();
+  if (!fits) return;
+  place.page = page->get<std::string>();
+  place.page_sha256 = sum->get<std::string>();
+  place.page_begin = (*bytes)[0].get<int64_t>();
+  place.page_end = (*bytes)[1].get<int64_t>();
+}
+
 // Finds the byte ranges of some lines. `rows` are sorted by number; a number may occur several times.
 Status find_lines(io::FileSystem& fs, const data::FileLedger& file, const std::vector<WantedRow>& rows) {
   ASSIGN_OR_RETURN(const auto reader, data::open_rows(fs, file.source.path, file.source.format, {}));
@@ -26,10 +44,23 @@ Status find_lines(io::FileSystem& fs, const data::FileLedger& file, const std::v
     if (!more)
       return corrupt(fmt::format("{}: ends at line {}, and the store has line {} of it", file.source.path,
                                  row.number, wanted->source->document));
-    for (; wanted != rows.end() && wanted->source->document == row.number; ++wanted)
+    for (; wanted != rows.end() && wanted->source->document == row.number; ++wanted) {
       wanted->place->begin = row.begin, wanted->place->end = row.end;
+      note_page(row.bytes, *wanted->place);
+    }
   }
   return {};
+}
+
+// The page of a row whose bytes the store knows. Nothing where it cannot be read.
+void find_page(io::FileSystem& fs, const data::RowSource& row, SourceCheck& files, RowPlace& place) {
+  constexpr int64_t kMost = int64_t{64} << 20;
+  if (!io::has_extension(row.file, ".jsonl") || place.end - place.begin > kMost) return;
+  if (!files.difference(*row.ledger).empty()) return;
+  const auto file = fs.open(row.file);
+  std::string bytes(static_cast<size_t>(place.end - place.begin), '\0');
+  if (file.ok() && (*file)->read(place.begin, std::as_writable_bytes(std::span(bytes))).ok())
+    note_page(bytes, place);
 }
 
 Status find_groups(io::FileSystem& fs, const data::FileLedger& file, const std::vector<WantedRow>& rows) {
@@ -86,6 +117,7 @@ std::vector<RowPlace> find_rows(io::FileSystem& fs, std::span<const data::RowSou
   for (size_t i = 0; i < rows.size(); ++i) {
     const data::RowSource& row = rows[i];
     RowPlace& place = places[i] = stored_place(row);
+    if (row.ledger != nullptr && place.has_bytes()) find_page(fs, row, files, place);
     if (row.ledger == nullptr || place.has_bytes()) continue;
     if (row.ledger->source.format == data::FileFormat::kParquet) {
       for (const data::RowField& field : fields) place.columns.push_back(field.name);

@@ -24,6 +24,10 @@ struct RowPlace {
   std::vector<std::string> columns;
   int64_t row_group = -1, row_in_group = -1;
   int64_t cell_bytes = 0;
+  // Of a row that was made from a page (the step extract of a lab): the page, its bytes [page_begin,
+  // page_end) in it, and their SHA-256. Empty and 0 for other rows.
+  std::string page, page_sha256;
+  int64_t page_begin = 0, page_end = 0;
   // The reason why bytes or row groups are not known, e.g. "a.jsonl is not there any more". Empty otherwise.
   std::string unknown;
 

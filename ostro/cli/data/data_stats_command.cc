@@ -80,15 +80,11 @@ Status print_stats(const prepare::Session& session, int64_t step, bool json) {
     const double share = weights > 0 ? data::weight_of(session.options, c.name, step) / weights : 0;
     ASSIGN_OR_RETURN(const std::vector<data::FileLedger>* files, store->files());
     const data::FileCounts counts = data::file_counts(*files);
-    nlohmann::json entry = {{"ledger_hash", store->hash()},
-                            {"mixture_share", share},
-                            {"files", counts.files},
-                            {"file_bytes", counts.file_bytes},
-                            {"empty", counts.empty},
-                            {"no_loss", counts.no_loss},
-                            {"skipped", counts.skipped},
-                            {"repaired", counts.repaired},
-                            {"splits", nlohmann::json::object()}};
+    nlohmann::json entry = {{"ledger_hash", store->hash()}, {"mixture_share", share},
+                            {"files", counts.files},        {"file_bytes", counts.file_bytes},
+                            {"empty", counts.empty},        {"no_loss", counts.no_loss},
+                            {"skipped", counts.skipped},    {"repaired", counts.repaired},
+                            {"left_out", counts.left_out},  {"splits", nlohmann::json::object()}};
     if (!c.name.empty())
       out += fmt::format("component {}: {:.4g} of the mixture at step {}\n", c.name, share, step);
     out += data::place_text(c.cache_dir, ledger,

@@ -46,6 +46,8 @@ std::vector<std::string> differences(const Preprocessing& store, const Preproces
   compare("data.text_key", store.text_key, wanted.text_key);
   compare("format of the rows", store.format.empty() ? "text" : store.format,
           wanted.format.empty() ? "text" : wanted.format);
+  const auto rows = [](const std::string& hash) { return hash.empty() ? std::string("none") : hash; };
+  compare("data.rows, SHA-256 of the rows that are left out", rows(store.left_out), rows(wanted.left_out));
   compare("data.validation_fraction (0 with validation_urls)", store.validation_fraction,
           wanted.validation_fraction);
   return out;
@@ -61,7 +63,10 @@ std::string ledger_path(const std::string& cache_dir) { return io::join_path(cac
 Status write_ledger(io::FileSystem& fs, const std::string& cache_dir, const StoreLedger& ledger) {
   const std::string hash = ledger.hash();
   Json sources = Json::array();
-  for (const FileLedger& file : ledger.files) sources.push_back(source_json(file.source));
+  for (const FileLedger& file : ledger.files) {
+    sources.push_back(source_json(file.source));
+    if (!file.left_out.empty()) sources.back()["left_out"] = file.left_out;
+  }
   OSTRO_CHECK(!ledger.root.empty(), "{}: a ledger without a root", cache_dir);
   Json json = {{"format", kLedgerFormat},       {"hash", hash},
                {"root", ledger.root},           {"content", content_json(ledger)},

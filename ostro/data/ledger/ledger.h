@@ -6,6 +6,7 @@
 
 #include <array>
 #include <cstdint>
+#include <map>
 #include <string>
 #include <vector>
 
@@ -28,6 +29,7 @@ struct Preprocessing {
   int64_t eos_id = -1;             // appended to every document; -1: none (data.enforce_eos is false)
   std::string text_key;            // data.text_key, in a configuration without components
   double validation_fraction = 0;  // 0 when there are validation_urls
+  std::string left_out;            // RowVerdicts::left_out() of data.rows; empty: no row is left out
   // For components: canonical JSON of the row format and of all that ids and weights depend on besides the
   // tokenizer. Empty in a configuration without components, where rows are texts without weights.
   std::string format;
@@ -75,6 +77,8 @@ struct FileLedger {
   int64_t skipped = 0;              // skipped malformed rows (data.on_bad_row: skip)
   std::array<int64_t, 2> rows{};    // by Split
   std::array<int64_t, 2> tokens{};  // by Split
+  // Rows that verdicts left out, by reason. Not part of the hash: the rows decide, not why.
+  std::map<std::string, int64_t> left_out;
   bool operator==(const FileLedger&) const = default;
 };
 

@@ -130,8 +130,9 @@ Result<const LedgerFile::Files*> LedgerFile::files() const {
       return corrupt(fmt::format("{}: \"sources\" does not match \"files\"", path_));
     for (size_t i = 0; i < files.size(); ++i) {
       FileLedger file;
-      ASSIGN_OR_RETURN(file.source,
-                       read_source(io::JsonFields(sources[i], fmt::format("{}: sources[{}]", path_, i))));
+      const io::JsonFields source(sources[i], fmt::format("{}: sources[{}]", path_, i));
+      ASSIGN_OR_RETURN(file.source, read_source(source));
+      RETURN_IF_ERROR(read_left_out(source, file));
       RETURN_IF_ERROR(
           read_file_content(io::JsonFields(files[i], fmt::format("{}: files[{}]", path_, i)), file));
       whole.files.push_back(std::move(file));

@@ -26,6 +26,7 @@ Json preprocessing_json(const Preprocessing& p) {
                {"eos_id", p.eos_id < 0 ? Json() : Json(p.eos_id)},
                {"validation_fraction", p.validation_fraction}};
   if (!p.before.empty()) json["before"] = p.before;
+  if (!p.left_out.empty()) json["left_out"] = p.left_out;
   if (p.is_component()) {
     json["format"] = Json::parse(p.format, nullptr, false);
     OSTRO_CHECK(json["format"].is_object(), "the identity of a row format is not a JSON object: {}",
@@ -66,6 +67,9 @@ Result<Preprocessing> read_preprocessing(const io::JsonFields& fields) {
   if (fields.has("before")) {
     ASSIGN_OR_RETURN(p.before, fields.integers("before", 0, p.vocab_size - 1));
   }
+  if (fields.has("left_out")) {
+    ASSIGN_OR_RETURN(p.left_out, fields.sha256("left_out"));
+  }
   if (fields.has("format")) {
     RETURN_IF_ERROR(fields.object("format"));
     ASSIGN_OR_RETURN(const Json* format, fields.get("format"));
@@ -104,6 +108,17 @@ Result<SourceFile> read_source(const io::JsonFields& fields) {
   ASSIGN_OR_RETURN(source.size, fields.integer("size", 0, kMaxCount));
   ASSIGN_OR_RETURN(source.mtime_ns, fields.integer("mtime_ns", INT64_MIN, kMaxCount));
   return source;
+}
+
+Status read_left_out(const io::JsonFields& source, FileLedger& file) {
+  if (!source.has("left_out")) return {};
+  ASSIGN_OR_RETURN(const Json* reasons, source.get("left_out"));
+  if (!reasons->is_object()) return source.bad("left_out", "is not an object");
+  const io::JsonFields fields(*reasons, source.where() + ": left_out");
+  for (const auto& [reason, unused] : reasons->items()) {
+    ASSIGN_OR_RETURN(file.left_out[reason], fields.integer(reason, 1, kMaxCount));
+  }
+  return {};
 }
 
 Json file_content_json(const FileLedger& file) {

@@ -30,6 +30,9 @@ Json fields_json(const StoreFields& fields);
 Json source_json(const SourceFile& source);
 Result<SourceFile> read_source(const io::JsonFields& fields);
 
+// What verdicts left out of a file, which stands beside its path.
+Status read_left_out(const io::JsonFields& source, FileLedger& file);
+
 // Content and counts of a file, without its path.
 Json file_content_json(const FileLedger& file);
 Status read_file_content(const io::JsonFields& fields, FileLedger& file);

@@ -167,8 +167,13 @@ Status check_components(const DataOptions& o) {
                      fmt::format("{} is for a configuration without components; set validation_fraction of "
                                  "each component",
                                  o.validation_fraction)));
+  if (o.rows)
+    mistakes.add(
+        option_error("data.rows", "is for a configuration without components; set rows of each component"));
   std::map<std::string, std::string> stores;
   for (const Component& c : components_of(o)) {
+    if (c.rows && c.train_urls.empty())
+      mistakes.add(option_error(c.key + ".rows", "are verdicts on the rows of train_urls, which is empty"));
     mistakes.add(check_name(c.name, o.components));
     mistakes.add(check_fraction(c.key, c.validation_fraction));
     mistakes.add(check_format(c.key, c.format));
@@ -266,6 +271,10 @@ void ComponentOptions::visit_options(config::OptionTable& t) {
   t.section(&format, "format", "how a row becomes tokens");
   t.add(&cache_dir, "cache_dir", Effect::kOutput, "path",
         "where the component's token store is, or is built; null: data.cache_dir/<name>");
+  t.add(&rows, "rows", Effect::kBits, "path",
+        "file of verdicts on the rows of train_urls, which says what is left out and why "
+        "(formats/rows.md); null: all rows are taken")
+      .by_content();
 }
 
 void DataOptions::visit_options(config::OptionTable& t) {
@@ -297,6 +306,11 @@ void DataOptions::visit_options(config::OptionTable& t) {
   t.add(&text_key, "text_key", Effect::kBits, "", "field of a JSON line that holds the text")
       .other("content")
       .fixed(kContent);
+  t.add(&rows, "rows", Effect::kBits, "path",
+        "file of verdicts on the rows of train_urls, which says what is left out and why "
+        "(formats/rows.md); null: all rows are taken")
+      .other("rows.jsonl")
+      .by_content();
   t.add(&components, "components", Effect::kBits, "",
         "several data sets by name, each with a store of its own; data.train_urls, validation_urls, "
         "validation_fraction and text_key are then not used, each component has its own")
@@ -452,11 +466,11 @@ std::string DataOptions::tokenizer_path() const {
 std::vector<Component> components_of(const DataOptions& o) {
   if (o.components.empty())
     return {{"", "data", o.cache_dir, o.train_urls, o.validation_urls, o.validation_fraction,
-             TextFormat{o.text_key}}};
+             TextFormat{o.text_key}, o.rows}};
   std::vector<Component> all;
   for (const auto& [name, c] : o.components)
     all.push_back({name, "data.components." + name, c.cache_dir.value_or(o.cache_dir + "/" + name),
-                   c.train_urls, c.validation_urls, c.validation_fraction, c.format});
+                   c.train_urls, c.validation_urls, c.validation_fraction, c.format, c.rows});
   return all;
 }
 

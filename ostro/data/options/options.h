@@ -119,6 +119,7 @@ struct ComponentOptions {
   double validation_fraction = 0.01;
   RowFormat format;
   std::optional<std::string> cache_dir;  // null: data.cache_dir/<name>
+  std::optional<std::string> rows;       // file of verdicts (rows/row_verdicts.h); null: all rows are taken
 
   void visit_options(config::OptionTable& table);
 };
@@ -135,6 +136,7 @@ struct DataOptions {
   std::vector<std::string> validation_urls;
   double validation_fraction = 0.01;
   std::string text_key = "text";
+  std::optional<std::string> rows;  // file of verdicts; null: all rows are taken
   // ... or several components, by name.
   std::map<std::string, ComponentOptions> components;
   config::Staged<Weights> train_weights;
@@ -168,6 +170,7 @@ struct Component {
   std::vector<std::string> validation_urls;
   double validation_fraction = 0;
   RowFormat format;
+  std::optional<std::string> rows;  // file of verdicts on the rows of train_urls
 
   // The component names no texts: the finished store or Levanter cache in cache_dir is used.
   bool is_in_place() const { return train_urls.empty() && validation_urls.empty(); }

@@ -13,12 +13,13 @@ namespace {
 class TextsOfSources {
  public:
   TextsOfSources(io::FileSystem& fs, std::vector<SourceFile> sources, std::string text_key,
-                 std::string option, TextProgress* progress)
+                 std::string option, TextProgress* progress, std::shared_ptr<const RowVerdicts> verdicts)
       : fs_(fs),
         sources_(std::move(sources)),
         text_key_(std::move(text_key)),
         option_(std::move(option)),
-        progress_(progress) {
+        progress_(progress),
+        verdicts_(std::move(verdicts)) {
     row_options_.fields = {{text_key_}};
     for (const SourceFile& source : sources_) report(0, source.size);
   }
@@ -40,8 +41,10 @@ class TextsOfSources {
  private:
   Status open() {
     source_ = &sources_[next_++];
+    said_ = verdicts_ != nullptr && next_ <= verdicts_->files.size() ? &verdicts_->files[next_ - 1] : nullptr;
     if (source_->format == FileFormat::kText) {
-      parts_ = tokenizer::documents_of_files(fs_, {source_->path});
+      parts_ = said_ != nullptr && said_->drops(1) ? tokenizer::documents_of_files(fs_, {})
+                                                   : tokenizer::documents_of_files(fs_, {source_->path});
       offset_ = 0;
       return {};
     }
@@ -74,7 +77,7 @@ class TextsOfSources {
       Row row;
       ASSIGN_OR_RETURN(const bool more, rows_->next(row));
       if (!more) return false;
-      if (row.is_blank()) continue;
+      if (row.is_blank() || (said_ != nullptr && said_->drops(row.number))) continue;
       const int64_t number = row.number;
       auto text = text_of_row(std::move(row), parser_, text_key_, option_, repaired_);
       if (!text.ok()) return text.error().with_context(row_place(source_->path, source_->format, number));
@@ -96,17 +99,19 @@ class TextsOfSources {
   int64_t offset_ = 0;   // bytes of the text so far
   int64_t in_file_ = 0;  // of it that are reported
   TextProgress* progress_;
+  std::shared_ptr<const RowVerdicts> verdicts_;
+  const FileVerdicts* said_ = nullptr;  // of the open file
   bool repaired_ = false;
 };
 
 }  // namespace
 
 tokenizer::DocumentSource texts_of_sources(io::FileSystem& fs, std::vector<SourceFile> sources,
-                                           std::string text_key, std::string option, TextProgress* progress) {
+                                           std::string text_key, std::string option, TextProgress* progress,
+                                           std::shared_ptr<const RowVerdicts> verdicts) {
   return [texts = std::make_shared<TextsOfSources>(fs, std::move(sources), std::move(text_key),
-                                                   std::move(option), progress)](std::string& document) {
-    return texts->next(document);
-  };
+                                                   std::move(option), progress, std::move(verdicts))](
+             std::string& document) { return texts->next(document); };
 }
 
 }  // namespace ostro::data

@@ -76,9 +76,11 @@ Result<std::shared_ptr<const RowFormatter>> formatter_of(io::FileSystem& fs, con
   return std::shared_ptr<const RowFormatter>(std::move(formatter));
 }
 
-Result<Preprocessing> preprocessing_with(const RowFormatter* formatter, const DataOptions& options,
-                                         const Component& component, const tokenizer::Tokenizer& tokenizer) {
+Result<Preprocessing> preprocessing_with(const RowFormatter* formatter, const RowVerdicts* verdicts,
+                                         const DataOptions& options, const Component& component,
+                                         const tokenizer::Tokenizer& tokenizer) {
   Preprocessing p;
+  if (verdicts != nullptr) p.left_out = verdicts->left_out();
   p.tokenizer = tokenizer.hash();
   p.vocab_size = tokenizer.vocab_size();
   if (ends_rows(component.format)) {
@@ -107,7 +109,15 @@ Result<Preprocessing> preprocessing_with(const RowFormatter* formatter, const Da
 Result<Preprocessing> preprocessing_of(io::FileSystem& fs, const DataOptions& options,
                                        const Component& component, const tokenizer::Tokenizer& tokenizer) {
   ASSIGN_OR_RETURN(const auto formatter, formatter_of(fs, options, component, tokenizer));
-  return preprocessing_with(formatter.get(), options, component, tokenizer);
+  ASSIGN_OR_RETURN(const auto verdicts, verdicts_of(fs, component));
+  return preprocessing_with(formatter.get(), verdicts.get(), options, component, tokenizer);
+}
+
+Result<std::shared_ptr<const RowVerdicts>> verdicts_of(io::FileSystem& fs, const Component& component) {
+  if (!component.rows) return std::shared_ptr<const RowVerdicts>();
+  Result<RowVerdicts> read = read_row_verdicts(fs, *component.rows);
+  if (!read.ok()) return read.error().with_context(component.key + ".rows");
+  return std::shared_ptr<const RowVerdicts>(std::make_shared<RowVerdicts>(std::move(*read)));
 }
 
 Result<StoreFolder> store_folder(io::FileSystem& fs, const DataOptions& options, const Component& component) {
@@ -131,8 +141,10 @@ Result<StorePlan> plan_store(io::FileSystem& fs, const DataOptions& options, con
   plan.is_in_place = component.is_in_place();
   plan.any_beginning = !options.enforce_bos;
   ASSIGN_OR_RETURN(plan.formatter, formatter_of(fs, options, component, tokenizer));
-  ASSIGN_OR_RETURN(plan.preprocessing,
-                   preprocessing_with(plan.formatter.get(), options, component, tokenizer));
+  ASSIGN_OR_RETURN(plan.verdicts, verdicts_of(fs, component));
+  plan.rows_file = component.rows.value_or("");
+  ASSIGN_OR_RETURN(plan.preprocessing, preprocessing_with(plan.formatter.get(), plan.verdicts.get(), options,
+                                                          component, tokenizer));
   ASSIGN_OR_RETURN(plan.ids, type_of_ids(options, component, plan.preprocessing.vocab_size));
   ASSIGN_OR_RETURN(plan.folder, store_folder(fs, options, component));
   if (plan.is_in_place) return plan;

@@ -8,6 +8,7 @@
 #include "ostro/data/formats/row_formatter.h"
 #include "ostro/data/ledger/ledger.h"
 #include "ostro/data/options/options.h"
+#include "ostro/data/rows/row_verdicts.h"
 #include "ostro/data/sources/source_files.h"
 #include "ostro/io/files/file_system.h"
 #include "ostro/tokenizer/model/tokenizer.h"
@@ -40,7 +41,13 @@ struct StorePlan {
   bool skip_bad_rows = false;
   bool is_in_place = false;    // the component names no texts
   bool any_beginning = false;  // check_finished_preprocessing
+  // Of the files of train_urls, in order; null: all rows are taken.
+  std::shared_ptr<const RowVerdicts> verdicts;
+  std::string rows_file;  // where they are
 };
+
+// The verdicts of a component; null where it has none. Errors name the option.
+Result<std::shared_ptr<const RowVerdicts>> verdicts_of(io::FileSystem& fs, const Component& component);
 
 // Makes the plan from the configuration, the names of the sources and the content of the cache folders. Reads
 // no text. The tokenizer must outlive the plan. Errors: an option that does not fit the tokenizer;

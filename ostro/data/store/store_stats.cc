@@ -75,6 +75,7 @@ FileCounts file_counts(std::span<const FileLedger> files) {
     counts.repaired += file.repaired;
     counts.no_loss += file.no_loss;
     counts.skipped += file.skipped;
+    for (const auto& [reason, rows] : file.left_out) counts.left_out[reason] += rows;
   }
   return counts;
 }

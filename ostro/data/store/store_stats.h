@@ -4,7 +4,9 @@
 
 #include <array>
 #include <cstdint>
+#include <map>
 #include <span>
+#include <string>
 
 #include "ostro/data/store/token_store.h"
 
@@ -28,6 +30,7 @@ Result<LengthStats> length_stats(const TokenStream& stream);
 // The counts of all source files of a store, added up.
 struct FileCounts {
   int64_t files = 0, file_bytes = 0, documents = 0, empty = 0, repaired = 0, no_loss = 0, skipped = 0;
+  std::map<std::string, int64_t> left_out;  // by reason
 };
 FileCounts file_counts(std::span<const FileLedger> files);
 

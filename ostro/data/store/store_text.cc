@@ -25,6 +25,8 @@ std::string counts_text(std::span<const FileLedger> files) {
     out += fmt::format("skipped     {} documents whose loss weights are all 0\n", counts.no_loss);
   if (counts.skipped > 0)
     out += fmt::format("skipped     {} malformed rows (data.on_bad_row: skip)\n", counts.skipped);
+  for (const auto& [reason, rows] : counts.left_out)
+    out += fmt::format("left out    {} rows: {} (rows)\n", rows, reason);
   if (counts.repaired > 0)
     out += fmt::format("repaired    {} documents with malformed UTF-8 (read as U+FFFD)\n", counts.repaired);
   return out;

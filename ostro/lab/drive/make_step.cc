@@ -22,7 +22,7 @@ Result<std::string> begin_step(OpenLab& lab, const StepState& state) {
 
 Status check_sources(OpenLab& lab, const std::map<std::string, Made>& made, const Step& step) {
   for (const auto& [parameter, input] : step.inputs) {
-    const Made& source = made.at(input);
+    const Made& source = made.at(step_with_files(lab.plan, *lab.plan.find(input)).name);
     for (size_t i = 0; i < source.files.size(); ++i) {
       const std::string& path = source.files[i].path;
       ASSIGN_OR_RETURN(const std::string now, io::file_sha256(lab.context.fs, path));

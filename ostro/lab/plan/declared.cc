@@ -72,7 +72,7 @@ Status read_input(const Node& given, const std::string& step, const Parameter& p
                   const Node& steps, Declared& out) {
   if (!is_variable(given))
     return plan_error(given, fmt::format("step {}: {}: expected a step{}, as $NAME", step, name,
-                                         p.of.empty() ? "" : " of kind " + p.of));
+                                         p.of.empty() ? "" : " of kind " + kinds_that_fit(p)));
   const std::string of = given.text.substr(1);
   const Node* target = steps.find(of);
   if (target == nullptr)
@@ -80,7 +80,9 @@ Status read_input(const Node& given, const std::string& step, const Parameter& p
                         names_of(steps));
   bool fits = target->kind != Node::Kind::kMap;
   for (const StepKind& kind : step_kinds()) fits |= target->find(kind.name) != nullptr && kind.fits(p);
-  if (!fits) return plan_error(given, fmt::format("step {}: {}: {} is not of kind {}", step, name, of, p.of));
+  if (!fits)
+    return plan_error(given,
+                      fmt::format("step {}: {}: {} is not of kind {}", step, name, of, kinds_that_fit(p)));
   out.inputs[name] = of;
   return {};
 }

@@ -77,6 +77,18 @@ Status check_type(const Node& node, const Parameter& p, const std::string& step)
     if (node.kind == Node::Kind::kString || !config::read_value(node, p.name, &value).ok() || !(value > 0))
       return wrong("a number above 0");
   }
+  const auto is_number = [](const Node& n) {
+    return n.kind == Node::Kind::kInt || n.kind == Node::Kind::kDouble;
+  };
+  const auto is_null = [](const Node& n) { return n.kind == Node::Kind::kNull; };
+  if (p.type == ValueType::kShare && !is_null(node) &&
+      !(is_number(node) && std::stod(node.text) >= 0 && std::stod(node.text) <= 1))
+    return wrong("a number from 0 to 1");
+  if (p.type == ValueType::kRange && !is_null(node) &&
+      !(node.kind == Node::Kind::kList && node.items.size() == 2 &&
+        std::all_of(node.items.begin(), node.items.end(),
+                    [&](const Node& n) { return is_number(n) || is_null(n); })))
+    return wrong("[least, most], each a number or null");
   if (p.type == ValueType::kSettings && node.kind != Node::Kind::kMap) return wrong("a map of options");
   return {};
 }

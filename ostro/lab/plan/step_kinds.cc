@@ -11,9 +11,31 @@ const Parameter* StepKind::find(std::string_view parameter) const {
 bool StepKind::makes_run() const { return name == "train" || name == kForkKind; }
 
 bool StepKind::fits(const Parameter& parameter) const {
+  const bool gives_files = name == "source" || name == kCommandKind || name == "extract";
   return parameter.type == ValueType::kSteps || name == parameter.of ||
-         (name == kCommandKind && parameter.of == "source") || (makes_run() && parameter.of == "train");
+         (gives_files && (parameter.of == "source" || parameter.of == "rows")) ||
+         (gives_verdicts() && parameter.of == "rows") || (makes_run() && parameter.of == "train");
 }
+
+namespace {
+
+std::vector<Parameter> filter_parameters() {
+  std::vector<Parameter> out = {{"from", ValueType::kStep, "", true, "rows", "the texts"}};
+  for (const char* figure : {"bytes", "words", "mean_word_length", "letters", "digits", "spaces", "symbols",
+                             "non_ascii", "symbol_ratio", "repeated_lines"})
+    out.push_back(
+        {figure, ValueType::kRange, "null", false, "", "from least to most, as data check computes it"});
+  out.push_back({"evaluation", ValueType::kTexts, "[]", false, "",
+                 "files of which no text may stand in a row, from the plan's folder"});
+  out.push_back(
+      {"exact_duplicates", ValueType::kText, "keep", false, "", "drop: of equal texts the first is taken"});
+  out.push_back({"near_duplicates", ValueType::kText, "keep", false, "",
+                 "drop: of like and of equal texts the first is taken"});
+  out.push_back({"text_key", ValueType::kText, "text", false, "", "field of a row that holds the text"});
+  return out;
+}
+
+}  // namespace
 
 std::span<const StepKind> step_kinds() {
   static const std::vector<StepKind> kKinds = {
@@ -25,7 +47,7 @@ std::span<const StepKind> step_kinds() {
       {"tokenizer",
        1,
        "a byte-level BPE tokenizer, as ostro tokenizer train makes it",
-       {{"from", ValueType::kStep, "", true, "source", "the texts"},
+       {{"from", ValueType::kStep, "", true, "rows", "the texts"},
         {"vocab_size", ValueType::kInteger, "", true, "", "number of tokens"},
         {"pattern", ValueType::kText, "llama3", false, "", "how text is cut into pieces"},
         {"special_tokens", ValueType::kTexts, "[]", false, "", "more special tokens"},
@@ -33,10 +55,29 @@ std::span<const StepKind> step_kinds() {
       {"tokens",
        1,
        "a token store, as ostro data build makes it",
-       {{"from", ValueType::kStep, "", true, "source", "texts to train on"},
+       {{"from", ValueType::kStep, "", true, "rows", "texts to train on"},
         {"held_out", ValueType::kStep, "", true, "source", "texts to evaluate on"},
         {"tokenizer", ValueType::kStep, "", true, "tokenizer", "the tokenizer"},
         {"text_key", ValueType::kText, "text", false, "", "field of a row that holds the text"}}},
+      {"extract",
+       1,
+       "the texts of pages, which are HTML: a row for each, with its page and bytes",
+       {{"from", ValueType::kStep, "", true, "source", "the pages: HTML files, or .jsonl with a page a line"},
+        {"html_key", ValueType::kText, "html", false, "", "field of a row that holds the page"},
+        {"content", ValueType::kText, "main", false, "", "main: without navigation and the like; or all"}}},
+      {"filter", 1, "verdicts on rows: which are left out by rules, and why", filter_parameters()},
+      {"quality",
+       1,
+       "verdicts on rows by a classifier that learns what good texts are",
+       {{"from", ValueType::kStep, "", true, "rows", "the texts"},
+        {"positive", ValueType::kStep, "", true, "rows", "good texts to learn from"},
+        {"negative", ValueType::kStep, "", true, "rows", "other texts to learn from"},
+        {"threshold", ValueType::kShare, "null", false, "", "rows with at least this score are taken"},
+        {"share", ValueType::kShare, "null", false, "", "this share of the rows is taken, the best"},
+        {"text_key", ValueType::kText, "text", false, "", "field of a row that holds the text"},
+        {"dim", ValueType::kInteger, "16", false, "", "numbers of a word's vector"},
+        {"buckets", ValueType::kInteger, "1048576", false, "", "vectors, shared by words and pairs of words"},
+        {"epochs", ValueType::kInteger, "5", false, "", "how often each text is learned from"}}},
       {"train",
        1,
        "a run, as ostro train makes it",
@@ -81,6 +122,13 @@ std::span<const StepKind> step_kinds() {
         {"outputs", ValueType::kTexts, "", true, "", "files and folders that it makes in out"}}},
   };
   return kKinds;
+}
+
+std::string kinds_that_fit(const Parameter& parameter) {
+  std::string out;
+  for (const StepKind& kind : step_kinds())
+    if (kind.fits(parameter)) out += (out.empty() ? "" : " or ") + kind.name;
+  return out;
 }
 
 const StepKind* find_kind(std::string_view name) {

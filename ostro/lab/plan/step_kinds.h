@@ -15,6 +15,8 @@ enum class ValueType {
   kText,      // a string
   kTexts,     // a list of strings
   kInteger,   // at least 1
+  kShare,     // from 0 to 1, or null
+  kRange,     // [low, high], each a number or null; or null
   kSettings,  // a map of dotted keys of a configuration and their values
   kStep,      // "$name": the output of a step
   kSteps,     // a map from names to "$name"
@@ -28,7 +30,9 @@ struct Parameter {
   ValueType type = ValueType::kText;
   std::string default_value;  // YAML flow text; empty: it is required, or left out where it is not given
   bool required = false;
-  std::string of;  // for kStep: the kind of that step; a source's place can be taken by a step of kind run
+  // For kStep: the kind of that step. A source's place can be taken by steps of the kinds run and extract;
+  // "rows" are those, filter and quality.
+  std::string of;
   std::string help;
 };
 
@@ -44,6 +48,8 @@ struct StepKind {
   bool makes_run() const;
   // Whether its output can be the value of a parameter.
   bool fits(const Parameter& parameter) const;
+  // Whether its output is verdicts on the rows of its parameter `from`.
+  bool gives_verdicts() const { return name == "filter" || name == "quality"; }
 };
 
 // The kind of steps that run any program.
@@ -52,6 +58,8 @@ inline constexpr const char* kCommandKind = "run";
 inline constexpr const char* kForkKind = "fork";
 
 std::span<const StepKind> step_kinds();
+// The kinds that a parameter takes, for messages: "source, run or extract".
+std::string kinds_that_fit(const Parameter& parameter);
 // The kind of this name; null when there is none.
 const StepKind* find_kind(std::string_view name);
 

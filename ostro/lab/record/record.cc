@@ -9,6 +9,7 @@
 #include "ostro/chain/chain.h"
 #include "ostro/chain/record.h"
 #include "ostro/data/ledger/ledger.h"
+#include "ostro/data/store/store_stats.h"
 #include "ostro/io/files/file_hash.h"
 #include "ostro/io/files/path.h"
 #include "ostro/lab/journal/output.h"
@@ -50,6 +51,8 @@ Status add_store(Database& db, io::FileSystem& fs, const std::string& name, cons
     const data::SplitLedger& s = ledger.split(split);
     RETURN_IF_ERROR(db.insert("stores", {name, data::split_name(split), s.rows, s.tokens, s.bytes}));
   }
+  for (const auto& [reason, rows] : data::file_counts(ledger.files).left_out)
+    RETURN_IF_ERROR(db.insert("left_out", {name, reason, rows}));
   return {};
 }
 

@@ -13,7 +13,7 @@ namespace {
 const char* kind_in(const std::string& table) {
   if (table == "evaluations") return "eval";
   if (table == "outputs") return kCommandKind;
-  if (table == "stores") return "tokens";
+  if (table == "stores" || table == "left_out") return "tokens";
   if (table.starts_with("fit")) return "fit";
   for (const char* of_runs : {"runs", "forks", "config", "chain", "checkpoints"})
     if (table == of_runs) return "train";

@@ -6,6 +6,9 @@
 
 namespace ostro::lab {
 
+// In the output of a step that gives verdicts (docs/reference/formats/rows.md).
+inline constexpr const char* kVerdictsFile = "verdicts.jsonl";
+
 Result<std::string> make_tokenizer(const Work& work, const std::string& folder);
 Result<std::string> make_tokens(const Work& work, const std::string& folder);
 Result<std::optional<std::string>> make_run(const Work& work, const std::string& folder);
@@ -13,6 +16,9 @@ Result<std::optional<std::string>> make_fork(const Work& work, const std::string
 Result<std::string> make_evaluation(const Work& work, const std::string& folder);
 Result<std::string> make_fit(const Work& work, const std::string& folder);
 Result<std::string> make_forecast(const Work& work, const std::string& folder);
+Result<std::string> make_extraction(const Work& work, const std::string& folder);
+Result<std::string> make_filter(const Work& work, const std::string& folder);
+Result<std::string> make_quality(const Work& work, const std::string& folder);
 Result<std::string> make_command(const Work& work, const std::string& folder);
 // The SHA-256 of each file of the plan's folder that a command reads.
 Result<std::map<std::string, std::string>> command_files(const Work& work);
@@ -42,7 +48,16 @@ struct RunSize {
 };
 Result<RunSize> run_size(const Work& work);
 
-// The files of a source, or those that a command made, as texts or rows.
+// The files of evaluation texts that a filter looks for, and the SHA-256 of each by its path from the plan's
+// folder.
+Result<std::vector<data::SourceFile>> evaluation_files(const Work& work);
+Result<std::map<std::string, std::string>> evaluation_hashes(const Work& work);
+
+// The verdicts' file in the output of a step that gives verdicts; empty for other steps.
+std::string verdicts_file(const Work& work, const std::string& step);
+
+// The files of a source, or those that a step made, as texts or rows. Of a step that gives verdicts the files
+// that they are on.
 Result<std::vector<data::SourceFile>> files_of(const Work& work, const std::string& step);
 // Literal globs for them.
 Result<std::vector<std::string>> urls_of(const Work& work, const std::string& step);

@@ -40,10 +40,15 @@ Result<std::string> make_tokenizer(const Work& work, const std::string& folder) 
   if (!is_known) return invalid_argument(fmt::format("pattern is {}: use one of {}", pattern, known));
   io::FileSystem& fs = work.context.fs;
   ASSIGN_OR_RETURN(std::vector<data::SourceFile> files, files_of(work, step.inputs.at("from")));
-  ASSIGN_OR_RETURN(
-      const tokenizer::Tokenizer trained,
-      tokenizer::train(data::texts_of_sources(fs, std::move(files), text_of(step, "text_key"), "text_key"),
-                       options));
+  std::shared_ptr<const data::RowVerdicts> verdicts;
+  if (const std::string path = verdicts_file(work, step.inputs.at("from")); !path.empty()) {
+    ASSIGN_OR_RETURN(data::RowVerdicts read, data::read_row_verdicts(fs, path));
+    verdicts = std::make_shared<data::RowVerdicts>(std::move(read));
+  }
+  ASSIGN_OR_RETURN(const tokenizer::Tokenizer trained,
+                   tokenizer::train(data::texts_of_sources(fs, std::move(files), text_of(step, "text_key"),
+                                                           "text_key", nullptr, std::move(verdicts)),
+                                    options));
   const std::string path = io::join_path(folder, "tokenizer.json");
   RETURN_IF_ERROR(tokenizer::save_tokenizer(fs, trained, path));
   return io::file_sha256(fs, path);
@@ -55,6 +60,8 @@ Result<std::string> make_tokens(const Work& work, const std::string& folder) {
   ASSIGN_OR_RETURN(options.train_urls, urls_of(work, work.step.inputs.at("from")));
   ASSIGN_OR_RETURN(options.validation_urls, urls_of(work, work.step.inputs.at("held_out")));
   options.tokenizer = io::join_path(work.made_by(work.input("tokenizer")).folder, "tokenizer.json");
+  if (std::string rows = verdicts_file(work, work.step.inputs.at("from")); !rows.empty())
+    options.rows = std::move(rows);
   options.text_key = text_of(work.step, "text_key");
   options.cache_dir = folder;
   RETURN_IF_ERROR(options.validate());

@@ -13,12 +13,12 @@ namespace {
 
 // What the plan decides, so that no configuration may: where data come from, and where the run is.
 constexpr const char* kFromThePlan[] = {
-    "data.train_urls",        "data.validation_urls", "data.validation_fraction",
-    "data.cache_dir",         "data.tokenizer",       "data.vocab_size",
-    "data.text_key",          "data.components",      "data.train_weights",
-    "data.enforce_bos",       "data.enforce_eos",     "data.id_type",
-    "data.on_bad_row",        "trainer.id",           "trainer.log_dir",
-    "trainer.initialize_from"};
+    "data.train_urls",    "data.validation_urls",   "data.validation_fraction",
+    "data.cache_dir",     "data.tokenizer",         "data.vocab_size",
+    "data.text_key",      "data.components",        "data.rows",
+    "data.train_weights", "data.enforce_bos",       "data.enforce_eos",
+    "data.id_type",       "data.on_bad_row",        "trainer.id",
+    "trainer.log_dir",    "trainer.initialize_from"};
 
 Status check_tree(const config::Node& tree) {
   for (const std::string path : kFromThePlan) {
@@ -101,6 +101,8 @@ Status set_data(const Work& work, const Step& tokens, std::vector<config::Overri
   set("data.validation_urls", list_text(held_out));
   set("data.tokenizer", quoted_text(io::join_path(made("tokenizer").folder, "tokenizer.json")));
   set("data.text_key", quoted_text(text_of(tokens, "text_key")));
+  if (const std::string rows = verdicts_file(work, tokens.inputs.at("from")); !rows.empty())
+    set("data.rows", quoted_text(rows));
   set("data.cache_dir", quoted_text(work.made_by(tokens).folder));
   return {};
 }

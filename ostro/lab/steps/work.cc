@@ -16,7 +16,19 @@ const Step& Work::input(const std::string& parameter) const {
   return *found;
 }
 
-Result<std::vector<data::SourceFile>> files_of(const Work& work, const std::string& step) {
+const Step& step_with_files(const Plan& plan, const Step& step) {
+  const Step* out = &step;
+  while (out->kind->gives_verdicts()) out = plan.find(out->inputs.at("from"));
+  return *out;
+}
+
+std::string verdicts_file(const Work& work, const std::string& step) {
+  if (!work.plan.find(step)->kind->gives_verdicts()) return "";
+  return io::join_path(work.made.at(step).folder, kVerdictsFile);
+}
+
+Result<std::vector<data::SourceFile>> files_of(const Work& work, const std::string& name) {
+  const std::string& step = step_with_files(work.plan, *work.plan.find(name)).name;
   const Made& made = work.made.at(step);
   if (made.folder.empty()) return made.files;
   ASSIGN_OR_RETURN(const data::FoundSources found,
@@ -63,6 +75,9 @@ Result<std::string> recipe(const Work& work) {
   } else {
     out["parameters"] = nlohmann::json::parse(config::canonical_json(work.parameters()));
   }
+  if (step.kind->name == "filter") {
+    ASSIGN_OR_RETURN(out["files"], evaluation_hashes(work));
+  }
   if (step.kind->name == kCommandKind) {
     ASSIGN_OR_RETURN(out["files"], command_files(work));
   }
@@ -90,6 +105,9 @@ Result<std::optional<std::string>> perform(const Work& work, const std::string& 
                     : kind == "tokens"     ? make_tokens
                     : kind == "fit"        ? make_fit
                     : kind == "forecast"   ? make_forecast
+                    : kind == "extract"    ? make_extraction
+                    : kind == "filter"     ? make_filter
+                    : kind == "quality"    ? make_quality
                     : kind == kCommandKind ? make_command
                                            : make_evaluation;
   Result<std::string> content = make(work, folder);

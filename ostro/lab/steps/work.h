@@ -60,6 +60,9 @@ Result<std::string> recipe(const Work& work);
 // What a training would take; nothing for other kinds, and where it is not asked.
 Result<std::optional<run::Cost>> cost(const Work& work);
 
+// The step whose files a step's verdicts are on; of another step itself.
+const Step& step_with_files(const Plan& plan, const Step& step);
+
 // Makes the output in `folder`, which exists. Returns its content; nothing when context.stop asked to stop.
 Result<std::optional<std::string>> perform(const Work& work, const std::string& folder);
 

@@ -40,6 +40,7 @@ std::span<const Table> record_tables() {
         {"documents", "INTEGER"},
         {"tokens", "INTEGER"},
         {"bytes", "INTEGER"}}},
+      {"left_out", {{"name", "TEXT"}, {"reason", "TEXT"}, {"rows", "INTEGER"}}},
       {"runs",
        {{"run", "TEXT"},
         {"hash", "TEXT"},

@@ -7,6 +7,7 @@
 #include <string>
 
 #include "ostro/base/log.h"
+#include "ostro/data/ledger/source_hashes.h"
 #include "ostro/data/ledger/store_check.h"
 #include "ostro/data/ledger/store_damage.h"
 #include "ostro/data/levanter/levanter_cache.h"
@@ -160,6 +161,20 @@ Result<StoreWriter> open_writer(io::FileSystem& fs, const data::StorePlan& plan,
   return StoreWriter::resume(fs, cache_dir, std::move(*found));
 }
 
+// That the verdicts are those of the training files.
+Status check_verdicts(io::FileSystem& fs, const data::StorePlan& plan,
+                      const std::vector<data::SourceFile>& sources) {
+  data::SourceHashes hashes(fs, plan.folder.ledger);
+  std::vector<std::pair<std::string, std::string>> files;
+  for (const data::SourceFile& source : sources) {
+    if (source.list != data::Split::kTrain) break;
+    ASSIGN_OR_RETURN(std::string hash, hashes.of(source));
+    files.emplace_back(source.path, std::move(hash));
+  }
+  hashes.keep();
+  return data::check_files_of_verdicts(*plan.verdicts, plan.rows_file, plan.key + ".rows", files);
+}
+
 // Builds the store. The caller holds the lock.
 Result<data::StoreLedger> build_locked(io::FileSystem& fs, const data::StorePlan& plan,
                                        const data::Component& component,
@@ -169,6 +184,12 @@ Result<data::StoreLedger> build_locked(io::FileSystem& fs, const data::StorePlan
     ASSIGN_OR_RETURN(StoreOnDisk there, look_at_store(fs, plan, settings.append));
     if (there.is_done()) return std::move(*there.finished);
     ASSIGN_OR_RETURN(StoreWriter writer, open_writer(fs, plan, there, settings));
+    if (plan.verdicts != nullptr) {
+      RETURN_IF_ERROR(check_verdicts(fs, plan, writer.sources()));
+      std::vector<std::map<std::string, int64_t>> reasons;
+      for (const data::FileVerdicts& file : plan.verdicts->files) reasons.push_back(file.reasons());
+      writer.note_left_out(std::move(reasons));
+    }
     if (writer.state().encoded) {
       // The store only had to be closed. The next round checks whether it is the one that is wanted.
       const auto closed = writer.finish(settings.threads_or_all());
@@ -189,10 +210,11 @@ Result<data::StoreLedger> build_locked(io::FileSystem& fs, const data::StorePlan
         .skip_bad_rows = plan.skip_bad_rows,
         .ends = std::move(ends)};
     const BuildState& state = writer.state();
-    EncodePipeline units(context, tokenizer,
-                         DocumentReader(fs, writer.sources(), rows, state.file,
-                                        {.rows = state.documents, .bytes = state.row_bytes}),
-                         settings.threads_or_all());
+    EncodePipeline units(
+        context, tokenizer,
+        DocumentReader(fs, writer.sources(), rows, state.file,
+                       {.rows = state.documents, .bytes = state.row_bytes}, plan.verdicts.get()),
+        settings.threads_or_all());
     return write_store(writer, units, settings);
   }
 }

@@ -24,6 +24,10 @@ Result<bool> DocumentReader::next(Unit& unit) {
   if (file_ >= static_cast<int64_t>(sources_.size())) return false;
   const data::SourceFile& source = sources_[static_cast<size_t>(file_)];
   unit = Unit{.file = file_, .rows = {}, .row_bytes = 0, .ends_file = false, .file_sha256 = {}};
+  const data::FileVerdicts* verdicts =
+      verdicts_ != nullptr && file_ < static_cast<int64_t>(verdicts_->files.size())
+          ? &verdicts_->files[static_cast<size_t>(file_)]
+          : nullptr;
   if (rows_ == nullptr) {
     ASSIGN_OR_RETURN(rows_, data::open_rows(fs_, source.path, source.format, options_, start_));
   }
@@ -32,6 +36,8 @@ Result<bool> DocumentReader::next(Unit& unit) {
     data::Row row;
     ASSIGN_OR_RETURN(const bool more, rows_->next(row));
     if (!more) {
+      if (verdicts != nullptr)
+        RETURN_IF_ERROR(data::check_rows_of_verdicts(*verdicts, source.path, rows_->position().rows));
       unit.ends_file = true;
       unit.file_sha256 = rows_->file_sha256();
       rows_.reset();
@@ -41,7 +47,10 @@ Result<bool> DocumentReader::next(Unit& unit) {
       return true;
     }
     bytes += row.bytes.size();
-    unit.rows.push_back(std::move(row));
+    if (verdicts != nullptr && verdicts->drops(row.number))
+      ++unit.left_out;
+    else
+      unit.rows.push_back(std::move(row));
     unit.row_bytes = rows_->position().bytes;
   }
   unit.stored_end = rows_->stored_bytes();
@@ -137,7 +146,7 @@ Result<EncodedUnit> encode_unit(const EncodeContext& context, tokenizer::Encoder
   const data::SourceFile& source = context.sources[static_cast<size_t>(unit.file)];
   EncodedUnit out;
   out.file = unit.file;
-  out.documents_read = static_cast<int64_t>(unit.rows.size());
+  out.documents_read = static_cast<int64_t>(unit.rows.size()) + unit.left_out;
   out.row_bytes = unit.row_bytes;
   out.stored_begin = unit.stored_begin;
   out.stored_end = unit.stored_end;

@@ -14,6 +14,7 @@
 #include "ostro/base/error.h"
 #include "ostro/data/formats/row_formatter.h"
 #include "ostro/data/ledger/ledger.h"
+#include "ostro/data/rows/row_verdicts.h"
 #include "ostro/data/sources/line_parser.h"
 #include "ostro/data/sources/row_reader.h"
 #include "ostro/data/sources/source_files.h"
@@ -28,6 +29,7 @@ namespace ostro::prepare {
 struct Unit {
   int64_t file = 0;  // index of the source
   std::vector<data::Row> rows;
+  int64_t left_out = 0;   // rows between them that verdicts leave out
   int64_t row_bytes = 0;  // byte of the unpacked file where the rows end; 0: not known
   // Where the rows lie in the stored file (RowReader::stored_bytes()).
   int64_t stored_begin = 0, stored_end = 0;
@@ -38,10 +40,12 @@ struct Unit {
 // Reads the rows of all sources in order, as units. Not thread-safe. Its arguments must outlive it.
 class DocumentReader {
  public:
-  // Begins in source number `file`, at position `start`.
+  // Begins in source number `file`, at position `start`. Rows that `verdicts`, those of the first sources,
+  // leave out are not given; null: all are.
   DocumentReader(io::FileSystem& fs, const std::vector<data::SourceFile>& sources,
-                 const data::RowOptions& options, int64_t file, data::RowPosition start)
-      : fs_(fs), sources_(sources), options_(options), file_(file), start_(start) {}
+                 const data::RowOptions& options, int64_t file, data::RowPosition start,
+                 const data::RowVerdicts* verdicts = nullptr)
+      : fs_(fs), sources_(sources), options_(options), file_(file), start_(start), verdicts_(verdicts) {}
 
   // False at the end.
   Result<bool> next(Unit& unit);
@@ -52,6 +56,7 @@ class DocumentReader {
   const data::RowOptions& options_;
   int64_t file_;
   data::RowPosition start_;  // where to begin in the next file
+  const data::RowVerdicts* verdicts_;
   std::unique_ptr<data::RowReader> rows_;
 };
 

@@ -228,6 +228,7 @@ Result<data::StoreLedger> StoreWriter::finish(int threads) {
   data::StoreLedger ledger;
   ledger.preprocessing = header_.preprocessing;
   ledger.files = state_.files;
+  for (size_t i = 0; i < left_out_.size(); ++i) ledger.files[i].left_out = left_out_[i];
   // In a store that was extended, new training files come after the held-out files.
   std::stable_sort(
       ledger.files.begin(), ledger.files.end(),

@@ -4,6 +4,7 @@
 // Errors: those of writing and of the journal; kCorrupt when an array is not what the journal says.
 #pragma once
 
+#include <map>
 #include <optional>
 #include <string>
 #include <vector>
@@ -37,6 +38,8 @@ class StoreWriter {
   int64_t uncommitted() const { return uncommitted_; }
   // Makes everything that was added durable. `encoded`: all documents of all sources were added.
   Status commit(bool encoded);
+  // For the ledger: what verdicts leave out of the first sources, by reason. Before finish().
+  void note_left_out(std::vector<std::map<std::string, int64_t>> reasons) { left_out_ = std::move(reasons); }
   // Ends a store after commit(true): closes the arrays, reads the rows with `threads` threads for the tree of
   // rows, writes the ledger and removes the journal. Returns the ledger. After a kill, resume() and finish()
   // do it again.
@@ -60,6 +63,7 @@ class StoreWriter {
   BuildState state_;
   data::PerArray<std::optional<data::ArrayWriter>> writers_;
   int64_t uncommitted_ = 0;
+  std::vector<std::map<std::string, int64_t>> left_out_;  // by source
 };
 
 // Returns the build state of a finished store, as it was just before its ledger was written, to extend the

@@ -115,6 +115,10 @@ Result<std::vector<TrainingFiles>> training_files(io::FileSystem& fs, const data
               "is null, and {} has {}: a tokenizer can be trained from texts alone. Train one with ostro "
               "tokenizer train (--special_tokens for those of conversations), and name it",
               c.key, text == nullptr ? "rows that are not texts" : "a store that exists already"));
+    if (c.rows)
+      return option_error(
+          "data.tokenizer",
+          fmt::format("is null, and {}.rows leaves out rows: train one first, and name it", c.key));
     ASSIGN_OR_RETURN(const data::FoundSources found,
                      data::find_sources(fs, data::source_places(options, c), data::SourceKeys::of(c.key)));
     ASSIGN_OR_RETURN(std::vector<data::SourceFile> files, found.all());

@@ -1,0 +1,101 @@
+// The step extract: the texts of pages, by resiliparse, which is a Python program.
+#include <fmt/format.h>
+
+#include <nlohmann/json.hpp>
+
+#include "ostro/base/run_program.h"
+#include "ostro/io/files/atomic_file.h"
+#include "ostro/io/files/file_hash.h"
+#include "ostro/io/files/path.h"
+#include "ostro/lab/steps/kinds.h"
+
+namespace ostro::lab {
+namespace {
+
+// Another version may give another text, so the step's version grows with it.
+constexpr const char* kResiliparse = "2.0.1";
+
+// Reads the list of pages, and writes a row for each.
+constexpr const char* kProgram = R"py(
+import hashlib, importlib.metadata, json, sys
+try:
+    there = importlib.metadata.version("resiliparse")
+except importlib.metadata.PackageNotFoundError:
+    there = ""
+pinned, pages, out = sys.argv[1:]
+if there != pinned:
+    has = "resiliparse " + there if there else "no resiliparse"
+    sys.exit(f"extract needs resiliparse {pinned}, and python3 has {has}: python3 -m pip install resiliparse=={pinned}")
+from resiliparse.extract.html2text import extract_plain_text
+from resiliparse.parse.encoding import bytes_to_str, detect_encoding
+
+with open(pages, encoding="utf-8") as file:
+    job = json.load(file)
+
+def pieces(path, is_rows):
+    with open(path, "rb") as file:
+        if not is_rows:
+            data = file.read()
+            yield 0, data, data
+            return
+        begin = 0
+        for number, line in enumerate(file, 1):
+            data = line.rstrip(b"\n")
+            if data.strip():
+                try:
+                    html = json.loads(data)[job["html_key"]]
+                    if not isinstance(html, str):
+                        raise TypeError("is no text")
+                except (ValueError, KeyError, TypeError) as error:
+                    sys.exit(f"{path}:{number}: no page in the field {job['html_key']} (html_key): {error}")
+                yield begin, data, html
+            begin += len(line)
+
+with open(out, "wb") as rows:
+    for page in job["pages"]:
+        for begin, data, html in pieces(page["path"], page["is_rows"]):
+            if isinstance(html, bytes):
+                html = bytes_to_str(html, detect_encoding(html))
+            row = {
+                "page": page["name"],
+                "bytes": [begin, begin + len(data)],
+                "page_sha256": hashlib.sha256(data).hexdigest(),
+                "text": extract_plain_text(html, main_content=job["content"] == "main"),
+            }
+            text = json.dumps(row, ensure_ascii=False, sort_keys=True, separators=(",", ":"))
+            rows.write(text.encode("utf-8", "replace") + b"\n")
+)py";
+
+}  // namespace
+
+Result<std::string> make_extraction(const Work& work, const std::string& folder) {
+  io::FileSystem& fs = work.context.fs;
+  const Step& step = work.step;
+  const std::string& content = text_of(step, "content");
+  if (content != "main" && content != "all")
+    return invalid_argument(fmt::format("content is {}: use main or all", content));
+  nlohmann::json job = {
+      {"html_key", text_of(step, "html_key")}, {"content", content}, {"pages", nlohmann::json::array()}};
+  const std::string& input = step.inputs.at("from");
+  const std::string& made = work.made.at(input).folder;
+  ASSIGN_OR_RETURN(const std::vector<data::SourceFile> files, files_of(work, input));
+  for (const data::SourceFile& file : files) {
+    const bool is_rows = file.format == data::FileFormat::kJsonl;
+    if (file.format == data::FileFormat::kParquet || io::has_extension(file.path, ".gz") ||
+        io::has_extension(file.path, ".zst"))
+      return invalid_argument(
+          fmt::format("{}: extract reads HTML files and .jsonl, not packed ones", file.path));
+    job["pages"].push_back(
+        {{"path", file.path},
+         {"name", made.empty() ? work.plan.relative(file.path) : input + file.path.substr(made.size())},
+         {"is_rows", is_rows}});
+  }
+  const std::string list = folder + ".pages", out = io::join_path(folder, "rows.jsonl");
+  RETURN_IF_ERROR(io::write_file_atomically(fs, list, job.dump()));
+  const auto said = run_program({"python3", "-B", "-c", kProgram, kResiliparse, list, out});
+  RETURN_IF_ERROR(fs.remove(list));
+  if (!said.ok()) return said.error();
+  return io::file_sha256(fs, out);
+}
+
+}  // namespace ostro::lab

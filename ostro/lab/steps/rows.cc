@@ -1,0 +1,134 @@
+// The steps filter and quality: verdicts on rows.
+#include <fmt/format.h>
+
+#include <nlohmann/json.hpp>
+
+#include "ostro/base/sha256.h"
+#include "ostro/corpus_check/quality/quality.h"
+#include "ostro/corpus_check/verdicts/filter.h"
+#include "ostro/io/files/file_hash.h"
+#include "ostro/io/files/path.h"
+#include "ostro/lab/steps/kinds.h"
+
+namespace ostro::lab {
+namespace {
+
+// The rows of an input, with what was said of them.
+struct InputRows {
+  corpus_check::TextRows rows;
+  std::optional<data::RowVerdicts> before;
+};
+
+Result<std::unique_ptr<InputRows>> rows_of(const Work& work, const char* parameter) {
+  const std::string& input = work.step.inputs.at(parameter);
+  auto out = std::make_unique<InputRows>();
+  corpus_check::TextRows& rows = out->rows;
+  ASSIGN_OR_RETURN(rows.files, files_of(work, input));
+  const Step& source = step_with_files(work.plan, *work.plan.find(input));
+  const Made& made = work.made.at(source.name);
+  for (size_t i = 0; i < rows.files.size(); ++i) {
+    const std::string& path = rows.files[i].path;
+    const bool is_made = !made.folder.empty();
+    rows.names.push_back(is_made ? source.name + path.substr(made.folder.size()) : work.plan.relative(path));
+    std::string hash = is_made ? "" : made.pinned[i];
+    if (is_made) {
+      ASSIGN_OR_RETURN(hash, io::file_sha256(work.context.fs, path));
+    }
+    rows.sha256.push_back(std::move(hash));
+  }
+  rows.text_key = text_of(work.step, "text_key");
+  if (const std::string path = verdicts_file(work, input); !path.empty()) {
+    ASSIGN_OR_RETURN(out->before, data::read_row_verdicts(work.context.fs, path));
+    rows.before = &*out->before;
+  }
+  return out;
+}
+
+// Content is which rows of which files are taken, and not why.
+Result<std::string> keep(const Work& work, const std::string& folder, const data::RowVerdicts& verdicts) {
+  RETURN_IF_ERROR(data::write_row_verdicts(work.context.fs, io::join_path(folder, kVerdictsFile), verdicts));
+  auto files = nlohmann::json::array();
+  for (const data::FileVerdicts& file : verdicts.files) files.push_back(file.sha256);
+  return sha256_hex(nlohmann::json({{"files", files}, {"left_out", verdicts.left_out()}}).dump());
+}
+
+std::optional<double> number(const config::Node& node) {
+  return node.kind == config::Node::Kind::kNull ? std::nullopt : std::optional<double>(std::stod(node.text));
+}
+
+Result<bool> is_drop(const Step& step, const char* parameter) {
+  const std::string& text = text_of(step, parameter);
+  if (text == "drop" || text == "keep") return text == "drop";
+  return invalid_argument(fmt::format("{} is {}: use drop or keep", parameter, text));
+}
+
+}  // namespace
+
+Result<std::vector<data::SourceFile>> evaluation_files(const Work& work) {
+  std::vector<std::string> places;
+  for (const std::string& file : texts_of(work.step, "evaluation"))
+    places.push_back(io::join_path(work.plan.folder, file));
+  if (places.empty()) return std::vector<data::SourceFile>{};
+  ASSIGN_OR_RETURN(const data::FoundSources found,
+                   data::find_sources(work.context.fs, {places, {}}, {.train = "evaluation"}));
+  return found.all();
+}
+
+Result<std::map<std::string, std::string>> evaluation_hashes(const Work& work) {
+  std::map<std::string, std::string> out;
+  ASSIGN_OR_RETURN(const std::vector<data::SourceFile> files, evaluation_files(work));
+  for (const data::SourceFile& file : files) {
+    ASSIGN_OR_RETURN(out[work.plan.relative(file.path)], io::file_sha256(work.context.fs, file.path));
+  }
+  return out;
+}
+
+Result<std::string> make_filter(const Work& work, const std::string& folder) {
+  const Step& step = work.step;
+  corpus_check::FilterRules rules;
+  for (const std::string& figure : corpus_check::filter_figures()) {
+    const config::Node* range = step.parameters.find(figure);
+    if (range->kind != config::Node::Kind::kNull)
+      rules.figures.push_back({figure, number(range->items[0]), number(range->items[1])});
+  }
+  ASSIGN_OR_RETURN(rules.exact_duplicates, is_drop(step, "exact_duplicates"));
+  ASSIGN_OR_RETURN(rules.near_duplicates, is_drop(step, "near_duplicates"));
+  ASSIGN_OR_RETURN(const auto before, evaluation_hashes(work));
+  ASSIGN_OR_RETURN(rules.evaluation, evaluation_files(work));
+  for (const data::SourceFile& file : rules.evaluation)
+    rules.evaluation_names.push_back(work.plan.relative(file.path));
+  ASSIGN_OR_RETURN(const auto input, rows_of(work, "from"));
+  ASSIGN_OR_RETURN(const data::RowVerdicts verdicts,
+                   corpus_check::filter_rows(work.context.fs, input->rows, rules, folder + ".sort",
+                                             work.services.build.threads_or_all()));
+  ASSIGN_OR_RETURN(const auto after, evaluation_hashes(work));
+  if (before != after)
+    return invalid_argument("an evaluation file was changed while it was read; run it again");
+  return keep(work, folder, verdicts);
+}
+
+Result<std::string> make_quality(const Work& work, const std::string& folder) {
+  const Step& step = work.step;
+  const corpus_check::QualityRule rule{number(*step.parameters.find("threshold")),
+                                       number(*step.parameters.find("share"))};
+  if (rule.threshold.has_value() == rule.share.has_value())
+    return invalid_argument("set one of threshold and share: they say which rows are taken");
+  corpus_check::ClassifierOptions options;
+  options.dim = std::stoll(text_of(step, "dim"));
+  options.buckets = std::stoll(text_of(step, "buckets"));
+  options.epochs = std::stoll(text_of(step, "epochs"));
+  constexpr int64_t kMostNumbers = int64_t{1} << 32;
+  if (options.buckets > kMostNumbers || options.dim > kMostNumbers / options.buckets)
+    return invalid_argument(
+        fmt::format("buckets times dim are {} times {}: at most {} numbers are held in memory",
+                    options.buckets, options.dim, kMostNumbers));
+  ASSIGN_OR_RETURN(const auto input, rows_of(work, "from"));
+  ASSIGN_OR_RETURN(const auto good, rows_of(work, "positive"));
+  ASSIGN_OR_RETURN(const auto other, rows_of(work, "negative"));
+  ASSIGN_OR_RETURN(const data::RowVerdicts verdicts,
+                   corpus_check::score_rows(work.context.fs, input->rows, good->rows, other->rows, options,
+                                            rule, work.services.build.threads_or_all()));
+  return keep(work, folder, verdicts);
+}
+
+}  // namespace ostro::lab
