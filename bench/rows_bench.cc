@@ -1,7 +1,7 @@
 // Tokens a second of a model that continues 1, 4, 16 and 32 texts at a time: all in one step of a runner
 // layer by layer, beside one after the other by the model's cached step.
 //
-//   rows_bench [--dtype f32|bf16] [--threads N] [--steps N] [--layers N]
+//   rows_bench [--dtype f32|bf16|int8] [--threads N] [--steps N] [--layers N]
 //
 // A Llama of 125 M parameters (12 layers of 768, 32,000 tokens) with made weights; the texts are 64 tokens
 // long at the beginning. One JSON line for each number of texts: tokens a second of CPU time (that of all
@@ -16,6 +16,7 @@
 #include "bench/arguments.h"
 #include "ostro/cpu/engine/engine.h"
 #include "ostro/infer/generate.h"
+#include "ostro/ir/program/int8_limits.h"
 #include "ostro/models/decoder/by_layer.h"
 #include "ostro/models/decoder/decoder.h"
 
@@ -27,7 +28,7 @@ using runtime::Buffer;
 constexpr int64_t kVocab = 32'000, kPrompt = 64;
 
 struct Args {
-  ir::DType dtype = ir::DType::f32;
+  nn::Precision precision = ir::DType::f32;
   int threads = 2;
   int64_t steps = 8, layers = 12;
 };
@@ -80,8 +81,8 @@ int run(const Args& args) {
     fmt::print(stderr, "{}\n", s.error().message());
     return 1;
   }
-  const auto functions = models::model_functions<models::Decoder>(o, kVocab, args.dtype);
-  const auto layers = models::decoder_by_layer(o, kVocab, args.dtype, {}, functions.paths);
+  const auto functions = models::model_functions<models::Decoder>(o, kVocab, args.precision);
+  const auto layers = models::decoder_by_layer(o, kVocab, args.precision, {}, functions.paths);
   std::vector<Buffer> params;
   uint32_t state = 7;
   for (size_t i = 0; i < functions.paths.size(); ++i)
@@ -133,15 +134,20 @@ int run(const Args& args) {
 
 int main(int argc, char** argv) {
   Args args;
-  bool bf16 = false;
-  const Status read = bench::read_options(
-      argc, argv,
-      {bench::either_option("--dtype", "bf16", "f32", bf16), bench::count_option("--threads", args.threads),
-       bench::count_option("--steps", args.steps), bench::count_option("--layers", args.layers)});
+  const Status read = bench::read_options(argc, argv,
+                                          {{"--dtype", "f32 or bf16 or int8",
+                                            [&](const std::string& value) {
+                                              if (value == "bf16") args.precision = ir::DType::bf16;
+                                              if (value == "int8")
+                                                args.precision = {ir::DType::bf16, ir::kInt8Block};
+                                              return value == "f32" || value == "bf16" || value == "int8";
+                                            }},
+                                           bench::count_option("--threads", args.threads),
+                                           bench::count_option("--steps", args.steps),
+                                           bench::count_option("--layers", args.layers)});
   if (!read.ok()) {
     fmt::print(stderr, "{}\n", read.error().message());
     return 2;
   }
-  args.dtype = bf16 ? ir::DType::bf16 : ir::DType::f32;
   return run(args);
 }

@@ -58,15 +58,17 @@ class TasksSession {
  private:
   Result<Evaluated> evaluate(const Suite& suite, trained::LoadedModel loaded, runtime::Engine& engine,
                              double number, double count) {
-    Evaluated out{loaded.parameters.path, loaded.parameters.name, loaded.parameters.step, {}, {}};
+    Evaluated out{loaded.parameters.path, loaded.parameters.name, loaded.parameters.step, {}, {},
+                  loaded.other_mp};
     SuiteOptions options;
     options.progress = [&](const SuiteProgress& p) {
       context_.progress.show(count > 1 ? fmt::format("step {}, {}", out.step, p.name) : p.name,
                              (number + p.done) / count);
     };
+    const std::string mp = out.mp.empty() ? "" : ",\"mp\":\"" + out.mp + "\"";
     if (!request_.samples.empty())
-      options.on_document = [&](const std::string& json) {
-        samples_ += "{\"checkpoint\":" + nlohmann::json(out.path).dump() + "," + json.substr(1) + "\n";
+      options.on_document = [&, mp](const std::string& json) {
+        samples_ += "{\"checkpoint\":" + nlohmann::json(out.path).dump() + mp + "," + json.substr(1) + "\n";
         return Status();
       };
     ASSIGN_OR_RETURN(TextModel model, text_model(fs_, std::move(loaded), engine, request_.batch_tokens));

@@ -166,6 +166,7 @@ class Batch {
     answers_[i] = Json::object();
     if (!requests_[i].id.is_null()) answers_[i]["id"] = requests_[i].id;
     answers_[i].update(fields);
+    if (!model_.other_mp().empty()) answers_[i]["mp"] = model_.other_mp();
   }
   Result<GeneratedText> generated(Request& request) {
     if (!request.messages.empty()) {

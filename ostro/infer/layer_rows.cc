@@ -7,6 +7,7 @@
 #include "ostro/infer/decode_program.h"
 #include "ostro/infer/row_arrays.h"
 #include "ostro/infer/traced.h"
+#include "ostro/ir/rules/verify.h"
 #include "ostro/trace/ops.h"
 
 namespace ostro::infer {
@@ -49,7 +50,7 @@ Result<std::unique_ptr<LayerRows>> LayerRows::create(Model model, Buffers parame
                                                      const RowLimits& limits) {
   std::unique_ptr<LayerRows> out(new LayerRows(std::move(model), engine, limits));
   ASSIGN_OR_RETURN(out->resident_,
-                   ResidentWeights::create(out->model_.layers, std::move(parameters), engine.memory()));
+                   ResidentWeights::create(out->model_.layers, std::move(parameters), engine));
   RETURN_IF_ERROR(out->make_cache());
   return out;
 }
@@ -82,6 +83,30 @@ Result<LayerRows::LayerWeights> LayerRows::read_layer(int64_t layer) {
   }
   ASSIGN_OR_RETURN(out.attention, whole(f.attention_reads[static_cast<size_t>(layer)]));
   ASSIGN_OR_RETURN(out.chosen, whole(f.chosen_reads[static_cast<size_t>(layer)]));
+  return out;
+}
+
+std::vector<models::WeightRead> LayerRows::reads_of(const Key& key, int64_t layer) const {
+  const models::LayerFunctions& f = model_.layers;
+  const auto at = static_cast<size_t>(layer);
+  std::vector<models::WeightRead> out;
+  switch (key.part) {
+    case Part::kEmbed:
+      out = f.embed_reads;
+      out.insert(out.begin(), models::WeightRead{f.embedding});
+      return out;
+    case Part::kPaged:
+    case Part::kProject:
+    case Part::kAttend:
+    case Part::kAfter: return f.attention_reads[at];
+    case Part::kChosen: return f.chosen_reads[at];
+    case Part::kRest:
+      out = f.attention_reads[at];
+      out.insert(out.end(), f.chosen_reads[at].begin(), f.chosen_reads[at].end());
+      return out;
+    case Part::kNormed: return f.norm_reads;
+    case Part::kHead: return f.head_reads;
+  }
   return out;
 }
 
@@ -129,20 +154,38 @@ Arrays LayerRows::traced(const Key& key, int64_t layer, const Arrays& in) const 
 Result<LayerRows::Program*> LayerRows::program(const Key& key, int64_t layer,
                                                const std::function<Shapes()>& shapes) {
   if (const auto found = programs_.find(key); found != programs_.end()) return &found->second;
-  ASSIGN_OR_RETURN(const ir::Program p, infer::traced("rows", shapes(), model_.leaves, [&](const Arrays& in) {
-                     return traced(key, layer, in);
-                   }));
+  const Shapes given = shapes();
+  Shapes of = given;
+  std::vector<size_t> cut;  // weights of which integers were cut
+  const auto reads = resident_ ? reads_of(key, layer) : std::vector<models::WeightRead>();
+  for (size_t i = 0; i < reads.size(); ++i) {
+    if (!resident_->is_cut(reads[i]) || key.part == Part::kEmbed) continue;
+    of[i] = resident_->shape(reads[i]);
+    cut.push_back(i);
+  }
+  ASSIGN_OR_RETURN(ir::Program p, infer::traced("rows", of, model_.leaves,
+                                                [&](const Arrays& in) { return traced(key, layer, in); }));
   Program made;
   for (const ir::ValueId v : p.body.results) made.results.push_back(p.body.shape(v));
   runtime::CompileOptions options;
   const int64_t inputs = std::ssize(p.body.params);
   if (key.part == Part::kPaged) options.donate = {inputs - 5, inputs - 4};
+  made.cut = take_cut_weights(p, cut, given);
+  if (!cut.empty()) RETURN_IF_ERROR(ir::verify(p));
   ASSIGN_OR_RETURN(made.executable, engine_.compile(p, options));
   return &programs_.emplace(key, std::move(made)).first->second;
 }
 
 Result<LayerRows::Buffers> LayerRows::run(const Key& key, int64_t layer, Buffers inputs) {
   ASSIGN_OR_RETURN(Program * p, program(key, layer, [&] { return shapes_of(inputs); }));
+  if (!p->cut.empty()) {
+    const auto reads = reads_of(key, layer);
+    for (const size_t at : p->cut) {
+      const CutWeight& weight = resident_->cut(reads[at]);
+      inputs[at] = weight.q;
+      inputs.push_back(weight.scales);
+    }
+  }
   return p->executable->run(std::move(inputs));
 }
 

@@ -75,6 +75,8 @@ class LayerRows final : public RowRunner {
   struct Program {
     std::unique_ptr<runtime::Executable> executable;
     Shapes results;
+    std::vector<size_t> cut = {};  // places of weights that it takes as integers, whose scales are the last
+                                   // inputs
   };
   // The weights of one layer that every token reads; the places of experts in `chosen` may be empty. The
   // layer after the last is the head; its weights are `chosen`.
@@ -90,6 +92,8 @@ class LayerRows final : public RowRunner {
   int64_t layer_count() const { return static_cast<int64_t>(model_.layers.kind.size()); }
   int64_t kind_of(int64_t layer) const { return model_.layers.kind[static_cast<size_t>(layer)]; }
 
+  // The weights that a program begins with.
+  std::vector<models::WeightRead> reads_of(const Key& key, int64_t layer) const;
   Result<Buffers> whole(std::span<const models::WeightRead> reads);
   Result<LayerWeights> read_layer(int64_t layer);
   // The program for inputs of these shapes; `layer` is one of its kind.

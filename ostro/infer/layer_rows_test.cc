@@ -21,16 +21,20 @@ using models::DecoderOptions;
 
 // A model in memory, and the logits of its plain forward pass.
 struct Resident {
-  explicit Resident(const DecoderOptions& options, DType dtype = DType::f32)
-      : o(options), compute(dtype), model(model_of(o, compute, 3)) {}
+  explicit Resident(const DecoderOptions& options, const nn::Precision& precision = DType::f32)
+      : o(options), compute(precision), model(model_of(o, compute, 3)) {}
 
-  std::unique_ptr<LayerRows> runner(runtime::Engine& engine, const RowLimits& limits) const {
+  // `rounded`: the parameters of which integers are cut are rounded to bf16 first.
+  std::unique_ptr<LayerRows> runner(runtime::Engine& engine, const RowLimits& limits,
+                                    bool rounded = false) const {
     const auto functions = models::model_functions<Decoder>(o, kVocab, compute);
+    const auto layers = models::decoder_by_layer(o, kVocab, compute, {}, functions.paths);
     std::vector<runtime::Buffer> params;
-    for (const Array& a : tree_leaves(model)) params.push_back(a.buffer());
-    return LayerRows::create({functions, models::decoder_by_layer(o, kVocab, compute, {}, functions.paths)},
-                             std::move(params), engine, limits)
-        .value();
+    for (const Array& a : tree_leaves(model)) {
+      params.push_back(a.buffer());
+      if (rounded && layers.integers[params.size() - 1]) params.back() = narrowed(a.buffer()).value();
+    }
+    return LayerRows::create({functions, layers}, std::move(params), engine, limits).value();
   }
   std::vector<float> logits(const std::vector<int32_t>& tokens) const {
     DefaultInterpreter use;
@@ -40,7 +44,7 @@ struct Resident {
   }
 
   DecoderOptions o;
-  DType compute;
+  nn::Precision compute;
   Decoder model;
 };
 
@@ -151,6 +155,33 @@ TEST_CASE("drawn workloads by the compiled engine, with one thread and two, in f
         const auto runner = model.runner(*engine, {o.seq_len, 1 + static_cast<int64_t>(draw() % 48), 64});
         CHECK(wrong_rows(model, *runner, draw, sized(6, 40, 200)) == 0);
       }
+  }
+}
+
+TEST_CASE("drawn workloads in integers have the bits of each text alone, interpreted and compiled") {
+  std::mt19937 draw(static_cast<uint32_t>(test_seed()) + 4);
+  const nn::Precision integers(DType::bf16, 8);  // small blocks, so that rows have several
+  DecoderOptions tied = small("llama"), latent = odd_latent();
+  tied.tie_word_embeddings = true;
+  latent.num_experts = latent.num_experts_per_tok = latent.first_k_dense_replace = 0;
+  latent.shared_intermediate_dim = 0;
+  for (const DecoderOptions& o : {odd_decoder(), small("gemma2"), tied, latent}) {
+    CAPTURE(o.type());
+    const Resident model(o, integers);
+    const auto slow = model.runner(interpreter(), {o.seq_len, 1 + static_cast<int64_t>(draw() % 6), 32});
+    CHECK(wrong_rows(model, *slow, draw, sized(2, 6, 30)) == 0);
+    for (const int threads : {1, 2}) {
+      const auto engine =
+          cpu::make_cpu_engine({.isa = {}, .threads = threads, .generated_code = false}).value();
+      const auto runner = model.runner(*engine, {o.seq_len, 1 + static_cast<int64_t>(draw() % 48), 64});
+      check_ok(runner->prepare());
+      CHECK(wrong_rows(model, *runner, draw, sized(4, 40, 200)) == 0);
+    }
+    // The controls: floats are another model, and so are integers that are cut from rounded parameters.
+    const auto floats = Resident(o, DType::bf16).runner(interpreter(), {o.seq_len, 2, 32});
+    CHECK(wrong_rows(model, *floats, draw, 2) > 0);
+    const auto rounded = model.runner(interpreter(), {o.seq_len, 2, 32}, true);
+    CHECK(wrong_rows(model, *rounded, draw, 2) > 0);
   }
 }
 

@@ -8,8 +8,12 @@ namespace ostro::infer {
 using runtime::Buffer;
 
 Result<Buffer> as_read(const models::LayerFunctions& layers, size_t k, Buffer value) {
-  if (layers.dtype != ir::DType::bf16 || value.shape().dtype != ir::DType::f32 || layers.read_in_f32[k])
-    return value;
+  if (layers.dtype != ir::DType::bf16 || layers.read_in_f32[k] || layers.integers[k]) return value;
+  return narrowed(std::move(value));
+}
+
+Result<Buffer> narrowed(Buffer value) {
+  if (value.shape().dtype != ir::DType::f32) return value;
   ASSIGN_OR_RETURN(const Buffer wide, value.to_host());
   Buffer out = Buffer::empty(wide.shape().with_dtype(ir::DType::bf16));
   numerics::narrow(wide.as<float>(), out.mutable_bytes());
@@ -17,28 +21,58 @@ Result<Buffer> as_read(const models::LayerFunctions& layers, size_t k, Buffer va
 }
 
 Result<ResidentWeights> ResidentWeights::create(const models::LayerFunctions& layers,
-                                                std::vector<Buffer> parameters, runtime::Memory& memory) {
+                                                std::vector<Buffer> parameters, runtime::Engine& engine) {
   OSTRO_CHECK(parameters.size() == layers.read_in_f32.size(), "{} parameters, the model has {}",
               parameters.size(), layers.read_in_f32.size());
+  ResidentWeights out;
   for (size_t k = 0; k < parameters.size(); ++k) {
     ASSIGN_OR_RETURN(parameters[k], as_read(layers, k, std::move(parameters[k])));
-    ASSIGN_OR_RETURN(parameters[k], parameters[k].to(memory));
+    ASSIGN_OR_RETURN(parameters[k], parameters[k].to(engine.memory()));
+    out.shapes_.push_back(parameters[k].shape());
   }
-  return ResidentWeights(std::move(parameters));
+  out.parameters_ = std::move(parameters);
+  RETURN_IF_ERROR(out.cut_integers(layers, engine));
+  return out;
+}
+
+Status ResidentWeights::cut_integers(const models::LayerFunctions& layers, runtime::Engine& engine) {
+  std::vector<std::vector<models::WeightRead>> all = layers.attention_reads;
+  all.insert(all.end(), layers.chosen_reads.begin(), layers.chosen_reads.end());
+  all.push_back(layers.head_reads);
+  std::vector<int64_t> left(parameters_.size());  // layers of a parameter that are not cut yet
+  for (const auto& reads : all)
+    for (const models::WeightRead& read : reads) left[read.parameter] += cut_.try_emplace(read).second;
+  std::erase_if(cut_, [&](const auto& one) { return !layers.integers[one.first.parameter]; });
+  for (auto& [read, made] : cut_) {
+    const auto& how = *layers.integers[read.parameter];
+    ASSIGN_OR_RETURN(made, cut_weight(engine, part(read), how.over, how.block));
+    if (--left[read.parameter] > 0) continue;
+    Buffer& held = parameters_[read.parameter];
+    if (how.alone) {
+      held = {};
+    } else if (layers.dtype == ir::DType::bf16) {
+      ASSIGN_OR_RETURN(held, narrowed(std::move(held)));
+      ASSIGN_OR_RETURN(held, held.to(engine.memory()));
+    }
+  }
+  return {};
+}
+
+ir::Shape ResidentWeights::shape(const models::WeightRead& read) const {
+  ir::Shape out = shapes_[read.parameter];
+  if (read.layer >= 0) out.axes.erase(out.axes.begin());
+  return out;
+}
+
+Buffer ResidentWeights::part(const models::WeightRead& read) const {
+  const Buffer& all = parameters_[read.parameter];
+  return read.layer < 0 ? all : all.rows(read.layer, 1).with_shape(shape(read).with_dtype(all.shape().dtype));
 }
 
 std::vector<Buffer> ResidentWeights::whole(std::span<const models::WeightRead> reads) const {
   std::vector<Buffer> out;
-  for (const models::WeightRead& read : reads) {
-    const Buffer& all = parameters_[read.parameter];
-    if (read.layer < 0) {
-      out.push_back(all);
-      continue;
-    }
-    ir::Shape one = all.shape();
-    one.axes.erase(one.axes.begin());
-    out.push_back(all.rows(read.layer, 1).with_shape(std::move(one)));
-  }
+  for (const models::WeightRead& read : reads)
+    out.push_back(parameters_[read.parameter].valid() ? part(read) : cut_.at(read).q);
   return out;
 }
 

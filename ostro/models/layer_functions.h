@@ -5,6 +5,7 @@
 #pragma once
 
 #include <functional>
+#include <optional>
 #include <vector>
 
 #include "ostro/trace/control.h"
@@ -31,10 +32,18 @@ struct LayerFunctions {
     Array keys, values, place, table, position;
   };
 
+  // How integers are cut from a parameter for products (numerics.md N20), without its axis of layers.
+  struct Integers {
+    Axes over;
+    int64_t block = 0;
+    bool alone = true;  // nothing else is read of it
+  };
+
   int64_t experts = 0, experts_per_token = 0;  // 0: no mixture
   std::vector<int64_t> kind;                   // of each layer: those of one kind have the same functions
   std::vector<bool> read_in_f32;               // of each parameter: whatever dtype products are computed in
-  DType dtype = DType::f32;                    // in which the others are read, if they are held in f32
+  std::vector<std::optional<Integers>> integers;  // of each parameter; they are cut from f32 if it is held so
+  DType dtype = DType::f32;                       // in which the others are read, if they are held in f32
 
   size_t embedding = 0;  // the parameter [vocab, embed] of which `embed` reads the tokens' rows
   std::vector<WeightRead> embed_reads;  // its other parameters

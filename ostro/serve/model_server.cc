@@ -25,6 +25,7 @@ Json model_json(const ModelFacts& facts) {
               {"owned_by", "ostro"},
               {"max_model_len", facts.context},
               {"state", facts.state},
+              {"mp", facts.mp},
               {"forward", facts.forward},
               {"tokenizer", facts.tokenizer}};
   if (!facts.adapter.empty()) out["adapter"] = facts.adapter;

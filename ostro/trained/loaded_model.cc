@@ -213,15 +213,20 @@ void take_stored_matrices(const checkpoint::Manifest& manifest, train::TrainConf
         decoder->options.int8_row_groups = std::max(decoder->options.int8_row_groups, spec.shape[i]);
 }
 
-// The configuration as a command uses it.
-Status take_use(const UseOptions& use, train::TrainConfig& config) {
-  if (!use.dtype.empty()) {
-    if (use.dtype != "f32" && use.dtype != "bf16")
-      return invalid_argument(fmt::format("--dtype {}: use f32 or bf16", use.dtype));
-    config.trainer.mp = use.dtype == "f32" ? "p=f32,c=f32" : "p=f32,c=bfloat16";
-    if (const Status resolved = config.resolve(); !resolved.ok())
-      return resolved.error().with_context(fmt::format("--dtype {}", use.dtype));
-  }
+// Takes the precision that a command wants. Returns LoadedModel::other_mp.
+Result<std::string> take_precision(const UseOptions& use, train::TrainConfig& config) {
+  if (use.mp.empty()) return std::string();
+  const auto wanted = train::parse_precision(use.mp);
+  if (!wanted.ok()) return wanted.error().with_context(fmt::format("--mp {}", use.mp));
+  ASSIGN_OR_RETURN(const train::Compute trained, train::parse_precision(config.trainer.mp));
+  if (*wanted == trained) return std::string();
+  config.trainer.mp = train::precision_word(*wanted);
+  if (const Status resolved = config.resolve(); !resolved.ok())
+    return resolved.error().with_context(fmt::format("--mp {}", use.mp));
+  return config.trainer.mp;
+}
+
+Status take_context(const UseOptions& use, train::TrainConfig& config) {
   if (!use.seq_len) return {};
   auto* decoder =
       dynamic_cast<models::ModelOptionsOf<models::DecoderOptions, models::Decoder>*>(&config.model_options());
@@ -259,8 +264,9 @@ Result<LoadedModel> read_all_but_parameters(io::FileSystem& fs, const Source& so
   ASSIGN_OR_RETURN(train::TrainConfig config, read_config(fs, source.path, models));
   ASSIGN_OR_RETURN(const checkpoint::Manifest stored, checkpoint::read_manifest(fs, source.path));
   take_stored_matrices(stored, config);
-  RETURN_IF_ERROR(take_use(use, config));
-  LoadedModel out{std::move(config), {}, {}, {}, {}};
+  ASSIGN_OR_RETURN(std::string other_mp, take_precision(use, config));
+  RETURN_IF_ERROR(take_context(use, config));
+  LoadedModel out{std::move(config), {}, {}, {}, {}, std::move(other_mp)};
   ASSIGN_OR_RETURN(out.tokenizer_path, find_tokenizer(fs, source, tokenizer_path));
   ASSIGN_OR_RETURN(tokenizer::Tokenizer tokenizer, tokenizer::load_tokenizer(fs, out.tokenizer_path));
   if (tokenizer_path.empty()) RETURN_IF_ERROR(check_tokenizer(source, tokenizer, out.tokenizer_path));

@@ -52,12 +52,12 @@ void take_stored_matrices(io::FileSystem& fs, const std::string& where, train::T
 
 // The options of a command that replace those of the configuration in the checkpoint.
 struct UseOptions {
-  std::string dtype;               // the type in which products are computed: f32, bf16; empty: trainer.mp
+  std::string mp;                  // in place of trainer.mp, in any of its spellings; empty: as in training
   std::optional<int64_t> seq_len;  // model.seq_len; a rope that depends on the length changes with it
 };
 // Texts for --help of the two.
-inline constexpr const char* kUseDtypeHelp =
-    "what products are computed in, f32 or bf16 (default: as in training, trainer.mp)";
+inline constexpr const char* kUseMpHelp =
+    "the precision of products, f32, bfloat16 or int8, as trainer.mp takes it (default: as in training)";
 inline constexpr const char* kUseSeqLenHelp =
     "the context, instead of model.seq_len; a rope that depends on it (longrope, dynamic) is that of texts "
     "of N tokens";
@@ -69,6 +69,8 @@ struct LoadedModel {
   std::string tokenizer_path;  // where it was read
   models::ModelFunctions functions;
   Parameters parameters;
+  std::string other_mp =
+      {};  // the word of the precision (train::precision_word), if it is not that of training
 };
 
 // Loads everything from one checkpoint or run (`where` as in load_or_init). The tokenizer is the file

@@ -73,7 +73,8 @@ Result<SampleModel> load_resident(const Context& context, const std::string& che
                                   const std::string& tokenizer, Trust trust, const UseOptions& use) {
   ASSIGN_OR_RETURN(LoadedModel loaded,
                    load_model(context.fs, checkpoint, tokenizer, context.models, trust, use));
-  SampleModel out{loaded.tokenizer, loaded.tokenizer_path, loaded.config.model_options().seq_len(), {}};
+  SampleModel out{
+      loaded.tokenizer, loaded.tokenizer_path, loaded.config.model_options().seq_len(), loaded.other_mp, {}};
   const auto model = std::make_shared<LoadedModel>(std::move(loaded));
   out.generate = [model](runtime::Engine& engine, const Prompts& prompts, const infer::SampleOptions& options,
                          int64_t room, const std::function<bool(int32_t)>& on_token) -> Result<Prompts> {
@@ -101,8 +102,11 @@ Result<SampleModel> open_streamed(const Context& context, const std::string& che
   };
   ASSIGN_OR_RETURN(OpenedModel opened,
                    open_model(context.fs, checkpoint, tokenizer, context.models, trust, check, use));
-  SampleModel out{
-      opened.model.tokenizer, opened.model.tokenizer_path, opened.model.config.model_options().seq_len(), {}};
+  SampleModel out{opened.model.tokenizer,
+                  opened.model.tokenizer_path,
+                  opened.model.config.model_options().seq_len(),
+                  opened.model.other_mp,
+                  {}};
   const auto store =
       std::make_shared<infer::WeightStore>(std::move(opened.reader), opened.model.functions.shapes,
                                            opened.layers, keep_bytes.value_or(half_of_free_memory()));

@@ -18,6 +18,7 @@ struct SampleModel {
   std::shared_ptr<const tokenizer::Tokenizer> tokenizer;
   std::string tokenizer_path;  // where it was read
   int64_t context = 0;         // the most positions
+  std::string other_mp;        // LoadedModel::other_mp
   // Returns the new tokens of each prompt. `room` is the number of positions that is enough for each.
   // `on_token` may be empty, and is called only when there is one prompt. Errors: those of the engine and of
   // reading.

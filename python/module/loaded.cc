@@ -220,7 +220,7 @@ std::unique_ptr<Answer> LoadedHere::answer(std::vector<int32_t> prompt, const Sa
 
 std::shared_ptr<Model> load(const std::string& where, const LoadOptions& options) {
   Context context = context_on(options.device);
-  trained::UseOptions use{options.dtype, options.seq_len};
+  trained::UseOptions use{options.mp, options.seq_len};
   auto loaded = value(trained::load_model(context.fs, where, options.tokenizer, context.models,
                                           trained::trust(options.unchecked), use));
   return std::make_shared<LoadedHere>(std::move(context), std::move(loaded), where, std::move(use));

@@ -145,12 +145,12 @@ NB_MODULE(_native, m) {
 
   m.def(
       "load",
-      [](const std::string& where, const std::string& tokenizer, const std::string& dtype,
+      [](const std::string& where, const std::string& tokenizer, const std::string& mp,
          const std::string& device, std::optional<int64_t> seq_len, bool unchecked) {
         const nb::gil_scoped_release free;
-        return load(where, {tokenizer, dtype, device, seq_len, unchecked});
+        return load(where, {tokenizer, mp, device, seq_len, unchecked});
       },
-      nb::arg("where"), nb::arg("tokenizer"), nb::arg("dtype"), nb::arg("device"), nb::arg("seq_len").none(),
+      nb::arg("where"), nb::arg("tokenizer"), nb::arg("mp"), nb::arg("device"), nb::arg("seq_len").none(),
       nb::arg("unchecked"));
 
   nb::class_<RunStep>(m, "Step")

@@ -35,7 +35,7 @@ struct Values {
 };
 
 struct LoadOptions {
-  std::string tokenizer, dtype, device = "cpu";  // as `ostro sample` takes them
+  std::string tokenizer, mp, device = "cpu";  // as `ostro sample` takes them
   std::optional<int64_t> seq_len;
   bool unchecked = false;
 };

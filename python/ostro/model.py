@@ -158,7 +158,7 @@ class Model:
         return self._native.log_probs([int(i) for i in ids])
 
 
-def load(where: "str | os.PathLike[str]", *, tokenizer: "str | os.PathLike[str]" = "", dtype: str = "", device: str = "cpu",
+def load(where: "str | os.PathLike[str]", *, tokenizer: "str | os.PathLike[str]" = "", mp: str = "", device: str = "cpu",
          seq_len: "int | None" = None, unchecked: bool = False) -> Model:
     """Loads what `ostro sample --checkpoint` takes: a checkpoint, or a run's newest one. The options are the command's."""
-    return Model(_native.load(os.fspath(where), os.fspath(tokenizer), dtype, device, seq_len, unchecked))
+    return Model(_native.load(os.fspath(where), os.fspath(tokenizer), mp, device, seq_len, unchecked))

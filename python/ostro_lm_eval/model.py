@@ -18,12 +18,12 @@ class OstroLM(LM):
     run. batch_tokens: positions that are computed together; no score depends on it, nor on the harness's batch_size."""
 
     def __init__(self, checkpoint, ostro="ostro", tokenizer=None, batch_tokens=None, batch_size=None, max_batch_size=None,
-                 device=None, max_gen_toks=256, dtype=None, seq_len=None):
+                 device=None, max_gen_toks=256, mp=None, seq_len=None):
         super().__init__()
         if shutil.which(ostro) is None:
             raise FileNotFoundError(f"{ostro}: no such program; name it with model_args ostro=PATH")
         words = []
-        for name, value in (("--tokenizer", tokenizer), ("--batch_tokens", batch_tokens), ("--dtype", dtype), ("--seq_len", seq_len)):
+        for name, value in (("--tokenizer", tokenizer), ("--batch_tokens", batch_tokens), ("--mp", mp), ("--seq_len", seq_len)):
             words += [] if value is None else [name, value]
         self.max_gen_toks = int(max_gen_toks)
         self.checkpoint = str(checkpoint)

@@ -235,7 +235,7 @@ def errors(ostro, program):
                        (lambda: model.generate("a", temperature=-1.0), "temperature -1"),
                        (lambda: model.generate("a", temperature=float("nan")), "temperature"),
                        (lambda: model.generate("a", top_p=0.0), "top_p 0"), (lambda: model.generate("a", stop=""), "stop string"),
-                       (lambda: model.chat("a"), "chat template"), (lambda: ostro.load("runs/nano", dtype="f16"), "f16"),
+                       (lambda: model.chat("a"), "chat template"), (lambda: ostro.load("runs/nano", mp="f16"), "f16"),
                        (lambda: ostro.load("runs/nano", device="tpu"), "tpu"),
                        (lambda: ostro.serve(model, listen="nowhere"), "nowhere")):
         check(word in error_of(ostro, call), f"{word}: {error_of(ostro, call)}")

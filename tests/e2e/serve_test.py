@@ -26,6 +26,7 @@ import serve_api
 import serve_cache
 import serve_embeddings
 import serve_page
+import serve_precision
 import serve_streamed
 from readme_test import ROOT, compare, examples, run
 
@@ -361,6 +362,8 @@ def main():
         print("  keys and sockets: good")
         serve_adapters.adapters(test, Server, check)
         print("  adapters: good")
+        serve_precision.precisions(test, Server, check)
+        print("  precision: good")
         serve_cache.cache(test, Server, check)
         print("  cache: good")
         serve_streamed.streamed(test, Server, check)

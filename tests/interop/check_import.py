@@ -389,10 +389,10 @@ class Case:
             log_probs = self.model(torch.tensor([ids])).logits[0].log_softmax(-1)
         theirs = sum(float(log_probs[i - 1, ids[i]]) for i in range(first, len(ids)))
         asked = json.dumps({"context": context, "continuation": continuation}).encode() + b"\n"
-        ours = [json.loads(self.run.run("score", "--checkpoint", self.checkpoint, "--dtype", "f32", *words, stdin=asked))["log_prob"]
+        ours = [json.loads(self.run.run("score", "--checkpoint", self.checkpoint, "--mp", "f32", *words, stdin=asked))["log_prob"]
                 for words in (("--seq_len", original), ())]
         self.report.check(len(ids) <= original and abs(ours[0] - theirs) <= 1e-3 and abs(ours[1] - theirs) >= 1e-2,
-                          f"{self.name}: with --seq_len {original} and --dtype f32 {len(ids)} tokens differ by "
+                          f"{self.name}: with --seq_len {original} and --mp f32 {len(ids)} tokens differ by "
                           f"{abs(ours[0] - theirs):.1e}, without --seq_len by {abs(ours[1] - theirs):.1e}")
 
     def check_upcycled(self, theirs, counted):

@@ -80,9 +80,9 @@ Status check_words(const eval::EvalTasksRequest& request, const Args& args, cons
         !request.tokenizer.empty() || request.all_checkpoints)
       return invalid_argument(
           "--out, --samples, --only, --limit, --tokenizer and --all_checkpoints belong to --tasks; add it");
-    if (!request.use.dtype.empty() || request.use.seq_len)
+    if (!request.use.mp.empty() || request.use.seq_len)
       return invalid_argument(
-          "--dtype and --seq_len belong to --tasks; with --config use --trainer.mp and --model.seq_len");
+          "--mp and --seq_len belong to --tasks; with --config use --trainer.mp and --model.seq_len");
     return {};
   }
   if (args.has_config() || !args.overrides().empty())
@@ -123,7 +123,7 @@ int eval_command(Args args) {
               "positions that are computed together; changes no figure");
   args.option("--tokenizer", &request.tokenizer, "T",
               "tokenizer.json, when the checkpoint is not in its run");
-  args.option("--dtype", &request.use.dtype, "D", std::string("--tasks: ") + trained::kUseDtypeHelp);
+  args.option("--mp", &request.use.mp, "P", std::string("--tasks: ") + trained::kUseMpHelp);
   args.option("--seq_len", &request.use.seq_len, "N", std::string("--tasks: ") + trained::kUseSeqLenHelp);
   args.flag("--json", &json, "print JSON");
   args.option("--per_token", &per_token, "FILE",

@@ -115,11 +115,12 @@ class StreamLine {
   ProgressOutput output_ = ProgressOutput::standard_error();
 };
 
-Status write_json(const tokenizer::Tokenizer& tokenizer, const std::string& prompt,
+Status write_json(const trained::SampleModel& model, const std::string& prompt,
                   const std::vector<int32_t>& ids, const std::vector<int32_t>& made) {
   ASSIGN_OR_RETURN(const std::string text,
-                   tokenizer.decode(std::vector<uint32_t>(made.begin(), made.end()), true));
-  const nlohmann::ordered_json out = {{"prompt", prompt}, {"prompt_ids", ids}, {"ids", made}, {"text", text}};
+                   model.tokenizer->decode(std::vector<uint32_t>(made.begin(), made.end()), true));
+  nlohmann::ordered_json out = {{"prompt", prompt}, {"prompt_ids", ids}, {"ids", made}, {"text", text}};
+  if (!model.other_mp.empty()) out["mp"] = model.other_mp;
   // An argument need not be UTF-8.
   return write_stdout(out.dump(-1, ' ', false, nlohmann::json::error_handler_t::replace) + "\n");
 }
@@ -177,7 +178,7 @@ Status sample(const Context& context, const Request& request) {
     if (!ended && static_cast<int64_t>(made[i].size()) < options.max_new_tokens)
       fmt::print(stderr, "{}(stopped: the model's context of {} tokens is full)\n", as_text ? "\n" : "",
                  model.context);
-    if (!as_text) RETURN_IF_ERROR(write_json(tokenizer, prompts[i], ids[i], made[i]));
+    if (!as_text) RETURN_IF_ERROR(write_json(model, prompts[i], ids[i], made[i]));
   }
   return as_text ? write_stdout("\n") : Status();
 }
@@ -203,7 +204,7 @@ int sample_command(Args args) {
   args.option("--seed", &seed, "s", "of the random choices");
   args.option("--tokenizer", &request.tokenizer, "T",
               "tokenizer.json, when the checkpoint is not in its run");
-  args.option("--dtype", &request.use.dtype, "D", trained::kUseDtypeHelp);
+  args.option("--mp", &request.use.mp, "P", trained::kUseMpHelp);
   args.option("--seq_len", &request.use.seq_len, "N", trained::kUseSeqLenHelp);
   args.flag("--unchecked", &request.unchecked, trained::kUncheckedHelp);
   args.flag(

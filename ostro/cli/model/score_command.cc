@@ -78,7 +78,7 @@ int score_command(Args args) {
   args.option("--tokenizer", &tokenizer, "T", "tokenizer.json, when the checkpoint is not in its run");
   args.option("--batch_tokens", &batch_tokens, "N",
               "positions that are computed together; changes no answer");
-  args.option("--dtype", &use.dtype, "D", trained::kUseDtypeHelp);
+  args.option("--mp", &use.mp, "P", trained::kUseMpHelp);
   args.option("--seq_len", &use.seq_len, "N", trained::kUseSeqLenHelp);
   args.flag("--unchecked", &unchecked, trained::kUncheckedHelp);
   args.device();

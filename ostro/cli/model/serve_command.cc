@@ -111,7 +111,7 @@ int serve_command(Args args) {
               "requests have to bring one of these keys; FILE has their hashes, and is read again for each");
   args.option("--tokenizer", &request.tokenizer, "T",
               "tokenizer.json, when the checkpoint is not in its run");
-  args.option("--dtype", &request.use.dtype, "D", trained::kUseDtypeHelp);
+  args.option("--mp", &request.use.mp, "P", trained::kUseMpHelp);
   args.option("--adapter", &request.adapters, "NAME=DIR",
               "also serve the model with this adapter (LoRA), as MODEL:NAME: a directory of PEFT's, or a run "
               "or checkpoint\nthat trained one on this model; may be repeated");

@@ -17,7 +17,7 @@ Result<std::optional<bundle::PublicKey>> wanted_key(const Context& context, cons
 Result<std::unique_ptr<serve::ServedModel>> load(const Context& context, const VerifyAsked& asked,
                                                  const serve::Receipt& receipt) {
   trained::UseOptions use;
-  use.dtype = receipt.model.dtype;
+  use.mp = receipt.model.dtype;
   ASSIGN_OR_RETURN(const auto adapters, serve::parse_adapters(asked.receipt.adapters, "--adapter"));
   ASSIGN_OR_RETURN(auto models,
                    serve::load_with_adapters(context, asked.receipt.checkpoint, asked.receipt.tokenizer,
@@ -63,8 +63,9 @@ Result<Verified> verify_receipt(const Context& context, const VerifyAsked& asked
     check.findings.push_back(audit::finding_of(document.error()));
     return told(check);
   }
-  ASSIGN_OR_RETURN(const auto model, load(context, asked, document->receipt));
-  ASSIGN_OR_RETURN(const serve::ReceiptCheck check, serve::check_receipt(*document, *model, key));
+  const auto load_model = [&](const serve::Receipt& receipt) { return load(context, asked, receipt); };
+  ASSIGN_OR_RETURN(const auto model, load_model(document->receipt));
+  ASSIGN_OR_RETURN(const serve::ReceiptCheck check, serve::check_receipt(*document, *model, key, load_model));
   return told(check);
 }
 

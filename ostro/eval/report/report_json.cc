@@ -64,6 +64,7 @@ std::string report_json(const Report& report) {
   out["checkpoints"] = Json::array();
   for (const Evaluated& e : report.checkpoints) {
     Json one = {{"path", e.path}, {"state", e.state}, {"step", e.step}};
+    if (!e.mp.empty()) one["mp"] = e.mp;
     put(one, e, false);
     out["checkpoints"].push_back(std::move(one));
   }

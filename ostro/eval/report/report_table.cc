@@ -96,7 +96,8 @@ std::string report_table(const Report& report) {
   Evaluated pairs;
   if (report.checkpoints.size() == 2) pairs = differences(report.checkpoints[0], report.checkpoints[1]);
   std::string out;
-  for (const Evaluated& e : report.checkpoints) out += fmt::format("{} (step {})\n", e.path, e.step);
+  for (const Evaluated& e : report.checkpoints)
+    out += fmt::format("{} (step {}{})\n", e.path, e.step, e.mp.empty() ? "" : ", computed in " + e.mp);
   for (const std::string& part :
        {section("corpora", entry_lines(corpora), report),
         section("averages of corpora", average_lines(corpora, pairs.corpora), report),

@@ -40,6 +40,7 @@ struct Evaluated {
   std::string path, state;  // the path of the checkpoint; the name of its state
   int64_t step = 0;
   std::vector<Entry> corpora, tasks;
+  std::string mp = {};  // trained::LoadedModel::other_mp
 };
 
 // The samples of each measure of the entries at positions `members`, in the order in which the measures first

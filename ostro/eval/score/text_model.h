@@ -36,6 +36,7 @@ struct TextModelOptions {
   int64_t batch_tokens = 4096;
   numerics::LeafTable leaves = {};
   ChatPrompts chat = {};
+  std::string other_mp = {};                          // trained::LoadedModel::other_mp
   std::optional<models::LayerFunctions> layers = {};  // of a decoder, in the order of its parameters
 };
 
@@ -48,6 +49,7 @@ class TextModel {
   const tokenizer::Tokenizer& tokenizer() const { return *tokenizer_; }
   int64_t context() const { return options_.context; }
   const ChatPrompts& chat() const { return options_.chat; }
+  const std::string& other_mp() const { return options_.other_mp; }
   bool knows_greedy() const { return scorer_.knows_greedy(); }
 
   // Called with the number of windows of tokens that are done, and of all that the call makes.

@@ -4,8 +4,7 @@
 #include <map>
 
 #include "ostro/models/decoder/decoder.h"
-#include "ostro/nn/matrix.h"
-#include "ostro/nn/policy.h"
+#include "ostro/models/parameter_forms.h"
 #include "ostro/trace/frame.h"
 
 namespace ostro::models {
@@ -63,17 +62,9 @@ LayerFunctions Decoder::by_layer(const nn::Precision& compute, const std::vector
   f.experts = options.num_experts;
   f.experts_per_token = options.num_experts > 0 ? options.num_experts_per_tok : 0;
   f.dtype = compute.dtype;
-  std::vector<nn::Matrix> matrices;
-  nn::add_matrices(*this, matrices);
-  f.read_in_f32.resize(paths.size());
-  size_t leaf = 0;
-  for_each_leaf(
-      *this,
-      [&](const std::string& path, const Array&) {
-        f.read_in_f32[places.at(path)] = matrices[leaf++].read_in_f32;
-      },
-      "model");
-  f.embedding = places.at("model/embedding/weight");
+  const std::string table = "model/embedding/weight";
+  add_parameter_forms(*this, compute, options.tie_word_embeddings ? table : "", places, f);
+  f.embedding = places.at(table);
   f.embed_reads = reads_of(position_embedding, "model/position_embedding", -1, places);
 
   Decoder top = *this;  // the parameters outside of layers

@@ -148,7 +148,7 @@ inline std::vector<runtime::Engine*> engines() {
 
 // Random parameters, also where a model begins with 0 or 1 (norms, biases, sinks): the results that a test
 // compares must depend on them.
-inline Decoder model_of(const DecoderOptions& o, DType compute, uint64_t seed = 0) {
+inline Decoder model_of(const DecoderOptions& o, const nn::Precision& compute, uint64_t seed = 0) {
   DefaultInterpreter use;
   const auto init = jit([o](const Array& key) {
     const Decoder m = Decoder::init(o, kVocab, key);

@@ -35,6 +35,13 @@ Result<trained::LoadedModel> with_peft(const Context& context, const NamedAdapte
       {std::move(made.values), base.parameters.step, adapter.path, base.parameters.name}};
 }
 
+// A parameter of the base as a model with an adapter holds it: what is not trained is in the compute dtype
+// (numerics.md N1), also where the base has its integers from f32.
+Result<Buffer> as_frozen(Buffer of_base, ir::DType held) {
+  if (held != ir::DType::bf16) return of_base;
+  return infer::narrowed(std::move(of_base));
+}
+
 // The parameters beside the adapter have to be those of the base, as programs read them.
 Status check_base(const NamedAdapter& adapter, const trained::LoadedModel& with,
                   const trained::LoadedModel& base) {
@@ -56,8 +63,9 @@ Status check_base(const NamedAdapter& adapter, const trained::LoadedModel& with,
     const auto at = places.find(path);
     if (at == places.end()) return other(fmt::format("it has {}, {} has not", path, base.parameters.path));
     ASSIGN_OR_RETURN(const Buffer here, infer::as_read(*layers, k, with.parameters.values[k]));
-    ASSIGN_OR_RETURN(const Buffer there,
+    ASSIGN_OR_RETURN(Buffer there,
                      infer::as_read(*base_layers, at->second, base.parameters.values[at->second]));
+    ASSIGN_OR_RETURN(there, as_frozen(std::move(there), here.shape().dtype));
     if (here.shape() != there.shape())
       return other(fmt::format("{} is {}, that of {} is {}", path, here.shape().str(), base.parameters.path,
                                there.shape().str()));
@@ -112,9 +120,11 @@ Result<trained::LoadedModel> with_adapter(const Context& context, const NamedAda
   auto out = trained::load_model(context.fs, adapter.path, options.tokenizer, context.models, options.trust,
                                  options.use);
   if (!out.ok()) return out.error().with_context(what);
-  if (out->config.trainer.mp != base.config.trainer.mp)
+  ASSIGN_OR_RETURN(const train::Compute here, train::parse_precision(out->config.trainer.mp));
+  ASSIGN_OR_RETURN(const train::Compute there, train::parse_precision(base.config.trainer.mp));
+  if (here != there)
     return invalid_argument(
-        fmt::format("{}: it was trained with trainer.mp {}, the base with {}; name one for both with --dtype",
+        fmt::format("{}: it was trained with trainer.mp {}, the base with {}; name one for both with --mp",
                     what, out->config.trainer.mp, base.config.trainer.mp));
   RETURN_IF_ERROR(check_base(adapter, *out, base));
   return out;
@@ -129,7 +139,7 @@ Status share_parameters(trained::LoadedModel& base, std::vector<trained::LoadedM
                         runtime::Memory& memory) {
   const auto layers = trained::layers_of(base);
   OSTRO_CHECK(layers.has_value(), "a model with adapters is a decoder");
-  std::map<std::string, Buffer> shared;
+  std::map<std::string, Buffer> shared, frozen;
   for (size_t k = 0; k < base.parameters.values.size(); ++k) {
     Buffer& value = base.parameters.values[k];
     ASSIGN_OR_RETURN(value, infer::as_read(*layers, k, std::move(value)));
@@ -137,9 +147,16 @@ Status share_parameters(trained::LoadedModel& base, std::vector<trained::LoadedM
     shared[base.functions.paths[k]] = value;
   }
   for (trained::LoadedModel& model : with)
-    for (size_t k = 0; k < model.parameters.values.size(); ++k)
-      if (!nn::is_adapter(model.functions.paths[k]))
-        model.parameters.values[k] = shared.at(model.functions.paths[k]);
+    for (size_t k = 0; k < model.parameters.values.size(); ++k) {
+      const std::string& path = model.functions.paths[k];
+      if (nn::is_adapter(path)) continue;
+      Buffer& one = frozen[path];
+      if (!one.valid()) {
+        ASSIGN_OR_RETURN(one, as_frozen(shared.at(path), model.functions.shapes[k].dtype));
+        ASSIGN_OR_RETURN(one, one.to(memory));
+      }
+      model.parameters.values[k] = one;
+    }
   return {};
 }
 

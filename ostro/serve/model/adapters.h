@@ -29,7 +29,8 @@ struct AdapterOptions {
 
 // The model `base` with an adapter: that of a directory in PEFT's format, or of a run or checkpoint that
 // trained one; then tokenizer, chat template and context are those of the run. Errors: the path is neither;
-// it is of another base or has other shapes (with the parameter); its products are computed in another dtype.
+// it is of another base or has other shapes (with the parameter); its products are computed in another
+// precision.
 Result<trained::LoadedModel> with_adapter(const Context& context, const NamedAdapter& adapter,
                                           const trained::LoadedModel& base, const AdapterOptions& options);
 

@@ -48,7 +48,9 @@ Result<std::unique_ptr<ServedModel>> served_by(
   facts.tokenizer = loaded.tokenizer->hash();
   if (const std::string identity = out->chat.identity(); !identity.empty())
     facts.chat_template = sha256_hex(identity);
-  facts.dtype = use.dtype;
+  ASSIGN_OR_RETURN(const train::Compute compute, train::parse_precision(loaded.config.trainer.mp));
+  facts.mp = train::precision_word(compute);
+  if (!use.mp.empty()) facts.dtype = facts.mp;
   facts.context = loaded.config.model_options().seq_len();
   facts.width = out->runner->width();
   return out;

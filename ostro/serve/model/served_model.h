@@ -23,10 +23,11 @@ struct ModelFacts {
   std::string forward;    // infer::RowRunner::program_hash
   std::string tokenizer;  // tokenizer::Tokenizer::hash
   std::string chat_template;  // SHA-256 of eval::ChatPrompts::identity; empty: none
-  std::string dtype;          // trained::UseOptions::dtype; empty: as in training
+  std::string dtype;          // the word of the precision (train::precision_word); empty: as in training
   int64_t context = 0;        // positions at most
   int64_t width = 0;          // of embeddings; 0: it gives none
   std::string adapter = {};   // adapter_hash (adapters.h); empty: none
+  std::string mp = {};        // the word of the precision, also where it is that of training
 
   // What the parameters are: the state, and with an adapter a space and its hash.
   std::string parameters() const { return adapter.empty() ? state : state + " " + adapter; }

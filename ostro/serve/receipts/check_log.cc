@@ -87,7 +87,8 @@ Status replay(const Receipt& receipt, const LogCheckOptions& options, const Load
     finding(Verdict::kIncomplete, "it was drawn, and its opening is not at hand (--openings FOLDER)");
     return {};
   }
-  if (model == nullptr || receipt.model.adapter != model->facts.adapter) {
+  if (model == nullptr || receipt.model.adapter != model->facts.adapter ||
+      receipt.model.dtype != model->facts.dtype) {
     ASSIGN_OR_RETURN(model, load(receipt));
   }
   const auto named = [](const ModelFacts& facts) {
@@ -99,7 +100,7 @@ Status replay(const Receipt& receipt, const LogCheckOptions& options, const Load
                                                named(receipt.model), named(model->facts)));
     return {};
   }
-  ASSIGN_OR_RETURN(const ReceiptCheck check, check_receipt(opened->second, *model, options.key));
+  ASSIGN_OR_RETURN(const ReceiptCheck check, check_receipt(opened->second, *model, options.key, load));
   for (const audit::Finding& found : check.findings) finding(found.verdict, found.text);
   if (check.findings.empty()) {
     ++out.replayed;

@@ -5,7 +5,6 @@
 // again where its opening was brought, and is otherwise a finding that says so.
 #pragma once
 
-#include <functional>
 #include <map>
 #include <optional>
 #include <string>
@@ -33,9 +32,6 @@ struct LogCheck {
 
   audit::Verdict verdict() const { return audit::verdict_of_sorted(findings); }
 };
-
-// Loads the model that a receipt is of, once it is needed.
-using LoadModel = std::function<Result<std::unique_ptr<ServedModel>>(const Receipt& receipt)>;
 
 // `text`: the file; `where`: its name in findings. Errors: a challenge or a number that draws nothing; those
 // of loading and running the model.

@@ -3,6 +3,8 @@
 // generation (numerics.md N16).
 #pragma once
 
+#include <functional>
+#include <memory>
 #include <optional>
 #include <string>
 #include <vector>
@@ -26,9 +28,13 @@ struct ReceiptCheck {
 void check_seal(const ReceiptDocument& document, const std::optional<bundle::PublicKey>& key,
                 ReceiptCheck& out);
 
-// `key`: that must have signed. Errors: those of running the model.
+// Loads the model that a receipt is of, in the precision that it names.
+using LoadModel = std::function<Result<std::unique_ptr<ServedModel>>(const Receipt& receipt)>;
+
+// `key`: that must have signed. `load`, if given, is called where the forward program is another one than the
+// receipt's, to find out whether it is that of another precision. Errors: those of running the model.
 Result<ReceiptCheck> check_receipt(const ReceiptDocument& document, ServedModel& model,
-                                   const std::optional<bundle::PublicKey>& key);
+                                   const std::optional<bundle::PublicKey>& key, const LoadModel& load = {});
 
 // The verdict's line first, then the other findings, what was shown and what was not. Ends with a newline.
 std::string receipt_check_text(const ReceiptCheck& check);

@@ -80,8 +80,9 @@ Result<Receipt> receipt_of(const JsonFields& fields) {
   if (fields.has("adapter")) {
     ASSIGN_OR_RETURN(out.model.adapter, fields.string("adapter"));
   }
-  if (!out.model.dtype.empty() && out.model.dtype != "f32" && out.model.dtype != "bf16")
-    return fields.bad("dtype", "is neither f32, bf16 nor empty");
+  if (!out.model.dtype.empty() && out.model.dtype != "f32" && out.model.dtype != "bf16" &&
+      out.model.dtype != "int8")
+    return fields.bad("dtype", "is neither f32, bf16, int8 nor empty");
   ASSIGN_OR_RETURN(out.model.context, fields.integer("context", 2, kMostTokens));
   ASSIGN_OR_RETURN(const JsonFields options, fields.object("options"));
   ASSIGN_OR_RETURN(out.options, options_of(options));

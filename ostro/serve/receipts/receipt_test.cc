@@ -162,6 +162,37 @@ TEST_CASE("every forgery is named") {
   CHECK(check_receipt(other, model, {}).value().verdict() == audit::Verdict::kCannotCheck);
 }
 
+TEST_CASE("a receipt names the precision, and one with the program of another is found") {
+  ServedModel model = test_model();
+  io::MemoryFileSystem fs;
+  const auto in_precision = [](const std::string& dtype) {
+    ServedModel out = test_model();
+    out.facts.dtype = dtype, out.facts.mp = dtype;
+    out.facts.forward = "of " + dtype;
+    return out;
+  };
+  const LoadModel load = [&](const Receipt& receipt) -> Result<std::unique_ptr<ServedModel>> {
+    if (receipt.model.dtype == "f32") return unsupported("a model without f32");
+    return std::make_unique<ServedModel>(in_precision(receipt.model.dtype));
+  };
+  model = in_precision("int8");
+  const ReceiptDocument honest = made(model, *maker(fs, ""));
+  const auto back = parse_document(document_text(honest), "r.json").value();
+  CHECK(back.receipt.model.dtype == "int8");
+  CHECK(check_receipt(back, model, {}, load).value().verdict() == audit::Verdict::kEqual);
+  ReceiptDocument forged = honest;
+  forged.receipt.model.dtype = "bf16";
+  ServedModel claimed = in_precision("bf16");
+  CHECK(first_line(check_receipt(forged, claimed, {}, load).value()) ==
+        "differs: the precision is bf16 in the receipt, and its forward program is that of int8");
+  CHECK(check_receipt(forged, claimed, {}).value().verdict() == audit::Verdict::kCannotCheck);
+  forged.receipt.model.forward = "of no precision";
+  CHECK(check_receipt(forged, claimed, {}, load).value().verdict() == audit::Verdict::kCannotCheck);
+  forged.receipt.model.dtype = "f16";
+  CHECK(parse_document(document_text(forged), "r.json").error().message().find("neither f32, bf16, int8") !=
+        std::string::npos);
+}
+
 TEST_CASE("a signature is of this receipt and by the key that is asked for") {
   ServedModel model = test_model();
   io::MemoryFileSystem fs;

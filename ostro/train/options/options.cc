@@ -52,6 +52,11 @@ Result<Compute> parse_precision(const std::string& text) {
   return compute;
 }
 
+std::string precision_word(Compute compute) {
+  if (compute == Compute::kF32) return "f32";
+  return compute == Compute::kBf16 ? "bf16" : "int8";
+}
+
 void KeepOptions::visit_options(config::OptionTable& t) {
   t.add(&every, "every", Effect::kSchedule, "steps",
         "keep the checkpoints at multiples of this step for good");

@@ -20,6 +20,8 @@ enum class Compute { kF32, kBf16, kInt8 };
 // Reads trainer.mp: "p=f32,c=bfloat16", "p=f32,c=int8" or a single type ("bf16"). Error: kInvalidArgument for
 // anything else, also for another type of the parameters or of the head's output than f32.
 Result<Compute> parse_precision(const std::string& text);
+// The word for it: "f32", "bf16" or "int8".
+std::string precision_word(Compute compute);
 
 // Checkpoints at multiples of `every` are permanent up to step `until` (null: to the end of the run).
 struct KeepOptions {

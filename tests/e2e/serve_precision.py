@@ -1,0 +1,95 @@
+"""A part of serve_test.py: a run in each precision, and in others by --mp. Log-probabilities over HTTP are, bit for bit, those of
+training's program with this trainer.mp; `score` and `sample` compute the same; a receipt names the precision, and a forged
+one is found. Needs the adapters of serve_adapters.py."""
+import json
+import struct
+import subprocess
+
+from serve_adapters import serial
+
+
+def tensors(path):
+    """The arrays of a safetensors file with f32 and i32, as lists, flat."""
+    data = path.read_bytes()
+    end = 8 + struct.unpack("<Q", data[:8])[0]
+    out = {}
+    for name, one in json.loads(data[8:end]).items():
+        if name != "__metadata__":
+            begin, stop = (end + at for at in one["data_offsets"])
+            out[name] = struct.unpack(f"<{(stop - begin) // 4}{'f' if one['dtype'] == 'F32' else 'i'}", data[begin:stop])
+    return out
+
+
+def precisions(test, server_class, check):
+    test.program("train", "--config", "configs/nano_test.yaml", "--trainer.id", "cut", "--trainer.num_train_steps", "6", "--trainer.mp", "p=f32,c=int8", "--model.tie_word_embeddings", "true")
+    tied = {"nano": (), "cut": ("--model.tie_word_embeddings", "true")}
+    own = {"nano": "bf16", "cut": "int8"}
+
+    def trained(run, mp):
+        """Tokens and log-probabilities of held-out text, by the program whose loss training has."""
+        test.program("eval", "--config", "configs/nano_test.yaml", *tied[run], "--checkpoint", f"runs/{run}", "--trainer.mp", mp, "--per_token", "tokens.safetensors")
+        return tensors(test.folder / "tokens.safetensors")
+
+    of_training = {(run, mp): trained(run, mp) for run in own for mp in ("f32", "bf16", "int8")}
+    # The control: no two precisions have the same losses.
+    check(len({of_training["cut", mp]["log_prob"] for mp in ("f32", "bf16", "int8")}) == 3, "precisions compute the same")
+    prompt, documents = "the copyright ", {}
+    for run, mp, words in (("cut", "int8", ()), ("cut", "int8", ("--stream_weights",)), ("cut", "bf16", ("--mp", "p=f32,c=bfloat16")), ("nano", "int8", ("--mp", "int8")), ("nano", "f32", ("--mp", "f32"))):
+        name, used = f"{run} {words}", [w for w in words if w != "--stream_weights"]
+        server = server_class(test.ostro, test.folder, f"runs/{run}", "--listen", "127.0.0.1:0", *words)
+        try:
+            check(json.loads(server.raw("GET", "/v1/models")[1])["data"][0]["mp"] == mp, f"{name}: /v1/models does not say {mp}")
+            there = of_training[run, mp]
+            ids, expected = list(there["tokens"][:64]), list(there["log_prob"][:63])
+            check(ids[1:] == list(there["targets"][:63]), "the rows are no text")
+            for length in (64, 9):
+                got = server.complete(prompt=ids[:length], max_tokens=0, echo=True, logprobs=0)["choices"][0]["logprobs"]["token_logprobs"]
+                check(got[1:] == expected[:length - 1], f"{name}: {got[1:4]} over HTTP, {expected[:3]} in training")
+            rated = server.complete(prompt="<|endoftext|>" + prompt, max_tokens=0, echo=True, logprobs=0)["choices"][0]["logprobs"]["token_logprobs"]
+            score = json.loads(test.program("score", "--checkpoint", f"runs/{run}", *used, given=json.dumps({"text": prompt}) + "\n"))
+            check(serial(rated[1:]) == score["log_prob"] and score.get("mp") == (None if mp == own[run] else mp), f"{name}: {serial(rated[1:])}, {score}")
+            made = server.complete(prompt=prompt, max_tokens=12, temperature=0.9, seed=7, return_token_ids=True, receipt=True)["choices"][0]
+            line = json.loads(test.program("sample", "--checkpoint", f"runs/{run}", "--prompt", prompt, "--max_new_tokens", "12", "--temperature", "0.9", "--seed", "7", "--json", *words))
+            check(made["token_ids"] == line["ids"] and line.get("mp") == score.get("mp"), f"{name}: {made}, sample made {line}")
+            documents[run, mp] = made["receipt"]
+            check(made["receipt"]["receipt"]["dtype"] == (mp if used else ""), f"{name}: {made['receipt']}")
+            server.stop()
+        finally:
+            server.process.kill()
+
+    def verdict(document, run, code, says, **settings):
+        (test.folder / "r.json").write_text(json.dumps(document))
+        text = test.program("verify", "--receipt", "r.json", "--checkpoint", f"runs/{run}", code=code, **settings)
+        check(says in text.split("\n")[0], f"{says} is not in {text}")
+
+    for (run, mp), document in documents.items():
+        verdict(document, run, 0, "equal: 12 tokens", OSTRO_ISA="generic")
+        for other in {"f32", "bf16", "int8"} - {mp}:
+            forged = json.loads(json.dumps(document))
+            forged["receipt"]["dtype"] = other
+            verdict(forged, run, 1, f"differs: the precision is {other} in the receipt, and its forward program is that of {mp}")
+            if other != own[run]:  # with the program of the other precision, too, its numbers differ
+                forged["receipt"]["forward"] = documents.get((run, other), document)["receipt"]["forward"]
+                verdict(forged, run, 1, "differs")
+    verdict(documents["cut", "int8"], "cut", 0, "equal: 12 tokens", OSTRO_EXECUTOR="interpreter")
+    adapters(test, server_class, check, prompt)
+    for command in (("serve", "runs/nano", "--listen", "127.0.0.1:0"), ("score", "--checkpoint", "runs/nano"), ("sample", "--checkpoint", "runs/nano", "--prompt", "a", "--max_new_tokens", "1")):
+        for mp, says in (("f16", 'unknown type "f16"; use f32, bfloat16 or int8'), ("p=bf16", "parameters are always f32")):
+            done = subprocess.run([test.ostro, *command, "--mp", mp], cwd=test.folder, input="", capture_output=True, text=True, timeout=120, check=False)
+            check(done.returncode == 2 and f"--mp {mp}: " in done.stderr and says in done.stderr, f"{command} --mp {mp}: {done.returncode} {done.stderr}")
+
+
+def adapters(test, server_class, check, prompt):
+    """In int8 too, a model with an adapter answers as `ostro sample` and `score` with the run that trained it."""
+    server = server_class(test.ostro, test.folder, "runs/nano", "--listen", "127.0.0.1:0", "--mp", "int8", "--adapter", "a=runs/tuned", "--adapter", "c=peft")
+    try:
+        for name, run in (("nano", "runs/nano"), ("nano:a", "runs/tuned"), ("nano:c", "runs/tuned")):
+            line = json.loads(test.program("sample", "--checkpoint", run, "--prompt", prompt, "--max_new_tokens", "12", "--temperature", "0.8", "--seed", "5", "--json", "--mp", "int8"))
+            made = server.complete(model=name, prompt=prompt, max_tokens=12, temperature=0.8, seed=5, return_token_ids=True)["choices"][0]
+            check(made["token_ids"] == line["ids"], f"{name}: {made}, sample made {line}")
+            rated = server.complete(model=name, prompt="<|endoftext|>" + prompt, max_tokens=0, echo=True, logprobs=0)["choices"][0]["logprobs"]["token_logprobs"]
+            score = json.loads(test.program("score", "--checkpoint", run, "--mp", "int8", given=json.dumps({"text": prompt}) + "\n"))["log_prob"]
+            check(serial(rated[1:]) == score, f"{name}: {serial(rated[1:])}, score says {score}")
+        server.stop()
+    finally:
+        server.process.kill()
