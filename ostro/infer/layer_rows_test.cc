@@ -28,7 +28,8 @@ struct Resident {
   std::unique_ptr<LayerRows> runner(runtime::Engine& engine, const RowLimits& limits,
                                     bool rounded = false) const {
     const auto functions = models::model_functions<Decoder>(o, kVocab, compute);
-    const auto layers = models::decoder_by_layer(o, kVocab, compute, {}, functions.paths);
+    auto layers = models::decoder_by_layer(o, kVocab, compute, {}, functions.paths);
+    if (gathers) layers.attend_pages = {};
     std::vector<runtime::Buffer> params;
     for (const Array& a : tree_leaves(model)) {
       params.push_back(a.buffer());
@@ -46,6 +47,7 @@ struct Resident {
   DecoderOptions o;
   nn::Precision compute;
   Decoder model;
+  bool gathers = false;  // programs gather pages, as with memory that is not the host's
 };
 
 // Steps of drawn chunks of drawn texts, with sequences that are left, begun anew and copied. Returns how many
@@ -177,6 +179,11 @@ TEST_CASE("drawn workloads in integers have the bits of each text alone, interpr
       check_ok(runner->prepare());
       CHECK(wrong_rows(model, *runner, draw, sized(4, 40, 200)) == 0);
     }
+    Resident gathering = model;
+    gathering.gathers = true;
+    const auto gathered = gathering.runner(interpreter(), {o.seq_len, 3, 32});
+    check_ok(gathered->prepare());
+    CHECK(wrong_rows(model, *gathered, draw, 2) == 0);
     // The controls: floats are another model, and so are integers that are cut from rounded parameters.
     const auto floats = Resident(o, DType::bf16).runner(interpreter(), {o.seq_len, 2, 32});
     CHECK(wrong_rows(model, *floats, draw, 2) > 0);
