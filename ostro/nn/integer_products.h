@@ -1,6 +1,6 @@
-// IntegerProducts, integer_product: matrix products on integers that share powers of two
-// (docs/spec/numerics.md, N20), with their derivative. Called while tracing; TraceError for arrays that do
-// not fit.
+// IntegerProducts, integer_product, expert_integer_product: matrix products on integers that share powers of
+// two (docs/spec/numerics.md, N20), with their derivative. Called while tracing; TraceError for arrays that
+// do not fit.
 #pragma once
 
 #include <cstdint>
@@ -39,5 +39,12 @@ struct IntegerProducts {
 // scalar, or empty.
 Array integer_product(const IntegerProducts& products, const Array& x, const Array& w, const Axes& in,
                       const Array& layer, DType result, Loc loc);
+
+// The same for rows that choose their matrix: x times the part of w at the index `expert`, i32, along `axis`
+// of w (trace/ops.h, expert_dot). x may be f32; its gradient is then f32. An expert's gradient is cut in
+// blocks of its own rows.
+Array expert_integer_product(const IntegerProducts& products, const Array& x, const Array& w,
+                             const std::string& axis, const Array& expert, const Axes& in, const Array& layer,
+                             DType result, Loc loc);
 
 }  // namespace ostro::nn

@@ -17,14 +17,16 @@ Array cast_like(const Array& x, const Array& parameter, Loc loc) {
   return cast(x, read_dtype(parameter), loc);
 }
 
-// The matrix of integers is cut as it is held: its tag does not round it first, and makes one `use`, by which
-// workers gather it.
+// The tag does not round it first, and makes one `use`, by which workers gather it.
+Array held_matrix(const Array& parameter, const Array& scales, const Axes& over, Loc loc) {
+  return scales.valid() || !parameter.use_dtype() ? read_matrix(parameter, scales, over, loc)
+                                                  : parameter.tagged(parameter.dtype());
+}
+
 Array product(const Array& x, const Array& parameter, const Array& scales, const Axes& in,
               const std::optional<IntegerProducts>& integers, const Array& layer, DType result, Loc loc) {
   if (!integers) return dot(x, read_matrix(parameter, scales, in, loc), in, result, loc);
-  const Array held = scales.valid() || !parameter.use_dtype() ? read_matrix(parameter, scales, in, loc)
-                                                              : parameter.tagged(parameter.dtype());
-  return integer_product(*integers, x, held, in, layer, result, loc);
+  return integer_product(*integers, x, held_matrix(parameter, scales, in, loc), in, layer, result, loc);
 }
 
 std::string Fused::text() const {

@@ -71,6 +71,9 @@ DType read_dtype(const Array& parameter, const Array& scales = {});
 // The matrix that products read: the parameter, or if it has scales, its dequantised value.
 Array read_matrix(const Array& parameter, const Array& scales, const Axes& over, Loc loc = Loc::current());
 
+// The matrix that integer products read: as it is held, or dequantised.
+Array held_matrix(const Array& parameter, const Array& scales, const Axes& over, Loc loc = Loc::current());
+
 // Returns x cast to the dtype in which the parameter is read.
 Array cast_like(const Array& x, const Array& parameter, Loc loc = Loc::current());
 

@@ -70,6 +70,27 @@ Array wide_dot(const Array& rows, const Array& w, const Array& expert, Loc loc) 
              DType::f32, loc);
 }
 
+Array up_product(const Moe& moe, const Array& x, const Array& expert, DType dtype, Loc loc) {
+  if (moe.integers)
+    return expert_integer_product(moe.integers->gate_up, x,
+                                  held_matrix(moe.gate_up, moe.gate_up_scales, {"embed"}, loc), kExpertsAxis,
+                                  expert, {"embed"}, moe.layer, dtype, loc);
+  return expert_dot(x, read_matrix(moe.gate_up, moe.gate_up_scales, {"embed"}, loc), kExpertsAxis, expert,
+                    {"embed"}, dtype, loc);
+}
+
+// The experts' inner values, f32, times `down`. With `wide` they are not rounded, and the result is f32.
+Array down_product(const Moe& moe, const Array& hidden, const Array& expert, DType dtype, Loc loc) {
+  const Array rows = moe.wide ? hidden : cast(hidden, read_dtype(moe.down, moe.down_scales), loc);
+  if (moe.integers)
+    return expert_integer_product(moe.integers->down, rows,
+                                  held_matrix(moe.down, moe.down_scales, {"mlp"}, loc), kExpertsAxis, expert,
+                                  {"mlp"}, moe.layer, moe.wide ? DType::f32 : dtype, loc);
+  const Array down = read_matrix(moe.down, moe.down_scales, {"mlp"}, loc);
+  return moe.wide ? wide_dot(rows, down, expert, loc)
+                  : expert_dot(rows, down, kExpertsAxis, expert, {"mlp"}, dtype, loc);
+}
+
 }  // namespace
 
 Array softmax(const Array& x, const std::string& axis, Loc loc) {
@@ -124,14 +145,9 @@ Array apply_experts(const Moe& moe, const Array& x, const Routed& routed, const 
   const Array& expert = routed.expert;
   const DType dtype = read_dtype(moe.gate_up, moe.gate_up_scales);
   Scope scope("experts");
-  const Array gate_up = read_matrix(moe.gate_up, moe.gate_up_scales, {"embed"}, loc),
-              down = read_matrix(moe.down, moe.down_scales, {"mlp"}, loc);
-  const Array pair = checkpoint_name(
-      expert_dot(cast(x, dtype, loc), gate_up, kExpertsAxis, expert, {"embed"}, dtype, loc), "gate_up");
+  const Array pair = checkpoint_name(up_product(moe, cast(x, dtype, loc), expert, dtype, loc), "gate_up");
   const Array hidden = gated(pair, activate, loc);
-  const Array rows = moe.wide ? wide_dot(hidden, down, expert, loc)
-                              : expert_dot(cast(hidden, read_dtype(moe.down, moe.down_scales), loc), down,
-                                           kExpertsAxis, expert, {"mlp"}, dtype, loc);
+  const Array rows = down_product(moe, hidden, expert, dtype, loc);
   const Array gate = moe.wide ? cast(routed.gate, DType::bf16, loc) : routed.gate;
   Array y = sum(Operand(gate, loc) * Operand(rows, loc), {kSlotAxis}, Order::kSerial, DType::f32, loc);
   if (moe.shared.down.weight.valid()) {

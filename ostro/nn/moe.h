@@ -4,6 +4,7 @@
 #pragma once
 
 #include <functional>
+#include <optional>
 
 #include "ostro/nn/linear.h"
 
@@ -51,6 +52,11 @@ struct GatedMlp {
 
 using Activate = std::function<Array(const Array&)>;
 
+// The options of the two products of experts with integers (numerics.md N20).
+struct ExpertIntegers {
+  IntegerProducts gate_up, down;
+};
+
 // The mixture: router, experts, and an optional MLP for every token.
 struct Moe {
   MoeRouter router;
@@ -65,8 +71,10 @@ struct Moe {
   // True: the experts' inner values are not rounded for the product with `down`, which is in f32, and gates
   // are rounded to bf16.
   bool wide = false;
-  OSTRO_FIELDS(router, gate_up, gate_up_scales, down, down_scales, shared, shared_gate, load)
-  OSTRO_STATICS(wide)
+  std::optional<ExpertIntegers> integers;  // compute() in policy.h sets it, and layer
+  Array layer;                             // with integers: the index of each stacked layer, i32 [layers]
+  OSTRO_FIELDS(router, gate_up, gate_up_scales, down, down_scales, shared, shared_gate, load, layer)
+  auto ostro_statics() const { return std::tuple(wide, integers ? integers->down.block : 0); }
 
   struct Result {
     Array y;  // [tokens..., embed] in the compute dtype

@@ -6,28 +6,30 @@
 #include <string>
 
 #include "ostro/nn/moe.h"
-#include "ostro/trace/error.h"
 #include "ostro/trace/tree.h"
 
 namespace ostro::nn {
 
-// Makes the products with every Linear and every tied table of a tree products of integers. `path` is the
-// tree's in the model; the key of a matrix is that of its path. Throws TraceError for a tree with experts.
+// Makes the products with every Linear, every tied table and all experts of a tree products of integers.
+// `path` is the tree's in the model; the key of a matrix is that of its path.
 template <typename T>
 void use_integers(T& tree, const std::string& path, int64_t block, const Draws& draws) {
   using namespace tree_internal;
-  const auto products = [&] {
+  const auto products = [&](const std::string& of_path) {
     IntegerProducts of{block, Array(), draws.first};
-    if (draws.key.valid()) of.key = fold_in(draws.key, path);
+    if (draws.key.valid()) of.key = fold_in(draws.key, of_path);
     return of;
+  };
+  const auto layer_of = [&](const Array& weight) {
+    const Axis& first = weight.shape().axes[0];
+    return draws.key.valid() && first.name == kLayersAxis ? iota(first) : Array();
   };
   if constexpr (std::same_as<T, Linear>) {
     if (!tree.weight.valid()) return;
-    tree.integers = products();
-    const Axis& first = tree.weight.shape().axes[0];
-    if (draws.key.valid() && first.name == kLayersAxis) tree.layer = iota(first);
+    tree.integers = products(path);
+    tree.layer = layer_of(tree.weight);
   } else if constexpr (std::same_as<T, Embedding>) {
-    if (tree.weight.valid()) tree.integers = products();
+    if (tree.weight.valid()) tree.integers = products(path);
   } else if constexpr (std::same_as<T, Array>) {
     return;
   } else if constexpr (IsVector<T>::value) {
@@ -37,7 +39,11 @@ void use_integers(T& tree, const std::string& path, int64_t block, const Draws& 
     if (tree) use_integers(*tree, path, block, draws);
   } else {
     if constexpr (std::same_as<T, Moe>)
-      if (tree.down.valid()) throw TraceError("products of experts cannot be of integers");
+      if (tree.down.valid()) {
+        tree.integers =
+            ExpertIntegers{products(join_path(path, "gate_up")), products(join_path(path, "down"))};
+        tree.layer = layer_of(tree.down);
+      }
     auto fields = tree.ostro_fields();
     [&]<size_t... I>(std::index_sequence<I...>) {
       (use_integers(std::get<I>(fields), join_path(path, field_name(T::ostro_field_names(), I)), block,
@@ -50,8 +56,7 @@ void use_integers(T& tree, const std::string& path, int64_t block, const Draws& 
 // Returns the model with every leaf that is f32, or has the compute dtype, tagged with the compute dtype. The
 // first op that reads a tagged leaf casts it (one `use` per program or loop body). Training, evaluation and
 // generation all call this. Leaves that need no cast are tagged too, because on a mesh `use` also gathers the
-// parameter. With integer products, `draws` are needed where the model is differentiated. Throws TraceError
-// for a model with experts and integer products.
+// parameter. With integer products, `draws` are needed where the model is differentiated.
 template <typename Model>
 Model compute(const Model& model, const Precision& precision, const Draws& draws = {}) {
   Model out = tree_map(model, [&](const std::string&, const Array& a) {

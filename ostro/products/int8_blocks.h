@@ -42,12 +42,13 @@ class Int8Blocks {
 };
 
 // Rows of int8 numbers from -127 to 127, k contiguous, and their scales, one for each block. Row i begins at
-// q + i * stride and scales + i * scale_stride.
+// q + r * stride and scales + r * scale_stride, where r is row_at[i], or i where `row_at` is null.
 struct Int8Operand {
   const int8_t* q = nullptr;
   int64_t stride = 0;
   const float* scales = nullptr;
   int64_t scale_stride = 0;
+  const int64_t* row_at = nullptr;
 };
 
 }  // namespace ostro::kernels

@@ -26,6 +26,7 @@ constexpr int64_t kMostRows = 32;
 
 thread_local Scratch dot_packed;  // operands that were not packed before, of all products of a call
 thread_local Scratch dot_tiles;   // the tiles of one thread
+thread_local Scratch dot_rows;    // a block of a panel whose rows lie anywhere
 
 int64_t to_line(int64_t bytes) { return ceil_div(bytes, kAlignment) * static_cast<int64_t>(kAlignment); }
 
@@ -48,6 +49,8 @@ Int8Dot::Int8Dot(Int8DotSpec spec, const DotInt8Kernel& kernel) : spec_(std::mov
               "the int8 kernel {} has {} x {} outputs, its store {} columns", kernel.name, kernel.mr,
               kernel.nr, kernel.store().nr);
   OSTRO_CHECK(spec_.m >= 0 && spec_.n >= 0, "an int8 product of {} x {}", spec_.m, spec_.n);
+  OSTRO_CHECK(spec_.c_row.empty() || static_cast<int64_t>(spec_.c_row.size()) == spec_.m,
+              "places of {} rows for an int8 product of {} rows", spec_.c_row.size(), spec_.m);
   if (spec_.c_stride == 0) spec_.c_stride = spec_.n;
   if (spec_.tree_counts.empty()) spec_.tree_counts = {spec_.blocks.leaves()};
   int64_t product = 1;
@@ -80,15 +83,25 @@ void Int8Dot::pack_panels(const Int8Operand& operand, bool left, int64_t begin, 
   const int64_t rows = left ? spec_.m : spec_.n, width = left ? kernel_->mr : kernel_->nr;
   for (int64_t panel = begin; panel < end; ++panel) {
     const int64_t first = panel * width, wanted = std::min(width, rows - first);
+    const auto row_of = [&](int64_t row) {
+      return operand.row_at == nullptr ? first + row : operand.row_at[first + row];
+    };
     std::byte* to = out + panel * panel_bytes(left);
     for (int64_t i = 0; i < spec_.blocks.count(); ++i) {
       const Int8Blocks::Block& block = spec_.blocks.blocks()[static_cast<size_t>(i)];
       const int64_t steps = steps_[static_cast<size_t>(i)];
-      const Int8PanelSource source = {.q = operand.q + first * operand.stride + block.begin,
-                                      .stride = operand.stride,
-                                      .rows = static_cast<int>(wanted),
-                                      .count = block.count,
-                                      .steps = steps};
+      Int8PanelSource source = {.q = operand.q + first * operand.stride + block.begin,
+                                .stride = operand.stride,
+                                .rows = static_cast<int>(wanted),
+                                .count = block.count,
+                                .steps = steps};
+      if (operand.row_at != nullptr) {
+        auto* const rows_here = reinterpret_cast<int8_t*>(dot_rows.get(wanted * block.count));
+        for (int64_t row = 0; row < wanted; ++row)
+          std::memcpy(rows_here + row * block.count, operand.q + row_of(row) * operand.stride + block.begin,
+                      static_cast<size_t>(block.count));
+        source.q = rows_here, source.stride = block.count;
+      }
       auto* scales =
           reinterpret_cast<float*>(to + width * steps * (left ? kernel_->a_bytes : kernel_->b_bytes));
       if (left)
@@ -96,7 +109,7 @@ void Int8Dot::pack_panels(const Int8Operand& operand, bool left, int64_t begin, 
       else
         kernel_->pack_b(source, to);
       for (int64_t row = 0; row < width; ++row)
-        scales[row] = row < wanted ? operand.scales[(first + row) * operand.scale_stride + i] : 0.0f;
+        scales[row] = row < wanted ? operand.scales[row_of(row) * operand.scale_stride + i] : 0.0f;
       to += left ? kernel_->a_block_bytes(steps) : kernel_->b_block_bytes(steps);
     }
   }
@@ -157,9 +170,13 @@ void Int8Dot::run_tile(const Panels& at, size_t level, int64_t first, int64_t co
   for (int64_t i = 0; i < floats; ++i) tile[i] = tile[i] + other[i];
 }
 
+int64_t Int8Dot::c_begin(int64_t row) const {
+  return spec_.c_row.empty() ? row * spec_.c_stride : spec_.c_row[static_cast<size_t>(row)];
+}
+
 void Int8Dot::store(const float* tile, const Task& task, int64_t row, int64_t rows, int64_t column) const {
   std::array<int64_t, kMostRows> offsets;
-  for (int64_t i = 0; i < rows; ++i) offsets[static_cast<size_t>(i)] = (row + i) * spec_.c_stride + column;
+  for (int64_t i = 0; i < rows; ++i) offsets[static_cast<size_t>(i)] = c_begin(row + i) + column;
   const TileRows finished = {tile, static_cast<int>(rows),
                              static_cast<int>(std::min<int64_t>(kernel_->nr, spec_.n - column)),
                              offsets.data(), task.stream};
@@ -173,7 +190,7 @@ void Int8Dot::load(float* tile, const void* c, int64_t row, int64_t rows, int64_
   const int64_t nr = kernel_->nr, columns = std::min(nr, spec_.n - column);
   std::fill(tile, tile + kernel_->mr * nr, 0.0f);
   for (int64_t i = 0; i < rows; ++i)
-    std::memcpy(tile + i * nr, static_cast<const float*>(c) + (row + i) * spec_.c_stride + column,
+    std::memcpy(tile + i * nr, static_cast<const float*>(c) + c_begin(row + i) + column,
                 static_cast<size_t>(columns) * 4);
 }
 

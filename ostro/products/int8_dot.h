@@ -49,6 +49,8 @@ struct Int8DotSpec {
   std::vector<int64_t> tree_counts = {};
   GemmType out = GemmType::kF32;  // bf16: rounded once, after all trees
   int64_t c_stride = 0;           // elements from one row of C to the next; 0: n
+  // Where each row of C begins, in elements; empty: at even distances.
+  std::vector<int64_t> c_row = {};
 };
 
 class Int8Dot;
@@ -101,6 +103,7 @@ class Int8Dot {
   int64_t packed_bytes(bool left) const;
   // Packs panels [begin, end) of one side; panel 0 is at `out`.
   void pack_panels(const Int8Operand& operand, bool left, int64_t begin, int64_t end, std::byte* out) const;
+  int64_t c_begin(int64_t row) const;
   void pack(machine::ThreadPool& pool, const Int8Operand& operand, bool left, PackedInt8& out) const;
   // The memory of an operand that was packed before, else null.
   const std::byte* packed_of(const Int8Side& side, bool left) const;

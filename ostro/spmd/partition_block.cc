@@ -136,6 +136,7 @@ ir::Attrs BlockPartitioner::local_attrs(const ir::Op& op, const OpSplits& splits
     case OpKind::iota:
     case OpKind::scatter_add:
     case OpKind::expert_outer:
+    case OpKind::expert_outer_int8:
       attrs.set("size", local_size(op.attrs.str("axis"), op.attrs.i64("size")));
       break;
     case OpKind::box_sumsq: {
@@ -181,6 +182,11 @@ void BlockPartitioner::shift_origins(const ir::Op& op, const OpSplits& splits, s
     case OpKind::cross_entropy: return shift(2, op.attrs.str("axis"));
     case OpKind::expert_dot:
     case OpKind::expert_outer: return shift(3, op.attrs.str("axis"));
+    case OpKind::expert_dot_int8: return shift(5, op.attrs.str("axis"));
+    case OpKind::expert_outer_int8:
+      shift(3, op.attrs.str("axis"));
+      for (size_t i = 0; i + 5 < operands.size(); ++i) shift(i + 5, in[1].whole.axes[i].name);
+      return;
     case OpKind::cross_entropy_grad: return shift(6, op.attrs.str("axis"));
     case OpKind::attention: return shift(3, op.attrs.str("query"));
     case OpKind::attention_grad: return shift(7, op.attrs.str("query"));
@@ -285,7 +291,8 @@ Result<Local> BlockPartitioner::run_sum(const ir::Op& op, const Locals& in, cons
 }
 
 ValueId BlockPartitioner::select_row(const ir::Op& op, ValueId x, const OpSplits& splits) {
-  if (op.kind != OpKind::gather && op.kind != OpKind::expert_dot) return x;
+  if (op.kind != OpKind::gather && op.kind != OpKind::expert_dot && op.kind != OpKind::expert_dot_int8)
+    return x;
   const auto it = splits.axes.find(op.attrs.str("axis"));
   if (it == splits.axes.end()) return x;
   return builder_.add(OpKind::all_reduce_bits, {x}, over(it->second.mesh_axis));

@@ -102,5 +102,65 @@ TEST_CASE("experts, hidden axis and positions over a mesh of three axes") {
   }
 }
 
+// The layer with products of integers, as models have it, and its gradients: x, up, down, gate, expert, the
+// cotangent, the key of the draws -> y, dx, dup, ddown.
+ir::Program integer_layer() {
+  const int64_t block = 100;  // an expert's rows and the hidden axis are more than one
+  return traced("experts of integers",
+                {{DType::bf16, {kBatch, kPos, kEmbed}},
+                 {DType::f32, {kExperts, kEmbed, kMlp}},
+                 {DType::f32, {kExperts, kMlp, kEmbed}},
+                 {DType::f32, {kBatch, kPos, kSlot}},
+                 {DType::i32, {kBatch, kPos, kSlot}},
+                 {DType::f32, {kBatch, kPos, kEmbed}},
+                 {DType::u32, {{"word", 2}}}},
+                {}, [&](const Arrays& a) {
+                  const Array first = full(3, DType::i64, {});
+                  const auto product = [&](const Quantized& rows, const Array& w, const Axes& over) {
+                    return cast(expert_dot_int8(rows, quantize(w, over, block), "experts", a[4], over, block),
+                                DType::bf16);
+                  };
+                  const auto dithered = [&](const Array& dy, const Axes& over) {
+                    return quantize_dithered(dy, over, block, a[6], first);
+                  };
+                  const Array hidden = product(quantize(a[0], {"embed"}, block), a[1], {"embed"});
+                  const Array y = product(quantize(hidden, {"mlp"}, block), a[2], {"mlp"});
+                  const Array back = cast(a[3] * a[5], DType::bf16);
+                  const Array dhidden = product(dithered(back, {"embed"}), a[2], {"embed"});
+                  const Array dx = product(dithered(dhidden, {"mlp"}), a[1], {"mlp"});
+                  return Arrays{sum(a[3] * cast(y, DType::f32), {"slot"}, Order::kSerial),
+                                sum(cast(dx, DType::f32), {"slot"}, Order::kSerial),
+                                expert_outer_int8(a[0], dhidden, kExperts, a[4], block, a[6], first),
+                                expert_outer_int8(hidden, back, kExperts, a[4], block, a[6], first)};
+                });
+}
+
+TEST_CASE("experts of integers: any axis over workers, without leaves, and the draws of the whole") {
+  const ir::Program p = integer_layer();
+  const auto in = inputs_of(p, false);
+  using Map = std::vector<std::pair<std::string, std::string>>;
+  for (const int64_t workers : {2, 3})
+    for (const char* axis : {"experts", "mlp", "pos"}) {
+      const Partition parts = check_parts(p, mesh_of(p, {{"model", workers}}, {{axis, "model"}}), in, true);
+      const std::string split = axis;
+      for (const auto& program : parts.programs) {
+        CHECK(count_ops(program->body, OpKind::all_reduce_tree) == 0);
+        CHECK(count_ops(program->body, OpKind::all_reduce_bits) == (split == "experts" ? 4 : 0));
+        CHECK(has_value_with(program->body, {kExperts}) == (split != "experts"));
+      }
+      // A worker that draws as if its part were the beginning is seen.
+      if (split != "mlp") continue;
+      check_differs(p,
+                    with_ops(parts,
+                             [](ir::Op& op) {
+                               if (op.kind == OpKind::expert_outer_int8)
+                                 std::fill(op.operands.begin() + 6, op.operands.end(), op.operands[3]);
+                             }),
+                    in);
+    }
+  const Map three{{"pos", "sequence"}, {"experts", "expert"}, {"mlp", "model"}};
+  check_parts(p, mesh_of(p, {{"sequence", 2}, {"expert", 2}, {"model", 2}}, three), in, true);
+}
+
 }  // namespace
 }  // namespace ostro::spmd

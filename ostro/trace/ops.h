@@ -215,6 +215,13 @@ Quantized quantize_dithered(const Array& x, const Axes& over, int64_t block, con
 // axes, then b's, in f32 or bf16 (numerics.md N20).
 Array dot_int8(const Quantized& a, const Quantized& b, const Axes& over, int64_t block,
                DType dtype = DType::f32, Loc loc = Loc::current());
+// As expert_dot and expert_outer below, of integers (numerics.md N20). The first multiplies results of
+// quantize() over the same axes. The second cuts a to nearest and b dithered, over the rows of each expert;
+// `key` and `first` number the draws of b as in quantize_dithered().
+Array expert_dot_int8(const Quantized& x, const Quantized& w, const std::string& axis, const Array& expert,
+                      const Axes& over, int64_t block, DType dtype = DType::f32, Loc loc = Loc::current());
+Array expert_outer_int8(const Array& a, const Array& b, const Axis& axis, const Array& expert, int64_t block,
+                        const Array& key, const Array& first, Loc loc = Loc::current());
 // For each element of `expert`, i32 along `axis` of w: the dot of x's row with the chosen part of w
 // (numerics.md N10). Axes: expert's, then w's that are neither `axis` nor in `over`. x may lack some of
 // expert's axes.

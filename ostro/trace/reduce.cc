@@ -89,14 +89,24 @@ Quantized quantize(const Array& x, const Axes& over, int64_t block, Loc loc) {
   return {r[0], r[1]};
 }
 
-Quantized quantize_dithered(const Array& x, const Axes& over, int64_t block, const Array& key,
-                            const Array& first, Loc loc) {
-  std::vector<Array> operands{x, key};
+namespace {
+
+// Adds the origins of x's axes to the operands; returns the sizes of the whole array.
+std::vector<int64_t> add_origins(const Array& x, const Array& first, std::vector<Array>& operands, Loc loc) {
   std::vector<int64_t> sizes;
   for (const Axis& a : x.shape().axes) {
     operands.push_back(sizes.empty() ? first : full(0, DType::i64, {}, loc));
     sizes.push_back(a.size);
   }
+  return sizes;
+}
+
+}  // namespace
+
+Quantized quantize_dithered(const Array& x, const Axes& over, int64_t block, const Array& key,
+                            const Array& first, Loc loc) {
+  std::vector<Array> operands{x, key};
+  const std::vector<int64_t> sizes = add_origins(x, first, operands, loc);
   auto r = apply_n(OpKind::quantize, operands,
                    {{"over", over},
                     {"block", block},
@@ -115,6 +125,25 @@ Array dot_int8(const Quantized& a, const Quantized& b, const Axes& over, int64_t
                 {"groups", std::string(kBlocksAxis)},
                 {"dtype", std::string(ir::dtype_name(dtype))}},
                loc);
+}
+
+Array expert_dot_int8(const Quantized& x, const Quantized& w, const std::string& axis, const Array& expert,
+                      const Axes& over, int64_t block, DType dtype, Loc loc) {
+  return apply(OpKind::expert_dot_int8, {x.q, x.scales, w.q, w.scales, expert, full(0, DType::i64, {}, loc)},
+               {{"axis", axis},
+                {"over", over},
+                {"block", block},
+                {"groups", std::string(kBlocksAxis)},
+                {"dtype", std::string(ir::dtype_name(dtype))}},
+               loc);
+}
+
+Array expert_outer_int8(const Array& a, const Array& b, const Axis& axis, const Array& expert, int64_t block,
+                        const Array& key, const Array& first, Loc loc) {
+  std::vector<Array> operands{a, b, expert, full(0, DType::i64, {}, loc), key};
+  const std::vector<int64_t> sizes = add_origins(b, first, operands, loc);
+  return apply(OpKind::expert_outer_int8, operands,
+               {{"axis", axis.name}, {"size", axis.size}, {"block", block}, {"global_sizes", sizes}}, loc);
 }
 
 Array expert_dot(const Array& x, const Array& w, const std::string& axis, const Array& expert,

@@ -80,17 +80,34 @@ std::vector<DType> legal_dtypes(OpKind k) {
   if (one_of(k, {OpKind::random, OpKind::fold_in})) return {DType::u32};
   if (k == OpKind::iota) return {DType::i64};
   if (k == OpKind::quantize) return floats;
-  if (one_of(k, {OpKind::dequantize, OpKind::dot_int8})) return {DType::i8};
+  if (one_of(k, {OpKind::dequantize, OpKind::dot_int8, OpKind::expert_dot_int8})) return {DType::i8};
+  if (k == OpKind::expert_outer_int8) return floats;
   if (k == OpKind::logical_not) return {DType::boolean};
   if (k == OpKind::tree_sum) return {DType::f32, DType::f64};
   return numbers;
 }
 
 bool has_derivative(OpKind k) {
-  return !one_of(k, {OpKind::constant, OpKind::iota, OpKind::random, OpKind::fold_in, OpKind::floor,
-                     OpKind::logical_not, OpKind::is_finite, OpKind::rem, OpKind::argmax, OpKind::tree_sum,
-                     OpKind::dequantize, OpKind::quantize, OpKind::dot_int8, OpKind::cross_entropy_sum,
-                     OpKind::paged_write, OpKind::paged_attention, OpKind::box_sumsq, OpKind::fingerprint}) &&
+  return !one_of(k, {OpKind::constant,
+                     OpKind::iota,
+                     OpKind::random,
+                     OpKind::fold_in,
+                     OpKind::floor,
+                     OpKind::logical_not,
+                     OpKind::is_finite,
+                     OpKind::rem,
+                     OpKind::argmax,
+                     OpKind::tree_sum,
+                     OpKind::dequantize,
+                     OpKind::quantize,
+                     OpKind::dot_int8,
+                     OpKind::expert_dot_int8,
+                     OpKind::expert_outer_int8,
+                     OpKind::cross_entropy_sum,
+                     OpKind::paged_write,
+                     OpKind::paged_attention,
+                     OpKind::box_sumsq,
+                     OpKind::fingerprint}) &&
          !(k >= OpKind::bit_and && k <= OpKind::ge) && !ir::is_collective(k);
 }
 

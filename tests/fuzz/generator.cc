@@ -158,6 +158,7 @@ Frame::Ids Frame::grow_op(OpKind kind, DType dtype) {
   if (kind == K::sort || kind == K::top_k || kind == K::argmax) return grow_ordered(kind, dtype);
   if (kind == K::dequantize) return grow_dequantize();
   if (kind == K::quantize || kind == K::dot_int8) return grow_integers(kind, dtype);
+  if (kind == K::expert_dot_int8 || kind == K::expert_outer_int8) return grow_integer_experts(kind, dtype);
   if (kind < K::dot) return grow_reduction(kind, dtype);
   if (kind == K::dot) return grow_dot(dtype);
   if (kind == K::expert_dot || kind == K::expert_outer) return grow_experts(kind, dtype);

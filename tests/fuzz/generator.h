@@ -95,7 +95,21 @@ class Frame {
   Ids grow_dot(DType dtype);
   Ids grow_dequantize();
   Ids grow_integers(OpKind kind, DType dtype);
+  // Rows that choose experts: their axes, and those that a product over `inner` has besides.
+  struct Experts {
+    Axis axis;
+    std::vector<Axis> rows, inner, outer;
+  };
+  Experts some_experts();
+  // An operand with some of the rows' axes and all of `rest`.
+  Shape some_rows(const Experts& e, const std::vector<Axis>& rest, DType dtype);
+  ValueId expert_origin();
   Ids grow_experts(OpKind kind, DType dtype);
+  Ids grow_integer_experts(OpKind kind, DType dtype);
+  // The value quantised by `attrs`, to nearest or dithered.
+  Ids quantized(const Shape& shape, const Attrs& attrs);
+  // Adds the origins of a value of this shape; returns the sizes of the whole array.
+  std::vector<int64_t> add_origins(const Shape& shape, Ids& operands);
   Ids grow_attention(OpKind kind, DType dtype);
   Ids grow_paged(OpKind kind, DType dtype);
   Ids grow_cross_entropy(OpKind kind);

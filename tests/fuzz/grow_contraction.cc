@@ -97,6 +97,27 @@ Frame::Ids Frame::grow_dequantize() {
   return results;
 }
 
+std::vector<int64_t> Frame::add_origins(const Shape& shape, Ids& operands) {
+  Ints sizes;
+  for (const Axis& a : shape.axes) {
+    operands.push_back(builder_.i64_scalar(world_.rng.below(5)));
+    sizes.push_back(a.size + world_.rng.below(9));
+  }
+  return sizes;
+}
+
+Frame::Ids Frame::quantized(const Shape& shape, const Attrs& attrs) {
+  Ids operands{value(shape)};
+  Attrs all = attrs;
+  all.set("rounding", std::string("nearest"));
+  if (world_.rng.chance(0.5)) {
+    all.set("rounding", std::string("dithered"));
+    operands.push_back(value({DType::u32, {{"word", 2}}}));
+    all.set("global_sizes", add_origins(shape, operands));
+  }
+  return emit(OpKind::quantize, operands, all);
+}
+
 // The integers of some value, and more often than not their product with those of another.
 Frame::Ids Frame::grow_integers(OpKind kind, DType dtype) {
   Rng& rng = world_.rng;
@@ -109,23 +130,7 @@ Frame::Ids Frame::grow_integers(OpKind kind, DType dtype) {
   const Attrs attrs{{"over", over},
                     {"block", rng.pick(std::vector<int64_t>{1, 3, 16, 256})},
                     {"groups", std::string("blocks")}};
-  const auto quantized = [&](const Shape& shape) {
-    Ids operands{value(shape)};
-    Attrs all = attrs;
-    all.set("rounding", std::string("nearest"));
-    if (rng.chance(0.5)) {
-      all.set("rounding", std::string("dithered"));
-      operands.push_back(value({DType::u32, {{"word", 2}}}));
-      Ints sizes;
-      for (const Axis& a : shape.axes) {
-        operands.push_back(builder_.i64_scalar(rng.below(5)));
-        sizes.push_back(a.size + rng.below(9));
-      }
-      all.set("global_sizes", sizes);
-    }
-    return emit(OpKind::quantize, operands, all);
-  };
-  const Ids a = quantized(x);
+  const Ids a = quantized(x, attrs);
   if (kind == OpKind::quantize) return a;
   std::vector<Axis> other;
   for (const std::string& name : over) other.push_back({name, x.size_of(name)});
@@ -134,53 +139,10 @@ Frame::Ids Frame::grow_integers(OpKind kind, DType dtype) {
       other.insert(other.begin() + rng.below(static_cast<int64_t>(other.size()) + 1), more);
       break;
     }
-  const Ids b = quantized({dtype, other});
+  const Ids b = quantized({dtype, other}, attrs);
   Attrs product = attrs;
   product.set("dtype", std::string(rng.chance(0.5) ? "bf16" : "f32"));
   return emit(kind, {a[0], a[1], b[0], b[1]}, product);
-}
-
-// Rows of one to three axes; their operands may lack some of these. Experts outside the table come along now
-// and then, and tables of which some experts have no row.
-Frame::Ids Frame::grow_experts(OpKind kind, DType dtype) {
-  Rng& rng = world_.rng;
-  const std::string axis = "experts";
-  const int64_t experts = world_.axis(axis).size;
-  std::vector<Axis> rows = world_.some_axes();
-  std::erase_if(rows, [&](const Axis& a) { return a.name == axis; });
-  const int64_t row_count = Shape{dtype, rows}.count();
-  std::vector<Axis> inner, outer;  // of a row
-  int64_t size = experts;
-  for (const Axis& a : world_.some_axes()) {
-    const bool of_rows = std::find(rows.begin(), rows.end(), a) != rows.end();
-    if (of_rows || a.name == axis || size * a.size > 4000 || row_count * size * a.size > 40000) continue;
-    (inner.empty() || rng.chance(0.5) ? inner : outer).push_back(a);
-    size *= a.size;
-  }
-  const auto some_rows = [&](const std::vector<Axis>& rest) {
-    std::vector<Axis> axes;
-    for (const Axis& a : rows)
-      if (rng.chance(0.8)) axes.push_back(a);
-    axes.insert(axes.end(), rest.begin(), rest.end());
-    rng.shuffle(axes);
-    return Shape{dtype, axes};
-  };
-  const ValueId expert = value({DType::i32, rows});
-  const ValueId origin = builder_.i64_scalar(world_.smooth || rng.chance(0.8) ? 0 : 1);
-  if (kind == OpKind::expert_outer) {
-    const Shape a = some_rows(inner), b = some_rows(outer);
-    return emit(kind, {value(a), value(b), expert, origin}, {{"axis", axis}, {"size", experts}});
-  }
-  Strings over;
-  std::vector<Axis> w{{axis, experts}};
-  for (const Axis& a : inner) over.push_back(a.name);
-  rng.shuffle(over);
-  w.insert(w.end(), inner.begin(), inner.end());
-  w.insert(w.end(), outer.begin(), outer.end());
-  rng.shuffle(w);
-  const bool rounded = dtype == DType::bf16 && rng.chance(0.5);
-  return emit(kind, {value(some_rows(inner)), value({dtype, w}), expert, origin},
-              {{"axis", axis}, {"over", over}, {"dtype", std::string(rounded ? "bf16" : "f32")}});
 }
 
 Frame::Ids Frame::grow_state(OpKind kind, DType dtype) {

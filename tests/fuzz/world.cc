@@ -70,6 +70,7 @@ const std::vector<Family>& families() {
       {1, {K::expert_dot, K::expert_outer}},
       {1, {K::dequantize}},
       {1, {K::quantize, K::dot_int8}},
+      {1, {K::expert_dot_int8, K::expert_outer_int8}},
       {1, {K::attention, K::attention_grad}},
       {1, {K::paged_write, K::paged_attention}},
       {1, {K::cross_entropy, K::cross_entropy_sum, K::cross_entropy_grad}},

@@ -1,10 +1,10 @@
-"""Four runs whose hashes are kept in hashes.json, on every instruction set that this machine has.
+"""Five runs whose hashes are kept in hashes.json, on every instruction set that this machine has.
 
 The runs differ from each other in as many options as possible. Their text comes from a fixed generator, so the hash
 covers tokenizer, token store, data order, initial weights, arithmetic and chain. A hash that moves means another
 numerics version or a fixed bug: say so in the commit that writes it with --update.
 
-A sampled run (tests/suite/seed.py) takes one config of the four through the interpreter. Of the emulated instruction
+A sampled run (tests/suite/seed.py) takes one config of the five through the interpreter. Of the emulated instruction
 sets (--isas) it leaves to the program without emulation (--native) those that it can use.
 
   python3 tests/golden/golden_test.py --ostro build/release/ostro/cli/ostro [--update | --isas NAME... --native PROGRAM]
@@ -48,6 +48,12 @@ CONFIGS = {
     "int8": {
         "trainer.mp": "p=f32,c=int8", "model.seq_len": 130, "model.intermediate_dim": 300,
         "model.tie_word_embeddings": True, "numerics.leaf_examples": 3, "trainer.seed": 11,
+    },
+    # Integer products of experts, some with more rows than a block, beside a shared expert and a dense first layer.
+    "int8_experts": {
+        "trainer.mp": "p=f32,c=int8", "model.type": "qwen2_moe", "model.num_experts": 3, "model.num_experts_per_tok": 2,
+        "model.shared_intermediate_dim": 24, "model.first_k_dense_replace": 1, "model.dense_intermediate_dim": 40,
+        "model.seq_len": 130, "numerics.leaf_examples": 3, "trainer.seed": 12,
     },
 }
 INTERPRETER = {"OSTRO_EXECUTOR": "interpreter"}

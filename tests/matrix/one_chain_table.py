@@ -5,7 +5,7 @@ Keys are dotted. Precisions are written out, because a chain covers the text of 
 ABSENT = "absent"  # instead of a value: a key of the base that these configurations do not have
 F32, BF16, INT8 = {"trainer.mp": "f32"}, {"trainer.mp": "p=f32,c=bfloat16"}, {"trainer.mp": "p=f32,c=int8"}
 
-# Families without experts, with the options by which a small model shows what is theirs; each in bf16 and in int8.
+# Families, with the options by which a small model shows what is theirs; each in bf16 and in int8. Those without experts:
 WINDOW = {"sliding_window": 7}
 DENSE = {
     "llama": {},
@@ -33,8 +33,8 @@ DENSE = {
     "ernie4_5": {},
     "stablelm": {"qkv_bias": True, "partial_rotary_factor": 0.5},
 }
-NORMS_OF_HEADS = ("decoder", "qwen3", "gemma3", "olmo2", "olmo3")
-# Mixtures of experts, in bf16: integer products refuse them.
+NORMS_OF_HEADS = ("decoder", "qwen3", "qwen3_moe", "gemma3", "olmo2", "olmo3", "olmoe")
+# Mixtures of experts.
 LATENT = {"num_kv_heads": ABSENT, "kv_lora_rank": 8, "qk_nope_head_dim": 4, "qk_rope_head_dim": 4, "v_head_dim": 4}
 MIXTURES = {
     "mixtral": {**WINDOW, "num_experts": 4, "track_expert_load": True, "router_bias_update_rate": 0.01,
@@ -78,6 +78,12 @@ OTHERS = {
     "int8, LoRA, cut at leaves": {**INT8, **LORA, **CUT},
     "int8, two blocks of every kind": {**INT8, "model.intermediate_dim": 300, "model.seq_len": 44, "numerics.leaf_examples": 6},
     "int8, sequences of 1, one leaf": {**INT8, "model.seq_len": 1, "numerics.leaf_examples": 6},
+    "int8, experts, cut at leaves": {**INT8, "model.type": "mixtral", "model.num_experts": 4,
+                                     "numerics.leaves": {"mlp": 2, "experts": 3, "pos": 2, "kv_heads": 2}},
+    "int8, experts with rows of two blocks": {**INT8, "model.type": "mixtral", "model.num_experts": 3,
+                                              "model.num_experts_per_tok": 2, "model.seq_len": 72, "model.intermediate_dim": 260, "numerics.leaf_examples": 6},
+    "int8, experts, LoRA": {**INT8, **LORA, "model.type": "qwen3_moe", "model.num_experts": 4},
+    "int8, experts frozen": {**INT8, "model.type": "mixtral", "model.num_experts": 4, "trainer.freeze": ["model/layers/moe/*"]},
     "int8, documents": {**INT8, "data.block_cross_document_attention": True},
     "int8, packed conversations": {**INT8, **CHAT},
     "int8, LoRA": {**INT8, **LORA},
@@ -99,9 +105,8 @@ def model(family, options):
 def table():
     """Name -> changes, in the order of the table."""
     rows = {}
-    for family, options in DENSE.items():
+    for family, options in (DENSE | MIXTURES).items():
         rows[f"{family} bf16"] = {**BF16, **model(family, options)}
         rows[f"{family} int8"] = {**INT8, **model(family, options)}
-    rows.update({f"{family} bf16": {**BF16, **model(family, options)} for family, options in MIXTURES.items()})
     rows.update({f"llama {name}" if "experts" not in name else name: changes for name, changes in OTHERS.items()})
     return rows

@@ -112,6 +112,30 @@ void reductions(Samples& s) {
         {left, scale, {DType::i8, {{"c", 2}, {"b", 4}}}, {DType::f32, {{"c", 2}, {"g", 2}}}}, blocks, false);
   const Shape expert{DType::i32, {{"a", 3}, {"slot", 2}}}, origin = scalar(DType::i64);
   const Shape w{DType::f32, {{"experts", 3}, {"b", 4}, {"c", 2}}};
+  Attrs chosen = blocks;
+  chosen.set("axis", std::string("experts"));
+  s.add(OpKind::expert_dot_int8,
+        {left,
+         scale,
+         {DType::i8, {{"experts", 3}, {"c", 2}, {"b", 4}}},
+         {DType::f32, {{"experts", 3}, {"c", 2}, {"g", 2}}},
+         expert,
+         origin},
+        chosen, false);
+  s.add(OpKind::expert_outer_int8,
+        {kX,
+         {DType::f32, {{"a", 3}, {"slot", 2}, {"c", 2}}},
+         expert,
+         origin,
+         {DType::u32, {{"word", 2}}},
+         origin,
+         origin,
+         origin},
+        {{"axis", std::string("experts")},
+         {"size", int64_t{3}},
+         {"block", int64_t{2}},
+         {"global_sizes", Ints{3, 2, 2}}},
+        false);
   s.add(OpKind::expert_dot, {kX, w, expert, origin}, {{"axis", std::string("experts")}, {"over", Names{"b"}}},
         true);
   s.add(OpKind::expert_outer, {kX, {DType::f32, {{"a", 3}, {"slot", 2}, {"c", 2}}}, expert, origin},

@@ -1,8 +1,8 @@
 // fuse_dot_cast: lets a dot give bf16 directly when a cast to bf16 is the only reader of its f32 result.
 //
 // No bit changes, because a dot with a bf16 result rounds once, after all trees (docs/spec/numerics.md, N1),
-// as the cast does. dot_int8 (N20) and cross_entropy_grad (N11), whose f32 result would be the largest array
-// of a step, are treated alike.
+// as the cast does. Products of integers (N20) and cross_entropy_grad (N11), whose f32 result would be the
+// largest array of a step, are treated alike.
 #include "ostro/compile/passes/pass.h"
 #include "ostro/compile/passes/rewrite.h"
 
@@ -11,7 +11,9 @@ namespace {
 
 // Can the op give bf16 instead of f32 by a rounding at its end?
 bool rounds_last(const ir::Block& block, const ir::Op& op) {
-  if (op.kind == ir::OpKind::cross_entropy_grad || op.kind == ir::OpKind::dot_int8) return true;
+  if (op.kind == ir::OpKind::cross_entropy_grad || op.kind == ir::OpKind::dot_int8 ||
+      op.kind == ir::OpKind::expert_dot_int8)
+    return true;
   const bool dot = op.kind == ir::OpKind::dot || op.kind == ir::OpKind::expert_dot;
   return dot && block.shape(op.operands[0]).dtype == ir::DType::bf16;
 }

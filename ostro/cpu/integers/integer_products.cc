@@ -2,71 +2,20 @@
 // to the kernels of products/; others are cut by the definition, rows shared among the threads.
 #include <algorithm>
 
+#include "ostro/cpu/integers/draws.h"
 #include "ostro/cpu/routines/contraction.h"
 #include "ostro/cpu/routines/op_call.h"
 #include "ostro/numerics/bf16.h"
 #include "ostro/products/int8_dot.h"
 #include "ostro/products/int8_quantize.h"
-#include "ostro/products/int8_reference.h"
 
 namespace ostro::cpu {
 namespace {
 
-// Where the elements of a value are in the whole array: element i of a row has the index row + k_at[i].
-struct Draws {
-  bool any = false;
-  numerics::Key key;
-  std::vector<int64_t> row_at, k_at;
-};
-
 Draws draws_of(const OpCall& call, const std::vector<ir::Axis>& rows, const std::vector<ir::Axis>& over) {
-  Draws d;
-  if (call.attrs.str("rounding") != "dithered") return d;
-  d.any = true;
-  const std::vector<int64_t> words = offsets_over(call.in[1].shape().axes, *call.in[1].view);
-  const auto* const key = call.in[1].as<uint32_t>();
-  d.key = {key[words[0]], key[words[1]]};
-  const ir::Shape& x = call.in[0].shape();
-  const std::vector<int64_t>& sizes = call.attrs.ints("global_sizes");
-  compile::View whole;
-  whole.shape = x;
-  whole.strides.resize(x.axes.size());
-  int64_t stride = 1, first = 0;
-  for (size_t i = x.axes.size(); i-- > 0;) {
-    whole.strides[i] = stride;
-    first += integer_of(call.in[i + 2]) * stride;
-    stride *= sizes[i];
-  }
-  d.row_at = offsets_over(rows, whole);
-  for (int64_t& at : d.row_at) at += first;
-  d.k_at = offsets_over(over, whole);
-  return d;
-}
-
-// One row, block by block, by the definition: for layouts that no kernel takes.
-template <typename T>
-void quantize_row(const T* x, const std::vector<int64_t>& k_at, int64_t block, const Draws& draws,
-                  int64_t first, int8_t* q, float* scales) {
-  std::vector<float> values;
-  std::vector<uint32_t> bits;
-  for (size_t begin = 0; begin < k_at.size(); begin += static_cast<size_t>(block)) {
-    values.clear(), bits.clear();
-    for (size_t k = begin; k < std::min(begin + static_cast<size_t>(block), k_at.size()); ++k) {
-      values.push_back(numerics::widen(x[k_at[k]]));
-      if (draws.any)
-        bits.push_back(
-            kernels::reference::dither_of(draws.key, static_cast<uint64_t>(first + draws.k_at[k])));
-    }
-    const kernels::reference::QuantizedBlock made = kernels::reference::quantize_block(values, bits);
-    std::copy(made.q.begin(), made.q.end(), q + begin);
-    *scales++ = made.scale;
-  }
-}
-
-bool is_contiguous(const std::vector<int64_t>& list) {
-  for (size_t i = 1; i < list.size(); ++i)
-    if (list[i] != list[i - 1] + 1) return false;
-  return true;
+  if (call.attrs.str("rounding") != "dithered") return {};
+  return draws_in_whole(call.in[0].shape(), call.in[1], call.in.subspan(2), call.attrs.ints("global_sizes"),
+                        rows, over);
 }
 
 // Runs the kernels if x is a matrix of which one side, and the draws along it, lie together. Otherwise
@@ -110,7 +59,7 @@ void quantize_rows_of(const OpCall& call) {
   call.pool.parallel_for(static_cast<int64_t>(row_at.size()), [&](int64_t begin, int64_t end) {
     for (int64_t r = begin; r < end; ++r) {
       const auto at = static_cast<size_t>(r);
-      quantize_row(x.as<T>() + row_at[at], k_at, block, draws, draws.any ? draws.row_at[at] : 0,
+      quantize_row(x.as<T>() + row_at[at], k_at, block, draws, draws.any ? draws.row_at[at] : 0, draws.k_at,
                    call.out[0].as<int8_t>() + r * size, call.out[1].as<float>() + r * blocks);
     }
   });

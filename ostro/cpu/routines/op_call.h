@@ -88,6 +88,9 @@ Status run_dequantize(const OpCall& call);
 // integers/integer_products.cc
 Status run_quantize(const OpCall& call);
 Status run_dot_int8(const OpCall& call);
+// integers/expert_integers.cc
+Status run_expert_dot_int8(const OpCall& call);
+Status run_expert_outer_int8(const OpCall& call);
 // expert.cc
 Status run_expert_dot(const OpCall& call);
 Status run_expert_outer(const OpCall& call);

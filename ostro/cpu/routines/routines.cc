@@ -36,6 +36,8 @@ OpRoutine op_routine(OpKind kind) {
       {run_dequantize, {dequantize}},
       {run_quantize, {quantize}},
       {run_dot_int8, {dot_int8}},
+      {run_expert_dot_int8, {expert_dot_int8}},
+      {run_expert_outer_int8, {expert_outer_int8}},
       {run_expert_dot, {expert_dot}},
       {run_expert_outer, {expert_outer}},
       {run_attention, {attention}},

@@ -14,6 +14,9 @@ Status run_expert_outer(const StepCall& call);
 
 Status run_quantize(const StepCall& call);
 Status run_dot_int8(const StepCall& call);
+// integers/experts.cc
+Status run_expert_dot_int8(const StepCall& call);
+Status run_expert_outer_int8(const StepCall& call);
 
 Status run_attention(const StepCall& call);
 Status run_attention_grad(const StepCall& call);

@@ -196,6 +196,30 @@ struct DotInt8Args {
   i64 aligned;  // 16, 4 or 1: what the addresses of a and b, size and block are multiples of
 };
 
+// As ExpertDotArgs, of integers. Rows are counted in rows of a and b: a_row has one for every row of expert,
+// b_row for every column of the result, b_step from one expert to the next.
+struct ExpertDotInt8Args {
+  u64 a, a_scales, b, b_scales, to, expert, a_row, b_row;
+  Axes expert_axes;
+  Scalar origin;
+  i64 to_type, m, n, size, block, blocks, experts, b_step;
+};
+
+// As ExpertOuterArgs, of integers, which are working memory: row `order`[k] is number k of those sorted by
+// expert, expert e has [begins[e], begins[e + 1]) of these, and its first scale is number begins[e] / block +
+// e.
+struct ExpertOuterInt8Args {
+  u64 a, b, to, expert, key;
+  u64 a_row, a_col, b_row, b_col, draw_row, draw_col, expert_row;  // tables of i64
+  u64 order, begins, a_q, a_scales, b_q, b_scales;
+  i64 key_step;
+  Scalar origin;
+  i64 a_type, b_type, m, n, rows, experts, block, blocks;  // blocks: scales of a column
+  i64 rank;
+  Scalar b_origin[MOST_AXES];
+  i64 b_origin_stride[MOST_AXES];
+};
+
 // The place of an operand of attention. Element (b, h, i, d) is at offset batch[b] + head[h] + i * pos + d *
 // dim. batch and head are tables of i64, or 0.
 struct AttentionPlace {

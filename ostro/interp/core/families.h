@@ -49,6 +49,9 @@ Result<Buffers> run_dequantize(const Call& call);
 // integer_products.cc (N20)
 Result<Buffers> run_quantize(const Call& call);
 Result<Buffers> run_dot_int8(const Call& call);
+// expert_integers.cc (N20)
+Result<Buffers> run_expert_dot_int8(const Call& call);
+Result<Buffers> run_expert_outer_int8(const Call& call);
 // expert.cc (N10)
 Result<Buffers> run_expert_dot(const Call& call);
 Result<Buffers> run_expert_outer(const Call& call);

@@ -97,6 +97,8 @@ enum class OpFamily {
   X(dot, contraction)                \
   X(quantize, contraction)           \
   X(dot_int8, contraction)           \
+  X(expert_dot_int8, contraction)    \
+  X(expert_outer_int8, contraction)  \
   X(expert_dot, contraction)         \
   X(expert_outer, contraction)       \
   X(attention, fused)                \

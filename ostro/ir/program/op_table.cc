@@ -60,6 +60,8 @@ constexpr OpInfo kTable[] = {
     {K::dot, "a, b", "over, dtype", "contracts over in that order (N6, N7), batches over shared names; result axes: a's, then b's that a has not"},
     {K::quantize, "x, [key, origins...]", "over, block, groups, rounding, [global_sizes]", "q i8, s f32 (N20): x's other axes, then over (q) or the blocks of it (s, along the axis groups); rounding nearest, or dithered with a key and one i64 origin per axis of x"},
     {K::dot_int8, "qa, sa, qb, sb", "over, block, groups, dtype", "product of two results of quantize (N20): a's axes, then b's, without over; f32, or bf16 by one rounding"},
+    {K::expert_dot_int8, "qa, sa, qb, sb, expert, origin", "axis, over, block, groups, dtype", "each row of expert: product (N20) of a's row and the part of b at its index along axis; result axes: expert's, then b's that are neither axis nor in over; an expert outside gives +0"},
+    {K::expert_outer_int8, "a, b, expert, origin, key, origins...", "axis, size, block, global_sizes", "f32; as expert_outer, a cut to nearest and b dithered over the rows of each expert, blocks from its first row on (N20); key and one i64 origin per axis of b"},
     {K::expert_dot, "x, w, expert, origin", "axis, over, dtype", "each row of expert: dot of x's row and w[expert]; result axes: expert's, then w's that are neither axis nor in over; an expert outside gives +0 (N10)"},
     {K::expert_outer, "a, b, expert, origin", "axis, size", "f32; for each expert the sum over its rows, ascending, of a's times b's elements: axis, then a's and b's axes that expert has not (N10)"},
     {K::attention, "q, k, v, q_origin, [mask operands...]", "see docs/spec/ops.md", "o, m, r (N9)"},

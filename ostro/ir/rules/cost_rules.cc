@@ -59,6 +59,7 @@ Cost op_cost(const Op& op, std::span<const Shape> in, std::span<const Shape> out
       c.flops = 2 * out_count * k;
       return c;
     }
+    case OpKind::expert_dot_int8:
     case OpKind::expert_dot: {  // every row goes to one expert
       double k = 1;
       for (const auto& axis : op.attrs.strs("over")) k *= static_cast<double>(in[0].size_of(axis));
@@ -67,6 +68,7 @@ Cost op_cost(const Op& op, std::span<const Shape> in, std::span<const Shape> out
     }
     case OpKind::quantize: c.flops = 2 * static_cast<double>(in[0].count()); return c;
     case OpKind::dequantize: c.flops = out_count; return c;
+    case OpKind::expert_outer_int8:
     case OpKind::expert_outer: {
       const double experts = static_cast<double>(op.attrs.i64("size"));
       c.flops = experts > 0 ? 2 * static_cast<double>(in[2].count()) * out_count / experts : 0;

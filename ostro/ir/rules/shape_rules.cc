@@ -198,6 +198,10 @@ Shapes infer(const Op& op, In in) {
       if (in.empty()) return fail(op, "needs an operand");
       return quantize(op, in);
     case OpKind::dot_int8: RETURN_IF_ERROR(arity(4)); return dot_int8(op, in);
+    case OpKind::expert_dot_int8: RETURN_IF_ERROR(arity(6)); return expert_dot_int8(op, in);
+    case OpKind::expert_outer_int8:
+      if (in.size() < 5) return fail(op, "takes a, b, expert, origin, key and origins");
+      return expert_outer_int8(op, in);
     case OpKind::expert_dot:
     case OpKind::expert_outer: RETURN_IF_ERROR(arity(4)); return experts(op, in);
     case OpKind::attention:

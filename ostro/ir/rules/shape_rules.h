@@ -32,7 +32,14 @@ Shapes dot(const Op& op, In in);
 Shapes dequantize(const Op& op, In in);
 Shapes quantize(const Op& op, In in);  // quantize, dot_int8: shape_rules_int8.cc
 Shapes dot_int8(const Op& op, In in);
+Shapes expert_dot_int8(const Op& op, In in);
+Shapes expert_outer_int8(const Op& op, In in);
 Shapes experts(const Op& op, In in);  // expert_dot, expert_outer: shape_rules_experts.cc
+// The axes of the two ops' results, for operands of any type.
+Shapes expert_dot(const Op& op, In in);
+Shapes expert_outer(const Op& op, In in);
+// An error unless expert is i32 and origin an i64 scalar.
+Status check_expert(const Op& op, const Shape& expert, const Shape& origin);
 Shapes gather(const Op& op, In in);
 Shapes scatter_add(const Op& op, In in);
 Shapes attention(const Op& op, In in);

@@ -16,11 +16,7 @@ Status check_dtypes(const Op& op, In in) {
   if (in[0].dtype != in[1].dtype || (in[0].dtype != DType::f32 && in[0].dtype != DType::bf16))
     return fail(op, fmt::format("operands are {} and {}; both must be f32 or both bf16: cast one",
                                 dtype_name(in[0].dtype), dtype_name(in[1].dtype)));
-  if (in[2].dtype != DType::i32)
-    return fail(op, fmt::format("expert is {}, not i32", dtype_name(in[2].dtype)));
-  if (!in[3].axes.empty() || in[3].dtype != DType::i64)
-    return fail(op, fmt::format("origin is {}, not an i64 scalar", in[3].str()));
-  return Status();
+  return check_expert(op, in[2], in[3]);
 }
 
 // An axis that both shapes have must have one size.
@@ -29,6 +25,16 @@ Status check_sizes(const Op& op, const Shape& a, const Shape& b) {
     if (b.has(x.name) && b.size_of(x.name) != x.size)
       return fail(op, fmt::format("axis \"{}\" is {} in {} but {} in {}", x.name, x.size, a.str(),
                                   b.size_of(x.name), b.str()));
+  return Status();
+}
+
+}  // namespace
+
+Status check_expert(const Op& op, const Shape& expert, const Shape& origin) {
+  if (expert.dtype != DType::i32)
+    return fail(op, fmt::format("expert is {}, not i32", dtype_name(expert.dtype)));
+  if (!origin.axes.empty() || origin.dtype != DType::i64)
+    return fail(op, fmt::format("origin is {}, not an i64 scalar", origin.str()));
   return Status();
 }
 
@@ -81,8 +87,6 @@ Shapes expert_outer(const Op& op, In in) {
     return fail(op, fmt::format("axis \"{}\" of the result is in expert {}; rename it", axis, expert.str()));
   return std::vector<Shape>{out};
 }
-
-}  // namespace
 
 Shapes experts(const Op& op, In in) {
   RETURN_IF_ERROR(check_dtypes(op, in));

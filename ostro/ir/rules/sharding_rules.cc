@@ -87,6 +87,14 @@ AxisRole axis_role(const Op& op, std::span<const Shape> in, std::span<const Shap
     case OpKind::dot_int8:  // one chain of additions over all blocks, which no leaf cuts
       return axis == op.attrs.str("groups") || listed(op.attrs.strs("over"), axis) ? AxisRole::kWhole
                                                                                    : AxisRole::kParallel;
+    case OpKind::expert_dot_int8:
+      if (axis == op.attrs.str("axis")) return AxisRole::kOrigin;
+      return axis == op.attrs.str("groups") || listed(op.attrs.strs("over"), axis) ? AxisRole::kWhole
+                                                                                   : AxisRole::kParallel;
+    case OpKind::expert_outer_int8:  // a block's scale is known only with all rows of its expert
+      if (axis == op.attrs.str("axis")) return AxisRole::kOrigin;
+      if (in[2].has(axis) || in[4].has(axis)) return AxisRole::kWhole;
+      return in[1].has(axis) ? AxisRole::kOrigin : AxisRole::kParallel;
     case OpKind::expert_dot:
       if (axis == op.attrs.str("axis")) return AxisRole::kOrigin;
       return listed(op.attrs.strs("over"), axis) ? AxisRole::kSum : AxisRole::kParallel;

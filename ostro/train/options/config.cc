@@ -159,23 +159,11 @@ Status TrainConfig::resolve_leaves() {
 }
 
 // What integer products cannot be combined with.
-Status TrainConfig::check_integer_products() const {
-  const auto compute = parse_precision(trainer.mp);
-  if (!compute.ok() || *compute != Compute::kInt8) return Status();
-  if (const int64_t experts = model_options().experts_used().experts; experts > 0)
-    return option_error("trainer.mp",
-                        fmt::format("c=int8 computes no products of experts, and the model has {}; "
-                                    "use p=f32,c=bfloat16",
-                                    experts));
-  return Status();
-}
-
 Status TrainConfig::check_axes_of_model() {
   config::Mistakes mistakes;
   const IntMap leaf_axes = model_options().leaf_axes();
   mistakes.add(check_axes("numerics.leaves", numerics.leaves, leaf_axes));
   numerics.leaves = normal_leaves(numerics.leaves, leaf_axes);
-  mistakes.add(check_integer_products());
   mistakes.add(check_axes("numerics.cells", numerics.cells, model_options().cell_axes()));
   std::sort(numerics.cells.begin(), numerics.cells.end());
   mistakes.add(check_split_axes(trainer.sharding, model_options()));

@@ -54,7 +54,6 @@ struct TrainConfig {
  private:
   Status resolve_leaves();
   Status check_axes_of_model();
-  Status check_integer_products() const;
 };
 
 // Reads a file, applies the overrides and calls resolve().
