@@ -12,6 +12,9 @@
 namespace ostro::cpu {
 namespace {
 
+// The fewest columns, on average, that the kernels take at once.
+constexpr int64_t kLeastRun = 16;
+
 Draws draws_of(const OpCall& call, const std::vector<ir::Axis>& rows, const std::vector<ir::Axis>& over) {
   if (call.attrs.str("rounding") != "dithered") return {};
   return draws_in_whole(call.in[0].shape(), call.in[1], call.in.subspan(2), call.attrs.ints("global_sizes"),
@@ -35,15 +38,28 @@ bool quantize_matrix(const OpCall& call, const std::vector<int64_t>& row_at, con
                            {call.in[0].data, type, rows, size, 0, dithered, row_at.data()}, blocks, out);
     return true;
   }
-  if (is_contiguous(row_at) && is_contiguous(draws.row_at)) {
-    std::vector<int64_t> first = draws.k_at;
-    for (int64_t& f : first) f += draws.row_at[0];
+  // Columns by runs of neighbours: all of a matrix, those of one expert.
+  const auto follows = [](const std::vector<int64_t>& list, int64_t i) {
+    return list.empty() || list[static_cast<size_t>(i)] == list[static_cast<size_t>(i) - 1] + 1;
+  };
+  std::vector<int64_t> starts{0};
+  for (int64_t i = 1; i < rows; ++i)
+    if (!follows(row_at, i) || !follows(draws.row_at, i)) starts.push_back(i);
+  starts.push_back(rows);
+  if (rows < kLeastRun * (static_cast<int64_t>(starts.size()) - 1) && starts.size() > 2) return false;
+  std::vector<int64_t> first, at(k_at.size());
+  for (size_t run = 0; run + 1 < starts.size(); ++run) {
+    const auto begin = static_cast<size_t>(starts[run]);
+    first = draws.k_at;
+    for (int64_t& f : first) f += draws.row_at[begin];
+    for (size_t k = 0; k < at.size(); ++k) at[k] = k_at[k] + row_at[begin];
     dither.first = first.data();
-    kernels::quantize_columns(call.pool, call.isa,
-                              {call.in[0].data, type, size, rows, 0, dithered, k_at.data()}, blocks, out);
-    return true;
+    kernels::quantize_columns(
+        call.pool, call.isa,
+        {call.in[0].data, type, size, starts[run + 1] - starts[run], 0, dithered, at.data()}, blocks,
+        {out.q + starts[run] * size, size, out.scales + starts[run] * blocks.count(), blocks.count()});
   }
-  return false;
+  return true;
 }
 
 template <typename T>
