@@ -11,10 +11,10 @@
 #include "ostro/cli/shared/terminal.h"
 #include "ostro/io/files/atomic_file.h"
 #include "ostro/io/files/path.h"
-#include "ostro/lab/without/effect.h"
 #include "ostro/run/loop/dry_run.h"
 #include "ostro/run/loop/signals.h"
 #include "ostro/run/report/forecast.h"
+#include "ostro/without/effect.h"
 
 namespace ostro::cli {
 namespace {
@@ -23,8 +23,8 @@ constexpr int64_t kMostControls = 1000;
 
 // Steps, time and memory of all runs that will be made. Time is what a step of the run took (run.json), or
 // else what the machine's peak allows.
-Result<std::string> price_text(const Context& context, const lab::WithoutRequest& request,
-                               const lab::RemovalPlan& plan, const data::BuildSettings& build) {
+Result<std::string> price_text(const Context& context, const without::WithoutRequest& request,
+                               const without::RemovalPlan& plan, const data::BuildSettings& build) {
   ASSIGN_OR_RETURN(const auto engine, context.engine());
   ASSIGN_OR_RETURN(const int64_t workers, sim_workers());
   ASSIGN_OR_RETURN(const run::DryRun told, run::dry_run(context.fs, *engine, plan.config, workers, 1, build));
@@ -38,35 +38,35 @@ Result<std::string> price_text(const Context& context, const lab::WithoutRequest
       seconds > 0 ? fmt::format(", about {}", run::span_text(seconds)) : "", mib(told.cost.memory));
 }
 
-Result<int> without(const Context& context, const lab::WithoutRequest& request, bool dry_run, bool json,
+Result<int> without(const Context& context, const without::WithoutRequest& request, bool dry_run, bool json,
                     const std::vector<std::string>& typed) {
   BuildProgressLine line;
   ASSIGN_OR_RETURN(const data::BuildSettings build, build_settings(line));
-  ASSIGN_OR_RETURN(const lab::RemovalPlan plan, lab::plan_removals(context, request));
+  ASSIGN_OR_RETURN(const without::RemovalPlan plan, without::plan_removals(context, request));
   const Context on = context.on(plan.config.trainer.device);
   ASSIGN_OR_RETURN(const std::string price, price_text(on, request, plan, build));
-  const std::string said = lab::plan_text(request, plan) + price;
+  const std::string said = without::plan_text(request, plan) + price;
   if (dry_run || !json) RETURN_IF_ERROR(write_stdout(said));
   if (dry_run) return kExitOk;
-  const lab::EffectServices services = {
+  const without::EffectServices services = {
       build, [&](const train::TrainConfig& config) { return train_here(on, config, typed, {}, false); }};
-  ASSIGN_OR_RETURN(const auto report, lab::find_effect(on, request, plan, services));
+  ASSIGN_OR_RETURN(const auto report, without::find_effect(on, request, plan, services));
   line.end();
   if (!report) {
     fmt::print(stderr, "stopped; the same command goes on\n");
     return kExitInterrupted;
   }
-  const std::string file = io::join_path(request.out, "effect.json"), text = lab::effect_json(*report);
+  const std::string file = io::join_path(request.out, "effect.json"), text = without::effect_json(*report);
   RETURN_IF_ERROR(io::write_file_atomically(context.fs, file, text));
   RETURN_IF_ERROR(write_stdout(
-      json ? text : lab::effect_text(*report) + fmt::format("{}: every step, all bits\n", file)));
+      json ? text : without::effect_text(*report) + fmt::format("{}: every step, all bits\n", file)));
   return kExitOk;
 }
 
 }  // namespace
 
 int lab_without(Args args) {
-  lab::WithoutRequest request;
+  without::WithoutRequest request;
   std::string as = "mask";
   bool dry_run = false, json = false;
   args.summary(

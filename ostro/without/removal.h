@@ -12,7 +12,7 @@
 #include "ostro/data/options/document_name.h"
 #include "ostro/train/options/config.h"
 
-namespace ostro::lab {
+namespace ostro::without {
 
 struct WithoutRequest {
   std::string run;                     // run directory
@@ -56,4 +56,4 @@ struct RemovalPlan {
 // them.
 Result<RemovalPlan> plan_removals(const Context& context, const WithoutRequest& request);
 
-}  // namespace ostro::lab
+}  // namespace ostro::without

@@ -1,4 +1,4 @@
-#include "ostro/lab/without/removal.h"
+#include "ostro/without/removal.h"
 
 #include <fmt/format.h>
 
@@ -14,7 +14,7 @@
 #include "ostro/numerics/permutation.h"
 #include "ostro/train/step/run_data.h"
 
-namespace ostro::lab {
+namespace ostro::without {
 namespace {
 
 constexpr int64_t kMostLooked = 200000;  // rows that are looked at for controls
@@ -257,4 +257,4 @@ Result<RemovalPlan> plan_removals(const Context& context, const WithoutRequest& 
   return plan;
 }
 
-}  // namespace ostro::lab
+}  // namespace ostro::without

@@ -1,4 +1,4 @@
-#include "ostro/lab/without/effect.h"
+#include "ostro/without/effect.h"
 
 #include <fmt/format.h>
 
@@ -7,7 +7,7 @@
 #include "ostro/io/files/path.h"
 #include "ostro/run/fork/fork.h"
 
-namespace ostro::lab {
+namespace ostro::without {
 namespace {
 
 std::string flow_list(const std::vector<std::string>& texts) {
@@ -164,4 +164,4 @@ Result<std::optional<EffectReport>> find_effect(const Context& context, const Wi
   return std::optional(std::move(report));
 }
 
-}  // namespace ostro::lab
+}  // namespace ostro::without

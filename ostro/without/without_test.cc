@@ -8,14 +8,14 @@
 #include "ostro/batches/loader/document_uses.h"
 #include "ostro/cpu/engine/engine.h"
 #include "ostro/io/files/memory_file_system.h"
-#include "ostro/lab/without/effect.h"
 #include "ostro/numerics/threefry.h"
 #include "ostro/run/fork/fork.h"
 #include "ostro/tokenizer/files/files.h"
 #include "ostro/tokenizer/files/trainer.h"
 #include "ostro/train/step/batches.h"
+#include "ostro/without/effect.h"
 
-namespace ostro::lab {
+namespace ostro::without {
 namespace {
 
 constexpr int kDocuments = 64, kPlanted = 23;  // documents count from 1
@@ -255,4 +255,4 @@ TEST_CASE("without: what is used before the first checkpoint begins anew; errors
 }
 
 }  // namespace
-}  // namespace ostro::lab
+}  // namespace ostro::without

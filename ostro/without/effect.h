@@ -6,11 +6,11 @@
 #include <string>
 #include <vector>
 
-#include "ostro/lab/without/measure.h"
-#include "ostro/lab/without/removal.h"
 #include "ostro/run/loop/run.h"
+#include "ostro/without/measure.h"
+#include "ostro/without/removal.h"
 
-namespace ostro::lab {
+namespace ostro::without {
 
 // A run without documents, beside the run that had them.
 struct Effect {
@@ -62,4 +62,4 @@ std::string plan_text(const WithoutRequest& request, const RemovalPlan& plan);
 std::string effect_text(const EffectReport& report);
 std::string effect_json(const EffectReport& report);
 
-}  // namespace ostro::lab
+}  // namespace ostro::without

@@ -7,9 +7,9 @@
 
 #include "ostro/base/one_line.h"
 #include "ostro/chain/canonical.h"
-#include "ostro/lab/without/effect.h"
+#include "ostro/without/effect.h"
 
-namespace ostro::lab {
+namespace ostro::without {
 namespace {
 
 constexpr size_t kStepsShown = 12;
@@ -138,4 +138,4 @@ std::string effect_json(const EffectReport& r) {
   return out.dump(-1, ' ', false, nlohmann::ordered_json::error_handler_t::replace) + "\n";
 }
 
-}  // namespace ostro::lab
+}  // namespace ostro::without

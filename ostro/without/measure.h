@@ -10,7 +10,7 @@
 #include "ostro/data/arrays/build_settings.h"
 #include "ostro/train/options/config.h"
 
-namespace ostro::lab {
+namespace ostro::without {
 
 // A text whose loss is measured: its tokens, each predicted from those before it. The first is predicted from
 // the token that stands before a text (eval::prefix_token).
@@ -36,4 +36,4 @@ Result<StateLosses> measure_state(const Context& context, const train::TrainConf
 Result<MeasuredText> read_text(io::FileSystem& fs, const std::string& path,
                                const tokenizer::Tokenizer& tokenizer);
 
-}  // namespace ostro::lab
+}  // namespace ostro::without

@@ -1,4 +1,4 @@
-#include "ostro/lab/without/measure.h"
+#include "ostro/without/measure.h"
 
 #include <fmt/format.h>
 
@@ -7,7 +7,7 @@
 #include "ostro/train/programs/programs.h"
 #include "ostro/trained/loaded_model.h"
 
-namespace ostro::lab {
+namespace ostro::without {
 namespace {
 
 constexpr int64_t kBatchTokens = 4096;
@@ -66,4 +66,4 @@ Result<MeasuredText> read_text(io::FileSystem& fs, const std::string& path,
   return out;
 }
 
-}  // namespace ostro::lab
+}  // namespace ostro::without
