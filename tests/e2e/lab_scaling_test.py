@@ -189,6 +189,22 @@ def main():
         late = record(other).execute("SELECT late FROM forecasts").fetchone()[0]
         entries = [e for e in read_lines(other.top / "small.lab/registry.jsonl") if e["kind"] == "forecast"]
         check(late == 1 and len(entries) == 2 and entries[1]["late"] == ["law-target[seed=1]"], json.dumps(entries))
+        # Of two forecasts that are registered before the target the last one counts; whoever takes the other one is late.
+        shutil.rmtree(other.top / "small.lab")
+        variant = PLAN.replace("    sizes:", "    parameters: without_embeddings\n    sizes:")
+        for plan in (variant, PLAN):
+            other.write(plan)
+            other.run(status=1)
+            other.start("register", "plan.yaml")
+        other.run()
+        row = record(other).execute("SELECT late, registered FROM forecasts").fetchone()
+        check(tuple(row) == (0, 2), tuple(row))
+        other.write(variant)
+        other.start("register", "plan.yaml")
+        check("; late: it was registered after a result, or is not the last one before it; 2 forecasts were" in other.run().stdout,
+              "another forecast than the last one")
+        row = record(other).execute("SELECT late, registered FROM forecasts").fetchone()
+        check(tuple(row) == (1, 2), tuple(row))
     print("scaling plans: fit, forecast, registration and check hold")
 
 

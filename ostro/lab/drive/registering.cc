@@ -99,9 +99,17 @@ Status register_forecasts(const Context& context, const Plan& plan, const bundle
   ASSIGN_OR_RETURN(const LabState state, look_at(context, plan));
   for (const StepState& s : state.steps) {
     const std::string& name = s.step->name;
-    if (s.step->kind->name != "forecast" || s.action != Action::kSkip ||
-        lab.registry.forecast(name, s.content) != nullptr)
-      continue;
+    if (s.step->kind->name != "forecast" || s.action != Action::kSkip) continue;
+    std::vector<std::string> late;
+    for (const Step& step : plan.steps) {
+      const std::string* checked = checked_forecast(step);
+      if (checked != nullptr && *checked == name && lab.journal.last_of(step.name) != nullptr)
+        late.push_back(step.name);
+    }
+    // Before its target an earlier forecast may be registered again, so that it is the last one.
+    const auto in_time = lab.registry.forecasts_before(name, lab.journal, {});
+    const bool is_last = !in_time.empty() && in_time.back()->content == s.content;
+    if (is_last || (!late.empty() && lab.registry.forecast(name, s.content) != nullptr)) continue;
     const std::string path = io::join_path(state.made.at(name).folder, kForecastFile);
     ASSIGN_OR_RETURN(const std::string text, context.fs.read_file(path));
     ASSIGN_OR_RETURN(const ScalingForecast forecast, parse_forecast(text, path));
@@ -109,11 +117,7 @@ Status register_forecasts(const Context& context, const Plan& plan, const bundle
     entry.forecast = name;
     entry.content = s.content;
     entry.value = forecast_sentence(forecast);
-    for (const Step& step : plan.steps) {
-      const std::string* checked = checked_forecast(step);
-      if (checked != nullptr && *checked == name && lab.journal.last_of(step.name) != nullptr)
-        entry.late.push_back(step.name);
-    }
+    entry.late = std::move(late);
     RETURN_IF_ERROR(lab.registry.append(entry, lab.journal, key));
     out.forecasts.push_back(fmt::format("{}: {}", name, entry.value));
     if (!entry.late.empty()) out.late.push_back(name);

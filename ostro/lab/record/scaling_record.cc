@@ -4,6 +4,7 @@
 
 #include <algorithm>
 #include <map>
+#include <set>
 
 #include "ostro/chain/canonical.h"
 #include "ostro/io/files/path.h"
@@ -83,18 +84,24 @@ Status add_forecasts(Database& record, io::FileSystem& fs, const Plan& plan, con
     const RegistryEntry* entry = registry.forecast(name, s.content);
     bool is_late = entry != nullptr && !entry->late.empty(), is_open = plan.sanity;
     std::vector<double> losses;
+    std::vector<std::string> targets;
     for (const StepState& other : state.steps) {
       if (other.step->kind->name != "eval") continue;
       const StepState* training = state.find(other.step->inputs.at("of"));
       const std::string* checked = checked_forecast(*training->step);
       if (checked == nullptr || *checked != name) continue;
-      if (entry != nullptr) is_late |= journal.was_done_before(training->fingerprint, entry->hash);
+      targets.push_back(training->fingerprint);
       is_open |= other.action != Action::kSkip;
       if (other.action != Action::kSkip) continue;
       ASSIGN_OR_RETURN(const double loss, loss_of(record, other.step->name));
       losses.push_back(loss);
     }
     is_open |= losses.empty();
+    // Of several forecasts the last one before the target counts; an earlier one would be chosen by the result.
+    const auto in_time = registry.forecasts_before(name, journal, targets);
+    is_late |= entry != nullptr && (in_time.empty() || in_time.back()->content != s.content);
+    std::set<std::string> contents;
+    for (const RegistryEntry* registered : in_time) contents.insert(registered->content);
     Value observed;
     std::string verdict = "open";
     if (!is_open) {
@@ -112,25 +119,33 @@ Status add_forecasts(Database& record, io::FileSystem& fs, const Plan& plan, con
          of(forecast.best_parameters, &Estimate::value), of(forecast.best_parameters, &Estimate::low),
          of(forecast.best_parameters, &Estimate::high), of(forecast.best_tokens, &Estimate::value),
          of(forecast.best_tokens, &Estimate::low), of(forecast.best_tokens, &Estimate::high), observed,
-         verdict, entry == nullptr ? Value() : Value(entry->hash), int64_t{is_late ? 1 : 0}}));
+         verdict, entry == nullptr ? Value() : Value(entry->hash), int64_t{is_late ? 1 : 0},
+         static_cast<int64_t>(contents.size())}));
   }
   return {};
 }
 
 Result<std::vector<std::string>> forecast_lines(const Database& record) {
   ASSIGN_OR_RETURN(const Rows rows,
-                   record.select("SELECT name, loss, low90, high90, observed, verdict, late, entry "
+                   record.select("SELECT name, loss, low90, high90, observed, verdict, late, entry, registered "
                                  "FROM forecasts"));
   std::vector<std::string> out;
   for (const auto& row : rows.rows) {
     const std::string name = value_text(row[0]), verdict = value_text(row[5]);
     const auto number = [&](size_t i) { return std::get<double>(row[i]); };
-    out.push_back(fmt::format("forecast {}: loss {:.5g}, with 90 % from {:.5g} to {:.5g}{}; {}{}", name,
+    const int64_t number_registered = std::get<int64_t>(row[8]);
+    out.push_back(fmt::format("forecast {}: loss {:.5g}, with 90 % from {:.5g} to {:.5g}{}; {}{}{}", name,
                               number(1), number(2), number(3),
                               value_text(row[7]).empty() ? ", not registered" : "",
                               verdict == "open" ? "the runs that check it are not done"
                                                 : fmt::format("observed {:.5g}, {}", number(4), verdict),
-                              value_text(row[6]) == "1" ? "; late: it was registered after a result" : ""));
+                              value_text(row[6]) == "1"
+                                  ? "; late: it was registered after a result, or is not the last one before it"
+                                  : "",
+                              number_registered > 1
+                                  ? fmt::format("; {} forecasts were registered before the target was done",
+                                                number_registered)
+                                  : ""));
   }
   return out;
 }

@@ -158,6 +158,18 @@ const RegistryEntry* Registry::forecast(const std::string& step, const std::stri
   return nullptr;
 }
 
+std::vector<const RegistryEntry*> Registry::forecasts_before(
+    const std::string& step, const Journal& journal, const std::vector<std::string>& fingerprints) const {
+  std::vector<const RegistryEntry*> out;
+  for (const RegistryEntry& entry : entries_)
+    if (entry.kind == "forecast" && entry.forecast == step &&
+        std::none_of(fingerprints.begin(), fingerprints.end(), [&](const std::string& fingerprint) {
+          return journal.was_done_before(fingerprint, entry.hash);
+        }))
+      out.push_back(&entry);
+  return out;
+}
+
 std::string Registry::withdrawn(const std::string& hypothesis) const {
   std::string reason;
   for (const RegistryEntry& entry : entries_) {

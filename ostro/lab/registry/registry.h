@@ -59,6 +59,10 @@ class Registry {
   std::string withdrawn(const std::string& hypothesis) const;
   // The first entry that has this content of a step of kind forecast; null: none.
   const RegistryEntry* forecast(const std::string& step, const std::string& content) const;
+  // The entries of a step of kind forecast that `journal` has before a line with the fingerprint of one of
+  // these steps, in their order.
+  std::vector<const RegistryEntry*> forecasts_before(const std::string& step, const Journal& journal,
+                                                     const std::vector<std::string>& fingerprints) const;
   // The hash of the last line; empty for an empty registry.
   std::string head() const { return entries_.empty() ? "" : entries_.back().hash; }
 

@@ -115,9 +115,15 @@ double SurfaceSearch::refine(Place& place, std::span<const double> losses) {
     }
     solver_.project(size_slope_);
     solver_.project(data_slope_);
-    const double aa = dot(size_slope_, size_slope_), bb = dot(data_slope_, data_slope_),
-                 ab = dot(size_slope_, data_slope_), ra = dot(size_slope_, solver_.residual),
-                 rb = dot(data_slope_, solver_.residual);
+    double aa = dot(size_slope_, size_slope_), bb = dot(data_slope_, data_slope_),
+           ab = dot(size_slope_, data_slope_);
+    const double ra = dot(size_slope_, solver_.residual), rb = dot(data_slope_, solver_.residual);
+    // An exponent at a bound beyond which the sum would be lower stays there, and the other one moves alone.
+    const auto is_held = [](double at, double gradient) {
+      return (at <= grid_log(0) && gradient > 0) || (at >= grid_log(kGrid - 1) && gradient < 0);
+    };
+    if (is_held(place.log_a, ra)) aa = ab = 0;
+    if (is_held(place.log_b, rb)) bb = ab = 0;
     bool is_lower = false;
     for (; !is_lower && damping < 1e12; damping *= 8) {
       const double pa = aa * (1 + damping), pb = bb * (1 + damping), under = pa * pb - ab * ab;
