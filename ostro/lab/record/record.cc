@@ -2,6 +2,7 @@
 
 #include <fmt/format.h>
 
+#include <cmath>
 #include <nlohmann/json.hpp>
 
 #include "ostro/base/sha256.h"
@@ -92,11 +93,17 @@ Status add_evaluation(Database& db, io::FileSystem& fs, const Step& step, const 
   ASSIGN_OR_RETURN(const std::string text, fs.read_file(path));
   const auto json = nlohmann::json::parse(text, nullptr, false);
   if (!json.is_object()) return corrupt(fmt::format("{}: is no evaluation", path));
-  ASSIGN_OR_RETURN(const double loss, chain::parse_hex_float(json["loss"].get<std::string>()));
-  Value bits;
-  if (!json["bits_per_byte"].is_null()) {
-    ASSIGN_OR_RETURN(bits, chain::parse_hex_float(json["bits_per_byte"].get<std::string>()));
-  }
+  // A run that diverged has "nan" or "inf", and NULL in the record.
+  const auto number = [&](const char* key) -> Result<Value> {
+    if (!json.contains(key) || !json[key].is_string()) return Value();
+    const std::string given = json[key];
+    for (const char* diverged : {"nan", "-nan", "inf", "-inf"})
+      if (given == diverged) return Value();
+    ASSIGN_OR_RETURN(const double value, chain::parse_hex_float(given));
+    return std::isfinite(value) ? Value(value) : Value();
+  };
+  ASSIGN_OR_RETURN(const Value loss, number("loss"));
+  ASSIGN_OR_RETURN(const Value bits, number("bits_per_byte"));
   return db.insert("evaluations",
                    {step.name, step.inputs.at("of"), json["step"].get<int64_t>(),
                     json["state"].get<std::string>(), loss, bits, json["tokens"].get<int64_t>()});

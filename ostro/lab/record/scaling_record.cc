@@ -4,6 +4,7 @@
 
 #include <algorithm>
 #include <map>
+#include <optional>
 #include <set>
 
 #include "ostro/chain/canonical.h"
@@ -40,12 +41,19 @@ std::vector<ScalingRun> curve(const ScalingFit& fit, const std::vector<ScalingRu
   return out;
 }
 
-Result<double> loss_of(const Database& record, const std::string& evaluation) {
+// Nothing of a run that diverged.
+Result<std::optional<double>> loss_of(const Database& record, const std::string& evaluation) {
   std::string quoted;
   for (const char c : evaluation) quoted += c == '\'' ? std::string("''") : std::string(1, c);
   ASSIGN_OR_RETURN(const Rows rows,
                    record.select(fmt::format("SELECT loss FROM evaluations WHERE name = '{}'", quoted)));
-  return std::get<double>(rows.rows.at(0).at(0));
+  const auto* loss = std::get_if<double>(&rows.rows.at(0).at(0));
+  return loss == nullptr ? std::nullopt : std::optional(*loss);
+}
+
+std::string observed_text(const Value& observed) {
+  const auto* loss = std::get_if<double>(&observed);
+  return loss == nullptr ? "a run that checks it diverged" : fmt::format("observed {:.5g}", *loss);
 }
 
 }  // namespace
@@ -82,7 +90,7 @@ Status add_forecasts(Database& record, io::FileSystem& fs, const Plan& plan, con
     ASSIGN_OR_RETURN(const std::string text, fs.read_file(path));
     ASSIGN_OR_RETURN(const ScalingForecast forecast, parse_forecast(text, path));
     const RegistryEntry* entry = registry.forecast(name, s.content);
-    bool is_late = entry != nullptr && !entry->late.empty(), is_open = plan.sanity;
+    bool is_late = entry != nullptr && !entry->late.empty(), is_open = plan.sanity, diverged = false;
     std::vector<double> losses;
     std::vector<std::string> targets;
     for (const StepState& other : state.steps) {
@@ -93,10 +101,11 @@ Status add_forecasts(Database& record, io::FileSystem& fs, const Plan& plan, con
       targets.push_back(training->fingerprint);
       is_open |= other.action != Action::kSkip;
       if (other.action != Action::kSkip) continue;
-      ASSIGN_OR_RETURN(const double loss, loss_of(record, other.step->name));
-      losses.push_back(loss);
+      ASSIGN_OR_RETURN(const std::optional<double> loss, loss_of(record, other.step->name));
+      if (loss) losses.push_back(*loss);
+      diverged |= !loss;
     }
-    is_open |= losses.empty();
+    is_open |= losses.empty() && !diverged;
     // Of several forecasts the last one before the target counts; an earlier one would be chosen by the result.
     const auto in_time = registry.forecasts_before(name, journal, targets);
     is_late |= entry != nullptr && (in_time.empty() || in_time.back()->content != s.content);
@@ -104,7 +113,9 @@ Status add_forecasts(Database& record, io::FileSystem& fs, const Plan& plan, con
     for (const RegistryEntry* registered : in_time) contents.insert(registered->content);
     Value observed;
     std::string verdict = "open";
-    if (!is_open) {
+    if (!is_open && diverged) {
+      verdict = "outside";
+    } else if (!is_open) {
       const double mean = interval95(losses).mean;
       observed = mean;
       verdict = forecast.loss.low <= mean && mean <= forecast.loss.high ? "inside" : "outside";
@@ -138,7 +149,7 @@ Result<std::vector<std::string>> forecast_lines(const Database& record) {
                               number(1), number(2), number(3),
                               value_text(row[7]).empty() ? ", not registered" : "",
                               verdict == "open" ? "the runs that check it are not done"
-                                                : fmt::format("observed {:.5g}, {}", number(4), verdict),
+                                                : observed_text(row[4]) + ", " + verdict,
                               value_text(row[6]) == "1"
                                   ? "; late: it was registered after a result, or is not the last one before it"
                                   : "",
