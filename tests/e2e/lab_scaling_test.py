@@ -47,7 +47,7 @@ figures: {curves: "SELECT series, parameters, loss FROM fit_curves"}
 MISTAKES = {  # what is changed in the plan: what the error says
     ("8e7, 1.6e8", "8e6, 1.6e8"): "give it at least that, or leave the size out of this budget",
     ("4.8e8", "1.6e8"): "is not larger than the budget 1_6e8",
-    ("budgets: [8e7, 1.6e8]", "budgets: [8e7]"): "has 3 runs, and the surface has 5 unknowns",
+    ("budgets: [8e7, 1.6e8]", "budgets: [8e7]"): "has 3 pairs of a size and a budget",
     ("m: {model.hidden_dim: 8, model.intermediate_dim: 16}", "m: {model.hidden_dim: 4, model.intermediate_dim: 8}"):
         "have 2 different numbers of parameters",
     ("config: tiny.yaml", "config: tiny.yaml\n    set: {trainer.num_train_steps: 9}"): "follows from flops",

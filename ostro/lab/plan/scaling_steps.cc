@@ -59,11 +59,11 @@ class Scaling {
     RETURN_IF_ERROR(read_budgets());
     ASSIGN_OR_RETURN(const Node seeds, seeds_of(node_));
     size_t runs = 0;
-    for (const Budget& budget : budgets_) runs += budget.sizes.size() * seed_count_;
+    for (const Budget& budget : budgets_) runs += budget.sizes.size();
     if (runs < kLeastPlanned)
       return plan_error(node_,
-                        fmt::format("{}: has {} runs, and the surface has {} unknowns: at least {} runs "
-                                    "are needed; add sizes, budgets or seeds",
+                        fmt::format("{}: has {} pairs of a size and a budget, and the surface has {} unknowns: at least {} pairs "
+                                    "are needed, whatever their seeds; add sizes or budgets",
                                     path_, runs, kLeastPlanned - 1, kLeastPlanned));
     std::vector<Node> evaluations;
     for (const Budget& budget : budgets_) {

@@ -17,7 +17,7 @@ const std::string kScaling = R"(
     config: c.yaml
     set: {optimizer.learning_rate: 0.01}
     sizes: {s: {model.hidden_dim: 8}, m: {model.hidden_dim: 16}, l: {model.hidden_dim: 32}}
-    budgets: {1e7: [s, m], 3.5e7: [s, m, l]}
+    budgets: {1e7: [s, m], 2e7: [m], 3.5e7: [s, m, l]}
     seeds: 2
     target: {size: l, flops: 2e8, seeds: registration x 2}
 )";
@@ -50,8 +50,8 @@ TEST_CASE("a scaling plan gives trainings, evaluations, a fit, a forecast and wh
     return std::count_if(plan->steps.begin(), plan->steps.end(),
                          [&](const Step& step) { return step.kind->name == kind; });
   };
-  CHECK(count("train") == 2 * 2 + 3 * 2 + 2);
-  CHECK(count("eval") == 12);
+  CHECK(count("train") == 2 * 2 + 1 * 2 + 3 * 2 + 2);
+  CHECK(count("eval") == 14);
   CHECK(count("fit") == 1);
   CHECK(count("forecast") == 1);
   const Step* run = plan->find("law-3_5e7[seed=2,size=l]");
@@ -62,7 +62,7 @@ TEST_CASE("a scaling plan gives trainings, evaluations, a fit, a forecast and wh
   CHECK(plan->find("law-1e7[seed=1,size=l]") == nullptr);
   const Step* fit = plan->find("law-fit");
   REQUIRE(fit != nullptr);
-  CHECK(fit->inputs.size() == 10);
+  CHECK(fit->inputs.size() == 12);
   CHECK(fit->inputs.contains("law-1e7-eval[seed=1,size=s]"));
   CHECK(fit->labels.empty());
   const Step* target = plan->find("law-target[seed=1]");
@@ -80,7 +80,7 @@ TEST_CASE("mistakes in a scaling plan are errors with their place") {
         std::string::npos);
   CHECK(error_with("3.5e7: [s, m, l]", "1e7: [s, m, l]").find("1e7 is there twice") != std::string::npos);
   CHECK(error_with("3.5e7: [s, m, l]", "-3: [s, m, l]").find("above 0") != std::string::npos);
-  CHECK(error_with("seeds: 2", "seeds: 1").find("has 5 runs, and the surface has 5 unknowns: at least 6") !=
+  CHECK(error_with("3.5e7: [s, m, l]", "3.5e7: [s, l]").find("has 5 pairs of a size and a budget") !=
         std::string::npos);
   CHECK(error_with("seeds: 2", "seeds: many").find("expected a number from 1") != std::string::npos);
   CHECK(error_with("flops: 2e8", "flops: 3e7").find("3e7 is not larger than the budget 3_5e7") !=
