@@ -82,7 +82,7 @@ def check_record(lab):
         check(budget * (1 - 1 / steps) < run["flops"] <= budget, dict(run))
         check(math.isclose(run["fitted"], fitted(fit, run["parameters"], run["tokens"]), rel_tol=1e-12), dict(run))
     squares = math.fsum((run["loss"] - run["fitted"]) ** 2 for run in runs)
-    check(math.isclose(squares, fit["objective"], rel_tol=1e-6), f"{squares} {fit['objective']}")
+    check(math.isclose(squares, fit["objective"], rel_tol=1e-6, abs_tol=1e-15), f"{squares} {fit['objective']}")
     for name, value in (("size_exponent", 1.01), ("data_exponent", 0.99), ("floor", 1.001), ("size_factor", 1.001)):
         other = dict(fit) | {name: fit[name] * value}
         if other[name] != fit[name] and fit["size_factor"] > 0 and fit["data_factor"] > 0:

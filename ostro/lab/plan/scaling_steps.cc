@@ -56,6 +56,10 @@ class Scaling {
     if (const Node* all = node_.find("set"); all != nullptr && all->kind != Node::Kind::kMap)
       return plan_error(*all, path_ + ".set: expected a map of options");
     RETURN_IF_ERROR(read_sizes());
+    for (const Node* all = node_.find("set"); const Node& size : sizes_->items)
+      for (const Node* options : {all, &size})
+        if (options != nullptr && options->find("trainer.seed") != nullptr)
+          return plan_error(*options, path_ + ": trainer.seed: follows from seeds; leave it out");
     RETURN_IF_ERROR(read_budgets());
     ASSIGN_OR_RETURN(const Node seeds, seeds_of(node_));
     size_t runs = 0;
