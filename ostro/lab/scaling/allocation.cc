@@ -1,6 +1,7 @@
 #include "ostro/lab/scaling/allocation.h"
 
 #include <algorithm>
+#include <cmath>
 
 #include "ostro/numerics/functions.h"
 
@@ -44,6 +45,8 @@ std::optional<Allocation> optimum(const Surface& surface, const FlopsLaw& law, d
   Allocation out;
   out.parameters = exp_f64(log_share / (a + b * q));
   out.tokens = flops / law.for_token(out.parameters);
+  for (const double number : {out.parameters, out.tokens})
+    if (!std::isfinite(number) || !(number > 0)) return std::nullopt;
   return out;
 }
 

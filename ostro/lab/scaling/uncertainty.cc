@@ -20,9 +20,13 @@ size_t choose(numerics::Key key, uint64_t index, size_t size) {
   return static_cast<size_t>(uint64_t{numerics::random_bits(key, index)} * size >> 32);
 }
 
-// Student's t with 95 % below it, divided by that of the normal distribution: Cornish and Fisher's expansion.
+// Student's t with 95 % below it, divided by that of the normal distribution: exact for 1 to 3
+// degrees, then Cornish and Fisher's expansion.
 double student_share(double degrees) {
   constexpr double z = 1.6448536269514722, z2 = z * z, z4 = z2 * z2, z6 = z4 * z2;
+  if (degrees == 1) return 6.313751514675043 / z;
+  if (degrees == 2) return 2.919985580353725 / z;
+  if (degrees == 3) return 2.3533634348018264 / z;
   return 1 + (z2 + 1) / (4 * degrees) + (5 * z4 + 16 * z2 + 3) / (96 * degrees * degrees) +
          (3 * z6 + 19 * z4 + 17 * z2 - 15) / (384 * degrees * degrees * degrees);
 }
