@@ -15,6 +15,7 @@ namespace ostro::lab {
 namespace {
 
 constexpr const char* kCounted[] = {"all", "without_embeddings"};
+constexpr int64_t kMostRuns = 1000;  // whose mean loss a forecast foresees
 
 ScalingRun numbers_of(const RunSize& size, const std::string& counted) {
   const int64_t parameters = counted == kCounted[0] ? size.parameters : size.without_embeddings;
@@ -69,6 +70,8 @@ Result<std::string> make_forecast(const Work& work, const std::string& folder) {
   ASSIGN_OR_RETURN(const RunSize size, run_size(work));
   int64_t runs = 0;
   RETURN_IF_ERROR(config::read_value(*work.step.parameters.find("runs"), "runs", &runs));
+  if (runs > kMostRuns)
+    return invalid_argument(fmt::format("runs: {} are too many; use 1 to {}", runs, kMostRuns));
   ASSIGN_OR_RETURN(const ScalingForecast forecast, foresee(fit, numbers_of(size, fit.counted), runs));
   return write_output(work, io::join_path(folder, kForecastFile), forecast_text(forecast));
 }
