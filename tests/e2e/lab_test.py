@@ -295,7 +295,8 @@ def check_mistakes(lab):
             ("an unknown option", "optimizer.learning_rate: $rate", "optimizer.learning_rat: $rate", "optimizer.learning_rate"),
             ("a fork where nothing was kept", "at: 8", "at: 7", "names no state of this step; the nearest are those of steps 4 and 8"),
             ("a fork of another model", "optimizer.decay: 4", "model.hidden_dim: 32", "cannot be forked so"),
-            ("a fork's place", "optimizer.decay: 4", "trainer.log_dir: x", "trainer.log_dir: follows from the plan"),
+            ("a fork's place", "optimizer.decay: 4", "trainer.log_dir: x", "trainer.log_dir follows from the plan"),
+            ("a section of a fork", "optimizer.decay: 4", "data: {enforce_bos: false}", "follows from the plan"),
             ("a config that is missing", "tiny.yaml", "tinny.yaml", "tinny.yaml")):
         lab.write(PLAN.replace(old, new, 1))
         done = lab.run(status=1)

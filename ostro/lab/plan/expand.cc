@@ -57,6 +57,12 @@ Status make_typed(Node& node, const std::string& path) {
   return {};
 }
 
+// A number as a configuration reads it; below 0 if it is none.
+double number_of(const Node& node) {
+  double value = -1;
+  return config::read_value(node, "", &value).ok() ? value : -1;
+}
+
 Status check_type(const Node& node, const Parameter& p, const std::string& step) {
   const auto wrong = [&](const char* expected) {
     return plan_error(node, fmt::format("step {}: {}: expected {}, got {}", step, p.name, expected,
@@ -82,7 +88,7 @@ Status check_type(const Node& node, const Parameter& p, const std::string& step)
   };
   const auto is_null = [](const Node& n) { return n.kind == Node::Kind::kNull; };
   if (p.type == ValueType::kShare && !is_null(node) &&
-      !(is_number(node) && std::stod(node.text) >= 0 && std::stod(node.text) <= 1))
+      !(is_number(node) && number_of(node) >= 0 && number_of(node) <= 1))
     return wrong("a number from 0 to 1");
   if (p.type == ValueType::kRange && !is_null(node) &&
       !(node.kind == Node::Kind::kList && node.items.size() == 2 &&

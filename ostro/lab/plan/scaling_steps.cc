@@ -65,10 +65,12 @@ class Scaling {
     size_t runs = 0;
     for (const Budget& budget : budgets_) runs += budget.sizes.size();
     if (runs < kLeastPlanned)
-      return plan_error(node_,
-                        fmt::format("{}: has {} pairs of a size and a budget, and the surface has {} unknowns: at least {} pairs "
-                                    "are needed, whatever their seeds; add sizes or budgets",
-                                    path_, runs, kLeastPlanned - 1, kLeastPlanned));
+      return plan_error(
+          node_,
+          fmt::format(
+              "{}: has {} pairs of a size and a budget, and the surface has {} unknowns: at least {} pairs "
+              "are needed, whatever their seeds; add sizes or budgets",
+              path_, runs, kLeastPlanned - 1, kLeastPlanned));
     std::vector<Node> evaluations;
     for (const Budget& budget : budgets_) {
       const std::string name = node_.key + "-" + budget.text;

@@ -106,7 +106,8 @@ Status add_forecasts(Database& record, io::FileSystem& fs, const Plan& plan, con
       diverged |= !loss;
     }
     is_open |= losses.empty() && !diverged;
-    // Of several forecasts the last one before the target counts; an earlier one would be chosen by the result.
+    // Of several forecasts the last one before the target counts; an earlier one would be chosen by the
+    // result.
     const auto in_time = registry.forecasts_before(name, journal, targets);
     is_late |= entry != nullptr && (in_time.empty() || in_time.back()->content != s.content);
     std::set<std::string> contents;
@@ -123,40 +124,50 @@ Status add_forecasts(Database& record, io::FileSystem& fs, const Plan& plan, con
     const auto of = [](const std::optional<Estimate>& estimate, double Estimate::* member) {
       return estimate ? Value((*estimate).*member) : Value();
     };
-    RETURN_IF_ERROR(record.insert(
-        "forecasts",
-        {name, s.step->inputs.at("fit"), forecast.parameters, forecast.tokens, forecast.flops, forecast.runs,
-         forecast.loss.value, forecast.loss.low, forecast.loss.high,
-         of(forecast.best_parameters, &Estimate::value), of(forecast.best_parameters, &Estimate::low),
-         of(forecast.best_parameters, &Estimate::high), of(forecast.best_tokens, &Estimate::value),
-         of(forecast.best_tokens, &Estimate::low), of(forecast.best_tokens, &Estimate::high), observed,
-         verdict, entry == nullptr ? Value() : Value(entry->hash), int64_t{is_late ? 1 : 0},
-         static_cast<int64_t>(contents.size())}));
+    RETURN_IF_ERROR(record.insert("forecasts", {name,
+                                                s.step->inputs.at("fit"),
+                                                forecast.parameters,
+                                                forecast.tokens,
+                                                forecast.flops,
+                                                forecast.runs,
+                                                forecast.loss.value,
+                                                forecast.loss.low,
+                                                forecast.loss.high,
+                                                of(forecast.best_parameters, &Estimate::value),
+                                                of(forecast.best_parameters, &Estimate::low),
+                                                of(forecast.best_parameters, &Estimate::high),
+                                                of(forecast.best_tokens, &Estimate::value),
+                                                of(forecast.best_tokens, &Estimate::low),
+                                                of(forecast.best_tokens, &Estimate::high),
+                                                observed,
+                                                verdict,
+                                                entry == nullptr ? Value() : Value(entry->hash),
+                                                int64_t{is_late ? 1 : 0},
+                                                static_cast<int64_t>(contents.size())}));
   }
   return {};
 }
 
 Result<std::vector<std::string>> forecast_lines(const Database& record) {
-  ASSIGN_OR_RETURN(const Rows rows,
-                   record.select("SELECT name, loss, low90, high90, observed, verdict, late, entry, registered "
-                                 "FROM forecasts"));
+  ASSIGN_OR_RETURN(
+      const Rows rows,
+      record.select("SELECT name, loss, low90, high90, observed, verdict, late, entry, registered "
+                    "FROM forecasts"));
   std::vector<std::string> out;
   for (const auto& row : rows.rows) {
     const std::string name = value_text(row[0]), verdict = value_text(row[5]);
     const auto number = [&](size_t i) { return std::get<double>(row[i]); };
     const int64_t number_registered = std::get<int64_t>(row[8]);
-    out.push_back(fmt::format("forecast {}: loss {:.5g}, with 90 % from {:.5g} to {:.5g}{}; {}{}{}", name,
-                              number(1), number(2), number(3),
-                              value_text(row[7]).empty() ? ", not registered" : "",
-                              verdict == "open" ? "the runs that check it are not done"
-                                                : observed_text(row[4]) + ", " + verdict,
-                              value_text(row[6]) == "1"
-                                  ? "; late: it was registered after a result, or is not the last one before it"
-                                  : "",
-                              number_registered > 1
-                                  ? fmt::format("; {} forecasts were registered before the target was done",
-                                                number_registered)
-                                  : ""));
+    out.push_back(fmt::format(
+        "forecast {}: loss {:.5g}, with 90 % from {:.5g} to {:.5g}{}; {}{}{}", name, number(1), number(2),
+        number(3), value_text(row[7]).empty() ? ", not registered" : "",
+        verdict == "open" ? "the runs that check it are not done" : observed_text(row[4]) + ", " + verdict,
+        value_text(row[6]) == "1"
+            ? "; late: it was registered after a result, or is not the last one before it"
+            : "",
+        number_registered > 1
+            ? fmt::format("; {} forecasts were registered before the target was done", number_registered)
+            : ""));
   }
   return out;
 }

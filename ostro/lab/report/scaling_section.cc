@@ -71,19 +71,21 @@ Result<std::string> forecasts_html(const Database& record) {
       "class=\"scroll\"><table><thead><tr><th>forecast</th><th>verdict</th><th>FLOPs</th>"
       "<th>parameters</th><th>tokens</th><th>loss, 90 %</th><th>observed</th><th>runs</th><th>best "
       "parameters for "
-      "these FLOPs, 90 %</th><th>best tokens, 90 %</th><th>registered</th><th>forecasts registered before the target</th></tr></thead><tbody>\n";
+      "these FLOPs, 90 %</th><th>best tokens, 90 %</th><th>registered</th><th>forecasts registered before "
+      "the target</th></tr></thead><tbody>\n";
   for (const auto& row : rows.rows) {
     const std::string entry = value_text(row[3]);
-    out += fmt::format(
-        "<tr><td>{}</td><td><b>{}</b>{}</td>{}{}{}{}{}{}{}{}<td>{}</td>{}</tr>\n",
-        html_escaped(value_text(row[0])), value_text(row[1]),
-        value_text(row[2]) == "1" ? " <span class=\"failed\">late: it was registered after a result, or is not the last one before it</span>"
-                                  : "",
-        cell(rounded(row[5]), true), cell(rounded(row[6]), true), cell(rounded(row[7]), true),
-        cell(with_interval(row, 8), true), cell(rounded(row[11]), true), cell(value_text(row[4]), true),
-        cell(with_interval(row, 12), true), cell(with_interval(row, 15), true),
-        entry.empty() ? "no" : fmt::format("<code>{}</code>", entry.substr(0, 12)),
-        cell(value_text(row[18]), true));
+    out += fmt::format("<tr><td>{}</td><td><b>{}</b>{}</td>{}{}{}{}{}{}{}{}<td>{}</td>{}</tr>\n",
+                       html_escaped(value_text(row[0])), value_text(row[1]),
+                       value_text(row[2]) == "1" ? " <span class=\"failed\">late: it was registered after a "
+                                                   "result, or is not the last one before it</span>"
+                                                 : "",
+                       cell(rounded(row[5]), true), cell(rounded(row[6]), true), cell(rounded(row[7]), true),
+                       cell(with_interval(row, 8), true), cell(rounded(row[11]), true),
+                       cell(value_text(row[4]), true), cell(with_interval(row, 12), true),
+                       cell(with_interval(row, 15), true),
+                       entry.empty() ? "no" : fmt::format("<code>{}</code>", entry.substr(0, 12)),
+                       cell(value_text(row[18]), true));
   }
   return out + "</tbody></table></div>\n";
 }

@@ -17,7 +17,9 @@ constexpr const char* kResiliparse = "2.0.1";
 
 // Reads the list of pages, and writes a row for each.
 constexpr const char* kProgram = R"py(
-import hashlib, importlib.metadata, json, sys
+import sys
+sys.path[:] = [p for p in sys.path if p]  # nothing of the folder in which the command was started
+import hashlib, importlib.metadata, json
 try:
     there = importlib.metadata.version("resiliparse")
 except importlib.metadata.PackageNotFoundError:

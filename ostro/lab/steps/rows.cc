@@ -4,6 +4,7 @@
 #include <nlohmann/json.hpp>
 
 #include "ostro/base/sha256.h"
+#include "ostro/config/codec.h"
 #include "ostro/corpus_check/quality/quality.h"
 #include "ostro/corpus_check/verdicts/filter.h"
 #include "ostro/io/files/file_hash.h"
@@ -53,7 +54,8 @@ Result<std::string> keep(const Work& work, const std::string& folder, const data
 }
 
 std::optional<double> number(const config::Node& node) {
-  return node.kind == config::Node::Kind::kNull ? std::nullopt : std::optional<double>(std::stod(node.text));
+  double value = 0;
+  return config::read_value(node, "", &value).ok() ? std::optional<double>(value) : std::nullopt;
 }
 
 Result<bool> is_drop(const Step& step, const char* parameter) {

@@ -110,8 +110,9 @@ Status set_data(const Work& work, const Step& tokens, std::vector<config::Overri
 Status check_left_to_plan(const std::vector<config::Override>& options) {
   for (const config::Override& option : options)
     for (const std::string path : kFromThePlan)
-      if (option.path == path)
-        return invalid_argument(fmt::format("{}: follows from the plan's steps; leave it out", path));
+      if (option.path == path || path.starts_with(option.path + ".") || option.path.starts_with(path + "."))
+        return invalid_argument(fmt::format("{}: {} follows from the plan's steps; set options by themselves",
+                                            option.path, path));
   return {};
 }
 
