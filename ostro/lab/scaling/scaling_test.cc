@@ -66,6 +66,25 @@ TEST_CASE("the same runs give the same bytes on every machine, and another loss 
   CHECK_FALSE(parse_forecast(R"({"parameters": "1"})", "f").ok());
 }
 
+// Losses that say nothing of size and tokens: the search goes on in hundreds of small steps, each lower.
+TEST_CASE("a search of many small steps ends") {
+  const numerics::HostArithmetic arithmetic;
+  const numerics::Key key = numerics::key_from_seed(985);
+  std::vector<ScalingRun> runs;
+  std::vector<double> losses;
+  for (const double flops : {1e10, 2e10})
+    for (const double parameters : {1e4, 3e4, 9e4}) {
+      losses.push_back(5.5 + 0.05 * numerics::random_normal(key, losses.size()));
+      runs.push_back({parameters, flops / 6 / parameters, flops, losses.back()});
+    }
+  const SurfaceFit fit = SurfaceSearch(runs).fit(losses);
+  double mean = 0, squares = 0;
+  for (const double loss : losses) mean += loss / 6;
+  for (const double loss : losses) squares += (loss - mean) * (loss - mean);
+  CHECK(fit.objective > 0);
+  CHECK(fit.objective < squares);
+}
+
 TEST_CASE("intervals hold the truth, and grow with the noise") {
   const auto fit = fit_runs(runs_with(0.01), "all"), wide = fit_runs(runs_with(0.05), "all");
   REQUIRE(fit.ok());

@@ -15,6 +15,8 @@ constexpr size_t kGrid = 24;    // exponents on either axis of the grid, in equa
 constexpr size_t kRefined = 6;  // places of the grid from which the search goes on
 constexpr int kMostRefinements = 400;  // of a refinement
 constexpr double kEnough = 1e-14;      // a step of the logarithms of (a, b) that changes nothing any more
+// Less damping has no effect on a step, and one that is 0 would never grow again.
+constexpr double kLeastDamping = 1e-20;
 
 double grid_log(size_t i) {
   const double low = log_f64(kLeastExponent), high = log_f64(kMostExponent);
@@ -144,7 +146,7 @@ double SurfaceSearch::refine(Place& place, std::span<const double> losses) {
       value = found;
       place = next;
       is_lower = true;
-      damping /= 64;
+      damping = std::max(damping / 64, kLeastDamping);
     }
     if (!is_lower) break;
   }
