@@ -26,14 +26,15 @@ void add_parameter_forms(const Model& model, const nn::Precision& compute, const
   size_t leaf = 0;
   for_each_leaf(
       model,
-      [&](const std::string& path, const Array&) {
+      [&](const std::string& path, const Array& parameter) {
         const nn::Matrix& matrix = matrices[leaf++];
         const size_t at = places.at(path);
         const int64_t block = compute.int8_block;
         out.read_in_f32[at] = matrix.read_in_f32 || (block > 0 && matrix.of_experts);
         if (block > 0 && path == tied_table)
           out.integers[at] = {{"embed"}, block, /*alone=*/false};
-        else if (block > 0 && !matrix.in.empty() && !matrix.of_experts && !nn::is_adapter(path))
+        else if (block > 0 && !matrix.in.empty() && !matrix.of_experts && !nn::is_adapter(path) &&
+                 parameter.dtype() != DType::i8)  // a stored one is made whole first
           out.integers[at] = {matrix.in, block};
       },
       "model");
