@@ -51,15 +51,14 @@ std::vector<size_t> take_cut_weights(ir::Program& p, const std::vector<size_t>& 
   return out;
 }
 
-Result<CutWeight> cut_weight(runtime::Engine& engine, const runtime::Buffer& weight,
-                             const std::vector<std::string>& over, int64_t block) {
-  ASSIGN_OR_RETURN(const ir::Program p, traced("cut", {weight.shape()}, {}, [&](const Arrays& in) {
+Result<std::unique_ptr<runtime::Executable>> cut_program(runtime::Engine& engine, const ir::Shape& weight,
+                                                         const std::vector<std::string>& over,
+                                                         int64_t block) {
+  ASSIGN_OR_RETURN(const ir::Program p, traced("cut", {weight}, {}, [&](const Arrays& in) {
                      const Quantized cut = quantize(in[0], over, block);
                      return Arrays{cut.q, cut.scales};
                    }));
-  ASSIGN_OR_RETURN(const auto program, engine.compile(p, {}));
-  ASSIGN_OR_RETURN(auto made, program->run({weight}));
-  return CutWeight{std::move(made[0]), std::move(made[1])};
+  return engine.compile(p, {});
 }
 
 }  // namespace ostro::infer

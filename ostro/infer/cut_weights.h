@@ -3,6 +3,8 @@
 #pragma once
 
 #include <cstdint>
+#include <memory>
+#include <string>
 #include <vector>
 
 #include "ostro/ir/program/program.h"
@@ -21,8 +23,8 @@ struct CutWeight {
 std::vector<size_t> take_cut_weights(ir::Program& p, const std::vector<size_t>& inputs,
                                      const std::vector<ir::Shape>& given);
 
-// Cuts a weight over these of its axes, by the engine.
-Result<CutWeight> cut_weight(runtime::Engine& engine, const runtime::Buffer& weight,
-                             const std::vector<std::string>& over, int64_t block);
+// The program that cuts weights of this shape over these of their axes; its results are q and scales.
+Result<std::unique_ptr<runtime::Executable>> cut_program(runtime::Engine& engine, const ir::Shape& weight,
+                                                         const std::vector<std::string>& over, int64_t block);
 
 }  // namespace ostro::infer

@@ -7,7 +7,6 @@
 #include "ostro/infer/decode_program.h"
 #include "ostro/infer/row_arrays.h"
 #include "ostro/infer/traced.h"
-#include "ostro/ir/rules/verify.h"
 #include "ostro/trace/ops.h"
 
 namespace ostro::infer {
@@ -89,25 +88,22 @@ Result<LayerRows::LayerWeights> LayerRows::read_layer(int64_t layer) {
 std::vector<models::WeightRead> LayerRows::reads_of(const Key& key, int64_t layer) const {
   const models::LayerFunctions& f = model_.layers;
   const auto at = static_cast<size_t>(layer);
-  std::vector<models::WeightRead> out;
   switch (key.part) {
-    case Part::kEmbed:
-      out = f.embed_reads;
-      out.insert(out.begin(), models::WeightRead{f.embedding});
-      return out;
+    case Part::kEmbed: return {};  // it reads rows of a table as they are held, also of one that was cut
     case Part::kPaged:
     case Part::kProject:
     case Part::kAttend:
     case Part::kAfter: return f.attention_reads[at];
     case Part::kChosen: return f.chosen_reads[at];
-    case Part::kRest:
-      out = f.attention_reads[at];
+    case Part::kRest: {
+      std::vector<models::WeightRead> out = f.attention_reads[at];
       out.insert(out.end(), f.chosen_reads[at].begin(), f.chosen_reads[at].end());
       return out;
+    }
     case Part::kNormed: return f.norm_reads;
     case Part::kHead: return f.head_reads;
   }
-  return out;
+  return {};
 }
 
 // Inputs: weights first (of kRest those of attention, then the others), then what the comments say.
@@ -159,7 +155,7 @@ Result<LayerRows::Program*> LayerRows::program(const Key& key, int64_t layer,
   std::vector<size_t> cut;  // weights of which integers were cut
   const auto reads = resident_ ? reads_of(key, layer) : std::vector<models::WeightRead>();
   for (size_t i = 0; i < reads.size(); ++i) {
-    if (!resident_->is_cut(reads[i]) || key.part == Part::kEmbed) continue;
+    if (!resident_->is_cut(reads[i])) continue;
     of[i] = resident_->shape(reads[i]);
     cut.push_back(i);
   }
@@ -171,7 +167,6 @@ Result<LayerRows::Program*> LayerRows::program(const Key& key, int64_t layer,
   const int64_t inputs = std::ssize(p.body.params);
   if (key.part == Part::kPaged) options.donate = {inputs - 5, inputs - 4};
   made.cut = take_cut_weights(p, cut, given);
-  if (!cut.empty()) RETURN_IF_ERROR(ir::verify(p));
   ASSIGN_OR_RETURN(made.executable, engine_.compile(p, options));
   return &programs_.emplace(key, std::move(made)).first->second;
 }

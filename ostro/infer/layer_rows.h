@@ -92,7 +92,7 @@ class LayerRows final : public RowRunner {
   int64_t layer_count() const { return static_cast<int64_t>(model_.layers.kind.size()); }
   int64_t kind_of(int64_t layer) const { return model_.layers.kind[static_cast<size_t>(layer)]; }
 
-  // The weights that a program begins with.
+  // The weights that a program begins with, of which it may take integers.
   std::vector<models::WeightRead> reads_of(const Key& key, int64_t layer) const;
   Result<Buffers> whole(std::span<const models::WeightRead> reads);
   Result<LayerWeights> read_layer(int64_t layer);

@@ -1,5 +1,7 @@
 #include "ostro/infer/resident_weights.h"
 
+#include <map>
+
 #include "ostro/base/check.h"
 #include "ostro/numerics/arrays.h"
 
@@ -43,9 +45,17 @@ Status ResidentWeights::cut_integers(const models::LayerFunctions& layers, runti
   for (const auto& reads : all)
     for (const models::WeightRead& read : reads) left[read.parameter] += cut_.try_emplace(read).second;
   std::erase_if(cut_, [&](const auto& one) { return !layers.integers[one.first.parameter]; });
+  // Layers have the same few shapes; the size of blocks is that of the model.
+  std::map<std::pair<std::string, std::vector<std::string>>, std::unique_ptr<runtime::Executable>> programs;
   for (auto& [read, made] : cut_) {
     const auto& how = *layers.integers[read.parameter];
-    ASSIGN_OR_RETURN(made, cut_weight(engine, part(read), how.over, how.block));
+    const ir::Shape of = shape(read);
+    auto& program = programs[{of.str(), how.over}];
+    if (program == nullptr) {
+      ASSIGN_OR_RETURN(program, cut_program(engine, of, how.over, how.block));
+    }
+    ASSIGN_OR_RETURN(auto integers, program->run({part(read)}));
+    made = {std::move(integers[0]), std::move(integers[1])};
     if (--left[read.parameter] > 0) continue;
     Buffer& held = parameters_[read.parameter];
     if (how.alone) {
