@@ -17,10 +17,6 @@ namespace {
 
 thread_local kernels::Scratch left_room, right_room;
 
-kernels::GemmType operand_type(ir::DType d) {
-  return d == ir::DType::bf16 ? kernels::GemmType::kBf16 : kernels::GemmType::kF32;
-}
-
 std::vector<int64_t> divided(std::vector<int64_t> list, int64_t by) {
   for (int64_t& x : list) x /= by;
   return list;
@@ -52,7 +48,7 @@ Columns cut_columns(const OpCall& call, const Array& x, const Draws& draws, cons
     const kernels::Int8Dither dither{draws.key, 0, 0, first.data()};
     kernels::quantize_columns(
         call.pool, call.isa,
-        {x.data, operand_type(x.dtype()), blocks.k(), n, 0, draws.any ? &dither : nullptr, row_at.data()},
+        {x.data, gemm_type(x.dtype()), blocks.k(), n, 0, draws.any ? &dither : nullptr, row_at.data()},
         blocks, {out.q, blocks.k(), out.scales, blocks.count()});
     return out;
   }
@@ -109,7 +105,7 @@ Status run_expert_dot_int8(const OpCall& call) {
     const std::span<const int64_t> mine = sorted.of(e);
     if (mine.empty()) continue;
     kernels::Int8DotSpec spec{static_cast<int64_t>(mine.size()), width, blocks};
-    spec.out = operand_type(out.dtype());
+    spec.out = gemm_type(out.dtype());
     for (const int64_t r : mine) spec.c_row.push_back(r * width);
     rows_of.push_back(picked(a_row, mine));
     products.emplace_back(std::move(spec), call.isa);

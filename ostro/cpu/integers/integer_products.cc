@@ -28,8 +28,7 @@ bool quantize_matrix(const OpCall& call, const std::vector<int64_t>& row_at, con
   const auto rows = static_cast<int64_t>(row_at.size()), size = static_cast<int64_t>(k_at.size());
   const kernels::Int8Blocks blocks(size, call.attrs.i64("block"));
   const kernels::Int8Output out{call.out[0].as<int8_t>(), size, call.out[1].as<float>(), blocks.count()};
-  const kernels::GemmType type =
-      call.in[0].dtype() == ir::DType::bf16 ? kernels::GemmType::kBf16 : kernels::GemmType::kF32;
+  const kernels::GemmType type = gemm_type(call.in[0].dtype());
   kernels::Int8Dither dither{draws.key};
   const kernels::Int8Dither* dithered = draws.any ? &dither : nullptr;
   if (is_contiguous(k_at) && is_contiguous(draws.k_at)) {
@@ -99,7 +98,7 @@ Status run_dot_int8(const OpCall& call) {
                 columns = count_of(axes_without(call.in[2].shape(), names));
   kernels::Int8DotSpec spec{out.count() / columns, columns,
                             kernels::Int8Blocks(size, call.attrs.i64("block"))};
-  spec.out = out.dtype() == ir::DType::bf16 ? kernels::GemmType::kBf16 : kernels::GemmType::kF32;
+  spec.out = gemm_type(out.dtype());
   const int64_t blocks = spec.blocks.count();
   const auto operand = [&](size_t i) {
     return kernels::Int8Operand{call.in[i].as<int8_t>(), size, call.in[i + 1].as<float>(), blocks};

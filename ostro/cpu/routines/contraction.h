@@ -1,5 +1,5 @@
-// join_leaves, gemm_spec: contractions as the kernels of this room take them. Pure functions of checked
-// steps; there are no errors.
+// join_leaves, gemm_spec, gemm_type: contractions as the kernels of this room take them. Pure functions of
+// checked steps; there are no errors.
 #pragma once
 
 #include <cstdint>
@@ -13,6 +13,11 @@ namespace ostro::cpu {
 
 using compile::Contraction, compile::contraction_of, compile::in_order, compile::offsets_over,
     compile::scale_offsets;
+
+// As kernels name the dtype of an operand or a result.
+inline kernels::GemmType gemm_type(ir::DType d) {
+  return d == ir::DType::bf16 ? kernels::GemmType::kBf16 : kernels::GemmType::kF32;
+}
 
 // The matrix product of a dot step (dot.cc).
 kernels::GemmSpec gemm_spec(const compile::Step& step, const numerics::LeafTable& leaves);

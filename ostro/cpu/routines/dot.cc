@@ -18,11 +18,8 @@ kernels::GemmSpec gemm_spec(const compile::Step& step, const numerics::LeafTable
     if (!a.shape.has(axis.name)) n.push_back(axis);
 
   kernels::GemmSpec spec;
-  const auto type = [](ir::DType d) {
-    return d == ir::DType::bf16 ? kernels::GemmType::kBf16 : kernels::GemmType::kF32;
-  };
-  spec.in = type(a.shape.dtype);
-  spec.out = type(c.shape.dtype);
+  spec.in = gemm_type(a.shape.dtype);
+  spec.out = gemm_type(c.shape.dtype);
   const Contraction contraction = contraction_of(k, leaves);
   spec.a_row = offsets_over(m, a);
   spec.a_col = in_order(offsets_over(k, a), contraction);

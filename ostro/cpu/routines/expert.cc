@@ -9,13 +9,6 @@
 #include "ostro/products/gemm.h"
 
 namespace ostro::cpu {
-namespace {
-
-kernels::GemmType gemm_type(ir::DType d) {
-  return d == ir::DType::bf16 ? kernels::GemmType::kBf16 : kernels::GemmType::kF32;
-}
-
-}  // namespace
 
 Status run_expert_dot(const OpCall& call) {
   const Array &x = call.in[0], &w = call.in[1], &expert = call.in[2], &out = call.out[0];

@@ -26,6 +26,9 @@ DEVICE Cut cut_of(u32 largest) {
     ++e;
   return {f32_of((u32)(e - 6 + 127) << 23), f32_of((u32)(6 - e + 127) << 23)};
 }
+// The integer of a number, which is t after multiplication with Cut::up: to nearest with ties to even, or dithered.
+DEVICE i32 nearest_integer(float t) { return (i32)(bits32(t + 0x1.8p23f) - 0x4b400000u); }
+DEVICE i32 dithered_integer(float t, u32 draw) { return (i32)FLOOR32(t + (float)(2 * draw + 1) * 0x1p-17f); }
 
 // What a thread knows of a row.
 struct QuantizedRow {

@@ -64,10 +64,9 @@ DEVICE void cut_column(const ExpertOuterInt8Args& a, bool right, i64 column, i64
       if (cut.up == 0.0f)
         q[k] = 0;
       else if (!right)
-        q[k] = (i8)(bits32(t + 0x1.8p23f) - 0x4b400000u);
+        q[k] = (i8)nearest_integer(t);
       else
-        q[k] = (i8)(i32)FLOOR32(
-            t + (float)(2 * dither_bits(dither, draw + (u64)AT(const i64, a.draw_row)[row]) + 1) * 0x1p-17f);
+        q[k] = (i8)dithered_integer(t, dither_bits(dither, draw + (u64)AT(const i64, a.draw_row)[row]));
     }
   }
 }

@@ -15,10 +15,10 @@ DEVICE u32 quantized_word(const QuantizeArgs& a, const QuantizedRow& r, const Cu
     const float t = load_float(a.from, a.type, r.from + line_at(a.k, k + i)) * cut.up;
     i32 q = 0;
     if (a.key == 0) {
-      q = (i32)(bits32(t + 0x1.8p23f) - 0x4b400000u);  // to nearest, ties to even
+      q = nearest_integer(t);
     } else {
       const u32 draw = dither_bits(dither, r.draw + (u64)line_at(a.k_draw, k + i));
-      q = (i32)FLOOR32(t + (float)(2 * draw + 1) * 0x1p-17f);
+      q = dithered_integer(t, draw);
     }
     word |= ((u32)q & 0xffu) << (8 * i);
   }

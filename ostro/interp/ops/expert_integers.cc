@@ -15,28 +15,15 @@ struct Integers {
   std::vector<float> scales;
 };
 
-// Cuts n numbers; x(k) is number k. bits(k) are the 16 bits that dither it.
-template <typename X, typename Bits>
-Integers cut_dithered(int64_t n, int64_t block, X&& x, Bits&& bits) {
+// Cuts n numbers: x(k) is number k, and rounded(k, s) the integer that stands for it in a block with scale s.
+template <typename X, typename Rounded>
+Integers cut_numbers(int64_t n, int64_t block, X&& x, Rounded&& rounded) {
   Integers out;
   for (int64_t begin = 0; begin < n; begin += block) {
     const int64_t count = std::min(block, n - begin);
     const numerics::BlockScale s = numerics::block_scale(count, [&](int64_t k) { return x(begin + k); });
     out.scales.push_back(s.scale);
-    for (int64_t k = begin; k < begin + count; ++k)
-      out.q.push_back(numerics::quantize_dithered(x(k), s, bits(k)));
-  }
-  return out;
-}
-
-template <typename X>
-Integers cut_to_nearest(int64_t n, int64_t block, X&& x) {
-  Integers out;
-  for (int64_t begin = 0; begin < n; begin += block) {
-    const int64_t count = std::min(block, n - begin);
-    const numerics::BlockScale s = numerics::block_scale(count, [&](int64_t k) { return x(begin + k); });
-    out.scales.push_back(s.scale);
-    for (int64_t k = begin; k < begin + count; ++k) out.q.push_back(numerics::quantize_nearest(x(k), s));
+    for (int64_t k = begin; k < begin + count; ++k) out.q.push_back(rounded(k, s));
   }
   return out;
 }
@@ -100,15 +87,18 @@ Result<Buffers> run_expert_outer_int8(const Call& call) {
     const auto n = static_cast<int64_t>(rows.size());
     const auto row = [&](int64_t k) { return rows[static_cast<size_t>(k)]; };
     std::vector<Integers> columns;
-    for (size_t j = 0; j < b_each.size(); ++j)
-      columns.push_back(cut_dithered(
-          n, block, [&](int64_t k) { return b[static_cast<size_t>(b_row[row(k)] + b_each[j])]; },
-          [&](int64_t k) {
-            return numerics::dither_bits(key, static_cast<uint64_t>(first + draw_row[row(k)] + draw_each[j]));
-          }));
+    for (size_t j = 0; j < b_each.size(); ++j) {
+      const auto right_of = [&](int64_t k) { return b[static_cast<size_t>(b_row[row(k)] + b_each[j])]; };
+      columns.push_back(cut_numbers(n, block, right_of, [&](int64_t k, const numerics::BlockScale& s) {
+        const auto index = static_cast<uint64_t>(first + draw_row[row(k)] + draw_each[j]);
+        return numerics::quantize_dithered(right_of(k), s, numerics::dither_bits(key, index));
+      }));
+    }
     for (const int64_t each : a_each) {
-      const Integers x =
-          cut_to_nearest(n, block, [&](int64_t k) { return a[static_cast<size_t>(a_row[row(k)] + each)]; });
+      const auto left_of = [&](int64_t k) { return a[static_cast<size_t>(a_row[row(k)] + each)]; };
+      const Integers x = cut_numbers(n, block, left_of, [&](int64_t k, const numerics::BlockScale& s) {
+        return numerics::quantize_nearest(left_of(k), s);
+      });
       for (const Integers& y : columns)
         result.push_back(numerics::dot_int8(
             n, block, [&](int64_t k) { return x.q[static_cast<size_t>(k)]; },
