@@ -2,7 +2,6 @@
 
 #include <fmt/format.h>
 
-#include <algorithm>
 #include <set>
 
 #include "ostro/io/files/path.h"
@@ -14,10 +13,8 @@
 namespace ostro::lab {
 namespace {
 
-constexpr size_t kNameDigits = 16;  // of a fingerprint, in the name of its folder (output_folder)
-
 bool is_output_name(const std::string& name) {
-  return name.size() == kNameDigits && name.find_first_not_of("0123456789abcdef") == std::string::npos;
+  return name.size() == kOutputNameDigits && name.find_first_not_of("0123456789abcdef") == std::string::npos;
 }
 
 Result<int64_t> size_of(io::FileSystem& fs, const std::string& folder) {
@@ -41,12 +38,12 @@ Result<std::vector<UnneededOutput>> find_unneeded(io::FileSystem& fs, const Plan
           "run {}` comes first",
           s.step->where, s.step->name, s.action == Action::kFail ? "" : "is not done: ", s.reason,
           plan.file));
-    kept.insert(s.fingerprint.substr(0, kNameDigits));
+    kept.insert(s.fingerprint.substr(0, kOutputNameDigits));
   }
   ASSIGN_OR_RETURN(const Journal journal, Journal::open(fs, plan.directory()));
   std::map<std::string, const DoneEntry*> done;  // the last entry of each
   for (const DoneEntry& entry : journal.done()) {
-    const std::string name = entry.fingerprint.substr(0, kNameDigits);
+    const std::string name = entry.fingerprint.substr(0, kOutputNameDigits);
     done[name] = &entry;
     if (journal.has_conflict(entry.fingerprint)) kept.insert(name);
   }

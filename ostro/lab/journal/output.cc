@@ -48,7 +48,7 @@ Result<std::vector<std::string>> files_below(io::FileSystem& fs, const std::stri
 }
 
 std::string output_folder(const std::string& lab_directory, const std::string& fingerprint) {
-  return io::join_path(lab_directory, "out/" + fingerprint.substr(0, 16));
+  return io::join_path(lab_directory, "out/" + fingerprint.substr(0, kOutputNameDigits));
 }
 
 std::string manifest_path(const std::string& lab_directory, const std::string& fingerprint) {

@@ -9,6 +9,8 @@
 
 namespace ostro::lab {
 
+inline constexpr size_t kOutputNameDigits = 16;  // of a fingerprint, in the name of its output's folder
+
 // The folder of a fingerprint's output, and the file beside it that lists the files.
 std::string output_folder(const std::string& lab_directory, const std::string& fingerprint);
 std::string manifest_path(const std::string& lab_directory, const std::string& fingerprint);

@@ -3,7 +3,6 @@
 #include <fmt/format.h>
 
 #include <algorithm>
-#include <set>
 
 #include "ostro/config/codec.h"
 #include "ostro/lab/plan/declared.h"
@@ -61,7 +60,7 @@ class Scaling {
         if (options != nullptr && options->find("trainer.seed") != nullptr)
           return plan_error(*options, path_ + ": trainer.seed: follows from seeds; leave it out");
     RETURN_IF_ERROR(read_budgets());
-    ASSIGN_OR_RETURN(const Node seeds, seeds_of(node_));
+    ASSIGN_OR_RETURN(const Seeds seeds, seeds_of(node_));
     size_t runs = 0;
     for (const Budget& budget : budgets_) runs += budget.sizes.size();
     if (runs < kLeastPlanned)
@@ -78,7 +77,7 @@ class Scaling {
       for (const std::string& label : budget.sizes) sizes.put(label, settings(*sizes_->find(label)));
       Node sweep = map_at(node_);
       sweep.put("size", std::move(sizes));
-      sweep.put("seed", seeds);
+      sweep.put("seed", seeds.values);
       RETURN_IF_ERROR(add_runs(name, std::move(sweep), text("$size"), budget.flops, ""));
       evaluations.push_back(text("$" + name + "-eval"));
     }
@@ -157,15 +156,15 @@ class Scaling {
     return unknown_word(label, path + ": no size is called", label.text, known);
   }
 
-  // The values of the variable `seed`: those of the registration, or 1, 2 and so on.
-  Result<Node> seeds_of(const Node& node) {
+  // The values of the variable `seed`, and their number: those of the registration, or 1, 2 and so on.
+  struct Seeds {
+    Node values;
+    int64_t count = 1;
+  };
+  Result<Seeds> seeds_of(const Node& node) const {
     const Node* given = node.find("seeds");
-    seed_count_ = 1;
     if (given != nullptr && given->is_scalar())
-      if (const auto seeds = registration_seeds(given->text)) {
-        seed_count_ = static_cast<size_t>(*seeds);
-        return *given;
-      }
+      if (const auto seeds = registration_seeds(given->text)) return Seeds{*given, *seeds};
     int64_t count = 1;
     if (given != nullptr &&
         (given->kind != Node::Kind::kInt || !config::read_value(*given, "seeds", &count).ok() || count < 1 ||
@@ -173,12 +172,11 @@ class Scaling {
       return plan_error(
           *given, fmt::format("{}.seeds: expected a number from 1 to {}, or \"registration x N\"", path_,
                               kMostSeeds));
-    seed_count_ = static_cast<size_t>(count);
     std::vector<Node> values;
     for (int64_t i = 1; i <= count; ++i) values.push_back(Node::integer(i));
     Node out = Node::list(std::move(values));
     out.where = node.where;
-    return out;
+    return Seeds{std::move(out), count};
   }
 
   // The options of a size, with those that all runs have and the seed.
@@ -241,17 +239,17 @@ class Scaling {
                           fmt::format("{}.flops: {} is not larger than the budget {} ({}); a forecast "
                                       "is of a larger run",
                                       path, name_of(flops), budget.text, budget.node->where));
-    ASSIGN_OR_RETURN(Node seeds, seeds_of(target));
+    ASSIGN_OR_RETURN(Seeds seeds, seeds_of(target));
     const Node set = settings(*size);
     Node without_seed = set;
     std::erase_if(without_seed.items, [](const Node& item) { return item.key == "trainer.seed"; });
     const std::string name = node_.key + "-forecast";
     Node forecast = training(std::move(without_seed), flops);
     forecast.put("fit", text("$" + node_.key + "-fit"));
-    forecast.put("runs", Node::integer(static_cast<int64_t>(seed_count_)));
+    forecast.put("runs", Node::integer(seeds.count));
     RETURN_IF_ERROR(add_step(name, "forecast", std::move(forecast)));
     Node sweep = map_at(target);
-    sweep.put("seed", std::move(seeds));
+    sweep.put("seed", std::move(seeds.values));
     return add_runs(node_.key + "-target", std::move(sweep), set, flops, name);
   }
 
@@ -260,7 +258,6 @@ class Scaling {
   Node& steps_;
   const Node* sizes_ = nullptr;
   std::vector<Budget> budgets_;
-  size_t seed_count_ = 1;  // of the last seeds_of()
 };
 
 }  // namespace

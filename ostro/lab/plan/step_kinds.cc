@@ -1,5 +1,7 @@
 #include "ostro/lab/plan/step_kinds.h"
 
+#include "ostro/corpus_check/verdicts/filter.h"
+
 namespace ostro::lab {
 
 const Parameter* StepKind::find(std::string_view parameter) const {
@@ -21,8 +23,7 @@ namespace {
 
 std::vector<Parameter> filter_parameters() {
   std::vector<Parameter> out = {{"from", ValueType::kStep, "", true, "rows", "the texts"}};
-  for (const char* figure : {"bytes", "words", "mean_word_length", "letters", "digits", "spaces", "symbols",
-                             "non_ascii", "symbol_ratio", "repeated_lines"})
+  for (const std::string& figure : corpus_check::filter_figures())
     out.push_back(
         {figure, ValueType::kRange, "null", false, "", "from least to most, as data check computes it"});
   out.push_back({"evaluation", ValueType::kTexts, "[]", false, "",

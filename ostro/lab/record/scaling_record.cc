@@ -7,7 +7,6 @@
 #include <optional>
 #include <set>
 
-#include "ostro/chain/canonical.h"
 #include "ostro/io/files/path.h"
 #include "ostro/lab/record/interval.h"
 #include "ostro/lab/scaling/scaling.h"
@@ -43,10 +42,8 @@ std::vector<ScalingRun> curve(const ScalingFit& fit, const std::vector<ScalingRu
 
 // Nothing of a run that diverged.
 Result<std::optional<double>> loss_of(const Database& record, const std::string& evaluation) {
-  std::string quoted;
-  for (const char c : evaluation) quoted += c == '\'' ? std::string("''") : std::string(1, c);
   ASSIGN_OR_RETURN(const Rows rows,
-                   record.select(fmt::format("SELECT loss FROM evaluations WHERE name = '{}'", quoted)));
+                   record.select("SELECT loss FROM evaluations WHERE name = " + sql_literal(evaluation)));
   const auto* loss = std::get_if<double>(&rows.rows.at(0).at(0));
   return loss == nullptr ? std::nullopt : std::optional(*loss);
 }

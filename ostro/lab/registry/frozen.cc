@@ -8,10 +8,10 @@
 
 #include "ostro/chain/canonical.h"
 #include "ostro/config/config.h"
-#include "ostro/data/sources/source_files.h"
 #include "ostro/io/files/file_hash.h"
 #include "ostro/io/files/path.h"
 #include "ostro/lab/journal/line_chain.h"
+#include "ostro/lab/plan/evaluation_files.h"
 #include "ostro/lab/registry/uses.h"
 
 namespace ostro::lab {
@@ -41,17 +41,8 @@ Status add_files(io::FileSystem& fs, const Plan& plan, const Step& step, json& o
     out["configs"][file] = json::parse(config::canonical_json(tree));
   }
   if (step.kind->name == "filter") {
-    std::vector<std::string> places;
-    for (const config::Node& file : step.parameters.find("evaluation")->items)
-      places.push_back(io::join_path(plan.folder, file.text));
-    if (!places.empty()) {
-      ASSIGN_OR_RETURN(const data::FoundSources found,
-                       data::find_sources(fs, {places, {}}, {.train = "evaluation"}));
-      ASSIGN_OR_RETURN(const std::vector<data::SourceFile> files, found.all());
-      for (const data::SourceFile& file : files) {
-        ASSIGN_OR_RETURN(out["files"][plan.relative(file.path)], io::file_sha256(fs, file.path));
-      }
-    }
+    ASSIGN_OR_RETURN(const auto hashes, evaluation_hashes(fs, plan, step));
+    for (const auto& [file, hash] : hashes) out["files"][file] = hash;
   }
   if (step.kind->name == kCommandKind)
     for (const config::Node& file : step.parameters.find("files")->items) {

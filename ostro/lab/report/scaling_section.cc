@@ -34,7 +34,8 @@ bool is_at_end(double exponent) {
 Result<std::string> fit_figure(const Database& record, const std::string& name) {
   const auto rows_of = [&](const char* table) {
     return record.select(
-        fmt::format("SELECT name, series, parameters, loss FROM {} ORDER BY series, parameters", table));
+        fmt::format("SELECT series, parameters, loss FROM {} WHERE name = {} ORDER BY series, parameters",
+                    table, sql_literal(name)));
   };
   ASSIGN_OR_RETURN(const Rows curves, rows_of("fit_curves"));
   ASSIGN_OR_RETURN(const Rows runs, rows_of("fit_runs"));
@@ -43,11 +44,10 @@ Result<std::string> fit_figure(const Database& record, const std::string& name) 
   std::map<std::string, Line> lines;
   const auto take = [&](const Rows& rows, std::vector<std::pair<double, double>> Line::* member) {
     for (const auto& row : rows.rows) {
-      if (value_text(row[0]) != name) continue;
-      Line& line = lines[value_text(row[1])];
-      line.name = value_text(row[1]);
+      Line& line = lines[value_text(row[0])];
+      line.name = value_text(row[0]);
       (line.*member)
-          .emplace_back(numerics::log_f64(std::get<double>(row[2])) / ln10, std::get<double>(row[3]));
+          .emplace_back(numerics::log_f64(std::get<double>(row[1])) / ln10, std::get<double>(row[2]));
     }
   };
   take(curves, &Line::points);

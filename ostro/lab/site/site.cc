@@ -15,13 +15,6 @@ namespace {
 
 constexpr int64_t kMostPoints = 20'000;  // of a figure
 
-// A text as an SQL literal.
-std::string literal(const std::string& text) {
-  std::string out = "'";
-  for (const char c : text) out += c == '\'' ? std::string("''") : std::string(1, c);
-  return out + "'";
-}
-
 // A text in which paths begin in the plan's folder, so that no place of this machine is in a page.
 std::string without_folder(const Plan& plan, const std::string& text) {
   if (plan.folder.empty()) return text;
@@ -124,7 +117,7 @@ class Site {
       body += fmt::format("<th>{}</th>", html_escaped(value_text(row[0])));
     body += "</tr></thead><tbody>\n";
     for (const std::string& run : runs_) {
-      const std::string name = literal(run);
+      const std::string name = sql_literal(run);
       ASSIGN_OR_RETURN(
           const Rows facts,
           record_.select(fmt::format(
@@ -137,7 +130,7 @@ class Site {
       for (const auto& row : differing.rows) {
         ASSIGN_OR_RETURN(const Rows value,
                          record_.select(fmt::format("SELECT value FROM config WHERE run = {} AND path = {}",
-                                                    name, literal(value_text(row[0])))));
+                                                    name, sql_literal(value_text(row[0])))));
         body += cell(value.rows.empty() ? "" : html_escaped(value_text(value.rows[0][0])));
       }
       body += "</tr>\n";
@@ -177,8 +170,8 @@ class Site {
   }
 
   Result<std::string> run_page(const std::string& run) const {
-    const std::string where = "WHERE run = " + literal(run);
-    ASSIGN_OR_RETURN(std::string body, loss_figure("run = " + literal(run)));
+    const std::string where = "WHERE run = " + sql_literal(run);
+    ASSIGN_OR_RETURN(std::string body, loss_figure("run = " + sql_literal(run)));
     ASSIGN_OR_RETURN(
         const std::string scores,
         section("Evaluations", "SELECT name, step, loss, bits_per_byte, tokens FROM evaluations " + where));

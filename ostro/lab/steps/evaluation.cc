@@ -12,9 +12,8 @@ namespace ostro::lab {
 
 Result<std::string> make_evaluation(const Work& work, const std::string& folder) {
   const Step& training = work.input("of");
-  const Work of = {work.context, work.services, work.plan, training, work.made, work.seeds};
   const std::string& run = work.made_by(training).folder;
-  ASSIGN_OR_RETURN(train::TrainConfig config, training_config(of, run));
+  ASSIGN_OR_RETURN(train::TrainConfig config, training_config(work.of(training), run));
   config.trainer.max_eval_batches.reset();  // all held-out texts: the limit is in no fingerprint
   trained::take_stored_matrices(work.context.fs, run, config);
   ASSIGN_OR_RETURN(const convert::ConfiguredModel model,

@@ -10,13 +10,9 @@
 namespace ostro::lab {
 namespace {
 
-Work work_of(const Work& work, const Step& step) {
-  return {work.context, work.services, work.plan, step, work.made, work.seeds};
-}
-
 // Where the data come from: the fork's own tokens, or those of the run that it continues.
 const Step& tokens_of(const Work& work) {
-  return work.step.inputs.contains("data") ? work.input("data") : tokens_of(work_of(work, work.input("of")));
+  return work.step.inputs.contains("data") ? work.input("data") : tokens_of(work.of(work.input("of")));
 }
 
 Result<run::ForkRequest> request_of(const Work& work, const std::string& folder) {

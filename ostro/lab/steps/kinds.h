@@ -48,11 +48,6 @@ struct RunSize {
 };
 Result<RunSize> run_size(const Work& work);
 
-// The files of evaluation texts that a filter looks for, and the SHA-256 of each by its path from the plan's
-// folder.
-Result<std::vector<data::SourceFile>> evaluation_files(const Work& work);
-Result<std::map<std::string, std::string>> evaluation_hashes(const Work& work);
-
 // The verdicts' file in the output of a step that gives verdicts; empty for other steps.
 std::string verdicts_file(const Work& work, const std::string& step);
 

@@ -9,6 +9,7 @@
 #include "ostro/corpus_check/verdicts/filter.h"
 #include "ostro/io/files/file_hash.h"
 #include "ostro/io/files/path.h"
+#include "ostro/lab/plan/evaluation_files.h"
 #include "ostro/lab/steps/kinds.h"
 
 namespace ostro::lab {
@@ -66,25 +67,6 @@ Result<bool> is_drop(const Step& step, const char* parameter) {
 
 }  // namespace
 
-Result<std::vector<data::SourceFile>> evaluation_files(const Work& work) {
-  std::vector<std::string> places;
-  for (const std::string& file : texts_of(work.step, "evaluation"))
-    places.push_back(io::join_path(work.plan.folder, file));
-  if (places.empty()) return std::vector<data::SourceFile>{};
-  ASSIGN_OR_RETURN(const data::FoundSources found,
-                   data::find_sources(work.context.fs, {places, {}}, {.train = "evaluation"}));
-  return found.all();
-}
-
-Result<std::map<std::string, std::string>> evaluation_hashes(const Work& work) {
-  std::map<std::string, std::string> out;
-  ASSIGN_OR_RETURN(const std::vector<data::SourceFile> files, evaluation_files(work));
-  for (const data::SourceFile& file : files) {
-    ASSIGN_OR_RETURN(out[work.plan.relative(file.path)], io::file_sha256(work.context.fs, file.path));
-  }
-  return out;
-}
-
 Result<std::string> make_filter(const Work& work, const std::string& folder) {
   const Step& step = work.step;
   corpus_check::FilterRules rules;
@@ -95,15 +77,15 @@ Result<std::string> make_filter(const Work& work, const std::string& folder) {
   }
   ASSIGN_OR_RETURN(rules.exact_duplicates, is_drop(step, "exact_duplicates"));
   ASSIGN_OR_RETURN(rules.near_duplicates, is_drop(step, "near_duplicates"));
-  ASSIGN_OR_RETURN(const auto before, evaluation_hashes(work));
-  ASSIGN_OR_RETURN(rules.evaluation, evaluation_files(work));
+  ASSIGN_OR_RETURN(const auto before, evaluation_hashes(work.context.fs, work.plan, step));
+  ASSIGN_OR_RETURN(rules.evaluation, evaluation_files(work.context.fs, work.plan, step));
   for (const data::SourceFile& file : rules.evaluation)
     rules.evaluation_names.push_back(work.plan.relative(file.path));
   ASSIGN_OR_RETURN(const auto input, rows_of(work, "from"));
   ASSIGN_OR_RETURN(const data::RowVerdicts verdicts,
                    corpus_check::filter_rows(work.context.fs, input->rows, rules, folder + ".sort",
                                              work.services.build.threads_or_all()));
-  ASSIGN_OR_RETURN(const auto after, evaluation_hashes(work));
+  ASSIGN_OR_RETURN(const auto after, evaluation_hashes(work.context.fs, work.plan, step));
   if (before != after)
     return invalid_argument("an evaluation file was changed while it was read; run it again");
   return keep(work, folder, verdicts);

@@ -53,8 +53,7 @@ Result<std::string> make_fit(const Work& work, const std::string& folder) {
   for (const auto& [unused, name] : work.step.inputs) {
     const Step& evaluation = *work.plan.find(name);
     const Step& training = *work.plan.find(evaluation.inputs.at("of"));
-    ASSIGN_OR_RETURN(const RunSize size,
-                     run_size({work.context, work.services, work.plan, training, work.made, work.seeds}));
+    ASSIGN_OR_RETURN(const RunSize size, run_size(work.of(training)));
     FittedRun run{training.name, name, numbers_of(size, counted)};
     ASSIGN_OR_RETURN(run.numbers.loss, loss_of(work, evaluation));
     runs.push_back(std::move(run));

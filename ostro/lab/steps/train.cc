@@ -135,15 +135,15 @@ Result<train::TrainConfig> training_config(const Work& work, const std::string& 
   RETURN_IF_ERROR(set_data(work, work.input("data"), overrides));
   const auto set = [&](const char* path, const std::string& value) { overrides.push_back({path, value}); };
   const config::Node parameters = work.parameters();
-  if (const config::Node* flops = parameters.find("flops"); flops != nullptr) {
+  const config::Node* flops = parameters.find("flops");
+  if (flops != nullptr || work.plan.sanity) {
     ASSIGN_OR_RETURN(const train::TrainConfig whole,
                      train::load_train_config(file, overrides, work.context.models));
-    ASSIGN_OR_RETURN(const int64_t steps, budget_steps(work, whole, *flops));
+    int64_t steps = std::min(whole.trainer.num_train_steps, kSanitySteps);
+    if (flops != nullptr) {
+      ASSIGN_OR_RETURN(steps, budget_steps(work, whole, *flops));
+    }
     set("trainer.num_train_steps", std::to_string(steps));
-  } else if (work.plan.sanity) {
-    ASSIGN_OR_RETURN(const train::TrainConfig whole,
-                     train::load_train_config(file, overrides, work.context.models));
-    set("trainer.num_train_steps", std::to_string(std::min(whole.trainer.num_train_steps, kSanitySteps)));
   }
   if (!folder.empty()) {
     set("trainer.log_dir", quoted_text(io::parent_path(folder)));

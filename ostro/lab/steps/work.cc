@@ -4,6 +4,7 @@
 
 #include "ostro/chain/version.h"
 #include "ostro/io/files/path.h"
+#include "ostro/lab/plan/evaluation_files.h"
 #include "ostro/lab/steps/kinds.h"
 #include "ostro/lab/steps/sandbox.h"
 
@@ -76,7 +77,7 @@ Result<std::string> recipe(const Work& work) {
     out["parameters"] = nlohmann::json::parse(config::canonical_json(work.parameters()));
   }
   if (step.kind->name == "filter") {
-    ASSIGN_OR_RETURN(out["files"], evaluation_hashes(work));
+    ASSIGN_OR_RETURN(out["files"], evaluation_hashes(work.context.fs, work.plan, step));
   }
   if (step.kind->name == kCommandKind) {
     ASSIGN_OR_RETURN(out["files"], command_files(work));

@@ -50,6 +50,8 @@ struct Work {
   // The step that a parameter names, and what it made.
   const Step& input(const std::string& parameter) const;
   const Made& made_by(const Step& step) const { return made.at(step.name); }
+  // The same for another step.
+  Work of(const Step& other) const { return {context, services, plan, other, made, seeds}; }
 };
 
 // The recipe of a step: canonical JSON of kind, version, parameters and the contents of its inputs. No path,

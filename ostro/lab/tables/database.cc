@@ -118,6 +118,12 @@ Result<Statement> prepare(sqlite3* db, const std::string& sql, Reading& reading)
 
 void Database::Close::operator()(sqlite3* db) const { sqlite3_close(db); }
 
+std::string sql_literal(const std::string& text) {
+  std::string out = "'";
+  for (const char c : text) out += c == '\'' ? std::string("''") : std::string(1, c);
+  return out + "'";
+}
+
 std::string value_text(const Value& value) {
   if (const auto* i = std::get_if<int64_t>(&value)) return std::to_string(*i);
   if (const auto* d = std::get_if<double>(&value))

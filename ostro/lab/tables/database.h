@@ -20,6 +20,8 @@ using Value = std::variant<std::monostate, int64_t, double, std::string>;  // th
 
 // A value as text: the shortest that reads back as the same number; "" for NULL.
 std::string value_text(const Value& value);
+// A text as an SQL literal.
+std::string sql_literal(const std::string& text);
 
 struct Rows {
   std::vector<std::string> columns;

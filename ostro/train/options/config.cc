@@ -158,7 +158,6 @@ Status TrainConfig::resolve_leaves() {
   return check_leaf_examples(trainer.train_batch_size.stages.back().step);
 }
 
-// What integer products cannot be combined with.
 Status TrainConfig::check_axes_of_model() {
   config::Mistakes mistakes;
   const IntMap leaf_axes = model_options().leaf_axes();
