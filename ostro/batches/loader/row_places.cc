@@ -56,11 +56,13 @@ Status find_lines(io::FileSystem& fs, const data::FileLedger& file, const std::v
 void find_page(io::FileSystem& fs, const data::RowSource& row, SourceCheck& files, RowPlace& place) {
   constexpr int64_t kMost = int64_t{64} << 20;
   if (!io::has_extension(row.file, ".jsonl") || place.end - place.begin > kMost) return;
-  if (!files.difference(*row.ledger).empty()) return;
   const auto file = fs.open(row.file);
   std::string bytes(static_cast<size_t>(place.end - place.begin), '\0');
-  if (file.ok() && (*file)->read(place.begin, std::as_writable_bytes(std::span(bytes))).ok())
-    note_page(bytes, place);
+  if (!file.ok() || !(*file)->read(place.begin, std::as_writable_bytes(std::span(bytes))).ok()) return;
+  RowPlace found = place;
+  note_page(bytes, found);
+  // A file with another time is hashed whole, so it is compared only where a row names a page.
+  if (!found.page.empty() && files.difference(*row.ledger).empty()) place = std::move(found);
 }
 
 Status find_groups(io::FileSystem& fs, const data::FileLedger& file, const std::vector<WantedRow>& rows) {

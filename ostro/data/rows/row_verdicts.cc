@@ -140,7 +140,7 @@ Result<RowVerdicts> read_row_verdicts(io::FileSystem& fs, const std::string& pat
       ASSIGN_OR_RETURN(all.rows, fields.integer("rows", 0, INT64_MAX));
       ASSIGN_OR_RETURN(all.dropped, fields.integer("dropped", 0, INT64_MAX));
       ASSIGN_OR_RETURN(const std::string sum, fields.sha256("text"));
-      if (const std::string now = sha256_hex(text.substr(0, begin)); now != sum)
+      if (const std::string now = sha256_hex(std::string_view(text).substr(0, begin)); now != sum)
         return corrupt(
             fmt::format("{}: the lines before have the SHA-256 {}, and had {}: the file was changed; "
                         "make it again",
