@@ -242,9 +242,7 @@ class Check {
           data::Row row;
           ASSIGN_OR_RETURN(more, reader->next(row));
           if (!more) break;
-          if (!row.is_text && row.problem.empty() &&
-              row.bytes.find_first_not_of(" \t\r\n") == std::string::npos)
-            continue;
+          if (row.is_blank()) continue;
           bytes += row.bytes.size();
           batch.push_back(std::move(row));
         }

@@ -32,7 +32,7 @@ double repeated_lines(std::string_view text) {
 
 }  // namespace
 
-Result<DocumentStats> document_stats(std::string_view text) {
+DocumentStats text_stats(std::string_view text) {
   DocumentStats out;
   out.bytes = static_cast<int64_t>(text.size());
   int64_t letters = 0, digits = 0, spaces = 0, symbols = 0, non_ascii = 0, marks = 0;
@@ -61,6 +61,11 @@ Result<DocumentStats> document_stats(std::string_view text) {
   out.mean_word_length = share(out.characters - spaces, out.words);
   out.symbol_ratio = share(marks, out.words);
   out.repeated_lines = repeated_lines(text);
+  return out;
+}
+
+Result<DocumentStats> document_stats(std::string_view text) {
+  DocumentStats out = text_stats(text);
   ASSIGN_OR_RETURN(const io::Bytes packed, io::compress({.kind = io::Compression::kZstd, .level = 1},
                                                         std::as_bytes(std::span(text))));
   out.compressed = share(static_cast<int64_t>(packed.size()), out.bytes);

@@ -21,8 +21,10 @@ struct DocumentStats {
   double compressed = 0;        // compressed size (zstd) / size: low for repetitive text, near 1 for noise
 };
 
-// Returns the figures of `text`, which must be valid UTF-8 and not empty. Does not set `tokens`. Error: the
-// text cannot be compressed.
+// Returns the figures of `text`, which must be valid UTF-8 and not empty. Does not set `tokens` and
+// `compressed`.
+DocumentStats text_stats(std::string_view text);
+// The same with `compressed`. Error: the text cannot be compressed.
 Result<DocumentStats> document_stats(std::string_view text);
 
 // A histogram of each figure, over many documents.

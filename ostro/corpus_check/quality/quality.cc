@@ -2,7 +2,8 @@
 
 #include <algorithm>
 #include <cmath>
-#include <thread>
+
+#include "ostro/base/parallel.h"
 
 namespace ostro::corpus_check {
 namespace {
@@ -37,17 +38,14 @@ Result<data::RowVerdicts> score_rows(io::FileSystem& fs, const TextRows& rows, c
     float score;
   };
   std::vector<Scored> all;
-  const auto workers = static_cast<size_t>(std::max(threads, 1));
   const auto take = [&](std::vector<TextRow>& batch) -> Status {
     const size_t begin = all.size();
     for (const TextRow& row : batch) all.push_back({row.file, row.row, 0});
-    std::vector<std::jthread> running;
-    for (size_t t = 0; t < workers; ++t)
-      running.emplace_back([&, t] {
-        for (size_t i = t; i < batch.size(); i += workers)
-          all[begin + i].score = classifier.score(text_features(batch[i].text, options.buckets));
-      });
-    return {};
+    return parallel_for(std::ssize(batch), threads, [&](int64_t i) -> Status {
+      const auto at = static_cast<size_t>(i);
+      all[begin + at].score = classifier.score(text_features(batch[at].text, options.buckets));
+      return {};
+    });
   };
   ASSIGN_OR_RETURN(data::RowVerdicts out, each_text(fs, rows, take));
   std::vector<bool> is_taken(all.size());

@@ -1,8 +1,6 @@
 #include "ostro/corpus_check/verdicts/filter.h"
 
-#include <algorithm>
-#include <thread>
-
+#include "ostro/base/parallel.h"
 #include "ostro/base/sha256.h"
 #include "ostro/corpus_check/check.h"
 #include "ostro/corpus_check/eval_files.h"
@@ -34,7 +32,6 @@ const std::vector<Figure>& figures() {
 
 // What follows from a text alone.
 struct Facts {
-  Status error;
   data::RowVerdict verdict;
   Sha256Digest hash{};
   bool has_signature = false;
@@ -48,7 +45,7 @@ class Filter {
       : fs_(fs),
         rows_(rows),
         rules_(rules),
-        threads_(static_cast<size_t>(std::max(threads, 1))),
+        threads_(threads),
         index_(static_cast<size_t>(settings_.ngram), static_cast<size_t>(settings_.shortest_ngram)),
         hasher_(static_cast<size_t>(settings_.shingle), static_cast<uint64_t>(settings_.seed)),
         finder_(fs, folder, settings_.near_threshold, settings_.memory),
@@ -68,7 +65,6 @@ class Filter {
     if (finds_copies()) {
       const auto copied =
           finder_.finish(0, [this](const DocumentPlace& copy, const DocumentPlace& first, bool exact) {
-            if (!exact && !rules_.near_duplicates) return;
             const auto f = static_cast<size_t>(first.source);
             found_[static_cast<size_t>(copy.source)].push_back(
                 {.row = copy.number,
@@ -88,13 +84,9 @@ class Filter {
     Facts out;
     out.verdict.row = row.row;
     if (!figures_.empty()) {
-      const auto stats = document_stats(row.text);
-      if (!stats.ok()) {
-        out.error = stats.error();
-        return out;
-      }
+      const DocumentStats stats = text_stats(row.text);
       for (size_t i = 0; i < figures_.size(); ++i) {
-        const double value = figures_[i]->of(*stats);
+        const double value = figures_[i]->of(stats);
         const FigureRule& rule = rules_.figures[i];
         if ((rule.low && value < *rule.low) || (rule.high && value > *rule.high)) {
           out.verdict.drop = rule.figure;
@@ -103,7 +95,8 @@ class Filter {
         }
       }
     }
-    const std::vector<uint64_t> words = word_hashes(row.text);
+    std::vector<uint64_t> words;  // nothing else looks at them
+    if (!rules_.evaluation.empty() || rules_.near_duplicates) words = word_hashes(row.text);
     if (const Contamination hit = index_.find(row.text, words); !hit.hits.empty()) {
       out.verdict.drop = "evaluation";
       out.verdict.of = name_of_eval(hit.hits.front().eval);
@@ -126,15 +119,11 @@ class Filter {
 
   Status take(const std::vector<TextRow>& batch) {
     std::vector<Facts> all(batch.size());
-    {
-      std::vector<std::jthread> threads;
-      for (size_t t = 0; t < threads_; ++t)
-        threads.emplace_back([&, t] {
-          for (size_t i = t; i < batch.size(); i += threads_) all[i] = facts(batch[i]);
-        });
-    }
+    RETURN_IF_ERROR(parallel_for(std::ssize(batch), threads_, [&](int64_t i) -> Status {
+      all[static_cast<size_t>(i)] = facts(batch[static_cast<size_t>(i)]);
+      return {};
+    }));
     for (size_t i = 0; i < batch.size(); ++i) {
-      RETURN_IF_ERROR(all[i].error);
       if (!all[i].verdict.drop.empty()) {
         found_[batch[i].file].push_back(std::move(all[i].verdict));
       } else if (finds_copies()) {
@@ -150,7 +139,7 @@ class Filter {
   const TextRows& rows_;
   const FilterRules& rules_;
   const CheckSettings settings_;  // what `ostro data check` does where it is not told otherwise
-  const size_t threads_;
+  const int threads_;
   EvalIndex index_;
   const MinHasher hasher_;
   DuplicateFinder finder_;

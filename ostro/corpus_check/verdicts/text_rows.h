@@ -2,6 +2,7 @@
 #pragma once
 
 #include <functional>
+#include <memory>
 #include <string>
 #include <vector>
 
@@ -14,10 +15,10 @@ namespace ostro::corpus_check {
 // The files of a data set, and what was said of their rows before.
 struct TextRows {
   std::vector<data::SourceFile> files;
-  std::vector<std::string> names;             // of the files, for people
-  std::vector<std::string> sha256;            // of the files
-  std::string text_key;                       // the field of a row that holds its text
-  const data::RowVerdicts* before = nullptr;  // null: all rows are taken so far
+  std::vector<std::string> names;                   // of the files, for people
+  std::vector<std::string> sha256;                  // of the files
+  std::string text_key;                             // the field of a row that holds its text
+  std::shared_ptr<const data::RowVerdicts> before;  // null: all rows are taken so far
 };
 
 // A text and where it stands.

@@ -112,9 +112,8 @@ Result<SourceFile> read_source(const io::JsonFields& fields) {
 
 Status read_left_out(const io::JsonFields& source, FileLedger& file) {
   if (!source.has("left_out")) return {};
+  ASSIGN_OR_RETURN(const io::JsonFields fields, source.object("left_out"));
   ASSIGN_OR_RETURN(const Json* reasons, source.get("left_out"));
-  if (!reasons->is_object()) return source.bad("left_out", "is not an object");
-  const io::JsonFields fields(*reasons, source.where() + ": left_out");
   for (const auto& [reason, unused] : reasons->items()) {
     ASSIGN_OR_RETURN(file.left_out[reason], fields.integer(reason, 1, kMaxCount));
   }

@@ -74,15 +74,10 @@ Status read_line(const io::JsonFields& fields, RowVerdicts& out) {
 
 }  // namespace
 
-const RowVerdict* FileVerdicts::find(int64_t row) const {
+bool FileVerdicts::drops(int64_t row) const {
   const auto at = std::lower_bound(said.begin(), said.end(), row,
                                    [](const RowVerdict& v, int64_t wanted) { return v.row < wanted; });
-  return at != said.end() && at->row == row ? &*at : nullptr;
-}
-
-bool FileVerdicts::drops(int64_t row) const {
-  const RowVerdict* found = find(row);
-  return found != nullptr && !found->drop.empty();
+  return at != said.end() && at->row == row && !at->drop.empty();
 }
 
 std::map<std::string, int64_t> FileVerdicts::reasons() const {
@@ -93,11 +88,15 @@ std::map<std::string, int64_t> FileVerdicts::reasons() const {
 }
 
 std::string RowVerdicts::left_out() const {
-  std::string lines;
+  Sha256 hash;
+  bool any = false;
   for (const FileVerdicts& file : files)
-    for (const RowVerdict& v : file.said)
-      if (!v.drop.empty()) lines += fmt::format("{} {}\n", file.sha256, v.row);
-  return lines.empty() ? "" : sha256_hex(lines);
+    for (const RowVerdict& v : file.said) {
+      if (v.drop.empty()) continue;
+      hash.update(fmt::format("{} {}\n", file.sha256, v.row));
+      any = true;
+    }
+  return any ? to_hex(hash.finish()) : "";
 }
 
 Status write_row_verdicts(io::FileSystem& fs, const std::string& path, const RowVerdicts& verdicts) {
@@ -119,7 +118,8 @@ Status write_row_verdicts(io::FileSystem& fs, const std::string& path, const Row
 }
 
 Result<RowVerdicts> read_row_verdicts(io::FileSystem& fs, const std::string& path) {
-  ASSIGN_OR_RETURN(const std::string text, fs.read_file(path, kMostBytes));
+  ASSIGN_OR_RETURN(const std::string bytes, fs.read_file(path, kMostBytes));
+  const std::string_view text = bytes;
   RowVerdicts out;
   int64_t number = 0;
   bool ended = false;
@@ -140,7 +140,7 @@ Result<RowVerdicts> read_row_verdicts(io::FileSystem& fs, const std::string& pat
       ASSIGN_OR_RETURN(all.rows, fields.integer("rows", 0, INT64_MAX));
       ASSIGN_OR_RETURN(all.dropped, fields.integer("dropped", 0, INT64_MAX));
       ASSIGN_OR_RETURN(const std::string sum, fields.sha256("text"));
-      if (const std::string now = sha256_hex(std::string_view(text).substr(0, begin)); now != sum)
+      if (const std::string now = sha256_hex(text.substr(0, begin)); now != sum)
         return corrupt(
             fmt::format("{}: the lines before have the SHA-256 {}, and had {}: the file was changed; "
                         "make it again",

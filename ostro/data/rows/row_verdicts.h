@@ -31,8 +31,6 @@ struct FileVerdicts {
   std::vector<RowVerdict> said;  // ascending by row
   bool operator==(const FileVerdicts&) const = default;
 
-  // Null when nothing is said of the row.
-  const RowVerdict* find(int64_t row) const;
   bool drops(int64_t row) const;
   // How many rows are left out, by reason.
   std::map<std::string, int64_t> reasons() const;

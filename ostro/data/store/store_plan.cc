@@ -104,6 +104,14 @@ Result<Preprocessing> preprocessing_with(const RowFormatter* formatter, const Ro
   return p;
 }
 
+// The verdicts of a component; null where it has none. Errors name the option.
+Result<std::shared_ptr<const RowVerdicts>> verdicts_of(io::FileSystem& fs, const Component& component) {
+  if (!component.rows) return std::shared_ptr<const RowVerdicts>();
+  Result<RowVerdicts> read = read_row_verdicts(fs, *component.rows);
+  if (!read.ok()) return read.error().with_context(component.key + ".rows");
+  return std::shared_ptr<const RowVerdicts>(std::make_shared<RowVerdicts>(std::move(*read)));
+}
+
 }  // namespace
 
 Result<Preprocessing> preprocessing_of(io::FileSystem& fs, const DataOptions& options,
@@ -111,13 +119,6 @@ Result<Preprocessing> preprocessing_of(io::FileSystem& fs, const DataOptions& op
   ASSIGN_OR_RETURN(const auto formatter, formatter_of(fs, options, component, tokenizer));
   ASSIGN_OR_RETURN(const auto verdicts, verdicts_of(fs, component));
   return preprocessing_with(formatter.get(), verdicts.get(), options, component, tokenizer);
-}
-
-Result<std::shared_ptr<const RowVerdicts>> verdicts_of(io::FileSystem& fs, const Component& component) {
-  if (!component.rows) return std::shared_ptr<const RowVerdicts>();
-  Result<RowVerdicts> read = read_row_verdicts(fs, *component.rows);
-  if (!read.ok()) return read.error().with_context(component.key + ".rows");
-  return std::shared_ptr<const RowVerdicts>(std::make_shared<RowVerdicts>(std::move(*read)));
 }
 
 Result<StoreFolder> store_folder(io::FileSystem& fs, const DataOptions& options, const Component& component) {
@@ -142,7 +143,6 @@ Result<StorePlan> plan_store(io::FileSystem& fs, const DataOptions& options, con
   plan.any_beginning = !options.enforce_bos;
   ASSIGN_OR_RETURN(plan.formatter, formatter_of(fs, options, component, tokenizer));
   ASSIGN_OR_RETURN(plan.verdicts, verdicts_of(fs, component));
-  plan.rows_file = component.rows.value_or("");
   ASSIGN_OR_RETURN(plan.preprocessing, preprocessing_with(plan.formatter.get(), plan.verdicts.get(), options,
                                                           component, tokenizer));
   ASSIGN_OR_RETURN(plan.ids, type_of_ids(options, component, plan.preprocessing.vocab_size));

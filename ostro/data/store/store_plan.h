@@ -43,11 +43,7 @@ struct StorePlan {
   bool any_beginning = false;  // check_finished_preprocessing
   // Of the files of train_urls, in order; null: all rows are taken.
   std::shared_ptr<const RowVerdicts> verdicts;
-  std::string rows_file;  // where they are
 };
-
-// The verdicts of a component; null where it has none. Errors name the option.
-Result<std::shared_ptr<const RowVerdicts>> verdicts_of(io::FileSystem& fs, const Component& component);
 
 // Makes the plan from the configuration, the names of the sources and the content of the cache folders. Reads
 // no text. The tokenizer must outlive the plan. Errors: an option that does not fit the tokenizer;

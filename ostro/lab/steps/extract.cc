@@ -79,7 +79,6 @@ Result<std::string> make_extraction(const Work& work, const std::string& folder)
   nlohmann::json job = {
       {"html_key", text_of(step, "html_key")}, {"content", content}, {"pages", nlohmann::json::array()}};
   const std::string& input = step.inputs.at("from");
-  const std::string& made = work.made.at(input).folder;
   ASSIGN_OR_RETURN(const std::vector<data::SourceFile> files, files_of(work, input));
   for (const data::SourceFile& file : files) {
     const bool is_rows = file.format == data::FileFormat::kJsonl;
@@ -88,9 +87,7 @@ Result<std::string> make_extraction(const Work& work, const std::string& folder)
       return invalid_argument(
           fmt::format("{}: extract reads HTML files and .jsonl, not packed ones", file.path));
     job["pages"].push_back(
-        {{"path", file.path},
-         {"name", made.empty() ? work.plan.relative(file.path) : input + file.path.substr(made.size())},
-         {"is_rows", is_rows}});
+        {{"path", file.path}, {"name", name_of(work, input, file.path)}, {"is_rows", is_rows}});
   }
   const std::string list = folder + ".pages", out = io::join_path(folder, "rows.jsonl");
   RETURN_IF_ERROR(io::write_file_atomically(fs, list, job.dump()));

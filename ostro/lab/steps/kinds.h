@@ -2,6 +2,9 @@
 // the sub-room.
 #pragma once
 
+#include <memory>
+
+#include "ostro/data/rows/row_verdicts.h"
 #include "ostro/lab/steps/work.h"
 
 namespace ostro::lab {
@@ -50,10 +53,14 @@ Result<RunSize> run_size(const Work& work);
 
 // The verdicts' file in the output of a step that gives verdicts; empty for other steps.
 std::string verdicts_file(const Work& work, const std::string& step);
+// What is in it; null for other steps.
+Result<std::shared_ptr<const data::RowVerdicts>> verdicts_of(const Work& work, const std::string& step);
 
 // The files of a source, or those that a step made, as texts or rows. Of a step that gives verdicts the files
 // that they are on.
 Result<std::vector<data::SourceFile>> files_of(const Work& work, const std::string& step);
+// The name of one of them, for people: its path from the plan's folder, or in the output of its step.
+std::string name_of(const Work& work, const std::string& step, const std::string& path);
 // Literal globs for them.
 Result<std::vector<std::string>> urls_of(const Work& work, const std::string& step);
 // A text parameter.

@@ -16,22 +16,15 @@ namespace ostro::lab {
 namespace {
 
 // The rows of an input, with what was said of them.
-struct InputRows {
-  corpus_check::TextRows rows;
-  std::optional<data::RowVerdicts> before;
-};
-
-Result<std::unique_ptr<InputRows>> rows_of(const Work& work, const char* parameter) {
+Result<corpus_check::TextRows> rows_of(const Work& work, const char* parameter) {
   const std::string& input = work.step.inputs.at(parameter);
-  auto out = std::make_unique<InputRows>();
-  corpus_check::TextRows& rows = out->rows;
+  corpus_check::TextRows rows;
   ASSIGN_OR_RETURN(rows.files, files_of(work, input));
-  const Step& source = step_with_files(work.plan, *work.plan.find(input));
-  const Made& made = work.made.at(source.name);
+  const Made& made = work.made.at(step_with_files(work.plan, *work.plan.find(input)).name);
   for (size_t i = 0; i < rows.files.size(); ++i) {
     const std::string& path = rows.files[i].path;
+    rows.names.push_back(name_of(work, input, path));
     const bool is_made = !made.folder.empty();
-    rows.names.push_back(is_made ? source.name + path.substr(made.folder.size()) : work.plan.relative(path));
     std::string hash = is_made ? "" : made.pinned[i];
     if (is_made) {
       ASSIGN_OR_RETURN(hash, io::file_sha256(work.context.fs, path));
@@ -39,11 +32,8 @@ Result<std::unique_ptr<InputRows>> rows_of(const Work& work, const char* paramet
     rows.sha256.push_back(std::move(hash));
   }
   rows.text_key = text_of(work.step, "text_key");
-  if (const std::string path = verdicts_file(work, input); !path.empty()) {
-    ASSIGN_OR_RETURN(out->before, data::read_row_verdicts(work.context.fs, path));
-    rows.before = &*out->before;
-  }
-  return out;
+  ASSIGN_OR_RETURN(rows.before, verdicts_of(work, input));
+  return rows;
 }
 
 // Content is which rows of which files are taken, and not why.
@@ -83,7 +73,7 @@ Result<std::string> make_filter(const Work& work, const std::string& folder) {
     rules.evaluation_names.push_back(work.plan.relative(file.path));
   ASSIGN_OR_RETURN(const auto input, rows_of(work, "from"));
   ASSIGN_OR_RETURN(const data::RowVerdicts verdicts,
-                   corpus_check::filter_rows(work.context.fs, input->rows, rules, folder + ".sort",
+                   corpus_check::filter_rows(work.context.fs, input, rules, folder + ".sort",
                                              work.services.build.threads_or_all()));
   ASSIGN_OR_RETURN(const auto after, evaluation_hashes(work.context.fs, work.plan, step));
   if (before != after)
@@ -110,8 +100,8 @@ Result<std::string> make_quality(const Work& work, const std::string& folder) {
   ASSIGN_OR_RETURN(const auto good, rows_of(work, "positive"));
   ASSIGN_OR_RETURN(const auto other, rows_of(work, "negative"));
   ASSIGN_OR_RETURN(const data::RowVerdicts verdicts,
-                   corpus_check::score_rows(work.context.fs, input->rows, good->rows, other->rows, options,
-                                            rule, work.services.build.threads_or_all()));
+                   corpus_check::score_rows(work.context.fs, input, good, other, options, rule,
+                                            work.services.build.threads_or_all()));
   return keep(work, folder, verdicts);
 }
 

@@ -40,11 +40,7 @@ Result<std::string> make_tokenizer(const Work& work, const std::string& folder) 
   if (!is_known) return invalid_argument(fmt::format("pattern is {}: use one of {}", pattern, known));
   io::FileSystem& fs = work.context.fs;
   ASSIGN_OR_RETURN(std::vector<data::SourceFile> files, files_of(work, step.inputs.at("from")));
-  std::shared_ptr<const data::RowVerdicts> verdicts;
-  if (const std::string path = verdicts_file(work, step.inputs.at("from")); !path.empty()) {
-    ASSIGN_OR_RETURN(data::RowVerdicts read, data::read_row_verdicts(fs, path));
-    verdicts = std::make_shared<data::RowVerdicts>(std::move(read));
-  }
+  ASSIGN_OR_RETURN(auto verdicts, verdicts_of(work, step.inputs.at("from")));
   ASSIGN_OR_RETURN(const tokenizer::Tokenizer trained,
                    tokenizer::train(data::texts_of_sources(fs, std::move(files), text_of(step, "text_key"),
                                                            "text_key", nullptr, std::move(verdicts)),

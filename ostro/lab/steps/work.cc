@@ -28,6 +28,19 @@ std::string verdicts_file(const Work& work, const std::string& step) {
   return io::join_path(work.made.at(step).folder, kVerdictsFile);
 }
 
+Result<std::shared_ptr<const data::RowVerdicts>> verdicts_of(const Work& work, const std::string& step) {
+  const std::string path = verdicts_file(work, step);
+  if (path.empty()) return std::shared_ptr<const data::RowVerdicts>();
+  ASSIGN_OR_RETURN(data::RowVerdicts read, data::read_row_verdicts(work.context.fs, path));
+  return std::shared_ptr<const data::RowVerdicts>(std::make_shared<data::RowVerdicts>(std::move(read)));
+}
+
+std::string name_of(const Work& work, const std::string& name, const std::string& path) {
+  const std::string& step = step_with_files(work.plan, *work.plan.find(name)).name;
+  const std::string& folder = work.made.at(step).folder;
+  return folder.empty() ? work.plan.relative(path) : step + path.substr(folder.size());
+}
+
 Result<std::vector<data::SourceFile>> files_of(const Work& work, const std::string& name) {
   const std::string& step = step_with_files(work.plan, *work.plan.find(name)).name;
   const Made& made = work.made.at(step);

@@ -162,7 +162,7 @@ Result<StoreWriter> open_writer(io::FileSystem& fs, const data::StorePlan& plan,
 }
 
 // That the verdicts are those of the training files.
-Status check_verdicts(io::FileSystem& fs, const data::StorePlan& plan,
+Status check_verdicts(io::FileSystem& fs, const data::StorePlan& plan, const std::string& rows_file,
                       const std::vector<data::SourceFile>& sources) {
   data::SourceHashes hashes(fs, plan.folder.ledger);
   std::vector<std::pair<std::string, std::string>> files;
@@ -172,7 +172,7 @@ Status check_verdicts(io::FileSystem& fs, const data::StorePlan& plan,
     files.emplace_back(source.path, std::move(hash));
   }
   hashes.keep();
-  return data::check_files_of_verdicts(*plan.verdicts, plan.rows_file, plan.key + ".rows", files);
+  return data::check_files_of_verdicts(*plan.verdicts, rows_file, plan.key + ".rows", files);
 }
 
 // Builds the store. The caller holds the lock.
@@ -185,7 +185,7 @@ Result<data::StoreLedger> build_locked(io::FileSystem& fs, const data::StorePlan
     if (there.is_done()) return std::move(*there.finished);
     ASSIGN_OR_RETURN(StoreWriter writer, open_writer(fs, plan, there, settings));
     if (plan.verdicts != nullptr) {
-      RETURN_IF_ERROR(check_verdicts(fs, plan, writer.sources()));
+      RETURN_IF_ERROR(check_verdicts(fs, plan, *component.rows, writer.sources()));
       std::vector<std::map<std::string, int64_t>> reasons;
       for (const data::FileVerdicts& file : plan.verdicts->files) reasons.push_back(file.reasons());
       writer.note_left_out(std::move(reasons));
