@@ -15,7 +15,7 @@ import subprocess
 import sys
 import tempfile
 
-from workers_test import Place, check, steps_of, wait_for, workers_of
+from workers_test import Gate, Place, check, steps_of, wait_for, workers_of
 
 # ssh's options, `--`, the host and the command. A host `down` cannot be reached.
 SSH = """#!/bin/sh
@@ -25,8 +25,6 @@ echo $$ >> "$0.pids"
 exec env -i PATH="$PATH" HOME="$HOME" SSH_CONNECTION="127.0.0.1 40000 $2 22" sh -c "$3"
 """
 SECRET = "0123456789abcdef" * 4
-# Steps that take long, so that another worker has come before the run ends, however fast the machine is.
-SLOW = "leaf:30:*:delay=4000,leaf:60:*:delay=4000"
 
 
 class Ssh:
@@ -35,6 +33,7 @@ class Ssh:
         self.ssh = place.top / "ssh"
         self.ssh.write_text(SSH)
         self.ssh.chmod(0o755)
+        self.gate = Gate(place.top)
 
     def hosts(self, *lines):
         path = self.place.top / "hosts.txt"
@@ -43,7 +42,7 @@ class Ssh:
 
     def start(self, run, hosts, options):
         words = [self.place.ostro, "launch", "ssh", *hosts, "--bind", "127.0.0.1", *self.place.words(run, options)]
-        return subprocess.Popen(words, env=self.place.environment({"OSTRO_THREADS": "1", "OSTRO_JOB_SECRET": SECRET, "OSTRO_FAULT": SLOW}), text=True,
+        return subprocess.Popen(words, env=self.place.environment({"OSTRO_THREADS": "1", "OSTRO_JOB_SECRET": SECRET, "OSTRO_FAULT": self.gate.fault()}), text=True,
                                 stdout=subprocess.PIPE, stderr=subprocess.STDOUT, cwd=self.place.top)
 
     def ended(self, process, run, expected):
@@ -64,15 +63,20 @@ def check_secret(run):
 
 def check_faults(place, ssh, options, expected):
     """Of three machines one is down, a worker is killed, and then a connection."""
+    ssh.gate.at(20)
     process = ssh.start("faults", ssh.hosts("127.0.0.1 slots=2", "127.0.0.2  # another", "down"), options)
     wait_for(lambda: steps_of(place, "faults") > 5 and len(workers_of("faults")) == 3)
     check_secret("faults")
     os.kill(list(workers_of("faults"))[1], signal.SIGKILL)
     now = steps_of(place, "faults")
+    ssh.gate.at(now + 15)
     wait_for(lambda: steps_of(place, "faults") > now + 5 and len(workers_of("faults")) == 3)
     wrappers = [int(line) for line in pathlib.Path(f"{ssh.ssh}.pids").read_text().split()]
     gone = next(pid for pid in wrappers if pathlib.Path(f"/proc/{pid}").exists())
     os.kill(gone, signal.SIGKILL)
+    ssh.gate.at(now + 30)
+    wait_for(lambda: steps_of(place, "faults") > now + 20 and len(workers_of("faults")) == 3)
+    ssh.gate.open()
     out = ssh.ended(process, "faults", expected)
     for words in ("down ended with status 255; the others go on", "lost its place", "was killed by signal 9",
                   "ssh: connect to host down port 22: Connection refused"):

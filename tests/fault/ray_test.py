@@ -25,7 +25,7 @@ import time
 ROOT = pathlib.Path(__file__).resolve().parent.parent.parent
 sys.path[:0] = [str(ROOT / "tests" / "e2e"), str(ROOT / "tests" / "fault")]
 from ray_chaos import Chaos, long_leaves, options_for, program_with_bad_nodes  # noqa: E402
-from workers_test import Place, check, steps_of, wait_for, workers_of  # noqa: E402
+from workers_test import Gate, Place, check, steps_of, wait_for, workers_of  # noqa: E402
 
 try:
     os.environ["RAY_USAGE_STATS_ENABLED"] = "0"
@@ -100,12 +100,13 @@ class Launch:
 
     def __init__(self, place, cluster, run, options, settings=None, program=None, words=()):
         self.place, self.run, self.log = place, run, place.top / f"{run}.log"
+        self.gate = Gate(place.top)
         python = {"OSTRO_PYTHON": sys.executable, "PYTHONPATH": str(ROOT / "python"), "OSTRO_THREADS": "1"}
         with open(self.log, "wb") as log:
             self.process = subprocess.Popen(
                 [program or place.ostro, "launch", "ray", "--address", cluster.address, "--min_workers", "2", "--max_workers", "3",
                  *words, *place.words(run, options)], start_new_session=True,
-                env=place.environment(python | (settings or {})), stdin=subprocess.DEVNULL, stdout=log, stderr=log)
+                env=place.environment(python | {"OSTRO_FAULT": self.gate.fault()} | (settings or {})), stdin=subprocess.DEVNULL, stdout=log, stderr=log)
 
     # Ray starts an actor in seconds, or in minutes where the machine is busy; the limit is for what never comes.
     def wait_for(self, what, told, seconds=240):
@@ -147,13 +148,19 @@ def faults(launch, cluster, nodes, rng):
         return [int(pathlib.Path(f"/proc/{pid}/stat").read_text().rsplit(")", 1)[1].split()[1])
                 for pid in workers_of(run)]
 
+    # A worker of Ray starts in seconds, or in minutes where the machine is busy: meanwhile the run may train some steps and no more.
+    def while_it_waits(what, told):
+        launch.gate.at(steps_of(launch.place, run) + 20)
+        launch.wait_for(what, told)
+        launch.gate.open()
+
     def add_node(number):
         nodes.append(cluster.add_node(**node_settings(number)))
-        launch.wait_for(lambda: len(workers_of(run)) == 3, "the worker of the new node")
+        while_it_waits(lambda: len(workers_of(run)) == 3, "the worker of the new node")
 
     def add_bad_node():
         bad = cluster.add_node(**node_settings(BAD_NODE))
-        launch.wait_for(lambda: "ended with status 1; the others go on" in launch.log.read_text(), "a worker that fails")
+        while_it_waits(lambda: "ended with status 1; the others go on" in launch.log.read_text(), "a worker that fails")
         cluster.remove_node(bad, allow_graceful=False)
 
     def kill_node():

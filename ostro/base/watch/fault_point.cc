@@ -40,13 +40,14 @@ std::optional<int64_t> whole_number(std::string_view text) {
   return value;
 }
 
-enum class Action { kKill, kStop, kExit, kDelay };
+enum class Action { kKill, kStop, kExit, kDelay, kGate };
 
 struct Fault {
   std::string text, phase;
   std::optional<int64_t> step, rank;  // none: any
   Action action = Action::kKill;
   int64_t value = 0;  // exit status, milliseconds
+  std::string file;   // of a gate
   std::atomic<bool> happened{false};
 
   // Reads "PHASE:STEP:RANK:ACTION". Returns false if the text is no such entry.
@@ -69,10 +70,13 @@ struct Fault {
     if (name == "stop") action = Action::kStop;
     if (name == "exit") action = Action::kExit;
     if (name == "delay") action = Action::kDelay;
+    if (name == "gate") action = Action::kGate;
+    if (name == "gate" && has_value) file = fields[3].substr(equals + 1);
     value = given.value_or(1);
     const bool right = (name == "kill" || name == "stop") ? !has_value
                        : name == "exit"                   ? !has_value || (given && *given < 256)
                        : name == "delay"                  ? given.has_value()
+                       : name == "gate"                   ? !file.empty()
                                                           : false;
     return right && known_phase(phase) && (step || fields[1] == "*") && (rank || fields[2] == "*");
   }
@@ -119,6 +123,26 @@ void act(const Fault& fault) {
     case Action::kStop: ::kill(::getpid(), SIGSTOP); return;
     case Action::kExit: ::_exit(static_cast<int>(fault.value));
     case Action::kDelay: std::this_thread::sleep_for(std::chrono::milliseconds(fault.value)); return;
+    case Action::kGate: return;  // wait_at_gate()
+  }
+}
+
+int64_t number_in(const std::string& path) {
+  char text[32] = {};
+  const int file = ::open(path.c_str(), O_RDONLY | O_CLOEXEC);
+  if (file < 0) return 0;
+  const ssize_t count = ::read(file, text, sizeof text);
+  ::close(file);
+  int64_t number = 0;
+  if (count > 0) (void)std::from_chars(text, text + count, number);
+  return number;
+}
+
+void wait_at_gate(const Fault& fault, const char* phase, int64_t step) {
+  constexpr std::chrono::milliseconds kLook{20};
+  while (number_in(fault.file) < step) {
+    pulse_phase(phase, step);
+    std::this_thread::sleep_for(kLook);
   }
 }
 
@@ -136,8 +160,11 @@ void fault_aside(const char* phase, int64_t step, int64_t rank) {
   OSTRO_CHECK(known_phase(phase), "fault_point(\"{}\") is no phase of base/watch/fault_point.h", phase);
   for (size_t i = 0; i < faults.entries.size(); ++i) {
     const Fault& fault = faults.entries[i];
-    if (fault.phase == phase && fault.step.value_or(step) == step && fault.rank.value_or(rank) == rank &&
-        faults.first(i))
+    if (fault.phase != phase || fault.step.value_or(step) != step || fault.rank.value_or(rank) != rank)
+      continue;
+    if (fault.action == Action::kGate)
+      wait_at_gate(fault, phase, step);
+    else if (faults.first(i))
       act(fault);
   }
 }

@@ -15,9 +15,13 @@
 //            barrier     the worker has done its last step and waits for the others
 //            connect     the worker's address is known to its peers. STEP is the number of the epoch
 //   actions  kill (SIGKILL), stop (SIGSTOP), exit or exit=STATUS (without any clean-up; 1),
-//            delay=MILLISECONDS
+//            delay=MILLISECONDS, gate=FILE
 //
-// Each entry happens once in a process. With OSTRO_FAULT_ONCE=DIRECTORY it happens once in all processes that
+// At a gate the worker waits, whenever it comes there, until the number in the file is at least the number of
+// the step; a file without a number is 0. So a test keeps a run from ending before it has done what it wants
+// to, however long that takes, and no computing is spent. The worker's pulse goes on meanwhile.
+//
+// Each other entry happens once in a process. With OSTRO_FAULT_ONCE=DIRECTORY it happens once in all processes that
 // name this directory: before the action, the file DIRECTORY/INDEX.ENTRY is made (0.leaf:3:1:kill); if it
 // exists already, nothing happens. So the replacement of a killed worker is not killed again, and a test sees
 // which faults happened.

@@ -6,8 +6,10 @@
 
 #include <chrono>
 #include <filesystem>
+#include <fstream>
 #include <functional>
 #include <string>
+#include <thread>
 
 #include "ostro/base/log.h"
 #include "ostro/base/watch/fault_point.h"
@@ -90,10 +92,28 @@ TEST_CASE("with OSTRO_FAULT_ONCE a fault happens once in all processes") {
   std::filesystem::remove_all(directory);
 }
 
+TEST_CASE("a gate is passed once its file has the number of the step") {
+  const std::string file = "/tmp/ostro_gate_" + std::to_string(::getpid());
+  std::filesystem::remove(file);
+  std::thread opens([&] {
+    for (const char* number : {"1", "none", "2", "3"}) {
+      std::this_thread::sleep_for(std::chrono::milliseconds(30));
+      std::ofstream(file) << number;
+    }
+  });
+  const auto begin = std::chrono::steady_clock::now();
+  CHECK(ended_with(run_steps("leaf:*:*:gate=" + file), 0));
+  CHECK(std::chrono::steady_clock::now() - begin >= std::chrono::milliseconds(120));
+  opens.join();
+  CHECK(ended_with(run_steps("leaf:*:1:gate=" + file), 0));
+  CHECK(ended_with(run_steps("gather:*:*:gate=/tmp/ostro_no_such_gate"), 0));
+  std::filesystem::remove(file);
+}
+
 TEST_CASE("an OSTRO_FAULT that cannot be read ends the process") {
   for (const char* spec : {"leaf", "leaf:1:1", "leaf:1:1:kill:", "leef:1:1:kill", "leaf:x:1:kill",
                            "leaf:1::kill", "leaf:1:-1:kill", "leaf:1:1:burn", "leaf:1:1:kill=1",
-                           "leaf:1:1:delay", "leaf:1:1:exit=256", ",leaf:1:1:kill"}) {
+                           "leaf:1:1:delay", "leaf:1:1:gate", "leaf:1:1:exit=256", ",leaf:1:1:kill"}) {
     CAPTURE(spec);
     const int status = run_faulty(spec, "", [] {
       ::signal(SIGABRT, SIG_DFL);  // not the one of doctest
