@@ -10,10 +10,14 @@
 namespace ostro::bundle {
 
 std::string bundle_text(const BundleAudit& a) {
+  return audit_text(
+      a,
+      fmt::format("equal: {} files, the record, the weights and the ledger; no step was replayed", a.files));
+}
+
+std::string audit_text(const BundleAudit& a, const std::string& when_equal) {
   std::string out;
-  if (a.findings.empty())
-    out = fmt::format("equal: {} files, the record, the weights and the ledger; no step was replayed\n",
-                      a.files);
+  if (a.findings.empty()) out = when_equal + "\n";
   for (const audit::Finding& finding : a.findings) out += audit::finding_text(finding) + "\n";
   if (!a.shown.empty()) out += "shown:\n";
   for (const std::string& line : a.shown) out += "  " + one_line(line) + "\n";

@@ -52,6 +52,8 @@ Result<BundleAudit> check_bundle(const Context& context, const std::string& dire
 
 // The verdict's line first, then the other findings, what was shown and what was not. Ends with a newline.
 std::string bundle_text(const BundleAudit& audit);
+// The same with another line for what is equal.
+std::string audit_text(const BundleAudit& audit, const std::string& when_equal);
 // One JSON object in a line.
 std::string bundle_json(const BundleAudit& audit);
 

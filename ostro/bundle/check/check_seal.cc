@@ -19,50 +19,46 @@ std::optional<std::string> optional_file(BundleCheck& check, const std::string& 
   return std::nullopt;
 }
 
-std::string seal(const char* end) { return std::string(kManifestFile) + end; }
-
 // The key that the bundle is to be checked with; nothing when there is none, which was then told.
 std::optional<PublicKey> key_of(BundleCheck& check, const std::optional<PublicKey>& wanted,
                                 const std::optional<std::string>& its_own) {
   if (!its_own) return wanted;
-  auto key = PublicKey::parse(*its_own, check.path(seal(".pub")));
+  auto key = PublicKey::parse(*its_own, check.path(check.name + ".pub"));
   if (!key.ok()) {
     check.find(key.error());
     return wanted;
   }
   if (wanted && !(*wanted == *key))
-    check.find(Verdict::kDiffers,
-               fmt::format("the bundle was signed by the key {}, not by {} as given (--key)",
-                           key->fingerprint(), wanted->fingerprint()));
+    check.find(Verdict::kDiffers, fmt::format("the {} was signed by the key {}, not by {} as given (--key)",
+                                              check.noun, key->fingerprint(), wanted->fingerprint()));
   return wanted ? wanted : std::optional(std::move(*key));
 }
 
 void check_signature(BundleCheck& check, const std::optional<PublicKey>& wanted) {
-  const auto signature = optional_file(check, seal(".sig"));
-  const std::optional<PublicKey> key = key_of(check, wanted, optional_file(check, seal(".pub")));
+  const auto signature = optional_file(check, check.name + ".sig");
+  const std::optional<PublicKey> key = key_of(check, wanted, optional_file(check, check.name + ".pub"));
   if (!signature) {
     if (key)
       check.find(Verdict::kDiffers,
-                 fmt::format("{} is missing: bundle.json is not signed", check.path(seal(".sig"))));
+                 fmt::format("{} is missing: {} is not signed", check.path(check.name + ".sig"), check.name));
     else
-      check.leave("who published it: bundle.json is not signed");
+      check.leave(fmt::format("who published it: {} is not signed", check.name));
     return;
   }
   if (!key) {
     check.find(Verdict::kCannotCheck, fmt::format("{}: there is no key to check it with; name it with --key",
-                                                  check.path(seal(".sig"))));
+                                                  check.path(check.name + ".sig")));
     return;
   }
   if (!key->has_signed(check.text, *signature)) {
-    check.find(
-        Verdict::kDiffers,
-        fmt::format("{} is not the signature of this bundle.json by the key {}: one of them was changed",
-                    check.path(seal(".sig")), key->fingerprint()));
+    check.find(Verdict::kDiffers,
+               fmt::format("{} is not the signature of this {} by the key {}: one of them was changed",
+                           check.path(check.name + ".sig"), check.name, key->fingerprint()));
     return;
   }
   check.audit.key = key->fingerprint();
-  check.show(
-      fmt::format("bundle.json was signed by the key {}{}", key->fingerprint(), wanted ? ", as given" : ""));
+  check.show(fmt::format("{} was signed by the key {}{}", check.name, key->fingerprint(),
+                         wanted ? ", as given" : ""));
   if (!wanted)
     check.leave(
         "whose key that is: compare it with the publisher's (--key PUBLISHER.pem). Any forger can sign with "
@@ -70,22 +66,22 @@ void check_signature(BundleCheck& check, const std::optional<PublicKey>& wanted)
 }
 
 void check_time(BundleCheck& check, const std::string& authority) {
-  if (const auto request = optional_file(check, seal(".tsq"));
+  if (const auto request = optional_file(check, check.name + ".tsq");
       request && *request != time_request(check.text))
     check.find(Verdict::kDiffers,
-               fmt::format("{} is not the request for this bundle.json", check.path(seal(".tsq"))));
-  const auto answer = optional_file(check, seal(".tsr"));
+               fmt::format("{} is not the request for this {}", check.path(check.name + ".tsq"), check.name));
+  const auto answer = optional_file(check, check.name + ".tsr");
   if (!answer) {
     if (!authority.empty())
-      check.find(Verdict::kIncomplete,
-                 fmt::format("{} is missing: there is no time stamp to check", check.path(seal(".tsr"))));
-    check.leave("when it was published: there is no time stamp (bundle.json.tsr)");
+      check.find(Verdict::kIncomplete, fmt::format("{} is missing: there is no time stamp to check",
+                                                   check.path(check.name + ".tsr")));
+    check.leave(fmt::format("when it was published: there is no time stamp ({}.tsr)", check.name));
     return;
   }
-  const auto token = read_time_answer(*answer, check.text, authority, check.path(seal(".tsr")));
+  const auto token = read_time_answer(*answer, check.text, authority, check.path(check.name + ".tsr"));
   if (!token.ok()) return check.find(token.error());
   check.audit.time = token->time;
-  check.show(fmt::format("{} says that this bundle.json existed at {}", token->service, token->time));
+  check.show(fmt::format("{} says that this {} existed at {}", token->service, check.name, token->time));
   if (!token->trusted)
     check.leave(
         "that this service is what it says: its certificate was compared with none (--time_ca CA.pem)");

@@ -4,6 +4,7 @@
 // check_bundle calls the checks one after the other; each of them may use several threads.
 #pragma once
 
+#include <functional>
 #include <optional>
 #include <string>
 
@@ -19,10 +20,16 @@ struct BundleCheck {
   std::string directory;
   const BundleOptions& options;
   int threads = 1;
-  std::string text;  // the text of bundle.json
+  std::string text;  // the text of the manifest
   BundleManifest manifest;
   std::optional<chain::Chain> chain;  // set by check_chain; nothing when it cannot be read
   BundleAudit audit;
+  // What the directory is, and the name of its manifest: check_files and check_seal serve other directories
+  // that are published, too.
+  const char* noun = "bundle";
+  std::string name = kManifestFile;
+  // Whether another check compares this file; null: none does.
+  std::function<bool(const std::string&)> is_elsewhere = {};
 
   // The path of a file of the bundle.
   std::string path(const std::string& below) const;
@@ -34,9 +41,9 @@ struct BundleCheck {
   size_t findings() const { return audit.findings.size(); }
 };
 
-// Compares every file with bundle.json, and SHA256SUMS.
+// Compares every file with the manifest, and SHA256SUMS.
 void check_files(BundleCheck& check);
-// Checks signature and time stamp of bundle.json. Errors as check_bundle.
+// Checks signature and time stamp of the manifest. Errors as check_bundle.
 Status check_seal(BundleCheck& check);
 // Checks the chain, and compares it with what bundle.json repeats of it.
 void check_chain(BundleCheck& check);

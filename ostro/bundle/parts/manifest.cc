@@ -160,9 +160,10 @@ Result<BundleManifest> parse_manifest(std::string_view text, const std::string& 
   return out;
 }
 
-std::string sums_text(const BundleManifest& manifest, std::string_view text) {
-  std::map<std::string, std::string> sums = {{kManifestFile, sha256_hex(text)}};
-  for (const auto& [path, sum] : manifest.files) sums[path] = sum.sha256;
+std::string sums_text(const std::map<std::string, FileSum>& files, std::string_view text,
+                      const std::string& name) {
+  std::map<std::string, std::string> sums = {{name, sha256_hex(text)}};
+  for (const auto& [path, sum] : files) sums[path] = sum.sha256;
   std::string out;
   for (const auto& [path, sum] : sums) out += fmt::format("{}  {}\n", sum, path);
   return out;

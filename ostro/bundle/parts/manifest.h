@@ -75,7 +75,8 @@ std::string manifest_text(const BundleManifest& manifest);
 // canonical; kUnsupported for a later format.
 Result<BundleManifest> parse_manifest(std::string_view text, const std::string& path);
 
-// The text of SHA256SUMS for a bundle.json with this text.
-std::string sums_text(const BundleManifest& manifest, std::string_view text);
+// The text of SHA256SUMS for a manifest with this text and name, and the files that it lists.
+std::string sums_text(const std::map<std::string, FileSum>& files, std::string_view text,
+                      const std::string& name);
 
 }  // namespace ostro::bundle

@@ -10,8 +10,7 @@
 #include "ostro/bundle/check/check_bundle.h"
 #include "ostro/bundle/parts/file_sums.h"
 #include "ostro/bundle/parts/ledger_files.h"
-#include "ostro/bundle/parts/signature.h"
-#include "ostro/bundle/parts/time_token.h"
+#include "ostro/bundle/parts/write_manifest.h"
 #include "ostro/bundle/publish/copy_record.h"
 #include "ostro/bundle/publish/model_card.h"
 #include "ostro/bundle/publish/replay_cost.h"
@@ -141,19 +140,6 @@ Status write_licenses(io::FileSystem& fs, const PublishRequest& request, const s
   return {};
 }
 
-// bundle.json and what is made of its text.
-Status write_manifest(io::FileSystem& fs, const PublishRequest& request, const Material& material,
-                      const std::string& place, const BundleManifest& manifest) {
-  const std::string text = manifest_text(manifest), path = io::join_path(place, kManifestFile);
-  RETURN_IF_ERROR(fs.write_file(path, text));
-  RETURN_IF_ERROR(fs.write_file(io::join_path(place, kSumsFile), sums_text(manifest, text)));
-  if (material.key) {
-    RETURN_IF_ERROR(fs.write_file(path + ".sig", material.key->sign(text)));
-    RETURN_IF_ERROR(fs.write_file(path + ".pub", material.key->public_key().pem()));
-  }
-  return request.time_request ? fs.write_file(path + ".tsq", time_request(text)) : Status();
-}
-
 Status write_bundle(const Context& context, const PublishRequest& request, const Material& material,
                     const std::string& place, BundleManifest& manifest) {
   io::FileSystem& fs = context.fs;
@@ -185,7 +171,8 @@ Status write_bundle(const Context& context, const PublishRequest& request, const
        hash_files(fs, place, files, material.threads, context.progress, "hashing files")) {
     ASSIGN_OR_RETURN(manifest.files[path], std::move(sum));
   }
-  RETURN_IF_ERROR(write_manifest(fs, request, material, place, manifest));
+  RETURN_IF_ERROR(write_manifest(fs, place, {kManifestFile, manifest_text(manifest), manifest.files},
+                                 material.key ? &*material.key : nullptr, request.time_request));
   return fs.sync_tree(place);
 }
 

@@ -3,6 +3,7 @@
 #include <fmt/ranges.h>
 
 #include "ostro/base/units.h"
+#include "ostro/cli/lab/lab_publish.h"
 #include "ostro/cli/lab/lab_register.h"
 #include "ostro/cli/lab/lab_run.h"
 #include "ostro/cli/lab/lab_without.h"
@@ -149,6 +150,7 @@ constexpr Command kLabVerbs[] = {
     {"record", "write what a lab knows as an SQLite file", lab_record},
     {"report", "answer the plan's queries in a report, or check one", lab_report},
     {"site", "write pages about a lab", lab_site},
+    {"publish", "write a finished lab as one folder that a stranger can check", lab_publish},
     {"gc", "remove outputs that the plan does not need any more", lab_gc},
     {"without", "train a run again without a document, and compare", lab_without},
 };

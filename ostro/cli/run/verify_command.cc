@@ -28,11 +28,15 @@ int verify_command(Args args) {
       "the model's provenance.json, and says what more is needed. A run's directory that has a model in it,\n"
       "too, is checked as both.\n"
       "Of a bundle (ostro publish) it compares every file, the signature, the record, the weights and the\n"
-      "ledger of the data with one another; no step is replayed.\n"
+      "ledger of the data with one another; no step is replayed. Of a published lab (ostro lab publish) it\n"
+      "checks all bundles, the journal, the registry and the outputs, and makes the record again; "
+      "--run_hash\n"
+      "is its lab hash.\n"
       "With --receipt it checks an answer of ostro serve: a model is run once over prompt and answer. With\n"
       "--receipts it checks the chain and the signatures of a server's receipts, and those that are drawn.");
   std::optional<std::string> run;
-  args.positional("RUN", &run, "run directory, the directory of a model, or a bundle (ostro publish)");
+  args.positional("RUN", &run,
+                  "run directory, the directory of a model, a bundle (ostro publish) or a published lab");
   args.option("--model", &asked.model, "DIR",
               "the directory of a model that was made of RUN, which may be a run, a checkpoint or an import");
   args.option("--from_step", &asked.from, "A",

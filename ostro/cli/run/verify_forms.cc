@@ -12,6 +12,8 @@
 #include "ostro/config/utf8.h"
 #include "ostro/convert/check_model.h"
 #include "ostro/io/files/path.h"
+#include "ostro/publication/check/check_publication.h"
+#include "ostro/publication/parts/manifest.h"
 #include "ostro/run/report/console.h"
 
 namespace ostro::cli {
@@ -144,6 +146,8 @@ Result<Verified> verify(const Context& context, VerifyAsked asked) {
   RETURN_IF_ERROR(check_asked(asked));
   if (!asked.receipt.path.empty()) return verify_receipt(context, asked);
   if (!asked.receipt.log.empty()) return verify_receipt_log(context, asked);
+  if (asked.model.empty() && !asked.as_bundle && publication::is_publication(context.fs, asked.run))
+    return verify_publication(context, asked);
   const bool is_bundle = asked.model.empty() && (asked.as_bundle || bundle::is_bundle(context.fs, asked.run));
   const bool has_seal = !asked.bundle.key.empty() || !asked.bundle.time_authority.empty();
   if (has_seal && (!is_bundle || asked.is_spot()))
@@ -243,6 +247,23 @@ Result<Verified> verify_bundle(const Context& context, const VerifyAsked& asked)
   options.run_hash = asked.audit.run_hash;
   ASSIGN_OR_RETURN(const auto audit, bundle::check_bundle(context, asked.run, options));
   return verified(asked.json ? bundle::bundle_json(audit) : bundle::bundle_text(audit),
+                  exit_code(audit.verdict()));
+}
+
+Result<Verified> verify_publication(const Context& context, const VerifyAsked& asked) {
+  const std::string option = asked.is_spot()                ? "--sample and --leaf are"
+                             : asked.audit.no_replay        ? "--no_replay is"
+                             : replay_option(asked).empty() ? ""
+                                                            : replay_option(asked) + " is";
+  if (!option.empty())
+    return invalid_argument(fmt::format(
+        "{} for replaying a run, and a published lab is checked without it: name one of its bundles, "
+        "{}/*",
+        option, io::join_path(asked.run, publication::kBundlesFolder)));
+  bundle::BundleOptions options = asked.bundle;
+  options.run_hash = asked.audit.run_hash;
+  ASSIGN_OR_RETURN(const auto audit, publication::check_publication(context, asked.run, options));
+  return verified(asked.json ? bundle::bundle_json(audit) : publication::publication_text(audit),
                   exit_code(audit.verdict()));
 }
 

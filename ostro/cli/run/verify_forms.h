@@ -1,6 +1,6 @@
 // VerifyAsked, verify: the forms of `ostro verify`: of a run, of a sample or a leaf of it, of a model, of a
-// bundle and of a receipt. Each form refuses the options that do not belong to it, calls the room that does
-// the check, and returns what is to be printed.
+// bundle, of a published lab and of a receipt. Each form refuses the options that do not belong to it, calls
+// the room that does the check, and returns what is to be printed.
 #pragma once
 
 #include <functional>
@@ -56,6 +56,8 @@ Result<Verified> verify_spot(const Context& context, VerifyAsked asked);
 // `record`: the run, checkpoint or import from which `model` was made; empty: not at hand.
 Result<Verified> verify_model(const Context& context, const VerifyAsked& asked, const std::string& model,
                               const std::string& record);
+// The form of a published lab (ostro lab publish).
+Result<Verified> verify_publication(const Context& context, const VerifyAsked& asked);
 Result<Verified> verify_bundle(const Context& context, const VerifyAsked& asked);
 Result<Verified> verify_receipt(const Context& context, const VerifyAsked& asked);
 Result<Verified> verify_receipt_log(const Context& context, const VerifyAsked& asked);

@@ -1,0 +1,141 @@
+#include "ostro/publication/check/published_lab.h"
+
+#include <fmt/format.h>
+
+#include <algorithm>
+#include <nlohmann/json.hpp>
+#include <set>
+
+#include "ostro/base/sha256.h"
+#include "ostro/io/files/file_hash.h"
+#include "ostro/io/files/path.h"
+#include "ostro/lab/journal/output.h"
+
+namespace ostro::publication {
+namespace {
+
+// The journal's last line of a fingerprint that gave this content.
+const lab::DoneEntry* entry_of(const lab::Journal& journal, const PublishedStep& step) {
+  for (auto it = journal.done().rbegin(); it != journal.done().rend(); ++it)
+    if (it->fingerprint == step.fingerprint && it->content == step.content) return &*it;
+  return nullptr;
+}
+
+// How the files of a source differ from those that its recipe names; empty: they do not.
+std::string source_fault(const PublishedStep& step, const nlohmann::json& recipe) {
+  if (recipe["parameters"].value("licence", "") != step.licence) return "has another licence in the journal";
+  auto inputs = nlohmann::json::object(), order = nlohmann::json::array();
+  for (const PublishedFile& file : step.sources) {
+    inputs[file.path] = file.sha256;
+    order.push_back({file.path, file.sha256});
+  }
+  if (recipe["inputs"] != inputs) return "has other files in the journal";
+  return sha256_hex(order.dump()) == step.content ? "" : "has its files in another order in the journal";
+}
+
+// How a step differs from what the journal says; empty: it does not. The inputs of what was made are what the
+// plan's other steps gave.
+std::string step_fault(const lab::Step& step, const PublicationManifest& manifest,
+                       const lab::DoneEntry* entry) {
+  const PublishedStep& published = manifest.steps.at(step.name);
+  if (published.kind != step.kind->name)
+    return fmt::format("is of kind {} in {} and of kind {} in the plan", published.kind, kManifestFile,
+                       step.kind->name);
+  if (entry == nullptr) return "the journal has no line with this fingerprint and content";
+  if (sha256_hex(entry->recipe) != entry->fingerprint)
+    return "its recipe in the journal has another fingerprint";
+  const auto recipe = nlohmann::json::parse(entry->recipe, nullptr, /*allow_exceptions=*/false);
+  if (!recipe.is_object() || recipe.value("kind", "") != step.kind->name || !recipe["inputs"].is_object() ||
+      !recipe["parameters"].is_object())
+    return "its recipe in the journal is of another form";
+  if (step.kind->name == "source") return source_fault(published, recipe);
+  for (const auto& [parameter, content] : recipe["inputs"].items()) {
+    const auto input = step.inputs.find(parameter);
+    if (input == step.inputs.end()) return fmt::format("the plan has no input {} of it", parameter);
+    const auto other = manifest.steps.find(input->second);
+    if (other == manifest.steps.end() || content != other->second.content)
+      return fmt::format("was not made of what {} gave", input->second);
+  }
+  return "";
+}
+
+}  // namespace
+
+Result<PublishedLab> open_lab(io::FileSystem& fs, const std::string& directory,
+                              const PublicationManifest& manifest, const lab::Journal& journal,
+                              std::vector<std::string>& faults) {
+  PublishedLab out;
+  const std::string file = io::join_path(directory, manifest.plan);
+  ASSIGN_OR_RETURN(out.plan, lab::read_plan(fs, file));
+  if (out.plan.name != manifest.lab || out.plan.question != manifest.question)
+    faults.push_back(fmt::format("{} has another name or question than {}", file, kManifestFile));
+  if (sha256_hex(canonical_plan(out.plan)) != journal.plan_hash())
+    faults.push_back(fmt::format("{} is not the plan that the journal names last", file));
+  std::set<std::string> names;
+  for (const lab::Step& step : out.plan.steps) {
+    names.insert(step.name);
+    const auto found = manifest.steps.find(step.name);
+    if (found == manifest.steps.end()) {
+      faults.push_back(fmt::format("step {} of the plan is not in {}", step.name, kManifestFile));
+      continue;
+    }
+    const PublishedStep& published = found->second;
+    const lab::DoneEntry* entry = entry_of(journal, published);
+    if (const std::string fault = step_fault(step, manifest, entry); !fault.empty()) {
+      faults.push_back(fmt::format("step {}: {}", step.name, fault));
+      continue;
+    }
+    out.state.steps.push_back({.step = &step,
+                               .action = lab::Action::kSkip,
+                               .recipe = entry->recipe,
+                               .fingerprint = published.fingerprint,
+                               .content = published.content,
+                               .manifest = entry->manifest});
+    lab::Made& made = out.state.made[step.name];
+    made.fingerprint = published.fingerprint, made.content = published.content;
+    if (step.kind->name != "source")
+      made.folder = lab::output_folder(out.plan.directory(), published.fingerprint);
+    for (const PublishedFile& source : published.sources) {
+      made.files.push_back({.path = io::join_path(out.plan.folder, source.path), .size = source.bytes});
+      made.pinned.push_back(source.sha256);
+    }
+  }
+  for (const auto& [name, unused] : manifest.steps)
+    if (!names.contains(name))
+      faults.push_back(fmt::format("step {} of {} is not in the plan", name, kManifestFile));
+  if (faults.empty() && out.state.hash() != manifest.lab_hash)
+    faults.push_back(fmt::format("the lab hash of these steps is {}, and {} has {}", out.state.hash(),
+                                 kManifestFile, manifest.lab_hash));
+  return out;
+}
+
+Result<std::vector<std::string>> output_faults(io::FileSystem& fs, const PublishedLab& lab,
+                                               int64_t& left_out) {
+  std::vector<std::string> faults;
+  for (const lab::StepState& s : lab.state.steps) {
+    const std::string& folder = lab.state.made.at(s.step->name).folder;
+    if (folder.empty()) continue;
+    const std::string list = lab::manifest_path(lab.plan.directory(), s.fingerprint);
+    ASSIGN_OR_RETURN(const std::string text, fs.read_file(list));
+    const auto json = nlohmann::json::parse(text, nullptr, /*allow_exceptions=*/false);
+    if (sha256_hex(text) != s.manifest || !json.is_object() || !json["files"].is_object()) {
+      faults.push_back(fmt::format("{} is not the list that the journal has the hash of", list));
+      continue;
+    }
+    ASSIGN_OR_RETURN(const std::vector<std::string> there, lab::files_below(fs, folder));
+    int64_t listed = 0;
+    for (const std::string& file : there) {
+      if (!json["files"].contains(file)) continue;  // the sessions of a run
+      ++listed;
+      const std::string path = io::join_path(folder, file);
+      ASSIGN_OR_RETURN(const std::string hash, io::file_sha256(fs, path));
+      if (json["files"][file] != hash)
+        faults.push_back(fmt::format("{} is not what step {} made: SHA-256 {} here, {} in its list", path,
+                                     s.step->name, hash, json["files"][file].dump()));
+    }
+    left_out += static_cast<int64_t>(json["files"].size()) - listed;
+  }
+  return faults;
+}
+
+}  // namespace ostro::publication

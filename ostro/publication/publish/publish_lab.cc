@@ -1,0 +1,197 @@
+#include "ostro/publication/publish/publish_lab.h"
+
+#include <fmt/format.h>
+
+#include <nlohmann/json.hpp>
+#include <set>
+
+#include "ostro/base/machine.h"
+#include "ostro/bundle/parts/file_sums.h"
+#include "ostro/bundle/parts/write_manifest.h"
+#include "ostro/bundle/publish/publish.h"
+#include "ostro/chain/genesis_json.h"
+#include "ostro/chain/record.h"
+#include "ostro/convert/import/new_directory.h"
+#include "ostro/io/files/path.h"
+#include "ostro/lab/record/record.h"
+#include "ostro/lab/registry/registry.h"
+#include "ostro/lab/site/site.h"
+#include "ostro/publication/check/check_publication.h"
+#include "ostro/publication/others/others.h"
+#include "ostro/publication/publish/copy_lab.h"
+#include "ostro/publication/publish/front_page.h"
+
+namespace ostro::publication {
+namespace {
+
+// A finished lab, read before anything is written.
+struct Material {
+  lab::Plan plan;
+  lab::LabState state;
+  std::optional<bundle::SigningKey> key;
+  int threads = 1;
+};
+
+Result<Material> open_material(const Context& context, const PublishRequest& request) {
+  Material out;
+  if (request.checkpoints < 0)
+    return invalid_argument(fmt::format("--checkpoints {}: use 0 or more", request.checkpoints));
+  if (request.records_only && request.checkpoints > 0)
+    return invalid_argument("--records_only publishes no states; leave out it or --checkpoints");
+  if (!request.sign.empty()) {
+    ASSIGN_OR_RETURN(out.key, bundle::SigningKey::read(context.fs, request.sign));
+  }
+  RETURN_IF_ERROR(convert::check_is_new(context.fs, request.out));
+  ASSIGN_OR_RETURN(out.threads, default_threads());
+  ASSIGN_OR_RETURN(out.plan, lab::read_plan(context.fs, request.plan));
+  ASSIGN_OR_RETURN(out.state, lab::finished_lab(context, out.plan, /*every_byte=*/true));
+  return out;
+}
+
+// A step's name as a folder: "base[rate=0.001]" is base-rate-0.001. Two names that would be one get numbers.
+std::string folder_of(const std::string& step, std::set<std::string>& taken) {
+  std::string out;
+  for (const char c : step) {
+    const bool plain = (c >= 'a' && c <= 'z') || (c >= 'A' && c <= 'Z') || (c >= '0' && c <= '9') ||
+                       c == '.' || c == '_' || c == '-';
+    if (plain)
+      out += c;
+    else if (!out.empty() && out.back() != '-')
+      out += '-';
+  }
+  while (!out.empty() && out.back() == '-') out.pop_back();
+  std::string name = out;
+  for (int number = 2; !taken.insert(name).second; ++number) name = fmt::format("{}-{}", out, number);
+  return io::join_path(kBundlesFolder, name);
+}
+
+// The store that a run was trained on; empty where it is not one alone: the run's record names its stores.
+std::string store_of(const Material& material, const lab::Step& step) {
+  if (const auto data = step.inputs.find("data"); data != step.inputs.end())
+    return material.state.made.at(data->second).folder;
+  const auto of = step.inputs.find("of");
+  return of == step.inputs.end() ? "" : store_of(material, *material.plan.find(of->second));
+}
+
+Result<std::map<std::string, PublishedStep>> published_steps(const Material& material, bool bundles) {
+  std::map<std::string, PublishedStep> out;
+  std::set<std::string> taken;
+  for (const lab::StepState& s : material.state.steps) {
+    PublishedStep& step = out[s.step->name];
+    step = {s.step->kind->name, s.fingerprint, s.content};
+    if (s.step->kind->makes_run() && bundles) step.bundle = folder_of(s.step->name, taken);
+    if (step.kind != "source") continue;
+    const lab::Made& made = material.state.made.at(s.step->name);
+    step.licence = s.step->parameters.find("licence")->text;
+    for (size_t i = 0; i < made.files.size(); ++i)
+      step.sources.push_back(
+          {material.plan.relative(made.files[i].path), made.pinned.at(i), made.files[i].size});
+  }
+  return out;
+}
+
+Status publish_bundles(const Context& context, const PublishRequest& request, const Material& material,
+                       const PublicationManifest& manifest, const std::string& place,
+                       std::vector<std::string>& remarks) {
+  for (const lab::StepState& s : material.state.steps) {
+    const std::string& folder = manifest.steps.at(s.step->name).bundle;
+    if (folder.empty()) continue;
+    RETURN_IF_ERROR(context.fs.make_dirs(io::join_path(place, kBundlesFolder)));
+    bundle::PublishRequest one;
+    one.run = material.state.made.at(s.step->name).folder;
+    one.out = io::join_path(place, folder);
+    one.cache = store_of(material, *s.step);
+    one.sign = request.sign;
+    one.checkpoints = request.checkpoints;
+    if (!request.licence.empty()) one.license = request.licence;
+    one.version = request.version;
+    auto published = bundle::publish(context, one);
+    if (!published.ok()) return published.error().with_context(fmt::format("step {}", s.step->name));
+    if (!published->remark.empty()) remarks.push_back(fmt::format("{}: {}", folder, published->remark));
+  }
+  return {};
+}
+
+std::string made_by(const PublishRequest& request) {
+  return chain::canonical_text({{"version", request.version},
+                                {"source_commit", chain::source_commit()},
+                                {"binary_sha256", chain::binary_sha256()},
+                                {"compiler", chain::compiler_name()}});
+}
+
+Status write_publication(const Context& context, const PublishRequest& request, const Material& material,
+                         const std::string& place, Published& out) {
+  io::FileSystem& fs = context.fs;
+  const lab::Plan& plan = material.plan;
+  PublicationManifest& manifest = out.manifest;
+  manifest.lab = plan.name, manifest.question = plan.question;
+  manifest.plan = plan.relative(plan.file);
+  manifest.lab_hash = material.state.hash();
+  ASSIGN_OR_RETURN(const lab::Journal journal, lab::Journal::open(fs, plan.directory()));
+  ASSIGN_OR_RETURN(const lab::Registry registry, lab::Registry::open(fs, plan.directory()));
+  manifest.journal = journal.head(), manifest.registry = registry.head();
+  ASSIGN_OR_RETURN(manifest.steps, published_steps(material, !request.records_only));
+  manifest.made_by = made_by(request);
+  RETURN_IF_ERROR(copy_plan(fs, plan, place, out.remarks));
+  RETURN_IF_ERROR(copy_lab(context, plan, material.state, place));
+  ASSIGN_OR_RETURN(const std::vector<lab::ReportFile> pages, lab::make_site(fs, plan, material.state));
+  RETURN_IF_ERROR(lab::write_files(fs, io::join_path(place, kSiteFolder), pages));
+  RETURN_IF_ERROR(publish_bundles(context, request, material, manifest, place, out.remarks));
+  RETURN_IF_ERROR(fs.write_file(io::join_path(place, kPageFile), front_page(manifest, plan)));
+  const auto sum_all = [&]() -> Status {
+    ASSIGN_OR_RETURN(std::vector<std::string> files, bundle::files_below(fs, place));
+    std::erase_if(files, [](const std::string& file) { return is_in_bundle(file); });
+    for (auto& [path, sum] :
+         bundle::hash_files(fs, place, files, material.threads, context.progress, "hashing files")) {
+      ASSIGN_OR_RETURN(manifest.files[path], std::move(sum));
+    }
+    return {};
+  };
+  RETURN_IF_ERROR(sum_all());
+  for (const auto& [name, text] : texts_for_others(manifest, material.state, request.licence, material.key))
+    RETURN_IF_ERROR(fs.write_file(io::join_path(place, name), text));
+  RETURN_IF_ERROR(sum_all());
+  RETURN_IF_ERROR(bundle::write_manifest(fs, place, {kManifestFile, manifest_text(manifest), manifest.files},
+                                         material.key ? &*material.key : nullptr, request.time_request));
+  return fs.sync_tree(place);
+}
+
+// Checks what was written into `place`, as a stranger will.
+Status check_written(const Context& context, const std::string& place, const std::string& out,
+                     std::vector<std::string>& remarks) {
+  ASSIGN_OR_RETURN(const bundle::BundleAudit audit, check_publication(context, place, {}));
+  for (const audit::Finding& finding : audit.findings) {
+    std::string text = audit::finding_text(finding);
+    for (size_t at = 0; (at = text.find(place, at)) != std::string::npos; at += out.size())
+      text.replace(at, place.size(), out);
+    if (finding.verdict == audit::Verdict::kDiffers)
+      return corrupt(fmt::format("nothing was published: the publication would be refused: {}", text));
+    remarks.push_back(text);
+  }
+  return {};
+}
+
+}  // namespace
+
+Result<Published> publish_lab(const Context& context, const PublishRequest& request) {
+  ASSIGN_OR_RETURN(const Material material, open_material(context, request));
+  Published out;
+  RETURN_IF_ERROR(convert::make_whole(
+      context.fs, request.out,
+      [&](const std::string& place) -> Status {
+        RETURN_IF_ERROR(write_publication(context, request, material, place, out));
+        return check_written(context, place, io::clean_path(request.out), out.remarks);
+      },
+      ".publishing"));
+  ASSIGN_OR_RETURN(const std::vector<std::string> files, bundle::files_below(context.fs, request.out));
+  out.files = static_cast<int64_t>(files.size());
+  for (const std::string& file : files) {
+    ASSIGN_OR_RETURN(const io::FileInfo info, context.fs.stat(io::join_path(request.out, file)));
+    out.bytes += info.size;
+  }
+  for (const auto& [name, step] : out.manifest.steps) out.bundles += step.bundle.empty() ? 0 : 1;
+  if (material.key) out.key = material.key->public_key().fingerprint();
+  return out;
+}
+
+}  // namespace ostro::publication

@@ -1,0 +1,229 @@
+#!/usr/bin/env python3
+"""Tests `ostro lab publish` and `ostro verify` of what it writes: a lab with registration, a program and forks, published, moved and
+checked without its folder; changed bytes, drawn in all files; forged steps, outputs, records and bundles whose lists were made anew;
+the files for other programs.
+
+    lab_publish_test.py --ostro PROGRAM
+"""
+import argparse
+import base64
+import hashlib
+import json
+import os
+import pathlib
+import random
+import shutil
+import sqlite3
+import subprocess
+import sys
+import tempfile
+
+from program import Program, check
+
+sys.path.insert(0, str(pathlib.Path(__file__).resolve().parent.parent / "suite"))
+import seed  # noqa: E402
+
+CONFIG = """
+model: {seq_len: 32, hidden_dim: 16, intermediate_dim: 32, num_layers: 1, num_heads: 2, num_kv_heads: 2}
+trainer: {mp: f32, train_batch_size: 4, num_train_steps: 8, steps_per_eval: 4, checkpointer: {keep: [{every: 4}]}}
+numerics: {leaf_examples: 2}
+"""
+PLAN = """
+lab: small
+question: Which `rate` is <best>?
+steps:
+  texts: {source: {files: [texts], licence: GPL-3.0-only}}
+  held: {source: {files: ["held/*.txt"], licence: Apache-2.0}}
+  words: {tokenizer: {from: $texts, vocab_size: 300}}
+  rows: {tokens: {from: $texts, held_out: $held, tokenizer: $words}}
+  base:
+    sweep: {rate: [0.001, 0.01]}
+    train: {data: $rows, config: !include name.yaml, set: {optimizer.learning_rate: $rate}}
+  cool: {fork: {of: $base, at: 4, set: {optimizer.decay: 2}}}
+  score: {eval: {of: $base}}
+  count: {run: {program: [wc, -c, in/words/tokenizer.json], inputs: {words: $words}, outputs: [size.txt]}}
+hypotheses:
+  better: {metric: "SELECT s.name, s.loss FROM evaluations s", supported: "mean > 0", refuted: "mean < 0"}
+queries: {best: "SELECT min(bits_per_byte) FROM evaluations"}
+report: report.txt
+"""
+
+
+def canonical(value):
+    return json.dumps(value, sort_keys=True, separators=(",", ":"), ensure_ascii=False)
+
+
+def sha256(data):
+    return hashlib.sha256(data).hexdigest()
+
+
+def make_lab(top):
+    (top / "texts").mkdir(parents=True)
+    (top / "held").mkdir()
+    licences = pathlib.Path("/usr/share/common-licenses")
+    shutil.copy(licences / "GPL-2", top / "texts" / "gpl.txt")
+    shutil.copy(licences / "Apache-2.0", top / "held" / "a.txt")
+    (top / "tiny.yaml").write_text(CONFIG)
+    (top / "name.yaml").write_text("tiny.yaml\n")
+    (top / "report.txt").write_text("The best has {value best 3} bits per byte.\n")
+    (top / "count.sh").write_text("wc -c < in/words/tokenizer.json > out/size.txt\n")
+    plan = PLAN.replace("[wc, -c, in/words/tokenizer.json]", "[sh, count.sh], files: [count.sh]")
+    (top / "plan.yaml").write_text(plan)
+
+
+def seal_again(folder):
+    """Writes publication.json and SHA256SUMS for the files as they are now: what a forger does who has no key."""
+    path = folder / "publication.json"
+    manifest = json.loads(path.read_text())
+    manifest["files"] = {str(f.relative_to(folder)): {"bytes": f.stat().st_size, "sha256": sha256(f.read_bytes())}
+                         for f in sorted(folder.rglob("*")) if f.is_file()
+                         and not str(f.relative_to(folder)).startswith(("bundles/", "publication.json", "SHA256SUMS"))}
+    text = canonical(manifest) + "\n"
+    path.write_text(text)
+    sums = {name: value["sha256"] for name, value in manifest["files"].items()} | {"publication.json": sha256(text.encode())}
+    (folder / "SHA256SUMS").write_text("".join(f"{value}  {name}\n" for name, value in sorted(sums.items())))
+
+
+def check_flips(program, published):
+    """Bytes changed at drawn places of drawn files: each is found."""
+    rng = random.Random(f"{seed.seed()} flips")
+    files = sorted(f for f in published.rglob("*") if f.is_file())
+    for number in range(300 if seed.full() else 12):
+        file = rng.choice(files)
+        data = file.read_bytes()
+        if not data:
+            continue
+        at = rng.randrange(len(data))
+        file.write_bytes(data[:at] + bytes([data[at] ^ 1 << rng.randrange(8)]) + data[at + 1:])
+        done = subprocess.run([program.ostro, "verify", str(published)], capture_output=True, text=True, check=False)
+        check(done.returncode in (1, 4), f"{number}: a changed byte {at} of {file.name} was not found: {done.stdout}{done.stderr}")
+        file.write_bytes(data)
+
+
+def forged(program, published, what, change, words):
+    """A copy with a change and new lists: refused with these words."""
+    copy = published.parent / "forged"
+    shutil.copytree(published, copy)
+    change(copy)
+    seal_again(copy)
+    out = program.run("verify", str(copy), code=1)
+    check(words in out, f"{what}: expected {words!r} in {out}")
+    shutil.rmtree(copy)
+
+
+def edit_json(path, change):
+    value = json.loads(path.read_text())
+    change(value)
+    path.write_text(canonical(value) + "\n")
+
+
+def check_forgeries(program, published):
+    out = published / "small.lab" / "out"
+    score = next(f.parent for f in out.rglob("evaluation.json"))
+
+    def lower_loss(folder):
+        edit_json(folder / score.relative_to(published) / "evaluation.json", lambda e: e.update(loss="0x1p+0"))
+    forged(program, published, "an evaluation", lower_loss, "is not what step score")
+
+    def lower_record(folder):
+        with sqlite3.connect(folder / "site/report/record.sqlite") as db:
+            db.execute("UPDATE evaluations SET loss = 1.0")
+    forged(program, published, "the record", lower_record, "is not what plan, journal and outputs give")
+
+    def other_content(folder):
+        def change(m):
+            m["steps"]["score[rate=0.01]"]["content"] = m["steps"]["score[rate=0.001]"]["content"]
+        edit_json(folder / "publication.json", change)
+    forged(program, published, "a content", other_content, "step score[rate=0.01]: the journal has no line")
+
+    def other_plan(folder):
+        plan = folder / "plan.yaml"
+        plan.write_text(plan.read_text().replace("mean > 0", "mean > 9"))
+    forged(program, published, "a rule", other_plan, "is not the plan that the journal names last")
+
+    def swapped_bundles(folder):
+        a, b = folder / "bundles/base-rate-0.001", folder / "bundles/base-rate-0.01"
+        a.rename(folder / "c"), b.rename(a), (folder / "c").rename(b)
+    forged(program, published, "bundles that were swapped", swapped_bundles, "bundles/base-rate-0.001")
+
+    def without_beginning(folder):
+        journal = folder / "small.lab/journal.jsonl"
+        journal.write_text("".join(journal.read_text().splitlines(keepends=True)[:-1]))
+    forged(program, published, "a journal that was cut", without_beginning, "ends with another line")
+
+    def added_bundle(folder):
+        shutil.copytree(folder / "bundles/base-rate-0.01", folder / "bundles/better")
+    forged(program, published, "a bundle of no step", added_bundle, "it was added")
+
+
+def check_others(published, key):
+    crate = json.loads((published / "ro-crate-metadata.json").read_text())
+    ids = [node["@id"] for node in crate["@graph"]]
+    check(len(ids) == len(set(ids)), "ro-crate: an @id is there twice")
+
+    def references(value):
+        if isinstance(value, dict):
+            if set(value) == {"@id"}:
+                yield value["@id"]
+            for item in value.values():
+                yield from references(item)
+        elif isinstance(value, list):
+            for item in value:
+                yield from references(item)
+    for node in crate["@graph"]:
+        for name in references([v for k, v in node.items() if k != "@id"]):
+            check(name in ids or name.startswith("https://"), f"ro-crate: {name} is described nowhere")
+    croissant = json.loads((published / "croissant.json").read_text())
+    hashes = {f["sha256"] for f in croissant["distribution"]}
+    check(hashes == {sha256(pathlib.Path("/usr/share/common-licenses", n).read_bytes()) for n in ("GPL-2", "Apache-2.0")},
+          "croissant: other files")
+    envelope = json.loads((published / "provenance.intoto.jsonl").read_text())
+    payload = base64.b64decode(envelope["payload"])
+    text = f"DSSEv1 {len(envelope['payloadType'])} {envelope['payloadType']} {len(payload)} ".encode() + payload
+    (published.parent / "pae").write_bytes(text)
+    (published.parent / "sig").write_bytes(base64.b64decode(envelope["signatures"][0]["sig"]))
+    done = subprocess.run(["openssl", "pkeyutl", "-verify", "-pubin", "-inkey", key, "-rawin", "-in", published.parent / "pae",
+                           "-sigfile", published.parent / "sig"], capture_output=True, text=True, check=False)
+    check(done.returncode == 0, f"in-toto: the envelope's signature does not hold: {done.stdout}{done.stderr}")
+    named = {s["name"]: s["digest"]["sha256"] for s in json.loads(payload)["subject"]}
+    check(all(sha256((published / n).read_bytes()) == h for n, h in named.items()) and "plan.yaml" in named, "in-toto: other subjects")
+
+
+def main():
+    parser = argparse.ArgumentParser()
+    parser.add_argument("--ostro", required=True)
+    args = parser.parse_args()
+    with tempfile.TemporaryDirectory() as folder:
+        top = pathlib.Path(folder) / "lab"
+        make_lab(top)
+        os.environ["OSTRO_THREADS"] = "1"
+        program = Program(args.ostro, top)
+        out = program.run("lab", "publish", "plan.yaml", "--out", "early", code=1)
+        check("`ostro lab run" in out and not (top / "early").exists(), f"a lab that is not done: {out}")
+        program.run("lab", "register", "plan.yaml")
+        hash_line = program.run("lab", "run", "plan.yaml").splitlines()[-1]
+        for words in (["genpkey", "-algorithm", "ed25519", "-out", "key.pem"], ["pkey", "-in", "key.pem", "-pubout", "-out", "pub.pem"]):
+            subprocess.run(["openssl", *words], cwd=top, check=True, capture_output=True)
+        program.run("lab", "publish", "plan.yaml", "--out", "first", "--sign", "key.pem")
+        check("first" in program.run("lab", "publish", "plan.yaml", "--out", "first", code=2), "a folder that exists")
+        published = pathlib.Path(folder) / "published"
+        (top / "first").rename(published)
+        elsewhere = Program(args.ostro, folder)
+        top.rename(pathlib.Path(folder) / "gone")
+        key = pathlib.Path(folder) / "gone" / "pub.pem"
+        out = elsewhere.run("verify", "published", "--key", str(key), "--run_hash", hash_line.removeprefix("lab hash: "))
+        check(out.startswith("equal: ") and "the registry of 1 entries holds" in out, out)
+        check("differs" in elsewhere.run("verify", "published", "--run_hash", "0" * 64, code=1), "another lab hash")
+        elsewhere.run("verify", "published/bundles/base-rate-0.01")
+        check("GNU GENERAL PUBLIC" not in "".join(f.read_text(errors="ignore") for f in published.rglob("*")
+                                                  if f.is_file() and "bundles" not in f.parts), "a text of a source was published")
+        check_others(published, key)
+        check_flips(elsewhere, published)
+        for seal in published.glob("publication.json.*"):
+            seal.unlink()
+        check_forgeries(elsewhere, published)
+    print("a published lab was checked elsewhere; changed bytes and forgeries were found")
+
+
+if __name__ == "__main__":
+    main()
