@@ -56,7 +56,7 @@ def check_tiny(helper, ostro, root, name, version):
         wanted = [sha(tensor.weight if quantized else tensor), sha(tensor.scales) if quantized else hashlib.sha256().hexdigest(),
                   sha(grok_release.dequantize(tensor)), sha(grok_release.dequantize(tensor, as_reference=True))]
         check(found[leaf] == wanted, f"{name}: {leaf}")
-    report = json.loads(run(ostro, "check", "--grok", directory, "--contents", "--json").stdout)
+    report = json.loads(run(ostro, "check", "grok", directory, "--contents", "--json").stdout)
     check(report["whole"] == len(leaves) and report["model"] == "a Grok of 12 layers", f"{name}: all are whole")
     for file in report["files"]:
         bytes_ = (directory / "ckpt-0" / file["file"]).read_bytes()
@@ -223,20 +223,20 @@ def check_release(helper, ostro, root):
     check(sizes == SIZES, f"eight sizes: {sizes}")
     check(sum(size * n for size, n in sizes.items()) == 318_239_886_140, "318,239,886,140 bytes")
     check(blocks < 100e6, f"files without elements take {blocks} bytes")
-    out, checking = peak_memory(ostro, "check", "--grok", directory, "--json")
+    out, checking = peak_memory(ostro, "check", "grok", directory, "--json")
     report = json.loads(out)
     check(report["whole"] == 770 and report["model"] == "Grok-1" and report["whole_bytes"] == 318_239_886_140, "all are whole")
     orders = [str(layer) for layer in range(64)]
     for i, file in enumerate(report["files"]):
         layer = sorted(orders)[(i - 2) // 12] if i > 1 else None
         check(file["name"].startswith(f"transformer/decoder_layer_{layer}/" if layer else "language_model/"), file["name"])
-    listed = run(ostro, "check", "--grok", directory, "--all").stdout.splitlines()
+    listed = run(ostro, "check", "grok", directory, "--all").stdout.splitlines()
     check(sum(line.startswith("whole    tensor") for line in listed) == 770, "all names and shapes are listed")
     line = next(line for line in listed if "tensor00027_000" in line)
     check("transformer/decoder_layer_10/moe/linear_1/w: int8 [8, 32768, 6144] with scales bf16 [8, 8, 6144]" in line, line)
     (directory / "tensor00300_000").unlink()
     os.truncate(directory / "tensor00000_000", 2**31 + 5)
-    bad = run(ostro, "check", "--grok", directory, rc=1)
+    bad = run(ostro, "check", "grok", directory, rc=1)
     check("768 whole, 1 missing, 1 short, 0 wrong" in bad.stdout and "2 of 770 files are not whole" in bad.stderr, bad.stderr)
     return writing, checking
 
@@ -251,7 +251,7 @@ def main():
         root = pathlib.Path(folder)
         ours = check_tiny(helper, ostro, root, "numpy_1", grok_release.numpy_1)
         check_tiny(helper, ostro, root, "numpy_2", contextlib.nullcontext)
-        run(ostro, "check", "--grok", ours)
+        run(ostro, "check", "grok", ours)
         refused = check_hostile(helper, root)
         accepted = check_mutations(helper, root, 20000 if suite.full() else 1000)
         writing, checking = check_release(helper, ostro, root)

@@ -100,7 +100,7 @@ def check_origin(release, whole, part):
 def check_export(ostro, root, release, whole, half, tokenizer):
     def exported(checkpoint, name, *more):
         run(ostro, "export", "--checkpoint", checkpoint, "--to", "grok", "--tokenizer", tokenizer, "--out", root / name, *more)
-        run(ostro, "check", "--grok", root / name, "--contents")
+        run(ostro, "check", "grok", root / name, "--contents")
         return root / name
 
     def state(directory, name, *more):
@@ -207,7 +207,7 @@ def check_trained(ostro, root):
     for dtype in ("f32", "int8"):
         out = root / f"mini_{dtype}"
         run(ostro, "export", "--checkpoint", trained, "--to", "grok", "--out", out, "--dtype", dtype)
-        run(ostro, "check", "--grok", out)
+        run(ostro, "check", "grok", out)
         run(ostro, "import", "--from", "grok", out, "--out", root / f"back_{dtype}", "--tokenizer", out / "tokenizer.json")
         back = json.loads(run(ostro, "sample", "--checkpoint", root / f"back_{dtype}", *words).stdout)["ids"]
         check(len(back) == len(ids) if dtype == "int8" else back == ids, f"{dtype}: {back}, trained {ids}")

@@ -4,10 +4,10 @@
 
 #include <algorithm>
 #include <set>
-#include <sstream>
 
 #include "ostro/base/log.h"
 #include "ostro/cli/launch/launch_job.h"
+#include "ostro/cli/launch/ssh_words.h"
 #include "ostro/cli/launch/worker_words.h"
 #include "ostro/cli/main/commands.h"
 #include "ostro/cli/main/exit_code.h"
@@ -50,17 +50,6 @@ Status check(const SshCall& call, const std::vector<cluster::SshHost>& hosts,
   if (call.port < 0 || call.port > 65535)
     return invalid_argument(fmt::format("--port: {} is not a number from 0 to 65535", call.port));
   return {};
-}
-
-// The words of --ssh, with what makes a lost machine known and asks no questions.
-std::vector<std::string> ssh_words(const std::string& given) {
-  std::istringstream in(given);
-  std::vector<std::string> words = {"/usr/bin/env"};
-  for (std::string word; in >> word;) words.push_back(word);
-  for (const char* option : {"BatchMode=yes", "ServerAliveInterval=5", "ServerAliveCountMax=3"})
-    words.insert(words.end(), {"-o", option});
-  words.emplace_back("-T");
-  return words;
 }
 
 // Says where each worker runs, and with which words.

@@ -41,7 +41,7 @@ std::span<const Command> commands() {
       {"devices", "show the processors and GPUs of this machine, and what GPUs lack", devices_command},
       {"coordinator", "decide who is in a run on several machines", coordinator_command},
       {"worker", "one worker of a run on several processes", worker_command},
-      {"check", "say which files of a Grok-1 checkpoint are whole", check_command},
+      {"check", "check machines before a run, or the files of a Grok-1 checkpoint", check_command},
       {"completion", "print a script that completes words in a shell", completion_command},
   };
   return kCommands;

@@ -46,9 +46,7 @@ Status check(const Context& context, const std::string& directory, grok::CheckOp
   return all_whole(*report);
 }
 
-}  // namespace
-
-int check_command(Args args) {
+int check_grok(Args args) {
   std::string directory;
   grok::CheckOptions options;
   bool all = false, json = false;
@@ -60,8 +58,7 @@ int check_command(Args args) {
       "directory that a download still fills can be checked as often as wanted. Exit code 0: all are whole; "
       "1:\n"
       "some are not, or there are files that the configuration has no place for.");
-  args.option("--grok", &directory, "DIR",
-              "the directory of tensor00000_000, or the one that has it as ckpt-0", Args::kRequired);
+  args.positional("DIR", &directory, "the directory of tensor00000_000, or the one that has it as ckpt-0");
   args.option("--config", &options.config, "FILE",
               "config.json of another shape than Grok-1's; without it, DIR/config.json if there is one");
   args.flag(
@@ -72,6 +69,16 @@ int check_command(Args args) {
   args.flag("--json", &json, "print JSON, with all files");
   if (const auto code = args.parse()) return *code;
   return exit_after(check(args.context(), directory, std::move(options), all, json));
+}
+
+}  // namespace
+
+int check_command(Args args) {
+  static constexpr Command kVerbs[] = {
+      {"cluster", "whether a run can be started on some machines", check_cluster_command},
+      {"grok", "which files of a Grok-1 checkpoint are whole", check_grok},
+  };
+  return run_verb(std::move(args), kVerbs);
 }
 
 }  // namespace ostro::cli

@@ -104,7 +104,7 @@ Status read_cell(const Release& release, const Parameter& p, const checkpoint::B
   RETURN_IF_ERROR(reader.read(first, count / p.columns, std::span(values)));
   if (const auto bad = numerics::first_from(values))
     return corrupt(
-        fmt::format("{}: {}{}: an element of row {} is infinite or NaN; run `ostro check --grok` for details",
+        fmt::format("{}: {}{}: an element of row {} is infinite or NaN; run `ostro check grok` for details",
                     release.directory(), p.spec.path, layer < 0 ? "" : fmt::format(", layer {}", layer),
                     first + static_cast<int64_t>(*bad) / p.columns));
   if (p.spec.dtype == "f32") {

@@ -1,0 +1,106 @@
+// ostro check cluster
+#include <fmt/format.h>
+
+#include <set>
+
+#include "ostro/base/text_parts.h"
+#include "ostro/cli/launch/launch_job.h"
+#include "ostro/cli/launch/ssh_words.h"
+#include "ostro/cli/main/commands.h"
+#include "ostro/cli/main/exit_code.h"
+#include "ostro/cli/shared/terminal.h"
+#include "ostro/cluster/ssh/hosts.h"
+#include "ostro/cluster_check/agent.h"
+#include "ostro/cluster_check/check_cluster.h"
+#include "ostro/io/files/path.h"
+#include "ostro/runtime/device_name.h"
+
+namespace ostro::cli {
+namespace {
+
+struct ClusterCall {
+  std::string hosts, ssh = "ssh", program, folder;
+  bool agent = false, no_selftest = false, json = false;
+  int64_t link_mebibytes = 32;
+};
+
+constexpr int64_t kMostLinkMebibytes = 4096;
+
+// The folders that all workers must share: those of the run and of its stores, without a scheme.
+std::vector<std::string> shared_folders(const train::TrainConfig& config) {
+  std::set<std::string> out = {config.trainer.log_dir};
+  for (const data::Component& component : data::components_of(config.data)) out.insert(component.cache_dir);
+  std::vector<std::string> folders;
+  for (const std::string& folder : out)
+    if (!folder.empty() && io::path_scheme(folder).empty()) folders.push_back(io::absolute_path(folder));
+  return folders;
+}
+
+Result<cluster_check::ClusterReport> check_machines(const ClusterCall& call, const Context& context,
+                                                    const train::TrainConfig* config) {
+  cluster_check::CheckRequest request;
+  ASSIGN_OR_RETURN(const std::string text, context.fs.read_file(call.hosts));
+  ASSIGN_OR_RETURN(request.hosts, cluster::parse_hosts(text, call.hosts));
+  for (const cluster::SshHost& host : request.hosts)
+    for (const std::string& device : host.devices)
+      if (!device.empty())
+        RETURN_IF_ERROR(runtime::parse_device(fmt::format("{}: {}", call.hosts, host.name), device));
+  if (config != nullptr) request.folders = shared_folders(*config);
+  request.selftest = !call.no_selftest;
+  request.link_bytes = call.link_mebibytes << 20;
+  request.on_progress = [&](const std::string& what, double part) { context.progress.show(what, part); };
+  ASSIGN_OR_RETURN(const WorkerPlace place, worker_place(call.folder, call.program));
+  const std::string script = fmt::format("cd {} && exec {} check cluster --agent", shell_word(place.folder),
+                                         shell_word(place.program));
+  request.start = [&](const cluster::SshHost& host) {
+    std::vector<std::string> words = ssh_words(call.ssh);
+    words.insert(words.end(), {"--", host.name, "exec sh -c " + shell_word(script)});
+    return cluster_check::LineProcess::start(words);
+  };
+  auto report = cluster_check::check_cluster(context, request);
+  context.progress.end();
+  return report;
+}
+
+}  // namespace
+
+int check_cluster_command(Args args) {
+  ClusterCall call;
+  args.summary(
+      "Says whether a run can be started on the machines of a list, before anything is started: builds, "
+      "clocks,\n"
+      "self-test and devices of each, the folders that they must share, and whether each can connect to each, "
+      "and how\n"
+      "fast. Exit code 0: no problem was found; 1: some were.");
+  args.option("--hosts", &call.hosts, "FILE",
+              "a machine in each line, as for ostro launch ssh: HOST [slots=N] [devices=LIST]");
+  args.option("--ssh", &call.ssh, "WORDS", "the program, for instance 'ssh -p 2222 -i KEY'");
+  args.option("--program", &call.program, "PATH",
+              "this program on the machines; without it: the same path as here");
+  args.option("--folder", &call.folder, "DIR", "where the workers will run; without it: the current folder");
+  args.option("--link_mib", &call.link_mebibytes, "N",
+              "MiB sent over each link that is measured (default 32); 0: only connect");
+  args.flag("--no_selftest", &call.no_selftest, "leaves out the self-test, which takes some seconds");
+  args.flag("--json", &call.json, "print JSON");
+  args.flag("--agent", &call.agent, "answer the questions of such a check on this machine: what ssh starts there");
+  args.config(/*required=*/false);
+  if (const auto code = args.parse()) return *code;
+  if (call.agent) {
+    cluster_check::run_agent(args.context(), OSTRO_VERSION, stdin, stdout);
+    return kExitOk;
+  }
+  if (call.hosts.empty()) return report_error(invalid_argument("--hosts: name the file with the machines"));
+  if (call.link_mebibytes < 0 || call.link_mebibytes > kMostLinkMebibytes)
+    return report_error(invalid_argument(
+        fmt::format("--link_mib {}: use 0 to {}", call.link_mebibytes, kMostLinkMebibytes)));
+  Result<train::TrainConfig> config = train::TrainConfig();
+  if (args.has_config()) config = args.load_config();
+  if (!config.ok()) return report_error(config.error());
+  const auto report = check_machines(call, args.context(), args.has_config() ? &*config : nullptr);
+  if (!report.ok()) return report_error(report.error());
+  if (const Status written = write_stdout(call.json ? report_json(*report) : report_text(*report)); !written.ok())
+    return report_error(written.error());
+  return report->problems.empty() ? kExitOk : kExitFailed;
+}
+
+}  // namespace ostro::cli

@@ -1,0 +1,178 @@
+#include "ostro/cluster_check/agent.h"
+
+#include <fmt/format.h>
+#include <sys/statvfs.h>
+#include <unistd.h>
+
+#include <algorithm>
+#include <array>
+#include <chrono>
+#include <cstdlib>
+#include <future>
+#include <memory>
+#include <nlohmann/json.hpp>
+#include <sstream>
+#include <thread>
+
+#include "ostro/base/host_name.h"
+#include "ostro/base/machine.h"
+#include "ostro/chain/record.h"
+#include "ostro/chain/version.h"
+#include "ostro/cluster_check/link_probe.h"
+#include "ostro/io/files/path.h"
+#include "ostro/run/loop/selftest.h"
+
+namespace ostro::cluster_check {
+namespace {
+
+using AgentJson = nlohmann::json;
+
+constexpr std::chrono::seconds kProbePatience{100};
+constexpr std::chrono::milliseconds kMarkerPatience{5000}, kMarkerLook{50};
+constexpr int64_t kDiskBytes = 32 << 20;
+
+int64_t unix_nanoseconds() {
+  return std::chrono::duration_cast<std::chrono::nanoseconds>(
+             std::chrono::system_clock::now().time_since_epoch())
+      .count();
+}
+
+// The address of this machine to which ssh came; empty: it says none.
+std::string own_address() {
+  const char* connection = std::getenv("SSH_CONNECTION");
+  std::istringstream in(connection == nullptr ? "" : connection);
+  std::string client, client_port, server;
+  in >> client >> client_port >> server;
+  return server;
+}
+
+// Seconds in which a file of kDiskBytes is written and synced.
+Result<double> write_seconds(io::FileSystem& fs, const std::string& path) {
+  const auto begin = std::chrono::steady_clock::now();
+  ASSIGN_OR_RETURN(const auto file, fs.create(path));
+  const std::string piece(size_t{1} << 20, 'o');
+  Status done;
+  for (int64_t written = 0; done.ok() && written < kDiskBytes; written += static_cast<int64_t>(piece.size()))
+    done = file->append(piece);
+  if (done.ok()) done = file->sync();
+  const double seconds = std::chrono::duration<double>(std::chrono::steady_clock::now() - begin).count();
+  (void)file->close();
+  (void)fs.remove(path);
+  if (!done.ok()) return done.error();
+  return seconds;
+}
+
+class Agent {
+ public:
+  Agent(const Context& context, std::string version) : context_(context), version_(std::move(version)) {}
+
+  Result<AgentJson> answer(const AgentJson& asked) {
+    const std::string what = asked.value("do", "");
+    if (what == "facts") return facts();
+    if (what == "time") return AgentJson{{"time_ns", unix_nanoseconds()}};
+    if (what == "selftest") return selftest();
+    if (what == "device") return device(asked.value("device", ""));
+    if (what == "path") return path(asked.value("path", ""), asked.value("marker", ""));
+    if (what == "listen") return listen(asked.value("address", ""), asked.value("key", ""));
+    if (what == "send") return send(asked);
+    if (what == "taken") return taken();
+    return invalid_argument(fmt::format("\"{}\" is no question of this version", what));
+  }
+
+ private:
+  AgentJson facts() const {
+    const auto threads = default_threads();
+    return {{"host", host_name()},
+            {"address", own_address()},
+            {"processor", processor_name()},
+            {"threads", threads.ok() ? *threads : 0},
+            {"memory", total_memory()},
+            {"version", version_},
+            {"source_commit", chain::source_commit()},
+            {"binary_sha256", chain::binary_sha256()},
+            {"numerics", chain::kNumericsVersion}};
+  }
+
+  Result<AgentJson> selftest() const {
+    ASSIGN_OR_RETURN(const auto engine, context_.engine());
+    ASSIGN_OR_RETURN(const run::SelftestHashes hashes, run::selftest_hashes(*engine, 1));
+    return AgentJson{{"floats", hashes.floats}, {"integers", hashes.integers}, {"engine", engine->info().name}};
+  }
+
+  Result<AgentJson> device(const std::string& name) const {
+    ASSIGN_OR_RETURN(const auto engine, context_.on(name).engine());
+    return AgentJson{{"engine", engine->info().name}};
+  }
+
+  Result<AgentJson> path(const std::string& folder, const std::string& marker) const {
+    io::FileSystem& fs = context_.fs;
+    const std::string file = io::join_path(folder, marker);
+    // A network file system may show a new file late.
+    const auto until = std::chrono::steady_clock::now() + kMarkerPatience;
+    bool seen = false;
+    while (true) {
+      const auto there = fs.exists(file);
+      seen = there.ok() && *there;
+      if (seen || std::chrono::steady_clock::now() >= until) break;
+      std::this_thread::sleep_for(kMarkerLook);
+    }
+    AgentJson out = {{"seen", seen}};
+    if (!seen) {
+      const auto there = fs.exists(folder);
+      out["exists"] = there.ok() && *there;
+      return out;
+    }
+    const auto lock = fs.lock(file, "a check of the cluster");
+    out["locked"] = !lock.ok() && lock.error().code() == ErrorCode::kBusy;
+    struct statvfs disk {};
+    if (::statvfs(folder.c_str(), &disk) == 0)
+      out["free"] = static_cast<int64_t>(disk.f_bavail) * static_cast<int64_t>(disk.f_frsize);
+    const auto seconds = write_seconds(fs, fmt::format("{}.{}.{}", file, host_name(), ::getpid()));
+    if (!seconds.ok()) return seconds.error();
+    out["write_rate"] = static_cast<double>(kDiskBytes) / std::max(*seconds, 1e-9);
+    return out;
+  }
+
+  Result<AgentJson> listen(const std::string& address, const std::string& key) {
+    ASSIGN_OR_RETURN(LinkListener listener, LinkListener::open(address, key));
+    const int port = listener.port();
+    taken_ = std::async(std::launch::async, [one = std::make_shared<LinkListener>(std::move(listener))] {
+      return one->take(kProbePatience);
+    });
+    return AgentJson{{"port", port}};
+  }
+
+  Result<AgentJson> send(const AgentJson& asked) const {
+    ASSIGN_OR_RETURN(const double seconds,
+                     probe_link(asked.value("address", ""), asked.value("port", 0), asked.value("key", ""),
+                                asked.value("bytes", int64_t{0}), kProbePatience));
+    return AgentJson{{"seconds", seconds}};
+  }
+
+  Result<AgentJson> taken() {
+    if (!taken_.valid()) return invalid_argument("nothing was listened for");
+    RETURN_IF_ERROR(taken_.get());
+    return AgentJson::object();
+  }
+
+  const Context& context_;
+  const std::string version_;
+  std::future<Status> taken_;
+};
+
+}  // namespace
+
+void run_agent(const Context& context, const std::string& version, std::FILE* in, std::FILE* out) {
+  Agent agent(context, version);
+  std::array<char, 1 << 16> line{};
+  while (std::fgets(line.data(), static_cast<int>(line.size()), in) != nullptr) {
+    const auto asked = AgentJson::parse(line.data(), nullptr, /*allow_exceptions=*/false);
+    const Result<AgentJson> answer =
+        asked.is_object() ? agent.answer(asked) : invalid_argument("a question is a JSON object in a line");
+    const AgentJson told = answer.ok() ? *answer : AgentJson{{"error", answer.error().message()}};
+    fmt::print(out, "{}\n", told.dump(-1, ' ', false, AgentJson::error_handler_t::replace));
+    std::fflush(out);
+  }
+}
+
+}  // namespace ostro::cluster_check

@@ -1,0 +1,23 @@
+// run_agent: answers the questions of check_cluster on one machine, which has started it there by ssh. A
+// question is a line with a JSON object, and so is its answer; {"error": TEXT} where it cannot be answered.
+//
+//   {"do": "facts"}                             what the machine, its program and its clock are
+//   {"do": "selftest"}                          the hashes of the self-test (run/loop/selftest.h)
+//   {"do": "device", "device": D}               whether an engine can be made there
+//   {"do": "path", "path": P, "marker": M}      whether the file M is seen in the folder P, its free bytes,
+//                                               whether its lock is held, and how fast a file is written
+//   {"do": "listen", "address": A, "key": K}    listens for one connection
+//   {"do": "send", "address": A, "port": N, "key": K, "bytes": B}
+//   {"do": "taken"}                             whether the connection came
+#pragma once
+
+#include <cstdio>
+
+#include "ostro/context/context.h"
+
+namespace ostro::cluster_check {
+
+// Reads questions from `in` and writes answers to `out` until `in` ends. `version` is that of this program.
+void run_agent(const Context& context, const std::string& version, std::FILE* in, std::FILE* out);
+
+}  // namespace ostro::cluster_check

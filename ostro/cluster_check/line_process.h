@@ -1,0 +1,43 @@
+// LineProcess: a program that is asked by lines on its standard input and answers by lines on its standard
+// output, such as ostro on another machine behind ssh. What it writes to standard error is kept. One thread
+// uses it.
+#pragma once
+
+#include <sys/types.h>
+
+#include <chrono>
+#include <string>
+#include <vector>
+
+#include "ostro/base/error.h"
+#include "ostro/cluster/wire/socket.h"
+
+namespace ostro::cluster_check {
+
+class LineProcess {
+ public:
+  // Starts words[0], found on PATH. Error: kIo, when no process can be made.
+  static Result<LineProcess> start(const std::vector<std::string>& words);
+  // Closes its input, and ends it when it does not end by itself within a second.
+  ~LineProcess();
+  LineProcess(LineProcess&& other) noexcept { *this = std::move(other); }
+  LineProcess& operator=(LineProcess&& other) noexcept;
+
+  // Writes a line; it must not have a line feed. Error: kIo, when the program has ended.
+  Status ask(const std::string& line);
+  // The next line of the program. Errors: kIo, with what the program wrote to standard error, when it has
+  // ended, the time is over, or a line has more than 1 MiB.
+  Result<std::string> answer(std::chrono::milliseconds patience);
+
+ private:
+  LineProcess() = default;
+  // Takes what has come to standard output and standard error; false at the end of standard output.
+  bool read(cluster::Clock::time_point until);
+  Error gone(const std::string& what) const;
+
+  pid_t process_ = -1;
+  cluster::Socket in_, out_, errors_;
+  std::string lines_, said_;
+};
+
+}  // namespace ostro::cluster_check

@@ -1,0 +1,120 @@
+#!/usr/bin/env python3
+"""Tests `ostro check cluster`: a program in the place of ssh runs the agents on this machine, at addresses of the loopback. Three good
+machines; then one that is down, one without the program, one with another program, one that computes other bits, one whose folder is
+another one, one that cannot be connected to, strangers at the ports, and lists with mistakes. Nothing stays behind.
+
+    check_cluster_test.py --ostro PROGRAM
+"""
+import argparse
+import json
+import os
+import pathlib
+import shutil
+import tempfile
+
+from program import Program, check
+
+# ssh's options, `--`, the host and the command. What is wrong with a machine follows from its name.
+SSH = """#!/bin/bash
+while [ "$1" != -- ]; do shift; done
+host=$2 command=$3 address=127.0.0.$((${#2} % 100 + 1))
+case $host in
+  down*) echo "ssh: connect to host $host port 22: Connection refused" >&2; exit 255;;
+  empty*) command=${command//check cluster/no-such-verb};;
+  silent*) exec sleep 2;;
+  chatty*) command="echo Welcome to $host; $command";;
+  unreachable*) address=203.0.113.7;;
+  nowhere*) exec env -i PATH="$PATH" HOME="$HOME" OSTRO_THREADS=1 sh -c "$command";;
+  other*) command=${command//$PROGRAM/$OTHER};;
+
+esac
+exec env -i PATH="$PATH" HOME="$HOME" OSTRO_THREADS=1 SSH_CONNECTION="127.0.0.1 40000 $address 22" sh -c "$command"
+"""
+CONFIG = """
+data: {train_urls: [texts], cache_dir: store}
+model: {seq_len: 32, hidden_dim: 16, intermediate_dim: 32, num_layers: 1, num_heads: 2, num_kv_heads: 2}
+trainer: {log_dir: runs, train_batch_size: 4, num_train_steps: 4}
+numerics: {leaf_examples: 2}
+"""
+
+
+class Cluster:
+    def __init__(self, ostro, top):
+        self.program, self.top = Program(ostro, top), top
+        self.other = top / "other"
+        ssh = top / "ssh"
+        ssh.write_text(SSH.replace("$PROGRAM", self.program.ostro).replace("$OTHER", str(self.other)))
+        ssh.chmod(0o755)
+        (top / "c.yaml").write_text(CONFIG)
+        (top / "texts").mkdir()
+
+    def run(self, hosts, *words, code=0):
+        (self.top / "hosts.txt").write_text("".join(f"{host}\n" for host in hosts))
+        return self.program.run("check", "cluster", "--hosts", "hosts.txt", "--ssh", str(self.top / "ssh"), *words, code=code)
+
+    def problem(self, hosts, words, *more):
+        out = self.run(hosts, "--no_selftest", "--link_mib", "0", *more, code=1)
+        check(f"problem: {hosts[-1]}: " in out and words in out, f"{hosts}: expected {words!r} in\n{out}")
+        return out
+
+
+def check_good(cluster):
+    out = cluster.run(["node1", "me@node2 slots=2", "node-three"], "--config", "c.yaml", "--link_mib", "1")
+    for words in ("links: 6 of 6 connect", "node1 to me@node2: ", "self-test f055dd224933", "runs: shared, ", "store: shared, ",
+                  "3 machines can train together"):
+        check(words in out, f"{words!r} is not in\n{out}")
+    check("problem" not in out and "note" not in out, out)
+    check(not list(cluster.top.rglob(".ostro-check-*")), "files of the check are still there")
+    told = json.loads(cluster.run(["node1", "node-three"], "--json", "--no_selftest", "--link_mib", "1"))
+    check(told["ok"] and [h["name"] for h in told["hosts"]] == ["node1", "node-three"], told)
+    check(len(told["links"]) == 2 and told["links"][0]["bytes_per_second"] > 0, told)
+    check(told["hosts"][0]["address"] != told["hosts"][1]["address"] and abs(told["hosts"][0]["clock_offset_seconds"]) < 5, told)
+
+
+def check_bad(cluster, ostro):
+    cluster.problem(["node1", "down"], "Connection refused")
+    cluster.problem(["node1", "silent"], "has ended")
+    cluster.problem(["node1", "empty"], "")
+    cluster.problem(["node1", "chatty"], "Welcome to chatty")
+    cluster.problem(["node1", "nowhere"], "SSH_CONNECTION is not set")
+    cluster.problem(["node1", "unreachable"], "listens not at 203.0.113.7")
+    out = cluster.run(["node1", "gpu devices=cuda:77"], "--no_selftest", "--link_mib", "0", code=1)
+    check("problem: gpu: device cuda:77: " in out, out)
+    # A file of other bytes is a note; a self-test with other hashes is a problem.
+    shutil.copy(ostro, cluster.other)
+    with open(cluster.other, "ab") as file:
+        file.write(b"x")
+    out = cluster.run(["node1", "other"], "--no_selftest", "--link_mib", "0")
+    check("note: other: its program is another one than that of node1" in out, out)
+    cluster.other.write_text(f'#!/bin/sh\n{cluster.program.ostro} "$@" | sed -u \'s/f055dd224933/f055dd224934/\'\n')
+    out = cluster.run(["node1", "other"], "--link_mib", "0", code=1)
+    check("problem: other: its self-test gives f055dd224934" in out and "leave it out" in out, out)
+    # A folder that is another one there: the same words, behind which each looks into a root of its own.
+    cluster.other.write_text(f'#!/bin/sh\n{cluster.program.ostro} "$@" | sed -u \'s/"seen":true/"seen":false,"exists":true/\'\n')
+    cluster.problem(["node1", "other"], "is another folder", "--config", "c.yaml")
+    cluster.other.write_text(f'#!/bin/sh\n{cluster.program.ostro} "$@" | sed -u \'s/"locked":true/"locked":false/\'\n')
+    cluster.problem(["node1", "other"], "locks of other machines are not seen", "--config", "c.yaml")
+
+
+def check_slips(cluster):
+    for hosts, words in ((["node1", "node1"], "stands in line 1 already"), ([], "has no host"), (["a gpus=2"], "gpus=2")):
+        check(words in cluster.run(hosts, code=2), f"{hosts}: {words}")
+    check("--link_mib -1" in cluster.run(["node1"], "--link_mib", "-1", code=2), "a negative size")
+    check("--hosts" in cluster.program.run("check", "cluster", code=2), "no list")
+
+
+def main():
+    parser = argparse.ArgumentParser()
+    parser.add_argument("--ostro", required=True)
+    args = parser.parse_args()
+    with tempfile.TemporaryDirectory() as folder:
+        os.environ["OSTRO_THREADS"] = "1"
+        cluster = Cluster(args.ostro, pathlib.Path(folder))
+        check_good(cluster)
+        check_bad(cluster, args.ostro)
+        check_slips(cluster)
+    print("machines were checked; what was wrong with them was found")
+
+
+if __name__ == "__main__":
+    main()
