@@ -108,14 +108,24 @@ Status LineProcess::ask(const std::string& line) {
     written += static_cast<size_t>(count);
   }
   ::sigaction(SIGPIPE, &before, nullptr);
-  return written == text.size() ? Status() : Status(gone("does not answer any more"));
+  if (written == text.size()) return {};
+  hear_out();
+  return gone("has ended");
+}
+
+void LineProcess::hear_out() {
+  const auto until = cluster::deadline_after(std::chrono::milliseconds(500));
+  while (errors_.fd() >= 0 && cluster::Clock::now() < until) (void)read(until);
 }
 
 bool LineProcess::read(cluster::Clock::time_point until) {
   std::array<pollfd, 2> fds = {pollfd{out_.fd(), POLLIN, 0}, pollfd{errors_.fd(), POLLIN, 0}};
   if (::poll(fds.data(), fds.size(), cluster::poll_milliseconds(until)) <= 0) return true;
   if (fds[1].revents != 0 && !take(errors_.fd(), said_, kMostSaid)) errors_.close();
-  return fds[0].revents == 0 || take(out_.fd(), lines_, kMostLine + 1);
+  if (fds[0].revents == 0) return true;
+  if (take(out_.fd(), lines_, kMostLine + 1)) return true;
+  out_.close();  // poll() passes over it
+  return false;
 }
 
 Result<std::string> LineProcess::answer(std::chrono::milliseconds patience) {
@@ -129,7 +139,7 @@ Result<std::string> LineProcess::answer(std::chrono::milliseconds patience) {
     }
     if (lines_.size() > kMostLine) return gone("answers with a line without an end");
     if (!open) {
-      if (errors_.fd() >= 0) (void)read(cluster::deadline_after(std::chrono::milliseconds(200)));
+      hear_out();
       return gone("has ended");
     }
     if (cluster::Clock::now() >= until)

@@ -33,6 +33,8 @@ class LineProcess {
   LineProcess() = default;
   // Takes what has come to standard output and standard error; false at the end of standard output.
   bool read(cluster::Clock::time_point until);
+  // Waits a moment for what a program that has ended wrote to standard error.
+  void hear_out();
   Error gone(const std::string& what) const;
 
   pid_t process_ = -1;

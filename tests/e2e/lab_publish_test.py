@@ -38,7 +38,7 @@ steps:
   rows: {tokens: {from: $texts, held_out: $held, tokenizer: $words}}
   base:
     sweep: {rate: [0.001, 0.01]}
-    train: {data: $rows, config: !include name.yaml, set: {optimizer.learning_rate: $rate}}
+    train: {data: $rows, config: tiny.yaml, set: !include set.yaml}
   cool: {fork: {of: $base, at: 4, set: {optimizer.decay: 2}}}
   score: {eval: {of: $base}}
   count: {run: {program: [wc, -c, in/words/tokenizer.json], inputs: {words: $words}, outputs: [size.txt]}}
@@ -64,7 +64,7 @@ def make_lab(top):
     shutil.copy(licences / "GPL-2", top / "texts" / "gpl.txt")
     shutil.copy(licences / "Apache-2.0", top / "held" / "a.txt")
     (top / "tiny.yaml").write_text(CONFIG)
-    (top / "name.yaml").write_text("tiny.yaml\n")
+    (top / "set.yaml").write_text("optimizer.learning_rate: $rate\n")
     (top / "report.txt").write_text("The best has {value best 3} bits per byte.\n")
     (top / "count.sh").write_text("wc -c < in/words/tokenizer.json > out/size.txt\n")
     plan = PLAN.replace("[wc, -c, in/words/tokenizer.json]", "[sh, count.sh], files: [count.sh]")
@@ -198,10 +198,10 @@ def main():
         make_lab(top)
         os.environ["OSTRO_THREADS"] = "1"
         program = Program(args.ostro, top)
-        out = program.run("lab", "publish", "plan.yaml", "--out", "early", code=1)
+        out = program.run("lab", "publish", "plan.yaml", "--out", "early", code=2)
         check("`ostro lab run" in out and not (top / "early").exists(), f"a lab that is not done: {out}")
         program.run("lab", "register", "plan.yaml")
-        hash_line = program.run("lab", "run", "plan.yaml").splitlines()[-1]
+        hash_line = next(line for line in program.run("lab", "run", "plan.yaml").splitlines() if line.startswith("lab hash: "))
         for words in (["genpkey", "-algorithm", "ed25519", "-out", "key.pem"], ["pkey", "-in", "key.pem", "-pubout", "-out", "pub.pem"]):
             subprocess.run(["openssl", *words], cwd=top, check=True, capture_output=True)
         program.run("lab", "publish", "plan.yaml", "--out", "first", "--sign", "key.pem")

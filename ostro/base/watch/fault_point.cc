@@ -127,7 +127,7 @@ void act(const Fault& fault) {
   }
 }
 
-int64_t number_in(const std::string& path) {
+int64_t step_of_gate(const std::string& path) {
   char text[32] = {};
   const int file = ::open(path.c_str(), O_RDONLY | O_CLOEXEC);
   if (file < 0) return 0;
@@ -140,7 +140,7 @@ int64_t number_in(const std::string& path) {
 
 void wait_at_gate(const Fault& fault, const char* phase, int64_t step) {
   constexpr std::chrono::milliseconds kLook{20};
-  while (number_in(fault.file) < step) {
+  while (step_of_gate(fault.file) < step) {
     pulse_phase(phase, step);
     std::this_thread::sleep_for(kLook);
   }
