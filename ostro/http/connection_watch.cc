@@ -69,12 +69,23 @@ void ConnectionWatch::wait(int socket, std::function<void()> left) {
     const std::lock_guard lock(mutex_);
     Watched& watched = sockets_[socket];
     watched.due = Clock::time_point::max();
+    watched.has_request = true;
     if (!watched.closed) {
       watched.left = std::move(left);
       return;
     }
   }
   left();
+}
+
+void ConnectionWatch::answer(int socket, std::chrono::milliseconds limit) {
+  {
+    const std::lock_guard lock(mutex_);
+    Watched& watched = sockets_[socket];
+    watched.has_request = true;
+    watched.due = Clock::now() + limit;
+  }
+  wake();
 }
 
 void ConnectionWatch::end(int socket) {
@@ -95,7 +106,7 @@ void ConnectionWatch::shut_down_oldest() {
   size_t expected = 0;
   auto oldest = sockets_.end();
   for (auto one = sockets_.begin(); one != sockets_.end(); ++one) {
-    if (one->second.due == Clock::time_point::max()) continue;
+    if (one->second.has_request || one->second.due == Clock::time_point::max()) continue;
     ++expected;
     if (oldest == sockets_.end() || rank(one->second) < rank(oldest->second)) oldest = one;
   }

@@ -1,9 +1,10 @@
-// ConnectionWatch: ends connections that do not bring a request in time, or are too many of that kind, and
-// says when a client has left.
+// ConnectionWatch: ends connections that do not bring a request in time, or are too many of that kind, or do
+// not read their answer in time, and says when a client has left.
 //
-// libmicrohttpd has only a limit for idle connections, which a client that sends a byte now and then never
-// reaches; it does not look at a connection that waits for its answer; and where all connections that it may
-// have are there, it accepts none. Thread-safe; it has a thread of its own, which calls what it was given.
+// libmicrohttpd has only a limit for idle connections, which a client that sends or reads a byte now and then
+// never reaches; it does not look at a connection that waits for its answer; and where all connections that
+// it may have are there, it accepts none. Thread-safe; it has a thread of its own, which calls what it was
+// given.
 #pragma once
 
 #include <chrono>
@@ -31,6 +32,8 @@ class ConnectionWatch {
   void expect(int socket, std::chrono::milliseconds limit);
   // The request is there. `left` is called once, when the client has closed its side; perhaps at once.
   void wait(int socket, std::function<void()> left);
+  // All of the answer is there. The connection is shut down unless end() is called within `limit`.
+  void answer(int socket, std::chrono::milliseconds limit);
   // The socket is about to be closed. Nothing is called for it any more, but a call may be on its way.
   void end(int socket);
 
@@ -38,7 +41,7 @@ class ConnectionWatch {
   struct Watched {
     uint64_t number = 0;  // tells a socket from an earlier one of the same number
     Clock::time_point due = Clock::time_point::max();
-    bool has_header = false;
+    bool has_header = false, has_request = false;
     std::function<void()> left;
     bool closed = false;  // by the client
   };

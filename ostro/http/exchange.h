@@ -27,6 +27,9 @@ class Exchange {
   virtual void begin(Response head) = 0;
   virtual void send(std::string_view bytes) = 0;
   virtual void end() = 0;
+  // So much waits for the client that no more should be sent for now. A client for which this stays true
+  // for Limits::unread_time is dropped: is_gone() is true from then on.
+  virtual bool is_full() { return false; }
 
   // Whether nothing that is sent can arrive any more: the client has closed its connection or its side of it,
   // or the server ends. It is known within milliseconds, also while nothing is sent.

@@ -2,8 +2,10 @@
 #include <fcntl.h>
 #include <sys/stat.h>
 
+#include <algorithm>
 #include <chrono>
 #include <condition_variable>
+#include <functional>
 #include <memory>
 #include <mutex>
 #include <string>
@@ -228,6 +230,75 @@ TEST_CASE("a client that has left is noticed while it waits and between pieces")
     exchange->send("more");
     exchange->end();
   }
+}
+
+bool becomes(const std::function<bool()>& is) {
+  const auto begin = std::chrono::steady_clock::now();
+  while (!is() && std::chrono::steady_clock::now() - begin < std::chrono::seconds(20))
+    std::this_thread::yield();
+  return is();
+}
+
+TEST_CASE("a client that does not read its pieces is dropped, and one that reads gets them all") {
+  Waiting waiting;
+  const auto server =
+      waiting.start({.unread = 10'000, .unread_time = std::chrono::milliseconds(100), .body = 9});
+  const std::string piece(50'000, 'p');
+  Client deaf(server->port());
+  deaf.say(post("a"));
+  const auto held = waiting.next();
+  held->begin({200, "text/event-stream"});
+  int64_t sent = 0;
+  // The system keeps some megabytes for a socket; without a limit this would go on to the end.
+  CHECK(becomes([&] {
+    if (held->is_full() || sent == 10'000) return held->is_gone();
+    held->send(piece);
+    ++sent;
+    return held->is_gone();
+  }));
+  CHECK(sent < 10'000);
+  held->send("more");
+  held->end();
+  CHECK(server->wait_until_answered(std::chrono::seconds(20)));
+  // The control: another server gives time.
+  const auto patient = waiting.start({.unread = 10'000, .body = 9});
+  Client reader(patient->port());
+  reader.say(post("b"));
+  const auto exchange = waiting.next();
+  exchange->begin({200, "text/event-stream"});
+  std::thread sender([&] {
+    for (int i = 0; i < 300; ++i) {
+      CHECK(becomes([&] { return !exchange->is_full(); }));
+      exchange->send(piece);
+    }
+    exchange->end();
+  });
+  const std::string got = reader.hear();
+  sender.join();
+  CHECK(std::count(got.begin(), got.end(), 'p') >= int64_t{300} * 50'000);
+}
+
+TEST_CASE("a client that does not read a whole answer in its time is dropped") {
+  Waiting waiting;
+  const auto server =
+      waiting.start({.answer_time = std::chrono::milliseconds(100), .answer_rate = 200'000'000, .body = 9});
+  const std::string body(40'000'000, 'b');  // more than the system keeps for a socket
+  Client deaf(server->port());
+  deaf.say(post("a"));
+  const auto held = waiting.next();
+  held->answer({200, "text/plain", body});
+  CHECK(becomes([&] { return held->is_gone(); }));
+  CHECK(server->wait_until_answered(std::chrono::seconds(20)));
+  CHECK(deaf.hear().size() < body.size());
+  // Another server gives it time, and the answer arrives.
+  Waiting patient;
+  const auto other = patient.start({.body = 9});
+  Client reader(other->port());
+  reader.say(post("a"));
+  const auto read = patient.next();
+  std::thread sender([&] { read->answer({200, "text/plain", body}); });
+  CHECK(reader.hear().ends_with(body));
+  sender.join();
 }
 
 TEST_CASE("a server that ends leaves no exchange waiting") {

@@ -1,6 +1,7 @@
 #include "ostro/http/micro_exchange.h"
 
 #include <microhttpd.h>
+#include <sys/socket.h>
 
 #include <algorithm>
 #include <cstring>
@@ -61,13 +62,39 @@ void MicroExchange::begin(Response head) {
 void MicroExchange::send(std::string_view bytes) {
   const std::lock_guard lock(mutex_);
   if (gone_) return;
+  if (sent_ > pending_.size() / 2) {  // a client that is always a little behind
+    pending_.erase(0, sent_);
+    sent_ = 0;
+  }
   pending_.append(bytes);
+  if (unread() > limits_.unread && !full_since_) full_since_ = Clock::now();
+  resume();
+}
+
+bool MicroExchange::is_full() {
+  const std::lock_guard lock(mutex_);
+  if (gone_ || !full_since_) return false;
+  if (Clock::now() - *full_since_ < limits_.unread_time) return true;
+  drop();
+  return false;
+}
+
+// The connection's thread waits for the socket, perhaps for as long as the client likes.
+void MicroExchange::drop() {
+  gone_ = true;
+  full_since_.reset();
+  std::string().swap(pending_);
+  sent_ = 0;
+  if (connection_ != nullptr)
+    ::shutdown(MHD_get_connection_info(connection_, MHD_CONNECTION_INFO_CONNECTION_FD)->connect_fd,
+               SHUT_RDWR);
   resume();
 }
 
 void MicroExchange::end() {
   const std::lock_guard lock(mutex_);
   ended_ = true;
+  if (connection_ != nullptr) on_all_(unread());
   resume();
 }
 
@@ -77,7 +104,7 @@ bool MicroExchange::is_gone() const {
 }
 
 void MicroExchange::take_body(std::string_view bytes) {
-  request_.body_too_large = request_.body_too_large || request_.body.size() + bytes.size() > most_body_;
+  request_.body_too_large = request_.body_too_large || request_.body.size() + bytes.size() > limits_.body;
   if (request_.body_too_large)
     std::string().swap(request_.body);
   else
@@ -99,10 +126,12 @@ bool MicroExchange::go_on(MHD_Connection* connection) {
     response = std::move(*response_);
     streams = streams_;
   }
-  if (!streams)
+  if (!streams) {
+    on_all_(response.body.size());
     return queue(
         connection, response,
         MHD_create_response_from_buffer(response.body.size(), response.body.data(), MHD_RESPMEM_MUST_COPY));
+  }
   constexpr size_t kBlock = 4096;
   auto held = std::make_unique<Shared>(shared_from_this());
   MHD_Response* out =
@@ -119,10 +148,8 @@ void MicroExchange::leave() {
 
 void MicroExchange::closed() {
   const std::lock_guard lock(mutex_);
-  gone_ = true;
   connection_ = nullptr;
-  std::string().swap(pending_);
-  sent_ = 0;
+  drop();
 }
 
 int64_t MicroExchange::read(char* to, size_t most) {
@@ -136,6 +163,7 @@ int64_t MicroExchange::read(char* to, size_t most) {
       pending_.clear();
       sent_ = 0;
     }
+    if (unread() <= limits_.unread) full_since_.reset();
     return static_cast<int64_t>(count);
   }
   if (ended_) return -1;

@@ -5,6 +5,7 @@
 #include <sys/socket.h>
 #include <unistd.h>
 
+#include <algorithm>
 #include <cctype>
 #include <condition_variable>
 #include <map>
@@ -128,8 +129,12 @@ class MicroServer final : public Server {
     MHD_get_connection_values(connection, MHD_GET_ARGUMENT_KIND, &add_query, &request.query);
     const bool known =
         limits_.body > 0 || request.method == MHD_HTTP_METHOD_GET || request.method == MHD_HTTP_METHOD_HEAD;
+    const auto on_all = [this, socket = socket_of(connection)](size_t bytes) {
+      const auto more = std::chrono::seconds(bytes / std::max<size_t>(1, limits_.answer_rate));
+      watch_.answer(socket, limits_.answer_time + more);
+    };
     auto exchange = std::make_unique<SharedExchange>(
-        std::make_shared<MicroExchange>(std::move(request), connection, limits_.body));
+        std::make_shared<MicroExchange>(std::move(request), connection, limits_, on_all));
     {
       const std::lock_guard lock(mutex_);
       if (stops_) return MHD_NO;

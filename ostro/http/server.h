@@ -4,7 +4,8 @@
 // Clients that are slow or many cost a bounded amount of memory and cannot hold up others: a request's header
 // and body have to be there before a deadline, however their bytes come; bodies have a size; connections are
 // limited, all in all and for an address; those that have not brought their request fill at most half of
-// that, and the oldest of them goes where one more comes.
+// that, and the oldest of them goes where one more comes. A client that reads its answer too slowly is
+// dropped, and with it what waits for it.
 #pragma once
 
 #include <chrono>
@@ -22,6 +23,12 @@ struct Limits {
   std::chrono::milliseconds body_time{60'000};  // from there to the end of the body
   std::chrono::seconds idle{30};                // without a byte either way, but for waiting for the answer
   unsigned connections = 64, connections_of_address = 32;
+  // For reading a whole answer, and besides a second for each `answer_rate` bytes of it.
+  std::chrono::milliseconds answer_time{30'000};
+  size_t answer_rate = size_t{16} << 10;
+  // Of an answer in pieces: bytes that may wait, and how long there may be more (Exchange::is_full).
+  size_t unread = size_t{1} << 20;
+  std::chrono::milliseconds unread_time{30'000};
   size_t memory = size_t{32} << 10;  // of a connection, for its header
   size_t body = 0;  // bytes of a request's body; 0: the server answers GET and HEAD, and 405 to the rest
 };
