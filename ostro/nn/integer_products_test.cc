@@ -9,6 +9,7 @@
 #include "ostro/nn/moe_experts.h"
 #include "ostro/nn/policy.h"
 #include "ostro/trace/arrays_for_test.h"
+#include "ostro/trace/error.h"
 #include "ostro/trace/jit.h"
 
 namespace ostro::nn {
@@ -110,11 +111,10 @@ struct Mixture {
 
 // y of a mixture of three experts with two slots, and the gradients of x, gate_up and down; dy is constant.
 std::vector<Array> run_mixture(const Mixture& mixture, const Precision& precision, const Draws& draws,
-                               const Array& expert, const Array& gate, const Array& dy, bool wide) {
+                               const Array& expert, const Array& gate, const Array& dy) {
   const auto run = jit([&](const Mixture& m) {
     auto [y, gradients] = value_and_grad([&](const Mixture& of) {
-      Mixture used = compute(of, precision, draws);
-      used.moe.wide = wide;
+      const Mixture used = compute(of, precision, draws);
       const Array y = apply_experts(used.moe, used.x, Routed{expert, gate, {}, {}},
                                     [](const Array& g) { return cast(g, DType::f32); });
       return std::vector<Array>{sum(cast(y, DType::f32) * dy, {"batch", "pos", "embed"}, Order::kSerial), y};
@@ -137,50 +137,53 @@ TEST_CASE("experts of integers: an expert's gradient is cut over its own rows, d
   moe.gate_up = f32({experts, {"embed", 5}, {"gate_up", 2}, {"mlp", 4}}, mixed_waves(120, 0.1));
   moe.down = f32({experts, {"mlp", 4}, {"embed", 5}}, mixed_waves(60, 0.6));
   const Draws draws{make_key(9), scalar_of(7)};
-  for (const bool wide : {false, true}) {
-    const auto out = run_mixture({x, moe}, Precision(DType::bf16, kBlock), draws, expert, gate, dy, wide);
-    const auto cut = [&](const Array& a, const Axes& over) { return quantize(a, over, kBlock); };
-    const auto product = [&](const Quantized& a, const Array& w, const Axes& over, DType type) {
-      return expert_dot_int8(a, cut(w, over), "experts", expert, over, kBlock, type);
-    };
-    const Array pair = product(cut(x, {"embed"}), moe.gate_up, {"embed"}, DType::bf16);
-    const auto [g, up] = unstack<2>(pair, "gate_up");
-    const Array inner = cast(g, DType::f32) * cast(up, DType::f32);
-    const Array hidden = wide ? inner : cast(inner, DType::bf16);
-    const DType result = wide ? DType::f32 : DType::bf16;
-    const Array weight = wide ? cast(gate, DType::bf16) : gate;
-    const Array y =
-        cast(sum(Operand(weight) * Operand(product(cut(hidden, {"mlp"}), moe.down, {"mlp"}, result)),
-                 {"slot"}, Order::kSerial),
-             DType::bf16);
-    CHECK(same_bits(out[0], y));
+  const auto out = run_mixture({x, moe}, Precision(DType::bf16, kBlock), draws, expert, gate, dy);
+  const auto cut = [&](const Array& a, const Axes& over) { return quantize(a, over, kBlock); };
+  const auto product = [&](const Quantized& a, const Array& w, const Axes& over, DType type) {
+    return expert_dot_int8(a, cut(w, over), "experts", expert, over, kBlock, type);
+  };
+  const Array pair = product(cut(x, {"embed"}), moe.gate_up, {"embed"}, DType::bf16);
+  const auto [g, up] = unstack<2>(pair, "gate_up");
+  const Array inner = cast(g, DType::f32) * cast(up, DType::f32);
+  const Array hidden = cast(inner, DType::bf16);
+  const Array y =
+      cast(sum(Operand(gate) * Operand(product(cut(hidden, {"mlp"}), moe.down, {"mlp"}, DType::bf16)),
+               {"slot"}, Order::kSerial),
+           DType::bf16);
+  CHECK(same_bits(out[0], y));
 
-    const Array key = fold_in(draws.key, "model/moe/down");
-    const Array back = cast(Operand(cast(cast(dy, DType::bf16), DType::f32)) * Operand(weight), DType::bf16);
-    const Array drows = transpose(back, {"batch", "pos", "slot", "embed"});
-    const Array ddown = expert_outer_int8(hidden, drows, experts, expert, kBlock, key, draws.first);
-    CHECK(same_bits(out[3], ddown));
-    const Array dhidden = product(quantize_dithered(drows, {"embed"}, kBlock, key, draws.first), moe.down,
-                                  {"embed"}, DType::f32);
-    const Array dinner = wide ? dhidden : cast(cast(dhidden, DType::bf16), DType::f32);
-    const Array dg = cast(Operand(dinner) * Operand(cast(up, DType::f32)), DType::bf16),
-                du = cast(Operand(dinner) * Operand(cast(g, DType::f32)), DType::bf16);
-    const Array dpair = stack({dg, du}, "gate_up", 3);
-    const Array up_key = fold_in(draws.key, "model/moe/gate_up");
-    CHECK(same_bits(out[2], expert_outer_int8(x, dpair, experts, expert, kBlock, up_key, draws.first)));
-    const Axes outputs{"gate_up", "mlp"};
-    const Array dx = sum(product(quantize_dithered(dpair, outputs, kBlock, up_key, draws.first), moe.gate_up,
-                                 outputs, DType::f32),
-                         {"slot"}, Order::kSerial);
-    CHECK(same_bits(out[1], cast(dx, DType::bf16)));
+  const Array key = fold_in(draws.key, "model/moe/down");
+  const Array back = cast(Operand(cast(cast(dy, DType::bf16), DType::f32)) * Operand(gate), DType::bf16);
+  const Array drows = transpose(back, {"batch", "pos", "slot", "embed"});
+  const Array ddown = expert_outer_int8(hidden, drows, experts, expert, kBlock, key, draws.first);
+  CHECK(same_bits(out[3], ddown));
+  const Array dhidden =
+      product(quantize_dithered(drows, {"embed"}, kBlock, key, draws.first), moe.down, {"embed"}, DType::f32);
+  const Array dinner = cast(cast(dhidden, DType::bf16), DType::f32);
+  const Array dg = cast(Operand(dinner) * Operand(cast(up, DType::f32)), DType::bf16),
+              du = cast(Operand(dinner) * Operand(cast(g, DType::f32)), DType::bf16);
+  const Array dpair = stack({dg, du}, "gate_up", 3);
+  const Array up_key = fold_in(draws.key, "model/moe/gate_up");
+  CHECK(same_bits(out[2], expert_outer_int8(x, dpair, experts, expert, kBlock, up_key, draws.first)));
+  const Axes outputs{"gate_up", "mlp"};
+  const Array dx = sum(product(quantize_dithered(dpair, outputs, kBlock, up_key, draws.first), moe.gate_up,
+                               outputs, DType::f32),
+                       {"slot"}, Order::kSerial);
+  CHECK(same_bits(out[1], cast(dx, DType::bf16)));
 
-    // Without dithering, and with another first example, the gradients differ; the forward product does not.
-    const Draws other{draws.key, scalar_of(8)};
-    const auto later = run_mixture({x, moe}, Precision(DType::bf16, kBlock), other, expert, gate, dy, wide);
-    CHECK(same_bits(later[0], out[0]));
-    CHECK_FALSE(same_bits(later[2], out[2]));
-    CHECK_FALSE(same_bits(later[3], out[3]));
-  }
+  // Without dithering, and with another first example, the gradients differ; the forward product does not.
+  const Draws other{draws.key, scalar_of(8)};
+  const auto later = run_mixture({x, moe}, Precision(DType::bf16, kBlock), other, expert, gate, dy);
+  CHECK(same_bits(later[0], out[0]));
+  CHECK_FALSE(same_bits(later[2], out[2]));
+  CHECK_FALSE(same_bits(later[3], out[3]));
+
+  // What no model has is refused.
+  Moe wide = compute(moe, Precision(DType::bf16, kBlock), draws);
+  wide.wide = true;
+  CHECK_THROWS_WITH_AS(
+      (void)apply_experts(wide, x, Routed{expert, gate, {}, {}}, [](const Array& g) { return g; }),
+      doctest::Contains("have no integer products"), TraceError);
 }
 
 TEST_CASE("an expert's gradient depends on its own rows alone, wherever they lie") {

@@ -81,11 +81,14 @@ Array up_product(const Moe& moe, const Array& x, const Array& expert, DType dtyp
 
 // The experts' inner values, f32, times `down`. With `wide` they are not rounded, and the result is f32.
 Array down_product(const Moe& moe, const Array& hidden, const Array& expert, DType dtype, Loc loc) {
+  if (moe.integers && moe.wide)
+    trace_fail("moe: inner values that are not rounded (wide) have no integer products; compute in bf16",
+               loc);
   const Array rows = moe.wide ? hidden : cast(hidden, read_dtype(moe.down, moe.down_scales), loc);
   if (moe.integers)
     return expert_integer_product(moe.integers->down, rows,
                                   held_matrix(moe.down, moe.down_scales, {"mlp"}, loc), kExpertsAxis, expert,
-                                  {"mlp"}, moe.layer, moe.wide ? DType::f32 : dtype, loc);
+                                  {"mlp"}, moe.layer, dtype, loc);
   const Array down = read_matrix(moe.down, moe.down_scales, {"mlp"}, loc);
   return moe.wide ? wide_dot(rows, down, expert, loc)
                   : expert_dot(rows, down, kExpertsAxis, expert, {"mlp"}, dtype, loc);
