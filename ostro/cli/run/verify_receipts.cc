@@ -14,17 +14,15 @@ Result<std::optional<bundle::PublicKey>> wanted_key(const Context& context, cons
   return std::optional(std::move(*parsed));
 }
 
-Result<std::unique_ptr<serve::ServedModel>> load(const Context& context, const VerifyAsked& asked,
-                                                 const serve::Receipt& receipt) {
-  trained::UseOptions use;
-  use.mp = receipt.model.dtype;
-  ASSIGN_OR_RETURN(const auto adapters, serve::parse_adapters(asked.receipt.adapters, "--adapter"));
-  ASSIGN_OR_RETURN(auto models,
-                   serve::load_with_adapters(context, asked.receipt.checkpoint, asked.receipt.tokenizer,
-                                             trained::Trust::kChain, use, adapters));
-  for (auto& model : models)
-    if (model->facts.adapter == receipt.model.adapter) return std::move(model);
-  return std::move(models.back());  // the check says what differs
+// The models at hand, opened as receipts name them.
+serve::ReceiptModels models_of(const Context& context, const VerifyAsked& asked) {
+  return serve::ReceiptModels([&](const std::string& precision) -> Result<serve::ReceiptModels::Models> {
+    trained::UseOptions use;
+    use.mp = precision;
+    ASSIGN_OR_RETURN(const auto adapters, serve::parse_adapters(asked.receipt.adapters, "--adapter"));
+    return serve::load_with_adapters(context, asked.receipt.checkpoint, asked.receipt.tokenizer,
+                                     trained::Trust::kChain, use, adapters);
+  });
 }
 
 // The receipts with openings among the files of a folder. Other files are passed over, and those that cannot
@@ -63,9 +61,9 @@ Result<Verified> verify_receipt(const Context& context, const VerifyAsked& asked
     check.findings.push_back(audit::finding_of(document.error()));
     return told(check);
   }
-  const auto load_model = [&](const serve::Receipt& receipt) { return load(context, asked, receipt); };
-  ASSIGN_OR_RETURN(const auto model, load_model(document->receipt));
-  ASSIGN_OR_RETURN(const serve::ReceiptCheck check, serve::check_receipt(*document, *model, key, load_model));
+  serve::ReceiptModels models = models_of(context, asked);
+  ASSIGN_OR_RETURN(serve::ServedModel * model, models.of(document->receipt));
+  ASSIGN_OR_RETURN(const serve::ReceiptCheck check, serve::check_receipt(*document, *model, key, &models));
   return told(check);
 }
 
@@ -77,10 +75,8 @@ Result<Verified> verify_receipt_log(const Context& context, const VerifyAsked& a
   options.head = asked.audit.run_hash;
   ASSIGN_OR_RETURN(options.key, wanted_key(context, asked));
   ASSIGN_OR_RETURN(options.openings, openings_in(context.fs, asked.receipt.openings));
-  ASSIGN_OR_RETURN(const auto check,
-                   serve::check_log(text, asked.receipt.log, options, [&](const serve::Receipt& receipt) {
-                     return load(context, asked, receipt);
-                   }));
+  serve::ReceiptModels models = models_of(context, asked);
+  ASSIGN_OR_RETURN(const auto check, serve::check_log(text, asked.receipt.log, options, models));
   return verified(asked.json ? serve::log_check_json(check) : serve::log_check_text(check),
                   exit_code(check.verdict()));
 }

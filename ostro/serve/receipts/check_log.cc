@@ -76,9 +76,8 @@ class LogReader {
   int64_t number_ = 0;
 };
 
-// Computes a drawn receipt again, by the model that `model` keeps for those after it.
-Status replay(const Receipt& receipt, const LogCheckOptions& options, const LoadModel& load,
-              std::unique_ptr<ServedModel>& model, LogCheck& out) {
+// Computes a drawn receipt again.
+Status replay(const Receipt& receipt, const LogCheckOptions& options, ReceiptModels& models, LogCheck& out) {
   const auto finding = [&](Verdict verdict, const std::string& text) {
     out.findings.push_back({verdict, fmt::format("receipt {}: {}", receipt.number, text)});
   };
@@ -87,10 +86,7 @@ Status replay(const Receipt& receipt, const LogCheckOptions& options, const Load
     finding(Verdict::kIncomplete, "it was drawn, and its opening is not at hand (--openings FOLDER)");
     return {};
   }
-  if (model == nullptr || receipt.model.adapter != model->facts.adapter ||
-      receipt.model.dtype != model->facts.dtype) {
-    ASSIGN_OR_RETURN(model, load(receipt));
-  }
+  ASSIGN_OR_RETURN(ServedModel * model, models.of(receipt));
   const auto named = [](const ModelFacts& facts) {
     return facts.state + (facts.adapter.empty() ? "" : " with the adapter " + facts.adapter) +
            (facts.dtype.empty() ? "" : " in " + facts.dtype);
@@ -100,7 +96,7 @@ Status replay(const Receipt& receipt, const LogCheckOptions& options, const Load
                                                named(receipt.model), named(model->facts)));
     return {};
   }
-  ASSIGN_OR_RETURN(const ReceiptCheck check, check_receipt(opened->second, *model, options.key, load));
+  ASSIGN_OR_RETURN(const ReceiptCheck check, check_receipt(opened->second, *model, options.key, &models));
   for (const audit::Finding& found : check.findings) finding(found.verdict, found.text);
   if (check.findings.empty()) {
     ++out.replayed;
@@ -112,7 +108,7 @@ Status replay(const Receipt& receipt, const LogCheckOptions& options, const Load
 }  // namespace
 
 Result<LogCheck> check_log(const std::string& text, const std::string& where, const LogCheckOptions& options,
-                           const LoadModel& load) {
+                           ReceiptModels& models) {
   LogCheck out;
   const std::vector<ReceiptDocument> all = LogReader(where, options, out).read(text);
   if (!options.head.empty() && options.head != out.head)
@@ -124,9 +120,8 @@ Result<LogCheck> check_log(const std::string& text, const std::string& where, co
   if (options.count && is_chain && !all.empty()) {
     ASSIGN_OR_RETURN(out.drawn,
                      audit::drawn_steps(out.head, options.challenge, 0, out.receipts - 1, *options.count));
-    std::unique_ptr<ServedModel> model;
     for (const int64_t number : out.drawn)
-      RETURN_IF_ERROR(replay(all[static_cast<size_t>(number)].receipt, options, load, model, out));
+      RETURN_IF_ERROR(replay(all[static_cast<size_t>(number)].receipt, options, models, out));
   }
   audit::sort_worst_first(out.findings);
   return out;

@@ -34,9 +34,9 @@ struct LogCheck {
 };
 
 // `text`: the file; `where`: its name in findings. Errors: a challenge or a number that draws nothing; those
-// of loading and running the model.
+// of opening and running the models.
 Result<LogCheck> check_log(const std::string& text, const std::string& where, const LogCheckOptions& options,
-                           const LoadModel& load);
+                           ReceiptModels& models);
 
 // As receipt_check_text and receipt_check_json.
 std::string log_check_text(const LogCheck& check);

@@ -53,7 +53,7 @@ class Check {
       differs(fmt::format("the seed is {}; the nonce gives {}", receipt_.options.choice.seed, seed));
   }
 
-  void model(const LoadModel& load) {
+  void model(ReceiptModels* others) {
     if (receipt_.numerics != chain::kNumericsVersion)
       cannot(fmt::format("the receipt is of numerics version {}, this program has {}", receipt_.numerics,
                          chain::kNumericsVersion));
@@ -69,7 +69,8 @@ class Check {
     same("the chat template", receipt_.model.chat_template, here.chat_template);
     same("the context", std::to_string(receipt_.model.context), std::to_string(here.context));
     if (receipt_.model.forward == here.forward) return;
-    if (const std::string word = precision_of_program(load); !word.empty())
+    const std::string word = others == nullptr ? "" : others->precision_of_program(receipt_, here.mp);
+    if (!word.empty())
       differs(fmt::format("the precision is {} in the receipt, and its forward program is that of {}",
                           here.mp, word));
     else
@@ -140,20 +141,6 @@ class Check {
   }
 
  private:
-  // The precision in which this model has the receipt's forward program; empty: in none, or it is not known.
-  std::string precision_of_program(const LoadModel& load) const {
-    if (!load) return "";
-    for (const train::Compute compute :
-         {train::Compute::kF32, train::Compute::kBf16, train::Compute::kInt8}) {
-      Receipt other = receipt_;
-      other.model.dtype = train::precision_word(compute);
-      if (other.model.dtype == model_.facts.mp) continue;
-      const auto found = load(other);  // a model need not have every precision
-      if (found.ok() && (*found)->facts.forward == receipt_.model.forward) return other.model.dtype;
-    }
-    return "";
-  }
-
   const Receipt& receipt_;
   ServedModel& model_;
   ReceiptCheck out_;
@@ -192,10 +179,10 @@ void check_seal(const ReceiptDocument& document, const std::optional<bundle::Pub
 }
 
 Result<ReceiptCheck> check_receipt(const ReceiptDocument& document, ServedModel& model,
-                                   const std::optional<bundle::PublicKey>& key, const LoadModel& load) {
+                                   const std::optional<bundle::PublicKey>& key, ReceiptModels* others) {
   Check check(document, model);
   check.seal(document, key);
-  check.model(load);
+  check.model(others);
   if (!document.opening) {
     check.incomplete("the receipt has no opening; the client that asked for the answer has it");
     return check.result();

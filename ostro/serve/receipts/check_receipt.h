@@ -3,8 +3,6 @@
 // generation (numerics.md N16).
 #pragma once
 
-#include <functional>
-#include <memory>
 #include <optional>
 #include <string>
 #include <vector>
@@ -12,6 +10,7 @@
 #include "ostro/audit/verdict.h"
 #include "ostro/bundle/parts/signature.h"
 #include "ostro/serve/receipts/receipt.h"
+#include "ostro/serve/receipts/receipt_models.h"
 
 namespace ostro::serve {
 
@@ -28,13 +27,11 @@ struct ReceiptCheck {
 void check_seal(const ReceiptDocument& document, const std::optional<bundle::PublicKey>& key,
                 ReceiptCheck& out);
 
-// Loads the model that a receipt is of, in the precision that it names.
-using LoadModel = std::function<Result<std::unique_ptr<ServedModel>>(const Receipt& receipt)>;
-
-// `key`: that must have signed. `load`, if given, is called where the forward program is another one than the
-// receipt's, to find out whether it is that of another precision. Errors: those of running the model.
+// `key`: that must have signed. `others`, if given, are asked where the forward program is another one than
+// the receipt's, to find out whether it is that of another precision. Errors: those of running the model.
 Result<ReceiptCheck> check_receipt(const ReceiptDocument& document, ServedModel& model,
-                                   const std::optional<bundle::PublicKey>& key, const LoadModel& load = {});
+                                   const std::optional<bundle::PublicKey>& key,
+                                   ReceiptModels* others = nullptr);
 
 // The verdict's line first, then the other findings, what was shown and what was not. Ends with a newline.
 std::string receipt_check_text(const ReceiptCheck& check);

@@ -2,11 +2,13 @@
 #include <algorithm>
 #include <cmath>
 #include <functional>
+#include <map>
 
 #include "ostro/io/files/atomic_file.h"
 #include "ostro/io/files/faulty_file_system.h"
 #include "ostro/io/files/memory_file_system.h"
 #include "ostro/serve/model_for_test.h"
+#include "ostro/serve/receipts/check_log.h"
 #include "ostro/serve/receipts/check_receipt.h"
 #include "ostro/serve/receipts/receipt_log.h"
 
@@ -171,26 +173,77 @@ TEST_CASE("a receipt names the precision, and one with the program of another is
     out.facts.forward = "of " + dtype;
     return out;
   };
-  const LoadModel load = [&](const Receipt& receipt) -> Result<std::unique_ptr<ServedModel>> {
-    if (receipt.model.dtype == "f32") return unsupported("a model without f32");
-    return std::make_unique<ServedModel>(in_precision(receipt.model.dtype));
-  };
+  int opened = 0;
+  ReceiptModels models([&](const std::string& precision) -> Result<ReceiptModels::Models> {
+    ++opened;
+    if (precision == "f32") return unsupported("a model without f32");
+    ReceiptModels::Models out;
+    out.push_back(std::make_unique<ServedModel>(in_precision(precision)));
+    return out;
+  });
   model = in_precision("int8");
   const ReceiptDocument honest = made(model, *maker(fs, ""));
   const auto back = parse_document(document_text(honest), "r.json").value();
   CHECK(back.receipt.model.dtype == "int8");
-  CHECK(check_receipt(back, model, {}, load).value().verdict() == audit::Verdict::kEqual);
+  CHECK(check_receipt(back, model, {}, &models).value().verdict() == audit::Verdict::kEqual);
   ReceiptDocument forged = honest;
   forged.receipt.model.dtype = "bf16";
   ServedModel claimed = in_precision("bf16");
-  CHECK(first_line(check_receipt(forged, claimed, {}, load).value()) ==
+  CHECK(first_line(check_receipt(forged, claimed, {}, &models).value()) ==
         "differs: the precision is bf16 in the receipt, and its forward program is that of int8");
   CHECK(check_receipt(forged, claimed, {}).value().verdict() == audit::Verdict::kCannotCheck);
   forged.receipt.model.forward = "of no precision";
-  CHECK(check_receipt(forged, claimed, {}, load).value().verdict() == audit::Verdict::kCannotCheck);
+  CHECK(check_receipt(forged, claimed, {}, &models).value().verdict() == audit::Verdict::kCannotCheck);
+  CHECK(opened == 2);  // f32 and int8, whatever was asked of them
   forged.receipt.model.dtype = "f16";
   CHECK(parse_document(document_text(forged), "r.json").error().message().find("neither f32, bf16, int8") !=
         std::string::npos);
+}
+
+TEST_CASE("the receipts of a log are checked with each model opened once, whatever their order is") {
+  io::MemoryFileSystem fs;
+  const auto opened_model = [](const std::string& precision, const std::string& adapter) {
+    auto out = std::make_unique<ServedModel>(test_model());
+    out->facts.dtype = precision, out->facts.mp = precision.empty() ? "bf16" : precision;
+    out->facts.forward = "of " + out->facts.mp + adapter;
+    out->facts.adapter = adapter;
+    return out;
+  };
+  std::map<std::string, int> opened;
+  const auto models = [&] {
+    return ReceiptModels([&](const std::string& precision) -> Result<ReceiptModels::Models> {
+      ++opened[precision];
+      ReceiptModels::Models out;
+      out.push_back(opened_model(precision, ""));
+      out.push_back(opened_model(precision, std::string(64, 'd')));
+      return out;
+    });
+  };
+  LogCheckOptions asked;
+  {
+    const auto one = maker(fs, "log");
+    const std::vector<std::string> precisions = {"", "f32", "int8"}, adapters = {"", std::string(64, 'd')};
+    for (size_t i = 0; i < 12; ++i) {
+      const auto model = opened_model(precisions[i % 3], adapters[i % 2]);
+      if (i >= 8) model->facts.forward = i % 2 == 0 ? "of bf16" : "of nothing";  // two of each are forged
+      const ReceiptDocument document = made(*model, *one);
+      asked.openings[receipt_hash(document.receipt)] = document;
+    }
+  }
+  asked.count = 12;
+  asked.challenge = "all";
+  auto at_hand = models();
+  const LogCheck check = check_log(*fs.content("log/receipts.jsonl"), "log", asked, at_hand).value();
+  CHECK(check.drawn.size() == 12);
+  CHECK(check.replayed == 8);
+  for (const audit::Finding& found : check.findings) CHECK(found.text.find("program") != std::string::npos);
+  for (const std::string precision : {"", "f32", "int8"}) CHECK_MESSAGE(opened[precision] == 1, precision);
+  CHECK(opened["bf16"] == 1);  // looked for programs in it
+  CHECK(opened.size() == 4);
+  // The control: models that are not kept are opened for every receipt.
+  opened.clear();
+  for (const auto& [hash, document] : asked.openings) CHECK(models().of(document.receipt).ok());
+  CHECK(opened["f32"] == 4);
 }
 
 TEST_CASE("a signature is of this receipt and by the key that is asked for") {
