@@ -89,16 +89,9 @@ void check_room(Fields& fields, const std::string& name, const ServedModel& mode
 
 }  // namespace
 
-std::string asked_model(std::string_view body) {
-  Json json;
-  if (parse_body(body, json)) return "";
-  const auto found = json.find("model");
-  return found != json.end() && found->is_string() ? found->get<std::string>() : "";
-}
-
-ParsedAsk parse_completion(const ServedModel& model, std::string_view body, const AskLimits& limits) {
-  Json json;
-  if (auto error = parse_body(body, json)) return *error;
+ParsedAsk parse_completion(const ServedModel& model, const Body& body, const AskLimits& limits) {
+  if (body.error()) return *body.error();
+  const Json& json = body.json();
   Fields fields(json);
   Ask ask;
   sampling(fields, model, limits, ask);
@@ -125,9 +118,9 @@ ParsedAsk parse_completion(const ServedModel& model, std::string_view body, cons
   return ask;
 }
 
-ParsedAsk parse_chat(const ServedModel& model, std::string_view body, const AskLimits& limits) {
-  Json json;
-  if (auto error = parse_body(body, json)) return *error;
+ParsedAsk parse_chat(const ServedModel& model, const Body& body, const AskLimits& limits) {
+  if (body.error()) return *body.error();
+  const Json& json = body.json();
   Fields fields(json);
   Ask ask;
   ask.form = Form::kChat;
@@ -154,9 +147,9 @@ ParsedAsk parse_chat(const ServedModel& model, std::string_view body, const AskL
 
 // What /v1/responses has of its own: the others' fields under other names, and what is refused because this
 // server keeps nothing.
-ParsedAsk parse_response(const ServedModel& model, std::string_view body, const AskLimits& limits) {
-  Json json;
-  if (auto error = parse_body(body, json)) return *error;
+ParsedAsk parse_response(const ServedModel& model, const Body& body, const AskLimits& limits) {
+  if (body.error()) return *body.error();
+  const Json& json = body.json();
   Fields fields(json);
   Ask ask;
   ask.form = Form::kResponse;

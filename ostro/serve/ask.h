@@ -15,6 +15,7 @@
 
 #include "ostro/serve/gate/metrics.h"
 #include "ostro/serve/json/api_error.h"
+#include "ostro/serve/json/body.h"
 #include "ostro/serve/json/tools.h"
 #include "ostro/serve/model/answer.h"
 
@@ -50,13 +51,10 @@ struct AskLimits {
   size_t stops = 16, stop_bytes = 1024;  // stop strings, and bytes of each
 };
 
-// The model that a body names; "": none, or the body is none.
-std::string asked_model(std::string_view body);
-
 using ParsedAsk = std::variant<Ask, ApiError>;
-ParsedAsk parse_completion(const ServedModel& model, std::string_view body, const AskLimits& limits = {});
-ParsedAsk parse_chat(const ServedModel& model, std::string_view body, const AskLimits& limits = {});
-ParsedAsk parse_response(const ServedModel& model, std::string_view body, const AskLimits& limits = {});
-ParsedAsk parse_embedding(const ServedModel& model, std::string_view body, const AskLimits& limits = {});
+ParsedAsk parse_completion(const ServedModel& model, const Body& body, const AskLimits& limits = {});
+ParsedAsk parse_chat(const ServedModel& model, const Body& body, const AskLimits& limits = {});
+ParsedAsk parse_response(const ServedModel& model, const Body& body, const AskLimits& limits = {});
+ParsedAsk parse_embedding(const ServedModel& model, const Body& body, const AskLimits& limits = {});
 
 }  // namespace ostro::serve

@@ -24,10 +24,9 @@ size_t word_of(Fields& fields, const std::string& name, const std::vector<std::s
 
 }  // namespace
 
-ParsedAsk parse_embedding(const ServedModel& model, std::string_view body, const AskLimits& limits) {
-  Json json;
-  if (auto error = parse_body(body, json)) return *error;
-  Fields fields(json);
+ParsedAsk parse_embedding(const ServedModel& model, const Body& body, const AskLimits& limits) {
+  if (body.error()) return *body.error();
+  Fields fields(body.json());
   Ask ask;
   ask.form = Form::kEmbedding;
   ask.options.max_tokens = 0;

@@ -159,6 +159,12 @@ TEST_CASE("texts to ids and back") {
   for (const uint32_t id : expected) list += (list.empty() ? "" : ",") + std::to_string(id);
   CHECK(detokenize(model, "{\"tokens\": [" + list + "]}").body == "{\"prompt\":\"the cat\"}\n");
   CHECK(tokenize(model, "{}").status == 400);
+  const Body once(R"({"prompt": "the cat", "model": "other"})"), wrong("[");
+  CHECK(once.model() == "other");
+  CHECK(tokenize(model, once).status == 404);
+  CHECK(wrong.model().empty());
+  CHECK(tokenize(model, wrong).body == tokenize(model, "[").body);
+  CHECK(tokenize(model, wrong).status == 400);
   CHECK(detokenize(model, R"({"tokens": [99999]})").status == 400);
   CHECK(detokenize(model, R"({"tokens": 1})").status == 400);
 }

@@ -40,13 +40,13 @@ bool is_for_engine(Action action) {
          action == Action::kEmbedding;
 }
 
-ParsedAsk parse_ask(Action action, const ServedModel& model, const std::string& body) {
+ParsedAsk parse_ask(Action action, const ServedModel& model, const Body& body) {
   if (action == Action::kCompletion) return parse_completion(model, body);
   if (action == Action::kEmbedding) return parse_embedding(model, body);
   return action == Action::kChat ? parse_chat(model, body) : parse_response(model, body);
 }
 
-http::Response of_tokens(Action action, const ServedModel& model, const std::string& body) {
+http::Response of_tokens(Action action, const ServedModel& model, const Body& body) {
   if (action == Action::kTokenize) return tokenize(model, body);
   return action == Action::kDetokenize ? detokenize(model, body) : apply_template(model, body);
 }
@@ -240,9 +240,9 @@ http::Response ModelServer::at_once(const http::Request& request, const std::opt
 void ModelServer::read_requests() {
   while (const auto one = incoming_.pop()) {
     if (one->exchange->is_gone()) continue;
-    const std::string& body = one->exchange->request().body;
+    const Body body(one->exchange->request().body);
     const auto [now, use] = used();
-    const std::string name = now->engines.size() > 1 ? asked_model(body) : "";
+    const std::string name = now->engines.size() > 1 ? body.model() : "";
     const Engine* engine = now->find(name);
     if (engine == nullptr) {
       one->exchange->answer(error_response(now->unknown(name)));

@@ -8,7 +8,9 @@
 namespace ostro::serve {
 
 RunningAnswer::RunningAnswer(ServedModel& model, AnswerState state, const RatingOptions& rating)
-    : model_(&model), state_(std::move(state)), rating_(rating), tokens_(state_.prompt()) {}
+    : model_(&model), state_(std::move(state)), rating_(rating), tokens_(state_.prompt()) {
+  if (rating.prompt) prompt_facts_.push_back({tokens_[0]});
+}
 
 RunningAnswer::RunningAnswer(RunningAnswer&& other) noexcept
     : model_(other.model_),
@@ -31,9 +33,7 @@ Result<RunningAnswer> RunningAnswer::create(ServedModel& model, std::vector<int3
     return invalid_argument(fmt::format("the prompt has {} tokens, the model's context is {}", prompt.size(),
                                         model.runner->limits().positions));
   ASSIGN_OR_RETURN(AnswerState state, AnswerState::create(model, std::move(prompt), options));
-  RunningAnswer out(model, std::move(state), rating);
-  if (rating.prompt) out.prompt_facts_.push_back({out.tokens_[0]});
-  return out;
+  return RunningAnswer(model, std::move(state), rating);
 }
 
 // The last row is run again, for what is wanted of it. Where all rows are needed all are run.

@@ -17,6 +17,10 @@ class RunningAnswer {
   // Error: the prompt does not fit.
   static Result<RunningAnswer> create(ServedModel& model, std::vector<int32_t> prompt,
                                       const AnswerOptions& options, const RatingOptions& rating);
+  // One to the same prompt, which has not run; the stop strings of `options` are the same.
+  RunningAnswer again(const AnswerOptions& options) const {
+    return RunningAnswer(*model_, state_.again(options), rating_);
+  }
   RunningAnswer(RunningAnswer&& other) noexcept;
   RunningAnswer& operator=(RunningAnswer&&) = delete;
   ~RunningAnswer() { close(); }

@@ -9,10 +9,9 @@ namespace ostro::serve {
 
 using Json = nlohmann::ordered_json;
 
-http::Response tokenize(const ServedModel& model, std::string_view body) {
-  Json json;
-  if (const auto error = parse_body(body, json)) return error_response(*error);
-  Fields fields(json);
+http::Response tokenize(const ServedModel& model, const Body& body) {
+  if (body.error()) return error_response(*body.error());
+  Fields fields(body.json());
   check_model(fields, model);
   std::string prompt;
   bool add_special_tokens = true, add_generation_prompt = true, strings = false;
@@ -45,10 +44,9 @@ http::Response tokenize(const ServedModel& model, std::string_view body) {
   return json_response(out);
 }
 
-http::Response detokenize(const ServedModel& model, std::string_view body) {
-  Json json;
-  if (const auto error = parse_body(body, json)) return error_response(*error);
-  Fields fields(json);
+http::Response detokenize(const ServedModel& model, const Body& body) {
+  if (body.error()) return error_response(*body.error());
+  Fields fields(body.json());
   check_model(fields, model);
   std::vector<int32_t> ids;
   const Json* tokens = fields.find("tokens");
@@ -62,10 +60,9 @@ http::Response detokenize(const ServedModel& model, std::string_view body) {
   return json_response({{"prompt", *text}});
 }
 
-http::Response apply_template(const ServedModel& model, std::string_view body) {
-  Json json;
-  if (const auto error = parse_body(body, json)) return error_response(*error);
-  Fields fields(json);
+http::Response apply_template(const ServedModel& model, const Body& body) {
+  if (body.error()) return error_response(*body.error());
+  Fields fields(body.json());
   check_model(fields, model);
   bool add_generation_prompt = true;
   fields.flag("add_generation_prompt", add_generation_prompt);

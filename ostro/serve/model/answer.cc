@@ -18,7 +18,11 @@ const char* finish_word(Finish finish) {
 
 AnswerState::AnswerState(const ServedModel& model, std::vector<int32_t> prompt, AnswerOptions options,
                          TextStream text)
-    : model_(&model), prompt_(std::move(prompt)), options_(std::move(options)), text_(std::move(text)) {
+    : model_(&model),
+      prompt_(std::move(prompt)),
+      options_(std::move(options)),
+      text_(std::move(text)),
+      start_(text_) {
   if (is_full()) finish_ = Finish::kLength;
 }
 
@@ -26,6 +30,10 @@ Result<AnswerState> AnswerState::create(const ServedModel& model, std::vector<in
                                         const AnswerOptions& options) {
   ASSIGN_OR_RETURN(TextStream text, TextStream::create(*model.tokenizer, prompt, options.stop));
   return AnswerState(model, std::move(prompt), options, std::move(text));
+}
+
+AnswerState AnswerState::again(const AnswerOptions& options) const {
+  return AnswerState(*model_, prompt_, options, start_);
 }
 
 bool AnswerState::is_full() const {

@@ -32,6 +32,9 @@ class AnswerState {
   static Result<AnswerState> create(const ServedModel& model, std::vector<int32_t> prompt,
                                     const AnswerOptions& options);
 
+  // The state of an answer to the same prompt, without tokens; the stop strings of `options` are the same.
+  AnswerState again(const AnswerOptions& options) const;
+
   // The next token is one of this row's.
   int32_t choose(std::span<const float> logits) const;
   Status add(int32_t token);
@@ -51,7 +54,7 @@ class AnswerState {
   const ServedModel* model_;
   std::vector<int32_t> prompt_, made_;
   AnswerOptions options_;
-  TextStream text_;
+  TextStream text_, start_;  // start_: behind the prompt, which need not be decoded again
   Finish finish_ = Finish::kNone;
 };
 
