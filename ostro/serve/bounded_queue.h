@@ -26,6 +26,10 @@ class BoundedQueue {
     changed_.notify_one();
     return true;
   }
+  size_t size() const {
+    const std::lock_guard lock(mutex_);
+    return items_.size();
+  }
   // Waits for the next one. Nothing when the queue is closed.
   std::optional<T> pop() {
     std::unique_lock lock(mutex_);
@@ -57,7 +61,7 @@ class BoundedQueue {
 
  private:
   const size_t most_;
-  std::mutex mutex_;
+  mutable std::mutex mutex_;
   std::condition_variable changed_;
   std::deque<T> items_;
   bool closed_ = false;

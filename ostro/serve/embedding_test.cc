@@ -121,6 +121,63 @@ TEST_CASE("an embedding that gives up its pages on the way is the same") {
   }
 }
 
+TEST_CASE(
+    "a request for many embeddings goes on between others, whatever it was before, and in turn with its "
+    "like") {
+  for (const int64_t running : {1, 2, 4}) {
+    ServedModel model = test_model(64, running, 32);
+    auto& runner = static_cast<FormulaRunner&>(*model.runner);
+    std::latch asked_all(1);
+    runner.before_step = [&] { asked_all.wait(); };
+    Served served(std::move(model), 64);
+    const auto noted = [&](int64_t& at, const std::string& body, bool embeds) {
+      const auto exchange = std::make_shared<KeptExchange>();
+      exchange->at_end = [&] { at = runner.steps; };
+      ParsedAsk parsed = embeds ? parse_embedding(served.model, body) : parse_completion(served.model, body);
+      CHECK(served.engine.push(
+          {exchange, std::make_shared<const Ask>(std::move(std::get<Ask>(parsed))), nullptr}));
+      return exchange;
+    };
+    Json many;
+    for (int32_t i = 0; i < 120; ++i) many["input"].push_back(std::vector<int32_t>(31, i));
+    int64_t first = 0, second = 0, one = 0;
+    std::vector<int64_t> texts(6);
+    std::vector<std::shared_ptr<KeptExchange>> all = {noted(first, many.dump(), true),
+                                                      noted(second, many.dump(), true)};
+    for (int64_t& at : texts)
+      all.push_back(noted(at, R"({"prompt": [1, 2], "max_tokens": 4, "temperature": 0})", false));
+    all.push_back(noted(one, Json{{"input", std::vector<int32_t>(31, 7)}}.dump(), true));
+    asked_all.count_down();
+    for (const auto& exchange : all) exchange->wait();
+    CAPTURE(running);
+    // A text of 31 tokens takes at most two steps, an answer of four tokens four.
+    for (const int64_t at : texts) CHECK(at <= 2 * 2 + 6 * 4 + 2 * 6);
+    CHECK(one <= 2 * 2 + 6 * 4 + 2 * 7);
+    CHECK(first >= 120);
+    CHECK(second >= 120);
+    // They take turns: neither is half done when the other is.
+    CHECK(std::min(first, second) * 10 >= std::max(first, second) * 8);
+    // The controls: each is what it is alone.
+    const Json vectors = Json::parse(all[0]->body)["data"];
+    for (const int32_t i : {0, 60, 119})
+      CHECK(vectors[static_cast<size_t>(i)]["embedding"].get<std::vector<float>>() ==
+            alone(std::vector<int32_t>(31, i), false));
+    CHECK(all[0]->body == all[1]->body);
+  }
+}
+
+TEST_CASE("short embeddings fill a step where nothing else waits") {
+  ServedModel model = test_model(64, 8, 32);
+  auto& runner = static_cast<FormulaRunner&>(*model.runner);
+  Served served(std::move(model));
+  Json many;
+  for (int32_t i = 0; i < 64; ++i) many["input"].push_back(std::vector<int32_t>(4, i));
+  CHECK(answer(served, many.dump())["data"].size() == 64);
+  CHECK(runner.rows == 64 * 4);
+  CHECK(runner.most_together >= 4);
+  CHECK(runner.steps <= 16 + 4);
+}
+
 TEST_CASE("the control: a page of another text is found in an embedding") {
   Served served(with_kept(test_model(400), Kept::kOfTextBefore));
   const auto body = [](int32_t id) { return Json{{"input", std::vector<int32_t>(140, id)}}.dump(); };

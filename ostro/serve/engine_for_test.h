@@ -4,6 +4,7 @@
 #include <doctest/doctest.h>
 
 #include <atomic>
+#include <functional>
 #include <future>
 #include <memory>
 #include <nlohmann/json.hpp>
@@ -26,6 +27,7 @@ class KeptExchange final : public http::Exchange {
  public:
   KeptExchange() : Exchange({}) {}
   void answer(http::Response response) override {
+    if (at_end) at_end();
     status = response.status;
     body = response.body;
     over_.set_value();
@@ -37,11 +39,17 @@ class KeptExchange final : public http::Exchange {
   }
   void end() override { over_.set_value(); }
   bool is_gone() const override { return gone; }
+  bool is_full() override {
+    looked = looked + 1;
+    return full && pieces > 0;
+  }
   void wait() { over_.get_future().wait(); }
 
   int status = 0, pieces = 0, leave_after = -1;
   std::string body;
-  std::atomic<bool> gone = false;
+  std::atomic<bool> gone = false, full = false;
+  std::atomic<int64_t> looked = 0;
+  std::function<void()> at_end = {};  // called by the engine's thread before an answer that comes whole
 
  private:
   std::promise<void> over_;

@@ -8,6 +8,9 @@
 namespace ostro::serve {
 namespace {
 
+// How long to wait where nothing runs and clients read slowly.
+constexpr std::chrono::milliseconds kHeld(5);
+
 ApiError stopping() { return {kUnavailable, "the server stops before the answer is whole"}; }
 
 }  // namespace
@@ -54,22 +57,58 @@ bool EngineThread::has_room(const RunningRequest& request) {
   return open.empty() || model_.runner->has_room(open, request.waiting_tokens() + 1);
 }
 
+bool EngineThread::open_waiting() {
+  const auto waits = [](const RunningRequest& request) {
+    const bool has_turn = !request.takes_turns() || (request.open_answers() == 0 && request.ahead() == 0);
+    return has_turn && request.has_waiting();
+  };
+  bool room = true;
+  for (RunningRequest& request : requests_)
+    while (room && waits(request) && has_free_sequence()) {
+      room = has_room(request);  // if not, none behind it overtakes it
+      if (!room || !request.open_next()) break;
+    }
+  return std::any_of(requests_.begin(), requests_.end(), waits);
+}
+
+// Short texts fill a step together. What is begun of them then holds up others for about a step, a long text
+// for as long as it is.
+void EngineThread::fill_step() {
+  int64_t rows = 0;
+  for (RunningRequest& request : requests_)
+    for (const RunningAnswer* answer : request.running()) rows += static_cast<int64_t>(answer->unfed());
+  for (RunningRequest& request : requests_)
+    while (rows < budget_.rows() && request.takes_turns() && request.has_waiting() && has_free_sequence() &&
+           has_room(request)) {
+      const int64_t more = request.waiting_tokens();
+      if (!request.open_next()) break;
+      rows += more;
+    }
+}
+
+// Those that wait for what is in the queue are the last ones, since their turns ended last.
+void EngineThread::take(Job job) {
+  const auto before = std::find_if(requests_.begin(), requests_.end(),
+                                   [](const RunningRequest& request) { return request.ahead() > 0; });
+  for (auto one = before; one != requests_.end(); ++one)
+    one->set_ahead(std::max<size_t>(one->ahead(), 1) - 1);
+  if (!job.exchange->is_gone()) requests_.emplace(before, model_, receipts_, std::move(job));
+}
+
 // Answers of the requests that were taken first come first; a request is taken from the queue when all
 // answers of those before it run.
 bool EngineThread::admit() {
   for (;;) {
     if (stops_) return false;
-    bool waits = false, room = true;
-    for (RunningRequest& request : requests_)
-      while (room && request.has_waiting() && has_free_sequence()) {
-        room = has_room(request);  // if not, none behind it overtakes it
-        if (!room || !request.open_next()) break;
-      }
-    for (const RunningRequest& request : requests_) waits = waits || request.has_waiting();
-    if (!requests_.empty() && (waits || !has_free_sequence())) return true;
+    const size_t queued = queue_.size();  // some may have left
+    for (RunningRequest& request : requests_) request.set_ahead(std::min(request.ahead(), queued));
+    if (const bool waits = open_waiting(); !requests_.empty() && (waits || !has_free_sequence())) return true;
     auto job = requests_.empty() ? queue_.pop() : queue_.try_pop();
-    if (!job) return !requests_.empty();
-    if (!job->exchange->is_gone()) requests_.emplace_back(model_, receipts_, std::move(*job));
+    if (!job) {
+      fill_step();
+      return !requests_.empty();
+    }
+    take(std::move(*job));
     clear();
   }
 }
@@ -137,9 +176,25 @@ void EngineThread::step() {
         part.request->fail({kServerError, taken.error().message()});
     }
   }
-  for (RunningRequest& request : requests_) request.close_finished();
+  close_finished();
   count_pages();  // before a client can know that its answer is whole
-  for (RunningRequest& request : requests_) request.tell();
+  bool held = false;
+  for (RunningRequest& request : requests_) {
+    request.tell();
+    held = held || request.is_held();
+  }
+  if (parts.empty() && held) std::this_thread::sleep_for(kHeld);
+}
+
+void EngineThread::close_finished() {
+  std::list<RunningRequest> behind;
+  for (auto next = requests_.begin(); next != requests_.end();) {
+    const auto one = next++;
+    if (!one->close_finished() || !one->takes_turns() || one->open_answers() > 0) continue;
+    one->set_ahead(queue_.size());
+    behind.splice(behind.end(), requests_, one);
+  }
+  requests_.splice(requests_.end(), behind);
 }
 
 void EngineThread::count_pages() {

@@ -3,6 +3,9 @@
 // many rows as keep a step short. A client that has left is dropped, while it waits and between steps. Where
 // memory of keys and values runs out, the answer that was begun last is put back and run again later.
 //
+// A request for embeddings may have thousands of texts. It has one at a time while others wait, and stands
+// behind all of these when that is done; where nothing waits it has as many as fill a step.
+//
 // What an answer is does not depend on any of this (numerics.md N16).
 #pragma once
 
@@ -48,6 +51,13 @@ class EngineThread {
   void run();
   // Takes requests that wait as long as an answer of theirs can run; waits for one if nothing runs.
   bool admit();
+  // Opens answers of the requests, in their order. Returns whether one waits for a sequence or for memory.
+  bool open_waiting();
+  // Opens further texts of embeddings, where nothing else waits.
+  void fill_step();
+  void take(Job job);
+  // Closes answers that are over. A request whose turn is over goes behind the others.
+  void close_finished();
   void step();
   // An answer with the tokens that it feeds in a step.
   struct Part {
@@ -73,7 +83,7 @@ class EngineThread {
   const std::shared_ptr<Metrics> metrics_;
   std::atomic<bool> stops_ = false;
   BoundedQueue<Job> queue_;
-  std::list<RunningRequest> requests_;  // in order of arrival
+  std::list<RunningRequest> requests_;  // in order of arrival; of embeddings, of their turns
   std::thread thread_;
 };
 

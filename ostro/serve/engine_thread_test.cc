@@ -213,6 +213,41 @@ TEST_CASE("answers run together, and those of one prompt run its rows once") {
   CHECK(runner.is_idle());
 }
 
+TEST_CASE("what a client does not read waits in few tokens, holds up no other, and comes when it is read") {
+  Served served(test_model(64, 2, 32));
+  const std::string body =
+      R"({"prompt": "the cat", "max_tokens": 30, "seed": 3, "n": 3, "stream": true, "return_token_ids": true})";
+  const auto whole = served.ask(body);
+  whole->wait();
+  const auto slow = std::make_shared<KeptExchange>();
+  slow->full = true;
+  served.ask(body, slow);
+  CHECK(served.whole(R"({"prompt": [1], "max_tokens": 9})")["choices"].size() == 1);
+  // All of its tokens are made, and the engine has nothing to do but to ask again whether they are wanted.
+  const int64_t before = slow->looked;
+  while (slow->looked < before + 10) std::this_thread::yield();
+  CHECK(served.whole(R"({"prompt": [1], "max_tokens": 9})")["choices"].size() == 1);
+  CHECK(slow->pieces == 1);
+  CHECK(static_cast<FormulaRunner&>(*served.model.runner).is_idle());
+  slow->full = false;
+  slow->wait();
+  const auto text_of = [](const std::string& events) {  // ids and times of answers differ
+    Json out = Json::array();
+    std::istringstream lines(events);
+    for (std::string line; std::getline(lines, line);)
+      if (line.starts_with("data: {")) out.push_back(Json::parse(line.substr(6))["choices"]);
+    return out;
+  };
+  CHECK(text_of(slow->body) == text_of(whole->body));
+  // One that leaves instead is forgotten.
+  const auto left = std::make_shared<KeptExchange>();
+  left->full = true;
+  served.ask(body, left);
+  while (left->looked < 10) std::this_thread::yield();
+  left->gone = true;
+  while (left.use_count() > 1) std::this_thread::yield();
+}
+
 TEST_CASE("more than may wait is refused, and what left makes room") {
   BoundedQueue<int> queue(2);
   const auto none = [](int) { return false; };

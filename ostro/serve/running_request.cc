@@ -42,6 +42,11 @@ Status RunningRequest::begin() {
                                 : nonce_seed(ask.nonce, model_.facts.parameters(), ask.prompts[p], options);
       RatingOptions rating = ask.rating;
       rating.log_probs = rating.log_probs || ask.receipt;
+      if (c > 0) {  // the prompt is decoded once
+        RunningAnswer run = answers_.back().run.again(options);
+        answers_.push_back({std::move(run), std::move(options), p});
+        continue;
+      }
       ASSIGN_OR_RETURN(RunningAnswer run, RunningAnswer::create(model_, ask.prompts[p], options, rating));
       answers_.push_back({std::move(run), std::move(options), p});
     }
@@ -94,13 +99,19 @@ std::vector<RunningAnswer*> RunningRequest::running() {
   return out;
 }
 
-void RunningRequest::close_finished() {
-  for (size_t i = turn_; i < next_ && !over_; ++i)
-    if (answers_[i].run.is_over()) answers_[i].run.close();
+bool RunningRequest::close_finished() {
+  bool out = false;
+  for (size_t i = turn_; i < next_ && !over_; ++i) {
+    RunningAnswer& run = answers_[i].run;
+    if (!run.is_over()) continue;
+    out = out || run.is_open();
+    run.close();
+  }
+  return out;
 }
 
 void RunningRequest::tell() {
-  while (!over_ && turn_ < next_) {
+  while (!over_ && turn_ < next_ && !is_held()) {
     const size_t before = turn_;
     if (const Status told = tell_next(); !told.ok()) fail(of_model(told.error()));
     if (turn_ == before) return;
@@ -116,8 +127,7 @@ Status RunningRequest::tell_next() {
   const RunningAnswer& run = answer.run;
   if (!told_) {
     reply_.open(turn_, answer.prompt, answer.options.choice.seed);
-    ASSIGN_OR_RETURN(AnswerState state, AnswerState::create(model_, run.state().prompt(), answer.options));
-    told_ = Told{std::move(state)};
+    told_ = Told{run.state().again(answer.options)};
   }
   Told& told = *told_;
   if (job_.ask->rating.prompt && !told.prompt) {
@@ -126,6 +136,7 @@ Status RunningRequest::tell_next() {
     told.prompt = true;
   }
   for (; told.tokens < run.made().size(); ++told.tokens) {
+    if (is_held()) return {};
     const RatedToken& token = run.made()[told.tokens];
     told.log_probs.push_back(token.log_prob);
     RETURN_IF_ERROR(told.state.add(token.id));

@@ -28,12 +28,19 @@ class RunningRequest {
   // copies its rows. Returns false if it still waits.
   bool open_next();
   int64_t open_answers() const;
+  // Of a request for embeddings: it runs text by text, in turn with others.
+  bool takes_turns() const { return job_.ask->form == Form::kEmbedding; }
+  // Requests of the queue that come before its next text.
+  size_t ahead() const { return ahead_; }
+  void set_ahead(size_t requests) { ahead_ = requests; }
+  // Whether its client reads more slowly than the answer is made; what is new then waits.
+  bool is_held() const { return !over_ && job_.exchange->is_full(); }
   // Takes the sequence of the last answer that runs; it waits again. Returns false if none runs.
   bool pause_last();
   // Those that run, in order.
   std::vector<RunningAnswer*> running();
-  // Closes the answers that are over.
-  void close_finished();
+  // Closes the answers that are over. Returns whether there were some.
+  bool close_finished();
   // Sends what is new, in the order of the answers. The last ends the request.
   void tell();
   void fail(const ApiError& error);
@@ -65,6 +72,7 @@ class RunningRequest {
   size_t next_ = 0;  // the first that was not opened
   size_t turn_ = 0;  // the first that is not told to its end
   std::optional<Told> told_;
+  size_t ahead_ = 0;
   bool over_ = false;
 };
 

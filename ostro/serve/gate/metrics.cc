@@ -26,6 +26,7 @@ class CountedExchange final : public http::Exchange {
   }
   void send(std::string_view bytes) override { inner_->send(bytes); }
   void end() override { inner_->end(); }
+  bool is_full() override { return inner_->is_full(); }
   bool is_gone() const override { return inner_->is_gone(); }
 
  private:
