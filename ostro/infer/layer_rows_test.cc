@@ -167,11 +167,9 @@ TEST_CASE("drawn workloads by the compiled engine, with one thread and two, in f
 TEST_CASE("drawn workloads in integers have the bits of each text alone, interpreted and compiled") {
   std::mt19937 draw(static_cast<uint32_t>(test_seed()) + 4);
   const nn::Precision integers(DType::bf16, 8);  // small blocks, so that rows have several
-  DecoderOptions tied = small("llama"), latent = odd_latent();
+  DecoderOptions tied = small("llama");
   tied.tie_word_embeddings = true;
-  latent.num_experts = latent.num_experts_per_tok = latent.first_k_dense_replace = 0;
-  latent.shared_intermediate_dim = 0;
-  for (const DecoderOptions& o : {odd_decoder(), small("gemma2"), tied, latent}) {
+  for (const DecoderOptions& o : {odd_decoder(), small("gemma2"), tied, odd_latent(), odd_mixture()}) {
     CAPTURE(o.type());
     const Resident model(o, integers);
     const auto slow = model.runner(interpreter(), {o.seq_len, 1 + static_cast<int64_t>(draw() % 6), 32});
@@ -193,6 +191,56 @@ TEST_CASE("drawn workloads in integers have the bits of each text alone, interpr
     CHECK(wrong_rows(model, *floats, draw, 24) > 0);
     const auto rounded = model.runner(interpreter(), {o.seq_len, 2, 32}, true);
     CHECK(wrong_rows(model, *rounded, draw, 24) > 0);
+  }
+}
+
+// Keeps the programs that it compiles.
+class KeepingEngine final : public runtime::Engine {
+ public:
+  const runtime::EngineInfo& info() const override { return interpreter().info(); }
+  Result<std::unique_ptr<runtime::Executable>> compile(const ir::Program& p,
+                                                       const runtime::CompileOptions& options) override {
+    programs.push_back(p);
+    return interpreter().compile(p, options);
+  }
+  // How many times programs of steps cut integers from the matrices of experts.
+  int64_t cuts_of_experts() const {
+    int64_t out = 0;
+    for (const ir::Program& p : programs)
+      for (const ir::Op& op : p.body.ops)
+        out += p.name == "rows" && op.kind == ir::OpKind::quantize &&
+               p.body.shape(op.operands[0]).has("experts");
+    return out;
+  }
+  std::vector<ir::Program> programs;
+};
+
+TEST_CASE("of experts, too, integers are cut once, and are all that is held of them") {
+  const nn::Precision integers(DType::bf16, 8);
+  for (const DecoderOptions& o : {odd_mixture(), odd_latent()}) {
+    const Resident model(o, integers);
+    const auto functions = models::model_functions<Decoder>(o, kVocab, integers);
+    const auto layers = models::decoder_by_layer(o, kVocab, integers, {}, functions.paths);
+    std::vector<runtime::Buffer> params;
+    for (const Array& a : tree_leaves(model.model)) params.push_back(a.buffer());
+    KeepingEngine once, each;
+    check_ok(LayerRows::create({functions, layers}, params, once, {o.seq_len, 2, 4}).value()->prepare());
+    CHECK(once.cuts_of_experts() == 0);
+    const auto held = ResidentWeights::create(layers, params, interpreter()).value();
+    int64_t matrices = 0;
+    auto without = layers;
+    for (size_t k = 0; k < functions.paths.size(); ++k) {
+      const std::string& path = functions.paths[k];
+      if (!path.ends_with("moe/gate_up") && !path.ends_with("moe/down")) continue;
+      ++matrices;
+      CHECK_MESSAGE(!held.parameter(k).valid(), path);
+      without.integers[k].reset();
+      without.read_in_f32[k] = true;
+    }
+    CHECK(matrices >= 2);
+    // The control: where they are held in f32, every program of a step with them cuts them.
+    check_ok(LayerRows::create({functions, without}, params, each, {o.seq_len, 2, 4}).value()->prepare());
+    CHECK(each.cuts_of_experts() >= 2);
   }
 }
 

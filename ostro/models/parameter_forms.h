@@ -14,8 +14,7 @@
 namespace ostro::models {
 
 // Sets read_in_f32 and integers of `out`. `places`: of the parameters, by path. `tied_table`: the path of a
-// table with which products are computed, too; empty: there is none. Experts are read in f32 with integer
-// products.
+// table with which products are computed, too; empty: there is none.
 template <typename Model>
 void add_parameter_forms(const Model& model, const nn::Precision& compute, const std::string& tied_table,
                          const std::map<std::string, size_t>& places, LayerFunctions& out) {
@@ -30,10 +29,10 @@ void add_parameter_forms(const Model& model, const nn::Precision& compute, const
         const nn::Matrix& matrix = matrices[leaf++];
         const size_t at = places.at(path);
         const int64_t block = compute.int8_block;
-        out.read_in_f32[at] = matrix.read_in_f32 || (block > 0 && matrix.of_experts);
+        out.read_in_f32[at] = matrix.read_in_f32;
         if (block > 0 && path == tied_table)
           out.integers[at] = {{"embed"}, block, /*alone=*/false};
-        else if (block > 0 && !matrix.in.empty() && !matrix.of_experts && !nn::is_adapter(path) &&
+        else if (block > 0 && !matrix.in.empty() && !nn::is_adapter(path) &&
                  parameter.dtype() != DType::i8)  // a stored one is made whole first
           out.integers[at] = {matrix.in, block};
       },
