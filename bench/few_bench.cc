@@ -3,15 +3,20 @@
 // medians of the rounds. Rates are bytes of the matrices per second; one thread is timed by its own clock,
 // which stops while another process has the core.
 //
-//   few_bench [--threads N] [--isa NAME] [--in f32|bf16] [--columns together|apart] [--rounds N] [--rows N]
+//   few_bench [--threads N] [--isa NAME] [--in f32|bf16|int8] [--columns together|apart] [--rounds N] [--rows
+//   N]
 //   [--k N]
 //   [--n N] [--mib N] [--form text|json]
 //
-// --columns together: B as [k, n]; apart: as [n, k]. --mib: the matrices take at least so much memory in all.
+// --columns together: B as [k, n]; apart: as [n, k], as it always is with int8. --mib: the matrices take at
+// least so much memory in all.
 #include <fmt/core.h>
 
 #include <algorithm>
 #include <cstring>
+#include <functional>
+#include <memory>
+#include <string>
 #include <vector>
 
 #include "bench/arguments.h"
@@ -19,6 +24,7 @@
 #include "ostro/machine/thread_pool.h"
 #include "ostro/products/calibrate.h"
 #include "ostro/products/gemm.h"
+#include "ostro/products/int8_dot.h"
 
 namespace {
 
@@ -27,7 +33,8 @@ using namespace ostro;
 struct Options {
   int threads = 1, rounds = 7;
   machine::Isa isa = kernels::best_isa();
-  bool bf16 = true, together = true, text = true;
+  std::string in = "bf16";
+  bool together = true, text = true;
   int64_t rows = 1, k = 768, n = 4096, mib = 256;
 };
 
@@ -40,11 +47,43 @@ double rate(const machine::ThreadPool& pool, int64_t bytes, F&& f) {
 
 kernels::GemmSpec spec_of(const Options& o) {
   kernels::GemmSpec s;
-  s.in = o.bf16 ? kernels::GemmType::kBf16 : kernels::GemmType::kF32;
+  s.in = o.in == "bf16" ? kernels::GemmType::kBf16 : kernels::GemmType::kF32;
   for (int64_t i = 0; i < o.rows; ++i) s.a_row.push_back(i * o.k), s.c_row.push_back(i * o.n);
   for (int64_t i = 0; i < o.k; ++i) s.a_col.push_back(i), s.b_row.push_back(o.together ? i * o.n : i);
   for (int64_t i = 0; i < o.n; ++i) s.b_col.push_back(o.together ? i : i * o.k), s.c_col.push_back(i);
   return s;
+}
+
+// How one matrix is multiplied, with B where it lies and packed first.
+struct Products {
+  std::function<void(const std::byte* b)> few, packed;
+};
+
+Products of_floats(const Options& o, machine::ThreadPool& pool, const std::byte* a, std::byte* c) {
+  const auto gemm = std::make_shared<kernels::Gemm>(spec_of(o), o.isa);
+  const auto room = std::make_shared<kernels::PackedB>();
+  return {[=, &pool](const std::byte* b) { gemm->run(pool, a, b, c); },
+          [=, &pool](const std::byte* b) {
+            gemm->pack_b(pool, b, *room);
+            gemm->run(pool, a, *room, c);
+          }};
+}
+
+Products of_integers(const Options& o, machine::ThreadPool& pool, const std::byte* a, std::byte* c) {
+  const kernels::Int8Blocks blocks(o.k);
+  const auto dot = std::make_shared<kernels::Int8Dot>(
+      kernels::Int8DotSpec{.m = o.rows, .n = o.n, .blocks = blocks}, o.isa);
+  const auto scales =
+      std::make_shared<std::vector<float>>(static_cast<size_t>(std::max(o.n, o.rows) * blocks.count()), 1.0F);
+  const auto room = std::make_shared<kernels::PackedInt8>();
+  const auto side = [=](const std::byte* q) {
+    return kernels::Int8Operand{reinterpret_cast<const int8_t*>(q), o.k, scales->data(), blocks.count()};
+  };
+  return {[=, &pool](const std::byte* b) { dot->run(pool, side(a), side(b), c); },
+          [=, &pool](const std::byte* b) {
+            dot->pack_b(pool, side(b), *room);
+            dot->run(pool, side(a), *room, c);
+          }};
 }
 
 // The sum of all words, which keeps the reads: eight streams a thread.
@@ -77,21 +116,25 @@ uint64_t read_all(machine::ThreadPool& pool, const std::byte* from, int64_t byte
 
 int main(int argc, char** argv) {
   Options o;
-  const Status read = bench::read_options(
-      argc, argv,
-      {bench::count_option("--threads", o.threads), bench::count_option("--rounds", o.rounds),
-       bench::count_option("--rows", o.rows), bench::count_option("--k", o.k),
-       bench::count_option("--n", o.n), bench::count_option("--mib", o.mib),
-       bench::isa_option("--isa", o.isa), bench::either_option("--in", "bf16", "f32", o.bf16),
-       bench::either_option("--columns", "together", "apart", o.together),
-       bench::either_option("--form", "text", "json", o.text)});
+  const Status read =
+      bench::read_options(argc, argv,
+                          {bench::count_option("--threads", o.threads),
+                           bench::count_option("--rounds", o.rounds), bench::count_option("--rows", o.rows),
+                           bench::count_option("--k", o.k), bench::count_option("--n", o.n),
+                           bench::count_option("--mib", o.mib), bench::isa_option("--isa", o.isa),
+                           bench::Option{"--in", "f32, bf16 or int8",
+                                         [&](const std::string& value) {
+                                           o.in = value;
+                                           return value == "f32" || value == "bf16" || value == "int8";
+                                         }},
+                           bench::either_option("--columns", "together", "apart", o.together),
+                           bench::either_option("--form", "text", "json", o.text)});
   if (!read.ok()) {
     fmt::print(stderr, "error: {}\n", read.error().message());
     return 2;
   }
   machine::ThreadPool pool(o.threads);
-  const kernels::Gemm gemm(spec_of(o), o.isa);
-  const int64_t element = o.bf16 ? 2 : 4, one = o.k * o.n * element;
+  const int64_t element = o.in == "int8" ? 1 : o.in == "bf16" ? 2 : 4, one = o.k * o.n * element;
   const int64_t count = std::max<int64_t>(1, (o.mib << 20) / one), bytes = count * one;
   const AlignedBytes b = allocate_aligned(static_cast<size_t>(bytes));
   const AlignedBytes a = allocate_zeroed(static_cast<size_t>(o.rows * o.k * 4));
@@ -101,19 +144,17 @@ int main(int argc, char** argv) {
     const auto half = static_cast<uint16_t>(0x3f80 | (i * 2654435761u >> 20 & 0x7f));
     std::memcpy(b.get() + 2 * i, &half, 2);
   }
+  const Products products =
+      o.in == "int8" ? of_integers(o, pool, a.get(), c.get()) : of_floats(o, pool, a.get(), c.get());
   std::vector<double> reads, few, packed;
   uint64_t kept = 0;
-  kernels::PackedB room;
   for (int round = 0; round <= o.rounds; ++round) {
     const double r = rate(pool, bytes, [&] { kept += read_all(pool, b.get(), bytes); });
     const double f = rate(pool, bytes, [&] {
-      for (int64_t i = 0; i < count; ++i) gemm.run(pool, a.get(), b.get() + i * one, c.get());
+      for (int64_t i = 0; i < count; ++i) products.few(b.get() + i * one);
     });
     const double p = rate(pool, bytes, [&] {
-      for (int64_t i = 0; i < count; ++i) {
-        gemm.pack_b(pool, b.get() + i * one, room);
-        gemm.run(pool, a.get(), room, c.get());
-      }
+      for (int64_t i = 0; i < count; ++i) products.packed(b.get() + i * one);
     });
     if (round == 0) continue;  // the first touches all memory
     reads.push_back(r), few.push_back(f), packed.push_back(p);
@@ -123,7 +164,7 @@ int main(int argc, char** argv) {
       o.text ? "{} {} thread(s), {} rows, [{}] {} x {}: read {:.1f} GB/s, few rows {:.1f}, packed {:.1f}\n"
              : "{{\"isa\": \"{}\", \"threads\": {}, \"rows\": {}, \"type\": \"{}\", \"k\": {}, \"n\": {}, "
                "\"read\": {:.3f}, \"few\": {:.3f}, \"packed\": {:.3f}}}\n";
-  fmt::print(fmt::runtime(form), machine::isa_name(o.isa), o.threads, o.rows, o.bf16 ? "bf16" : "f32", o.k,
-             o.n, bench::median(reads), bench::median(few), bench::median(packed));
+  fmt::print(fmt::runtime(form), machine::isa_name(o.isa), o.threads, o.rows, o.in, o.k, o.n,
+             bench::median(reads), bench::median(few), bench::median(packed));
   return 0;
 }

@@ -21,11 +21,15 @@ constexpr int64_t kDotTasksAThread = 8;
 constexpr int64_t kPanelsAPack = 4;
 // The least C that is written past the caches: as large as L2, in which it would not stay.
 constexpr int64_t kStreamCBytes = 4 << 20;
+// Products of so few rows read a panel of B once or twice. Packing all of B first would write it to memory
+// and read it from there again, so each panel is packed where it is read.
+constexpr int64_t kFewInt8Rows = 16;
 // The most rows of a panel of A.
 constexpr int64_t kMostRows = 32;
 
 thread_local Scratch dot_packed;  // operands that were not packed before, of all products of a call
 thread_local Scratch dot_tiles;   // the tiles of one thread
+thread_local Scratch dot_panel;   // a panel of B that is packed where it is read
 thread_local Scratch dot_rows;    // a block of a panel whose rows lie anywhere
 
 int64_t to_line(int64_t bytes) { return ceil_div(bytes, kAlignment) * static_cast<int64_t>(kAlignment); }
@@ -39,7 +43,8 @@ struct Int8Dot::Task {
   void* c;
   int64_t a_begin, a_end, b_begin, b_end;
   bool go_on;
-  bool stream;  // C is written past the caches
+  bool stream;                // C is written past the caches
+  const Int8Operand* b_rows;  // of which panels are packed where they are read; else null, and b has them
 };
 
 Int8Dot::Int8Dot(Int8DotSpec spec, machine::Isa isa) : Int8Dot(std::move(spec), int8_kernel(isa)) {}
@@ -86,7 +91,7 @@ void Int8Dot::pack_panels(const Int8Operand& operand, bool left, int64_t begin, 
     const auto row_of = [&](int64_t row) {
       return operand.row_at == nullptr ? first + row : operand.row_at[first + row];
     };
-    std::byte* to = out + panel * panel_bytes(left);
+    std::byte* to = out + (panel - begin) * panel_bytes(left);
     for (int64_t i = 0; i < spec_.blocks.count(); ++i) {
       const Int8Blocks::Block& block = spec_.blocks.blocks()[static_cast<size_t>(i)];
       const int64_t steps = steps_[static_cast<size_t>(i)];
@@ -127,7 +132,9 @@ void Int8Dot::pack(machine::ThreadPool& pool, const Int8Operand& operand, bool l
   out.rows_ = left ? spec_.m : spec_.n;
   const int64_t panels = ceil_div(out.rows_, left ? kernel_->mr : kernel_->nr);
   pool.run_tiles(ceil_div(panels, kPanelsAPack), [&](int64_t i) {
-    pack_panels(operand, left, i * kPanelsAPack, std::min(panels, (i + 1) * kPanelsAPack), out.data_.get());
+    const int64_t first = i * kPanelsAPack;
+    pack_panels(operand, left, first, std::min(panels, first + kPanelsAPack),
+                out.data_.get() + first * panel_bytes(left));
   });
 }
 
@@ -197,19 +204,27 @@ void Int8Dot::load(float* tile, const void* c, int64_t row, int64_t rows, int64_
 void Int8Dot::run_task(const Task& task) const {
   const int64_t mr = kernel_->mr, nr = kernel_->nr;
   auto* slots = reinterpret_cast<float*>(dot_tiles.get(tree_slots_ * mr * nr * 4));
-  if (kernel_->enter != nullptr) kernel_->enter();
-  for (int64_t i = task.a_begin; i < task.a_end; ++i) {
+  const auto tile = [&](int64_t i, int64_t j, const std::byte* b) {
     const int64_t rows = std::min(mr, spec_.m - i * mr);
+    if (task.go_on) load(slots, task.c, i * mr, rows, j * nr);
+    run_tile({.a = task.a + i * panel_bytes(true),
+              .b = b,
+              .rows = static_cast<int>(rows),
+              .go_on = task.go_on,
+              .slots = slots},
+             0, 0, spec_.tree_counts[0], 0);
+    store(slots, task, i * mr, rows, j * nr);
+  };
+  if (kernel_->enter != nullptr) kernel_->enter();
+  if (task.b_rows != nullptr) {
+    std::byte* const panel = dot_panel.get(panel_bytes(false));
     for (int64_t j = task.b_begin; j < task.b_end; ++j) {
-      if (task.go_on) load(slots, task.c, i * mr, rows, j * nr);
-      run_tile({.a = task.a + i * panel_bytes(true),
-                .b = task.b + j * panel_bytes(false),
-                .rows = static_cast<int>(rows),
-                .go_on = task.go_on,
-                .slots = slots},
-               0, 0, spec_.tree_counts[0], 0);
-      store(slots, task, i * mr, rows, j * nr);
+      pack_panels(*task.b_rows, false, j, j + 1, panel);
+      for (int64_t i = task.a_begin; i < task.a_end; ++i) tile(i, j, panel);
     }
+  } else {
+    for (int64_t i = task.a_begin; i < task.a_end; ++i)
+      for (int64_t j = task.b_begin; j < task.b_end; ++j) tile(i, j, task.b + j * panel_bytes(false));
   }
   if (kernel_->leave != nullptr) kernel_->leave();
 }
@@ -221,7 +236,8 @@ void Int8Dot::plan_tasks(const Task& whole, int64_t wanted, std::vector<Task>& t
   if (a_panels == 0 || b_panels == 0) return;
   const int64_t together = std::max<int64_t>(1, kGroupBBytes / std::max<int64_t>(1, panel_bytes(false)));
   int64_t columns = ceil_div(b_panels, together);
-  const int64_t rows = std::clamp<int64_t>(ceil_div(wanted, columns), 1, a_panels);
+  const int64_t rows =
+      whole.b_rows != nullptr ? 1 : std::clamp<int64_t>(ceil_div(wanted, columns), 1, a_panels);
   columns = std::clamp<int64_t>(ceil_div(wanted, rows), columns, b_panels);
   for (int64_t column = 0; column < columns; ++column)
     for (int64_t row = 0; row < rows; ++row) {
@@ -246,6 +262,10 @@ const std::byte* Int8Dot::packed_of(const Int8Side& side, bool left) const {
   return packed.data_.get();
 }
 
+bool Int8Dot::packs_where_read(const Int8Side& b) const {
+  return b.packed == nullptr && spec_.m <= kFewInt8Rows;
+}
+
 // Packs what is not packed yet, of all products, as one job; then runs the tasks of all of them as another.
 void Int8Dot::run_calls(machine::ThreadPool& pool, std::span<const Int8DotCall> calls, bool go_on) {
   struct Part {
@@ -259,7 +279,8 @@ void Int8Dot::run_calls(machine::ThreadPool& pool, std::span<const Int8DotCall> 
   double work = 0;
   for (const Int8DotCall& call : calls) {
     if (call.a.packed == nullptr) bytes += call.dot->packed_bytes(true);
-    if (call.b.packed == nullptr) bytes += call.dot->packed_bytes(false);
+    if (call.b.packed == nullptr && !call.dot->packs_where_read(call.b))
+      bytes += call.dot->packed_bytes(false);
     work += call.dot->work();
   }
   std::byte* room = dot_packed.get(bytes);
@@ -270,22 +291,25 @@ void Int8Dot::run_calls(machine::ThreadPool& pool, std::span<const Int8DotCall> 
     const auto side = [&](const Int8Side& operand, bool left, int64_t panels) {
       if (const std::byte* packed = d.packed_of(operand, left)) return packed;
       for (int64_t i = 0; i < panels; i += kPanelsAPack)
-        parts.push_back({&d, &operand.rows, left, i, std::min(panels, i + kPanelsAPack), room});
+        parts.push_back(
+            {&d, &operand.rows, left, i, std::min(panels, i + kPanelsAPack), room + i * d.panel_bytes(left)});
       const std::byte* at = room;
       room += d.packed_bytes(left);
       return at;
     };
     const int64_t a_panels = ceil_div(d.m(), d.kernel_->mr), b_panels = ceil_div(d.n(), d.kernel_->nr);
+    const bool where_read = d.packs_where_read(call.b);
     const Task whole = {.dot = &d,
                         .a = side(call.a, true, a_panels),
-                        .b = side(call.b, false, b_panels),
+                        .b = where_read ? nullptr : side(call.b, false, b_panels),
                         .c = call.c,
                         .a_begin = 0,
                         .a_end = a_panels,
                         .b_begin = 0,
                         .b_end = b_panels,
                         .go_on = go_on,
-                        .stream = !go_on && d.c_bytes() > kStreamCBytes};
+                        .stream = !go_on && d.c_bytes() > kStreamCBytes,
+                        .b_rows = where_read ? &call.b.rows : nullptr};
     const double share = pool.threads() == 1 ? 0 : pool.threads() * kDotTasksAThread * (d.work() / work);
     d.plan_tasks(whole, std::max<int64_t>(1, static_cast<int64_t>(share)), tasks);
   }

@@ -101,12 +101,14 @@ class Int8Dot {
 
   int64_t panel_bytes(bool left) const;
   int64_t packed_bytes(bool left) const;
-  // Packs panels [begin, end) of one side; panel 0 is at `out`.
+  // Packs panels [begin, end) of one side to `out`.
   void pack_panels(const Int8Operand& operand, bool left, int64_t begin, int64_t end, std::byte* out) const;
   int64_t c_begin(int64_t row) const;
   void pack(machine::ThreadPool& pool, const Int8Operand& operand, bool left, PackedInt8& out) const;
   // The memory of an operand that was packed before, else null.
   const std::byte* packed_of(const Int8Side& side, bool left) const;
+  // Whether panels of B are packed by the tasks that read them, because so few rows do.
+  bool packs_where_read(const Int8Side& b) const;
   void plan_tasks(const Task& whole, int64_t wanted, std::vector<Task>& tasks) const;
   void run_task(const Task& task) const;
   void run_tile(const Panels& at, size_t level, int64_t first, int64_t count, int slot) const;

@@ -179,6 +179,34 @@ TEST_CASE("packed operands, and operands of which one alone is packed") {
     }
 }
 
+TEST_CASE("few rows, whose B is packed where it is read, have the bits of a B that was packed before") {
+  const DotFpEnvironment environment;
+  machine::ThreadPool pool(3);
+  for (const DotInt8Kernel* kernel : int8_kernels())
+    for (const int64_t m : {1, 12, 16, 17}) {
+      const Int8Blocks blocks(700);
+      const int64_t n = 150;
+      const DotOperand a(m, blocks, DotScales::kUsual, 1), b(n, blocks, DotScales::kUsual, 1000000);
+      std::vector<int64_t> places, others;
+      for (int64_t j = 0; j < n; ++j) places.push_back(j * 7 % n), others.push_back(j * 11 % n);
+      const Int8Dot dot({.m = m, .n = n, .blocks = blocks}, *kernel);
+      const auto run = [&](const Int8Side& right) {
+        std::vector<float> c(static_cast<size_t>(m * n));
+        dot.run(pool, a.view(), right, c.data());
+        return c;
+      };
+      const auto at = [&](const std::vector<int64_t>& rows) {
+        Int8Operand out = b.view();
+        out.row_at = rows.data();
+        return out;
+      };
+      PackedInt8 packed;
+      dot.pack_b(pool, at(places), packed);
+      CHECK(run(at(places)) == run(packed));
+      CHECK(run(at(others)) != run(packed));  // the control
+    }
+}
+
 TEST_CASE("a sum that goes on at the end of a block has the bits of one product") {
   const DotFpEnvironment environment;
   const Int8Blocks whole(600, 64), first(256, 64), second(344, 64);
