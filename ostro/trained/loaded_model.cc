@@ -213,6 +213,17 @@ void take_stored_matrices(const checkpoint::Manifest& manifest, train::TrainConf
         decoder->options.int8_row_groups = std::max(decoder->options.int8_row_groups, spec.shape[i]);
 }
 
+// Grok-1's own rounding is that of a program that computes in bf16 (models/decoder/released.h).
+Status check_rounding(const UseOptions& use, train::Compute wanted, const train::TrainConfig& config) {
+  const auto* decoder =
+      models::model_options_as<models::DecoderOptions, models::Decoder>(config.model_options());
+  if (decoder == nullptr || !decoder->released() || wanted == train::Compute::kBf16) return {};
+  return invalid_argument(
+      fmt::format("--mp {}: model.rounding is released, which is that of a program that computes in bf16; "
+                  "leave --mp out",
+                  use.mp));
+}
+
 // Takes the precision that a command wants. Returns LoadedModel::other_mp.
 Result<std::string> take_precision(const UseOptions& use, train::TrainConfig& config) {
   if (use.mp.empty()) return std::string();
@@ -223,6 +234,7 @@ Result<std::string> take_precision(const UseOptions& use, train::TrainConfig& co
   config.trainer.mp = train::precision_word(*wanted);
   if (const Status resolved = config.resolve(); !resolved.ok())
     return resolved.error().with_context(fmt::format("--mp {}", use.mp));
+  RETURN_IF_ERROR(check_rounding(use, *wanted, config));
   return config.trainer.mp;
 }
 

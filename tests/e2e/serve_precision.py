@@ -1,7 +1,8 @@
-"""A part of serve_test.py: a run in each precision, and in others by --mp. Log-probabilities over HTTP are, bit for bit, those of
+"""A part of serve_test.py: a run in each precision, a mixture in integers, and runs in others by --mp. Log-probabilities over HTTP are, bit for bit, those of
 training's program with this trainer.mp; `score` and `sample` compute the same; a receipt names the precision, and a forged
 one is found. Needs the adapters of serve_adapters.py."""
 import json
+import shutil
 import struct
 import subprocess
 
@@ -22,19 +23,21 @@ def tensors(path):
 
 def precisions(test, server_class, check):
     test.program("train", "--config", "configs/nano_test.yaml", "--trainer.id", "cut", "--trainer.num_train_steps", "6", "--trainer.mp", "p=f32,c=int8", "--model.tie_word_embeddings", "true")
-    tied = {"nano": (), "cut": ("--model.tie_word_embeddings", "true")}
-    own = {"nano": "bf16", "cut": "int8"}
+    mixture = ("--model.type", "mixtral", "--model.num_experts", "4")
+    test.program("train", "--config", "configs/nano_test.yaml", "--trainer.id", "mixed", "--trainer.num_train_steps", "2", "--trainer.mp", "p=f32,c=int8", *mixture)
+    options = {"nano": (), "cut": ("--model.tie_word_embeddings", "true"), "mixed": mixture}
+    own = {"nano": "bf16", "cut": "int8", "mixed": "int8"}
 
     def trained(run, mp):
         """Tokens and log-probabilities of held-out text, by the program whose loss training has."""
-        test.program("eval", "--config", "configs/nano_test.yaml", *tied[run], "--checkpoint", f"runs/{run}", "--trainer.mp", mp, "--per_token", "tokens.safetensors")
+        test.program("eval", "--config", "configs/nano_test.yaml", *options[run], "--checkpoint", f"runs/{run}", "--trainer.mp", mp, "--per_token", "tokens.safetensors")
         return tensors(test.folder / "tokens.safetensors")
 
-    of_training = {(run, mp): trained(run, mp) for run in own for mp in ("f32", "bf16", "int8")}
+    of_training = {(run, mp): trained(run, mp) for run in ("nano", "cut") for mp in ("f32", "bf16", "int8")} | {("mixed", "int8"): trained("mixed", "int8")}
     # The control: no two precisions have the same losses.
     check(len({of_training["cut", mp]["log_prob"] for mp in ("f32", "bf16", "int8")}) == 3, "precisions compute the same")
     prompt, documents = "the copyright ", {}
-    for run, mp, words in (("cut", "int8", ()), ("cut", "int8", ("--stream_weights",)), ("cut", "bf16", ("--mp", "p=f32,c=bfloat16")), ("nano", "int8", ("--mp", "int8")), ("nano", "f32", ("--mp", "f32"))):
+    for run, mp, words in (("cut", "int8", ()), ("cut", "int8", ("--stream_weights",)), ("cut", "bf16", ("--mp", "p=f32,c=bfloat16")), ("nano", "int8", ("--mp", "int8")), ("nano", "f32", ("--mp", "f32")), ("mixed", "int8", ())):
         name, used = f"{run} {words}", [w for w in words if w != "--stream_weights"]
         server = server_class(test.ostro, test.folder, f"runs/{run}", "--listen", "127.0.0.1:0", *words)
         try:
@@ -64,6 +67,8 @@ def precisions(test, server_class, check):
 
     for (run, mp), document in documents.items():
         verdict(document, run, 0, "equal: 12 tokens", OSTRO_ISA="generic")
+        if run == "mixed":
+            continue
         for other in {"f32", "bf16", "int8"} - {mp}:
             forged = json.loads(json.dumps(document))
             forged["receipt"]["dtype"] = other
@@ -73,10 +78,26 @@ def precisions(test, server_class, check):
                 verdict(forged, run, 1, "differs")
     verdict(documents["cut", "int8"], "cut", 0, "equal: 12 tokens", OSTRO_EXECUTOR="interpreter")
     adapters(test, server_class, check, prompt)
+    released(test, check)
     for command in (("serve", "runs/nano", "--listen", "127.0.0.1:0"), ("score", "--checkpoint", "runs/nano"), ("sample", "--checkpoint", "runs/nano", "--prompt", "a", "--max_new_tokens", "1")):
         for mp, says in (("f16", 'unknown type "f16"; use f32, bfloat16 or int8'), ("p=bf16", "parameters are always f32")):
             done = subprocess.run([test.ostro, *command, "--mp", mp], cwd=test.folder, input="", capture_output=True, text=True, timeout=120, check=False)
             check(done.returncode == 2 and f"--mp {mp}: " in done.stderr and says in done.stderr, f"{command} --mp {mp}: {done.returncode} {done.stderr}")
+
+
+def released(test, check):
+    """Grok-1's rounding is that of bf16: another precision is refused before any parameter is read."""
+    test.program("train", "--config", "configs/nano_test.yaml", "--trainer.id", "released", "--trainer.num_train_steps", "3", "--model.type", "grok", "--model.num_experts", "4", "--model.rounding", "released")
+    score = ("score", "--checkpoint", "runs/released")
+    test.program(*score, given='{"text": "the copyright"}\n')
+    for data in (test.folder / "runs/released/checkpoints").glob("*/*"):
+        if data.name != "manifest.json":
+            shutil.rmtree(data) if data.is_dir() else data.unlink()
+    for command in (score, ("serve", "runs/released", "--listen", "127.0.0.1:0"), ("serve", "runs/released", "--stream_weights", "--listen", "127.0.0.1:0")):
+        # The control: without --mp the parameters are missed.
+        for words, code, says in ((("--mp", "int8"), 2, "--mp int8: model.rounding is released"), (("--mp", "f32"), 2, "--mp f32: model.rounding is released"), ((), None, "checkpoints/")):
+            done = subprocess.run([test.ostro, *command, *words], cwd=test.folder, input="", capture_output=True, text=True, timeout=120, check=False)
+            check(done.returncode in ((code,) if code else (1, 2)) and says in done.stderr, f"{command} {words}: {done.returncode} {done.stderr}")
 
 
 def adapters(test, server_class, check, prompt):
