@@ -28,7 +28,7 @@ except ImportError as e:
     print(f"SKIPPED: {e}. scripts/setup.sh --python installs NumPy and SciPy; without them nothing is compared")
     sys.exit(77)
 
-BOUNDS = 0.02, 3.0  # of the exponents, as in ostro/lab/scaling/surface.h
+BOUNDS = 0.02, 3.0  # of the exponents, as in ostro/scaling/surface.h
 NOISE = 0.01
 
 

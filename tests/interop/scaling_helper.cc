@@ -1,4 +1,4 @@
-// Fits runs by ostro/lab/scaling for check_scaling.py: a line of JSON for each line of JSON.
+// Fits runs by ostro/scaling for check_scaling.py: a line of JSON for each line of JSON.
 //
 //   {"runs": [[N, D, FLOPs, loss], ...]}                       gives the surface and its sum of squared
 //   errors
@@ -10,8 +10,8 @@
 #include <string>
 
 #include "ostro/chain/canonical.h"
-#include "ostro/lab/scaling/scaling.h"
 #include "ostro/numerics/fp_env.h"
+#include "ostro/scaling/scaling.h"
 
 namespace {
 
@@ -19,8 +19,8 @@ using namespace ostro;
 using nlohmann::json;
 
 json answer(const json& asked) {
-  std::vector<lab::FittedRun> runs;
-  std::vector<lab::ScalingRun> numbers;
+  std::vector<scaling::FittedRun> runs;
+  std::vector<scaling::ScalingRun> numbers;
   std::vector<double> losses;
   for (const json& run : asked["runs"]) {
     numbers.push_back({run[0], run[1], run[2], run[3]});
@@ -28,19 +28,19 @@ json answer(const json& asked) {
     runs.push_back({std::to_string(runs.size()), "", numbers.back()});
   }
   const numerics::HostArithmetic arithmetic;
-  const lab::SurfaceFit fit = lab::SurfaceSearch(numbers).fit(losses);
-  const lab::Surface& s = fit.surface;
+  const scaling::SurfaceFit fit = scaling::SurfaceSearch(numbers).fit(losses);
+  const scaling::Surface& s = fit.surface;
   json out = {{"objective", chain::hex_float(fit.objective)}, {"E", chain::hex_float(s.floor)},
               {"A", chain::hex_float(s.size_factor)},         {"a", chain::hex_float(s.size_exponent)},
               {"B", chain::hex_float(s.data_factor)},         {"b", chain::hex_float(s.data_exponent)}};
   if (!asked.contains("target")) return out;
-  const auto whole = lab::fit_runs(std::move(runs), "all");
+  const auto whole = scaling::fit_runs(std::move(runs), "all");
   if (!whole.ok()) return {{"error", whole.error().message()}};
   const json& t = asked["target"];
-  const auto forecast = lab::foresee(*whole, {t[0], t[1], t[2], 0}, asked["count"]);
+  const auto forecast = scaling::foresee(*whole, {t[0], t[1], t[2], 0}, asked["count"]);
   if (!forecast.ok()) return {{"error", forecast.error().message()}};
-  out["fit"] = lab::fit_text(*whole);
-  out["forecast"] = lab::forecast_text(*forecast);
+  out["fit"] = scaling::fit_text(*whole);
+  out["forecast"] = scaling::forecast_text(*forecast);
   return out;
 }
 

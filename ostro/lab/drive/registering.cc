@@ -13,7 +13,7 @@
 #include "ostro/lab/drive/lab_lock.h"
 #include "ostro/lab/registry/check.h"
 #include "ostro/lab/registry/frozen.h"
-#include "ostro/lab/scaling/scaling.h"
+#include "ostro/scaling/scaling.h"
 
 namespace ostro::lab {
 namespace {
@@ -110,13 +110,13 @@ Status register_forecasts(const Context& context, const Plan& plan, const bundle
     const auto in_time = lab.registry.forecasts_before(name, lab.journal, {});
     const bool is_last = !in_time.empty() && in_time.back()->content == s.content;
     if (is_last || (!late.empty() && lab.registry.forecast(name, s.content) != nullptr)) continue;
-    const std::string path = io::join_path(state.made.at(name).folder, kForecastFile);
+    const std::string path = io::join_path(state.made.at(name).folder, scaling::kForecastFile);
     ASSIGN_OR_RETURN(const std::string text, context.fs.read_file(path));
-    ASSIGN_OR_RETURN(const ScalingForecast forecast, parse_forecast(text, path));
+    ASSIGN_OR_RETURN(const scaling::ScalingForecast forecast, scaling::parse_forecast(text, path));
     RegistryEntry entry{.kind = "forecast", .registration = out.registration, .queries = {}};
     entry.forecast = name;
     entry.content = s.content;
-    entry.value = forecast_sentence(forecast);
+    entry.value = scaling::forecast_sentence(forecast);
     entry.late = std::move(late);
     RETURN_IF_ERROR(lab.registry.append(entry, lab.journal, key));
     out.forecasts.push_back(fmt::format("{}: {}", name, entry.value));

@@ -9,9 +9,9 @@
 
 #include "ostro/io/files/path.h"
 #include "ostro/lab/record/interval.h"
-#include "ostro/lab/scaling/scaling.h"
 #include "ostro/numerics/fp_env.h"
 #include "ostro/numerics/functions.h"
+#include "ostro/scaling/scaling.h"
 
 namespace ostro::lab {
 namespace {
@@ -19,19 +19,20 @@ namespace {
 constexpr int kCurvePoints = 41;
 constexpr double kBeyond = 1.5;  // how far a curve goes beyond the runs, as a factor of N
 
-std::string series_of(const FittedRun& run) { return run.run.substr(0, run.run.find('[')); }
+std::string series_of(const scaling::FittedRun& run) { return run.run.substr(0, run.run.find('[')); }
 
 // Points of a fit's curve for the mean operations of some runs.
-std::vector<ScalingRun> curve(const ScalingFit& fit, const std::vector<ScalingRun>& runs) {
+std::vector<scaling::ScalingRun> curve(const scaling::ScalingFit& fit,
+                                       const std::vector<scaling::ScalingRun>& runs) {
   double low = runs[0].parameters, high = low, flops = 0;
-  for (const ScalingRun& run : runs) {
+  for (const scaling::ScalingRun& run : runs) {
     low = std::min(low, run.parameters);
     high = std::max(high, run.parameters);
     flops += run.flops / static_cast<double>(runs.size());
   }
   const double from = numerics::log_f64(low / kBeyond), to = numerics::log_f64(high * kBeyond);
-  const Surface surface = fit.surface();
-  std::vector<ScalingRun> out;
+  const scaling::Surface surface = fit.surface();
+  std::vector<scaling::ScalingRun> out;
   for (int i = 0; i < kCurvePoints; ++i) {
     const double parameters = numerics::exp_f64(from + (to - from) * i / (kCurvePoints - 1));
     const double tokens = flops / fit.law.for_token(parameters);
@@ -56,24 +57,24 @@ std::string observed_text(const Value& observed) {
 }  // namespace
 
 Status add_fit(Database& record, io::FileSystem& fs, const std::string& name, const std::string& folder) {
-  const std::string path = io::join_path(folder, kFitFile);
+  const std::string path = io::join_path(folder, scaling::kFitFile);
   ASSIGN_OR_RETURN(const std::string text, fs.read_file(path));
-  ASSIGN_OR_RETURN(const ScalingFit fit, parse_fit(text, path));
+  ASSIGN_OR_RETURN(const scaling::ScalingFit fit, scaling::parse_fit(text, path));
   RETURN_IF_ERROR(record.insert(
       "fits", {name, fit.counted, static_cast<int64_t>(fit.runs.size()), static_cast<int64_t>(fit.unknowns),
                fit.floor.value, fit.floor.low, fit.floor.high, fit.size_factor.value, fit.size_exponent.value,
                fit.size_exponent.low, fit.size_exponent.high, fit.data_factor.value, fit.data_exponent.value,
                fit.data_exponent.low, fit.data_exponent.high, fit.objective, fit.noise}));
-  std::map<std::string, std::vector<ScalingRun>> series;
-  for (const FittedRun& run : fit.runs) {
-    const ScalingRun& n = run.numbers;
+  std::map<std::string, std::vector<scaling::ScalingRun>> series;
+  for (const scaling::FittedRun& run : fit.runs) {
+    const scaling::ScalingRun& n = run.numbers;
     RETURN_IF_ERROR(record.insert(
         "fit_runs", {name, run.run, series_of(run), n.parameters, n.tokens, n.flops, n.loss, run.fitted}));
     series[series_of(run)].push_back(n);
   }
   const numerics::HostArithmetic arithmetic;
   for (const auto& [label, runs] : series)
-    for (const ScalingRun& point : curve(fit, runs))
+    for (const scaling::ScalingRun& point : curve(fit, runs))
       RETURN_IF_ERROR(record.insert("fit_curves", {name, label, point.parameters, point.tokens, point.loss}));
   return {};
 }
@@ -83,9 +84,9 @@ Status add_forecasts(Database& record, io::FileSystem& fs, const Plan& plan, con
   for (const StepState& s : state.steps) {
     const std::string& name = s.step->name;
     if (s.step->kind->name != "forecast" || s.action != Action::kSkip) continue;
-    const std::string path = io::join_path(state.made.at(name).folder, kForecastFile);
+    const std::string path = io::join_path(state.made.at(name).folder, scaling::kForecastFile);
     ASSIGN_OR_RETURN(const std::string text, fs.read_file(path));
-    ASSIGN_OR_RETURN(const ScalingForecast forecast, parse_forecast(text, path));
+    ASSIGN_OR_RETURN(const scaling::ScalingForecast forecast, scaling::parse_forecast(text, path));
     const RegistryEntry* entry = registry.forecast(name, s.content);
     bool is_late = entry != nullptr && !entry->late.empty(), is_open = plan.sanity, diverged = false;
     std::vector<double> losses;
@@ -118,7 +119,7 @@ Status add_forecasts(Database& record, io::FileSystem& fs, const Plan& plan, con
       observed = mean;
       verdict = forecast.loss.low <= mean && mean <= forecast.loss.high ? "inside" : "outside";
     }
-    const auto of = [](const std::optional<Estimate>& estimate, double Estimate::* member) {
+    const auto of = [](const std::optional<scaling::Estimate>& estimate, double scaling::Estimate::* member) {
       return estimate ? Value((*estimate).*member) : Value();
     };
     RETURN_IF_ERROR(record.insert("forecasts", {name,
@@ -130,12 +131,12 @@ Status add_forecasts(Database& record, io::FileSystem& fs, const Plan& plan, con
                                                 forecast.loss.value,
                                                 forecast.loss.low,
                                                 forecast.loss.high,
-                                                of(forecast.best_parameters, &Estimate::value),
-                                                of(forecast.best_parameters, &Estimate::low),
-                                                of(forecast.best_parameters, &Estimate::high),
-                                                of(forecast.best_tokens, &Estimate::value),
-                                                of(forecast.best_tokens, &Estimate::low),
-                                                of(forecast.best_tokens, &Estimate::high),
+                                                of(forecast.best_parameters, &scaling::Estimate::value),
+                                                of(forecast.best_parameters, &scaling::Estimate::low),
+                                                of(forecast.best_parameters, &scaling::Estimate::high),
+                                                of(forecast.best_tokens, &scaling::Estimate::value),
+                                                of(forecast.best_tokens, &scaling::Estimate::low),
+                                                of(forecast.best_tokens, &scaling::Estimate::high),
                                                 observed,
                                                 verdict,
                                                 entry == nullptr ? Value() : Value(entry->hash),

@@ -7,9 +7,9 @@
 #include "ostro/base/html.h"
 #include "ostro/lab/report/figure.h"
 #include "ostro/lab/report/html_page.h"
-#include "ostro/lab/scaling/surface.h"
 #include "ostro/numerics/fp_env.h"
 #include "ostro/numerics/functions.h"
+#include "ostro/scaling/surface.h"
 
 namespace ostro::lab {
 namespace {
@@ -27,7 +27,7 @@ std::string with_interval(const std::vector<Value>& row, size_t at) {
 
 // Whether an exponent is at an end of what is searched, up to the rounding of its logarithm.
 bool is_at_end(double exponent) {
-  return exponent < kLeastExponent * (1 + 1e-9) || exponent > kMostExponent * (1 - 1e-9);
+  return exponent < scaling::kLeastExponent * (1 + 1e-9) || exponent > scaling::kMostExponent * (1 - 1e-9);
 }
 
 // The runs of a fit as points, and its curve for each budget, over the logarithm of N.
@@ -117,7 +117,7 @@ Result<std::string> scaling_html(const Database& record) {
       if (is_at_end(std::get<double>(row[static_cast<size_t>(at)])))
         notes += fmt::format(
             "<p>{}: {} is at the end of what is searched ({} to {}): these runs do not tell it.</p>\n",
-            html_escaped(value_text(row[0])), what, kLeastExponent, kMostExponent);
+            html_escaped(value_text(row[0])), what, scaling::kLeastExponent, scaling::kMostExponent);
     ASSIGN_OR_RETURN(const std::string figure, fit_figure(record, value_text(row[0])));
     figures += figure;
   }

@@ -1,5 +1,5 @@
 // The steps fit and forecast.
-#include "ostro/lab/scaling/scaling.h"
+#include "ostro/scaling/scaling.h"
 
 #include <fmt/format.h>
 
@@ -17,7 +17,7 @@ namespace {
 constexpr const char* kCounted[] = {"all", "without_embeddings"};
 constexpr int64_t kMostRuns = 1000;  // whose mean loss a forecast foresees
 
-ScalingRun numbers_of(const RunSize& size, const std::string& counted) {
+scaling::ScalingRun numbers_of(const RunSize& size, const std::string& counted) {
   const int64_t parameters = counted == kCounted[0] ? size.parameters : size.without_embeddings;
   return {static_cast<double>(parameters), static_cast<double>(size.tokens), size.flops, 0};
 }
@@ -49,30 +49,31 @@ Result<std::string> make_fit(const Work& work, const std::string& folder) {
   if (counted != kCounted[0] && counted != kCounted[1])
     return invalid_argument(
         fmt::format("parameters: \"{}\": use {} or {}", counted, kCounted[0], kCounted[1]));
-  std::vector<FittedRun> runs;
+  std::vector<scaling::FittedRun> runs;
   for (const auto& [unused, name] : work.step.inputs) {
     const Step& evaluation = *work.plan.find(name);
     const Step& training = *work.plan.find(evaluation.inputs.at("of"));
     ASSIGN_OR_RETURN(const RunSize size, run_size(work.of(training)));
-    FittedRun run{training.name, name, numbers_of(size, counted)};
+    scaling::FittedRun run{training.name, name, numbers_of(size, counted)};
     ASSIGN_OR_RETURN(run.numbers.loss, loss_of(work, evaluation));
     runs.push_back(std::move(run));
   }
-  ASSIGN_OR_RETURN(const ScalingFit fit, fit_runs(std::move(runs), counted));
-  return write_output(work, io::join_path(folder, kFitFile), fit_text(fit));
+  ASSIGN_OR_RETURN(const scaling::ScalingFit fit, scaling::fit_runs(std::move(runs), counted));
+  return write_output(work, io::join_path(folder, scaling::kFitFile), scaling::fit_text(fit));
 }
 
 Result<std::string> make_forecast(const Work& work, const std::string& folder) {
-  const std::string path = io::join_path(work.made_by(work.input("fit")).folder, kFitFile);
+  const std::string path = io::join_path(work.made_by(work.input("fit")).folder, scaling::kFitFile);
   ASSIGN_OR_RETURN(const std::string text, work.context.fs.read_file(path));
-  ASSIGN_OR_RETURN(const ScalingFit fit, parse_fit(text, path));
+  ASSIGN_OR_RETURN(const scaling::ScalingFit fit, scaling::parse_fit(text, path));
   ASSIGN_OR_RETURN(const RunSize size, run_size(work));
   int64_t runs = 0;
   RETURN_IF_ERROR(config::read_value(*work.step.parameters.find("runs"), "runs", &runs));
   if (runs > kMostRuns)
     return invalid_argument(fmt::format("runs: {} are too many; use 1 to {}", runs, kMostRuns));
-  ASSIGN_OR_RETURN(const ScalingForecast forecast, foresee(fit, numbers_of(size, fit.counted), runs));
-  return write_output(work, io::join_path(folder, kForecastFile), forecast_text(forecast));
+  ASSIGN_OR_RETURN(const scaling::ScalingForecast forecast,
+                   scaling::foresee(fit, numbers_of(size, fit.counted), runs));
+  return write_output(work, io::join_path(folder, scaling::kForecastFile), scaling::forecast_text(forecast));
 }
 
 }  // namespace ostro::lab

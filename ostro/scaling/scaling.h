@@ -7,10 +7,10 @@
 #include <vector>
 
 #include "ostro/base/error.h"
-#include "ostro/lab/scaling/allocation.h"
-#include "ostro/lab/scaling/surface.h"
+#include "ostro/scaling/allocation.h"
+#include "ostro/scaling/surface.h"
 
-namespace ostro::lab {
+namespace ostro::scaling {
 
 inline constexpr const char* kFitFile = "fit.json";
 inline constexpr const char* kForecastFile = "forecast.json";
@@ -61,4 +61,4 @@ Result<ScalingFit> parse_fit(const std::string& text, const std::string& path);
 std::string forecast_text(const ScalingForecast& forecast);
 Result<ScalingForecast> parse_forecast(const std::string& text, const std::string& path);
 
-}  // namespace ostro::lab
+}  // namespace ostro::scaling

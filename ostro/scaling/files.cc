@@ -4,9 +4,9 @@
 #include <nlohmann/json.hpp>
 
 #include "ostro/chain/canonical.h"
-#include "ostro/lab/scaling/scaling.h"
+#include "ostro/scaling/scaling.h"
 
-namespace ostro::lab {
+namespace ostro::scaling {
 namespace {
 
 using nlohmann::json;
@@ -117,4 +117,4 @@ Result<ScalingForecast> parse_forecast(const std::string& text, const std::strin
   });
 }
 
-}  // namespace ostro::lab
+}  // namespace ostro::scaling

@@ -5,9 +5,9 @@
 #include <optional>
 #include <span>
 
-#include "ostro/lab/scaling/surface.h"
+#include "ostro/scaling/surface.h"
 
-namespace ostro::lab {
+namespace ostro::scaling {
 
 // The operations for a token, as factor * N^exponent: least squares over the logarithms.
 struct FlopsLaw {
@@ -25,4 +25,4 @@ struct Allocation {
 // effect, so that the loss has no lowest place.
 std::optional<Allocation> optimum(const Surface& surface, const FlopsLaw& law, double flops);
 
-}  // namespace ostro::lab
+}  // namespace ostro::scaling

@@ -1,11 +1,11 @@
-#include "ostro/lab/scaling/surface.h"
+#include "ostro/scaling/surface.h"
 
 #include <algorithm>
 #include <array>
 
 #include "ostro/numerics/functions.h"
 
-namespace ostro::lab {
+namespace ostro::scaling {
 namespace {
 
 using numerics::exp_f64;
@@ -178,4 +178,4 @@ SurfaceFit SurfaceSearch::fit(std::span<const double> losses) {
   return out;
 }
 
-}  // namespace ostro::lab
+}  // namespace ostro::scaling

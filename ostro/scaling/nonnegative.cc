@@ -1,10 +1,10 @@
-#include "ostro/lab/scaling/nonnegative.h"
+#include "ostro/scaling/nonnegative.h"
 
 #include <utility>
 
 #include "ostro/numerics/functions.h"
 
-namespace ostro::lab {
+namespace ostro::scaling {
 namespace {
 
 double dot(std::span<const double> a, std::span<const double> b) {
@@ -84,4 +84,4 @@ void NonnegativeSolver::project(std::span<double> x) const {
     subtract(x, dot(best_basis_.vectors[j], x), best_basis_.vectors[j]);
 }
 
-}  // namespace ostro::lab
+}  // namespace ostro::scaling

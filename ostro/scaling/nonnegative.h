@@ -7,7 +7,7 @@
 #include <span>
 #include <vector>
 
-namespace ostro::lab {
+namespace ostro::scaling {
 
 class NonnegativeSolver {
  public:
@@ -38,4 +38,4 @@ class NonnegativeSolver {
   double sum_ = 0;
 };
 
-}  // namespace ostro::lab
+}  // namespace ostro::scaling

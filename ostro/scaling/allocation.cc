@@ -1,11 +1,11 @@
-#include "ostro/lab/scaling/allocation.h"
+#include "ostro/scaling/allocation.h"
 
 #include <algorithm>
 #include <cmath>
 
 #include "ostro/numerics/functions.h"
 
-namespace ostro::lab {
+namespace ostro::scaling {
 
 using numerics::exp_f64;
 using numerics::log_f64;
@@ -50,4 +50,4 @@ std::optional<Allocation> optimum(const Surface& surface, const FlopsLaw& law, d
   return out;
 }
 
-}  // namespace ostro::lab
+}  // namespace ostro::scaling

@@ -1,4 +1,4 @@
-#include "ostro/lab/scaling/scaling.h"
+#include "ostro/scaling/scaling.h"
 
 #include <doctest/doctest.h>
 
@@ -8,7 +8,7 @@
 #include "ostro/numerics/fp_env.h"
 #include "ostro/numerics/threefry.h"
 
-namespace ostro::lab {
+namespace ostro::scaling {
 namespace {
 
 const Surface kTruth = {1.75, 40.0, 0.31, 300.0, 0.44};
@@ -154,4 +154,4 @@ TEST_CASE("no coefficient is negative, and what cannot help stays at 0") {
 }
 
 }  // namespace
-}  // namespace ostro::lab
+}  // namespace ostro::scaling

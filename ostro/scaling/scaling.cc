@@ -1,4 +1,4 @@
-#include "ostro/lab/scaling/scaling.h"
+#include "ostro/scaling/scaling.h"
 
 #include <fmt/format.h>
 
@@ -6,10 +6,10 @@
 #include <cmath>
 #include <set>
 
-#include "ostro/lab/scaling/uncertainty.h"
 #include "ostro/numerics/fp_env.h"
+#include "ostro/scaling/uncertainty.h"
 
-namespace ostro::lab {
+namespace ostro::scaling {
 namespace {
 
 constexpr size_t kLeastRuns = 6;  // one more than E, A, a, B and b are
@@ -128,4 +128,4 @@ std::string forecast_sentence(const ScalingForecast& forecast) {
       forecast.flops);
 }
 
-}  // namespace ostro::lab
+}  // namespace ostro::scaling

@@ -9,9 +9,9 @@
 
 #include <cstdint>
 
-#include "ostro/lab/scaling/surface.h"
+#include "ostro/scaling/surface.h"
 
-namespace ostro::lab {
+namespace ostro::scaling {
 
 // An interval with the chance of 90 %.
 struct Interval90 {
@@ -44,4 +44,4 @@ class Uncertainty {
   double noise_ = 0;
 };
 
-}  // namespace ostro::lab
+}  // namespace ostro::scaling

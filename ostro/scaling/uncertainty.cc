@@ -1,11 +1,11 @@
-#include "ostro/lab/scaling/uncertainty.h"
+#include "ostro/scaling/uncertainty.h"
 
 #include <algorithm>
 
 #include "ostro/numerics/functions.h"
 #include "ostro/numerics/threefry.h"
 
-namespace ostro::lab {
+namespace ostro::scaling {
 namespace {
 
 // One less than a thousand, so that 5 % and 95 % are the draws 50 and 950 in order.
@@ -67,4 +67,4 @@ Interval90 Uncertainty::quantiles(std::vector<double> values) {
   return {values[(values.size() + 1) / 20 - 1], values[(values.size() + 1) * 19 / 20 - 1]};
 }
 
-}  // namespace ostro::lab
+}  // namespace ostro::scaling

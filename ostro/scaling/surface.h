@@ -11,9 +11,9 @@
 #include <span>
 #include <vector>
 
-#include "ostro/lab/scaling/nonnegative.h"
+#include "ostro/scaling/nonnegative.h"
 
-namespace ostro::lab {
+namespace ostro::scaling {
 
 // A finished run.
 struct ScalingRun {
@@ -66,4 +66,4 @@ class SurfaceSearch {
   NonnegativeSolver solver_;
 };
 
-}  // namespace ostro::lab
+}  // namespace ostro::scaling
