@@ -57,7 +57,8 @@ Result<RowVerdict> read_verdict(const io::JsonFields& fields, const FileVerdicts
   return out;
 }
 
-Status read_line(const io::JsonFields& fields, RowVerdicts& out) {
+// `rows` counts those of all files so far.
+Status read_line(const io::JsonFields& fields, RowVerdicts& out, int64_t& rows) {
   if (fields.has("row")) {
     if (out.files.empty()) return fields.bad("row", "comes before the first file");
     ASSIGN_OR_RETURN(RowVerdict verdict, read_verdict(fields, out.files.back()));
@@ -67,7 +68,8 @@ Status read_line(const io::JsonFields& fields, RowVerdicts& out) {
   FileVerdicts file;
   ASSIGN_OR_RETURN(file.file, fields.string("file"));
   ASSIGN_OR_RETURN(file.sha256, fields.sha256("sha256"));
-  ASSIGN_OR_RETURN(file.rows, fields.integer("rows", 0, INT64_MAX));
+  ASSIGN_OR_RETURN(file.rows, fields.integer("rows", 0, INT64_MAX - rows));
+  rows += file.rows;
   out.files.push_back(std::move(file));
   return {};
 }
@@ -87,15 +89,20 @@ std::map<std::string, int64_t> FileVerdicts::reasons() const {
   return out;
 }
 
-std::string RowVerdicts::left_out() const {
+std::string RowVerdicts::left_out(size_t first, size_t count) const {
   Sha256 hash;
   bool any = false;
-  for (const FileVerdicts& file : files)
+  std::map<std::string, int64_t> seen;  // how many files had these bytes
+  for (size_t i = first; i < files.size() && i - first < count; ++i) {
+    const FileVerdicts& file = files[i];
+    const int64_t number = ++seen[file.sha256];
     for (const RowVerdict& v : file.said) {
       if (v.drop.empty()) continue;
-      hash.update(fmt::format("{} {}\n", file.sha256, v.row));
+      hash.update(number == 1 ? fmt::format("{} {}\n", file.sha256, v.row)
+                              : fmt::format("{} {} {}\n", file.sha256, v.row, number));
       any = true;
     }
+  }
   return any ? to_hex(hash.finish()) : "";
 }
 
@@ -121,7 +128,7 @@ Result<RowVerdicts> read_row_verdicts(io::FileSystem& fs, const std::string& pat
   ASSIGN_OR_RETURN(const std::string bytes, fs.read_file(path, kMostBytes));
   const std::string_view text = bytes;
   RowVerdicts out;
-  int64_t number = 0;
+  int64_t number = 0, rows = 0;
   bool ended = false;
   for (size_t begin = 0; begin < text.size();) {
     const size_t end = std::min(text.find('\n', begin), text.size());
@@ -149,7 +156,7 @@ Result<RowVerdicts> read_row_verdicts(io::FileSystem& fs, const std::string& pat
         return fields.bad("dropped", "or \"files\" or \"rows\" are not those of the lines");
       ended = true;
     } else {
-      RETURN_IF_ERROR(read_line(fields, out));
+      RETURN_IF_ERROR(read_line(fields, out, rows));
     }
     begin = end + 1;
   }

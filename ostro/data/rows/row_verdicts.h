@@ -27,7 +27,7 @@ struct RowVerdict {
 struct FileVerdicts {
   std::string file;              // its name, for people
   std::string sha256;            // of the file's bytes
-  int64_t rows = 0;              // the number of its last row
+  int64_t rows = 0;              // the number of its last row; of all files at most INT64_MAX
   std::vector<RowVerdict> said;  // ascending by row
   bool operator==(const FileVerdicts&) const = default;
 
@@ -40,9 +40,10 @@ struct RowVerdicts {
   std::vector<FileVerdicts> files;  // in the order in which a data set reads them
   bool operator==(const RowVerdicts&) const = default;
 
-  // SHA-256 over the rows that are left out: a line "SHA256-OF-THE-FILE ROW\n" for each, in order. Empty when
-  // none is. Reasons and values are not in it: the same rows give the same data.
-  std::string left_out() const;
+  // SHA-256 over the rows that are left out of `count` files from `first` on: a line "SHA256-OF-THE-FILE
+  // ROW\n" for each, in order; of the Nth file with the same bytes, N from 2 on, "SHA256-OF-THE-FILE ROW
+  // N\n". Empty when none is. Reasons and values are not in it: the same rows give the same data.
+  std::string left_out(size_t first = 0, size_t count = SIZE_MAX) const;
 };
 
 // Reads the file. Errors: kNotFound; kCorrupt, with the line, when it was cut or changed.
