@@ -63,6 +63,7 @@ Status check_finished_preprocessing(const std::string& cache_dir, const Preproce
 Status check_preprocessing_in_place(const std::string& cache_dir, const Preprocessing& store,
                                     Preprocessing wanted, bool any_beginning) {
   wanted.validation_fraction = store.validation_fraction;
+  wanted.left_out = store.left_out;
   if (row_type(store.format) == row_type(wanted.format) && store.fields == wanted.fields)
     wanted.format = store.format;
   return check_finished_preprocessing(cache_dir, store, std::move(wanted), any_beginning);

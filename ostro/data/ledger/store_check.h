@@ -28,8 +28,8 @@ Status check_finished_preprocessing(const std::string& cache_dir, const Preproce
 // True if the store lacks the beginning token that the configuration wants.
 bool lacks_beginning(const Preprocessing& store, const Preprocessing& wanted);
 
-// The same for a store that is used in place. Such a store decides itself what its rows were made from and
-// which are held out; only the kind of its rows must be the one that is wanted.
+// The same for a store that is used in place. Such a store decides itself what its rows were made from, which
+// of them were left out and which are held out; only the kind of its rows must be the one that is wanted.
 Status check_preprocessing_in_place(const std::string& cache_dir, const Preprocessing& store,
                                     Preprocessing wanted, bool any_beginning);
 

@@ -142,7 +142,13 @@ Result<StorePlan> plan_store(io::FileSystem& fs, const DataOptions& options, con
   plan.is_in_place = component.is_in_place();
   plan.any_beginning = !options.enforce_bos;
   ASSIGN_OR_RETURN(plan.formatter, formatter_of(fs, options, component, tokenizer));
-  ASSIGN_OR_RETURN(plan.verdicts, verdicts_of(fs, component));
+  auto verdicts = verdicts_of(fs, component);
+  if (verdicts.ok())
+    plan.verdicts = std::move(*verdicts);
+  else if (verdicts.error().code() == ErrorCode::kNotFound)
+    plan.no_verdicts = verdicts.error();
+  else
+    return verdicts.error();
   ASSIGN_OR_RETURN(plan.preprocessing, preprocessing_with(plan.formatter.get(), plan.verdicts.get(), options,
                                                           component, tokenizer));
   ASSIGN_OR_RETURN(plan.ids, type_of_ids(options, component, plan.preprocessing.vocab_size));

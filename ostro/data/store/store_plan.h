@@ -2,6 +2,7 @@
 #pragma once
 
 #include <memory>
+#include <optional>
 #include <string>
 #include <vector>
 
@@ -41,8 +42,11 @@ struct StorePlan {
   bool skip_bad_rows = false;
   bool is_in_place = false;    // the component names no texts
   bool any_beginning = false;  // check_finished_preprocessing
-  // Of the files of train_urls, in order; null: all rows are taken.
+  // Of the files of train_urls, in order; null: all rows are taken, or the file of verdicts is not there.
   std::shared_ptr<const RowVerdicts> verdicts;
+  // Set when that file is not there. Then a store that exists says alone which rows it lacks
+  // (`preprocessing.left_out` is empty), and none can be built.
+  std::optional<Error> no_verdicts;
 };
 
 // Makes the plan from the configuration, the names of the sources and the content of the cache folders. Reads

@@ -247,9 +247,16 @@ Result<std::shared_ptr<const TokenStore>> TokenStore::open(io::FileSystem& fs, c
                                                            std::shared_ptr<ChunkCache> cache) {
   if (cache == nullptr) cache = make_chunk_cache(options);
   ASSIGN_OR_RETURN(const StoreFolder folder, store_folder(fs, options, component));
-  ASSIGN_OR_RETURN(const Preprocessing wanted, preprocessing_of(fs, options, component, tokenizer));
+  // Where the file of verdicts is gone, the store itself says which rows it lacks; build_store has compared.
+  Component known = component;
+  if (known.rows) {
+    ASSIGN_OR_RETURN(const bool there, fs.exists(*known.rows));
+    if (!there) known.rows.reset();
+  }
+  ASSIGN_OR_RETURN(Preprocessing wanted, preprocessing_of(fs, options, known, tokenizer));
   ASSIGN_OR_RETURN(auto store, open(fs, folder.ledger, std::move(cache), keep_chunks(options.shuffle)));
   const Preprocessing& has = store->ledger().preprocessing;
+  if (component.rows && !known.rows) wanted.left_out = has.left_out;
   RETURN_IF_ERROR(component.is_in_place()
                       ? check_preprocessing_in_place(folder.ledger, has, wanted, !options.enforce_bos)
                       : check_finished_preprocessing(folder.ledger, has, wanted, !options.enforce_bos));

@@ -3,6 +3,7 @@
 #include <fmt/core.h>
 #include <unistd.h>
 
+#include <algorithm>
 #include <optional>
 #include <string>
 
@@ -22,12 +23,34 @@
 namespace ostro::prepare {
 namespace {
 
+size_t count_training_files(const std::vector<data::FileLedger>& files) {
+  return static_cast<size_t>(std::count_if(files.begin(), files.end(), [](const data::FileLedger& file) {
+    return file.source.list == data::Split::kTrain;
+  }));
+}
+
 // The state of a store on disk.
 struct StoreOnDisk {
   std::optional<data::StoreLedger> finished;
   std::vector<data::SourceFile> lacks;  // files by which a finished store is to be extended
   bool is_done() const { return finished && lacks.empty(); }
 };
+
+// What a finished store must have been made with. Files that it lacks, which are compared apart, have no part
+// in it. Where the file of verdicts is on another machine, as the texts are, the store says what it leaves
+// out.
+Result<data::Preprocessing> wanted_of(const data::StorePlan& plan, const data::StoreLedger& store) {
+  data::Preprocessing wanted = plan.preprocessing;
+  if (plan.no_verdicts) {
+    if (plan.sources.ok() || plan.has_texts) return *plan.no_verdicts;
+    log_warning(fmt::format("{}; the store in {} says itself which rows it lacks",
+                            plan.no_verdicts->message(), plan.folder.ledger));
+    wanted.left_out = store.preprocessing.left_out;
+  } else if (plan.sources.ok() && plan.verdicts != nullptr) {
+    wanted.left_out = plan.verdicts->left_out(0, count_training_files(store.files));
+  }
+  return wanted;
+}
 
 Result<StoreOnDisk> look_at_store(io::FileSystem& fs, const data::StorePlan& plan, bool append) {
   const std::string& cache_dir = plan.folder.ledger;
@@ -37,11 +60,11 @@ Result<StoreOnDisk> look_at_store(io::FileSystem& fs, const data::StorePlan& pla
     if (ledger.error().code() == ErrorCode::kNotFound) return out;
     return data::record_error({.folder = cache_dir}, "ledger.json", ledger.error());
   }
-  RETURN_IF_ERROR(plan.is_in_place
-                      ? data::check_preprocessing_in_place(cache_dir, ledger->preprocessing,
-                                                           plan.preprocessing, plan.any_beginning)
-                      : data::check_finished_preprocessing(cache_dir, ledger->preprocessing,
-                                                           plan.preprocessing, plan.any_beginning));
+  ASSIGN_OR_RETURN(const data::Preprocessing wanted, wanted_of(plan, *ledger));
+  RETURN_IF_ERROR(
+      plan.is_in_place
+          ? data::check_preprocessing_in_place(cache_dir, ledger->preprocessing, wanted, plan.any_beginning)
+          : data::check_finished_preprocessing(cache_dir, ledger->preprocessing, wanted, plan.any_beginning));
   if (const Status whole = data::check_skipped(cache_dir, ledger->files, plan.skip_bad_rows); !whole.ok()) {
     if (!plan.is_in_place) return whole.error();
     log_warning(whole.error().message());
@@ -103,7 +126,8 @@ Result<StoreWriter> open_writer(io::FileSystem& fs, const data::StorePlan& plan,
   const std::string& cache_dir = plan.folder.ledger;
   if (there.finished) {
     // What is added must be made as the rest is.
-    RETURN_IF_ERROR(data::check_preprocessing(cache_dir, there.finished->preprocessing, plan.preprocessing));
+    ASSIGN_OR_RETURN(const data::Preprocessing wanted, wanted_of(plan, *there.finished));
+    RETURN_IF_ERROR(data::check_preprocessing(cache_dir, there.finished->preprocessing, wanted));
     if (!there.finished->parts.empty())
       return unsupported(fmt::format(
           "{}: its rows are in the stores that it was joined of, and cannot be added to; build the "
@@ -162,12 +186,11 @@ Result<StoreWriter> open_writer(io::FileSystem& fs, const data::StorePlan& plan,
 }
 
 // That the verdicts are those of the training files.
-Status check_verdicts(io::FileSystem& fs, const data::StorePlan& plan, const std::string& rows_file,
-                      const std::vector<data::SourceFile>& sources) {
+Status check_verdicts(io::FileSystem& fs, const data::StorePlan& plan, const std::string& rows_file) {
   data::SourceHashes hashes(fs, plan.folder.ledger);
   std::vector<std::pair<std::string, std::string>> files;
-  for (const data::SourceFile& source : sources) {
-    if (source.list != data::Split::kTrain) break;
+  for (const data::SourceFile& source : *plan.sources) {
+    if (source.list != data::Split::kTrain) continue;
     ASSIGN_OR_RETURN(std::string hash, hashes.of(source));
     files.emplace_back(source.path, std::move(hash));
   }
@@ -183,13 +206,13 @@ Result<data::StoreLedger> build_locked(io::FileSystem& fs, const data::StorePlan
   while (true) {
     ASSIGN_OR_RETURN(StoreOnDisk there, look_at_store(fs, plan, settings.append));
     if (there.is_done()) return std::move(*there.finished);
+    // Before anything of a finished store is touched that is to be extended.
+    if (plan.verdicts != nullptr) RETURN_IF_ERROR(check_verdicts(fs, plan, *component.rows));
     ASSIGN_OR_RETURN(StoreWriter writer, open_writer(fs, plan, there, settings));
-    if (plan.verdicts != nullptr) {
-      RETURN_IF_ERROR(check_verdicts(fs, plan, *component.rows, writer.sources()));
-      std::vector<std::map<std::string, int64_t>> reasons;
-      for (const data::FileVerdicts& file : plan.verdicts->files) reasons.push_back(file.reasons());
-      writer.note_left_out(std::move(reasons));
-    }
+    std::vector<std::map<std::string, int64_t>> reasons;
+    for (const data::FileVerdicts* file : verdicts_by_source(writer.sources(), plan.verdicts.get()))
+      reasons.push_back(file == nullptr ? std::map<std::string, int64_t>() : file->reasons());
+    writer.note_left_out(std::move(reasons));
     if (writer.state().encoded) {
       // The store only had to be closed. The next round checks whether it is the one that is wanted.
       const auto closed = writer.finish(settings.threads_or_all());
@@ -255,6 +278,7 @@ Result<data::StoreLedger> build_store(io::FileSystem& fs, const data::DataOption
   ASSIGN_OR_RETURN(StoreOnDisk there, look_at_store(fs, plan, settings.append));
   if (there.is_done()) return std::move(*there.finished);
   if (!plan.sources.ok()) return plan.sources.error();
+  if (plan.no_verdicts) return *plan.no_verdicts;
   if (plan.is_in_place)
     return not_found(fmt::format(
         "{}: names no texts, and {} holds neither a token store nor a Levanter cache; set {}.train_urls "

@@ -18,9 +18,31 @@
 namespace ostro::prepare {
 namespace {
 
+// That a part leaves out the rows that the verdicts on its files say, which are those of the whole from
+// `begin` on; moves `begin` behind them.
+Status check_left_out(const std::string& folder, const std::vector<data::FileLedger>& files,
+                      const data::StorePlan& plan, const data::Preprocessing& part, size_t& begin) {
+  data::RowVerdicts own;
+  std::vector<std::pair<std::string, std::string>> there;
+  for (const data::FileLedger& file : files) {
+    if (file.source.list != data::Split::kTrain) continue;
+    there.emplace_back(file.source.path, file.sha256);
+    if (const size_t i = begin + there.size() - 1; i < plan.verdicts->files.size())
+      own.files.push_back(plan.verdicts->files[i]);
+  }
+  begin += there.size();
+  RETURN_IF_ERROR(data::check_files_of_verdicts(
+      own, fmt::format("the file of verdicts, for the part {},", folder), plan.key + ".rows", there));
+  data::Preprocessing wanted = plan.preprocessing;
+  wanted.left_out = own.left_out();
+  return data::check_preprocessing(folder, part, wanted);
+}
+
 Result<std::vector<PartStore>> open_parts(io::FileSystem& fs, const std::vector<std::string>& folders,
                                           const data::StorePlan& plan) {
+  if (plan.no_verdicts) return *plan.no_verdicts;
   std::vector<PartStore> parts;
+  size_t said = 0;  // files of the verdicts that are those of parts
   // Rows are read once, in order, so one small cache is enough for all parts.
   const auto cache = std::make_shared<data::ChunkCache>(size_t{64} << 20);
   for (const std::string& folder : folders) {
@@ -31,11 +53,17 @@ Result<std::vector<PartStore>> open_parts(io::FileSystem& fs, const std::vector<
     if (!store->ledger().levanter_cache.empty())
       return unsupported(
           fmt::format("{}: a Levanter cache cannot be a part; build the part from its texts", folder));
-    RETURN_IF_ERROR(data::check_preprocessing(folder, store->ledger().preprocessing, plan.preprocessing));
     ASSIGN_OR_RETURN(const std::vector<data::FileLedger>* files, store->files());
+    const data::Preprocessing& has = store->ledger().preprocessing;
+    RETURN_IF_ERROR(plan.verdicts == nullptr ? data::check_preprocessing(folder, has, plan.preprocessing)
+                                             : check_left_out(folder, *files, plan, has, said));
     RETURN_IF_ERROR(data::check_skipped(folder, *files, plan.skip_bad_rows));
     parts.push_back({folder, std::move(store)});
   }
+  if (plan.verdicts != nullptr && said != plan.verdicts->files.size())
+    return invalid_argument(fmt::format(
+        "{}.rows: has verdicts on {} files, and the parts have {} training files; join parts of all files",
+        plan.key, plan.verdicts->files.size(), said));
   return parts;
 }
 
@@ -76,6 +104,15 @@ Status compare_with_texts(data::SourceHashes& hashes, const std::vector<data::Fi
   return {};
 }
 
+// Whether two lists are the same but for reasons of what was left out, which stores of earlier versions lost.
+bool same_content(const std::vector<data::FileLedger>& a, const std::vector<data::FileLedger>& b) {
+  return std::equal(a.begin(), a.end(), b.begin(), b.end(),
+                    [](data::FileLedger x, const data::FileLedger& y) {
+                      x.left_out = y.left_out;
+                      return x == y;
+                    });
+}
+
 Result<data::StoreLedger> copy_rows(io::FileSystem& fs, const data::StorePlan& plan,
                                     const std::vector<PartFile>& files, const data::BuildSettings& settings) {
   const std::string& cache_dir = plan.folder.ledger;
@@ -91,6 +128,9 @@ Result<data::StoreLedger> copy_rows(io::FileSystem& fs, const data::StorePlan& p
                    found.ok() && found->has_commit
                        ? StoreWriter::resume(fs, cache_dir, std::move(*found))
                        : StoreWriter::create(fs, cache_dir, std::move(header), settings.layout, plan.ids));
+  std::vector<std::map<std::string, int64_t>> left_out;
+  for (const PartFile& file : files) left_out.push_back(file.ledger.left_out);
+  writer.note_left_out(std::move(left_out));
   if (writer.state().encoded) return writer.finish(settings.threads_or_all());
   StoreRows rows(files, writer.state().file, writer.state().documents);
   return write_store(writer, rows, settings);
@@ -123,7 +163,7 @@ Result<data::StoreLedger> consolidate_stores(io::FileSystem& fs, const data::Dat
   auto finished = data::read_ledger(fs, cache_dir);
   if (finished.ok()) {
     RETURN_IF_ERROR(data::check_preprocessing(cache_dir, finished->preprocessing, plan.preprocessing));
-    if (finished->files != ledgers)
+    if (!same_content(finished->files, ledgers))
       return invalid_argument(fmt::format(
           "{}: holds a finished store of other files than the parts; name another folder, or delete it",
           cache_dir));
@@ -150,7 +190,7 @@ Result<data::StoreLedger> consolidate_stores(io::FileSystem& fs, const data::Dat
   if (has_journal)
     return invalid_argument(fmt::format(
         "{}: holds an unfinished store; finish it, name another folder, or delete it", cache_dir));
-  return join_in_place(fs, parts, cache_dir, std::move(ledgers), settings);
+  return join_in_place(fs, parts, cache_dir, std::move(ledgers), plan.preprocessing.left_out, settings);
 }
 
 }  // namespace ostro::prepare

@@ -20,14 +20,21 @@ constexpr size_t kUnitRows = 1024;
 
 }  // namespace
 
+std::vector<const data::FileVerdicts*> verdicts_by_source(const std::vector<data::SourceFile>& sources,
+                                                          const data::RowVerdicts* verdicts) {
+  std::vector<const data::FileVerdicts*> out(sources.size(), nullptr);
+  if (verdicts == nullptr) return out;
+  size_t next = 0;
+  for (size_t i = 0; i < sources.size() && next < verdicts->files.size(); ++i)
+    if (sources[i].list == data::Split::kTrain) out[i] = &verdicts->files[next++];
+  return out;
+}
+
 Result<bool> DocumentReader::next(Unit& unit) {
   if (file_ >= static_cast<int64_t>(sources_.size())) return false;
   const data::SourceFile& source = sources_[static_cast<size_t>(file_)];
   unit = Unit{.file = file_, .rows = {}, .row_bytes = 0, .ends_file = false, .file_sha256 = {}};
-  const data::FileVerdicts* verdicts =
-      verdicts_ != nullptr && file_ < static_cast<int64_t>(verdicts_->files.size())
-          ? &verdicts_->files[static_cast<size_t>(file_)]
-          : nullptr;
+  const data::FileVerdicts* verdicts = verdicts_[static_cast<size_t>(file_)];
   if (rows_ == nullptr) {
     ASSIGN_OR_RETURN(rows_, data::open_rows(fs_, source.path, source.format, options_, start_));
   }

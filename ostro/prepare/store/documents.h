@@ -37,15 +37,25 @@ struct Unit {
   std::string file_sha256;  // set when the unit ends the file and reading began at the file's start, else ""
 };
 
+// The verdicts on each source. They are on the training files, in order: in a store that is extended, new
+// training files come behind those that are held out. Null of a source without any, whose rows are all taken.
+std::vector<const data::FileVerdicts*> verdicts_by_source(const std::vector<data::SourceFile>& sources,
+                                                          const data::RowVerdicts* verdicts);
+
 // Reads the rows of all sources in order, as units. Not thread-safe. Its arguments must outlive it.
 class DocumentReader {
  public:
-  // Begins in source number `file`, at position `start`. Rows that `verdicts`, those of the first sources,
-  // leave out are not given; null: all are.
+  // Begins in source number `file`, at position `start`. Rows that `verdicts` (verdicts_by_source) leave out
+  // are not given; null: all are.
   DocumentReader(io::FileSystem& fs, const std::vector<data::SourceFile>& sources,
                  const data::RowOptions& options, int64_t file, data::RowPosition start,
                  const data::RowVerdicts* verdicts = nullptr)
-      : fs_(fs), sources_(sources), options_(options), file_(file), start_(start), verdicts_(verdicts) {}
+      : fs_(fs),
+        sources_(sources),
+        options_(options),
+        file_(file),
+        start_(start),
+        verdicts_(verdicts_by_source(sources, verdicts)) {}
 
   // False at the end.
   Result<bool> next(Unit& unit);
@@ -55,8 +65,8 @@ class DocumentReader {
   const std::vector<data::SourceFile>& sources_;
   const data::RowOptions& options_;
   int64_t file_;
-  data::RowPosition start_;  // where to begin in the next file
-  const data::RowVerdicts* verdicts_;
+  data::RowPosition start_;                          // where to begin in the next file
+  std::vector<const data::FileVerdicts*> verdicts_;  // by source
   std::unique_ptr<data::RowReader> rows_;
 };
 

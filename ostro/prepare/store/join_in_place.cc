@@ -162,7 +162,7 @@ std::vector<data::StorePart> parts_of_whole(const std::vector<PartStore>& parts,
 
 Result<data::StoreLedger> join_in_place(io::FileSystem& fs, const std::vector<PartStore>& parts,
                                         const std::string& cache_dir, std::vector<data::FileLedger> files,
-                                        const data::BuildSettings& settings) {
+                                        const std::string& left_out, const data::BuildSettings& settings) {
   data::StoreLedger whole;
   whole.parts = parts_of_whole(parts, cache_dir);
   // Checks that the written paths lead to the parts again. A path with ".." after a symbolic link would not.
@@ -174,6 +174,7 @@ Result<data::StoreLedger> join_in_place(io::FileSystem& fs, const std::vector<Pa
                    data::recorded_sums(fs, first.folder, first.store->ledger(), *tables));
   data::StoreLedger ledger;
   ledger.preprocessing = first.store->ledger().preprocessing;
+  ledger.preprocessing.left_out = left_out;
   ledger.files = std::move(files);
   ASSIGN_OR_RETURN(const auto sums, Join(parts, settings, ledger).run(recorded));
   ledger.parts = std::move(whole.parts);

@@ -22,10 +22,11 @@ std::vector<data::StorePart> parts_of_whole(const std::vector<PartStore>& parts,
                                             const std::string& cache_dir);
 
 // Writes the ledger, chunk table and digests of a store that joins all parts, one after the other in both
-// splits. `files` are the files for its ledger. Reads every part once, except the first, whose sums stay
-// valid. Errors: kUnsupported for parts whose arrays have different types; errors of reading.
+// splits. `files` are the files for its ledger, `left_out` the hash of the rows that all parts together leave
+// out (Preprocessing). Reads every part once, except the first, whose sums stay valid. Errors: kUnsupported
+// for parts whose arrays have different types; errors of reading.
 Result<data::StoreLedger> join_in_place(io::FileSystem& fs, const std::vector<PartStore>& parts,
                                         const std::string& cache_dir, std::vector<data::FileLedger> files,
-                                        const data::BuildSettings& settings);
+                                        const std::string& left_out, const data::BuildSettings& settings);
 
 }  // namespace ostro::prepare

@@ -38,7 +38,7 @@ class StoreWriter {
   int64_t uncommitted() const { return uncommitted_; }
   // Makes everything that was added durable. `encoded`: all documents of all sources were added.
   Status commit(bool encoded);
-  // For the ledger: what verdicts leave out of the first sources, by reason. Before finish().
+  // For the ledger: what verdicts leave out of each source, by reason. Before finish().
   void note_left_out(std::vector<std::map<std::string, int64_t>> reasons) { left_out_ = std::move(reasons); }
   // Ends a store after commit(true): closes the arrays, reads the rows with `threads` threads for the tree of
   // rows, writes the ledger and removes the journal. Returns the ledger. After a kill, resume() and finish()
