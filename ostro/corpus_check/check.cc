@@ -13,9 +13,11 @@
 #include "ostro/corpus_check/eval_files.h"
 #include "ostro/corpus_check/words.h"
 #include "ostro/data/formats/row_formatter.h"
+#include "ostro/data/rows/row_verdicts.h"
 #include "ostro/data/sources/row_reader.h"
 #include "ostro/data/sources/source_files.h"
 #include "ostro/data/store/token_store.h"
+#include "ostro/io/files/file_hash.h"
 
 namespace ostro::corpus_check {
 namespace {
@@ -168,8 +170,25 @@ class Check {
     std::unique_ptr<data::RowFormatter> formatter;
     std::vector<data::RowField> fields;
     std::vector<data::SourceFile> sources;
+    data::RowVerdicts verdicts;  // on the first sources, which are those of train_urls
     std::shared_ptr<const data::TokenStore> store;
   };
+
+  // The verdicts of a component, which must be those of its texts; none where it has none.
+  Result<data::RowVerdicts> verdicts_of(const data::Component& component,
+                                        const std::vector<data::SourceFile>& sources) {
+    data::RowVerdicts out;
+    if (!component.rows) return out;
+    ASSIGN_OR_RETURN(out, data::read_row_verdicts(fs_, *component.rows));
+    std::vector<std::pair<std::string, std::string>> files;
+    for (const data::SourceFile& source : sources) {
+      if (source.list != data::Split::kTrain) break;
+      ASSIGN_OR_RETURN(std::string hash, io::file_sha256(fs_, source.path));
+      files.emplace_back(source.path, std::move(hash));
+    }
+    RETURN_IF_ERROR(data::check_files_of_verdicts(out, *component.rows, component.key + ".rows", files));
+    return out;
+  }
 
   // Finds everything that can be wrong with a component, except for its rows, before the first row is read.
   Status find_inputs() {
@@ -185,11 +204,12 @@ class Check {
                            {.enforce_bos = options_.enforce_bos, .enforce_eos = options_.enforce_eos}));
       ASSIGN_OR_RETURN(auto sources, all_sources(fs_, data::source_places(options_, component),
                                                  data::SourceKeys::of(component.key)));
+      ASSIGN_OR_RETURN(data::RowVerdicts verdicts, verdicts_of(component, sources));
       for (const data::SourceFile& source : sources) progress_.bytes_total += source.size;
       progress_.files_total += static_cast<int64_t>(sources.size());
       inputs_.push_back({component.name, std::holds_alternative<data::PrebuiltFormat>(component.format),
                          std::move(formatter), data::row_fields(component.format), std::move(sources),
-                         nullptr});
+                         std::move(verdicts), nullptr});
     }
     if (!inputs_.empty()) return {};
     std::string why;
@@ -213,7 +233,7 @@ class Check {
       progress_.bytes_total += (*store)->split(split).tokens() * kBytesOfId;
       ++progress_.files_total;
     }
-    inputs_.push_back({component.name, true, nullptr, {}, {}, std::move(*store)});
+    inputs_.push_back({component.name, true, nullptr, {}, {}, {}, std::move(*store)});
     return {};
   }
 
@@ -232,9 +252,13 @@ class Check {
   Status read_texts(const Input& input) {
     data::RowOptions rows;
     rows.fields = input.fields;
+    size_t number = 0;
     for (const data::SourceFile& source : input.sources) {
       report_.sources.push_back(source.path);
       report_.formats.push_back(source.format);
+      const data::FileVerdicts* said =
+          number < input.verdicts.files.size() ? &input.verdicts.files[number] : nullptr;
+      ++number;
       ASSIGN_OR_RETURN(const auto reader, data::open_rows(fs_, source.path, source.format, rows));
       for (bool more = true; more;) {
         std::vector<data::Row> batch;
@@ -243,6 +267,10 @@ class Check {
           ASSIGN_OR_RETURN(more, reader->next(row));
           if (!more) break;
           if (row.is_blank()) continue;
+          if (said != nullptr && said->drops(row.number)) {
+            ++report_.components.back().left_out;
+            continue;
+          }
           bytes += row.bytes.size();
           batch.push_back(std::move(row));
         }

@@ -60,6 +60,7 @@ struct ComponentCheck {
   std::string name;      // empty: the one data set
   bool decoded = false;  // rows are token ids, decoded to text: format prebuilt, or a store without texts
   int64_t rows = 0, empty = 0, no_loss = 0, repaired = 0, bad = 0;
+  int64_t left_out = 0;  // rows that verdicts leave out (data.rows); they are not looked at
   std::string first_bad;
   StatsHistograms stats;
 };

@@ -199,6 +199,9 @@ std::string check_html(const CheckReport& report) {
         c.decoded ? ", decoded from their ids" : "", grouped(c.empty), grouped(c.no_loss), grouped(c.bad),
         grouped(c.repaired));
     if (c.bad > 0) out += fmt::format("<p class=\"bad\">The first: {}</p>\n", html_escaped(c.first_bad));
+    if (c.left_out > 0)
+      out += fmt::format("<p>{} rows are left out by verdicts (rows) and were not looked at.</p>\n",
+                         grouped(c.left_out));
     out += "<div class=\"plots\">\n";
     for (const StatsHistograms::Entry& e : c.stats.entries)
       if (e.histogram.count() > 0) out += plot(e);

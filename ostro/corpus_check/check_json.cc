@@ -104,6 +104,7 @@ std::string check_json(const CheckReport& report) {
                            {"empty", c.empty}, {"no_loss", c.no_loss}, {"repaired", c.repaired},
                            {"bad", c.bad}};
     if (c.bad > 0) component["first_bad"] = c.first_bad;
+    if (c.left_out > 0) component["left_out"] = c.left_out;
     for (const StatsHistograms::Entry& e : c.stats.entries) component["figures"][e.name] = histogram_json(e);
     out["components"].push_back(std::move(component));
   }

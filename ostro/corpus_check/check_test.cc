@@ -12,9 +12,11 @@
 #include <span>
 #include <utility>
 
+#include "ostro/base/sha256.h"
 #include "ostro/corpus_check/minhash.h"
 #include "ostro/corpus_check/spill_sort.h"
 #include "ostro/corpus_check/words.h"
+#include "ostro/data/rows/row_verdicts.h"
 #include "ostro/io/files/forwarding_file_system.h"
 #include "ostro/io/files/memory_file_system.h"
 #include "ostro/tokenizer/files/trainer.h"
@@ -198,6 +200,29 @@ TEST_CASE("check: finds what was planted and nothing else") {
   CHECK(report.evals[0].ngrams_found == 2);
   CHECK(report.evals[1].ngrams_found == 1);
   CHECK(report.evals[3].documents == 0);
+}
+
+TEST_CASE("check: rows that verdicts leave out are not looked at") {
+  Corpus corpus;
+  data::FileVerdicts file{
+      .file = "in/a.jsonl", .sha256 = sha256_hex(*corpus.fs.read_file("in/a.jsonl")), .rows = 301};
+  file.said.push_back({.row = 11, .drop = "exact_duplicate"});
+  file.said.push_back({.row = 12, .value = 0.5});
+  check_ok(data::write_row_verdicts(corpus.fs, "in/verdicts", {{file}}));
+  const CheckReport all = corpus.run();
+  corpus.options.rows = "in/verdicts";
+  const CheckReport some = corpus.run();
+  CHECK(some.components[0].left_out == 1);
+  CHECK(some.components[0].rows == all.components[0].rows - 1);
+  CHECK(all.duplicates.exact_copies == 1);
+  CHECK(some.duplicates.exact_copies == 0);
+  CHECK(some.duplicates.near_copies == all.duplicates.near_copies);
+  CHECK(check_json(some).find("\"left_out\": 1") != std::string::npos);
+  file.sha256 = sha256_hex("");
+  check_ok(data::write_row_verdicts(corpus.fs, "in/verdicts", {{file}}));
+  const auto other = run_check(corpus.fs, corpus.options, *corpus.tok, corpus.settings);
+  REQUIRE_FALSE(other.ok());
+  CHECK(other.error().message().find("make the verdicts from these texts") != std::string::npos);
 }
 
 TEST_CASE("check: the report does not depend on threads or on the memory for sorting") {
