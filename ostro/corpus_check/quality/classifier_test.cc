@@ -7,9 +7,21 @@
 #include <span>
 
 #include "ostro/base/sha256.h"
+#include "ostro/corpus_check/quality/quality.h"
 
 namespace ostro::corpus_check {
 namespace {
+
+TEST_CASE("quality: a share of rows is not one too many by rounding") {
+  CHECK(rows_of_share(0.07, 100) == 7);
+  CHECK(0.07 * 100 > 7);  // what rounding up would take for 8
+  for (const size_t rows : {1, 3, 7, 10, 29, 100, 997})
+    for (size_t taken = 0; taken <= rows; ++taken)
+      CHECK(rows_of_share(static_cast<double>(taken) / static_cast<double>(rows), rows) == taken);
+  CHECK(rows_of_share(0.5, 3) == 2);
+  CHECK(rows_of_share(0.1, 30) == 3);
+  CHECK(rows_of_share(1, 0) == 0);
+}
 
 // Texts of 20 words; the good ones have other words than the others, and some in common.
 std::vector<Example> drawn_examples(int64_t buckets) {

@@ -23,6 +23,16 @@ Status add_examples(io::FileSystem& fs, const TextRows& rows, bool is_good, int6
 
 }  // namespace
 
+size_t rows_of_share(double share, size_t rows) {
+  const auto all = static_cast<double>(rows);
+  auto count = std::min(static_cast<size_t>(std::ceil(share * all)), rows);
+  // The product may be rounded up: 0.07 * 100 is more than 7. The quotient of whole numbers is rounded as a
+  // decimal share is, so that 7 of 100 are 0.07.
+  while (count > 0 && static_cast<double>(count - 1) / all >= share) --count;
+  while (count < rows && static_cast<double>(count) / all < share) ++count;
+  return count;
+}
+
 Result<data::RowVerdicts> score_rows(io::FileSystem& fs, const TextRows& rows, const TextRows& good,
                                      const TextRows& other, const ClassifierOptions& options,
                                      const QualityRule& rule, int threads) {
@@ -57,8 +67,8 @@ Result<data::RowVerdicts> score_rows(io::FileSystem& fs, const TextRows& rows, c
     for (size_t i = 0; i < best.size(); ++i) best[i] = i;
     std::stable_sort(best.begin(), best.end(),
                      [&](size_t a, size_t b) { return all[a].score > all[b].score; });
-    const auto count = static_cast<size_t>(std::ceil(*rule.share * static_cast<double>(all.size())));
-    for (size_t i = 0; i < std::min(count, best.size()); ++i) is_taken[best[i]] = true;
+    const size_t count = rows_of_share(*rule.share, all.size());
+    for (size_t i = 0; i < count; ++i) is_taken[best[i]] = true;
   }
   std::vector<std::vector<data::RowVerdict>> said(out.files.size());
   for (size_t i = 0; i < all.size(); ++i)

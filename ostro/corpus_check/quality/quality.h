@@ -12,8 +12,11 @@ namespace ostro::corpus_check {
 // Which rows are taken: exactly one of the two is set.
 struct QualityRule {
   std::optional<double> threshold;  // those with at least this score
-  std::optional<double> share;  // this share of the rows (rounded up), the best; of equal scores the first
+  std::optional<double> share;      // rows_of_share(), the best; of equal scores the first
 };
+
+// The least number of rows that is a share of them, from 0 to 1, or more: of 100 rows 7 for 0.07.
+size_t rows_of_share(double share, size_t rows);
 
 // Trains on the rows of `good` and `other`, and scores those of `rows`. The verdict of each has its score as
 // the value; the reason is "quality". Training is serial, scores use `threads`; the result does not depend on
