@@ -36,11 +36,14 @@ Result<corpus_check::TextRows> rows_of(const Work& work, const char* parameter) 
   return rows;
 }
 
-// Content is which rows of which files are taken, and not why.
-Result<std::string> keep(const Work& work, const std::string& folder, const data::RowVerdicts& verdicts) {
+// Content is which rows of which files are taken, and not why. The same bytes in another format are other
+// rows.
+Result<std::string> keep(const Work& work, const std::string& folder, const corpus_check::TextRows& rows,
+                         const data::RowVerdicts& verdicts) {
   RETURN_IF_ERROR(data::write_row_verdicts(work.context.fs, io::join_path(folder, kVerdictsFile), verdicts));
   auto files = nlohmann::json::array();
-  for (const data::FileVerdicts& file : verdicts.files) files.push_back(file.sha256);
+  for (size_t i = 0; i < verdicts.files.size(); ++i)
+    files.push_back({data::file_format_name(rows.files[i].format), verdicts.files[i].sha256});
   return sha256_hex(nlohmann::json({{"files", files}, {"left_out", verdicts.left_out()}}).dump());
 }
 
@@ -78,7 +81,7 @@ Result<std::string> make_filter(const Work& work, const std::string& folder) {
   ASSIGN_OR_RETURN(const auto after, evaluation_hashes(work.context.fs, work.plan, step));
   if (before != after)
     return invalid_argument("an evaluation file was changed while it was read; run it again");
-  return keep(work, folder, verdicts);
+  return keep(work, folder, input, verdicts);
 }
 
 Result<std::string> make_quality(const Work& work, const std::string& folder) {
@@ -96,13 +99,16 @@ Result<std::string> make_quality(const Work& work, const std::string& folder) {
     return invalid_argument(
         fmt::format("buckets times dim are {} times {}: at most {} numbers are held in memory",
                     options.buckets, options.dim, kMostNumbers));
+  constexpr int64_t kMostEpochs = 1'000'000;
+  if (options.epochs > kMostEpochs)
+    return invalid_argument(fmt::format("epochs is {}: use 1 to {}", options.epochs, kMostEpochs));
   ASSIGN_OR_RETURN(const auto input, rows_of(work, "from"));
   ASSIGN_OR_RETURN(const auto good, rows_of(work, "positive"));
   ASSIGN_OR_RETURN(const auto other, rows_of(work, "negative"));
   ASSIGN_OR_RETURN(const data::RowVerdicts verdicts,
                    corpus_check::score_rows(work.context.fs, input, good, other, options, rule,
                                             work.services.build.threads_or_all()));
-  return keep(work, folder, verdicts);
+  return keep(work, folder, input, verdicts);
 }
 
 }  // namespace ostro::lab
