@@ -39,6 +39,9 @@ Result<std::vector<PinnedFile>> write_first_rows(OpenLab& lab, const Step& sourc
   io::FileSystem& fs = lab.context.fs;
   const std::string folder = io::join_path(lab.directory, "rows/" + source.name);
   const data::RowOptions options = fields_of(lab.plan, source);
+  for (const Step& step : lab.plan.steps)  // packed files become plain ones here
+    if (step.kind->name == "extract" && step.inputs.at("from") == source.name)
+      RETURN_IF_ERROR(check_pages(files));
   std::vector<PinnedFile> pinned;
   std::vector<data::SourceFile> first;
   int64_t rows = 0;

@@ -38,7 +38,7 @@ def pieces(path, is_rows):
     with open(path, "rb") as file:
         if not is_rows:
             data = file.read()
-            yield 0, data, data
+            yield path, 0, data, data
             return
         begin = 0
         for number, line in enumerate(file, 1):
@@ -48,27 +48,40 @@ def pieces(path, is_rows):
                     html = json.loads(data)[job["html_key"]]
                     if not isinstance(html, str):
                         raise TypeError("is no text")
-                except (ValueError, KeyError, TypeError) as error:
+                except (ValueError, KeyError, TypeError, RecursionError) as error:
                     sys.exit(f"{path}:{number}: no page in the field {job['html_key']} (html_key): {error}")
-                yield begin, data, html
+                yield f"{path}:{number}", begin, data, html
             begin += len(line)
 
 with open(out, "wb") as rows:
     for page in job["pages"]:
-        for begin, data, html in pieces(page["path"], page["is_rows"]):
-            if isinstance(html, bytes):
-                html = bytes_to_str(html, detect_encoding(html))
+        for place, begin, data, html in pieces(page["path"], page["is_rows"]):
+            try:
+                if isinstance(html, bytes):
+                    html = bytes_to_str(html, detect_encoding(html))
+                text = extract_plain_text(html, main_content=job["content"] == "main")
+            except Exception as error:
+                sys.exit(f"{place}: resiliparse cannot read this page: {type(error).__name__}: {error}. Mend it or leave it out")
             row = {
                 "page": page["name"],
                 "bytes": [begin, begin + len(data)],
                 "page_sha256": hashlib.sha256(data).hexdigest(),
-                "text": extract_plain_text(html, main_content=job["content"] == "main"),
+                "text": text,
             }
             text = json.dumps(row, ensure_ascii=False, sort_keys=True, separators=(",", ":"))
             rows.write(text.encode("utf-8", "replace") + b"\n")
 )py";
 
 }  // namespace
+
+Status check_pages(const std::vector<data::SourceFile>& files) {
+  for (const data::SourceFile& file : files)
+    if (file.format == data::FileFormat::kParquet || io::has_extension(file.path, ".gz") ||
+        io::has_extension(file.path, ".zst"))
+      return invalid_argument(
+          fmt::format("{}: extract reads HTML files and .jsonl, not packed ones; unpack it", file.path));
+  return {};
+}
 
 Result<std::string> make_extraction(const Work& work, const std::string& folder) {
   io::FileSystem& fs = work.context.fs;
@@ -80,12 +93,9 @@ Result<std::string> make_extraction(const Work& work, const std::string& folder)
       {"html_key", text_of(step, "html_key")}, {"content", content}, {"pages", nlohmann::json::array()}};
   const std::string& input = step.inputs.at("from");
   ASSIGN_OR_RETURN(const std::vector<data::SourceFile> files, files_of(work, input));
+  RETURN_IF_ERROR(check_pages(files));
   for (const data::SourceFile& file : files) {
     const bool is_rows = file.format == data::FileFormat::kJsonl;
-    if (file.format == data::FileFormat::kParquet || io::has_extension(file.path, ".gz") ||
-        io::has_extension(file.path, ".zst"))
-      return invalid_argument(
-          fmt::format("{}: extract reads HTML files and .jsonl, not packed ones", file.path));
     job["pages"].push_back(
         {{"path", file.path}, {"name", name_of(work, input, file.path)}, {"is_rows", is_rows}});
   }

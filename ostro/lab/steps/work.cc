@@ -126,7 +126,8 @@ Result<std::optional<std::string>> perform(const Work& work, const std::string& 
                                            : make_evaluation;
   Result<std::string> content = make(work, folder);
   // The terminal sends its signal to a program that is run, too.
-  if (!content.ok() && kind == kCommandKind && work.context.stop()) return std::optional<std::string>();
+  const bool runs_program = kind == kCommandKind || kind == "extract";
+  if (!content.ok() && runs_program && work.context.stop()) return std::optional<std::string>();
   if (!content.ok()) return content.error();
   return std::optional<std::string>(std::move(*content));
 }

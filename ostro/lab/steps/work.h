@@ -65,6 +65,9 @@ Result<std::optional<run::Cost>> cost(const Work& work);
 // The step whose files a step's verdicts are on; of another step itself.
 const Step& step_with_files(const Plan& plan, const Step& step);
 
+// An error where a file is none that an extract reads: Parquet, or compressed.
+Status check_pages(const std::vector<data::SourceFile>& files);
+
 // Makes the output in `folder`, which exists. Returns its content; nothing when context.stop asked to stop.
 Result<std::optional<std::string>> perform(const Work& work, const std::string& folder);
 
