@@ -22,7 +22,8 @@ Result<std::string> begin_step(OpenLab& lab, const StepState& state) {
 
 Status check_sources(OpenLab& lab, const std::map<std::string, Made>& made, const Step& step) {
   for (const auto& [parameter, input] : step.inputs) {
-    const Made& source = made.at(step_with_files(lab.plan, *lab.plan.find(input)).name);
+    const std::string& name = step_with_files(lab.plan, *lab.plan.find(input)).name;
+    const Made& source = made.at(name);
     for (size_t i = 0; i < source.files.size(); ++i) {
       const std::string& path = source.files[i].path;
       ASSIGN_OR_RETURN(const std::string now, io::file_sha256(lab.context.fs, path));
@@ -30,7 +31,7 @@ Status check_sources(OpenLab& lab, const std::map<std::string, Made>& made, cons
         return corrupt(
             fmt::format("{}: was changed while the step read it: its SHA-256 is {}, and was {}. Put it back, "
                         "or take it as it is now: --pin {}",
-                        path, now, source.pinned[i], input));
+                        path, now, source.pinned[i], name));
     }
   }
   return {};
