@@ -391,6 +391,11 @@ def main():
         check(lab.start("site", "plan.yaml", "--out", "site").returncode == 0, "site")
         page = Texts((lab.top / "site/hypotheses.html").read_text())
         check("hypothesis known: is gone" in page.data, page.data)
+        # What the plan has no step for goes, but for the runs whose chains `register --check` compares.
+        runs = [entry["fingerprint"][:16] for entry in read_lines(journal) if entry["kind"] == "done" and entry["step"].startswith("base[")]
+        done = lab.start("gc", "plan.yaml")
+        check(done.returncode == 0 and "score[" in done.stdout and "base[" not in done.stdout, done.stdout + done.stderr)
+        check(len(set(runs)) == 6 and all((lab.top / "small.lab/out" / run / "chain.jsonl").exists() for run in runs), "registered runs")
         # Metrics that cannot be asked.
         for metric, error in (("SELECT loss FROM evaluations", "gives 1 columns"), ("SELECT run, seconds FROM sessions", "a clock or a machine"),
                               ("SELECT name, 1 FROM steps", "reads no result"), ("SELECT name, mean FROM hypotheses", "made of what was registered")):

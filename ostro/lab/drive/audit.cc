@@ -25,6 +25,7 @@ Result<std::string> begin_audit(OpenLab& lab, const StepState& state) {
   io::FileSystem& fs = lab.context.fs;
   const std::string folder = output_folder(audit_directory(lab), state.fingerprint);
   RETURN_IF_ERROR(fs.remove_all(folder));
+  RETURN_IF_ERROR(remove_beside(fs, folder));
   RETURN_IF_ERROR(fs.make_dirs(resumes(*state.step->kind) ? io::parent_path(folder) : folder));
   return folder;
 }

@@ -13,6 +13,7 @@ Result<std::string> begin_step(OpenLab& lab, const StepState& state) {
   io::FileSystem& fs = lab.context.fs;
   const std::string folder = output_folder(lab.directory, state.fingerprint);
   RETURN_IF_ERROR(fs.remove_all(manifest_path(lab.directory, state.fingerprint)));
+  RETURN_IF_ERROR(remove_beside(fs, folder));
   if (state.action != Action::kResume) {
     RETURN_IF_ERROR(fs.remove_all(folder));
     RETURN_IF_ERROR(fs.make_dirs(resumes(*state.step->kind) ? io::parent_path(folder) : folder));

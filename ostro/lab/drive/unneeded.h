@@ -13,10 +13,10 @@ struct UnneededOutput {
   int64_t bytes = 0;
 };
 
-// Returns what it removes, or with `dry_run` would remove. An output whose fingerprint gave two contents
-// stays: it is evidence. An output is whole or counts as gone, wherever this is killed. Errors: a step of the
-// plan is not done, so that what the steps behind it need is not known; another process works on the lab; the
-// journal is damaged; those of removing.
+// Returns what it removes, or with `dry_run` would remove. An output whose fingerprint gave two contents, and
+// a run that was done under a registration, stay: they are evidence. An output is whole or counts as gone,
+// wherever this is killed. Errors: a step of the plan is not done, so that what the steps behind it need is
+// not known; another process works on the lab; the journal is damaged; those of removing.
 Result<std::vector<UnneededOutput>> remove_unneeded(const Context& context, const Plan& plan, bool dry_run);
 
 }  // namespace ostro::lab

@@ -47,6 +47,11 @@ Result<std::vector<std::string>> files_below(io::FileSystem& fs, const std::stri
   return out;
 }
 
+Status remove_beside(io::FileSystem& fs, const std::string& folder) {
+  for (const std::string end : kBesideOutput) RETURN_IF_ERROR(fs.remove_all(folder + end));
+  return {};
+}
+
 std::string output_folder(const std::string& lab_directory, const std::string& fingerprint) {
   return io::join_path(lab_directory, "out/" + fingerprint.substr(0, kOutputNameDigits));
 }

@@ -11,6 +11,11 @@ namespace ostro::lab {
 
 inline constexpr size_t kOutputNameDigits = 16;  // of a fingerprint, in the name of its output's folder
 
+// Files and folders that steps have beside their output's folder while they work: its name with one of these
+// behind it. A process that was killed leaves them there.
+inline constexpr const char* kBesideOutput[] = {".sort", ".pages", ".again", ".links"};
+Status remove_beside(io::FileSystem& fs, const std::string& folder);
+
 // The folder of a fingerprint's output, and the file beside it that lists the files.
 std::string output_folder(const std::string& lab_directory, const std::string& fingerprint);
 std::string manifest_path(const std::string& lab_directory, const std::string& fingerprint);
