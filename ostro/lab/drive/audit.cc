@@ -44,8 +44,12 @@ Status end_audit(OpenLab& lab, const std::map<std::string, Made>& made, StepStat
   ASSIGN_OR_RETURN(const std::string manifest,
                    write_manifest(fs, audit_directory(lab), state.fingerprint, lab.hashes));
   const std::string& content = **performed;
-  // What was resumed may have other files for the same content: another checkpoint that was the last one.
-  if (content != state.content || (!resumes(*state.step->kind) && manifest != state.manifest)) {
+  // What was resumed may have other files for the same content: another checkpoint that was the last one. So
+  // may verdicts: another name of a step that made their files, or reasons of a step before them that left
+  // out the same rows by other rules.
+  const StepKind& kind = *state.step->kind;
+  const bool has_one_list = !resumes(kind) && !kind.gives_verdicts();
+  if (content != state.content || (has_one_list && manifest != state.manifest)) {
     const bool same = content == state.content;
     RETURN_IF_ERROR(lab.journal.add_conflict(state.step->name, state.fingerprint,
                                              same ? state.manifest : state.content,

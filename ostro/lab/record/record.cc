@@ -4,13 +4,14 @@
 
 #include <cmath>
 #include <nlohmann/json.hpp>
+#include <set>
 
 #include "ostro/base/sha256.h"
 #include "ostro/chain/canonical.h"
 #include "ostro/chain/chain.h"
 #include "ostro/chain/record.h"
 #include "ostro/data/ledger/ledger.h"
-#include "ostro/data/store/store_stats.h"
+#include "ostro/data/rows/row_verdicts.h"
 #include "ostro/io/files/file_hash.h"
 #include "ostro/io/files/path.h"
 #include "ostro/lab/journal/output.h"
@@ -46,14 +47,37 @@ Status add_outputs(Database& db, io::FileSystem& fs, const std::string& name, co
   return {};
 }
 
-Status add_store(Database& db, io::FileSystem& fs, const std::string& name, const std::string& folder) {
+// How many rows the texts of a store lack, by reason. The ledger has the reasons of the step that was there
+// when the store was made, and others that leave out the same rows may stand before it now. Of several steps
+// the first that leaves out a row has the reason.
+Result<std::map<std::string, int64_t>> left_out_of(io::FileSystem& fs, const Plan& plan,
+                                                   const LabState& state, const Step& tokens) {
+  std::vector<std::string> steps;  // that give verdicts, the last one first
+  for (const Step* step = plan.find(tokens.inputs.at("from")); step->kind->gives_verdicts();
+       step = plan.find(step->inputs.at("from")))
+    steps.push_back(step->name);
+  std::map<std::string, int64_t> out;
+  std::set<std::pair<size_t, int64_t>> before;  // file and row
+  for (auto name = steps.rbegin(); name != steps.rend(); ++name) {
+    ASSIGN_OR_RETURN(const data::RowVerdicts verdicts,
+                     data::read_row_verdicts(fs, io::join_path(state.made.at(*name).folder, kVerdictsFile)));
+    for (size_t i = 0; i < verdicts.files.size(); ++i)
+      for (const data::RowVerdict& v : verdicts.files[i].said)
+        if (!v.drop.empty() && before.emplace(i, v.row).second) ++out[v.drop];
+  }
+  return out;
+}
+
+Status add_store(Database& db, io::FileSystem& fs, const Plan& plan, const LabState& state,
+                 const Step& tokens, const std::string& folder) {
+  const std::string& name = tokens.name;
   ASSIGN_OR_RETURN(const data::StoreLedger ledger, data::read_ledger(fs, folder));
   for (const data::Split split : data::kSplits) {
     const data::SplitLedger& s = ledger.split(split);
     RETURN_IF_ERROR(db.insert("stores", {name, data::split_name(split), s.rows, s.tokens, s.bytes}));
   }
-  for (const auto& [reason, rows] : data::file_counts(ledger.files).left_out)
-    RETURN_IF_ERROR(db.insert("left_out", {name, reason, rows}));
+  ASSIGN_OR_RETURN(const auto left_out, left_out_of(fs, plan, state, tokens));
+  for (const auto& [reason, rows] : left_out) RETURN_IF_ERROR(db.insert("left_out", {name, reason, rows}));
   return {};
 }
 
@@ -127,7 +151,7 @@ Result<Database> make_record(io::FileSystem& fs, const Plan& plan, const LabStat
     const std::string& kind = step.kind->name;
     if (kind == "source") RETURN_IF_ERROR(add_source(db, plan, s, made));
     if (kind == kCommandKind) RETURN_IF_ERROR(add_outputs(db, fs, step.name, made.folder));
-    if (kind == "tokens") RETURN_IF_ERROR(add_store(db, fs, step.name, made.folder));
+    if (kind == "tokens") RETURN_IF_ERROR(add_store(db, fs, plan, state, step, made.folder));
     if (step.kind->makes_run()) RETURN_IF_ERROR(add_run(db, fs, step, made.folder));
     if (step.kind->makes_run() && measured) RETURN_IF_ERROR(add_sessions(db, fs, step.name, made.folder));
     if (kind == "eval") RETURN_IF_ERROR(add_evaluation(db, fs, step, made.folder));

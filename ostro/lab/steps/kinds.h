@@ -9,9 +9,6 @@
 
 namespace ostro::lab {
 
-// In the output of a step that gives verdicts (docs/reference/formats/rows.md).
-inline constexpr const char* kVerdictsFile = "verdicts.jsonl";
-
 Result<std::string> make_tokenizer(const Work& work, const std::string& folder);
 Result<std::string> make_tokens(const Work& work, const std::string& folder);
 Result<std::optional<std::string>> make_run(const Work& work, const std::string& folder);

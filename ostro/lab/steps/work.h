@@ -36,6 +36,9 @@ struct Made {
   std::vector<std::string> pinned;      // the SHA-256 of each of these files
 };
 
+// In the output of a step that gives verdicts (docs/reference/formats/rows.md).
+inline constexpr const char* kVerdictsFile = "verdicts.jsonl";
+
 struct Work {
   const Context& context;
   const Services& services;
