@@ -14,8 +14,17 @@ namespace {
 
 using config::Node;
 
-// Replaces variables of the sweep by their values, everywhere below the node.
-Status substitute(Node& node, const std::map<std::string, Node>& values, const std::string& step) {
+// The values of a step's parameters, with those of variables inside values of variables.
+constexpr int64_t kMostNestedValues = 100'000;
+
+// Replaces variables of the sweep by their values, everywhere below the node. `left`: how many values there
+// may still be.
+Status substitute(Node& node, const std::map<std::string, Node>& values, const std::string& step,
+                  int64_t& left) {
+  if (--left < 0)
+    return plan_error(node, fmt::format("step {}: its parameters, with the values of its sweep put into each "
+                                        "other, are more than {} values",
+                                        step, kMostNestedValues));
   if (is_variable(node)) {
     const auto found = values.find(node.text.substr(1));
     if (found == values.end()) {
@@ -28,13 +37,14 @@ Status substitute(Node& node, const std::map<std::string, Node>& values, const s
     node = found->second;
     node.key = key;
     node.where = where;
+    if (node.items.empty()) return {};
     // A value may have variables in it; it cannot have itself.
     std::map<std::string, Node> others = values;
     others.erase(found->first);
-    for (Node& item : node.items) RETURN_IF_ERROR(substitute(item, others, step));
+    for (Node& item : node.items) RETURN_IF_ERROR(substitute(item, others, step, left));
     return {};
   }
-  for (Node& item : node.items) RETURN_IF_ERROR(substitute(item, values, step));
+  for (Node& item : node.items) RETURN_IF_ERROR(substitute(item, values, step, left));
   return {};
 }
 
@@ -95,6 +105,10 @@ Status check_type(const Node& node, const Parameter& p, const std::string& step)
         std::all_of(node.items.begin(), node.items.end(),
                     [&](const Node& n) { return is_number(n) || is_null(n); })))
     return wrong("[least, most], each a number or null");
+  if (p.type == ValueType::kRange && !is_null(node) && is_number(node.items[0]) && is_number(node.items[1]) &&
+      number_of(node.items[0]) > number_of(node.items[1]))
+    return plan_error(node, fmt::format("step {}: {}: no number is from {} to {}: the range is [least, most]",
+                                        step, p.name, node.items[0].text, node.items[1].text));
   if (p.type == ValueType::kSettings && node.kind != Node::Kind::kMap) return wrong("a map of options");
   return {};
 }
@@ -198,6 +212,7 @@ class Expansion {
 
   static Status fill(const Declared& declared, const std::map<std::string, Node>& values, Step& step) {
     step.parameters = Node::map();
+    int64_t left = kMostNestedValues;
     for (const Parameter& p : declared.kind->parameters) {
       if (p.type == ValueType::kStep || p.type == ValueType::kSteps || p.type == ValueType::kFamilies)
         continue;
@@ -210,7 +225,7 @@ class Expansion {
       } else {
         value = *given;
       }
-      RETURN_IF_ERROR(substitute(value, values, step.name));
+      RETURN_IF_ERROR(substitute(value, values, step.name, left));
       if (has_seeds(value) && p.type != ValueType::kSettings && p.type != ValueType::kWords)
         return plan_error(value,
                           fmt::format("step {}: {}: a seed of the registration can stand in `set` of a "

@@ -1,6 +1,7 @@
 #include "ostro/lab/plan/plan.h"
 
 #include <doctest/doctest.h>
+#include <fmt/format.h>
 #include <unistd.h>
 
 #include <filesystem>
@@ -128,6 +129,27 @@ TEST_CASE("a sweep that is too large is an error before it is made") {
   CHECK(plan.error().message().find("more than 10000 steps") != std::string::npos);
 }
 
+TEST_CASE("values of a sweep that hold each other are limited in all") {
+  const auto plan_of_depth = [](int depth) {
+    std::string sweep;
+    for (int i = 0; i < depth; ++i) {
+      sweep += fmt::format("v{}: {{x: [", i);
+      for (int k = 0; k < 10; ++k) sweep += fmt::format("{}$v{}", k == 0 ? "" : ", ", i + 1);
+      sweep += "]}, ";
+    }
+    std::string steps = kSteps;
+    steps.replace(steps.find("rate: [0.1, 2]"), 14,
+                  sweep + fmt::format("v{}: {{x: 1}}, rate: [0.1, 2]", depth));
+    steps.replace(steps.find("data.shuffle: true"), 18, "trainer.seed: $v0");
+    return plan_of(plan_with(steps));
+  };
+  const auto few = plan_of_depth(3);
+  CHECK_MESSAGE(few.ok(), (few.ok() ? "" : few.error().message()));
+  const auto many = plan_of_depth(6);
+  REQUIRE_FALSE(many.ok());
+  CHECK(many.error().message().find("are more than 100000 values") != std::string::npos);
+}
+
 TEST_CASE("every mistake is an error with its line and the nearest name") {
   const auto error_of = [](const std::string& steps) {
     const auto plan = plan_of(plan_with(steps));
@@ -161,6 +183,11 @@ TEST_CASE("every mistake is an error with its line and the nearest name") {
       "is not of kind source");
   has(error_of("  a: {sweep: {x: [1]}, source: {files: [a], licence: MIT}}\n"), "has no sweep");
   has(error_of("  a: {sweep: {x: [\"b c\"]}, eval: {of: $a}}\n"), "cannot name a choice");
+  const std::string texts = "  t: {source: {files: [a], licence: MIT}}\n";
+  has(error_of(texts + "  f: {filter: {from: $t, letters: [0.5, 0.2]}}\n"),
+      ":5: step f: letters: no number is from 0.5 to 0.2");
+  CHECK(
+      plan_of(plan_with(texts + "  f: {filter: {from: $t, letters: [0.2, 0.2], words: [null, 5]}}\n")).ok());
   const std::string run = ", outputs: [o]}}\n";
   has(error_of("  a: {run: {program: [x], inputs: {i: $b}" + run +
                "  b: {run: {program: [x], inputs: {i: $c}" + run +
