@@ -1,5 +1,5 @@
 #!/usr/bin/env python3
-"""Tests the data steps of a lab: planted duplicates, evaluation texts, thin and noisy pages are left out with the right reason and
+"""Tests the data steps of a lab: their outputs, which must not move while a version stays; planted duplicates, evaluation texts, thin and noisy pages are left out with the right reason and
 nothing else is; the store has the other rows and counts the reasons; the same rows by other rules are one training; verdicts that
 were cut, changed or made from other texts are errors; a token leads to its row, page and bytes, which extracted again give the row;
 quality has the same bits on one thread and on two, and tells the texts apart.
@@ -7,12 +7,16 @@ quality has the same bits on one thread and on two, and tells the texts apart.
     lab_rows_test.py --ostro PROGRAM
 """
 import argparse
+import gzip
 import hashlib
 import json
 import pathlib
 import random
+import os
 import re
 import shutil
+import signal
+import sqlite3
 import subprocess
 import sys
 import tempfile
@@ -51,12 +55,42 @@ steps:
   held: {source: {files: [held.txt], licence: CC0-1.0}}
   store: {tokens: {from: $rows, held_out: $held, tokenizer: $tok}}
 """
+# Two filters, one on the other, of rows that come twice: as text and as JSON lines, and as two equal files.
+TWICE = """
+lab: twice
+question: What are the same rows?
+steps:
+  pages: {source: {files: [one.jsonl, two.jsonl], licence: CC0-1.0}}
+  texts: {source: {files: [one.jsonl.txt, two.jsonl.txt], licence: CC0-1.0}}
+  held: {source: {files: [held.txt], licence: CC0-1.0}}
+  first: {filter: {from: $pages, words: [5, null]}}
+  more: {filter: {from: $first, exact_duplicates: drop}}
+  plain: {filter: {from: $texts}}
+  all: {filter: {from: $pages}}
+  tok: {tokenizer: {from: $more, vocab_size: 300}}
+  store: {tokens: {from: $more, held_out: $held, tokenizer: $tok}}
+"""
+# The SHA-256 of what the steps write for the pages, texts and rules of this test, by kind and version.
+GOLDEN = {
+    "filter 2": "c5bb6ec76c0dc4fcf023243b5f68429dec416546cbebce99236f1f973c46a362",
+    "quality 2": "a589c58684bfdbc432406a4e4c42b487fcd848656452e392f334f7cbf5e39eb1",
+    "extract 1": "9dbbaa10b40ccbfe2df6197d0794912cbc3cf702251ed30eabae0f889ce8903e",
+}
 WORDS = ["".join(a + b for a, b in zip(x, y)) for x in ("bcd", "fgh", "klm", "npr", "stv") for y in
          ("aei", "iou", "oae", "uio", "eau", "aoa", "iei", "uuo", "eoa", "oio")]
 
 
 def text(rng, count, words=WORDS):
     return " ".join(rng.choice(words) for _ in range(count))
+
+
+def check_golden(kind, lab, step, name):
+    """Outputs that move while the version of their kind stays would be served from old journals for other bits."""
+    output = lab.output(step)
+    version = next(json.loads(e["recipe"])["version"] for e in lab.entries() if e["kind"] == "done" and e["step"] == step)
+    found, key = hashlib.sha256((output / name).read_bytes()).hexdigest(), f"{kind} {version}"
+    check(found == GOLDEN.get(key), f"{key}: {name} has the SHA-256 {found}, and had {GOLDEN.get(key)}. If outputs are meant to move, "
+          "raise the version of the kind in ostro/lab/plan/step_kinds.cc and write the new sum into GOLDEN here")
 
 
 class Lab:
@@ -79,9 +113,17 @@ class Lab:
         check(done.returncode == status, f"exit code {done.returncode}\n{done.stdout}{done.stderr[-2000:]}")
         return done
 
+    def entries(self):
+        return [json.loads(line) for line in next(self.top.glob("*.lab")).joinpath("journal.jsonl").read_text().splitlines()]
+
+    def left_out(self):
+        """By reason, as the record of the lab has it."""
+        done = self.start("lab", "record", "plan.yaml", "--out", "r.sqlite")
+        check(done.returncode == 0, done.stderr)
+        return dict(sqlite3.connect(self.top / "r.sqlite").execute("SELECT reason, rows FROM left_out"))
+
     def output(self, step):
-        for line in reversed(next(self.top.glob("*.lab")).joinpath("journal.jsonl").read_text().splitlines()):
-            entry = json.loads(line)
+        for entry in reversed(self.entries()):
             if entry["kind"] == "done" and entry["step"] == step:
                 return next(self.top.glob("*.lab")) / "out" / entry["fingerprint"][:16]
         raise AssertionError(step)
@@ -141,6 +183,7 @@ def check_filter(ostro, top):
             reasons[reason] = reasons.get(reason, 0) + rows
     check(reasons == {r: [x for x, _ in wanted.values()].count(r) for r, _ in wanted.values()}, f"the ledger counts {reasons}")
     check(ledger["content"]["splits"]["train"]["rows"] == count - len(wanted), "rows of the store")
+    check_golden("filter", lab, "rows", "verdicts.jsonl")
     print(f"{len(wanted)} of {count} rows are left out, each with its reason; the ledger counts them")
 
     # Other rules that leave out the same rows: their verdicts are others, and nothing behind them runs again.
@@ -154,6 +197,47 @@ def check_filter(ostro, top):
     check("run     rows" in out and "wait    base" in out, out)
     print("the same rows by other rules are one training; another row is another one")
     return lab, path
+
+
+def check_twice(ostro, top):
+    """The record has the reasons of the plan's own filters, whoever made the store; other rows are told apart, and the same are not."""
+    lab = Lab(ostro, top, TWICE)
+    rows = [json.dumps({"text": t}) for t in ("one two three", "a b c d e f", "g h i j k l", "a b c d e f")]
+    for name in ("one.jsonl", "two.jsonl"):
+        for end in ("", ".txt"):
+            (top / f"{name}{end}").write_text("\n".join(rows) + "\n")
+    lab.run()
+    check(lab.left_out() == {"words": 2, "exact_duplicate": 4}, lab.left_out())
+    content = {e["step"]: e["content"] for e in lab.entries() if e["kind"] == "done"}
+    check(content["plain"] != content["all"], "the same bytes as texts and as rows")
+    # Other rules for the same rows, at either place; then all is done again, to compare.
+    lab.write(TWICE.replace("words: [5, null]", "bytes: [null, 11]"))
+    out = lab.run().stdout
+    check([line.split()[1] for line in out.splitlines() if line.startswith("run")] == ["first:"], out)
+    check(lab.left_out() == {"bytes": 2, "exact_duplicate": 4}, lab.left_out())
+    out = lab.run("--audit", "1").stdout
+    check(out.count("was done again, and has the content") == 6, out)
+    # What a killed step left beside its output goes when it is begun again, and by gc.
+    output = lab.output("all")
+    left = [output.with_name(output.name + end) for end in (".sort", ".links")] + [output.with_name("0123456789abcdef.pages")]
+    for path in left[:2]:
+        path.mkdir()
+        (path / "x").write_text("left")
+    left[2].write_text("left")
+    dry = lab.start("lab", "gc", "plan.yaml", "--dry_run").stdout
+    check(all(str(path.relative_to(top)) in dry for path in left), dry)
+    shutil.rmtree(output)
+    lab.run()
+    check(output.exists() and not left[0].exists() and not left[1].exists() and left[2].exists(), "beside the output")
+    # A link in an output is not followed.
+    (output.with_name("0123456789abcdef")).mkdir()
+    (output.with_name("0123456789abcdef") / "loop").symlink_to("/usr")
+    done = lab.start("lab", "gc", "plan.yaml")
+    check(done.returncode == 0 and "out/0123456789abcdef: begun, and never done, 0.0 MiB" in done.stdout, done.stdout + done.stderr)
+    check(not left[2].exists() and pathlib.Path("/usr/bin").exists(), "gc")
+    lab.write(TWICE.replace("words: [5, null]", "words: [5, 2]"))
+    check("no number is from 5 to 2" in lab.run(status=2).stderr, "a range of nothing")
+    print("the same rows have one store, and the record has the reasons of the plan; what killed steps left goes")
 
 
 def check_bad_verdicts(lab, path):
@@ -223,6 +307,7 @@ def check_quality(ostro, top):
     check([("drop" not in said[i + 1]) for i in range(60)] == kinds, "the good texts are not those that are taken")
     check(all(said[i + 1]["drop"] == "quality" for i in range(60) if not kinds[i]), "the reason")
     check(min(said[i + 1]["value"] for i in range(60) if kinds[i]) > max(said[i + 1]["value"] for i in range(60) if not kinds[i]), "scores")
+    check_golden("quality", lab, "half", "verdicts.jsonl")
     # What a step before left out stays so, and its rows are not scored again.
     above = verdicts(lab.output("above") / "verdicts.jsonl")["mixed.jsonl"]
     check(all(above[i] == said[i] for i in said if "drop" in said[i]), "verdicts of the step before")
@@ -245,7 +330,17 @@ def stand_in(top, version):
     (package / "resiliparse/extract").mkdir(parents=True)
     (package / "resiliparse/parse").mkdir()
     (package / "resiliparse/extract/html2text.py").write_text(
-        "import re\n\ndef extract_plain_text(html, main_content=False):\n    return re.sub('<[^>]*>', ' ', html).strip()\n")
+        """import re
+
+def extract_plain_text(html, main_content=False):
+    if "BAD" in html:
+        raise RuntimeError("lexbor")
+    if "SLOW" in html:
+        open("begun", "w").close()  # a pipe: waits until the test reads
+        while True:
+            pass
+    return re.sub("<[^>]*>", " ", html).strip()
+""")
     (package / "resiliparse/parse/encoding.py").write_text(
         "def detect_encoding(data):\n    return 'utf-8'\n\ndef bytes_to_str(data, encoding):\n    return data.decode(encoding)\n")
     info = package / f"resiliparse-{version}.dist-info"
@@ -281,8 +376,32 @@ def check_extract(ostro, top):
         again = re.sub("<[^>]*>", " ", html).strip()
         check(shown["text"].removesuffix("<|endoftext|>") == again, f"{page}: {shown['text']!r}, extracted again {again!r}")
         pages.append((page["file"], begin))
+    check_golden("extract", lab, "text", "rows.jsonl")
     check([file for file, _ in pages] == ["html/b.html"] + ["html/c.jsonl"] * 3 and len(set(pages)) == 4, f"{pages}")
-    print("a row leads to its page and bytes, which extracted again give it")
+    # A page that cannot be read is named.
+    lines = (top / "html/c.jsonl").read_text()
+    (top / "html/c.jsonl").write_text(lines + json.dumps({"html": "BAD"}) + "\n")
+    done = lab.run("--pin", "html", status=1, PYTHONPATH=package)
+    check("html/c.jsonl:4: resiliparse cannot read this page: RuntimeError: lexbor" in done.stderr, done.stderr)
+    (top / "html/c.jsonl").write_text(lines)
+    # Packed pages are refused by a sanity run, too, which unpacks other sources.
+    with gzip.open(top / "html/d.jsonl.gz", "wt") as file:
+        file.write(lines)
+    for words in ([], ["--sanity"]):
+        done = lab.run("--pin", "html", *words, status=1, PYTHONPATH=package)
+        check("html/d.jsonl.gz: extract reads HTML files and .jsonl, not packed ones" in done.stderr, f"{words}: {done.stderr}")
+    (top / "html/d.jsonl.gz").unlink()
+    # Ctrl-C stops it, as other steps.
+    (top / "html/e.html").write_text("SLOW")
+    os.mkfifo(top / "begun")
+    process = subprocess.Popen([lab.ostro, "lab", "run", "plan.yaml", "--pin", "html"], cwd=top, text=True, stderr=subprocess.PIPE,
+                               stdout=subprocess.DEVNULL, start_new_session=True,
+                               env={"PATH": "/usr/bin:/bin", "OSTRO_THREADS": "1", "PYTHONPATH": package})
+    (top / "begun").read_bytes()
+    os.killpg(process.pid, signal.SIGINT)
+    error = process.communicate()[1]
+    check("stopped; the same command goes on" in error and "KeyboardInterrupt" not in error, f"{process.returncode}: {error}")
+    print("a row leads to its page and bytes, which extracted again give it; a bad page is named, and Ctrl-C stops")
 
 
 def main():
@@ -292,6 +411,7 @@ def main():
     with tempfile.TemporaryDirectory() as folder:
         top = pathlib.Path(folder)
         check_bad_verdicts(*check_filter(ostro, top / "filter"))
+        check_twice(ostro, top / "twice")
         check_quality(ostro, top / "quality")
         check_extract(ostro, top / "extract")
     print("ok")
