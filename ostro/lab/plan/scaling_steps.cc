@@ -55,10 +55,8 @@ class Scaling {
     if (const Node* all = node_.find("set"); all != nullptr && all->kind != Node::Kind::kMap)
       return plan_error(*all, path_ + ".set: expected a map of options");
     RETURN_IF_ERROR(read_sizes());
-    for (const Node* all = node_.find("set"); const Node& size : sizes_->items)
-      for (const Node* options : {all, &size})
-        if (options != nullptr && options->find("trainer.seed") != nullptr)
-          return plan_error(*options, path_ + ": trainer.seed: follows from seeds; leave it out");
+    RETURN_IF_ERROR(check_seed(node_.find("set")));
+    for (const Node& size : sizes_->items) RETURN_IF_ERROR(check_seed(&size));
     RETURN_IF_ERROR(read_budgets());
     ASSIGN_OR_RETURN(const Seeds seeds, seeds_of(node_));
     size_t runs = 0;
@@ -156,6 +154,12 @@ class Scaling {
     return unknown_word(label, path + ": no size is called", label.text, known);
   }
 
+  // Options of runs may not have the seed.
+  Status check_seed(const Node* options) const {
+    if (options == nullptr || options->find("trainer.seed") == nullptr) return {};
+    return plan_error(*options, path_ + ": trainer.seed: follows from seeds; leave it out");
+  }
+
   // The values of the variable `seed`, and their number: those of the registration, or 1, 2 and so on.
   struct Seeds {
     Node values;
@@ -232,6 +236,7 @@ class Scaling {
       RETURN_IF_ERROR(check_size(*size, path + ".size"));
       size = sizes_->find(size->text);
     }
+    RETURN_IF_ERROR(check_seed(size));
     ASSIGN_OR_RETURN(const double flops, number_of(*given, path + ".flops"));
     for (const Budget& budget : budgets_)
       if (flops <= budget.flops)

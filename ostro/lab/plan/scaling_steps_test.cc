@@ -87,6 +87,10 @@ TEST_CASE("mistakes in a scaling plan are errors with their place") {
         std::string::npos);
   CHECK(error_with(", l: {model.hidden_dim: 32}", "").find("at least 3 labels") != std::string::npos);
   CHECK(error_with("size: l, flops", "size: x, flops").find("no size is called \"x\"") != std::string::npos);
+  for (const char* seeded :
+       {"size: {model.hidden_dim: 64, trainer.seed: 3}, flops", "size: l, trainer.seed: 3, flops"})
+    CHECK(error_with("size: l, flops", seeded).find("trainer.seed") != std::string::npos);
+  CHECK(error_with("size: l, flops", "size: {model.hidden_dim: 64}, flops") == "no error");
   CHECK(error_with("data: $rows", "data: $row").find("no step is called \"row\"") != std::string::npos);
   CHECK(error_with("seeds: 2", "seeds: 2") == "no error");
 }
