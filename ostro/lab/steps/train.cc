@@ -78,6 +78,10 @@ Result<int64_t> budget_steps(const Work& work, const train::TrainConfig& config,
         "or leave "
         "the size out of this budget",
         budget, steps, train::run_flops(traced.programs, config, kLeastBudgetSteps), kLeastBudgetSteps));
+  if (steps >= train::kMostStepsWithin)
+    return invalid_argument(fmt::format(
+        "flops: {:.4g} are more than {} steps of this model; give it fewer, or take a larger size", budget,
+        train::kMostStepsWithin));
   return work.plan.sanity ? sanity_steps(steps) : steps;
 }
 
@@ -170,6 +174,9 @@ Result<RunSize> run_size(const Work& work) {
     out.without_embeddings += is_embedding(traced.model.paths[k]) ? 0 : count;
   }
   out.tokens = train::tokens_of(config, config.trainer.num_train_steps);
+  if (out.tokens == INT64_MAX)
+    return invalid_argument(fmt::format("{}: its {} steps have more tokens than can be counted",
+                                        work.step.name, config.trainer.num_train_steps));
   out.flops = train::run_flops(traced.programs, config, config.trainer.num_train_steps);
   return out;
 }

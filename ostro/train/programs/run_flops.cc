@@ -36,8 +36,6 @@ class Count {
   double leaf_, update_;  // of an example, and of a step
 };
 
-constexpr int64_t kMostSteps = int64_t{1} << 40;
-
 }  // namespace
 
 double run_flops(const CanonicalPrograms& programs, const TrainConfig& config, int64_t steps) {
@@ -47,7 +45,7 @@ double run_flops(const CanonicalPrograms& programs, const TrainConfig& config, i
 int64_t steps_within(const CanonicalPrograms& programs, const TrainConfig& config, double flops) {
   const Count count(programs, config);
   int64_t fits = 0, too_many = 1;
-  while (too_many < kMostSteps && count.of(too_many) <= flops) fits = too_many, too_many *= 2;
+  while (too_many <= kMostStepsWithin && count.of(too_many) <= flops) fits = too_many, too_many *= 2;
   while (too_many - fits > 1) {
     const int64_t middle = fits + (too_many - fits) / 2;
     (count.of(middle) <= flops ? fits : too_many) = middle;
@@ -56,8 +54,9 @@ int64_t steps_within(const CanonicalPrograms& programs, const TrainConfig& confi
 }
 
 int64_t tokens_of(const TrainConfig& config, int64_t steps) {
-  return batches::BatchSchedule(config.trainer.train_batch_size).first_example(steps) *
-         config.example_positions();
+  const int64_t examples = batches::BatchSchedule(config.trainer.train_batch_size).first_example(steps);
+  int64_t tokens = 0;
+  return __builtin_mul_overflow(examples, config.example_positions(), &tokens) ? INT64_MAX : tokens;
 }
 
 }  // namespace ostro::train

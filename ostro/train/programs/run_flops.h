@@ -10,10 +10,13 @@ namespace ostro::train {
 // and backward pass with the head, and the update; without evaluation and without recomputation.
 double run_flops(const CanonicalPrograms& programs, const TrainConfig& config, int64_t steps);
 
-// The largest number of steps whose operations do not exceed `flops`; 0 if the first does.
+// The largest number of steps whose operations do not exceed `flops`, at most kMostStepsWithin; 0 if the
+// first does.
+inline constexpr int64_t kMostStepsWithin = (int64_t{1} << 40) - 1;
 int64_t steps_within(const CanonicalPrograms& programs, const TrainConfig& config, double flops);
 
-// The tokens in the batches of the first `steps` steps, repeated and padded ones included.
+// The tokens in the batches of the first `steps` steps, repeated and padded ones included; INT64_MAX where
+// they are more.
 int64_t tokens_of(const TrainConfig& config, int64_t steps);
 
 }  // namespace ostro::train
