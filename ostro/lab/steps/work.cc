@@ -89,6 +89,12 @@ Result<std::string> recipe(const Work& work) {
   } else {
     out["parameters"] = nlohmann::json::parse(config::canonical_json(work.parameters()));
   }
+  // The names of its runs are in its output, and their N, D and FLOPs, which follow from their recipes.
+  if (step.kind->name == "fit")
+    for (const auto& [unused, evaluation] : step.inputs) {
+      const std::string& run = work.plan.find(evaluation)->inputs.at("of");
+      out["runs"].push_back({run, work.made.at(run).fingerprint});
+    }
   if (step.kind->name == "filter") {
     ASSIGN_OR_RETURN(out["files"], evaluation_hashes(work.context.fs, work.plan, step));
   }
