@@ -12,14 +12,17 @@
 namespace ostro::scaling {
 namespace {
 
-constexpr size_t kLeastRuns = 6;  // one more than E, A, a, B and b are
+constexpr size_t kUnknowns = 5;  // E, A, a, B and b
+constexpr size_t kLeastRuns = kUnknowns + 1;
 constexpr size_t kLeastDifferent = 3;
+constexpr double kLeastWithBest = 0.9;  // of the drawn surfaces, where a best size is given
 
-Status check_runs(const std::vector<FittedRun>& runs) {
+Status check_runs(const std::vector<FittedRun>& runs, Numbers numbers) {
   if (runs.size() < kLeastRuns)
     return invalid_argument(fmt::format("{} runs do not fit a surface of {} unknowns; at least {} are needed",
-                                        runs.size(), kLeastRuns - 1, kLeastRuns));
+                                        runs.size(), kUnknowns, kLeastRuns));
   std::set<double> sizes, tokens;
+  std::set<std::pair<double, double>> pairs;
   for (const FittedRun& run : runs) {
     if (!std::isfinite(run.numbers.loss))
       return invalid_argument(
@@ -29,13 +32,22 @@ Status check_runs(const std::vector<FittedRun>& runs) {
                       run.run, run.numbers.loss));
     sizes.insert(run.numbers.parameters);
     tokens.insert(run.numbers.tokens);
+    pairs.emplace(run.numbers.parameters, run.numbers.tokens);
   }
-  for (const auto& [what, values] :
-       {std::pair{"numbers of parameters", &sizes}, {"numbers of tokens", &tokens}})
-    if (values->size() < kLeastDifferent)
-      return invalid_argument(fmt::format(
-          "the {} runs have {} different {}; at least {} are needed to tell how the loss follows from them",
-          runs.size(), values->size(), what, kLeastDifferent));
+  const auto differ = [&](const std::set<double>& values, const char* what) -> Status {
+    if (values.size() >= kLeastDifferent) return {};
+    return invalid_argument(fmt::format(
+        "the {} runs have {} different {}; at least {} are needed to tell how the loss follows from them",
+        runs.size(), values.size(), what, kLeastDifferent));
+  };
+  RETURN_IF_ERROR(differ(sizes, "numbers of parameters"));
+  if (numbers == Numbers::kOfATrial) return {};
+  RETURN_IF_ERROR(differ(tokens, "numbers of tokens"));
+  if (pairs.size() < kUnknowns)
+    return invalid_argument(fmt::format(
+        "the {} runs have {} different pairs of a size and a number of tokens, and the surface has {} "
+        "unknowns; at least {} pairs are needed, whatever their seeds",
+        runs.size(), pairs.size(), kUnknowns, kUnknowns));
   return {};
 }
 
@@ -80,10 +92,14 @@ ScalingForecast foresee_checked(const ScalingFit& fit, const ScalingRun& target,
   out.loss = estimate(surface.at(target.parameters, target.tokens),
                       uncertainty.of_runs(surface, target.parameters, target.tokens, runs));
   if (const auto best = optimum(surface, fit.law, target.flops)) {
-    const auto of = [&](double Allocation::* member) {
-      return estimate((*best).*member, uncertainty.of([&](const Surface& drawn) {
-        return optimum(drawn, fit.law, target.flops).value_or(*best).*member;
-      }));
+    const auto of = [&](double Allocation::* member) -> std::optional<Estimate> {
+      const auto interval = uncertainty.of_those(
+          [&](const Surface& drawn) -> std::optional<double> {
+            const auto own = optimum(drawn, fit.law, target.flops);
+            return own ? std::optional((*own).*member) : std::nullopt;
+          },
+          kLeastWithBest);
+      return interval ? std::optional(estimate((*best).*member, *interval)) : std::nullopt;
     };
     out.best_parameters = of(&Allocation::parameters);
     out.best_tokens = of(&Allocation::tokens);
@@ -103,15 +119,16 @@ std::vector<ScalingRun> ScalingFit::numbers() const {
   return out;
 }
 
-Result<ScalingFit> fit_runs(std::vector<FittedRun> runs, const std::string& counted) {
-  RETURN_IF_ERROR(check_runs(runs));
+Result<ScalingFit> fit_runs(std::vector<FittedRun> runs, const std::string& counted, Numbers numbers) {
+  RETURN_IF_ERROR(check_runs(runs, numbers));
   const numerics::HostArithmetic arithmetic;
   return fit_checked(std::move(runs), counted);
 }
 
-Result<ScalingForecast> foresee(const ScalingFit& fit, const ScalingRun& target, int64_t runs) {
+Result<ScalingForecast> foresee(const ScalingFit& fit, const ScalingRun& target, int64_t runs,
+                                Numbers numbers) {
   for (const FittedRun& run : fit.runs)
-    if (target.flops <= run.numbers.flops)
+    if (numbers == Numbers::kMustTell && target.flops <= run.numbers.flops)
       return invalid_argument(
           fmt::format("the run to be foreseen takes {:.4g} FLOPs, and {} of the fit took {:.4g}; a forecast "
                       "is of a larger run",

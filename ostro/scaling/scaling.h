@@ -42,15 +42,22 @@ struct ScalingForecast {
   double parameters = 0, tokens = 0, flops = 0;  // of the run that is foreseen
   int64_t runs = 1;                              // whose mean loss is foreseen
   Estimate loss;
-  // The size and the tokens that the same operations are best spent on, by the fit.
+  // The size and the tokens that the same operations are best spent on, by the fit. Nothing where it has no
+  // best size, or where more than a tenth of the drawn surfaces have none; the intervals are of the others.
   std::optional<Estimate> best_parameters, best_tokens;
 };
 
+// A trial (of a sanity run) has runs of few steps, whose tokens and operations may be equal: that is no error
+// then.
+enum class Numbers { kMustTell, kOfATrial };
+
 // Fits the runs. Errors: fewer runs than unknowns; a loss that is no finite number; fewer than three sizes or
-// three numbers of tokens.
-Result<ScalingFit> fit_runs(std::vector<FittedRun> runs, const std::string& counted);
+// three numbers of tokens, or fewer pairs of both than unknowns.
+Result<ScalingFit> fit_runs(std::vector<FittedRun> runs, const std::string& counted,
+                            Numbers numbers = Numbers::kMustTell);
 // Foresees the mean loss of `runs` runs with these numbers. Error: they take no more than a run of the fit.
-Result<ScalingForecast> foresee(const ScalingFit& fit, const ScalingRun& target, int64_t runs);
+Result<ScalingForecast> foresee(const ScalingFit& fit, const ScalingRun& target, int64_t runs,
+                                Numbers numbers = Numbers::kMustTell);
 
 // "loss 3.21, with 90 % from 3.1 to 3.4, for 1e+06 parameters, ...": for people.
 std::string forecast_sentence(const ScalingForecast& forecast);

@@ -7,6 +7,7 @@
 #include "ostro/base/sha256.h"
 #include "ostro/numerics/fp_env.h"
 #include "ostro/numerics/threefry.h"
+#include "ostro/scaling/uncertainty.h"
 
 namespace ostro::scaling {
 namespace {
@@ -116,6 +117,42 @@ TEST_CASE("the best size for a budget is where the loss is lowest") {
   CHECK_FALSE(optimum({1, 0, 0.3, 10, 0.3}, fit->law, 1e14).has_value());
 }
 
+TEST_CASE("a best size has the interval of the draws that have one, and is none where many have none") {
+  const numerics::HostArithmetic arithmetic;
+  const auto runs = runs_with(0.01);
+  const auto fit = fit_runs(runs, "all");
+  REQUIRE(fit.ok());
+  const auto numbers = fit->numbers();
+  std::vector<double> losses;
+  for (const ScalingRun& run : numbers) losses.push_back(run.loss);
+  SurfaceSearch search(numbers);
+  const Uncertainty uncertainty(search, numbers, search.fit(losses));
+  int64_t draw = 0;
+  // Every 20th draw has no value: 949 of 999 are left, from 1 on without multiples of 20.
+  const auto some = uncertainty.of_those(
+      [&](const Surface&) {
+        return ++draw % 20 == 0 ? std::nullopt : std::optional(static_cast<double>(draw));
+      },
+      0.9);
+  REQUIRE(some.has_value());
+  CHECK(some->low == 49);  // the 47th of 950; with the others in it, it would be 50
+  draw = 0;
+  CHECK_FALSE(
+      uncertainty
+          .of_those([&](const Surface&) { return ++draw % 5 == 0 ? std::nullopt : std::optional(1.0); }, 0.9)
+          .has_value());
+  // Losses without a trend: many draws say that size or tokens have no effect.
+  auto flat = runs;
+  const numerics::Key key = numerics::key_from_seed(3);
+  for (size_t i = 0; i < flat.size(); ++i) flat[i].numbers.loss = 3 + 0.01 * numerics::random_normal(key, i);
+  const auto flat_fit = fit_runs(flat, "all");
+  REQUIRE(flat_fit.ok());
+  const auto forecast = foresee(*flat_fit, {4e5, 2e8, 5e14, 0}, 1);
+  REQUIRE(forecast.ok());
+  CHECK_FALSE(forecast->best_parameters.has_value());
+  CHECK(foresee(*fit, {4e5, 2e8, 5e14, 0}, 1)->best_parameters.has_value());
+}
+
 TEST_CASE("what cannot be fitted or foreseen is an error that says why") {
   auto runs = runs_with(0.01);
   runs[4].numbers.loss = std::nan("");
@@ -130,6 +167,28 @@ TEST_CASE("what cannot be fitted or foreseen is an error that says why") {
             .error()
             .message()
             .starts_with("the 15 runs have 1 different numbers of parameters; at least 3"));
+  // Four pairs of a size and tokens, each with five seeds.
+  runs = runs_with(0.01);
+  runs.resize(4);
+  runs[3].numbers.tokens = runs[0].numbers.tokens;
+  runs[3].numbers.parameters = runs[1].numbers.parameters;
+  for (int seed = 1; seed < 5; ++seed)
+    for (size_t i = 0; i < 4; ++i) runs.push_back(runs[i]);
+  CHECK(fit_runs(runs, "all")
+            .error()
+            .message()
+            .starts_with("the 20 runs have 4 different pairs of a size and a number of tokens"));
+  CHECK(fit_runs(runs, "all", Numbers::kOfATrial).ok());
+  // A trial may have one number of tokens and a target that takes no more; its files are read again.
+  runs = runs_with(0.01);
+  for (FittedRun& run : runs) run.numbers.tokens = 640;
+  CHECK(fit_runs(runs, "all").error().message().find("1 different numbers of tokens") != std::string::npos);
+  const auto trial = fit_runs(runs, "all", Numbers::kOfATrial);
+  REQUIRE_MESSAGE(trial.ok(), trial.error().message());
+  CHECK(parse_fit(fit_text(*trial), "fit.json").ok());
+  const auto foreseen = foresee(*trial, {1e5, 640, 1e9, 0}, 1, Numbers::kOfATrial);
+  REQUIRE_MESSAGE(foreseen.ok(), foreseen.error().message());
+  CHECK(parse_forecast(forecast_text(*foreseen), "forecast.json").ok());
   const auto fit = fit_runs(runs_with(0.01), "all");
   REQUIRE(fit.ok());
   const auto smaller = foresee(*fit, {1e5, 1e7, 1e13, 0}, 1);

@@ -42,7 +42,8 @@ inline constexpr double kLeastExponent = 0.02, kMostExponent = 3;
 
 class SurfaceSearch {
  public:
-  // Takes N and D of the runs, which are above 0. At least three N and three D differ.
+  // Takes N and D of the runs, which are above 0. Where fewer than three N or D differ, several surfaces fit
+  // them as well, and the fit is one of these.
   explicit SurfaceSearch(std::span<const ScalingRun> runs);
 
   // The fit to these losses, one for each run.

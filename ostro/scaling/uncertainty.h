@@ -8,6 +8,7 @@
 #pragma once
 
 #include <cstdint>
+#include <optional>
 
 #include "ostro/scaling/surface.h"
 
@@ -28,6 +29,17 @@ class Uncertainty {
   Interval90 of(const F& number) const {
     std::vector<double> values;
     for (const Surface& surface : draws_) values.push_back(number(surface));
+    return quantiles(std::move(values));
+  }
+  // Of a number that not every surface has (nothing where it has none): over the drawn surfaces that have it,
+  // if they are at least this share of all.
+  template <typename F>
+  std::optional<Interval90> of_those(const F& number, double least_share) const {
+    std::vector<double> values;
+    for (const Surface& surface : draws_)
+      if (const std::optional<double> value = number(surface)) values.push_back(*value);
+    if (static_cast<double>(values.size()) < least_share * static_cast<double>(draws_.size()))
+      return std::nullopt;
     return quantiles(std::move(values));
   }
   // Of the mean loss of `runs` further runs of this size: the surface's error and that of the runs.

@@ -101,7 +101,7 @@ std::span<const StepKind> step_kinds() {
        {{"of", ValueType::kFamilies, "", true, "eval", "the evaluations of the runs"},
         {"parameters", ValueType::kText, "all", false, "", "what N counts: all, or without_embeddings"}}},
       {"forecast",
-       2,
+       3,
        "the loss of a larger run, before it is done",
        {{"fit", ValueType::kStep, "", true, "fit", "the fit"},
         {"data", ValueType::kStep, "", true, "tokens", "the token store"},

@@ -22,6 +22,10 @@ scaling::ScalingRun numbers_of(const RunSize& size, const std::string& counted) 
   return {static_cast<double>(parameters), static_cast<double>(size.tokens), size.flops, 0};
 }
 
+scaling::Numbers numbers_in(const Plan& plan) {
+  return plan.sanity ? scaling::Numbers::kOfATrial : scaling::Numbers::kMustTell;
+}
+
 Result<double> loss_of(const Work& work, const Step& evaluation) {
   const std::string path = io::join_path(work.made_by(evaluation).folder, "evaluation.json");
   ASSIGN_OR_RETURN(const std::string text, work.context.fs.read_file(path));
@@ -58,7 +62,8 @@ Result<std::string> make_fit(const Work& work, const std::string& folder) {
     ASSIGN_OR_RETURN(run.numbers.loss, loss_of(work, evaluation));
     runs.push_back(std::move(run));
   }
-  ASSIGN_OR_RETURN(const scaling::ScalingFit fit, scaling::fit_runs(std::move(runs), counted));
+  ASSIGN_OR_RETURN(const scaling::ScalingFit fit,
+                   scaling::fit_runs(std::move(runs), counted, numbers_in(work.plan)));
   return write_output(work, io::join_path(folder, scaling::kFitFile), scaling::fit_text(fit));
 }
 
@@ -72,7 +77,7 @@ Result<std::string> make_forecast(const Work& work, const std::string& folder) {
   if (runs > kMostRuns)
     return invalid_argument(fmt::format("runs: {} are too many; use 1 to {}", runs, kMostRuns));
   ASSIGN_OR_RETURN(const scaling::ScalingForecast forecast,
-                   scaling::foresee(fit, numbers_of(size, fit.counted), runs));
+                   scaling::foresee(fit, numbers_of(size, fit.counted), runs, numbers_in(work.plan)));
   return write_output(work, io::join_path(folder, scaling::kForecastFile), scaling::forecast_text(forecast));
 }
 
