@@ -59,7 +59,7 @@ Status tell_forecasts(const Context& context, const lab::Plan& plan, const lab::
   if (std::none_of(plan.steps.begin(), plan.steps.end(),
                    [](const lab::Step& step) { return step.kind->name == "forecast"; }))
     return {};
-  ASSIGN_OR_RETURN(const lab::Database record, lab::make_record(context.fs, plan, state, /*measured=*/false));
+  ASSIGN_OR_RETURN(const lab::Database record, lab::make_forecasts(context.fs, plan, state));
   ASSIGN_OR_RETURN(const std::vector<std::string> lines, lab::forecast_lines(record));
   for (const std::string& line : lines) fmt::print("{}\n", line);
   return {};

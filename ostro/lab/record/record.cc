@@ -166,6 +166,17 @@ Result<Database> make_record(io::FileSystem& fs, const Plan& plan, const LabStat
   return db;
 }
 
+Result<Database> make_forecasts(io::FileSystem& fs, const Plan& plan, const LabState& state) {
+  ASSIGN_OR_RETURN(Database db, Database::create(/*measured=*/false));
+  for (const StepState& s : state.steps)
+    if (s.action == Action::kSkip && s.step->kind->name == "eval")
+      RETURN_IF_ERROR(add_evaluation(db, fs, *s.step, state.made.at(s.step->name).folder));
+  ASSIGN_OR_RETURN(const Registry registry, Registry::open(fs, plan.directory()));
+  ASSIGN_OR_RETURN(const Journal journal, Journal::open(fs, plan.directory()));
+  RETURN_IF_ERROR(add_forecasts(db, fs, plan, state, registry, journal));
+  return db;
+}
+
 Result<LabState> finished_lab(const Context& context, const Plan& plan, bool every_byte) {
   ASSIGN_OR_RETURN(LabState state, look_at(context, plan, every_byte));
   for (const StepState& s : state.steps)
