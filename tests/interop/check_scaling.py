@@ -1,10 +1,11 @@
 #!/usr/bin/env python3
 """Compares the fits of scaling plans with the truth, which NumPy draws, and with SciPy.
 
-Surfaces without noise: exponents within 1e-6. With noise: how often the 90 % intervals hold the truth. The objective is
-compared with the best of 50 starts of scipy.optimize.least_squares in the same bounds, and with the sum of squares in
-NumPy at the same surface; a fit that is a little wrong must be found. A sample draws few of each; in full there are
-50 surfaces without noise, 400 with, and 50 for SciPy.
+Surfaces without noise: exponents within 1e-6. With noise: how often the 90 % intervals hold the truth. Exponents beyond
+what is searched: the fit is at that end. The objective is compared with the best of 50 starts of
+scipy.optimize.least_squares in the same bounds, and with the sum of squares in NumPy at the same surface; a fit that is a
+little wrong must be found. A sample draws few of each; in full there are 50 surfaces without noise, 400 with, 50 for SciPy
+and 20 at an end.
 
 Usage: check_scaling.py --helper build/.../scaling_helper [--full] [--log FILE]
 """
@@ -52,6 +53,18 @@ class Drawn:
 
     def at(self, n, d):
         return self.E + self.A / n**self.a + self.B / d**self.b
+
+
+class AtEnd(Drawn):
+    """A surface on which the loss follows from N more steeply than any exponent that is searched says, or bends less."""
+
+    def __init__(self, random, noise, steep):
+        self.steep = steep
+        super().__init__(random, noise)
+
+    def at(self, n, d):
+        n = n / 1e5
+        return self.E + self.B / d**self.b + (n**-4.5 if self.steep else 100 - n**0.5)
 
 
 def squares(runs, s):
@@ -120,6 +133,21 @@ def check_scipy(helper, random, count, say):
         f"not above at all in {lower}")
 
 
+def check_ends(helper, random, count, say):
+    """The exponent is at an end of what is searched, and the fit is still the best one within."""
+    drawn = [AtEnd(random, NOISE, i % 2 == 0) for i in range(count)]
+    worst = -np.inf
+    for truth, fit in zip(drawn, helper.ask([{"runs": d.runs} for d in drawn]), strict=True):
+        end = BOUNDS[1] if truth.steep else BOUNDS[0]
+        check(abs(fit["a"] / end - 1) < 1e-9, f"an exponent that should be at the end {end} is {fit['a']}")
+        ours = squares(truth.runs, fit)
+        check(abs(ours - fit["objective"]) <= 1e-9 * ours, f"the objective is {fit['objective']}, NumPy says {ours}")
+        worst = max(worst, ours / scipy_best(truth.runs, random) - 1)
+    check(worst <= 1e-12, f"at an end SciPy finds a sum of squares that is lower by a share of {worst}")
+    say(f"{count} surfaces with an exponent at an end of what is searched: never above SciPy's best of 50 starts by more than a "
+        f"share of {max(worst, 0.0):.1e}")
+
+
 def check_coverage(helper, random, count, say):
     drawn = [Drawn(random, NOISE) for _ in range(count)]
     held = dict.fromkeys(("E", "a", "b", "loss of a run of 3 times the compute"), 0)
@@ -155,6 +183,7 @@ def main():
     lines = [f"seed {number}"]
     check_exact(helper, random, 50, lines.append)
     check_scipy(helper, random, 50 if full else 3, lines.append)
+    check_ends(helper, random, 20 if full else 2, lines.append)
     # Fixed draws: how many intervals hold the truth is itself a matter of chance, and no commit may fail by that.
     check_coverage(helper, np.random.default_rng(2026), 400 if full else 5, lines.append)
     lines.append(f"SHA-256 of all answers: {helper.hash.hexdigest()}")
