@@ -4,6 +4,7 @@
 
 #include "ostro/base/units.h"
 #include "ostro/cli/lab/lab_publish.h"
+#include "ostro/cli/lab/lab_adopt.h"
 #include "ostro/cli/lab/lab_register.h"
 #include "ostro/cli/lab/lab_run.h"
 #include "ostro/cli/lab/lab_without.h"
@@ -151,6 +152,7 @@ constexpr Command kLabVerbs[] = {
     {"report", "answer the plan's queries in a report, or check one", lab_report},
     {"site", "write pages about a lab", lab_site},
     {"publish", "write a finished lab as one folder that a stranger can check", lab_publish},
+    {"adopt", "make a run or a store from elsewhere the output of a step", lab_adopt},
     {"gc", "remove outputs that the plan does not need any more", lab_gc},
     {"without", "train a run again without a document, and compare", lab_without},
 };

@@ -29,6 +29,8 @@ Status decide_done(OpenLab& lab, const DoneEntry& done, StepState& state) {
                                    short_hash(state.fingerprint))
                      : fmt::format("{} has the same fingerprint {}, and its output is unchanged", done.step,
                                    short_hash(state.fingerprint));
+  if (lab.journal.was_adopted(state.fingerprint))
+    state.reason += "; it was adopted, and a part of it verified";
   if (lab.journal.was_unsandboxed(state.fingerprint)) state.reason += "; it was made without a sandbox";
   return {};
 }

@@ -21,6 +21,7 @@ const std::vector<std::string>* fields_of(const std::string& kind) {
                                         kPlan = {"sha256"}, kLab = {"format"}, kDraw = {"share"},
                                         kAudit = {"fingerprint", "step"},
                                         kOpen = {"fingerprint", "reason", "step"},
+                                        kAdopted = {"fingerprint", "step", "verified"},
                                         kConflict = {"fingerprint", "first", "second", "step"};
   if (kind == "done") return &kDone;
   if (kind == "plan" || kind == "registry") return &kPlan;
@@ -28,6 +29,7 @@ const std::vector<std::string>* fields_of(const std::string& kind) {
   if (kind == "draw") return &kDraw;
   if (kind == "audit") return &kAudit;
   if (kind == "unsandboxed") return &kOpen;
+  if (kind == "adopted") return &kAdopted;
   return kind == "conflict" ? &kConflict : nullptr;
 }
 
@@ -71,6 +73,7 @@ Status Journal::take(const nlohmann::json& entry) {
   const std::string kind = entry["kind"];
   if (kind == "plan") plan_ = entry["sha256"];
   if (kind == "unsandboxed") unsandboxed_.push_back(entry["fingerprint"]);
+  if (kind == "adopted") adopted_.push_back(entry["fingerprint"]);
   if (kind == "conflict") conflicts_.push_back(entry["fingerprint"]);
   if (kind == "registry") {
     registry_.push_back(entry["sha256"]);
@@ -119,6 +122,14 @@ Status Journal::add_audit(const std::string& step, const std::string& fingerprin
   return append({{"kind", "audit"}, {"step", step}, {"fingerprint", fingerprint}});
 }
 
+Status Journal::add_adopted(const std::string& step, const std::string& fingerprint,
+                            const std::string& verified) {
+  return append({{"kind", "adopted"},
+                 {"step", step},
+                 {"fingerprint", fingerprint},
+                 {"verified", config::as_utf8(verified)}});
+}
+
 Status Journal::add_unsandboxed(const std::string& step, const std::string& fingerprint,
                                 const std::string& reason) {
   return append({{"kind", "unsandboxed"},
@@ -157,6 +168,10 @@ bool Journal::was_done_before(const std::string& fingerprint, const std::string&
 
 bool Journal::was_unsandboxed(const std::string& fingerprint) const {
   return std::find(unsandboxed_.begin(), unsandboxed_.end(), fingerprint) != unsandboxed_.end();
+}
+
+bool Journal::was_adopted(const std::string& fingerprint) const {
+  return std::find(adopted_.begin(), adopted_.end(), fingerprint) != adopted_.end();
 }
 
 bool Journal::has_conflict(const std::string& fingerprint) const {

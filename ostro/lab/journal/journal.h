@@ -38,6 +38,8 @@ class Journal {
   Status add_audit(const std::string& step, const std::string& fingerprint);
   // That a program was run where no sandbox works, and why that is.
   Status add_unsandboxed(const std::string& step, const std::string& fingerprint, const std::string& reason);
+  // That the output was made outside of the lab, and which part of it was done again here.
+  Status add_adopted(const std::string& step, const std::string& fingerprint, const std::string& verified);
   // That one fingerprint gave two contents, or two lists of files.
   Status add_conflict(const std::string& step, const std::string& fingerprint, const std::string& first,
                       const std::string& second);
@@ -49,6 +51,7 @@ class Journal {
   const DoneEntry* find(const std::string& fingerprint) const;
   const DoneEntry* last_of(const std::string& step) const;
   bool was_unsandboxed(const std::string& fingerprint) const;
+  bool was_adopted(const std::string& fingerprint) const;
   bool has_conflict(const std::string& fingerprint) const;
   const std::string& plan_hash() const { return plan_; }
   // The hash of the last line; empty for an empty journal.
@@ -68,7 +71,7 @@ class Journal {
   LineChain lines_;
   std::string plan_;
   std::vector<DoneEntry> done_;
-  std::vector<std::string> conflicts_, unsandboxed_;  // fingerprints
+  std::vector<std::string> conflicts_, unsandboxed_, adopted_;  // fingerprints
   std::vector<std::string> registry_;
   std::vector<size_t> done_before_;  // how many entries of done_ come before each of registry_
 };

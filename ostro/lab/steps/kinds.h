@@ -4,6 +4,7 @@
 
 #include <memory>
 
+#include "ostro/data/options/options.h"
 #include "ostro/data/rows/row_verdicts.h"
 #include "ostro/lab/steps/work.h"
 
@@ -20,6 +21,8 @@ Result<std::string> make_extraction(const Work& work, const std::string& folder)
 Result<std::string> make_filter(const Work& work, const std::string& folder);
 Result<std::string> make_quality(const Work& work, const std::string& folder);
 Result<std::string> make_command(const Work& work, const std::string& folder);
+// The options of a tokens step, with its store in `folder`.
+Result<data::DataOptions> tokens_options(const Work& work, const std::string& folder);
 // The SHA-256 of each file of the plan's folder that a command reads.
 Result<std::map<std::string, std::string>> command_files(const Work& work);
 

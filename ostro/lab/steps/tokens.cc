@@ -50,8 +50,7 @@ Result<std::string> make_tokenizer(const Work& work, const std::string& folder) 
   return io::file_sha256(fs, path);
 }
 
-Result<std::string> make_tokens(const Work& work, const std::string& folder) {
-  io::FileSystem& fs = work.context.fs;
+Result<data::DataOptions> tokens_options(const Work& work, const std::string& folder) {
   data::DataOptions options;
   ASSIGN_OR_RETURN(options.train_urls, urls_of(work, work.step.inputs.at("from")));
   ASSIGN_OR_RETURN(options.validation_urls, urls_of(work, work.step.inputs.at("held_out")));
@@ -61,6 +60,12 @@ Result<std::string> make_tokens(const Work& work, const std::string& folder) {
   options.text_key = text_of(work.step, "text_key");
   options.cache_dir = folder;
   RETURN_IF_ERROR(options.validate());
+  return options;
+}
+
+Result<std::string> make_tokens(const Work& work, const std::string& folder) {
+  io::FileSystem& fs = work.context.fs;
+  ASSIGN_OR_RETURN(const data::DataOptions options, tokens_options(work, folder));
   ASSIGN_OR_RETURN(const prepare::Session session,
                    prepare::open_session(fs, options, /*seq_len=*/1, "",
                                          prepare::MissingTokenizer::kIsAnError, work.services.build));

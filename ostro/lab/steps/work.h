@@ -74,6 +74,14 @@ Status check_pages(const std::vector<data::SourceFile>& files);
 // Makes the output in `folder`, which exists. Returns its content; nothing when context.stop asked to stop.
 Result<std::optional<std::string>> perform(const Work& work, const std::string& folder);
 
+// That a run or a store that was made outside of the lab is what the recipe of a step says, as far as its
+// record tells; the error names both values. Kinds train and tokens.
+Status check_foreign(const Work& work, const std::string& recipe, const std::string& folder);
+// Does a part of it again, which `challenge` draws: `count` steps of a run are replayed, of a store all
+// arrays are read and `count` documents encoded. Returns which, for people. Error: kCorrupt for what differs.
+Result<std::string> verify_foreign(const Work& work, const std::string& folder, const std::string& challenge,
+                                   int64_t count);
+
 // Whether a step of kind run is done in a sandbox here; the error says why not. Other kinds need none.
 Status is_sandboxed(const StepKind& kind);
 

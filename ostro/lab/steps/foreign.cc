@@ -1,0 +1,114 @@
+// Outputs that were made outside of the lab: runs and token stores.
+#include <fmt/format.h>
+
+#include <nlohmann/json.hpp>
+
+#include "ostro/audit/audit_run.h"
+#include "ostro/audit/sample/draw.h"
+#include "ostro/chain/canonical.h"
+#include "ostro/chain/chain.h"
+#include "ostro/data/store/store_verify.h"
+#include "ostro/io/files/path.h"
+#include "ostro/lab/steps/kinds.h"
+#include "ostro/prepare/store/encode_again.h"
+#include "ostro/prepare/tokenizer/session.h"
+
+namespace ostro::lab {
+namespace {
+
+using nlohmann::json;
+
+Error is_other(const std::string& folder, const char* what, const std::string& has,
+               const std::string& wanted) {
+  return invalid_argument(
+      fmt::format("{}: {} is {} there, and {} is what the step is to have; `ostro lab run` does the step",
+                  folder, what, has, wanted));
+}
+
+Status check_run(const Work& work, const json& recipe, const std::string& folder) {
+  ASSIGN_OR_RETURN(const chain::Chain chain,
+                   chain::read_chain(work.context.fs, io::join_path(folder, chain::kChainFile)));
+  const chain::GenesisEntry& genesis = chain.genesis();
+  const json& wanted = recipe["parameters"];
+  const std::string config = wanted["config"].dump();
+  if (json::parse(genesis.config) != wanted["config"]) {
+    const auto all = chain::object_differences(genesis.config, config);
+    return invalid_argument(fmt::format("{}: has another configuration than the step: {}", folder,
+                                        all.empty() ? "its keys are in another order" : all[0]));
+  }
+  const std::string program = wanted["program"], store = recipe["inputs"]["data"];
+  if (genesis.program_hash != program)
+    return is_other(folder, "the hash of its programs", genesis.program_hash, program);
+  if (genesis.data_hash != store) return is_other(folder, "the hash of its data", genesis.data_hash, store);
+  if (genesis.fork) return invalid_argument(fmt::format("{}: is a fork, and the step is none", folder));
+  for (const chain::ChainLink& link : chain.links)
+    if (const auto* amend = std::get_if<chain::AmendEntry>(&link.entry))
+      return invalid_argument(fmt::format("{}: was amended after step {}, and the step has one configuration",
+                                          folder, amend->step));
+  if (const auto length = audit::length_of(chain); length && *length != chain.last_step())
+    return is_other(folder, "its last step", std::to_string(chain.last_step()), std::to_string(*length));
+  return {};
+}
+
+Status check_store(const Work& work, const std::string& folder) {
+  ASSIGN_OR_RETURN(const data::StoreLedger ledger, data::read_ledger(work.context.fs, folder));
+  if (ledger.parts.empty() && ledger.levanter_cache.empty()) return {};
+  return invalid_argument(fmt::format(
+      "{}: its rows are in other folders; only a store that has them itself can be adopted", folder));
+}
+
+Result<std::string> verify_run(const Work& work, const std::string& folder, const std::string& challenge,
+                               int64_t count) {
+  ASSIGN_OR_RETURN(const train::TrainConfig config, training_config(work, folder));
+  ASSIGN_OR_RETURN(const chain::Chain chain,
+                   chain::read_chain(work.context.fs, io::join_path(folder, chain::kChainFile)));
+  const Context context = work.context.on(config.trainer.device);
+  audit::AuditOptions options;
+  options.replay.cache = work.made_by(work.input("data")).folder;
+  options.sample.count = std::min(count, chain.last_step());
+  options.sample.challenge = challenge;
+  ASSIGN_OR_RETURN(const audit::Audit found,
+                   audit::audit_run(context.fs, context.engine, folder, options, context.models));
+  if (found.verdict() != audit::Verdict::kEqual || !found.sample)
+    return corrupt(fmt::format("the run is not what its record says: {}", audit::audit_text(found)));
+  return fmt::format("steps {} of {} replayed, drawn by {}", fmt::join(found.sample->plan.drawn, ", "),
+                     chain.last_step(), challenge);
+}
+
+Result<std::string> verify_tokens(const Work& work, const std::string& folder, const std::string& challenge,
+                                  int64_t count) {
+  io::FileSystem& fs = work.context.fs;
+  ASSIGN_OR_RETURN(const data::StoreReport report,
+                   data::verify_arrays(fs, folder, {.threads = work.services.build.threads_or_all()}));
+  for (const data::VerifiedArrayReport& array : report.arrays) RETURN_IF_ERROR(array.status);
+  ASSIGN_OR_RETURN(const data::DataOptions options, tokens_options(work, folder));
+  ASSIGN_OR_RETURN(const prepare::Session session,
+                   prepare::open_session(fs, options, /*seq_len=*/1, "",
+                                         prepare::MissingTokenizer::kIsAnError, work.services.build));
+  ASSIGN_OR_RETURN(const auto store, data::TokenStore::open(fs, folder));
+  const int64_t all =
+      store->split(data::Split::kTrain).rows() + store->split(data::Split::kValidation).rows();
+  ASSIGN_OR_RETURN(std::vector<int64_t> rows,
+                   audit::drawn_steps(store->hash(), challenge, 1, all, std::min(count, all)));
+  for (int64_t& row : rows) --row;
+  ASSIGN_OR_RETURN(const std::vector<std::string> places,
+                   prepare::encode_again(fs, session.options, *store, session.tokenizer, rows));
+  return fmt::format("all arrays read, and of {} documents these encoded again: {}; drawn by {}", all,
+                     fmt::join(places, ", "), challenge);
+}
+
+bool is_run(const Work& work) { return work.step.kind->makes_run(); }
+
+}  // namespace
+
+Status check_foreign(const Work& work, const std::string& recipe, const std::string& folder) {
+  return is_run(work) ? check_run(work, json::parse(recipe), folder) : check_store(work, folder);
+}
+
+Result<std::string> verify_foreign(const Work& work, const std::string& folder, const std::string& challenge,
+                                   int64_t count) {
+  return is_run(work) ? verify_run(work, folder, challenge, count)
+                      : verify_tokens(work, folder, challenge, count);
+}
+
+}  // namespace ostro::lab

@@ -1,0 +1,84 @@
+#!/usr/bin/env python3
+"""Tests `ostro lab adopt`: a store and a run of another lab become outputs of steps, with the lab hash of whoever did them; others,
+damaged and unfinished ones, and steps that cannot be adopted, are errors that leave the lab as it was.
+
+    lab_adopt_test.py --ostro PROGRAM
+"""
+import argparse
+import json
+import pathlib
+import shutil
+import tempfile
+
+from lab_test import PLAN, Lab, check
+
+BEGINNING = PLAN[:PLAN.index("  base:")]
+STEP = "base[rate=0.01]"
+
+
+def entries(lab):
+    return [json.loads(line) for line in (lab.top / "small.lab/journal.jsonl").read_text().splitlines()]
+
+
+def main():
+    parser = argparse.ArgumentParser()
+    parser.add_argument("--ostro", required=True)
+    args = parser.parse_args()
+    with tempfile.TemporaryDirectory(prefix="ostro-lab-adopt-") as folder:
+        top = pathlib.Path(folder)
+        lab = Lab(args.ostro, top / "first")
+        _, wanted = lab.ran()
+        runs, store = lab.outputs("train"), lab.outputs("tokens")["rows"]
+        other = Lab(args.ostro, top / "second")
+        other.write(BEGINNING[:BEGINNING.index("  rows:")])
+        other.run()
+
+        def adopt(step, place, *words, error=None):
+            before = other.top / "small.lab"
+            outputs, journal = sorted((before / "out").rglob("*")), (before / "journal.jsonl").read_bytes()
+            done = other.start("adopt", "plan.yaml", step, str(place), *words)
+            if error is None:
+                check(done.returncode == 0, f"{step}: {done.stdout}{done.stderr}")
+                return done.stdout
+            check(done.returncode in (1, 2) and error in done.stderr, f"{step}: {done.returncode}, not: {error}\n{done.stderr}")
+            check((before / "journal.jsonl").read_bytes() == journal, f"{error}: the journal")
+            check(sorted((before / "out").rglob("*")) == outputs, f"{error}: the outputs")
+            return done.stderr
+
+        other.write(PLAN)
+        adopt(STEP, runs[STEP], error="needs rows, which is not done")
+        # A store with a byte that was changed.
+        damaged = top / "damaged"
+        shutil.copytree(store, damaged)
+        chunk = max((p for p in damaged.rglob("*") if p.is_file() and "input_ids/data" in str(p)), key=lambda p: p.stat().st_size)
+        data = bytearray(chunk.read_bytes())
+        data[len(data) // 2] ^= 1
+        chunk.write_bytes(data)
+        adopt("rows", damaged, error=str(chunk.relative_to(damaged))[:20])
+        adopt("words", store, error="is of kind tokenizer; runs (train) and token stores (tokens) can be adopted")
+        adopt("row", store, error="the plan has no step \"row\"")
+        adopt("rows", top, error="ledger.json")
+        out = adopt("rows", store)
+        check("all arrays read, and of 3 documents these encoded again: " in out, out)
+        adopt("rows", store, error="done: ")
+        # A run with another rate, and one that did not come to its end.
+        adopt(STEP, runs["base[rate=0.001]"], error="has another configuration than the step: optimizer.learning_rate")
+        short = top / "short"
+        shutil.copytree(runs[STEP], short)
+        lines = (short / "chain.jsonl").read_text().splitlines(True)
+        last = max(i for i, line in enumerate(lines) if json.loads(line).get("kind") == "step")
+        (short / "chain.jsonl").write_text("".join(lines[:last]))
+        adopt(STEP, short, error="its last step is 11 there, and 12 is what the step is to have")
+        out = adopt(STEP, runs[STEP], "--sample", "2")
+        check(" of 12 replayed, drawn by " in out, out)
+        adopted = [e for e in entries(other) if e["kind"] == "adopted"]
+        check([e["step"] for e in adopted] == ["rows", STEP] and adopted[1]["verified"] in out, adopted)
+        check("it was adopted, and a part of it verified" in other.start("why", "plan.yaml", STEP).stdout, "why")
+        ran, lab_hash = other.ran()
+        check(STEP not in ran and "rows" not in ran and "base[rate=0.001]" in ran and lab_hash == wanted, f"{ran} {lab_hash} {wanted}")
+        check(other.ran("--audit", "1", "--check", "full")[1] == wanted, "an audit of what was adopted")
+    print("equal: what was adopted has the lab hash of what was done")
+
+
+if __name__ == "__main__":
+    main()
