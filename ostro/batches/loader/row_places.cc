@@ -25,9 +25,12 @@ void note_page(const std::string& json, RowPlace& place) {
   const auto row = nlohmann::json::parse(json, nullptr, /*allow_exceptions=*/false);
   if (!row.is_object()) return;
   const auto page = row.find("page"), sum = row.find("page_sha256"), bytes = row.find("bytes");
+  const auto is_place = [](const nlohmann::json& number) {
+    return number.is_number_unsigned() && number.get<uint64_t>() <= uint64_t{INT64_MAX};
+  };
   const bool fits = page != row.end() && page->is_string() && sum != row.end() && sum->is_string() &&
-                    bytes != row.end() && bytes->is_array() && bytes->size() == 2 &&
-                    (*bytes)[0].is_number_integer() && (*bytes)[1].is_number_integer();
+                    bytes != row.end() && bytes->is_array() && bytes->size() == 2 && is_place((*bytes)[0]) &&
+                    is_place((*bytes)[1]) && (*bytes)[0] <= (*bytes)[1];
   if (!fits) return;
   place.page = page->get<std::string>();
   place.page_sha256 = sum->get<std::string>();
@@ -55,7 +58,7 @@ Status find_lines(io::FileSystem& fs, const data::FileLedger& file, const std::v
 // The page of a row whose bytes the store knows. Nothing where it cannot be read.
 void find_page(io::FileSystem& fs, const data::RowSource& row, SourceCheck& files, RowPlace& place) {
   constexpr int64_t kMost = int64_t{64} << 20;
-  if (!io::has_extension(row.file, ".jsonl") || place.end - place.begin > kMost) return;
+  if (!io::has_extension(row.file, ".jsonl") || place.begin < 0 || place.end - place.begin > kMost) return;
   const auto file = fs.open(row.file);
   std::string bytes(static_cast<size_t>(place.end - place.begin), '\0');
   if (!file.ok() || !(*file)->read(place.begin, std::as_writable_bytes(std::span(bytes))).ok()) return;
