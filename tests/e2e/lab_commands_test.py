@@ -35,6 +35,7 @@ STEPS = ["clean[least=5]", "clean[least=20]", "words[least=5]", "words[least=20]
 WRONG = {
     "twice": ("date +%N > out/a", "was run twice, and out/a has the SHA-256"),
     "undeclared": ("echo x > out/b; echo y > out/a", "wrote out/b, which outputs do not have"),
+    "link": ("ln -s /usr out/a", "is a link to a folder; an output has its files itself"),
     "missing": ("true", "without writing out/a"),
     "fails": ("echo why >&2; exit 3", "ended with status 3: why"),
     "elsewhere": ("set -e; echo y > out/a; echo x > b", "b"),
@@ -114,7 +115,7 @@ def check_wrong(lab, programs):
     check("use a path without" in errors["up"], errors["up"])
     done = [line for line in done.stdout.splitlines() if line.startswith("done    right")]
     check(len(done) == 1, "the step that makes no mistake")
-    kept = [(p / "a").read_text() for p in (lab.top / "wrong.lab/out").iterdir() if p.suffix == "" and (p / "a").exists()]
+    kept = [(p / "a").read_text() for p in (lab.top / "wrong.lab/out").iterdir() if p.suffix == "" and (p / "a").is_file()]
     check(any(text.splitlines()[:3] == ["HOME=/tmp", "LANG=C.UTF-8", "PATH=/usr/local/bin:/usr/bin:/bin"] for text in kept), kept)
     check((lab.top / "texts/GPL-2.txt").read_bytes() == pathlib.Path("/usr/share/common-licenses/GPL-2").read_bytes(), "a source")
     shutil.rmtree(lab.top / "wrong.lab")
