@@ -2,6 +2,7 @@
 
 #include <fmt/core.h>
 
+#include <algorithm>
 #include <cmath>
 
 #include "ostro/optim/option_checks.h"
@@ -72,6 +73,16 @@ void CommonOptions::visit_schedule(config::OptionTable& t, bool averages) {
         "of the last; a value up to 1 is a fraction of the cycle")
       .other("2")
       .beside({{"optimizer.cycles", "2"}})
+      .since_default("0.0");
+  t.add(&schedule_from, "schedule_from", Effect::kBits, "step",
+        "the schedule counts from this step: warm-up, cycles and decay are those of a run that begins there; "
+        "steps before it have its first rate")
+      .other("2")
+      .since_default("0");
+  t.add(&warmup_from, "warmup_from", Effect::kBits, "",
+        "learning rate at which the first warm-up begins, for a stage that goes on from the rate it finds")
+      .other("0.0003")
+      .beside({{"optimizer.warmup", "2"}})
       .since_default("0.0");
   t.add(&groups, "groups", Effect::kBits, "", "parameters with values of their own, by name of the group")
       .other("{mlp: {parameters: [\"*mlp*\"], lr_multiplier: 0.5}}")
@@ -163,21 +174,42 @@ Status check_groups(const CommonOptions& o) {
   return mistakes.status();
 }
 
-Status check_cycles(const CommonOptions& o, int64_t num_train_steps) {
+// `steps`: of the schedule.
+Status check_cycles(const CommonOptions& o, int64_t steps) {
   if (o.cycles && o.cycle_length)
     return option_error("optimizer.cycles",
                         fmt::format("is {}, and optimizer.cycle_length is {}: set one of them to null",
                                     *o.cycles, *o.cycle_length));
   if (o.cycles)
-    RETURN_IF_ERROR(allowed(*o.cycles >= 1 && *o.cycles <= num_train_steps, kSection, "cycles",
-                            static_cast<double>(*o.cycles), "use 1 to trainer.num_train_steps, or null"));
+    RETURN_IF_ERROR(
+        allowed(*o.cycles >= 1 && *o.cycles <= steps, kSection, "cycles", static_cast<double>(*o.cycles),
+                o.schedule_from == 0 ? "use 1 to trainer.num_train_steps, or null"
+                                     : "use 1 to the steps from optimizer.schedule_from on, or null"));
   if (o.cycle_length)
     RETURN_IF_ERROR(
-        allowed(is_length(*o.cycle_length) && steps_of(*o.cycle_length, num_train_steps) >= 1, kSection,
-                "cycle_length", *o.cycle_length,
+        allowed(is_length(*o.cycle_length) && steps_of(*o.cycle_length, steps) >= 1, kSection, "cycle_length",
+                *o.cycle_length,
                 "use a fraction above 0 to 1 that is a step at least, a whole number of steps, or null"));
   return allowed(is_length(o.rewarmup), kSection, "rewarmup", o.rewarmup,
                  "use a fraction from 0 to 1 or a whole number of steps");
+}
+
+// Where the schedule begins, and at which rate.
+Status check_stage(const CommonOptions& o, int64_t num_train_steps) {
+  config::Mistakes mistakes;
+  if (o.schedule_from < 0 || (num_train_steps > 0 && o.schedule_from >= num_train_steps))
+    mistakes.add(option_error(
+        "optimizer.schedule_from",
+        fmt::format("{} is no step of a run of {} (trainer.num_train_steps); use 0 to {}", o.schedule_from,
+                    num_train_steps, std::max<int64_t>(num_train_steps - 1, 0))));
+  mistakes.add(allowed(o.warmup_from >= 0 && std::isfinite(o.warmup_from), kSection, "warmup_from",
+                       o.warmup_from, "use a learning rate of 0 or more"));
+  return mistakes.status();
+}
+
+// The steps of the first warm-up.
+int64_t first_warmup(const CommonOptions& o, const std::vector<int64_t>& bounds) {
+  return steps_of(o.warmup, bounds[1] - bounds[0]);
 }
 
 }  // namespace
@@ -206,19 +238,30 @@ Status CommonOptions::validate_common(int64_t num_train_steps) const {
   if (decay)
     mistakes.add(allowed(is_length(*decay), kSection, "decay", *decay,
                          "use a fraction from 0 to 1, a whole number of steps, or null"));
-  const bool cuts = mistakes.add(check_cycles(*this, num_train_steps)) && num_train_steps > 0 &&
+  const bool begins = mistakes.add(check_stage(*this, num_train_steps));
+  const int64_t steps = num_train_steps - (begins ? schedule_from : 0);
+  const bool cuts = mistakes.add(check_cycles(*this, steps)) && begins && num_train_steps > 0 &&
                     is_length(warmup) && (!decay || is_length(*decay));
-  const std::vector<int64_t> bounds = cuts ? cycle_bounds(*this, num_train_steps) : std::vector<int64_t>{0};
+  const std::vector<int64_t> bounds = cuts ? cycle_bounds(*this, steps) : std::vector<int64_t>{0};
+  if (cuts && warmup_from > 0 && first_warmup(*this, bounds) == 0)
+    mistakes.add(option_error(
+        "optimizer.warmup_from",
+        fmt::format("is {}, but no step warms up: optimizer.warmup {} of {} steps is 0 steps; raise it, or "
+                    "leave warmup_from out",
+                    warmup_from, warmup, bounds[1])));
   for (size_t i = 0; i + 1 < bounds.size(); ++i) {
     // The last of cycles of a given length may be cut off.
     if (cycle_length && i > 0 && i + 2 == bounds.size()) break;
     const int64_t n = bounds[i + 1] - bounds[i], up = steps_of(i == 0 ? warmup : rewarmup, n),
                   down = decay ? steps_of(*decay, n) : 0;
     if (up > n - down)
-      mistakes.add(
-          option_error(i == 0 ? "optimizer.warmup" : "optimizer.rewarmup",
-                       fmt::format("{} steps of warm-up and {} of decay do not fit into {}, which is {}", up,
-                                   down, bounds.size() == 2 ? "trainer.num_train_steps" : "a cycle", n)));
+      mistakes.add(option_error(
+          i == 0 ? "optimizer.warmup" : "optimizer.rewarmup",
+          fmt::format("{} steps of warm-up and {} of decay do not fit into {}, which is {}", up, down,
+                      bounds.size() > 2    ? "a cycle"
+                      : schedule_from == 0 ? "trainer.num_train_steps"
+                                           : "the run from optimizer.schedule_from on",
+                      n)));
   }
   mistakes.add(allowed(skip_window >= 2 && skip_window <= 100000, kSection, "skip_window",
                        static_cast<double>(skip_window), "use 2 to 100000"));

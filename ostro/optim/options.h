@@ -30,10 +30,11 @@ struct GroupOptions {
 
 // The options of every optimizer: the learning rate, weight decay, clipping.
 //
-// Learning rate: `warmup` steps up from 0, then `lr_schedule` over the rest of the run. With `decay` set the
-// rate stays constant until the last `decay` steps and only these follow lr_schedule (warmup-stable-decay).
-// With cycles this happens in each of them; from the second on, `rewarmup` steps up begin at the last rate of
-// the one before.
+// Learning rate: `warmup` steps up from `warmup_from`, then `lr_schedule` over the rest of the run. With
+// `decay` set the rate stays constant until the last `decay` steps and only these follow lr_schedule
+// (warmup-stable-decay). With cycles this happens in each of them; from the second on, `rewarmup` steps up
+// begin at the last rate of the one before. All of it counts from step `schedule_from`, as in a run that
+// begins there.
 struct CommonOptions {
   double learning_rate = 6e-4;
   double weight_decay = 0.1;
@@ -46,13 +47,16 @@ struct CommonOptions {
   std::optional<int64_t> cycles;
   std::optional<double> cycle_length;  // <= 1: fraction of the run, > 1: steps
   double rewarmup = 0;                 // <= 1: fraction of the cycle, > 1: steps
+  int64_t schedule_from = 0;           // step, 0 <= schedule_from < num_train_steps
+  double warmup_from = 0;              // learning rate
   std::map<std::string, GroupOptions> groups;
   std::optional<double> ema_beta;
   bool skip_bad_steps = false;
   int64_t skip_window = 128;
   double skip_sigma = 6;
 
-  // Checks these values, and that warm-up and decay fit into a run of `num_train_steps`.
+  // Checks these values, and that warm-up and decay fit into the steps from `schedule_from` on of a run of
+  // `num_train_steps`.
   Status validate_common(int64_t num_train_steps) const;
 
  protected:
@@ -95,8 +99,9 @@ inline const CommonOptions& common(const OptimizerOptions& options) {
   return std::visit([](const auto& o) -> const CommonOptions& { return o; }, options);
 }
 
-// The first steps of the cycles of a run, and its length at the end: {0, n} without cycles.
-std::vector<int64_t> cycle_bounds(const CommonOptions& options, int64_t num_train_steps);
+// The first steps of the cycles of a schedule of `steps` steps, counted from its own first step, and its
+// length at the end: {0, steps} without cycles.
+std::vector<int64_t> cycle_bounds(const CommonOptions& options, int64_t steps);
 
 // The number of steps that an option stands for. A value > 1 is a number of steps. A value <= 1 is a fraction
 // of the run, rounded down to whole steps: 0.29 of 100 steps are 29.

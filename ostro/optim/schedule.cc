@@ -42,8 +42,9 @@ double rate_in_cycle(const CommonOptions& o, int64_t step, int64_t n, int64_t wa
 
 // Goes over the cycles up to that of `step`: each begins at the last rate of the one before.
 double learning_rate(const CommonOptions& o, int64_t step, int64_t num_train_steps) {
-  const std::vector<int64_t> bounds = cycle_bounds(o, num_train_steps);
-  double from = 0;
+  const std::vector<int64_t> bounds = cycle_bounds(o, num_train_steps - o.schedule_from);
+  step = std::max<int64_t>(step - o.schedule_from, 0);
+  double from = o.warmup_from;
   for (size_t i = 0;; ++i) {
     const int64_t n = bounds[i + 1] - bounds[i];
     const int64_t warmup = std::min(steps_of(i == 0 ? o.warmup : o.rewarmup, n), n);

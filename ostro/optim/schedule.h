@@ -13,6 +13,9 @@ namespace ostro::optim {
 // the peak; in a later one it rises to the peak from the last rate of the cycle before. After the warm-up the
 // schedule lets it fall until the end of the cycle, never below min_lr_ratio of the peak. With `decay` set,
 // the rate first stays at the peak, and the schedule runs over the last `decay` steps of the cycle.
+//
+// With schedule_from S the rate of step S + i is that of step i of a run of num_train_steps - S steps. Steps
+// before S have the rate of step S. With warmup_from the first warm-up rises from that rate instead of 0.
 double learning_rate(const CommonOptions& options, int64_t step, int64_t num_train_steps);
 
 }  // namespace ostro::optim

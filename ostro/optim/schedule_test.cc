@@ -4,6 +4,8 @@
 #include <doctest/doctest.h>
 
 #include <cmath>
+#include <optional>
+#include <vector>
 
 namespace ostro::optim {
 namespace {
@@ -130,6 +132,83 @@ TEST_CASE("cycles repeat warm-up, constant rate and decay; a later one rises fro
   CHECK(o.validate(40).error().message().find(
             "optimizer.warmup: 4 steps of warm-up and 5 of decay do not fit into "
             "a cycle, which is 4") == 0);
+}
+
+TEST_CASE("a stage counts from its own first step: its rates are those of a run that begins there") {
+  for (const LrSchedule schedule :
+       {LrSchedule::kConstant, LrSchedule::kCosine, LrSchedule::kLinear, LrSchedule::kInvSqrt})
+    for (const bool cyclic : {false, true})
+      for (const double warmup : {0.0, 0.1, 3.0}) {
+        AdamOptions alone = options(schedule, warmup, cyclic ? std::optional(0.25) : std::nullopt);
+        if (cyclic) alone.cycle_length = 16, alone.rewarmup = 2;
+        AdamOptions stage = alone;
+        stage.schedule_from = 23;
+        check_ok(stage.validate(97));
+        for (int64_t i = 0; i < 97 - 23; ++i)
+          CHECK(learning_rate(stage, 23 + i, 97) == learning_rate(alone, i, 97 - 23));
+        for (int64_t step = 0; step < 23; ++step)
+          CHECK(learning_rate(stage, step, 97) == learning_rate(alone, 0, 97 - 23));
+      }
+  // By hand: 8 steps behind step 100, 2 of warm-up, then down to an eighth in 6.
+  AdamOptions o = options(LrSchedule::kLinear, 2.0);
+  o.schedule_from = 100;
+  const std::vector<double> rates = {0.0, 0.5, 1.0, 1 - 0.875 / 6.0, 1 - 0.875 * (2.0 / 6)};
+  for (size_t i = 0; i < rates.size(); ++i)
+    CHECK(learning_rate(o, 100 + static_cast<int64_t>(i), 108) == doctest::Approx(rates[i]).epsilon(1e-15));
+  // One step later it is another schedule.
+  o.schedule_from = 101;
+  CHECK(learning_rate(o, 101, 108) == 0.0);
+}
+
+TEST_CASE("the first warm-up begins at warmup_from, and only the first") {
+  AdamOptions o = options(LrSchedule::kLinear, 4.0, 4.0);
+  o.warmup_from = 0.25;
+  const std::vector<double> up = {0.25, 0.4375, 0.625, 0.8125, 1.0};
+  for (size_t i = 0; i < up.size(); ++i) {
+    CHECK(learning_rate(o, static_cast<int64_t>(i), 20) == up[i]);
+    o.schedule_from = 30;
+    CHECK(learning_rate(o, 30 + static_cast<int64_t>(i), 50) == up[i]);
+    o.schedule_from = 0;
+  }
+  o.warmup_from = 2;  // down to the peak, when the stage before had a higher rate
+  CHECK(learning_rate(o, 0, 20) == 2.0);
+  CHECK(learning_rate(o, 1, 20) == 1.75);
+  CHECK(learning_rate(o, 4, 20) == 1.0);
+  o.cycles = 2, o.rewarmup = 4;
+  AdamOptions plain = o;
+  plain.warmup_from = 0;
+  CHECK(learning_rate(o, 0, 40) == 2.0);
+  for (int64_t step = 4; step < 40; ++step)
+    CHECK(learning_rate(o, step, 40) == learning_rate(plain, step, 40));
+}
+
+TEST_CASE("options of a stage that make no sense are refused by key, with what they may be") {
+  const auto message = [](const auto& change, int64_t steps = 100) {
+    AdamOptions o = options(LrSchedule::kLinear, 0.1);
+    change(o);
+    const Status s = o.validate(steps);
+    return s.ok() ? std::string("ok") : s.error().message();
+  };
+  CHECK(message([](AdamOptions& o) { o.schedule_from = 99, o.warmup = 0; }) == "ok");
+  for (const int64_t from : {int64_t{-1}, int64_t{100}, int64_t{1000}})
+    CHECK(message([&](AdamOptions& o) {
+            o.schedule_from = from;
+          }).find("is no step of a run of 100 (trainer.num_train_steps); use 0 to 99") != std::string::npos);
+  CHECK(message([](AdamOptions& o) { o.warmup_from = -1; }).find("optimizer.warmup_from: -1") == 0);
+  CHECK(message([](AdamOptions& o) { o.warmup_from = std::nan(""); }).find("optimizer.warmup_from") == 0);
+  CHECK(message([](AdamOptions& o) {
+          o.warmup_from = 0.5, o.warmup = 0;
+        }).find("optimizer.warmup_from: is 0.5, but no step warms up") == 0);
+  // Fractions are of the stage: a tenth of 5 steps is none.
+  CHECK(message([](AdamOptions& o) { o.warmup_from = 0.5, o.schedule_from = 95; }).find("no step warms up") !=
+        std::string::npos);
+  CHECK(
+      message([](AdamOptions& o) { o.warmup = 8, o.decay = 8, o.schedule_from = 90; })
+          .find("8 steps of warm-up and 8 of decay do not fit into the run from optimizer.schedule_from on, "
+                "which is 10") != std::string::npos);
+  CHECK(message([](AdamOptions& o) {
+          o.cycles = 20, o.schedule_from = 90, o.warmup = 0;
+        }).find("use 1 to the steps from optimizer.schedule_from on") != std::string::npos);
 }
 
 TEST_CASE("options that make no sense are refused by key") {

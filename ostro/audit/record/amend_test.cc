@@ -269,6 +269,7 @@ TEST_CASE("slow: every option can be amended or says why it cannot") {
     if (option.path == "data.text_key" || option.path == "data.validation_fraction")
       from.insert(from.end(),
                   {{"data.components", "{}"}, {"data.train_weights", "{}"}, {"data.train_urls", "[web]"}});
+    if (option.path == "optimizer.warmup_from") from.emplace_back("optimizer.warmup", "2");
     if (option.path == "data.without_as") from.emplace_back("data.without", "[\"web/1.txt:1\"]");
     for (const auto& [path, text] : option.selects) from.push_back({path, text});
     if (option.path.starts_with("model."))
