@@ -30,7 +30,7 @@ Result<std::string> cause_of_batch(io::FileSystem& fs, const std::string& direct
                                    const models::ModelChoices& models) {
   ASSIGN_OR_RETURN(const RecordedRun run, open_recorded(fs, directory, models, options.stored_programs));
   ASSIGN_OR_RETURN(const train::DataAccess data,
-                   train::open_run_data(fs, directory, run.config, run.chain.genesis(), options.cache));
+                   train::open_run_data(fs, directory, run.newest(), run.chain, options.cache));
   const int64_t step = report.different_step;
   ASSIGN_OR_RETURN(const batches::Loader loader,
                    train::make_loader(run.period_after(step - 1).config, data.stores));

@@ -10,6 +10,7 @@
 #include "ostro/audit/record/recorded_run.h"
 #include "ostro/audit/record/witness.h"
 #include "ostro/base/log.h"
+#include "ostro/chain/data_record.h"
 #include "ostro/checkpoint/catalog.h"
 #include "ostro/fleet/workers/workers.h"
 #include "ostro/io/files/path.h"
@@ -22,14 +23,17 @@
 namespace ostro::audit {
 namespace {
 
-// The roots of the genesis against those of the stores, whose hashes are the genesis's.
-Status check_roots(const chain::GenesisEntry& genesis, const batches::DataSet& stores,
-                   const std::string& chain_path) {
-  if (genesis.format == 1) return {};
+// The roots of the chain against those of the stores, whose hashes are the chain's. Those of an earlier entry
+// are among those of the last (periods_of).
+Status check_roots(const chain::Chain& chain, const batches::DataSet& stores, const std::string& chain_path) {
+  if (chain.genesis().format == 1) return {};
   ASSIGN_OR_RETURN(const auto roots, stores.roots());
-  if (roots == genesis.data_roots) return {};
-  return corrupt(fmt::format("{}: the genesis has the data roots {}, the token stores have {}", chain_path,
-                             nlohmann::json(genesis.data_roots).dump(), nlohmann::json(roots).dump()));
+  const std::vector<chain::DataRecord> records = chain::data_records(chain);
+  const chain::DataRecord& last = records.back();
+  if (roots == last.roots) return {};
+  return corrupt(fmt::format("{}: the {} has the data roots {}, the token stores have {}", chain_path,
+                             records.size() == 1 ? "genesis" : fmt::format("amend after step {}", last.step),
+                             nlohmann::json(last.roots).dump(), nlohmann::json(roots).dump()));
 }
 
 // What is wrong with the data at hand says nothing of the run.
@@ -110,11 +114,10 @@ Result<std::unique_ptr<Replay>> Replay::open(io::FileSystem& fs, runtime::Engine
                                              const std::string& directory, const VerifyOptions& options,
                                              models::ModelChoices models) {
   ASSIGN_OR_RETURN(RecordedRun run, open_recorded(fs, directory, models, options.stored_programs));
-  auto data = train::open_run_data(fs, directory, run.config, run.chain.genesis(), options.cache);
+  auto data = train::open_run_data(fs, directory, run.newest(), run.chain, options.cache);
   if (!data.ok()) return of_data(data.error());
   if (const Status whole = data->stores->check_contents(); !whole.ok()) return of_data(whole.error());
-  RETURN_IF_ERROR(
-      check_roots(run.chain.genesis(), *data->stores, io::join_path(directory, chain::kChainFile)));
+  RETURN_IF_ERROR(check_roots(run.chain, *data->stores, io::join_path(directory, chain::kChainFile)));
   std::unique_ptr<Replay> out(new Replay(fs, engine, directory, options, std::move(models), std::move(run)));
   out->opened_ = out->stores_ = data->stores;
   return out;

@@ -174,7 +174,7 @@ class LeafReplay {
     }
     if (run_.chain.genesis().reference)
       return unsupported("preference pairs: one leaf cannot be replayed alone yet; replay the step");
-    auto data = train::open_run_data(fs_, directory_, run_.config, run_.chain.genesis(), options_.cache);
+    auto data = train::open_run_data(fs_, directory_, run_.newest(), run_.chain, options_.cache);
     if (!data.ok()) return of_proof(data.error());
     ASSIGN_OR_RETURN(const batches::Loader loader, train::make_loader(period_.config, data->stores));
     const auto batch = loader.batch(request_.step - 1);

@@ -123,7 +123,7 @@ struct ForgedStep {
   batches::DataProof honest = f.prove(5, 4);
   audit::RecordedRun run =
       *audit::open_recorded(f.fs, "runs/run", models::builtin_models(), /*stored_programs=*/false);
-  train::DataAccess data = *train::open_run_data(f.fs, "runs/run", run.config, run.chain.genesis(), "");
+  train::DataAccess data = *train::open_run_data(f.fs, "runs/run", run.config, run.chain, "");
 
   std::string said(const std::string& component, data::Split split, int64_t seq_len = 16,
                    bool segments = false) {

@@ -51,13 +51,15 @@ Result<batches::DataProof> prove_step(io::FileSystem& fs, const std::string& dir
   const audit::OpenedPeriod& period = run.period_after(step - 1);
   const int64_t rows = train::leaf_rows(period.programs);
   ASSIGN_OR_RETURN(const train::DataAccess data,
-                   train::open_run_data(fs, directory, run.config, run.chain.genesis(), cache));
-  ASSIGN_OR_RETURN(const batches::Loader loader, train::make_loader(period.config, data.stores));
+                   train::open_run_data(fs, directory, run.newest(), run.chain, cache));
+  // The numbers of components are those of the step's own configuration.
+  const auto stores = batches::DataSet::of_components(data.stores, period.config.data);
+  ASSIGN_OR_RETURN(const batches::Loader loader, train::make_loader(period.config, stores));
   const auto& entry = std::get<chain::StepEntry>(run.chain.find_step(step)->entry);
   ASSIGN_OR_RETURN(batches::DataProof proof,
-                   leaf < 0 ? batches::prove_batch(*data.stores, loader, step - 1, 0,
+                   leaf < 0 ? batches::prove_batch(*stores, loader, step - 1, 0,
                                                    period.config.trainer.train_batch_size.at(step - 1))
-                            : batches::prove_batch(*data.stores, loader, step - 1, leaf * rows, rows));
+                            : batches::prove_batch(*stores, loader, step - 1, leaf * rows, rows));
   if (leaf >= 0) {
     ASSIGN_OR_RETURN(LeafPath path, path_of_leaf(fs, directory, entry, leaf, leaves));
     proof.batch->leaf = leaf;

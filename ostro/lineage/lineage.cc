@@ -113,8 +113,11 @@ Result<Lineage> read_below(io::FileSystem& fs, const std::string& directory, con
     ASSIGN_OR_RETURN(
         const auto periods,
         audit::periods_of(options, out.parent->chain, io::join_path(out.parent->path, chain::kChainFile)));
-    out.difference = audit::amend_difference(options, audit::period_that_made(periods, genesis.step()),
-                                             {genesis.step(), genesis.config, genesis.program_hash});
+    // Of the data only options are compared here.
+    const audit::Period& made = audit::period_that_made(periods, genesis.step());
+    audit::Period forked = made;
+    forked.config = genesis.config, forked.program_hash = genesis.program_hash;
+    out.difference = audit::amend_difference(options, made, forked);
   }
   if (genesis.maker) RETURN_IF_ERROR(above(audit::kMakerFolder, cut_at_maker(*genesis.maker), out.maker));
   return out;

@@ -5,7 +5,10 @@
 #include <algorithm>
 #include <nlohmann/json.hpp>
 
+#include "ostro/batches/loader/data_set.h"
 #include "ostro/chain/canonical.h"
+#include "ostro/chain/data_record.h"
+#include "ostro/io/files/plain_path.h"
 #include "ostro/train/programs/programs.h"
 
 namespace ostro::audit {
@@ -14,7 +17,9 @@ namespace {
 using Json = nlohmann::json;
 using config::OptionInfo;
 
-constexpr const char* kProgram = "program";  // not an option: the paths of options all contain a dot
+// Members that are not options: the paths of options all contain a dot.
+constexpr const char *kProgram = "program", *kData = "data", *kDataRoots = "data_roots";
+constexpr const char* kComponents = "data.components";
 
 // The value at a dotted path of nested objects; null if there is none.
 template <class AnyJson>
@@ -85,15 +90,49 @@ std::string difference_of(const std::vector<OptionInfo>& options, const Period& 
     if (const Json* value = find_value(there, change.path)) out[change.path]["from"] = *value;
     if (const Json* value = find_value(here, change.path)) out[change.path]["to"] = *value;
   }
-  if (before.program_hash != after.program_hash)
-    out[kProgram] = {{"from", before.program_hash}, {"to", after.program_hash}};
+  const auto put = [&out](const char* member, const Json& from, const Json& to) {
+    if (from != to) out[member] = {{"from", from}, {"to", to}};
+  };
+  put(kProgram, before.program_hash, after.program_hash);
+  put(kData, before.data_hash, after.data_hash);
+  put(kDataRoots, before.data_roots, after.data_roots);
   return out.dump();
 }
 
-// Applies one member of an amend's difference to config and program. The error says in words why it does not
-// fit.
+// Whether the member is a map from names of components to hashes.
+bool is_roots(const Json& value) {
+  return value.is_object() && std::all_of(value.items().begin(), value.items().end(), [](const auto& item) {
+           return io::is_plain_path(item.key()) && item.value().is_string() &&
+                  chain::is_lower_hex(item.value().template get<std::string>(), 64);
+         });
+}
+
+// Components and data of two periods that follow each other. An amend may add components, and then names the
+// data with them; what there was stays. The error says in words what does not fit.
+Status check_added_data(const Period& before, const Period& after) {
+  const std::set<std::string> there = chain::component_names(before.config),
+                              here = chain::component_names(after.config);
+  const bool adds = there != here, other_data = before.data_hash != after.data_hash;
+  if (adds != other_data)
+    return invalid_argument(adds ? "it adds components, but names no data with them (\"data\")"
+                                 : "it names other data, but adds no component");
+  // A genesis of format 1 has no roots.
+  if (before.data_roots.empty() && after.data_roots.empty()) return {};
+  std::set<std::string> rooted;
+  for (const auto& [name, root] : after.data_roots) rooted.insert(name);
+  const bool grown = std::all_of(before.data_roots.begin(), before.data_roots.end(), [&](const auto& root) {
+    const auto found = after.data_roots.find(root.first);
+    return found != after.data_roots.end() && found->second == root.second;
+  });
+  if (before.data_roots == after.data_roots ? !adds : grown && rooted == here) return {};
+  return invalid_argument(
+      "its \"data_roots\" are not those of before with one for each component that it adds");
+}
+
+// Applies one member of an amend's difference to a period, whose config is `config`. The error says in words
+// why it does not fit.
 Status apply_change(const std::vector<OptionInfo>& options, const std::string& path, const Json& change,
-                    Json& config, std::string& program) {
+                    Json& config, Period& next) {
   const auto known = [](const std::string& key) { return key == "from" || key == "to"; };
   if (!change.is_object() || change.empty() ||
       !std::all_of(change.items().begin(), change.items().end(),
@@ -106,11 +145,19 @@ Status apply_change(const std::vector<OptionInfo>& options, const std::string& p
     return invalid_argument(fmt::format("\"{}\" is changed from {}, but was {}", path,
                                         has_from ? change["from"].dump() : "absent", held));
   };
-  if (path == kProgram) {
-    if (!has_from || change["from"] != program) return unlike(program);
+  if (path == kProgram || path == kData) {
+    std::string& hash = path == kProgram ? next.program_hash : next.data_hash;
+    if (!has_from || change["from"] != hash) return unlike(hash);
     if (!has_to || !change["to"].is_string() || !chain::is_lower_hex(change["to"].get<std::string>(), 64))
-      return invalid_argument("\"program\" is changed to what is no SHA-256");
-    program = change["to"].get<std::string>();
+      return invalid_argument(fmt::format("\"{}\" is changed to what is no SHA-256", path));
+    hash = change["to"].get<std::string>();
+    return {};
+  }
+  if (path == kDataRoots) {
+    if (const Json held = next.data_roots; !has_from || change["from"] != held) return unlike(held.dump());
+    if (!has_to || !is_roots(change["to"]))
+      return invalid_argument("\"data_roots\" is changed to what is no object of components and hashes");
+    next.data_roots = change["to"].get<std::map<std::string, std::string>>();
     return {};
   }
   if (std::none_of(options.begin(), options.end(), [&](const OptionInfo& o) {
@@ -131,23 +178,81 @@ Status apply_change(const std::vector<OptionInfo>& options, const std::string& p
   return {};
 }
 
+// Gives `tree` the components that a canonical config has. Those that are there keep what no canonical config
+// holds, such as their paths.
+Status set_components(const Json& wanted, const Json& held, config::Node& tree) {
+  config::Node& components = *tree.find("data")->find("components");
+  std::erase_if(components.items, [&](const config::Node& c) {
+    return !wanted.contains(c.key) || !held.contains(c.key) || held[c.key] != wanted[c.key];
+  });
+  for (const auto& [name, value] : wanted.items()) {
+    if (components.find(name) != nullptr) continue;
+    config::Node one = config::Node::map();
+    RETURN_IF_ERROR(config::apply_override({"component", chain::decimal_json(value.dump())}, &one));
+    components.put(name, std::move(one.items[0]));
+  }
+  return {};
+}
+
+// Why data.components cannot become that of `here`; empty when it only grows.
+std::string obstacle(const Json& there, const Json& here) {
+  if (!there.is_object() || there.empty())
+    return "the run began without components, with one data set of no name";
+  for (const auto& [name, value] : there.items()) {
+    if (!here.is_object() || !here.contains(name)) return fmt::format("{} would be removed", name);
+    if (here[name] != value) return fmt::format("{} would be another", name);
+  }
+  return "";
+}
+
+// The weights of a config's components, with the one that a single component need not have.
+config::Staged<data::Weights> all_weights(const data::DataOptions& options) {
+  config::Staged<data::Weights> weights = options.train_weights;
+  if (options.components.size() == 1 && weights.stages.size() == 1 && weights.stages[0].value.empty())
+    weights.stages[0].value[options.components.begin()->first] = 1;
+  return weights;
+}
+
+// The batches of steps that are done would have another form with these components.
+Status check_added_components(const train::TrainConfig& before, const train::TrainConfig& after,
+                              int64_t step) {
+  if (before.data.components.size() == after.data.components.size()) return {};
+  if (data::has_pairs(before.data))
+    return config::option_error(
+        kComponents,
+        "the run trains on preference pairs, and the hash of what its first weights give to them "
+        "(the genesis's \"reference\") covers no others; begin a run with them instead");
+  if (batches::has_segments(before.data) || after.data.block_cross_document_attention) return {};
+  for (const data::Component& c : data::components_of(after.data))
+    if (data::is_packed(c.format))
+      return config::option_error(
+          c.key + ".format.type",
+          fmt::format("its rows are packed, so all batches would have segment ids, and those of the {} steps "
+                      "that are done have none; give its texts as format {{type: text}}, or begin a fork",
+                      step));
+  return {};
+}
+
 }  // namespace
 
 Result<std::vector<Period>> periods_of(const train::TrainConfig& options, const chain::Chain& chain,
                                        const std::string& where) {
   const std::vector<OptionInfo> infos = config::list_options(options);
   const chain::GenesisEntry& genesis = chain.genesis();
-  std::vector<Period> periods = {{chain::entry_step(genesis), genesis.config, genesis.program_hash}};
+  std::vector<Period> periods = {{chain::entry_step(genesis), genesis.config, genesis.program_hash,
+                                  genesis.data_hash, genesis.data_roots}};
   for (size_t i = 0; i < chain.links.size(); ++i) {
     const auto* amend = std::get_if<chain::AmendEntry>(&chain.links[i].entry);
     if (amend == nullptr) continue;
-    Period next{amend->step, "", periods.back().program_hash};
+    Period next = periods.back();
+    next.first = amend->step;
     Json config = Json::parse(periods.back().config);
     const Json difference = Json::parse(amend->difference);
     Status fits = difference.empty() ? Status(invalid_argument("it changes nothing")) : Status();
     for (const auto& [path, change] : difference.items())
-      if (fits.ok()) fits = apply_change(infos, path, change, config, next.program_hash);
+      if (fits.ok()) fits = apply_change(infos, path, change, config, next);
     next.config = config.dump();
+    if (fits.ok()) fits = check_added_data(periods.back(), next);
     // A change has exactly one text. So an entry cannot be replaced by another that means the same.
     if (const std::string said = fits.ok() ? difference_of(infos, periods.back(), next) : "";
         fits.ok() && said != amend->difference)
@@ -168,6 +273,7 @@ std::string amend_text(const std::string& difference) {
   std::string out;
   const Json changes = Json::parse(difference);
   for (const auto& [path, change] : changes.items()) {
+    if (path == kDataRoots) continue;  // long, and the hash of the data says as much
     const auto value = [&change](const char* key) {
       return chain::readable_value(change.is_object() && change.contains(key) ? change[key].dump() : "");
     };
@@ -181,7 +287,11 @@ Result<train::TrainConfig> config_of_period(const train::TrainConfig& base, cons
   config::Node tree = config::write_value(base, config::Write::kAll);
   const std::vector<OptionInfo> options = config::list_options(base);
   for (const OptionChange& change : changed_options(options, train::canonical_text(base), canonical)) {
-    if (const Json* value = find_value(wanted, change.path)) {
+    if (const Json* value = find_value(wanted, change.path);
+        value != nullptr && change.path == kComponents && !base.data.components.empty()) {
+      const Json held = Json::parse(train::canonical_text(base));
+      RETURN_IF_ERROR(set_components(*value, held["data"]["components"], tree));
+    } else if (value != nullptr) {
       RETURN_IF_ERROR(config::apply_override({change.path, chain::decimal_json(value->dump())}, &tree));
     } else if (change.option != nullptr && !change.option->left_out_at.empty()) {
       RETURN_IF_ERROR(config::apply_override({change.path, change.option->left_out_at}, &tree));
@@ -199,7 +309,9 @@ Result<train::TrainConfig> config_of_period(const train::TrainConfig& base, cons
 
 Result<train::TrainConfig> continue_with(const train::TrainConfig& before, train::TrainConfig now,
                                          int64_t step) {
-  now.data.train_weights = spliced(before.data.train_weights, now.data.train_weights, step);
+  const bool adds = now.data.components.size() > before.data.components.size();
+  now.data.train_weights =
+      spliced(adds ? all_weights(before.data) : before.data.train_weights, now.data.train_weights, step);
   now.trainer.train_batch_size = spliced(before.trainer.train_batch_size, now.trainer.train_batch_size, step);
   if (step > 0 && now.numerics.leaf_is_default) {
     now.numerics.leaf_is_default = false;
@@ -230,10 +342,31 @@ std::vector<std::string> fixed_differences(const train::TrainConfig& options, co
   return out;
 }
 
+std::vector<std::string> fixed_at_amends(const train::TrainConfig& options, const std::string& there,
+                                         const std::string& here) {
+  std::vector<std::string> out = fixed_differences(options, there, here);
+  const auto components = std::find_if(out.begin(), out.end(), [](const std::string& line) {
+    return line.starts_with(fmt::format("{} is ", kComponents));
+  });
+  if (components == out.end()) return out;
+  const auto held = [](const std::string& config) {
+    const Json tree = Json::parse(config);
+    const Json* value = find_value(tree, kComponents);
+    return value != nullptr ? *value : Json();
+  };
+  const std::string why = obstacle(held(there), held(here));
+  if (why.empty())
+    out.erase(components);
+  else
+    *components += fmt::format(": {}; an amend can only add components", why);
+  return out;
+}
+
 Status check_amend(const train::TrainConfig& before, const train::TrainConfig& after, int64_t step) {
   const std::string there = train::canonical_text(before), here = train::canonical_text(after);
-  if (const auto fixed = fixed_differences(before, there, here); !fixed.empty())
+  if (const auto fixed = fixed_at_amends(before, there, here); !fixed.empty())
     return invalid_argument(fmt::format("options that no amend can change: {}", fmt::join(fixed, "; ")));
+  RETURN_IF_ERROR(check_added_components(before, after, step));
   if (train::numerics_options(before) != train::numerics_options(after))
     return invalid_argument(fmt::format(
         "options that no amend can change: trainer.mp is {} there and {} here (the genesis says whether "

@@ -35,6 +35,9 @@ struct RecordedRun {
   // with it: the reason.
   std::string unproven;
 
+  // The config behind the last amend. Of options that are in no chain it has the values of config.yaml, which
+  // may be from before that amend. It gives the batches of all steps and has all components.
+  const train::TrainConfig& newest() const { return periods.back().config; }
   // The period of the step that is done after `step` steps.
   const OpenedPeriod& period_after(int64_t step) const;
 };

@@ -1,5 +1,6 @@
 #include "ostro/batches/loader/data_set.h"
 
+#include <algorithm>
 #include <nlohmann/json.hpp>
 
 #include "ostro/base/check.h"
@@ -66,10 +67,36 @@ std::shared_ptr<const DataSet> DataSet::with_scores(
   return std::shared_ptr<const DataSet>(new DataSet(std::move(parts)));
 }
 
+std::shared_ptr<const DataSet> DataSet::of_components(std::shared_ptr<const DataSet> data,
+                                                      const data::DataOptions& options) {
+  const std::vector<data::Component> components = data::components_of(options);
+  if (components.size() == data->parts_.size()) return data;
+  std::vector<Part> parts;
+  for (const data::Component& c : components)
+    for (const Part& part : data->parts_)
+      if (part.component.name == c.name) parts.push_back(part);
+  return std::shared_ptr<const DataSet>(new DataSet(std::move(parts)));
+}
+
 std::string DataSet::hash() const {
+  std::set<std::string> all;
+  for (const Part& part : parts_) all.insert(part.component.name);
+  return hash_of(all);
+}
+
+bool DataSet::has(const std::set<std::string>& components) const {
+  return std::all_of(components.begin(), components.end(), [&](const std::string& name) {
+    return std::any_of(parts_.begin(), parts_.end(),
+                       [&](const Part& part) { return part.component.name == name; });
+  });
+}
+
+std::string DataSet::hash_of(const std::set<std::string>& components) const {
+  OSTRO_CHECK(has(components), "the hash of components that are not there");
   if (parts_[0].component.name.empty()) return parts_[0].store->hash();
   nlohmann::json hashes;
-  for (const Part& part : parts_) hashes[part.component.name] = part.store->hash();
+  for (const Part& part : parts_)
+    if (components.contains(part.component.name)) hashes[part.component.name] = part.store->hash();
   return sha256_hex(hashes.dump());
 }
 

@@ -6,6 +6,7 @@
 #include <map>
 #include <memory>
 #include <optional>
+#include <set>
 #include <string>
 #include <vector>
 
@@ -46,10 +47,18 @@ class DataSet {
   std::shared_ptr<const DataSet> with_scores(
       const std::vector<std::array<std::shared_ptr<const PairScores>, 2>>& scores) const;
 
+  // The stores of the components of `options`, in their order; `data` itself if these are all. Stores that
+  // are not there are left out.
+  static std::shared_ptr<const DataSet> of_components(std::shared_ptr<const DataSet> data,
+                                                      const data::DataOptions& options);
+
   const std::vector<Part>& parts() const { return parts_; }
   // The identity of the data, as it stands in a run's genesis. For a single store without a name this is its
   // ledger hash, otherwise the SHA-256 of the canonical JSON {name: ledger hash, ...}.
   std::string hash() const;
+  // Whether the stores of all these components are there; and the hash of a data set of these alone.
+  bool has(const std::set<std::string>& components) const;
+  std::string hash_of(const std::set<std::string>& components) const;
   // The Merkle root of each component's rows, as they stand in a run's genesis: by name, "" for a store
   // without one. A store of format 3 has no root; its rows are read, with a warning. Errors of reading.
   Result<std::map<std::string, std::string>> roots() const;

@@ -97,8 +97,7 @@ Result<Material> open_material(const Context& context, const PublishRequest& req
   if (!out.view.config)
     return corrupt(
         fmt::format("{}: its config.yaml cannot be read: {}", request.run, "ostro inspect says why"));
-  auto data =
-      train::open_run_data(fs, request.run, *out.view.config, out.view.chain.genesis(), request.cache);
+  auto data = train::open_run_data(fs, request.run, *out.view.config, out.view.chain, request.cache);
   if (!data.ok())
     return Error(data.error().code(), data.error().message() +
                                           ". The ledger needs it: hashes of the rows that were trained on. "

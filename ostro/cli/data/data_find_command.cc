@@ -40,8 +40,9 @@ Result<Searched> open_searched(const FindRequest& request, const Args& args) {
                    audit::open_recorded(fs, folder, args.context().models, /*stored_programs=*/true));
   const chain::GenesisEntry& genesis = run.chain.genesis();
   // config.yaml may be that of before the last amend; the batches of all steps are those of the last period.
-  const train::TrainConfig& config = run.periods.back().config;
-  ASSIGN_OR_RETURN(train::DataAccess data, train::open_run_data(fs, folder, config, genesis, request.cache));
+  const train::TrainConfig& config = run.newest();
+  ASSIGN_OR_RETURN(train::DataAccess data,
+                   train::open_run_data(fs, folder, config, run.chain, request.cache));
   return Searched{config, std::move(data.stores), genesis.fork ? genesis.fork->step : 0};
 }
 

@@ -45,7 +45,7 @@ Result<std::shared_ptr<const batches::DataSet>> open_stores(const ProofRequest& 
   ASSIGN_OR_RETURN(const auto run,
                    audit::open_recorded(fs, request.run, args.context().models, /*stored_programs=*/true));
   ASSIGN_OR_RETURN(const train::DataAccess data,
-                   train::open_run_data(fs, request.run, run.config, run.chain.genesis(), request.cache));
+                   train::open_run_data(fs, request.run, run.newest(), run.chain, request.cache));
   return data.stores;
 }
 

@@ -319,7 +319,7 @@ void DataOptions::visit_options(config::OptionTable& t) {
           "[\"other/**/*.txt\"]}}")
       .beside(kMixture)
       .since_default("{}")
-      .fixed(kContent);
+      .fixed(kContent);  // audit::fixed_at_amends lets an amend add components
   t.add(&train_weights, "train_weights", Effect::kBits, "",
         "shares of the components in the training sequences; 0: evaluation only; or a list of [step, shares]")
       .other("[[0, {web: 0.75, code: 0.25}], [3, {web: 0.5, code: 0.5}]]")

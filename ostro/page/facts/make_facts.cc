@@ -24,7 +24,7 @@ Result<train::DataAccess> data_of(io::FileSystem& fs, const std::string& run_dir
                                   const train::TrainConfig& config) {
   ASSIGN_OR_RETURN(const chain::Chain chain,
                    chain::read_chain(fs, io::join_path(run_directory, chain::kChainFile)));
-  return train::open_run_data(fs, run_directory, config, chain.genesis(), "");
+  return train::open_run_data(fs, run_directory, config, chain, "");
 }
 
 // A document's first tokens: those of a prompt and some that follow.

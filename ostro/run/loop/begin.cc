@@ -90,6 +90,16 @@ Status keep_leaves(const OpenedRun& run, io::FileSystem& fs, ChainKeeper& keeper
 
 }  // namespace
 
+Result<audit::Period> amended_period(const OpenedRun& run) {
+  const audit::Period& held = run.from->period;
+  audit::Period now{run.from->step, train::canonical_text(run.config), train::programs_hash(run.programs),
+                    run.data.data_hash, held.data_roots};
+  if (now.data_hash != held.data_hash && run.genesis->format > 1) {  // format 1 names no roots
+    ASSIGN_OR_RETURN(now.data_roots, run.data.stores->roots());
+  }
+  return now;
+}
+
 Result<chain::GenesisEntry> genesis_of(const OpenedRun& run) {
   chain::GenesisEntry g;
   g.numerics_version = chain::kNumericsVersion;
@@ -149,7 +159,7 @@ Result<std::unique_ptr<ChainKeeper>> resume_run(const OpenedRun& run, const Envi
   const Resumption& from = *run.from;
   const int64_t step = from.step;
   const bool begins = step == run.genesis->step();
-  const audit::Period now{step, train::canonical_text(run.config), train::programs_hash(run.programs)};
+  ASSIGN_OR_RETURN(const audit::Period now, amended_period(run));
   const std::string difference = audit::amend_difference(run.config, from.period, now);
   const bool amends = difference != "{}";
   if (amends && (!amend || begins))

@@ -19,6 +19,8 @@ Result<Resumption> restore_newest(train::LiveState& state, Resumption from,
                                   const std::function<Result<train::LiveState*>(const Resumption&)>& renew,
                                   const std::function<Result<Resumption>(int64_t before)>& plan);
 
+// The period that begins where a run goes on (run.from), with what follows from run.config.
+Result<audit::Period> amended_period(const OpenedRun& run);
 // The genesis of a new run that begins with drawn parameters; it follows from the config, programs and data.
 Result<chain::GenesisEntry> genesis_of(const OpenedRun& run);
 // Writes the files of a new run beside its state and chain: config, programs, tokenizer, chat template.

@@ -16,6 +16,7 @@
 #include "ostro/train/programs/run_model.h"
 #include "ostro/train/step/other_tokenizer.h"
 #include "ostro/train/step/reference.h"
+#include "ostro/train/step/run_data.h"
 #include "ostro/train/step/step_profile.h"
 
 namespace ostro::run {
@@ -56,7 +57,7 @@ Status check_beginning(const OpenedRun& run, const train::TrainConfig& given) {
         genesis->initial ? "set it as it was (the checkpoint itself is not needed any more)"
                          : "leave it out"));
   // Before data are made for a config that this run cannot have.
-  return genesis ? check_fixed_options(run.directory, *genesis, given) : given.check_leaf_examples(0);
+  return genesis ? check_fixed_options(run.directory, genesis->config, given) : given.check_leaf_examples(0);
 }
 
 // The step after which the run goes on with the state that the workers have: they are after it, or after the
@@ -188,7 +189,9 @@ Result<OpenedRun> open_run(const train::TrainConfig& given, const Environment& e
     run.genesis = beginning.genesis();
   }
   RETURN_IF_ERROR(check_beginning(run, given));
-  ASSIGN_OR_RETURN(run.data, train::open_data(fs, given, env.build));
+  ASSIGN_OR_RETURN(const train::TrainConfig made,
+                   train::config_of_added_data(fs, run.directory, run.genesis, given));
+  ASSIGN_OR_RETURN(run.data, train::open_data(fs, made, env.build));
   const int64_t vocab = run.data.tokenizer->vocab_size();
   run.model = train::run_model(given, vocab);
   RETURN_IF_ERROR(train::check_vocabulary(run.model, vocab));

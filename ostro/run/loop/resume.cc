@@ -7,9 +7,11 @@
 #include "ostro/audit/record/witness.h"
 #include "ostro/base/log.h"
 #include "ostro/chain/canonical.h"
+#include "ostro/chain/data_record.h"
 #include "ostro/chain/version.h"
 #include "ostro/checkpoint/catalog.h"
 #include "ostro/io/files/path.h"
+#include "ostro/train/step/run_data.h"
 #include "ostro/train/step/snapshot.h"
 
 namespace ostro::run {
@@ -26,8 +28,16 @@ std::string in_words(const std::string& there, const std::string& here, const st
   return fmt::format("other options{}: {}", since, fmt::join(chain::object_differences(there, here), "; "));
 }
 
-// What no amend can change, beside options.
-Status check_same_run(const std::string& directory, const chain::GenesisEntry& genesis,
+// Whether the stores hold what the run had of these components; where one is not there, options differ.
+Status check_data(io::FileSystem& fs, const std::string& directory, const std::string& config,
+                  const std::string& hash, const train::DataAccess& data) {
+  const Status same =
+      train::check_same_data(fs, directory, chain::component_names(config), hash, *data.stores);
+  return same.ok() ? same : other_run(directory, same.error().message());
+}
+
+// What no amend can change, beside options: an amend can add data, but not change what there is.
+Status check_same_run(io::FileSystem& fs, const std::string& directory, const chain::GenesisEntry& genesis,
                       const train::DataAccess& data) {
   const auto other = [&](const char* what, const std::string& there, const std::string& here) {
     return other_run(directory, fmt::format("another {}: hash {} there, {} here", what, there, here));
@@ -38,8 +48,7 @@ Status check_same_run(const std::string& directory, const chain::GenesisEntry& g
   RETURN_IF_ERROR(chain::check_computable(genesis, directory));
   if (genesis.tokenizer_hash != data.tokenizer_hash)
     return other("tokenizer", genesis.tokenizer_hash, data.tokenizer_hash);
-  if (genesis.data_hash != data.data_hash) return other("data set", genesis.data_hash, data.data_hash);
-  return Status();
+  return check_data(fs, directory, genesis.config, genesis.data_hash, data);
 }
 
 // Each manifest against the chain up to its step. A chain that is damaged before it is final; so is one whose
@@ -91,13 +100,16 @@ Status warn_of_missing(io::FileSystem& fs, const std::string& chain_path, const 
 
 // What was given, compared with what held at the step of `out`.
 Result<Resumption> compare_given(io::FileSystem& fs, const std::string& directory,
-                                 const train::TrainConfig& given, bool amend, Resumption out) {
+                                 const train::TrainConfig& given, const train::DataAccess& data, bool amend,
+                                 Resumption out) {
   const std::string path = io::join_path(directory, chain::kChainFile);
   const int64_t step = out.step;
   ASSIGN_OR_RETURN(const chain::Chain reached, chain::read_chain_to(fs, path, step));
   out.named = reached.find_checkpoint(step) != nullptr;
   ASSIGN_OR_RETURN(const std::vector<audit::Period> periods, audit::periods_of(given, reached, path));
   out.period = periods.back();
+  RETURN_IF_ERROR(check_fixed_options(directory, out.period.config, given));
+  RETURN_IF_ERROR(check_data(fs, directory, out.period.config, out.period.data_hash, data));
   auto held = audit::config_of_period(given, out.period.config);
   if (!held.ok()) return held.error().with_context(path);
   out.held = std::move(*held);
@@ -125,9 +137,9 @@ Result<Resumption> compare_given(io::FileSystem& fs, const std::string& director
 
 }  // namespace
 
-Status check_fixed_options(const std::string& directory, const chain::GenesisEntry& genesis,
+Status check_fixed_options(const std::string& directory, const std::string& config,
                            const train::TrainConfig& given) {
-  const auto fixed = audit::fixed_differences(given, genesis.config, train::canonical_text(given));
+  const auto fixed = audit::fixed_at_amends(given, config, train::canonical_text(given));
   if (fixed.empty()) return Status();
   return other_run(directory,
                    fmt::format("other options, which no amend can change: {}", fmt::join(fixed, "; ")));
@@ -139,7 +151,7 @@ Status check_fixed_options(io::FileSystem& fs, const train::TrainConfig& given) 
   ASSIGN_OR_RETURN(const bool there, fs.exists(path));
   if (!there) return Status();
   const Result<chain::Chain> chain = chain::read_chain_until(fs, path, 0);
-  return chain.ok() ? check_fixed_options(directory, chain->genesis(), given) : Status();
+  return chain.ok() ? check_fixed_options(directory, chain->genesis().config, given) : Status();
 }
 
 Result<Resumption> plan_resume(io::FileSystem& fs, const std::string& directory,
@@ -149,7 +161,7 @@ Result<Resumption> plan_resume(io::FileSystem& fs, const std::string& directory,
   const bool amend = options.amend;
   const std::string path = io::join_path(directory, chain::kChainFile);
   const std::string checkpoints = io::join_path(directory, checkpoint::kCheckpointsFolder);
-  RETURN_IF_ERROR(check_same_run(directory, genesis, data));
+  RETURN_IF_ERROR(check_same_run(fs, directory, genesis, data));
   Resumption out{genesis.step(), "", "", false, {}, given, given, {}};
   const auto witness = std::make_shared<std::optional<audit::Witness>>();
   checkpoint::Checks checks = chain_checks(fs, path, given, *witness);
@@ -163,15 +175,15 @@ Result<Resumption> plan_resume(io::FileSystem& fs, const std::string& directory,
     return found.error();
   }
   RETURN_IF_ERROR(warn_of_missing(fs, path, checkpoints, out.step));
-  return compare_given(fs, directory, given, amend, std::move(out));
+  return compare_given(fs, directory, given, data, amend, std::move(out));
 }
 
 Result<Resumption> plan_takeover(io::FileSystem& fs, const std::string& directory,
                                  const chain::GenesisEntry& genesis, const train::TrainConfig& given,
                                  const train::DataAccess& data, int64_t live) {
-  RETURN_IF_ERROR(check_same_run(directory, genesis, data));
+  RETURN_IF_ERROR(check_same_run(fs, directory, genesis, data));
   Resumption out{live, "", "", false, {}, given, given, {}};
-  return compare_given(fs, directory, given, false, std::move(out));
+  return compare_given(fs, directory, given, data, false, std::move(out));
 }
 
 }  // namespace ostro::run

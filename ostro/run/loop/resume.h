@@ -24,9 +24,9 @@ struct Resumption {
   audit::Period period;       // the period of `held`
 };
 
-// Checks that `given` has the same values as the run in `directory`, which began with `genesis`, for all
-// options that no amend may change. Error: kInvalidArgument, with the options and both values.
-Status check_fixed_options(const std::string& directory, const chain::GenesisEntry& genesis,
+// Checks that `given` has the same values as the run in `directory`, of which `config` is a canonical config,
+// for all options that no amend may change. Error: kInvalidArgument, with the options and both values.
+Status check_fixed_options(const std::string& directory, const std::string& config,
                            const train::TrainConfig& given);
 
 // As above, for the run in the config's run directory, if there is one whose chain can be read.

@@ -46,6 +46,13 @@ inline const Settings kPairRun = {
     {"data.cache_dir", "pair_cache"},
     {"objective.type", "dpo"}};
 
+// A third component, whose name is the first of the three, for runs to which an amend adds it.
+inline const Settings kAlgebra = {
+    {"data.components",
+     "{web: {train_urls: [web], validation_fraction: 0.2}, code: {train_urls: [code], validation_fraction: "
+     "0.2}, algebra: {train_urls: [algebra], validation_fraction: 0.2}}"},
+    {"data.train_weights", "{algebra: 0.5, web: 0.25, code: 0.25}"}};
+
 inline std::string mixed_words(int number, int kind) {
   static const char* const kWords[][6] = {{"sun ", "moon ", "star ", "sky.\n", "wind ", "rain "},
                                           {"if ", "for ", "x = ", "y;\n", "return ", "(z) "}};
@@ -86,6 +93,12 @@ inline void write_mixed_files(io::FileSystem& fs) {
       {.vocab_size = 270});
   REQUIRE(trained.ok());
   check_ok(tokenizer::save_tokenizer(fs, *trained, "tokenizer.json"));
+}
+
+inline void write_algebra(io::FileSystem& fs) {
+  check_ok(fs.make_dirs("algebra"));
+  for (int i = 0; i < 12; ++i)
+    check_ok(fs.write_file(fmt::format("algebra/{}.txt", i), mixed_words(i, 1) + mixed_words(i, 0)));
 }
 
 inline TrainConfig mixed_config(const Settings& more) {

@@ -59,9 +59,9 @@ Result<DataAccess> open_data(io::FileSystem& fs, const TrainConfig& config,
 
 Result<batches::Loader> make_loader(const TrainConfig& config, std::shared_ptr<const batches::DataSet> stores,
                                     std::optional<int64_t> steps) {
-  return batches::Loader::create(std::move(stores), config.data, config.model_options().seq_len(),
-                                 config.trainer.train_batch_size, static_cast<uint64_t>(config.trainer.seed),
-                                 steps);
+  return batches::Loader::create(batches::DataSet::of_components(std::move(stores), config.data), config.data,
+                                 config.model_options().seq_len(), config.trainer.train_batch_size,
+                                 static_cast<uint64_t>(config.trainer.seed), steps);
 }
 
 }  // namespace ostro::train

@@ -36,7 +36,8 @@ struct DataAccess {
 // configuration names none (progress as BuildSettings says).
 Result<DataAccess> open_data(io::FileSystem& fs, const TrainConfig& config,
                              const data::BuildSettings& settings = {});
-// Returns the training batches of a configuration. `steps`: the length of the run, which data.stop_strategy
+// Returns the training batches of a configuration. `stores` may have more components, which an amend added
+// later. `steps`: the length of the run, which data.stop_strategy
 // must allow; nothing: any step may be asked for. Errors: as batches::Loader::create.
 Result<batches::Loader> make_loader(const TrainConfig& config, std::shared_ptr<const batches::DataSet> stores,
                                     std::optional<int64_t> steps = {});

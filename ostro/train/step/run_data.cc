@@ -62,36 +62,74 @@ Result<std::shared_ptr<const tokenizer::Tokenizer>> open_run_tokenizer(io::FileS
                   });
 }
 
+Status check_data_of(const chain::Chain& chain, const batches::DataSet& stores) {
+  bool has_all = false;
+  for (const chain::DataRecord& record : chain::data_records(chain)) {
+    if (!stores.has(record.components)) continue;
+    has_all = has_all || record.components.size() == stores.parts().size();
+    if (const std::string hash = stores.hash_of(record.components); hash != record.hash)
+      return invalid_argument(
+          fmt::format("it holds another data set: hash {}, the run's is {}", hash, record.hash));
+  }
+  if (has_all) return {};
+  return invalid_argument(fmt::format("it holds other components than the run had: hash {}, the run's is {}",
+                                      stores.hash(), chain::data_records(chain).back().hash));
+}
+
+Status check_same_data(io::FileSystem& fs, const std::string& directory,
+                       const std::set<std::string>& components, const std::string& hash,
+                       const batches::DataSet& stores) {
+  if (!stores.has(components)) return {};
+  const std::string here = stores.hash_of(components);
+  if (here == hash) return {};
+  return invalid_argument(fmt::format("another data set: hash {} there, {} here{}", hash, here,
+                                      data_difference(fs, directory, stores)));
+}
+
+Result<TrainConfig> config_of_added_data(io::FileSystem& fs, const std::string& directory,
+                                         const std::optional<chain::GenesisEntry>& genesis,
+                                         const TrainConfig& given) {
+  TrainConfig config = given;
+  if (given.data.tokenizer || !genesis ||
+      chain::component_names(canonical_text(given)) == chain::component_names(genesis->config))
+    return config;
+  const std::string own = io::join_path(directory, "tokenizer.json");
+  ASSIGN_OR_RETURN(const bool there, fs.exists(own));
+  if (!there) return config;
+  config.data.tokenizer = own;
+  config.data.vocab_size.reset();
+  return config;
+}
+
 Result<DataAccess> open_run_data(io::FileSystem& fs, const std::string& directory, const TrainConfig& config,
-                                 const chain::GenesisEntry& genesis, const std::string& cache) {
+                                 const chain::Chain& chain, const std::string& cache) {
+  const chain::GenesisEntry& genesis = chain.genesis();
   const std::string start = started_in(fs, directory);
   DataAccess out;
   out.tokenizer_hash = genesis.tokenizer_hash;
-  out.data_hash = genesis.data_hash;
   ASSIGN_OR_RETURN(out.tokenizer, open_run_tokenizer(fs, directory, config, genesis));
 
   const std::vector<std::string> caches =
       cache.empty() ? places(start, config.data.cache_dir) : std::vector<std::string>{cache};
   using StoreResult = Result<std::shared_ptr<const batches::DataSet>>;
-  ASSIGN_OR_RETURN(out.stores,
-                   first_of(fmt::format("the token store of {} is not there", directory), caches,
-                            "name its folder with --cache", [&](const std::string& path) -> StoreResult {
-                              data::DataOptions options = config.data;
-                              options.cache_dir = path;
-                              // cache_dir options of single components are relative to the start directory,
-                              // too.
-                              if (path == io::join_path(start, config.data.cache_dir))
-                                for (auto& [name, component] : options.components)
-                                  if (component.cache_dir)
-                                    component.cache_dir = io::join_path(start, *component.cache_dir);
-                              ASSIGN_OR_RETURN(auto stores,
-                                               batches::DataSet::open(fs, options, *out.tokenizer));
-                              if (const std::string hash = stores->hash(); hash != genesis.data_hash)
-                                return invalid_argument(
-                                    fmt::format("it holds another data set: hash {}, the run's is {}{}", hash,
-                                                genesis.data_hash, data_difference(fs, directory, *stores)));
-                              return stores;
-                            }));
+  ASSIGN_OR_RETURN(
+      out.stores,
+      first_of(fmt::format("the token store of {} is not there", directory), caches,
+               "name its folder with --cache", [&](const std::string& path) -> StoreResult {
+                 data::DataOptions options = config.data;
+                 options.cache_dir = path;
+                 // cache_dir options of single components are relative to the start directory,
+                 // too.
+                 if (path == io::join_path(start, config.data.cache_dir))
+                   for (auto& [name, component] : options.components)
+                     if (component.cache_dir)
+                       component.cache_dir = io::join_path(start, *component.cache_dir);
+                 ASSIGN_OR_RETURN(auto stores, batches::DataSet::open(fs, options, *out.tokenizer));
+                 if (const Status same = check_data_of(chain, *stores); !same.ok())
+                   return invalid_argument(same.error().message() + data_difference(fs, directory, *stores));
+                 return stores;
+               }));
+  out.data_hash = out.stores->hash();
   return out;
 }
 
