@@ -117,22 +117,22 @@ def check_store(folder):
     return content, root
 
 
-def check_stores(folders, genesis):
-    found = [check_store(folder) for folder in folders]
-    roots, named = sorted(root for _, root in found), sorted(genesis.get("data_roots", {}).values())
-    require(genesis["format"] == 1 or roots == named, f"the stores have the roots {roots}, the genesis {named}")
+def check_stores(folders, chain):
+    genesis, found = chain.genesis, [check_store(folder) for folder in folders]
+    roots, named = sorted(root for _, root in found), sorted((chain.roots or {}).values())
+    require(genesis["format"] == 1 or roots == named, f"the stores have the roots {roots}, the chain {named}")
     if list(genesis.get("data_roots", {"": 0})) == [""]:
         require(found[0][0] == genesis["data"], f"{folders[0]}: the ledger hash is {found[0][0]}, the genesis has {genesis['data']}")
 
 
-def check_ledger(folder, claims, genesis):
-    """The rows and source files of each component against bundle.json and the genesis (format 1 has no roots)."""
+def check_ledger(folder, claims, chain):
+    """The rows and source files of each component against bundle.json and the chain (format 1 has no roots)."""
     require(claims, "the bundle has no ledger of its data", INCOMPLETE)
     own = {"" if [*claims] == ["train"] else name: claim["root"] for name, claim in claims.items()}
-    roots = genesis.get("data_roots", own)
+    roots = own if chain.roots is None else chain.roots
     named = {component or "train": component for component in roots}
-    require(set(claims) <= set(named), f"ledger: it has {sorted(claims)}, the genesis {sorted(named)}")
-    require(set(claims) == set(named), f"ledger: it has {sorted(claims)}, the genesis {sorted(named)}", INCOMPLETE)
+    require(set(claims) <= set(named), f"ledger: it has {sorted(claims)}, the chain {sorted(named)}")
+    require(set(claims) == set(named), f"ledger: it has {sorted(claims)}, the chain {sorted(named)}", INCOMPLETE)
     hashes = {}
     for name, component in named.items():
         require(record.is_below(name), f"ledger: {name} is no file below it")
@@ -144,7 +144,7 @@ def check_ledger(folder, claims, genesis):
             at += 40 * count
         found, claimed = root_of_splits(counts, splits), roots[component]
         fits = found == claimed == claim["root"]
-        require(fits, f"ledger/{name}.rows: its tree has the root {found}, the genesis {claimed}, bundle.json {claim['root']}")
+        require(fits, f"ledger/{name}.rows: its tree has the root {found}, the chain {claimed}, bundle.json {claim['root']}")
         files, first = [], [0, 0]
         for file in record.parse(content, f"ledger/{name}.content.json").get("files", []):
             files.append({"sha256": file["sha256"], "rows": file["rows"], "first_row": first})
@@ -153,5 +153,6 @@ def check_ledger(folder, claims, genesis):
         fits = all(type(source.pop("file")) is str for source in sources) and sources == files
         require(fits, f"ledger/{name}.sources: other files than {name}.content.json has")
         hashes[component] = record.sha(content).hex()
-    data = hashes[""] if "" in hashes else record.text_hash(record.canonical(hashes))
-    require(data == genesis["data"], f"ledger: the hash of its contents is {data}, the genesis has {genesis['data']}")
+    for where, components, claimed in chain.data:
+        data = hashes[""] if "" in hashes else record.text_hash(record.canonical({name: hashes[name] for name in components & set(hashes)}))
+        require(data == claimed, f"ledger: the hash of its contents is {data}, {where} has {claimed}")

@@ -106,7 +106,8 @@ def option_at(config, path):
 
 class Chain:
     """Checks the entries one after another. `first` and `head`: hashes of the first and the last; `heads`: of steps; `names`: of states;
-    `models`: the options of the model that these states were made with."""
+    `models`: the options of the model that these states were made with; `data`: of the genesis and of each amend that adds
+    components, in which entry it stands, the names of all components and the hash of their data; `roots`: of all components."""
     def __init__(self, path):
         self.head, self.steps, self.names, self.models, self.heads, self.amends, last = "", {}, {}, {}, {}, [], None
         *lines, _ = read(path).split(b"\n")  # the last is empty, or was being written when the process was killed
@@ -154,8 +155,12 @@ class Chain:
         same = not (origin and maker) or all(source.get(key) == maker[key] for key in ("head", "state"))
         require(same, f"{where}: it contradicts itself: its maker is {maker}, its origin is from {source}")
         self.genesis, self.config, self.program, self.first = entry, json.loads(canonical(entry["config"])), entry["program"], self.head
+        self.roots, self.data = entry.get("data_roots"), [("the genesis", self.components(), entry["data"])]
         self.step = (entry.get("fork") or {"step": 0})["step"]
         self.heads[self.step] = self.head
+
+    def components(self):
+        return set(option_at(self.config, "data.components") or {""})
 
     def length(self):
         return option_at(self.config, "trainer.num_train_steps")
@@ -163,16 +168,23 @@ class Chain:
     def amend(self, difference, where):
         require(isinstance(difference, dict) and difference, f"{where}: the amend changes nothing")
         self.amends.append({"difference": difference, "step": self.step})
+        own, roots = {"program": self.program, "data": self.data[-1][2], "data_roots": self.roots}, self.roots
         for path, change in difference.items():
             require(isinstance(change, dict) and set(change) <= {"from", "to"}, f"{where}: {path} has other members than from and to")
-            now = self.program if path == "program" else option_at(self.config, path)
+            now = own[path] if path in own else option_at(self.config, path)
             require(change.get("from") == now, f"{where}: {path} was {canonical(now)} until then, not {canonical(change.get('from'))}")
             require(change.get("from") != change.get("to"), f"{where}: {path} does not change")
             *parents, name = path.split(".")
-            if path == "program":
-                self.program = change["to"]
+            if path in own:
+                own[path] = change["to"]
             else:
                 functools.reduce(lambda section, part: section.setdefault(part, {}), parents, self.config)[name] = change.get("to")
+        self.program, self.roots, (_, before, data), after = own["program"], own["data_roots"], self.data[-1], self.components()
+        require((before == after) == (data == own["data"]) and before <= after, f"{where}: the data are not those of its components")
+        grown = roots == self.roots if before == after or roots is None else set(self.roots) == after and roots.items() <= self.roots.items()
+        require(grown, f"{where}: its data_roots are not those of before with one for each component that it adds")
+        if before != after:
+            self.data.append((f"the amend after step {self.step}", after, own["data"]))
         require(self.length() > self.step, f"{where}: the run would end before this amend")
 
 # ---- Checkpoints.
@@ -325,7 +337,7 @@ def check_bundle(bundle, value, chain, key, collect):
     for name, fact in facts.items():
         said, fact = canonical(value[name]), canonical(fact)
         collect(require, said == fact, f"bundle.json: its {name} is {said}, the chain's is {fact}")
-    collect(store_reader.check_ledger, bundle / "ledger", value["ledger"], chain.genesis)
+    collect(store_reader.check_ledger, bundle / "ledger", value["ledger"], chain)
     there, said = {path.name for path in (bundle / "record/checkpoints").glob("*")}, {f"step-{step:08}" for step in value["checkpoints"]}
     collect(require, not said - there, f"the checkpoints {sorted(said - there)} are not there", INCOMPLETE)
     unnamed = (there - said) | (said - {f"step-{step:08}" for step in chain.names})
@@ -357,7 +369,7 @@ def check_all(top, options, findings):
     collect(require, begun, f"{first}, which the genesis names, is not there", INCOMPLETE)
     collect(require, chain.step >= chain.length(), f"the chain ends at step {chain.step} of {chain.length()}", INCOMPLETE)
     if options.store:
-        collect(store_reader.check_stores, options.store, chain.genesis)
+        collect(store_reader.check_stores, options.store, chain)
         note += f"the rows of {len(options.store)} token stores were compared with the genesis's roots\n"
     models = [model for model in (options.model, top if run != top else None) if model]
     for folder in (run, *models):

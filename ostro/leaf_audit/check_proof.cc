@@ -6,6 +6,7 @@
 #include "ostro/batches/loader/data_set.h"
 #include "ostro/batches/order/mixture.h"
 #include "ostro/batches/order/order.h"
+#include "ostro/chain/data_record.h"
 #include "ostro/train/step/step.h"
 
 namespace ostro::leaf_audit {
@@ -112,13 +113,13 @@ Status check_leaf(const batches::ProvenBatch& batch, int64_t rows) {
 }  // namespace
 
 Status check_rows(const batches::DataProof& proof, const chain::Chain& chain) {
-  const chain::GenesisEntry& genesis = chain.genesis();
-  if (genesis.format == 1)
+  if (chain.genesis().format == 1)
     return unsupported("the run's chain has format 1, which names no roots of data: rows cannot be proven");
+  const chain::DataRecord record = chain::data_records(chain).back();
   ASSIGN_OR_RETURN(const auto roots, batches::roots_of_proof(proof));
   for (const auto& [component, root] : roots) {
-    const auto known = genesis.data_roots.find(component);
-    if (known == genesis.data_roots.end())
+    const auto known = record.roots.find(component);
+    if (known == record.roots.end())
       return corrupt(fmt::format(
           "the proof has rows of the component \"{}\", the run's data has none of this name", component));
     if (known->second != root)

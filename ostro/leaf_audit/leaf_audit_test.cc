@@ -202,5 +202,27 @@ TEST_CASE("a step or leaf that the run does not have is no finding") {
   }
 }
 
+TEST_CASE("leaves and proofs of a run to which an amend added a component, whose name is the first") {
+  LeafFixture f;
+  train::write_algebra(f.fs);
+  const batches::DataProof was = f.prove(5, 4);
+  train::Settings more = {{"chain.leaf_gradients", "true"}, {"trainer.num_train_steps", "11"}};
+  more.insert(more.end(), train::kAlgebra.begin(), train::kAlgebra.end());
+  const auto run = run::Run::open(train::mixed_config(more), {f.fs, *f.engine, 1, {}, {}, {}}, true);
+  REQUIRE_MESSAGE(run.ok(), run.error().message());
+  REQUIRE((*run)->train({}).ok());
+  CHECK(batches::proof_text(f.prove(5, 4)) == batches::proof_text(was));
+  for (const int64_t step : {5, 9, 11}) {
+    CHECK(f.audit(step, 0).verdict() == audit::Verdict::kEqual);
+    CHECK(f.with(f.prove(step, 0), step, 0).verdict() == audit::Verdict::kEqual);
+  }
+  // The four steps have one block of the mixture.
+  bool has_algebra = false;
+  for (const int64_t step : {8, 9, 10, 11})
+    for (const batches::ProvenRow& row : f.prove(step, -1).rows)
+      has_algebra = has_algebra || row.component == "algebra";
+  CHECK(has_algebra);
+}
+
 }  // namespace
 }  // namespace ostro::leaf_audit

@@ -8,6 +8,7 @@
 
 #include "ostro/audit/record/recorded_run.h"
 #include "ostro/batches/loader/document_uses.h"
+#include "ostro/chain/data_record.h"
 #include "ostro/checkpoint/catalog.h"
 #include "ostro/checkpoint/manifest.h"
 #include "ostro/io/files/path.h"
@@ -211,11 +212,11 @@ Result<RemovalPlan> plan_removals(const Context& context, const WithoutRequest& 
   RETURN_IF_ERROR(check_run(request, run));
   // The runs without name the same stores, so these must be where the configuration has them.
   ASSIGN_OR_RETURN(const auto stores, batches::DataSet::open(fs, run.config.data, *run.tokenizer));
-  if (stores->hash() != run.chain.genesis().data_hash)
+  if (const std::string hash = chain::data_records(run.chain).back().hash; stores->hash() != hash)
     return invalid_argument(fmt::format(
         "the stores that {} names hold other data than the run had: hash {} here, {} in its chain; start the "
         "command in the folder in which the run was started",
-        io::join_path(request.run, "config.yaml"), stores->hash(), run.chain.genesis().data_hash));
+        io::join_path(request.run, "config.yaml"), stores->hash(), hash));
   ASSIGN_OR_RETURN(const batches::Loader loader, train::make_loader(run.config, stores));
   RemovalPlan plan{run.config, run.chain, run.tokenizer, {}, {}, false, run.config.trainer.num_train_steps};
   const OpenRun open{*stores, loader, plan.steps};

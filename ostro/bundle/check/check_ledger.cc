@@ -1,11 +1,14 @@
 #include <fmt/format.h>
 
+#include <algorithm>
 #include <map>
 #include <nlohmann/json.hpp>
+#include <set>
 
 #include "ostro/base/sha256.h"
 #include "ostro/bundle/check/checks.h"
 #include "ostro/bundle/parts/ledger_files.h"
+#include "ostro/chain/data_record.h"
 #include "ostro/io/files/path.h"
 
 namespace ostro::bundle {
@@ -133,12 +136,35 @@ std::map<std::string, LedgerFiles> open_ledgers(BundleCheck& check,
   return out;
 }
 
-// The hash of all data, as a genesis has it.
-std::string data_hash_of(const std::map<std::string, LedgerFiles>& ledgers) {
+// The hash of the data of these components, as a genesis has it.
+std::string data_hash_of(const std::map<std::string, LedgerFiles>& ledgers,
+                         const std::set<std::string>& components) {
   if (const auto only = ledgers.find(""); only != ledgers.end()) return only->second.hash();
   nlohmann::json hashes = nlohmann::json::object();
-  for (const auto& [component, ledger] : ledgers) hashes[component] = ledger.hash();
+  for (const auto& [component, ledger] : ledgers)
+    if (components.contains(component)) hashes[component] = ledger.hash();
   return sha256_hex(hashes.dump());
+}
+
+// Whether the ledgers are of the data that the genesis and the amends name.
+bool check_hashes(BundleCheck& check, const std::map<std::string, LedgerFiles>& ledgers,
+                  const std::vector<chain::DataRecord>& records) {
+  bool are_named = true;
+  for (size_t i = 0; i < records.size(); ++i) {
+    const chain::DataRecord& record = records[i];
+    const auto is_there = [&](const std::string& component) { return ledgers.contains(component); };
+    const bool whole = std::all_of(record.components.begin(), record.components.end(), is_there);
+    const std::string data = data_hash_of(ledgers, record.components);
+    if (data == record.hash) continue;
+    are_named = false;
+    if (whole)
+      check.find(Verdict::kDiffers,
+                 fmt::format("{}: the content of the ledger is of other data than the run's: hash {} here, "
+                             "{} in the {}",
+                             check.path(kLedgerFolder), data, record.hash,
+                             i == 0 ? "genesis" : fmt::format("amend after step {}", record.step)));
+  }
+  return are_named;
 }
 
 }  // namespace
@@ -149,8 +175,9 @@ void check_ledger(BundleCheck& check) {
     return check.find(Verdict::kIncomplete,
                       "the bundle has no ledger of its data (it was published --without_ledger)");
   const size_t before = check.findings();
+  const std::vector<chain::DataRecord> records = chain::data_records(*check.chain);
   // A genesis of format 1 has no roots: then the components are those of bundle.json.
-  std::map<std::string, std::string> roots = genesis.data_roots;
+  std::map<std::string, std::string> roots = records.back().roots;
   if (genesis.format == 1)
     for (const auto& [name, sum] : check.manifest.ledger)
       roots[check.manifest.ledger.size() == 1 && name == "train" ? "" : name] = "";
@@ -158,23 +185,16 @@ void check_ledger(BundleCheck& check) {
   if (check.manifest.ledger.size() > roots.size())
     check.find(Verdict::kDiffers, fmt::format("bundle.json has a ledger of {} components, the chain has {}",
                                               check.manifest.ledger.size(), roots.size()));
-  const std::string data = data_hash_of(ledgers);
-  const bool is_named = data == genesis.data_hash;
-  if (!is_named && ledgers.size() == roots.size())
-    check.find(
-        Verdict::kDiffers,
-        fmt::format("{}: the content of the ledger is of other data than the run's: hash {} here, {} in "
-                    "the genesis",
-                    check.path(kLedgerFolder), data, genesis.data_hash));
+  const bool is_named = check_hashes(check, ledgers, records);
   std::array<int64_t, 2> rows{};
   for (const auto& [component, ledger] : ledgers) {
     check_component(check, ledger, ledger_name(component), roots.at(component), is_named);
     for (size_t s = 0; s < 2; ++s) rows[s] += ledger.rows()[s];
   }
   if (check.findings() != before) return;
-  check.show(
-      fmt::format("the ledger has the hash{} that the genesis has: {} training rows and {} held-out rows",
-                  genesis.format == 1 ? "" : " and the roots of rows", rows[0], rows[1]));
+  check.show(fmt::format("the ledger has the hash{} that the {} has: {} training rows and {} held-out rows",
+                         genesis.format == 1 ? "" : " and the roots of rows",
+                         records.size() == 1 ? "genesis" : "chain", rows[0], rows[1]));
   if (genesis.format == 1)
     check.leave("that these rows are the run's: a genesis of format 1 has no root of them");
 }

@@ -11,6 +11,7 @@
 #include "ostro/cli/shared/sim_workers.h"
 #include "ostro/convert/export_model.h"
 #include "ostro/engines/devices.h"
+#include "ostro/run/amend/amend_plan.h"
 #include "ostro/run/loop/dry_run.h"
 #include "ostro/run/loop/signals.h"
 
@@ -21,11 +22,13 @@ int train_command(Args args) {
   args.flag(
       "--dry_run", &dry_run,
       "print parameters, memory, FLOPs, time and data instead of training, and fail if it does not fit into "
-      "memory; the token store is built first where it is not there");
+      "memory; the token store is built first where it is not there; with --amend also what it would change");
   args.flag(
       "--amend", &amend,
       "go on from the newest checkpoint with options that have changed since: batches before it stay, the "
-      "chain records the difference (docs/guide/data.md, docs/reference/formats/chain.md)");
+      "chain records the difference (docs/guide/data.md, docs/reference/formats/chain.md); components of "
+      "data "
+      "may be added");
   std::string profile_text;
   args.option("--profile", &profile_text, "steps=FIRST:END",
               "write a trace of the steps from FIRST to before END, counted from 0, into the run directory: "
@@ -45,8 +48,6 @@ int train_command(Args args) {
     if (const Status valid = config->trainer.validate(); !valid.ok()) return report_error(valid.error());
   }
   convert::warn_of_adapters(*config);
-  if (dry_run && amend)
-    return report_error(invalid_argument("--amend: --dry_run looks at no run; leave out one of them"));
   if (dry_run && !profile_text.empty())
     return report_error(invalid_argument("--profile: --dry_run does no step; leave out one of them"));
   if (dry_run) {
@@ -64,7 +65,17 @@ int train_command(Args args) {
     BuildProgressLine line;
     const auto build = build_settings(line);
     if (!build.ok()) return report_error(build.error());
-    const auto told = run::dry_run(args.context().fs, **engine, *config, *workers, sharers, *build);
+    int64_t from_step = 0;
+    if (amend) {
+      auto plan = run::plan_amend(args.context().fs, *config, *build);
+      line.end();
+      if (!plan.ok()) return report_error(plan.error());
+      std::fputs(plan->text.c_str(), stdout);
+      *config = std::move(plan->config);
+      from_step = plan->step;
+    }
+    const auto told =
+        run::dry_run(args.context().fs, **engine, *config, *workers, sharers, *build, from_step);
     line.end();
     if (!told.ok()) return report_error(told.error());
     std::fputs(told->text.c_str(), stdout);

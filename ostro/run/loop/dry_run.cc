@@ -182,8 +182,9 @@ std::string room_text(const AvailableMemory& room, const Status& fits) {
 }  // namespace
 
 Result<DryRun> dry_run(io::FileSystem& fs, runtime::Engine& engine, const train::TrainConfig& config,
-                       int64_t workers, int64_t sharers, const data::BuildSettings& build) {
-  RETURN_IF_ERROR(config.check_leaf_examples(0));
+                       int64_t workers, int64_t sharers, const data::BuildSettings& build,
+                       int64_t from_step) {
+  RETURN_IF_ERROR(config.check_leaf_examples(from_step));
   ASSIGN_OR_RETURN(const train::DataAccess data, train::open_data(fs, config, build));
   ASSIGN_OR_RETURN(const batches::Loader loader,
                    train::make_loader(config, data.stores, config.trainer.num_train_steps));
