@@ -1,5 +1,5 @@
-// drawn_asks, wrong_together, KeptRunner: drawn requests, each of which has to get among others what it gets
-// alone.
+// drawn_asks, wrong_together, ForwardingRunner: drawn requests, each of which has to get among others what it
+// gets alone.
 #pragma once
 
 #include <algorithm>
@@ -19,9 +19,10 @@ namespace ostro::serve {
 // before.
 enum class Kept { kOwn, kNone, kOfTextBefore };
 
-class KeptRunner final : public infer::RowRunner {
+// A runner that does what another one does; faults and probes of tests derive from it.
+class ForwardingRunner : public infer::RowRunner {
  public:
-  KeptRunner(std::unique_ptr<infer::RowRunner> inner, Kept kept) : inner_(std::move(inner)), kept_(kept) {}
+  explicit ForwardingRunner(std::unique_ptr<infer::RowRunner> inner) : inner_(std::move(inner)) {}
 
   const infer::RowLimits& limits() const override { return inner_->limits(); }
   int64_t width() const override { return inner_->width(); }
@@ -35,11 +36,7 @@ class KeptRunner final : public infer::RowRunner {
   }
   infer::CacheFacts cache_facts() const override { return inner_->cache_facts(); }
   int64_t reuse(int64_t sequence, std::span<const int32_t> tokens, std::string_view owner) override {
-    if (kept_ == Kept::kNone) return 0;
-    if (kept_ == Kept::kOwn) return inner_->reuse(sequence, tokens, owner);
-    std::vector<int32_t> other(tokens.begin(), tokens.end());
-    other.swap(before_);
-    return inner_->reuse(sequence, std::span(other).first(std::min(other.size(), tokens.size())), owner);
+    return inner_->reuse(sequence, tokens, owner);
   }
   Status copy(int64_t from, int64_t to, int64_t count) override { return inner_->copy(from, to, count); }
   Result<runtime::Buffer> step(std::span<const infer::RowChunk> chunks) override {
@@ -48,6 +45,23 @@ class KeptRunner final : public infer::RowRunner {
 
  private:
   std::unique_ptr<infer::RowRunner> inner_;
+};
+
+class KeptRunner final : public ForwardingRunner {
+ public:
+  KeptRunner(std::unique_ptr<infer::RowRunner> inner, Kept kept)
+      : ForwardingRunner(std::move(inner)), kept_(kept) {}
+
+  int64_t reuse(int64_t sequence, std::span<const int32_t> tokens, std::string_view owner) override {
+    if (kept_ == Kept::kNone) return 0;
+    if (kept_ == Kept::kOwn) return ForwardingRunner::reuse(sequence, tokens, owner);
+    std::vector<int32_t> other(tokens.begin(), tokens.end());
+    other.swap(before_);
+    return ForwardingRunner::reuse(sequence, std::span(other).first(std::min(other.size(), tokens.size())),
+                                   owner);
+  }
+
+ private:
   Kept kept_;
   std::vector<int32_t> before_;
 };
@@ -102,19 +116,6 @@ class Alone {
   Served served_;
   std::map<std::string, Json> known_;
 };
-
-// Three texts that need two pages each, of which the third begins like the first.
-inline Json crowded_ask(const ServedModel& model) {
-  Json ask = {{"max_tokens", 40}, {"seed", 1}, {"logprobs", 1}, {"return_token_ids", true}};
-  ask["logit_bias"][std::to_string(model.stops[0])] = -100;
-  for (int text = 0; text < 3; ++text) {
-    Json ids = Json::array();
-    for (int i = 0; i < 120 + 10 * (text % 2); ++i) ids.push_back((i * i + 3 * (text % 2)) % 256);
-    if (text == 2) ids.push_back(7);
-    ask["prompt"].push_back(std::move(ids));
-  }
-  return ask;
-}
 
 // How many of the requests get other choices together than alone: other ids, bytes, log-probabilities (they
 // are printed so that they read back exactly) or reasons. Some clients leave.

@@ -56,8 +56,8 @@ class KeptExchange final : public http::Exchange {
 };
 
 struct Served {
-  explicit Served(ServedModel served = test_model(), size_t waiting = 4)
-      : model(std::move(served)), limits{.waiting = waiting} {}
+  explicit Served(ServedModel served = test_model(), size_t waiting = 4, double step_seconds = 0.05)
+      : model(std::move(served)), limits{.waiting = waiting, .step_seconds = step_seconds} {}
 
   ServedModel model;
   EngineLimits limits;
