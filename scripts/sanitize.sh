@@ -4,6 +4,8 @@
 #   scripts/sanitize.sh asan-ubsan           all rooms that parse, store or step, and all below them
 #   scripts/sanitize.sh tsan                 all rooms that have threads
 #   scripts/sanitize.sh asan-ubsan io data   these rooms
+#   scripts/sanitize.sh fuzz [SECONDS]       what strangers send to `ostro serve`, for so much CPU time of each kind (1800), with
+#                                            AddressSanitizer and UndefinedBehaviorSanitizer in the rooms that read it
 #   scripts/sanitize.sh drawn                one group of rooms with one of the two, drawn by the seed of the tests; all of
 #                                            both where OSTRO_TEST_SIZE is not sample
 #
@@ -38,9 +40,21 @@ sanitize() {
   echo "result: $preset on $*"
 }
 
-preset="${1:?which preset: asan-ubsan, tsan or drawn}"
+# Stops at the first case whose reader is wrong, with its seed.
+fuzz() {
+  local rooms="base;config;chat;http;serve"
+  [[ -f build/release/ostro/serve/libostro_serve.a ]] ||
+    { echo "error: build/release has no libraries for the other rooms; run scripts/build.sh" >&2; exit 2; }
+  PRESET=asan-ubsan FOLDER=asan-ubsan-fuzz OPTIONS="-DOSTRO_LIBRARIES_FROM=$PWD/build/release -DOSTRO_BUILD_ROOMS=$rooms" \
+    scripts/build.sh fuzz_serve
+  build/asan-ubsan-fuzz/tests/fuzz/serve/fuzz_serve --seed "$(python3 tests/suite/seed.py)" --seconds "$1"
+}
+
+preset="${1:?which preset: asan-ubsan, tsan, drawn or fuzz}"
 shift
-if [[ $preset == drawn ]]; then
+if [[ $preset == fuzz ]]; then
+  fuzz "${1:-1800}"
+elif [[ $preset == drawn ]]; then
   choices=()
   for name in asan-ubsan tsan; do
     IFS=';' read -ra some <<< "${groups[$name]}"
