@@ -52,7 +52,7 @@ class Tree:
         self.tops = {n.split("/")[0] for n in self.names if "/" in n}
         self.errors, self.notes, self.used = [], [], set()
         self.documents = [n for n in self.names if n in ("README.md", "HACKING.md") or re.fullmatch(
-            r"(docs/.*|(ostro|examples|python)/.*README)(\.md)?", n) and n.endswith(".md")]
+            r"(docs/.*|(ostro|examples|experiments|python)/.*README)(\.md)?", n) and n.endswith(".md")]
         self.text = {n: (root / n).read_text(encoding="utf-8") for n in self.documents}
 
     def ignored(self):
