@@ -5,6 +5,7 @@
 #include "ostro/base/units.h"
 #include "ostro/cli/lab/lab_publish.h"
 #include "ostro/cli/lab/lab_adopt.h"
+#include "ostro/cli/lab/lab_corpus.h"
 #include "ostro/cli/lab/lab_register.h"
 #include "ostro/cli/lab/lab_run.h"
 #include "ostro/cli/lab/lab_without.h"
@@ -154,6 +155,7 @@ constexpr Command kLabVerbs[] = {
     {"publish", "write a finished lab as one folder that a stranger can check", lab_publish},
     {"adopt", "make a run or a store from elsewhere the output of a step", lab_adopt},
     {"gc", "remove outputs that the plan does not need any more", lab_gc},
+    {"corpus", "draw a synthetic corpus, with the same bytes on every machine", lab_corpus},
     {"without", "train a run again without a document, and compare", lab_without},
 };
 

@@ -10,6 +10,7 @@
 #include "ostro/cli/run/train_run.h"
 #include "ostro/cli/shared/progress.h"
 #include "ostro/lab/drive/driver.h"
+#include "ostro/lab/plan/phases.h"
 #include "ostro/lab/record/record.h"
 #include "ostro/lab/record/scaling_record.h"
 #include "ostro/run/loop/signals.h"
@@ -30,17 +31,20 @@ std::string cost_text(const run::Cost& cost) {
 }
 
 // Of a dry run: each step, with what trainings take, and the sum of that.
-void print_costs(const lab::LabState& state) {
+void print_costs(const lab::Plan& plan, const lab::LabState& state) {
   run::Cost all;
   int64_t known = 0, unknown = 0;
   for (const lab::StepState& step : state.steps) {
     const std::string line = state_line(step);
+    if (step.cost)
+      fmt::print("{}; {}\n", line.substr(0, line.size() - 1), cost_text(*step.cost));
+    else
+      fmt::print("{}", line);
+    for (const std::string& phase : lab::phase_lines(plan, *step.step)) fmt::print("          {}\n", phase);
     if (!step.cost) {
       unknown += step.action == lab::Action::kWait && step.step->kind->makes_run() ? 1 : 0;
-      fmt::print("{}", line);
       continue;
     }
-    fmt::print("{}; {}\n", line.substr(0, line.size() - 1), cost_text(*step.cost));
     ++known;
     all.flops += step.cost->flops;
     all.seconds += step.cost->seconds;
@@ -79,7 +83,7 @@ int lab_dry_run(const Context& context, const lab::Plan& plan, bool every_byte) 
       }};
   const auto state = lab::look_at(context, plan, every_byte, services);
   if (!state.ok()) return report_error(state.error());
-  print_costs(*state);
+  print_costs(plan, *state);
   return kExitOk;
 }
 
@@ -138,10 +142,11 @@ int lab_run(Args args) {
   auto build = build_settings(line);
   if (!build.ok()) return report_error(build.error());
   request.threads = build->threads_or_all();
-  const lab::Services services = {.build = *build, .train = [&](const train::TrainConfig& config) {
-                                    return train_here(context.on(config.trainer.device), config, args.typed(),
-                                                      {}, false);
-                                  }};
+  const lab::Services services = {
+      .build = *build,
+      .train = [&](const train::TrainConfig& config, bool amend, std::optional<int64_t> workers) {
+        return train_here(context.on(config.trainer.device), config, args.typed(), {}, amend, workers);
+      }};
   request.on_begin = [](const lab::StepState& step) {
     fmt::print("{}", state_line(step));
     std::fflush(stdout);

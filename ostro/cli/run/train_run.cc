@@ -55,12 +55,12 @@ Result<run::Environment> training_environment(const Context& context, runtime::E
 
 Result<run::RunOutcome> train_here(const Context& context, const train::TrainConfig& config,
                                    std::vector<std::string> argv, std::optional<train::StepRange> profile,
-                                   bool amend) {
+                                   bool amend, std::optional<int64_t> workers) {
   ASSIGN_OR_RETURN(const auto engine, context.engine());
-  ASSIGN_OR_RETURN(const int64_t workers, sim_workers());
+  ASSIGN_OR_RETURN(const int64_t usual_workers, sim_workers());
   BuildProgressLine line;
   ASSIGN_OR_RETURN(run::Environment environment, training_environment(context, *engine, config, line));
-  environment.workers = workers;
+  environment.workers = workers.value_or(usual_workers);
   environment.argv = std::move(argv);
   environment.profile = profile;
   return run::run_session(config, environment, amend);

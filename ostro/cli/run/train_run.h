@@ -17,11 +17,11 @@ namespace ostro::cli {
 Result<run::Environment> training_environment(const Context& context, runtime::Engine& engine,
                                               const train::TrainConfig& config, BuildProgressLine& line);
 
-// Trains on an engine of the context, with the workers of OSTRO_SIM_WORKERS, until context.stop says so.
-// `argv` is for run.json. Errors: of run_session().
+// Trains on an engine of the context, with so many workers in this process (nothing: those of
+// OSTRO_SIM_WORKERS), until context.stop says so. `argv` is for run.json. Errors: of run_session().
 Result<run::RunOutcome> train_here(const Context& context, const train::TrainConfig& config,
                                    std::vector<std::string> argv, std::optional<train::StepRange> profile,
-                                   bool amend);
+                                   bool amend, std::optional<int64_t> workers = {});
 
 // Prints the result of run_session(): the run hash, or that the run was stopped, or the error. Returns the
 // exit code.

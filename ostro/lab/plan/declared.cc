@@ -87,6 +87,42 @@ Status read_input(const Node& given, const std::string& step, const Parameter& p
   return {};
 }
 
+// Takes the step of a parameter, or the steps of a map as PARAMETER.NAME.
+Status read_parts(const Node& given, const std::string& step, const Parameter& p, const Node& steps,
+                  Declared& out) {
+  if (given.is_scalar()) return read_input(given, step, p, p.name, steps, out);
+  if (given.kind != Node::Kind::kMap || given.items.empty())
+    return plan_error(given,
+                      fmt::format("step {}: {}: expected $NAME, or a map from names to $NAME", step, p.name));
+  for (const Node& item : given.items) {
+    RETURN_IF_ERROR(check_name(item, item.key));
+    RETURN_IF_ERROR(read_input(item, step, p, p.name + "." + item.key, steps, out));
+  }
+  return {};
+}
+
+// Takes the steps that phases add to the data of a training.
+Status read_added(const Node& phases, const std::string& step, const Parameter& data, const Node& steps,
+                  Declared& out) {
+  if (phases.kind != Node::Kind::kList || phases.items.empty())
+    return plan_error(phases, fmt::format("step {}: phases: expected a list of phases", step));
+  for (const Node& phase : phases.items) {
+    const Node* added = phase.kind == Node::Kind::kMap ? phase.find(data.name) : nullptr;
+    if (added == nullptr) continue;
+    if (added->kind != Node::Kind::kMap || out.inputs.contains(data.name))
+      return plan_error(*added,
+                        fmt::format("step {}: phases: {}: expected a map from names to $NAME, which is added "
+                                    "to the map that the training has; give its data names, too",
+                                    step, data.name));
+    for (const Node& item : added->items)
+      if (out.inputs.contains(data.name + "." + item.key))
+        return plan_error(item,
+                          fmt::format("step {}: phases: {}: {} is there already", step, data.name, item.key));
+    RETURN_IF_ERROR(read_parts(*added, step, data, steps, out));
+  }
+  return {};
+}
+
 // Takes the steps whose names are in a list.
 Status read_families(const Node& given, const std::string& step, const Parameter& p, const Node& steps,
                      Declared& out) {
@@ -147,6 +183,10 @@ Result<Declared> read_step(const Node& node, const Node& steps) {
     if (p.type == ValueType::kStep && given != nullptr)
       RETURN_IF_ERROR(read_input(*given, node.key, p, p.name, steps, out));
     if (p.type == ValueType::kFamilies) RETURN_IF_ERROR(read_families(*given, node.key, p, steps, out));
+    if (p.type == ValueType::kParts && given != nullptr)
+      RETURN_IF_ERROR(read_parts(*given, node.key, p, steps, out));
+    if (p.type == ValueType::kPhases && given != nullptr)
+      RETURN_IF_ERROR(read_added(*given, node.key, *out.kind->find("data"), steps, out));
     if (p.type != ValueType::kSteps || given == nullptr) continue;
     if (given->kind != Node::Kind::kMap)
       return plan_error(*given,

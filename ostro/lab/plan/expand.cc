@@ -7,6 +7,7 @@
 #include "ostro/config/codec.h"
 #include "ostro/config/yaml.h"
 #include "ostro/lab/plan/declared.h"
+#include "ostro/lab/plan/phases.h"
 #include "ostro/lab/plan/seeds.h"
 
 namespace ostro::lab {
@@ -214,7 +215,8 @@ class Expansion {
     step.parameters = Node::map();
     int64_t left = kMostNestedValues;
     for (const Parameter& p : declared.kind->parameters) {
-      if (p.type == ValueType::kStep || p.type == ValueType::kSteps || p.type == ValueType::kFamilies)
+      if (p.type == ValueType::kStep || p.type == ValueType::kSteps || p.type == ValueType::kFamilies ||
+          p.type == ValueType::kParts)
         continue;
       const Node* given = declared.parameters->find(p.name);
       if (given == nullptr && p.default_value.empty()) continue;
@@ -225,8 +227,13 @@ class Expansion {
       } else {
         value = *given;
       }
+      if (p.type == ValueType::kPhases)  // their data are inputs
+        for (Node& phase : value.items)
+          if (Node* data = phase.find("data"); data != nullptr)
+            for (Node& part : data->items) part.text = part.key;
       RETURN_IF_ERROR(substitute(value, values, step.name, left));
-      if (has_seeds(value) && p.type != ValueType::kSettings && p.type != ValueType::kWords)
+      if (has_seeds(value) && p.type != ValueType::kSettings && p.type != ValueType::kWords &&
+          p.type != ValueType::kPhases)
         return plan_error(value,
                           fmt::format("step {}: {}: a seed of the registration can stand in `set` of a "
                                       "training, or among the words of a program",
@@ -236,6 +243,7 @@ class Expansion {
         for (Node& word : value.items)
           if (word.is_scalar() && word.kind != Node::Kind::kNull) word.kind = Node::Kind::kString;
       RETURN_IF_ERROR(check_type(value, p, step.name));
+      if (p.type == ValueType::kPhases) RETURN_IF_ERROR(read_phases(value, step.name));
       step.parameters.put(p.name, std::move(value));
     }
     return {};

@@ -13,7 +13,8 @@ const Parameter* StepKind::find(std::string_view parameter) const {
 bool StepKind::makes_run() const { return name == "train" || name == kForkKind; }
 
 bool StepKind::fits(const Parameter& parameter) const {
-  const bool gives_files = name == "source" || name == kCommandKind || name == "extract";
+  const bool gives_files =
+      name == "source" || name == kCommandKind || name == "extract" || name == kCorpusKind;
   return parameter.type == ValueType::kSteps || name == parameter.of ||
          (gives_files && (parameter.of == "source" || parameter.of == "rows")) ||
          (gives_verdicts() && parameter.of == "rows") || (makes_run() && parameter.of == "train");
@@ -45,6 +46,18 @@ std::span<const StepKind> step_kinds() {
        "files, pinned by their SHA-256",
        {{"files", ValueType::kTexts, "", true, "", "files, directories or globs, from the plan's folder"},
         {"licence", ValueType::kText, "", true, "", "what the texts' owner allows; an SPDX name"}}},
+      {kCorpusKind,
+       1,
+       "texts that are drawn: the same bytes on every machine",
+       {{"kind", ValueType::kText, "", true, "", "web, code, maths, papers or tasks"},
+        {"documents", ValueType::kInteger, "", true, "", "number of documents"},
+        {"seed", ValueType::kInteger, "1", false, "", "another one gives other documents"},
+        {"duplicates", ValueType::kShare, "0", false, "",
+         "share of the documents that are earlier ones again"},
+        {"near_duplicates", ValueType::kShare, "0", false, "", "share of those with one more sentence"},
+        {"planted", ValueType::kShare, "0", false, "", "share of the others with an evaluation text in them"},
+        {"evaluation", ValueType::kTexts, "[]", false, "", "files of these texts, from the plan's folder"},
+        {"noise", ValueType::kShare, "0", false, "", "share of the words that are letters without sense"}}},
       {"tokenizer",
        1,
        "a byte-level BPE tokenizer, as ostro tokenizer train makes it",
@@ -82,9 +95,10 @@ std::span<const StepKind> step_kinds() {
       {"train",
        1,
        "a run, as ostro train makes it",
-       {{"data", ValueType::kStep, "", true, "tokens", "the token store"},
+       {{"data", ValueType::kParts, "", true, "tokens", "the token store, or a map of several by name"},
         {"config", ValueType::kText, "", true, "", "configuration file, from the plan's folder"},
         {"set", ValueType::kSettings, "{}", false, "", "options that replace those of the file"},
+        {"phases", ValueType::kPhases, "", false, "", "parts of the run, with options of their own"},
         {"flops", ValueType::kNumber, "", false, "",
          "operations that it may take: the number of steps follows"},
         {"forecast", ValueType::kStep, "", false, "forecast", "the forecast that it checks"}}},
@@ -93,7 +107,7 @@ std::span<const StepKind> step_kinds() {
        "a run that goes on with the state that another one had after a step, as ostro fork begins it",
        {{"of", ValueType::kStep, "", true, "train", "the other run"},
         {"at", ValueType::kInteger, "", true, "", "the step of a checkpoint that it keeps"},
-        {"data", ValueType::kStep, "", false, "tokens", "another token store"},
+        {"data", ValueType::kParts, "", false, "tokens", "another token store, or several"},
         {"set", ValueType::kSettings, "{}", false, "", "options that replace those of the other run"}}},
       {"fit",
        2,
@@ -104,7 +118,7 @@ std::span<const StepKind> step_kinds() {
        3,
        "the loss of a larger run, before it is done",
        {{"fit", ValueType::kStep, "", true, "fit", "the fit"},
-        {"data", ValueType::kStep, "", true, "tokens", "the token store"},
+        {"data", ValueType::kParts, "", true, "tokens", "the token store, or a map of several by name"},
         {"config", ValueType::kText, "", true, "", "configuration file of the larger run"},
         {"set", ValueType::kSettings, "{}", false, "", "options that replace those of the file"},
         {"flops", ValueType::kNumber, "", true, "", "operations that it may take"},

@@ -23,6 +23,8 @@ enum class ValueType {
   kWords,     // a list of texts and numbers: the words of a command
   kNumber,    // above 0
   kFamilies,  // a list of "$name": the outputs of all steps that were declared under these names
+  kParts,     // "$name", or a map from names to "$name", whose parameters are then PARAMETER.NAME
+  kPhases,    // a list of phases of a training (phases.h)
 };
 
 struct Parameter {
@@ -30,8 +32,8 @@ struct Parameter {
   ValueType type = ValueType::kText;
   std::string default_value;  // YAML flow text; empty: it is required, or left out where it is not given
   bool required = false;
-  // For kStep: the kind of that step. A source's place can be taken by steps of the kinds run and extract;
-  // "rows" are those, filter and quality.
+  // For kStep: the kind of that step. A source's place can be taken by steps of the kinds run, extract and
+  // corpus; "rows" are those, filter and quality.
   std::string of;
   std::string help;
 };
@@ -56,6 +58,8 @@ struct StepKind {
 inline constexpr const char* kCommandKind = "run";
 // The kind of trainings that begin with the state of another one.
 inline constexpr const char* kForkKind = "fork";
+// The kind of steps whose texts are drawn.
+inline constexpr const char* kCorpusKind = "corpus";
 
 std::span<const StepKind> step_kinds();
 // The kinds that a parameter takes, for messages: "source, run or extract".

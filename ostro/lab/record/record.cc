@@ -15,8 +15,11 @@
 #include "ostro/io/files/file_hash.h"
 #include "ostro/io/files/path.h"
 #include "ostro/lab/journal/output.h"
+#include "ostro/lab/plan/phases.h"
 #include "ostro/lab/record/outcome.h"
 #include "ostro/lab/record/scaling_record.h"
+#include "ostro/run/phases/period_facts.h"
+#include "ostro/train/options/config.h"
 
 namespace ostro::lab {
 namespace {
@@ -81,7 +84,31 @@ Status add_store(Database& db, io::FileSystem& fs, const Plan& plan, const LabSt
   return {};
 }
 
-Status add_run(Database& db, io::FileSystem& fs, const Step& step, const std::string& folder) {
+// What the chain says of each part of the run between amends, with the plan's name where it has the same
+// steps.
+Status add_phases(Database& db, io::FileSystem& fs, const Plan& plan, const Step& step,
+                  const std::string& folder, const chain::Chain& chain) {
+  const std::string path = io::join_path(folder, "config.yaml");
+  ASSIGN_OR_RETURN(const std::string yaml, fs.read_file(path));
+  const auto base = train::parse_train_config(yaml, path, models::builtin_models());
+  if (!base.ok()) return {};  // of a model of another program
+  ASSIGN_OR_RETURN(const std::vector<run::PeriodFacts> all,
+                   run::period_facts(*base, chain, io::join_path(folder, chain::kChainFile)));
+  const std::vector<Phase> phases = phases_of(plan, step);
+  const auto or_null = [](const auto& value) { return value ? Value(*value) : Value(); };
+  for (const run::PeriodFacts& facts : all) {
+    Value name;
+    for (const Phase& phase : phases)
+      if (phase.from + 1 == facts.first_step && phase.to == facts.last_step) name = phase.name;
+    RETURN_IF_ERROR(db.insert("phases", {step.name, name, facts.first_step, facts.last_step, facts.changes,
+                                         facts.data_hash, or_null(facts.first_rate), or_null(facts.last_rate),
+                                         or_null(facts.first_batch), facts.tokens}));
+  }
+  return {};
+}
+
+Status add_run(Database& db, io::FileSystem& fs, const Plan& plan, const Step& step,
+               const std::string& folder) {
   const std::string& name = step.name;
   ASSIGN_OR_RETURN(const chain::Chain chain, chain::read_chain(fs, io::join_path(folder, chain::kChainFile)));
   const chain::GenesisEntry& genesis = chain.genesis();
@@ -96,7 +123,7 @@ Status add_run(Database& db, io::FileSystem& fs, const Step& step, const std::st
     if (const auto* saved = std::get_if<chain::CheckpointEntry>(&link.entry))
       RETURN_IF_ERROR(db.insert("checkpoints", {name, saved->step, saved->name}));
   }
-  return {};
+  return add_phases(db, fs, plan, step, folder, chain);
 }
 
 Status add_sessions(Database& db, io::FileSystem& fs, const std::string& name, const std::string& folder) {
@@ -118,16 +145,22 @@ Status add_evaluation(Database& db, io::FileSystem& fs, const Step& step, const 
   const auto json = nlohmann::json::parse(text, nullptr, false);
   if (!json.is_object()) return corrupt(fmt::format("{}: is no evaluation", path));
   // A run that diverged has "nan" or "inf", and NULL in the record.
-  const auto number = [&](const char* key) -> Result<Value> {
-    if (!json.contains(key) || !json[key].is_string()) return Value();
-    const std::string given = json[key];
+  const auto number = [](const nlohmann::json& of, const char* key) -> Result<Value> {
+    if (!of.contains(key) || !of[key].is_string()) return Value();
+    const std::string given = of[key];
     for (const char* diverged : {"nan", "-nan", "inf", "-inf"})
       if (given == diverged) return Value();
     ASSIGN_OR_RETURN(const double value, chain::parse_hex_float(given));
     return std::isfinite(value) ? Value(value) : Value();
   };
-  ASSIGN_OR_RETURN(const Value loss, number("loss"));
-  ASSIGN_OR_RETURN(const Value bits, number("bits_per_byte"));
+  for (const auto& part : json.value("parts", nlohmann::json::array())) {
+    ASSIGN_OR_RETURN(const Value loss, number(part, "loss"));
+    ASSIGN_OR_RETURN(const Value bits, number(part, "bits_per_byte"));
+    RETURN_IF_ERROR(db.insert("evaluation_parts", {step.name, part["component"].get<std::string>(), loss,
+                                                   bits, part["tokens"].get<int64_t>()}));
+  }
+  ASSIGN_OR_RETURN(const Value loss, number(json, "loss"));
+  ASSIGN_OR_RETURN(const Value bits, number(json, "bits_per_byte"));
   return db.insert("evaluations",
                    {step.name, step.inputs.at("of"), json["step"].get<int64_t>(),
                     json["state"].get<std::string>(), loss, bits, json["tokens"].get<int64_t>()});
@@ -152,7 +185,7 @@ Result<Database> make_record(io::FileSystem& fs, const Plan& plan, const LabStat
     if (kind == "source") RETURN_IF_ERROR(add_source(db, plan, s, made));
     if (kind == kCommandKind) RETURN_IF_ERROR(add_outputs(db, fs, step.name, made.folder));
     if (kind == "tokens") RETURN_IF_ERROR(add_store(db, fs, plan, state, step, made.folder));
-    if (step.kind->makes_run()) RETURN_IF_ERROR(add_run(db, fs, step, made.folder));
+    if (step.kind->makes_run()) RETURN_IF_ERROR(add_run(db, fs, plan, step, made.folder));
     if (step.kind->makes_run() && measured) RETURN_IF_ERROR(add_sessions(db, fs, step.name, made.folder));
     if (kind == "eval") RETURN_IF_ERROR(add_evaluation(db, fs, step, made.folder));
     if (kind == "fit") RETURN_IF_ERROR(add_fit(db, fs, step.name, made.folder));

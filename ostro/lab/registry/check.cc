@@ -246,13 +246,23 @@ class Check {
     }
   }
 
-  // How the configuration of a run's chain differs from that of its recipe. Empty of a chain that is gone or
-  // damaged: the list of the output's files tells.
+  // How the configuration of a run's chain, with its amends, differs from that of its recipe. Empty of a
+  // chain that is gone or damaged: the list of the output's files tells.
   std::string wrong_config(const std::string& path, const std::string& recipe) const {
     const json made = json::parse(recipe);
     if (!made["parameters"].contains("config")) return "";
-    const auto chain = chain::read_chain_until(*fs_, path, 0);
-    if (!chain.ok() || json::parse(chain->genesis().config) == made["parameters"]["config"]) return "";
+    const auto chain = chain::read_chain(*fs_, path);
+    if (!chain.ok()) return "";
+    json amends = json::array();
+    for (const chain::ChainLink& link : chain->links)
+      if (const auto* amend = std::get_if<chain::AmendEntry>(&link.entry)) {
+        json difference = json::parse(amend->difference);
+        for (const char* data : {"data", "data_roots"}) difference.erase(data);  // the recipe's inputs
+        amends.push_back({{"step", amend->step}, {"difference", difference}});
+      }
+    if (amends != made["parameters"].value("amends", json::array()))
+      return fmt::format("{}: the run was amended otherwise than its recipe in the journal says", path);
+    if (json::parse(chain->genesis().config) == made["parameters"]["config"]) return "";
     const auto all =
         chain::object_differences(chain->genesis().config, line_text(made["parameters"]["config"]));
     return fmt::format("{}: the run was made with another configuration than its recipe in the journal: {}",

@@ -11,11 +11,11 @@ namespace {
 
 // The kind of the steps whose results a table has; null for a table without results.
 const char* kind_in(const std::string& table) {
-  if (table == "evaluations") return "eval";
+  if (table == "evaluations" || table == "evaluation_parts") return "eval";
   if (table == "outputs") return kCommandKind;
   if (table == "stores" || table == "left_out") return "tokens";
   if (table.starts_with("fit")) return "fit";
-  for (const char* of_runs : {"runs", "forks", "config", "chain", "checkpoints"})
+  for (const char* of_runs : {"runs", "forks", "config", "chain", "phases", "checkpoints"})
     if (table == of_runs) return "train";
   return nullptr;
 }

@@ -176,6 +176,13 @@ class Site {
         const std::string scores,
         section("Evaluations", "SELECT name, step, loss, bits_per_byte, tokens FROM evaluations " + where));
     ASSIGN_OR_RETURN(
+        const std::string phases,
+        section(
+            "Phases",
+            fmt::format("SELECT name, from_step, to_step, batch, first_rate, last_rate, tokens, changes FROM "
+                        "phases {0} AND (SELECT count(*) FROM phases {0}) > 1 ORDER BY from_step",
+                        where)));
+    ASSIGN_OR_RETURN(
         const std::string facts,
         section("Identity", fmt::format("SELECT 'run hash' AS what, hash AS value FROM runs {0} UNION ALL "
                                         "SELECT 'programs', program FROM runs {0} "
@@ -189,7 +196,7 @@ class Site {
     ASSIGN_OR_RETURN(
         const std::string config,
         section("Configuration", fmt::format("SELECT path, value FROM config {} ORDER BY path", where)));
-    body += scores + facts;
+    body += scores + phases + facts;
     body += fmt::format(
         "<p>To compute the run again and compare, in the plan's folder: <code>ostro verify {}</code></p>\n",
         html_escaped(without_folder(plan_, state_.made.at(run).folder)));

@@ -26,6 +26,13 @@ Result<std::string> make_evaluation(const Work& work, const std::string& folder)
                         {"tokens", static_cast<int64_t>(result.loss.tokens)},
                         {"bits_per_byte", nullptr}};
   if (result.loss.bits_per_byte) out["bits_per_byte"] = chain::hex_float(*result.loss.bits_per_byte);
+  for (const train::HeldOutPart& part : result.loss.parts) {
+    out["parts"].push_back({{"component", part.component},
+                            {"loss", chain::hex_float(part.loss)},
+                            {"tokens", static_cast<int64_t>(part.tokens)},
+                            {"bits_per_byte", nullptr}});
+    if (part.bits_per_byte) out["parts"].back()["bits_per_byte"] = chain::hex_float(*part.bits_per_byte);
+  }
   const std::string text = out.dump() + "\n";
   RETURN_IF_ERROR(io::write_file_atomically(work.context.fs, io::join_path(folder, "evaluation.json"), text));
   return sha256_hex(text);

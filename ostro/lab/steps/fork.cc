@@ -10,11 +10,6 @@
 namespace ostro::lab {
 namespace {
 
-// Where the data come from: the fork's own tokens, or those of the run that it continues.
-const Step& tokens_of(const Work& work) {
-  return work.step.inputs.contains("data") ? work.input("data") : tokens_of(work.of(work.input("of")));
-}
-
 Result<run::ForkRequest> request_of(const Work& work, const std::string& folder) {
   ASSIGN_OR_RETURN(const int64_t at, forked_at(work));
   return run::ForkRequest{work.made_by(work.input("of")).folder, at, folder};
@@ -34,11 +29,15 @@ Result<train::TrainConfig> fork_config(const Work& work, const std::string& fold
   ASSIGN_OR_RETURN(const run::ForkRequest request, request_of(work, folder));
   std::vector<config::Override> overrides = options_of(work);
   RETURN_IF_ERROR(check_left_to_plan(overrides));
-  RETURN_IF_ERROR(set_data(work, tokens_of(work), overrides));
+  RETURN_IF_ERROR(set_data(work, overrides));
   io::FileSystem& fs = work.context.fs;
   ASSIGN_OR_RETURN(train::TrainConfig given,
                    run::config_of_parent(fs, request, overrides, work.context.models));
   if (work.plan.sanity) {
+    // A schedule that counts from the plan's step counts from that of the sanity run.
+    for (const config::Override& option : options_of(work))
+      if (option.path == "optimizer.schedule_from")
+        overrides.push_back({option.path, std::to_string(request.step)});
     const int64_t steps = given.trainer.num_train_steps - std::stoll(text_of(work.step, "at"));
     overrides.push_back({"trainer.num_train_steps",
                          std::to_string(request.step + std::clamp<int64_t>(steps, 1, kSanitySteps))});
@@ -57,7 +56,7 @@ Result<std::optional<std::string>> make_fork(const Work& work, const std::string
   ASSIGN_OR_RETURN(const train::TrainConfig given, fork_config(work, folder));
   ASSIGN_OR_RETURN(const run::Forked forked,
                    run::fork_run(work.context.fs, request, given, work.services.build));
-  ASSIGN_OR_RETURN(const run::RunOutcome outcome, work.services.train(forked.config));
+  ASSIGN_OR_RETURN(const run::RunOutcome outcome, work.services.train(forked.config, false, {}));
   return outcome.finished ? std::optional<std::string>(outcome.hash) : std::nullopt;
 }
 

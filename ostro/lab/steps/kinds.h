@@ -3,6 +3,7 @@
 #pragma once
 
 #include <memory>
+#include <set>
 
 #include "ostro/data/options/options.h"
 #include "ostro/data/rows/row_verdicts.h"
@@ -18,6 +19,7 @@ Result<std::string> make_evaluation(const Work& work, const std::string& folder)
 Result<std::string> make_fit(const Work& work, const std::string& folder);
 Result<std::string> make_forecast(const Work& work, const std::string& folder);
 Result<std::string> make_extraction(const Work& work, const std::string& folder);
+Result<std::string> make_corpus(const Work& work, const std::string& folder);
 Result<std::string> make_filter(const Work& work, const std::string& folder);
 Result<std::string> make_quality(const Work& work, const std::string& folder);
 Result<std::string> make_command(const Work& work, const std::string& folder);
@@ -26,9 +28,23 @@ Result<data::DataOptions> tokens_options(const Work& work, const std::string& fo
 // The SHA-256 of each file of the plan's folder that a command reads.
 Result<std::map<std::string, std::string>> command_files(const Work& work);
 
-// The configuration of a training: the plan's file with `set`, on the data of its tokens step. `folder` is
-// the run's. Errors: of the configuration; one that names data, run or output, which follow from the plan.
+// The documents of a corpus; in a sanity run at most its rows of a source.
+int64_t corpus_documents(const Work& work);
+
+// The configuration of a training: the plan's file with `set`, on the data of its tokens step; of a training
+// with phases that of the last one. `folder` is the run's. Errors: of the configuration; one that names data,
+// run or output, which follow from the plan.
 Result<train::TrainConfig> training_config(const Work& work, const std::string& folder);
+// Those of all phases, as they are in force; one where the training has no phases.
+Result<std::vector<train::TrainConfig>> training_configs(const Work& work, const std::string& folder);
+// The plan's file with `set`; of a phase with its options, whose number of steps stays, and without the
+// components that come later.
+struct PhaseOptions {
+  std::vector<config::Override> options;
+  std::set<std::string> later;
+};
+Result<train::TrainConfig> config_with(const Work& work, const std::string& folder,
+                                       const PhaseOptions* phase);
 // The same of a fork: the configuration of the other run at the step, with `set`.
 Result<train::TrainConfig> fork_config(const Work& work, const std::string& folder);
 // The step whose state a fork begins with; in a sanity run the last one of the other run.
@@ -37,8 +53,13 @@ Result<int64_t> forked_at(const Work& work);
 std::vector<config::Override> options_of(const Work& work);
 // An error where one of the options follows from the plan.
 Status check_left_to_plan(const std::vector<config::Override>& options);
-// Appends the options that say where the data of a tokens step are.
-Status set_data(const Work& work, const Step& tokens, std::vector<config::Override>& overrides);
+// The tokens steps of a training by component; one with the name "" where its data are one step. A fork
+// without data has those of the other run.
+std::map<std::string, const Step*> stores_of(const Work& work);
+// Appends the options that say where the data of a training are, without the components `later`. Error: its
+// stores have several tokenizers.
+Status set_data(const Work& work, std::vector<config::Override>& overrides,
+                const std::set<std::string>& later = {});
 inline constexpr int64_t kSanitySteps = 20;  // at most, of a training in a sanity run
 // The SHA-256 of the training's canonical programs.
 Result<std::string> programs_of(const Work& work, const train::TrainConfig& config);

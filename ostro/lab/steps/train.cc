@@ -13,12 +13,12 @@ namespace {
 
 // What the plan decides, so that no configuration may: where data come from, and where the run is.
 constexpr const char* kFromThePlan[] = {
-    "data.train_urls",    "data.validation_urls",   "data.validation_fraction",
-    "data.cache_dir",     "data.tokenizer",         "data.vocab_size",
-    "data.text_key",      "data.components",        "data.rows",
-    "data.train_weights", "data.enforce_bos",       "data.enforce_eos",
-    "data.id_type",       "data.on_bad_row",        "trainer.id",
-    "trainer.log_dir",    "trainer.initialize_from"};
+    "data.train_urls",        "data.validation_urls", "data.validation_fraction",
+    "data.cache_dir",         "data.tokenizer",       "data.vocab_size",
+    "data.text_key",          "data.components",      "data.rows",
+    "data.enforce_bos",       "data.enforce_eos",     "data.id_type",
+    "data.on_bad_row",        "trainer.id",           "trainer.log_dir",
+    "trainer.initialize_from"};
 
 Status check_tree(const config::Node& tree) {
   for (const std::string path : kFromThePlan) {
@@ -42,12 +42,6 @@ constexpr int64_t kLeastBudgetSteps = 20;
 int64_t sanity_steps(int64_t steps) {
   const auto shortened = static_cast<int64_t>(1.2 * numerics::log_f64(static_cast<double>(steps)));
   return std::min(shortened, kSanitySteps);
-}
-
-std::string list_text(const std::vector<std::string>& texts) {
-  std::vector<config::Node> items;
-  for (const std::string& text : texts) items.push_back(config::Node::string(text));
-  return config::flow_text(config::Node::list(std::move(items)));
 }
 
 // The programs of a training, and the model that they are of.
@@ -94,23 +88,6 @@ bool is_embedding(const std::string& path) {
 
 }  // namespace
 
-Status set_data(const Work& work, const Step& tokens, std::vector<config::Override>& overrides) {
-  const auto made = [&](const char* parameter) -> const Made& {
-    return work.made.at(tokens.inputs.at(parameter));
-  };
-  const auto set = [&](const char* path, const std::string& value) { overrides.push_back({path, value}); };
-  ASSIGN_OR_RETURN(const std::vector<std::string> train_urls, urls_of(work, tokens.inputs.at("from")));
-  ASSIGN_OR_RETURN(const std::vector<std::string> held_out, urls_of(work, tokens.inputs.at("held_out")));
-  set("data.train_urls", list_text(train_urls));
-  set("data.validation_urls", list_text(held_out));
-  set("data.tokenizer", quoted_text(io::join_path(made("tokenizer").folder, "tokenizer.json")));
-  set("data.text_key", quoted_text(text_of(tokens, "text_key")));
-  if (const std::string rows = verdicts_file(work, tokens.inputs.at("from")); !rows.empty())
-    set("data.rows", quoted_text(rows));
-  set("data.cache_dir", quoted_text(work.made_by(tokens).folder));
-  return {};
-}
-
 Status check_left_to_plan(const std::vector<config::Override>& options) {
   for (const config::Override& option : options)
     for (const std::string path : kFromThePlan)
@@ -130,17 +107,24 @@ std::vector<config::Override> options_of(const Work& work) {
 
 Result<train::TrainConfig> training_config(const Work& work, const std::string& folder) {
   if (work.step.kind->name == kForkKind) return fork_config(work, folder);
+  ASSIGN_OR_RETURN(std::vector<train::TrainConfig> configs, training_configs(work, folder));
+  return std::move(configs.back());
+}
+
+Result<train::TrainConfig> config_with(const Work& work, const std::string& folder,
+                                       const PhaseOptions* phase) {
   const std::string file = io::join_path(work.plan.folder, text_of(work.step, "config"));
   std::vector<config::Override> overrides = options_of(work);
+  if (phase != nullptr) overrides.insert(overrides.end(), phase->options.begin(), phase->options.end());
   config::Mistakes mistakes;
   ASSIGN_OR_RETURN(const config::Node tree, config::load_tree(file, overrides, &mistakes));
   RETURN_IF_ERROR(mistakes.status());
   RETURN_IF_ERROR(check_tree(tree));
-  RETURN_IF_ERROR(set_data(work, work.input("data"), overrides));
+  RETURN_IF_ERROR(set_data(work, overrides, phase == nullptr ? std::set<std::string>() : phase->later));
   const auto set = [&](const char* path, const std::string& value) { overrides.push_back({path, value}); };
   const config::Node parameters = work.parameters();
   const config::Node* flops = parameters.find("flops");
-  if (flops != nullptr || work.plan.sanity) {
+  if (phase == nullptr && (flops != nullptr || work.plan.sanity)) {
     ASSIGN_OR_RETURN(const train::TrainConfig whole,
                      train::load_train_config(file, overrides, work.context.models));
     int64_t steps = std::min(whole.trainer.num_train_steps, kSanitySteps);
@@ -165,6 +149,9 @@ Result<RunSize> run_size(const Work& work) {
   if (work.step.kind->name == kForkKind)
     return invalid_argument(fmt::format(
         "{} is a fork, and a fit is of runs that were trained from their first step on", work.step.name));
+  if (work.step.parameters.find("phases") != nullptr)
+    return invalid_argument(
+        fmt::format("{} has phases, and a fit is of runs with one configuration", work.step.name));
   ASSIGN_OR_RETURN(const train::TrainConfig config, training_config(work, ""));
   ASSIGN_OR_RETURN(const Traced traced, trace_training(work, config));
   RunSize out;
@@ -179,12 +166,6 @@ Result<RunSize> run_size(const Work& work) {
                                         work.step.name, config.trainer.num_train_steps));
   out.flops = train::run_flops(traced.programs, config, config.trainer.num_train_steps);
   return out;
-}
-
-Result<std::optional<std::string>> make_run(const Work& work, const std::string& folder) {
-  ASSIGN_OR_RETURN(const train::TrainConfig config, training_config(work, folder));
-  ASSIGN_OR_RETURN(const run::RunOutcome outcome, work.services.train(config));
-  return outcome.finished ? std::optional<std::string>(outcome.hash) : std::nullopt;
 }
 
 }  // namespace ostro::lab

@@ -7,6 +7,7 @@
 #include "ostro/lab/plan/evaluation_files.h"
 #include "ostro/lab/steps/kinds.h"
 #include "ostro/lab/steps/sandbox.h"
+#include "ostro/run/phases/phases.h"
 
 namespace ostro::lab {
 
@@ -76,15 +77,22 @@ Result<std::string> recipe(const Work& work) {
   for (const auto& [parameter, input] : step.inputs)
     if (!trains || parameter != "forecast") out["inputs"][parameter] = work.made.at(input).content;
   if (trains || step.kind->name == "forecast") {
-    ASSIGN_OR_RETURN(const train::TrainConfig config, training_config(work, ""));
-    ASSIGN_OR_RETURN(const std::string programs, programs_of(work, config));
+    ASSIGN_OR_RETURN(const std::vector<train::TrainConfig> configs, training_configs(work, ""));
+    const train::TrainConfig& config = configs.front();
+    std::vector<std::string> programs;
+    for (const train::TrainConfig& phase : configs) {
+      ASSIGN_OR_RETURN(programs.emplace_back(), programs_of(work, phase));
+    }
     if (step.kind->name == kForkKind) {
       ASSIGN_OR_RETURN(out["at"], forked_at(work));
     }
     out["parameters"] = {{"config", nlohmann::json::parse(train::canonical_text(config))},
-                         {"program", programs},
+                         {"program", programs.front()},
                          {"numerics", chain::kNumericsVersion},
                          {"numerics_options", nlohmann::json::parse(train::numerics_options(config))}};
+    for (const run::ComingAmend& amend : run::amends_of(configs, programs))
+      out["parameters"]["amends"].push_back(
+          {{"step", amend.step}, {"difference", nlohmann::json::parse(amend.difference)}});
     if (!trains) out["parameters"]["runs"] = nlohmann::json::parse(step.parameters.find("runs")->text);
   } else {
     out["parameters"] = nlohmann::json::parse(config::canonical_json(work.parameters()));
@@ -95,7 +103,8 @@ Result<std::string> recipe(const Work& work) {
       const std::string& run = work.plan.find(evaluation)->inputs.at("of");
       out["runs"].push_back({run, work.made.at(run).fingerprint});
     }
-  if (step.kind->name == "filter") {
+  if (step.kind->name == kCorpusKind) out["parameters"]["documents"] = corpus_documents(work);
+  if (step.kind->name == "filter" || step.kind->name == kCorpusKind) {
     ASSIGN_OR_RETURN(out["files"], evaluation_hashes(work.context.fs, work.plan, step));
   }
   if (step.kind->name == kCommandKind) {
@@ -126,6 +135,7 @@ Result<std::optional<std::string>> perform(const Work& work, const std::string& 
                     : kind == "fit"        ? make_fit
                     : kind == "forecast"   ? make_forecast
                     : kind == "extract"    ? make_extraction
+                    : kind == kCorpusKind  ? make_corpus
                     : kind == "filter"     ? make_filter
                     : kind == "quality"    ? make_quality
                     : kind == kCommandKind ? make_command

@@ -21,8 +21,11 @@ namespace ostro::lab {
 // What the process gives to steps besides its Context. Nothing of it changes a bit.
 struct Services {
   data::BuildSettings build;
-  // Trains as `ostro train` does, until context.stop says so.
-  std::function<Result<run::RunOutcome>(const train::TrainConfig&)> train = {};
+  // Trains as `ostro train` does, with --amend where it is asked, until context.stop says so. `workers` are
+  // those in this process; nothing: as the process says.
+  std::function<Result<run::RunOutcome>(const train::TrainConfig&, bool amend,
+                                        std::optional<int64_t> workers)>
+      train = {};
   // What a training would take, as `ostro train --dry_run` computes it. Empty: it is not asked.
   std::function<Result<run::Cost>(const train::TrainConfig&)> cost = {};
 };

@@ -1,0 +1,247 @@
+#!/usr/bin/env python3
+"""Tests trainings in phases on experiments/tootsie_mini.yaml in its small form (--sanity): the lab hash of experiments/README.md
+after a kill at a drawn place; the table of phases, computed again by Python from the chain; the run verified; an edit of a phase;
+plans with mistakes; corpora from the command line.
+
+    lab_tootsie_test.py --ostro PROGRAM
+"""
+import argparse
+import hashlib
+import json
+import os
+import pathlib
+import random
+import re
+import shutil
+import sqlite3
+import subprocess
+import sys
+import tempfile
+
+from program import check
+
+ROOT = pathlib.Path(__file__).resolve().parent.parent.parent
+sys.path.insert(0, str(ROOT / "tests/suite"))
+import seed  # noqa: E402
+
+# In the place of resiliparse, which may not be here; of pages as simple as those that are drawn it gives the same text.
+STAND_IN = """
+import html, re
+
+def extract_plain_text(page, main_content=False):
+    article = re.search("<article>(.*)</article>", page, re.DOTALL)[1]
+    blocks = re.findall("<(?:h1|p)>(.*?)</(?:h1|p)>", article, re.DOTALL)
+    return "\\n\\n".join(" ".join(html.unescape(block).split()) for block in blocks)
+"""
+ENDS = [4, 8, 12, 16, 20, 24, 28]  # of the phases in the small form
+BATCHES = [8, 8, 24, 24, 24, 32, 32]
+TINY = """
+model: {seq_len: 32, hidden_dim: 16, intermediate_dim: 32, num_layers: 1, num_heads: 2, num_kv_heads: 2}
+optimizer: {learning_rate: 0.01, lr_schedule: linear, min_lr_ratio: 0, decay: 0}
+trainer: {mp: f32, train_batch_size: 2, steps_per_eval: 1000, tracker: []}
+numerics: {leaf_examples: 2}
+"""
+SMALL = """
+lab: small
+question: Are the phases those of the chain?
+steps:
+  web_rows: {corpus: {kind: web, documents: 60}}
+  papers_rows: {corpus: {kind: papers, documents: 40}}
+  web_held: {corpus: {kind: web, documents: 5, seed: 100}}
+  papers_held: {corpus: {kind: papers, documents: 5, seed: 100}}
+  words: {tokenizer: {from: $web_rows, vocab_size: 270}}
+  others: {tokenizer: {from: $papers_rows, vocab_size: 280}}
+  web: {tokens: {from: $web_rows, held_out: $web_held, tokenizer: $words}}
+  papers: {tokens: {from: $papers_rows, held_out: $papers_held, tokenizer: $words}}
+  base:
+    train:
+      config: tiny.yaml
+      data: {web: $web}
+      set: {data.train_weights: {web: 1}}
+      phases:
+        - {name: one, to: 4, workers: 2, set: {optimizer.warmup: 0.5}}
+        - {name: two, to: 6, data: {papers: $papers}, set: {data.train_weights: {web: 1, papers: 1}, optimizer.warmup: 0, optimizer.decay: 1.0, trainer.train_batch_size: 4}}
+  side: {fork: {of: $base, at: 4, set: {trainer.num_train_steps: 7, data.train_weights: {papers: 1}}}}
+  score: {eval: {of: $base}}
+  cooled: {eval: {of: $side}}
+"""
+KILLS = [("amend", 12), ("step", 20), ("chain_append", 30), ("manifest", 6), ("lab_step", 20)]
+
+
+def stand_in(top):
+    package = top / "python"
+    (package / "resiliparse/extract").mkdir(parents=True)
+    (package / "resiliparse/parse").mkdir()
+    (package / "resiliparse/extract/html2text.py").write_text(STAND_IN)
+    (package / "resiliparse/parse/encoding.py").write_text("detect_encoding = bytes_to_str = None\n")
+    info = package / "resiliparse-2.0.1.dist-info"
+    info.mkdir()
+    (info / "METADATA").write_text("Metadata-Version: 2.1\nName: resiliparse\nVersion: 2.0.1\n")
+    return str(package)
+
+
+class Experiment:
+    """A copy of the folder experiments, and the program."""
+
+    def __init__(self, ostro, top):
+        self.ostro, self.top = str(pathlib.Path(ostro).resolve()), top / "experiments"
+        shutil.copytree(ROOT / "experiments", self.top, ignore=shutil.ignore_patterns("*.lab"))
+        self.package = stand_in(top)
+
+    def start(self, *words, **variables):
+        env = {k: v for k, v in os.environ.items() if not k.startswith("OSTRO_")}
+        env |= {"OSTRO_THREADS": "2", "PYTHONPATH": self.package} | variables
+        return subprocess.run([self.ostro, *words], cwd=self.top, env=env, text=True, capture_output=True, check=False)
+
+    def run(self, *words, **variables):
+        done = self.start("lab", "run", "tootsie_mini.yaml", "--sanity", *words, **variables)
+        check(done.returncode == 0, f"lab run {words}: exit code {done.returncode}\n{done.stdout}{done.stderr[-2000:]}")
+        return done.stdout
+
+
+def golden(name):
+    found = re.search(rf"\| {name} \| `([0-9a-f]{{64}})` \|", (ROOT / "experiments/README.md").read_text())
+    check(found is not None, f"experiments/README.md has no row {name}")
+    return found[1]
+
+
+def check_hash(lab):
+    rng = random.Random(f"{seed.seed()} tootsie")
+    name, most = rng.choice(KILLS)
+    point = f"{name}:{rng.randint(1, most)}"
+    killed = lab.start("lab", "run", "tootsie_mini.yaml", "--sanity", OSTRO_FAILPOINT=point, OSTRO_THREADS=rng.choice("12"))
+    check(killed.returncode in (0, -9), f"{point}: exit code {killed.returncode}\n{killed.stderr[-2000:]}")
+    out = lab.run()
+    found = out.splitlines()[-1].removeprefix("lab hash: ")
+    check(found == golden("small form, lab hash"), f"{point}, then {out}")
+    print(f"{'killed' if killed.returncode else 'not killed'} at {point}, then the lab hash of experiments/README.md")
+
+
+def lines_of(lab_folder, step):
+    """The lines of a step's chain, its folder, and its recipe."""
+    for line in reversed((lab_folder / "journal.jsonl").read_text().splitlines()):
+        entry = json.loads(line)
+        if entry["kind"] == "done" and entry["step"] == step:
+            folder = lab_folder / "out" / entry["fingerprint"][:16]
+            lines = [json.loads(text) for text in (folder / "chain.jsonl").read_text().splitlines()]
+            return lines, folder, json.loads(entry["recipe"])
+    return check(False, f"the journal has no {step}")
+
+
+def amends_of(lines):
+    return [{"step": line["step"], "difference": line["difference"]} for line in lines if line["kind"] == "amend"]
+
+
+def options_of(amends):
+    """Amends without the hashes of data, which the recipe has as inputs."""
+    return [{"step": amend["step"], "difference": {k: v for k, v in amend["difference"].items() if k not in ("data", "data_roots")}}
+            for amend in amends]
+
+
+def check_chain(lab):
+    """The amends stand where phases end, as the recipe foresaw them; batches grow; the run verifies."""
+    lines, folder, recipe = lines_of(lab.top / "tootsie_mini.sanity.lab", "tootsie")
+    check(options_of(amends_of(lines)) == recipe["parameters"]["amends"], f"the chain has {amends_of(lines)}")
+    check([amend["step"] for amend in amends_of(lines)] == ENDS[:-1], "the steps of the amends")
+    tokens = {line["step"]: line["tokens"] for line in lines if line["kind"] == "step"}
+    check(sorted(tokens) == list(range(1, ENDS[-1] + 1)), "the steps of the chain")
+    for begin, end, batch in zip([0] + ENDS, ENDS, BATCHES):
+        for step in range(begin + 1, end + 1):
+            check(tokens[step] == batch * 64, f"step {step} has {tokens[step]} tokens, and its batch is {batch}")
+    verified = lab.start("verify", str(folder))
+    check(verified.returncode == 0, verified.stdout + verified.stderr)
+    print("the chain has the amends of the recipe, at the ends of phases, and verifies")
+
+
+def check_table(lab):
+    """The tables phases and evaluation_parts of a smaller lab, against its chain; an edit of the last phase."""
+    (lab.top / "tiny.yaml").write_text(TINY)
+    (lab.top / "small.yaml").write_text(SMALL)
+
+    def run(*words):
+        done = lab.start("lab", "run", "small.yaml", *words)
+        check(done.returncode == 0, done.stdout + done.stderr[-2000:])
+        return done.stdout
+
+    said = run("--dry_run")
+    check("phase one: steps 1 to 4, 2 workers; optimizer.warmup 0.5\n" in said, said)
+    check("phase two: steps 5 to 6, with papers; data.train_weights" in said, said)
+    first = run()
+    made = lab.start("lab", "record", "small.yaml", "--out", "r.sqlite")
+    check(made.returncode == 0, made.stderr)
+    record = sqlite3.connect(lab.top / "r.sqlite")
+    lines, _, recipe = lines_of(lab.top / "small.lab", "base")
+    sums = [sum(line["tokens"] for line in lines if line["kind"] == "step" and first <= line["step"] <= last)
+            for first, last in ((1, 4), (5, 6))]
+    rows = record.execute("SELECT name, from_step, to_step, batch, tokens, data, first_rate, last_rate FROM phases "
+                          "WHERE run = 'base' ORDER BY from_step").fetchall()
+    check([row[:6] for row in rows] == [("one", 1, 4, 2, sums[0], lines[0]["data"]), ("two", 5, 6, 4, sums[1], rows[1][5])], f"phases are {rows}")
+    # Warm-up over 2 of 4 steps; then the schedule of the second phase counts from its own first step.
+    check([row[6:] for row in rows] == [(0.0, 0.01), (0.01, 0.005)], f"rates are {rows}")
+    check(record.execute("SELECT changes FROM phases WHERE run = 'base' ORDER BY from_step").fetchall()[1][0]
+          .startswith("data from "), "what the second phase changed")
+    check(record.execute("SELECT name, from_step, to_step FROM phases WHERE run = 'side'").fetchall() == [(None, 5, 7)], "the fork's row")
+    parts = record.execute("SELECT name, component FROM evaluation_parts ORDER BY 1, 2").fetchall()
+    check(parts == [("cooled", "papers"), ("cooled", "web"), ("score", "papers"), ("score", "web")], f"parts are {parts}")
+    amends = amends_of(lines)
+    check(options_of(amends) == recipe["parameters"]["amends"] and len(amends) == 1, "the amends of the small run")
+    added = amends[0]["difference"]["data"]
+    check(added["from"] == lines[0]["data"] and added["to"] == rows[1][5] != rows[0][5], f"the data are {added}, and the table has {rows}")
+
+    (lab.top / "small.yaml").write_text(SMALL.replace("batch_size: 4", "batch_size: 6"))
+    why = lab.start("lab", "why", "small.yaml", "base").stdout
+    check("amends" in why, f"why says {why}")
+    ran = [line.split()[1][:-1] for line in run().splitlines() if line.split()[0] == "run"]
+    check(ran == ["base", "side", "score", "cooled"], f"after an edit of a phase ran {ran}")
+    (lab.top / "small.yaml").write_text(SMALL)
+    check(run().splitlines()[-1] == first.splitlines()[-1], "the plan as it was has another hash")
+    print("the record's phases are those of the chain; an edited phase is another training")
+
+
+def check_errors(lab):
+    def error(old, new, wanted):
+        check(SMALL.count(old) == 1, f"the plan has {SMALL.count(old)} times {old!r}")
+        (lab.top / "small.yaml").write_text(SMALL.replace(old, new))
+        done = lab.start("lab", "run", "small.yaml")
+        check(done.returncode != 0 and wanted in done.stdout + done.stderr, f"{new!r}: said\n{done.stdout}{done.stderr}\nwithout {wanted!r}")
+
+    error("to: 6,", "to: 4,", "step base: phase two: to: expected the step after which it ends, above 4")
+    error("workers: 2", "worker: 2", 'phase one: unknown key "worker"; the nearest is "workers"')
+    error("name: two", "name: one", "phases: one is there twice")
+    error("{optimizer.warmup: 0.5}", "{trainer.num_train_steps: 9}", "set: trainer.num_train_steps follows from the phases")
+    error("data: {papers: $papers}", "data: {web: $papers}", "phases: data: web is there already")
+    error("data: {web: $web}", "data: $web", "is added to the map that the training has")
+    error("set: {data.train_weights: {web: 1}}", "set: {data.train_weights: {web: 1, papers: 1}}",
+          'phase one: data.train_weights: there is no component "papers"')
+    error("held_out: $papers_held, tokenizer: $words", "held_out: $papers_held, tokenizer: $others",
+          "are different tokenizers; a training has one")
+    error("kind: papers, documents: 40", "kind: poems, documents: 40", "kind is poems: use one of web, code, maths, papers, tasks")
+    print("mistakes in phases, components and corpora are named")
+
+
+def check_corpus(lab):
+    """The command draws what the step draws; the evaluation texts of the experiment are drawn ones."""
+    done = lab.start("lab", "corpus", "tasks", "--documents", "20", "--seed", "99", "--out", "drawn.jsonl")
+    check(done.returncode == 0, done.stderr)
+    check((lab.top / "drawn.jsonl").read_bytes() == (lab.top / "tootsie_mini/eval.jsonl").read_bytes(), "eval.jsonl is not what is drawn")
+    check(hashlib.sha256((lab.top / "drawn.jsonl").read_bytes()).hexdigest() in done.stdout, done.stdout)
+    bad = lab.start("lab", "corpus", "web", "--planted", "0.5", "--out", "no.jsonl")
+    check(bad.returncode != 0 and "evaluation has no text to plant" in bad.stderr and not (lab.top / "no.jsonl").exists(), bad.stderr)
+    print("corpora from the command line")
+
+
+def main():
+    parser = argparse.ArgumentParser()
+    parser.add_argument("--ostro", required=True)
+    args = parser.parse_args()
+    with tempfile.TemporaryDirectory() as folder:
+        lab = Experiment(args.ostro, pathlib.Path(folder))
+        check_hash(lab)
+        check_chain(lab)
+        check_table(lab)
+        check_errors(lab)
+        check_corpus(lab)
+
+
+if __name__ == "__main__":
+    main()
