@@ -53,7 +53,7 @@ Result<std::string> report_html(io::FileSystem& fs, const Plan& plan, const LabS
   std::string body =
       fmt::format("<h1>{}</h1>\n<p>{}</p>\n", html_escaped(plan.name), html_escaped(plan.question));
   std::vector<std::string> typed;
-  if (plan.report.empty()) {
+  if (plan.report.empty() || is_paper(plan)) {
     for (const QuotedRows& figure : values.figures) body += figure_svg(figure);
     for (const QuotedRows& table : values.tables)
       body += fmt::format("<h2>{}</h2>\n{}", table.query.name, html_table(table.rows));
@@ -78,10 +78,11 @@ Result<std::string> report_html(io::FileSystem& fs, const Plan& plan, const LabS
 
 }  // namespace
 
-Result<std::vector<ReportFile>> make_report(io::FileSystem& fs, const Plan& plan, const LabState& state) {
-  std::vector<ReportFile> files;
-  ASSIGN_OR_RETURN(const Database all, make_record(fs, plan, state, /*measured=*/true));
-  ASSIGN_OR_RETURN(const Values values, ask_all(all, plan));
+bool is_paper(const Plan& plan) { return io::has_extension(plan.report, ".typ"); }
+
+Result<ReportData> report_data(io::FileSystem& fs, const Plan& plan, const LabState& state) {
+  ASSIGN_OR_RETURN(Database all, make_record(fs, plan, state, /*measured=*/true));
+  ASSIGN_OR_RETURN(Values values, ask_all(all, plan));
   const auto is_measured = [](const auto& of) { return of.number_class == NumberClass::kMeasured; };
   const auto reads_measured = [&](const QuotedRows& of) { return is_measured(of.rows); };
   const bool measured = std::any_of(values.values.begin(), values.values.end(), is_measured) ||
@@ -89,15 +90,28 @@ Result<std::vector<ReportFile>> make_report(io::FileSystem& fs, const Plan& plan
                         std::any_of(values.figures.begin(), values.figures.end(), reads_measured);
   ASSIGN_OR_RETURN(const Database record, make_record(fs, plan, state, measured));
   ASSIGN_OR_RETURN(std::string bytes, record.bytes());
-  files.push_back({"record.sqlite", std::move(bytes)});
-  files.push_back({"values.json", values_json(values)});
-  for (const QuotedRows& figure : values.figures)
-    files.push_back({figure.query.name + ".svg", figure_svg(figure)});
-  ASSIGN_OR_RETURN(std::string html, report_html(fs, plan, state, values, record));
-  files.push_back({"report.html", std::move(html)});
+  ReportData out{std::move(all), std::move(values), {}};
+  out.files.push_back({"record.sqlite", std::move(bytes)});
+  out.files.push_back({"values.json", values_json(out.values)});
+  for (const QuotedRows& figure : out.values.figures)
+    out.files.push_back({figure.query.name + ".svg", figure_svg(figure)});
+  return out;
+}
+
+ReportFile report_lock(const Plan& plan, const LabState& state, const std::vector<ReportFile>& files,
+                       const std::string& typst) {
   nlohmann::json lock = {{"lab", state.hash()}, {"plan", sha256_hex(canonical_plan(plan))}};
+  if (!typst.empty()) lock["typst"] = typst;
   for (const ReportFile& file : files) lock["files"][file.name] = sha256_hex(file.bytes);
-  files.push_back({"report.lock", lock.dump(1) + "\n"});
+  return {"report.lock", lock.dump(1) + "\n"};
+}
+
+Result<std::vector<ReportFile>> make_report(io::FileSystem& fs, const Plan& plan, const LabState& state) {
+  ASSIGN_OR_RETURN(ReportData data, report_data(fs, plan, state));
+  std::vector<ReportFile> files = std::move(data.files);
+  ASSIGN_OR_RETURN(std::string html, report_html(fs, plan, state, data.values, data.tables));
+  files.push_back({"report.html", std::move(html)});
+  files.push_back(report_lock(plan, state, files));
   return files;
 }
 

@@ -6,6 +6,7 @@
 #include <vector>
 
 #include "ostro/lab/drive/driver.h"
+#include "ostro/lab/report/values.h"
 
 namespace ostro::lab {
 
@@ -14,9 +15,29 @@ struct ReportFile {
   std::string name, bytes;
 };
 
-// The files of the report of a lab whose steps are done. The same lab gives the same bytes, in any folder and
-// at any time; only a query that reads measured columns makes them depend on one lab's sessions. Errors:
-// those of queries and of the report's text, with file and line.
+// What every form of a report is made of.
+struct ReportData {
+  Database tables;                // the record, with sessions
+  Values values;                  // the answers to the plan's queries
+  std::vector<ReportFile> files;  // record.sqlite, values.json, an SVG for each figure
+};
+
+// Asks the queries of a lab whose steps are done. record.sqlite has the sessions only if a query reads
+// measured columns. Errors: those of queries.
+Result<ReportData> report_data(io::FileSystem& fs, const Plan& plan, const LabState& state);
+
+// Whether the plan's report is a paper (a Typst document), which this room does not set.
+bool is_paper(const Plan& plan);
+
+// report.lock: the hashes of the lab, the plan, and all files of the report; with Typst's version, if it set
+// one.
+ReportFile report_lock(const Plan& plan, const LabState& state, const std::vector<ReportFile>& files,
+                       const std::string& typst = "");
+
+// The files of the report of a lab whose steps are done; in the place of a paper's text it has all figures
+// and tables. The same lab gives the same bytes, in any folder and at any time; only a query that reads
+// measured columns makes them depend on one lab's sessions. Errors: those of queries and of the report's
+// text, with file and line.
 Result<std::vector<ReportFile>> make_report(io::FileSystem& fs, const Plan& plan, const LabState& state);
 
 // Writes the files below a folder, in their order.

@@ -5,6 +5,7 @@
 
 #include <algorithm>
 #include <cmath>
+#include <cstring>
 
 #include "ostro/config/node.h"
 #include "ostro/lab/tables/sums.h"
@@ -150,6 +151,26 @@ Result<Database> Database::create(bool measured) {
   }
   sql += "BEGIN";
   if (sqlite3_exec(raw, sql.c_str(), nullptr, nullptr, nullptr) != SQLITE_OK) return sql_error(raw);
+  return out;
+}
+
+Result<Database> Database::open(const std::string& bytes) {
+  Database out;
+  sqlite3* raw = nullptr;
+  if (sqlite3_open_v2(":memory:", &raw, SQLITE_OPEN_READWRITE | SQLITE_OPEN_CREATE, nullptr) != SQLITE_OK)
+    return io_error("SQLite cannot open a database in memory");
+  out.db_.reset(raw);
+  sqlite3_limit(raw, SQLITE_LIMIT_LENGTH, kMostBytes);
+  sqlite3_db_config(raw, SQLITE_DBCONFIG_TRUSTED_SCHEMA, 0, nullptr);
+  sqlite3_db_config(raw, SQLITE_DBCONFIG_DEFENSIVE, 1, nullptr);
+  auto* copy = static_cast<unsigned char*>(sqlite3_malloc64(std::max<size_t>(bytes.size(), 1)));
+  if (copy == nullptr) return io_error("SQLite cannot read the database: out of memory");
+  std::memcpy(copy, bytes.data(), bytes.size());
+  const auto size = static_cast<sqlite3_int64>(bytes.size());
+  if (sqlite3_deserialize(raw, "main", copy, size, size,
+                          SQLITE_DESERIALIZE_FREEONCLOSE | SQLITE_DESERIALIZE_READONLY) != SQLITE_OK ||
+      sqlite3_exec(raw, "SELECT count(*) FROM sqlite_master", nullptr, nullptr, nullptr) != SQLITE_OK)
+    return sql_error(raw);
   return out;
 }
 

@@ -34,6 +34,10 @@ class Database {
   // An empty database with the tables of a record; those with measured columns only if `measured`.
   static Result<Database> create(bool measured);
 
+  // The record in the bytes of a file, of which nothing is believed: its rows are only compared. Errors: the
+  // bytes are no database.
+  static Result<Database> open(const std::string& bytes);
+
   // Appends a row, with a value for each column.
   Status insert(const std::string& table, const std::vector<Value>& values);
 
