@@ -38,10 +38,11 @@ int lab_adopt(Args args) {
   BuildProgressLine line;
   const auto build = build_settings(line);
   if (!build.ok()) return report_error(build.error());
-  const lab::Services services = {.build = *build, .train = [&](const train::TrainConfig& config) {
-                                    return train_here(context.on(config.trainer.device), config, args.typed(),
-                                                      {}, false);
-                                  }};
+  const lab::Services services = {
+      .build = *build,
+      .train = [&](const train::TrainConfig& config, bool amend, std::optional<int64_t> workers) {
+        return train_here(context.on(config.trainer.device), config, args.typed(), {}, amend, workers);
+      }};
   const auto adopted = lab::adopt(context, services, *plan, request);
   line.end();
   if (!adopted.ok()) return report_error(adopted.error());

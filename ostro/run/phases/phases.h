@@ -19,8 +19,8 @@ namespace ostro::run {
 // check_amend.
 Result<std::vector<train::TrainConfig>> configs_of_phases(std::vector<train::TrainConfig> given);
 
-// An amend that is to come: the fields of the chain's entry. Its difference has options and programs; where it
-// adds components, the entry of the chain has hashes of data, too.
+// An amend that is to come: the fields of the chain's entry. Its difference has options and programs; where
+// it adds components, the entry of the chain has hashes of data, too.
 struct ComingAmend {
   int64_t step = 0;
   std::string difference;

@@ -112,8 +112,8 @@ class Bodies final : public Target {
     static constexpr decltype(&parse_completion) kReaders[] = {parse_completion, parse_completion, parse_chat,
                                                                parse_response, parse_embedding};
     const size_t which = m.below(std::size(kBodies));
-    const std::string body = m.damaged(std::string(kBodies[which]), m.pick(kBodies));
-    (void)asked_model(body);
+    const Body body(m.damaged(std::string(kBodies[which]), m.pick(kBodies)));
+    (void)body.model();
     ParsedAsk parsed = kReaders[m.one_in(8) ? m.below(std::size(kReaders)) : which](model_, body, {});
     if (const ApiError* error = std::get_if<ApiError>(&parsed)) {
       if (error->status < 400 || error->message.empty()) return {"an error without a status or a message"};
