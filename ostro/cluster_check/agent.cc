@@ -96,7 +96,8 @@ class Agent {
   Result<AgentJson> selftest() const {
     ASSIGN_OR_RETURN(const auto engine, context_.engine());
     ASSIGN_OR_RETURN(const run::SelftestHashes hashes, run::selftest_hashes(*engine, 1));
-    return AgentJson{{"floats", hashes.floats}, {"integers", hashes.integers}, {"engine", engine->info().name}};
+    return AgentJson{
+        {"floats", hashes.floats}, {"integers", hashes.integers}, {"engine", engine->info().name}};
   }
 
   Result<AgentJson> device(const std::string& name) const {
@@ -124,7 +125,7 @@ class Agent {
     }
     const auto lock = fs.lock(file, "a check of the cluster");
     out["locked"] = !lock.ok() && lock.error().code() == ErrorCode::kBusy;
-    struct statvfs disk {};
+    struct statvfs disk{};
     if (::statvfs(folder.c_str(), &disk) == 0)
       out["free"] = static_cast<int64_t>(disk.f_bavail) * static_cast<int64_t>(disk.f_frsize);
     const auto seconds = write_seconds(fs, fmt::format("{}.{}.{}", file, host_name(), ::getpid()));

@@ -88,7 +88,8 @@ class Check {
     }
     CheckJson json = CheckJson::parse(*line, nullptr, /*allow_exceptions=*/false);
     if (!json.is_object()) {
-      problem(i, fmt::format("answers with \"{}\": is that program ostro, of this version?", line->substr(0, 200)));
+      problem(i, fmt::format("answers with \"{}\": is that program ostro, of this version?",
+                             line->substr(0, 200)));
       processes_[i].reset();
       return std::nullopt;
     }
@@ -163,15 +164,16 @@ class Check {
       if (!host.reached) continue;
       if (first == nullptr) first = &host;
       if (host.numerics != first->numerics)
-        problem(i, fmt::format("its program has numerics version {}, that of {} has {}; copy one program to all "
-                               "machines",
-                               host.numerics, first->name, first->numerics));
+        problem(i,
+                fmt::format("its program has numerics version {}, that of {} has {}; copy one program to all "
+                            "machines",
+                            host.numerics, first->name, first->numerics));
       else if (host.binary_sha256 != first->binary_sha256)
-        out_.notes.push_back(
-            fmt::format("{}: its program is another one than that of {}: version {} with SHA-256 {}, and {} with "
-                        "{}. Workers compare options and arithmetic, so it may do",
-                        host.name, first->name, host.version, digits(host.binary_sha256), first->version,
-                        digits(first->binary_sha256)));
+        out_.notes.push_back(fmt::format(
+            "{}: its program is another one than that of {}: version {} with SHA-256 {}, and {} with "
+            "{}. Workers compare options and arithmetic, so it may do",
+            host.name, first->name, host.version, digits(host.binary_sha256), first->version,
+            digits(first->binary_sha256)));
     }
   }
 
@@ -184,10 +186,11 @@ class Check {
       CheckedHost& host = out_.hosts[i];
       host.floats = hashes->value("floats", ""), host.integers = hashes->value("integers", "");
       if (host.floats != known.floats || host.integers != known.integers)
-        problem(i, fmt::format("its self-test gives {} and {}, and every machine must get {} and {}: it computes "
-                               "other bits, leave it out",
-                               digits(host.floats), digits(host.integers), digits(known.floats),
-                               digits(known.integers)));
+        problem(
+            i, fmt::format("its self-test gives {} and {}, and every machine must get {} and {}: it computes "
+                           "other bits, leave it out",
+                           digits(host.floats), digits(host.integers), digits(known.floats),
+                           digits(known.integers)));
     });
   }
 
@@ -205,21 +208,23 @@ class Check {
       const auto seen = answer(i, kLongPatience, fmt::format("{}: ", folder));
       if (!seen) return;
       if (!seen->value("seen", false)) {
-        problem(i, fmt::format("{}: {}, so a file that was made here is not there; mount one file system there on "
-                               "all machines",
-                               folder,
-                               seen->value("exists", false) ? "is another folder" : "there is no such folder"));
+        problem(i,
+                fmt::format(
+                    "{}: {}, so a file that was made here is not there; mount one file system there on "
+                    "all machines",
+                    folder, seen->value("exists", false) ? "is another folder" : "there is no such folder"));
         return;
       }
       if (!seen->value("locked", false))
-        problem(i, fmt::format("{}: locks of other machines are not seen there, so that two jobs could write one "
-                               "run; mount it with locks (NFSv4, or `nolock` left out)",
-                               folder));
+        problem(
+            i, fmt::format("{}: locks of other machines are not seen there, so that two jobs could write one "
+                           "run; mount it with locks (NFSv4, or `nolock` left out)",
+                           folder));
       CheckedFolder& checked = out_.hosts[i].folders.emplace_back();
       checked = {folder, seen->value("free", int64_t{0}), seen->value("write_rate", 0.0)};
       if (checked.free < kLowSpace)
-        out_.notes.push_back(fmt::format("{}: {}: only {} MiB are free", out_.hosts[i].name, folder,
-                                         checked.free >> 20));
+        out_.notes.push_back(
+            fmt::format("{}: {}: only {} MiB are free", out_.hosts[i].name, folder, checked.free >> 20));
     });
     lock->reset();
     return fs.remove(path);
@@ -237,7 +242,8 @@ class Check {
       for (size_t to = 0; to < count; ++to) {
         request_.on_progress("links",
                              static_cast<double>(from * count + to) / static_cast<double>(count * count));
-        if (from != to && processes_[from] && processes_[to] && !out_.hosts[to].address.empty()) ask_link(from, to);
+        if (from != to && processes_[from] && processes_[to] && !out_.hosts[to].address.empty())
+          ask_link(from, to);
       }
     std::vector<double> rates;
     for (const CheckedLink& link : out_.links)
@@ -247,10 +253,10 @@ class Check {
     const double median = rates[rates.size() / 2];
     for (const CheckedLink& link : out_.links)
       if (link.rate > 0 && link.rate < kSlowShare * median)
-        out_.notes.push_back(fmt::format("{} to {}: {:.1f} MB/s, and the median of all links is {:.1f} MB/s; a step "
-                                         "waits for its slowest link",
-                                         out_.hosts[link.from].name, out_.hosts[link.to].name, link.rate * 1e-6,
-                                         median * 1e-6));
+        out_.notes.push_back(fmt::format(
+            "{} to {}: {:.1f} MB/s, and the median of all links is {:.1f} MB/s; a step "
+            "waits for its slowest link",
+            out_.hosts[link.from].name, out_.hosts[link.to].name, link.rate * 1e-6, median * 1e-6));
   }
 
   void ask_link(size_t from, size_t to) {

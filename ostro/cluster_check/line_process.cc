@@ -74,7 +74,8 @@ Result<LineProcess> LineProcess::start(const std::vector<std::string>& words) {
     process.process_ = -1;
     return io_error(fmt::format("{}: {}", words[0], std::strerror(failed)));
   }
-  process.in_ = std::move(in.write), process.out_ = std::move(out.read), process.errors_ = std::move(errors.read);
+  process.in_ = std::move(in.write), process.out_ = std::move(out.read),
+  process.errors_ = std::move(errors.read);
   return process;
 }
 
@@ -97,7 +98,7 @@ Error LineProcess::gone(const std::string& what) const {
 Status LineProcess::ask(const std::string& line) {
   const std::string text = line + "\n";
   // A program that has ended must not end this one.
-  struct sigaction ignore {}, before {};
+  struct sigaction ignore{}, before{};
   ignore.sa_handler = SIG_IGN;
   ::sigaction(SIGPIPE, &ignore, &before);
   size_t written = 0;

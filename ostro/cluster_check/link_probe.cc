@@ -104,16 +104,16 @@ Result<double> probe_link(const std::string& address, int port, const std::strin
   auto connected =
       cluster::connect_to(address, port, std::min(until, cluster::deadline_after(kConnectPatience)));
   if (!connected.ok())
-    return io_error(fmt::format("no connection to {}:{} in {} s; a firewall may be between them", address, port,
-                                kConnectPatience.count()));
+    return io_error(fmt::format("no connection to {}:{} in {} s; a firewall may be between them", address,
+                                port, kConnectPatience.count()));
   std::string head = key;
   head.append(reinterpret_cast<const char*>(&bytes), kCountBytes);
   RETURN_IF_ERROR(send_all(*connected, head.data(), head.size(), until));
   const std::vector<char> piece(kProbePiece, 'o');
   const auto begin = Clock::now();
   for (int64_t left = bytes; left > 0; left -= kProbePiece)
-    RETURN_IF_ERROR(send_all(*connected, piece.data(),
-                             static_cast<size_t>(std::min<int64_t>(left, kProbePiece)), until));
+    RETURN_IF_ERROR(
+        send_all(*connected, piece.data(), static_cast<size_t>(std::min<int64_t>(left, kProbePiece)), until));
   char acknowledged = 0;
   RETURN_IF_ERROR(receive_all(*connected, &acknowledged, 1, until));
   return std::chrono::duration<double>(Clock::now() - begin).count();

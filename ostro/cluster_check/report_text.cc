@@ -12,11 +12,11 @@ namespace {
 
 std::string host_lines(const CheckedHost& host) {
   if (!host.reached) return fmt::format("{}\n  not reached\n", host.name);
-  std::string out =
-      fmt::format("{}\n  {}, {} threads, {:.1f} GB; at {}\n", host.name, one_line(host.processor), host.threads,
-                  static_cast<double>(host.memory) * 1e-9, host.address.empty() ? "no known address" : host.address);
-  out += fmt::format("  ostro {} ({}), program {}, numerics {}\n", host.version, host.source_commit.substr(0, 12),
-                     host.binary_sha256.substr(0, 12), host.numerics);
+  std::string out = fmt::format(
+      "{}\n  {}, {} threads, {:.1f} GB; at {}\n", host.name, one_line(host.processor), host.threads,
+      static_cast<double>(host.memory) * 1e-9, host.address.empty() ? "no known address" : host.address);
+  out += fmt::format("  ostro {} ({}), program {}, numerics {}\n", host.version,
+                     host.source_commit.substr(0, 12), host.binary_sha256.substr(0, 12), host.numerics);
   if (!host.floats.empty())
     out += fmt::format("  self-test {} and {}\n", host.floats.substr(0, 12), host.integers.substr(0, 12));
   out += fmt::format("  clock {:+.3f} s, known to {:.3f} s\n", host.clock_offset, host.clock_error);
@@ -59,7 +59,8 @@ std::string report_json(const ClusterReport& report) {
   for (const CheckedHost& host : report.hosts) {
     Ordered folders = Ordered::array();
     for (const CheckedFolder& folder : host.folders)
-      folders.push_back({{"path", folder.path}, {"free_bytes", folder.free}, {"bytes_per_second", folder.write_rate}});
+      folders.push_back(
+          {{"path", folder.path}, {"free_bytes", folder.free}, {"bytes_per_second", folder.write_rate}});
     out["hosts"].push_back({{"name", host.name},
                             {"reached", host.reached},
                             {"address", host.address},

@@ -21,10 +21,10 @@
 // the step; a file without a number is 0. So a test keeps a run from ending before it has done what it wants
 // to, however long that takes, and no computing is spent. The worker's pulse goes on meanwhile.
 //
-// Each other entry happens once in a process. With OSTRO_FAULT_ONCE=DIRECTORY it happens once in all processes that
-// name this directory: before the action, the file DIRECTORY/INDEX.ENTRY is made (0.leaf:3:1:kill); if it
-// exists already, nothing happens. So the replacement of a killed worker is not killed again, and a test sees
-// which faults happened.
+// Each other entry happens once in a process. With OSTRO_FAULT_ONCE=DIRECTORY it happens once in all
+// processes that name this directory: before the action, the file DIRECTORY/INDEX.ENTRY is made
+// (0.leaf:3:1:kill); if it exists already, nothing happens. So the replacement of a killed worker is not
+// killed again, and a test sees which faults happened.
 #pragma once
 
 #include <cstdint>

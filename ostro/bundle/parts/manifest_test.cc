@@ -89,8 +89,9 @@ TEST_CASE("what a bundle.json may not say is refused with its field") {
 TEST_CASE("SHA256SUMS has bundle.json and all that it lists, sorted by path") {
   const BundleManifest m = small_manifest();
   const std::string text = manifest_text(m);
-  CHECK(sums_text(m.files, text, kManifestFile) == hash_of(text) + "  bundle.json\n" + hash_of("abc") + "  config.json\n" +
-                                  hash_of("") + "  record/chain.jsonl\n");
+  CHECK(sums_text(m.files, text, kManifestFile) == hash_of(text) + "  bundle.json\n" + hash_of("abc") +
+                                                       "  config.json\n" + hash_of("") +
+                                                       "  record/chain.jsonl\n");
   CHECK(is_listed("README.md"));
   CHECK(is_listed("record/bundle.json"));
   CHECK(!is_listed("bundle.json"));

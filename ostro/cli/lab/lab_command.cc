@@ -3,9 +3,9 @@
 #include <fmt/ranges.h>
 
 #include "ostro/base/units.h"
-#include "ostro/cli/lab/lab_publish.h"
 #include "ostro/cli/lab/lab_adopt.h"
 #include "ostro/cli/lab/lab_corpus.h"
+#include "ostro/cli/lab/lab_publish.h"
 #include "ostro/cli/lab/lab_register.h"
 #include "ostro/cli/lab/lab_run.h"
 #include "ostro/cli/lab/lab_without.h"

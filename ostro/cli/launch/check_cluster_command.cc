@@ -69,7 +69,8 @@ int check_cluster_command(Args args) {
   args.summary(
       "Says whether a run can be started on the machines of a list, before anything is started: builds, "
       "clocks,\n"
-      "self-test and devices of each, the folders that they must share, and whether each can connect to each, "
+      "self-test and devices of each, the folders that they must share, and whether each can connect to "
+      "each, "
       "and how\n"
       "fast. Exit code 0: no problem was found; 1: some were.");
   args.option("--hosts", &call.hosts, "FILE",
@@ -82,7 +83,8 @@ int check_cluster_command(Args args) {
               "MiB sent over each link that is measured (default 32); 0: only connect");
   args.flag("--no_selftest", &call.no_selftest, "leaves out the self-test, which takes some seconds");
   args.flag("--json", &call.json, "print JSON");
-  args.flag("--agent", &call.agent, "answer the questions of such a check on this machine: what ssh starts there");
+  args.flag("--agent", &call.agent,
+            "answer the questions of such a check on this machine: what ssh starts there");
   args.config(/*required=*/false);
   if (const auto code = args.parse()) return *code;
   if (call.agent) {
@@ -91,14 +93,15 @@ int check_cluster_command(Args args) {
   }
   if (call.hosts.empty()) return report_error(invalid_argument("--hosts: name the file with the machines"));
   if (call.link_mebibytes < 0 || call.link_mebibytes > kMostLinkMebibytes)
-    return report_error(invalid_argument(
-        fmt::format("--link_mib {}: use 0 to {}", call.link_mebibytes, kMostLinkMebibytes)));
+    return report_error(
+        invalid_argument(fmt::format("--link_mib {}: use 0 to {}", call.link_mebibytes, kMostLinkMebibytes)));
   Result<train::TrainConfig> config = train::TrainConfig();
   if (args.has_config()) config = args.load_config();
   if (!config.ok()) return report_error(config.error());
   const auto report = check_machines(call, args.context(), args.has_config() ? &*config : nullptr);
   if (!report.ok()) return report_error(report.error());
-  if (const Status written = write_stdout(call.json ? report_json(*report) : report_text(*report)); !written.ok())
+  if (const Status written = write_stdout(call.json ? report_json(*report) : report_text(*report));
+      !written.ok())
     return report_error(written.error());
   return report->problems.empty() ? kExitOk : kExitFailed;
 }

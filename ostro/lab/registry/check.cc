@@ -251,6 +251,14 @@ class Check {
   std::string wrong_config(const std::string& path, const std::string& recipe) const {
     const json made = json::parse(recipe);
     if (!made["parameters"].contains("config")) return "";
+    const auto begun = chain::read_chain_until(*fs_, path, 0);
+    if (!begun.ok()) return "";
+    if (json::parse(begun->genesis().config) != made["parameters"]["config"]) {
+      const auto all =
+          chain::object_differences(begun->genesis().config, line_text(made["parameters"]["config"]));
+      return fmt::format("{}: the run was made with another configuration than its recipe in the journal: {}",
+                         path, all.empty() ? "in the order of its keys" : all[0]);
+    }
     const auto chain = chain::read_chain(*fs_, path);
     if (!chain.ok()) return "";
     json amends = json::array();
@@ -260,13 +268,9 @@ class Check {
         for (const char* data : {"data", "data_roots"}) difference.erase(data);  // the recipe's inputs
         amends.push_back({{"step", amend->step}, {"difference", difference}});
       }
-    if (amends != made["parameters"].value("amends", json::array()))
-      return fmt::format("{}: the run was amended otherwise than its recipe in the journal says", path);
-    if (json::parse(chain->genesis().config) == made["parameters"]["config"]) return "";
-    const auto all =
-        chain::object_differences(chain->genesis().config, line_text(made["parameters"]["config"]));
-    return fmt::format("{}: the run was made with another configuration than its recipe in the journal: {}",
-                       path, all.empty() ? "in the order of its keys" : all[0]);
+    return amends == made["parameters"].value("amends", json::array())
+               ? ""
+               : fmt::format("{}: the run was amended otherwise than its recipe in the journal says", path);
   }
 
   io::FileSystem* fs_;
