@@ -3,19 +3,20 @@
 training.py has the training steps, kernel_compare.py products and attention, prices.py what our own choices cost,
 families.py every family beside Llama and LoRA beside PEFT, ablation.py what parts of a step give, mixtures.py mixtures of
 experts, int8_products.py products of int8 blocks, pages.py attention over a cache in pages, decode.py products of few rows and
-sampling, generation.py generation of many texts, distributed.py several processes, audits.py audits, data_gather.py batches,
+sampling, generation.py generation of many texts, serving.py a server beside llama.cpp's, distributed.py several processes, audits.py audits, data_gather.py batches,
 text_to_store.py token stores beside `datasets`, tokenizer_speed.py encoding.
 Every ratio is taken within one run whose two sides take turns.
 """
-import argparse, os, sys, time
+import argparse, os, pathlib, sys, time
 
 import ablation, audits, data_gather, decode, distributed, families, generation, int8_products, kernel_compare, mixtures
-import pages, prices
+import pages, prices, serving
 import text_to_store, tokenizer_speed, training
 from report import Bench
 
 PARTS = ["training", "prices", *(f"prices:{name}" for name in prices.SECTIONS), "families", "ablation", "mixtures", "workers",
-         "audits", "kernels", "int8", "pages", "decode", "generation", "data", "tokenizers"]
+         "audits", "kernels", "int8", "pages", "decode", "generation", "serving", *(f"serving:{name}" for name in serving.SECTIONS),
+         "data", "tokenizers"]
 # Goals of tables of kernel_compare.py, by the beginning of their titles: (least geometric mean beside PyTorch, least single
 # case, least share of the peak). On AMD PyTorch's f32 is the one whose MKL is told that the processor is Intel's; beside its
 # own choice of kernels there the goal is twice the speed.
@@ -54,6 +55,7 @@ def main():
     ap.add_argument("--parts", nargs="+", default=[part for part in PARTS if ":" not in part])
     ap.add_argument("--seed", type=int, default=int(time.time()) % 100000, help="draws three sizes, and when builds are killed")
     ap.add_argument("--levanter", help="a Python that has Levanter")
+    ap.add_argument("--llama", type=pathlib.Path, help="the folder of peers/llama_cpp.sh; without it our server runs alone")
     a = ap.parse_args()
     if unknown := set(a.parts) - set(PARTS):
         ap.error(f"unknown part {' '.join(sorted(unknown))}; known: {' '.join(PARTS)}")
@@ -87,6 +89,8 @@ def main():
     if "generation" in a.parts:
         with b.section("Generation"):
             generation.report(b, a.dtypes)
+    if some := [name for name in serving.SECTIONS if {"serving", f"serving:{name}"} & set(a.parts)]:
+        serving.report(b, a.llama, some)
     if "data" in a.parts:
         with b.section("Data"):
             data_gather.report(b)

@@ -12,7 +12,8 @@
 #   scripts/bench.sh --sizes nano small58     these training sizes only (micro nano small58 base125 drawn)
 #   scripts/bench.sh --dtypes f32             only in this precision (f32 bf16)
 #   scripts/bench.sh --parts training prices  these parts only (training prices families ablation mixtures workers audits
-#                                             kernels int8 pages decode generation data tokenizers; of prices one section as prices:optimizers)
+#                                             kernels int8 pages decode generation serving data tokenizers; of prices and serving one
+#                                             section as prices:optimizers)
 #   scripts/bench.sh --seed N                 draws the same three sizes again
 set -euo pipefail
 cd "$(dirname "$0")/.."
@@ -31,4 +32,9 @@ done
 scripts/setup.sh --python --bench
 [[ ! -x .venv-levanter/bin/python ]] || words+=(--levanter "$PWD/.venv-levanter/bin/python")
 scripts/build.sh benches ostro
+# llama.cpp takes long to compile, so it is fetched only for those who ask for it.
+for word in "${words[@]}"; do
+  if [[ $word == serving* ]]; then bench/peers/llama_cpp.sh build/llama.cpp; fi
+done
+[[ ! -x build/llama.cpp/native/bin/llama-server ]] || words+=(--llama "$PWD/build/llama.cpp")
 scripts/venv_python.sh bench/compare.py --benches build/release/bench --out "$out" "${words[@]}"

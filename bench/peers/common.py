@@ -23,6 +23,7 @@ SIZES = {
     "nano":    dict(L=4,  H=256, heads=4,  kv=2,  ffn=688,  V=4096,  seq=256,  batch=8),
     "small58": dict(L=8,  H=512, heads=8,  kv=4,  ffn=1408, V=32000, seq=512,  batch=4),
     "base125": dict(L=12, H=768, heads=12, kv=4,  ffn=2048, V=32000, seq=1024, batch=2),
+    "llama1b": dict(L=22, H=2048, heads=32, kv=4, ffn=5632, V=32000, seq=1024, batch=1),  # served, not trained
     # A mixture: ffn is each expert's, a token's weights of experts add up to 1.
     "mix100":  dict(L=8,  H=512, heads=8,  kv=4,  ffn=880,  V=8192,  seq=512,  batch=4, experts=8, top_k=2),
 }
