@@ -217,6 +217,14 @@ def check_errors(lab):
     error("held_out: $papers_held, tokenizer: $words", "held_out: $papers_held, tokenizer: $others",
           "are different tokenizers; a training has one")
     error("kind: papers, documents: 40", "kind: poems, documents: 40", "kind is poems: use one of web, code, maths, papers, tasks")
+    # Both steps were not done, and the folder holds a run: they are refused before anything of it is read.
+    _, run, _ = lines_of(lab.top / "small.lab", "base")
+    later = SMALL.replace("batch_size: 4", "batch_size: 10")
+    alone = later[:later.index("      phases:")].replace("data.train_weights: {web: 1}", "trainer.num_train_steps: 3") + later[later.index("  score:"):later.index("  cooled:")]
+    for plan, wanted in ((later, "is trained in phases"), (alone, "has several components of data")):
+        (lab.top / "small.yaml").write_text(plan)
+        done = lab.start("lab", "adopt", "small.yaml", "base", str(run))
+        check(done.returncode == 2 and wanted in done.stderr, f"adopting: {done.returncode}, said\n{done.stdout}{done.stderr}\nwithout {wanted!r}")
     print("mistakes in phases, components and corpora are named")
 
 

@@ -23,17 +23,6 @@ Status copy_folder(io::FileSystem& fs, const std::string& from, const std::strin
   return {};
 }
 
-Result<OpenLab> open_lab(const Context& context, const Services& services, const Plan& plan) {
-  const std::string directory = plan.directory();
-  ASSIGN_OR_RETURN(Journal journal, Journal::open(context.fs, directory));
-  ASSIGN_OR_RETURN(Pins pins, Pins::read(context.fs, io::join_path(plan.folder, kPinsFile)));
-  ASSIGN_OR_RETURN(Gate gate, Gate::open(context.fs, plan, journal));
-  FileHashes hashes(context.fs, io::join_path(directory, "hashes.json"), false);
-  return OpenLab{context,         services,          plan,
-                 /*works=*/true,  directory,         std::move(journal),
-                 std::move(pins), std::move(hashes), std::move(gate)};
-}
-
 }  // namespace
 
 Result<Adopted> adopt(const Context& context, const Services& services, const Plan& plan,
@@ -50,11 +39,15 @@ Result<Adopted> adopt(const Context& context, const Services& services, const Pl
   };
   if (kind != "train" && kind != "tokens")
     return refused(fmt::format("is of kind {}; runs (train) and token stores (tokens) can be adopted", kind));
+  if (state.step->parameters.find("phases") != nullptr)
+    return refused("is trained in phases; a run of one configuration can be adopted");
+  if (kind == "train" && !state.step->inputs.contains("data"))
+    return refused("has several components of data; a run on one token store can be adopted");
   if (state.action != Action::kRun)
     return refused(
         fmt::format("{}: {}; a step can be adopted that was not done or begun, and whose inputs are there",
                     action_name(state.action), state.reason));
-  ASSIGN_OR_RETURN(OpenLab lab, open_lab(context, services, plan));
+  ASSIGN_OR_RETURN(OpenLab lab, open_lab(context, services, plan, /*works=*/true, /*every_byte=*/false));
   if (!lab.gate.registered_by(request.step).empty())
     return refused("a hypothesis uses its result, which may not be known before the step is done here");
   const Work work = lab.work(*state.step, looked.made);

@@ -4,6 +4,7 @@
 
 #include "ostro/base/sha256.h"
 #include "ostro/chain/canonical.h"
+#include "ostro/io/files/path.h"
 #include "ostro/lab/journal/output.h"
 
 namespace ostro::lab {
@@ -36,6 +37,17 @@ Status decide_done(OpenLab& lab, const DoneEntry& done, StepState& state) {
 }
 
 }  // namespace
+
+Result<OpenLab> open_lab(const Context& context, const Services& services, const Plan& plan, bool works,
+                         bool every_byte) {
+  const std::string directory = plan.directory();
+  ASSIGN_OR_RETURN(Journal journal, Journal::open(context.fs, directory));
+  ASSIGN_OR_RETURN(Pins pins, Pins::read(context.fs, io::join_path(plan.folder, kPinsFile)));
+  ASSIGN_OR_RETURN(Gate gate, Gate::open(context.fs, plan, journal));
+  FileHashes hashes(context.fs, io::join_path(directory, "hashes.json"), every_byte);
+  return OpenLab{context,         services,          plan,           works, directory, std::move(journal),
+                 std::move(pins), std::move(hashes), std::move(gate)};
+}
 
 Status decide_step(OpenLab& lab, const std::map<std::string, Made>& made, StepState& state, Made& out) {
   const Step& step = *state.step;

@@ -1,5 +1,5 @@
-// decide_step: whether a step is skipped, resumed or done, and why. It changes nothing but lab.lock, where a
-// source is used for the first time. Private to the sub-room.
+// open_lab, decide_step: whether a step of a lab is skipped, resumed or done, and why. Deciding changes
+// nothing but lab.lock, where a source is used for the first time. Private to the sub-room.
 #pragma once
 
 #include "ostro/lab/drive/lab_state.h"
@@ -26,6 +26,11 @@ struct OpenLab {
     return {context, services, plan, step, made, gate.seeds()};
   }
 };
+
+// Opens a lab; what it refers to must outlive it. With `every_byte` no hash of a file is taken from earlier.
+// Errors: its journal, registry or lab.lock is damaged.
+Result<OpenLab> open_lab(const Context& context, const Services& services, const Plan& plan, bool works,
+                         bool every_byte);
 
 // Recipe, fingerprint, action and reason of a step whose inputs are in `made`. Of a source also `out`, its
 // files. Errors: why the step cannot be done.

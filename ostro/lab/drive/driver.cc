@@ -3,7 +3,6 @@
 #include <fmt/format.h>
 
 #include "ostro/config/options.h"
-#include "ostro/io/files/path.h"
 #include "ostro/lab/drive/drive.h"
 #include "ostro/lab/drive/lab_lock.h"
 
@@ -12,18 +11,12 @@ namespace {
 
 Result<LabState> open_and_drive(const Context& context, const Services& services, const Plan& plan,
                                 const RunRequest& request, bool works) {
-  const std::string directory = plan.directory();
-  ASSIGN_OR_RETURN(Journal journal, Journal::open(context.fs, directory));
-  ASSIGN_OR_RETURN(Pins pins, Pins::read(context.fs, io::join_path(plan.folder, kPinsFile)));
-  ASSIGN_OR_RETURN(Gate gate, Gate::open(context.fs, plan, journal));
+  ASSIGN_OR_RETURN(OpenLab lab, open_lab(context, services, plan, works, request.every_byte));
   if (works && !plan.sanity) {
-    ASSIGN_OR_RETURN(const Registry registry, Registry::open(context.fs, directory));
-    RETURN_IF_ERROR(registry.complete(journal));
+    ASSIGN_OR_RETURN(const Registry registry, Registry::open(context.fs, lab.directory));
+    RETURN_IF_ERROR(registry.complete(lab.journal));
   }
-  FileHashes hashes(context.fs, io::join_path(directory, "hashes.json"), request.every_byte);
-  return drive({context, services, plan, works, directory, std::move(journal), std::move(pins),
-                std::move(hashes), std::move(gate)},
-               request);
+  return drive(std::move(lab), request);
 }
 
 }  // namespace
