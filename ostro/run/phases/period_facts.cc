@@ -1,7 +1,5 @@
 #include "ostro/run/phases/period_facts.h"
 
-#include <nlohmann/json.hpp>
-
 #include "ostro/audit/record/amend.h"
 #include "ostro/optim/schedule.h"
 
@@ -10,13 +8,10 @@ namespace ostro::run {
 Result<std::vector<PeriodFacts>> period_facts(const train::TrainConfig& base, const chain::Chain& chain,
                                               const std::string& where) {
   ASSIGN_OR_RETURN(const std::vector<audit::Period> periods, audit::periods_of(base, chain, where));
-  std::vector<std::string> changes = {""}, data = {chain.genesis().data_hash};
+  std::vector<std::string> changes = {""};
   for (const chain::ChainLink& link : chain.links)
-    if (const auto* amend = std::get_if<chain::AmendEntry>(&link.entry)) {
+    if (const auto* amend = std::get_if<chain::AmendEntry>(&link.entry))
       changes.push_back(audit::amend_text(amend->difference));
-      const auto difference = nlohmann::json::parse(amend->difference);
-      data.push_back(difference.contains("data") ? difference["data"]["to"].get<std::string>() : data.back());
-    }
   std::vector<PeriodFacts> out;
   for (size_t i = 0; i < periods.size(); ++i) {
     PeriodFacts facts;
@@ -28,7 +23,7 @@ Result<std::vector<PeriodFacts>> period_facts(const train::TrainConfig& base, co
     facts.first_step = periods[i].first + 1;
     facts.last_step = end;
     facts.changes = changes[i];
-    facts.data_hash = data[i];
+    facts.data_hash = periods[i].data_hash;
     for (const chain::ChainLink& link : chain.links)
       if (const auto* step = std::get_if<chain::StepEntry>(&link.entry);
           step != nullptr && step->step >= facts.first_step && step->step <= end)
