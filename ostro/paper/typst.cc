@@ -1,15 +1,13 @@
 #include "ostro/paper/typst.h"
 
 #include <fmt/format.h>
-#include <unistd.h>
 
-#include <cerrno>
-#include <cstdlib>
-#include <cstring>
+#include <algorithm>
 #include <filesystem>
 #include <nlohmann/json.hpp>
 #include <sstream>
 
+#include "ostro/base/object_cache.h"
 #include "ostro/base/run_program.h"
 #include "ostro/io/files/path.h"
 
@@ -58,35 +56,16 @@ for number, job in enumerate(jobs):
 answer()
 )py";
 
-// A folder that is gone with this object.
-class ScratchFolder {
- public:
-  static Result<ScratchFolder> make(io::FileSystem& fs) {
-    std::error_code failed;
-    const std::filesystem::path place = std::filesystem::temp_directory_path(failed);
-    if (failed)
-      return io_error(fmt::format("TMPDIR: no folder for Typst: {}; set it to one", failed.message()));
-    std::string path = (place / "ostro-paper-XXXXXX").string();
-    if (::mkdtemp(path.data()) == nullptr)
-      return io_error(
-          fmt::format("{}: cannot be made: {}; set TMPDIR to another folder", path, std::strerror(errno)));
-    return ScratchFolder(fs, path);
-  }
-  ScratchFolder(ScratchFolder&& other) noexcept : fs_(other.fs_), path_(std::move(other.path_)) {
-    other.path_.clear();
-  }
-  ScratchFolder& operator=(ScratchFolder&&) = delete;
-  ~ScratchFolder() {
-    if (!path_.empty()) (void)fs_->remove_all(path_);
-  }
-  std::string file(const std::string& name) const { return io::join_path(path_, name); }
-  const std::string& path() const { return path_; }
-
- private:
-  ScratchFolder(io::FileSystem& fs, std::string path) : fs_(&fs), path_(std::move(path)) {}
-  io::FileSystem* fs_;
-  std::string path_;
-};
+// A folder for Typst, which is gone with the object.
+Result<PrivateFolder> scratch_folder() {
+  std::error_code failed;
+  const std::filesystem::path place = std::filesystem::temp_directory_path(failed);
+  if (failed)
+    return io_error(fmt::format("TMPDIR: no folder for Typst: {}; set it to one", failed.message()));
+  auto made = PrivateFolder::make(place, "ostro-paper-");
+  if (!made.ok()) return io_error(made.error().message() + "; set TMPDIR to another folder");
+  return made;
+}
 
 }  // namespace
 
@@ -111,17 +90,18 @@ std::string typst_error(const std::string& message, const std::string& diagnosti
 Result<TypstResult> run_typst(io::FileSystem& fs, const std::vector<lab::ReportFile>& files,
                               const std::vector<TypstJob>& jobs, const std::string& folder,
                               const std::set<std::string>& generated) {
-  ASSIGN_OR_RETURN(const ScratchFolder scratch, ScratchFolder::make(fs));
+  ASSIGN_OR_RETURN(const PrivateFolder scratch, scratch_folder());
+  const auto scratch_file = [&](const std::string& name) { return (scratch.path() / name).string(); };
   for (const lab::ReportFile& file : files) {
-    const std::string path = scratch.file(io::join_path("in", file.name));
+    const std::string path = scratch_file(io::join_path("in", file.name));
     RETURN_IF_ERROR(fs.make_dirs(io::parent_path(path)));
     RETURN_IF_ERROR(fs.write_file(path, file.bytes));
   }
   auto list = nlohmann::json::array();
   for (const TypstJob& job : jobs) list.push_back({{"main", job.main}, {"format", job.format}});
-  RETURN_IF_ERROR(fs.write_file(scratch.file("job.json"), list.dump()));
+  RETURN_IF_ERROR(fs.write_file(scratch_file("job.json"), list.dump()));
   TypstResult out;
-  const auto said = run_program({"python3", "-B", "-c", kProgram, kTypst, scratch.path()});
+  const auto said = run_program({"python3", "-B", "-c", kProgram, kTypst, scratch.path().string()});
   if (!said.ok() && said.error().code() == ErrorCode::kNotFound) {
     out.missing = fmt::format(
         "a paper needs typst {}, and {}: install Python 3 and run python3 -m pip install typst=={}", kTypst,
@@ -129,7 +109,7 @@ Result<TypstResult> run_typst(io::FileSystem& fs, const std::vector<lab::ReportF
     return out;
   }
   if (!said.ok()) return said.error();
-  ASSIGN_OR_RETURN(const std::string text, fs.read_file(scratch.file("answer.json")));
+  ASSIGN_OR_RETURN(const std::string text, fs.read_file(scratch_file("answer.json")));
   const nlohmann::json answer = nlohmann::json::parse(text, nullptr, /*allow_exceptions=*/false);
   if (!answer.is_object()) return io_error("python3 gave no answer about the paper");
   if (answer.contains("missing")) {
@@ -143,7 +123,7 @@ Result<TypstResult> run_typst(io::FileSystem& fs, const std::vector<lab::ReportF
     return invalid_argument(typst_error(what, answer.value("diagnostic", ""), folder, generated));
   }
   for (size_t i = 0; i < jobs.size(); ++i) {
-    ASSIGN_OR_RETURN(std::string bytes, fs.read_file(scratch.file(std::to_string(i))));
+    ASSIGN_OR_RETURN(std::string bytes, fs.read_file(scratch_file(std::to_string(i))));
     out.outputs.push_back(std::move(bytes));
   }
   return out;
