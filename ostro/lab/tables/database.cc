@@ -133,13 +133,19 @@ std::string value_text(const Value& value) {
   return "";
 }
 
-Result<Database> Database::create(bool measured) {
+Result<Database> Database::in_memory() {
   Database out;
   sqlite3* raw = nullptr;
   if (sqlite3_open_v2(":memory:", &raw, SQLITE_OPEN_READWRITE | SQLITE_OPEN_CREATE, nullptr) != SQLITE_OK)
     return io_error("SQLite cannot open a database in memory");
   out.db_.reset(raw);
   sqlite3_limit(raw, SQLITE_LIMIT_LENGTH, kMostBytes);
+  return out;
+}
+
+Result<Database> Database::create(bool measured) {
+  ASSIGN_OR_RETURN(Database out, in_memory());
+  sqlite3* const raw = out.db_.get();
   add_exact_sums(raw);
   std::string sql = "PRAGMA page_size = 4096; PRAGMA encoding = 'UTF-8';";
   for (const Table& table : record_tables()) {
@@ -155,12 +161,8 @@ Result<Database> Database::create(bool measured) {
 }
 
 Result<Database> Database::open(const std::string& bytes) {
-  Database out;
-  sqlite3* raw = nullptr;
-  if (sqlite3_open_v2(":memory:", &raw, SQLITE_OPEN_READWRITE | SQLITE_OPEN_CREATE, nullptr) != SQLITE_OK)
-    return io_error("SQLite cannot open a database in memory");
-  out.db_.reset(raw);
-  sqlite3_limit(raw, SQLITE_LIMIT_LENGTH, kMostBytes);
+  ASSIGN_OR_RETURN(Database out, in_memory());
+  sqlite3* const raw = out.db_.get();
   sqlite3_db_config(raw, SQLITE_DBCONFIG_TRUSTED_SCHEMA, 0, nullptr);
   sqlite3_db_config(raw, SQLITE_DBCONFIG_DEFENSIVE, 1, nullptr);
   auto* copy = static_cast<unsigned char*>(sqlite3_malloc64(std::max<size_t>(bytes.size(), 1)));

@@ -62,6 +62,8 @@ class Database {
   struct Close {
     void operator()(sqlite3* db) const;
   };
+  // An empty one, with the limits that all have.
+  static Result<Database> in_memory();
   std::unique_ptr<sqlite3, Close> db_;
 };
 
