@@ -57,6 +57,16 @@ Result<std::vector<std::string>> files_below(io::FileSystem& fs, const std::stri
   return out;
 }
 
+Result<FolderSize> size_below(io::FileSystem& fs, const std::string& directory) {
+  ASSIGN_OR_RETURN(const std::vector<std::string> files, files_below(fs, directory));
+  FolderSize out{static_cast<int64_t>(files.size()), 0};
+  for (const std::string& file : files) {
+    ASSIGN_OR_RETURN(const io::FileInfo info, fs.stat(io::join_path(directory, file)));
+    out.bytes += info.size;
+  }
+  return out;
+}
+
 std::map<std::string, Result<FileSum>> hash_files(io::FileSystem& fs, const std::string& directory,
                                                   const std::vector<std::string>& paths, int threads,
                                                   Progress& progress, const std::string& what) {

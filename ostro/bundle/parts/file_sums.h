@@ -1,4 +1,4 @@
-// files_below, hash_files, copy_file: the files of a directory, their hashes, and copies of them.
+// files_below, size_below, hash_files, copy_file: the files of a directory, their hashes, and copies of them.
 //
 // Errors are those of reading and writing.
 #pragma once
@@ -19,6 +19,12 @@ namespace ostro::bundle {
 // paths are added to `links`; without `links` one is an error, kInvalidArgument.
 Result<std::vector<std::string>> files_below(io::FileSystem& fs, const std::string& directory,
                                              std::vector<std::string>* links = nullptr);
+
+// The number of files below `directory`, and their bytes. Errors as files_below.
+struct FolderSize {
+  int64_t files = 0, bytes = 0;
+};
+Result<FolderSize> size_below(io::FileSystem& fs, const std::string& directory);
 
 // Returns for each file below `directory` its size and SHA-256, or the error of reading it. Each of `threads`
 // threads hashes one file at a time, with a small buffer. `progress` shows `what` with the part of the bytes

@@ -107,11 +107,7 @@ Result<Material> open_material(const Context& context, const PublishRequest& req
 }
 
 std::string programs_json(const PublishRequest& request, const std::optional<chain::RunRecord>& record) {
-  nlohmann::json out = {{"published",
-                         {{"version", request.version},
-                          {"source_commit", chain::source_commit()},
-                          {"binary_sha256", chain::binary_sha256()},
-                          {"compiler", chain::compiler_name()}}},
+  nlohmann::json out = {{"published", nlohmann::json::parse(program_json(request.version))},
                         {"trained", nlohmann::json::array()}};
   if (record)
     for (const chain::Session& s : record->sessions)
@@ -175,25 +171,28 @@ Status write_bundle(const Context& context, const PublishRequest& request, const
   return fs.sync_tree(place);
 }
 
-// Checks what was written into `place`, as a stranger will. Returns what is not equal and yet no
-// contradiction, with the paths that the files will have below `out`.
-Result<std::string> checked(const Context& context, const std::string& place, const std::string& out) {
-  ASSIGN_OR_RETURN(const BundleAudit audit, check_bundle(context, place, {}));
-  const auto text_of = [&](const audit::Finding& finding) {
+}  // namespace
+
+std::string program_json(const std::string& version) {
+  return chain::canonical_text({{"version", version},
+                                {"source_commit", chain::source_commit()},
+                                {"binary_sha256", chain::binary_sha256()},
+                                {"compiler", chain::compiler_name()}});
+}
+
+Result<std::vector<std::string>> remarks_of(const BundleAudit& audit, const char* noun,
+                                            const std::string& place, const std::string& out) {
+  std::vector<std::string> remarks;
+  for (const audit::Finding& finding : audit.findings) {
     std::string text = audit::finding_text(finding);
     for (size_t at = 0; (at = text.find(place, at)) != std::string::npos; at += out.size())
       text.replace(at, place.size(), out);
-    return text;
-  };
+    remarks.push_back(std::move(text));
+  }
   if (audit.verdict() == audit::Verdict::kDiffers)
-    return corrupt(fmt::format("nothing was published: the bundle would be refused: {}",
-                               text_of(audit.findings.front())));
-  std::string remark;
-  for (const audit::Finding& finding : audit.findings) remark += text_of(finding) + "\n";
-  return remark;
+    return corrupt(fmt::format("nothing was published: the {} would be refused: {}", noun, remarks.front()));
+  return remarks;
 }
-
-}  // namespace
 
 Result<Published> publish(const Context& context, const PublishRequest& request) {
   RETURN_IF_ERROR(check_words(context, request));
@@ -203,16 +202,12 @@ Result<Published> publish(const Context& context, const PublishRequest& request)
       context.fs, request.out,
       [&](const std::string& place) -> Status {
         RETURN_IF_ERROR(write_bundle(context, request, material, place, out.manifest));
-        ASSIGN_OR_RETURN(out.remark, checked(context, place, io::clean_path(request.out)));
+        ASSIGN_OR_RETURN(const BundleAudit audit, check_bundle(context, place, {}));
+        ASSIGN_OR_RETURN(out.remarks, remarks_of(audit, "bundle", place, io::clean_path(request.out)));
         return {};
       },
       ".publishing"));
-  ASSIGN_OR_RETURN(const std::vector<std::string> files, files_below(context.fs, request.out));
-  out.files = static_cast<int64_t>(files.size());
-  for (const std::string& file : files) {
-    ASSIGN_OR_RETURN(const io::FileInfo info, context.fs.stat(io::join_path(request.out, file)));
-    out.bytes += info.size;
-  }
+  ASSIGN_OR_RETURN(out.size, size_below(context.fs, request.out));
   if (material.key) out.key = material.key->public_key().fingerprint();
   out.replay = replay_text(material.view.chain, out.manifest, material.view.record);
   return out;

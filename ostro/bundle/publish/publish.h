@@ -6,6 +6,8 @@
 #include <string>
 #include <vector>
 
+#include "ostro/bundle/check/check_bundle.h"
+#include "ostro/bundle/parts/file_sums.h"
 #include "ostro/bundle/parts/manifest.h"
 #include "ostro/context/context.h"
 #include "ostro/hf/export.h"
@@ -30,10 +32,10 @@ struct PublishRequest {
 
 struct Published {
   BundleManifest manifest;
-  int64_t files = 0, bytes = 0;  // in the bundle
-  std::string key;               // fingerprint of the key that signed; empty: not signed
-  std::string replay;            // replay_text()
-  std::string remark;            // findings of its check, a line each; empty: the verdict is equal
+  FolderSize size;                   // of the bundle
+  std::string key;                   // fingerprint of the key that signed; empty: not signed
+  std::string replay;                // replay_text()
+  std::vector<std::string> remarks;  // findings of its check; empty: the verdict is equal
 };
 
 // Publishes the newest state that the run's chain names. The bundle is there whole or not at all, and it was
@@ -41,5 +43,15 @@ struct Published {
 // belong together, and where the run's data is not at hand; kNotFound for a run whose chain names no state;
 // kCorrupt for a record that contradicts itself; those of export_model and of writing.
 Result<Published> publish(const Context& context, const PublishRequest& request);
+
+// What a program of this version says of itself: canonical JSON of `version`, `source_commit`,
+// `binary_sha256` and `compiler`.
+std::string program_json(const std::string& version);
+
+// What is said of an `audit` of a directory that was written in `place` and will be at `out`: a line for each
+// finding, with the paths below `out`. Error: kCorrupt, with the worst of them, for an audit that would
+// refuse it; `noun` says what it is ("bundle").
+Result<std::vector<std::string>> remarks_of(const BundleAudit& audit, const char* noun,
+                                            const std::string& place, const std::string& out);
 
 }  // namespace ostro::bundle

@@ -5,6 +5,7 @@
 
 #include "ostro/base/units.h"
 #include "ostro/cli/main/commands.h"
+#include "ostro/cli/run/seal_text.h"
 #include "ostro/cli/shared/terminal.h"
 #include "ostro/publication/publish/publish_lab.h"
 
@@ -16,14 +17,8 @@ std::string published_text(const publication::PublishRequest& request,
   const publication::PublicationManifest& m = published.manifest;
   std::string out = fmt::format(
       "{}: the lab {} of {} steps, {} bundles: {:.1f} MiB in {} files\nlab hash: {}\n", request.out, m.lab,
-      m.steps.size(), published.bundles, mib(published.bytes), published.files, m.lab_hash);
-  out += published.key.empty() ? "not signed: --sign KEY.pem ties it to a key of yours\n"
-                               : fmt::format("signed by the key {}\n", published.key);
-  if (request.time_request)
-    out += fmt::format(
-        "time: send {0}/publication.json.tsq to a time-stamping service, and put its answer beside it as "
-        "publication.json.tsr\n",
-        request.out);
+      m.steps.size(), published.bundles, mib(published.size.bytes), published.size.files, m.lab_hash);
+  out += seal_text(request.out + "/" + publication::kManifestFile, published.key, request.time_request);
   for (const std::string& remark : published.remarks) out += remark + "\n";
   return out + fmt::format("check it: ostro verify {}\n", request.out);
 }

@@ -3,6 +3,7 @@
 
 #include "ostro/bundle/publish/publish.h"
 #include "ostro/cli/main/commands.h"
+#include "ostro/cli/run/seal_text.h"
 #include "ostro/cli/shared/terminal.h"
 
 namespace ostro::cli {
@@ -19,17 +20,11 @@ std::string bundle_size(int64_t bytes) {
 std::string published_text(const bundle::PublishRequest& request, const bundle::Published& published) {
   const bundle::BundleManifest& m = published.manifest;
   std::string out = fmt::format("{}: the model after step {}, with its record: {} in {} files\n", request.out,
-                                m.chain.step, bundle_size(published.bytes), published.files);
+                                m.chain.step, bundle_size(published.size.bytes), published.size.files);
   out += fmt::format("run hash: {}\nstate: {}\n", m.chain.head, m.chain.state);
-  out += published.key.empty() ? "not signed: --sign KEY.pem ties it to a key of yours\n"
-                               : fmt::format("signed by the key {}\n", published.key);
-  if (request.time_request)
-    out += fmt::format(
-        "time: send {0}/bundle.json.tsq to a time-stamping service, and put its answer beside it as "
-        "bundle.json.tsr\n",
-        request.out);
+  out += seal_text(request.out + "/" + bundle::kManifestFile, published.key, request.time_request);
   out += "replay: " + published.replay + "\n";
-  out += published.remark;
+  for (const std::string& remark : published.remarks) out += remark + "\n";
   return out + fmt::format("check it: ostro verify {}\n", request.out);
 }
 

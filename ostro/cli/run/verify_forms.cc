@@ -65,6 +65,13 @@ std::string with_model(const audit::Audit& audit, const std::optional<convert::M
   return audit::json_line(out);
 }
 
+// The options of a check of a bundle or of a published lab.
+bundle::BundleOptions options_of(const VerifyAsked& asked) {
+  bundle::BundleOptions options = asked.bundle;
+  options.run_hash = asked.audit.run_hash;
+  return options;
+}
+
 // An option that only a replay has a use for; empty: there is none.
 std::string replay_option(const VerifyAsked& asked) {
   if (asked.from || asked.to) return asked.from ? "--from_step" : "--to_step";
@@ -243,26 +250,21 @@ Result<Verified> verify_bundle(const Context& context, const VerifyAsked& asked)
         "{} is for replaying a run, and a bundle is checked without it: --sample and --leaf replay some of "
         "its steps, ostro verify {} all that its states allow",
         option, io::join_path(asked.run, bundle::kRecordFolder)));
-  bundle::BundleOptions options = asked.bundle;
-  options.run_hash = asked.audit.run_hash;
-  ASSIGN_OR_RETURN(const auto audit, bundle::check_bundle(context, asked.run, options));
+  ASSIGN_OR_RETURN(const auto audit, bundle::check_bundle(context, asked.run, options_of(asked)));
   return verified(asked.json ? bundle::bundle_json(audit) : bundle::bundle_text(audit),
                   exit_code(audit.verdict()));
 }
 
 Result<Verified> verify_publication(const Context& context, const VerifyAsked& asked) {
-  const std::string option = asked.is_spot()                ? "--sample and --leaf are"
-                             : asked.audit.no_replay        ? "--no_replay is"
-                             : replay_option(asked).empty() ? ""
-                                                            : replay_option(asked) + " is";
+  std::string option = replay_option(asked);
+  if (asked.audit.no_replay) option = "--no_replay";
+  if (asked.is_spot()) option = asked.leaf.empty() ? "--sample" : "--leaf";
   if (!option.empty())
     return invalid_argument(fmt::format(
-        "{} for replaying a run, and a published lab is checked without it: name one of its bundles, "
+        "{} is for replaying a run, and a published lab is checked without it: name one of its bundles, "
         "{}/*",
         option, io::join_path(asked.run, publication::kBundlesFolder)));
-  bundle::BundleOptions options = asked.bundle;
-  options.run_hash = asked.audit.run_hash;
-  ASSIGN_OR_RETURN(const auto audit, publication::check_publication(context, asked.run, options));
+  ASSIGN_OR_RETURN(const auto audit, publication::check_publication(context, asked.run, options_of(asked)));
   return verified(asked.json ? bundle::bundle_json(audit) : publication::publication_text(audit),
                   exit_code(audit.verdict()));
 }

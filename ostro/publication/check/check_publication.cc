@@ -143,7 +143,7 @@ void check_lab(BundleCheck& check, const PublicationManifest& manifest) {
                   "hash {}",
                   lab->state.steps.size(), manifest.lab_hash));
   int64_t left_out = 0;
-  const auto wrong = output_faults(fs, *lab, left_out);
+  const auto wrong = output_faults(fs, *lab, manifest, left_out);
   if (!wrong.ok()) return check.find(wrong.error());
   find_all(check, *wrong);
   if (wrong->empty())

@@ -7,7 +7,6 @@
 #include <set>
 
 #include "ostro/base/sha256.h"
-#include "ostro/io/files/file_hash.h"
 #include "ostro/io/files/path.h"
 #include "ostro/lab/journal/output.h"
 
@@ -110,7 +109,7 @@ Result<PublishedLab> open_lab(io::FileSystem& fs, const std::string& directory,
 }
 
 Result<std::vector<std::string>> output_faults(io::FileSystem& fs, const PublishedLab& lab,
-                                               int64_t& left_out) {
+                                               const PublicationManifest& manifest, int64_t& left_out) {
   std::vector<std::string> faults;
   for (const lab::StepState& s : lab.state.steps) {
     const std::string& folder = lab.state.made.at(s.step->name).folder;
@@ -122,16 +121,17 @@ Result<std::vector<std::string>> output_faults(io::FileSystem& fs, const Publish
       faults.push_back(fmt::format("{} is not the list that the journal has the hash of", list));
       continue;
     }
-    ASSIGN_OR_RETURN(const std::vector<std::string> there, lab::files_below(fs, folder));
+    const std::string below = lab.plan.relative(folder) + "/";
     int64_t listed = 0;
-    for (const std::string& file : there) {
-      if (!json["files"].contains(file)) continue;  // the sessions of a run
+    for (auto file = manifest.files.lower_bound(below);
+         file != manifest.files.end() && file->first.starts_with(below); ++file) {
+      const auto made = json["files"].find(file->first.substr(below.size()));
+      if (made == json["files"].end()) continue;  // the sessions of a run
       ++listed;
-      const std::string path = io::join_path(folder, file);
-      ASSIGN_OR_RETURN(const std::string hash, io::file_sha256(fs, path));
-      if (json["files"][file] != hash)
-        faults.push_back(fmt::format("{} is not what step {} made: SHA-256 {} here, {} in its list", path,
-                                     s.step->name, hash, json["files"][file].dump()));
+      if (const std::string& hash = file->second.sha256; *made != hash)
+        faults.push_back(fmt::format("{}/{} is not what step {} made: SHA-256 {} here, {} in its list",
+                                     folder, file->first.substr(below.size()), s.step->name, hash,
+                                     made->dump()));
     }
     left_out += static_cast<int64_t>(json["files"].size()) - listed;
   }

@@ -21,9 +21,10 @@ Result<PublishedLab> open_lab(io::FileSystem& fs, const std::string& directory,
                               const PublicationManifest& manifest, const lab::Journal& journal,
                               std::vector<std::string>& faults);
 
-// Compares the files of the outputs with the lists that the journal has the hashes of: a line for each file
-// that is another one. Those that the lists have and the publication has not are counted in `left_out`.
+// Compares the files of the outputs, as the manifest lists them, with the lists that the journal has the
+// hashes of: a line for each file that is another one. Those that only the lists have are counted in
+// `left_out`.
 Result<std::vector<std::string>> output_faults(io::FileSystem& fs, const PublishedLab& lab,
-                                               int64_t& left_out);
+                                               const PublicationManifest& manifest, int64_t& left_out);
 
 }  // namespace ostro::publication

@@ -6,11 +6,10 @@
 #include <set>
 
 #include "ostro/base/machine.h"
+#include "ostro/base/sha256.h"
 #include "ostro/bundle/parts/file_sums.h"
 #include "ostro/bundle/parts/write_manifest.h"
 #include "ostro/bundle/publish/publish.h"
-#include "ostro/chain/genesis_json.h"
-#include "ostro/chain/record.h"
 #include "ostro/convert/import/new_directory.h"
 #include "ostro/io/files/path.h"
 #include "ostro/lab/record/record.h"
@@ -107,16 +106,10 @@ Status publish_bundles(const Context& context, const PublishRequest& request, co
     one.version = request.version;
     auto published = bundle::publish(context, one);
     if (!published.ok()) return published.error().with_context(fmt::format("step {}", s.step->name));
-    if (!published->remark.empty()) remarks.push_back(fmt::format("{}: {}", folder, published->remark));
+    for (const std::string& remark : published->remarks)
+      remarks.push_back(fmt::format("{}: {}", folder, remark));
   }
   return {};
-}
-
-std::string made_by(const PublishRequest& request) {
-  return chain::canonical_text({{"version", request.version},
-                                {"source_commit", chain::source_commit()},
-                                {"binary_sha256", chain::binary_sha256()},
-                                {"compiler", chain::compiler_name()}});
 }
 
 Status write_publication(const Context& context, const PublishRequest& request, const Material& material,
@@ -131,44 +124,27 @@ Status write_publication(const Context& context, const PublishRequest& request, 
   ASSIGN_OR_RETURN(const lab::Registry registry, lab::Registry::open(fs, plan.directory()));
   manifest.journal = journal.head(), manifest.registry = registry.head();
   ASSIGN_OR_RETURN(manifest.steps, published_steps(material, !request.records_only));
-  manifest.made_by = made_by(request);
+  manifest.made_by = bundle::program_json(request.version);
   RETURN_IF_ERROR(copy_plan(fs, plan, place, out.remarks));
   RETURN_IF_ERROR(copy_lab(context, plan, material.state, place));
   ASSIGN_OR_RETURN(const std::vector<lab::ReportFile> pages, lab::make_site(fs, plan, material.state));
   RETURN_IF_ERROR(lab::write_files(fs, io::join_path(place, kSiteFolder), pages));
   RETURN_IF_ERROR(publish_bundles(context, request, material, manifest, place, out.remarks));
   RETURN_IF_ERROR(fs.write_file(io::join_path(place, kPageFile), front_page(manifest, plan)));
-  const auto sum_all = [&]() -> Status {
-    ASSIGN_OR_RETURN(std::vector<std::string> files, bundle::files_below(fs, place));
-    std::erase_if(files, [](const std::string& file) { return is_in_bundle(file); });
-    for (auto& [path, sum] :
-         bundle::hash_files(fs, place, files, material.threads, context.progress, "hashing files")) {
-      ASSIGN_OR_RETURN(manifest.files[path], std::move(sum));
-    }
-    return {};
-  };
-  RETURN_IF_ERROR(sum_all());
-  for (const auto& [name, text] : texts_for_others(manifest, material.state, request.licence, material.key))
+  ASSIGN_OR_RETURN(std::vector<std::string> files, bundle::files_below(fs, place));
+  std::erase_if(files, [](const std::string& file) { return is_in_bundle(file); });
+  for (auto& [path, sum] :
+       bundle::hash_files(fs, place, files, material.threads, context.progress, "hashing files")) {
+    ASSIGN_OR_RETURN(manifest.files[path], std::move(sum));
+  }
+  const auto others = texts_for_others(manifest, material.state, request.licence, material.key);
+  for (const auto& [name, text] : others) {
     RETURN_IF_ERROR(fs.write_file(io::join_path(place, name), text));
-  RETURN_IF_ERROR(sum_all());
+    manifest.files[name] = {static_cast<int64_t>(text.size()), sha256_hex(text)};
+  }
   RETURN_IF_ERROR(bundle::write_manifest(fs, place, {kManifestFile, manifest_text(manifest), manifest.files},
                                          material.key ? &*material.key : nullptr, request.time_request));
   return fs.sync_tree(place);
-}
-
-// Checks what was written into `place`, as a stranger will.
-Status check_written(const Context& context, const std::string& place, const std::string& out,
-                     std::vector<std::string>& remarks) {
-  ASSIGN_OR_RETURN(const bundle::BundleAudit audit, check_publication(context, place, {}));
-  for (const audit::Finding& finding : audit.findings) {
-    std::string text = audit::finding_text(finding);
-    for (size_t at = 0; (at = text.find(place, at)) != std::string::npos; at += out.size())
-      text.replace(at, place.size(), out);
-    if (finding.verdict == audit::Verdict::kDiffers)
-      return corrupt(fmt::format("nothing was published: the publication would be refused: {}", text));
-    remarks.push_back(text);
-  }
-  return {};
 }
 
 }  // namespace
@@ -180,15 +156,14 @@ Result<Published> publish_lab(const Context& context, const PublishRequest& requ
       context.fs, request.out,
       [&](const std::string& place) -> Status {
         RETURN_IF_ERROR(write_publication(context, request, material, place, out));
-        return check_written(context, place, io::clean_path(request.out), out.remarks);
+        ASSIGN_OR_RETURN(const bundle::BundleAudit audit, check_publication(context, place, {}));
+        ASSIGN_OR_RETURN(const std::vector<std::string> found,
+                         bundle::remarks_of(audit, "publication", place, io::clean_path(request.out)));
+        out.remarks.insert(out.remarks.end(), found.begin(), found.end());
+        return {};
       },
       ".publishing"));
-  ASSIGN_OR_RETURN(const std::vector<std::string> files, bundle::files_below(context.fs, request.out));
-  out.files = static_cast<int64_t>(files.size());
-  for (const std::string& file : files) {
-    ASSIGN_OR_RETURN(const io::FileInfo info, context.fs.stat(io::join_path(request.out, file)));
-    out.bytes += info.size;
-  }
+  ASSIGN_OR_RETURN(out.size, bundle::size_below(context.fs, request.out));
   for (const auto& [name, step] : out.manifest.steps) out.bundles += step.bundle.empty() ? 0 : 1;
   if (material.key) out.key = material.key->public_key().fingerprint();
   return out;

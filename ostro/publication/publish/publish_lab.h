@@ -5,6 +5,7 @@
 #include <string>
 #include <vector>
 
+#include "ostro/bundle/parts/file_sums.h"
 #include "ostro/context/context.h"
 #include "ostro/publication/parts/manifest.h"
 
@@ -22,7 +23,8 @@ struct PublishRequest {
 
 struct Published {
   PublicationManifest manifest;
-  int64_t files = 0, bytes = 0, bundles = 0;
+  bundle::FolderSize size;  // of the publication
+  int64_t bundles = 0;
   std::string key;                   // fingerprint of the key that signed; empty: not signed
   std::vector<std::string> remarks;  // files that were left out, and findings of its check
 };
