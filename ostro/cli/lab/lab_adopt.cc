@@ -2,8 +2,8 @@
 
 #include <fmt/format.h>
 
+#include "ostro/cli/lab/lab_services.h"
 #include "ostro/cli/main/exit_code.h"
-#include "ostro/cli/run/train_run.h"
 #include "ostro/cli/shared/progress.h"
 #include "ostro/cli/shared/terminal.h"
 #include "ostro/lab/drive/adopt.h"
@@ -38,11 +38,7 @@ int lab_adopt(Args args) {
   BuildProgressLine line;
   const auto build = build_settings(line);
   if (!build.ok()) return report_error(build.error());
-  const lab::Services services = {
-      .build = *build,
-      .train = [&](const train::TrainConfig& config, bool amend, std::optional<int64_t> workers) {
-        return train_here(context.on(config.trainer.device), config, args.typed(), {}, amend, workers);
-      }};
+  const lab::Services services = lab_services(context, *build, args.typed());
   const auto adopted = lab::adopt(context, services, *plan, request);
   line.end();
   if (!adopted.ok()) return report_error(adopted.error());

@@ -6,8 +6,8 @@
 #include <cstdio>
 
 #include "ostro/base/units.h"
+#include "ostro/cli/lab/lab_services.h"
 #include "ostro/cli/main/exit_code.h"
-#include "ostro/cli/run/train_run.h"
 #include "ostro/cli/shared/progress.h"
 #include "ostro/lab/drive/driver.h"
 #include "ostro/lab/plan/phases.h"
@@ -142,11 +142,7 @@ int lab_run(Args args) {
   auto build = build_settings(line);
   if (!build.ok()) return report_error(build.error());
   request.threads = build->threads_or_all();
-  const lab::Services services = {
-      .build = *build,
-      .train = [&](const train::TrainConfig& config, bool amend, std::optional<int64_t> workers) {
-        return train_here(context.on(config.trainer.device), config, args.typed(), {}, amend, workers);
-      }};
+  const lab::Services services = lab_services(context, *build, args.typed());
   request.on_begin = [](const lab::StepState& step) {
     fmt::print("{}", state_line(step));
     std::fflush(stdout);

@@ -1,0 +1,17 @@
+// lab_services: what this program gives to the steps of a lab.
+#pragma once
+
+#include <string>
+#include <vector>
+
+#include "ostro/context/context.h"
+#include "ostro/lab/steps/work.h"
+
+namespace ostro::cli {
+
+// Trainings are those of train_here(), with `argv` for run.json. The context and `argv` must outlive the
+// result.
+lab::Services lab_services(const Context& context, const data::BuildSettings& build,
+                           const std::vector<std::string>& argv);
+
+}  // namespace ostro::cli
