@@ -5,21 +5,18 @@
 
 #include "ostro/base/text_parts.h"
 #include "ostro/cli/launch/launch_job.h"
-#include "ostro/cli/launch/ssh_words.h"
+#include "ostro/cli/launch/ssh_machines.h"
 #include "ostro/cli/main/commands.h"
 #include "ostro/cli/main/exit_code.h"
 #include "ostro/cli/shared/terminal.h"
-#include "ostro/cluster/ssh/hosts.h"
 #include "ostro/cluster_check/agent.h"
 #include "ostro/cluster_check/check_cluster.h"
 #include "ostro/io/files/path.h"
-#include "ostro/runtime/device_name.h"
 
 namespace ostro::cli {
 namespace {
 
-struct ClusterCall {
-  std::string hosts, ssh = "ssh", program, folder;
+struct ClusterCall : SshMachines {
   bool agent = false, no_selftest = false, json = false;
   int64_t link_mebibytes = 32;
 };
@@ -39,12 +36,7 @@ std::vector<std::string> shared_folders(const train::TrainConfig& config) {
 Result<cluster_check::ClusterReport> check_machines(const ClusterCall& call, const Context& context,
                                                     const train::TrainConfig* config) {
   cluster_check::CheckRequest request;
-  ASSIGN_OR_RETURN(const std::string text, context.fs.read_file(call.hosts));
-  ASSIGN_OR_RETURN(request.hosts, cluster::parse_hosts(text, call.hosts));
-  for (const cluster::SshHost& host : request.hosts)
-    for (const std::string& device : host.devices)
-      if (!device.empty())
-        RETURN_IF_ERROR(runtime::parse_device(fmt::format("{}: {}", call.hosts, host.name), device));
+  ASSIGN_OR_RETURN(request.hosts, read_hosts(context.fs, call.hosts));
   if (config != nullptr) request.folders = shared_folders(*config);
   request.selftest = !call.no_selftest;
   request.link_bytes = call.link_mebibytes << 20;
@@ -75,10 +67,7 @@ int check_cluster_command(Args args) {
       "fast. Exit code 0: no problem was found; 1: some were.");
   args.option("--hosts", &call.hosts, "FILE",
               "a machine in each line, as for ostro launch ssh: HOST [slots=N] [devices=LIST]");
-  args.option("--ssh", &call.ssh, "WORDS", "the program, for instance 'ssh -p 2222 -i KEY'");
-  args.option("--program", &call.program, "PATH",
-              "this program on the machines; without it: the same path as here");
-  args.option("--folder", &call.folder, "DIR", "where the workers will run; without it: the current folder");
+  take_ssh_options(args, call);
   args.option("--link_mib", &call.link_mebibytes, "N",
               "MiB sent over each link that is measured (default 32); 0: only connect");
   args.flag("--no_selftest", &call.no_selftest, "leaves out the self-test, which takes some seconds");

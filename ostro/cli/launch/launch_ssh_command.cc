@@ -7,22 +7,20 @@
 
 #include "ostro/base/log.h"
 #include "ostro/cli/launch/launch_job.h"
-#include "ostro/cli/launch/ssh_words.h"
+#include "ostro/cli/launch/ssh_machines.h"
 #include "ostro/cli/launch/worker_words.h"
 #include "ostro/cli/main/commands.h"
 #include "ostro/cli/main/exit_code.h"
-#include "ostro/cluster/ssh/hosts.h"
 #include "ostro/cluster/ssh/remote_command.h"
 #include "ostro/cluster/wire/worker_variables.h"
 #include "ostro/run/job/coordinator_options.h"
-#include "ostro/runtime/device_name.h"
 #include "ostro/train/options/config.h"
 
 namespace ostro::cli {
 namespace {
 
-struct SshCall {
-  std::string hosts, ssh = "ssh", bind = "0.0.0.0", program, folder;
+struct SshCall : SshMachines {
+  std::string bind = "0.0.0.0";
   int64_t min_workers = 1, port = 0;
 };
 
@@ -38,10 +36,6 @@ int64_t worker_count(const std::vector<cluster::SshHost>& hosts) {
 
 Status check(const SshCall& call, const std::vector<cluster::SshHost>& hosts,
              const train::TrainConfig& config) {
-  for (const cluster::SshHost& host : hosts)
-    for (const std::string& device : host.devices)
-      if (!device.empty())
-        RETURN_IF_ERROR(runtime::parse_device(fmt::format("{}: {}", call.hosts, host.name), device));
   const int64_t workers = worker_count(hosts);
   if (call.min_workers < 1 || call.min_workers > workers)
     return invalid_argument(fmt::format("--min_workers: {} is not a number from 1 to the {} workers of {}",
@@ -79,8 +73,7 @@ Status place_workers(const SshCall& call, const std::vector<cluster::SshHost>& h
 
 Result<int> launch(const SshCall& call, const train::TrainConfig& config, const Context& context,
                    const std::vector<std::string>& typed) {
-  ASSIGN_OR_RETURN(const std::string text, context.fs.read_file(call.hosts));
-  ASSIGN_OR_RETURN(const auto hosts, cluster::parse_hosts(text, call.hosts));
+  ASSIGN_OR_RETURN(const auto hosts, read_hosts(context.fs, call.hosts));
   RETURN_IF_ERROR(check(call, hosts, config));
   cluster::LocalWorkers local;
   local.count = worker_count(hosts);
@@ -113,10 +106,7 @@ int launch_ssh_command(Args args) {
               Args::kRequired);
   args.option("--min_workers", &call.min_workers, "N",
               "go on with as few when others are lost; 1 by default, or the smallest that the mesh allows");
-  args.option("--ssh", &call.ssh, "WORDS", "the program, for instance 'ssh -p 2222 -i KEY'");
-  args.option("--program", &call.program, "PATH",
-              "this program on the machines; without it: the same path as here");
-  args.option("--folder", &call.folder, "DIR", "where the workers run; without it: the current folder");
+  take_ssh_options(args, call);
   args.option("--bind", &call.bind, "ADDRESS",
               "where the coordinator listens on this machine; 0.0.0.0: at all its addresses, and each worker "
               "takes the one from which ssh came");
