@@ -97,10 +97,6 @@ Error LineProcess::gone(const std::string& what) const {
 
 Status LineProcess::ask(const std::string& line) {
   const std::string text = line + "\n";
-  // A program that has ended must not end this one.
-  struct sigaction ignore{}, before{};
-  ignore.sa_handler = SIG_IGN;
-  ::sigaction(SIGPIPE, &ignore, &before);
   size_t written = 0;
   while (written < text.size()) {
     const ssize_t count = ::write(in_.fd(), text.data() + written, text.size() - written);
@@ -108,7 +104,6 @@ Status LineProcess::ask(const std::string& line) {
     if (count <= 0) break;
     written += static_cast<size_t>(count);
   }
-  ::sigaction(SIGPIPE, &before, nullptr);
   if (written == text.size()) return {};
   hear_out();
   return gone("has ended");

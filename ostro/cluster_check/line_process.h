@@ -1,6 +1,6 @@
 // LineProcess: a program that is asked by lines on its standard input and answers by lines on its standard
 // output, such as ostro on another machine behind ssh. What it writes to standard error is kept. One thread
-// uses it.
+// uses it. The process must ignore SIGPIPE, as cli_main makes it: the program may end at any time.
 #pragma once
 
 #include <sys/types.h>
