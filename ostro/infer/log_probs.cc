@@ -3,6 +3,7 @@
 #include <algorithm>
 #include <numeric>
 
+#include "ostro/numerics/exp2_sum.h"
 #include "ostro/numerics/fp_env.h"
 #include "ostro/numerics/functions.h"
 #include "ostro/numerics/leaves.h"
@@ -11,15 +12,27 @@
 namespace ostro::infer {
 namespace {
 
+// The largest of max_f32, in lanes, so that the compiler makes vectors of it.
+float largest(std::span<const float> x) {
+  constexpr size_t kLanes = 32;
+  if (x.size() < kLanes) return std::accumulate(x.begin() + 1, x.end(), x[0], numerics::max_f32);
+  float lane[kLanes];
+  std::copy_n(x.begin(), kLanes, lane);
+  const auto take = [&](const float* at) {
+    for (size_t i = 0; i < kLanes; ++i) lane[i] = at[i] > lane[i] || at[i] != at[i] ? at[i] : lane[i];
+  };
+  for (size_t begin = kLanes; begin + kLanes <= x.size(); begin += kLanes) take(x.data() + begin);
+  take(x.data() + x.size() - kLanes);
+  return std::accumulate(lane + 1, lane + kLanes, lane[0], numerics::max_f32);
+}
+
 [[gnu::noinline]] float log_sum(std::span<const float> logits, int64_t vocab_leaves) {
-  float most = logits[0];
-  for (const float logit : logits.subspan(1)) most = numerics::max_f32(most, logit);
-  most = most + 0.0F;
+  const float most = largest(logits) + 0.0F;
   std::vector<float> partials;
   for (const auto& leaf : numerics::leaf_bounds("vocab", static_cast<int64_t>(logits.size()), vocab_leaves))
-    partials.push_back(numerics::striped_sum<float>(leaf.size(), [&](int64_t i) {
-      return numerics::exp2_block(logits[static_cast<size_t>(leaf.begin + i)], most, numerics::kLog2e);
-    }));
+    partials.push_back(numerics::exp2_block_sum(
+        logits.subspan(static_cast<size_t>(leaf.begin), static_cast<size_t>(leaf.size())), most,
+        numerics::kLog2e));
   return most + numerics::log_f32(numerics::tree_sum<float>(partials));
 }
 

@@ -1,9 +1,12 @@
 #include "ostro/numerics/functions.h"
 
+#include <algorithm>
 #include <bit>
 
 #include "ostro/numerics/casts.h"
 #include "ostro/numerics/coefficients.h"
+#include "ostro/numerics/exp2_sum.h"
+#include "ostro/numerics/sums.h"
 
 namespace ostro::numerics {
 namespace {
@@ -14,18 +17,19 @@ constexpr float kInfF32 = __builtin_inff();
 constexpr double kInf = __builtin_inf();
 constexpr double kNaN = __builtin_nan("");
 
-// Horner by fma, highest power first.
+// Horner by fma, highest power first. A recursion, since a loop in here keeps a loop around it from vectors.
+template <int I, int N, typename T>
+inline T horner(const T (&c)[N], T x, T y) {
+  if constexpr (I < 0)
+    return y;
+  else if constexpr (sizeof(T) == 4)
+    return horner<I - 1>(c, x, fma_f32(y, x, c[I]));
+  else
+    return horner<I - 1>(c, x, fma_f64(y, x, c[I]));
+}
 template <int N, typename T>
-T polynomial(const T (&c)[N], T x) {
-  T y = c[N - 1];
-  for (int i = N - 2; i >= 0; --i) {
-    if constexpr (sizeof(T) == 4) {
-      y = fma_f32(y, x, c[i]);
-    } else {
-      y = fma_f64(y, x, c[i]);
-    }
-  }
-  return y;
+inline T polynomial(const T (&c)[N], T x) {
+  return horner<N - 2>(c, x, c[N - 1]);
 }
 
 // x rounded to the nearest integer, ties to even, as a number and as an integer. Adding 1.5 * 2^(p - 1) puts
@@ -133,7 +137,9 @@ float exp_f32(float x) {
   return scale_f32(1.0f + tail, n.integer);
 }
 
-float exp2_block(float x, float y, float kappa) {
+namespace {
+// Inline, so that the compiler makes vectors of it.
+[[gnu::always_inline]] inline float exp2(float x, float y, float kappa) {
   constexpr float kCoefficients[] = {1.0f,           0x1.62e42ap-1f, 0x1.ebf9c2p-3f,
                                      0x1.c6b6dap-5f, 0x1.3ce8b2p-7f, 0x1.5bd97cp-10f};
   const float t = (x - y) * kappa;
@@ -143,6 +149,20 @@ float exp2_block(float x, float y, float kappa) {
   float result = scale_f32(polynomial(kCoefficients, bounded - n.value), n.integer);
   result = t < -126.0f ? 0.0f : result;
   return t >= 128.0f ? kInfF32 : result;
+}
+}  // namespace
+
+float exp2_block(float x, float y, float kappa) { return exp2(x, y, kappa); }
+
+float exp2_block_sum(std::span<const float> x, float y, float kappa) {
+  float lane[kStripes] = {}, value[kStripes];
+  for (size_t begin = 0; begin < x.size(); begin += kStripes) {
+    const float* at = x.data() + begin;
+    const auto count = static_cast<int>(std::min<size_t>(kStripes, x.size() - begin));
+    for (int i = 0; i < count; ++i) value[i] = exp2(at[i], y, kappa);
+    for (int i = 0; i < count; ++i) lane[i] = lane[i] + value[i];
+  }
+  return combine_stripes(lane);
 }
 
 float attention_kappa(float scale) { return static_cast<float>(static_cast<double>(scale) * kLog2eF64); }

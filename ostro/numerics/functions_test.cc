@@ -11,8 +11,10 @@
 #include <string>
 
 #include "ostro/base/test_size.h"
+#include "ostro/numerics/exp2_sum.h"
 #include "ostro/numerics/fingerprint.h"
 #include "ostro/numerics/fp_env.h"
+#include "ostro/numerics/sums.h"
 
 namespace ostro::numerics {
 namespace {
@@ -166,6 +168,21 @@ TEST_CASE("E of N9: edges") {
   CHECK(exp2_block(-1e30f, -1e30f, kLog2e) == 1.0f);
   CHECK(std::isnan(exp2_block(kQuietNaN, 0.0f, 1.0f)));
   for (uint64_t b = 0x80000000u; b < 0xff800000u; b += 4001) CHECK(exp2_block(f32_of(b), 0.0f, 1.0f) <= 1.0f);
+}
+
+TEST_CASE("E of N9 over a row is the striped sum of its elements") {
+  HostArithmetic guard;
+  std::vector<float> x;
+  for (int i = 0; i < 1000; ++i) x.push_back(static_cast<float>((i * 7919) % 1009) / 8 - 120);
+  for (const size_t n : {0, 1, 63, 64, 65, 200, 1000}) {
+    const auto row = std::span<const float>(x).first(n);
+    const float want = striped_sum<float>(static_cast<int64_t>(n), [&](int64_t i) {
+      return exp2_block(row[static_cast<size_t>(i)], 6.0f, kLog2e);
+    });
+    CHECK(f32_bits(exp2_block_sum(row, 6.0f, kLog2e)) == f32_bits(want));
+  }
+  x[70] = kQuietNaN;
+  CHECK(std::isnan(exp2_block_sum(x, 6.0f, kLog2e)));
 }
 
 TEST_CASE("kappa of N9 is rounded once") {
