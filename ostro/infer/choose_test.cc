@@ -3,11 +3,14 @@
 
 #include <doctest/doctest.h>
 
+#include <algorithm>
 #include <cmath>
+#include <limits>
 #include <set>
 
 #include "ostro/infer/log_probs.h"
 #include "ostro/numerics/functions.h"
+#include "ostro/numerics/sums.h"
 #include "ostro/numerics/threefry.h"
 
 namespace ostro::infer {
@@ -80,20 +83,78 @@ TEST_CASE("penalties and biases change the logits; the choice's number changes t
   CHECK(differ > 10);
 }
 
+// N19 written again, without anything that is skipped: sorts what is left by score, and adds noise to all of
+// it.
+int32_t plain_choice(const std::vector<float>& logits, const ChoiceOptions& options, int64_t position) {
+  std::vector<std::pair<double, int32_t>> left;
+  for (size_t i = 0; i < logits.size(); ++i)
+    left.emplace_back(static_cast<double>(logits[i]) / options.temperature, static_cast<int32_t>(i));
+  std::sort(left.begin(), left.end(), [](const auto& a, const auto& b) {
+    return a.first > b.first || (a.first == b.first && a.second < b.second);
+  });
+  if (options.top_k > 0) left.resize(std::min(left.size(), static_cast<size_t>(options.top_k)));
+  double sum = 0, so_far = 0;
+  for (const auto& [score, id] : left) sum += numerics::exp_f64(score - left[0].first);
+  size_t count = 0;
+  while (count < left.size() && (count == 0 || so_far < options.top_p * sum))
+    so_far += numerics::exp_f64(left[count++].first - left[0].first);
+  if (options.top_p < 1) left.resize(count);
+  std::sort(left.begin(), left.end(), [](const auto& a, const auto& b) { return a.second < b.second; });
+  const numerics::Key key = numerics::fold_in(
+      numerics::fold_in(numerics::key_from_seed(options.seed), "sample"), static_cast<uint32_t>(position));
+  int32_t best = -1;
+  double most = 0;
+  for (const auto& [score, id] : left) {
+    const double u = (numerics::random_bits(key, static_cast<uint64_t>(id)) + 0.5) / 4294967296.0;
+    const double g = score - numerics::log_f64(-numerics::log_f64(u));
+    if (best < 0 || g > most) best = id, most = g;
+  }
+  return best;
+}
+
 TEST_CASE("the formula of N19, written again") {
-  std::vector<float> logits;
-  for (int i = 0; i < 200; ++i) logits.push_back(static_cast<float>((i * 37) % 61) / 16);
-  for (int64_t position = 0; position < 50; ++position) {
-    const numerics::Key key = numerics::fold_in(numerics::fold_in(numerics::key_from_seed(5), "sample"),
-                                                static_cast<uint32_t>(position));
-    int32_t best = -1;
-    double most = -1e300;
-    for (size_t i = 0; i < logits.size(); ++i) {
-      const double u = (numerics::random_bits(key, i) + 0.5) / 4294967296.0;
-      const double g = static_cast<double>(logits[i]) / 0.7 - numerics::log_f64(-numerics::log_f64(u));
-      if (g > most) best = static_cast<int32_t>(i), most = g;
+  constexpr float kInfinity = std::numeric_limits<float>::infinity();
+  for (int kind = 0; kind < 6; ++kind) {
+    std::vector<float> logits;
+    for (int i = 0; i < 3001; ++i) {
+      const auto drawn = static_cast<float>(numerics::random_bits({1, 2}, static_cast<uint64_t>(i)) % 4001);
+      logits.push_back(kind == 0 ? 0 : (drawn - 2000) / (kind == 1 ? 16.0F : 128.0F));  // equal; steep; flat
     }
-    CHECK(choose(logits, {.temperature = 0.7, .seed = 5}, {}, position) == best);
+    if (kind == 3) logits[77] = logits[900] = 300;
+    if (kind == 4) logits[0] = -kInfinity, logits[1500] = -kInfinity, logits[3000] = -0.0F, logits[5] = 1e30F;
+    if (kind == 5) logits.assign(40, -kInfinity);
+    for (int64_t position = 0; position < 12; ++position)
+      for (const ChoiceOptions& options :
+           std::vector<ChoiceOptions>{{.temperature = 0.7, .seed = 5},
+                                      {.temperature = 20, .seed = 6},
+                                      {.temperature = 1, .seed = 7, .top_p = 0.9},
+                                      {.temperature = 2, .seed = 8, .top_k = 37}}) {
+        CAPTURE(kind);
+        if (kind == 5 && options.top_p < 1) continue;  // no probability is a number
+        CHECK(choose(logits, options, {}, position) == plain_choice(logits, options, position));
+      }
+  }
+  std::vector<float> nan(100, 1.0F);  // what is larger than no number is never chosen behind it
+  nan[0] = std::nanf("");
+  CHECK(choose(nan, {.temperature = 1}, {}, 3) == 0);
+  std::swap(nan[0], nan[9]);
+  CHECK(choose(nan, {.temperature = 1}, {}, 3) != 9);
+}
+
+// The largest logit and the sum of exponentials one after the other.
+TEST_CASE("log-probabilities are those of N11, for every length of a row") {
+  for (const int size : {1, 5, 31, 32, 33, 64, 100, 1000}) {
+    std::vector<float> logits;
+    for (int i = 0; i < size; ++i) logits.push_back(static_cast<float>((i * 7919 + size) % 513) / 16 - 20);
+    float most = logits[0];
+    for (const float logit : logits) most = numerics::max_f32(most, logit);
+    const float sum = numerics::striped_sum<float>(size, [&](int64_t i) {
+      return numerics::exp2_block(logits[static_cast<size_t>(i)], most, numerics::kLog2e);
+    });
+    const LogProbs probs(logits, 1);
+    CHECK(probs.of(size / 2) == -((most + numerics::log_f32(sum)) - logits[static_cast<size_t>(size / 2)]));
+    logits[static_cast<size_t>(size / 2)] = std::nanf("");
+    CHECK(std::isnan(LogProbs(logits, 1).of(0)));
   }
 }
 
