@@ -80,6 +80,7 @@ Result<Receipt> receipt_of(const JsonFields& fields) {
   if (fields.has("adapter")) {
     ASSIGN_OR_RETURN(out.model.adapter, fields.string("adapter"));
   }
+  if (!out.previous.empty()) RETURN_IF_ERROR(fields.sha256("previous"));
   if (!out.model.dtype.empty() && out.model.dtype != "f32" && out.model.dtype != "bf16" &&
       out.model.dtype != "int8")
     return fields.bad("dtype", "is neither f32, bf16, int8 nor empty");

@@ -320,6 +320,23 @@ TEST_CASE("the file is a chain, and what was torn is cut off") {
   }
 }
 
+// It is shown cut, and where it is no hash that could be in the middle of a character.
+TEST_CASE("what a receipt follows is a hash or nothing") {
+  ServedModel model = test_model();
+  io::MemoryFileSystem fs;
+  const std::string text = document_text(made(model, *maker(fs, "")));
+  const std::string none = R"("previous":"")";
+  REQUIRE(text.find(none) != std::string::npos);
+  const auto with = [&](const std::string& previous) {
+    std::string out = text;
+    return parse_document(out.replace(text.find(none), none.size(), "\"previous\":\"" + previous + "\""),
+                          "r.json");
+  };
+  CHECK(with(std::string(64, 'a')).ok());
+  CHECK(with("aaaaaaaaaaa\xc3\xa9").error().message().find("\"previous\"") != std::string::npos);
+  CHECK(!with(std::string(63, 'a')).ok());
+}
+
 TEST_CASE("a full disk keeps no receipt, and the chain goes on when there is room again") {
   ServedModel model = test_model();
   io::MemoryFileSystem memory;
