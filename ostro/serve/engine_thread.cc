@@ -3,13 +3,24 @@
 #include <algorithm>
 #include <chrono>
 
+#include "ostro/base/machine.h"
+#include "ostro/base/parallel.h"
 #include "ostro/serve/running_request.h"
 
 namespace ostro::serve {
 namespace {
 
+// Logits of a step from which on its answers are read by several threads: starting these costs as much as
+// choosing among some thousands.
+constexpr size_t kLogitsToShare = 1 << 16;
+
 // How long to wait where nothing runs and clients read slowly.
 constexpr std::chrono::milliseconds kHeld(5);
+
+int reading_threads() {
+  const auto threads = default_threads();
+  return threads.ok() ? *threads : 1;
+}
 
 ApiError stopping() { return {kUnavailable, "the server stops before the answer is whole"}; }
 
@@ -19,6 +30,7 @@ EngineThread::EngineThread(ServedModel& model, ReceiptMaker& receipts, const Eng
     : model_(model),
       receipts_(receipts),
       budget_(limits.step_seconds, model.runner->limits().rows),
+      threads_(reading_threads()),
       metrics_(limits.metrics),
       queue_(limits.waiting),
       thread_([this] { run(); }) {}
@@ -151,6 +163,25 @@ std::vector<EngineThread::Part> EngineThread::parts_with_room() {
   }
 }
 
+// Choosing a token of a large vocabulary takes milliseconds, so answers are read by as many threads as
+// the model has, where there is enough for them to do.
+std::vector<RunningAnswer::Reading> EngineThread::read(const std::vector<Part>& parts,
+                                                       const runtime::Buffer& made) const {
+  std::vector<RunningAnswer::Reading> out(parts.size());
+  const auto vocab = made.valid() ? static_cast<size_t>(made.shape().axes.back().size) : 0;
+  const auto logits = made.valid() ? made.as<float>() : std::span<const float>();
+  std::vector<size_t> first{0};  // of each part's rows
+  for (const Part& part : parts) first.push_back(first.back() + static_cast<size_t>(part.chunk.logits()));
+  const int threads = logits.size() < kLogitsToShare ? 1 : threads_;
+  (void)parallel_for(std::ssize(parts), threads, [&](int64_t number) -> Status {
+    const auto i = static_cast<size_t>(number);
+    const auto rows = logits.subspan(first[i] * vocab, (first[i + 1] - first[i]) * vocab);
+    out[i] = parts[i].answer->read(parts[i].chunk, rows, vocab);
+    return {};
+  });
+  return out;
+}
+
 void EngineThread::step() {
   const std::vector<Part> parts = parts_with_room();
   if (!parts.empty()) {
@@ -164,15 +195,11 @@ void EngineThread::step() {
     const auto made = model_.runner->step(chunks);
     budget_.measured(rows, std::chrono::duration<double>(std::chrono::steady_clock::now() - begin).count());
     if (!made.ok()) return fail_all({kServerError, made.error().message()});
-    const auto vocab = made->valid() ? static_cast<size_t>(made->shape().axes.back().size) : 0;
-    size_t row = 0;
-    for (const Part& part : parts) {
-      const auto wanted = static_cast<size_t>(part.chunk.logits());
-      const auto logits =
-          wanted > 0 ? made->as<float>().subspan(row * vocab, wanted * vocab) : std::span<const float>();
-      row += wanted;
+    std::vector<RunningAnswer::Reading> readings = read(parts, *made);
+    for (size_t i = 0; i < parts.size(); ++i) {
+      const Part& part = parts[i];
       if (part.request->is_over()) continue;  // it failed by an answer before this one
-      if (const Status taken = part.answer->take(part.chunk, logits, vocab); !taken.ok())
+      if (const Status taken = part.answer->take(part.chunk, std::move(readings[i])); !taken.ok())
         part.request->fail({kServerError, taken.error().message()});
     }
   }

@@ -19,6 +19,7 @@
 #include "ostro/serve/ask.h"
 #include "ostro/serve/bounded_queue.h"
 #include "ostro/serve/receipts/receipt_log.h"
+#include "ostro/serve/running_answer.h"
 
 namespace ostro::serve {
 
@@ -34,7 +35,6 @@ struct EngineLimits {
   std::shared_ptr<Metrics> metrics = {};
 };
 
-class RunningAnswer;
 class RunningRequest;
 
 class EngineThread {
@@ -69,6 +69,7 @@ class EngineThread {
   // The parts of the next step. While there is too little memory for them, the youngest answer gives its own
   // up; it is run again when there is room.
   std::vector<Part> parts_with_room();
+  std::vector<RunningAnswer::Reading> read(const std::vector<Part>& parts, const runtime::Buffer& made) const;
   // Drops what has left, and removes what is over.
   void clear();
   void fail_all(const ApiError& error);
@@ -80,6 +81,7 @@ class EngineThread {
   ServedModel& model_;
   ReceiptMaker& receipts_;
   infer::StepBudget budget_;
+  const int threads_;
   const std::shared_ptr<Metrics> metrics_;
   std::atomic<bool> stops_ = false;
   BoundedQueue<Job> queue_;

@@ -141,10 +141,11 @@ inline Result<RunningAnswer> make_answer(ServedModel& model, std::vector<int32_t
         out.chunk(std::min(out.unfed(), static_cast<size_t>(model.runner->limits().rows)));
     ASSIGN_OR_RETURN(const runtime::Buffer rows, model.runner->step({&chunk, 1}));
     if (chunk.wanted == 0) {
-      RETURN_IF_ERROR(out.take(chunk, {}, 0));
+      RETURN_IF_ERROR(out.take(chunk, {}));
       continue;
     }
-    RETURN_IF_ERROR(out.take(chunk, rows.as<float>(), static_cast<size_t>(rows.shape().axes.back().size)));
+    const auto vocab = static_cast<size_t>(rows.shape().axes.back().size);
+    RETURN_IF_ERROR(out.take(chunk, out.read(chunk, rows.as<float>(), vocab)));
   }
   return out;
 }

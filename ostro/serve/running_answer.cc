@@ -86,21 +86,30 @@ void RunningAnswer::pool(const infer::RowChunk& chunk) {
   mean_ = {};
 }
 
-Status RunningAnswer::take(const infer::RowChunk& chunk, std::span<const float> rows, size_t vocab) {
+RunningAnswer::Reading RunningAnswer::read(const infer::RowChunk& chunk, std::span<const float> rows,
+                                           size_t vocab) const {
+  Reading out;
+  if (rating_.pooling != Pooling::kNone) return out;
+  if (rating_.prompt && !has_fed_prompt())
+    for (size_t i = 0; i < chunk.tokens.size() && fed_ + i + 1 < state_.prompt().size(); ++i)
+      out.prompt.push_back(
+          rated(*model_, rows.subspan(i * vocab, vocab), state_.prompt()[fed_ + i + 1], rating_));
+  if (fed_ + chunk.tokens.size() < tokens_.size() || state_.finish() != Finish::kNone) return out;
+  const auto row = rows.last(vocab);
+  out.next = rated(*model_, row, state_.choose(row), rating_);
+  return out;
+}
+
+Status RunningAnswer::take(const infer::RowChunk& chunk, Reading reading) {
   if (rating_.pooling != Pooling::kNone) {
     pool(chunk);
     return {};
   }
-  const bool rates_prompt = rating_.prompt && !has_fed_prompt();
-  if (rates_prompt)
-    for (size_t i = 0; i < chunk.tokens.size() && fed_ + i + 1 < state_.prompt().size(); ++i)
-      prompt_facts_.push_back(
-          rated(*model_, rows.subspan(i * vocab, vocab), state_.prompt()[fed_ + i + 1], rating_));
+  std::move(reading.prompt.begin(), reading.prompt.end(), std::back_inserter(prompt_facts_));
   fed_ += chunk.tokens.size();
-  if (fed_ < tokens_.size() || is_over()) return {};
-  const auto row = rows.last(vocab);
-  const int32_t token = state_.choose(row);
-  made_.push_back(rated(*model_, row, token, rating_));
+  if (!reading.next) return {};
+  const int32_t token = reading.next->id;
+  made_.push_back(std::move(*reading.next));
   tokens_.push_back(token);
   return state_.add(token);
 }

@@ -2,6 +2,7 @@
 // logits that come back.
 #pragma once
 
+#include <optional>
 #include <span>
 #include <vector>
 
@@ -44,8 +45,15 @@ class RunningAnswer {
   }
   // The next `count` of them. Valid until rows come.
   infer::RowChunk chunk(size_t count);
-  // The wanted logits of that chunk, [row, vocab]; its rows behind the final norm lie here.
-  Status take(const infer::RowChunk& chunk, std::span<const float> rows, size_t vocab);
+  // What the rows of a chunk say: of the prompt's tokens, if it is rated, and which token is next.
+  struct Reading {
+    std::vector<RatedToken> prompt = {};
+    std::optional<RatedToken> next = {};
+  };
+  // Of the wanted logits of that chunk, [row, vocab]. Answers can be read at the same time.
+  Reading read(const infer::RowChunk& chunk, std::span<const float> rows, size_t vocab) const;
+  // Goes on with what was read; the chunk's rows behind the final norm lie here.
+  Status take(const infer::RowChunk& chunk, Reading reading);
 
   const AnswerState& state() const { return state_; }
   // What is known so far of the prompt's tokens, if it is rated, and of those that were made.
