@@ -3,19 +3,20 @@
 training.py has the training steps, kernel_compare.py products and attention, prices.py what our own choices cost,
 families.py every family beside Llama and LoRA beside PEFT, ablation.py what parts of a step give, mixtures.py mixtures of
 experts, int8_products.py products of int8 blocks, pages.py attention over a cache in pages, decode.py products of few rows and
-sampling, generation.py generation of many texts, serving.py a server beside llama.cpp's, distributed.py several processes, audits.py audits, data_gather.py batches,
-text_to_store.py token stores beside `datasets`, tokenizer_speed.py encoding.
+sampling, choices.py the choice of tokens, generation.py generation of many texts, serving.py a server beside llama.cpp's,
+distributed.py several processes, audits.py audits, data_gather.py batches, text_to_store.py token stores beside `datasets`,
+tokenizer_speed.py encoding.
 Every ratio is taken within one run whose two sides take turns.
 """
 import argparse, os, pathlib, sys, time
 
-import ablation, audits, data_gather, decode, distributed, families, generation, int8_products, kernel_compare, mixtures
+import ablation, audits, choices, data_gather, decode, distributed, families, generation, int8_products, kernel_compare, mixtures
 import pages, prices, serving
 import text_to_store, tokenizer_speed, training
 from report import Bench
 
 PARTS = ["training", "prices", *(f"prices:{name}" for name in prices.SECTIONS), "families", "ablation", "mixtures", "workers",
-         "audits", "kernels", "int8", "pages", "decode", "generation", "serving", *(f"serving:{name}" for name in serving.SECTIONS),
+         "audits", "kernels", "int8", "pages", "decode", "choices", "generation", "serving", *(f"serving:{name}" for name in serving.SECTIONS),
          "data", "tokenizers"]
 # Goals of tables of kernel_compare.py, by the beginning of their titles: (least geometric mean beside PyTorch, least single
 # case, least share of the peak). On AMD PyTorch's f32 is the one whose MKL is told that the processor is Intel's; beside its
@@ -86,6 +87,9 @@ def main():
             pages.report(b)
     if "decode" in a.parts:
         decode.report(b)
+    if "choices" in a.parts:
+        with b.section("Choosing tokens"):
+            choices.report(b)
     if "generation" in a.parts:
         with b.section("Generation"):
             generation.report(b, a.dtypes)
