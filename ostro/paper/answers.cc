@@ -7,9 +7,11 @@
 #include <cmath>
 #include <map>
 #include <nlohmann/json.hpp>
+#include <set>
 
 #include "ostro/base/sha256.h"
 #include "ostro/io/files/path.h"
+#include "ostro/lab/tables/replayed.h"
 
 namespace ostro::paper {
 namespace {
@@ -54,13 +56,9 @@ std::vector<std::string> rounded_texts(const lab::Value& value) {
 
 Result<std::string> table_hash(const lab::Database& record, const std::string& table) {
   Sha256 hash;
-  for (int64_t first = 0;; first += kRowsAtOnce) {
-    ASSIGN_OR_RETURN(const lab::Rows rows, record.select(fmt::format("SELECT * FROM {} LIMIT {} OFFSET {}",
-                                                                     table, kRowsAtOnce, first)));
-    for (const auto& row : rows.rows)
-      for (const lab::Value& value : row) hash.update(bytes_of(value));
-    if (static_cast<int64_t>(rows.rows.size()) < kRowsAtOnce) break;
-  }
+  RETURN_IF_ERROR(record.each_row(table, [&](const std::vector<lab::Value>& row) {
+    for (const lab::Value& value : row) hash.update(bytes_of(value));
+  }));
   return to_hex(hash.finish());
 }
 
@@ -68,10 +66,23 @@ Result<std::string> value_words(const lab::ReportData& data, const lab::Quoted& 
   ASSIGN_OR_RETURN(const lab::Database::Reads reads, data.tables.reads(value.query.sql));
   std::string out =
       fmt::format("class: {}\nquery: {}\n", lab::class_name(value.number_class), value.query.sql);
+  const auto add_constants = [&](const char* what, sql::ConstantUse use) {
+    if (const auto texts = lab::constant_texts(value.constants, use); !texts.empty())
+      out += fmt::format("{}: {}\n", what, fmt::join(texts, ", "));
+  };
+  add_constants("constants in it", sql::ConstantUse::kComputes);
+  add_constants("constants that choose", sql::ConstantUse::kChooses);
+  add_constants("units", sql::ConstantUse::kScales);
   for (const std::string& table : reads.tables) {
     ASSIGN_OR_RETURN(const std::string hash, table_hash(data.tables, table));
     out += fmt::format("reads: {} {}\n", table, hash);
   }
+  ASSIGN_OR_RETURN(const std::set<std::string> steps, lab::steps_under(data.tables, reads.tables));
+  ASSIGN_OR_RETURN(const lab::Rows replays, data.tables.select("SELECT name, verified, who FROM replays"));
+  for (const auto& row : replays.rows)
+    if (steps.contains(lab::value_text(row[0])))
+      out += fmt::format("replayed: {}: {}, by {}\n", lab::value_text(row[0]), lab::value_text(row[1]),
+                         lab::value_text(row[2]));
   return out;
 }
 
@@ -83,6 +94,10 @@ Result<std::string> answers_json(const lab::ReportData& data, const lab::Plan& p
                 {"file", std::string(io::base_name(plan.file))},
                 {"hash", state.hash()}};
   out["typed"] = typed;
+  out["replays"] = nlohmann::json::array();
+  ASSIGN_OR_RETURN(const lab::Rows replays, data.tables.select("SELECT name, verified, who FROM replays"));
+  for (const auto& row : replays.rows)
+    out["replays"].push_back({lab::value_text(row[0]), lab::value_text(row[1]), lab::value_text(row[2])});
   if (!out.contains("hypotheses")) out["hypotheses"] = nlohmann::json::object();
   out["inputs"] = nlohmann::json::object();
   std::map<std::string, std::string> hashes;

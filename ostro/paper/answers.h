@@ -10,8 +10,7 @@
 
 namespace ostro::paper {
 
-inline constexpr int kMostDigits = 9;           // behind the point of a rounded value
-inline constexpr int64_t kRowsAtOnce = 50'000;  // of a table, to read it in parts
+inline constexpr int kMostDigits = 9;  // behind the point of a rounded value
 
 // A double with each number of digits behind the point, 0 to kMostDigits, rounded from its exact value; empty
 // for other values.
@@ -22,7 +21,8 @@ std::vector<std::string> rounded_texts(const lab::Value& value);
 // before it. Errors: those of queries.
 Result<std::string> table_hash(const lab::Database& record, const std::string& table);
 
-// Of a value: its class, the tables that it reads with their hashes, and its query, in lines for people.
+// Of a value: its class, its query with its constants, the tables that it reads with their hashes, and what
+// was done again of the steps that it stands on, in lines for people.
 Result<std::string> value_words(const lab::ReportData& data, const lab::Quoted& value);
 
 // values.json for a paper. `typed` are the places of numbers typed by hand ("paper.typ:3: 30").

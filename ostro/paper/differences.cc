@@ -12,6 +12,7 @@ namespace ostro::paper {
 namespace {
 
 constexpr size_t kMostDifferences = 20;
+constexpr int64_t kRowsAtOnce = 50'000;  // of a table, to read it in parts
 
 using nlohmann::json;
 
@@ -45,16 +46,25 @@ void compare(const std::string& name, const json& there, const json& wanted, std
 // The first row of a table that differs; empty: none does.
 Result<std::string> first_difference(const lab::Database& there, const lab::Database& wanted,
                                      const std::string& table) {
+  // Each part begins behind the last row of the one before it, so that no row is read twice. The first column
+  // is the row's place in its database, which is not compared.
+  int64_t left_place = INT64_MIN, right_place = INT64_MIN;
+  const auto part = [&](const lab::Database& of, int64_t& place) {
+    auto rows = of.select(fmt::format("SELECT rowid, * FROM {} WHERE rowid > {} ORDER BY rowid LIMIT {}",
+                                      table, place, kRowsAtOnce));
+    if (rows.ok() && !rows->rows.empty())
+      if (const auto* last = std::get_if<int64_t>(&rows->rows.back()[0])) place = *last;
+    return rows;
+  };
   for (int64_t first = 0;; first += kRowsAtOnce) {
-    const std::string sql = fmt::format("SELECT * FROM {} LIMIT {} OFFSET {}", table, kRowsAtOnce, first);
-    const auto right = wanted.select(sql);
-    const auto left = there.select(sql);
+    const auto right = part(wanted, right_place);
+    const auto left = part(there, left_place);
     if (!right.ok() && !left.ok()) return std::string();  // neither has the table: measured columns
     if (!left.ok()) return fmt::format("{}: {}", table, left.error().message());
     if (!right.ok()) return fmt::format("{}: is no part of it", table);
     if (left->columns != right->columns) return fmt::format("{}: has other columns", table);
     for (size_t i = 0; i < std::min(left->rows.size(), right->rows.size()); ++i)
-      for (size_t c = 0; c < right->columns.size(); ++c)
+      for (size_t c = 1; c < right->columns.size(); ++c)
         if (left->rows[i][c] != right->rows[i][c])
           return fmt::format("{}: row {}: {} is {}, not {}", table, first + static_cast<int64_t>(i) + 1,
                              right->columns[c], lab::value_text(left->rows[i][c]),

@@ -6,6 +6,7 @@
 #include <set>
 
 #include "ostro/io/files/path.h"
+#include "ostro/lab/site/site.h"
 #include "ostro/paper/answers.h"
 #include "ostro/paper/differences.h"
 #include "ostro/paper/latex.h"
@@ -46,7 +47,10 @@ Result<std::vector<std::string>> add_paper(io::FileSystem& fs, const lab::Plan& 
   for (const lab::ReportFile& source : sources)
     if (io::has_extension(source.name, ".typ"))
       for (const TypedNumber& number : typed_digits(source.bytes))
-        typed.push_back(fmt::format("{}:{}: {}", source.name, number.line, number.text));
+        typed.push_back(fmt::format("{}:{}: {}{}", source.name, number.line, number.text,
+                                    number.in_code ? " (in code)" : ""));
+  for (const std::string& number : lab::typed_in_queries(data.values))
+    typed.push_back(fmt::format("{}: {}", io::base_name(plan.file), number));
   for (lab::ReportFile& file : files)
     if (file.name == "values.json") {
       ASSIGN_OR_RETURN(file.bytes, answers_json(data, plan, state, typed));
@@ -62,12 +66,12 @@ Result<std::vector<std::string>> add_paper(io::FileSystem& fs, const lab::Plan& 
 Result<Paper> make_paper(io::FileSystem& fs, const lab::Plan& plan, const lab::LabState& state, bool latex) {
   const bool has_paper = lab::is_paper(plan);
   Paper out;
+  ASSIGN_OR_RETURN(lab::ReportData data, lab::report_data(fs, plan, state));
   if (!has_paper) {
-    ASSIGN_OR_RETURN(out.files, lab::make_report(fs, plan, state));
+    ASSIGN_OR_RETURN(out.files, lab::make_report(fs, plan, state, data));
     if (!latex) return out;
     out.files.pop_back();  // the lock, which is made anew for all files
   }
-  ASSIGN_OR_RETURN(lab::ReportData data, lab::report_data(fs, plan, state));
   const std::string folder = io::parent_path(io::join_path(plan.folder, plan.report));
   std::set<std::string> generated = {"ostro.typ",   "report.typ",  "report.pdf",
                                      "report.html", "report.lock", kMacros};
@@ -108,6 +112,20 @@ Result<Paper> make_paper(io::FileSystem& fs, const lab::Plan& plan, const lab::L
     out.files.push_back(lab::report_lock(plan, state, out.files, version));
   else
     out.not_made.emplace_back("report.lock");
+  return out;
+}
+
+Result<PaperSite> make_site(io::FileSystem& fs, const lab::Plan& plan, const lab::LabState& state) {
+  PaperSite out;
+  if (lab::is_paper(plan) && state.is_done()) {
+    ASSIGN_OR_RETURN(const Paper paper, make_paper(fs, plan, state, /*latex=*/false));
+    out.missing = paper.missing;
+    if (paper.missing.empty()) {
+      ASSIGN_OR_RETURN(out.files, lab::make_site(fs, plan, state, paper.files));
+      return out;
+    }
+  }
+  ASSIGN_OR_RETURN(out.files, lab::make_site(fs, plan, state));
   return out;
 }
 

@@ -47,9 +47,10 @@ const char* const kPrelude =
 // What came out of a hypothesis: supported, refuted, neither, open or withdrawn.
 #let verdict(name) = link(label("ostro-hypotheses-" + name), _get("hypotheses", "hypothesis", name).verdict)
 
+// The caption, and the class of what is shown, which leads to its entry in the appendix.
 #let _caption(kind, name, caption) = {
   if caption != none { caption + [ ] }
-  text(size: 0.85em, link(label("ostro-" + kind + "-" + name))[(query)])
+  text(size: 0.85em)[(#link(label("ostro-" + kind + "-" + name), _all.at(kind).at(name).class))]
 }
 
 // A figure; references to it are @fig:NAME.
@@ -81,6 +82,13 @@ const char* const kPrelude =
   ) #label("tab:" + name)]
 }
 
+#let _constants(entry) = {
+  let said(key, before) = if key in entry [#before #entry.at(key).map(raw).join([, ]). ]
+  said("constants", [Typed into the query, and a part of the answer:])
+  said("choices", [Typed into the query to choose:])
+  said("units", [Units:])
+}
+
 #let _entries(kind, title, shown, again) = {
   let all = _all.at(kind)
   if all.len() > 0 { heading(level: 2, title) }
@@ -88,7 +96,7 @@ const char* const kPrelude =
     [#heading(level: 3, outlined: false, bookmarked: false, name) #label("ostro-" + kind + "-" + name)]
     set par(justify: false)
     [
-      #shown(entry), class *#entry.class*. #if entry.reads.len() > 0 [Reads #entry.reads.map(raw).join([, ]).] else [Reads no table.] \
+      #shown(entry), class *#entry.class*. #_constants(entry) #if entry.reads.len() > 0 [Reads #entry.reads.map(raw).join([, ]).] else [Reads no table.] \
       #raw(entry.query, lang: "sql") \
       Again: #raw("ostro lab report " + _all.lab.file + again(name))
     ]
@@ -103,9 +111,10 @@ const char* const kPrelude =
   heading(level: 1)[Where the numbers come from]
   [
     This paper was made by #raw("ostro lab report " + _all.lab.file). Each number in it is the answer to a query over the
-    record of the lab, the file #raw("record.sqlite"), and has the weakest class of what its query reads. *Recorded*: in a hash
-    chain, or computed from what is. *Declared*: a person or any program said so. *Measured*: a clock or a machine gave it; it is
-    another number each time. #raw("ostro lab run " + _all.lab.file) makes the record again from its sources, and
+    record of the lab, the file #raw("record.sqlite"), and has the last of these classes that anything has of which it was computed.
+    *Replayed*: recorded, and all steps that it stands on were done again with equal bits. *Recorded*: in a hash chain, or computed
+    from what is. *Declared*: a person or any program said so, as the constants of a query do that are a part of its answer.
+    *Measured*: a clock or a machine gave it; it is another number each time. #raw("ostro lab run " + _all.lab.file) makes the record again from its sources, and
     #raw("ostro lab report " + _all.lab.file + " --check") compares the paper with it. The hash of the lab is
     #raw(_all.lab.hash).
   ]
@@ -118,16 +127,24 @@ const char* const kPrelude =
     [SHA-256 of the rows of each table that a query reads.]
     table(columns: 2, stroke: none, ..for (name, hash) in _all.inputs { (raw(name), raw(hash)) })
   }
+  if _all.replays.len() > 0 {
+    heading(level: 2)[Replays]
+    [What was done again with equal bits, and by whom.]
+    table(columns: 3, stroke: none, ..for (step, verified, who) in _all.replays { (raw(step), verified, who) })
+  }
   heading(level: 2)[Typed by hand]
-  if _all.typed.len() == 0 [No number of the text was typed by hand.] else [
-    Numbers that stand in the text itself, and are checked by nothing:
+  if _all.typed.len() == 0 [No number of the text or of a query was typed by hand.] else [
+    Numbers that stand in the text itself, or in queries, and are checked by nothing:
     #list(.._all.typed.map(raw))
   ]
 }
 )typ";
 
 std::string main_document(const std::string& paper) {
-  return fmt::format("#import \"ostro.typ\": appendix\n#include \"{}\"\n#appendix()\n", paper);
+  return fmt::format(
+      "#import \"ostro.typ\": appendix\n#show link: set text(fill: rgb(\"#2f6db5\"))\n#include "
+      "\"{}\"\n#appendix()\n",
+      paper);
 }
 
 std::string figure_document(const std::string& svg) {

@@ -6,6 +6,7 @@
 
 #include "ostro/io/files/path.h"
 #include "ostro/run/fork/fork.h"
+#include "ostro/without/rebuild.h"
 
 namespace ostro::without {
 namespace {
@@ -17,8 +18,10 @@ std::string flow_list(const std::vector<std::string>& texts) {
 }
 
 // The options of the run without the documents. What the run left out itself stays out.
-Result<std::vector<config::Override>> options_without(const WithoutRequest& request, const RemovalPlan& plan,
-                                                      const Removal& removal) {
+Result<std::vector<config::Override>> options_without(const Context& context, const WithoutRequest& request,
+                                                      const RemovalPlan& plan, const Removal& removal) {
+  if (request.rebuild)
+    return rebuild_options(context, request.run, plan.config, removal.sources, removal.folder + ".store");
   std::vector<std::string> without = plan.config.data.without;
   without.insert(without.end(), removal.documents.begin(), removal.documents.end());
   return std::vector<config::Override>{
@@ -26,11 +29,32 @@ Result<std::vector<config::Override>> options_without(const WithoutRequest& requ
       {"data.without_as", request.as == data::WithoutAs::kBlank ? "blank" : "mask"}};
 }
 
+// The configuration with which a state is measured: on the held-out texts that RUN has, also where the stores
+// were made again.
+train::TrainConfig measured_config(const RemovalPlan& plan, const train::TrainConfig& config) {
+  train::TrainConfig out = config;
+  out.data = plan.config.data;
+  return out;
+}
+
+// The configuration of a run in `folder`, from its first step on: that of the plan's run with these options.
+Result<train::TrainConfig> config_from_start(const Context& context, const RemovalPlan& plan,
+                                             const std::vector<config::Override>& overrides,
+                                             const std::string& folder) {
+  config::Node tree = config::write_value(plan.config, config::Write::kAll);
+  for (const config::Override& option : overrides) RETURN_IF_ERROR(config::apply_override(option, &tree));
+  train::TrainConfig config(context.models);
+  RETURN_IF_ERROR(config::read_and_resolve(tree, &config));
+  config.trainer.log_dir = io::parent_path(folder);
+  config.trainer.id = io::base_name(folder);
+  return config;
+}
+
 // The configuration of the run without: of a fork, which is begun here, or of a run from step 0.
 Result<train::TrainConfig> begin_without(const Context& context, const WithoutRequest& request,
                                          const RemovalPlan& plan, const Removal& removal,
                                          const data::BuildSettings& build) {
-  ASSIGN_OR_RETURN(const auto overrides, options_without(request, plan, removal));
+  ASSIGN_OR_RETURN(const auto overrides, options_without(context, request, plan, removal));
   if (removal.begins > 0) {
     const run::ForkRequest fork{request.run, removal.begins, removal.folder};
     ASSIGN_OR_RETURN(const train::TrainConfig config,
@@ -38,13 +62,7 @@ Result<train::TrainConfig> begin_without(const Context& context, const WithoutRe
     ASSIGN_OR_RETURN(const run::Forked forked, run::fork_run(context.fs, fork, config, build));
     return forked.config;
   }
-  config::Node tree = config::write_value(plan.config, config::Write::kAll);
-  for (const config::Override& option : overrides) RETURN_IF_ERROR(config::apply_override(option, &tree));
-  train::TrainConfig config(context.models);
-  RETURN_IF_ERROR(config::read_and_resolve(tree, &config));
-  config.trainer.log_dir = io::parent_path(removal.folder);
-  config.trainer.id = io::base_name(removal.folder);
-  return config;
+  return config_from_start(context, plan, overrides, removal.folder);
 }
 
 std::vector<MeasuredText> texts_of(const Removal& removal) {
@@ -69,7 +87,7 @@ Result<std::optional<Effect>> effect_of(const Context& context, const WithoutReq
   const chain::GenesisEntry &genesis = chain.genesis(), &of_run = plan.chain.genesis();
   if (removal.begins == 0 &&
       (genesis.initial != of_run.initial || genesis.program_hash != of_run.program_hash ||
-       genesis.data_hash != of_run.data_hash))
+       (!request.rebuild && genesis.data_hash != of_run.data_hash)))
     return invalid_argument(
         fmt::format("{} began with another state, other programs or other data than {}; what "
                     "trainer.initialize_from names has changed since",
@@ -84,7 +102,8 @@ Result<std::optional<Effect>> effect_of(const Context& context, const WithoutReq
   }
   std::vector<MeasuredText> all = texts;
   for (MeasuredText& own : texts_of(removal)) all.push_back(std::move(own));
-  ASSIGN_OR_RETURN(out.losses, measure_state(context, config, removal.folder, all, services.build));
+  ASSIGN_OR_RETURN(
+      out.losses, measure_state(context, measured_config(plan, config), removal.folder, all, services.build));
   const auto first_own = out.losses.texts.begin() + static_cast<std::ptrdiff_t>(texts.size());
   out.own.assign(first_own, out.losses.texts.end());
   out.losses.texts.erase(first_own, out.losses.texts.end());
@@ -107,7 +126,37 @@ std::vector<int64_t> tokens_of(const Removal& removal) {
   return tokens;
 }
 
+// Both runs of a seed. Nothing: training was asked to stop.
+Result<std::optional<SeedEffect>> effect_of_seed(const Context& context, const WithoutRequest& request,
+                                                 const RemovalPlan& plan, size_t number,
+                                                 const std::vector<MeasuredText>& texts,
+                                                 const EffectServices& services) {
+  SeedEffect out;
+  out.seed = plan.seeds[number];
+  const config::Override seed{"trainer.seed", std::to_string(out.seed)};
+  ASSIGN_OR_RETURN(auto options, options_without(context, request, plan, plan.asked));
+  options.push_back(seed);
+  for (const bool without : {false, true}) {
+    const std::string folder =
+        io::join_path(request.out, fmt::format("seed-{}-{}", number + 1, without ? "without" : "with"));
+    ASSIGN_OR_RETURN(const train::TrainConfig config,
+                     config_from_start(context, plan, without ? options : std::vector{seed}, folder));
+    ASSIGN_OR_RETURN(const run::RunOutcome outcome, services.train(config));
+    if (!outcome.finished) return std::optional<SeedEffect>();
+    (without ? out.hash_without : out.hash) = outcome.hash;
+    ASSIGN_OR_RETURN((without ? out.without : out.losses),
+                     measure_state(context, measured_config(plan, config), folder, texts, services.build));
+  }
+  return std::optional(std::move(out));
+}
+
 }  // namespace
+
+double EffectReport::on_documents(const SeedEffect& effect) const {
+  const size_t count = asked.removal.documents.size();
+  return mean_over_tokens(effect.without.texts, tokens, count) -
+         mean_over_tokens(effect.losses.texts, tokens, count);
+}
 
 double EffectReport::on_documents(const Effect& effect) const {
   const size_t count = asked.removal.documents.size();
@@ -133,6 +182,7 @@ Result<std::optional<EffectReport>> find_effect(const Context& context, const Wi
   report.run = request.run;
   report.run_hash = plan.chain.head();
   report.fewer_controls = plan.fewer_controls;
+  report.is_sample = request.sample > 0;
   std::vector<MeasuredText> texts = texts_of(plan.asked);
   for (const std::string& path : request.texts) {
     ASSIGN_OR_RETURN(MeasuredText text, read_text(context.fs, path, *plan.tokenizer));
@@ -160,6 +210,11 @@ Result<std::optional<EffectReport>> find_effect(const Context& context, const Wi
     ASSIGN_OR_RETURN(auto effect, effect_of(context, request, plan, control, texts, services));
     if (!effect) return std::optional<EffectReport>();
     report.controls.push_back(std::move(*effect));
+  }
+  for (size_t i = 0; i < plan.seeds.size(); ++i) {
+    ASSIGN_OR_RETURN(auto effect, effect_of_seed(context, request, plan, i, texts, services));
+    if (!effect) return std::optional<EffectReport>();
+    report.seeds.push_back(std::move(*effect));
   }
   return std::optional(std::move(report));
 }

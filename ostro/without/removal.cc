@@ -4,9 +4,11 @@
 
 #include <algorithm>
 #include <cmath>
+#include <iterator>
 #include <set>
 
 #include "ostro/audit/record/recorded_run.h"
+#include "ostro/base/sha256.h"
 #include "ostro/batches/loader/document_uses.h"
 #include "ostro/chain/data_record.h"
 #include "ostro/checkpoint/catalog.h"
@@ -64,11 +66,37 @@ Status add(const OpenRun& run, const RunDocument& document, const std::string& n
   removal.first_use =
       removal.documents.empty() ? document.first_use : std::min(removal.first_use, document.first_use);
   removal.documents.push_back(name);
+  removal.sources.push_back({document.used.source.file, document.used.source.document});
   removal.uses += document.uses;
   removal.tokens += document.used.tokens;
   ASSIGN_OR_RETURN(std::vector<uint32_t> ids, ids_of(run, document.used));
   removal.ids.push_back(std::move(ids));
   return {};
+}
+
+// A document with its name.
+struct NamedDocument {
+  RunDocument document;
+  std::string name;
+};
+
+// The document that a row came from. Nothing: no step uses it, or its name leads to other rows as well, so
+// that removing it would remove more than this row.
+Result<std::optional<NamedDocument>> document_at(const OpenRun& run, size_t component, int64_t row) {
+  const data::TokenStream& stream = run.loader.reader(component).stream();
+  ASSIGN_OR_RETURN(const data::RowSource source, stream.source(row));
+  const data::DocumentName name{source.file, source.document};
+  auto rows = batches::document_uses(run.stores, run.loader, name, "", 0, run.end);
+  if (!rows.ok() && rows.error().code() != ErrorCode::kInvalidArgument) return rows.error();
+  if (!rows.ok() || rows->size() != 1 || (*rows)[0].row != row) return std::optional<NamedDocument>();
+  auto document = document_of(std::move(*rows));
+  if (!document) return std::optional<NamedDocument>();
+  return std::optional(NamedDocument{std::move(*document), name.text()});
+}
+
+numerics::Key key_of(const std::string& run_hash, std::string_view purpose) {
+  return numerics::fold_in(numerics::key_from_seed(std::stoull(run_hash.substr(0, 16), nullptr, 16)),
+                           purpose);
 }
 
 // Draws documents like the given ones, each once.
@@ -79,8 +107,7 @@ class ControlDraw {
               std::set<RowName> left_out)
       : run_(run), like_(std::move(like)), taken_(std::move(left_out)) {
     for (const RunDocument& document : like_) taken_.insert({document.used.component, document.used.row});
-    key_ = numerics::fold_in(numerics::key_from_seed(std::stoull(run_hash.substr(0, 16), nullptr, 16)),
-                             "controls");
+    key_ = key_of(run_hash, "controls");
     next_.resize(like_.size());
   }
 
@@ -106,18 +133,11 @@ class ControlDraw {
     const data::TokenStream& stream = run_.loader.reader(like.used.component).stream();
     ASSIGN_OR_RETURN(const std::vector<int64_t> ends, stream.row_ends(row, 1));
     if (4 * std::abs(ends[1] - ends[0] - like.used.tokens) > like.used.tokens) return false;
-    ASSIGN_OR_RETURN(const data::RowSource source, stream.source(row));
-    const data::DocumentName name{source.file, source.document};
-    // A name that leads to other rows as well is no control: removing it would remove more than this row.
-    const auto rows = batches::document_uses(run_.stores, run_.loader, name, "", 0, run_.end);
-    if (!rows.ok() && rows.error().code() != ErrorCode::kInvalidArgument) return rows.error();
-    if (!rows.ok()) return false;
-    if (rows->size() != 1 || (*rows)[0].row != row) return false;
-    const auto document = document_of(*rows);
+    ASSIGN_OR_RETURN(const auto found, document_at(run_, like.used.component, row));
     const int64_t near = std::max<int64_t>(run_.end / 20, 1);
-    if (!document || std::abs(document->first_use - like.first_use) > near) return false;
+    if (!found || std::abs(found->document.first_use - like.first_use) > near) return false;
     taken_.insert({like.used.component, row});
-    RETURN_IF_ERROR(add(run_, *document, name.text(), removal));
+    RETURN_IF_ERROR(add(run_, found->document, found->name, removal));
     return true;
   }
 
@@ -132,6 +152,7 @@ class ControlDraw {
 // begin.
 Result<int64_t> beginning_of(io::FileSystem& fs, const WithoutRequest& request, const chain::Chain& chain,
                              const Removal& removal) {
+  if (request.rebuild) return 0;  // another order from the first step on
   const int64_t forked = chain.genesis().step();
   if (removal.first_use < forked)
     return invalid_argument(
@@ -182,6 +203,58 @@ Result<std::set<RowName>> left_out_rows(const data::DataOptions& options, const 
   return out;
 }
 
+// Draws `request.sample` documents of the run into the plan, each as a removal of its own.
+Status draw_sample(io::FileSystem& fs, const WithoutRequest& request, const OpenRun& run,
+                   const std::set<RowName>& left_out, RemovalPlan& plan) {
+  std::vector<int64_t> ends;  // rows of the components up to each
+  for (size_t component = 0; component < run.stores.parts().size(); ++component)
+    ends.push_back((ends.empty() ? 0 : ends.back()) + run.loader.reader(component).stream().rows());
+  const numerics::Permutation order(key_of(plan.chain.head(), "sample"), ends.back());
+  std::vector<Removal> drawn;
+  for (int64_t i = 0; i < std::min(ends.back(), kMostLooked) && std::ssize(drawn) < request.sample; ++i) {
+    const int64_t place = order(i);
+    const auto component =
+        static_cast<size_t>(std::upper_bound(ends.begin(), ends.end(), place) - ends.begin());
+    const int64_t row = place - (component == 0 ? 0 : ends[component - 1]);
+    if (left_out.contains({component, row})) continue;
+    ASSIGN_OR_RETURN(const auto found, document_at(run, component, row));
+    if (!found || found->document.used.tokens == 0) continue;
+    Removal removal;
+    RETURN_IF_ERROR(add(run, found->document, found->name, removal));
+    const auto begins = beginning_of(fs, request, plan.chain, removal);
+    if (!begins.ok() && begins.error().code() == ErrorCode::kInvalidArgument) continue;  // not this one
+    if (!begins.ok()) return begins.error();
+    removal.begins = *begins;
+    removal.folder = io::join_path(request.out, fmt::format("sample-{}", drawn.size() + 1));
+    drawn.push_back(std::move(removal));
+  }
+  if (drawn.empty())
+    return invalid_argument(fmt::format("--sample: {} uses no document that can be left out", request.run));
+  plan.fewer_controls = std::ssize(drawn) < request.sample;
+  plan.asked = std::move(drawn.front());
+  plan.controls.assign(std::make_move_iterator(drawn.begin() + 1), std::make_move_iterator(drawn.end()));
+  return {};
+}
+
+// Seeds that the run hash draws. Error: a run that cannot be trained anew with another seed, or another
+// order.
+Result<std::vector<int64_t>> drawn_seeds(const WithoutRequest& request, const chain::Chain& chain) {
+  std::vector<int64_t> out;
+  if (request.seeds == 0 && !request.rebuild) return out;
+  const bool amended = std::any_of(chain.links.begin(), chain.links.end(), [](const chain::ChainLink& link) {
+    return std::holds_alternative<chain::AmendEntry>(link.entry);
+  });
+  if (chain.genesis().fork || amended)
+    return invalid_argument(fmt::format(
+        "{}: {} {}, and with another seed or order only a run of one configuration can be trained from "
+        "its first step on",
+        request.rebuild ? "--as rebuild" : "--seeds", request.run, amended ? "was amended" : "is a fork"));
+  for (int64_t i = 1; i <= request.seeds; ++i)
+    out.push_back(static_cast<int64_t>(
+        std::stoull(sha256_hex(fmt::format("{} seed {}", chain.head(), i)).substr(0, 7), nullptr, 16)));
+  return out;
+}
+
 // A document that is asked for has to be in the run, and is named once. `asked`: rows of those before it.
 Status check_document(const WithoutRequest& request, const batches::DataSet& stores,
                       const data::DocumentName& name, const std::set<RowName>& left_out,
@@ -202,7 +275,7 @@ Status check_document(const WithoutRequest& request, const batches::DataSet& sto
 int64_t RemovalPlan::steps_to_do() const {
   int64_t sum = steps - asked.begins;
   for (const Removal& control : controls) sum += steps - control.begins;
-  return sum;
+  return sum + 2 * steps * std::ssize(seeds);
 }
 
 Result<RemovalPlan> plan_removals(const Context& context, const WithoutRequest& request) {
@@ -220,10 +293,15 @@ Result<RemovalPlan> plan_removals(const Context& context, const WithoutRequest& 
   ASSIGN_OR_RETURN(const batches::Loader loader, train::make_loader(run.config, stores));
   RemovalPlan plan{run.config, run.chain, run.tokenizer, {}, {}, false, run.config.trainer.num_train_steps};
   const OpenRun open{*stores, loader, plan.steps};
-  if (!run.config.data.without.empty() && run.config.data.without_as != request.as)
+  if (!request.rebuild && !run.config.data.without.empty() && run.config.data.without_as != request.as)
     return invalid_argument(
         "--as: the run leaves documents out itself (data.without), in the other way; use the same");
   ASSIGN_OR_RETURN(std::set<RowName> left_out, left_out_rows(run.config.data, *stores));
+  ASSIGN_OR_RETURN(plan.seeds, drawn_seeds(request, plan.chain));
+  if (request.sample > 0) {
+    RETURN_IF_ERROR(draw_sample(fs, request, open, left_out, plan));
+    return plan;
+  }
   std::vector<RunDocument> asked;
   std::set<RowName> named;
   for (const std::string& text : request.documents) {

@@ -3,10 +3,12 @@
 #include <doctest/doctest.h>
 
 #include <nlohmann/json.hpp>
+#include <sstream>
 
 #include "ostro/audit/verify.h"
 #include "ostro/batches/loader/document_uses.h"
 #include "ostro/cpu/engine/engine.h"
+#include "ostro/data/ledger/ledger.h"
 #include "ostro/io/files/memory_file_system.h"
 #include "ostro/numerics/threefry.h"
 #include "ostro/run/fork/fork.h"
@@ -252,6 +254,110 @@ TEST_CASE("without: what is used before the first checkpoint begins anew; errors
   says("a.jsonl:65", "its document 65 is not in");
   says("a.jsonl", "names no document");
   says("h.txt:1", "held out");
+}
+
+TEST_CASE("without: a store that is made again lacks the document, and has another order") {
+  WithoutWorld world;
+  const train::TrainConfig base = world.config({{"trainer.num_train_steps", "3"}});
+  const chain::Chain parent = world.trained(base);
+  int64_t used = 1;
+  const auto places = [&](int64_t document) { return world.uses(base, document); };
+  while (places(used).empty() || places(used)[0].step > 2) ++used;
+  const WithoutRequest request{.run = "runs/base",
+                               .documents = {fmt::format("a.jsonl:{}", used)},
+                               .rebuild = true,
+                               .texts = {},
+                               .out = "again"};
+  const auto plan = plan_removals(world.context(), request);
+  REQUIRE_MESSAGE(plan.ok(), plan.error().message());
+  CHECK(plan->asked.begins == 0);
+  CHECK(plan_text(request, *plan).find("without (rebuild)") != std::string::npos);
+  const auto report =
+      find_effect(world.context(), request, *plan,
+                  {{}, [&](const train::TrainConfig& config) { return world.train(config); }});
+  REQUIRE_MESSAGE(report.ok(), report.error().message());
+  const chain::Chain without = world.chain_of("again/without");
+  CHECK(without.genesis().program_hash == parent.genesis().program_hash);
+  CHECK(without.genesis().tokenizer_hash == parent.genesis().tokenizer_hash);
+  CHECK(without.genesis().data_hash != parent.genesis().data_hash);
+  const auto ledger = data::read_ledger(world.fs, "again/without.store/store");
+  REQUIRE_MESSAGE(ledger.ok(), ledger.error().message());
+  CHECK(ledger->split(data::Split::kTrain).rows == kDocuments - 1);
+  CHECK(ledger->files.at(0).left_out == std::map<std::string, int64_t>{{"without", 1}});
+  // A run on texts without the line has the same states: what is left out is the document and nothing else.
+  std::string lines, line;
+  std::istringstream all(*world.fs.read_file("in/a.jsonl"));
+  for (int64_t number = 1; std::getline(all, line); ++number)
+    if (number != used) lines += line + "\n";
+  check_ok(world.fs.make_dirs("fewer"));
+  check_ok(world.fs.write_file("fewer/a.jsonl", lines));
+  const chain::Chain naive = world.trained(world.config({{"trainer.num_train_steps", "3"},
+                                                         {"trainer.id", "naive"},
+                                                         {"data.train_urls", "[fewer]"},
+                                                         {"data.cache_dir", "fewer-cache"}}));
+  for (int64_t step = 1; step <= 3; ++step) CHECK(step_of(naive, step).state == step_of(without, step).state);
+  CHECK(step_of(naive, 1).state != step_of(parent, 1).state);
+}
+
+TEST_CASE("without: a sample is documents that are left out alone, and seeds are runs from the beginning") {
+  WithoutWorld world;
+  const std::string steps = "3";
+  const chain::Chain base = world.trained(world.config({{"trainer.num_train_steps", steps}}));
+  const auto trains = [&](const train::TrainConfig& config) { return world.train(config); };
+  WithoutRequest request{
+      .run = "runs/base", .documents = {}, .sample = 3, .texts = {"other.txt"}, .out = "sampled"};
+  const auto plan = plan_removals(world.context(), request);
+  REQUIRE_MESSAGE(plan.ok(), plan.error().message());
+  REQUIRE(plan->controls.size() == 2);
+  const std::vector<std::string> names = {plan->asked.documents[0], plan->controls[0].documents[0],
+                                          plan->controls[1].documents[0]};
+  CHECK(names[0] != names[1]);
+  CHECK(names[0] != names[2]);
+  CHECK(names[1] != names[2]);
+  const auto sampled = find_effect(world.context(), request, *plan, {{}, trains});
+  REQUIRE_MESSAGE(sampled.ok(), sampled.error().message());
+  const std::string table = effect_text(**sampled);
+  for (const std::string& name : names) CHECK_MESSAGE(table.find(name) != std::string::npos, table);
+  CHECK(nlohmann::json::parse(effect_json(**sampled))["sample"] == true);
+
+  // The same document, asked for alone, and with two seeds.
+  WithoutRequest one{.run = "runs/base", .documents = {names[1]}, .seeds = 2, .texts = {}, .out = "one"};
+  const auto again = plan_removals(world.context(), one);
+  REQUIRE_MESSAGE(again.ok(), again.error().message());
+  CHECK(again->steps_to_do() == 3 - again->asked.begins + 12);
+  REQUIRE(again->seeds.size() == 2);
+  CHECK(again->seeds[0] != again->seeds[1]);
+  const auto found = find_effect(world.context(), one, *again, {{}, trains});
+  REQUIRE_MESSAGE(found.ok(), found.error().message());
+  CHECK((*found)->on_itself({}) == (*sampled)->on_itself(0));
+  CHECK((*found)->asked.hash == (*sampled)->controls[0].hash);
+  for (size_t i = 0; i < 2; ++i) {
+    const SeedEffect& effect = (*found)->seeds[i];
+    const std::string seed = std::to_string(effect.seed);
+    const chain::Chain with = world.trained(world.config(
+        {{"trainer.num_train_steps", steps}, {"trainer.seed", seed}, {"trainer.id", "seed-" + seed}}));
+    CHECK(with.head() == effect.hash);
+    CHECK(with.head() != base.head());
+    CHECK(effect.hash_without != effect.hash);
+    CHECK(world.chain_of(fmt::format("one/seed-{}-without", i + 1)).head() == effect.hash_without);
+  }
+  const std::string said = effect_text(**found);
+  CHECK_MESSAGE(said.find("That is about training") != std::string::npos, said);
+  CHECK(nlohmann::json::parse(effect_json(**found))["seeds"].size() == 2);
+
+  // A fork cannot be trained anew with another seed.
+  REQUIRE((*found)->asked.removal.begins >= 0);
+  world.trained(world.config({{"trainer.num_train_steps", "4"}, {"trainer.id", "long"}}));
+  const run::ForkRequest forked{"runs/long", 2, "runs/forked"};
+  const auto config = run::config_of_parent(world.fs, forked, {}, models::builtin_models());
+  REQUIRE_MESSAGE(config.ok(), config.error().message());
+  const auto begun = run::fork_run(world.fs, forked, *config, {});
+  REQUIRE_MESSAGE(begun.ok(), begun.error().message());
+  REQUIRE(world.train(begun->config).ok());
+  one.run = "runs/forked";
+  const auto refused = plan_removals(world.context(), one);
+  REQUIRE_FALSE(refused.ok());
+  CHECK_MESSAGE(refused.error().message().find("is a fork") != std::string::npos, refused.error().message());
 }
 
 }  // namespace

@@ -1,7 +1,7 @@
 #!/usr/bin/env python3
 """Tests `ostro lab publish` and `ostro verify` of what it writes: a lab with registration, a program and forks, published, moved and
 checked without its folder; changed bytes, drawn in all files; forged steps, outputs, records and bundles whose lists were made anew;
-the files for other programs.
+the files for other programs; statements of replays and an audit, which make a number a replayed one.
 
     lab_publish_test.py --ostro PROGRAM
 """
@@ -44,7 +44,10 @@ steps:
   count: {run: {program: [wc, -c, in/words/tokenizer.json], inputs: {words: $words}, outputs: [size.txt]}}
 hypotheses:
   better: {metric: "SELECT s.name, s.loss FROM evaluations s", supported: "mean > 0", refuted: "mean < 0"}
-queries: {best: "SELECT min(bits_per_byte) FROM evaluations"}
+queries:
+  best: "SELECT min(bits_per_byte) FROM evaluations"
+  cost: "SELECT sum(seconds) / 3600 * max(machine_hour) FROM sessions, price"
+price: {machine_hour: 3600, currency: EUR}
 report: report.txt
 """
 
@@ -189,6 +192,65 @@ def check_others(published, key):
     check(all(sha256((published / n).read_bytes()) == h for n, h in named.items()) and "plan.yaml" in named, "in-toto: other subjects")
 
 
+def check_price(program, top, lab_hash):
+    """The declared price is in the pages and the record, and in no fingerprint."""
+    plan = (top / "plan.yaml").read_text()
+    for hour in ("3600", "7200"):
+        (top / "plan.yaml").write_text(plan.replace("price: {machine_hour: 3600", f"price: {{machine_hour: {hour}"))
+        check(program.run("lab", "run", "plan.yaml").splitlines()[-1] == lab_hash, "a price moved the lab hash")
+        program.run("lab", "site", "plan.yaml", "--out", f"site{hour}")
+        check(" EUR</td>" in (top / f"site{hour}/runs.html").read_text(), "the pages have no price")
+        program.run("lab", "record", "plan.yaml", "--out", f"{hour}.sqlite", "--measured")
+        with sqlite3.connect(top / f"{hour}.sqlite") as db:
+            check(db.execute("SELECT * FROM price").fetchall() == [(float(hour), "EUR")], "the table price")
+            check(db.execute("SELECT sum(seconds) / 3600 * machine_hour FROM sessions, price").fetchone()[0] > 0, "what it took")
+    (top / "plan.yaml").write_text(plan)
+    said = program.run("lab", "report", "plan.yaml", "--value", "cost").splitlines()
+    check("class: measured" in said, said)
+    (top / "wrong.yaml").write_text(plan.replace("machine_hour: 3600", "machine_hour: -1"))
+    check("price.machine_hour: expected a number from 0 on" in program.run("lab", "run", "wrong.yaml", code=2), "a negative price")
+
+
+def value_of(program, *words):
+    return program.run("lab", "report", "plan.yaml", "--value", "best", *words).splitlines()
+
+
+def check_replays(program, top):
+    """Statements of replays, and an audit: a number is replayed when all that it stands on was done again, whole."""
+    def folder(step):
+        lines = [json.loads(line) for line in (top / "small.lab/journal.jsonl").read_text().splitlines()]
+        return "small.lab/out/" + next(e["fingerprint"][:16] for e in lines if e["kind"] == "done" and e["step"] == step)
+
+    check("class: recorded" in value_of(program), "nothing was replayed yet")
+    said = program.run("verify", folder("base[rate=0.01]"), "--statement", "ann.json", "--by", "Ann", "--sign", "key.pem")
+    check("all 8 steps replayed" in said, said)
+    forged = json.loads((top / "ann.json").read_text())
+    (top / "forged.json").write_text(json.dumps(forged | {"by": "Bob"}))
+    check("its signature does not fit" in program.run("lab", "replayed", "plan.yaml", "forged.json", code=1), "a forged name")
+    unsigned = {k: v for k, v in forged.items() if k not in ("public_key", "signature")}
+    (top / "forged.json").write_text(json.dumps(unsigned | {"run_hash": "0" * 64}))
+    check("no step of plan.yaml made a run" in program.run("lab", "replayed", "plan.yaml", "forged.json", code=2), "another run")
+    check(program.run("lab", "replayed", "plan.yaml", "ann.json").startswith("taken: base[rate=0.01]: all 8 steps replayed, by Ann (key "), "taken")
+    check(program.run("lab", "replayed", "plan.yaml", "ann.json").startswith("taken already: "), "taken twice")
+    said = value_of(program)
+    check("class: recorded" in said and any(line.startswith("replayed: base[rate=0.01]: all 8 steps") for line in said), said)
+    run = folder("base[rate=0.001]")
+    said = program.run("verify", run, "--sample", "2", "--challenge", "lottery", "--statement", "cem.json", "--by", "Cem")
+    check('2 of 8 steps replayed, drawn by "lottery"' in said, said)
+    check("(not signed)" in program.run("lab", "replayed", "plan.yaml", "cem.json"), "a sample")
+    chain = top / run / "chain.jsonl"
+    before = chain.read_bytes()
+    chain.write_bytes(before.replace(b'"loss":"0x1', b'"loss":"0x2', 1))
+    (top / "none.json").unlink(missing_ok=True)
+    check("none was written" in program.run("verify", run, "--statement", "none.json", "--by", "Ann", code=1), "a forged run")
+    check(not (top / "none.json").exists(), "a statement about a forged run")
+    chain.write_bytes(before)
+    program.run("verify", run, "--no_replay", "--statement", "none.json", "--by", "Ann", code=2)
+    program.run("lab", "run", "plan.yaml", "--audit", "1", "--by", "Dora")
+    said = value_of(program)
+    check("class: replayed" in said and any("done again, whole, by Dora" in line for line in said), said)
+
+
 def main():
     parser = argparse.ArgumentParser()
     parser.add_argument("--ostro", required=True)
@@ -204,6 +266,8 @@ def main():
         hash_line = next(line for line in program.run("lab", "run", "plan.yaml").splitlines() if line.startswith("lab hash: "))
         for words in (["genpkey", "-algorithm", "ed25519", "-out", "key.pem"], ["pkey", "-in", "key.pem", "-pubout", "-out", "pub.pem"]):
             subprocess.run(["openssl", *words], cwd=top, check=True, capture_output=True)
+        check_price(program, top, hash_line)
+        check_replays(program, top)
         program.run("lab", "publish", "plan.yaml", "--out", "first", "--sign", "key.pem")
         check("first" in program.run("lab", "publish", "plan.yaml", "--out", "first", code=2), "a folder that exists")
         published = pathlib.Path(folder) / "published"
@@ -218,6 +282,9 @@ def main():
         check("GNU GENERAL PUBLIC" not in "".join(f.read_text(errors="ignore") for f in published.rglob("*")
                                                   if f.is_file() and "bundles" not in f.parts), "a text of a source was published")
         check_others(published, key)
+        with sqlite3.connect(published / "site/report/record.sqlite") as db:
+            replays = db.execute("SELECT name, who, whole FROM replays").fetchall()
+        check(("base[rate=0.01]", "Dora", 1) in replays and ("base[rate=0.001]", "Cem (not signed)", 0) in replays, replays)
         check_flips(elsewhere, published)
         for seal in published.glob("publication.json.*"):
             seal.unlink()

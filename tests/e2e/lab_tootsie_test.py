@@ -188,6 +188,20 @@ def check_table(lab):
     added = amends[0]["difference"]["data"]
     check(added["from"] == lines[0]["data"] and added["to"] == rows[1][5] != rows[0][5], f"the data are {added}, and the table has {rows}")
 
+    ends = record.execute("SELECT data, data_at_end FROM runs WHERE run = 'base'").fetchall()
+    check(ends == [(lines[0]["data"], rows[1][5])], f"the run's data are {ends}")
+
+    def flops(first, second):
+        """GFLOP of the training with these batches in its phases, as a dry run says; nothing is trained."""
+        plan = SMALL.replace("batch_size: 4", f"batch_size: {second}").replace("{optimizer.warmup: 0.5}", f"{{optimizer.warmup: 0.5, trainer.train_batch_size: {first}}}")
+        (lab.top / "small.yaml").write_text(plan)
+        line, = (line for line in run("--dry_run").splitlines() if line.split()[1] == "base:")
+        return float(re.search(r"; (\S+) GFLOP", line)[1])
+
+    # Steps 1 to 4 are priced by the programs of the first phase, and 5 and 6 by those of the second.
+    costs = {batches: flops(*batches) for batches in ((2, 8), (8, 2), (8, 8))}
+    check(costs[2, 8] < costs[8, 2] < costs[8, 8], f"GFLOP by batches of the phases: {costs}")
+
     (lab.top / "small.yaml").write_text(SMALL.replace("batch_size: 4", "batch_size: 6"))
     why = lab.start("lab", "why", "small.yaml", "base").stdout
     check("amends" in why, f"why says {why}")

@@ -111,7 +111,12 @@ def check_refused(program, never):
     refused("c.jsonl", "data", "find", "runs/base", "--document", "c.jsonl:1")
     refused("--steps 9:3: use A:B", "data", "find", "runs/base", "--document", PLANTED, "--steps", "9:3")
     refused("use one of --document FILE:N and --row N", "data", "find", "runs/base")
-    refused("use mask or blank", "lab", "without", "runs/base", "--document", PLANTED, "--as", "drop")
+    refused("use one of --document FILE:N and --sample N", "lab", "without", "runs/base")
+    refused("use one of --document FILE:N and --sample N", "lab", "without", "runs/base", "--document", PLANTED, "--sample", "2")
+    refused("leave out --control and --seeds", "lab", "without", "runs/base", "--sample", "2", "--seeds", "1")
+    said = program.run("lab", "without", "runs/base", "--sample", "3", "--dry_run")
+    check("without (mask), each alone" in said and said.count("places") + said.count(" place,") >= 3, said)
+    refused("use mask, blank or rebuild", "lab", "without", "runs/base", "--document", PLANTED, "--as", "drop")
     refused("which is only read", "lab", "without", "runs/base", "--document", PLANTED, "--out", "runs/base/x")
     refused(never[0], "lab", "without", "runs/base", "--document", never[0])
 

@@ -128,6 +128,28 @@ def check_run(program, root):
     (root / "three.yaml").write_text((root / "two.yaml").read_text().replace(WEB, renamed).replace("web: 0.25", "another: 0.25"))
     refused = program.run("train", "--config", "three.yaml", "--amend", "--trainer.num_train_steps", "14", code=2)
     check("web would be removed; an amend can only add components" in refused, refused)
+    check_chat_template(program, root)
+
+
+def check_chat_template(program, root):
+    """A chat component that an amend adds brings its template, which the run keeps for exports."""
+    pairs = [{"prompt": f"sun {n}", "response": "moon"} for n in range(40)]
+    chats = [{"messages": [{"role": "user", "content": f"wind {n}"}, {"role": "assistant", "content": "rain"}]} for n in range(40)]
+    for folder, rows in (("pairs", pairs), ("chat", chats)):
+        (root / folder).mkdir()
+        (root / folder / "a.jsonl").write_text("".join(json.dumps(row) + "\n" for row in rows))
+    template = "{% for m in messages %}{{ m.role }}: {% generation %}{{ m.content }}{% endgeneration %}\n{% endfor %}"
+    first = "pairs: {train_urls: [pairs], validation_fraction: 0, format: {type: supervised}}"
+    chat = f"talk: {{train_urls: [chat], validation_fraction: 0, format: {{type: chat, chat_template: {json.dumps(template)}}}}}"
+    for name, components, weights, steps in (("five", first, "{pairs: 1}", 2), ("six", f"{first}, {chat}", "{pairs: 0.5, talk: 0.5}", 4)):
+        text = CONFIG.format(components=components, weights=weights, steps=steps, optimizer="learning_rate: 0.01")
+        (root / f"{name}.yaml").write_text(text.replace("id: run", "id: talks").replace("cache_dir: cache", "cache_dir: talks").replace("vocab_size: 300", "tokenizer: runs/run/tokenizer.json"))
+    program.run("train", "--config", "five.yaml")
+    kept = root / "runs/talks/chat_template.jinja"
+    check(not kept.exists(), "a run without chats has a template")
+    program.run("train", "--config", "six.yaml", "--amend")
+    check(kept.exists() and kept.read_text() == template, "the template of the added component was not kept")
+    program.run("verify", "runs/talks")
 
 
 def main():

@@ -7,6 +7,7 @@
 #include "ostro/cli/lab/lab_corpus.h"
 #include "ostro/cli/lab/lab_publish.h"
 #include "ostro/cli/lab/lab_register.h"
+#include "ostro/cli/lab/lab_replayed.h"
 #include "ostro/cli/lab/lab_run.h"
 #include "ostro/cli/lab/lab_without.h"
 #include "ostro/cli/main/commands.h"
@@ -18,7 +19,6 @@
 #include "ostro/lab/drive/unneeded.h"
 #include "ostro/lab/record/record.h"
 #include "ostro/lab/report/report.h"
-#include "ostro/lab/site/site.h"
 #include "ostro/paper/answers.h"
 #include "ostro/paper/paper.h"
 
@@ -139,9 +139,11 @@ int lab_report(Args args) {
 Status write_site(const Context& context, const std::string& file, const std::string& out) {
   ASSIGN_OR_RETURN(const lab::Plan plan, lab::read_plan(context.fs, file));
   ASSIGN_OR_RETURN(const lab::LabState state, lab::look_at(context, plan));
-  ASSIGN_OR_RETURN(const std::vector<lab::ReportFile> files, lab::make_site(context.fs, plan, state));
-  RETURN_IF_ERROR(lab::write_files(context.fs, out, files));
-  return write_stdout(fmt::format("{}: {} files; {}/index.html is the first page\n", out, files.size(), out));
+  ASSIGN_OR_RETURN(const paper::PaperSite site, paper::make_site(context.fs, plan, state));
+  RETURN_IF_ERROR(lab::write_files(context.fs, out, site.files));
+  return write_stdout(
+      fmt::format("{}: {} files; {}/index.html is the first page\n", out, site.files.size(), out) +
+      (site.missing.empty() ? "" : fmt::format("the paper itself is not there: {}\n", site.missing)));
 }
 
 int lab_site(Args args) {
@@ -199,6 +201,7 @@ constexpr Command kLabVerbs[] = {
     {"site", "write pages about a lab", lab_site},
     {"publish", "write a finished lab as one folder that a stranger can check", lab_publish},
     {"adopt", "make a run or a store from elsewhere the output of a step", lab_adopt},
+    {"replayed", "take a statement of somebody who replayed a run", lab_replayed},
     {"gc", "remove outputs that the plan does not need any more", lab_gc},
     {"corpus", "draw a synthetic corpus, with the same bytes on every machine", lab_corpus},
     {"without", "train a run again without a document, and compare", lab_without},

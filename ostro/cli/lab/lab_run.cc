@@ -23,11 +23,14 @@ std::string state_line(const lab::StepState& state) {
   return fmt::format("{:<7} {}: {}\n", lab::action_name(state.action), state.step->name, state.reason);
 }
 
-// What a training takes, for people.
-std::string cost_text(const run::Cost& cost) {
-  return fmt::format("{:.4g} GFLOP{}, {:.1f} MiB of memory, {:.1f} MiB of checkpoints", cost.flops * 1e-9,
-                     cost.seconds > 0 ? ", about " + run::span_text(cost.seconds) : "", mib(cost.memory),
-                     mib(cost.files));
+// What a training takes, for people; with a price where the time is known.
+std::string cost_text(const run::Cost& cost, const std::optional<lab::Price>& price) {
+  const bool has_time = cost.seconds > 0;
+  return fmt::format(
+      "{:.4g} GFLOP{}{}, {:.1f} MiB of memory, {:.1f} MiB of checkpoints", cost.flops * 1e-9,
+      has_time ? ", about " + run::span_text(cost.seconds) : "",
+      price && has_time ? fmt::format(" ({} at the declared price)", price->text(cost.seconds)) : "",
+      mib(cost.memory), mib(cost.files));
 }
 
 // Of a dry run: each step, with what trainings take, and the sum of that.
@@ -37,7 +40,7 @@ void print_costs(const lab::Plan& plan, const lab::LabState& state) {
   for (const lab::StepState& step : state.steps) {
     const std::string line = state_line(step);
     if (step.cost)
-      fmt::print("{}; {}\n", line.substr(0, line.size() - 1), cost_text(*step.cost));
+      fmt::print("{}; {}\n", line.substr(0, line.size() - 1), cost_text(*step.cost, plan.price));
     else
       fmt::print("{}", line);
     for (const std::string& phase : lab::phase_lines(plan, *step.step)) fmt::print("          {}\n", phase);
@@ -53,7 +56,7 @@ void print_costs(const lab::Plan& plan, const lab::LabState& state) {
   }
   if (known > 0)
     fmt::print("trainings to be done: {}, one after another {} (whole, also of those that were begun)\n",
-               known, cost_text(all));
+               known, cost_text(all, plan.price));
   if (unknown > 0)
     fmt::print("trainings that wait for a step, so that what they take is not known: {}\n", unknown);
 }
@@ -76,9 +79,10 @@ int lab_dry_run(const Context& context, const lab::Plan& plan, bool every_byte) 
   const auto build = build_settings(line);
   if (!build.ok()) return report_error(build.error());
   const lab::Services services = {
-      .build = *build, .cost = [&](const train::TrainConfig& config) -> Result<run::Cost> {
+      .build = *build, .cost = [&](const train::TrainConfig& config, int64_t from_step) -> Result<run::Cost> {
         ASSIGN_OR_RETURN(const auto engine, context.on(config.trainer.device).engine());
-        ASSIGN_OR_RETURN(const run::DryRun told, run::dry_run(context.fs, *engine, config, 1, 1, *build));
+        ASSIGN_OR_RETURN(const run::DryRun told,
+                         run::dry_run(context.fs, *engine, config, 1, 1, *build, from_step));
         return told.cost;
       }};
   const auto state = lab::look_at(context, plan, every_byte, services);
@@ -113,6 +117,7 @@ int lab_run(Args args) {
   args.option("--audit", &request.audit, "SHARE",
               "do a drawn share of the skipped steps again, from 0 to 1, and compare; two outputs of one "
               "fingerprint are an error, and nothing goes on from there");
+  args.option("--by", &request.by, "NAME", "with --audit: who does it, for the journal and the record");
   args.flag("--sanity", &sanity,
             "the same steps small, as a trial: the first 200 rows of each source, trainings of at most 20 "
             "steps, in a folder of their own (NAME.sanity.lab)");
@@ -129,6 +134,8 @@ int lab_run(Args args) {
         fmt::format("--audit {}: use a share from 0 to 1, for instance 0.05", request.audit)));
   if (dry_run && request.audit > 0)
     return report_error(invalid_argument("--audit: --dry_run does no step; leave out one of them"));
+  if (!request.by.empty() && request.audit <= 0)
+    return report_error(invalid_argument("--by: goes with --audit SHARE; give both, or leave it out"));
   request.every_byte = check == "full";
   request.jobs = static_cast<int>(jobs);
   Context context = args.context();

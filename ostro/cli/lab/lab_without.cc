@@ -80,24 +80,40 @@ int lab_without(Args args) {
   args.positional("RUN", &request.run, "run directory; it is only read");
   args.option(
       "--document", &request.documents, "FILE:N",
-      "documents to leave out, together: source file, or the end of its path, and number in it, from 1",
-      Args::kRequired);
-  args.option("--as", &as, "HOW",
-              "mask (default): their tokens are no targets; blank: nor are they context (data.without_as)");
+      "documents to leave out, together: source file, or the end of its path, and number in it, from 1");
+  args.option(
+      "--as", &as, "HOW",
+      "mask (default): their tokens are no targets; blank: nor are they context (data.without_as); rebuild: "
+      "the stores are made again without them, so all documents have another order");
   args.option("--control", &request.controls, "K",
               "do the same for K drawn documents of like length and time of use, and show the effect among "
               "theirs");
+  args.option(
+      "--seeds", &request.seeds, "N",
+      "also train with N drawn seeds from the first step on, with and without the documents: what they do "
+      "to training, and not to this run");
+  args.option("--sample", &request.sample, "N",
+              "in place of --document: N drawn documents, each left out alone, as a table of influences");
   args.option("--text", &request.texts, "FILE", "texts whose loss is compared, too");
   args.option("--out", &request.out, "DIR", "where the runs without go (default: RUN.without)");
   args.flag("--dry_run", &dry_run, "only say what would be done, with steps, time and memory");
   args.flag("--json", &json, "print what is in DIR/effect.json");
   if (const auto code = args.parse()) return *code;
-  if (as != "mask" && as != "blank")
-    return report_error(invalid_argument(fmt::format("--as {}: use mask or blank", as)));
+  if (as != "mask" && as != "blank" && as != "rebuild")
+    return report_error(invalid_argument(fmt::format("--as {}: use mask, blank or rebuild", as)));
+  request.rebuild = as == "rebuild";
   request.as = as == "blank" ? data::WithoutAs::kBlank : data::WithoutAs::kMask;
   if (request.controls < 0 || request.controls > kMostControls)
     return report_error(
         invalid_argument(fmt::format("--control {}: use 0 to {}", request.controls, kMostControls)));
+  for (const auto& [name, count] : {std::pair{"--seeds", request.seeds}, {"--sample", request.sample}})
+    if (count < 0 || count > kMostControls)
+      return report_error(invalid_argument(fmt::format("{} {}: use 0 to {}", name, count, kMostControls)));
+  if (request.documents.empty() == (request.sample == 0))
+    return report_error(invalid_argument("use one of --document FILE:N and --sample N"));
+  if (request.sample > 0 && (request.controls > 0 || request.seeds > 0))
+    return report_error(invalid_argument(
+        "--sample: the documents of a sample stand beside each other; leave out --control and --seeds"));
   request.run = io::clean_path(request.run);
   const std::string run = io::absolute_path(request.run);
   if (request.out.empty()) request.out = run + ".without";

@@ -72,6 +72,12 @@ int verify_command(Args args) {
       "with --leaf: the leaf's rows with their proofs, in place of the token store (ostro data prove)");
   args.flag("--dry_run", &asked.only_price,
             "with --sample or --leaf: only says what it costs and would find");
+  args.option("--statement", &asked.statement.file, "FILE",
+              "where steps were replayed and all is equal: write a statement that says so, for ostro lab "
+              "replayed");
+  args.option("--by", &asked.statement.by, "NAME", "with --statement: who replayed it");
+  args.option("--sign", &asked.statement.sign, "KEY",
+              "with --statement: sign it with this private key (openssl genpkey -algorithm ed25519)");
   args.flag("--json", &asked.json, "print the result as JSON");
   args.flag("--bundle", &asked.as_bundle, "RUN is a bundle, also where it has lost its bundle.json");
   args.option("--key", &asked.bundle.key, "PUB",

@@ -4,6 +4,7 @@
 
 #include <nlohmann/json.hpp>
 
+#include "ostro/attest/replay_statement.h"
 #include "ostro/audit/findings_json.h"
 #include "ostro/audit/record/amend.h"
 #include "ostro/cli/main/exit_code.h"
@@ -11,6 +12,7 @@
 #include "ostro/cli/shared/sim_workers.h"
 #include "ostro/config/utf8.h"
 #include "ostro/convert/check_model.h"
+#include "ostro/io/files/atomic_file.h"
 #include "ostro/io/files/path.h"
 #include "ostro/publication/check/check_publication.h"
 #include "ostro/publication/parts/manifest.h"
@@ -107,7 +109,32 @@ int exit_code(audit::Verdict verdict) {
   return kExitFailed;
 }
 
+Result<std::string> write_statement(const Context& context, const VerifyAsked& asked,
+                                    const audit::Audit& audit) {
+  const auto& wanted = asked.statement;
+  if (wanted.file.empty()) return std::string();
+  if (audit.verdict() != audit::Verdict::kEqual) return std::string("statement: none was written\n");
+  std::optional<bundle::SigningKey> key;
+  if (!wanted.sign.empty()) {
+    ASSIGN_OR_RETURN(key, bundle::SigningKey::read(context.fs, wanted.sign));
+  }
+  ASSIGN_OR_RETURN(const attest::ReplayStatement statement, attest::statement_of(audit, wanted.by));
+  RETURN_IF_ERROR(io::write_file_atomically(context.fs, wanted.file,
+                                            attest::statement_text(statement, key ? &*key : nullptr)));
+  return fmt::format("statement: {}: {}\n", wanted.file, statement.verified());
+}
+
 Status check_asked(const VerifyAsked& asked) {
+  const auto& statement = asked.statement;
+  if (statement.file.empty() != statement.by.empty())
+    return refuse("--statement FILE and --by NAME go together; give both");
+  if (statement.file.empty() && !statement.sign.empty()) return refuse("--sign: goes with --statement FILE");
+  if (!statement.file.empty() &&
+      (asked.only_price || asked.audit.no_replay || !asked.leaf.empty() || !asked.model.empty() ||
+       asked.as_bundle || !asked.receipt.path.empty() || !asked.receipt.log.empty()))
+    return refuse(
+        "--statement: is of a replay of a run's steps; leave out --dry_run, --no_replay, --leaf, --model, "
+        "--bundle, --receipt and --receipts");
   const bool has_leaf = !asked.leaf.empty();
   if (asked.count && has_leaf) return refuse("--sample and --leaf: use one of them");
   if (asked.count && *asked.count < 1)
@@ -165,9 +192,17 @@ Result<Verified> verify(const Context& context, VerifyAsked asked) {
                           asked.run)
             : fmt::format("--key and --time_ca are for bundles (ostro publish); {} is none", asked.run));
   if (asked.is_spot()) return verify_spot(context, std::move(asked));
+  if (is_bundle && !asked.statement.file.empty())
+    return invalid_argument(
+        fmt::format("--statement: a bundle is checked without a replay; --sample replays some of its steps, "
+                    "ostro verify {} "
+                    "all that its states allow",
+                    io::join_path(asked.run, bundle::kRecordFolder)));
   if (is_bundle) return verify_bundle(context, asked);
   ASSIGN_OR_RETURN(const bool alone,
                    asked.model.empty() ? is_model(context.fs, asked.run) : Result<bool>(false));
+  if (alone && !asked.statement.file.empty())
+    return invalid_argument(fmt::format("--statement: {} is no run, so no step is replayed", asked.run));
   if (alone) return verify_model(context, asked, asked.run, "");
   if (!asked.model.empty()) {
     const std::string record = bundle::is_bundle(context.fs, asked.run)
@@ -230,7 +265,9 @@ Result<Verified> verify_run(const Context& context, VerifyAsked asked) {
     ASSIGN_OR_RETURN(model, convert::check_model(context, {asked.run, asked.run, options.run_hash}));
     add_findings(*model, audit);
   }
-  return verified(with_model(audit, model, asked.json), exit_code(audit.verdict()));
+  ASSIGN_OR_RETURN(const std::string stated, write_statement(context, asked, audit));
+  return verified(with_model(audit, model, asked.json) + (asked.json ? "" : stated),
+                  exit_code(audit.verdict()));
 }
 
 Result<Verified> verify_model(const Context& context, const VerifyAsked& asked, const std::string& model,
@@ -259,6 +296,7 @@ Result<Verified> verify_publication(const Context& context, const VerifyAsked& a
   std::string option = replay_option(asked);
   if (asked.audit.no_replay) option = "--no_replay";
   if (asked.is_spot()) option = asked.leaf.empty() ? "--sample" : "--leaf";
+  if (!asked.statement.file.empty()) option = "--statement";
   if (!option.empty())
     return invalid_argument(fmt::format(
         "{} is for replaying a run, and a published lab is checked without it: name one of its bundles, "

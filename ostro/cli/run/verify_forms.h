@@ -31,6 +31,10 @@ struct VerifyAsked {
     std::string path, log, openings, checkpoint, tokenizer;
     std::vector<std::string> adapters;  // NAME=DIR
   } receipt;
+  // Of a replay: where to write a statement about it, whose it is, and the key that signs it (empty: none).
+  struct {
+    std::string file, by, sign;
+  } statement;
   bool json = false;
   // Called before each step that is replayed. What it throws ends the check.
   std::function<void()> between_steps = {};
@@ -67,6 +71,11 @@ Result<Verified> verify_receipt_log(const Context& context, const VerifyAsked& a
 Status use_bundle(io::FileSystem& fs, const std::string& directory, VerifyAsked& asked);
 // What such a replay does not look at.
 std::string model_not_shown(const std::string& bundle);
+
+// Writes the statement that was asked for, where the verdict is "equal". Returns a line that says so for
+// people; empty when none was asked for.
+Result<std::string> write_statement(const Context& context, const VerifyAsked& asked,
+                                    const audit::Audit& audit);
 
 int exit_code(audit::Verdict verdict);
 // The text is made printable.

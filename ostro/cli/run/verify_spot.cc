@@ -68,7 +68,8 @@ Result<Verified> verify_sample(const Context& context, std::unique_ptr<runtime::
           context.fs, [&]() -> Result<std::unique_ptr<runtime::Engine>> { return std::move(engine); },
           asked.run, asked.audit, context.models));
   if (!bundle.empty()) audit.not_shown.push_back(model_not_shown(bundle));
-  return verified(asked.json ? audit::audit_json(audit) : audit::audit_text(audit),
+  ASSIGN_OR_RETURN(const std::string stated, write_statement(context, asked, audit));
+  return verified(asked.json ? audit::audit_json(audit) : audit::audit_text(audit) + stated,
                   exit_code(audit.verdict()));
 }
 

@@ -23,4 +23,10 @@ Result<std::optional<chat::ChatTemplate>> shared_chat_template(io::FileSystem& f
   return shared;
 }
 
+Status keep_chat_template(io::FileSystem& fs, const DataOptions& options,
+                          const tokenizer::Tokenizer& tokenizer, const std::string& directory) {
+  ASSIGN_OR_RETURN(const auto chat, shared_chat_template(fs, options, tokenizer));
+  return chat ? chat->save(fs, directory) : Status();
+}
+
 }  // namespace ostro::data

@@ -2,6 +2,7 @@
 #pragma once
 
 #include <optional>
+#include <string>
 
 #include "ostro/base/error.h"
 #include "ostro/chat/chat_template.h"
@@ -16,5 +17,10 @@ namespace ostro::data {
 // its component.
 Result<std::optional<chat::ChatTemplate>> shared_chat_template(io::FileSystem& fs, const DataOptions& options,
                                                                const tokenizer::Tokenizer& tokenizer);
+
+// Writes that template into the directory of a run, so that who exports the model can talk to it as it was
+// trained. Without one, what is there stays.
+Status keep_chat_template(io::FileSystem& fs, const DataOptions& options,
+                          const tokenizer::Tokenizer& tokenizer, const std::string& directory);
 
 }  // namespace ostro::data

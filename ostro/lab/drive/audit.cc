@@ -31,7 +31,7 @@ Result<std::string> begin_audit(OpenLab& lab, const StepState& state) {
 }
 
 Status end_audit(OpenLab& lab, const std::map<std::string, Made>& made, StepState& state,
-                 const Performed& performed) {
+                 const Performed& performed, const std::string& by) {
   io::FileSystem& fs = lab.context.fs;
   if (performed.ok() && !*performed) {
     state.action = Action::kSkip;
@@ -62,7 +62,7 @@ Status end_audit(OpenLab& lab, const std::map<std::string, Made>& made, StepStat
         short_hash(same ? state.manifest : state.content), short_hash(same ? manifest : content),
         output_folder(lab.directory, state.fingerprint), folder));
   }
-  RETURN_IF_ERROR(lab.journal.add_audit(state.step->name, state.fingerprint));
+  RETURN_IF_ERROR(lab.journal.add_audit(state.step->name, state.fingerprint, by));
   RETURN_IF_ERROR(fs.remove_all(folder));
   RETURN_IF_ERROR(fs.remove_all(manifest_path(audit_directory(lab), state.fingerprint)));
   state.action = Action::kSkip;

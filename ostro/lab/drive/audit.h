@@ -13,9 +13,10 @@ bool is_drawn(const std::string& journal_head, const std::string& fingerprint, d
 // The folder in which a step is done again: beside the outputs, new and empty.
 Result<std::string> begin_audit(OpenLab& lab, const StepState& state);
 
-// Compares content and files with those of the journal, and writes that into it. Equal outputs are removed.
+// Compares content and files with those of the journal, and writes that into it, with the name of who did
+// it (empty: none). Equal outputs are removed.
 // Errors: an alarm that two outputs have one fingerprint, with both folders; why the step could not be done.
 Status end_audit(OpenLab& lab, const std::map<std::string, Made>& made, StepState& state,
-                 const Performed& performed);
+                 const Performed& performed, const std::string& by);
 
 }  // namespace ostro::lab

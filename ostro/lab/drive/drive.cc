@@ -158,7 +158,7 @@ class Driver {
   void end(size_t i, const Performed& performed) {
     StepState& state = out_.steps[i];
     if (performed.ok() && !*performed) out_.stopped = true;
-    finish(i, state.action == Action::kAudit ? end_audit(lab_, out_.made, state, performed)
+    finish(i, state.action == Action::kAudit ? end_audit(lab_, out_.made, state, performed, request_.by)
                                              : end_step(lab_, out_.made, state, performed));
   }
 

@@ -19,7 +19,8 @@ struct RunRequest {
   // work.
   int jobs = 1;
   int threads = 1;
-  double audit = 0;  // the share of skipped steps that are done again, to compare: 0 to 1
+  double audit = 0;     // the share of skipped steps that are done again, to compare: 0 to 1
+  std::string by = {};  // of an audit: who does it, for the journal; empty: no name
   std::function<void(const StepState&)> on_begin = {};  // before a step is done
   std::function<void(const StepState&)> on_end = {};    // when its state is final
 };

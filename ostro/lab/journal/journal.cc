@@ -21,6 +21,8 @@ const std::vector<std::string>* fields_of(const std::string& kind) {
                                         kPlan = {"sha256"}, kLab = {"format"}, kDraw = {"share"},
                                         kAudit = {"fingerprint", "step"},
                                         kOpen = {"fingerprint", "reason", "step"},
+                                        kReplay = {"by",   "fingerprint", "statement",
+                                                   "step", "verified",    "whole"},
                                         kAdopted = {"fingerprint", "step", "verified"},
                                         kConflict = {"fingerprint", "first", "second", "step"};
   if (kind == "done") return &kDone;
@@ -29,17 +31,24 @@ const std::vector<std::string>* fields_of(const std::string& kind) {
   if (kind == "draw") return &kDraw;
   if (kind == "audit") return &kAudit;
   if (kind == "unsandboxed") return &kOpen;
+  if (kind == "replay") return &kReplay;
   if (kind == "adopted") return &kAdopted;
   return kind == "conflict" ? &kConflict : nullptr;
+}
+
+// A field that some lines of a kind have.
+std::string optional_field(const std::string& kind) {
+  return kind == "done" ? "registration" : kind == "audit" ? "by" : "";
 }
 
 bool has_form(const nlohmann::json& entry) {
   if (!entry.is_object() || !entry.contains("kind") || !entry["kind"].is_string()) return false;
   const std::string kind = entry["kind"];
   const auto* fields = fields_of(kind);
-  const bool registered = kind == "done" && entry.contains("registration");
-  if (fields == nullptr || entry.size() != fields->size() + (registered ? 2 : 1)) return false;
-  if (registered && !entry["registration"].is_string()) return false;
+  const std::string optional = optional_field(kind);
+  const bool has_more = !optional.empty() && entry.contains(optional);
+  if (fields == nullptr || entry.size() != fields->size() + (has_more ? 2 : 1)) return false;
+  if (has_more && !entry[optional].is_string()) return false;
   for (const std::string& field : *fields)
     if (!entry.contains(field) ||
         (kind == "lab" ? !entry[field].is_number_integer() : !entry[field].is_string()))
@@ -73,7 +82,15 @@ Status Journal::take(const nlohmann::json& entry) {
   const std::string kind = entry["kind"];
   if (kind == "plan") plan_ = entry["sha256"];
   if (kind == "unsandboxed") unsandboxed_.push_back(entry["fingerprint"]);
-  if (kind == "adopted") adopted_.push_back(entry["fingerprint"]);
+  if (kind == "adopted") {
+    adopted_.push_back(entry["fingerprint"]);
+    replays_.push_back({entry["fingerprint"], "", entry["verified"], false});
+  }
+  if (kind == "audit")
+    replays_.push_back({entry["fingerprint"], entry.value("by", ""), "done again, whole", true});
+  if (kind == "replay")
+    replays_.push_back(
+        {entry["fingerprint"], entry["by"], entry["verified"], entry["whole"] == "yes", entry["statement"]});
   if (kind == "conflict") conflicts_.push_back(entry["fingerprint"]);
   if (kind == "registry") {
     registry_.push_back(entry["sha256"]);
@@ -118,8 +135,20 @@ Status Journal::add_draw(double share) {
   return append({{"kind", "draw"}, {"share", config::format_double(share)}});
 }
 
-Status Journal::add_audit(const std::string& step, const std::string& fingerprint) {
-  return append({{"kind", "audit"}, {"step", step}, {"fingerprint", fingerprint}});
+Status Journal::add_audit(const std::string& step, const std::string& fingerprint, const std::string& by) {
+  nlohmann::json entry = {{"kind", "audit"}, {"step", step}, {"fingerprint", fingerprint}};
+  if (!by.empty()) entry["by"] = config::as_utf8(by);
+  return append(entry);
+}
+
+Status Journal::add_replay(const std::string& step, const Replay& replay) {
+  return append({{"kind", "replay"},
+                 {"step", step},
+                 {"fingerprint", replay.fingerprint},
+                 {"by", config::as_utf8(replay.by)},
+                 {"verified", config::as_utf8(replay.verified)},
+                 {"whole", replay.whole ? "yes" : "no"},
+                 {"statement", config::as_utf8(replay.statement)}});
 }
 
 Status Journal::add_adopted(const std::string& step, const std::string& fingerprint,

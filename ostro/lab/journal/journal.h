@@ -21,6 +21,15 @@ struct DoneEntry {
   std::string registration = {};
 };
 
+// That a step, or a part of it, was done again with equal bits.
+struct Replay {
+  std::string fingerprint;
+  std::string by;        // who did it, as they say; empty: no name was given
+  std::string verified;  // what was done again, for people
+  bool whole = false;
+  std::string statement = {};  // of others: the text that they gave (attest/replay_statement.h)
+};
+
 class Journal {
  public:
   // Reads the journal in a lab's folder; none is an empty one. An unfinished last line is cut off when the
@@ -34,8 +43,10 @@ class Journal {
   Status add_done(const DoneEntry& entry);
   // That an audit of this share begins. It changes the head, which says what is drawn.
   Status add_draw(double share);
-  // That a step was done again, and gave the same files.
-  Status add_audit(const std::string& step, const std::string& fingerprint);
+  // That a step was done again, and gave the same files; by whom, if they say.
+  Status add_audit(const std::string& step, const std::string& fingerprint, const std::string& by);
+  // That others did a run again. Each statement is taken once.
+  Status add_replay(const std::string& step, const Replay& replay);
   // That a program was run where no sandbox works, and why that is.
   Status add_unsandboxed(const std::string& step, const std::string& fingerprint, const std::string& reason);
   // That the output was made outside of the lab, and which part of it was done again here.
@@ -58,6 +69,8 @@ class Journal {
   std::string head() const { return lines_.head(); }
   const std::vector<HashedLine>& lines() const { return lines_.lines(); }
   const std::vector<DoneEntry>& done() const { return done_; }
+  // Audits, statements of others, and what was verified of adopted outputs.
+  const std::vector<Replay>& replays() const { return replays_; }
   // The hashes of the registry's lines, as they were added.
   const std::vector<std::string>& registry() const { return registry_; }
   // Whether a step with this fingerprint was done before the registry's line was added.
@@ -72,6 +85,7 @@ class Journal {
   std::string plan_;
   std::vector<DoneEntry> done_;
   std::vector<std::string> conflicts_, unsandboxed_, adopted_;  // fingerprints
+  std::vector<Replay> replays_;
   std::vector<std::string> registry_;
   std::vector<size_t> done_before_;  // how many entries of done_ come before each of registry_
 };

@@ -36,6 +36,24 @@ TEST_CASE("a journal is read as it was written") {
   CHECK_FALSE(journal->has_conflict(sha256_hex("two")));
 }
 
+TEST_CASE("a journal says what was done again, by whom") {
+  io::MemoryFileSystem fs;
+  write_journal(fs);
+  auto journal = Journal::open(fs, "lab");
+  REQUIRE(journal.ok());
+  check_ok(journal->add_audit("a", sha256_hex("one"), ""));
+  check_ok(journal->add_audit("a", sha256_hex("two"), "Ann"));
+  check_ok(journal->add_adopted("a", sha256_hex("three"), "steps 3 of 9"));
+  check_ok(journal->add_replay("a", {sha256_hex("one"), "Bob", "2 of 9 steps", false, "text"}));
+  const auto again = Journal::open(fs, "lab");
+  REQUIRE_MESSAGE(again.ok(), again.error().message());
+  std::string said;
+  for (const Replay& r : again->replays())
+    said += r.by + "/" + r.verified + (r.whole ? "/whole " : " ") + r.statement + ";";
+  CHECK(said ==
+        "/done again, whole/whole ;Ann/done again, whole/whole ;/steps 3 of 9 ;Bob/2 of 9 steps text;");
+}
+
 TEST_CASE("every byte of a journal that is changed is found") {
   io::MemoryFileSystem fs;
   write_journal(fs);

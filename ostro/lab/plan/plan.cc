@@ -2,8 +2,10 @@
 
 #include <fmt/format.h>
 
+#include <cmath>
 #include <nlohmann/json.hpp>
 
+#include "ostro/config/codec.h"
 #include "ostro/config/yaml.h"
 #include "ostro/io/files/path.h"
 #include "ostro/lab/plan/declared.h"
@@ -34,6 +36,22 @@ Result<std::vector<Query>> read_queries(const Node& root, const char* key) {
     if (item.kind != Node::Kind::kString || item.text.empty())
       return plan_error(item, fmt::format("{}.{}: expected a SELECT", key, item.key));
     out.push_back({item.key, item.text, item.where});
+  }
+  return out;
+}
+
+Result<Price> read_price(const Node& map) {
+  if (map.kind != Node::Kind::kMap)
+    return plan_error(map, "price: expected a map, as {machine_hour: 2.5, currency: EUR}");
+  RETURN_IF_ERROR(check_keys(map, "price", {"machine_hour", "currency"}));
+  Price out;
+  const Node* hour = map.find("machine_hour");
+  if (hour == nullptr || !config::read_value(*hour, "", &out.machine_hour).ok() || !(out.machine_hour >= 0) ||
+      !std::isfinite(out.machine_hour))
+    return plan_error(hour == nullptr ? map : *hour, "price.machine_hour: expected a number from 0 on");
+  if (const Node* currency = map.find("currency"); currency != nullptr) {
+    out.currency = currency->text;
+    RETURN_IF_ERROR(check_name(*currency, out.currency));
   }
   return out;
 }
@@ -78,6 +96,10 @@ const std::string* checked_forecast(const Step& step) {
   return step.kind->name == "train" && found != step.inputs.end() ? &found->second : nullptr;
 }
 
+std::string Price::text(double seconds) const {
+  return fmt::format("{:.2f}{}{}", seconds / 3600 * machine_hour, currency.empty() ? "" : " ", currency);
+}
+
 const Step* Plan::find(const std::string& wanted) const {
   for (const Step& step : steps)
     if (step.name == wanted) return &step;
@@ -113,9 +135,9 @@ Result<Plan> read_plan(io::FileSystem& fs, const std::string& path) {
   if (root.kind != Node::Kind::kMap)
     return invalid_argument(fmt::format("{}: is no plan: expected a map", path));
   RETURN_IF_ERROR(check_once(root));
-  RETURN_IF_ERROR(check_keys(
-      root, "",
-      {"lab", "question", "steps", "scaling", "hypotheses", "queries", "figures", "tables", "report"}));
+  RETURN_IF_ERROR(check_keys(root, "",
+                             {"lab", "question", "steps", "scaling", "hypotheses", "queries", "figures",
+                              "tables", "report", "price"}));
   Plan plan;
   plan.file = file;
   const std::string folder = io::clean_path(io::parent_path(file));
@@ -138,6 +160,9 @@ Result<Plan> read_plan(io::FileSystem& fs, const std::string& path) {
   ASSIGN_OR_RETURN(plan.tables, read_queries(root, "tables"));
   if (root.find("report") != nullptr) {
     ASSIGN_OR_RETURN(plan.report, text_of(root, "report"));
+  }
+  if (const Node* price = root.find("price"); price != nullptr) {
+    ASSIGN_OR_RETURN(plan.price, read_price(*price));
   }
   return plan;
 }

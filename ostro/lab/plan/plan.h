@@ -3,6 +3,7 @@
 #pragma once
 
 #include <map>
+#include <optional>
 #include <set>
 #include <string>
 #include <vector>
@@ -33,6 +34,15 @@ struct Query {
   std::string name, sql, where;
 };
 
+// What a machine costs, as the plan declares it. It is shown, and is in no fingerprint.
+struct Price {
+  double machine_hour = 0;
+  std::string currency;  // a word; may be empty
+
+  // "1.25 EUR" for some seconds.
+  std::string text(double seconds) const;
+};
+
 struct Plan {
   std::string file, folder;  // the plan's path, and its folder: relative paths in the plan begin there
   std::string name, question;
@@ -42,6 +52,7 @@ struct Plan {
   std::vector<Query> figures;  // each gives rows (series, x, y)
   std::vector<Query> tables;   // each gives a table
   std::string report;          // path of the report's text; empty: none
+  std::optional<Price> price;
   // The same steps on the first rows of each source, with short trainings, in a folder of its own.
   bool sanity = false;
 

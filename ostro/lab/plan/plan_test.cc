@@ -117,6 +117,21 @@ TEST_CASE("numbers are what a configuration takes for numbers, and equal ones ha
   }
 }
 
+TEST_CASE("a price is read, and is no part of the plan that is kept") {
+  const auto without = plan_of(plan_with(kSteps));
+  const auto with = plan_of(plan_with(kSteps) + "price: {machine_hour: 2.5, currency: EUR}\n");
+  REQUIRE(without.ok());
+  REQUIRE_MESSAGE(with.ok(), with.error().message());
+  CHECK_FALSE(without->price.has_value());
+  CHECK(canonical_plan(*with) == canonical_plan(*without));
+  CHECK(with->price->text(5400) == "3.75 EUR");
+  CHECK(plan_of(plan_with(kSteps) + "price: {machine_hour: 0}\n")->price->text(5400) == "0.00");
+  for (const char* price :
+       {"3", "{machine_hour: x}", "{currency: EUR}", "{machine_hour: -1}", "{machine_hour: .inf}",
+        "{machine_hour: 1, currency: \"<b>\"}", "{machine_hour: 1, curency: EUR}"})
+    CHECK_MESSAGE(!plan_of(plan_with(kSteps) + "price: " + price + "\n").ok(), price);
+}
+
 TEST_CASE("a sweep that is too large is an error before it is made") {
   std::string hundred = "[0";
   for (int i = 1; i < 100; ++i) hundred += ", " + std::to_string(i);

@@ -4,7 +4,7 @@
 #include <cmath>
 #include <iterator>
 
-#include "ostro/lab/tables/exact_sum.h"
+#include "ostro/sql/exact_sum.h"
 
 namespace ostro::lab {
 
@@ -28,12 +28,12 @@ double student_t(int64_t degrees_of_freedom) {
 
 Interval interval95(std::span<const double> values) {
   const auto n = static_cast<double>(values.size());
-  ExactSum sum;
+  sql::ExactSum sum;
   for (const double value : values) sum.add(value);
   Interval out;
   out.mean = sum.rounded() / n;
   if (values.size() < 2) return out;
-  ExactSum squares;
+  sql::ExactSum squares;
   for (const double value : values) {
     const double away = value - out.mean;
     squares.add(away * away);

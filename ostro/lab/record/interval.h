@@ -1,5 +1,5 @@
 // interval95: mean and 95 % interval of some values by Student's t, the same bits on every machine: exact
-// sums (ExactSum), the four operations and the square root of doubles, and a table. A pure function.
+// sums (sql::ExactSum), the four operations and the square root of doubles, and a table. A pure function.
 #pragma once
 
 #include <cstdint>

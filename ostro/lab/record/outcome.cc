@@ -11,6 +11,7 @@
 
 #include "ostro/lab/registry/frozen.h"
 #include "ostro/lab/registry/uses.h"
+#include "ostro/lab/tables/replayed.h"
 
 namespace ostro::lab {
 namespace {
@@ -117,7 +118,7 @@ Result<std::vector<Outcome>> find_outcomes(io::FileSystem& fs, const Database& r
     if (!registry.withdrawn(hypothesis.name).empty()) {
       outcome.verdict = "withdrawn";
     } else if (done && !plan.sanity) {
-      const auto rows = record.select(hypothesis.metric);
+      const auto rows = ask_record(record, hypothesis.metric);
       if (!rows.ok())
         return rows.error().with_context(
             fmt::format("{}: hypotheses.{}.metric", hypothesis.where, hypothesis.name));

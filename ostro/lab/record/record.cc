@@ -6,9 +6,11 @@
 #include <nlohmann/json.hpp>
 #include <set>
 
+#include "ostro/attest/replay_statement.h"
 #include "ostro/base/sha256.h"
 #include "ostro/chain/canonical.h"
 #include "ostro/chain/chain.h"
+#include "ostro/chain/data_record.h"
 #include "ostro/chain/record.h"
 #include "ostro/data/ledger/ledger.h"
 #include "ostro/data/rows/row_verdicts.h"
@@ -112,8 +114,9 @@ Status add_run(Database& db, io::FileSystem& fs, const Plan& plan, const Step& s
   const std::string& name = step.name;
   ASSIGN_OR_RETURN(const chain::Chain chain, chain::read_chain(fs, io::join_path(folder, chain::kChainFile)));
   const chain::GenesisEntry& genesis = chain.genesis();
-  RETURN_IF_ERROR(db.insert("runs", {name, chain.head(), chain.last_step(), genesis.program_hash,
-                                     genesis.data_hash, genesis.tokenizer_hash, genesis.numerics_version}));
+  RETURN_IF_ERROR(db.insert(
+      "runs", {name, chain.head(), chain.last_step(), genesis.program_hash, genesis.data_hash,
+               genesis.tokenizer_hash, genesis.numerics_version, chain::data_records(chain).back().hash}));
   if (genesis.fork) RETURN_IF_ERROR(db.insert("forks", {name, step.inputs.at("of"), genesis.fork->step}));
   for (const auto& [path, value] : chain::values_by_path(genesis.config))
     RETURN_IF_ERROR(db.insert("config", {name, path, value}));
@@ -166,12 +169,37 @@ Status add_evaluation(Database& db, io::FileSystem& fs, const Step& step, const 
                     json["state"].get<std::string>(), loss, bits, json["tokens"].get<int64_t>()});
 }
 
+// What was done again of each step that is done, by whom. A statement of others is read again, so that no
+// line of the journal says more than was signed.
+Status add_replays(Database& db, const LabState& state, const Journal& journal) {
+  for (const StepState& s : state.steps) {
+    if (s.action != Action::kSkip) continue;
+    for (const Replay& replay : journal.replays()) {
+      if (replay.fingerprint != s.fingerprint) continue;
+      std::string who = replay.by.empty() ? "this lab" : replay.by, verified = replay.verified;
+      bool whole = replay.whole;
+      if (!replay.statement.empty()) {
+        ASSIGN_OR_RETURN(
+            const attest::ReplayStatement statement,
+            attest::read_statement(replay.statement, "a statement in " + std::string(kJournalFile)));
+        if (statement.run_hash != s.content)
+          return corrupt(fmt::format("{}: a statement about {} stands there as one about {}", kJournalFile,
+                                     short_hash(statement.run_hash), s.step->name));
+        who = statement.who(), verified = statement.verified(), whole = statement.is_whole();
+      }
+      RETURN_IF_ERROR(db.insert("replays", {s.step->name, who, verified, int64_t{whole ? 1 : 0}}));
+    }
+  }
+  return {};
+}
+
 }  // namespace
 
 Result<Database> make_record(io::FileSystem& fs, const Plan& plan, const LabState& state, bool measured) {
   ASSIGN_OR_RETURN(Database db, Database::create(measured));
   RETURN_IF_ERROR(db.insert("lab", {plan.name, plan.question, sha256_hex(canonical_plan(plan)),
                                     state.is_done() ? Value(state.hash()) : Value()}));
+  if (plan.price) RETURN_IF_ERROR(db.insert("price", {plan.price->machine_hour, plan.price->currency}));
   for (const StepState& s : state.steps) {
     if (s.action != Action::kSkip) continue;
     const Step& step = *s.step;
@@ -192,6 +220,7 @@ Result<Database> make_record(io::FileSystem& fs, const Plan& plan, const LabStat
   }
   ASSIGN_OR_RETURN(const Registry registry, Registry::open(fs, plan.directory()));
   ASSIGN_OR_RETURN(const Journal journal, Journal::open(fs, plan.directory()));
+  RETURN_IF_ERROR(add_replays(db, state, journal));
   RETURN_IF_ERROR(add_forecasts(db, fs, plan, state, registry, journal));
   ASSIGN_OR_RETURN(const std::vector<Outcome> outcomes,
                    find_outcomes(fs, db, plan, state, registry, journal));

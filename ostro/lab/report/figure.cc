@@ -26,7 +26,7 @@ std::string line(double x1, double y1, double x2, double y2, const char* colour)
 }  // namespace
 
 std::string line_chart_svg(const std::string& title, const std::string& x, const std::string& y,
-                           const std::vector<Line>& lines) {
+                           const std::vector<Line>& lines, bool shows_title) {
   std::vector<double> xs, ys;
   for (const Line& l : lines)
     for (const auto* points : {&l.points, &l.marks})
@@ -37,7 +37,7 @@ std::string line_chart_svg(const std::string& title, const std::string& x, const
   const page::Range across = page::range_of(xs), up = page::range_of(ys);
   const auto place_x = [&](double v) { return kLeft + (kRight - kLeft) * across.place(v); };
   const auto place_y = [&](double v) { return kBottom - (kBottom - kTop) * up.place(v); };
-  std::string body = text(kLeft, 22, "start", title);
+  std::string body = shows_title ? text(kLeft, 22, "start", title) : "";
   const std::vector<double> x_ticks = page::ticks(across, 7), y_ticks = page::ticks(up, 6);
   const std::vector<std::string> x_texts = page::tick_texts(x_ticks), y_texts = page::tick_texts(y_ticks);
   for (size_t i = 0; i < y_ticks.size(); ++i) {

@@ -15,7 +15,8 @@ struct Line {
 };
 
 // `x` and `y` name the axes. The colours of more than eight lines come again, dashed. Names are escaped.
+// The title stands above the lines, or only in the element that readers aloud have.
 std::string line_chart_svg(const std::string& title, const std::string& x, const std::string& y,
-                           const std::vector<Line>& lines);
+                           const std::vector<Line>& lines, bool shows_title = true);
 
 }  // namespace ostro::lab

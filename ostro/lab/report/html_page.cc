@@ -15,7 +15,7 @@ p{max-width:46rem}svg{max-width:46rem;width:100%;height:auto}a{color:#2f6db5}
 table{border-collapse:collapse;font-size:.92rem}.scroll{overflow-x:auto}
 td,th{padding:.25rem .9rem .25rem 0;text-align:left;vertical-align:top;border-bottom:1px solid #dfe2e6}
 .n{text-align:right;font-variant-numeric:tabular-nums}code{font-size:.85em}small{color:#626a75}
-svg.graph{max-width:100%}nav a{margin-right:1rem}.measured,.failed{color:#9a6200}.declared,.wait,.run,.resume{color:#626a75}.done{color:#1f7a44}
+svg.graph{max-width:100%}nav a{margin-right:1rem}.measured,.failed{color:#9a6200}.declared,.wait,.run,.resume{color:#626a75}.done,.replayed{color:#1f7a44}
 )css";
 
 }  // namespace

@@ -1,6 +1,7 @@
 #include "ostro/lab/report/report.h"
 
 #include <fmt/format.h>
+#include <fmt/ranges.h>
 
 #include <algorithm>
 #include <nlohmann/json.hpp>
@@ -20,23 +21,26 @@ namespace ostro::lab {
 namespace {
 
 constexpr const char* kClasses =
-    "<p><small><b>recorded</b>: in a hash chain, or computed from what is; the plan gives it again. "
-    "<b>declared</b>: a person "
-    "said so. <b>measured</b>: a clock or a machine; it is another number each time. A value has the weakest "
-    "class of what it was computed from.</small></p>\n";
+    "<p><small><b>replayed</b>: recorded, and all steps that it stands on were done again with equal bits. "
+    "<b>recorded</b>: in a hash chain, or computed from what is; the plan gives it again. "
+    "<b>declared</b>: a person said so, as the constants of a query do that are a part of its answer. "
+    "<b>measured</b>: a clock or a machine; it is another number each time, whatever else was read. A value "
+    "has the last of these classes that anything has of which it was computed.</small></p>\n";
 
 // All values with their queries: where the numbers of the text lead to.
 std::string values_table(const Values& values) {
   if (values.values.empty()) return "";
   std::string out =
       "<h2>Values</h2>\n<div "
-      "class=\"scroll\"><table><thead><tr><th>name</th><th>value</th><th>class</th><th>query</th></tr></"
-      "thead><tbody>\n";
+      "class=\"scroll\"><table><thead><tr><th>name</th><th>value</th><th>class</th><th>query</th>"
+      "<th>constants in it</th></tr></thead><tbody>\n";
   for (const Quoted& v : values.values)
     out += fmt::format(
-        "<tr id=\"value-{0}\"><td>{0}</td>{1}<td class=\"{2}\">{2}</td><td><code>{3}</code></td></tr>\n",
+        "<tr id=\"value-{0}\"><td>{0}</td>{1}<td class=\"{2}\">{2}</td><td><code>{3}</code></td>{4}</tr>\n",
         v.query.name, cell(html_escaped(value_text(v.value)), true), class_name(v.number_class),
-        html_escaped(v.query.sql));
+        html_escaped(v.query.sql),
+        cell(html_escaped(
+            fmt::format("{}", fmt::join(constant_texts(v.constants, sql::ConstantUse::kComputes), ", ")))));
   return out + "</tbody></table></div>\n" + kClasses;
 }
 
@@ -45,7 +49,16 @@ std::string typed_numbers(const std::vector<std::string>& numbers) {
   std::string list;
   for (const std::string& n : numbers) list += (list.empty() ? "" : " ") + html_escaped(n);
   return fmt::format(
-      "<p><small>Numbers that stand in the text itself, and are checked by nothing: {}</small></p>\n", list);
+      "<p><small>Numbers that stand in the text itself, or in queries, and are checked by nothing: "
+      "{}</small></p>\n",
+      list);
+}
+
+// What was done again, by whom.
+Result<std::string> replays_html(const Database& record) {
+  ASSIGN_OR_RETURN(const Rows rows,
+                   record.select("SELECT name AS step, verified, who AS \"by\" FROM replays"));
+  return rows.rows.empty() ? std::string() : "<h2>Replays</h2>\n" + html_table(rows);
 }
 
 Result<std::string> report_html(io::FileSystem& fs, const Plan& plan, const LabState& state,
@@ -68,7 +81,10 @@ Result<std::string> report_html(io::FileSystem& fs, const Plan& plan, const LabS
   ASSIGN_OR_RETURN(const std::string registry, registry_html(record));
   ASSIGN_OR_RETURN(const std::string scaling, scaling_html(record));
   body += scaling + hypotheses + registry;
-  body += values_table(values) + typed_numbers(typed);
+  const std::vector<std::string> in_queries = typed_in_queries(values);
+  typed.insert(typed.end(), in_queries.begin(), in_queries.end());
+  ASSIGN_OR_RETURN(const std::string replays, replays_html(record));
+  body += values_table(values) + replays + typed_numbers(typed);
   body += fmt::format(
       "<p><small>lab hash <code>{}</code>. <code>ostro lab report --check</code> makes this report again and "
       "compares.</small></p>\n",
@@ -94,7 +110,7 @@ Result<ReportData> report_data(io::FileSystem& fs, const Plan& plan, const LabSt
   out.files.push_back({"record.sqlite", std::move(bytes)});
   out.files.push_back({"values.json", values_json(out.values)});
   for (const QuotedRows& figure : out.values.figures)
-    out.files.push_back({figure.query.name + ".svg", figure_svg(figure)});
+    out.files.push_back({figure.query.name + ".svg", figure_svg(figure, /*shows_name=*/!is_paper(plan))});
   return out;
 }
 
@@ -107,8 +123,13 @@ ReportFile report_lock(const Plan& plan, const LabState& state, const std::vecto
 }
 
 Result<std::vector<ReportFile>> make_report(io::FileSystem& fs, const Plan& plan, const LabState& state) {
-  ASSIGN_OR_RETURN(ReportData data, report_data(fs, plan, state));
-  std::vector<ReportFile> files = std::move(data.files);
+  ASSIGN_OR_RETURN(const ReportData data, report_data(fs, plan, state));
+  return make_report(fs, plan, state, data);
+}
+
+Result<std::vector<ReportFile>> make_report(io::FileSystem& fs, const Plan& plan, const LabState& state,
+                                            const ReportData& data) {
+  std::vector<ReportFile> files = data.files;
   ASSIGN_OR_RETURN(std::string html, report_html(fs, plan, state, data.values, data.tables));
   files.push_back({"report.html", std::move(html)});
   files.push_back(report_lock(plan, state, files));

@@ -15,7 +15,8 @@ struct ReportFile {
   std::string name, bytes;
 };
 
-// What every form of a report is made of.
+// What every form of a report is made of. The figures of a paper do not show their names, since the paper has
+// captions.
 struct ReportData {
   Database tables;                // the record, with sessions
   Values values;                  // the answers to the plan's queries
@@ -39,6 +40,9 @@ ReportFile report_lock(const Plan& plan, const LabState& state, const std::vecto
 // measured columns makes them depend on one lab's sessions. Errors: those of queries and of the report's
 // text, with file and line.
 Result<std::vector<ReportFile>> make_report(io::FileSystem& fs, const Plan& plan, const LabState& state);
+// The same with data that is there already.
+Result<std::vector<ReportFile>> make_report(io::FileSystem& fs, const Plan& plan, const LabState& state,
+                                            const ReportData& data);
 
 // Writes the files below a folder, in their order.
 Status write_files(io::FileSystem& fs, const std::string& folder, const std::vector<ReportFile>& files);

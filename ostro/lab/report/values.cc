@@ -8,6 +8,7 @@
 #include <set>
 
 #include "ostro/lab/report/figure.h"
+#include "ostro/lab/tables/replayed.h"
 #include "ostro/page/numbers/axis.h"
 
 namespace ostro::lab {
@@ -16,7 +17,7 @@ namespace {
 constexpr size_t kMostSeries = 200;
 
 Result<Rows> ask(const Database& record, const char* what, const Query& query) {
-  auto rows = record.select(query.sql);
+  auto rows = ask_record(record, query.sql);
   if (!rows.ok()) return rows.error().with_context(fmt::format("{}: {}.{}", query.where, what, query.name));
   return rows;
 }
@@ -69,14 +70,15 @@ Result<Values> ask_all(const Database& record, const Plan& plan) {
                                      rows.rows.size(), rows.columns.size()));
     if (std::holds_alternative<std::monostate>(rows.rows[0][0]))
       return wrong_shape("queries", query, "gives no value (NULL)");
-    out.values.push_back({query, rows.rows[0][0], rows.number_class});
+    out.values.push_back({query, rows.rows[0][0], rows.number_class, rows.constants});
   }
   ASSIGN_OR_RETURN(const Rows verdicts, record.select("SELECT name, verdict, class, metric FROM hypotheses"));
   for (const auto& row : verdicts.rows) {
-    Quoted verdict{{value_text(row[0]), value_text(row[3]), ""}, row[1]};
-    if (value_text(row[2]) == class_name(NumberClass::kRecorded))
-      verdict.number_class = NumberClass::kRecorded;
-    out.verdicts.push_back(std::move(verdict));
+    const std::string metric = value_text(row[3]);
+    out.verdicts.push_back({{value_text(row[0]), metric, ""},
+                            row[1],
+                            class_named(value_text(row[2])),
+                            sql::constants_of(metric)});
   }
   for (const Query& query : plan.tables) {
     ASSIGN_OR_RETURN(Rows rows, ask(record, "tables", query));
@@ -100,16 +102,48 @@ Result<Values> ask_all(const Database& record, const Plan& plan) {
   return out;
 }
 
+std::vector<std::string> constant_texts(const std::vector<sql::QueryConstant>& constants,
+                                        sql::ConstantUse use) {
+  std::vector<std::string> out;
+  for (const sql::QueryConstant& constant : constants)
+    if (constant.use == use && std::find(out.begin(), out.end(), constant.text) == out.end())
+      out.push_back(constant.text);
+  return out;
+}
+
+std::vector<std::string> typed_in_queries(const Values& values) {
+  std::vector<std::string> out;
+  const auto add = [&](const char* kind, const Query& query,
+                       const std::vector<sql::QueryConstant>& constants) {
+    for (const std::string& text : constant_texts(constants, sql::ConstantUse::kComputes))
+      out.push_back(fmt::format("{}.{}: {}", kind, query.name, text));
+  };
+  for (const Quoted& v : values.values) add("queries", v.query, v.constants);
+  for (const Quoted& v : values.verdicts) add("hypotheses", v.query, v.constants);
+  for (const QuotedRows& t : values.tables) add("tables", t.query, t.rows.constants);
+  for (const QuotedRows& f : values.figures) add("figures", f.query, f.rows.constants);
+  return out;
+}
+
 std::string values_json(const Values& values) {
+  const auto add_constants = [](nlohmann::json& entry, const std::vector<sql::QueryConstant>& constants) {
+    for (const auto& [key, use] :
+         {std::pair{"constants", sql::ConstantUse::kComputes},
+          std::pair{"choices", sql::ConstantUse::kChooses}, std::pair{"units", sql::ConstantUse::kScales}})
+      if (const auto texts = constant_texts(constants, use); !texts.empty()) entry[key] = texts;
+  };
   nlohmann::json out = {{"values", nlohmann::json::object()},
                         {"tables", nlohmann::json::object()},
                         {"figures", nlohmann::json::object()}};
-  for (const Quoted& v : values.values)
-    out["values"][v.query.name] = {
-        {"value", value_text(v.value)}, {"class", class_name(v.number_class)}, {"query", v.query.sql}};
-  for (const Quoted& v : values.verdicts)
-    out["hypotheses"][v.query.name] = {
-        {"verdict", value_text(v.value)}, {"class", class_name(v.number_class)}, {"query", v.query.sql}};
+  const auto add_quoted = [&](const char* kind, const char* key, const std::vector<Quoted>& all) {
+    for (const Quoted& v : all) {
+      nlohmann::json& entry = out[kind][v.query.name];
+      entry = {{key, value_text(v.value)}, {"class", class_name(v.number_class)}, {"query", v.query.sql}};
+      add_constants(entry, v.constants);
+    }
+  };
+  add_quoted("values", "value", values.values);
+  add_quoted("hypotheses", "verdict", values.verdicts);
   const auto add = [&](const char* key, const std::vector<QuotedRows>& all) {
     for (const QuotedRows& t : all) {
       auto rows = nlohmann::json::array();
@@ -121,6 +155,7 @@ std::string values_json(const Values& values) {
                                 {"rows", rows},
                                 {"class", class_name(t.rows.number_class)},
                                 {"query", t.query.sql}};
+      add_constants(out[key][t.query.name], t.rows.constants);
     }
   };
   add("tables", values.tables);
@@ -128,7 +163,7 @@ std::string values_json(const Values& values) {
   return out.dump(1, ' ', false, nlohmann::json::error_handler_t::replace) + "\n";
 }
 
-std::string figure_svg(const QuotedRows& figure) {
+std::string figure_svg(const QuotedRows& figure, bool shows_name) {
   std::vector<Line> lines;
   for (const auto& row : figure.rows.rows) {
     const std::string name = value_text(row[0]);
@@ -136,7 +171,7 @@ std::string figure_svg(const QuotedRows& figure) {
     if (found == lines.end()) found = lines.insert(lines.end(), {name, {}});
     found->points.emplace_back(number(row[1]), number(row[2]));
   }
-  return line_chart_svg(figure.query.name, figure.rows.columns[1], figure.rows.columns[2], lines);
+  return line_chart_svg(figure.query.name, figure.rows.columns[1], figure.rows.columns[2], lines, shows_name);
 }
 
 }  // namespace ostro::lab

@@ -13,6 +13,7 @@ struct Quoted {
   Query query;
   Value value;
   NumberClass number_class = NumberClass::kDeclared;
+  std::vector<sql::QueryConstant> constants = {};  // of the query
 };
 struct QuotedRows {
   Query query;
@@ -30,10 +31,18 @@ struct Values {
 // than 200 series, or numbers whose range is not finite.
 Result<Values> ask_all(const Database& record, const Plan& plan);
 
-// values.json: every value as text, with its class and query.
+// Constants of a query of one use, as they stand there, each once.
+std::vector<std::string> constant_texts(const std::vector<sql::QueryConstant>& constants,
+                                        sql::ConstantUse use);
+
+// The numbers that were typed by hand in queries and can be a part of an answer: "queries.best: 0.5".
+std::vector<std::string> typed_in_queries(const Values& values);
+
+// values.json: every value as text, with its class, its query, and the constants of the query that make it or
+// choose it.
 std::string values_json(const Values& values);
 
-// The figure of a query's rows; the columns name its axes.
-std::string figure_svg(const QuotedRows& figure);
+// The figure of a query's rows; the columns name its axes. Its name stands above it where it is shown.
+std::string figure_svg(const QuotedRows& figure, bool shows_name = true);
 
 }  // namespace ostro::lab

@@ -2,6 +2,8 @@
 
 #include <fmt/format.h>
 
+#include <algorithm>
+
 #include "ostro/base/html.h"
 #include "ostro/lab/record/record.h"
 #include "ostro/lab/report/html_page.h"
@@ -42,7 +44,11 @@ class Site {
       if (s.step->kind->makes_run() && s.action == Action::kSkip) runs_.push_back(s.step->name);
   }
 
-  Result<std::vector<ReportFile>> pages(bool has_report) {
+  Result<std::vector<ReportFile>> pages(const std::vector<ReportFile>& report) {
+    const auto has = [&](const char* name) {
+      return std::any_of(report.begin(), report.end(),
+                         [&](const ReportFile& file) { return file.name == name; });
+    };
     navigation_ =
         "<nav><a href=\"index.html\">Steps</a> <a href=\"runs.html\">Runs</a> <a href=\"data.html\">Data</a>";
     ASSIGN_OR_RETURN(const Rows entries, record_.select("SELECT line FROM registry"));
@@ -50,7 +56,9 @@ class Site {
     ASSIGN_OR_RETURN(const std::string scaling, scaling_html(record_));
     if (!scaling.empty()) navigation_ += " <a href=\"scaling.html\">Scaling</a>";
     if (registers) navigation_ += " <a href=\"hypotheses.html\">Hypotheses</a>";
-    navigation_ += has_report ? " <a href=\"report/report.html\">Report</a></nav>\n" : "</nav>\n";
+    if (has("report.html")) navigation_ += " <a href=\"report/report.html\">Report</a>";
+    if (has("report.pdf")) navigation_ += " <a href=\"report/report.pdf\">Paper (PDF)</a>";
+    navigation_ += "</nav>\n";
     std::vector<ReportFile> out = {{"index.html", index()}};
     ASSIGN_OR_RETURN(std::string runs, runs_page());
     out.push_back({"runs.html", std::move(runs)});
@@ -113,6 +121,7 @@ class Site {
         "<p>Options that are the same in all runs are left out.</p>\n<div "
         "class=\"scroll\"><table><thead><tr><th>run</th><th>steps</th><th>last loss</th>"
         "<th>held-out loss</th><th>bits per byte</th>";
+    if (plan_.price) body += "<th>hours, measured</th><th>at the declared price</th>";
     for (const auto& row : differing.rows)
       body += fmt::format("<th>{}</th>", html_escaped(value_text(row[0])));
     body += "</tr></thead><tbody>\n";
@@ -127,6 +136,13 @@ class Site {
               name)));
       body += "<tr>" + cell(step_html(run));
       for (const Value& value : facts.rows.at(0)) body += cell(html_escaped(value_text(value)), true);
+      if (plan_.price) {
+        ASSIGN_OR_RETURN(const Rows took,
+                         record_.select("SELECT total(seconds) FROM sessions WHERE run = " + name));
+        const double seconds = std::get<double>(took.rows.at(0)[0]);
+        body += cell(fmt::format("{:.3f}", seconds / 3600), true) +
+                cell(html_escaped(plan_.price->text(seconds)), true);
+      }
       for (const auto& row : differing.rows) {
         ASSIGN_OR_RETURN(const Rows value,
                          record_.select(fmt::format("SELECT value FROM config WHERE run = {} AND path = {}",
@@ -184,19 +200,25 @@ class Site {
                         where)));
     ASSIGN_OR_RETURN(
         const std::string facts,
-        section("Identity", fmt::format("SELECT 'run hash' AS what, hash AS value FROM runs {0} UNION ALL "
-                                        "SELECT 'programs', program FROM runs {0} "
-                                        "UNION ALL SELECT 'data', data FROM runs {0} UNION ALL SELECT "
-                                        "'tokenizer', tokenizer FROM runs {0} "
-                                        "UNION ALL SELECT 'numerics version', numerics FROM runs {0}",
-                                        where)));
+        section("Identity",
+                fmt::format(
+                    "SELECT 'run hash' AS what, hash AS value FROM runs {0} UNION ALL "
+                    "SELECT 'programs', program FROM runs {0} "
+                    "UNION ALL SELECT 'data', data FROM runs {0} UNION ALL SELECT "
+                    "'tokenizer', tokenizer FROM runs {0} "
+                    "UNION ALL SELECT 'data at its end', data_at_end FROM runs {0} AND data_at_end <> data "
+                    "UNION ALL SELECT 'numerics version', numerics FROM runs {0}",
+                    where)));
     ASSIGN_OR_RETURN(
         const std::string states,
         section("Checkpoints", fmt::format("SELECT step, state FROM checkpoints {} ORDER BY step", where)));
     ASSIGN_OR_RETURN(
         const std::string config,
         section("Configuration", fmt::format("SELECT path, value FROM config {} ORDER BY path", where)));
-    body += scores + phases + facts;
+    ASSIGN_OR_RETURN(
+        const std::string replays,
+        section("Replays", "SELECT verified, who AS \"by\" FROM replays WHERE name = " + sql_literal(run)));
+    body += scores + phases + facts + replays;
     body += fmt::format(
         "<p>To compute the run again and compare, in the plan's folder: <code>ostro verify {}</code></p>\n",
         html_escaped(without_folder(plan_, state_.made.at(run).folder)));
@@ -213,10 +235,18 @@ class Site {
 }  // namespace
 
 Result<std::vector<ReportFile>> make_site(io::FileSystem& fs, const Plan& plan, const LabState& state) {
-  ASSIGN_OR_RETURN(const Database record, make_record(fs, plan, state, /*measured=*/false));
-  ASSIGN_OR_RETURN(std::vector<ReportFile> files, Site(plan, state, record).pages(state.is_done()));
-  if (!state.is_done()) return files;
-  ASSIGN_OR_RETURN(const std::vector<ReportFile> report, make_report(fs, plan, state));
+  std::vector<ReportFile> report;
+  if (state.is_done()) {
+    ASSIGN_OR_RETURN(report, make_report(fs, plan, state));
+  }
+  return make_site(fs, plan, state, report);
+}
+
+Result<std::vector<ReportFile>> make_site(io::FileSystem& fs, const Plan& plan, const LabState& state,
+                                          const std::vector<ReportFile>& report) {
+  // Times are in the pages of a plan with a price alone: they are others in each lab.
+  ASSIGN_OR_RETURN(const Database record, make_record(fs, plan, state, /*measured=*/plan.price.has_value()));
+  ASSIGN_OR_RETURN(std::vector<ReportFile> files, Site(plan, state, record).pages(report));
   for (const ReportFile& file : report) files.push_back({"report/" + file.name, file.bytes});
   return files;
 }

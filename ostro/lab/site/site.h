@@ -13,5 +13,8 @@ namespace ostro::lab {
 // same state gives the same bytes. Errors: those of reading outputs, and for a finished lab those of
 // make_report.
 Result<std::vector<ReportFile>> make_site(io::FileSystem& fs, const Plan& plan, const LabState& state);
+// The same with a report that is there already: of a finished lab the files of its report.
+Result<std::vector<ReportFile>> make_site(io::FileSystem& fs, const Plan& plan, const LabState& state,
+                                          const std::vector<ReportFile>& report);
 
 }  // namespace ostro::lab

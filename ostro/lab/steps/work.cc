@@ -1,5 +1,6 @@
 #include "ostro/lab/steps/work.h"
 
+#include <algorithm>
 #include <nlohmann/json.hpp>
 
 #include "ostro/chain/version.h"
@@ -115,15 +116,24 @@ Result<std::string> recipe(const Work& work) {
 
 Result<std::optional<run::Cost>> cost(const Work& work) {
   if (!work.step.kind->makes_run() || !work.services.cost) return std::optional<run::Cost>();
-  ASSIGN_OR_RETURN(const train::TrainConfig config, training_config(work, ""));
-  ASSIGN_OR_RETURN(run::Cost found, work.services.cost(config));
-  if (work.step.kind->name == kForkKind) {  // it is that of a run from the first step on
-    ASSIGN_OR_RETURN(const int64_t at, forked_at(work));
-    const double share = 1 - static_cast<double>(at) / static_cast<double>(config.trainer.num_train_steps);
-    found.flops *= share;
-    found.seconds *= share;
+  ASSIGN_OR_RETURN(const std::vector<train::TrainConfig> configs, training_configs(work, ""));
+  int64_t from = 0;  // what the first of them begins behind
+  if (work.step.kind->name == kForkKind) {
+    ASSIGN_OR_RETURN(from, forked_at(work));
   }
-  return std::optional<run::Cost>(found);
+  run::Cost out;
+  for (const train::TrainConfig& config : configs) {
+    const int64_t to = config.trainer.num_train_steps;
+    ASSIGN_OR_RETURN(const run::Cost whole,
+                     work.services.cost(config, from));  // of a run from the first step on
+    const double share = 1 - static_cast<double>(from) / static_cast<double>(to);
+    out.flops += whole.flops * share;
+    out.seconds += whole.seconds * share;
+    out.memory = std::max(out.memory, whole.memory);
+    out.files = whole.files;  // of all checkpoints up to its last step
+    from = to;
+  }
+  return std::optional<run::Cost>(out);
 }
 
 Result<std::optional<std::string>> perform(const Work& work, const std::string& folder) {

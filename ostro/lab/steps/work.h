@@ -27,7 +27,8 @@ struct Services {
                                         std::optional<int64_t> workers)>
       train = {};
   // What a training would take, as `ostro train --dry_run` computes it. Empty: it is not asked.
-  std::function<Result<run::Cost>(const train::TrainConfig&)> cost = {};
+  // `from_step`: the steps before it are not of this configuration.
+  std::function<Result<run::Cost>(const train::TrainConfig&, int64_t from_step)> cost = {};
 };
 
 // A step whose output is there.

@@ -5,8 +5,14 @@
 namespace ostro::lab {
 
 const char* class_name(NumberClass number_class) {
-  constexpr const char* kNames[] = {"recorded", "declared", "measured"};
+  constexpr const char* kNames[] = {"replayed", "recorded", "declared", "measured"};
   return kNames[static_cast<size_t>(number_class)];
+}
+
+NumberClass class_named(std::string_view name) {
+  for (const NumberClass known : {NumberClass::kReplayed, NumberClass::kRecorded, NumberClass::kMeasured})
+    if (name == class_name(known)) return known;
+  return NumberClass::kDeclared;
 }
 
 NumberClass Table::weakest() const {
@@ -20,6 +26,7 @@ std::span<const Table> record_tables() {
   static const std::vector<Table> kTables = {
       {"lab",
        {{"name", "TEXT", kDeclared}, {"question", "TEXT", kDeclared}, {"plan", "TEXT"}, {"hash", "TEXT"}}},
+      {"price", {{"machine_hour", "REAL", kDeclared}, {"currency", "TEXT", kDeclared}}},
       {"steps", {{"name", "TEXT"}, {"kind", "TEXT"}, {"fingerprint", "TEXT"}, {"content", "TEXT"}}},
       {"inputs", {{"name", "TEXT"}, {"parameter", "TEXT"}, {"input", "TEXT"}}},
       {"variables", {{"name", "TEXT"}, {"variable", "TEXT"}, {"value", "TEXT", kDeclared}}},
@@ -29,6 +36,7 @@ std::span<const Table> record_tables() {
         {"sha256", "TEXT"},
         {"bytes", "INTEGER"},
         {"licence", "TEXT", kDeclared}}},
+      {"replays", {{"name", "TEXT"}, {"who", "TEXT", kDeclared}, {"verified", "TEXT"}, {"whole", "INTEGER"}}},
       {"outputs",
        {{"name", "TEXT", kDeclared},
         {"file", "TEXT", kDeclared},
@@ -48,7 +56,8 @@ std::span<const Table> record_tables() {
         {"program", "TEXT"},
         {"data", "TEXT"},
         {"tokenizer", "TEXT"},
-        {"numerics", "TEXT"}}},
+        {"numerics", "TEXT"},
+        {"data_at_end", "TEXT"}}},
       {"forks", {{"run", "TEXT"}, {"parent", "TEXT"}, {"step", "INTEGER"}}},
       {"config", {{"run", "TEXT"}, {"path", "TEXT"}, {"value", "TEXT"}}},
       {"chain",

@@ -9,14 +9,17 @@
 
 namespace ostro::lab {
 
-// From the strongest to the weakest. A number that was made from several columns has the weakest class of
-// them.
+// In the order in which one takes the place of another: a number that was made from several columns, and of
+// constants of the query, which are declared, has the last class of them.
 enum class NumberClass {
+  kReplayed,  // recorded, and all steps that it stands on were done again with equal bits (replayed.h)
   kRecorded,  // in a hash chain, or follows from what is: another run of the plan gives it again
   kDeclared,  // a person said so: a licence, a label, a question
   kMeasured,  // a clock or a machine: another run gives another number
 };
 const char* class_name(NumberClass number_class);
+// The class with a name; of any other text kDeclared.
+NumberClass class_named(std::string_view name);
 
 struct Column {
   std::string name, type;  // the type is SQLite's

@@ -8,7 +8,7 @@
 #include <cstring>
 
 #include "ostro/config/node.h"
-#include "ostro/lab/tables/sums.h"
+#include "ostro/sql/sums.h"
 
 namespace ostro::lab {
 namespace {
@@ -33,8 +33,10 @@ struct Reading {
   int calls = 0;
 
   // Of rows without columns their number alone can matter. A constant that stands in each is no recorded one.
-  NumberClass answer() const {
-    return columns || (rows && counts) ? number_class : std::max(number_class, NumberClass::kDeclared);
+  NumberClass answer(const std::vector<sql::QueryConstant>& constants) const {
+    const bool is_read = columns || (rows && counts);
+    return is_read && !sql::compute(constants) ? number_class
+                                               : std::max(number_class, NumberClass::kDeclared);
   }
 };
 
@@ -140,13 +142,15 @@ Result<Database> Database::in_memory() {
     return io_error("SQLite cannot open a database in memory");
   out.db_.reset(raw);
   sqlite3_limit(raw, SQLITE_LIMIT_LENGTH, kMostBytes);
+  // A name in quotes that no column has is an error and no text, which would be a constant in disguise.
+  sqlite3_db_config(raw, SQLITE_DBCONFIG_DQS_DML, 0, nullptr);
   return out;
 }
 
 Result<Database> Database::create(bool measured) {
   ASSIGN_OR_RETURN(Database out, in_memory());
   sqlite3* const raw = out.db_.get();
-  add_exact_sums(raw);
+  sql::add_exact_sums(raw);
   std::string sql = "PRAGMA page_size = 4096; PRAGMA encoding = 'UTF-8';";
   for (const Table& table : record_tables()) {
     if (!measured && table.weakest() == NumberClass::kMeasured) continue;
@@ -202,7 +206,9 @@ Result<Rows> Database::select(const std::string& sql) const {
   if (!prepared.ok()) return prepared.error();
   sqlite3_stmt* statement = prepared->get();
   Rows out;
-  out.number_class = reading.answer();
+  out.constants = sql::constants_of(sql);
+  out.number_class = reading.answer(out.constants);
+  out.tables = reading.tables;
   const int columns = sqlite3_column_count(statement);
   for (int i = 0; i < columns; ++i) out.columns.emplace_back(sqlite3_column_name(statement, i));
   sqlite3_progress_handler(db, kHandlerSteps, stop_when_long, &reading);
@@ -224,7 +230,24 @@ Result<Database::Reads> Database::reads(const std::string& sql) const {
   const Result<Statement> prepared = prepare(db_.get(), sql, reading);
   sqlite3_set_authorizer(db_.get(), nullptr, nullptr);
   if (!prepared.ok()) return prepared.error();
-  return Reads{reading.tables, reading.answer(), sqlite3_column_count(prepared->get())};
+  return Reads{reading.tables, reading.answer(sql::constants_of(sql)), sqlite3_column_count(prepared->get())};
+}
+
+Status Database::each_row(const std::string& table,
+                          const std::function<void(const std::vector<Value>&)>& take) const {
+  Reading reading;
+  const Result<Statement> prepared =
+      prepare(db_.get(), fmt::format("SELECT * FROM {} ORDER BY rowid", table), reading);
+  sqlite3_set_authorizer(db_.get(), nullptr, nullptr);
+  if (!prepared.ok()) return prepared.error();
+  sqlite3_stmt* statement = prepared->get();
+  std::vector<Value> row(static_cast<size_t>(sqlite3_column_count(statement)));
+  int step = SQLITE_ROW;
+  while ((step = sqlite3_step(statement)) == SQLITE_ROW) {
+    for (size_t i = 0; i < row.size(); ++i) row[i] = column_value(statement, static_cast<int>(i));
+    take(row);
+  }
+  return step == SQLITE_DONE ? Status() : sql_error(db_.get());
 }
 
 Result<std::string> Database::bytes() const {

@@ -3,6 +3,7 @@
 #pragma once
 
 #include <cstdint>
+#include <functional>
 #include <memory>
 #include <set>
 #include <string>
@@ -11,6 +12,7 @@
 
 #include "ostro/base/error.h"
 #include "ostro/lab/tables/columns.h"
+#include "ostro/sql/constants.h"
 
 struct sqlite3;
 
@@ -26,7 +28,11 @@ std::string sql_literal(const std::string& text);
 struct Rows {
   std::vector<std::string> columns;
   std::vector<std::vector<Value>> rows;
-  NumberClass number_class = NumberClass::kDeclared;  // the weakest of the columns that were read
+  // The last of the columns that were read; at best declared where a constant of the query can be a part of
+  // the answer. Only ask_record() (replayed.h) says kReplayed.
+  NumberClass number_class = NumberClass::kDeclared;
+  std::set<std::string> tables = {};               // that were read
+  std::vector<sql::QueryConstant> constants = {};  // of the query
 };
 
 class Database {
@@ -42,9 +48,9 @@ class Database {
   Status insert(const std::string& table, const std::vector<Value>& values);
 
   // The rows of a SELECT. It can read the record's tables and call functions whose value depends on their
-  // arguments alone; sum, avg and total are exact (ExactSum), so no order of rows changes a digit. Errors:
-  // kInvalidArgument for a statement that is wrong, no SELECT, more than one, or wants more; for more than
-  // 100,000 rows or 100 million steps of SQLite's machine.
+  // arguments alone; sum, avg and total are exact (sql::ExactSum), so no order of rows changes a digit.
+  // Errors: kInvalidArgument for a statement that is wrong, no SELECT, more than one, or wants more; for more
+  // than 100,000 rows or 100 million steps of SQLite's machine.
   Result<Rows> select(const std::string& sql) const;
   // The record's tables that a SELECT reads, and its class. Errors: as select().
   struct Reads {
@@ -53,6 +59,9 @@ class Database {
     int columns = 0;  // that it gives
   };
   Result<Reads> reads(const std::string& sql) const;
+
+  // Gives all rows of a table of the record, in their order, one after the other, however many there are.
+  Status each_row(const std::string& table, const std::function<void(const std::vector<Value>&)>& take) const;
 
   // The bytes of the database's file. The same rows in the same order give the same bytes with one version of
   // SQLite.

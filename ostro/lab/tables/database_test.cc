@@ -7,13 +7,14 @@
 #include <limits>
 #include <random>
 
-#include "ostro/lab/tables/exact_sum.h"
+#include "ostro/lab/tables/replayed.h"
+#include "ostro/sql/exact_sum.h"
 
 namespace ostro::lab {
 namespace {
 
 double exact(const std::vector<double>& values) {
-  ExactSum sum;
+  sql::ExactSum sum;
   for (const double value : values) sum.add(value);
   return sum.rounded();
 }
@@ -93,7 +94,82 @@ TEST_CASE("values, exact sums and the class of what was read") {
   CHECK(ask("SELECT 0.987 FROM chain LIMIT 1") == "0.987 declared");
   CHECK(ask("SELECT 5 FROM sessions") == "5 measured");
   CHECK(ask("SELECT Count(*) FROM chain") == "3 recorded");
-  CHECK(ask("WITH t AS (SELECT 1 FROM chain) SELECT count(*) FROM t") == "3 recorded");
+  CHECK(ask("WITH t AS (SELECT 1 FROM chain) SELECT count(*) FROM t") == "3 declared");
+}
+
+TEST_CASE("a constant of a query that can be a part of the answer is declared, whatever stands beside it") {
+  const Database db = losses({2, 4});
+  const auto class_of = [&](const std::string& sql) {
+    const auto rows = db.select(sql);
+    REQUIRE_MESSAGE(rows.ok(), rows.error().message());
+    CHECK(db.reads(sql)->number_class == rows->number_class);
+    return std::string(class_name(rows->number_class));
+  };
+  for (const char* sql :
+       {"SELECT 0.5 + 0 * loss FROM chain", "SELECT max(loss) - 1 FROM chain",
+        "WITH t AS (SELECT 0.5 AS x FROM chain) SELECT x FROM t",
+        "SELECT x FROM chain JOIN (SELECT 7 AS x FROM lab) ON step = 1", "SELECT '0.5' + 0 * loss FROM chain",
+        "SELECT iif(step = 1, 0.5, loss) FROM chain", "SELECT true + 0 * loss FROM chain"})
+    CHECK_MESSAGE(class_of(sql) == "declared", sql);
+  for (const char* sql :
+       {"SELECT min(loss) FROM chain WHERE step > 1 LIMIT 1", "SELECT 100 * loss FROM chain",
+        "SELECT round(avg(loss), 3) FROM chain", "SELECT printf('%.3f', loss) FROM chain",
+        "SELECT loss FROM chain WHERE step = (SELECT max(step) - 1 FROM chain)"})
+    CHECK_MESSAGE(class_of(sql) == "recorded", sql);
+  CHECK(class_of("SELECT 0.5 + 0 * seconds FROM sessions") == "measured");
+  CHECK(db.select("SELECT loss FROM chain WHERE step > 1")->constants ==
+        std::vector<sql::QueryConstant>{{"1", sql::ConstantUse::kChooses}});
+  const auto quoted = db.select("SELECT \"0.5\" + 0 * loss FROM chain");
+  REQUIRE_FALSE(quoted.ok());
+  CHECK(quoted.error().message().find("0.5") != std::string::npos);
+}
+
+// Two runs on a store, each with an evaluation; `replayed` are the steps that were done again.
+Database evaluated(const std::vector<std::pair<std::string, int64_t>>& replayed) {
+  auto db = Database::create(true);
+  REQUIRE(db.ok());
+  const auto add = [&](const char* name, const char* kind, const char* input) {
+    check_ok(db->insert("steps", {std::string(name), std::string(kind), std::string("f"), std::string("c")}));
+    if (*input != 0)
+      check_ok(db->insert("inputs", {std::string(name), std::string("of"), std::string(input)}));
+  };
+  add("texts", "source", "");
+  add("rows", "tokens", "texts");
+  for (const char* run : {"a", "b"}) {
+    add(run, "train", "rows");
+    check_ok(db->insert("chain", {std::string(run), int64_t{1}, 2.5, int64_t{3}, std::string("h")}));
+  }
+  add("score", "eval", "a");
+  check_ok(db->insert("evaluations", {std::string("score"), std::string("a"), int64_t{1}, std::string("s"),
+                                      2.25, Value(), int64_t{3}}));
+  check_ok(db->insert(
+      "sessions", {std::string("a"), int64_t{1}, Value(), Value(), Value(), Value(), Value(), 2.5, Value()}));
+  for (const auto& [name, whole] : replayed)
+    check_ok(db->insert("replays", {name, std::string("this lab"), std::string("done again"), whole}));
+  return std::move(*db);
+}
+
+TEST_CASE("a number is replayed when all steps that it stands on were done again, whole") {
+  const auto ask = [](const Database& db, const char* sql) {
+    const auto rows = ask_record(db, sql);
+    REQUIRE_MESSAGE(rows.ok(), rows.error().message());
+    return std::string(class_name(rows->number_class));
+  };
+  constexpr const char *kScore = "SELECT min(loss) FROM evaluations", *kLoss = "SELECT min(loss) FROM chain";
+  CHECK(ask(evaluated({}), kScore) == "recorded");
+  const Database some = evaluated({{"rows", 1}, {"a", 1}, {"score", 1}});
+  CHECK(ask(some, kScore) == "replayed");
+  CHECK(ask(some, kLoss) == "recorded");  // the table has rows of b
+  CHECK(ask(some, "SELECT min(e.loss - c.loss) FROM evaluations e, chain c") == "recorded");
+  CHECK(ask(evaluated({{"a", 1}, {"score", 1}}), kScore) == "recorded");               // not its store
+  CHECK(ask(evaluated({{"rows", 1}, {"a", 0}, {"score", 1}}), kScore) == "recorded");  // a part of the run
+  const Database all = evaluated({{"rows", 1}, {"a", 1}, {"b", 1}, {"b", 0}, {"score", 1}});
+  CHECK(ask(all, kLoss) == "replayed");
+  CHECK(ask(all, "SELECT count(*) FROM steps") == "replayed");
+  CHECK(ask(all, "SELECT sum(whole) FROM replays") == "recorded");
+  CHECK(ask(all, "SELECT loss + 0.5 FROM chain") == "declared");
+  CHECK(ask(all, "SELECT c.loss FROM chain c, lab WHERE question = 'q'") == "declared");
+  CHECK(ask(all, "SELECT loss + 0 * (SELECT seconds FROM sessions) FROM chain") == "measured");
 }
 
 TEST_CASE("a query can read the record, and nothing else") {

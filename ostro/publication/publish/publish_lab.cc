@@ -14,7 +14,7 @@
 #include "ostro/io/files/path.h"
 #include "ostro/lab/record/record.h"
 #include "ostro/lab/registry/registry.h"
-#include "ostro/lab/site/site.h"
+#include "ostro/paper/paper.h"
 #include "ostro/publication/check/check_publication.h"
 #include "ostro/publication/others/others.h"
 #include "ostro/publication/publish/copy_lab.h"
@@ -127,8 +127,9 @@ Status write_publication(const Context& context, const PublishRequest& request, 
   manifest.made_by = bundle::program_json(request.version);
   RETURN_IF_ERROR(copy_plan(fs, plan, place, out.remarks));
   RETURN_IF_ERROR(copy_lab(context, plan, material.state, place));
-  ASSIGN_OR_RETURN(const std::vector<lab::ReportFile> pages, lab::make_site(fs, plan, material.state));
-  RETURN_IF_ERROR(lab::write_files(fs, io::join_path(place, kSiteFolder), pages));
+  ASSIGN_OR_RETURN(const paper::PaperSite site, paper::make_site(fs, plan, material.state));
+  RETURN_IF_ERROR(lab::write_files(fs, io::join_path(place, kSiteFolder), site.files));
+  if (!site.missing.empty()) out.remarks.push_back("the paper itself is not there: " + site.missing);
   RETURN_IF_ERROR(publish_bundles(context, request, material, manifest, place, out.remarks));
   RETURN_IF_ERROR(fs.write_file(io::join_path(place, kPageFile), front_page(manifest, plan)));
   ASSIGN_OR_RETURN(std::vector<std::string> files, bundle::files_below(fs, place));

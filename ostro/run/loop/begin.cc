@@ -126,9 +126,7 @@ Status write_run_files(const OpenedRun& run, io::FileSystem& fs) {
   if (!run.data.tokenizer->more_stops().empty())
     RETURN_IF_ERROR(io::write_file_atomically(fs, run.file("generation_config.json"),
                                               run.data.tokenizer->generation_config_json()));
-  // Who exports the model wants to talk to it as it was trained.
-  ASSIGN_OR_RETURN(const auto chat, data::shared_chat_template(fs, run.config.data, *run.data.tokenizer));
-  return chat ? chat->save(fs, run.directory) : Status();
+  return data::keep_chat_template(fs, run.config.data, *run.data.tokenizer, run.directory);
 }
 
 Result<std::unique_ptr<ChainKeeper>> begin_run(OpenedRun& run, const Environment& env,
@@ -212,6 +210,8 @@ Result<std::unique_ptr<ChainKeeper>> resume_run(const OpenedRun& run, const Envi
       RETURN_IF_ERROR(io::write_file_atomically(
           fs, run.file(audit::program_file(chain.chain().genesis(), now.program_hash)),
           train::print_programs(run.programs)));
+    if (now.data_hash != from.period.data_hash)  // an added component may bring a template
+      RETURN_IF_ERROR(data::keep_chat_template(fs, run.config.data, *run.data.tokenizer, run.directory));
     failpoint("amend");
     RETURN_IF_ERROR(chain.append(chain::AmendEntry{step, difference}));
     RETURN_IF_ERROR(chain.sync());

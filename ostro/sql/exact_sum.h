@@ -4,7 +4,7 @@
 #include <array>
 #include <cstdint>
 
-namespace ostro::lab {
+namespace ostro::sql {
 
 class ExactSum {
  public:
@@ -19,4 +19,4 @@ class ExactSum {
   std::array<uint64_t, 34> words_{};
 };
 
-}  // namespace ostro::lab
+}  // namespace ostro::sql

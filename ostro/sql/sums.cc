@@ -1,4 +1,4 @@
-#include "ostro/lab/tables/sums.h"
+#include "ostro/sql/sums.h"
 
 #include <sqlite3.h>
 
@@ -7,9 +7,9 @@
 #include <new>
 
 #include "ostro/base/check.h"
-#include "ostro/lab/tables/exact_sum.h"
+#include "ostro/sql/exact_sum.h"
 
-namespace ostro::lab {
+namespace ostro::sql {
 namespace {
 
 struct Sum {
@@ -76,4 +76,4 @@ void add_exact_sums(sqlite3* db) {
   define("total", finish<Answer::kTotal>);
 }
 
-}  // namespace ostro::lab
+}  // namespace ostro::sql

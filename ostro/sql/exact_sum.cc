@@ -1,10 +1,10 @@
-#include "ostro/lab/tables/exact_sum.h"
+#include "ostro/sql/exact_sum.h"
 
 #include <bit>
 #include <cmath>
 #include <cstddef>
 
-namespace ostro::lab {
+namespace ostro::sql {
 namespace {
 
 constexpr int kSmallest = -1074;  // exponent of the smallest double
@@ -56,4 +56,4 @@ double ExactSum::rounded() const {
   return negative ? -out : out;
 }
 
-}  // namespace ostro::lab
+}  // namespace ostro::sql
