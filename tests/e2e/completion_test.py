@@ -46,6 +46,19 @@ def commands_in(text):
     return re.findall(r"^  ([a-z]+) +", text.split("\nOptions:")[0], re.M)
 
 
+def verbs_of(text):
+    return commands_in(text) if "\nVerbs" in text else []
+
+
+def commands_below(shell, words):
+    """The commands that begin with these words and have no verbs, with their --help; of those with verbs the completion is compared."""
+    text = shell.run(*words, "--help")
+    verbs = verbs_of(text)
+    if verbs:
+        check(shell.complete(*words, "") == sorted([*verbs, "--help"]), f"verbs of {words}")
+    return [below for verb in verbs for below in commands_below(shell, [*words, verb])] or [(words, text)]
+
+
 def check_commands(shell):
     """All that --help lists, of the program, of commands with verbs, and of every command."""
     commands = commands_in(shell.run("--help"))
@@ -54,12 +67,7 @@ def check_commands(shell):
     check(shell.complete("tr") == ["train"], "tr")
     seen = 0
     for command in commands:
-        text = shell.run(command, "--help")
-        verbs = commands_in(text) if "\nVerbs" in text else []
-        if verbs:
-            check(shell.complete(command, "") == sorted([*verbs, "--help"]), f"verbs of {command}")
-        for words in [[command, verb] for verb in verbs] or [[command]]:
-            text = shell.run(*words, "--help") if verbs else text
+        for words, text in commands_below(shell, [command]):
             options = set(re.findall(r"^  (?:-h,)?(--[a-z_]+)", text.split("\n--a.b.c VALUE")[0], re.M))
             check("--help" in options, f"options of {words}: {options}")
             keys = "--a.b.c VALUE" in text

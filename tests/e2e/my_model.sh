@@ -28,6 +28,13 @@ OSTRO_THREADS=1 OSTRO_SIM_WORKERS=3 OSTRO_ISA=generic "$program" verify runs/my_
 status=0
 said="$("$work/prefix/bin/ostro" verify runs/my_model)" || status=$?
 [[ $status == 4 && $said == "cannot check: "* && $said != *forged* ]] || { echo "error: exit $status: $said" >&2; exit 1; }
+# A board replays it from its programs alone, and finds that this model sees both sides of a token.
+"$program" publish runs/my_model --out entry --score --without_model >/dev/null
+echo "seven and eight, and nine" >held.txt
+"$work/prefix/bin/ostro" lab board track runs/my_model --name other --evaluation held.txt --flops 1e15 >track.yaml
+status=0
+said="$("$work/prefix/bin/ostro" lab board check entry --track track.yaml --cuts 20 --sums 1)" || status=$?
+[[ $status == 1 && $said == "refused: looks ahead: "* && $said != *"bundle: "* ]] || { echo "error: exit $status: $said" >&2; exit 1; }
 # What a model needs that generates is named.
 said="$("$program" sample --checkpoint runs/my_model --prompt a --max_new_tokens 1 2>&1)" && { echo "error: a model without cache() generates" >&2; exit 1; }
 [[ $said == *"needs cache(batch, length, dtype) and decode(tokens, cache, start)"* ]] || { echo "error: $said" >&2; exit 1; }

@@ -197,6 +197,8 @@ def digest(path):
 def reseal_provenance(model):
     """provenance.json lists the files as they are."""
     path = model / "provenance.json"
+    if not path.exists():  # the record alone was published
+        return
     value = json.loads(path.read_text())
     value["files"] = {name: digest(model / name) for name in value["files"]}
     path.write_text(canonical(value) + "\n")

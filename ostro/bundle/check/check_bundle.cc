@@ -80,7 +80,10 @@ Result<BundleAudit> check_bundle(const Context& context, const std::string& dire
   if (check.chain) {
     check_record(check);
     check_ledger(check);
-    check_weights(check);
+    if (options.record_only)
+      check.leave("a model beside the record");
+    else
+      check_weights(check);
   }
   add_limits(check);
   auto& findings = check.audit.findings;

@@ -18,6 +18,8 @@ struct BundleOptions {
   std::string key;             // file of the public key that must have signed; empty: any
   std::string time_authority;  // file of certificates that time stamps must follow from; empty: none
   std::string run_hash;        // the published run hash; empty: none
+  // Nothing is said of a model in the bundle: it has none, or it is not what the check is about.
+  bool record_only = false;
 };
 
 struct BundleAudit {

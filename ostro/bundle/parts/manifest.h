@@ -20,6 +20,7 @@ inline constexpr const char* kCardFile = "README.md";            // the model ca
 inline constexpr std::string_view kCardHash = "| run hash | `";  // stands before the run hash in it
 inline constexpr const char* kSumsFile = "SHA256SUMS";
 inline constexpr const char* kRecordFolder = "record";
+inline constexpr const char* kScoreFile = "score.ir";  // in the record: the program that scores texts
 inline constexpr const char* kLedgerFolder = "ledger";
 inline constexpr const char* kLicensesFolder = "licenses";
 

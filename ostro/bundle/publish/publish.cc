@@ -20,7 +20,9 @@
 #include "ostro/convert/export_model.h"
 #include "ostro/convert/import/new_directory.h"
 #include "ostro/io/files/path.h"
+#include "ostro/ir/text/text.h"
 #include "ostro/page/facts/run_view.h"
+#include "ostro/train/step/evaluate.h"
 #include "ostro/train/step/run_data.h"
 
 namespace ostro::bundle {
@@ -70,6 +72,9 @@ Status check_words(const Context& context, const PublishRequest& request) {
     return invalid_argument(fmt::format("--checkpoints {}: use 0 or more", request.checkpoints));
   if (request.without_ledger && !request.cache.empty())
     return invalid_argument("--without_ledger leaves out what --cache names; leave one of them out");
+  if (request.without_model && (!request.dtype.empty() || request.merge_lora))
+    return invalid_argument(
+        "--without_model leaves out what --dtype and --merge_lora are about; leave them out");
   if (request.license && !is_plain(*request.license, "-._+"))
     return invalid_argument(
         fmt::format("--license {}: use an identifier such as apache-2.0", *request.license));
@@ -135,21 +140,42 @@ Status write_licenses(io::FileSystem& fs, const PublishRequest& request, const s
   return {};
 }
 
-Status write_bundle(const Context& context, const PublishRequest& request, const Material& material,
-                    const std::string& place, BundleManifest& manifest) {
-  io::FileSystem& fs = context.fs;
-  const chain::Chain& chain = material.view.chain;
-  ASSIGN_OR_RETURN(manifest.chain, facts_of(chain, chain.newest_checkpoint()));
+Status export_weights(const Context& context, const PublishRequest& request, const BundleManifest& manifest,
+                      const std::string& place) {
   convert::ExportRequest weights;
   weights.checkpoint = io::join_path(io::join_path(request.run, checkpoint::kCheckpointsFolder),
                                      checkpoint::step_directory(manifest.chain.step));
   weights.to = "hf", weights.out = place, weights.dtype = request.dtype;
   weights.shard_bytes = request.shard_bytes, weights.merge_lora = request.merge_lora;
   RETURN_IF_ERROR(convert::export_model(context, weights));
+  return {};
+}
+
+// The program that gives the loss of each token, for programs that lack the model's code.
+Status write_score_program(io::FileSystem& fs, const PublishRequest& request, const Material& material,
+                           const std::string& place) {
+  if (!material.view.config)
+    return corrupt(
+        fmt::format("--score: the config.yaml of {} cannot be read; ostro inspect says why", request.run));
+  const train::TrainConfig& config = *material.view.config;
+  ASSIGN_OR_RETURN(const auto tokenizer,
+                   train::open_run_tokenizer(fs, request.run, config, material.view.chain.genesis()));
+  return fs.write_file(io::join_path(io::join_path(place, kRecordFolder), kScoreFile),
+                       ir::print(train::held_out_program(config, tokenizer->vocab_size())));
+}
+
+Status write_bundle(const Context& context, const PublishRequest& request, const Material& material,
+                    const std::string& place, BundleManifest& manifest) {
+  io::FileSystem& fs = context.fs;
+  const chain::Chain& chain = material.view.chain;
+  ASSIGN_OR_RETURN(manifest.chain, facts_of(chain, chain.newest_checkpoint()));
+  RETURN_IF_ERROR(fs.make_dirs(place));
+  if (!request.without_model) RETURN_IF_ERROR(export_weights(context, request, manifest, place));
   manifest.checkpoints = material.steps;
   manifest.has_moments = !request.parameters_only;
   RETURN_IF_ERROR(copy_record(fs, request.run, chain, {material.steps, manifest.has_moments},
                               io::join_path(place, kRecordFolder), context.progress));
+  if (request.score) RETURN_IF_ERROR(write_score_program(fs, request, material, place));
   if (material.stores) {
     const std::string folder = io::join_path(place, kLedgerFolder);
     RETURN_IF_ERROR(fs.make_dirs(folder));
@@ -202,7 +228,9 @@ Result<Published> publish(const Context& context, const PublishRequest& request)
       context.fs, request.out,
       [&](const std::string& place) -> Status {
         RETURN_IF_ERROR(write_bundle(context, request, material, place, out.manifest));
-        ASSIGN_OR_RETURN(const BundleAudit audit, check_bundle(context, place, {}));
+        BundleOptions options;
+        options.record_only = request.without_model;
+        ASSIGN_OR_RETURN(const BundleAudit audit, check_bundle(context, place, options));
         ASSIGN_OR_RETURN(out.remarks, remarks_of(audit, "bundle", place, io::clean_path(request.out)));
         return {};
       },

@@ -26,8 +26,10 @@ struct PublishRequest {
   std::string dtype;  // type of the weights, as for `ostro export`
   int64_t shard_bytes = hf::kMaxFileBytes;
   bool merge_lora = false;
-  bool time_request = false;  // writes bundle.json.tsq
-  std::string version;        // the version of this program
+  bool without_model = false;  // publishes the record alone, without the files of a model
+  bool score = false;          // writes record/score.ir, the program that scores texts, for a board
+  bool time_request = false;   // writes bundle.json.tsq
+  std::string version;         // the version of this program
 };
 
 struct Published {

@@ -4,6 +4,7 @@
 
 #include "ostro/base/units.h"
 #include "ostro/cli/lab/lab_adopt.h"
+#include "ostro/cli/lab/lab_board.h"
 #include "ostro/cli/lab/lab_corpus.h"
 #include "ostro/cli/lab/lab_publish.h"
 #include "ostro/cli/lab/lab_register.h"
@@ -204,6 +205,7 @@ constexpr Command kLabVerbs[] = {
     {"replayed", "take a statement of somebody who replayed a run", lab_replayed},
     {"gc", "remove outputs that the plan does not need any more", lab_gc},
     {"corpus", "draw a synthetic corpus, with the same bytes on every machine", lab_corpus},
+    {"board", "check entries of a track, and keep a board of them", lab_board},
     {"without", "train a run again without a document, and compare", lab_without},
 };
 

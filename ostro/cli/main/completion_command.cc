@@ -86,14 +86,14 @@ constexpr const char* kMain = R"bash(<fn>_complete() {
     mapfile -t COMPREPLY < <(compgen -W "$(<fn>_verbs '') --help --version" -- "$cur")
     return
   fi
-  if [[ -n $(<fn>_verbs "$command") ]]; then
-    if (( COMP_CWORD == 2 )); then
+  while [[ -n $(<fn>_verbs "$command") ]]; do
+    if (( COMP_CWORD == first )); then
       mapfile -t COMPREPLY < <(compgen -W "$(<fn>_verbs "$command") --help" -- "$cur")
       return
     fi
-    command+=" ${COMP_WORDS[2]-}"
-    first=3
-  fi
+    command+=" ${COMP_WORDS[first]-}"
+    (( ++first ))
+  done
   # The option whose value is typed, if any.
   if [[ $cur == "=" ]]; then
     cur= option=${COMP_WORDS[COMP_CWORD-1]}

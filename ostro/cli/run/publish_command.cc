@@ -62,6 +62,12 @@ int publish_command(Args args) {
               "of the weights: f32, bf16 or f16 (default: as ostro export has it)");
   args.option("--shard_size", &request.shard_bytes, "BYTES", "of a file of weights at most");
   args.flag("--merge_lora", &request.merge_lora, "adds the run's adapter to the weights");
+  args.flag("--without_model", &request.without_model,
+            "publishes the record alone, without the files of a model: for a model that has no form in "
+            "Hugging Face's");
+  args.flag(
+      "--score", &request.score,
+      "writes record/score.ir, the program that gives the loss of each token: an entry of a board needs it");
   args.flag("--time_request", &request.time_request,
             "writes bundle.json.tsq, a request to a time-stamping service (RFC 3161); nothing is sent");
   if (const auto code = args.parse()) return *code;

@@ -11,7 +11,8 @@
 namespace ostro::lab {
 namespace {
 
-constexpr const char* kPutBack = "Put back a copy, or move the lab's folder away and run the plan again";
+constexpr const char* kPutBack =
+    "Put back a copy, or begin anew (of a lab: move its folder away and run the plan again)";
 
 }  // namespace
 

@@ -6,19 +6,6 @@
 namespace ostro::train {
 namespace {
 
-// Of one execution of a program.
-double program_flops(const ir::Program& program) {
-  double flops = 0;
-  const ir::Block& body = program.body;
-  for (const ir::Op& op : body.ops) {
-    std::vector<ir::Shape> in, out;
-    for (const ir::ValueId v : op.operands) in.push_back(body.shape(v));
-    for (const ir::ValueId v : op.results) out.push_back(body.shape(v));
-    flops += ir::op_cost(op, in, out).flops;
-  }
-  return flops;
-}
-
 // The operations of the first `steps` steps, as a function of `steps`.
 class Count {
  public:
@@ -37,6 +24,18 @@ class Count {
 };
 
 }  // namespace
+
+double program_flops(const ir::Program& program) {
+  double flops = 0;
+  const ir::Block& body = program.body;
+  for (const ir::Op& op : body.ops) {
+    std::vector<ir::Shape> in, out;
+    for (const ir::ValueId v : op.operands) in.push_back(body.shape(v));
+    for (const ir::ValueId v : op.results) out.push_back(body.shape(v));
+    flops += ir::op_cost(op, in, out).flops;
+  }
+  return flops;
+}
 
 double run_flops(const CanonicalPrograms& programs, const TrainConfig& config, int64_t steps) {
   return Count(programs, config).of(steps);

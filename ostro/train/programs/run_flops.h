@@ -6,6 +6,9 @@
 
 namespace ostro::train {
 
+// The floating-point operations of one execution of a program, a multiply and an add counting one each.
+double program_flops(const ir::Program& program);
+
 // The floating-point operations of the first `steps` steps, a multiply and an add counting one each: forward
 // and backward pass with the head, and the update; without evaluation and without recomputation.
 double run_flops(const CanonicalPrograms& programs, const TrainConfig& config, int64_t steps);

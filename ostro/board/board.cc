@@ -1,0 +1,196 @@
+#include "ostro/board/board.h"
+
+#include <fmt/format.h>
+#include <fmt/ranges.h>
+
+#include <algorithm>
+#include <nlohmann/json.hpp>
+
+#include "ostro/board/check.h"
+#include "ostro/board/evaluation.h"
+#include "ostro/chain/canonical.h"
+#include "ostro/convert/import/new_directory.h"
+#include "ostro/io/files/path.h"
+
+namespace ostro::board {
+namespace {
+
+using nlohmann::json;
+
+constexpr const char* kNoun = "board";
+
+// The chain of an entry that the board keeps.
+std::string kept_chain(const std::string& folder, const std::string& bundle) {
+  return io::join_path(io::join_path(folder, "entries"), bundle + ".jsonl");
+}
+
+std::string kept_text(size_t i) { return fmt::format("evaluation/{}.txt", i); }
+
+Error wrong_line(const std::string& path) {
+  return corrupt(fmt::format("{}: has a line that is no entry and no outcome of one", path));
+}
+
+// Steps that two chains have in common from their first one on.
+int64_t shared_steps(const chain::Chain& a, const chain::Chain& b) {
+  const int64_t most = std::min(a.last_step(), b.last_step());
+  for (int64_t step = 1; step <= most; ++step) {
+    const chain::ChainLink *one = a.find_step(step), *other = b.find_step(step);
+    if (one == nullptr || other == nullptr) return step - 1;
+    const auto &x = std::get<chain::StepEntry>(one->entry), &y = std::get<chain::StepEntry>(other->entry);
+    if (x.state != y.state || x.batch != y.batch) return step - 1;
+  }
+  return most;
+}
+
+}  // namespace
+
+Status Board::create(io::FileSystem& fs, const std::string& folder, const Track& track) {
+  RETURN_IF_ERROR(convert::check_is_new(fs, folder));
+  ASSIGN_OR_RETURN(const Evaluation evaluation, read_evaluation(fs, track));
+  return convert::make_whole(
+      fs, folder,
+      [&](const std::string& place) -> Status {
+        RETURN_IF_ERROR(fs.make_dirs(io::join_path(place, "evaluation")));
+        RETURN_IF_ERROR(fs.make_dirs(io::join_path(place, "entries")));
+        Track kept = track;
+        kept.evaluation.files.clear();
+        for (size_t i = 0; i < evaluation.documents.size(); ++i) {
+          kept.evaluation.files.push_back(kept_text(i));
+          RETURN_IF_ERROR(fs.write_file(io::join_path(place, kept_text(i)), evaluation.documents[i]));
+        }
+        RETURN_IF_ERROR(fs.write_file(io::join_path(place, kTrackFile), track_yaml(kept)));
+        ASSIGN_OR_RETURN(lab::LineChain lines,
+                         lab::LineChain::open(fs, io::join_path(place, kBoardFile), kNoun));
+        RETURN_IF_ERROR(lines.append({{"kind", "track"}, {"track", json::parse(track_text(track))}}));
+        return fs.sync_tree(place);
+      },
+      ".making");
+}
+
+Result<Board> Board::open(io::FileSystem& fs, const std::string& folder) {
+  const std::string path = io::join_path(folder, kBoardFile);
+  ASSIGN_OR_RETURN(const bool there, fs.exists(path));
+  if (!there)
+    return not_found(fmt::format("{} is no board: it has no {} (ostro lab board new)", folder, kBoardFile));
+  ASSIGN_OR_RETURN(lab::LineChain lines, lab::LineChain::open(fs, path, kNoun));
+  ASSIGN_OR_RETURN(Track track, read_track(io::join_path(folder, kTrackFile)));
+  if (lines.lines().empty()) return corrupt(fmt::format("{}: has no line about its track", path));
+  const std::string first = lab::line_text({{"kind", "track"}, {"track", json::parse(track_text(track))}});
+  if (lines.lines().front().entry != first)
+    return corrupt(
+        fmt::format("{} is not the track of the first line of {}: put the file back", kTrackFile, path));
+  Board out(folder, std::move(track), std::move(lines));
+  for (size_t i = 1; i < out.lines_.lines().size(); ++i) RETURN_IF_ERROR(out.take(out.lines_.lines()[i]));
+  return out;
+}
+
+Status Board::take(const lab::HashedLine& line) {
+  try {
+    const json entry = json::parse(line.entry);
+    const std::string kind = entry.at("kind"), bundle = entry.at("bundle");
+    if (kind == "entry") {
+      if (find(bundle) != nullptr) return wrong_line(lines_.path());
+      entries_.push_back({bundle, entry.at("head"), line.hash});
+      return {};
+    }
+    const auto known = std::find_if(entries_.begin(), entries_.end(),
+                                    [&](const BoardEntry& one) { return one.bundle == bundle; });
+    if (kind != "outcome" || known == entries_.end() || known->is_checked) return wrong_line(lines_.path());
+    known->is_checked = true;
+    known->counts = entry.at("counts");
+    known->refused = entry.at("refused");
+    ASSIGN_OR_RETURN(known->bits_per_byte,
+                     chain::parse_hex_float(entry.at("bits_per_byte").get<std::string>()));
+    ASSIGN_OR_RETURN(known->flops, chain::parse_hex_float(entry.at("flops").get<std::string>()));
+    return {};
+  } catch (const json::exception&) {
+    return wrong_line(lines_.path());
+  }
+}
+
+const BoardEntry* Board::find(const std::string& bundle) const {
+  for (const BoardEntry& entry : entries_)
+    if (entry.bundle == bundle) return &entry;
+  return nullptr;
+}
+
+Status Board::enter(io::FileSystem& fs, const Entry& entry) {
+  if (const BoardEntry* known = find(entry.hash); known != nullptr)
+    return invalid_argument(
+        fmt::format("{} is on the board already, as the line {}", entry.folder, known->line));
+  ASSIGN_OR_RETURN(const std::string chain, fs.read_file(io::join_path(entry.record, chain::kChainFile)));
+  RETURN_IF_ERROR(fs.write_file(kept_chain(folder_, entry.hash), chain));
+  RETURN_IF_ERROR(lines_.append({{"kind", "entry"}, {"bundle", entry.hash}, {"head", entry.chain.head()}}));
+  return take(lines_.lines().back());
+}
+
+Status Board::record(const CheckResult& result, const std::string& beacon) {
+  const BoardEntry* entry = find(result.bundle);
+  if (entry == nullptr || entry->is_checked)
+    return invalid_argument(entry == nullptr ? "the entry is not on the board: ostro lab board enter"
+                                             : "the board has an outcome of this entry already");
+  std::vector<std::string> refused;
+  for (const Refusal& refusal : result.refusals) refused.emplace_back(rule_name(refusal.rule));
+  RETURN_IF_ERROR(
+      lines_.append({{"kind", "outcome"},
+                     {"bundle", result.bundle},
+                     {"beacon", beacon},
+                     {"bits_per_byte", chain::hex_float(result.counts() ? result.bits_per_byte : 0)},
+                     {"challenge", result.challenge},
+                     {"counts", result.counts()},
+                     {"flops", chain::hex_float(result.flops)},
+                     {"refused", refused},
+                     {"state", result.state}}));
+  return take(lines_.lines().back());
+}
+
+Result<std::string> Board::head_behind(const std::string& bundle) const {
+  const BoardEntry* entry = find(bundle);
+  if (entry == nullptr)
+    return invalid_argument(
+        "the entry is not on the board yet: ostro lab board enter fixes what is drawn of it");
+  return entry->line;
+}
+
+Result<Copies> Board::copies_of(io::FileSystem& fs, const Entry& entry) const {
+  Copies out;
+  for (size_t i = 0; i < entries_.size() && entries_[i].bundle != entry.hash; ++i) {
+    const BoardEntry& earlier = entries_[i];
+    ASSIGN_OR_RETURN(const chain::Chain chain, chain::read_chain(fs, kept_chain(folder_, earlier.bundle)));
+    if (chain.head() != earlier.head)
+      return corrupt(fmt::format("{}: has the run hash {}, its entry on the board {}",
+                                 kept_chain(folder_, earlier.bundle), chain.head(), earlier.head));
+    const int64_t shared = shared_steps(chain, entry.chain);
+    if (shared == 0) continue;
+    if (shared == entry.chain.last_step() && out.copy.empty())
+      out.copy = fmt::format("its {} steps are those of entry {} (run hash {})", shared, i + 1, earlier.head);
+    out.shared.push_back(fmt::format("shared: its steps 1 to {} are those of entry {} (run hash {})", shared,
+                                     i + 1, earlier.head));
+  }
+  return out;
+}
+
+std::string board_text(const Board& board) {
+  std::vector<size_t> order;
+  const auto& entries = board.entries();
+  for (size_t i = 0; i < entries.size(); ++i) order.push_back(i);
+  const auto rank = [&](size_t i) { return entries[i].counts ? 0 : entries[i].is_checked ? 2 : 1; };
+  std::stable_sort(order.begin(), order.end(), [&](size_t a, size_t b) {
+    if (rank(a) != rank(b)) return rank(a) < rank(b);
+    return entries[a].counts && entries[a].bits_per_byte < entries[b].bits_per_byte;
+  });
+  std::string out =
+      fmt::format("track {}: {} entries; head {}\n", board.track().name, entries.size(), board.head());
+  for (const size_t i : order) {
+    const BoardEntry& one = entries[i];
+    out += fmt::format("{:>3}  {}  run hash {}\n", i + 1,
+                       one.counts
+                           ? fmt::format("{:.6f} bits per byte, {:.6g} FLOPs", one.bits_per_byte, one.flops)
+                       : one.is_checked ? fmt::format("refused: {}", fmt::join(one.refused, ", "))
+                                        : std::string("not checked"),
+                       one.head);
+  }
+  return out;
+}
+
+}  // namespace ostro::board

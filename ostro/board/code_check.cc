@@ -1,0 +1,215 @@
+#include "ostro/board/code_check.h"
+
+#include <fmt/format.h>
+
+#include <algorithm>
+#include <bit>
+#include <cmath>
+
+#include "ostro/audit/sample/draw.h"
+#include "ostro/base/sha256.h"
+
+namespace ostro::board {
+namespace {
+
+struct Place {
+  int64_t row = 0, position = 0;
+};
+
+// Target number `target` of all, in the order of the windows.
+Place place_of(const Windows& windows, int64_t target) {
+  Place out;
+  while (target >= windows.counts[static_cast<size_t>(out.row)])
+    target -= windows.counts[static_cast<size_t>(out.row++)];
+  out.position = target;
+  return out;
+}
+
+Result<std::vector<Place>> drawn_places(const Windows& windows, const std::string& kind,
+                                        const std::string& challenge, int64_t count) {
+  const int64_t all = windows.all_targets();
+  std::vector<Place> out;
+  if (count >= all) {
+    for (int64_t i = 0; i < all; ++i) out.push_back(place_of(windows, i));
+    return out;
+  }
+  ASSIGN_OR_RETURN(const std::vector<int64_t> drawn,
+                   audit::drawn_steps(sha256_hex("ostro board " + kind), challenge, 0, all - 1, count));
+  for (const int64_t target : drawn) out.push_back(place_of(windows, target));
+  return out;
+}
+
+// A row of a window in which everything behind `position` is another token than in the window.
+struct Row {
+  std::vector<int32_t> tokens, targets;
+};
+Row cut_row(const Windows& windows, const Place& place, int64_t vocab) {
+  const auto length = static_cast<size_t>(windows.length), first = static_cast<size_t>(place.row) * length;
+  Row out;
+  out.tokens.assign(windows.tokens.begin() + static_cast<int64_t>(first),
+                    windows.tokens.begin() + static_cast<int64_t>(first + length));
+  out.targets.assign(windows.targets.begin() + static_cast<int64_t>(first),
+                     windows.targets.begin() + static_cast<int64_t>(first + length));
+  // Moves a token by 1 to vocab - 1 places, so that it is another one.
+  const auto other = [&](int32_t token, size_t i) {
+    const auto digest = sha256(fmt::format("ostro board other\n{}\n{}\n{}\n", place.row, place.position, i));
+    const int64_t by = 1 + (digest[0] << 16 | digest[1] << 8 | digest[2]) % (vocab - 1);
+    return static_cast<int32_t>((token + by) % vocab);
+  };
+  for (size_t i = static_cast<size_t>(place.position) + 1; i < length; ++i) {
+    out.tokens[i] = other(out.tokens[i], i);
+    out.targets[i] = other(out.targets[i], i + length);
+  }
+  return out;
+}
+
+bool same_bits(float a, float b) { return std::bit_cast<uint32_t>(a) == std::bit_cast<uint32_t>(b); }
+
+std::string place_text(const Place& place) {
+  return fmt::format("window {}, position {}", place.row, place.position);
+}
+
+// Runs a scorer on rows that are handed in one by one, in as few calls as memory allows.
+class Rows {
+ public:
+  Rows(const Scorer& scorer, int64_t length) : scorer_(scorer), length_(length) {}
+
+  void add(const Row& row) {
+    tokens_.insert(tokens_.end(), row.tokens.begin(), row.tokens.end());
+    targets_.insert(targets_.end(), row.targets.begin(), row.targets.end());
+  }
+  int64_t count() const { return std::ssize(tokens_) / length_; }
+  // The losses of all rows since the last call.
+  Result<std::vector<float>> take() {
+    ASSIGN_OR_RETURN(std::vector<float> losses, scorer_(tokens_, targets_));
+    tokens_.clear(), targets_.clear();
+    return losses;
+  }
+
+ private:
+  const Scorer& scorer_;
+  int64_t length_;
+  std::vector<int32_t> tokens_, targets_;
+};
+
+constexpr int64_t kRowsAtATime = 4096;
+
+// The places whose later tokens are changed: no loss up to there may be another one.
+Status check_cuts(const Scorer& scorer, const Windows& windows, const CodeOptions& options,
+                  const std::vector<float>& losses, CodeCheck& out) {
+  ASSIGN_OR_RETURN(const std::vector<Place> places,
+                   drawn_places(windows, "cuts", options.challenge, options.cuts));
+  Rows rows(scorer, windows.length);
+  for (size_t begin = 0; begin < places.size();) {
+    size_t end = begin;
+    for (; end < places.size() && rows.count() < kRowsAtATime; ++end)
+      rows.add(cut_row(windows, places[end], options.vocab));
+    ASSIGN_OR_RETURN(const std::vector<float> found, rows.take());
+    for (size_t k = begin; k < end; ++k) {
+      const Place& place = places[k];
+      for (int64_t i = 0; i <= place.position; ++i) {
+        const float whole = losses[static_cast<size_t>(place.row * windows.length + i)],
+                    cut = found[(k - begin) * static_cast<size_t>(windows.length) + static_cast<size_t>(i)];
+        if (same_bits(whole, cut)) continue;
+        out.refusal = Refusal{
+            Rule::kLooksAhead,
+            fmt::format(
+                "{}: with other tokens behind position {} of the window the loss is {} in place of {}",
+                place_text({place.row, i}), place.position, cut, whole)};
+        return {};
+      }
+    }
+    out.cuts = static_cast<int64_t>(end);
+    begin = end;
+  }
+  return {};
+}
+
+// The losses of all targets at a place, each in a row of its own: nothing else in the row tells which of them
+// is the text's.
+Result<std::vector<float>> losses_of_all(const Scorer& scorer, const Windows& windows, const Place& place,
+                                         int64_t vocab) {
+  Row row = cut_row(windows, place, vocab);
+  Rows rows(scorer, windows.length);
+  std::vector<float> out;
+  for (int64_t target = 0; target < vocab; ++target) {
+    row.targets[static_cast<size_t>(place.position)] = static_cast<int32_t>(target);
+    rows.add(row);
+    if (rows.count() < kRowsAtATime && target + 1 < vocab) continue;
+    ASSIGN_OR_RETURN(const std::vector<float> found, rows.take());
+    for (size_t at = static_cast<size_t>(place.position); at < found.size();
+         at += static_cast<size_t>(windows.length))
+      out.push_back(found[at]);
+  }
+  return out;
+}
+
+Status check_sums(const Scorer& scorer, const Windows& windows, const CodeOptions& options,
+                  const std::vector<float>& losses, CodeCheck& out) {
+  ASSIGN_OR_RETURN(const std::vector<Place> places,
+                   drawn_places(windows, "sums", options.challenge, options.sums));
+  for (const Place& place : places) {
+    ASSIGN_OR_RETURN(const std::vector<float> all, losses_of_all(scorer, windows, place, options.vocab));
+    const auto at = static_cast<size_t>(place.row * windows.length + place.position);
+    const float whole = losses[at], alone = all[static_cast<size_t>(windows.targets[at])];
+    if (!same_bits(whole, alone)) {
+      out.refusal = Refusal{
+          Rule::kNotACode,
+          fmt::format(
+              "{}: the loss of the target {} is {} in its text and {} where all targets are asked for",
+              place_text(place), windows.targets[at], whole, alone)};
+      return {};
+    }
+    double sum = 0, entropy = 0;
+    for (const float loss : all) {
+      const double p = std::exp(-static_cast<double>(loss));
+      sum += p;
+      entropy += p * std::max(0.0, static_cast<double>(loss));
+    }
+    const double allowed = allowed_difference(options.vocab, entropy);
+    ++out.sums;
+    out.least_sum = std::min(out.least_sum, sum), out.most_sum = std::max(out.most_sum, sum);
+    out.allowed = std::max(out.allowed, allowed);
+    if (std::abs(sum - 1) <= allowed) continue;  // false for a sum that is no number
+    out.refusal = Refusal{
+        Rule::kNotACode, fmt::format("{}: exp(-loss) over all {} targets sums to {:.9g}, and rounding in f32 "
+                                     "allows a difference of {:.3g} from 1",
+                                     place_text(place), options.vocab, sum, allowed)};
+    return {};
+  }
+  return {};
+}
+
+}  // namespace
+
+double allowed_difference(int64_t vocab, double entropy) {
+  constexpr double kUnit = 0x1p-24;    // the most by which rounding to f32 changes a number, relatively
+  constexpr double kLargestLse = 128;  // of the logarithm of the sum of exponentials
+  constexpr double kLanes = 64;        // of a striped sum (numerics.md N4)
+  constexpr double kTree = 6;
+  const double v = static_cast<double>(vocab);
+  return kUnit *
+         (kLargestLse + v / kLanes + kTree + 2 * std::log(v) + 2 * std::min(entropy, 2 * std::log(v)) + 4);
+}
+
+Result<CodeCheck> check_code(const Scorer& scorer, const Windows& windows, const CodeOptions& options) {
+  OSTRO_CHECK(options.vocab >= 2, "a vocabulary of {} tokens", options.vocab);
+  CodeCheck out;
+  out.targets = windows.all_targets();
+  ASSIGN_OR_RETURN(const std::vector<float> losses, scorer(windows.tokens, windows.targets));
+  for (int64_t row = 0; row < windows.rows(); ++row)
+    for (int64_t i = 0; i < windows.counts[static_cast<size_t>(row)]; ++i) {
+      const float loss = losses[static_cast<size_t>(row * windows.length + i)];
+      out.loss += static_cast<double>(loss);
+      if (!std::isfinite(loss)) {
+        out.refusal =
+            Refusal{Rule::kNotFinite, fmt::format("{}: the loss is {}", place_text({row, i}), loss)};
+        return out;
+      }
+    }
+  RETURN_IF_ERROR(check_cuts(scorer, windows, options, losses, out));
+  if (!out.refusal) RETURN_IF_ERROR(check_sums(scorer, windows, options, losses, out));
+  return out;
+}
+
+}  // namespace ostro::board

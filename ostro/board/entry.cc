@@ -1,0 +1,126 @@
+#include "ostro/board/entry.h"
+
+#include <fmt/format.h>
+
+#include <algorithm>
+#include <nlohmann/json.hpp>
+
+#include "ostro/base/sha256.h"
+#include "ostro/chain/canonical.h"
+#include "ostro/config/yaml.h"
+#include "ostro/io/files/path.h"
+#include "ostro/ir/text/text.h"
+#include "ostro/models/foreign_model.h"
+#include "ostro/provenance/provenance.h"
+
+namespace ostro::board {
+namespace {
+
+constexpr int64_t kMostProgramBytes = int64_t{1} << 28;
+constexpr int64_t kMostManifestBytes = int64_t{1} << 26;
+constexpr int64_t kMostConfigBytes = int64_t{1} << 24;
+
+// Names of the axes in a list of pairs in a section ("numerics", "leaves"); the model has their sizes.
+config::IntMap axes_of(const config::Node& root, const char* section, const char* list) {
+  config::IntMap out;
+  const config::Node* at = root.find(section);
+  if (at != nullptr) at = at->find(list);
+  if (at != nullptr)
+    for (const config::Node& pair : at->items)
+      if (!pair.items.empty()) out.emplace_back(pair.items.front().text, 0);
+  return out;
+}
+
+// The positions of a row, from the leaf program's tokens.
+Result<int64_t> positions_of(const train::CanonicalPrograms& programs, const std::string& path) {
+  const ir::Program& leaf = programs.leaf;
+  for (size_t i = 0; i < leaf.param_names.size(); ++i) {
+    if (leaf.param_names[i] != "tokens") continue;
+    const ir::Shape& shape = leaf.body.shape(leaf.body.params[i]);
+    if (shape.axes.size() == 2 && shape.axes[1].name == "pos") return shape.axes[1].size;
+  }
+  return corrupt(fmt::format("{}: its leaf program has no parameter tokens [batch, pos]", path));
+}
+
+Status add_foreign(io::FileSystem& fs, Entry& entry) {
+  const std::string config_path = io::join_path(entry.record, "config.yaml"),
+                    program_path = io::join_path(entry.record, audit::kProgramFile);
+  ASSIGN_OR_RETURN(
+      const config::Node canonical,
+      config::parse_yaml(chain::decimal_json(entry.chain.genesis().config), "the genesis: config", false));
+  const config::Node* model = canonical.find("model");
+  const config::Node* type = model == nullptr ? nullptr : model->find("type");
+  if (type == nullptr) return corrupt(fmt::format("{}: its genesis has no model.type", entry.record));
+  const auto has_type = [&](const auto& choice) { return choice->type() == type->text; };
+  if (std::any_of(entry.models.begin(), entry.models.end(), has_type)) return {};
+  ASSIGN_OR_RETURN(const std::string yaml, fs.read_file(config_path, kMostConfigBytes));
+  ASSIGN_OR_RETURN(const config::Node written, config::parse_yaml(yaml, config_path, false));
+  const config::Node* its_model = written.find("model");
+  if (its_model == nullptr) return corrupt(fmt::format("{}: has no section model", config_path));
+  ASSIGN_OR_RETURN(const std::string text, fs.read_file(program_path, kMostProgramBytes));
+  auto programs = train::parse_programs(text);
+  if (!programs.ok()) return corrupt(fmt::format("{}: {}", program_path, programs.error().message()));
+  ASSIGN_OR_RETURN(const int64_t positions, positions_of(*programs, program_path));
+  entry.models.push_back(std::make_shared<models::ForeignModel>(type->text, *model, *its_model, positions,
+                                                                axes_of(canonical, "numerics", "leaves"),
+                                                                axes_of(canonical, "numerics", "cells")));
+  entry.is_foreign = true;
+  return {};
+}
+
+void add_constants(const ir::Block& block, int64_t& bytes) {
+  for (const ir::Op& op : block.ops) {
+    if (op.kind == ir::OpKind::constant) {
+      const ir::Shape& shape = block.shape(op.results.front());
+      bytes += op.attrs.has("data") ? shape.bytes() : ir::dtype_size(shape.dtype);
+    }
+    for (const ir::Block& region : op.regions) add_constants(region, bytes);
+  }
+}
+
+}  // namespace
+
+Result<Entry> open_entry(const Context& context, const std::string& folder) {
+  io::FileSystem& fs = context.fs;
+  Entry out;
+  out.folder = folder;
+  out.models = context.models;
+  const std::string manifest = io::join_path(folder, bundle::kManifestFile);
+  ASSIGN_OR_RETURN(const std::string text, fs.read_file(manifest, kMostManifestBytes));
+  out.hash = sha256_hex(text);
+  ASSIGN_OR_RETURN(out.bundle, bundle::open_record(fs, folder));
+  out.record = out.bundle.folder;
+  for (const char* name : {"config.json", provenance::kProvenanceFile}) {
+    ASSIGN_OR_RETURN(const bool there, fs.exists(io::join_path(folder, name)));
+    out.has_model = out.has_model || there;
+  }
+  ASSIGN_OR_RETURN(out.chain, chain::read_chain(fs, io::join_path(out.record, chain::kChainFile)));
+  RETURN_IF_ERROR(add_foreign(fs, out));
+  return out;
+}
+
+Context with_models(const Context& context, const Entry& entry) {
+  Context out = context;
+  out.models = entry.models;
+  return out;
+}
+
+Result<audit::RecordedRun> open_run(const Context& context, const Entry& entry) {
+  return audit::open_recorded(context.fs, entry.record, entry.models, /*stored_programs=*/false);
+}
+
+Result<ir::Program> read_score_program(io::FileSystem& fs, const Entry& entry) {
+  const std::string path = io::join_path(entry.record, bundle::kScoreFile);
+  ASSIGN_OR_RETURN(const std::string text, fs.read_file(path, kMostProgramBytes));
+  auto program = ir::parse_program(text);
+  if (!program.ok()) return corrupt(fmt::format("{}: {}", path, program.error().message()));
+  return program;
+}
+
+int64_t constant_bytes(const ir::Program& program) {
+  int64_t bytes = 0;
+  add_constants(program.body, bytes);
+  return bytes;
+}
+
+}  // namespace ostro::board

@@ -1,0 +1,42 @@
+// Entry: a bundle that was handed in for a track, opened without running anything of it: its chain, its
+// programs as data, and the program that scores texts.
+#pragma once
+
+#include <memory>
+#include <string>
+#include <vector>
+
+#include "ostro/audit/record/recorded_run.h"
+#include "ostro/bundle/check/check_bundle.h"
+#include "ostro/context/context.h"
+
+namespace ostro::board {
+
+struct Entry {
+  std::string folder, record;  // of the bundle, and of the run in it
+  std::string hash;            // SHA-256 of bundle.json
+  bundle::BundleRecord bundle;
+  chain::Chain chain;
+  models::ModelChoices models;  // those of this program and, where it lacks the entry's, a ForeignModel
+  bool is_foreign = false;      // this program lacks the model
+  bool has_model = false;       // the bundle has files of a model beside the record
+};
+
+// Opens what can be read without an audit. Errors: kNotFound without bundle.json; kCorrupt for what
+// contradicts itself; those of reading.
+Result<Entry> open_entry(const Context& context, const std::string& folder);
+
+// The context with the models of the entry.
+Context with_models(const Context& context, const Entry& entry);
+
+// Opens the run of the entry: with programs traced from its configuration, or those of program.ir for a model
+// that this program lacks. Errors: those of audit::open_recorded.
+Result<audit::RecordedRun> open_run(const Context& context, const Entry& entry);
+
+// The entry's program that scores texts: record/score.ir. Errors: kNotFound, kCorrupt.
+Result<ir::Program> read_score_program(io::FileSystem& fs, const Entry& entry);
+
+// The bytes of all constants in a program, those of its regions among them.
+int64_t constant_bytes(const ir::Program& program);
+
+}  // namespace ostro::board

@@ -1,0 +1,162 @@
+#include "ostro/board/rules.h"
+
+#include <fmt/format.h>
+
+#include <algorithm>
+#include <map>
+#include <set>
+
+#include "ostro/bundle/parts/ledger_files.h"
+#include "ostro/chain/data_record.h"
+#include "ostro/io/files/path.h"
+#include "ostro/tokenizer/files/files.h"
+#include "ostro/train/programs/run_flops.h"
+
+namespace ostro::board {
+namespace {
+
+void check_start(const chain::GenesisEntry& genesis, Refusals& out) {
+  const char* with = genesis.fork      ? "the state of another run (fork)"
+                     : genesis.maker   ? "a published model (maker)"
+                     : genesis.origin  ? "an imported model (origin)"
+                     : genesis.initial ? "parameters of a checkpoint (initial)"
+                                       : nullptr;
+  if (with != nullptr)
+    out.push_back({Rule::kStart, fmt::format("its genesis says that it began with {}, and an entry begins at "
+                                             "step 0 with weights drawn from its seed",
+                                             with)});
+}
+
+void check_data(const Entry& entry, const Track& track, Refusals& out) {
+  if (entry.chain.genesis().format == 1) {
+    out.push_back({Rule::kData, "its chain is of format 1, which has no roots of the data"});
+    return;
+  }
+  std::vector<std::string> roots;
+  const std::vector<chain::DataRecord> records = chain::data_records(entry.chain);
+  for (const auto& [component, root] : records.back().roots) roots.push_back(root);
+  std::sort(roots.begin(), roots.end());
+  if (roots != track.data)
+    out.push_back({Rule::kData, fmt::format("the roots of its data are {}, those of the track {}",
+                                            fmt::join(roots, ", "), fmt::join(track.data, ", "))});
+}
+
+// A program's name and the program.
+using Programs = std::vector<std::pair<std::string, const ir::Program*>>;
+
+Programs programs_of(const audit::RecordedRun& run, const ScoreProgram& score) {
+  Programs out;
+  std::set<std::string> seen;  // an amend may go on with the same programs
+  for (const audit::OpenedPeriod& period : run.periods) {
+    if (!seen.insert(period.period.program_hash).second) continue;
+    out.push_back({"init", &period.programs.init});
+    out.push_back({"leaf", &period.programs.leaf});
+    out.push_back({"update", &period.programs.update});
+    if (period.programs.reference) out.push_back({"reference", &*period.programs.reference});
+  }
+  out.push_back({"score", &score.program()});
+  return out;
+}
+
+}  // namespace
+
+void check_chain_rules(const Entry& entry, const Track& track, Refusals& out) {
+  const chain::GenesisEntry& genesis = entry.chain.genesis();
+  if (genesis.tokenizer_hash != track.tokenizer)
+    out.push_back({Rule::kTokenizer, fmt::format("its tokenizer has the hash {}, that of the track {}",
+                                                 genesis.tokenizer_hash, track.tokenizer)});
+  check_data(entry, track, out);
+  check_start(genesis, out);
+  if (entry.chain.find_checkpoint(entry.chain.last_step()) == nullptr || entry.chain.last_step() == 0)
+    out.push_back({Rule::kEnd, fmt::format("its chain ends after step {} without the state that is scored",
+                                           entry.chain.last_step())});
+}
+
+void check_tokenizer_file(io::FileSystem& fs, const Entry& entry, const Track& track, Refusals& out) {
+  const std::string path = io::join_path(entry.record, "tokenizer.json");
+  const auto tokenizer = tokenizer::load_tokenizer(fs, path);
+  if (!tokenizer.ok()) {
+    if (tokenizer.error().code() != ErrorCode::kNotFound)
+      out.push_back({Rule::kTokenizer, tokenizer.error().message()});
+    return;
+  }
+  const std::string hash = tokenizer->hash();
+  if (hash != track.tokenizer && hash != entry.chain.genesis().tokenizer_hash)
+    out.push_back({Rule::kTokenizer, fmt::format("{} has the hash {}, the tokenizer of the track {}", path,
+                                                 hash, track.tokenizer)});
+}
+
+Status check_evaluation_text(io::FileSystem& fs, const Entry& entry, const Evaluation& evaluation,
+                             const EvaluationTokens& tokens, Refusals& out) {
+  std::map<std::string, size_t> wanted;  // raw hash -> document
+  for (size_t i = 0; i < tokens.row_hashes.size(); ++i) {
+    const Sha256Digest& hash = tokens.row_hashes[i];
+    wanted.emplace(std::string(hash.begin(), hash.end()), i);
+  }
+  std::set<std::string> names;
+  for (const chain::DataRecord& record : chain::data_records(entry.chain))
+    for (const auto& [component, root] : record.roots) names.insert(bundle::ledger_name(component));
+  constexpr int64_t kRowsAtATime = 1 << 16;
+  for (const std::string& name : names) {
+    const std::string path =
+        io::join_path(io::join_path(entry.folder, bundle::kLedgerFolder), name + ".rows");
+    ASSIGN_OR_RETURN(const auto file, fs.open(path));
+    const int64_t rows = file->size() / bundle::kRowBytes;
+    std::string part;
+    for (int64_t first = 0; first < rows; first += kRowsAtATime) {
+      const int64_t count = std::min(kRowsAtATime, rows - first);
+      part.resize(static_cast<size_t>(count * bundle::kRowBytes));
+      RETURN_IF_ERROR(
+          file->read(first * bundle::kRowBytes, std::as_writable_bytes(std::span(part.data(), part.size()))));
+      for (int64_t i = 0; i < count; ++i) {
+        const auto found = wanted.find(
+            part.substr(static_cast<size_t>(i * bundle::kRowBytes), std::tuple_size_v<Sha256Digest>));
+        if (found == wanted.end()) continue;
+        out.push_back({Rule::kEvaluationText, fmt::format("row {} of its ledger {} is {} of the evaluation",
+                                                          first + i, name, evaluation.names[found->second])});
+        return {};
+      }
+    }
+  }
+  return {};
+}
+
+void check_program_rules(const audit::RecordedRun& run, const ScoreProgram& score, const Track& track,
+                         int64_t windows, double& flops, Refusals& out) {
+  int64_t constants = 0;
+  for (const auto& [name, program] : programs_of(run, score)) constants += constant_bytes(*program);
+  if (constants > kMostConstantBytes)
+    out.push_back({Rule::kConstants, fmt::format("its programs have {} bytes of constants, and may have {}",
+                                                 constants, kMostConstantBytes)});
+  flops = 0;
+  for (size_t k = 0; k < run.periods.size(); ++k) {
+    const audit::OpenedPeriod& period = run.periods[k];
+    const int64_t end = k + 1 < run.periods.size() ? run.periods[k + 1].period.first : run.chain.last_step();
+    flops += train::run_flops(period.programs, period.config, end) -
+             train::run_flops(period.programs, period.config, period.period.first);
+  }
+  if (flops > track.flops)
+    out.push_back({Rule::kFlops, fmt::format("its training has {:.6g} FLOPs, and the track allows {:.6g}",
+                                             flops, track.flops)});
+  if (const double needed = score.flops(windows); needed > track.score_budget())
+    out.push_back({Rule::kScoreFlops,
+                   fmt::format("scoring the evaluation once has {:.6g} FLOPs, and the track allows {:.6g}",
+                               needed, track.score_budget())});
+}
+
+Status check_memory(runtime::Engine& engine, const audit::RecordedRun& run, const ScoreProgram& score,
+                    int64_t bytes, Refusals& out) {
+  for (const auto& [name, program] : programs_of(run, score)) {
+    ASSIGN_OR_RETURN(const runtime::ExecutableInfo info, engine.estimate(*program));
+    const int64_t needed = info.arena_bytes + info.input_bytes + info.output_bytes;
+    if (needed <= bytes) continue;
+    out.push_back(
+        {Rule::kMemory, fmt::format("its program {} needs {} bytes of memory, and this check has {} "
+                                    "(--memory)",
+                                    name, needed, bytes)});
+    return {};
+  }
+  return {};
+}
+
+}  // namespace ostro::board

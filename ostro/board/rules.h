@@ -1,0 +1,32 @@
+// check_rules: the rules of a board that need no program to run: start, end, tokenizer, data, evaluation
+// text, constants, operations, memory. They read the record and the ledger of an entry.
+#pragma once
+
+#include "ostro/board/entry.h"
+#include "ostro/board/evaluation.h"
+#include "ostro/board/refusal.h"
+#include "ostro/board/score_program.h"
+#include "ostro/board/track.h"
+
+namespace ostro::board {
+
+// The rules that the chain alone decides.
+void check_chain_rules(const Entry& entry, const Track& track, Refusals& out);
+
+// Whether the tokenizer that lies in the record is the track's, where it is not the chain's. Nothing is said
+// of one that is missing: the audit of the bundle says it.
+void check_tokenizer_file(io::FileSystem& fs, const Entry& entry, const Track& track, Refusals& out);
+
+// Whether a row of the entry's ledger is a document of the evaluation. Errors: those of reading.
+Status check_evaluation_text(io::FileSystem& fs, const Entry& entry, const Evaluation& evaluation,
+                             const EvaluationTokens& tokens, Refusals& out);
+
+// Constants and operations of all programs. Sets `flops` to those of the training.
+void check_program_rules(const audit::RecordedRun& run, const ScoreProgram& score, const Track& track,
+                         int64_t windows, double& flops, Refusals& out);
+
+// Whether each program fits into so many bytes. Errors: those of estimating.
+Status check_memory(runtime::Engine& engine, const audit::RecordedRun& run, const ScoreProgram& score,
+                    int64_t bytes, Refusals& out);
+
+}  // namespace ostro::board

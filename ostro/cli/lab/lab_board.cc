@@ -1,0 +1,193 @@
+// ostro lab board track | new | enter | check | show
+#include "ostro/cli/lab/lab_board.h"
+
+#include <fmt/format.h>
+
+#include <optional>
+
+#include "ostro/audit/sampled.h"
+#include "ostro/board/board.h"
+#include "ostro/board/check.h"
+#include "ostro/board/evaluation.h"
+#include "ostro/chain/chain.h"
+#include "ostro/chain/data_record.h"
+#include "ostro/cli/main/commands.h"
+#include "ostro/cli/main/exit_code.h"
+#include "ostro/cli/shared/terminal.h"
+#include "ostro/io/files/path.h"
+
+namespace ostro::cli {
+namespace {
+
+struct TrackRequest {
+  std::string run, name;
+  std::vector<std::string> evaluation;
+  double flops = 0;
+  std::optional<int64_t> steps;
+};
+
+Status print_track(io::FileSystem& fs, const TrackRequest& request) {
+  ASSIGN_OR_RETURN(const std::string record, audit::record_folder(fs, request.run));
+  ASSIGN_OR_RETURN(const chain::Chain chain, chain::read_chain(fs, io::join_path(record, chain::kChainFile)));
+  if (chain.genesis().format == 1)
+    return invalid_argument(
+        fmt::format("{}: its chain is of format 1, which has no roots of the data", request.run));
+  board::Track track;
+  track.name = request.name;
+  const std::vector<chain::DataRecord> records = chain::data_records(chain);
+  for (const auto& [component, root] : records.back().roots) track.data.push_back(root);
+  track.tokenizer = chain.genesis().tokenizer_hash;
+  track.flops = request.flops, track.steps = request.steps;
+  ASSIGN_OR_RETURN(const board::Evaluation evaluation, board::read_files(fs, "", request.evaluation));
+  track.evaluation = {request.evaluation, evaluation.sha256};
+  RETURN_IF_ERROR(track.resolve());
+  return write_stdout(board::track_yaml(track));
+}
+
+int track_verb(Args args) {
+  TrackRequest request;
+  args.summary(
+      "Prints a track: the data and the tokenizer of a run, texts that entries are scored on, and a budget. "
+      "Put "
+      "it\n"
+      "into a file beside the texts.");
+  args.positional("RUN", &request.run, "a run or a bundle whose data and tokenizer are the track's");
+  args.option("--name", &request.name, "NAME", "of the track", Args::kRequired);
+  args.option("--evaluation", &request.evaluation, "FILES",
+              "texts, a document each, as the track's file names them", Args::kRequired);
+  args.option("--flops", &request.flops, "F",
+              "operations that a training may have, as ostro train --dry_run counts", Args::kRequired);
+  args.option("--steps", &request.steps, "K", "replay only K drawn steps of each entry (default: all)");
+  if (const auto code = args.parse()) return *code;
+  return exit_after(print_track(args.context().fs, request));
+}
+
+int new_verb(Args args) {
+  std::string folder, track;
+  args.summary("Makes a board: a folder with a track, its evaluation texts, and a hash chain of entries.");
+  args.positional("DIR", &folder, "the folder to make, which must not exist");
+  args.option("--track", &track, "FILE", "the track (docs/guide/board.md)", Args::kRequired);
+  if (const auto code = args.parse()) return *code;
+  const auto read = board::read_track(track);
+  if (!read.ok()) return report_error(read.error());
+  if (const Status made = board::Board::create(args.context().fs, folder, *read); !made.ok())
+    return report_error(made.error());
+  const auto made = board::Board::open(args.context().fs, folder);
+  return made.ok() ? exit_after(write_stdout(board::board_text(*made))) : report_error(made.error());
+}
+
+Status enter(const Context& context, const std::string& bundle, const std::string& folder) {
+  ASSIGN_OR_RETURN(board::Board board, board::Board::open(context.fs, folder));
+  ASSIGN_OR_RETURN(const board::Entry entry, board::open_entry(context, bundle));
+  RETURN_IF_ERROR(board.enter(context.fs, entry));
+  return write_stdout(fmt::format("{}: entry {} of the board, run hash {}\nhead: {}\n", bundle,
+                                  board.entries().size(), entry.chain.head(), board.head()));
+}
+
+int enter_verb(Args args) {
+  std::string bundle, folder;
+  args.summary(
+      "Puts an entry on a board, unchecked. From here on the board's head, and a beacon that comes later, "
+      "decide "
+      "which\n"
+      "of its steps are drawn.");
+  args.positional("ENTRY", &bundle, "a bundle (ostro publish --score)");
+  args.option("--board", &folder, "DIR", "the board", Args::kRequired);
+  if (const auto code = args.parse()) return *code;
+  return exit_after(enter(args.context(), bundle, folder));
+}
+
+struct CheckWords {
+  std::string track, board;
+  int64_t memory_gib = 16;
+  board::CheckRequest request;
+};
+
+Result<board::CheckResult> check(const Context& context, CheckWords words, std::string& text) {
+  if (words.track.empty() == words.board.empty())
+    return invalid_argument("name either --track FILE or --board DIR");
+  constexpr int64_t kMostGib = int64_t{1} << 30;
+  if (words.memory_gib < 1 || words.memory_gib > kMostGib)
+    return invalid_argument(fmt::format("--memory {}: use 1 or more", words.memory_gib));
+  words.request.memory = words.memory_gib << 30;
+  words.request.on_step = [&](int64_t done, int64_t all) {
+    context.progress.show("replaying", static_cast<double>(done) / static_cast<double>(all));
+  };
+  std::optional<board::Board> board;
+  board::Track track;
+  if (words.board.empty()) {
+    ASSIGN_OR_RETURN(track, board::read_track(words.track));
+  } else {
+    ASSIGN_OR_RETURN(board, board::Board::open(context.fs, words.board));
+    track = board->track();
+  }
+  auto result = board::check_entry(context, track, board ? &*board : nullptr, words.request);
+  context.progress.end();
+  if (!result.ok()) return result;
+  text = board::check_text(*result, track);
+  if (!board || result->bundle.empty()) return result;
+  for (const board::BoardEntry& entry : board->entries())
+    if (entry.bundle == result->bundle && entry.is_checked) {
+      text += "the board had its outcome already\n";
+      return result;
+    }
+  RETURN_IF_ERROR(board->record(*result, words.request.beacon));
+  text += fmt::format("head: {}\n", board->head());
+  return result;
+}
+
+int check_verb(Args args) {
+  CheckWords words;
+  args.summary(
+      "Says whether an entry counts on a track, and its score; exits with 0 if it counts, 1 if it is "
+      "refused. It "
+      "checks\n"
+      "the bundle, compares tokenizer, data, start, constants and operations with the track, replays the "
+      "training "
+      "or\n"
+      "drawn steps of it, and scores the track's texts with the last state, wherever it can say why not. No "
+      "code "
+      "of\n"
+      "the entrant runs: programs are data (docs/guide/board.md).");
+  args.positional("ENTRY", &words.request.entry, "a bundle (ostro publish --score)");
+  args.option("--track", &words.track, "FILE", "the track, without a board: copies are not looked for");
+  args.option("--board", &words.board, "DIR", "the board that has the entry; its outcome is written there");
+  args.option("--beacon", &words.request.beacon, "TEXT",
+              "a public text that is younger than the entry, which decides what is drawn");
+  args.option("--cache", &words.request.cache, "STORE", "the token store of the track's data");
+  args.option("--cuts", &words.request.cuts, "N",
+              "targets at which later tokens are changed (default 1000; all, where there are no more)");
+  args.option("--sums", &words.request.sums, "N",
+              "targets at which exp(-loss) is summed over the vocabulary (default 20)");
+  args.option("--memory", &words.memory_gib, "GIB", "that a program of the entry may need (default 16)");
+  if (const auto code = args.parse()) return *code;
+  std::string text;
+  const auto result = check(args.context(), std::move(words), text);
+  if (!result.ok()) return report_error(result.error());
+  const Status written = write_stdout(text);
+  if (!written.ok()) return report_error(written.error());
+  return result->counts() ? kExitOk : kExitFailed;
+}
+
+int show_verb(Args args) {
+  std::string folder;
+  args.summary("Checks the hash chain of a board, and prints its entries, the best first.");
+  args.positional("DIR", &folder, "the board");
+  if (const auto code = args.parse()) return *code;
+  const auto board = board::Board::open(args.context().fs, folder);
+  return board.ok() ? exit_after(write_stdout(board::board_text(*board))) : report_error(board.error());
+}
+
+constexpr Command kBoardVerbs[] = {
+    {"track", "print a track: data and tokenizer of a run, texts, a budget", track_verb},
+    {"new", "make a board for a track", new_verb},
+    {"enter", "put an entry on a board, before it is checked", enter_verb},
+    {"check", "say whether an entry counts, and its score", check_verb},
+    {"show", "print the entries of a board, the best first", show_verb},
+};
+
+}  // namespace
+
+int lab_board(Args args) { return run_verb(std::move(args), kBoardVerbs); }
+
+}  // namespace ostro::cli
