@@ -122,6 +122,8 @@ def check_manifests(place):
 class Pod:
     """Runs a pod's container here: its words, its variables, its user."""
 
+    all = []
+
     def __init__(self, place, manifests, job, where):
         container = manifests[f"Job {job}"]["spec"]["template"]["spec"]["containers"][0]
         secret = manifests["Secret ostro-nano"]["stringData"]
@@ -135,6 +137,7 @@ class Pod:
         self.process = subprocess.Popen(words, env={"PATH": os.environ["PATH"], "OSTRO_THREADS": "1", "HOME": str(place.top),
                                                     "OSTRO_CACHE_DIR": str(place.top / "kernels")} | env, cwd=container["workingDir"],
                                         text=True, stdout=subprocess.PIPE, stderr=subprocess.STDOUT, **other)
+        Pod.all.append(self.process)
 
 
 def check_commands(place, manifests, expected):
@@ -183,7 +186,13 @@ def main():
         expected = place.train("alone", OPTIONS)
         check_errors(place)
         manifests, by_package = check_manifests(place)
-        check_commands(place, manifests, expected)
+        try:
+            check_commands(place, manifests, expected)
+        finally:
+            for process in Pod.all:
+                if process.poll() is None:
+                    process.kill()
+                    process.wait()
     print(f"manifests for Kubernetes are valid{' (kubernetes-validate)' if by_package else ''}; their commands train to the same chain")
     return 0
 
