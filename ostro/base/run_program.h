@@ -1,6 +1,8 @@
 // run_program: runs another program, such as a C compiler, to its end.
 #pragma once
 
+#include <chrono>
+#include <optional>
 #include <string>
 #include <vector>
 
@@ -12,6 +14,17 @@ namespace ostro {
 // Errors: it could not start, was killed, or ended with another status than 0; the message has the beginning
 // of its output.
 Result<std::string> run_program(const std::vector<std::string>& words);
+
+// What a program is given, and how long it may take.
+struct ProgramCall {
+  std::vector<std::string> words;  // the program, found on PATH, and its arguments; no shell reads them
+  std::string input;               // its standard input
+  // When it has passed, the program and those that it started are killed. They are a process group of their
+  // own, so that signals of a terminal do not reach them.
+  std::optional<std::chrono::milliseconds> limit;
+};
+// The same for such a call. Error: also that the limit has passed.
+Result<std::string> run_program(const ProgramCall& call);
 
 // The path of the program that this process runs, for those that it starts. Errors: kIo without /proc.
 Result<std::string> own_path();

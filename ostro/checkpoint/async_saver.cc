@@ -1,5 +1,7 @@
 #include "ostro/checkpoint/async_saver.h"
 
+#include <chrono>
+
 #include "ostro/base/failpoint.h"
 #include "ostro/base/log.h"
 #include "ostro/base/profile.h"
@@ -67,6 +69,13 @@ bool AsyncSaver::running() const {
   return job_.has_value();
 }
 
+AsyncSaver::Written AsyncSaver::written() const {
+  const std::lock_guard lock(mutex_);
+  Written out = written_;
+  out.running = job_.has_value();
+  return out;
+}
+
 void AsyncSaver::run() {
   name_thread("checkpoint writer");
   const SpanLabelPtr label = std::make_shared<SpanLabel>(SpanLabel{"write checkpoint", "thread", {}, 0, 0});
@@ -76,9 +85,13 @@ void AsyncSaver::run() {
     if (!job_.has_value()) return;
     lock.unlock();
     std::optional<Span> span(std::in_place, &label);
+    const auto begin = std::chrono::steady_clock::now();
     auto saved = (*job_)();
+    const double seconds = std::chrono::duration<double>(std::chrono::steady_clock::now() - begin).count();
     span.reset();
     lock.lock();
+    if (saved.ok() && saved->has_value())
+      written_ = {written_.saves + 1, written_.seconds + seconds, seconds, false};
     status_ = saved.ok() ? Status() : Status(saved.error());
     if (saved.ok()) saved_ = std::move(saved).value();
     job_.reset();

@@ -40,6 +40,15 @@ class AsyncSaver {
   // True while a save is running.
   bool running() const;
 
+  // The saves that ended with a checkpoint: how many, the time that all of them took, and the last one; and
+  // whether another one is running.
+  struct Written {
+    int64_t saves = 0;
+    double seconds = 0, last_seconds = 0;
+    bool running = false;
+  };
+  Written written() const;
+
  private:
   void run();
 
@@ -52,6 +61,7 @@ class AsyncSaver {
   std::optional<Write> job_;  // set from start() until the thread has written it
   bool stopping_ = false;
   std::optional<Saved> saved_;
+  Written written_;
   Status status_;
   std::thread thread_;  // last: it uses all of the above
 };

@@ -58,6 +58,8 @@ class Coordinator {
   std::optional<int64_t> over() const;
   // Grows when a worker's heartbeat reports a later step.
   int64_t steps_done() const;
+  // What it has seen of the job: members, progress, events, counts.
+  JobState watched() const;
 
  private:
   struct State;

@@ -12,13 +12,17 @@
 #include <cerrno>
 #include <chrono>
 #include <cstring>
+#include <memory>
 #include <optional>
 #include <thread>
 #include <utility>
 
 #include "ostro/base/log.h"
+#include "ostro/cluster/watch/kept_output.h"
 #include "ostro/cluster/watch/overheard.h"
 #include "ostro/cluster/wire/socket.h"
+#include "ostro/io/files/local_file_system.h"
+#include "ostro/io/files/path.h"
 
 extern char** environ;
 
@@ -69,6 +73,8 @@ class Launcher {
         words.insert(words.end(), workers.more[place].begin(), workers.more[place].end());
       places_.emplace_back(std::move(words));
       if (place < workers.names.size()) places_.back().name = workers.names[place];
+      places_.back().machine = place < workers.machines.size() ? workers.machines[place] : place;
+      failures_.resize(std::max(failures_.size(), places_.back().machine + 1));
     }
   }
   ~Launcher() {
@@ -79,16 +85,16 @@ class Launcher {
   }
 
   Result<int> run() {
-    for (Place& place : places_) RETURN_IF_ERROR(start(place, false));
+    for (Place& place : places_) RETURN_IF_ERROR(start(place));
     while (running() > 0 || (!over_ && !stopping() && waiting())) {
       for (Place& place : places_) {
         if (place.pid > 0) {
           int status = 0;
           const pid_t pid = ::waitpid(place.pid, &status, WNOHANG);
-          place.said.read();
+          hear(place);
           if (pid == place.pid) RETURN_IF_ERROR(ended(place, status));
         } else if (place.again && Clock::now() >= *place.again && !over_ && !stopping()) {
-          RETURN_IF_ERROR(start(place, false));
+          RETURN_IF_ERROR(start(place));
         }
       }
       if (workers_.look) workers_.look();
@@ -96,7 +102,10 @@ class Launcher {
       press();
       std::this_thread::sleep_for(std::chrono::milliseconds(10));
     }
-    return !over_ && stopping() ? 1 : result_;  // none of those that were to save told that it has
+    if (over_) return result_;
+    if (stopping()) return 1;  // none of those that were to save told that it has
+    log_warning("all workers have left");
+    return kExitInterrupted;
   }
 
  private:
@@ -105,6 +114,8 @@ class Launcher {
     explicit Place(std::vector<std::string> words) : argv(std::move(words)) {}
     Words argv;
     std::string name;
+    size_t machine = 0;
+    std::unique_ptr<KeptOutput> output;
     pid_t pid = 0;  // 0: none runs
     Socket input;   // the end that this process holds of the worker's standard input
     Overheard said;
@@ -150,16 +161,29 @@ class Launcher {
     return read;
   }
 
-  // `overheard`: the worker's standard error goes through this process.
-  Status start(Place& place, bool overheard) {
+  // What its worker has written since the last call.
+  void hear(Place& place) {
+    place.said.read([&](std::string_view bytes) {
+      const auto number = static_cast<size_t>(&place - places_.data());
+      if (workers_.said) workers_.said(number, bytes);
+      if (workers_.output_folder.empty()) return;
+      if (place.output == nullptr) {
+        io::FileSystem& fs = io::local_file_system();
+        (void)fs.make_dirs(workers_.output_folder);  // where it fails, so does writing, which is told
+        place.output = std::make_unique<KeptOutput>(
+            fs, io::join_path(workers_.output_folder, fmt::format("worker-{}.log", number)));
+      }
+      place.output->add(place.pid, bytes);
+    });
+  }
+
+  Status start(Place& place) {
     int ends[2] = {-1, -1};
-    if (overheard && ::pipe2(ends, O_CLOEXEC) != 0)
+    if (::pipe2(ends, O_CLOEXEC) != 0)
       return Error(ErrorCode::kIo, fmt::format("cannot start a worker: {}", std::strerror(errno)));
-    place.said = Overheard();
-    if (overheard) {
-      place.said = Overheard(ends[0]);
-      ::fcntl(ends[0], F_SETFL, O_NONBLOCK);
-    }
+    place.said = Overheard(ends[0]);
+    ::fcntl(ends[0], F_SETFL, O_NONBLOCK);
+    const Socket errors(ends[1]);
     ASSIGN_OR_RETURN(const Socket input, input_of(place));
     const char* program = replaced() ? workers_.program.c_str() : place.argv.get()[0];
     char** const argv = place.argv.get();
@@ -170,12 +194,11 @@ class Launcher {
       // their own: the terminal's Ctrl-C reaches the launcher alone, which asks them to end.
       ::setpgid(0, 0);
       ::prctl(PR_SET_PDEATHSIG, SIGKILL);
-      if (overheard) ::dup2(ends[1], STDERR_FILENO);
+      ::dup2(errors.fd(), STDERR_FILENO);
       if (input.fd() >= 0) ::dup2(input.fd(), STDIN_FILENO);
       if (::getppid() == parent) ::execve(program, argv, envp_.get());
       ::_exit(127);
     }
-    if (overheard) ::close(ends[1]);
     if (pid < 0) return Error(ErrorCode::kIo, fmt::format("cannot start a worker: {}", std::strerror(errno)));
     place.pid = pid;
     place.started = Clock::now();
@@ -184,6 +207,7 @@ class Launcher {
   }
 
   Status ended(Place& place, int status) {
+    if (place.output != nullptr) place.output->end(place.pid);
     const pid_t pid = std::exchange(place.pid, 0);
     const int code = WIFEXITED(status) ? WEXITSTATUS(status) : 0;
     const bool replaceable = WIFSIGNALED(status) || code == kExitLostPlace;
@@ -199,11 +223,11 @@ class Launcher {
         fail(1);
         return Status();
       }
-      RETURN_IF_ERROR(start(place, fruitless_ == most_fruitless()));
+      RETURN_IF_ERROR(start(place));
       log_warning(fmt::format("worker process {}{} {}; process {} takes its place", pid, place.name, what,
                               place.pid));
     } else if (code == kExitLeft) {
-      log_info(fmt::format("worker process {}{} has left", pid, place.name));
+      left(place, pid);
     } else if (code == kExitInterrupted && stopping() && running() > 0) {
       // It may have had nothing to save; the others still compute and save.
       log_info(fmt::format("worker process {}{} has stopped", pid, place.name));
@@ -215,6 +239,30 @@ class Launcher {
       failed(place, pid, code);
     }
     return Status();
+  }
+
+  void left(Place& place, pid_t pid) {
+    std::string later;
+    if (workers_.back_after && !stopping()) {
+      place.again = Clock::now() + *workers_.back_after;
+      later = fmt::format("; another is tried in its place in {:.0f} s", seconds_of(*workers_.back_after));
+    }
+    log_info(fmt::format("worker process {}{} has left{}", pid, place.name, later));
+  }
+
+  static double seconds_of(std::chrono::milliseconds time) {
+    return std::chrono::duration<double>(time).count();
+  }
+
+  // Counts a failure on the machine of the place. Whether the machine is left out: then none of its places is
+  // tried before that is over.
+  bool left_out(Place& place) {
+    int64_t& failures = failures_[place.machine];
+    if (workers_.left_out_after == 0 || ++failures < workers_.left_out_after) return false;
+    const auto until = Clock::now() + workers_.left_out_for;
+    for (Place& other : places_)
+      if (other.machine == place.machine && (other.again || &other == &place)) other.again = until;
+    return true;
   }
 
   // A worker that ended with an error, which it has told.
@@ -229,7 +277,7 @@ class Launcher {
       if (running() == 0) finish(code);
       return;
     }
-    if (Clock::now() - place.started > kLived) place.failures = 0;
+    if (Clock::now() - place.started > kLived) place.failures = 0, failures_[place.machine] = 0;
     ++place.failures;
     const bool progress = workers_.progress && workers_.progress() > 0;
     if (running() < workers_.least && (!progress || place.failures >= kMostFailures)) {
@@ -240,13 +288,20 @@ class Launcher {
                         pid, place.name, code, place.failures - 1, running(), workers_.least));
       return fail(code);
     }
+    if (left_out(place)) {
+      log_warning(fmt::format(
+          "worker process {}{} ended with status {}; the machine is left out after {} failures in a row, and "
+          "tried again in {:.0f} s; the others go on",
+          pid, place.name, code, failures_[place.machine], seconds_of(workers_.left_out_for)));
+      return;
+    }
     const auto rest =
         std::min(workers_.most_rest, workers_.rest * (int64_t{1} << std::min(place.failures - 1, 20)));
     place.again = Clock::now() + rest;
     log_warning(
         fmt::format("worker process {}{} ended with status {}; the others go on, and another is tried in "
                     "its place in {:.1f} s",
-                    pid, place.name, code, std::chrono::duration<double>(rest).count()));
+                    pid, place.name, code, seconds_of(rest)));
   }
 
   int64_t most_fruitless() const { return workers_.restarts_without_progress * workers_.count; }
@@ -268,6 +323,13 @@ class Launcher {
   // SIGKILL also ends a stopped process. A pid is not reused before waitpid(), so it is one of this
   // launcher's.
   void end_hopeless() {
+    if (workers_.hopeless_places)
+      for (const size_t number : workers_.hopeless_places()) {
+        const Place& place = places_.at(number);
+        if (place.pid <= 0) continue;
+        log_warning(fmt::format("the worker{} is silent: its process is killed", place.name));
+        ::kill(place.pid, SIGKILL);
+      }
     if (!workers_.hopeless) return;
     for (const int64_t pid : workers_.hopeless()) {
       if (std::none_of(places_.begin(), places_.end(),
@@ -299,7 +361,7 @@ class Launcher {
       if (Clock::now() - *asked_ < workers_.stop_grace) return;
       log_error(
           fmt::format("the run was not saved within {:.0f} s (trainer.stop_timeout); its workers are ended",
-                      std::chrono::duration<double>(workers_.stop_grace).count()));
+                      seconds_of(workers_.stop_grace)));
       result_ = 1;
       over_ = Clock::now(), grace_ = std::chrono::milliseconds(0);
     }
@@ -316,6 +378,7 @@ class Launcher {
   const LocalWorkers& workers_;
   Words envp_;
   std::vector<Place> places_;
+  std::vector<int64_t> failures_;                  // in a row, by machine
   std::optional<Clock::time_point> over_, asked_;  // when the job ended; when it was asked to stop
   std::chrono::milliseconds grace_{0};             // from over_ to SIGTERM
   int64_t restarts_ = 0;

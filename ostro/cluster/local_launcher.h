@@ -7,6 +7,7 @@
 #include <functional>
 #include <optional>
 #include <string>
+#include <string_view>
 #include <utility>
 #include <vector>
 
@@ -17,8 +18,8 @@ namespace ostro::cluster {
 // A worker that leaves because it lost its place among the workers (the lease ran out, the coordinator closed
 // the connection) exits with this status: another may be started in its place.
 inline constexpr int kExitLostPlace = 76;
-// A worker that was asked to leave (SIGTERM), and that the others have released, exits with this status: none
-// is started in its place.
+// A worker that was asked to leave (SIGTERM, a notice), and that the others have released, exits with this
+// status: none is started in its place, or one later (back_after).
 inline constexpr int kExitLeft = 77;
 
 // A worker that was stopped together with the whole job, after the run was saved, exits with this status: the
@@ -44,12 +45,27 @@ struct LocalWorkers {
   // The rest of a place whose worker failed by itself, before another is tried there; it doubles with each
   // failure, up to `most_rest`.
   std::chrono::milliseconds rest{5'000}, most_rest{300'000};
+  // Places with the same number here are on one machine; empty: each is alone. A machine on which
+  // `left_out_after` workers in a row have failed by themselves is left out for `left_out_for`, with all its
+  // places; then one more failure leaves it out again. 0: never.
+  std::vector<size_t> machines;
+  int64_t left_out_after = 0;
+  std::chrono::milliseconds left_out_for{600'000};
+  // How long after a worker has left (kExitLeft) another is tried in its place; nothing: none is.
+  std::optional<std::chrono::milliseconds> back_after;
+  // A folder in which the standard error of the workers is kept, beside passing it on: worker-PLACE.log
+  // (watch/kept_output.h). It is made when a worker writes. "": none.
+  std::string output_folder;
+  // Called with what a worker has written to standard error.
+  std::function<void(size_t place, std::string_view bytes)> said;
   std::function<int64_t()>
       progress;                // grows from 0 when the job makes progress; called when a worker was lost
   std::function<void()> look;  // called about 100 times a second
   // Returns the ids of processes to be killed (SIGKILL) because they hang or are stopped; the ids of
   // processes that are not workers of this launcher are ignored. Called as often as `look`.
   std::function<std::vector<int64_t>()> hopeless;
+  // The same by places.
+  std::function<std::vector<size_t>()> hopeless_places;
   // The job's exit status, when it has ended for all workers.
   std::function<std::optional<int>()> over;
   // Whether the workers were asked to save and to end, and how to ask them.
@@ -61,12 +77,14 @@ struct LocalWorkers {
 // Runs until no worker is left. Returns the exit status of the job.
 //
 // A worker that was killed or lost its place is replaced at once. One that ends with an error (any status but
-// 0 and those above) leaves alone: the others go on, and another is tried in its place after a rest. The job
+// 0 and those above) leaves alone: the others go on, and another is tried in its place after a rest. Standard
+// error of the workers goes through this process. The job
 // fails with that status when fewer than `least` workers are left, and either no progress was ever made or
 // three workers in a row have failed in that place. It also fails when replacements make no progress; then an
 // error in the log shows what the last worker wrote to standard error. The workers of a job that fails or is
 // stopped have `stop_grace` to save, those of one that has ended ten seconds; then they get SIGTERM, and ten
-// seconds later SIGKILL. Workers are killed when this process ends. Error: a process cannot be started.
+// seconds later SIGKILL. Where all have left, the
+// status is kExitInterrupted. Workers are killed when this process ends. Error: a process cannot be started.
 Result<int> run_local_workers(const LocalWorkers& workers);
 
 }  // namespace ostro::cluster

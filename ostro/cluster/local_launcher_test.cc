@@ -5,6 +5,8 @@
 #include <unistd.h>
 
 #include <filesystem>
+#include <fstream>
+#include <iterator>
 #include <optional>
 #include <string>
 
@@ -98,6 +100,67 @@ exit 75)",
   Shells all_lost("kill -9 $$", 2, 1);
   all_lost.workers.stopping = [] { return true; };
   CHECK(all_lost.run() == 1);
+}
+
+TEST_CASE("a machine on which workers fail is left out with all its places, and tried again") {
+  // Places 0 and 1 are on one machine, which fails until it is left out; the worker of place 2 waits for it.
+  Shells shells(R"(
+[ -e out ] && { touch back; exit 77; }
+[ "$1" = other ] && { while [ ! -e back ]; do sleep 0.01; done; exit 0; }
+exit 3)",
+                3, 1);
+  shells.workers.more = {{"sh", "bad"}, {"sh", "bad"}, {"sh", "other"}};
+  shells.workers.names = {" on bad", " on bad", " on other"};
+  shells.workers.machines = {0, 0, 1};
+  shells.workers.left_out_after = 3;
+  shells.workers.left_out_for = milliseconds(30);
+  shells.workers.look = [&] {
+    if (shells.log.find("left out after 3 failures in a row") != std::string::npos)
+      std::ofstream(shells.folder + "/out") << "";
+  };
+  CHECK(shells.run() == 0);
+  CHECK_MESSAGE(shells.log.find("on bad ended with status 3; the machine is left out after 3 failures in a "
+                                "row, and tried again in 0 s; the others go on") != std::string::npos,
+                shells.log);
+  CHECK_MESSAGE(shells.log.find("on bad has left") != std::string::npos, shells.log);
+  // Without the rule it is tried again and again.
+  Shells patient("[ -e five ] && exit 0; echo x >> all; [ $(wc -l < all) -lt 5 ] || touch five; exit 3", 1,
+                 0);
+  patient.workers.progress = [] { return 1; };
+  CHECK(patient.run() == 0);
+  CHECK(patient.log.find("left out") == std::string::npos);
+}
+
+TEST_CASE("where workers that have left come back, another is tried in their place") {
+  Shells shells("mkdir first 2> /dev/null && exit 77; exit 0", 1, 1);
+  shells.workers.back_after = milliseconds(10);
+  CHECK(shells.run() == 0);
+  CHECK_MESSAGE(shells.log.find("another is tried in its place in 0 s") != std::string::npos, shells.log);
+}
+
+TEST_CASE("a silent worker is killed by its place, and its standard error is kept") {
+  Shells shells(R"(
+mkdir first 2> /dev/null && { echo "silent from here" >&2; touch silent; exec sleep 1000; }
+echo "the second" >&2)",
+                1, 1);
+  shells.workers.output_folder = shells.folder + "/kept";
+  std::string said;
+  shells.workers.said = [&](size_t place, std::string_view bytes) {
+    said += std::to_string(place) + ":" + std::string(bytes);
+  };
+  bool told = false;
+  shells.workers.hopeless_places = [&]() -> std::vector<size_t> {
+    if (told || said.empty()) return {};
+    told = true;
+    return {0};
+  };
+  CHECK(shells.run() == 0);
+  CHECK(said == "0:silent from here\n0:the second\n");
+  CHECK_MESSAGE(shells.log.find("is silent: its process is killed") != std::string::npos, shells.log);
+  std::ifstream in(shells.folder + "/kept/worker-0.log");
+  const std::string kept{std::istreambuf_iterator<char>(in), {}};
+  CHECK_MESSAGE(kept.find(" silent from here\n") != std::string::npos, kept);
+  CHECK_MESSAGE(kept.find(" the second\n") != std::string::npos, kept);
 }
 
 TEST_CASE("workers are the program that the launcher is, also when its file was replaced") {

@@ -72,7 +72,7 @@ void Loop::handle_member(Peer& peer, MessageReader& reader) {
   }
   if (kind == Kind::kGoes) {
     peer.goes = std::string(reader.text());
-    if (reader.done()) return;
+    if (reader.done()) return watch_.says(member, peer.goes);
   }
   const bool stores = kind == Kind::kSet || kind == Kind::kGet;
   const int64_t first = reader.number();  // an epoch, or a request

@@ -4,7 +4,6 @@
 #include <sys/statvfs.h>
 #include <unistd.h>
 
-#include <algorithm>
 #include <array>
 #include <chrono>
 #include <cstdlib>
@@ -20,6 +19,7 @@
 #include "ostro/chain/version.h"
 #include "ostro/cluster_check/link_probe.h"
 #include "ostro/io/files/path.h"
+#include "ostro/io/files/write_rate.h"
 #include "ostro/run/loop/selftest.h"
 
 namespace ostro::cluster_check {
@@ -29,7 +29,6 @@ using AgentJson = nlohmann::json;
 
 constexpr std::chrono::seconds kProbePatience{100};
 constexpr std::chrono::milliseconds kMarkerPatience{5000}, kMarkerLook{50};
-constexpr int64_t kDiskBytes = 32 << 20;
 
 int64_t unix_nanoseconds() {
   return std::chrono::duration_cast<std::chrono::nanoseconds>(
@@ -44,22 +43,6 @@ std::string own_address() {
   std::string client, client_port, server;
   in >> client >> client_port >> server;
   return server;
-}
-
-// Seconds in which a file of kDiskBytes is written and synced.
-Result<double> write_seconds(io::FileSystem& fs, const std::string& path) {
-  const auto begin = std::chrono::steady_clock::now();
-  ASSIGN_OR_RETURN(const auto file, fs.create(path));
-  const std::string piece(size_t{1} << 20, 'o');
-  Status done;
-  for (int64_t written = 0; done.ok() && written < kDiskBytes; written += static_cast<int64_t>(piece.size()))
-    done = file->append(piece);
-  if (done.ok()) done = file->sync();
-  const double seconds = std::chrono::duration<double>(std::chrono::steady_clock::now() - begin).count();
-  (void)file->close();
-  (void)fs.remove(path);
-  if (!done.ok()) return done.error();
-  return seconds;
 }
 
 class Agent {
@@ -128,9 +111,8 @@ class Agent {
     struct statvfs disk{};
     if (::statvfs(folder.c_str(), &disk) == 0)
       out["free"] = static_cast<int64_t>(disk.f_bavail) * static_cast<int64_t>(disk.f_frsize);
-    const auto seconds = write_seconds(fs, fmt::format("{}.{}.{}", file, host_name(), ::getpid()));
-    if (!seconds.ok()) return seconds.error();
-    out["write_rate"] = static_cast<double>(kDiskBytes) / std::max(*seconds, 1e-9);
+    ASSIGN_OR_RETURN(out["write_rate"],
+                     io::write_rate(fs, fmt::format("{}.{}.{}", file, host_name(), ::getpid())));
     return out;
   }
 

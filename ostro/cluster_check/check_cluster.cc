@@ -50,8 +50,10 @@ class Check {
     each("asking the machines", [&](size_t i) { ask_facts(i), ask_clock(i), ask_devices(i); });
     compare_builds();
     if (request_.selftest) ask_selftest();
-    for (const std::string& folder : request_.folders) RETURN_IF_ERROR(ask_folder(folder));
+    for (const std::string& folder : request_.folders)
+      if (!context_.stop()) RETURN_IF_ERROR(ask_folder(folder));
     ask_links();
+    if (context_.stop()) return Error(ErrorCode::kBusy, "the check was stopped by a signal");
     return std::move(out_);
   }
 
@@ -63,6 +65,7 @@ class Check {
   // Those that can be asked.
   void each(const char* what, const std::function<void(size_t)>& use) {
     for (size_t i = 0; i < processes_.size(); ++i) {
+      if (context_.stop()) return;
       request_.on_progress(what, static_cast<double>(i) / static_cast<double>(processes_.size()));
       if (processes_[i]) use(i);
     }
@@ -80,7 +83,7 @@ class Check {
   }
   std::optional<CheckJson> answer(size_t i, std::chrono::seconds patience, const std::string& about) {
     if (!processes_[i]) return std::nullopt;
-    const auto line = processes_[i]->answer(patience);
+    const auto line = processes_[i]->answer(patience, context_.stop);
     if (!line.ok()) {
       problem(i, line.error().message());
       processes_[i].reset();
@@ -227,7 +230,21 @@ class Check {
             fmt::format("{}: {}: only {} MiB are free", out_.hosts[i].name, folder, checked.free >> 20));
     });
     lock->reset();
-    return fs.remove(path);
+    // Programs that are cut off cannot remove the files that they try the disk with.
+    if (context_.stop())
+      for (auto& process : processes_) process.reset();
+    return remove_files(folder, marker);
+  }
+
+  // Removes the files of the folder whose names begin so.
+  Status remove_files(const std::string& folder, const std::string& begin) const {
+    ASSIGN_OR_RETURN(const auto entries, context_.fs.list(folder));
+    for (const io::DirEntry& entry : entries) {
+      if (!entry.name.starts_with(begin)) continue;
+      const Status removed = context_.fs.remove(io::join_path(folder, entry.name));
+      if (!removed.ok() && removed.error().code() != ErrorCode::kNotFound) return removed;
+    }
+    return {};
   }
 
   bool is_measured(size_t from, size_t to) const {
@@ -239,7 +256,7 @@ class Check {
   void ask_links() {
     const size_t count = out_.hosts.size();
     for (size_t from = 0; from < count; ++from)
-      for (size_t to = 0; to < count; ++to) {
+      for (size_t to = 0; to < count && !context_.stop(); ++to) {
         request_.on_progress("links",
                              static_cast<double>(from * count + to) / static_cast<double>(count * count));
         if (from != to && processes_[from] && processes_[to] && !out_.hosts[to].address.empty())
@@ -279,7 +296,7 @@ class Check {
     }
     // Where nothing came, that side has been told already.
     if (!ask(to, {{"do", "taken"}})) return;
-    const auto line = processes_[to]->answer(kLinkPatience);
+    const auto line = processes_[to]->answer(kLinkPatience, context_.stop);
     if (!line.ok()) {
       problem(to, line.error().message());
       processes_[to].reset();

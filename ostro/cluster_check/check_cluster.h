@@ -53,7 +53,8 @@ struct ClusterReport {
 
 // Asks all machines. All pairs are connected, in both directions; measured is each pair once, or of more than
 // 16 machines each with the next one and with the first. Nothing stays on the machines or in the folders.
-// What is wrong is in the report. Errors: a folder of this machine that cannot be written.
+// What is wrong is in the report. Errors: a folder of this machine that cannot be written; kBusy when
+// context.stop asked to end.
 Result<ClusterReport> check_cluster(const Context& context, const CheckRequest& request);
 
 // The report for people, which ends with a verdict, and as one JSON object in a line.

@@ -124,7 +124,9 @@ bool LineProcess::read(cluster::Clock::time_point until) {
   return false;
 }
 
-Result<std::string> LineProcess::answer(std::chrono::milliseconds patience) {
+Result<std::string> LineProcess::answer(std::chrono::milliseconds patience,
+                                        const std::function<bool()>& stop) {
+  constexpr std::chrono::milliseconds kLook{200};
   const auto until = cluster::deadline_after(patience);
   bool open = true;
   while (true) {
@@ -140,7 +142,8 @@ Result<std::string> LineProcess::answer(std::chrono::milliseconds patience) {
     }
     if (cluster::Clock::now() >= until)
       return gone(fmt::format("gave no answer in {} s", patience.count() / 1000));
-    open = read(until);
+    if (stop && stop()) return gone("was not waited for");
+    open = read(std::min(until, cluster::deadline_after(kLook)));
   }
 }
 

@@ -6,6 +6,7 @@
 #include <sys/types.h>
 
 #include <chrono>
+#include <functional>
 #include <string>
 #include <vector>
 
@@ -26,8 +27,8 @@ class LineProcess {
   // Writes a line; it must not have a line feed. Error: kIo, when the program has ended.
   Status ask(const std::string& line);
   // The next line of the program. Errors: kIo, with what the program wrote to standard error, when it has
-  // ended, the time is over, or a line has more than 1 MiB.
-  Result<std::string> answer(std::chrono::milliseconds patience);
+  // ended, the time is over, `stop` says true, or a line has more than 1 MiB.
+  Result<std::string> answer(std::chrono::milliseconds patience, const std::function<bool()>& stop);
 
  private:
   LineProcess() = default;

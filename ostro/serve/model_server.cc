@@ -33,7 +33,6 @@ Json model_json(const ModelFacts& facts) {
 }
 
 // Prometheus asks for this type.
-constexpr const char* kMetricsType = "text/plain; version=0.0.4; charset=utf-8";
 
 bool is_for_engine(Action action) {
   return action == Action::kCompletion || action == Action::kChat || action == Action::kResponse ||
@@ -219,7 +218,7 @@ http::Response ModelServer::at_once(const http::Request& request, const std::opt
     case Action::kPage: return chat_page();
     case Action::kHealth: return json_response({{"status", "ok"}});
     case Action::kMetrics:
-      return {200, kMetricsType,
+      return {200, http::kPrometheusType,
               ready ? metrics_text(metrics_->counts(), now->facts().name, now->facts().state)
                     : metrics_text(metrics_->counts(), "", "")};
     default: break;

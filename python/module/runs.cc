@@ -13,7 +13,7 @@
 #include "ostro/cli/shared/progress.h"
 #include "ostro/convert/export_model.h"
 #include "ostro/io/files/path.h"
-#include "ostro/run/loop/signals.h"
+#include "ostro/run/notice/signals.h"
 #include "ostro/runtime/device_name.h"
 
 namespace ostro::native {

@@ -1,7 +1,7 @@
 #!/usr/bin/env python3
 """Tests `ostro check cluster`: a program in the place of ssh runs the agents on this machine, at addresses of the loopback. Three good
 machines; then one that is down, one without the program, one with another program, one that computes other bits, one whose folder is
-another one, one that cannot be connected to, strangers at the ports, and lists with mistakes. Nothing stays behind.
+another one, one that cannot be connected to, a check that is stopped, strangers at the ports, and lists with mistakes. Nothing stays behind.
 
     check_cluster_test.py --ostro PROGRAM
 """
@@ -9,9 +9,12 @@ import argparse
 import json
 import os
 import pathlib
+import signal
+import subprocess
 import tempfile
 
 from program import Program, check
+from workers_test import wait_for
 
 # ssh's options, `--`, the host and the command. What is wrong with a machine follows from its name.
 SSH = """#!/bin/bash
@@ -26,6 +29,7 @@ case $host in
   unreachable*) address=203.0.113.7;;
   nowhere*) exec env -i PATH="$PATH" HOME="$HOME" OSTRO_THREADS=1 sh -c "$command";;
   other*) command=${command//"$program"/$other};;
+  slow*) command="{ $command; } | { head -n 2; cat > /dev/null; }";;
 
 esac
 exec env -i PATH="$PATH" HOME="$HOME" OSTRO_THREADS=1 SSH_CONNECTION="127.0.0.1 40000 $address 22" sh -c "$command"
@@ -74,6 +78,18 @@ def check_good(cluster):
     check(told["hosts"][0]["address"] != told["hosts"][1]["address"] and abs(told["hosts"][0]["clock_offset_seconds"]) < 5, told)
 
 
+def check_stopped(cluster):
+    """A check that is stopped while a machine does not answer leaves nothing behind, and says so."""
+    (cluster.top / "hosts.txt").write_text("node1\nslow\n")
+    process = subprocess.Popen([cluster.program.ostro, "check", "cluster", "--hosts", "hosts.txt", "--ssh", str(cluster.top / "ssh"), "--config",
+                                "c.yaml", "--no_selftest"], cwd=cluster.top, text=True, stdout=subprocess.PIPE, stderr=subprocess.STDOUT)
+    wait_for(lambda: list(cluster.top.rglob(".ostro-check-*")) or process.poll() is not None)
+    process.send_signal(signal.SIGINT)
+    out = process.communicate(timeout=300)[0]
+    check(process.returncode == 75 and "nothing of the check stays behind" in out, f"{process.returncode}: {out}")
+    check(not list(cluster.top.rglob(".ostro-check-*")), "files of the check are still there")
+
+
 def check_bad(cluster):
     cluster.problem(["node1", "down"], "Connection refused")
     cluster.problem(["node1", "silent"], "has ended")
@@ -115,6 +131,7 @@ def main():
         os.environ["OSTRO_THREADS"] = "1"
         cluster = Cluster(args.ostro, pathlib.Path(folder))
         check_good(cluster)
+        check_stopped(cluster)
         check_bad(cluster)
         check_slips(cluster)
     print("machines were checked; what was wrong with them was found")

@@ -1,7 +1,7 @@
 #!/usr/bin/env python3
 """Tests `ostro launch ssh`: a program in the place of ssh runs the workers on this machine, at several addresses of the loopback.
 
-The chain is that of `ostro train` when a worker is killed, a machine is not reached and a connection breaks off; the secret is in no
+The chain is that of `ostro train` when a worker is killed, a machine is not reached and a connection breaks off; a stopped worker is killed, a machine that fails left out; the secret is in no
 program's arguments; workers end when their launcher is killed; and what is wrong in the list of hosts is one clear error.
 
     ssh_test.py --ostro PROGRAM
@@ -83,6 +83,25 @@ def check_faults(place, ssh, options, expected):
         check(words in out, f"'{words}' is not in\n{out}")
 
 
+def check_stopped(place, ssh, options, expected):
+    """A worker that is stopped is killed on its machine, and another takes its place; a machine that is down is left out, and tried again."""
+    ssh.gate.at(20)
+    process = ssh.start("stopped", [*ssh.hosts("127.0.0.1", "127.0.0.2", "down"), "--failures", "1", "--left_out", "2"], options)
+    wait_for(lambda: steps_of(place, "stopped") > 5 and len(workers_of("stopped")) == 2)
+    stopped = list(workers_of("stopped"))[1]
+    os.kill(stopped, signal.SIGSTOP)
+    ssh.gate.at(30)
+    wait_for(lambda: steps_of(place, "stopped") > 22 and len(set(workers_of("stopped")) - {stopped}) == 2)
+    wait_for(lambda: stopped not in workers_of("stopped"))
+    ssh.gate.open()
+    out = ssh.ended(process, "stopped", expected)
+    for words in ("is silent: its process is killed", "started worker process", "the machine is left out after 1 failures in a row, and tried again in 2 s",
+                  "the machine is left out after 2 failures in a row"):
+        check(words in out, f"'{words}' is not in\n{out}")
+    kept = "".join(path.read_text() for path in sorted((place.top / "runs" / "stopped" / "stderr").iterdir()))
+    check("connect to host down port 22: Connection refused" in kept, f"what ssh said is not kept:\n{kept}")
+
+
 def check_orphans(place, ssh, options):
     """Workers whose launcher was killed end."""
     process = ssh.start("orphans", ssh.hosts("127.0.0.1", "127.0.0.2"), options)
@@ -122,6 +141,7 @@ def main():
         expected = place.train("alone", options)
         check_errors(place, ssh)
         check_faults(place, ssh, options, expected)
+        check_stopped(place, ssh, options, expected)
         check_orphans(place, ssh, options)
     print("ostro launch ssh: the chain of ostro train with a machine that is down, a worker and a connection that are killed")
     return 0

@@ -13,7 +13,7 @@
 #include "ostro/lab/plan/phases.h"
 #include "ostro/lab/record/record.h"
 #include "ostro/lab/record/scaling_record.h"
-#include "ostro/run/loop/signals.h"
+#include "ostro/run/notice/signals.h"
 #include "ostro/run/report/forecast.h"
 
 namespace ostro::cli {

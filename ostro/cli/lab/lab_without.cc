@@ -12,7 +12,7 @@
 #include "ostro/io/files/atomic_file.h"
 #include "ostro/io/files/path.h"
 #include "ostro/run/loop/dry_run.h"
-#include "ostro/run/loop/signals.h"
+#include "ostro/run/notice/signals.h"
 #include "ostro/run/report/forecast.h"
 #include "ostro/without/effect.h"
 

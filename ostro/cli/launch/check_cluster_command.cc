@@ -1,17 +1,16 @@
 // ostro check cluster
 #include <fmt/format.h>
 
-#include <set>
-
 #include "ostro/base/text_parts.h"
 #include "ostro/cli/launch/launch_job.h"
 #include "ostro/cli/launch/ssh_machines.h"
+#include "ostro/cli/launch/worker_words.h"
 #include "ostro/cli/main/commands.h"
 #include "ostro/cli/main/exit_code.h"
 #include "ostro/cli/shared/terminal.h"
 #include "ostro/cluster_check/agent.h"
 #include "ostro/cluster_check/check_cluster.h"
-#include "ostro/io/files/path.h"
+#include "ostro/run/notice/signals.h"
 
 namespace ostro::cli {
 namespace {
@@ -22,16 +21,6 @@ struct ClusterCall : SshMachines {
 };
 
 constexpr int64_t kMostLinkMebibytes = 4096;
-
-// The folders that all workers must share: those of the run and of its stores, without a scheme.
-std::vector<std::string> shared_folders(const train::TrainConfig& config) {
-  std::set<std::string> out = {config.trainer.log_dir};
-  for (const data::Component& component : data::components_of(config.data)) out.insert(component.cache_dir);
-  std::vector<std::string> folders;
-  for (const std::string& folder : out)
-    if (!folder.empty() && io::path_scheme(folder).empty()) folders.push_back(io::absolute_path(folder));
-  return folders;
-}
 
 Result<cluster_check::ClusterReport> check_machines(const ClusterCall& call, const Context& context,
                                                     const train::TrainConfig* config) {
@@ -76,6 +65,8 @@ int check_cluster_command(Args args) {
             "answer the questions of such a check on this machine: what ssh starts there");
   args.config(/*required=*/false);
   if (const auto code = args.parse()) return *code;
+  // Signals end neither the check nor an agent in the middle of a file.
+  const run::StopSignals signals;
   if (call.agent) {
     cluster_check::run_agent(args.context(), OSTRO_VERSION, stdin, stdout);
     return kExitOk;
@@ -87,7 +78,13 @@ int check_cluster_command(Args args) {
   Result<train::TrainConfig> config = train::TrainConfig();
   if (args.has_config()) config = args.load_config();
   if (!config.ok()) return report_error(config.error());
-  const auto report = check_machines(call, args.context(), args.has_config() ? &*config : nullptr);
+  Context context = args.context();
+  context.stop = [&] { return signals.stop_requested(); };
+  const auto report = check_machines(call, context, args.has_config() ? &*config : nullptr);
+  if (!report.ok() && signals.stop_requested()) {
+    fmt::print(stderr, "stopped; nothing of the check stays behind\n");
+    return kExitInterrupted;
+  }
   if (!report.ok()) return report_error(report.error());
   if (const Status written = write_stdout(call.json ? report_json(*report) : report_text(*report));
       !written.ok())

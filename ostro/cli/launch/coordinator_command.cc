@@ -12,12 +12,13 @@
 #include <nlohmann/json.hpp>
 #include <utility>
 
+#include "ostro/cli/launch/launch_job.h"
 #include "ostro/cli/launch/worker_words.h"
 #include "ostro/cli/main/commands.h"
 #include "ostro/cli/main/exit_code.h"
 #include "ostro/cluster/coordinator.h"
 #include "ostro/run/job/coordinator_options.h"
-#include "ostro/run/loop/signals.h"
+#include "ostro/run/notice/signals.h"
 
 namespace ostro::cli {
 namespace {
@@ -103,7 +104,8 @@ class StopLine {
 };
 
 // Until the run is over, and the workers know it.
-Result<int> coordinate(cluster::CoordinatorOptions options, bool listens_to_stdin) {
+Result<int> coordinate(const train::TrainConfig& config, cluster::CoordinatorOptions options,
+                       bool listens_to_stdin) {
   Lines lines;
   options.observer = [&](const cluster::Event& event) { lines.add(event_line(event)); };
   options.on_silence = [&](const cluster::Hello& hello) {
@@ -111,6 +113,7 @@ Result<int> coordinate(cluster::CoordinatorOptions options, bool listens_to_stdi
   };
   const run::StopSignals signals;
   ASSIGN_OR_RETURN(const auto coordinator, cluster::Coordinator::start(options));
+  ASSIGN_OR_RETURN(const auto monitor, watch_job(config, "ostro coordinator", *coordinator));
   lines.add(event_line({{"event", "listening"}, {"address", options.bind}, {"port", coordinator->port()}}));
   bool asked = false;
   StopLine line;
@@ -124,7 +127,7 @@ Result<int> coordinate(cluster::CoordinatorOptions options, bool listens_to_stdi
   const int status = static_cast<int>(coordinator->over().value_or(kExitInterrupted));
   lines.add(event_line({{"event", "finished"}, {"status", status}}));
   lines.write_some();
-  return status;
+  return end_watch(*monitor, status);
 }
 
 }  // namespace
@@ -165,7 +168,7 @@ int coordinator_command(Args args) {
   options->port = static_cast<int>(port);
   if (!journal.empty()) options->journal = journal;
   if (const char* secret = std::getenv("OSTRO_JOB_SECRET")) options->secret = secret;
-  const auto code = coordinate(std::move(*options), listens_to_stdin);
+  const auto code = coordinate(*config, std::move(*options), listens_to_stdin);
   return code.ok() ? *code : report_error(code.error());
 }
 

@@ -15,6 +15,7 @@
 #include "ostro/cli/main/commands.h"
 #include "ostro/engines/devices.h"
 #include "ostro/run/job/coordinator_options.h"
+#include "ostro/run/report/console.h"
 #include "ostro/runtime/device_name.h"
 #include "ostro/train/options/config.h"
 
@@ -83,13 +84,17 @@ Result<int> launch(int64_t workers, int64_t min_workers, const train::TrainConfi
     const int64_t cores = ::sysconf(_SC_NPROCESSORS_ONLN);
     local.environment.emplace_back("OSTRO_THREADS", std::to_string(std::max<int64_t>(1, cores / workers)));
   }
-  return run_job(config, options, std::move(local), [&](int port, cluster::LocalWorkers& job) -> Status {
-    ASSIGN_OR_RETURN(const std::string path, own_path());
-    job.command = {path, "worker", "--coordinator", fmt::format("127.0.0.1:{}", port)};
-    ASSIGN_OR_RETURN(const auto kept, with_kept_config(config, words));
-    job.command.insert(job.command.end(), kept.begin(), kept.end());
-    return {};
-  });
+  // The leader's progress line is drawn on this terminal, though through a pipe.
+  if (const int columns = run::stderr_columns(); columns > 0)
+    local.environment.emplace_back("OSTRO_COLUMNS", std::to_string(columns));
+  return run_job(config, "ostro launch local", options, std::move(local),
+                 [&](int port, cluster::LocalWorkers& job) -> Status {
+                   ASSIGN_OR_RETURN(const std::string path, own_path());
+                   job.command = {path, "worker", "--coordinator", fmt::format("127.0.0.1:{}", port)};
+                   ASSIGN_OR_RETURN(const auto kept, with_kept_config(config, words));
+                   job.command.insert(job.command.end(), kept.begin(), kept.end());
+                   return {};
+                 });
 }
 
 }  // namespace
@@ -135,6 +140,7 @@ int launch_command(Args args) {
       {"local", "workers on this machine", launch_local_command},
       {"ssh", "workers on machines that ssh reaches", launch_ssh_command},
       {"slurm", "workers as jobs of Slurm", launch_slurm_command},
+      {"kubernetes", "writes the manifests of pods that train", launch_kubernetes_command},
       {"ray", "workers on a Ray cluster", launch_ray_command},
   };
   return run_verb(std::move(args), kVerbs);

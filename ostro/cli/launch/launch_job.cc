@@ -9,9 +9,16 @@
 
 #include "ostro/base/log.h"
 #include "ostro/base/run_program.h"
+#include "ostro/io/files/local_file_system.h"
+#include "ostro/io/files/path.h"
 #include "ostro/run/job/time_limits.h"
 
 namespace ostro::cli {
+namespace {
+
+constexpr const char* kOutputFolder = "stderr";  // of the run's directory
+
+}  // namespace
 
 std::string job_secret(const std::string& earlier) {
   const char* given = std::getenv("OSTRO_JOB_SECRET");
@@ -39,6 +46,25 @@ std::function<std::optional<int>()> look_for_end(cluster::Coordinator& coordinat
   };
 }
 
+Result<std::unique_ptr<monitor::Monitor>> watch_job(const train::TrainConfig& config, const std::string& what,
+                                                    const cluster::Coordinator& coordinator) {
+  ASSIGN_OR_RETURN(auto out, monitor::Monitor::create(io::local_file_system(), config));
+  out->begin(what, [&coordinator] { return coordinator.watched(); });
+  return out;
+}
+
+Result<int> end_watch(monitor::Monitor& monitor, Result<int> status) {
+  if (!status.ok())
+    monitor.end("failed: " + status.error().message());
+  else if (*status == 0)
+    monitor.end("finished");
+  else if (*status == cluster::kExitInterrupted)
+    monitor.end("saved and stopped");
+  else
+    monitor.end(fmt::format("failed: the job ended with status {}", *status));
+  return status;
+}
+
 Result<WorkerPlace> worker_place(const std::string& folder, const std::string& program) {
   WorkerPlace place{folder, program};
   std::error_code error;
@@ -50,11 +76,13 @@ Result<WorkerPlace> worker_place(const std::string& folder, const std::string& p
   return place;
 }
 
-Result<int> run_job(const train::TrainConfig& config, const cluster::CoordinatorOptions& options,
-                    cluster::LocalWorkers local,
+Result<int> run_job(const train::TrainConfig& config, const std::string& what,
+                    const cluster::CoordinatorOptions& options, cluster::LocalWorkers local,
                     const std::function<Status(int port, cluster::LocalWorkers& local)>& start) {
   ASSIGN_OR_RETURN(const auto coordinator, cluster::Coordinator::start(options));
+  ASSIGN_OR_RETURN(const auto monitor, watch_job(config, what, *coordinator));
   RETURN_IF_ERROR(start(coordinator->port(), local));
+  local.output_folder = io::join_path(train::run_directory(config), kOutputFolder);
   const run::StopSignals signals;
   local.look = look_for_stop(signals, *coordinator);
   local.stopping = [&] { return signals.stop_requested(); };
@@ -62,7 +90,7 @@ Result<int> run_job(const train::TrainConfig& config, const cluster::Coordinator
   local.stop_grace = run::stop_limit(config.trainer);
   local.over = look_for_end(*coordinator);
   local.progress = [&] { return coordinator->steps_done(); };
-  return cluster::run_local_workers(local);
+  return end_watch(*monitor, cluster::run_local_workers(local));
 }
 
 }  // namespace ostro::cli

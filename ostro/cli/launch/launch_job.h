@@ -3,12 +3,14 @@
 #pragma once
 
 #include <functional>
+#include <memory>
 #include <optional>
 #include <string>
 
 #include "ostro/cluster/coordinator.h"
 #include "ostro/cluster/local_launcher.h"
-#include "ostro/run/loop/signals.h"
+#include "ostro/monitor/monitor.h"
+#include "ostro/run/notice/signals.h"
 #include "ostro/train/options/config.h"
 
 namespace ostro::cli {
@@ -24,6 +26,13 @@ struct WorkerPlace {
 // gone.
 Result<WorkerPlace> worker_place(const std::string& folder, const std::string& program);
 
+// A monitor of the run that the coordinator has; it must end before the coordinator does. `what` begins the
+// run's events: "ostro launch local". Errors: those of Monitor::create.
+Result<std::unique_ptr<monitor::Monitor>> watch_job(const train::TrainConfig& config, const std::string& what,
+                                                    const cluster::Coordinator& coordinator);
+// Ends it with the job's exit status, or its error. Returns `status`.
+Result<int> end_watch(monitor::Monitor& monitor, Result<int> status);
+
 // What a launcher calls again and again: once signals ask this process to stop, the workers save and end.
 std::function<void()> look_for_stop(const run::StopSignals& signals, cluster::Coordinator& coordinator);
 
@@ -31,10 +40,11 @@ std::function<void()> look_for_stop(const run::StopSignals& signals, cluster::Co
 std::function<std::optional<int>()> look_for_end(cluster::Coordinator& coordinator);
 
 // `start` is told the coordinator's port before the first worker starts, and sets how workers are started.
-// Signals that ask this process to stop make the workers save and end. Returns the exit status of the job.
-// Errors: those of Coordinator::start, `start` and run_local_workers.
-Result<int> run_job(const train::TrainConfig& config, const cluster::CoordinatorOptions& options,
-                    cluster::LocalWorkers local,
+// Signals that ask this process to stop make the workers save and end. The run is watched (`what`:
+// watch_job), and what workers write to standard error is kept in RUN/stderr. Returns the exit status of the
+// job. Errors: those of Coordinator::start, watch_job, `start` and run_local_workers.
+Result<int> run_job(const train::TrainConfig& config, const std::string& what,
+                    const cluster::CoordinatorOptions& options, cluster::LocalWorkers local,
                     const std::function<Status(int port, cluster::LocalWorkers& local)>& start);
 
 }  // namespace ostro::cli

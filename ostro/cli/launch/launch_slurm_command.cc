@@ -190,6 +190,7 @@ Result<int> launch_jobs(const SlurmCall& call, const train::TrainConfig& config,
   RETURN_IF_ERROR(fs.make_dirs(worker.directory));
   const run::StopSignals signals;
   ASSIGN_OR_RETURN(const auto coordinator, start_coordinator(options, call, earlier.port));
+  ASSIGN_OR_RETURN(const auto monitor, watch_job(config, "ostro launch slurm", *coordinator));
   RETURN_IF_ERROR(
       cluster::write_slurm_environment(file, {options.bind, coordinator->port(), options.secret}, environ));
   RETURN_IF_ERROR(cluster::write_private_file(job_file, cluster::batch_script(worker)));
@@ -220,7 +221,7 @@ Result<int> launch_jobs(const SlurmCall& call, const train::TrainConfig& config,
                        coordinator->port(), worker.directory));
   const auto code = cluster::run_slurm_jobs(run);
   if (code.ok()) ::unlink(file.c_str());  // otherwise jobs of an earlier launcher may need it
-  return code;
+  return end_watch(*monitor, code);
 }
 
 }  // namespace

@@ -3,7 +3,11 @@
 #include <unistd.h>
 
 #include <algorithm>
+#include <chrono>
+#include <mutex>
 #include <set>
+#include <string_view>
+#include <utility>
 
 #include "ostro/base/log.h"
 #include "ostro/cli/launch/launch_job.h"
@@ -22,11 +26,43 @@ namespace {
 struct SshCall : SshMachines {
   std::string bind = "0.0.0.0";
   int64_t min_workers = 1, port = 0;
+  int64_t failures = 3, left_out = 600;
 };
 
 // The device of the command line is in the kept configuration.
-const std::set<std::string> kOwn = {"--hosts",  "--ssh",         "--bind", "--program",
-                                    "--folder", "--min_workers", "--port", "--device"};
+const std::set<std::string> kOwn = {"--hosts",       "--ssh",  "--bind",   "--program",  "--folder",
+                                    "--min_workers", "--port", "--device", "--failures", "--left_out"};
+
+constexpr int64_t kMostSeconds = 30 * 24 * 3600;
+
+// How long after a worker has left, because its machine was to be taken away, another is tried there.
+constexpr std::chrono::seconds kBack{60};
+
+// Which workers were silent, from the coordinator's thread to the launcher's.
+class SilentPlaces {
+ public:
+  void silent(const cluster::Hello& hello) {
+    const std::lock_guard lock(mutex_);
+    silent_.emplace_back(hello.host, hello.pid);
+  }
+  void said(size_t place, std::string_view bytes) { processes_.said(place, bytes); }
+  std::vector<size_t> take() {
+    std::vector<std::pair<std::string, int64_t>> silent;
+    {
+      const std::lock_guard lock(mutex_);
+      silent.swap(silent_);
+    }
+    std::vector<size_t> out;
+    for (const auto& [host, pid] : silent)
+      if (const auto place = processes_.place_of(host, pid)) out.push_back(*place);
+    return out;
+  }
+
+ private:
+  std::mutex mutex_;
+  std::vector<std::pair<std::string, int64_t>> silent_;
+  cluster::RemoteProcesses processes_;  // of the launcher's thread
+};
 
 int64_t worker_count(const std::vector<cluster::SshHost>& hosts) {
   int64_t count = 0;
@@ -43,6 +79,12 @@ Status check(const SshCall& call, const std::vector<cluster::SshHost>& hosts,
   RETURN_IF_ERROR(check_worker_count(workers, call.hosts, config));
   if (call.port < 0 || call.port > 65535)
     return invalid_argument(fmt::format("--port: {} is not a number from 0 to 65535", call.port));
+  if (call.failures < 0)
+    return invalid_argument(
+        fmt::format("--failures: {} is negative; 0 leaves no machine out", call.failures));
+  if (call.left_out < 1 || call.left_out > kMostSeconds)
+    return invalid_argument(
+        fmt::format("--left_out: {} is not a number from 1 to {} seconds", call.left_out, kMostSeconds));
   return {};
 }
 
@@ -66,6 +108,7 @@ Status place_workers(const SshCall& call, const std::vector<cluster::SshHost>& h
       }
       job.more.push_back({"--", host.name, cluster::remote_script(remote)});
       job.names.push_back(" on " + host.name);
+      job.machines.push_back(static_cast<size_t>(&host - hosts.data()));
     }
   }
   return {};
@@ -83,13 +126,20 @@ Result<int> launch(const SshCall& call, const train::TrainConfig& config, const 
   options.bind = call.bind;
   options.port = static_cast<int>(call.port);
   options.secret = job_secret();
+  SilentPlaces silent;
+  options.on_silence = [&](const cluster::Hello& hello) { silent.silent(hello); };
+  local.said = [&](size_t place, std::string_view bytes) { silent.said(place, bytes); };
+  local.hopeless_places = [&] { return silent.take(); };
+  local.left_out_after = call.failures;
+  local.left_out_for = std::chrono::seconds(call.left_out);
+  local.back_after = kBack;
   local.input = cluster::worker_variables(environ, options.secret);
   ASSIGN_OR_RETURN(const auto kept, with_kept_config(config, worker_words(typed, kOwn)));
   log_info(fmt::format("starting {} worker{} on {} machine{}", local.count, local.count == 1 ? "" : "s",
                        hosts.size(), hosts.size() == 1 ? "" : "s"));
-  return run_job(config, options, std::move(local), [&](int port, cluster::LocalWorkers& job) {
-    return place_workers(call, hosts, kept, port, job);
-  });
+  return run_job(
+      config, "ostro launch ssh", options, std::move(local),
+      [&](int port, cluster::LocalWorkers& job) { return place_workers(call, hosts, kept, port, job); });
 }
 
 }  // namespace
@@ -106,6 +156,9 @@ int launch_ssh_command(Args args) {
               Args::kRequired);
   args.option("--min_workers", &call.min_workers, "N",
               "go on with as few when others are lost; 1 by default, or the smallest that the mesh allows");
+  args.option("--failures", &call.failures, "N",
+              "a machine on which N workers in a row failed is left out; 0: none is");
+  args.option("--left_out", &call.left_out, "SECONDS", "so long; then it is tried again");
   take_ssh_options(args, call);
   args.option("--bind", &call.bind, "ADDRESS",
               "where the coordinator listens on this machine; 0.0.0.0: at all its addresses, and each worker "

@@ -3,6 +3,7 @@
 #include <fmt/format.h>
 
 #include <optional>
+#include <set>
 #include <string_view>
 #include <utility>
 
@@ -75,6 +76,15 @@ Result<std::vector<std::string>> with_kept_config(const train::TrainConfig& conf
     written.numerics.leaf_examples.reset();  // an amend keeps the run's own
   RETURN_IF_ERROR(io::write_file_atomically(fs, kept, config::resolved_yaml(written)));
   return naming_kept_config(config, words);
+}
+
+std::vector<std::string> shared_folders(const train::TrainConfig& config) {
+  std::set<std::string> out = {config.trainer.log_dir};
+  for (const data::Component& component : data::components_of(config.data)) out.insert(component.cache_dir);
+  std::vector<std::string> folders;
+  for (const std::string& folder : out)
+    if (!folder.empty() && io::path_scheme(folder).empty()) folders.push_back(io::absolute_path(folder));
+  return folders;
 }
 
 Status check_worker_count(int64_t workers, const std::string& of, const train::TrainConfig& config) {

@@ -33,6 +33,10 @@ std::vector<std::string> naming_kept_config(const train::TrainConfig& config,
 Result<std::vector<std::string>> with_kept_config(const train::TrainConfig& config,
                                                   const std::vector<std::string>& words);
 
+// The folders that all workers must share: those of the run and of its stores, absolute; not those behind a
+// scheme.
+std::vector<std::string> shared_folders(const train::TrainConfig& config);
+
 // Checks that one run can have so many workers, and that they can train with the mesh of `config`. Errors:
 // kInvalidArgument; they name `of`, which gives the number: "hosts.txt", "--nodes 4:16".
 Status check_worker_count(int64_t workers, const std::string& of, const train::TrainConfig& config);

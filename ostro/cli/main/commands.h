@@ -65,6 +65,7 @@ int completion_command(Args args);
 int launch_ray_command(Args args);
 int launch_ssh_command(Args args);
 int launch_slurm_command(Args args);
+int launch_kubernetes_command(Args args);
 // Verbs of data.
 int data_baseline_command(Args args);
 int data_build_command(Args args);

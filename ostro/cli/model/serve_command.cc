@@ -5,7 +5,7 @@
 #include "ostro/cli/shared/terminal.h"
 #include "ostro/cli/shared/waits.h"
 #include "ostro/io/files/path.h"
-#include "ostro/run/loop/signals.h"
+#include "ostro/run/notice/signals.h"
 #include "ostro/serve/follow/follow.h"
 #include "ostro/serve/model_server.h"
 

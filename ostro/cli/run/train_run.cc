@@ -55,7 +55,8 @@ Result<run::Environment> training_environment(const Context& context, runtime::E
 
 Result<run::RunOutcome> train_here(const Context& context, const train::TrainConfig& config,
                                    std::vector<std::string> argv, std::optional<train::StepRange> profile,
-                                   bool amend, std::optional<int64_t> workers) {
+                                   bool amend, std::optional<int64_t> workers,
+                                   const std::function<void()>& on_open) {
   ASSIGN_OR_RETURN(const auto engine, context.engine());
   ASSIGN_OR_RETURN(const int64_t usual_workers, sim_workers());
   BuildProgressLine line;
@@ -63,6 +64,10 @@ Result<run::RunOutcome> train_here(const Context& context, const train::TrainCon
   environment.workers = workers.value_or(usual_workers);
   environment.argv = std::move(argv);
   environment.profile = profile;
+  environment.on_open = [&] {
+    line.end();
+    if (on_open) on_open();
+  };
   return run::run_session(config, environment, amend);
 }
 

@@ -12,7 +12,7 @@
 #include "ostro/cli/shared/waits.h"
 #include "ostro/http/server.h"
 #include "ostro/io/files/path.h"
-#include "ostro/run/loop/signals.h"
+#include "ostro/run/notice/signals.h"
 
 namespace ostro::cli {
 namespace {
@@ -112,7 +112,8 @@ int watch_command(Args args) {
   args.option(
       "--listen", &listen, "HOST:PORT",
       "serve the run's page there, as 127.0.0.1:8080 (port 0: one that is free), and print its address; "
-      "/facts.json is what ostro status --json prints. Other machines need the token in the printed "
+      "/facts.json is what ostro status --json prints, /metrics is for Prometheus. Other machines need the "
+      "token in the printed "
       "address; it is sent without encryption");
   args.flag("--ascii", &ascii, "use no character beyond ASCII, as where the locale has no UTF-8");
   if (const auto code = args.parse()) return *code;

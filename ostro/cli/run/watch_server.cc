@@ -1,5 +1,7 @@
 #include "ostro/cli/run/watch_server.h"
 
+#include "ostro/http/prometheus_text.h"
+#include "ostro/monitor/run_metrics.h"
 #include "ostro/page/html/run_page.h"
 #include "ostro/run/report/run_status.h"
 
@@ -38,7 +40,10 @@ http::Response WatchServer::answer(const http::Request& request) {
     if (!status.ok()) return unavailable(status.error());
     return {200, "application/json", run::status_json(*status)};
   }
-  return {404, "text/plain; charset=utf-8", "this server has /, /facts.json and /health\n"};
+  if (request.path == "/metrics")
+    return {200, http::kPrometheusType,
+            monitor::run_metrics_text(monitor::read_figures(context_.fs, run_directory_))};
+  return {404, "text/plain; charset=utf-8", "this server has /, /facts.json, /metrics and /health\n"};
 }
 
 }  // namespace ostro::cli

@@ -18,7 +18,8 @@ class WatchServer {
   // is asked for.
   WatchServer(const Context& context, std::string run_directory, std::string token);
 
-  // "/" is the page, "/facts.json" the text of `ostro status --json`, "/health" a short text. Any other path
+  // "/" is the page, "/facts.json" the text of `ostro status --json`, "/metrics" the figures for Prometheus
+  // that are in the files of the run, "/health" a short text. Any other path
   // is answered with 404, a run that cannot be read with the reason.
   http::Response answer(const http::Request& request);
 

@@ -2,9 +2,18 @@
 
 #include <fmt/format.h>
 
+#include <cstring>
+#include <sstream>
+
 #include "ostro/base/text_parts.h"
 
 namespace ostro::cluster {
+namespace {
+
+constexpr const char* kStartedWorker = "started worker process";
+constexpr size_t kMostOfFirstLine = 1024;
+
+}  // namespace
 
 std::string remote_script(const RemoteWorker& worker) {
   std::string words;
@@ -21,6 +30,7 @@ export OSTRO_THREADS="${{OSTRO_THREADS:-$threads}}"
 exec 3<&0
 {program} worker --coordinator "$coordinator:{port}" --bind "$3"{words} 0</dev/null 3<&- &
 worker=$!
+host=$(uname -n); echo "{started} $worker on $host" >&2
 ( while read -r line <&3; do :; done; kill -TERM $worker; sleep 10; kill -KILL $worker ) >/dev/null 2>&1 &
 watch=$!
 wait $worker; status=$?
@@ -29,8 +39,31 @@ kill $watch 2>/dev/null
 exit $status)",
       fmt::arg("folder", shell_word(worker.folder)), fmt::arg("address", shell_word(worker.address)),
       fmt::arg("workers", worker.workers), fmt::arg("program", shell_word(worker.program)),
-      fmt::arg("port", worker.port), fmt::arg("words", words), fmt::arg("if_killed", worker.if_killed));
+      fmt::arg("started", kStartedWorker), fmt::arg("port", worker.port), fmt::arg("words", words),
+      fmt::arg("if_killed", worker.if_killed));
   return "exec sh -c " + shell_word(script);
+}
+
+void RemoteProcesses::said(size_t place, std::string_view bytes) {
+  std::string& line = lines_[place];
+  for (const char c : bytes) {
+    if (c != '\n') {
+      if (line.size() < kMostOfFirstLine) line += c;
+      continue;
+    }
+    std::istringstream words(line.starts_with(kStartedWorker) ? line.substr(std::strlen(kStartedWorker))
+                                                              : "");
+    line.clear();
+    int64_t pid = 0;
+    std::string on, host;
+    if (words >> pid >> on >> host) workers_[place] = {host, pid};
+  }
+}
+
+std::optional<size_t> RemoteProcesses::place_of(const std::string& host, int64_t pid) const {
+  for (const auto& [place, worker] : workers_)
+    if (worker == std::pair(host, pid)) return place;
+  return std::nullopt;
 }
 
 }  // namespace ostro::cluster

@@ -3,11 +3,17 @@
 // It reads variables for the worker's environment from standard input (worker_variables), so that no secret
 // is in a program's arguments. The worker gets the addresses by which ssh came: that of the coordinator, and
 // its own for the other workers. When standard input ends, because the launcher or the connection is gone,
-// the worker gets SIGTERM, and SIGKILL ten seconds later.
+// the worker gets SIGTERM, and SIGKILL ten seconds later, which also ends one that is stopped. The script
+// says on standard error which process the worker is.
 #pragma once
 
+#include <cstddef>
 #include <cstdint>
+#include <map>
+#include <optional>
 #include <string>
+#include <string_view>
+#include <utility>
 #include <vector>
 
 namespace ostro::cluster {
@@ -24,5 +30,19 @@ struct RemoteWorker {
 
 // A script of a POSIX shell, as one word for ssh.
 std::string remote_script(const RemoteWorker& worker);
+
+// Finds, in what the scripts of places write to standard error, which process of which host is the worker of
+// which place. Not thread-safe.
+class RemoteProcesses {
+ public:
+  // The script of the place has written these bytes.
+  void said(size_t place, std::string_view bytes);
+  // The place whose worker is this process; nothing: none has said so.
+  std::optional<size_t> place_of(const std::string& host, int64_t pid) const;
+
+ private:
+  std::map<size_t, std::string> lines_;  // that have no end yet
+  std::map<size_t, std::pair<std::string, int64_t>> workers_;
+};
 
 }  // namespace ostro::cluster

@@ -9,6 +9,7 @@
 #include <fstream>
 #include <iterator>
 
+#include "ostro/base/host_name.h"
 #include "ostro/base/text_parts.h"
 #include "ostro/cluster/ssh/hosts.h"
 #include "ostro/cluster/ssh/remote_command.h"
@@ -108,6 +109,28 @@ TEST_CASE("a worker that was killed has lost its place; one whose connection end
   Remote left("trap 'echo asked > told; exit 77' TERM\nwhile :; do sleep 0.05; done\n");
   CHECK(left.run("sleep 0.3") == 77);
   CHECK(left.read("told") == "asked\n");
+}
+
+TEST_CASE("which process a worker is follows from what the script says") {
+  const Remote remote("echo $$ > pid; exit 0\n");
+  const std::string command = fmt::format(
+      "{{ printf '%s' {}; sleep 1; }} | env SSH_CONNECTION='10.0.0.1 5 10.0.0.2 22' sh -c {} 2> {}",
+      shell_word(remote.input), shell_word(remote_script(remote.worker)),
+      shell_word(remote.folder + "/said"));
+  REQUIRE(std::system(command.c_str()) == 0);
+  RemoteProcesses processes;
+  processes.said(3, "Welcome\n" + remote.read("said").substr(0, 9));
+  processes.said(3, remote.read("said").substr(9));
+  const int64_t pid = std::stoll(remote.read("pid"));
+  CHECK(processes.place_of(host_name(), pid) == 3);
+  CHECK(!processes.place_of("another", pid));
+  CHECK(!processes.place_of(host_name(), pid + 1));
+}
+
+TEST_CASE("a stopped worker whose connection ends is killed") {
+  Remote stopped("echo $$ > pid; kill -STOP $$\n");
+  stopped.worker.if_killed = 76;
+  CHECK(stopped.run("while [ ! -s " + shell_word(stopped.folder + "/pid") + " ]; do sleep 0.05; done") == 76);
 }
 
 TEST_CASE("a folder that is not there is an error of the worker") {

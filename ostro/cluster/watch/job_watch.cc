@@ -13,7 +13,7 @@
 namespace ostro::cluster {
 namespace {
 
-constexpr size_t kMostEvents = 100;
+constexpr size_t kMostEvents = kMostJobEvents;
 constexpr size_t kMostKept = 500;  // bytes of a text that came from a worker
 
 double unix_time() {
@@ -52,7 +52,17 @@ void JobWatch::joined(int64_t member, const std::string& job, std::string_view h
   m.pid = pid;
   m.joined = m.heard = unix_time();
   m.progress.phase = "start";
+  ++state_.joined_count;
   add("joined", where(m));
+}
+
+void JobWatch::says(int64_t member, std::string_view why) {
+  const std::lock_guard lock(mutex_);
+  const auto found = members_.find(member);
+  if (found == members_.end()) return;
+  const bool is_notice = why.starts_with(kNoticeWord);
+  if (is_notice) why.remove_prefix(kNoticeWord.size());
+  add(is_notice ? "notice" : "error", fmt::format("{}: {}", where(found->second), why.substr(0, kMostKept)));
 }
 
 void JobWatch::gone(int64_t member, std::string_view why) {
@@ -60,6 +70,7 @@ void JobWatch::gone(int64_t member, std::string_view why) {
   const auto found = members_.find(member);
   if (found == members_.end()) return;
   const Progress& last = found->second.progress;
+  ++(why.empty() ? state_.left_count : state_.lost_count);
   if (why.empty())
     add("left", where(found->second));
   else
@@ -123,6 +134,7 @@ JobState JobWatch::state() const {
   JobState out = state_;
   out.written = unix_time();
   out.goes_on = state_.goes_on && !over_;
+  out.event_count = count_;
   for (const auto& [member, m] : members_) {
     out.members.push_back(m);
     out.members.back().slowness = stragglers_.ratio(member);

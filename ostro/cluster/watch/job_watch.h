@@ -16,6 +16,10 @@
 
 namespace ostro::cluster {
 
+inline constexpr size_t kMostJobEvents = 100;  // that are kept
+// Begins what a worker says whose machine is about to be taken away; the reason follows.
+inline constexpr std::string_view kNoticeWord = "notice: ";
+
 // One member. Times are Unix times in seconds.
 struct MemberState {
   int64_t member = 0;  // number by order of joining
@@ -29,8 +33,10 @@ struct MemberState {
 };
 
 struct JobEvent {
-  double time = 0;   // Unix time in seconds
-  std::string kind;  // "joined", "left", "lost", "straggler", "epoch", "end", "over"
+  double time = 0;  // Unix time in seconds
+  // "joined", "notice" (its machine is about to be taken away), "error" (of a worker, which ends), "left",
+  // "lost", "straggler", "epoch", "end", "over"
+  std::string kind;
   std::string text;
 };
 
@@ -45,6 +51,8 @@ struct JobState {
   std::string mesh;                  // of the current epoch; "": not known
   std::vector<MemberState> members;  // by rank; those without one at the end
   std::vector<JobEvent> events;      // the last hundred
+  // Since the coordinator began; not in cluster.json. event_count: of all events, also those that are gone.
+  int64_t event_count = 0, joined_count = 0, left_count = 0, lost_count = 0;
 
   int64_t size() const;  // of the current epoch
 };
@@ -57,6 +65,8 @@ class JobWatch {
   // `why` is the reason of the loss; "": the member left as expected.
   void gone(int64_t member, std::string_view why);
   void report(int64_t member, const Progress& progress);
+  // A member says why it is about to end or to leave.
+  void says(int64_t member, std::string_view why);
   // Sets the state of epochs: the number of the last one, the number of the current one (0: none), each
   // member's rank in it, and the reason for the end of the last one.
   void look(int64_t last, int64_t current, const std::function<int64_t(int64_t member)>& rank,

@@ -24,13 +24,16 @@ Overheard::~Overheard() {
   if (fd_ >= 0) ::close(fd_);
 }
 
-void Overheard::read() {
-  char bytes[4096];
-  while (fd_ >= 0) {
+void Overheard::read(const std::function<void(std::string_view)>& also) {
+  char bytes[64 << 10];  // what a pipe holds, so that lines of several workers are not mixed
+  // One that writes all the time must not keep this process from everything else.
+  constexpr int kMostReads = 16;
+  for (int i = 0; fd_ >= 0 && i < kMostReads; ++i) {
     const ssize_t n = ::read(fd_, bytes, sizeof bytes);
     if (n <= 0) return;
     // If it cannot be passed on, it is still kept.
     (void)!::write(STDERR_FILENO, bytes, static_cast<size_t>(n));
+    if (also) also({bytes, static_cast<size_t>(n)});
     words_.append(bytes, static_cast<size_t>(n));
     if (words_.size() > kMostLastWords) words_.erase(0, words_.size() - kMostLastWords);
   }

@@ -2,7 +2,9 @@
 // messages. There are no errors: bytes that cannot be passed on are still kept.
 #pragma once
 
+#include <functional>
 #include <string>
+#include <string_view>
 
 namespace ostro::cluster {
 
@@ -15,9 +17,9 @@ class Overheard {
   Overheard& operator=(Overheard&& other) noexcept;
   ~Overheard();
 
-  // Passes on the bytes that have come since the last call, to the standard error of this process. Returns at
-  // once.
-  void read();
+  // Passes on the bytes that have come since the last call, to the standard error of this process and to
+  // `also`, which may be empty. Returns at once.
+  void read(const std::function<void(std::string_view)>& also);
   // The end of what the process wrote, in one line, for a message; or a remark that it wrote nothing, or
   // wrote directly to this process's standard error.
   std::string last_words() const;

@@ -78,9 +78,11 @@ TEST_CASE("what a process says is passed on, and the end of it kept") {
     REQUIRE(::pipe2(ends, O_NONBLOCK) == 0);
     Overheard said(ends[0]);
     REQUIRE(::write(ends[1], text.data(), text.size()) == static_cast<ssize_t>(text.size()));
-    said.read();
+    std::string also;
+    said.read([&](std::string_view bytes) { also += bytes; });
     ::close(ends[1]);
-    said.read();
+    said.read({});
+    CHECK(also == text);
     return said.last_words();
   };
   CHECK(heard("one line\n  and another\n") == "its last words: one line and another");

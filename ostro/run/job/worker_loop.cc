@@ -15,7 +15,7 @@
 #include "ostro/io/files/path.h"
 #include "ostro/run/job/coordinated_membership.h"
 #include "ostro/run/job/job_hello.h"
-#include "ostro/run/job/leave_on_signal.h"
+#include "ostro/run/job/leave_when_asked.h"
 #include "ostro/run/job/worker_hang.h"
 #include "ostro/run/loop/follower.h"
 #include "ostro/run/report/goodput.h"
@@ -42,7 +42,7 @@ class WorkerLoop {
         member_(member),
         membership_(member, request.bind, request.secret, request.config.trainer,
                     [this] { return gives_up(); }),
-        leave_(member),
+        leave_(member, request.config.trainer),
         crew_(
             membership_, environment_.engine, [this] { return gives_up(); },
             [this] { return member_.stop_asked(); }, request.sharers) {}
@@ -172,7 +172,7 @@ class WorkerLoop {
   const Environment environment_;
   cluster::Member& member_;
   CoordinatedMembership membership_;
-  LeaveOnSignal leave_;
+  LeaveWhenAsked leave_;
   fleet::Crew crew_;
   int64_t epoch_ = 0;  // the last that was seen
   std::unique_ptr<Follower> follower_;
@@ -198,6 +198,10 @@ Result<int> work(const Context& context, const WorkerRequest& request) {
     return listens.error().with_context("--bind");
   ASSIGN_OR_RETURN(const auto engine, context.engine());
   ASSIGN_OR_RETURN(Environment environment, request.environment(*engine));
+  if (const auto notice = notice_now(request.config.trainer)) {
+    log_info(fmt::format("no worker joins from this machine: {}", *notice));
+    return cluster::kExitLeft;
+  }
   const std::string directory = train::run_directory(request.config);
   const cluster::Hello hello =
       job_hello(request.config, find_place_of_run(context.fs, directory, std::chrono::seconds(5)));

@@ -57,6 +57,13 @@ Status ChainKeeper::save(train::LiveState& state, const train::TrainConfig& conf
   return Status();
 }
 
+std::optional<std::pair<int64_t, double>> ChainKeeper::take_written() {
+  const checkpoint::AsyncSaver::Written written = saver_.written();
+  const std::optional<int64_t>& step = written.running ? before_last_ : last_saved_;
+  if (std::exchange(taken_, written.saves) == written.saves || !step) return std::nullopt;
+  return std::pair(*step, written.last_seconds);
+}
+
 Status ChainKeeper::save_owed(train::LiveState& state, const train::TrainConfig& config) {
   if (!owed_) return Status();
   measured_ = *std::exchange(owed_, std::nullopt);

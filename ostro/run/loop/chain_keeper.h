@@ -4,6 +4,7 @@
 
 #include <optional>
 #include <string>
+#include <utility>
 #include <vector>
 
 #include "ostro/chain/chain_writer.h"
@@ -52,6 +53,9 @@ class ChainKeeper {
   std::optional<int64_t> last_saved() const { return last_saved_; }
   // The same, but not counting a save that is still running and would be lost if the process were killed.
   std::optional<int64_t> last_whole() const { return saver_.running() ? before_last_ : last_saved_; }
+  // The checkpoint that was written last, if one was since the last call: its step, and the seconds that
+  // writing it took.
+  std::optional<std::pair<int64_t, double>> take_written();
 
   // For a run that was resumed. resumed(): from the checkpoint of this step. owe(): that the chain lacks the
   // name of a checkpoint of this step which is due; `measured` is as in append(). save_owed() saves that
@@ -67,6 +71,7 @@ class ChainKeeper {
   std::string measured_;           // of the last step, for the manifest
   std::optional<int64_t> naming_;  // step of the running save whose name goes into the chain
   std::optional<int64_t> last_saved_, before_last_;
+  int64_t taken_ = 0;  // saves that take_written() has told
   std::optional<std::string> owed_;
 };
 

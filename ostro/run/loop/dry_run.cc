@@ -279,7 +279,7 @@ Result<DryRun> dry_run(io::FileSystem& fs, runtime::Engine& engine, const train:
   cost.files = state * kept.count;
   const runtime::Memory& memory = engine.memory();
   const bool on_host = &memory == &runtime::host_memory();
-  if (workers > 1 && on_host) return DryRun{out, cost, Status()};
+  if (workers > 1 && on_host) return DryRun{out, cost, state, seconds, Status()};
   if (workers > 1) {
     int64_t most = 0;
     for (const train::WorkerLoad& load : loads)
@@ -289,7 +289,7 @@ Result<DryRun> dry_run(io::FileSystem& fs, runtime::Engine& engine, const train:
     out +=
         fmt::format("memory: {:.1f} MiB to be allocated on {} by each of the {} workers that share it; {}\n",
                     mib(most), memory.name(), sharers, room_text(memory.available(), fits));
-    return DryRun{out, cost, fits};
+    return DryRun{out, cost, state, seconds, fits};
   }
   const Status fits = check_fit(config, need, vocab, engine);
   std::string where = fmt::format("{:.1f} MiB to be allocated", mib(need.total()));
@@ -301,7 +301,7 @@ Result<DryRun> dry_run(io::FileSystem& fs, runtime::Engine& engine, const train:
   if (on_host && need.saving > 0)
     where += fmt::format(" ({:.1f} MiB while a checkpoint is written)", mib(need.saving));
   out += fmt::format("memory: {}; {}\n", where, room_text(memory.available(), fits));
-  return DryRun{out, cost, fits};
+  return DryRun{out, cost, state, seconds, fits};
 }
 
 }  // namespace ostro::run

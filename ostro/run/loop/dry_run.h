@@ -23,6 +23,8 @@ struct DryRun {
   // the number of steps that an audit has to replay to check one.
   std::string text;
   Cost cost;
+  int64_t state = 0;        // bytes of the arrays of a checkpoint
+  double step_seconds = 0;  // estimated; 0: not known
   Status fits;  // the result of check_fit() on one worker, of fleet::check_device_room() on several
 };
 

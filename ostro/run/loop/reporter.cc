@@ -27,6 +27,7 @@ Reporter::Reporter(const train::TrainConfig& config, const Environment& env, con
       env_(env),
       directory_(run.directory()),
       console_(console),
+      meters_(env.fs, run.directory()),
       peak_(env.engine, train::compute_dtype(config)),
       peak_measured_(env.clock()) {}
 
@@ -61,9 +62,12 @@ Watcher Reporter::watcher() {
     progress_ = std::make_unique<Progress>(console_, first, total);
     if (memory_ > 0 && first < total)
       forecast_ = std::make_unique<Forecast>(first + 1, total - first, memory_, room_);
+    meters_.now().step = first, meters_.now().total = total;
+    meters_.write();
   };
   w.on_step = [this](const StepReport& r) { step(r); };
   w.on_eval = [this](const EvalReport& r) { eval(r); };
+  w.on_save = [this](const SaveReport& r) { meters_.saved(r.step, static_cast<double>(r.bytes), r.seconds); };
   if (env_.refresh_page) w.on_milestone = [this](int64_t) { refresh_page(); };
   return w;
 }
@@ -92,12 +96,23 @@ void Reporter::refresh_page() {
   log_warning(fmt::format("the run's page is not kept up to date: {}", written.error().message()));
 }
 
+void Reporter::meter(const StepReport& r) {
+  Meters& m = meters_.now();
+  m.step = r.step, m.total = r.total;
+  m.loss = r.loss, m.gradient_norm = r.gradient_norm, m.learning_rate = r.learning_rate;
+  m.tokens_per_second = progress_->tokens_per_second();
+  m.data_seconds = r.data_seconds, m.save_seconds = r.save_seconds;
+  m.processes = r.processes;
+  meters_.step_ended(r.step_seconds);
+}
+
 void Reporter::step(const StepReport& r) {
   forecast_.reset();
   progress_->update(r.step, static_cast<int64_t>(r.tokens), [&] {
     return ProgressNumbers{r.loss, mfu(r), train::resident_memory().now,
                            says_goodput_ ? r.goodput.share() : 0};
   });
+  meter(r);
   Metrics metrics = {{"train/loss", r.loss},
                      {"train/grad_norm", r.gradient_norm},
                      {"train/learning_rate", r.learning_rate},
@@ -140,6 +155,7 @@ void Reporter::eval(const EvalReport& r) {
     metrics[prefix + "margin"] = of.pairs->margin;
   };
   log_info(fmt::format("step {}: {}", r.step, text(r)));
+  meters_.now().held_out_loss = r.loss, meters_.now().held_out_step = r.step;
   add("eval/", r);
   for (const train::HeldOutPart& part : r.parts) {
     log_info(fmt::format("step {}: {}: {}", r.step, part.component, text(part)));
@@ -164,6 +180,7 @@ Status Reporter::finish() {
   }
   forecast_.reset();
   progress_.reset();
+  meters_.write();
   return tracker_->finish();
 }
 

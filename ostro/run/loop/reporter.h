@@ -7,6 +7,7 @@
 #include "ostro/run/report/console.h"
 #include "ostro/run/report/engine_peak.h"
 #include "ostro/run/report/forecast.h"
+#include "ostro/run/report/meters.h"
 #include "ostro/run/report/progress.h"
 #include "ostro/run/report/tracker.h"
 
@@ -30,6 +31,7 @@ class Reporter {
            Console& console);
   void step(const StepReport& report);
   void eval(const EvalReport& report);
+  void meter(const StepReport& report);
   void log(int64_t step, const Metrics& metrics);
   // Model FLOPs utilisation, of all processes that share the step.
   double mfu(const StepReport& report);
@@ -40,6 +42,7 @@ class Reporter {
   const std::string directory_;
   Console& console_;
   std::unique_ptr<Tracker> tracker_;
+  MeterFile meters_;
   std::unique_ptr<Progress> progress_;
   std::unique_ptr<Forecast> forecast_;  // until the first step is done
   double flops_per_token_ = 0;

@@ -81,10 +81,17 @@ struct EvalReport {
   std::vector<train::HeldOutPart> parts;  // one per component, if the config has components
   std::optional<train::PairFigures> pairs = {};
 };
+// A checkpoint that was written.
+struct SaveReport {
+  int64_t step = 0;
+  double seconds = 0;  // of writing it, beside the steps
+  int64_t bytes = 0;   // of its arrays
+};
 struct Watcher {
   std::function<void(int64_t first_step, int64_t total)> on_start;
   std::function<void(const StepReport&)> on_step;
   std::function<void(const EvalReport&)> on_eval;
+  std::function<void(const SaveReport&)> on_save;  // at the next step that ends after it, or at the end
   // Called after a step whose state is saved or was evaluated, after the other two.
   std::function<void(int64_t step)> on_milestone;
 };

@@ -13,7 +13,7 @@
 #include "ostro/base/profile.h"
 #include "ostro/base/watch/pulse.h"
 #include "ostro/base/watch/time_use.h"
-#include "ostro/run/loop/stop_notice.h"
+#include "ostro/run/notice/stop_notice.h"
 #include "ostro/run/report/progress.h"
 #include "ostro/train/step/fingerprints.h"
 #include "ostro/train/step/step_profile.h"
@@ -39,6 +39,14 @@ double TrainingLoop::seconds_since(std::chrono::nanoseconds start) const {
   return std::chrono::duration<double>(env_.clock() - start).count();
 }
 
+void TrainingLoop::tell_of_save() {
+  const auto written = keeper_.take_written();
+  if (!written || !watcher_.on_save) return;
+  int64_t bytes = 0;
+  for (const ir::Shape& shape : train::state_arrays(run_.programs).shapes) bytes += shape.bytes();
+  watcher_.on_save({written->first, written->second, bytes});
+}
+
 Status TrainingLoop::after_step(StepReport& report, bool timed) {
   const auto start = env_.clock();
   const int64_t step = state_.step();
@@ -49,6 +57,7 @@ Status TrainingLoop::after_step(StepReport& report, bool timed) {
     RETURN_IF_ERROR(keeper_.finish_save(state_, /*waits=*/false));
   report.save_seconds = seconds_since(start);
   phase("report");
+  tell_of_save();
   if (watcher_.on_step) watcher_.on_step(report);
   const int64_t every = run_.config.trainer.steps_per_eval;
   const bool evaluates =
@@ -204,6 +213,7 @@ Result<RunOutcome> TrainingLoop::steps() {
   }
   profile.reach(state_.step());
   RETURN_IF_ERROR(keeper_.finish_save(state_));
+  tell_of_save();
   RETURN_IF_ERROR(keeper_.writer().sync());
   outcome.finished = state_.step() == total;
   outcome.steps = state_.step();

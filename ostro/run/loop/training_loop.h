@@ -30,6 +30,7 @@ class TrainingLoop {
   // `timed`: a temporary checkpoint is due.
   Status after_step(StepReport& report, bool timed);
   Status evaluate();
+  void tell_of_save();
   double seconds_since(std::chrono::nanoseconds start) const;
 
   OpenedRun& run_;

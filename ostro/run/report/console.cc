@@ -77,7 +77,13 @@ Console::Write stderr_writer() {
 
 int stderr_columns() {
   const char* term = std::getenv("TERM");
-  if (::isatty(STDERR_FILENO) == 0 || (term != nullptr && std::string_view(term) == "dumb")) return 0;
+  if (::isatty(STDERR_FILENO) == 0) {
+    // A launcher passes on what this process writes to its own terminal, of this width.
+    const char* columns = std::getenv("OSTRO_COLUMNS");
+    const int wide = columns == nullptr ? 0 : std::atoi(columns);
+    return wide >= 2 && wide <= 10'000 ? wide : 0;
+  }
+  if (term != nullptr && std::string_view(term) == "dumb") return 0;
   constexpr int kUsual = 80;
   winsize size{};
   if (::ioctl(STDERR_FILENO, TIOCGWINSZ, &size) != 0 || size.ws_col < 2) return kUsual;

@@ -1,8 +1,8 @@
 #include "ostro/serve/gate/metrics.h"
 
-#include <fmt/format.h>
-
 #include <atomic>
+
+#include "ostro/http/prometheus_text.h"
 
 namespace ostro::serve {
 namespace {
@@ -40,34 +40,11 @@ class CountedExchange final : public http::Exchange {
   std::atomic<bool> counted_ = false;
 };
 
-// A label's value: backslash, quote and line feed are escaped.
-std::string label(const std::string& value) {
-  std::string out;
-  for (const char c : value) {
-    if (c == '\\' || c == '"') out += '\\';
-    if (c == '\n')
-      out += "\\n";
-    else
-      out += c;
-  }
-  return out;
+void add_histogram(http::PrometheusText& out, const char* name, const char* help, const Histogram& of) {
+  out.histogram(name, help, Histogram::kLimits, of.at_most, of.count, of.sum);
 }
 
-std::string head(const char* name, const char* type, const char* help) {
-  return fmt::format("# HELP {0} {2}\n# TYPE {0} {1}\n", name, type, help);
-}
-
-std::string one(const char* name, const char* type, const char* help, int64_t value) {
-  return head(name, type, help) + fmt::format("{} {}\n", name, value);
-}
-
-std::string histogram(const char* name, const char* help, const Histogram& of) {
-  std::string out = head(name, "histogram", help);
-  for (size_t i = 0; i < of.at_most.size(); ++i)
-    out += fmt::format("{}_bucket{{le=\"{}\"}} {}\n", name, Histogram::kLimits[i], of.at_most[i]);
-  out += fmt::format("{0}_bucket{{le=\"+Inf\"}} {1}\n{0}_sum {2}\n{0}_count {1}\n", name, of.count, of.sum);
-  return out;
-}
+double as_number(int64_t count) { return static_cast<double>(count); }
 
 }  // namespace
 
@@ -139,33 +116,34 @@ Counts Metrics::counts() const {
 }
 
 std::string metrics_text(const Counts& counts, const std::string& model, const std::string& state) {
-  std::string out;
-  if (!model.empty())
-    out += head("ostro_model_info", "gauge", "What is served; the value is always 1.") +
-           fmt::format("ostro_model_info{{model=\"{}\",state=\"{}\"}} 1\n", label(model), label(state));
-  out += head("ostro_requests_total", "counter", "Requests by path and status; 499: the client left before.");
+  http::PrometheusText out;
+  if (!model.empty()) {
+    out.family("ostro_model_info", "gauge", "What is served; the value is always 1.");
+    out.sample(1, {{"model", model}, {"state", state}});
+  }
+  out.family("ostro_requests_total", "counter", "Requests by path and status; 499: the client left before.");
   for (const auto& [key, value] : counts.answers)
-    out += fmt::format("ostro_requests_total{{path=\"{}\",status=\"{}\"}} {}\n", label(key.first), key.second,
-                       value);
-  out += one("ostro_prompt_tokens_total", "counter", "Tokens of prompts.", counts.prompt_tokens);
-  out += one("ostro_generated_tokens_total", "counter", "Tokens of answers.", counts.made_tokens);
-  out += one("ostro_reused_tokens_total", "counter",
-             "Tokens of texts whose rows were kept from earlier ones.", counts.reused_tokens);
-  out += one("ostro_preemptions_total", "counter", "Answers that gave up their memory and were run again.",
-             counts.preempted);
-  out += head("ostro_cache_pages", "gauge", "Pages of 128 positions: of running answers, kept, all.");
-  for (const auto& [state, value] :
-       {std::pair{"held", counts.cache.held}, {"kept", counts.cache.kept}, {"all", counts.cache.pages}})
-    out += fmt::format("ostro_cache_pages{{state=\"{}\"}} {}\n", state, value);
-  out += one("ostro_cache_bytes", "gauge", "Memory of all pages.", counts.cache.bytes);
-  out += one("ostro_requests_running", "gauge", "Requests for text that the model works on.", counts.running);
-  out += one("ostro_requests_waiting", "gauge", "Requests for text that wait for the model.",
-             counts.taken - counts.running);
-  out += histogram("ostro_time_to_first_token_seconds", "From a request's arrival to its first token.",
-                   counts.first_token);
-  out +=
-      histogram("ostro_request_seconds", "From the arrival of a request for text to its end.", counts.whole);
-  return out;
+    out.sample(as_number(value), {{"path", key.first}, {"status", std::to_string(key.second)}});
+  out.counter("ostro_prompt_tokens_total", "Tokens of prompts.", as_number(counts.prompt_tokens));
+  out.counter("ostro_generated_tokens_total", "Tokens of answers.", as_number(counts.made_tokens));
+  out.counter("ostro_reused_tokens_total", "Tokens of texts whose rows were kept from earlier ones.",
+              as_number(counts.reused_tokens));
+  out.counter("ostro_preemptions_total", "Answers that gave up their memory and were run again.",
+              as_number(counts.preempted));
+  out.family("ostro_cache_pages", "gauge", "Pages of 128 positions: of running answers, kept, all.");
+  out.sample(as_number(counts.cache.held), {{"state", "held"}});
+  out.sample(as_number(counts.cache.kept), {{"state", "kept"}});
+  out.sample(as_number(counts.cache.pages), {{"state", "all"}});
+  out.gauge("ostro_cache_bytes", "Memory of all pages.", as_number(counts.cache.bytes));
+  out.gauge("ostro_requests_running", "Requests for text that the model works on.",
+            as_number(counts.running));
+  out.gauge("ostro_requests_waiting", "Requests for text that wait for the model.",
+            as_number(counts.taken - counts.running));
+  add_histogram(out, "ostro_time_to_first_token_seconds", "From a request's arrival to its first token.",
+                counts.first_token);
+  add_histogram(out, "ostro_request_seconds", "From the arrival of a request for text to its end.",
+                counts.whole);
+  return out.text();
 }
 
 std::shared_ptr<http::Exchange> counted(std::shared_ptr<http::Exchange> exchange,

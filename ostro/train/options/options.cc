@@ -161,6 +161,42 @@ void TrainerOptions::visit_options(config::OptionTable& t) {
         "the grace of a run of ostro launch that is asked to stop: when it has not ended its step and saved "
         "by then, its processes are ended, and the steps since the last checkpoint are lost")
       .other("2m");
+  t.add(&metrics_listen, "metrics_listen", Effect::kOutput, "",
+        "HOST:PORT at which ostro train, or the launcher of workers, answers /metrics in Prometheus' format "
+        "while the run goes on, for instance 127.0.0.1:9500; port 0: one that is free. Beyond loopback "
+        "requests need a token; null: none")
+      .since_default("null")
+      .other("127.0.0.1:0");
+  t.add(&alert_command, "alert_command", Effect::kOutput, "words",
+        "a program and its arguments, which no shell reads: it is run at each alert, which it gets as a line "
+        "of JSON on its standard input; []: alerts are in alerts.jsonl and the log only")
+      .since_default("[]")
+      .other("[\"true\"]");
+  t.add(&alert_stall_factor, "alert_stall_factor", Effect::kOutput, "",
+        "an alert tells that no step has ended for so many times the median of the last steps, and for at "
+        "least a minute; 0: never")
+      .since_default("20");
+  t.add(&alert_disk_free, "alert_disk_free", Effect::kOutput, "bytes",
+        "an alert tells that less than this is free on the disk of the run, or less than two checkpoints "
+        "take; 0: never")
+      .since_default("1000000000");
+  t.add(
+       &notice_file, "notice_file", Effect::kOutput, "path",
+       "when this file is there, the machine is about to be taken away: ostro train saves and ends, a worker "
+       "leaves the run; null: none")
+      .since_default("null")
+      .other("no/such/notice");
+  t.add(&notice_command, "notice_command", Effect::kOutput, "words",
+        "a program and its arguments, run every 5 seconds; status 0 says the same as trainer.notice_file; "
+        "[]: none")
+      .since_default("[]")
+      .other("[\"false\"]");
+  t.add(&notice_grace, "notice_grace", Effect::kOutput, "",
+        "how long a machine stays after SIGTERM or such a notice: a worker that has not left by then ends, "
+        "and "
+        "ostro train says that it has not saved; --dry_run says whether a save fits into it; null: no limit")
+      .since_default("null")
+      .other("2m");
   sharding.visit_options(t);
 }
 
@@ -227,6 +263,15 @@ Status TrainerOptions::validate() const {
   if (connect_timeout) mistakes.add(check_at_least(1, "connect_timeout", connect_timeout->seconds));
   mistakes.add(check_at_least(1, "link_timeout", link_timeout.seconds));
   mistakes.add(check_at_least(1, "stop_timeout", stop_timeout.seconds));
+  mistakes.add(check_at_least(0, "alert_stall_factor", alert_stall_factor));
+  mistakes.add(check_at_least(0, "alert_disk_free", alert_disk_free));
+  if (notice_file && notice_file->empty())
+    mistakes.add(option_error("trainer.notice_file", "is empty; name a file, or leave it out"));
+  if (notice_grace) mistakes.add(check_at_least(1, "notice_grace", notice_grace->seconds));
+  for (const auto& [key, words] :
+       {std::pair{"alert_command", &alert_command}, std::pair{"notice_command", &notice_command}})
+    if (!words->empty() && words->front().empty())
+      mistakes.add(option_error(fmt::format("trainer.{}", key), "begins with an empty word; name a program"));
   for (const std::string& name : watch_norms)
     if (name != "gradients" && name != "parameters")
       mistakes.add(option_error("trainer.watch_norms",

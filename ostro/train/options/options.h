@@ -79,6 +79,15 @@ struct TrainerOptions {
   // For runs on several processes; run/job/time_limits.h says what null means.
   std::optional<config::Duration> hang_timeout, exchange_timeout, connect_timeout;
   config::Duration link_timeout{60}, stop_timeout{600};
+  std::optional<std::string> metrics_listen;  // HOST:PORT for Prometheus
+  // What watches a run (the room monitor): a program that gets alerts, and when there are some.
+  std::vector<std::string> alert_command;
+  int64_t alert_stall_factor = 20;
+  int64_t alert_disk_free = 1'000'000'000;
+  // How a process learns that its machine is about to be taken away, and how long it has then.
+  std::optional<std::string> notice_file;
+  std::vector<std::string> notice_command;
+  std::optional<config::Duration> notice_grace;
   ShardingOptions sharding;  // its keys stand in the trainer's section
 
   bool watches(const std::string& norms) const;  // whether watch_norms names them

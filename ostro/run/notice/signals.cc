@@ -1,4 +1,4 @@
-#include "ostro/run/loop/signals.h"
+#include "ostro/run/notice/signals.h"
 
 #include <signal.h>
 
@@ -6,7 +6,7 @@
 #include <cerrno>
 
 #include "ostro/base/check.h"
-#include "ostro/run/loop/stop_notice.h"
+#include "ostro/run/notice/stop_notice.h"
 
 namespace ostro::run {
 namespace {

@@ -1,4 +1,4 @@
-#include "ostro/run/loop/signals.h"
+#include "ostro/run/notice/signals.h"
 
 #include <doctest/doctest.h>
 #include <signal.h>
@@ -9,7 +9,7 @@
 #include <optional>
 #include <string>
 
-#include "ostro/run/loop/stop_notice.h"
+#include "ostro/run/notice/stop_notice.h"
 
 namespace ostro::run {
 namespace {

@@ -1,4 +1,4 @@
-#include "ostro/run/loop/stop_notice.h"
+#include "ostro/run/notice/stop_notice.h"
 
 #include <unistd.h>
 

@@ -1,0 +1,125 @@
+// ostro launch kubernetes
+#include <fmt/format.h>
+
+#include <algorithm>
+#include <cctype>
+
+#include "ostro/cli/launch/launch_job.h"
+#include "ostro/cli/launch/worker_words.h"
+#include "ostro/cli/main/commands.h"
+#include "ostro/cli/shared/terminal.h"
+#include "ostro/cluster/kubernetes/manifests.h"
+#include "ostro/cluster/slurm/private_file.h"
+#include "ostro/http/gate.h"
+#include "ostro/io/files/path.h"
+#include "ostro/run/job/time_limits.h"
+
+namespace ostro::cli {
+namespace {
+
+struct KubernetesCall {
+  cluster::KubernetesJob job;
+  std::string out;
+};
+
+// "ostro-" and the run's id, as far as Kubernetes takes it.
+std::string name_of(const std::string& id) {
+  std::string name = "ostro-";
+  for (const char c : id)
+    name += std::isalnum(static_cast<unsigned char>(c)) != 0
+                ? static_cast<char>(std::tolower(static_cast<unsigned char>(c)))
+                : '-';
+  return name;
+}
+
+Status check(const KubernetesCall& call, const train::TrainConfig& config) {
+  const cluster::KubernetesJob& job = call.job;
+  RETURN_IF_ERROR(cluster::check_kubernetes_name("--name", job.name));
+  if (!job.name_space.empty()) RETURN_IF_ERROR(cluster::check_kubernetes_name("--namespace", job.name_space));
+  if (job.min_workers < 1 || job.min_workers > job.workers)
+    return invalid_argument(fmt::format("--min_workers: {} is not a number from 1 to --workers, {}",
+                                        job.min_workers, job.workers));
+  RETURN_IF_ERROR(check_worker_count(job.workers, "--workers", config));
+  if (job.user < 1) return invalid_argument(fmt::format("--user: {} is no number of a user", job.user));
+  if (!job.mount.starts_with('/'))
+    return invalid_argument(fmt::format("--mount: {} is not absolute", job.mount));
+  for (const std::string& folder : shared_folders(config))
+    if (!folder.starts_with(job.mount.ends_with('/') ? job.mount : job.mount + "/") && folder != job.mount)
+      return invalid_argument(
+          fmt::format("{} is not below --mount {}, the folder that the pods share; trainer.log_dir and "
+                      "data.cache_dir must be",
+                      folder, job.mount));
+  return {};
+}
+
+Result<std::string> write_manifests(KubernetesCall call, train::TrainConfig config, io::FileSystem& fs) {
+  cluster::KubernetesJob& job = call.job;
+  if (job.name.empty()) job.name = name_of(config.trainer.id);
+  RETURN_IF_ERROR(check(call, config));
+  config.trainer.metrics_listen = fmt::format("0.0.0.0:{}", job.metrics_port);
+  if (config.numerics.leaf_is_default) config.numerics.leaf_examples.reset();  // as in launch.yaml
+  job.config = config::resolved_yaml(config);
+  job.secret = job_secret();
+  job.metrics_token = http::new_token();
+  job.if_interrupted = cluster::kExitInterrupted;
+  job.if_lost = cluster::kExitLostPlace, job.if_left = cluster::kExitLeft;
+  const int64_t stop = run::stop_limit(config.trainer).count() / 1000;
+  // The coordinator waits for the workers that save, and for them to hear that all have.
+  constexpr int64_t kFarewellSeconds = 30;
+  job.stop_grace = stop + kFarewellSeconds;
+  job.grace = config.trainer.notice_grace ? config.trainer.notice_grace->seconds : stop;
+  RETURN_IF_ERROR(fs.make_dirs(call.out));
+  for (const cluster::Manifest& manifest : cluster::kubernetes_manifests(job)) {
+    const std::string path = io::join_path(call.out, manifest.file);
+    RETURN_IF_ERROR(manifest.is_secret ? cluster::write_private_file(path, manifest.text)
+                                       : fs.write_file(path, manifest.text));
+  }
+  const std::string space = job.name_space.empty() ? "" : " -n " + job.name_space;
+  return fmt::format(
+      "{0}: manifests of {1} workers\n"
+      "start:   kubectl apply -f {0}\n"
+      "watch:   kubectl logs -f{2} job/{3}-coordinator\n"
+      "stop:    kubectl delete{2} job/{3}-coordinator    # the workers save and end\n"
+      "remove:  kubectl delete -f {0}\n",
+      call.out, job.workers, space, job.name);
+}
+
+}  // namespace
+
+int launch_kubernetes_command(Args args) {
+  KubernetesCall call;
+  cluster::KubernetesJob& job = call.job;
+  args.summary(
+      "Writes the manifests of a run for Kubernetes: a Job of workers, one of the coordinator with a "
+      "Service, a "
+      "ConfigMap and a Secret. kubectl starts them. All pods share one volume, with the data and the run's "
+      "folder.");
+  args.option("--image", &job.image, "IMAGE", "whose entry point is ostro (Dockerfile)", Args::kRequired);
+  args.option("--workers", &job.workers, "N", "pods that train", Args::kRequired);
+  args.option("--min_workers", &job.min_workers, "N", "go on with as few when others are lost");
+  args.option("--claim", &job.claim, "NAME",
+              "the PersistentVolumeClaim that all pods mount, with access mode ReadWriteMany",
+              Args::kRequired);
+  args.option("--mount", &job.mount, "DIR",
+              "where they see it; trainer.log_dir and data.cache_dir are below it", Args::kRequired);
+  args.option("--out", &call.out, "DIR", "where the manifests are written", Args::kRequired);
+  args.option("--name", &job.name, "NAME",
+              "begins the names of all objects; by default ostro- and the run's id");
+  args.option("--namespace", &job.name_space, "NAME", "by default that of kubectl's context");
+  args.option("--cpus", &job.cpus, "N", "of each worker; also its threads");
+  args.option("--memory", &job.memory, "SIZE", "of each worker, for instance 16Gi");
+  args.option("--gpus", &job.gpus, "N", "of each worker, with --device cuda");
+  args.option("--user", &job.user, "UID",
+              "the user and group of the processes, who must own the volume's folders");
+  args.option("--failures", &job.failures, "N", "after so many failures the place of a worker is given up");
+  args.device();
+  args.config();
+  if (auto code = args.parse()) return *code;
+  const auto config = args.load_config();
+  if (!config.ok()) return report_error(config.error());
+  const auto told = write_manifests(std::move(call), *config, args.context().fs);
+  if (!told.ok()) return report_error(told.error());
+  return exit_after(write_stdout(*told));
+}
+
+}  // namespace ostro::cli

@@ -1,0 +1,214 @@
+#include "ostro/cluster/kubernetes/manifests.h"
+
+#include <fmt/format.h>
+
+#include <algorithm>
+#include <nlohmann/json.hpp>
+
+namespace ostro::cluster {
+namespace {
+
+using Object = nlohmann::ordered_json;
+
+constexpr const char* kConfigFolder = "/etc/ostro";
+constexpr const char* kConfigOfPod = "/etc/ostro/config.yaml";
+
+// Block YAML. A scalar of JSON is one of YAML; so are empty lists and maps.
+void write_yaml(const Object& value, size_t indent, std::string& out) {
+  const auto nested = [&](const Object& inner, size_t deeper) {
+    if (inner.is_structured() && !inner.empty()) {
+      out += "\n";
+      write_yaml(inner, deeper, out);
+    } else {
+      out += " " + inner.dump() + "\n";
+    }
+  };
+  if (value.is_object()) {
+    for (const auto& [key, inner] : value.items()) {
+      out += std::string(indent, ' ') + key + ":";
+      nested(inner, indent + 2);
+    }
+  } else {
+    for (const Object& inner : value) {
+      out += std::string(indent, ' ') + "-";
+      nested(inner, indent + 2);
+    }
+  }
+}
+
+class Manifests {
+ public:
+  explicit Manifests(const KubernetesJob& job) : job_(job) {}
+
+  std::vector<Manifest> all() const {
+    return {file("secret", secret(), true), file("config", config(), false),
+            file("service", service(), false), file("coordinator", coordinator(), false),
+            file("workers", workers(), false)};
+  }
+
+ private:
+  Manifest file(const std::string& part, const Object& object, bool is_secret) const {
+    std::string text;
+    write_yaml(object, 0, text);
+    return {fmt::format("{}-{}.yaml", job_.name, part), std::move(text), is_secret};
+  }
+
+  std::string name(const std::string& part) const { return job_.name + "-" + part; }
+
+  Object labels(const char* part) const {
+    return {{"app.kubernetes.io/name", "ostro"},
+            {"app.kubernetes.io/instance", job_.name},
+            {"app.kubernetes.io/component", part}};
+  }
+
+  Object begin(const char* version, const char* kind, const std::string& called, const char* part) const {
+    Object object = {{"apiVersion", version}, {"kind", kind}};
+    object["metadata"]["name"] = called;
+    if (!job_.name_space.empty()) object["metadata"]["namespace"] = job_.name_space;
+    object["metadata"]["labels"] = labels(part);
+    return object;
+  }
+
+  Object secret() const {
+    Object object = begin("v1", "Secret", job_.name, "secret");
+    object["type"] = "Opaque";
+    object["stringData"] = {{"OSTRO_JOB_SECRET", job_.secret}, {"OSTRO_METRICS_TOKEN", job_.metrics_token}};
+    return object;
+  }
+
+  Object config() const {
+    Object object = begin("v1", "ConfigMap", job_.name, "config");
+    object["data"] = {{"config.yaml", job_.config}};
+    return object;
+  }
+
+  // Without an address of its own: the name leads to the coordinator's pod, also before its first probe.
+  Object service() const {
+    Object object = begin("v1", "Service", name("coordinator"), "coordinator");
+    object["spec"] = {{"clusterIP", "None"},
+                      {"publishNotReadyAddresses", true},
+                      {"selector", labels("coordinator")},
+                      {"ports", Object::array({{{"name", "job"}, {"port", job_.port}},
+                                               {{"name", "metrics"}, {"port", job_.metrics_port}}})}};
+    return object;
+  }
+
+  Object from_secret(const char* key) const {
+    return {{"name", key}, {"valueFrom", {{"secretKeyRef", {{"name", job_.name}, {"key", key}}}}}};
+  }
+
+  Object container(const char* called, const std::vector<std::string>& words) const {
+    Object object = {{"name", called}, {"image", job_.image}};
+    object["args"] = words;
+    object["workingDir"] = job_.mount;
+    object["env"] = Object::array({from_secret("OSTRO_JOB_SECRET")});
+    object["volumeMounts"] =
+        Object::array({{{"name", "run"}, {"mountPath", job_.mount}},
+                       {{"name", "config"}, {"mountPath", kConfigFolder}, {"readOnly", true}}});
+    object["securityContext"] = {{"allowPrivilegeEscalation", false},
+                                 {"capabilities", {{"drop", Object::array({"ALL"})}}}};
+    return object;
+  }
+
+  Object pod(const char* part, int64_t grace, Object only_container) const {
+    Object object;
+    object["metadata"]["labels"] = labels(part);
+    object["spec"] = {
+        {"restartPolicy", "Never"},
+        {"terminationGracePeriodSeconds", grace},
+        {"enableServiceLinks", false},
+        {"securityContext",
+         {{"runAsUser", job_.user},
+          {"runAsGroup", job_.user},
+          {"fsGroup", job_.user},
+          {"runAsNonRoot", true},
+          {"seccompProfile", {{"type", "RuntimeDefault"}}}}},
+        {"containers", Object::array({std::move(only_container)})},
+        {"volumes", Object::array({{{"name", "run"}, {"persistentVolumeClaim", {{"claimName", job_.claim}}}},
+                                   {{"name", "config"}, {"configMap", {{"name", job_.name}}}}})}};
+    return object;
+  }
+
+  static Object on_status(const char* action, const std::vector<int>& statuses) {
+    return {{"action", action}, {"onExitCodes", {{"operator", "In"}, {"values", statuses}}}};
+  }
+  // A node that is drained or taken away is no failure.
+  static Object on_disruption() {
+    return {{"action", "Ignore"},
+            {"onPodConditions", Object::array({{{"type", "DisruptionTarget"}, {"status", "True"}}})}};
+  }
+
+  Object coordinator() const {
+    Object only =
+        container("coordinator", {"coordinator", "--bind", "0.0.0.0", "--port", std::to_string(job_.port),
+                                  "--min_workers", std::to_string(job_.min_workers), "--max_workers",
+                                  std::to_string(job_.workers), "--config", kConfigOfPod});
+    only["env"].push_back(from_secret("OSTRO_METRICS_TOKEN"));
+    only["ports"] = Object::array({{{"name", "job"}, {"containerPort", job_.port}},
+                                   {{"name", "metrics"}, {"containerPort", job_.metrics_port}}});
+    const Object health = {{"path", "/health"}, {"port", "metrics"}};
+    only["startupProbe"] = {{"httpGet", health}, {"periodSeconds", 2}, {"failureThreshold", 150}};
+    only["readinessProbe"] = {{"httpGet", health}, {"periodSeconds", 10}};
+    only["livenessProbe"] = {
+        {"httpGet", health}, {"periodSeconds", 30}, {"timeoutSeconds", 10}, {"failureThreshold", 5}};
+    only["resources"]["requests"] = {{"cpu", "100m"}, {"memory", "128Mi"}};
+    Object object = begin("batch/v1", "Job", name("coordinator"), "coordinator");
+    object["spec"] = {
+        {"backoffLimit", job_.failures},
+        {"podFailurePolicy",
+         {{"rules", Object::array({on_disruption(), on_status("FailJob", {job_.if_interrupted})})}}},
+        {"template", pod("coordinator", job_.stop_grace, std::move(only))}};
+    return object;
+  }
+
+  Object workers() const {
+    Object only =
+        container("worker", {"worker", "--coordinator", fmt::format("{}:{}", name("coordinator"), job_.port),
+                             "--bind", "$(POD_IP)", "--config", kConfigOfPod});
+    only["env"].push_back(
+        {{"name", "POD_IP"}, {"valueFrom", {{"fieldRef", {{"fieldPath", "status.podIP"}}}}}});
+    if (!job_.cpus.empty())
+      only["env"].push_back(
+          {{"name", "OSTRO_THREADS"},
+           {"valueFrom", {{"resourceFieldRef", {{"resource", "limits.cpu"}, {"divisor", "1"}}}}}});
+    Object limits = Object::object();
+    if (!job_.cpus.empty()) limits["cpu"] = job_.cpus;
+    if (!job_.memory.empty()) limits["memory"] = job_.memory;
+    if (!job_.gpus.empty()) limits["nvidia.com/gpu"] = job_.gpus;
+    if (!limits.empty()) only["resources"] = {{"requests", limits}, {"limits", limits}};
+    Object object = begin("batch/v1", "Job", name("workers"), "worker");
+    object["spec"] = {
+        {"completionMode", "Indexed"},
+        {"completions", job_.workers},
+        {"parallelism", job_.workers},
+        {"backoffLimitPerIndex", job_.failures},
+        {"maxFailedIndexes", job_.workers - job_.min_workers},
+        {"podFailurePolicy",
+         {{"rules", Object::array({on_disruption(), on_status("Ignore", {job_.if_lost, job_.if_left}),
+                                   on_status("FailJob", {job_.if_interrupted})})}}},
+        {"template", pod("worker", job_.grace, std::move(only))}};
+    return object;
+  }
+
+  const KubernetesJob& job_;
+};
+
+}  // namespace
+
+Status check_kubernetes_name(const std::string& what, const std::string& name) {
+  constexpr size_t kMost = 45;  // the longest ending makes a label of 63
+  const bool fits = !name.empty() && name.size() <= kMost && name.front() != '-' && name.back() != '-' &&
+                    name.front() >= 'a' && std::all_of(name.begin(), name.end(), [](char c) {
+                      return (c >= 'a' && c <= 'z') || (c >= '0' && c <= '9') || c == '-';
+                    });
+  if (fits) return {};
+  return invalid_argument(
+      fmt::format("{}: \"{}\" cannot name an object of Kubernetes; use small letters, digits and hyphens, a "
+                  "letter first, "
+                  "and at most {} of them",
+                  what, name, kMost));
+}
+
+std::vector<Manifest> kubernetes_manifests(const KubernetesJob& job) { return Manifests(job).all(); }
+
+}  // namespace ostro::cluster

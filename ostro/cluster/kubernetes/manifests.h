@@ -1,0 +1,43 @@
+// kubernetes_manifests: the objects of Kubernetes that train one run: a Job for the coordinator, with a
+// Service by which workers find it, an Indexed Job for the workers, a ConfigMap and a Secret.
+#pragma once
+
+#include <cstdint>
+#include <string>
+#include <vector>
+
+#include "ostro/base/error.h"
+
+namespace ostro::cluster {
+
+struct KubernetesJob {
+  std::string name;        // begins the names of all objects
+  std::string name_space;  // "": that of kubectl's context
+  std::string image;       // whose entry point is ostro
+  std::string config;      // the resolved configuration, as YAML
+  std::string secret, metrics_token;
+  std::string claim;  // a PersistentVolumeClaim that all pods may write
+  std::string mount;  // the folder at which they see it
+  int64_t workers = 1, min_workers = 1;
+  int64_t port = 4711, metrics_port = 9500;
+  int64_t failures = 10;     // of a worker's place, after which it is given up
+  int64_t grace = 600;       // seconds from SIGTERM to SIGKILL of a worker
+  int64_t stop_grace = 600;  // the same of the coordinator
+  int64_t user = 1000;       // of the processes, and their group
+  // The exit statuses of a worker that was stopped with the run, that lost its place, and that has left.
+  int if_interrupted = 0, if_lost = 0, if_left = 0;
+  std::string cpus, memory, gpus;  // of a worker, as Kubernetes writes quantities; "": not asked for
+};
+
+struct Manifest {
+  std::string file;  // its name, "ostro-nano-workers.yaml"
+  std::string text;  // YAML; every scalar is written as in JSON
+  bool is_secret = false;
+};
+
+// kInvalidArgument for a name that Kubernetes does not take: small letters, digits and hyphens, at most 45.
+Status check_kubernetes_name(const std::string& what, const std::string& name);
+
+std::vector<Manifest> kubernetes_manifests(const KubernetesJob& job);
+
+}  // namespace ostro::cluster

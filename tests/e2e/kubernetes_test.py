@@ -1,0 +1,201 @@
+#!/usr/bin/env python3
+"""Tests `ostro launch kubernetes`: the manifests are validated against the schema of Kubernetes' API (by kubernetes-validate, where that
+package is there), they agree with each other, and the commands of their pods, run on this machine as another user where this one may
+become one, train to the chain of `ostro train`. What is wrong is one error.
+
+    kubernetes_test.py --ostro PROGRAM
+"""
+
+import argparse
+import copy
+import json
+import os
+import pathlib
+import re
+import stat
+import subprocess
+import sys
+import tempfile
+
+from workers_test import Place, check
+
+ROOT = pathlib.Path(__file__).resolve().parents[2]
+OPTIONS = ["--trainer.num_train_steps", "12", "--trainer.checkpointer.keep", "[{every: 5}]"]
+USER = 10_001
+VERSIONS = ("1.33", "1.34")
+
+
+def parse(text):
+    """Block YAML whose scalars are those of JSON, as the command writes it."""
+    lines = [(len(line) - len(line.lstrip()), line.strip()) for line in text.splitlines()]
+
+    def block(at, indent):
+        is_list = lines[at][1].startswith("-")
+        out = [] if is_list else {}
+        while at < len(lines) and lines[at][0] == indent:
+            line = lines[at][1]
+            key, rest = ("", line[1:]) if is_list else re.fullmatch(r"([A-Za-z0-9./_-]+):(.*)", line).groups()
+            at += 1
+            if rest:
+                value = json.loads(rest)
+            else:
+                value, at = block(at, lines[at][0])
+            if is_list:
+                out.append(value)
+            else:
+                check(key not in out, f"{key} twice")
+                out[key] = value
+        check(at == len(lines) or lines[at][0] < indent, f"line {at + 1}: {lines[at - 1:at + 1]}")
+        return out, at
+
+    return block(0, 0)[0]
+
+
+def validate(manifests):
+    """Returns whether the package is there."""
+    sys.path += map(str, ROOT.glob(".venv/lib/python3.*/site-packages"))
+    try:
+        import kubernetes_validate
+        import yaml
+    except ImportError:
+        return False
+    for text, manifest in manifests.values():
+        check(yaml.safe_load(text) == manifest, f"another YAML reader reads other things:\n{text}")
+        for version in VERSIONS:
+            kubernetes_validate.validate(manifest, version, strict=True)
+    for path, value in ((("spec", "completions"), "three"), (("spec", "template", "spec", "containers", 0, "imagee"), "x"),
+                        (("spec", "podFailurePolicy", "rules", 0), {})):
+        wrong = at = copy.deepcopy(manifests["Job ostro-nano-workers"][1])
+        for step in path[:-1]:
+            at = at[step]
+        at[path[-1]] = value
+        try:
+            kubernetes_validate.validate(wrong, VERSIONS[0], strict=True)
+        except kubernetes_validate.ValidationError:
+            continue
+        check(False, f"{path} = {value} is valid")
+    return True
+
+
+def written(place, name, more=()):
+    out = place.top / name
+    words = {"--image": "registry.example.org/ostro:1", "--workers": "3", "--min_workers": "2", "--claim": "runs", "--mount": str(place.top),
+             "--out": str(out)} | dict(zip(more[::2], more[1::2]))
+    done = subprocess.run([place.ostro, "launch", "kubernetes", *place.words("nano", OPTIONS), *(w for pair in words.items() for w in pair)],
+                          env=place.environment({}), text=True, capture_output=True, check=False, timeout=300)
+    return done, out
+
+
+def check_manifests(place):
+    done, out = written(place, "manifests", ["--cpus", "4", "--memory", "1Gi", "--gpus", "1", "--trainer.notice_grace", "90s"])
+    check(done.returncode == 0 and f"kubectl apply -f {out}" in done.stdout, done.stdout + done.stderr)
+    manifests = {}
+    for path in sorted(out.iterdir()):
+        text = path.read_text()
+        manifest = parse(text)
+        manifests[manifest["kind"] + " " + manifest["metadata"]["name"]] = (text, manifest)
+        check((stat.S_IMODE(path.stat().st_mode) == 0o600) == (manifest["kind"] == "Secret"), f"{path}: who can read it")
+    check(sorted(manifests) == ["ConfigMap ostro-nano", "Job ostro-nano-coordinator", "Job ostro-nano-workers", "Secret ostro-nano",
+                                "Service ostro-nano-coordinator"], sorted(manifests))
+    by_package = validate(manifests)
+    workers, coordinator = manifests["Job ostro-nano-workers"][1], manifests["Job ostro-nano-coordinator"][1]
+    service = manifests["Service ostro-nano-coordinator"][1]
+    spec = workers["spec"]
+    check(spec["completionMode"] == "Indexed" and spec["completions"] == spec["parallelism"] == 3 and spec["maxFailedIndexes"] == 1, spec)
+    check(spec["template"]["spec"]["terminationGracePeriodSeconds"] == 90, "the grace of workers")
+    check(coordinator["spec"]["template"]["spec"]["terminationGracePeriodSeconds"] == 630, "the grace of the coordinator")
+    labels = coordinator["spec"]["template"]["metadata"]["labels"]
+    check(service["spec"]["clusterIP"] == "None" and service["spec"]["selector"].items() <= labels.items(), service)
+    port = {p["name"]: p["port"] for p in service["spec"]["ports"]}
+    only = coordinator["spec"]["template"]["spec"]["containers"][0]
+    check({p["name"]: p["containerPort"] for p in only["ports"]} == port, only["ports"])
+    check(only["livenessProbe"]["httpGet"] == {"path": "/health", "port": "metrics"}, only["livenessProbe"])
+    secret = manifests["Secret ostro-nano"][1]["stringData"]
+    check(len(secret["OSTRO_JOB_SECRET"]) == 64 and len(secret["OSTRO_METRICS_TOKEN"]) == 32, "the secret")
+    check(not any(value in text for value in secret.values() for name, (text, _) in manifests.items() if not name.startswith("Secret")),
+          "the secret is in another manifest")
+    again = written(place, "again")[1]
+    check(parse((again / "ostro-nano-secret.yaml").read_text())["stringData"] != secret, "two jobs have one secret")
+    return {name: manifest for name, (_, manifest) in manifests.items()}, by_package
+
+
+class Pod:
+    """Runs a pod's container here: its words, its variables, its user."""
+
+    all = []
+
+    def __init__(self, place, manifests, job, where):
+        container = manifests[f"Job {job}"]["spec"]["template"]["spec"]["containers"][0]
+        secret = manifests["Secret ostro-nano"]["stringData"]
+        env = {e["name"]: secret[e["valueFrom"]["secretKeyRef"]["key"]] for e in container["env"] if "secretKeyRef" in e["valueFrom"]}
+        words = [place.ostro]
+        for word in container["args"]:
+            for old, new in where.items():
+                word = word.replace(old, new)
+            words.append(word)
+        other = {"user": USER, "group": USER, "extra_groups": []} if os.geteuid() == 0 else {}
+        self.process = subprocess.Popen(words, env={"PATH": os.environ["PATH"], "OSTRO_THREADS": "1", "HOME": str(place.top),
+                                                    "OSTRO_CACHE_DIR": str(place.top / "kernels")} | env, cwd=container["workingDir"],
+                                        text=True, stdout=subprocess.PIPE, stderr=subprocess.STDOUT, **other)
+        Pod.all.append(self.process)
+
+
+def check_commands(place, manifests, expected):
+    """The coordinator's pod and three of workers, with the address of this machine in place of the Service's name."""
+    config = place.top / "config.yaml"
+    text = manifests["ConfigMap ostro-nano"]["data"]["config.yaml"]
+    check("0.0.0.0:9500" in text, text)
+    config.write_text(text.replace("0.0.0.0:9500", "127.0.0.1:0"))
+    if os.geteuid() == 0:
+        for folder, _, files in os.walk(place.top):
+            for path in [folder, *(os.path.join(folder, name) for name in files)]:
+                os.chown(path, USER, USER)
+    where = {"/etc/ostro/config.yaml": str(config), "0.0.0.0": "127.0.0.1", "$(POD_IP)": "127.0.0.1", "4711": "0"}
+    coordinator = Pod(place, manifests, "ostro-nano-coordinator", where)
+    said, port = [], None
+    for line in coordinator.process.stdout:
+        said.append(line)
+        if line.startswith("{") and json.loads(line)["event"] == "listening":
+            port = json.loads(line)["port"]
+            break
+    check(port, "".join(said))
+    workers = [Pod(place, manifests, "ostro-nano-workers", {"ostro-nano-coordinator:4711": f"127.0.0.1:{port}"} | where) for _ in range(3)]
+    for pod in workers:
+        out = pod.process.communicate(timeout=300)[0]
+        check(pod.process.returncode == 0, f"a worker ended with {pod.process.returncode}\n{out}")
+    rest = coordinator.process.communicate(timeout=300)[0]
+    check(coordinator.process.returncode == 0 and '"event":"finished","status":0' in rest, "".join(said) + rest)
+    check(place.chain("nano") == expected, "another chain than that of ostro train")
+
+
+def check_errors(place):
+    for more, says in ((["--mount", "/elsewhere"], "is not below --mount /elsewhere"), (["--name", "Nano"], '--name: "Nano" cannot name'),
+                       (["--min_workers", "4"], "--min_workers: 4 is not a number from 1 to --workers, 3"),
+                       (["--user", "0"], "--user: 0 is no number of a user"), (["--workers", "2000"], "1024 at most")):
+        done, out = written(place, "errors", more)
+        check(done.returncode == 2 and says in done.stderr and done.stderr.count("error: ") == 1 and not out.exists(),
+              f"{more}: {done.returncode} {done.stderr}")
+
+
+def main():
+    parser = argparse.ArgumentParser(description=__doc__)
+    parser.add_argument("--ostro", required=True)
+    args = parser.parse_args()
+    with tempfile.TemporaryDirectory(prefix="ostro-kubernetes-") as top:
+        place = Place(args.ostro, pathlib.Path(top))
+        expected = place.train("alone", OPTIONS)
+        check_errors(place)
+        manifests, by_package = check_manifests(place)
+        try:
+            check_commands(place, manifests, expected)
+        finally:
+            for process in Pod.all:
+                if process.poll() is None:
+                    process.kill()
+                    process.wait()
+    print(f"manifests for Kubernetes are valid{' (kubernetes-validate)' if by_package else ''}; their commands train to the same chain")
+    return 0
+
+
+if __name__ == "__main__":
+    sys.exit(main())
