@@ -18,9 +18,9 @@
 #include "ostro/lab/drive/unneeded.h"
 #include "ostro/lab/record/record.h"
 #include "ostro/lab/report/report.h"
-#include "ostro/lab/site/site.h"
 #include "ostro/paper/answers.h"
 #include "ostro/paper/paper.h"
+#include "ostro/site/site.h"
 
 namespace ostro::cli {
 namespace {
@@ -139,7 +139,7 @@ int lab_report(Args args) {
 Status write_site(const Context& context, const std::string& file, const std::string& out) {
   ASSIGN_OR_RETURN(const lab::Plan plan, lab::read_plan(context.fs, file));
   ASSIGN_OR_RETURN(const lab::LabState state, lab::look_at(context, plan));
-  ASSIGN_OR_RETURN(const std::vector<lab::ReportFile> files, lab::make_site(context.fs, plan, state));
+  ASSIGN_OR_RETURN(const std::vector<lab::ReportFile> files, site::make_site(context.fs, plan, state));
   RETURN_IF_ERROR(lab::write_files(context.fs, out, files));
   return write_stdout(fmt::format("{}: {} files; {}/index.html is the first page\n", out, files.size(), out));
 }

@@ -1,4 +1,4 @@
-#include "ostro/lab/site/site.h"
+#include "ostro/site/site.h"
 
 #include <fmt/format.h>
 
@@ -8,9 +8,12 @@
 #include "ostro/lab/report/hypotheses_table.h"
 #include "ostro/lab/report/scaling_section.h"
 #include "ostro/lab/report/values.h"
-#include "ostro/lab/site/step_graph.h"
+#include "ostro/site/step_graph.h"
 
-namespace ostro::lab {
+namespace ostro::site {
+
+using namespace lab;
+
 namespace {
 
 constexpr int64_t kMostPoints = 20'000;  // of a figure
@@ -221,4 +224,4 @@ Result<std::vector<ReportFile>> make_site(io::FileSystem& fs, const Plan& plan, 
   return files;
 }
 
-}  // namespace ostro::lab
+}  // namespace ostro::site

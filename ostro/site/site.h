@@ -7,11 +7,12 @@
 
 #include "ostro/lab/report/report.h"
 
-namespace ostro::lab {
+namespace ostro::site {
 
 // The pages, with names relative to the site's folder; index.html is the first. All texts are escaped. The
 // same state gives the same bytes. Errors: those of reading outputs, and for a finished lab those of
 // make_report.
-Result<std::vector<ReportFile>> make_site(io::FileSystem& fs, const Plan& plan, const LabState& state);
+Result<std::vector<lab::ReportFile>> make_site(io::FileSystem& fs, const lab::Plan& plan,
+                                               const lab::LabState& state);
 
-}  // namespace ostro::lab
+}  // namespace ostro::site

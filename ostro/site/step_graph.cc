@@ -1,4 +1,4 @@
-#include "ostro/lab/site/step_graph.h"
+#include "ostro/site/step_graph.h"
 
 #include <fmt/format.h>
 
@@ -6,7 +6,10 @@
 
 #include "ostro/base/html.h"
 
-namespace ostro::lab {
+namespace ostro::site {
+
+using namespace lab;
+
 namespace {
 
 constexpr size_t kMostSteps = 200;
@@ -73,4 +76,4 @@ std::string step_graph_svg(const LabState& state) {
       columns * kColumn - (kColumn - kBoxWidth) + 20, rows * kRow + 10, lines, boxes);
 }
 
-}  // namespace ostro::lab
+}  // namespace ostro::site
