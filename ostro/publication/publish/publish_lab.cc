@@ -127,8 +127,10 @@ Status write_publication(const Context& context, const PublishRequest& request, 
   manifest.made_by = bundle::program_json(request.version);
   RETURN_IF_ERROR(copy_plan(fs, plan, place, out.remarks));
   RETURN_IF_ERROR(copy_lab(context, plan, material.state, place));
-  ASSIGN_OR_RETURN(const std::vector<lab::ReportFile> pages, site::make_site(fs, plan, material.state));
-  RETURN_IF_ERROR(lab::write_files(fs, io::join_path(place, kSiteFolder), pages));
+  // The texts of sources are not published, so pages have none either.
+  ASSIGN_OR_RETURN([[maybe_unused]] const int64_t pages,
+                   site::write_site(context, plan, material.state, {.measured = false, .texts = false},
+                                    io::join_path(place, kSiteFolder)));
   RETURN_IF_ERROR(publish_bundles(context, request, material, manifest, place, out.remarks));
   RETURN_IF_ERROR(fs.write_file(io::join_path(place, kPageFile), front_page(manifest, plan)));
   ASSIGN_OR_RETURN(std::vector<std::string> files, bundle::files_below(fs, place));
