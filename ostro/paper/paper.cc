@@ -6,7 +6,6 @@
 #include <set>
 
 #include "ostro/io/files/path.h"
-#include "ostro/lab/site/site.h"
 #include "ostro/paper/answers.h"
 #include "ostro/paper/differences.h"
 #include "ostro/paper/latex.h"
@@ -115,17 +114,17 @@ Result<Paper> make_paper(io::FileSystem& fs, const lab::Plan& plan, const lab::L
   return out;
 }
 
-Result<PaperSite> make_site(io::FileSystem& fs, const lab::Plan& plan, const lab::LabState& state) {
-  PaperSite out;
-  if (lab::is_paper(plan) && state.is_done()) {
-    ASSIGN_OR_RETURN(const Paper paper, make_paper(fs, plan, state, /*latex=*/false));
+Result<Report> shown_report(io::FileSystem& fs, const lab::Plan& plan, const lab::LabState& state) {
+  Report out;
+  if (lab::is_paper(plan)) {
+    ASSIGN_OR_RETURN(Paper paper, make_paper(fs, plan, state, /*latex=*/false));
     out.missing = paper.missing;
     if (paper.missing.empty()) {
-      ASSIGN_OR_RETURN(out.files, lab::make_site(fs, plan, state, paper.files));
+      out.files = std::move(paper.files);
       return out;
     }
   }
-  ASSIGN_OR_RETURN(out.files, lab::make_site(fs, plan, state));
+  ASSIGN_OR_RETURN(out.files, lab::make_report(fs, plan, state));
   return out;
 }
 

@@ -22,14 +22,14 @@ struct Paper {
 // the lock. Errors: those of queries, and Typst's, with file and line.
 Result<Paper> make_paper(io::FileSystem& fs, const lab::Plan& plan, const lab::LabState& state, bool latex);
 
-struct PaperSite {
+struct Report {
   std::vector<lab::ReportFile> files;
   std::string missing;  // why the paper is not there in its PDF; empty: it is, or the plan has none
 };
 
-// The pages about a lab (lab::make_site). Of a finished lab whose report is a paper they have it as Typst set
-// it; without Typst its figures and tables. Errors: as make_paper.
-Result<PaperSite> make_site(io::FileSystem& fs, const lab::Plan& plan, const lab::LabState& state);
+// The report of a lab whose steps are done, as pages show it: a paper as Typst set it, without Typst its
+// figures and tables; of another plan that of make_report. Errors: as make_paper.
+Result<Report> shown_report(io::FileSystem& fs, const lab::Plan& plan, const lab::LabState& state);
 
 // What is wrong with the files in a folder, a line each; empty if they are those of the report. Files that
 // could not be made are not compared.

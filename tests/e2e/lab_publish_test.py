@@ -198,7 +198,7 @@ def check_price(program, top, lab_hash):
     for hour in ("3600", "7200"):
         (top / "plan.yaml").write_text(plan.replace("price: {machine_hour: 3600", f"price: {{machine_hour: {hour}"))
         check(program.run("lab", "run", "plan.yaml").splitlines()[-1] == lab_hash, "a price moved the lab hash")
-        program.run("lab", "site", "plan.yaml", "--out", f"site{hour}")
+        program.run("lab", "site", "plan.yaml", "--measured", "--out", f"site{hour}")
         check(" EUR</td>" in (top / f"site{hour}/runs.html").read_text(), "the pages have no price")
         program.run("lab", "record", "plan.yaml", "--out", f"{hour}.sqlite", "--measured")
         with sqlite3.connect(top / f"{hour}.sqlite") as db:

@@ -22,6 +22,7 @@
 #include "ostro/lab/report/report.h"
 #include "ostro/paper/answers.h"
 #include "ostro/paper/paper.h"
+#include "ostro/site/site.h"
 
 namespace ostro::cli {
 namespace {
@@ -137,26 +138,32 @@ int lab_report(Args args) {
   return exit_after(report(args.context(), file, std::move(options)));
 }
 
-Status write_site(const Context& context, const std::string& file, const std::string& out) {
+Status write_site(const Context& context, const std::string& file, const std::string& out,
+                  const site::SiteRequest& request) {
   ASSIGN_OR_RETURN(const lab::Plan plan, lab::read_plan(context.fs, file));
   ASSIGN_OR_RETURN(const lab::LabState state, lab::look_at(context, plan));
-  ASSIGN_OR_RETURN(const paper::PaperSite site, paper::make_site(context.fs, plan, state));
-  RETURN_IF_ERROR(lab::write_files(context.fs, out, site.files));
+  ASSIGN_OR_RETURN(const site::Site made, site::write_site(context, plan, state, request, out));
   return write_stdout(
-      fmt::format("{}: {} files; {}/index.html is the first page\n", out, site.files.size(), out) +
-      (site.missing.empty() ? "" : fmt::format("the paper itself is not there: {}\n", site.missing)));
+      fmt::format("{}: {} files; {}/index.html is the first page\n", out, made.files, out) +
+      (made.missing.empty() ? "" : fmt::format("the paper itself is not there: {}\n", made.missing)));
 }
 
 int lab_site(Args args) {
   std::string file, out;
+  site::SiteRequest request;
   args.summary(
-      "Writes pages about a lab, finished or not: steps, runs beside each other, each run, data, and the "
-      "report of\n"
-      "a finished lab. They open from a folder, need no scripts and load nothing.");
+      "Writes pages about a lab, finished or not: steps, runs beside each other, each run, two runs "
+      "compared, "
+      "data, and\n"
+      "the report of a finished lab. They open from a folder and ask for nothing outside of it. A script "
+      "beside them\n"
+      "sorts, zooms, compares and checks hash chains; all texts and figures are there without it.");
   args.positional("FILE", &file, "the plan");
   args.option("--out", &out, "DIR", "the folder to write", Args::kRequired);
+  args.flag("--measured", &request.measured,
+            "with sessions and seconds, which are other ones wherever the lab was done");
   if (const auto code = args.parse()) return *code;
-  return exit_after(write_site(args.context(), file, out));
+  return exit_after(write_site(args.context(), file, out, request));
 }
 
 Status collect(const Context& context, const std::string& file, bool dry_run) {

@@ -137,7 +137,7 @@ Result<Plan> read_plan(io::FileSystem& fs, const std::string& path) {
   RETURN_IF_ERROR(check_once(root));
   RETURN_IF_ERROR(check_keys(root, "",
                              {"lab", "question", "steps", "scaling", "hypotheses", "queries", "figures",
-                              "tables", "report", "price"}));
+                              "tables", "report", "price", "show_texts"}));
   Plan plan;
   plan.file = file;
   const std::string folder = io::clean_path(io::parent_path(file));
@@ -164,6 +164,15 @@ Result<Plan> read_plan(io::FileSystem& fs, const std::string& path) {
   if (const Node* price = root.find("price"); price != nullptr) {
     ASSIGN_OR_RETURN(plan.price, read_price(*price));
   }
+  if (const Node* licences = root.find("show_texts"); licences != nullptr) {
+    const bool is_list = licences->kind == Node::Kind::kList;
+    for (const Node& licence : licences->items) {
+      if (!is_list || licence.kind != Node::Kind::kString || licence.text.empty()) break;
+      plan.show_texts.insert(licence.text);
+    }
+    if (!is_list || plan.show_texts.size() != licences->items.size())
+      return plan_error(*licences, "show_texts: expected a list of different licences, such as [CC0-1.0]");
+  }
   return plan;
 }
 
@@ -181,6 +190,7 @@ std::string canonical_plan(const Plan& plan) {
                         {"report", plan.report}};
   for (const Step& step : plan.steps) out["steps"][step.name] = step_json(step);
   for (const Hypothesis& h : plan.hypotheses) out["hypotheses"][h.name] = hypothesis_json(h);
+  if (!plan.show_texts.empty()) out["show_texts"] = plan.show_texts;
   return out.dump(-1, ' ', false, nlohmann::json::error_handler_t::replace);
 }
 

@@ -34,6 +34,15 @@ std::string cell(const std::string& html, bool is_number) {
   return fmt::format("<td{}>{}</td>", is_number ? " class=\"n\"" : "", html);
 }
 
+std::string shown_text(const std::string& text) {
+  constexpr size_t kMost = 2000;
+  if (text.size() <= kMost) return html_escaped(text);
+  size_t end = kMost;
+  while (end > kMost - 4 && (static_cast<unsigned char>(text[end]) & 0xC0) == 0x80) --end;
+  return fmt::format("{} <small>(the beginning of {} bytes)</small>", html_escaped(text.substr(0, end)),
+                     text.size());
+}
+
 std::string html_table(const Rows& rows, size_t most) {
   std::string out = "<div class=\"scroll\"><table><thead><tr>";
   for (const std::string& column : rows.columns) out += fmt::format("<th>{}</th>", html_escaped(column));
@@ -41,7 +50,7 @@ std::string html_table(const Rows& rows, size_t most) {
   for (size_t i = 0; i < rows.rows.size() && i < most; ++i) {
     out += "<tr>";
     for (const Value& value : rows.rows[i])
-      out += cell(html_escaped(value_text(value)), !std::holds_alternative<std::string>(value));
+      out += cell(shown_text(value_text(value)), !std::holds_alternative<std::string>(value));
     out += "</tr>\n";
   }
   out += "</tbody></table></div>\n";

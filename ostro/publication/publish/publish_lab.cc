@@ -14,11 +14,11 @@
 #include "ostro/io/files/path.h"
 #include "ostro/lab/record/record.h"
 #include "ostro/lab/registry/registry.h"
-#include "ostro/paper/paper.h"
 #include "ostro/publication/check/check_publication.h"
 #include "ostro/publication/others/others.h"
 #include "ostro/publication/publish/copy_lab.h"
 #include "ostro/publication/publish/front_page.h"
+#include "ostro/site/site.h"
 
 namespace ostro::publication {
 namespace {
@@ -127,8 +127,10 @@ Status write_publication(const Context& context, const PublishRequest& request, 
   manifest.made_by = bundle::program_json(request.version);
   RETURN_IF_ERROR(copy_plan(fs, plan, place, out.remarks));
   RETURN_IF_ERROR(copy_lab(context, plan, material.state, place));
-  ASSIGN_OR_RETURN(const paper::PaperSite site, paper::make_site(fs, plan, material.state));
-  RETURN_IF_ERROR(lab::write_files(fs, io::join_path(place, kSiteFolder), site.files));
+  // The texts of sources are not published, so pages have none either.
+  ASSIGN_OR_RETURN(const site::Site site,
+                   site::write_site(context, plan, material.state, {.measured = false, .texts = false},
+                                    io::join_path(place, kSiteFolder)));
   if (!site.missing.empty()) out.remarks.push_back("the paper itself is not there: " + site.missing);
   RETURN_IF_ERROR(publish_bundles(context, request, material, manifest, place, out.remarks));
   RETURN_IF_ERROR(fs.write_file(io::join_path(place, kPageFile), front_page(manifest, plan)));

@@ -32,7 +32,7 @@ struct Published {
 // Publishes the lab of a plan, whose steps are all done; every byte of the outputs is compared with the
 // journal first. The publication is there whole or not at all, and it was checked (check_publication.h)
 // before it got its name. Errors: a step that is not done or was changed; those of bundle::publish, of
-// make_site and of writing.
+// write_site and of writing.
 Result<Published> publish_lab(const Context& context, const PublishRequest& request);
 
 }  // namespace ostro::publication

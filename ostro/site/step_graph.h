@@ -6,9 +6,9 @@
 
 #include "ostro/lab/drive/driver.h"
 
-namespace ostro::lab {
+namespace ostro::site {
 
 // Of a lab with more than 200 steps: an empty text; it would be too large to read.
-std::string step_graph_svg(const LabState& state);
+std::string step_graph_svg(const lab::LabState& state);
 
-}  // namespace ostro::lab
+}  // namespace ostro::site

@@ -1,4 +1,4 @@
-#include "ostro/lab/site/step_graph.h"
+#include "ostro/site/step_graph.h"
 
 #include <fmt/format.h>
 
@@ -6,7 +6,10 @@
 
 #include "ostro/base/html.h"
 
-namespace ostro::lab {
+namespace ostro::site {
+
+using lab::Action;
+
 namespace {
 
 constexpr size_t kMostSteps = 200;
@@ -36,12 +39,12 @@ std::string short_name(const std::string& name) {
 
 }  // namespace
 
-std::string step_graph_svg(const LabState& state) {
+std::string step_graph_svg(const lab::LabState& state) {
   if (state.steps.size() > kMostSteps) return "";
   std::map<std::string, std::pair<int, int>> places;  // name -> column, row
   std::map<int, int> used;
   std::string lines, boxes;
-  for (const StepState& s : state.steps) {
+  for (const lab::StepState& s : state.steps) {
     int column = 0;
     for (const auto& [unused, input] : s.step->inputs) column = std::max(column, places.at(input).first + 1);
     const int row = used[column]++;
@@ -58,7 +61,7 @@ std::string step_graph_svg(const LabState& state) {
     boxes += fmt::format(
         "<g><title>{}: {}</title><rect x=\"{}\" y=\"{}\" width=\"{}\" height=\"{}\" rx=\"5\" "
         "fill=\"#fcfcfb\" stroke=\"{}\"/><text x=\"{}\" y=\"{}\">{}</text></g>\n",
-        html_escaped(s.step->name), action_name(s.action), x, y, kBoxWidth, kBoxHeight, colour(s.action),
+        html_escaped(s.step->name), lab::action_name(s.action), x, y, kBoxWidth, kBoxHeight, colour(s.action),
         x + 8, y + 18, html_escaped(short_name(s.step->name)));
   }
   int columns = 0, rows = 0;
@@ -73,4 +76,4 @@ std::string step_graph_svg(const LabState& state) {
       columns * kColumn - (kColumn - kBoxWidth) + 20, rows * kRow + 10, lines, boxes);
 }
 
-}  // namespace ostro::lab
+}  // namespace ostro::site

@@ -1,0 +1,68 @@
+#include "ostro/site/lab_facts.h"
+
+#include <fmt/format.h>
+
+#include <nlohmann/json.hpp>
+
+#include "ostro/lab/report/html_page.h"
+
+namespace ostro::site {
+
+std::string isolated(const std::string& text) { return "<bdi>" + lab::shown_text(text) + "</bdi>"; }
+
+const RunFacts* LabFacts::find(const std::string& step) const {
+  for (const RunFacts& run : runs)
+    if (run.name == step) return &run;
+  return nullptr;
+}
+
+std::string LabFacts::step_html(const std::string& name) const {
+  const RunFacts* run = find(name);
+  const std::string text = isolated(name);
+  return run == nullptr ? text : fmt::format("<a href=\"{}.html\">{}</a>", run->id, text);
+}
+
+std::string LabFacts::without_folder(const std::string& text) const {
+  if (plan.folder.empty()) return text;
+  const std::string folder = plan.folder.ends_with('/') ? plan.folder : plan.folder + "/";
+  const auto is_of_path = [](char c) {
+    return (c >= 'a' && c <= 'z') || (c >= 'A' && c <= 'Z') || (c >= '0' && c <= '9') || c == '_' ||
+           c == '-' || c == '.' || c == '/';
+  };
+  std::string out;
+  for (size_t i = 0; i < text.size();) {
+    if ((i == 0 || !is_of_path(text[i - 1])) && text.compare(i, folder.size(), folder) == 0) {
+      i += folder.size();
+      continue;
+    }
+    out += text[i++];
+  }
+  return out;
+}
+
+Result<std::map<std::string, std::string>> LabFacts::by_name(const std::string& sql) const {
+  ASSIGN_OR_RETURN(const lab::Rows rows, record.select(sql));
+  std::map<std::string, std::string> out;
+  for (const auto& row : rows.rows) out.emplace(lab::value_text(row.at(0)), lab::value_text(row.at(1)));
+  return out;
+}
+
+LabFacts lab_facts(const lab::Plan& plan, const lab::LabState& state, const lab::Database& record,
+                   const lab::Journal& journal, bool measured) {
+  LabFacts out{plan, state, record, measured, {}};
+  std::map<std::string, std::string> verified;  // by fingerprint
+  for (const lab::HashedLine& line : journal.lines()) {
+    const auto entry = nlohmann::json::parse(line.entry);
+    if (entry["kind"] == "audit") verified[entry["fingerprint"]] = "all of it, by an audit of this lab";
+    if (entry["kind"] == "adopted") verified[entry["fingerprint"]] = entry["verified"];
+  }
+  for (const lab::StepState& s : state.steps) {
+    if (!s.step->kind->makes_run() || s.action != lab::Action::kSkip) continue;
+    const auto found = verified.find(s.fingerprint);
+    out.runs.push_back({s.step->name, fmt::format("run-{}", out.runs.size() + 1), "",
+                        found == verified.end() ? "" : found->second});
+  }
+  return out;
+}
+
+}  // namespace ostro::site

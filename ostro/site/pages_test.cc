@@ -1,0 +1,140 @@
+#include "ostro/site/pages.h"
+
+#include <doctest/doctest.h>
+#include <fmt/format.h>
+
+#include "ostro/base/sha256.h"
+#include "ostro/base/test_size.h"
+#include "ostro/io/files/memory_file_system.h"
+#include "ostro/site/shell.h"
+
+namespace ostro::site {
+namespace {
+
+// A lab with this many runs that are done, and its record.
+struct MadeLab {
+  lab::Plan plan;
+  lab::LabState state;
+  Result<lab::Database> record = lab::Database::create(/*measured=*/true);
+  io::MemoryFileSystem fs;
+
+  MadeLab(int runs, int64_t steps, const std::string& name = "base") {
+    plan.name = "made", plan.question = "Which?";
+    plan.steps.reserve(static_cast<size_t>(runs));
+    for (int i = 0; i < runs; ++i) {
+      lab::Step& step = plan.steps.emplace_back();
+      step.name = fmt::format("{}[seed={}]", name, i), step.kind = lab::find_kind("train");
+      state.made[step.name].folder = fmt::format("made.lab/out/{}", i);
+    }
+    for (const lab::Step& step : plan.steps) {
+      lab::StepState& s = state.steps.emplace_back();
+      s.step = &step, s.action = lab::Action::kSkip, s.reason = "is in the journal";
+      const auto put = [&](const char* table, const std::vector<lab::Value>& row) {
+        REQUIRE(record->insert(table, row).ok());
+      };
+      put("runs", {step.name, sha256_hex(step.name), steps, "p", "d", "t", "1"});
+      for (int option = 0; option < 100; ++option)
+        put("config", {step.name, fmt::format("section.option_{}", option), fmt::format("value {}", option)});
+      put("config", {step.name, "trainer.seed", step.name.substr(4)});
+      put("evaluations", {"score of " + step.name, step.name, steps, "s", 3.25, 1.5, int64_t{999}});
+      for (int64_t s = 1; s <= steps; ++s)
+        put("chain", {step.name, s, 4.0 + 1.0 / static_cast<double>(s), int64_t{128}, "h"});
+    }
+  }
+  LabFacts facts(bool measured = false) {
+    const auto journal = lab::Journal::open(fs, "made.lab");
+    REQUIRE(journal.ok());
+    return lab_facts(plan, state, *record, *journal, measured);
+  }
+};
+
+size_t page_size(const std::string& body) { return Shell{"made", {}}.page("x.html", "x", body).size(); }
+
+}  // namespace
+
+TEST_CASE("the first page of 200 runs, with style sheet and script, is small") {
+  const int64_t steps = test_size() == TestSize::kSample ? 200 : 10'000;
+  MadeLab made(200, steps);
+  const LabFacts facts = made.facts();
+  REQUIRE(facts.runs.size() == 200);
+  const auto index = index_body(facts);
+  REQUIRE(index.ok());
+  const size_t rest = style_sheet().size() + site_script().size();
+  CHECK(index->find("base[seed=199]") != std::string::npos);
+  CHECK(page_size(*index) + rest <= 400'000);
+  // Neither are the pages behind it large: their curves have a number of points that no run changes.
+  const auto runs = runs_body(facts);
+  const auto run = run_body(facts, facts.runs[7]);
+  REQUIRE(runs.ok());
+  REQUIRE(run.ok());
+  CHECK(page_size(*runs) + rest <= 400'000);
+  CHECK(page_size(*run) + rest <= 150'000);
+  CHECK(runs->find("the first 24 of 200 runs") != std::string::npos);
+  MESSAGE(fmt::format("{} steps: first page {} bytes, runs {}, a run {}, style sheet and script {}", steps,
+                      page_size(*index), page_size(*runs), page_size(*run), rest));
+}
+
+TEST_CASE("columns are the options in which runs differ; the others are said once") {
+  MadeLab made(3, 5);
+  const auto body = runs_body(made.facts());
+  REQUIRE(body.ok());
+  const size_t same = body->find("id=\"same\"");
+  REQUIRE(same != std::string::npos);
+  CHECK(body->find("<th>trainer.seed</th>") < same);
+  CHECK(body->find("section.option_42") > same);
+}
+
+TEST_CASE("names and texts of a lab are texts of its pages, and long ones are cut") {
+  const std::string hostile = "</script><img src=x>\"'\xE2\x80\xAE";
+  MadeLab made(2, 3, hostile);
+  made.plan.question = hostile + std::string(1'000'000, 'x');
+  made.state.steps[0].reason = hostile;
+  const LabFacts facts = made.facts();
+  const auto index = index_body(facts), runs = runs_body(facts), run = run_body(facts, facts.runs[0]),
+             diff = diff_body(facts);
+  for (const auto* body : {&index, &runs, &run, &diff}) {
+    REQUIRE(body->ok());
+    CHECK((*body)->find("<img") == std::string::npos);
+    CHECK((*body)->find("</script") == std::string::npos);
+    CHECK((*body)->size() < 60'000);
+  }
+  CHECK(index->find("&lt;/script&gt;") != std::string::npos);
+  CHECK(index->find("the beginning of 1000025 bytes") != std::string::npos);
+  const std::string page = Shell{hostile, {{"x.html", hostile}}}.page("x.html", hostile, "");
+  CHECK(page.find("<img") == std::string::npos);
+  CHECK(page.find("default-src 'none'") != std::string::npos);
+}
+
+TEST_CASE("paths begin in the plan's folder, and clocks are on measured pages alone") {
+  MadeLab made(1, 3);
+  made.plan.folder = "/home/anna/lab";
+  made.state.steps[0].reason = "see /home/anna/lab/texts, not /x/home/anna/lab/texts";
+  REQUIRE(made.record
+              ->insert("sessions", {made.plan.steps[0].name, int64_t{1}, "2026-01-01", "2026-01-02",
+                                    "finished", int64_t{0}, int64_t{3}, 12.5, "some processor"})
+              .ok());
+  const auto index = index_body(made.facts());
+  CHECK(index->find("see texts, not /x/home/anna/lab/texts") != std::string::npos);
+  CHECK(index->find("12.5 s") == std::string::npos);
+  CHECK(index_body(made.facts(true))->find("12.5 s") != std::string::npos);
+  const LabFacts facts = made.facts(), measured = made.facts(true);
+  CHECK(run_body(facts, facts.runs[0])->find("some processor") == std::string::npos);
+  CHECK(run_body(measured, measured.runs[0])->find("some processor") != std::string::npos);
+}
+
+TEST_CASE("data of a page are one script of ASCII") {
+  BatchSet set;
+  set.id = "batches-1", set.components = {{"", "rows", 3, 6, true}};
+  set.documents.emplace_back();
+  set.documents[0].file = "a\xE2\x80\xAE</script>", set.documents[0].text = "caf\xC3\xA9 \xE2\x80\xA8\xFF";
+  for (const std::string& json : {set.json(), set.texts_json()}) {
+    const std::string script = data_script(set.id, json);
+    for (const char c : script) CHECK(static_cast<unsigned char>(c) < 0x80);
+    CHECK(script.starts_with("ostro_data(\"batches-1\", "));
+  }
+  CHECK(set.texts_json() == "[\"caf\\u00e9 \\u2028\\ufffd\"]");
+  set.components[0].shows_texts = false;
+  CHECK(set.texts_json() == "[null]");
+}
+
+}  // namespace ostro::site

@@ -1,0 +1,80 @@
+// kBatchesScript: from a step to its sequences, from a sequence to its documents, and from a document to all
+// steps that use it.
+#pragma once
+
+namespace ostro::site {
+
+inline constexpr const char* kBatchesScript = R"js(
+function upgradeBatches(place) {
+  const id = place.dataset.batches, step = $('input', {type: 'number', id: 'atstep'}), go = $('button', {type: 'button', id: 'show'}, 'Show'), said = $('span', {role: 'status', id: 'atsaid'});
+  const earlier = $('button', {type: 'button', id: 'earlier', ariaLabel: 'earlier step'}, '\u25c2'), later = $('button', {type: 'button', id: 'later', ariaLabel: 'later step'}, '\u25b8');
+  const find = $('input', {type: 'search', id: 'find'}), list = $('div', {id: 'sequences'}), one = $('div', {id: 'document'}), matches = $('div', {id: 'matches'});
+  place.append($('h2', {}, 'A step, its sequences, their documents'), $('div', {className: 'bar'}, $('label', {}, 'step', step), go, earlier, later, $('label', {}, 'documents of file', find), said), matches, list, one);
+  place.hidden = false;
+  let data = null;
+  const ready = async () => {
+    if (data) return true;
+    try { data = await load(id); } catch (error) { said.textContent = error.message; return false; }
+    step.min = data.first;
+    step.max = data.last;
+    return true;
+  };
+  const component = number => data.components[number][0] || data.components[number][1];
+  const fileOf = number => (data.documents[number].file || component(data.documents[number].component)).slice(0, 200);
+  const nameOf = number => [$('bdi', {}, fileOf(number)), ' ' + data.documents[number].number];
+  const link = (inside, act) => $('button', {type: 'button', onclick: act}, ...inside);
+  const documentButton = number => link(nameOf(number), () => { keep({document: String(number)}); draw(); one.scrollIntoView(); });
+  const stepButton = number => link(['step ' + number], () => { keep({step: String(number)}); draw(); });
+  function drawStep(wanted) {
+    const steps = data.steps, at = steps.find(s => s[0] >= wanted) || steps[steps.length - 1];
+    step.value = at[0];
+    said.textContent = at[0] === wanted ? '' : 'The page has no step ' + wanted + '; this is the next one.';
+    list.replaceChildren($('h3', {}, 'Step ' + at[0]), $('div', {className: 'scroll'}, $('table', {},
+        $('thead', {}, $('tr', {}, ...['row', 'component', 'sequence', 'documents'].map(h => $('th', {scope: 'col'}, h)))),
+        $('tbody', {}, ...at[1].map(([c, sequence, spans], row) => $('tr', {}, $('td', {className: 'n'}, String(row)), $('td', {}, component(c)), $('td', {className: 'n'}, String(sequence)),
+            $('td', {}, ...spans.map(([d, begin, end, first]) => $('div', {}, documentButton(d), ' positions ' + begin + ' to ' + (end - 1) + ', its tokens from ' + first)))))))));
+  }
+  async function drawDocument(number) {
+    const d = data.documents[number];
+    if (!d) { one.replaceChildren(); return; }
+    const [begin, end] = d.bytes, facts = [['file', d.file], ['document in it, from 1', d.number], ['row of the store', d.row], ['bytes', end > begin ? begin + ' to ' + (end - 1) : 'not known'],
+      ['bytes of text', d.text_bytes], ['tokens', d.tokens], ['SHA-256 of its ids', d.sha256], ['made from', d.page]].filter(f => f[1] !== '');
+    const uses = $('ul', {}, ...d.uses.map(([s, row, epoch, from, to]) => $('li', {}, stepButton(s), ' row ' + row + ', epoch ' + (epoch + 1) + (to > from ? ', positions ' + from + ' to ' + (to - 1) : ', as a target'))));
+    const text = $('pre', {id: 'text'});
+    one.replaceChildren($('h3', {}, 'Document ', ...nameOf(number)), tableOf(['what', 'value'], facts), $('h3', {}, 'Where it is used'), $('p', {}, d.all_uses + ' times' + (d.all_uses > d.uses.length ? '; the first ' + d.uses.length + ' are' : '') + ':'), uses);
+    if (data.components[d.component][2]) {
+      one.append($('h3', {}, 'The beginning of its text'), text);
+      try { text.textContent = (await load(id + '-texts'))[number]; } catch (error) { text.textContent = error.message; }
+    }
+    scrollable();
+  }
+  function drawMatches(text) {
+    find.value = text;
+    const wanted = text.toLowerCase(), found = text === '' ? [] : data.documents.map((d, i) => i).filter(i => fileOf(i).toLowerCase().includes(wanted));
+    matches.replaceChildren(...found.slice(0, 40).map(i => $('span', {}, documentButton(i), ' ')));
+    if (text !== '') matches.append($('small', {}, found.length + ' documents'));
+  }
+  async function draw() {
+    if (!await ready()) return;
+    const now = state();
+    drawStep(Math.trunc(+now.get('step')) || data.first);
+    drawMatches(now.get('find') || '');
+    await drawDocument(now.get('document') === null ? -1 : Math.trunc(+now.get('document')));
+  }
+  const move = by => async () => {
+    if (!await ready()) return;
+    const i = data.steps.findIndex(s => s[0] >= +step.value), next = data.steps[Math.max(0, Math.min(data.steps.length - 1, i + by))];
+    keep({step: String(next[0])});
+    draw();
+  };
+  go.onclick = () => { keep({step: step.value}); draw(); };
+  step.onchange = go.onclick;
+  earlier.onclick = move(-1);
+  later.onclick = move(1);
+  find.oninput = () => { keep({find: find.value}); draw(); };
+  addEventListener('hashchange', draw);
+  if (['step', 'document', 'find'].some(name => state().get(name) !== null)) draw();
+}
+)js";
+
+}  // namespace ostro::site

@@ -1,0 +1,136 @@
+#include "ostro/site/site.h"
+
+#include <algorithm>
+#include <nlohmann/json.hpp>
+#include <set>
+
+#include "ostro/chain/chain.h"
+#include "ostro/io/files/path.h"
+#include "ostro/lab/record/record.h"
+#include "ostro/lab/report/hypotheses_table.h"
+#include "ostro/lab/report/scaling_section.h"
+#include "ostro/paper/paper.h"
+#include "ostro/site/pages.h"
+#include "ostro/site/shell.h"
+
+namespace ostro::site {
+namespace {
+
+class Writer {
+ public:
+  Writer(const Context& context, const LabFacts& facts, std::string out)
+      : context_(context), facts_(facts), out_(std::move(out)) {
+    shell_.lab = facts.plan.name;
+  }
+
+  Status write(const std::vector<BatchSet>& sets, const std::vector<lab::ReportFile>& report) {
+    ASSIGN_OR_RETURN(const std::string scaling, lab::scaling_html(facts_.record));
+    ASSIGN_OR_RETURN(const std::string hypotheses, hypotheses_body());
+    const auto has = [&](const char* name) {
+      return std::any_of(report.begin(), report.end(),
+                         [&](const lab::ReportFile& file) { return file.name == name; });
+    };
+    shell_.links = {
+        {"index.html", "Lab"}, {"runs.html", "Runs"}, {"diff.html", "Compare"}, {"data.html", "Data"}};
+    if (!scaling.empty()) shell_.links.emplace_back("scaling.html", "Scaling");
+    if (!hypotheses.empty()) shell_.links.emplace_back("hypotheses.html", "Hypotheses and registry");
+    if (has("report.html")) shell_.links.emplace_back("report/report.html", "Report");
+    if (has("report.pdf")) shell_.links.emplace_back("report/report.pdf", "Paper (PDF)");
+    ASSIGN_OR_RETURN(const std::string index, index_body(facts_));
+    RETURN_IF_ERROR(put_page("index.html", facts_.plan.name, index));
+    RETURN_IF_ERROR(put("style.css", style_sheet()));
+    RETURN_IF_ERROR(put("site.js", site_script()));
+    ASSIGN_OR_RETURN(const std::string runs, runs_body(facts_));
+    RETURN_IF_ERROR(put_page("runs.html", "Runs", runs));
+    ASSIGN_OR_RETURN(const std::string diff, diff_body(facts_));
+    RETURN_IF_ERROR(put_page("diff.html", "Two runs compared", diff));
+    ASSIGN_OR_RETURN(const std::string data, data_body(facts_, sets));
+    RETURN_IF_ERROR(put_page("data.html", "Data", data));
+    if (!scaling.empty()) RETURN_IF_ERROR(put_page("scaling.html", "Scaling", scaling));
+    if (!hypotheses.empty()) RETURN_IF_ERROR(put_page("hypotheses.html", "Hypotheses", hypotheses));
+    for (const RunFacts& run : facts_.runs) RETURN_IF_ERROR(write_run(run));
+    for (const BatchSet& set : sets) {
+      RETURN_IF_ERROR(put_page(set.id + ".html", "Batches", batches_body(facts_, set)));
+      RETURN_IF_ERROR(put_data(set.id, set.json()));
+      if (set.has_texts()) RETURN_IF_ERROR(put_data(set.id + "-texts", set.texts_json()));
+    }
+    for (const lab::ReportFile& file : report) RETURN_IF_ERROR(put("report/" + file.name, file.bytes));
+    return {};
+  }
+
+  Status put(const std::string& name, std::string bytes) {
+    written_.insert(name);
+    return lab::write_files(context_.fs, out_, {{name, std::move(bytes)}});
+  }
+  int64_t written() const { return static_cast<int64_t>(written_.size()); }
+
+  // Removes what an earlier site had and this one does not: no text stays that may not be shown any more.
+  Status remove_others() {
+    for (const std::string folder : {"", "data/"}) {
+      const auto entries = context_.fs.list(io::join_path(out_, folder));
+      if (!entries.ok()) continue;  // there are no data
+      for (const io::DirEntry& entry : *entries) {
+        const std::string name = folder + entry.name;
+        const bool is_ours = folder.empty()
+                                 ? entry.name.ends_with(".html") &&
+                                       (entry.name.starts_with("run-") || entry.name.starts_with("batches-"))
+                                 : entry.name.ends_with(".js");
+        if (is_ours && !written_.contains(name))
+          RETURN_IF_ERROR(context_.fs.remove(io::join_path(out_, name)));
+      }
+    }
+    return {};
+  }
+
+ private:
+  Status put_page(const std::string& file, const std::string& title, const std::string& body) {
+    return put(file, shell_.page(file, title, body));
+  }
+  Status put_data(const std::string& id, const std::string& json) {
+    return put("data/" + id + ".js", data_script(id, json));
+  }
+
+  Result<std::string> hypotheses_body() const {
+    ASSIGN_OR_RETURN(const lab::Rows entries, facts_.record.select("SELECT line FROM registry"));
+    if (facts_.plan.hypotheses.empty() && entries.rows.empty()) return std::string();
+    ASSIGN_OR_RETURN(const std::string hypotheses, lab::hypotheses_html(facts_.record));
+    ASSIGN_OR_RETURN(const std::string registry, lab::registry_html(facts_.record));
+    return hypotheses + registry;
+  }
+
+  // The page, and the run's chain as it is: curves and the check of its hashes are made of the same bytes.
+  Status write_run(const RunFacts& run) {
+    ASSIGN_OR_RETURN(const std::string body, run_body(facts_, run));
+    RETURN_IF_ERROR(put_page(run.id + ".html", run.name, body));
+    const std::string file = io::join_path(facts_.state.made.at(run.name).folder, chain::kChainFile);
+    ASSIGN_OR_RETURN(const std::string lines, context_.fs.read_file(file));
+    return put_data(run.id, nlohmann::json(lines).dump(-1, ' ', /*ensure_ascii=*/true,
+                                                       nlohmann::json::error_handler_t::replace));
+  }
+
+  const Context& context_;
+  const LabFacts& facts_;
+  const std::string out_;
+  Shell shell_;
+  std::set<std::string> written_;
+};
+
+}  // namespace
+
+Result<Site> write_site(const Context& context, const lab::Plan& plan, const lab::LabState& state,
+                           const SiteRequest& request, const std::string& out) {
+  ASSIGN_OR_RETURN(const lab::Database record, lab::make_record(context.fs, plan, state, request.measured));
+  ASSIGN_OR_RETURN(const lab::Journal journal, lab::Journal::open(context.fs, plan.directory()));
+  LabFacts facts = lab_facts(plan, state, record, journal, request.measured);
+  ASSIGN_OR_RETURN(const std::vector<BatchSet> sets, find_batch_sets(context, facts, request.texts));
+  Writer writer(context, facts, out);
+  paper::Report report;
+  if (state.is_done()) {
+    ASSIGN_OR_RETURN(report, paper::shown_report(context.fs, plan, state));
+  }
+  RETURN_IF_ERROR(writer.write(sets, report.files));
+  RETURN_IF_ERROR(writer.remove_others());
+  return Site{writer.written(), report.missing};
+}
+
+}  // namespace ostro::site

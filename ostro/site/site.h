@@ -1,0 +1,29 @@
+// write_site: writes pages about a lab, finished or not, that open from a folder and ask for nothing outside
+// of it: the question with all steps, the runs beside each other, each run, two runs compared, the data, the
+// hypotheses, and the report of a finished lab.
+#pragma once
+
+#include "ostro/context/context.h"
+#include "ostro/lab/drive/driver.h"
+
+namespace ostro::site {
+
+struct SiteRequest {
+  // Sessions, seconds and what they cost, too, which are other ones wherever the lab was done.
+  bool measured = false;
+  // The beginnings of texts under licences that the plan marks; false: no text, whatever the plan says.
+  bool texts = true;
+};
+
+struct Site {
+  int64_t files = 0;
+  std::string missing;  // why the paper is not there in its PDF; empty: it is, or there is none
+};
+
+// Writes the pages into the folder `out`, index.html first. All texts are
+// escaped. The same state gives the same bytes, whatever threads, locale and folder. Errors: those of reading
+// outputs and of writing, and for a finished lab those of paper::shown_report.
+Result<Site> write_site(const Context& context, const lab::Plan& plan, const lab::LabState& state,
+                           const SiteRequest& request, const std::string& out);
+
+}  // namespace ostro::site
