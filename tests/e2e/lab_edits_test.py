@@ -102,16 +102,19 @@ def shuffled_steps(steps, rng):
     return {name: shuffled(step, rng) for name, step in steps.items()}
 
 
-def older_version(lab, kind):
-    """The lab as a program left it whose steps of this kind had another version."""
+OTHER_VERSIONS = 1000  # and up: versions that no kind has
+
+
+def other_version(lab, kind, version):
+    """The lab as a program left it whose steps of this kind had this version."""
     entries = lab.entries()
     for entry in entries:
         if entry["kind"] != "done":
             continue
         recipe = json.loads(entry["recipe"])
-        if recipe["kind"] != kind:
+        if recipe["kind"] != kind or recipe["version"] >= OTHER_VERSIONS:
             continue
-        recipe["version"] = 0
+        recipe["version"] = version
         entry["recipe"] = json.dumps(recipe, sort_keys=True, separators=(",", ":"), ensure_ascii=False)
         old, entry["fingerprint"] = entry["fingerprint"], hashlib.sha256(entry["recipe"].encode()).hexdigest()
         was, now = (lab.folder / "out" / fingerprint[:16] for fingerprint in (old, entry["fingerprint"]))
@@ -131,7 +134,7 @@ class Edits:
     def __init__(self, args, top, package):
         self.args, self.top, self.package, self.rng = args, top, package, random.Random(f"{seed.seed()} edits")
         self.graph, self.writer, self.lab = Graph(), Writer(), GraphLab(args.ostro, top / "lab", package)
-        self.words, self.slower, self.places = [], 0, 0
+        self.words, self.slower, self.places, self.versions = [], 0, 0, OTHER_VERSIONS
         self.seen, self.kinds, self.contents, self.hashes = set(), {}, {}, {}  # recipes; recipe to kind, to content; state to lab hash
         self.made = set()  # the lab hashes of states that were made from nothing, too
         self.runs = collections.Counter()
@@ -212,7 +215,8 @@ class Edits:
         if name == "the version of a kind":
             kind = rng.choice(["corpus", "extract", "filter", "run", "fork", "eval", "fit", "forecast"])
             self.seen = {recipe for recipe in self.seen if self.kinds[recipe] != kind}
-            older_version(lab, kind)
+            self.versions += 1
+            other_version(lab, kind, self.versions)
             return f"{name}: {kind}", None
         if name == "an output that is gone":
             step = rng.choice([s for s, (kind, _) in self.graph.steps().items() if kind != "source"])
