@@ -92,7 +92,7 @@ class Reader {
         ASSIGN_OR_RETURN(Node child, convert(value, name, depth + 1));
         // Use the line of the key, where a reader looks first. Nodes of an included file keep that file's
         // lines.
-        if (child.is_scalar() || value.Tag() != "!include") child.where = place;
+        if (value.Tag() != "!include") child.where = place;
         node.put(key.Scalar(), std::move(child));
       }
     } else if (yaml.IsScalar() && yaml.Tag() == "!") {  // quoted

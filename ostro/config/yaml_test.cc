@@ -38,6 +38,17 @@ TEST_CASE("an include stands for the file's tree, relative to the file that says
   CHECK(tree->find("model")->find("rope")->find("theta")->where == rope + ":2");
 }
 
+TEST_CASE("an include of a single word keeps the place of the word") {
+  Folder folder;
+  const std::string top = folder.write("top.yaml", "seed: !include seed.yaml\nwords: [!include seed.yaml]\n");
+  const std::string word = folder.write("seed.yaml", "# the seed\n7\n");
+  const auto tree = read_yaml_file(top);
+  REQUIRE(tree.ok());
+  CHECK(tree->find("seed")->text == "7");
+  CHECK(tree->find("seed")->where == word + ":2");
+  CHECK(tree->find("words")->items[0].where == word + ":2");
+}
+
 TEST_CASE("includes that are missing or circular are errors with both places") {
   const Folder folder;
   const std::string missing = folder.write("missing.yaml", "a: 1\nb: !include nowhere.yaml\n");

@@ -77,18 +77,6 @@ TEST_CASE("a header that does not end in time ends its connection, and others ar
   CHECK(slow.hear().find("200 OK") == std::string::npos);  // returns when the server has ended the connection
 }
 
-TEST_CASE("connections beyond the limit are ended") {
-  const auto server = started(echo, {.connections = 8, .connections_of_address = 4});
-  std::vector<std::unique_ptr<Client>> held;
-  for (int i = 0; i < 4; ++i) {
-    held.push_back(std::make_unique<Client>(server->port()));
-    held.back()->say("GET / HTTP/1.1\r\n");
-  }
-  CHECK(Client(server->port()).hear().empty());
-  held.back()->say("Host: localhost\r\n\r\n");
-  CHECK(held.back()->hear().ends_with("\r\n\r\n/"));
-}
-
 TEST_CASE("connections that bring no request leave room for those that do") {
   const auto server =
       started(echo, {.header = std::chrono::minutes(30), .connections = 8, .connections_of_address = 8});
@@ -131,6 +119,27 @@ struct Waiting {
     return out;
   }
 };
+
+TEST_CASE("connections beyond the limit of an address are ended, and none that is idle fills it") {
+  Waiting waiting;
+  const auto server =
+      waiting.start({.header = std::chrono::minutes(30), .connections = 8, .connections_of_address = 4});
+  const auto ask = [&](const std::string& path) {
+    auto client = std::make_unique<Client>(server->port());
+    client->say("GET " + path + " HTTP/1.1\r\nHost: localhost\r\n\r\n");
+    return std::pair(std::move(client), waiting.next());
+  };
+  std::vector<std::unique_ptr<Client>> idle;
+  for (int i = 0; i < 10; ++i) idle.push_back(std::make_unique<Client>(server->port()));
+  for (int i = 0; i < 8; ++i) CHECK(idle[static_cast<size_t>(i)]->hear().empty());  // the oldest
+  idle.clear();
+  // Those whose answers are to come do fill it.
+  std::vector<std::pair<std::unique_ptr<Client>, std::shared_ptr<Exchange>>> held;
+  for (int i = 0; i < 4; ++i) held.push_back(ask("/held"));
+  CHECK(Client(server->port()).hear().empty());
+  held.back().second->answer({200, "text/plain", "at last"});
+  CHECK(held.back().first->hear().ends_with("at last"));
+}
 
 std::string post(const std::string& body) {
   return "POST /ask HTTP/1.1\r\nHost: localhost\r\nContent-Length: " + std::to_string(body.size()) +

@@ -50,7 +50,7 @@ class MicroServer final : public Server {
       : service_(std::move(service)),
         limits_(limits),
         address_(address),
-        watch_((limits.connections + 1) / 2) {}
+        watch_((std::min(limits.connections, limits.connections_of_address) + 1) / 2) {}
   // Connections must not be suspended when the daemon stops.
   ~MicroServer() override {
     {

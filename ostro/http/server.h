@@ -4,8 +4,8 @@
 // Clients that are slow or many cost a bounded amount of memory and cannot hold up others: a request's header
 // and body have to be there before a deadline, however their bytes come; bodies have a size; connections are
 // limited, all in all and for an address; those that have not brought their request fill at most half of
-// that, and the oldest of them goes where one more comes. A client that reads its answer too slowly is
-// dropped, and with it what waits for it.
+// the smaller limit, and the oldest of them goes where one more comes. A client that reads its answer too
+// slowly is dropped, and with it what waits for it.
 #pragma once
 
 #include <chrono>

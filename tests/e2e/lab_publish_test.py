@@ -32,7 +32,7 @@ PLAN = """
 lab: small
 question: Which `rate` is <best>?
 steps:
-  texts: {source: {files: [texts], licence: GPL-3.0-only}}
+  texts: {source: {files: [texts], licence: !include licence.yaml}}
   held: {source: {files: ["held/*.txt"], licence: Apache-2.0}}
   words: {tokenizer: {from: $texts, vocab_size: 300}}
   rows: {tokens: {from: $texts, held_out: $held, tokenizer: $words}}
@@ -68,6 +68,7 @@ def make_lab(top):
     shutil.copy(licences / "Apache-2.0", top / "held" / "a.txt")
     (top / "tiny.yaml").write_text(CONFIG)
     (top / "set.yaml").write_text("optimizer.learning_rate: $rate\n")
+    (top / "licence.yaml").write_text("GPL-3.0-only\n")
     (top / "report.txt").write_text("The best has {value best 3} bits per byte.\n")
     (top / "count.sh").write_text("wc -c < in/words/tokenizer.json > out/size.txt\n")
     plan = PLAN.replace("[wc, -c, in/words/tokenizer.json]", "[sh, count.sh], files: [count.sh]")

@@ -21,6 +21,7 @@ import subprocess
 import sys
 import tempfile
 
+from lab_graph import write_journal
 from lab_test import CONFIG, check
 
 PLAN = """
@@ -314,6 +315,7 @@ def check_quality(ostro, top):
     shutil.rmtree(top / "quality.lab")
     lab.run(OSTRO_THREADS="2")
     check((lab.output("half") / "verdicts.jsonl").read_bytes() == one, "other bits on two threads")
+    check_audit(lab)
     # Control: with the labels exchanged the others are taken.
     lab.write(QUALITY.replace("positive: $good, negative: $other, share", "positive: $other, negative: $good, share"))
     lab.run()
@@ -321,7 +323,37 @@ def check_quality(ostro, top):
     check([("drop" in said[i + 1]) for i in range(60)] == kinds, "exchanged labels")
     lab.write(QUALITY.replace(", share: 0.5", ""))
     check("set one of threshold and share" in lab.run(status=1).stderr, "a rule without a bound")
+    lab.write(QUALITY.replace("share: 0.5", "share: 0.5, epochs: 1000001"))
+    check("epochs is 1000001: use 1 to 1000000" in lab.run(status=1).stderr, "more epochs than there may be")
     print("quality tells the texts apart, with the same bits on one thread and two")
+
+
+def check_audit(lab):
+    """A score that another machine would not give, of a row that is taken all the same. Output, manifest and journal agree."""
+    check(lab.run("--audit", "1").stdout.count("was done again") == 2, "an audit of what is right")
+    saved = shutil.copytree(lab.top / "quality.lab", lab.top / "saved")
+    output = lab.output("half")
+    file, manifest = output / "verdicts.jsonl", output.with_suffix(".json")
+    lines = file.read_text().splitlines()
+    at = next(i for i, line in enumerate(lines) if '"value"' in line and '"drop"' not in line)
+    row = json.loads(lines[at])
+    lines[at] = json.dumps(row | {"value": row["value"] - 1e-9}, sort_keys=True, separators=(",", ":"))
+    body = "".join(line + "\n" for line in lines[:-1])
+    end = json.dumps(json.loads(lines[-1]) | {"text": hashlib.sha256(body.encode()).hexdigest()}, sort_keys=True, separators=(",", ":"))
+    before = hashlib.sha256(file.read_bytes()).hexdigest()
+    file.write_text(body + end + "\n")
+    manifest.write_text(manifest.read_text().replace(before, hashlib.sha256(file.read_bytes()).hexdigest()))
+    entries = lab.entries()
+    for entry in entries:
+        if entry["kind"] == "done" and entry["step"] == "half":
+            entry["manifest"] = hashlib.sha256(manifest.read_bytes()).hexdigest()
+    write_journal(lab.top / "quality.lab/journal.jsonl", entries)
+    lab.run("--check", "full")
+    done = lab.run("--audit", "1", status=1)
+    check("step half: fingerprint" in done.stderr and "when it is done again" in done.stderr, f"another score was not found: {done.stdout}{done.stderr}")
+    shutil.rmtree(lab.top / "quality.lab")
+    saved.rename(lab.top / "quality.lab")
+    lab.run()
 
 
 def stand_in(top, version):
@@ -401,6 +433,13 @@ def check_extract(ostro, top):
     os.killpg(process.pid, signal.SIGINT)
     error = process.communicate()[1]
     check("stopped; the same command goes on" in error and "KeyboardInterrupt" not in error, f"{process.returncode}: {error}")
+    # Side by side with others a signal to the lab alone stops it, too.
+    process = subprocess.Popen([lab.ostro, "lab", "run", "plan.yaml", "-j", "2"], cwd=top, text=True, stderr=subprocess.PIPE,
+                               stdout=subprocess.DEVNULL, env={"PATH": "/usr/bin:/bin", "OSTRO_THREADS": "2", "PYTHONPATH": package})
+    (top / "begun").read_bytes()
+    process.terminate()
+    error = process.communicate()[1]
+    check(process.returncode == 75 and "stopped; the same command goes on" in error, f"-j 2: {process.returncode}: {error}")
     print("a row leads to its page and bytes, which extracted again give it; a bad page is named, and Ctrl-C stops")
 
 

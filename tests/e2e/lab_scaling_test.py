@@ -45,6 +45,8 @@ scaling:
 figures: {curves: "SELECT series, parameters, loss FROM fit_curves"}
 """
 MISTAKES = {  # what is changed in the plan: what the error says
+    ("[8e7, 1.6e8]\n    target: {size: l, flops: 4.8e8}", "[8e37, 1e38]"): "steps of this model; give it fewer, or take a larger size",
+    ("8e7, 1.6e8", "8e7, 1e40"): "expected a number of operations above 0",
     ("8e7, 1.6e8", "8e6, 1.6e8"): "give it at least that, or leave the size out of this budget",
     ("4.8e8", "1.6e8"): "is not larger than the budget 1_6e8",
     ("budgets: [8e7, 1.6e8]", "budgets: [8e7]"): "has 3 pairs of a size and a budget",

@@ -234,6 +234,7 @@ def check_tampering(lab, wanted):
     damaged(journal, lambda d: d + b"{}\n", "is no line of a journal")
     damaged(lab.top / "texts/GPL-2.txt", flip, "texts/GPL-2.txt has changed")
     damaged(lab.top / "held/a.txt", flip, "held/a.txt has changed")
+    damaged(lab.top / "held/a.txt", flip, "or take them as they are now: --pin held")
     # Only what needs the changed source waits.
     held = lab.top / "held/a.txt"
     before = held.read_bytes()

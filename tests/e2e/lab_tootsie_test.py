@@ -1,9 +1,11 @@
 #!/usr/bin/env python3
 """Tests trainings in phases on experiments/tootsie_mini.yaml in its small form (--sanity): the lab hash of experiments/README.md
 after a kill at a drawn place; the table of phases, computed again by Python from the chain; the run verified; an edit of a phase;
-plans with mistakes; corpora from the command line.
+controls that must change the hash, and workers that must not; plans with mistakes; corpora from the command line.
 
-    lab_tootsie_test.py --ostro PROGRAM
+    lab_tootsie_test.py --ostro PROGRAM [--whole] [--log FILE]
+
+In full the small form is killed 12 times, in each phase and at amends. --whole does that with the whole experiment, and nothing else.
 """
 import argparse
 import hashlib
@@ -18,11 +20,14 @@ import subprocess
 import sys
 import tempfile
 
+from lab_phases import phases_of
 from program import check
 
 ROOT = pathlib.Path(__file__).resolve().parent.parent.parent
 sys.path.insert(0, str(ROOT / "tests/suite"))
 import seed  # noqa: E402
+sys.path.insert(0, str(ROOT / "tests/fault"))
+import forger  # noqa: E402
 
 # In the place of resiliparse, which may not be here; of pages as simple as those that are drawn it gives the same text.
 STAND_IN = """
@@ -34,6 +39,7 @@ def extract_plain_text(page, main_content=False):
     return "\\n\\n".join(" ".join(html.unescape(block).split()) for block in blocks)
 """
 ENDS = [4, 8, 12, 16, 20, 24, 28]  # of the phases in the small form
+WHOLE_ENDS = [200, 660, 740, 820, 1320, 1400, 1420]
 BATCHES = [8, 8, 24, 24, 24, 32, 32]
 TINY = """
 model: {seq_len: 32, hidden_dim: 16, intermediate_dim: 32, num_layers: 1, num_heads: 2, num_kv_heads: 2}
@@ -64,6 +70,17 @@ steps:
   side: {fork: {of: $base, at: 4, set: {trainer.num_train_steps: 7, data.train_weights: {papers: 1}}}}
   score: {eval: {of: $base}}
   cooled: {eval: {of: $side}}
+"""
+# Phases with a stage of the mixture in the second one, as Phoenix has it: the bridge.
+BRIDGED = SMALL[:SMALL.index("  base:")].replace("lab: small", "lab: NAME").replace("documents: 60", "documents: 40") + """
+  base:
+    train:
+      config: tiny.yaml
+      data: {web: $web}
+      set: {data.train_weights: {web: 1}, trainer.train_batch_size: 6}
+      phases:
+        - {name: one, to: 4, workers: 2, set: {optimizer.warmup: 2, optimizer.lr_schedule: constant}}
+        - {name: two, to: 7, data: {papers: $papers}, set: {data.train_weights: [[0, {web: 1, papers: 1}], [5, {papers: 1}]], optimizer.warmup: 0, trainer.train_batch_size: 4}}
 """
 KILLS = [("amend", 12), ("step", 20), ("chain_append", 30), ("manifest", 6), ("lab_step", 20)]
 
@@ -150,6 +167,8 @@ def check_chain(lab):
             check(tokens[step] == batch * 64, f"step {step} has {tokens[step]} tokens, and its batch is {batch}")
     verified = lab.start("verify", str(folder))
     check(verified.returncode == 0, verified.stdout + verified.stderr)
+    ends = [row[:3] for row in phases_of(lines)]
+    check(ends == [(first + 1, last, batch) for first, last, batch in zip([0] + ENDS, ENDS, BATCHES)], f"the script reads {ends}")
     print("the chain has the amends of the recipe, at the ends of phases, and verifies")
 
 
@@ -178,6 +197,7 @@ def check_table(lab):
     check([row[:6] for row in rows] == [("one", 1, 4, 2, sums[0], lines[0]["data"]), ("two", 5, 6, 4, sums[1], rows[1][5])], f"phases are {rows}")
     # Warm-up over 2 of 4 steps; then the schedule of the second phase counts from its own first step.
     check([row[6:] for row in rows] == [(0.0, 0.01), (0.01, 0.005)], f"rates are {rows}")
+    check_phases(lab, "small", record)
     check(record.execute("SELECT changes FROM phases WHERE run = 'base' ORDER BY from_step").fetchall()[1][0]
           .startswith("data from "), "what the second phase changed")
     check(record.execute("SELECT name, from_step, to_step FROM phases WHERE run = 'side'").fetchall() == [(None, 5, 7)], "the fork's row")
@@ -211,6 +231,121 @@ def check_table(lab):
     (lab.top / "small.yaml").write_text(SMALL)
     check(run().splitlines()[-1] == first.splitlines()[-1], "the plan as it was has another hash")
     print("the record's phases are those of the chain; an edited phase is another training")
+
+
+def check_phases(lab, name, record):
+    """The table phases, beside what a script reads out of the chains."""
+    table = record.execute("SELECT run, from_step, to_step, batch, tokens, data, first_rate, last_rate FROM phases ORDER BY run, from_step").fetchall()
+    runs = sorted({row[0] for row in table})
+    script = [(run, *row) for run in runs for row in phases_of(lines_of(lab.top / f"{name}.lab", run)[0])]
+    check(table == script, f"the table phases is\n{table}\nand the chains say\n{script}")
+    return table
+
+
+def check_controls(lab):
+    """What must change the states of a run, from which step on; and numbers of workers, which must not."""
+    (lab.top / "tiny.yaml").write_text(TINY)
+
+    def write(name, old="", new=""):
+        check(old in BRIDGED, f"the plan has no {old!r}")
+        (lab.top / "control.yaml").write_text(BRIDGED.replace("NAME", name).replace(old, new) if old else BRIDGED.replace("NAME", name))
+
+    def chain(name, *change):
+        write(name, *change)
+        done = lab.start("lab", "run", "control.yaml")
+        check(done.returncode == 0, done.stdout + done.stderr[-2000:])
+        return lines_of(lab.top / f"{name}.lab", "base")[0]
+
+    def first_difference(one, other):
+        states = [{line["step"]: line["state"] for line in lines if line["kind"] == "step"} for lines in (one, other)]
+        return next((step for step in sorted(states[0] | states[1]) if states[0].get(step) != states[1].get(step)), None)
+
+    plain = chain("plain")
+    for workers in ("1", "3"):
+        other = chain(f"workers{workers}", "workers: 2", f"workers: {workers}")
+        check(other[-1]["h"] == plain[-1]["h"], f"{workers} workers gave another hash")
+    for name, begins, *change in (("late", 5, "to: 4", "to: 5"), ("late_stage", 6, "[5, {papers", "[6, {papers"),
+                                  ("no_bridge", 5, "[[0, {web: 1, papers: 1}], [5, {papers: 1}]]", "{papers: 1}")):
+        found = first_difference(plain, chain(name, *change))
+        check(found == begins, f"{name}: states differ from step {found} on, and should from step {begins} on")
+    # The moments are zero where the second phase begins. Every hash of checkpoint and chain fits, so nothing else notices.
+    write("moments")
+    killed = lab.start("lab", "run", "control.yaml", OSTRO_FAILPOINT="amend:1")
+    check(killed.returncode == -9, killed.stderr)
+    run = next((lab.top / "moments.lab/out").glob("*/chain.jsonl")).parent
+    checkpoint = run / "checkpoints/step-00000004"
+    forger.zero_moments(checkpoint)
+    name = forger.seal(checkpoint)
+    forger.rewrite_chain(run / "chain.jsonl", lambda entry: entry | {"name": name} if entry["kind"] == "checkpoint" and entry["step"] == 4 else entry)
+    found = first_difference(plain, chain("moments"))
+    check(found == 5, f"moments reset at a phase: states differ from step {found} on")
+    print("1, 2 and 3 workers have one hash; a phase or a stage that begins late, a bridge left out and moments that are reset change the states from their step on")
+
+
+def newest_checkpoint(run):
+    """The step of a run's newest checkpoint, 0 without one."""
+    return max([int(folder.name[5:]) for folder in (run / "checkpoints").glob("step-*") if folder.name[5:].isdigit()], default=0)
+
+
+def check_many_kills(lab, whole, say):
+    """A kill in each phase, and at five amends, before their line in the chain and behind it. The hash of experiments/README.md."""
+    words = ["lab", "run", "tootsie_mini.yaml"] + ([] if whole else ["--sanity"])
+    folder, ends = lab.top / ("tootsie_mini.lab" if whole else "tootsie_mini.sanity.lab"), WHOLE_ENDS if whole else ENDS
+    rng = random.Random(f"{seed.seed()} tootsie kills")
+
+    def run_folder():
+        begun = [path.parent for path in (folder / "out").glob("*/chain.jsonl")]
+        check(len(begun) <= 1, f"several trainings were begun: {begun}")
+        return begun[0] if begun else None
+
+    def killed(point):
+        settings = {"OSTRO_FAILPOINT": point, "OSTRO_THREADS": rng.choice("12")} | rng.choice(({}, {"OSTRO_ISA": "avx2"}, {} if whole else {"OSTRO_ISA": "generic"}))
+        done = lab.start(*words, **settings)
+        check(done.returncode == -9, f"{point}: exit code {done.returncode}\n{done.stderr[-2000:]}")
+        return [json.loads(line) for line in (run_folder() / "chain.jsonl").read_text().splitlines() if line.endswith("}")]
+
+    spared, kills = rng.randrange(len(ends) - 1), []
+    for phase, (begin, end) in enumerate(zip([0] + ends, ends)):
+        at = newest_checkpoint(run_folder()) if run_folder() else 0
+        step = rng.randint(max(at, begin) + 1, end)
+        lines = killed(f"step:{step - at}")
+        last = max(line["step"] for line in lines if line["kind"] == "step")
+        check(begin < last <= end and len(amends_of(lines)) == phase, f"a kill in step {step} left a chain of {last} steps and {len(amends_of(lines))} amends")
+        kills.append(f"step {step}")
+        if phase not in (spared, len(ends) - 1):
+            behind = rng.randrange(2)
+            lines = killed(f"amend:{behind + 1}")
+            check(len(amends_of(lines)) == phase + behind, f"a kill at amend {phase + 1} left {len(amends_of(lines))} amends")
+            kills.append(f"amend {phase + 1}, {'behind' if behind else 'before'} its line")
+    done = lab.start(*words)
+    check(done.returncode == 0, done.stderr[-2000:])
+    found = done.stdout.splitlines()[-1].removeprefix("lab hash: ")
+    check(found == golden("lab hash" if whole else "small form, lab hash"), f"after {kills}: {done.stdout}")
+    say(f"seed {seed.seed()}: {len(kills)} kills: {'; '.join(kills)}; then the lab hash {found}")
+    return folder
+
+
+def check_whole(args):
+    """The whole experiment under kills, its run hash, and its table of phases beside that of the script."""
+    def say(line):
+        print(line, flush=True)
+        if args.log:
+            with args.log.open("a") as file:
+                file.write(line + "\n")
+
+    with tempfile.TemporaryDirectory() as folder:
+        lab = Experiment(args.ostro, pathlib.Path(folder))
+        check_many_kills(lab, True, say)
+        made = lab.start("lab", "record", "tootsie_mini.yaml", "--out", "r.sqlite")
+        check(made.returncode == 0, made.stderr)
+        record = sqlite3.connect(lab.top / "r.sqlite")
+        run_hash, = record.execute("SELECT hash FROM runs WHERE run = 'tootsie'").fetchone()
+        check(run_hash == golden("run hash of the run in six phases"), f"the run hash is {run_hash}")
+        say(f"run hash {run_hash}")
+        for row in check_phases(lab, "tootsie_mini", record):
+            say("  ".join(map(str, row)))
+        done = lab.start("lab", "report", "tootsie_mini.yaml")
+        check(done.returncode == 0, done.stderr)
 
 
 def check_errors(lab):
@@ -256,14 +391,23 @@ def check_corpus(lab):
 def main():
     parser = argparse.ArgumentParser()
     parser.add_argument("--ostro", required=True)
+    parser.add_argument("--whole", action="store_true")
+    parser.add_argument("--log", type=pathlib.Path)
     args = parser.parse_args()
+    if args.whole:
+        check_whole(args)
+        return
     with tempfile.TemporaryDirectory() as folder:
         lab = Experiment(args.ostro, pathlib.Path(folder))
         check_hash(lab)
         check_chain(lab)
         check_table(lab)
+        check_controls(lab)
         check_errors(lab)
         check_corpus(lab)
+        if seed.full():
+            (pathlib.Path(folder) / "kills").mkdir()
+            check_many_kills(Experiment(args.ostro, pathlib.Path(folder) / "kills"), False, print)
 
 
 if __name__ == "__main__":

@@ -1,18 +1,25 @@
 #!/usr/bin/env python3
 """Tests `ostro data find` and `ostro lab without` from the command line: places of documents beside those that `ostro data
 batch --explain` names, step by step; a run without a planted text beside runs without its controls and beside a run from step 0 that
-lacks it; a kill; and what is refused.
+lacks it; a document that is never read, whose absence changes no state; what it says beforehand that it takes; a kill; and what is refused.
 
-    lab_without_test.py --ostro PROGRAM
+    lab_without_test.py --ostro PROGRAM [--log FILE]
+
+In full the time that was said beforehand is compared with what a larger run takes, and written to the log.
 """
 import argparse
 import json
 import pathlib
 import random
 import re
+import sys
 import tempfile
+import time
 
 from program import Program, check
+
+sys.path.insert(0, str(pathlib.Path(__file__).resolve().parent.parent / "suite"))
+import seed  # noqa: E402
 
 CONFIG = """
 data: {train_urls: [a.jsonl, b.jsonl], validation_urls: [held.txt], tokenizer: tokenizer.json, cache_dir: cache}
@@ -82,6 +89,7 @@ def check_effect(program, uses):
     first = min(step for step, _, _ in uses[PLANTED])
     words = ("lab", "without", "runs/base", "--document", PLANTED, "--control", "2", "--text", "held.txt")
     said = program.run(*words, "--dry_run")
+    steps_said = steps_of(said)
     check(f"first in step {first}" in said and not (program.folder / "runs/base.without").exists(), said)
     # Stopped in the middle of the first run, by what a full disk or a kill may do at any time.
     program.run(*words, code=-9, OSTRO_FAILPOINT="chain_append:9")
@@ -90,6 +98,8 @@ def check_effect(program, uses):
     check(report == json.loads(program.run(*words, "--json").split("\n")[0]), "the same command gives another answer")
     mine, controls = report["without"], report["controls"]
     check(mine["first_use"] == first and mine["begins"] == first // 10 * 10, mine)
+    steps_done = sum(STEPS - run["begins"] for run in (mine, *controls))
+    check(steps_said == steps_done, f"{steps_said} steps were said beforehand, and {steps_done} done")
     check(len(controls) == 2 and PLANTED not in [c["documents"][0] for c in controls], controls)
     on_itself = [float.fromhex(run["on_itself"]) for run in (mine, *controls)]
     check(on_itself[0] == max(on_itself) and len(set(on_itself)) == 3, f"the planted text has not place 1: {on_itself}")
@@ -100,6 +110,38 @@ def check_effect(program, uses):
     check(without == {step: lacks[step] for step in without} and max(without) == STEPS, "the fork's states are others")
     check(lacks[first] == base[first] and lacks[first + 1] != base[first + 1], "control: the document changed nothing")
     check("equal: steps" in program.run("verify", "runs/base.without/without"), "verify")
+
+
+def steps_of(said):
+    return int(re.search(r"^(\d+) steps, ", said, re.M)[1])
+
+
+def check_never(program, never):
+    """Documents that no batch has are left out from step 0 on: the states are those of the run, and its hash is another one."""
+    program.run("train", "--config", "config.yaml", "--trainer.id", "never", "--data.without", json.dumps(never[:3]))
+    check(states(program, "runs/never") == states(program, "runs/base"), f"without {never[:3]}, which are never read, states are others")
+    hashes = [json.loads((program.folder / f"runs/{name}/chain.jsonl").read_text().splitlines()[-1])["h"] for name in ("never", "base")]
+    check(hashes[0] != hashes[1], "the chain does not say what was left out")
+    check("equal: steps" in program.run("verify", "runs/never"), "verify")
+
+
+def check_cost(program, log):
+    """The time that is said beforehand, beside what it takes: a line of the log, since other programs use the machine, too."""
+    larger = ("--config", "config.yaml", "--trainer.id", "larger", "--model.hidden_dim", "128", "--model.intermediate_dim", "384", "--model.num_layers", "4",
+              "--trainer.train_batch_size", "16", "--trainer.num_train_steps", "240")
+    program.run("train", *larger)
+    words = ("lab", "without", "runs/larger", "--document", PLANTED, "--control", "2")
+    said = program.run(*words, "--dry_run")
+    amount, unit = re.search(r"about ([\d.]+) (s|min)", said).groups()
+    foreseen = float(amount) * (60 if unit == "min" else 1)
+    begin = time.monotonic()
+    program.run(*words)
+    took = time.monotonic() - begin
+    line = f"lab without: {steps_of(said)} steps, said beforehand {foreseen:.0f} s, took {took:.0f} s: {100 * (foreseen / took - 1):+.0f} %"
+    print(line)
+    if log:
+        with log.open("a") as file:
+            file.write(line + "\n")
 
 
 def check_refused(program, never):
@@ -124,6 +166,7 @@ def check_refused(program, never):
 def main():
     parser = argparse.ArgumentParser()
     parser.add_argument("--ostro", required=True)
+    parser.add_argument("--log", type=pathlib.Path)
     args = parser.parse_args()
     with tempfile.TemporaryDirectory(prefix="ostro-lab-without-") as folder:
         program = Program(args.ostro, folder)
@@ -133,7 +176,10 @@ def main():
         uses, never = check_places(program)
         check(PLANTED in uses, "the planted text is never read")
         check_effect(program, uses)
+        check_never(program, never)
         check_refused(program, never)
+        if seed.full():
+            check_cost(program, args.log)
     print(f"equal: {len(uses)} documents' places; the states without a document, from a fork and from step 0")
 
 

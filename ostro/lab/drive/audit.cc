@@ -5,6 +5,7 @@
 #include <cmath>
 
 #include "ostro/base/sha256.h"
+#include "ostro/data/rows/row_verdicts.h"
 #include "ostro/io/files/path.h"
 #include "ostro/lab/journal/output.h"
 
@@ -12,6 +13,36 @@ namespace ostro::lab {
 namespace {
 
 std::string audit_directory(const OpenLab& lab) { return io::join_path(lab.directory, "audit"); }
+
+// What a step itself says of rows, without names, which are for people, and without what is said of rows that
+// the verdicts before it leave out.
+Result<data::RowVerdicts> own_verdicts(io::FileSystem& fs, const std::string& folder,
+                                       const data::RowVerdicts& before) {
+  ASSIGN_OR_RETURN(data::RowVerdicts out, data::read_row_verdicts(fs, io::join_path(folder, kVerdictsFile)));
+  for (size_t i = 0; i < out.files.size(); ++i) {
+    data::FileVerdicts& file = out.files[i];
+    file.file.clear();
+    for (data::RowVerdict& said : file.said) said.of.clear();
+    if (i < before.files.size())
+      std::erase_if(file.said, [&](const data::RowVerdict& v) { return before.files[i].drops(v.row); });
+  }
+  return out;
+}
+
+// Whether the folders `there` and `here` have the same verdicts of the step.
+Result<bool> same_verdicts(const OpenLab& lab, const std::map<std::string, Made>& made, const Step& step,
+                           const std::string& there, const std::string& here) {
+  io::FileSystem& fs = lab.context.fs;
+  const std::string& input = step.inputs.at("from");
+  data::RowVerdicts before;
+  if (lab.plan.find(input)->kind->gives_verdicts()) {
+    ASSIGN_OR_RETURN(before,
+                     data::read_row_verdicts(fs, io::join_path(made.at(input).folder, kVerdictsFile)));
+  }
+  ASSIGN_OR_RETURN(const data::RowVerdicts a, own_verdicts(fs, there, before));
+  ASSIGN_OR_RETURN(const data::RowVerdicts b, own_verdicts(fs, here, before));
+  return a == b;
+}
 
 }  // namespace
 
@@ -46,11 +77,15 @@ Status end_audit(OpenLab& lab, const std::map<std::string, Made>& made, StepStat
   const std::string& content = **performed;
   // What was resumed may have other files for the same content: another checkpoint that was the last one. So
   // may verdicts: another name of a step that made their files, or reasons of a step before them that left
-  // out the same rows by other rules.
+  // out the same rows by other rules. What they say themselves must be the same.
   const StepKind& kind = *state.step->kind;
-  const bool has_one_list = !resumes(kind) && !kind.gives_verdicts();
-  if (content != state.content || (has_one_list && manifest != state.manifest)) {
-    const bool same = content == state.content;
+  const bool same = content == state.content;
+  bool same_files = resumes(kind) || manifest == state.manifest;
+  if (same && !same_files && kind.gives_verdicts()) {
+    ASSIGN_OR_RETURN(same_files, same_verdicts(lab, made, *state.step,
+                                               output_folder(lab.directory, state.fingerprint), folder));
+  }
+  if (!same || !same_files) {
     RETURN_IF_ERROR(lab.journal.add_conflict(state.step->name, state.fingerprint,
                                              same ? state.manifest : state.content,
                                              same ? manifest : content));

@@ -41,6 +41,7 @@ bool print_to(const std::string& log) {
 
 [[noreturn]] void run_child(const std::function<Performed()>& work, const std::string& log, int threads,
                             int pipe, pid_t parent) {
+  ::setpgid(0, 0);
   ::prctl(PR_SET_PDEATHSIG, SIGKILL);
   if (::getppid() != parent) ::_exit(1);  // it ended before the line above
   ::setenv("OSTRO_THREADS", std::to_string(threads).c_str(), 1);
@@ -66,6 +67,7 @@ Result<Child> Child::start(const std::function<Performed()>& work, const std::st
     ::close(ends[0]);
     run_child(work, log, threads, ends[1], parent);
   }
+  if (process > 0) ::setpgid(process, process);  // whichever of the two comes first
   ::close(ends[1]);
   if (process < 0) {
     ::close(ends[0]);
@@ -91,12 +93,13 @@ Child& Child::operator=(Child&& other) noexcept {
 Child::~Child() {
   if (pipe_ >= 0) ::close(pipe_);
   if (process_ <= 0) return;
-  ::kill(process_, SIGKILL);
+  ::kill(-process_, SIGKILL);
   while (::waitpid(process_, nullptr, 0) < 0 && errno == EINTR) {
   }
 }
 
-void Child::stop() const { ::kill(process_, SIGTERM); }
+// As a terminal does, this tells the programs that the step runs, too.
+void Child::stop() const { ::kill(-process_, SIGTERM); }
 
 bool Child::read_some() {
   char some[4096];

@@ -54,7 +54,7 @@ std::vector<config::Override> options_of(const Work& work);
 // An error where one of the options follows from the plan.
 Status check_left_to_plan(const std::vector<config::Override>& options);
 // The tokens steps of a training by component; one with the name "" where its data are one step. A fork
-// without data has those of the other run.
+// without data has those that the other run had at its step, and later ones that its weights name.
 std::map<std::string, const Step*> stores_of(const Work& work);
 // Appends the options that say where the data of a training are, without the components `later`. Error: its
 // stores have several tokenizers.

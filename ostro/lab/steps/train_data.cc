@@ -3,6 +3,7 @@
 
 #include "ostro/config/yaml.h"
 #include "ostro/io/files/path.h"
+#include "ostro/lab/plan/phases.h"
 #include "ostro/lab/steps/kinds.h"
 
 namespace ostro::lab {
@@ -47,6 +48,26 @@ Status complete_weights(const std::map<std::string, const Step*>& stores, config
   return {};
 }
 
+constexpr std::string_view kWeights = "data.train_weights";
+
+void add_named(const Node& weights, std::set<std::string>& out) {
+  for (const Node& item : weights.items) {
+    if (weights.kind == Node::Kind::kMap) out.insert(item.key);
+    if (weights.kind == Node::Kind::kList) add_named(item, out);
+  }
+}
+
+// The components that the weights of a step name, in any of their stages.
+std::set<std::string> weighed_by(const Step& step) {
+  std::set<std::string> out;
+  for (const Node& option : step.parameters.find("set")->items) {
+    if (option.key == kWeights) add_named(option, out);
+    if (option.key.starts_with(kWeights) && option.key.size() > kWeights.size() + 1)
+      out.insert(option.key.substr(kWeights.size() + 1));
+  }
+  return out;
+}
+
 }  // namespace
 
 std::map<std::string, const Step*> stores_of(const Work& work) {
@@ -54,7 +75,16 @@ std::map<std::string, const Step*> stores_of(const Work& work) {
   for (const auto& [parameter, input] : work.step.inputs)
     if (parameter == "data" || parameter.starts_with("data."))
       out[parameter == "data" ? "" : parameter.substr(5)] = work.plan.find(input);
-  return out.empty() ? stores_of(work.of(work.input("of"))) : out;
+  if (!out.empty()) return out;
+  const Work parent = work.of(work.input("of"));
+  out = stores_of(parent);
+  if (work.plan.sanity) return out;  // it begins behind the last step of the other run, which has all of them
+  const int64_t at = std::stoll(text_of(work.step, "at"));
+  const std::set<std::string> weighed = weighed_by(work.step);
+  for (const Phase& phase : phases_of(work.plan, parent.step))
+    for (const std::string& name : phase.adds)
+      if (phase.from >= at && !weighed.contains(name)) out.erase(name);
+  return out;
 }
 
 Status set_data(const Work& work, std::vector<config::Override>& overrides,

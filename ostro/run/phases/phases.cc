@@ -1,10 +1,13 @@
 #include "ostro/run/phases/phases.h"
 
+#include <fmt/format.h>
+
 #include <utility>
 
 #include "ostro/audit/record/amend.h"
+#include "ostro/base/log.h"
 #include "ostro/chain/chain.h"
-#include "ostro/checkpoint/catalog.h"
+#include "ostro/checkpoint/restore.h"
 #include "ostro/io/files/path.h"
 
 namespace ostro::run {
@@ -34,15 +37,11 @@ std::vector<ComingAmend> amends_of(std::span<const train::TrainConfig> configs,
   return out;
 }
 
-Result<PhaseStart> phase_to_continue(io::FileSystem& fs, const std::string& directory,
-                                     std::span<const train::TrainConfig> configs) {
-  const std::string path = io::join_path(directory, chain::kChainFile);
-  ASSIGN_OR_RETURN(const bool is_begun, fs.exists(path));
-  if (!is_begun) return PhaseStart{};
-  ASSIGN_OR_RETURN(const auto checkpoints, checkpoint::list_checkpoints(
-                                               fs, io::join_path(directory, checkpoint::kCheckpointsFolder)));
-  if (checkpoints.empty()) return PhaseStart{};
-  const int64_t step = checkpoints.back().step;
+namespace {
+
+// The phase that goes on behind the step, by the amends that the chain has up to it.
+Result<PhaseStart> phase_behind(io::FileSystem& fs, const std::string& path, int64_t step,
+                                std::span<const train::TrainConfig> configs) {
   ASSIGN_OR_RETURN(const chain::Chain chain, chain::read_chain_until(fs, path, step));
   PhaseStart out;
   for (const chain::ChainLink& link : chain.links)
@@ -52,6 +51,37 @@ Result<PhaseStart> phase_to_continue(io::FileSystem& fs, const std::string& dire
   out.amend = out.phase + 1 < configs.size() && step >= configs[out.phase].trainer.num_train_steps;
   out.phase += out.amend ? 1 : 0;
   return out;
+}
+
+Status check_whole(io::FileSystem& fs, const std::string& path) {
+  ASSIGN_OR_RETURN(const checkpoint::Checkpoint opened, checkpoint::Checkpoint::open(fs, path));
+  return opened.verify();
+}
+
+}  // namespace
+
+Result<PhaseStart> phase_to_continue(io::FileSystem& fs, const std::string& directory,
+                                     std::span<const train::TrainConfig> configs) {
+  const std::string path = io::join_path(directory, chain::kChainFile);
+  ASSIGN_OR_RETURN(const bool is_begun, fs.exists(path));
+  if (!is_begun) return PhaseStart{};
+  ASSIGN_OR_RETURN(const auto checkpoints, checkpoint::list_checkpoints(
+                                               fs, io::join_path(directory, checkpoint::kCheckpointsFolder)));
+  if (checkpoints.empty()) return PhaseStart{};
+  ASSIGN_OR_RETURN(const PhaseStart first, phase_behind(fs, path, checkpoints.front().step, configs));
+  for (size_t i = checkpoints.size();; --i) {
+    const checkpoint::Entry& newest = checkpoints[i - 1];
+    ASSIGN_OR_RETURN(const PhaseStart start, phase_behind(fs, path, newest.step, configs));
+    // Within a phase the run itself passes over what is damaged.
+    if (start == first) return start;
+    const Status whole = check_whole(fs, newest.path);
+    if (whole.ok()) return start;
+    if (whole.error().code() != ErrorCode::kCorrupt) return whole.error();
+    log_warning(
+        fmt::format("checkpoint {} is damaged and is removed, and the run goes on from one before it: {}",
+                    newest.path, whole.error().message()));
+    RETURN_IF_ERROR(checkpoint::remove_checkpoint(fs, newest.path));
+  }
 }
 
 Result<RunOutcome> train_phases(io::FileSystem& fs, std::span<const train::TrainConfig> configs,

@@ -7,6 +7,7 @@
 #include "ostro/audit/record/amend.h"
 #include "ostro/audit/verify.h"
 #include "ostro/chain/chain.h"
+#include "ostro/checkpoint/catalog.h"
 #include "ostro/cpu/engine/engine.h"
 #include "ostro/io/files/memory_file_system.h"
 #include "ostro/run/phases/period_facts.h"
@@ -104,6 +105,44 @@ TEST_CASE("phases are the amends that one makes by hand, wherever they are stopp
       audit::verify_run(by_hand.fs, *by_hand.engine, "runs/run", {}, models::builtin_models());
   REQUIRE_MESSAGE(report.ok(), report.error().message());
   CHECK_MESSAGE(report->equal, report->what);
+}
+
+// Changes a byte of an array of the checkpoint.
+void damage(io::MemoryFileSystem& fs, const std::string& checkpoint) {
+  const auto files = fs.list(checkpoint + "/model/head/weight");
+  REQUIRE_MESSAGE(files.ok(), files.error().message());
+  for (const io::DirEntry& file : *files)
+    if (file.name.starts_with("c")) {
+      const std::string path = checkpoint + "/model/head/weight/" + file.name;
+      std::string* bytes = fs.content(path);
+      REQUIRE(bytes != nullptr);
+      bytes->back() = static_cast<char>(bytes->back() ^ 1);
+      return;
+    }
+  FAIL("no chunk in ", checkpoint);
+}
+
+TEST_CASE("a run goes on in the phase of the newest checkpoint that is whole") {
+  const auto configs = three();
+  PhasedWorld plain;
+  const std::string wanted = plain.go(configs)->hash;
+  for (const int64_t stop : {5, 6, 7}) {
+    CAPTURE(stop);
+    PhasedWorld world;
+    REQUIRE(world.go(configs, stop).ok());
+    const std::string root = "runs/run/checkpoints";
+    const auto before = checkpoint::list_checkpoints(world.fs, root);
+    REQUIRE(before.ok());
+    REQUIRE(before->size() >= 2);
+    for (size_t i = 1; i < before->size(); ++i) damage(world.fs, (*before)[i].path);
+    world.sessions.clear();
+    const auto again = world.go(configs);
+    REQUIRE_MESSAGE(again.ok(), again.error().message());
+    CHECK(again->finished);
+    CHECK(again->hash == wanted);
+    const auto oldest = before->front().step;
+    CHECK(world.sessions.front().first == (oldest < 3 ? 0 : oldest < 5 ? 1 : 2));
+  }
 }
 
 TEST_CASE("the amends to come are those that the chain then has") {
