@@ -81,13 +81,13 @@ Result<std::string> run_body(const LabFacts& facts, const RunFacts& run) {
     body += fmt::format(
         "<p><a href=\"{0}.html\">Batches</a>: the sequences of each step, and their documents.</p>\n",
         run.batches);
-  RETURN_IF_ERROR(add(
-      "Identity", fmt::format("SELECT 'run hash' AS what, hash AS value FROM runs {0} UNION ALL SELECT "
-                              "'programs', program FROM runs {0} UNION ALL SELECT 'data', data FROM runs "
-                              "{0} UNION ALL SELECT 'data at its end', data_at_end FROM runs {0} AND "
-                              "data_at_end <> data UNION ALL SELECT 'tokenizer', tokenizer FROM runs {0} "
-                              "UNION ALL SELECT 'numerics version', numerics FROM runs {0}",
-                              where)));
+  RETURN_IF_ERROR(
+      add("Identity", fmt::format("SELECT 'run hash' AS what, hash AS value FROM runs {0} UNION ALL SELECT "
+                                  "'programs', program FROM runs {0} UNION ALL SELECT 'data', data FROM runs "
+                                  "{0} UNION ALL SELECT 'data at its end', data_at_end FROM runs {0} AND "
+                                  "data_at_end <> data UNION ALL SELECT 'tokenizer', tokenizer FROM runs {0} "
+                                  "UNION ALL SELECT 'numerics version', numerics FROM runs {0}",
+                                  where)));
   body += fmt::format(
       "<p>To compute the run again and compare, in the plan's folder: <code>ostro verify {}</code></p>\n",
       html_escaped(facts.without_folder(facts.state.made.at(run.name).folder)));

@@ -118,7 +118,7 @@ class Writer {
 }  // namespace
 
 Result<Site> write_site(const Context& context, const lab::Plan& plan, const lab::LabState& state,
-                           const SiteRequest& request, const std::string& out) {
+                        const SiteRequest& request, const std::string& out) {
   ASSIGN_OR_RETURN(const lab::Database record, lab::make_record(context.fs, plan, state, request.measured));
   ASSIGN_OR_RETURN(const lab::Journal journal, lab::Journal::open(context.fs, plan.directory()));
   LabFacts facts = lab_facts(plan, state, record, journal, request.measured);

@@ -24,6 +24,6 @@ struct Site {
 // escaped. The same state gives the same bytes, whatever threads, locale and folder. Errors: those of reading
 // outputs and of writing, and for a finished lab those of paper::shown_report.
 Result<Site> write_site(const Context& context, const lab::Plan& plan, const lab::LabState& state,
-                           const SiteRequest& request, const std::string& out);
+                        const SiteRequest& request, const std::string& out);
 
 }  // namespace ostro::site
