@@ -32,7 +32,7 @@ struct MadeLab {
       const auto put = [&](const char* table, const std::vector<lab::Value>& row) {
         REQUIRE(record->insert(table, row).ok());
       };
-      put("runs", {step.name, sha256_hex(step.name), steps, "p", "d", "t", "1"});
+      put("runs", {step.name, sha256_hex(step.name), steps, "p", "d", "t", "1", "d"});
       for (int option = 0; option < 100; ++option)
         put("config", {step.name, fmt::format("section.option_{}", option), fmt::format("value {}", option)});
       put("config", {step.name, "trainer.seed", step.name.substr(4)});
