@@ -48,7 +48,11 @@ int64_t Coordinator::epoch() const { return state_->loop.epoch(); }
 int64_t Coordinator::members() const { return state_->loop.members(); }
 void Coordinator::stop_run() { state_->loop.stop_run(); }
 std::optional<int64_t> Coordinator::over() const { return state_->loop.over(); }
-JobState Coordinator::watched() const { return state_->loop.watch().state(); }
+JobState Coordinator::watched() const {
+  JobState state = state_->loop.watch().state();
+  state.control_bytes = state_->loop.moved();
+  return state;
+}
 int64_t Coordinator::steps_done() const { return state_->loop.watch().steps_done(); }
 
 }  // namespace ostro::cluster

@@ -87,6 +87,7 @@ void Loop::wait() {
 
 void Loop::read(Peer& peer) {
   const Status filled = peer.channel.fill(peer.most);
+  moved_ += peer.channel.take_moved();
   if (peer.channel.heard() && peer.stage == Stage::kMember) peer.until = Clock::now() + options_.lease;
   while (peer.lost.empty()) {
     const auto message = peer.channel.next(peer.most);
@@ -213,6 +214,7 @@ void Loop::flush() {
   for (Peer& peer : peers_) {
     if (!peer.lost.empty()) continue;
     const Status flushed = peer.channel.flush();
+    moved_ += peer.channel.take_moved();
     if (!flushed.ok()) {
       lose(peer, flushed.error().message());
     } else if (peer.stage == Stage::kLeaving && !peer.channel.wants_to_write() &&

@@ -36,6 +36,8 @@ class Loop {
   void stop_run();
   std::optional<int64_t> over() const { return over_ ? std::optional<int64_t>(status_) : std::nullopt; }
   const JobWatch& watch() const { return watch_; }
+  // Bytes of all messages that came and went.
+  int64_t moved() const { return moved_; }
 
  private:
   enum class Stage { kStranger, kProved, kMember, kLeaving };
@@ -82,6 +84,7 @@ class Loop {
   std::atomic<int64_t> status_ = 0;  // of a run that is over
   std::atomic<int64_t> epoch_ = 0;
   std::atomic<int64_t> member_count_ = 0;
+  std::atomic<int64_t> moved_ = 0;
   std::list<Peer> peers_;  // by age
   std::map<int64_t, Peer*> members_;
   Roster roster_;

@@ -74,12 +74,13 @@ void Loop::handle_member(Peer& peer, MessageReader& reader) {
     peer.goes = std::string(reader.text());
     if (reader.done()) return watch_.says(member, peer.goes);
   }
-  const bool stores = kind == Kind::kSet || kind == Kind::kGet;
+  const bool stores = kind == Kind::kSet || kind == Kind::kGet || kind == Kind::kGetAll;
   const int64_t first = reader.number();  // an epoch, or a request
   const int64_t second = stores ? reader.number() : 0;
   const std::string key(stores ? reader.text() : std::string_view());
   const std::string_view text =
       kind == Kind::kSet || kind == Kind::kFault ? reader.text() : std::string_view();
+  const int64_t count = kind == Kind::kGetAll ? reader.number() : 0;
   if (reader.done()) {
     if (kind == Kind::kEndSeen) return roster_.end_seen(member, first);
     if (kind == Kind::kDone) return roster_.done(first);
@@ -87,6 +88,7 @@ void Loop::handle_member(Peer& peer, MessageReader& reader) {
     if (kind == Kind::kFault) return roster_.fault(member, first, text);
     if (kind == Kind::kSet) return roster_.set(member, first, second, key, text);
     if (kind == Kind::kGet) return roster_.get(member, first, second, key);
+    if (kind == Kind::kGetAll) return roster_.get_all(member, first, second, key, count);
     if (kind == Kind::kCancel) return roster_.cancel(member, first);
   }
   lose(peer, "it does not follow the protocol of a worker");

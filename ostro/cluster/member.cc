@@ -8,6 +8,7 @@
 
 #include "ostro/cluster/link.h"
 #include "ostro/cluster/message.h"
+#include "ostro/cluster/values.h"
 
 namespace ostro::cluster {
 
@@ -35,6 +36,18 @@ class EpochStore : public dist::KeyValue {
         link_.request(Kind::kGet, epoch_, [&](Message& message) { message.text(key); }, timeout);
     if (!answer.ok()) return named(answer.error(), key);
     return answer;
+  }
+
+  Result<std::vector<std::string>> get_all(const std::string& group, int64_t count,
+                                           std::chrono::milliseconds timeout) override {
+    if (group.size() > kMostBytes / 2) return invalid_argument("a key of more than 512 KiB");
+    const auto fields = [&](Message& message) { message.text(group).number(count); };
+    const Result<std::string> answer = link_.request(Kind::kGetAll, epoch_, fields, timeout);
+    if (!answer.ok()) return named(answer.error(), group);
+    auto values = unpacked(*answer);
+    if (!values || static_cast<int64_t>(values->size()) != count)
+      return named(corrupt("it does not follow the protocol of a coordinator"), group);
+    return *std::move(values);
   }
 
  private:

@@ -44,11 +44,12 @@ enum class Kind : uint8_t {
   kStop,     // save and stop
   kOver,     // the run is over: the exit status of its leader
   // member to coordinator
-  kReady,  // it can join an epoch (Member::ready)
-  kLeave,  // it asks to leave
-  kBegan,  // number of a planned epoch that has taken over
-  kDone,   // the run is over: its exit status
-  kGoes,   // why it is about to end
+  kReady,   // it can join an epoch (Member::ready)
+  kLeave,   // it asks to leave
+  kBegan,   // number of a planned epoch that has taken over
+  kDone,    // the run is over: its exit status
+  kGoes,    // why it is about to end
+  kGetAll,  // request, number, group, count
 };
 
 // Builds a message: Message(Kind::kEnd).number(3).text("gone").bytes().

@@ -14,8 +14,12 @@
 namespace ostro::cluster {
 namespace {
 
-constexpr size_t kMostShown = 400;             // bytes of a value in a message
-constexpr std::chrono::seconds kComeBack{10};  // for members of an epoch, to a new coordinator
+constexpr size_t kMostShown = 400;     // bytes of a value in a message
+constexpr size_t kReplyBytes = 25;     // of a kReply besides its value
+constexpr int64_t kMostKeys = 65'536;  // of a group, that one answer may have
+// For members of an epoch, to a new coordinator: a time for all, and one for each.
+constexpr std::chrono::seconds kComeBack{10};
+constexpr std::chrono::milliseconds kComeBackEach{50};
 
 std::string place(const Hello& hello) {
   return fmt::format("{} (pid {})", shortened(hello.host, kMostShown), hello.pid);
@@ -83,7 +87,7 @@ Result<int64_t> Roster::add(const Hello& hello, Time now) {
   if (current_ == 0 && hello.epoch == restored_) {
     current_ = std::exchange(restored_, 0);
     expected_ = hello.size;
-    expected_until_ = now + kComeBack;
+    expected_until_ = now + kComeBack + std::min(expected_, kMostKeys) * kComeBackEach;
     log_info(
         fmt::format("epoch {} of {} workers goes on; waiting for them to come back", current_, expected_));
   }
@@ -282,7 +286,12 @@ void Roster::reply(int64_t member, int64_t request, const Error& error) {
                     .bytes());
 }
 
+// The values of a group may be longer together than a message may be.
 void Roster::reply(int64_t member, int64_t request, std::string_view value) {
+  if (value.size() + kReplyBytes > kMostBytes)
+    return reply(member, request,
+                 unsupported(fmt::format("an answer of {} bytes; a message has {} at most", value.size(),
+                                         kMostBytes)));
   send_(member, Message(Kind::kReply).number(request).number(kReplyOk).text(value).bytes());
 }
 
@@ -294,7 +303,8 @@ void Roster::set(int64_t member, int64_t request, int64_t number, const std::str
   const Status done = values.set(key, std::string(value));
   if (!done.ok()) return reply(member, request, done.error());
   reply(member, request, "");
-  for (const Waiter& waiter : values.take_waiters(key)) reply(waiter.member, waiter.request, value);
+  for (const Answer& answer : values.take_answers(key))
+    reply(answer.waiter.member, answer.waiter.request, answer.value);
 }
 
 void Roster::get(int64_t member, int64_t request, int64_t number, const std::string& key) {
@@ -303,6 +313,20 @@ void Roster::get(int64_t member, int64_t request, int64_t number, const std::str
   Values& values = values_[number];
   if (const std::string* value = values.find(key)) return reply(member, request, *value);
   const Status waits = values.wait({member, request}, key);
+  if (!waits.ok()) reply(member, request, waits.error());
+}
+
+void Roster::get_all(int64_t member, int64_t request, int64_t number, const std::string& group,
+                     int64_t count) {
+  if (const std::string why = stale(member, number); !why.empty())
+    return reply(member, request, io_error(why));
+  if (count < 0 || count > kMostKeys)
+    return reply(member, request,
+                 invalid_argument(fmt::format("{} keys of '{}'; {} is the most", count,
+                                              shortened(group, kMostShown), kMostKeys)));
+  Values& values = values_[number];
+  if (const auto all = values.find_all(group, count)) return reply(member, request, *all);
+  const Status waits = values.wait_all({member, request}, group, count);
   if (!waits.ok()) reply(member, request, waits.error());
 }
 

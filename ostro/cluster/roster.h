@@ -62,9 +62,11 @@ class Roster {
   void steps(int64_t done);
 
   // Requests of a member about an epoch that it is in, or about the job (epoch 0); each is answered once,
-  // get() possibly later, when the key is set.
+  // get() and get_all() possibly later, when the keys are set. get_all() is about the keys 0 to count - 1 of
+  // a group (values.h).
   void set(int64_t member, int64_t request, int64_t number, const std::string& key, std::string_view value);
   void get(int64_t member, int64_t request, int64_t number, const std::string& key);
+  void get_all(int64_t member, int64_t request, int64_t number, const std::string& group, int64_t count);
   void cancel(int64_t member, int64_t request);
 
   // True when an epoch can begin or be planned; begin() then does it.

@@ -89,8 +89,75 @@ TEST_CASE("large values pass, larger ones are refused, and the sum is bounded") 
   CHECK(values.wait({2, 0}, "w").ok());
   values.cancel({1, 5});
   CHECK(values.wait({1, 1024}, "w").ok());
-  CHECK(values.take_waiters("w").size() == 1025);
-  CHECK(values.take_waiters("w").empty());
+  REQUIRE(values.set("w", "now").ok());
+  CHECK(values.take_answers("w").size() == 1025);
+  CHECK(values.take_answers("w").empty());
+}
+
+TEST_CASE("a group is answered when all its keys are there, in their order, and each wait once") {
+  Values values;
+  const auto waiting = [&](int64_t request, int64_t count) {
+    REQUIRE(values.wait_all({7, request}, "e/address/", count).ok());
+  };
+  waiting(1, 3), waiting(2, 2), waiting(3, 3), waiting(4, 3);
+  values.cancel({7, 4});
+  CHECK(!values.find_all("e/address/", 1));
+  CHECK(*values.find_all("e/address/", 0) == packed({}));
+  // Not of the group: no number, a leading zero, a sign, another group.
+  for (const char* key : {"e/address/", "e/address/00", "e/address/+0", "e/address/x", "f/address/0", "0"})
+    REQUIRE(values.set(key, "no").ok());
+  REQUIRE(values.set("e/address/2", "two").ok());
+  CHECK(values.take_answers("e/address/2").empty());
+  REQUIRE(values.set("e/address/1", "one").ok());
+  CHECK(values.take_answers("e/address/1").empty());
+  REQUIRE(values.set("e/address/0", "").ok());
+  const std::vector<Answer> answers = values.take_answers("e/address/0");
+  REQUIRE(answers.size() == 3);
+  CHECK(unpacked(answers[0].value) == std::vector<std::string>{"", "one", "two"});
+  CHECK(unpacked(answers[1].value) == std::vector<std::string>{"", "one"});
+  CHECK(answers[2].waiter == Waiter{7, 3});
+  CHECK(values.take_answers("e/address/0").empty());
+  CHECK(!values.find_all("e/address/", 4));
+}
+
+TEST_CASE("packed values are read again, other texts are not") {
+  const std::string text = packed({"a", "", std::string_view("\0b", 2)});
+  CHECK(unpacked(text) == std::vector<std::string>{"a", "", std::string("\0b", 2)});
+  for (size_t size = 0; size < text.size(); ++size) CHECK(!unpacked(text.substr(0, size)));
+  CHECK(!unpacked(text + "x"));
+  std::string many = text;
+  many[8] = '\x7f';  // the count
+  CHECK(!unpacked(many));
+}
+
+TEST_CASE("all members of an epoch get each other's values in one answer") {
+  Job job(3);
+  auto members = job.join_in_order(3);
+  for (const auto& member : members) next_epoch(*member, 0);
+  std::vector<std::future<Result<std::vector<std::string>>>> waits;
+  for (const auto& member : members)
+    waits.push_back(
+        std::async(std::launch::async, [&member] { return member->store(1).get_all("address/", 3, kSoon); }));
+  const Result<std::vector<std::string>> none = members[0]->store(1).get_all("other/", 1, kNever);
+  REQUIRE(!none.ok());
+  CHECK(none.error().code() == ErrorCode::kBusy);
+  for (size_t i = 0; i < 3; ++i)
+    CHECK(members[i]
+              ->store(1)
+              .set("address/" + std::to_string(i), std::string(1, static_cast<char>('a' + i)))
+              .ok());
+  for (auto& wait : waits) CHECK(wait.get().value() == std::vector<std::string>{"a", "b", "c"});
+  CHECK(members[0]->store(1).get_all("address/", 1 << 20, kSoon).error().code() ==
+        ErrorCode::kInvalidArgument);
+  CHECK(members[0]->store(1).get_all("address/", -1, kSoon).error().code() == ErrorCode::kInvalidArgument);
+  // Together they are longer than a message.
+  const std::string large(600'000, 'x');
+  CHECK(members[0]->store(1).set("large/0", large).ok());
+  CHECK(members[1]->store(1).set("large/1", large).ok());
+  CHECK(members[2]->store(1).get_all("large/", 2, kSoon).error().code() == ErrorCode::kUnsupported);
+  auto late = std::async(std::launch::async, [&] { return members[0]->store(1).get_all("late/", 2, kSoon); });
+  members[1]->fault(1, "the wire was cut");
+  CHECK(late.get().error().code() == ErrorCode::kIo);
 }
 
 }  // namespace

@@ -2,9 +2,12 @@
 
 #include <fmt/format.h>
 
+#include <charconv>
 #include <iterator>
 #include <limits>
 #include <utility>
+
+#include "ostro/cluster/message.h"
 
 namespace ostro::cluster {
 namespace {
@@ -12,6 +15,22 @@ namespace {
 constexpr size_t kMostValueBytes = size_t{64} << 20;
 constexpr int64_t kMostWaits = 1024;  // of a member
 constexpr size_t kNodeBytes = 128;    // about what an entry of a map takes besides its text
+
+// The group of a key and its number there; nothing when the key is in no group.
+struct Place {
+  std::string_view group;
+  int64_t number = 0;
+};
+std::optional<Place> place_of(std::string_view key) {
+  const size_t slash = key.rfind('/');
+  if (slash == std::string_view::npos) return std::nullopt;
+  const std::string_view digits = key.substr(slash + 1);
+  Place place{key.substr(0, slash + 1), 0};
+  const auto [end, error] = std::from_chars(digits.begin(), digits.end(), place.number);
+  if (error != std::errc() || end != digits.end() || fmt::to_string(place.number) != digits)
+    return std::nullopt;
+  return place;
+}
 
 }  // namespace
 
@@ -25,6 +44,13 @@ Status Values::set(const std::string& key, std::string value) {
   }
   bytes_ = bytes;
   values_[key] = std::move(value);
+  if (const auto place = place_of(key)) {
+    auto group = groups_.find(place->group);
+    if (group == groups_.end()) group = groups_.emplace(place->group, Group()).first;
+    Group& g = group->second;
+    g.numbers.insert(place->number);
+    while (g.numbers.contains(g.whole)) ++g.whole;
+  }
   return {};
 }
 
@@ -33,34 +59,77 @@ const std::string* Values::find(const std::string& key) const {
   return found == values_.end() ? nullptr : &found->second;
 }
 
-Status Values::wait(Waiter waiter, const std::string& key) {
+std::optional<std::string> Values::find_all(const std::string& group, int64_t count) const {
+  const auto found = groups_.find(group);
+  if (count > 0 && (found == groups_.end() || found->second.whole < count)) return std::nullopt;
+  std::vector<std::string_view> values;
+  for (int64_t i = 0; i < count; ++i) values.push_back(values_.at(group + fmt::to_string(i)));
+  return packed(values);
+}
+
+Status Values::add(Waiter waiter, Wanted wanted) {
   const auto first = waits_.lower_bound({waiter.member, std::numeric_limits<int64_t>::min()});
   const auto last = waits_.upper_bound({waiter.member, std::numeric_limits<int64_t>::max()});
-  if (std::distance(first, last) >= kMostWaits) {
-    return unsupported(fmt::format("key '{}': a worker may wait for {} keys at a time", key, kMostWaits));
-  }
+  if (std::distance(first, last) >= kMostWaits)
+    return unsupported(
+        fmt::format("key '{}': a worker may wait for {} keys at a time", wanted.name, kMostWaits));
   cancel(waiter);
-  waits_[waiter] = key;
-  by_key_[key].insert(waiter);
+  (wanted.count < 0 ? by_key_ : by_group_)[wanted.name].insert(waiter);
+  waits_[waiter] = std::move(wanted);
   return {};
 }
 
-std::vector<Waiter> Values::take_waiters(const std::string& key) {
-  const auto found = by_key_.find(key);
-  if (found == by_key_.end()) return {};
-  std::vector<Waiter> waiters(found->second.begin(), found->second.end());
-  for (const Waiter& waiter : waiters) waits_.erase(waiter);
-  by_key_.erase(found);
-  return waiters;
+Status Values::wait(Waiter waiter, const std::string& key) { return add(waiter, {key, -1}); }
+
+Status Values::wait_all(Waiter waiter, const std::string& group, int64_t count) {
+  return add(waiter, {group, count});
+}
+
+// Many members wait for the same keys of a group, so their answer is made once.
+std::vector<Answer> Values::take_answers(const std::string& key) {
+  std::vector<Answer> answers;
+  if (const auto found = by_key_.find(key); found != by_key_.end())
+    for (const Waiter& waiter : found->second) answers.push_back({waiter, values_.at(key)});
+  const auto place = place_of(key);
+  const auto group = place ? by_group_.find(std::string(place->group)) : by_group_.end();
+  if (group != by_group_.end()) {
+    std::map<int64_t, std::optional<std::string>> made;  // by count
+    for (const Waiter& waiter : group->second) {
+      const int64_t count = waits_.at(waiter).count;
+      if (!made.contains(count)) made[count] = find_all(group->first, count);
+      if (made[count]) answers.push_back({waiter, *made[count]});
+    }
+  }
+  for (const Answer& answer : answers) cancel(answer.waiter);
+  return answers;
 }
 
 void Values::cancel(Waiter waiter) {
   const auto found = waits_.find(waiter);
   if (found == waits_.end()) return;
-  const auto waiters = by_key_.find(found->second);
+  auto& by_name = found->second.count < 0 ? by_key_ : by_group_;
+  const auto waiters = by_name.find(found->second.name);
   waiters->second.erase(waiter);
-  if (waiters->second.empty()) by_key_.erase(waiters);
+  if (waiters->second.empty()) by_name.erase(waiters);
   waits_.erase(found);
+}
+
+std::string packed(const std::vector<std::string_view>& values) {
+  Message message(Kind::kReply);
+  message.number(static_cast<int64_t>(values.size()));
+  for (const std::string_view value : values) message.text(value);
+  return message.bytes();
+}
+
+std::optional<std::vector<std::string>> unpacked(std::string_view text) {
+  MessageReader reader(text);
+  const int64_t count = reader.number();
+  // A value takes eight bytes at least.
+  if (count < 0 || count > static_cast<int64_t>(text.size() / 8)) return std::nullopt;
+  std::vector<std::string> values;
+  for (int64_t i = 0; i < count; ++i) values.emplace_back(reader.text());
+  if (reader.kind() != Kind::kReply || !reader.done()) return std::nullopt;
+  return values;
 }
 
 }  // namespace ostro::cluster

@@ -247,7 +247,7 @@ TEST_CASE("a worker that fails while it connects is missed by the others when th
     });
   for (std::thread& t : threads) t.join();
   CHECK(Clock::now() - begin < kAtOnce);
-  CHECK(errors[1] == "worker 1: waiting for worker 0: the store is gone");
+  CHECK(errors[1] == "worker 1: waiting for the addresses of the workers: the store is gone");
   // Worker 0 waits for connections, worker 2 makes them.
   CHECK_MESSAGE(errors[0].find("worker 0: no connection with worker ") == 0, errors[0]);
   CHECK_MESSAGE(errors[2].find("worker 2: lost worker 1: ") == 0, errors[2]);

@@ -32,11 +32,8 @@ class Meeting {
     RETURN_IF_ERROR(store_.set(key(options_.rank),
                                fmt::format("{} {} {}", options_.size, listener_.host, listener_.port)));
     fault_point("connect", options_.epoch, options_.rank);
-    std::vector<std::string> addresses(out_.size());
     const auto met = options_.meet_timeout ? Clock::now() + *options_.meet_timeout : Clock::time_point::max();
-    for (int64_t peer = 0; peer < options_.size; ++peer) {
-      ASSIGN_OR_RETURN(addresses[static_cast<size_t>(peer)], address_of(peer, met));
-    }
+    ASSIGN_OR_RETURN(const std::vector<std::string> addresses, all_addresses(met));
     for (int64_t peer = 0; peer < options_.rank; ++peer)
       RETURN_IF_ERROR(begin(peer, addresses[static_cast<size_t>(peer)]));
     const auto until = Clock::now() + options_.connect_timeout;
@@ -55,26 +52,55 @@ class Meeting {
   }
 
  private:
-  std::string key(int64_t rank) const { return fmt::format("{}address/{}", options_.prefix, rank); }
+  std::string group() const { return options_.prefix + "address/"; }
+  std::string key(int64_t rank) const { return group() + std::to_string(rank); }
 
-  // Strangers that come meanwhile are heard, so that they do not fill the queue.
-  Result<std::string> address_of(int64_t peer, Clock::time_point until) {
-    while (true) {
-      const auto left = std::chrono::ceil<milliseconds>(until - Clock::now());
-      auto value = store_.get(key(peer), std::clamp(left, milliseconds(1), kSlice));
-      if (value.ok()) {
-        const size_t space = value->find(' ');
-        if (space == std::string::npos || value->substr(0, space) != std::to_string(options_.size))
-          return invalid_argument(fmt::format("worker {} is one of {} workers, worker {} of {}", peer,
-                                              value->substr(0, space), options_.rank, options_.size));
-        return value->substr(space + 1);
+  // The addresses of all workers, by rank, in one answer of the store: a worker that asked for each would
+  // have the store send size * size messages. Strangers that come meanwhile are heard, so that they do not
+  // fill the queue. Of a peer with another size the address may never be complete, so each wait looks at one
+  // peer besides.
+  Result<std::vector<std::string>> all_addresses(Clock::time_point until) {
+    for (int64_t waits = 0;; ++waits) {
+      auto values = store_.get_all(group(), options_.size, slice_before(until));
+      if (values.ok()) {
+        std::vector<std::string> addresses;
+        for (int64_t peer = 0; peer < options_.size; ++peer) {
+          ASSIGN_OR_RETURN(addresses.emplace_back(), address_in((*values)[static_cast<size_t>(peer)], peer));
+        }
+        return addresses;
       }
-      const bool over = value.error().code() != ErrorCode::kBusy || Clock::now() >= until;
-      if (over) return value.error().with_context(fmt::format("waiting for worker {}", peer));
-      if (options_.given_up && options_.given_up())
-        return busy(fmt::format("waiting for worker {}: given up", peer));
+      const bool over = values.error().code() != ErrorCode::kBusy || Clock::now() >= until;
+      if (over) return why_none(values.error());
+      if (options_.given_up && options_.given_up()) return why_none(busy("given up"));
+      const int64_t peer = waits % options_.size;
+      const auto value = store_.get(key(peer), milliseconds(1));
+      if (value.ok()) RETURN_IF_ERROR(address_in(*value, peer));
       RETURN_IF_ERROR(turn(milliseconds(0)));
     }
+  }
+
+  static milliseconds slice_before(Clock::time_point until) {
+    return std::clamp(std::chrono::ceil<milliseconds>(until - Clock::now()), milliseconds(1), kSlice);
+  }
+
+  // The address in a worker's value, behind the size of the group that it means.
+  Result<std::string> address_in(const std::string& value, int64_t peer) const {
+    const size_t space = value.find(' ');
+    if (space == std::string::npos || value.substr(0, space) != std::to_string(options_.size))
+      return invalid_argument(fmt::format("worker {} is one of {} workers, worker {} of {}", peer,
+                                          value.substr(0, space), options_.rank, options_.size));
+    return value.substr(space + 1);
+  }
+
+  // `error` with the worker that it is about: one whose size differs, or the first that has no address.
+  Error why_none(const Error& error) const {
+    for (int64_t peer = 0; peer < options_.size; ++peer) {
+      const auto value = store_.get(key(peer), milliseconds(1));
+      if (!value.ok() && value.error().code() != ErrorCode::kBusy) break;  // the store does not answer
+      if (!value.ok()) return error.with_context(fmt::format("waiting for worker {}", peer));
+      if (const auto address = address_in(*value, peer); !address.ok()) return address.error();
+    }
+    return error.with_context("waiting for the addresses of the workers");
   }
 
   Status begin(int64_t peer, const std::string& address) {

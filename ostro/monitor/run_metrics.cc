@@ -80,6 +80,8 @@ void add_job(const cluster::JobState& job, bool counts, PrometheusText& out) {
   out.counter("ostro_train_workers_left_total", "Workers that left as they were asked to.",
               of(job.left_count));
   out.counter("ostro_train_workers_lost_total", "Workers that were lost.", of(job.lost_count));
+  out.counter("ostro_train_control_bytes_total", "Bytes between the coordinator and workers, both ways.",
+              of(job.control_bytes));
 }
 
 }  // namespace

@@ -53,6 +53,7 @@ struct JobState {
   std::vector<JobEvent> events;      // the last hundred
   // Since the coordinator began; not in cluster.json. event_count: of all events, also those that are gone.
   int64_t event_count = 0, joined_count = 0, left_count = 0, lost_count = 0;
+  int64_t control_bytes = 0;  // of all messages between the coordinator and members; set by the coordinator
 
   int64_t size() const;  // of the current epoch
 };

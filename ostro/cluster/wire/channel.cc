@@ -32,6 +32,7 @@ Status Channel::fill(size_t most) {
       return io_error(fmt::format("the connection broke: {}", std::strerror(errno)));
     }
     heard_ = true;
+    moved_ += got;
     in_.append(bytes.data(), static_cast<size_t>(got));
     if (static_cast<size_t>(got) < room) return {};
   }
@@ -68,6 +69,7 @@ Status Channel::flush() {
       return io_error(fmt::format("the connection broke: {}", std::strerror(errno)));
     }
     sent_ += static_cast<size_t>(put);
+    moved_ += put;
   }
   // Written bytes are removed when all are written, or half of the limit, not at every call: a slow reader's
   // 8 MiB would be moved each time.
@@ -79,6 +81,7 @@ Status Channel::flush() {
 }
 
 bool Channel::heard() { return std::exchange(heard_, false); }
+int64_t Channel::take_moved() { return std::exchange(moved_, 0); }
 
 void Channel::finish() { shutdown(fd(), SHUT_WR); }
 

@@ -2,6 +2,7 @@
 // writes what the system takes, and keeps the rest in buffers with bounds.
 #pragma once
 
+#include <cstdint>
 #include <optional>
 #include <string>
 #include <string_view>
@@ -31,6 +32,8 @@ class Channel {
   bool wants_to_write() const { return sent_ < out_.size(); }
   // Returns whether any byte has come since the last call.
   bool heard();
+  // Returns how many bytes were read and written since the last call.
+  int64_t take_moved();
   // Shuts down the writing half: the other side reads the end of the stream.
   void finish();
 
@@ -41,6 +44,7 @@ class Channel {
   std::string out_;
   size_t sent_ = 0;  // bytes of out_ that are written
   bool heard_ = false;
+  int64_t moved_ = 0;
 };
 
 }  // namespace ostro::cluster
