@@ -5,6 +5,7 @@
 #include <algorithm>
 #include <bit>
 #include <cmath>
+#include <limits>
 
 #include "ostro/audit/sample/draw.h"
 #include "ostro/base/sha256.h"
@@ -39,27 +40,28 @@ Result<std::vector<Place>> drawn_places(const Windows& windows, const std::strin
   return out;
 }
 
-// A row of a window in which everything behind `position` is another token than in the window.
+// A row of a window in which everything behind `position` was drawn anew: from the challenge alone, so that it
+// tells nothing of the text, and no program could know it beforehand.
 struct Row {
   std::vector<int32_t> tokens, targets;
 };
-Row cut_row(const Windows& windows, const Place& place, int64_t vocab) {
+Row cut_row(const Windows& windows, const Place& place, const CodeOptions& options) {
   const auto length = static_cast<size_t>(windows.length), first = static_cast<size_t>(place.row) * length;
   Row out;
   out.tokens.assign(windows.tokens.begin() + static_cast<int64_t>(first),
                     windows.tokens.begin() + static_cast<int64_t>(first + length));
   out.targets.assign(windows.targets.begin() + static_cast<int64_t>(first),
                      windows.targets.begin() + static_cast<int64_t>(first + length));
-  // Moves a token by 1 to vocab - 1 places, so that it is another one.
-  const auto other = [&](int32_t token, size_t i) {
-    const auto digest = sha256(fmt::format("ostro board other\n{}\n{}\n{}\n", place.row, place.position, i));
-    const int64_t by = 1 + (digest[0] << 16 | digest[1] << 8 | digest[2]) % (vocab - 1);
-    return static_cast<int32_t>((token + by) % vocab);
+  const auto drawn = [&](size_t i) {
+    constexpr size_t kBytes = 8;
+    const auto digest = sha256(fmt::format("ostro board other\n{}\n{}\n{}\n{}\n", options.challenge,
+                                           place.row, place.position, i));
+    uint64_t number = 0;
+    for (size_t k = 0; k < kBytes; ++k) number = number << 8 | digest[k];
+    return static_cast<int32_t>(number % static_cast<uint64_t>(options.vocab));
   };
-  for (size_t i = static_cast<size_t>(place.position) + 1; i < length; ++i) {
-    out.tokens[i] = other(out.tokens[i], i);
-    out.targets[i] = other(out.targets[i], i + length);
-  }
+  for (size_t i = static_cast<size_t>(place.position) + 1; i < length; ++i)
+    out.tokens[i] = drawn(i), out.targets[i] = drawn(i + length);
   return out;
 }
 
@@ -103,7 +105,7 @@ Status check_cuts(const Scorer& scorer, const Windows& windows, const CodeOption
   for (size_t begin = 0; begin < places.size();) {
     size_t end = begin;
     for (; end < places.size() && rows.count() < kRowsAtATime; ++end)
-      rows.add(cut_row(windows, places[end], options.vocab));
+      rows.add(cut_row(windows, places[end], options));
     ASSIGN_OR_RETURN(const std::vector<float> found, rows.take());
     for (size_t k = begin; k < end; ++k) {
       const Place& place = places[k];
@@ -128,8 +130,9 @@ Status check_cuts(const Scorer& scorer, const Windows& windows, const CodeOption
 // The losses of all targets at a place, each in a row of its own: nothing else in the row tells which of them
 // is the text's.
 Result<std::vector<float>> losses_of_all(const Scorer& scorer, const Windows& windows, const Place& place,
-                                         int64_t vocab) {
-  Row row = cut_row(windows, place, vocab);
+                                         const CodeOptions& options) {
+  const int64_t vocab = options.vocab;
+  Row row = cut_row(windows, place, options);
   Rows rows(scorer, windows.length);
   std::vector<float> out;
   for (int64_t target = 0; target < vocab; ++target) {
@@ -149,7 +152,7 @@ Status check_sums(const Scorer& scorer, const Windows& windows, const CodeOption
   ASSIGN_OR_RETURN(const std::vector<Place> places,
                    drawn_places(windows, "sums", options.challenge, options.sums));
   for (const Place& place : places) {
-    ASSIGN_OR_RETURN(const std::vector<float> all, losses_of_all(scorer, windows, place, options.vocab));
+    ASSIGN_OR_RETURN(const std::vector<float> all, losses_of_all(scorer, windows, place, options));
     const auto at = static_cast<size_t>(place.row * windows.length + place.position);
     const float whole = losses[at], alone = all[static_cast<size_t>(windows.targets[at])];
     if (!same_bits(whole, alone)) {
@@ -164,7 +167,7 @@ Status check_sums(const Scorer& scorer, const Windows& windows, const CodeOption
     for (const float loss : all) {
       const double p = std::exp(-static_cast<double>(loss));
       sum += p;
-      entropy += p * std::max(0.0, static_cast<double>(loss));
+      if (p > 0) entropy += p * std::max(0.0, static_cast<double>(loss));  // 0 for a loss of infinity
     }
     const double allowed = allowed_difference(options.vocab, entropy);
     ++out.sums;
@@ -197,6 +200,8 @@ Result<CodeCheck> check_code(const Scorer& scorer, const Windows& windows, const
   CodeCheck out;
   out.targets = windows.all_targets();
   ASSIGN_OR_RETURN(const std::vector<float> losses, scorer(windows.tokens, windows.targets));
+  // No probability of a code is above 1, and no sum of a code is above 1 by more than this.
+  const double below = allowed_difference(options.vocab, std::numeric_limits<double>::infinity());
   for (int64_t row = 0; row < windows.rows(); ++row)
     for (int64_t i = 0; i < windows.counts[static_cast<size_t>(row)]; ++i) {
       const float loss = losses[static_cast<size_t>(row * windows.length + i)];
@@ -204,6 +209,14 @@ Result<CodeCheck> check_code(const Scorer& scorer, const Windows& windows, const
       if (!std::isfinite(loss)) {
         out.refusal =
             Refusal{Rule::kNotFinite, fmt::format("{}: the loss is {}", place_text({row, i}), loss)};
+        return out;
+      }
+      if (static_cast<double>(loss) < -below) {
+        out.refusal = Refusal{
+            Rule::kNotACode,
+            fmt::format("{}: the loss is {}, so that exp(-loss) of this target alone is above 1, and "
+                        "rounding in f32 allows a loss of {:.3g} at least",
+                        place_text({row, i}), loss, -below)};
         return out;
       }
     }
