@@ -99,14 +99,14 @@ Status check_opened(const Context& context, const Track& track, const Entry& ent
   }
   const audit::RecordedRun& run = *opened;
   ASSIGN_OR_RETURN(const EvaluationTokens tokens, encode(fs, evaluation, *run.tokenizer));
-  if (const Status read = check_evaluation_text(fs, entry, evaluation, tokens, out.refusals); !read.ok()) {
-    if (!is_of_entry(read.error())) return read;
-    out.refusals.push_back({Rule::kBundle, "it has no ledger: " + read.error().message()});
-  }
+  const Status read = check_evaluation_text(fs, entry, evaluation, tokens, out.refusals);
+  const Result<int64_t> rows = read.ok() ? rows_of_data(fs, entry) : read.error();
+  if (!rows.ok() && !is_of_entry(rows.error())) return rows.error();
+  if (!rows.ok()) out.refusals.push_back({Rule::kBundle, "it has no ledger: " + rows.error().message()});
   ASSIGN_OR_RETURN(std::optional<ScoreProgram> score, open_score(fs, entry, run, out.refusals));
   if (!score) return {};
   const Windows windows = make_windows(tokens.documents, score->length());
-  check_program_rules(run, *score, track, windows.rows(), out.flops, out.refusals);
+  check_program_rules(run, *score, track, windows.rows(), rows.ok() ? *rows : 0, out.flops, out.refusals);
   if (!out.counts()) return {};
   {
     ASSIGN_OR_RETURN(const std::unique_ptr<runtime::Engine> engine, context.engine());

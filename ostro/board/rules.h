@@ -21,9 +21,20 @@ void check_tokenizer_file(io::FileSystem& fs, const Entry& entry, const Track& t
 Status check_evaluation_text(io::FileSystem& fs, const Entry& entry, const Evaluation& evaluation,
                              const EvaluationTokens& tokens, Refusals& out);
 
-// Constants and operations of all programs. Sets `flops` to those of the training.
+// Refuses operations that are more than a budget has, or that are no number. `what` has them.
+void check_operations(Rule rule, const char* what, double flops, double budget, Refusals& out);
+
+// The operations of a run: drawing the first weights, the reference of `pairs` preference pairs, and all
+// steps. Infinity or no number for programs that have no honest count.
+double operations_of(const audit::RecordedRun& run, int64_t pairs);
+
+// The rows of the entry's data, as its ledger has them. Errors: those of reading.
+Result<int64_t> rows_of_data(io::FileSystem& fs, const Entry& entry);
+
+// Constants and operations of all programs. `rows`: rows_of_data(). Sets `flops` to those of the training, 0
+// when they are no finite number.
 void check_program_rules(const audit::RecordedRun& run, const ScoreProgram& score, const Track& track,
-                         int64_t windows, double& flops, Refusals& out);
+                         int64_t windows, int64_t rows, double& flops, Refusals& out);
 
 // Whether each program fits into so many bytes. Errors: those of estimating.
 Status check_memory(runtime::Engine& engine, const audit::RecordedRun& run, const ScoreProgram& score,

@@ -1,0 +1,80 @@
+// Operations and numbers of programs: what is counted, and that what is no number is above every budget.
+#include "ostro/board/rules.h"
+
+#include <doctest/doctest.h>
+
+#include <cmath>
+#include <limits>
+
+#include "ostro/chain/example_chain_for_test.h"
+#include "ostro/ir/text/text.h"
+#include "ostro/train/options/llama_for_test.h"
+#include "ostro/train/programs/run_flops.h"
+
+namespace ostro::board {
+namespace {
+
+// One addition of `size` numbers.
+ir::Program adding(int64_t size) {
+  const std::string n = std::to_string(size);
+  return ir::parse_program("program \"p\" leaves {}\n(%0: f32[x:" + n +
+                           "] \"x\") {\n  %1 = add(%0, %0) : f32[x:" + n +
+                           "] @ \"\" \"\" \"\"\n  return %1\n}\nresults \"y\"\n")
+      .value();
+}
+
+double attention_flops(int64_t keys) {
+  const std::string k = "f32[key_pos:" + std::to_string(keys) + ", head_dim:4]";
+  return train::program_flops(
+      ir::parse_program("program \"p\" leaves {}\n(%0: f32[pos:2, head_dim:4] \"q\", %1: " + k +
+                        " \"k\", %2: " + k +
+                        " \"v\", %3: i64[] \"at\") {\n"
+                        "  %4, %5, %6 = attention(%0, %1, %2, %3) {causal = 1, head_dim = \"head_dim\", key = "
+                        "\"key_pos\", query = \"pos\", scale = 0x1p-1} : f32[pos:2, head_dim:4], f32[pos:2], "
+                        "f32[pos:2] @ \"\" \"\" \"\"\n  return %4\n}\nresults \"y\"\n")
+          .value());
+}
+
+std::string refused_rule(double flops) {
+  Refusals out;
+  check_operations(Rule::kFlops, "its training", flops, 100, out);
+  return out.empty() ? "" : out.front().text;
+}
+
+audit::RecordedRun two_steps(int64_t init) {
+  chain::ExampleRun example;
+  chain::write_example(example.fs);
+  audit::RecordedRun run;
+  run.chain = chain::read_chain(example.fs, chain::kPath).value();
+  train::TrainConfig config = train::tiny_llama();
+  config.numerics.leaf_examples = 1;
+  run.periods.push_back({{}, config, {adding(init), adding(10), adding(5)}});
+  return run;
+}
+
+}  // namespace
+
+TEST_CASE("what is above a budget is refused, and what is no number, too") {
+  CHECK(refused_rule(100) == "");
+  CHECK(refused_rule(101) == "its training has 101 FLOPs, and the track allows 100");
+  CHECK(refused_rule(std::numeric_limits<double>::infinity()) ==
+        "its training has inf FLOPs, and the track allows 100");
+  CHECK(refused_rule(std::nan("")) == "its training has nan FLOPs, and the track allows 100");
+}
+
+TEST_CASE("attention to no keys has no operations") {
+  CHECK(attention_flops(0) == 0);
+  CHECK(attention_flops(2) == 4.0 * 2 * 1 * 4);  // two rows, half of two keys, four numbers
+}
+
+TEST_CASE("the operations of a run are those of its steps, and of drawing its first weights") {
+  // Two steps of two examples.
+  CHECK(operations_of(two_steps(1), 0) == 1 + 2 * (2 * 10 + 5));
+  CHECK(operations_of(two_steps(1000), 0) == 1000 + 2 * (2 * 10 + 5));
+  audit::RecordedRun pairs = two_steps(1);
+  std::get<chain::GenesisEntry>(pairs.chain.links.front().entry).reference = std::string(64, 'a');
+  pairs.periods.front().programs.reference = adding(7);  // seven pairs at once
+  CHECK(operations_of(pairs, 20) == 1 + 2 * (2 * 10 + 5) + 3 * 7);
+}
+
+}  // namespace ostro::board
