@@ -2,6 +2,7 @@
 
 #include <fmt/format.h>
 
+#include <algorithm>
 #include <cmath>
 #include <numbers>
 
@@ -22,10 +23,18 @@ bool is_of_entry(const Error& error) {
          error.code() == ErrorCode::kInvalidArgument || error.code() == ErrorCode::kUnsupported;
 }
 
+// The rule for an error that is_of_entry().
+Rule rule_of(const Error& error) {
+  const bool is_known = error.code() == ErrorCode::kCorrupt || error.code() == ErrorCode::kNotFound;
+  return is_known ? Rule::kBundle : Rule::kCannotCheck;
+}
+
 void check_bundle_rule(const audit::Verdict verdict, const std::vector<audit::Finding>& findings,
                        CheckResult& out) {
   if (verdict == audit::Verdict::kEqual) return;
-  out.refusals.push_back({Rule::kBundle, audit::finding_text(findings.front())});
+  const bool is_open = verdict == audit::Verdict::kCannotCheck;
+  out.refusals.push_back(
+      {is_open ? Rule::kCannotCheck : Rule::kBundle, audit::finding_text(findings.front())});
 }
 
 // The audit of the bundle, without the model's files, which no rule is about, where it has none.
@@ -94,7 +103,7 @@ Status check_opened(const Context& context, const Track& track, const Entry& ent
   if (!opened.ok() && !is_of_entry(opened.error())) return opened.error();
   if (!opened.ok()) {
     // Mostly the bundle's finding, which is there.
-    if (out.counts()) out.refusals.push_back({Rule::kBundle, opened.error().message()});
+    if (out.counts()) out.refusals.push_back({rule_of(opened.error()), opened.error().message()});
     return {};
   }
   const audit::RecordedRun& run = *opened;
@@ -125,6 +134,11 @@ Status check_opened(const Context& context, const Track& track, const Entry& ent
 
 }  // namespace
 
+bool CheckResult::is_final() const {
+  return counts() || std::any_of(refusals.begin(), refusals.end(),
+                                 [](const Refusal& refusal) { return !is_of_machine(refusal.rule); });
+}
+
 Result<CheckResult> check_entry(const Context& context, const Track& track, const Board* board,
                                 const CheckRequest& request) {
   if (request.cuts < 1 || request.sums < 1 || request.memory < 1)
@@ -142,7 +156,7 @@ Result<CheckResult> check_entry(const Context& context, const Track& track, cons
     if (!is_of_entry(opened.error())) return opened.error();
     const bool none = !bundle::is_bundle(context.fs, request.entry);
     out.refusals.push_back(
-        {none ? Rule::kNotABundle : Rule::kBundle,
+        {none ? Rule::kNotABundle : rule_of(opened.error()),
          none
              ? fmt::format("{} is no bundle (ostro publish), so nothing in it can be replayed", request.entry)
              : opened.error().message()});

@@ -36,13 +36,15 @@ struct CheckResult {
   std::optional<CodeCheck> code;
   double bits_per_byte = 0;         // of an entry that counts
   std::string challenge;            // by which steps and places were drawn
-  std::vector<std::string> shared;  // what it has in common with earlier entries
+  std::vector<std::string> shared;  // what it has in common with entries before it
   std::vector<std::string> open;    // what was not shown, a sentence each
 
   bool counts() const { return refusals.empty(); }
+  // False when all that is wrong is that this machine could not check it: a board keeps no such outcome.
+  bool is_final() const;
 };
 
-// Checks the entry on the track. With a board, copies of its earlier entries are refused, and the board's
+// Checks the entry on the track. With a board, copies of its entries that count are refused, and the board's
 // head behind the entry goes into the draw. Rules that need no program come first; when one is broken, no
 // program runs. Errors: kInvalidArgument for a request that makes no sense; what keeps this machine from
 // checking (no token store, no evaluation files).

@@ -10,7 +10,8 @@ namespace ostro::board {
 enum class Rule {
   kNotABundle,      // it is no published bundle
   kBundle,          // the bundle contradicts itself, or lacks something
-  kCopy,            // all its steps are those of an earlier entry
+  kCannotCheck,     // this version of Ostro cannot read or replay it
+  kCopy,            // all its steps are those of another entry that counts
   kTokenizer,       // another tokenizer than the track's
   kData,            // other data than the track's
   kEvaluationText,  // a document of the evaluation is a row of its data
@@ -34,5 +35,8 @@ struct Refusal {
   std::string text;
 };
 using Refusals = std::vector<Refusal>;
+
+// True for a rule that another machine, or another version of Ostro, may find unbroken.
+bool is_of_machine(Rule rule);
 
 }  // namespace ostro::board

@@ -131,7 +131,11 @@ Result<board::CheckResult> check(const Context& context, CheckWords words, std::
       text += "the board had its outcome already\n";
       return result;
     }
-  RETURN_IF_ERROR(board->record(*result, words.request.beacon));
+  if (!result->is_final()) {
+    text += "the board keeps no outcome of it: another machine may check it\n";
+    return result;
+  }
+  RETURN_IF_ERROR(board->record(context.fs, *result, words.request));
   text += fmt::format("head: {}\n", board->head());
   return result;
 }
