@@ -91,6 +91,30 @@ void add_open(const CodeCheck& code, const CheckRequest& request, CheckResult& o
   add(request.sums, "is no code");
 }
 
+// Refuses windows that the check itself has no room for.
+void check_windows(const EvaluationTokens& tokens, int64_t length, const CheckRequest& request,
+                   Refusals& out) {
+  constexpr int64_t kBytes = 3 * sizeof(int32_t);  // a token, a target and a loss
+  const int64_t rows = window_rows(tokens.documents, length);
+  if (rows * length <= request.memory / kBytes) return;
+  out.push_back({Rule::kMemory,
+                 fmt::format("the evaluation in windows of {} targets needs {} bytes of memory, and this check "
+                             "has {} (--memory)",
+                             length, rows * length * kBytes, request.memory)});
+}
+
+// What is drawn must not be known to the entrant.
+Status check_beacon(const Windows& windows, const CheckRequest& request) {
+  const int64_t targets = windows.all_targets();
+  if (targets == 0)
+    return invalid_argument("the evaluation has no target: a document of it needs two tokens at least");
+  if (!request.beacon.empty() || std::min(request.cuts, request.sums) >= targets) return {};
+  return invalid_argument(
+      fmt::format("--cuts {} and --sums {} draw from {} targets: --beacon needs a public text that is younger "
+                  "than the entry, such as the numbers of a lottery, or the entrant knows what is drawn",
+                  request.cuts, request.sums, targets));
+}
+
 Status check_opened(const Context& context, const Track& track, const Entry& entry,
                     const CheckRequest& request, CheckResult& out) {
   io::FileSystem& fs = context.fs;
@@ -114,14 +138,16 @@ Status check_opened(const Context& context, const Track& track, const Entry& ent
   if (!rows.ok()) out.refusals.push_back({Rule::kBundle, "it has no ledger: " + rows.error().message()});
   ASSIGN_OR_RETURN(std::optional<ScoreProgram> score, open_score(fs, entry, run, out.refusals));
   if (!score) return {};
-  const Windows windows = make_windows(tokens.documents, score->length());
-  check_program_rules(run, *score, track, windows.rows(), rows.ok() ? *rows : 0, out.flops, out.refusals);
+  check_program_rules(run, *score, track, window_rows(tokens.documents, score->length()), rows.ok() ? *rows : 0, out.flops, out.refusals);
   if (!out.counts()) return {};
   {
     ASSIGN_OR_RETURN(const std::unique_ptr<runtime::Engine> engine, context.engine());
     RETURN_IF_ERROR(check_memory(*engine, run, *score, request.memory, out.refusals));
   }
+  check_windows(tokens, score->length(), request, out.refusals);
   if (!out.counts()) return {};
+  const Windows windows = make_windows(tokens.documents, score->length());
+  RETURN_IF_ERROR(check_beacon(windows, request));
   ASSIGN_OR_RETURN(out.replayed, replay_entry(its, entry, run, track,
                                               {request.cache, out.challenge, request.on_step}, out.refusals));
   out.open.insert(out.open.end(), out.replayed->open.begin(), out.replayed->open.end());

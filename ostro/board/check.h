@@ -20,7 +20,7 @@ namespace ostro::board {
 struct CheckRequest {
   std::string entry;                   // the folder of the bundle
   std::string cache;                   // the token store; empty: as open_run_data() finds it
-  std::string beacon;                  // needed where the track draws steps
+  std::string beacon;                  // needed where something is drawn: steps, cuts or sums
   int64_t cuts = 1000, sums = 20;      // places of CodeOptions
   int64_t memory = int64_t{16} << 30;  // bytes that a program may need
   std::function<void(int64_t done, int64_t all)> on_step = {};

@@ -52,16 +52,20 @@ Row cut_row(const Windows& windows, const Place& place, const CodeOptions& optio
                     windows.tokens.begin() + static_cast<int64_t>(first + length));
   out.targets.assign(windows.targets.begin() + static_cast<int64_t>(first),
                      windows.targets.begin() + static_cast<int64_t>(first + length));
+  constexpr size_t kBytes = 8, kNumbers = 4;  // of a number; numbers of a digest
+  Sha256Digest digest{};
+  auto block = std::numeric_limits<size_t>::max();  // that `digest` is of
   const auto drawn = [&](size_t i) {
-    constexpr size_t kBytes = 8;
-    const auto digest = sha256(fmt::format("ostro board other\n{}\n{}\n{}\n{}\n", options.challenge,
-                                           place.row, place.position, i));
+    if (block != i / kNumbers)
+      digest = sha256(fmt::format("ostro board other\n{}\n{}\n{}\n{}\n", options.challenge, place.row,
+                                  place.position, block = i / kNumbers));
     uint64_t number = 0;
-    for (size_t k = 0; k < kBytes; ++k) number = number << 8 | digest[k];
+    for (size_t k = 0; k < kBytes; ++k) number = number << 8 | digest[i % kNumbers * kBytes + k];
     return static_cast<int32_t>(number % static_cast<uint64_t>(options.vocab));
   };
-  for (size_t i = static_cast<size_t>(place.position) + 1; i < length; ++i)
-    out.tokens[i] = drawn(i), out.targets[i] = drawn(i + length);
+  const size_t behind = static_cast<size_t>(place.position) + 1;
+  for (size_t i = behind; i < length; ++i) out.tokens[i] = drawn(i);
+  for (size_t i = behind; i < length; ++i) out.targets[i] = drawn(i + length);
   return out;
 }
 
@@ -70,6 +74,9 @@ bool same_bits(float a, float b) { return std::bit_cast<uint32_t>(a) == std::bit
 std::string place_text(const Place& place) {
   return fmt::format("window {}, position {}", place.row, place.position);
 }
+
+// So many rows are asked for in one call, and at most so many positions, if a row has no more.
+constexpr int64_t kRowsAtATime = 4096, kPositionsAtATime = int64_t{1} << 22;
 
 // Runs a scorer on rows that are handed in one by one, in as few calls as memory allows.
 class Rows {
@@ -81,6 +88,7 @@ class Rows {
     targets_.insert(targets_.end(), row.targets.begin(), row.targets.end());
   }
   int64_t count() const { return std::ssize(tokens_) / length_; }
+  bool is_full() const { return count() >= kRowsAtATime || std::ssize(tokens_) >= kPositionsAtATime; }
   // The losses of all rows since the last call.
   Result<std::vector<float>> take() {
     ASSIGN_OR_RETURN(std::vector<float> losses, scorer_(tokens_, targets_));
@@ -94,8 +102,6 @@ class Rows {
   std::vector<int32_t> tokens_, targets_;
 };
 
-constexpr int64_t kRowsAtATime = 4096;
-
 // The places whose later tokens are changed: no loss up to there may be another one.
 Status check_cuts(const Scorer& scorer, const Windows& windows, const CodeOptions& options,
                   const std::vector<float>& losses, CodeCheck& out) {
@@ -104,7 +110,7 @@ Status check_cuts(const Scorer& scorer, const Windows& windows, const CodeOption
   Rows rows(scorer, windows.length);
   for (size_t begin = 0; begin < places.size();) {
     size_t end = begin;
-    for (; end < places.size() && rows.count() < kRowsAtATime; ++end)
+    for (; end < places.size() && !rows.is_full(); ++end)
       rows.add(cut_row(windows, places[end], options));
     ASSIGN_OR_RETURN(const std::vector<float> found, rows.take());
     for (size_t k = begin; k < end; ++k) {
@@ -138,7 +144,7 @@ Result<std::vector<float>> losses_of_all(const Scorer& scorer, const Windows& wi
   for (int64_t target = 0; target < vocab; ++target) {
     row.targets[static_cast<size_t>(place.position)] = static_cast<int32_t>(target);
     rows.add(row);
-    if (rows.count() < kRowsAtATime && target + 1 < vocab) continue;
+    if (!rows.is_full() && target + 1 < vocab) continue;
     ASSIGN_OR_RETURN(const std::vector<float> found, rows.take());
     for (size_t at = static_cast<size_t>(place.position); at < found.size();
          at += static_cast<size_t>(windows.length))

@@ -37,9 +37,11 @@ Result<int64_t> positions_of(const train::CanonicalPrograms& programs, const std
   for (size_t i = 0; i < leaf.param_names.size(); ++i) {
     if (leaf.param_names[i] != "tokens") continue;
     const ir::Shape& shape = leaf.body.shape(leaf.body.params[i]);
-    if (shape.axes.size() == 2 && shape.axes[1].name == "pos") return shape.axes[1].size;
+    if (shape.axes.size() == 2 && shape.axes[1].name == "pos" && shape.axes[1].size >= 1)
+      return shape.axes[1].size;
   }
-  return corrupt(fmt::format("{}: its leaf program has no parameter tokens [batch, pos]", path));
+  return corrupt(
+      fmt::format("{}: its leaf program has no parameter tokens [batch, pos] with a position", path));
 }
 
 Status add_foreign(io::FileSystem& fs, Entry& entry) {

@@ -7,6 +7,7 @@
 #include <map>
 #include <set>
 
+#include "ostro/batches/order/batch_schedule.h"
 #include "ostro/bundle/parts/ledger_files.h"
 #include "ostro/chain/data_record.h"
 #include "ostro/io/files/path.h"
@@ -173,8 +174,25 @@ void check_program_rules(const audit::RecordedRun& run, const ScoreProgram& scor
                    track.score_budget(), out);
 }
 
+void check_batch_memory(const audit::RecordedRun& run, int64_t bytes, Refusals& out) {
+  constexpr double kBytes = 32;  // of a position: four numbers, as the loader and as programs have them
+  for (int64_t done = 0; done < run.chain.last_step(); ++done) {
+    const train::TrainConfig& config = run.period_after(done).config;
+    const int64_t examples = batches::BatchSchedule(config.trainer.train_batch_size).size(done);
+    const int64_t positions = config.example_positions();
+    const double needed = kBytes * static_cast<double>(examples) * static_cast<double>(positions);
+    if (needed <= static_cast<double>(bytes)) continue;
+    out.push_back({Rule::kMemory,
+                   fmt::format("the batch of step {}, {} examples of {} positions, needs {:.6g} bytes of "
+                               "memory, and this check has {} (--memory)",
+                               done + 1, examples, positions, needed, bytes)});
+    return;
+  }
+}
+
 Status check_memory(runtime::Engine& engine, const audit::RecordedRun& run, const ScoreProgram& score,
                     int64_t bytes, Refusals& out) {
+  check_batch_memory(run, bytes, out);
   for (const auto& [name, program] : programs_of(run, score)) {
     ASSIGN_OR_RETURN(const runtime::ExecutableInfo info, engine.estimate(*program));
     const int64_t needed = info.arena_bytes + info.input_bytes + info.output_bytes;

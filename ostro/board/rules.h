@@ -36,7 +36,10 @@ Result<int64_t> rows_of_data(io::FileSystem& fs, const Entry& entry);
 void check_program_rules(const audit::RecordedRun& run, const ScoreProgram& score, const Track& track,
                          int64_t windows, int64_t rows, double& flops, Refusals& out);
 
-// Whether each program fits into so many bytes. Errors: those of estimating.
+// Whether a batch of the steps that were done fits into so many bytes.
+void check_batch_memory(const audit::RecordedRun& run, int64_t bytes, Refusals& out);
+
+// Whether each program, and each batch of the training, fits into so many bytes. Errors: those of estimating.
 Status check_memory(runtime::Engine& engine, const audit::RecordedRun& run, const ScoreProgram& score,
                     int64_t bytes, Refusals& out);
 
