@@ -7,6 +7,7 @@
 #include <numbers>
 
 #include "ostro/audit/sample/draw.h"
+#include "ostro/board/confined_files.h"
 #include "ostro/board/entry.h"
 #include "ostro/board/evaluation.h"
 #include "ostro/board/rules.h"
@@ -115,12 +116,15 @@ Status check_beacon(const Windows& windows, const CheckRequest& request) {
                   request.cuts, request.sums, targets));
 }
 
-Status check_opened(const Context& context, const Track& track, const Entry& entry,
-                    const CheckRequest& request, CheckResult& out) {
+Status check_opened(const Context& context, const Track& track, const Evaluation& evaluation,
+                    const Entry& entry, const CheckRequest& request, CheckResult& out) {
   io::FileSystem& fs = context.fs;
   check_chain_rules(entry, track, out.refusals);
   check_tokenizer_file(fs, entry, track, out.refusals);
-  ASSIGN_OR_RETURN(const Evaluation evaluation, read_evaluation(fs, track));
+  // What its own tokenizer makes of a text is not known before it runs.
+  if (std::any_of(out.refusals.begin(), out.refusals.end(),
+                  [](const Refusal& refusal) { return refusal.rule == Rule::kTokenizer; }))
+    return {};
   const Context its = with_models(context, entry);
   RETURN_IF_ERROR(check_whole(context, entry, out));
   auto opened = open_run(its, entry);
@@ -138,7 +142,7 @@ Status check_opened(const Context& context, const Track& track, const Entry& ent
   if (!rows.ok()) out.refusals.push_back({Rule::kBundle, "it has no ledger: " + rows.error().message()});
   ASSIGN_OR_RETURN(std::optional<ScoreProgram> score, open_score(fs, entry, run, out.refusals));
   if (!score) return {};
-  check_program_rules(run, *score, track, window_rows(tokens.documents, score->length()), rows.ok() ? *rows : 0, out.flops, out.refusals);
+  check_program_rules(run, entry.is_foreign, *score, track, window_rows(tokens.documents, score->length()), rows.ok() ? *rows : 0, out.flops, out.refusals);
   if (!out.counts()) return {};
   {
     ASSIGN_OR_RETURN(const std::unique_ptr<runtime::Engine> engine, context.engine());
@@ -165,7 +169,7 @@ bool CheckResult::is_final() const {
                                  [](const Refusal& refusal) { return !is_of_machine(refusal.rule); });
 }
 
-Result<CheckResult> check_entry(const Context& context, const Track& track, const Board* board,
+Result<CheckResult> check_entry(const Context& whole_context, const Track& track, const Board* board,
                                 const CheckRequest& request) {
   if (request.cuts < 1 || request.sums < 1 || request.memory < 1)
     return invalid_argument("--cuts, --sums and --memory must be 1 or more");
@@ -174,6 +178,13 @@ Result<CheckResult> check_entry(const Context& context, const Track& track, cons
         fmt::format("the track {} draws {} steps: --beacon needs a public text that is "
                     "younger than the entry, such as the numbers of a lottery",
                     track.name, *track.steps));
+  if (request.cache.empty())
+    return invalid_argument(
+        "--cache needs the token store of the track's data: the paths in an entry's own configuration are not "
+        "opened");
+  ASSIGN_OR_RETURN(const Evaluation evaluation, read_evaluation(whole_context.fs, track));
+  ConfinedFiles files(whole_context.fs, {request.entry, request.cache});
+  const Context context = whole_context.in(files);
   ASSIGN_OR_RETURN(const bool there, context.fs.exists(request.entry));
   if (!there) return not_found(fmt::format("there is no {}", request.entry));
   CheckResult out;
@@ -194,7 +205,7 @@ Result<CheckResult> check_entry(const Context& context, const Track& track, cons
   if (const std::string* name = entry.chain.find_checkpoint(out.step); name != nullptr) out.state = *name;
   std::string head;
   if (board != nullptr) {
-    ASSIGN_OR_RETURN(const Copies copies, board->copies_of(context.fs, entry));
+    ASSIGN_OR_RETURN(const Copies copies, board->copies_of(whole_context.fs, entry));
     if (!copies.copy.empty()) out.refusals.push_back({Rule::kCopy, copies.copy});
     out.shared = copies.shared;
     ASSIGN_OR_RETURN(head, board->head_behind(entry.hash));
@@ -202,7 +213,7 @@ Result<CheckResult> check_entry(const Context& context, const Track& track, cons
     out.open.push_back("whether it is a copy of another entry: no board was given (--board)");
   }
   out.challenge = draw_challenge(entry.hash, head, request.beacon);
-  RETURN_IF_ERROR(check_opened(context, track, entry, request, out));
+  RETURN_IF_ERROR(check_opened(context, track, evaluation, entry, request, out));
   return out;
 }
 
@@ -217,7 +228,7 @@ std::string check_text(const CheckResult& result, const Track& track) {
   if (result.replayed && result.counts()) {
     const Replayed& r = *result.replayed;
     out += r.drawn.empty() ? fmt::format("replayed: all {} steps\n", r.steps)
-                           : fmt::format("replayed: {} of {} steps; drawn: {}\n", r.replayed, r.steps,
+                           : fmt::format("replayed: {} of {} steps; the last one, and drawn: {}\n", r.replayed, r.steps,
                                          fmt::join(r.drawn, ", "));
   }
   if (result.flops > 0) out += fmt::format("training: {:.6g} of {:.6g} FLOPs\n", result.flops, track.flops);

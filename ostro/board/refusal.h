@@ -17,7 +17,7 @@ enum class Rule {
   kEvaluationText,  // a document of the evaluation is a row of its data
   kStart,           // it does not begin at step 0 with weights drawn from its seed
   kEnd,             // its last step has no state
-  kConstants,       // more than kMostConstantBytes of constants in its programs
+  kConstants,       // its programs can hold more than kMostConstantBytes of constants and numbers
   kFlops,           // its training has more operations than the track allows
   kScoreFlops,      // scoring the evaluation has more operations than the track allows
   kMemory,          // a program needs more memory than the check was given

@@ -89,8 +89,7 @@ void check_tokenizer_file(io::FileSystem& fs, const Entry& entry, const Track& t
   const std::string path = io::join_path(entry.record, "tokenizer.json");
   const auto tokenizer = tokenizer::load_tokenizer(fs, path);
   if (!tokenizer.ok()) {
-    if (tokenizer.error().code() != ErrorCode::kNotFound)
-      out.push_back({Rule::kTokenizer, tokenizer.error().message()});
+    out.push_back({Rule::kTokenizer, tokenizer.error().message()});
     return;
   }
   const std::string hash = tokenizer->hash();
@@ -160,13 +159,15 @@ Result<int64_t> rows_of_data(io::FileSystem& fs, const Entry& entry) {
   return rows;
 }
 
-void check_program_rules(const audit::RecordedRun& run, const ScoreProgram& score, const Track& track,
-                         int64_t windows, int64_t rows, double& flops, Refusals& out) {
-  int64_t constants = 0;
-  for (const auto& [name, program] : programs_of(run, score)) constants += constant_bytes(*program);
-  if (constants > kMostConstantBytes)
-    out.push_back({Rule::kConstants, fmt::format("its programs have {} bytes of constants, and may have {}",
-                                                 constants, kMostConstantBytes)});
+void check_program_rules(const audit::RecordedRun& run, bool is_foreign, const ScoreProgram& score,
+                         const Track& track, int64_t windows, int64_t rows, double& flops, Refusals& out) {
+  int64_t held = 0;
+  for (const auto& [name, program] : programs_of(run, score))
+    if (is_foreign || program == &score.program()) held += held_bytes(*program);
+  if (held > kMostConstantBytes)
+    out.push_back({Rule::kConstants, fmt::format("its programs have {} bytes of constants and other numbers, "
+                                                 "and may have {}",
+                                                 held, kMostConstantBytes)});
   flops = operations_of(run, rows);
   check_operations(Rule::kFlops, "its training", flops, track.flops, out);
   if (!std::isfinite(flops)) flops = 0;

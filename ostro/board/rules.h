@@ -13,8 +13,7 @@ namespace ostro::board {
 // The rules that the chain alone decides.
 void check_chain_rules(const Entry& entry, const Track& track, Refusals& out);
 
-// Whether the tokenizer that lies in the record is the track's, where it is not the chain's. Nothing is said
-// of one that is missing: the audit of the bundle says it.
+// Whether the tokenizer that lies in the record is there, and is the track's, where it is not the chain's.
 void check_tokenizer_file(io::FileSystem& fs, const Entry& entry, const Track& track, Refusals& out);
 
 // Whether a row of the entry's ledger is a document of the evaluation. Errors: those of reading.
@@ -31,10 +30,11 @@ double operations_of(const audit::RecordedRun& run, int64_t pairs);
 // The rows of the entry's data, as its ledger has them. Errors: those of reading.
 Result<int64_t> rows_of_data(io::FileSystem& fs, const Entry& entry);
 
-// Constants and operations of all programs. `rows`: rows_of_data(). Sets `flops` to those of the training, 0
-// when they are no finite number.
-void check_program_rules(const audit::RecordedRun& run, const ScoreProgram& score, const Track& track,
-                         int64_t windows, int64_t rows, double& flops, Refusals& out);
+// What the programs can hold, and their operations. Programs that this one has traced from a configuration
+// hold nothing: with `is_foreign` those of the training are looked at, too. `rows`: rows_of_data(). Sets
+// `flops` to those of the training, 0 when they are no finite number.
+void check_program_rules(const audit::RecordedRun& run, bool is_foreign, const ScoreProgram& score,
+                         const Track& track, int64_t windows, int64_t rows, double& flops, Refusals& out);
 
 // Whether a batch of the steps that were done fits into so many bytes.
 void check_batch_memory(const audit::RecordedRun& run, int64_t bytes, Refusals& out);

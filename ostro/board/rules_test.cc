@@ -67,6 +67,38 @@ TEST_CASE("attention to no keys has no operations") {
   CHECK(attention_flops(2) == 4.0 * 2 * 1 * 4);  // two rows, half of two keys, four numbers
 }
 
+TEST_CASE("a program holds its constants, and every other number that a reader could take from it") {
+  const auto held = [](const std::string& ops) {
+    return held_bytes(ir::parse_program("program \"p\" leaves {}\n(%0: f32[x:2] \"x\") {\n" + ops +
+                                        "}\nresults \"y\"\n")
+                          .value());
+  };
+  // A parameter's axis.
+  CHECK(held("  return %0\n") == 1);
+  // An operation, three attributes of a byte each, and the data.
+  CHECK(held("  %1 = constant() {axes = <\"x\">, data = \"0000803f0000803f\", dtype = \"f32\", sizes = [2]} : "
+             "f32[x:2] @ \"\" \"\" \"\"\n  return %0\n") == 1 + 4 + 8);
+  // One number for all elements has the bytes of a float.
+  CHECK(held("  %1 = constant() {axes = <\"x\">, dtype = \"f32\", sizes = [2], value = 0x1p+0} : "
+             "f32[x:2] @ \"\" \"\" \"\"\n  return %0\n") == 1 + 4 + 8);
+  CHECK(held("  %1 = add(%0, %0) : f32[x:2] @ \"\" \"\" \"\"\n  return %1\n") == 1 + 1 + 2 * 2);
+}
+
+TEST_CASE("numbers that a program makes without a constant are held by it") {
+  // The start of a slice of a range is such a number.
+  const auto numbers = [](int64_t count) {
+    std::string text =
+        "program \"p\" leaves {}\n(%0: i64[] \"at\") {\n  %1 = iota(%0) {axis = \"x\", size = 65536} : "
+        "i32[x:65536] @ \"\" \"\" \"\"\n";
+    for (int64_t i = 0; i < count; ++i)
+      text += "  %" + std::to_string(i + 2) + " = slice(%1) {axis = \"x\", size = 1, start = " +
+              std::to_string(40000 + i) + "} : i32[x:1] @ \"\" \"\" \"\"\n";
+    return ir::parse_program(text + "  return %2\n}\nresults \"y\"\n").value();
+  };
+  CHECK(held_bytes(numbers(101)) - held_bytes(numbers(1)) >= 100 * 2);
+  CHECK(held_bytes(numbers(10000)) > kMostConstantBytes);
+}
+
 TEST_CASE("the operations of a run are those of its steps, and of drawing its first weights") {
   // Two steps of two examples.
   CHECK(operations_of(two_steps(1), 0) == 1 + 2 * (2 * 10 + 5));
