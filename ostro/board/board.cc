@@ -125,8 +125,8 @@ const BoardEntry* Board::find(const std::string& bundle) const {
 Result<std::unique_ptr<io::FileLock>> Board::lock(io::FileSystem& fs) {
   const auto until = std::chrono::steady_clock::now() + kPatience;
   for (;;) {
-    auto held = fs.lock(io::join_path(folder_, kLockFile),
-                        fmt::format("process {} of {}", ::getpid(), host_name()));
+    auto held =
+        fs.lock(io::join_path(folder_, kLockFile), fmt::format("process {} of {}", ::getpid(), host_name()));
     if (!held.ok() && held.error().code() == ErrorCode::kBusy && std::chrono::steady_clock::now() < until) {
       std::this_thread::sleep_for(kLook);
       continue;
@@ -204,11 +204,12 @@ Result<Copies> Board::copies_of(io::FileSystem& fs, const Entry& entry) const {
     if (other.counts && shared == entry.chain.last_step() && out.copy.empty())
       out.copy = fmt::format("its {} steps are those of entry {} (run hash {})", shared, i + 1, other.head);
     if (is_before)
-      out.shared.push_back(fmt::format("shared: its steps 1 to {} are those of entry {} (run hash {}), which {}",
-                                       shared, i + 1, other.head,
-                                       other.counts       ? "counts"
-                                       : other.is_checked ? "was refused"
-                                                          : "is not checked yet"));
+      out.shared.push_back(
+          fmt::format("shared: its steps 1 to {} are those of entry {} (run hash {}), which {}", shared,
+                      i + 1, other.head,
+                      other.counts       ? "counts"
+                      : other.is_checked ? "was refused"
+                                         : "is not checked yet"));
   }
   return out;
 }
@@ -227,9 +228,8 @@ std::string board_text(const Board& board) {
   for (const size_t i : order) {
     const BoardEntry& one = entries[i];
     out += fmt::format("{:>3}  {}  run hash {}\n", i + 1,
-                       one.counts
-                           ? fmt::format("{:.6f} bits per byte, {:.6g} FLOPs, {} cuts and {} sums",
-                                         one.bits_per_byte, one.flops, one.cuts, one.sums)
+                       one.counts ? fmt::format("{:.6f} bits per byte, {:.6g} FLOPs, {} cuts and {} sums",
+                                                one.bits_per_byte, one.flops, one.cuts, one.sums)
                        : one.is_checked ? fmt::format("refused: {}", fmt::join(one.refused, ", "))
                                         : std::string("not checked"),
                        one.head);

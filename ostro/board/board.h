@@ -52,8 +52,8 @@ class Board {
   const std::vector<BoardEntry>& entries() const { return entries_; }
   std::string head() const { return lines_.head(); }
 
-  // Appends an entry, whose draw is fixed from here on, and keeps its chain. Errors: kInvalidArgument when the
-  // board has this bundle; kBusy when another process writes for long.
+  // Appends an entry, whose draw is fixed from here on, and keeps its chain. Errors: kInvalidArgument when
+  // the board has this bundle; kBusy when another process writes for long.
   Status enter(io::FileSystem& fs, const Entry& entry);
   // Appends the outcome of a check. Errors: kInvalidArgument when the entry is not on the board, has an
   // outcome, or got one that is not final (CheckResult::is_final); kBusy.

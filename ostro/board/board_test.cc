@@ -1,4 +1,5 @@
-// Boards: what is written stays readable, several processes write in turn, and only what counts can be copied.
+// Boards: what is written stays readable, several processes write in turn, and only what counts can be
+// copied.
 #include "ostro/board/board.h"
 
 #include <doctest/doctest.h>

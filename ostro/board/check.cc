@@ -98,10 +98,11 @@ void check_windows(const EvaluationTokens& tokens, int64_t length, const CheckRe
   constexpr int64_t kBytes = 3 * sizeof(int32_t);  // a token, a target and a loss
   const int64_t rows = window_rows(tokens.documents, length);
   if (rows * length <= request.memory / kBytes) return;
-  out.push_back({Rule::kMemory,
-                 fmt::format("the evaluation in windows of {} targets needs {} bytes of memory, and this check "
-                             "has {} (--memory)",
-                             length, rows * length * kBytes, request.memory)});
+  out.push_back(
+      {Rule::kMemory,
+       fmt::format("the evaluation in windows of {} targets needs {} bytes of memory, and this check "
+                   "has {} (--memory)",
+                   length, rows * length * kBytes, request.memory)});
 }
 
 // What is drawn must not be known to the entrant.
@@ -110,10 +111,10 @@ Status check_beacon(const Windows& windows, const CheckRequest& request) {
   if (targets == 0)
     return invalid_argument("the evaluation has no target: a document of it needs two tokens at least");
   if (!request.beacon.empty() || std::min(request.cuts, request.sums) >= targets) return {};
-  return invalid_argument(
-      fmt::format("--cuts {} and --sums {} draw from {} targets: --beacon needs a public text that is younger "
-                  "than the entry, such as the numbers of a lottery, or the entrant knows what is drawn",
-                  request.cuts, request.sums, targets));
+  return invalid_argument(fmt::format(
+      "--cuts {} and --sums {} draw from {} targets: --beacon needs a public text that is younger "
+      "than the entry, such as the numbers of a lottery, or the entrant knows what is drawn",
+      request.cuts, request.sums, targets));
 }
 
 Status check_opened(const Context& context, const Track& track, const Evaluation& evaluation,
@@ -142,7 +143,8 @@ Status check_opened(const Context& context, const Track& track, const Evaluation
   if (!rows.ok()) out.refusals.push_back({Rule::kBundle, "it has no ledger: " + rows.error().message()});
   ASSIGN_OR_RETURN(std::optional<ScoreProgram> score, open_score(fs, entry, run, out.refusals));
   if (!score) return {};
-  check_program_rules(run, entry.is_foreign, *score, track, window_rows(tokens.documents, score->length()), rows.ok() ? *rows : 0, out.flops, out.refusals);
+  check_program_rules(run, entry.is_foreign, *score, track, window_rows(tokens.documents, score->length()),
+                      rows.ok() ? *rows : 0, out.flops, out.refusals);
   if (!out.counts()) return {};
   {
     ASSIGN_OR_RETURN(const std::unique_ptr<runtime::Engine> engine, context.engine());
@@ -180,7 +182,8 @@ Result<CheckResult> check_entry(const Context& whole_context, const Track& track
                     track.name, *track.steps));
   if (request.cache.empty())
     return invalid_argument(
-        "--cache needs the token store of the track's data: the paths in an entry's own configuration are not "
+        "--cache needs the token store of the track's data: the paths in an entry's own configuration are "
+        "not "
         "opened");
   ASSIGN_OR_RETURN(const Evaluation evaluation, read_evaluation(whole_context.fs, track));
   ConfinedFiles files(whole_context.fs, {request.entry, request.cache});
@@ -228,8 +231,8 @@ std::string check_text(const CheckResult& result, const Track& track) {
   if (result.replayed && result.counts()) {
     const Replayed& r = *result.replayed;
     out += r.drawn.empty() ? fmt::format("replayed: all {} steps\n", r.steps)
-                           : fmt::format("replayed: {} of {} steps; the last one, and drawn: {}\n", r.replayed, r.steps,
-                                         fmt::join(r.drawn, ", "));
+                           : fmt::format("replayed: {} of {} steps; the last one, and drawn: {}\n",
+                                         r.replayed, r.steps, fmt::join(r.drawn, ", "));
   }
   if (result.flops > 0) out += fmt::format("training: {:.6g} of {:.6g} FLOPs\n", result.flops, track.flops);
   if (result.is_foreign && result.counts())

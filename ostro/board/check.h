@@ -46,9 +46,9 @@ struct CheckResult {
 
 // Checks the entry on the track. With a board, copies of its entries that count are refused, and the board's
 // head behind the entry goes into the draw. Rules that need no program come first; when one is broken, no
-// program runs, and the entry's tokenizer only when it is the track's. Nothing is read but the entry, the token
-// store, the track's texts and the board. Errors: kInvalidArgument for a request that makes no sense; what keeps this machine from
-// checking (no token store, no evaluation files).
+// program runs, and the entry's tokenizer only when it is the track's. Nothing is read but the entry, the
+// token store, the track's texts and the board. Errors: kInvalidArgument for a request that makes no sense;
+// what keeps this machine from checking (no token store, no evaluation files).
 Result<CheckResult> check_entry(const Context& context, const Track& track, const Board* board,
                                 const CheckRequest& request);
 

@@ -40,8 +40,8 @@ Result<std::vector<Place>> drawn_places(const Windows& windows, const std::strin
   return out;
 }
 
-// A row of a window in which everything behind `position` was drawn anew: from the challenge alone, so that it
-// tells nothing of the text, and no program could know it beforehand.
+// A row of a window in which everything behind `position` was drawn anew: from the challenge alone, so that
+// it tells nothing of the text, and no program could know it beforehand.
 struct Row {
   std::vector<int32_t> tokens, targets;
 };
@@ -110,8 +110,7 @@ Status check_cuts(const Scorer& scorer, const Windows& windows, const CodeOption
   Rows rows(scorer, windows.length);
   for (size_t begin = 0; begin < places.size();) {
     size_t end = begin;
-    for (; end < places.size() && !rows.is_full(); ++end)
-      rows.add(cut_row(windows, places[end], options));
+    for (; end < places.size() && !rows.is_full(); ++end) rows.add(cut_row(windows, places[end], options));
     ASSIGN_OR_RETURN(const std::vector<float> found, rows.take());
     for (size_t k = begin; k < end; ++k) {
       const Place& place = places[k];
@@ -218,11 +217,11 @@ Result<CodeCheck> check_code(const Scorer& scorer, const Windows& windows, const
         return out;
       }
       if (static_cast<double>(loss) < -below) {
-        out.refusal = Refusal{
-            Rule::kNotACode,
-            fmt::format("{}: the loss is {}, so that exp(-loss) of this target alone is above 1, and "
-                        "rounding in f32 allows a loss of {:.3g} at least",
-                        place_text({row, i}), loss, -below)};
+        out.refusal =
+            Refusal{Rule::kNotACode,
+                    fmt::format("{}: the loss is {}, so that exp(-loss) of this target alone is above 1, and "
+                                "rounding in f32 allows a loss of {:.3g} at least",
+                                place_text({row, i}), loss, -below)};
         return out;
       }
     }

@@ -81,6 +81,7 @@ TEST_CASE("windows: each token but a document's first is a target once") {
   const Windows w = some_windows();
   CHECK(w.counts == std::vector<int64_t>{8, 8, 8, 5, 8, 8});
   CHECK(w.all_targets() == 29 + 16);
+  CHECK(w.rows() == window_rows({std::vector<int32_t>(30), std::vector<int32_t>(17), {4}, {}}, 8));
   CHECK(w.tokens[8] == w.targets[7]);
   CHECK(w.targets[3 * 8 + 5] == 0);  // padding
 }
@@ -143,13 +144,13 @@ TEST_CASE("one loss below 0 is found wherever it is, however few places are draw
     for (int64_t i = 0; i < w.counts[static_cast<size_t>(row)]; ++i) {
       const auto first = w.tokens.begin() + row * 8;
       for (const float least : {-1e30F, -1e-3F}) {
-        const CodeCheck check =
-            checked(each_place([&](const Seen& s) {
-                      const bool is_it = static_cast<int64_t>(s.at) == i &&
-                                         std::equal(first, first + i + 1, s.tokens.begin());
-                      return is_it ? least : honest(s);
-                    }),
-                    3, 2);
+        const CodeCheck check = checked(each_place([&](const Seen& s) {
+                                          const bool is_it =
+                                              static_cast<int64_t>(s.at) == i &&
+                                              std::equal(first, first + i + 1, s.tokens.begin());
+                                          return is_it ? least : honest(s);
+                                        }),
+                                        3, 2);
         CHECK(rule_of(check) == "not a code");
         CHECK(check.refusal->text.find("of this target alone is above 1") != std::string::npos);
       }
@@ -167,7 +168,8 @@ TEST_CASE("a model may give a token no chance at all") {
     const Windows w = some_windows();
     for (int32_t v = 0;; ++v) {
       bool follows = false;
-      for (size_t k = 0; k < w.tokens.size(); ++k) follows |= w.tokens[k] == s.tokens[s.at] && w.targets[k] == v;
+      for (size_t k = 0; k < w.tokens.size(); ++k)
+        follows |= w.tokens[k] == s.tokens[s.at] && w.targets[k] == v;
       if (!follows) return v;
     }
   };

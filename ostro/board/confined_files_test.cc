@@ -19,16 +19,17 @@ bool is_inside(const std::string& path, const std::string& folder) {
 }  // namespace
 
 TEST_CASE("a check reads what lies below its folders, and nothing else") {
-  for (const char* path : {"entry", "entry/record/chain.jsonl", "./entry/a", "entry/../entry/a", "x/../entry/a"})
+  for (const char* path :
+       {"entry", "entry/record/chain.jsonl", "./entry/a", "entry/../entry/a", "x/../entry/a"})
     CHECK_MESSAGE(is_inside(path, "entry"), path);
   CHECK(is_inside("entry/a", "entry/"));
   CHECK(is_inside("/work/entry/a", "/work/entry"));
   CHECK(is_inside("s3://track/store/a", "s3://track/store"));
-  for (const char* path :
-       {".", "other", "entry2/a", "entry/../other", "../entry/a", "/etc/passwd", "/entry/a", "s3://entry/a",
-        "s3://../entry/a", "entry/../../etc/passwd"})
+  for (const char* path : {".", "other", "entry2/a", "entry/../other", "../entry/a", "/etc/passwd",
+                           "/entry/a", "s3://entry/a", "s3://../entry/a", "entry/../../etc/passwd"})
     CHECK_MESSAGE(!is_inside(path, "entry"), path);
-  for (const char* path : {"s3://track/other", "s3://track/store/../other", "s3:/track/store/a", "s3://x/a", "track/store/a"})
+  for (const char* path :
+       {"s3://track/other", "s3://track/store/../other", "s3:/track/store/a", "s3://x/a", "track/store/a"})
     CHECK_MESSAGE(!is_inside(path, "s3://track/store"), path);
 }
 

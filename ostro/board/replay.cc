@@ -115,8 +115,7 @@ Result<Replayed> replay_entry(const Context& context, const Entry& entry, const 
     // One false step can put another state into the run. In the last one, nothing that follows would show it.
     if (report.equal && replayed.drawn.back() != replayed.steps) {
       options.from_step = replayed.steps - 1;
-      ASSIGN_OR_RETURN(report,
-                       audit::verify_run(context.fs, *engine, entry.record, options, entry.models));
+      ASSIGN_OR_RETURN(report, audit::verify_run(context.fs, *engine, entry.record, options, entry.models));
       replayed.replayed += report.last_step - report.start_step;
     }
     std::vector<int64_t> numbers = {1};
