@@ -182,9 +182,8 @@ Result<CheckResult> check_entry(const Context& whole_context, const Track& track
                     track.name, *track.steps));
   if (request.cache.empty())
     return invalid_argument(
-        "--cache needs the token store of the track's data: the paths in an entry's own configuration are "
-        "not "
-        "opened");
+        "--cache needs the token store of the track's data: the paths in an entry's own configuration "
+        "are not opened");
   ASSIGN_OR_RETURN(const Evaluation evaluation, read_evaluation(whole_context.fs, track));
   ConfinedFiles files(whole_context.fs, {request.entry, request.cache});
   const Context context = whole_context.in(files);
