@@ -2,10 +2,14 @@
 
 #include <fmt/format.h>
 #include <fmt/ranges.h>
+#include <unistd.h>
 
 #include <algorithm>
+#include <chrono>
 #include <nlohmann/json.hpp>
+#include <thread>
 
+#include "ostro/base/host_name.h"
 #include "ostro/board/check.h"
 #include "ostro/board/evaluation.h"
 #include "ostro/chain/canonical.h"
@@ -29,6 +33,9 @@ std::string kept_text(size_t i) { return fmt::format("evaluation/{}.txt", i); }
 Error wrong_line(const std::string& path) {
   return corrupt(fmt::format("{}: has a line that is no entry and no outcome of one", path));
 }
+
+constexpr std::chrono::seconds kPatience{60};  // for a lock that is held while a line is written
+constexpr std::chrono::milliseconds kLook{20};
 
 // Steps that two chains have in common from their first one on.
 int64_t shared_steps(const chain::Chain& a, const chain::Chain& b) {
@@ -102,6 +109,7 @@ Status Board::take(const lab::HashedLine& line) {
     ASSIGN_OR_RETURN(known->bits_per_byte,
                      chain::parse_hex_float(entry.at("bits_per_byte").get<std::string>()));
     ASSIGN_OR_RETURN(known->flops, chain::parse_hex_float(entry.at("flops").get<std::string>()));
+    known->cuts = entry.at("cuts"), known->sums = entry.at("sums"), known->memory = entry.at("memory");
     return {};
   } catch (const json::exception&) {
     return wrong_line(lines_.path());
@@ -114,34 +122,62 @@ const BoardEntry* Board::find(const std::string& bundle) const {
   return nullptr;
 }
 
+Result<std::unique_ptr<io::FileLock>> Board::lock(io::FileSystem& fs) {
+  const auto until = std::chrono::steady_clock::now() + kPatience;
+  for (;;) {
+    auto held =
+        fs.lock(io::join_path(folder_, kLockFile), fmt::format("process {} of {}", ::getpid(), host_name()));
+    if (!held.ok() && held.error().code() == ErrorCode::kBusy && std::chrono::steady_clock::now() < until) {
+      std::this_thread::sleep_for(kLook);
+      continue;
+    }
+    if (!held.ok()) return held.error().with_context("the board cannot be written");
+    ASSIGN_OR_RETURN(*this, open(fs, folder_));
+    return held;
+  }
+}
+
+Status Board::append(const json& entry) {
+  const std::string text = lab::line_text(entry);
+  std::vector<BoardEntry> before = entries_;
+  Status done = take({text, lab::line_hash(lines_.head(), text)});
+  if (done.ok()) done = lines_.append(entry);
+  if (!done.ok()) entries_ = std::move(before);
+  return done;
+}
+
 Status Board::enter(io::FileSystem& fs, const Entry& entry) {
+  ASSIGN_OR_RETURN(const auto held, lock(fs));
   if (const BoardEntry* known = find(entry.hash); known != nullptr)
     return invalid_argument(
         fmt::format("{} is on the board already, as the line {}", entry.folder, known->line));
   ASSIGN_OR_RETURN(const std::string chain, fs.read_file(io::join_path(entry.record, chain::kChainFile)));
   RETURN_IF_ERROR(fs.write_file(kept_chain(folder_, entry.hash), chain));
-  RETURN_IF_ERROR(lines_.append({{"kind", "entry"}, {"bundle", entry.hash}, {"head", entry.chain.head()}}));
-  return take(lines_.lines().back());
+  return append({{"kind", "entry"}, {"bundle", entry.hash}, {"head", entry.chain.head()}});
 }
 
-Status Board::record(const CheckResult& result, const std::string& beacon) {
+Status Board::record(io::FileSystem& fs, const CheckResult& result, const CheckRequest& request) {
+  if (!result.is_final())
+    return invalid_argument("an outcome that another machine may not give is not kept on a board");
+  ASSIGN_OR_RETURN(const auto held, lock(fs));
   const BoardEntry* entry = find(result.bundle);
   if (entry == nullptr || entry->is_checked)
     return invalid_argument(entry == nullptr ? "the entry is not on the board: ostro lab board enter"
                                              : "the board has an outcome of this entry already");
   std::vector<std::string> refused;
   for (const Refusal& refusal : result.refusals) refused.emplace_back(rule_name(refusal.rule));
-  RETURN_IF_ERROR(
-      lines_.append({{"kind", "outcome"},
-                     {"bundle", result.bundle},
-                     {"beacon", beacon},
-                     {"bits_per_byte", chain::hex_float(result.counts() ? result.bits_per_byte : 0)},
-                     {"challenge", result.challenge},
-                     {"counts", result.counts()},
-                     {"flops", chain::hex_float(result.flops)},
-                     {"refused", refused},
-                     {"state", result.state}}));
-  return take(lines_.lines().back());
+  return append({{"kind", "outcome"},
+                 {"bundle", result.bundle},
+                 {"beacon", request.beacon},
+                 {"bits_per_byte", chain::hex_float(result.counts() ? result.bits_per_byte : 0)},
+                 {"challenge", result.challenge},
+                 {"counts", result.counts()},
+                 {"cuts", request.cuts},
+                 {"flops", chain::hex_float(result.flops)},
+                 {"memory", request.memory},
+                 {"refused", refused},
+                 {"state", result.state},
+                 {"sums", request.sums}});
 }
 
 Result<std::string> Board::head_behind(const std::string& bundle) const {
@@ -154,18 +190,26 @@ Result<std::string> Board::head_behind(const std::string& bundle) const {
 
 Result<Copies> Board::copies_of(io::FileSystem& fs, const Entry& entry) const {
   Copies out;
-  for (size_t i = 0; i < entries_.size() && entries_[i].bundle != entry.hash; ++i) {
-    const BoardEntry& earlier = entries_[i];
-    ASSIGN_OR_RETURN(const chain::Chain chain, chain::read_chain(fs, kept_chain(folder_, earlier.bundle)));
-    if (chain.head() != earlier.head)
+  bool is_before = true;
+  for (size_t i = 0; i < entries_.size(); ++i) {
+    const BoardEntry& other = entries_[i];
+    if (other.bundle == entry.hash) is_before = false;
+    if (other.bundle == entry.hash || (!is_before && !other.counts)) continue;
+    ASSIGN_OR_RETURN(const chain::Chain chain, chain::read_chain(fs, kept_chain(folder_, other.bundle)));
+    if (chain.head() != other.head)
       return corrupt(fmt::format("{}: has the run hash {}, its entry on the board {}",
-                                 kept_chain(folder_, earlier.bundle), chain.head(), earlier.head));
+                                 kept_chain(folder_, other.bundle), chain.head(), other.head));
     const int64_t shared = shared_steps(chain, entry.chain);
     if (shared == 0) continue;
-    if (shared == entry.chain.last_step() && out.copy.empty())
-      out.copy = fmt::format("its {} steps are those of entry {} (run hash {})", shared, i + 1, earlier.head);
-    out.shared.push_back(fmt::format("shared: its steps 1 to {} are those of entry {} (run hash {})", shared,
-                                     i + 1, earlier.head));
+    if (other.counts && shared == entry.chain.last_step() && out.copy.empty())
+      out.copy = fmt::format("its {} steps are those of entry {} (run hash {})", shared, i + 1, other.head);
+    if (is_before)
+      out.shared.push_back(
+          fmt::format("shared: its steps 1 to {} are those of entry {} (run hash {}), which {}", shared,
+                      i + 1, other.head,
+                      other.counts       ? "counts"
+                      : other.is_checked ? "was refused"
+                                         : "is not checked yet"));
   }
   return out;
 }
@@ -184,8 +228,8 @@ std::string board_text(const Board& board) {
   for (const size_t i : order) {
     const BoardEntry& one = entries[i];
     out += fmt::format("{:>3}  {}  run hash {}\n", i + 1,
-                       one.counts
-                           ? fmt::format("{:.6f} bits per byte, {:.6g} FLOPs", one.bits_per_byte, one.flops)
+                       one.counts ? fmt::format("{:.6f} bits per byte, {:.6g} FLOPs, {} cuts and {} sums",
+                                                one.bits_per_byte, one.flops, one.cuts, one.sums)
                        : one.is_checked ? fmt::format("refused: {}", fmt::join(one.refused, ", "))
                                         : std::string("not checked"),
                        one.head);

@@ -1,9 +1,12 @@
 // Board: the entries of a track and what became of them, as a hash chain: board.jsonl in the board's folder
 // (docs/reference/formats/board.md). Beside it lie the track, its evaluation, and the chain of every entry.
 //
-// One thread uses it. Errors are those of reading and writing, and kCorrupt for a chain that does not hold.
+// One thread uses it. Several processes may: what is written goes behind what the file has then, under a
+// lock. Errors are those of reading and writing, and kCorrupt for a chain that does not hold.
 #pragma once
 
+#include <memory>
+#include <nlohmann/json_fwd.hpp>
 #include <optional>
 #include <string>
 #include <vector>
@@ -16,7 +19,9 @@ namespace ostro::board {
 
 inline constexpr const char* kBoardFile = "board.jsonl";
 inline constexpr const char* kTrackFile = "track.yaml";
+inline constexpr const char* kLockFile = "lock";
 
+struct CheckRequest;
 struct CheckResult;
 
 // A line about an entry, or about its outcome.
@@ -25,13 +30,14 @@ struct BoardEntry {
   std::string line;          // "h" of the line: the board's head behind the entry
   bool is_checked = false, counts = false;
   double bits_per_byte = 0, flops = 0;
-  std::vector<std::string> refused = {};  // names of rules
+  int64_t cuts = 0, sums = 0, memory = 0;  // with which it was checked
+  std::vector<std::string> refused = {};   // names of rules
 };
 
-// What an entry has in common with earlier ones.
+// What an entry has in common with others.
 struct Copies {
-  std::string copy;                 // why it is a copy; empty: it is none
-  std::vector<std::string> shared;  // first steps that it shares with an entry, a line each
+  std::string copy;                 // why it is a copy of an entry that counts; empty: it is none
+  std::vector<std::string> shared;  // first steps that it shares with an entry before it, a line each
 };
 
 class Board {
@@ -46,21 +52,28 @@ class Board {
   const std::vector<BoardEntry>& entries() const { return entries_; }
   std::string head() const { return lines_.head(); }
 
-  // Appends an entry, whose draw is fixed from here on, and keeps its chain. Error: kInvalidArgument when the
-  // board has this bundle.
+  // Appends an entry, whose draw is fixed from here on, and keeps its chain. Errors: kInvalidArgument when
+  // the board has this bundle; kBusy when another process writes for long.
   Status enter(io::FileSystem& fs, const Entry& entry);
-  // Appends the outcome of a check. Error: kInvalidArgument when the entry is not on the board, or has one.
-  Status record(const CheckResult& result, const std::string& beacon);
+  // Appends the outcome of a check. Errors: kInvalidArgument when the entry is not on the board, has an
+  // outcome, or got one that is not final (CheckResult::is_final); kBusy.
+  Status record(io::FileSystem& fs, const CheckResult& result, const CheckRequest& request);
 
   // The board's head behind the entry. Error: kInvalidArgument when it is not on the board.
   Result<std::string> head_behind(const std::string& bundle) const;
-  // Compares the steps of an entry with those of the entries before it.
+  // Compares the steps of an entry with those of the others. Only a copy of an entry that counts is a copy:
+  // anybody can enter a bundle that is broken, with the chain of another.
   Result<Copies> copies_of(io::FileSystem& fs, const Entry& entry) const;
 
  private:
   Board(std::string folder, Track track, lab::LineChain lines)
       : folder_(std::move(folder)), track_(std::move(track)), lines_(std::move(lines)) {}
+  // Locks the board against other processes, and reads what they have written.
+  Result<std::unique_ptr<io::FileLock>> lock(io::FileSystem& fs);
+  // Takes a line that reading a board finds.
   Status take(const lab::HashedLine& line);
+  // Appends a line that take() accepts.
+  Status append(const nlohmann::json& entry);
   const BoardEntry* find(const std::string& bundle) const;
 
   std::string folder_;

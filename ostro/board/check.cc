@@ -2,10 +2,12 @@
 
 #include <fmt/format.h>
 
+#include <algorithm>
 #include <cmath>
 #include <numbers>
 
 #include "ostro/audit/sample/draw.h"
+#include "ostro/board/confined_files.h"
 #include "ostro/board/entry.h"
 #include "ostro/board/evaluation.h"
 #include "ostro/board/rules.h"
@@ -22,10 +24,18 @@ bool is_of_entry(const Error& error) {
          error.code() == ErrorCode::kInvalidArgument || error.code() == ErrorCode::kUnsupported;
 }
 
+// The rule for an error that is_of_entry().
+Rule rule_of(const Error& error) {
+  const bool is_known = error.code() == ErrorCode::kCorrupt || error.code() == ErrorCode::kNotFound;
+  return is_known ? Rule::kBundle : Rule::kCannotCheck;
+}
+
 void check_bundle_rule(const audit::Verdict verdict, const std::vector<audit::Finding>& findings,
                        CheckResult& out) {
   if (verdict == audit::Verdict::kEqual) return;
-  out.refusals.push_back({Rule::kBundle, audit::finding_text(findings.front())});
+  const bool is_open = verdict == audit::Verdict::kCannotCheck;
+  out.refusals.push_back(
+      {is_open ? Rule::kCannotCheck : Rule::kBundle, audit::finding_text(findings.front())});
 }
 
 // The audit of the bundle, without the model's files, which no rule is about, where it has none.
@@ -82,37 +92,68 @@ void add_open(const CodeCheck& code, const CheckRequest& request, CheckResult& o
   add(request.sums, "is no code");
 }
 
-Status check_opened(const Context& context, const Track& track, const Entry& entry,
-                    const CheckRequest& request, CheckResult& out) {
+// Refuses windows that the check itself has no room for.
+void check_windows(const EvaluationTokens& tokens, int64_t length, const CheckRequest& request,
+                   Refusals& out) {
+  constexpr int64_t kBytes = 3 * sizeof(int32_t);  // a token, a target and a loss
+  const int64_t rows = window_rows(tokens.documents, length);
+  if (rows * length <= request.memory / kBytes) return;
+  out.push_back(
+      {Rule::kMemory,
+       fmt::format("the evaluation in windows of {} targets needs {} bytes of memory, and this check "
+                   "has {} (--memory)",
+                   length, rows * length * kBytes, request.memory)});
+}
+
+// What is drawn must not be known to the entrant.
+Status check_beacon(const Windows& windows, const CheckRequest& request) {
+  const int64_t targets = windows.all_targets();
+  if (targets == 0)
+    return invalid_argument("the evaluation has no target: a document of it needs two tokens at least");
+  if (!request.beacon.empty() || std::min(request.cuts, request.sums) >= targets) return {};
+  return invalid_argument(fmt::format(
+      "--cuts {} and --sums {} draw from {} targets: --beacon needs a public text that is younger "
+      "than the entry, such as the numbers of a lottery, or the entrant knows what is drawn",
+      request.cuts, request.sums, targets));
+}
+
+Status check_opened(const Context& context, const Track& track, const Evaluation& evaluation,
+                    const Entry& entry, const CheckRequest& request, CheckResult& out) {
   io::FileSystem& fs = context.fs;
   check_chain_rules(entry, track, out.refusals);
   check_tokenizer_file(fs, entry, track, out.refusals);
-  ASSIGN_OR_RETURN(const Evaluation evaluation, read_evaluation(fs, track));
+  // What its own tokenizer makes of a text is not known before it runs.
+  if (std::any_of(out.refusals.begin(), out.refusals.end(),
+                  [](const Refusal& refusal) { return refusal.rule == Rule::kTokenizer; }))
+    return {};
   const Context its = with_models(context, entry);
   RETURN_IF_ERROR(check_whole(context, entry, out));
   auto opened = open_run(its, entry);
   if (!opened.ok() && !is_of_entry(opened.error())) return opened.error();
   if (!opened.ok()) {
     // Mostly the bundle's finding, which is there.
-    if (out.counts()) out.refusals.push_back({Rule::kBundle, opened.error().message()});
+    if (out.counts()) out.refusals.push_back({rule_of(opened.error()), opened.error().message()});
     return {};
   }
   const audit::RecordedRun& run = *opened;
   ASSIGN_OR_RETURN(const EvaluationTokens tokens, encode(fs, evaluation, *run.tokenizer));
-  if (const Status read = check_evaluation_text(fs, entry, evaluation, tokens, out.refusals); !read.ok()) {
-    if (!is_of_entry(read.error())) return read;
-    out.refusals.push_back({Rule::kBundle, "it has no ledger: " + read.error().message()});
-  }
+  const Status read = check_evaluation_text(fs, entry, evaluation, tokens, out.refusals);
+  const Result<int64_t> rows = read.ok() ? rows_of_data(fs, entry) : read.error();
+  if (!rows.ok() && !is_of_entry(rows.error())) return rows.error();
+  if (!rows.ok()) out.refusals.push_back({Rule::kBundle, "it has no ledger: " + rows.error().message()});
   ASSIGN_OR_RETURN(std::optional<ScoreProgram> score, open_score(fs, entry, run, out.refusals));
   if (!score) return {};
-  const Windows windows = make_windows(tokens.documents, score->length());
-  check_program_rules(run, *score, track, windows.rows(), out.flops, out.refusals);
+  check_program_rules(run, entry.is_foreign, *score, track, window_rows(tokens.documents, score->length()),
+                      rows.ok() ? *rows : 0, out.flops, out.refusals);
   if (!out.counts()) return {};
   {
     ASSIGN_OR_RETURN(const std::unique_ptr<runtime::Engine> engine, context.engine());
     RETURN_IF_ERROR(check_memory(*engine, run, *score, request.memory, out.refusals));
   }
+  check_windows(tokens, score->length(), request, out.refusals);
   if (!out.counts()) return {};
+  const Windows windows = make_windows(tokens.documents, score->length());
+  RETURN_IF_ERROR(check_beacon(windows, request));
   ASSIGN_OR_RETURN(out.replayed, replay_entry(its, entry, run, track,
                                               {request.cache, out.challenge, request.on_step}, out.refusals));
   out.open.insert(out.open.end(), out.replayed->open.begin(), out.replayed->open.end());
@@ -125,7 +166,12 @@ Status check_opened(const Context& context, const Track& track, const Entry& ent
 
 }  // namespace
 
-Result<CheckResult> check_entry(const Context& context, const Track& track, const Board* board,
+bool CheckResult::is_final() const {
+  return counts() || std::any_of(refusals.begin(), refusals.end(),
+                                 [](const Refusal& refusal) { return !is_of_machine(refusal.rule); });
+}
+
+Result<CheckResult> check_entry(const Context& whole_context, const Track& track, const Board* board,
                                 const CheckRequest& request) {
   if (request.cuts < 1 || request.sums < 1 || request.memory < 1)
     return invalid_argument("--cuts, --sums and --memory must be 1 or more");
@@ -134,6 +180,13 @@ Result<CheckResult> check_entry(const Context& context, const Track& track, cons
         fmt::format("the track {} draws {} steps: --beacon needs a public text that is "
                     "younger than the entry, such as the numbers of a lottery",
                     track.name, *track.steps));
+  if (request.cache.empty())
+    return invalid_argument(
+        "--cache needs the token store of the track's data: the paths in an entry's own configuration "
+        "are not opened");
+  ASSIGN_OR_RETURN(const Evaluation evaluation, read_evaluation(whole_context.fs, track));
+  ConfinedFiles files(whole_context.fs, {request.entry, request.cache});
+  const Context context = whole_context.in(files);
   ASSIGN_OR_RETURN(const bool there, context.fs.exists(request.entry));
   if (!there) return not_found(fmt::format("there is no {}", request.entry));
   CheckResult out;
@@ -142,7 +195,7 @@ Result<CheckResult> check_entry(const Context& context, const Track& track, cons
     if (!is_of_entry(opened.error())) return opened.error();
     const bool none = !bundle::is_bundle(context.fs, request.entry);
     out.refusals.push_back(
-        {none ? Rule::kNotABundle : Rule::kBundle,
+        {none ? Rule::kNotABundle : rule_of(opened.error()),
          none
              ? fmt::format("{} is no bundle (ostro publish), so nothing in it can be replayed", request.entry)
              : opened.error().message()});
@@ -154,7 +207,7 @@ Result<CheckResult> check_entry(const Context& context, const Track& track, cons
   if (const std::string* name = entry.chain.find_checkpoint(out.step); name != nullptr) out.state = *name;
   std::string head;
   if (board != nullptr) {
-    ASSIGN_OR_RETURN(const Copies copies, board->copies_of(context.fs, entry));
+    ASSIGN_OR_RETURN(const Copies copies, board->copies_of(whole_context.fs, entry));
     if (!copies.copy.empty()) out.refusals.push_back({Rule::kCopy, copies.copy});
     out.shared = copies.shared;
     ASSIGN_OR_RETURN(head, board->head_behind(entry.hash));
@@ -162,7 +215,7 @@ Result<CheckResult> check_entry(const Context& context, const Track& track, cons
     out.open.push_back("whether it is a copy of another entry: no board was given (--board)");
   }
   out.challenge = draw_challenge(entry.hash, head, request.beacon);
-  RETURN_IF_ERROR(check_opened(context, track, entry, request, out));
+  RETURN_IF_ERROR(check_opened(context, track, evaluation, entry, request, out));
   return out;
 }
 
@@ -177,8 +230,8 @@ std::string check_text(const CheckResult& result, const Track& track) {
   if (result.replayed && result.counts()) {
     const Replayed& r = *result.replayed;
     out += r.drawn.empty() ? fmt::format("replayed: all {} steps\n", r.steps)
-                           : fmt::format("replayed: {} of {} steps; drawn: {}\n", r.replayed, r.steps,
-                                         fmt::join(r.drawn, ", "));
+                           : fmt::format("replayed: {} of {} steps; the last one, and drawn: {}\n",
+                                         r.replayed, r.steps, fmt::join(r.drawn, ", "));
   }
   if (result.flops > 0) out += fmt::format("training: {:.6g} of {:.6g} FLOPs\n", result.flops, track.flops);
   if (result.is_foreign && result.counts())

@@ -5,6 +5,7 @@
 #include <algorithm>
 #include <bit>
 #include <cmath>
+#include <limits>
 
 #include "ostro/audit/sample/draw.h"
 #include "ostro/base/sha256.h"
@@ -39,27 +40,32 @@ Result<std::vector<Place>> drawn_places(const Windows& windows, const std::strin
   return out;
 }
 
-// A row of a window in which everything behind `position` is another token than in the window.
+// A row of a window in which everything behind `position` was drawn anew: from the challenge alone, so that
+// it tells nothing of the text, and no program could know it beforehand.
 struct Row {
   std::vector<int32_t> tokens, targets;
 };
-Row cut_row(const Windows& windows, const Place& place, int64_t vocab) {
+Row cut_row(const Windows& windows, const Place& place, const CodeOptions& options) {
   const auto length = static_cast<size_t>(windows.length), first = static_cast<size_t>(place.row) * length;
   Row out;
   out.tokens.assign(windows.tokens.begin() + static_cast<int64_t>(first),
                     windows.tokens.begin() + static_cast<int64_t>(first + length));
   out.targets.assign(windows.targets.begin() + static_cast<int64_t>(first),
                      windows.targets.begin() + static_cast<int64_t>(first + length));
-  // Moves a token by 1 to vocab - 1 places, so that it is another one.
-  const auto other = [&](int32_t token, size_t i) {
-    const auto digest = sha256(fmt::format("ostro board other\n{}\n{}\n{}\n", place.row, place.position, i));
-    const int64_t by = 1 + (digest[0] << 16 | digest[1] << 8 | digest[2]) % (vocab - 1);
-    return static_cast<int32_t>((token + by) % vocab);
+  constexpr size_t kBytes = 8, kNumbers = 4;  // of a number; numbers of a digest
+  Sha256Digest digest{};
+  auto block = std::numeric_limits<size_t>::max();  // that `digest` is of
+  const auto drawn = [&](size_t i) {
+    if (block != i / kNumbers)
+      digest = sha256(fmt::format("ostro board other\n{}\n{}\n{}\n{}\n", options.challenge, place.row,
+                                  place.position, block = i / kNumbers));
+    uint64_t number = 0;
+    for (size_t k = 0; k < kBytes; ++k) number = number << 8 | digest[i % kNumbers * kBytes + k];
+    return static_cast<int32_t>(number % static_cast<uint64_t>(options.vocab));
   };
-  for (size_t i = static_cast<size_t>(place.position) + 1; i < length; ++i) {
-    out.tokens[i] = other(out.tokens[i], i);
-    out.targets[i] = other(out.targets[i], i + length);
-  }
+  const size_t behind = static_cast<size_t>(place.position) + 1;
+  for (size_t i = behind; i < length; ++i) out.tokens[i] = drawn(i);
+  for (size_t i = behind; i < length; ++i) out.targets[i] = drawn(i + length);
   return out;
 }
 
@@ -68,6 +74,9 @@ bool same_bits(float a, float b) { return std::bit_cast<uint32_t>(a) == std::bit
 std::string place_text(const Place& place) {
   return fmt::format("window {}, position {}", place.row, place.position);
 }
+
+// So many rows are asked for in one call, and at most so many positions, if a row has no more.
+constexpr int64_t kRowsAtATime = 4096, kPositionsAtATime = int64_t{1} << 22;
 
 // Runs a scorer on rows that are handed in one by one, in as few calls as memory allows.
 class Rows {
@@ -79,6 +88,7 @@ class Rows {
     targets_.insert(targets_.end(), row.targets.begin(), row.targets.end());
   }
   int64_t count() const { return std::ssize(tokens_) / length_; }
+  bool is_full() const { return count() >= kRowsAtATime || std::ssize(tokens_) >= kPositionsAtATime; }
   // The losses of all rows since the last call.
   Result<std::vector<float>> take() {
     ASSIGN_OR_RETURN(std::vector<float> losses, scorer_(tokens_, targets_));
@@ -92,8 +102,6 @@ class Rows {
   std::vector<int32_t> tokens_, targets_;
 };
 
-constexpr int64_t kRowsAtATime = 4096;
-
 // The places whose later tokens are changed: no loss up to there may be another one.
 Status check_cuts(const Scorer& scorer, const Windows& windows, const CodeOptions& options,
                   const std::vector<float>& losses, CodeCheck& out) {
@@ -102,8 +110,7 @@ Status check_cuts(const Scorer& scorer, const Windows& windows, const CodeOption
   Rows rows(scorer, windows.length);
   for (size_t begin = 0; begin < places.size();) {
     size_t end = begin;
-    for (; end < places.size() && rows.count() < kRowsAtATime; ++end)
-      rows.add(cut_row(windows, places[end], options.vocab));
+    for (; end < places.size() && !rows.is_full(); ++end) rows.add(cut_row(windows, places[end], options));
     ASSIGN_OR_RETURN(const std::vector<float> found, rows.take());
     for (size_t k = begin; k < end; ++k) {
       const Place& place = places[k];
@@ -128,14 +135,15 @@ Status check_cuts(const Scorer& scorer, const Windows& windows, const CodeOption
 // The losses of all targets at a place, each in a row of its own: nothing else in the row tells which of them
 // is the text's.
 Result<std::vector<float>> losses_of_all(const Scorer& scorer, const Windows& windows, const Place& place,
-                                         int64_t vocab) {
-  Row row = cut_row(windows, place, vocab);
+                                         const CodeOptions& options) {
+  const int64_t vocab = options.vocab;
+  Row row = cut_row(windows, place, options);
   Rows rows(scorer, windows.length);
   std::vector<float> out;
   for (int64_t target = 0; target < vocab; ++target) {
     row.targets[static_cast<size_t>(place.position)] = static_cast<int32_t>(target);
     rows.add(row);
-    if (rows.count() < kRowsAtATime && target + 1 < vocab) continue;
+    if (!rows.is_full() && target + 1 < vocab) continue;
     ASSIGN_OR_RETURN(const std::vector<float> found, rows.take());
     for (size_t at = static_cast<size_t>(place.position); at < found.size();
          at += static_cast<size_t>(windows.length))
@@ -149,7 +157,7 @@ Status check_sums(const Scorer& scorer, const Windows& windows, const CodeOption
   ASSIGN_OR_RETURN(const std::vector<Place> places,
                    drawn_places(windows, "sums", options.challenge, options.sums));
   for (const Place& place : places) {
-    ASSIGN_OR_RETURN(const std::vector<float> all, losses_of_all(scorer, windows, place, options.vocab));
+    ASSIGN_OR_RETURN(const std::vector<float> all, losses_of_all(scorer, windows, place, options));
     const auto at = static_cast<size_t>(place.row * windows.length + place.position);
     const float whole = losses[at], alone = all[static_cast<size_t>(windows.targets[at])];
     if (!same_bits(whole, alone)) {
@@ -164,7 +172,7 @@ Status check_sums(const Scorer& scorer, const Windows& windows, const CodeOption
     for (const float loss : all) {
       const double p = std::exp(-static_cast<double>(loss));
       sum += p;
-      entropy += p * std::max(0.0, static_cast<double>(loss));
+      if (p > 0) entropy += p * std::max(0.0, static_cast<double>(loss));  // 0 for a loss of infinity
     }
     const double allowed = allowed_difference(options.vocab, entropy);
     ++out.sums;
@@ -197,6 +205,8 @@ Result<CodeCheck> check_code(const Scorer& scorer, const Windows& windows, const
   CodeCheck out;
   out.targets = windows.all_targets();
   ASSIGN_OR_RETURN(const std::vector<float> losses, scorer(windows.tokens, windows.targets));
+  // No probability of a code is above 1, and no sum of a code is above 1 by more than this.
+  const double below = allowed_difference(options.vocab, std::numeric_limits<double>::infinity());
   for (int64_t row = 0; row < windows.rows(); ++row)
     for (int64_t i = 0; i < windows.counts[static_cast<size_t>(row)]; ++i) {
       const float loss = losses[static_cast<size_t>(row * windows.length + i)];
@@ -204,6 +214,14 @@ Result<CodeCheck> check_code(const Scorer& scorer, const Windows& windows, const
       if (!std::isfinite(loss)) {
         out.refusal =
             Refusal{Rule::kNotFinite, fmt::format("{}: the loss is {}", place_text({row, i}), loss)};
+        return out;
+      }
+      if (static_cast<double>(loss) < -below) {
+        out.refusal =
+            Refusal{Rule::kNotACode,
+                    fmt::format("{}: the loss is {}, so that exp(-loss) of this target alone is above 1, and "
+                                "rounding in f32 allows a loss of {:.3g} at least",
+                                place_text({row, i}), loss, -below)};
         return out;
       }
     }

@@ -39,7 +39,7 @@ struct CodeOptions {
   std::string challenge;  // decides which
 };
 
-// Scores the windows, and checks the scorer at drawn places.
+// Scores the windows, and checks the scorer: every loss against 0, and the rest at drawn places.
 Result<CodeCheck> check_code(const Scorer& scorer, const Windows& windows, const CodeOptions& options);
 
 // The most by which rounding in f32 lets a sum over `vocab` targets differ from 1, whose losses have the mean

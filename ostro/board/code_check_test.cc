@@ -4,6 +4,10 @@
 #include <doctest/doctest.h>
 
 #include <cmath>
+#include <limits>
+#include <optional>
+
+#include "ostro/base/sha256.h"
 
 namespace ostro::board {
 namespace {
@@ -47,6 +51,28 @@ float honest(const Seen& s) { return bigram(s.tokens[s.at], s.targets[s.at]); }
 CodeCheck checked(const Scorer& scorer, int64_t cuts = 1000, int64_t sums = 1000) {
   return check_code(scorer, some_windows(), {kVocab, cuts, sums, "3141592"}).value();
 }
+
+// A scorer that would know the text behind any place, if what stands there in a question were a function of
+// the text, of the row and of the place alone (SHA-256 of "ostro board other", row, place and index, added to
+// the token). It finds row and place by trying them: then every target is the token after it.
+std::optional<int32_t> text_behind(const Seen& s) {
+  const auto undone = [](int32_t token, size_t row, size_t place, size_t i) {
+    const auto digest = sha256("ostro board other\n" + std::to_string(row) + "\n" + std::to_string(place) +
+                               "\n" + std::to_string(i) + "\n");
+    const int32_t by = 1 + (digest[0] << 16 | digest[1] << 8 | digest[2]) % (kVocab - 1);
+    return (token + kVocab - by) % kVocab;
+  };
+  for (size_t row = 0; row < 4; ++row)
+    for (size_t place = 0; place < 4; ++place) {
+      bool fits = true;
+      for (size_t i = place + 1; i + 1 < 8; ++i)
+        fits = fits && undone(s.targets[i], row, place, i + 8) == undone(s.tokens[i + 1], row, place, i + 1);
+      if (!fits) continue;
+      return s.at < place ? s.tokens[s.at + 1] : undone(s.tokens[s.at + 1], row, place, s.at + 1);
+    }
+  return s.tokens[s.at + 1];  // the text itself, or a place behind this one
+}
+
 std::string rule_of(const CodeCheck& check) { return check.refusal ? rule_name(check.refusal->rule) : ""; }
 
 }  // namespace
@@ -55,6 +81,7 @@ TEST_CASE("windows: each token but a document's first is a target once") {
   const Windows w = some_windows();
   CHECK(w.counts == std::vector<int64_t>{8, 8, 8, 5, 8, 8});
   CHECK(w.all_targets() == 29 + 16);
+  CHECK(w.rows() == window_rows({std::vector<int32_t>(30), std::vector<int32_t>(17), {4}, {}}, 8));
   CHECK(w.tokens[8] == w.targets[7]);
   CHECK(w.targets[3 * 8 + 5] == 0);  // padding
 }
@@ -109,6 +136,63 @@ TEST_CASE("a smaller number of drawn places finds what is wrong everywhere") {
   CHECK(rule_of(check) == "not a code");
   CHECK(check.cuts == 3);
   CHECK(rule_of(checked(each_place(honest), 3, 2)) == "");
+}
+
+TEST_CASE("one loss below 0 is found wherever it is, however few places are drawn") {
+  const Windows w = some_windows();
+  for (int64_t row = 0; row < w.rows(); ++row)
+    for (int64_t i = 0; i < w.counts[static_cast<size_t>(row)]; ++i) {
+      const auto first = w.tokens.begin() + row * 8;
+      for (const float least : {-1e30F, -1e-3F}) {
+        const CodeCheck check = checked(each_place([&](const Seen& s) {
+                                          const bool is_it =
+                                              static_cast<int64_t>(s.at) == i &&
+                                              std::equal(first, first + i + 1, s.tokens.begin());
+                                          return is_it ? least : honest(s);
+                                        }),
+                                        3, 2);
+        CHECK(rule_of(check) == "not a code");
+        CHECK(check.refusal->text.find("of this target alone is above 1") != std::string::npos);
+      }
+    }
+  // A model that is certain has losses of 0, from which rounding may take a little.
+  const auto certain = [](const Seen& s) {
+    return s.targets[s.at] == s.tokens[s.at] ? -1e-6F : std::numeric_limits<float>::infinity();
+  };
+  const Windows same = make_windows({{3, 3, 3, 3, 3, 3, 3, 3, 3}}, 8);
+  CHECK(rule_of(check_code(each_place(certain), same, {kVocab, 3, 2, "1"}).value()) == "");
+}
+
+TEST_CASE("a model may give a token no chance at all") {
+  const auto masked = [](const Seen& s) {  // one that never follows in the texts
+    const Windows w = some_windows();
+    for (int32_t v = 0;; ++v) {
+      bool follows = false;
+      for (size_t k = 0; k < w.tokens.size(); ++k)
+        follows |= w.tokens[k] == s.tokens[s.at] && w.targets[k] == v;
+      if (!follows) return v;
+    }
+  };
+  const CodeCheck check = checked(each_place([&](const Seen& s) {
+    const int32_t none = masked(s);
+    if (s.targets[s.at] == none) return std::numeric_limits<float>::infinity();
+    return honest(s) + std::log1p(-std::exp(-bigram(s.tokens[s.at], none)));
+  }));
+  CHECK(rule_of(check) == "");
+  CHECK(check.sums == 45);
+}
+
+TEST_CASE("what stands behind a place in a question tells nothing of the text") {
+  std::vector<int32_t> text;
+  for (int32_t i = 0; i < 33; ++i) text.push_back((i * i + 5 * i) % 7 + i % 4);
+  const Scorer decoding = each_place([](const Seen& s) {
+    if (s.at >= 4) return honest(s);
+    const bool is_next = s.targets[s.at] == text_behind(s);
+    const double p = std::exp(-0.01);
+    return is_next ? 0.01F : static_cast<float>(-std::log((1 - p) / (kVocab - 1)));
+  });
+  CHECK(rule_of(check_code(decoding, make_windows({text}, 8), {kVocab, 1000, 1000, "3141592"}).value()) ==
+        "looks ahead");
 }
 
 TEST_CASE("what rounding allows grows with the vocabulary, and stays below a thousandth") {

@@ -3,7 +3,9 @@
 #include <fmt/format.h>
 
 #include <algorithm>
+#include <bit>
 #include <nlohmann/json.hpp>
+#include <variant>
 
 #include "ostro/base/sha256.h"
 #include "ostro/chain/canonical.h"
@@ -16,7 +18,7 @@
 namespace ostro::board {
 namespace {
 
-constexpr int64_t kMostProgramBytes = int64_t{1} << 28;
+constexpr int64_t kMostProgramBytes = int64_t{1} << 26;
 constexpr int64_t kMostManifestBytes = int64_t{1} << 26;
 constexpr int64_t kMostConfigBytes = int64_t{1} << 24;
 
@@ -37,9 +39,11 @@ Result<int64_t> positions_of(const train::CanonicalPrograms& programs, const std
   for (size_t i = 0; i < leaf.param_names.size(); ++i) {
     if (leaf.param_names[i] != "tokens") continue;
     const ir::Shape& shape = leaf.body.shape(leaf.body.params[i]);
-    if (shape.axes.size() == 2 && shape.axes[1].name == "pos") return shape.axes[1].size;
+    if (shape.axes.size() == 2 && shape.axes[1].name == "pos" && shape.axes[1].size >= 1)
+      return shape.axes[1].size;
   }
-  return corrupt(fmt::format("{}: its leaf program has no parameter tokens [batch, pos]", path));
+  return corrupt(
+      fmt::format("{}: its leaf program has no parameter tokens [batch, pos] with a position", path));
 }
 
 Status add_foreign(io::FileSystem& fs, Entry& entry) {
@@ -68,13 +72,36 @@ Status add_foreign(io::FileSystem& fs, Entry& entry) {
   return {};
 }
 
-void add_constants(const ir::Block& block, int64_t& bytes) {
-  for (const ir::Op& op : block.ops) {
-    if (op.kind == ir::OpKind::constant) {
-      const ir::Shape& shape = block.shape(op.results.front());
-      bytes += op.attrs.has("data") ? shape.bytes() : ir::dtype_size(shape.dtype);
+int64_t bytes_of(int64_t number) {
+  constexpr int kBits = 8;
+  const int bits = std::bit_width(static_cast<uint64_t>(number < 0 ? ~number : number));
+  return std::max(1, (bits + kBits - 1) / kBits);
+}
+
+int64_t attribute_bytes(const ir::Attr& attribute) {
+  struct Count {
+    int64_t operator()(int64_t number) const { return bytes_of(number); }
+    int64_t operator()(double) const { return sizeof(double); }
+    int64_t operator()(const std::string&) const { return 1; }
+    int64_t operator()(const std::vector<int64_t>& numbers) const {
+      int64_t bytes = 0;
+      for (const int64_t number : numbers) bytes += bytes_of(number);
+      return bytes;
     }
-    for (const ir::Block& region : op.regions) add_constants(region, bytes);
+    int64_t operator()(const std::vector<std::string>& words) const { return std::ssize(words); }
+  };
+  return std::visit(Count{}, attribute);
+}
+
+void add_held(const ir::Block& block, int64_t& bytes) {
+  constexpr int64_t kOperandBytes = 2;  // its number; with more values, the limit is passed before
+  for (const ir::Op& op : block.ops) {
+    bytes += 1 + kOperandBytes * std::ssize(op.operands);
+    for (const auto& [name, attribute] : op.attrs.all()) {
+      const bool is_data = op.kind == ir::OpKind::constant && name == "data";
+      bytes += is_data ? block.shape(op.results.front()).bytes() : attribute_bytes(attribute);
+    }
+    for (const ir::Block& region : op.regions) add_held(region, bytes);
   }
 }
 
@@ -117,9 +144,11 @@ Result<ir::Program> read_score_program(io::FileSystem& fs, const Entry& entry) {
   return program;
 }
 
-int64_t constant_bytes(const ir::Program& program) {
+int64_t held_bytes(const ir::Program& program) {
   int64_t bytes = 0;
-  add_constants(program.body, bytes);
+  for (const ir::ValueId parameter : program.body.params)
+    for (const ir::Axis& axis : program.body.shape(parameter).axes) bytes += bytes_of(axis.size);
+  add_held(program.body, bytes);
   return bytes;
 }
 

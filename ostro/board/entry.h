@@ -36,7 +36,9 @@ Result<audit::RecordedRun> open_run(const Context& context, const Entry& entry);
 // The entry's program that scores texts: record/score.ir. Errors: kNotFound, kCorrupt.
 Result<ir::Program> read_score_program(io::FileSystem& fs, const Entry& entry);
 
-// The bytes of all constants in a program, those of its regions among them.
-int64_t constant_bytes(const ir::Program& program);
+// The most bytes of what is known beforehand that a program can hold: those of its constants, of all numbers
+// in its attributes and in the shapes of its parameters, 1 for each operation and each word of an attribute,
+// 2 for each operand (docs/reference/formats/board.md, "What a program can hold").
+int64_t held_bytes(const ir::Program& program);
 
 }  // namespace ostro::board

@@ -59,6 +59,13 @@ Result<EvaluationTokens> encode(io::FileSystem& fs, const Evaluation& evaluation
 
 int64_t Windows::all_targets() const { return std::accumulate(counts.begin(), counts.end(), int64_t{0}); }
 
+int64_t window_rows(const std::vector<std::vector<int32_t>>& documents, int64_t length) {
+  int64_t rows = 0;
+  for (const std::vector<int32_t>& ids : documents)
+    if (ids.size() > 1) rows += (std::ssize(ids) - 2) / length + 1;
+  return rows;
+}
+
 Windows make_windows(const std::vector<std::vector<int32_t>>& documents, int64_t length) {
   Windows out;
   out.length = length;

@@ -45,6 +45,8 @@ struct Windows {
   int64_t rows() const { return static_cast<int64_t>(counts.size()); }
   int64_t all_targets() const;
 };
+// The number of rows that make_windows() gives, for length >= 1.
+int64_t window_rows(const std::vector<std::vector<int32_t>>& documents, int64_t length);
 Windows make_windows(const std::vector<std::vector<int32_t>>& documents, int64_t length);
 
 }  // namespace ostro::board

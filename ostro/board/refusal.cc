@@ -6,6 +6,7 @@ const char* rule_name(Rule rule) {
   switch (rule) {
     case Rule::kNotABundle: return "not a bundle";
     case Rule::kBundle: return "bundle";
+    case Rule::kCannotCheck: return "cannot check";
     case Rule::kCopy: return "copy";
     case Rule::kTokenizer: return "tokenizer";
     case Rule::kData: return "data";
@@ -25,5 +26,7 @@ const char* rule_name(Rule rule) {
   }
   return "";
 }
+
+bool is_of_machine(Rule rule) { return rule == Rule::kMemory || rule == Rule::kCannotCheck; }
 
 }  // namespace ostro::board

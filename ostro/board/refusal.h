@@ -10,13 +10,14 @@ namespace ostro::board {
 enum class Rule {
   kNotABundle,      // it is no published bundle
   kBundle,          // the bundle contradicts itself, or lacks something
-  kCopy,            // all its steps are those of an earlier entry
+  kCannotCheck,     // this version of Ostro cannot read or replay it
+  kCopy,            // all its steps are those of another entry that counts
   kTokenizer,       // another tokenizer than the track's
   kData,            // other data than the track's
   kEvaluationText,  // a document of the evaluation is a row of its data
   kStart,           // it does not begin at step 0 with weights drawn from its seed
   kEnd,             // its last step has no state
-  kConstants,       // more than kMostConstantBytes of constants in its programs
+  kConstants,       // its programs can hold more than kMostConstantBytes of constants and numbers
   kFlops,           // its training has more operations than the track allows
   kScoreFlops,      // scoring the evaluation has more operations than the track allows
   kMemory,          // a program needs more memory than the check was given
@@ -34,5 +35,8 @@ struct Refusal {
   std::string text;
 };
 using Refusals = std::vector<Refusal>;
+
+// True for a rule that another machine, or another version of Ostro, may find unbroken.
+bool is_of_machine(Rule rule);
 
 }  // namespace ostro::board

@@ -18,7 +18,7 @@ namespace ostro::board {
 std::string draw_challenge(const std::string& entry, const std::string& head, const std::string& beacon);
 
 struct ReplayRequest {
-  std::string cache;      // the token store; empty: as open_run_data() finds it
+  std::string cache;      // the token store
   std::string challenge;  // of draw_challenge
   std::function<void(int64_t done, int64_t all)> on_step;
 };
@@ -26,7 +26,7 @@ struct ReplayRequest {
 struct Replayed {
   int64_t steps = 0;              // of the entry
   int64_t replayed = 0;           // steps that were done again
-  std::vector<int64_t> drawn;     // empty: all
+  std::vector<int64_t> drawn;     // empty: all; otherwise the last step was done again, too
   std::vector<std::string> open;  // what was not shown, a sentence each
 };
 

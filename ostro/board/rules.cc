@@ -3,9 +3,11 @@
 #include <fmt/format.h>
 
 #include <algorithm>
+#include <cmath>
 #include <map>
 #include <set>
 
+#include "ostro/batches/order/batch_schedule.h"
 #include "ostro/bundle/parts/ledger_files.h"
 #include "ostro/chain/data_record.h"
 #include "ostro/io/files/path.h"
@@ -58,6 +60,17 @@ Programs programs_of(const audit::RecordedRun& run, const ScoreProgram& score) {
   return out;
 }
 
+// The paths of the files that have the rows of the entry's data.
+std::vector<std::string> row_files(const Entry& entry) {
+  std::set<std::string> names;
+  for (const chain::DataRecord& record : chain::data_records(entry.chain))
+    for (const auto& [component, root] : record.roots) names.insert(bundle::ledger_name(component));
+  std::vector<std::string> out;
+  for (const std::string& name : names)
+    out.push_back(io::join_path(io::join_path(entry.folder, bundle::kLedgerFolder), name + ".rows"));
+  return out;
+}
+
 }  // namespace
 
 void check_chain_rules(const Entry& entry, const Track& track, Refusals& out) {
@@ -76,8 +89,7 @@ void check_tokenizer_file(io::FileSystem& fs, const Entry& entry, const Track& t
   const std::string path = io::join_path(entry.record, "tokenizer.json");
   const auto tokenizer = tokenizer::load_tokenizer(fs, path);
   if (!tokenizer.ok()) {
-    if (tokenizer.error().code() != ErrorCode::kNotFound)
-      out.push_back({Rule::kTokenizer, tokenizer.error().message()});
+    out.push_back({Rule::kTokenizer, tokenizer.error().message()});
     return;
   }
   const std::string hash = tokenizer->hash();
@@ -93,13 +105,8 @@ Status check_evaluation_text(io::FileSystem& fs, const Entry& entry, const Evalu
     const Sha256Digest& hash = tokens.row_hashes[i];
     wanted.emplace(std::string(hash.begin(), hash.end()), i);
   }
-  std::set<std::string> names;
-  for (const chain::DataRecord& record : chain::data_records(entry.chain))
-    for (const auto& [component, root] : record.roots) names.insert(bundle::ledger_name(component));
   constexpr int64_t kRowsAtATime = 1 << 16;
-  for (const std::string& name : names) {
-    const std::string path =
-        io::join_path(io::join_path(entry.folder, bundle::kLedgerFolder), name + ".rows");
+  for (const std::string& path : row_files(entry)) {
     ASSIGN_OR_RETURN(const auto file, fs.open(path));
     const int64_t rows = file->size() / bundle::kRowBytes;
     std::string part;
@@ -113,7 +120,7 @@ Status check_evaluation_text(io::FileSystem& fs, const Entry& entry, const Evalu
             part.substr(static_cast<size_t>(i * bundle::kRowBytes), std::tuple_size_v<Sha256Digest>));
         if (found == wanted.end()) continue;
         out.push_back({Rule::kEvaluationText, fmt::format("row {} of its ledger {} is {} of the evaluation",
-                                                          first + i, name, evaluation.names[found->second])});
+                                                          first + i, path, evaluation.names[found->second])});
         return {};
       }
     }
@@ -121,31 +128,72 @@ Status check_evaluation_text(io::FileSystem& fs, const Entry& entry, const Evalu
   return {};
 }
 
-void check_program_rules(const audit::RecordedRun& run, const ScoreProgram& score, const Track& track,
-                         int64_t windows, double& flops, Refusals& out) {
-  int64_t constants = 0;
-  for (const auto& [name, program] : programs_of(run, score)) constants += constant_bytes(*program);
-  if (constants > kMostConstantBytes)
-    out.push_back({Rule::kConstants, fmt::format("its programs have {} bytes of constants, and may have {}",
-                                                 constants, kMostConstantBytes)});
-  flops = 0;
+void check_operations(Rule rule, const char* what, double flops, double budget, Refusals& out) {
+  if (flops <= budget) return;  // false for what is no number
+  out.push_back({rule, fmt::format("{} has {:.6g} FLOPs, and the track allows {:.6g}", what, flops, budget)});
+}
+
+double operations_of(const audit::RecordedRun& run, int64_t pairs) {
+  const train::CanonicalPrograms& first = run.periods.front().programs;
+  double flops = train::program_flops(first.init);
+  if (run.chain.genesis().reference && first.reference) {
+    const ir::Shape& scores = first.reference->body.shape(first.reference->body.results.front());
+    const int64_t at_once = scores.axes.empty() ? 1 : std::max<int64_t>(1, scores.axes.front().size);
+    flops += train::program_flops(*first.reference) * static_cast<double>(pairs / at_once + 1);
+  }
   for (size_t k = 0; k < run.periods.size(); ++k) {
     const audit::OpenedPeriod& period = run.periods[k];
     const int64_t end = k + 1 < run.periods.size() ? run.periods[k + 1].period.first : run.chain.last_step();
     flops += train::run_flops(period.programs, period.config, end) -
              train::run_flops(period.programs, period.config, period.period.first);
   }
-  if (flops > track.flops)
-    out.push_back({Rule::kFlops, fmt::format("its training has {:.6g} FLOPs, and the track allows {:.6g}",
-                                             flops, track.flops)});
-  if (const double needed = score.flops(windows); needed > track.score_budget())
-    out.push_back({Rule::kScoreFlops,
-                   fmt::format("scoring the evaluation once has {:.6g} FLOPs, and the track allows {:.6g}",
-                               needed, track.score_budget())});
+  return flops;
+}
+
+Result<int64_t> rows_of_data(io::FileSystem& fs, const Entry& entry) {
+  int64_t rows = 0;
+  for (const std::string& path : row_files(entry)) {
+    ASSIGN_OR_RETURN(const auto file, fs.open(path));
+    rows += file->size() / bundle::kRowBytes;
+  }
+  return rows;
+}
+
+void check_program_rules(const audit::RecordedRun& run, bool is_foreign, const ScoreProgram& score,
+                         const Track& track, int64_t windows, int64_t rows, double& flops, Refusals& out) {
+  int64_t held = 0;
+  for (const auto& [name, program] : programs_of(run, score))
+    if (is_foreign || program == &score.program()) held += held_bytes(*program);
+  if (held > kMostConstantBytes)
+    out.push_back({Rule::kConstants, fmt::format("its programs have {} bytes of constants and other numbers, "
+                                                 "and may have {}",
+                                                 held, kMostConstantBytes)});
+  flops = operations_of(run, rows);
+  check_operations(Rule::kFlops, "its training", flops, track.flops, out);
+  if (!std::isfinite(flops)) flops = 0;
+  check_operations(Rule::kScoreFlops, "scoring the evaluation once", score.flops(windows),
+                   track.score_budget(), out);
+}
+
+void check_batch_memory(const audit::RecordedRun& run, int64_t bytes, Refusals& out) {
+  constexpr double kBytes = 32;  // of a position: four numbers, as the loader and as programs have them
+  for (int64_t done = 0; done < run.chain.last_step(); ++done) {
+    const train::TrainConfig& config = run.period_after(done).config;
+    const int64_t examples = batches::BatchSchedule(config.trainer.train_batch_size).size(done);
+    const int64_t positions = config.example_positions();
+    const double needed = kBytes * static_cast<double>(examples) * static_cast<double>(positions);
+    if (needed <= static_cast<double>(bytes)) continue;
+    out.push_back({Rule::kMemory,
+                   fmt::format("the batch of step {}, {} examples of {} positions, needs {:.6g} bytes of "
+                               "memory, and this check has {} (--memory)",
+                               done + 1, examples, positions, needed, bytes)});
+    return;
+  }
 }
 
 Status check_memory(runtime::Engine& engine, const audit::RecordedRun& run, const ScoreProgram& score,
                     int64_t bytes, Refusals& out) {
+  check_batch_memory(run, bytes, out);
   for (const auto& [name, program] : programs_of(run, score)) {
     ASSIGN_OR_RETURN(const runtime::ExecutableInfo info, engine.estimate(*program));
     const int64_t needed = info.arena_bytes + info.input_bytes + info.output_bytes;

@@ -44,6 +44,10 @@ Status ScoreProgram::take_inputs(const audit::RecordedRun& run) {
       tokens.axes[1].name != "pos")
     return invalid_argument(fmt::format("tokens is {}, and must be i32 [batch, pos]", tokens.str()));
   batch_ = tokens.axes[0].size, length_ = tokens.axes[1].size;
+  if (batch_ < 1 || length_ < 1 || length_ > kMostPositions || batch_ > kMostBatchPositions / length_)
+    return invalid_argument(
+        fmt::format("tokens is {}; it may have 1 to {} positions, and 1 to {} in all rows together",
+                    tokens.str(), kMostPositions, kMostBatchPositions));
   const train::StateArrays arrays = train::state_arrays(run.periods.back().programs);
   const std::vector<size_t> evaluated = train::evaluated_arrays(arrays);
   for (size_t i = 0; i < p.param_names.size(); ++i) {

@@ -18,6 +18,9 @@
 
 namespace ostro::board {
 
+// The most positions of a row, and of all rows that a program takes at once.
+inline constexpr int64_t kMostPositions = int64_t{1} << 20, kMostBatchPositions = int64_t{1} << 24;
+
 class ScoreProgram {
  public:
   // Checks the program against the model's parameters. Error: kInvalidArgument, with the parameter or result

@@ -10,7 +10,7 @@
 
 namespace ostro::board {
 
-// The most bytes of constants in the programs of an entry.
+// The most bytes that the programs of an entry may hold (held_bytes).
 inline constexpr int64_t kMostConstantBytes = int64_t{64} << 10;
 
 struct EvaluationOptions {

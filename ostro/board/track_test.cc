@@ -5,9 +5,7 @@
 
 #include <array>
 
-#include "ostro/board/entry.h"
 #include "ostro/config/config.h"
-#include "ostro/ir/text/text.h"
 
 namespace ostro::board {
 namespace {
@@ -57,22 +55,6 @@ TEST_CASE("what is no track is refused, with the key") {
   }
   CHECK(refused(with(kOther, kHash)).find("data: has a root twice") != std::string::npos);
   CHECK(refused(with(kOther, "abc")).find("data: \"abc\" is no SHA-256") != std::string::npos);
-}
-
-TEST_CASE(
-    "constants are counted where they have bytes of their own, and as one element where they repeat one") {
-  const ir::Program program = ir::parse_program(R"(program "p" leaves {}
-(%0: f32[x:2] "x") {
-  %1 = constant() {axes = <"x">, data = "0000803f0000803f", dtype = "f32", sizes = [2]} : f32[x:2] @ "" "" ""
-  %2 = constant() {axes = <"x">, dtype = "f32", sizes = [2], value = 0x1p+0} : f32[x:2] @ "" "" ""
-  %3 = add(%1, %2) : f32[x:2] @ "" "" ""
-  %4 = add(%0, %3) : f32[x:2] @ "" "" ""
-  return %4
-}
-results "y"
-)")
-                                  .value();
-  CHECK(constant_bytes(program) == 8 + 4);
 }
 
 }  // namespace ostro::board

@@ -1,6 +1,7 @@
 #!/usr/bin/env python3
 """Tests `ostro lab board`: an honest entry counts, also one whose model this program does not have, and with drawn steps; twelve forged
-entries are refused, each by the rule that it breaks; a board that was altered is found.
+entries are refused, each by the rule that it breaks; a board that was altered is found. What is drawn needs a beacon, nothing outside of the entry and
+the store is read, and only what counts can be copied.
 
     lab_board_test.py --ostro PROGRAM
 """
@@ -52,6 +53,8 @@ class Lab:
         return self.root / name
 
     def check(self, entry, code, *words, track=("--track", "track.yaml"), cache="cache"):
+        if "--beacon" not in words:
+            words += ("--beacon", "12 31 44")
         return self.program.run("lab", "board", "check", entry, *track, "--cache", cache, *FEW, *words, code=code)
 
     def refused(self, entry, rules, *words, says=(), track=("--track", "track.yaml"), cache="cache"):
@@ -59,7 +62,7 @@ class Lab:
         out = self.check(entry, 1, *words, track=track, cache=cache)
         found = re.findall(r"^refused: ([a-z ]+): (.*)$", out, re.M)
         check([rule for rule, _ in found] == list(rules), f"{entry}: expected {rules}: {out}")
-        check("counts" not in out, out)
+        check("counts: " not in out, out)
         for word in says:
             check(word in found[0][1], f"{entry}: expected {word!r} in {out}")
 
@@ -110,9 +113,15 @@ def honest(lab):
     again = lab.check("honest", 0)
     check(f"counts: {bits} bits" in again and "whether it is a copy" in again, again)
     # Every place, in a text as short as this: nothing is left open about the score.
-    every = lab.program.run("lab", "board", "check", "honest", "--track", "track.yaml", "--cache", "cache", "--cuts", "1000", "--sums", "1")
+    words = ("lab", "board", "check", "honest", "--track", "track.yaml", "--cache", "cache", "--beacon", "1")
+    every = lab.program.run(*words, "--cuts", "1000", "--sums", "1")
     check("looks at the next token" not in every, every)
     lab.refused("without_score", ["score program"], says=["score.ir"])
+    # What is drawn without a beacon is known to the entrant before.
+    words = ("lab", "board", "check", "honest", "--track", "track.yaml")
+    known = lab.program.run(*words, "--cache", "cache", *FEW, code=2)
+    check("--beacon needs a public text that is younger than the entry" in known, known)
+    check("--cache needs the token store" in lab.program.run(*words, *FEW, "--beacon", "1", code=2), "no --cache")
     return float(re.search(r"training: ([0-9.e+]+) of", out)[1]), bits
 
 
@@ -128,8 +137,13 @@ def drawn(lab, bits):
     check(one == lab.check("honest", 0, "--beacon", "12 31 44", track=some), "the draw is not repeated")
     check(f"counts: {bits} bits" in one, one)
     check(f"a run of which 1 of {STEPS} steps are false is missed with a chance of 0.6667" in one, one)
+    check("steps; the last one, and drawn: " in one, one)
     draws = {re.search(r"drawn: (.*)", lab.check("honest", 0, "--beacon", str(k), track=some))[1] for k in range(4)}
     check(len(draws) > 1, f"the beacon does not change the draw: {draws}")
+    # The last step is looked at in every draw: a run could jump to any state in it.
+    rewritten(lab.copy("last"), lambda e: e | {"loss": "0x1p+0"} if e["kind"] == "step" and e["step"] == STEPS else e)
+    for k in range(3):
+        lab.refused("last", ["replay"], "--beacon", str(k), track=some, says=[f"step {STEPS}: loss is 1 in the chain"])
 
 
 def foreign(lab, bits):
@@ -291,6 +305,63 @@ def other_batch(lab):
             lab.refused(bundle.name, ["batch"], says=["step 4 was done with the batch"])
 
 
+def elsewhere(lab, bits):
+    """A run of a component whose store lies where its configuration says: the board reads it below --cache, and nowhere else."""
+    (lab.root / "component.yaml").write_text(CONFIG.replace(
+        "{train_urls: [texts], cache_dir: cache, vocab_size: 300}",
+        "{tokenizer: runs/small/tokenizer.json, cache_dir: none, components: {words: {train_urls: [texts], cache_dir: theirs}}}"))
+    lab.program.run("train", "--config", "component.yaml", "--trainer.id", "component")
+    lab.publish("component", "component_entry")
+    out = lab.program.run("lab", "board", "check", "component_entry", "--track", "track.yaml", "--cache", "stores", *FEW, "--beacon", "1", code=2)
+    check((lab.root / "theirs").is_dir() and "data.components.words: theirs: no finished token store" in out, out)
+    (lab.root / "stores").mkdir()
+    shutil.copytree(lab.root / "theirs", lab.root / "stores/words")
+    shutil.rmtree(lab.root / "theirs")
+    check("counts: " in lab.check("component_entry", 0, cache="stores"), "the store of the component")
+
+
+def again(lab):
+    """An entry that was refused, or could not be checked here, makes no other one a copy."""
+    board = ("--board", "second")
+    lab.program.run("lab", "board", "new", "second", "--track", "track.yaml")
+    for entry in ("without_score", "honest", "copied"):
+        lab.program.run("lab", "board", "enter", entry, *board)
+    lab.refused("without_score", ["score program"], track=board)
+    out = lab.check("honest", 0, track=board)
+    check(f"shared: its steps 1 to {STEPS} are those of entry 1" in out and "which was refused" in out, out)
+    lab.refused("copied", ["copy"], track=board, says=[f"its {STEPS} steps are those of entry 2"])
+    lines = [json.loads(line) for line in (lab.root / "second/board.jsonl").read_text().splitlines()]
+    one = next(line for line in lines if line["kind"] == "outcome" and line["counts"])
+    check((one["cuts"], one["sums"], one["memory"], one["beacon"]) == (30, 2, 16 << 30, "12 31 44"), f"{one}")
+
+
+def endless(lab):
+    """A training that draws its weights with more operations than a number can count: refused, and the board can still be read."""
+    bundle = lab.copy("endless", of="foreign")
+    path = bundle / "record/program.ir"
+    init, rest = path.read_text().split("\n---\n", 1)
+    shape, loops = "u32[word:2]", 20
+    lines = ""
+    for depth in range(loops):
+        number = next_number(init) if depth == 0 else 1
+        lines += (f'  %{number} = scan(%0) {{axis = "n", carries = 1, consts = 0, length = {1 << 62}, reverse = 0}} : {shape} @ "" "" ""\n'
+                  f"    region (%0: {shape}) {{\n")
+    lines += f'  %1 = bit_xor(%0, %0) : {shape} @ "" "" ""\n' + "  return %1\n    }\n" * loops
+    at = init.rindex("  return ")
+    path.write_text(init[:at] + lines + init[at:] + "\n---\n" + rest)
+    forger.reseal(bundle)
+    said = lab.check("endless", 1)
+    check("refused: bundle: " in said, said)
+    there, here = re.search(r"is not the program of the chain \((\w+) there, (\w+) here\)", said).groups()
+    rewritten(bundle, lambda entry: json.loads(json.dumps(entry).replace(there, here)))
+    board = ("--board", "second")
+    lab.program.run("lab", "board", "enter", "endless", *board)
+    lab.refused("endless", ["copy", "flops"], track=board)
+    shown = lab.program.run("lab", "board", "show", "second")
+    check("refused: copy, flops" in shown, shown)
+    check("refused: flops: its training has inf FLOPs" in lab.check("endless", 1), "a training with endless operations")
+
+
 def altered_board(lab):
     path = lab.root / "board/board.jsonl"
     good = path.read_text()
@@ -308,7 +379,7 @@ def altered_board(lab):
     track.write_text(text)
     kept = lab.root / "board/evaluation/0.txt"
     kept.write_text(kept.read_text() + " ")
-    check("has other bytes" in lab.program.run("lab", "board", "check", "honest", "--board", "board", code=1), "other evaluation")
+    check("has other bytes" in lab.check("honest", 1, track=("--board", "board")), "other evaluation")
 
 
 def main():
@@ -321,6 +392,9 @@ def main():
         foreign(lab, bits)
         forgeries(lab, flops)
         other_batch(lab)
+        elsewhere(lab, bits)
+        again(lab)
+        endless(lab)
         altered_board(lab)
     print("an honest entry counts, and twelve forged ones are refused by name")
     return 0

@@ -131,7 +131,11 @@ Result<board::CheckResult> check(const Context& context, CheckWords words, std::
       text += "the board had its outcome already\n";
       return result;
     }
-  RETURN_IF_ERROR(board->record(*result, words.request.beacon));
+  if (!result->is_final()) {
+    text += "the board keeps no outcome of it: another machine may check it\n";
+    return result;
+  }
+  RETURN_IF_ERROR(board->record(context.fs, *result, words.request));
   text += fmt::format("head: {}\n", board->head());
   return result;
 }
@@ -153,8 +157,10 @@ int check_verb(Args args) {
   args.option("--track", &words.track, "FILE", "the track, without a board: copies are not looked for");
   args.option("--board", &words.board, "DIR", "the board that has the entry; its outcome is written there");
   args.option("--beacon", &words.request.beacon, "TEXT",
-              "a public text that is younger than the entry, which decides what is drawn");
-  args.option("--cache", &words.request.cache, "STORE", "the token store of the track's data");
+              "a public text that is younger than the entry, which decides what is drawn; needed where "
+              "something is");
+  args.option("--cache", &words.request.cache, "STORE",
+              "the token store of the track's data; paths in the entry's configuration are not opened");
   args.option("--cuts", &words.request.cuts, "N",
               "targets at which later tokens are changed (default 1000; all, where there are no more)");
   args.option("--sums", &words.request.sums, "N",

@@ -24,7 +24,7 @@ Cost block_cost(const Block& block) {
 double attention_pairs(const Op& op, std::span<const Shape> in) {
   const double keys = static_cast<double>(in[1].size_of(op.attrs.str("key")));
   const double rows = static_cast<double>(in[0].count() / in[0].axes.back().size);
-  if (op.attrs.i64("causal", 0) == 0) return rows * keys;
+  if (op.attrs.i64("causal", 0) == 0 || keys == 0) return rows * keys;
   const double window = static_cast<double>(op.attrs.i64("window", 0));
   const double band = window > 0 && window < keys ? window : keys;
   return rows * band * (1 - 0.5 * band / keys);

@@ -124,6 +124,11 @@ Result<DataAccess> open_run_data(io::FileSystem& fs, const std::string& director
                    for (auto& [name, component] : options.components)
                      if (component.cache_dir)
                        component.cache_dir = io::join_path(start, *component.cache_dir);
+                 if (!cache.empty())
+                   for (auto& [name, component] : options.components) {
+                     ASSIGN_OR_RETURN(const bool there, fs.exists(io::join_path(path, name)));
+                     if (there) component.cache_dir.reset();
+                   }
                  ASSIGN_OR_RETURN(auto stores, batches::DataSet::open(fs, options, *out.tokenizer));
                  if (const Status same = check_data_of(chain, *stores); !same.ok())
                    return invalid_argument(same.error().message() + data_difference(fs, directory, *stores));

@@ -40,8 +40,9 @@ Result<TrainConfig> config_of_added_data(io::FileSystem& fs, const std::string& 
 //
 // The tokenizer is open_run_tokenizer's. The store is looked for in this order:
 // `cache`, if it is not empty, and nowhere else; data.cache_dir relative to the directory in which the run
-// was last started (run.json); data.cache_dir relative to this process' directory. Errors list every place
-// that was tried and what is wrong there.
+// was last started (run.json); data.cache_dir relative to this process' directory. A component that lies in
+// `cache` by its name is read there, also when it has a cache_dir of its own. Errors list every place that
+// was tried and what is wrong there.
 Result<DataAccess> open_run_data(io::FileSystem& fs, const std::string& directory, const TrainConfig& config,
                                  const chain::Chain& chain, const std::string& cache);
 

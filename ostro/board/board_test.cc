@@ -1,0 +1,165 @@
+// Boards: what is written stays readable, several processes write in turn, and only what counts can be
+// copied.
+#include "ostro/board/board.h"
+
+#include <doctest/doctest.h>
+#include <unistd.h>
+
+#include <filesystem>
+#include <limits>
+
+#include "ostro/base/sha256.h"
+#include "ostro/board/check.h"
+#include "ostro/board/evaluation.h"
+#include "ostro/chain/example_chain_for_test.h"
+#include "ostro/io/files/local_file_system.h"
+#include "ostro/io/files/path.h"
+
+namespace ostro::board {
+namespace {
+
+// A board in a folder of its own, which goes with it.
+class BoardFolder {
+ public:
+  BoardFolder()
+      : root_(std::filesystem::temp_directory_path() / ("ostro_board_test_" + std::to_string(::getpid()))) {
+    std::filesystem::remove_all(root_);
+    std::filesystem::create_directories(root_);
+    check_ok(fs.write_file(path("text"), "a text"));
+    Track track;
+    track.name = "t", track.data = {sha256_hex(std::string_view("rows"))};
+    track.tokenizer = sha256_hex(std::string_view("tokenizer"));
+    track.evaluation = {{"text"}, read_files(fs, path(""), {"text"}).value().sha256};
+    track.flops = 1e9, track.folder = path("");
+    check_ok(Board::create(fs, path("board"), track));
+  }
+  ~BoardFolder() { std::filesystem::remove_all(root_); }
+
+  std::string path(const std::string& name) const { return (root_ / name).string(); }
+  Board open() { return Board::open(fs, path("board")).value(); }
+  // An entry whose chain is the documented example, with other steps where `seed` is another.
+  Entry entry(const std::string& name, int64_t seed = 0) {
+    const std::string record = path(name);
+    std::filesystem::create_directories(record);
+    const std::string file = io::join_path(record, chain::kChainFile);
+    auto writer = chain::ChainWriter::create(fs, file, chain::genesis()).value();
+    for (int64_t n = 1; n <= 2; ++n) {
+      chain::StepEntry step = chain::step(n);
+      if (seed != 0) step.state = std::string(32, static_cast<char>('0' + seed));
+      check_ok(writer.append(step));
+    }
+    Entry out;
+    out.folder = out.record = record;
+    out.hash = sha256_hex(name);
+    out.chain = chain::read_chain(fs, file).value();
+    return out;
+  }
+
+  io::FileSystem& fs = io::local_file_system();
+
+ private:
+  std::filesystem::path root_;
+};
+
+CheckResult outcome(const Entry& entry, std::optional<Rule> refused = {}) {
+  CheckResult out;
+  out.bundle = entry.hash, out.flops = 5, out.bits_per_byte = 2;
+  if (refused) out.refusals.push_back({*refused, "words"});
+  return out;
+}
+
+CheckRequest asked() {
+  CheckRequest out;
+  out.beacon = "12 31 44", out.cuts = 30, out.sums = 2, out.memory = 1 << 20;
+  return out;
+}
+
+}  // namespace
+
+TEST_CASE("a line that could not be read again is not written") {
+  BoardFolder folder;
+  const Entry one = folder.entry("one");
+  Board board = folder.open();
+  check_ok(board.enter(folder.fs, one));
+  CheckResult bad = outcome(one, Rule::kFlops);
+  bad.flops = std::numeric_limits<double>::infinity();
+  const Status refused = board.record(folder.fs, bad, asked());
+  REQUIRE_FALSE(refused.ok());
+  CHECK(refused.error().message().find("\"inf\" is not a hex float") != std::string::npos);
+  CHECK_FALSE(board.entries().front().is_checked);
+  CHECK_FALSE(folder.open().entries().front().is_checked);
+  check_ok(board.record(folder.fs, outcome(one, Rule::kFlops), asked()));
+  const Board read = folder.open();
+  CHECK(read.head() == board.head());
+  CHECK(read.entries().front().refused == std::vector<std::string>{"flops"});
+}
+
+TEST_CASE("an outcome says with which places and memory it was found") {
+  BoardFolder folder;
+  const Entry one = folder.entry("one");
+  Board board = folder.open();
+  check_ok(board.enter(folder.fs, one));
+  check_ok(board.record(folder.fs, outcome(one), asked()));
+  const Board read = folder.open();
+  const BoardEntry& entry = read.entries().front();
+  CHECK(entry.counts);
+  CHECK(entry.cuts == 30);
+  CHECK(entry.sums == 2);
+  CHECK(entry.memory == 1 << 20);
+  CHECK(board_text(read).find("2.000000 bits per byte, 5 FLOPs, 30 cuts and 2 sums") != std::string::npos);
+}
+
+TEST_CASE("what another machine may find otherwise is no outcome") {
+  BoardFolder folder;
+  const Entry one = folder.entry("one");
+  Board board = folder.open();
+  check_ok(board.enter(folder.fs, one));
+  for (const Rule rule : {Rule::kMemory, Rule::kCannotCheck}) {
+    CHECK_FALSE(outcome(one, rule).is_final());
+    CHECK_FALSE(board.record(folder.fs, outcome(one, rule), asked()).ok());
+  }
+  CHECK_FALSE(folder.open().entries().front().is_checked);
+  CheckResult both = outcome(one, Rule::kMemory);
+  both.refusals.push_back({Rule::kData, "words"});
+  check_ok(board.record(folder.fs, both, asked()));
+}
+
+TEST_CASE("what another process has written meanwhile stays, and the chain holds") {
+  BoardFolder folder;
+  const Entry one = folder.entry("one"), other = folder.entry("other", 1);
+  Board checking = folder.open();
+  check_ok(checking.enter(folder.fs, one));
+  Board entering = folder.open();
+  check_ok(entering.enter(folder.fs, other));
+  check_ok(checking.record(folder.fs, outcome(one), asked()));
+  const Board read = folder.open();
+  REQUIRE(read.entries().size() == 2);
+  CHECK(read.entries()[0].counts);
+  CHECK(read.head() == checking.head());
+  // One that does not know of the outcome writes no second one.
+  CHECK_FALSE(entering.record(folder.fs, outcome(one), asked()).ok());
+  CHECK(folder.open().head() == read.head());
+}
+
+TEST_CASE("only a copy of an entry that counts is a copy") {
+  BoardFolder folder;
+  const Entry broken = folder.entry("broken"), author = folder.entry("author"), thief = folder.entry("thief"),
+              other = folder.entry("other", 1);
+  Board board = folder.open();
+  for (const Entry& entry : {broken, author, thief, other}) check_ok(board.enter(folder.fs, entry));
+  const auto copies = [&](const Entry& entry) { return board.copies_of(folder.fs, entry).value(); };
+  CHECK(copies(author).copy == "");
+  REQUIRE(copies(author).shared.size() == 1);
+  CHECK(copies(author).shared.front().find("are those of entry 1") != std::string::npos);
+  CHECK(copies(author).shared.front().find("which is not checked yet") != std::string::npos);
+  check_ok(board.record(folder.fs, outcome(broken, Rule::kScoreProgram), asked()));
+  CHECK(copies(author).copy == "");
+  CHECK(copies(author).shared.front().find("which was refused") != std::string::npos);
+  check_ok(board.record(folder.fs, outcome(author), asked()));
+  CHECK(copies(thief).copy.find("its 2 steps are those of entry 2") == 0);
+  CHECK(copies(broken).copy.find("its 2 steps are those of entry 2") == 0);  // of two, one counts at most
+  CHECK(copies(other).copy == "");
+  CHECK(copies(other).shared.empty());
+}
+
+}  // namespace ostro::board
