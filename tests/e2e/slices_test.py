@@ -1,7 +1,7 @@
 #!/usr/bin/env python3
 """Tests that workers in slices (`ostro launch local --slices`), which exchange inside slices first, have the chain of
-`ostro train`: slices of equal and of unequal size, both schedules, and a worker that is killed. What goes between slices
-is what `--dry_run` says, and no more for two workers in each slice than for one.
+`ostro train`: slices of equal and of unequal size, both schedules, a worker that is killed, and a slice that is lost. What
+goes between slices is what `--dry_run` says, and no more for two workers in each slice than for one.
 
     slices_test.py --ostro PROGRAM
 """
@@ -78,6 +78,21 @@ def check_bytes(place, expected):
     check(0.95 < ratio < 1.05, f"two workers in each slice send {ratio:.3f} times what one sends between slices")
 
 
+def check_lost_slice(place, rng, expected):
+    """All workers of a slice are killed in one step. The other slice has copies of their cells; without slices nobody has."""
+    step = rng.randint(3, 9)
+    for run, options, kept in [("slice-lost", ["--slices", "2:2"], True), ("neighbours-lost", [], False)]:
+        once = place.top / f"{run}.once"
+        once.mkdir()
+        out = place.run(["launch", "local", "--workers", "4", "--min_workers", "2", *options, *place.words(run, [])],
+                        {"OSTRO_THREADS": "1", "OSTRO_FAULT": f"exchange:{step}:2:kill,exchange:{step}:3:kill",
+                         "OSTRO_FAULT_ONCE": str(once)}).stderr
+        check(len(list(once.iterdir())) == 2, f"{run}: {list(once.iterdir())} were killed")
+        check(("owner and copy are both gone" in out) != kept, f"{run}: {out}")
+        check(place.chain(run) == expected, f"{run}: another chain\n{out}")
+    print(f"a slice lost in step {step}: the same chain, from the copies of the other slice", flush=True)
+
+
 def main():
     parser = argparse.ArgumentParser()
     parser.add_argument("--ostro", required=True)
@@ -89,6 +104,7 @@ def main():
         config.write_text(config.read_text().replace("trainer: {", f'trainer: {{mp: "{rng.choice(PRECISIONS)}", '))
         expected = place.train("alone", [])
         check_bytes(place, expected)
+        check_lost_slice(place, rng, expected)
         once = place.top / "once"
         once.mkdir()
         fault = f"{rng.choice(['leaf', 'exchange', 'update', 'commit'])}:{rng.randint(3, 17)}:{rng.randint(0, 2)}:kill"
