@@ -3,7 +3,10 @@
 `ostro train`: slices of equal and of unequal size, both schedules, a worker that is killed, and a slice that is lost. What
 goes between slices is what `--dry_run` says, and no more for two workers in each slice than for one.
 
-    slices_test.py --ostro PROGRAM
+    slices_test.py --ostro PROGRAM [--cases N]
+
+--cases N: N drawn arrangements of 2 to 4 slices with 1 to 4 workers each, and nothing else: sizes, meshes with data and model
+axes, schedules, precisions, and threads that differ among the workers of one run, who come in any order.
 """
 
 import argparse
@@ -12,10 +15,12 @@ import os
 import pathlib
 import random
 import re
+import shutil
 import subprocess
 import tempfile
 
 from program import check
+from workers_matrix import TENSOR, launch_mixed
 from workers_test import Gate, PRECISIONS, Place, wait_for
 
 HELD_AT = 6  # steps
@@ -93,13 +98,39 @@ def check_lost_slice(place, rng, expected):
     print(f"a slice lost in step {step}: the same chain, from the copies of the other slice", flush=True)
 
 
+def check_drawn(place, rng, cases):
+    """Processes in drawn slices, with the chain of one process."""
+    alone = {mp: place.train(f"alone-{i}", ["--trainer.mp", mp]) for i, mp in enumerate(PRECISIONS)}
+    check(len(set(alone.values())) == 2, "precisions give different chains")
+    for number in range(cases):
+        slices, mesh, mp = rng.randint(2, 4), rng.choice(["data", "data x model", "replica"]), rng.choice(PRECISIONS)
+        unit = 2 if mesh == "data x model" else 1
+        equal = rng.randint(1, 3)
+        sizes = [equal if mesh == "replica" else unit * rng.randint(1, 4 // unit) for _ in range(slices)]
+        axes, more = {"data": ("{data: -1}", []), "data x model": ("{data: -1, model: 2}", TENSOR),
+                      "replica": (f"{{replica: {slices}, data: -1}}", [])}[mesh]
+        exchange = rng.choice(["step", "layer"])
+        names = [f"slice-{s}" for s, size in enumerate(sizes) for _ in range(size)]
+        rng.shuffle(names)
+        settings = [{"OSTRO_THREADS": str(rng.randint(1, 2)), "OSTRO_SLICE": name} for name in names]
+        options = ["--trainer.mp", mp, "--trainer.mesh.axes", axes, "--trainer.mesh.exchange", exchange, *more]
+        text = f"slices of {':'.join(map(str, sizes))}, {axes}, {exchange}, {mp}"
+        check(launch_mixed(place, f"drawn-{number}", settings, options) == alone[mp], f"{text}: another chain")
+        shutil.rmtree(place.top / "runs" / f"drawn-{number}")
+        print(f"{number + 1} of {cases}: {text}: the same chain", flush=True)
+
+
 def main():
     parser = argparse.ArgumentParser()
     parser.add_argument("--ostro", required=True)
+    parser.add_argument("--cases", type=int, default=0)
     args = parser.parse_args()
     rng = random.Random(int(os.environ.get("OSTRO_TEST_SEED", "1")))
     with tempfile.TemporaryDirectory() as folder:
         place = Place(os.path.abspath(args.ostro), pathlib.Path(folder))
+        if args.cases:
+            check_drawn(place, rng, args.cases)
+            return
         config = place.top / "c.yaml"
         config.write_text(config.read_text().replace("trainer: {", f'trainer: {{mp: "{rng.choice(PRECISIONS)}", '))
         expected = place.train("alone", [])
