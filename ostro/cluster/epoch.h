@@ -18,16 +18,19 @@ struct Hello {
   // The epoch that it is in, with its rank and size, if it returns after its connection was lost; 0: it is
   // new.
   int64_t epoch = 0, rank = -1, size = 0;
+  std::string slice = {};  // the name of its slice, a group of workers with fast links; "": it has none
 };
 
 // A set of workers that work together, as one of them sees it. It is never changed: when a worker is lost,
 // the epoch ends, and another with a higher number begins.
 struct Epoch {
   int64_t number = 0;  // 0: none yet
-  int64_t rank = 0;    // of this worker; by order of joining, so the oldest has rank 0; -1: it leaves
+  // Of this worker: by order of joining, and those of one slice side by side; the oldest has rank 0. -1: it
+  // leaves.
+  int64_t rank = 0;
   int64_t size = 0;
-  bool planned = false;            // another epoch continues until this one takes over
-  std::vector<std::string> hosts;  // of each worker
+  bool planned = false;                    // another epoch continues until this one takes over
+  std::vector<std::string> hosts, slices;  // of each worker
 };
 
 }  // namespace ostro::cluster

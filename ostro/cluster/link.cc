@@ -209,7 +209,10 @@ Status Link::handle_epoch(MessageReader& reader) {
   epoch.size = reader.number();
   if (epoch.size < 0 || epoch.size > static_cast<int64_t>(kMostBytes))
     return corrupt("it does not follow the protocol of a coordinator");
-  for (int64_t i = 0; i < epoch.size; ++i) epoch.hosts.emplace_back(reader.text());
+  for (int64_t i = 0; i < epoch.size; ++i) {
+    epoch.hosts.emplace_back(reader.text());
+    epoch.slices.emplace_back(reader.text());
+  }
   if (!epoch.planned)
     end_up_to(epoch.number - 1, end_reason_.empty() ? "another epoch has begun" : end_reason_);
   if (epoch.number > ended_) epochs_[epoch.number] = epoch;

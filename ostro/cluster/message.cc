@@ -54,6 +54,7 @@ std::string beat_message(const Progress& progress) {
       .number(progress.wait_microseconds)
       .number(progress.work)
       .number(progress.bytes_sent)
+      .number(progress.bytes_between_slices)
       .bytes();
 }
 
@@ -66,13 +67,14 @@ std::optional<Progress> read_beat(MessageReader& reader) {
   progress.wait_microseconds = reader.number();
   progress.work = reader.number();
   progress.bytes_sent = reader.number();
+  progress.bytes_between_slices = reader.number();
   if (!reader.done() || !progress.sane()) return std::nullopt;
   return progress;
 }
 
 std::string hello_message(const Hello& hello) {
   Message message(Kind::kHello);
-  message.text(hello.job).text(hello.host).number(hello.pid);
+  message.text(hello.job).text(hello.host).number(hello.pid).text(hello.slice);
   message.number(hello.epoch).number(hello.rank).number(hello.size);
   message.number(static_cast<int64_t>(hello.equal.size()));
   for (const auto& [name, value] : hello.equal) message.text(name).text(value);
@@ -84,6 +86,7 @@ std::optional<Hello> read_hello(MessageReader& reader) {
   hello.job = reader.text();
   hello.host = reader.text();
   hello.pid = reader.number();
+  hello.slice = reader.text();
   hello.epoch = reader.number();
   hello.rank = reader.number();
   hello.size = reader.number();

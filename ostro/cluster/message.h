@@ -18,20 +18,20 @@ namespace ostro::cluster {
 inline constexpr size_t kMostBytes = size_t{1} << 20;  // of a message
 inline constexpr size_t kMostBytesOfStranger = 1024;   // of a message before the proof of the secret
 inline constexpr size_t kMostBytesOfReason = 4096;     // of the reason of an error
-inline constexpr size_t kMostBytesOfHost = 256;
-inline constexpr int64_t kReplyOk = -1;  // in place of an ErrorCode
+inline constexpr size_t kMostBytesOfHost = 256;        // and of a slice
+inline constexpr int64_t kReplyOk = -1;                // in place of an ErrorCode
 
 enum class Kind : uint8_t {
   // coordinator to member
   kChallenge = 1,  // nonce
   kWelcome,        // proof, lease in milliseconds
   kRefused,        // why
-  kEpoch,          // number, rank or -1, 1 if it is planned beside another, size, then each worker's host
-  kEnd,            // number, reason
-  kReply,          // request, ErrorCode or kReplyOk, value or message
+  kEpoch,  // number, rank or -1, 1 if it is planned beside another, size, then each worker's host and slice
+  kEnd,    // number, reason
+  kReply,  // request, ErrorCode or kReplyOk, value or message
   // member to coordinator
   kProof,    // nonce, proof
-  kHello,    // job, host, pid, epoch, rank, size, number of entries, then each entry's name and value
+  kHello,    // job, host, pid, slice, epoch, rank, size, number of entries, then each entry's name and value
   kEndSeen,  // number
   kFault,    // number, why
   kSet,      // request, number, key, value

@@ -113,6 +113,7 @@ class Roster {
   // The members of the epoch that can begin or be planned now, by rank; empty: none.
   Members chosen(Time now) const;
   Members fitting(Members candidates) const;
+  Members by_slice(const Members& members) const;
   static bool stays(const Entry& entry);
   Members in_order(const std::function<bool(const Entry&)>& which) const;
   void tell_epoch(int64_t member, int64_t number, int64_t rank, const Members& members);

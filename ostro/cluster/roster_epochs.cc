@@ -2,7 +2,9 @@
 #include <fmt/format.h>
 
 #include <algorithm>
+#include <string_view>
 #include <tuple>
+#include <utility>
 
 #include "ostro/base/check.h"
 #include "ostro/base/log.h"
@@ -34,6 +36,21 @@ Roster::Members Roster::in_order(const std::function<bool(const Entry&)>& which)
     return std::tuple(entry.rank < 0, rank < 0, rank, member);
   };
   std::sort(out.begin(), out.end(), [&](int64_t a, int64_t b) { return place(a) < place(b); });
+  return out;
+}
+
+// Puts members of one slice side by side, so that they have neighbouring leaves: slices in the order of their
+// first members, and the members of each as they were. So the first member stays the first.
+Roster::Members Roster::by_slice(const Members& members) const {
+  std::vector<std::pair<std::string_view, Members>> slices;
+  for (const int64_t member : members) {
+    const std::string_view name = members_.at(member).hello.slice;
+    auto slice = std::find_if(slices.begin(), slices.end(), [&](const auto& s) { return s.first == name; });
+    if (slice == slices.end()) slice = slices.insert(slices.end(), {name, {}});
+    slice->second.push_back(member);
+  }
+  Members out;
+  for (const auto& [name, some] : slices) out.insert(out.end(), some.begin(), some.end());
   return out;
 }
 
@@ -97,14 +114,17 @@ void Roster::tell_epoch(int64_t member, int64_t number, int64_t rank, const Memb
   Message message(Kind::kEpoch);
   message.number(number).number(rank).number(current_ == number ? 0 : 1);
   message.number(static_cast<int64_t>(members.size()));
-  for (const int64_t m : members) message.text(shortened(members_.at(m).hello.host, kMostBytesOfHost));
+  for (const int64_t m : members) {
+    const Hello& hello = members_.at(m).hello;
+    message.text(shortened(hello.host, kMostBytesOfHost)).text(shortened(hello.slice, kMostBytesOfHost));
+  }
   send_(member, message.bytes());
 }
 
 // Gives out the next number and ranks 0, 1, ... in order. The epoch becomes current, or planned if one is
 // current; members of the current epoch that are left out get rank -1.
 void Roster::begin(Time now) {
-  const Members members = chosen(now);
+  const Members members = by_slice(chosen(now));
   OSTRO_CHECK(!members.empty(), "an epoch begins before it can");
   const int64_t number = ++last_;
   restored_ = 0;

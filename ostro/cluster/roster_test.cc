@@ -25,7 +25,10 @@ struct Sent {
             text += reader.number() != 0 ? ": planned " : ": epoch ";
             const int64_t size = reader.number();
             text += std::to_string(number) + " " + std::to_string(rank) + " " + std::to_string(size);
-            for (int64_t i = 0; i < size; ++i) CHECK(reader.text() == "host");
+            for (int64_t i = 0; i < size; ++i) {
+              CHECK(reader.text() == "host");
+              slices += reader.text();
+            }
           } else if (reader.kind() == Kind::kEnd) {
             text += ": end " + std::to_string(reader.number()) + " ";
             text += reader.text();
@@ -45,7 +48,11 @@ struct Sent {
           lines.push_back(text);
         }) {}
   ~Sent() { set_log_sink(std::move(old_sink)); }
-  int64_t add() { return *roster.add({"job", {}, "host", 7}, now); }
+  int64_t add(const std::string& slice = "") {
+    Hello hello{"job", {}, "host", 7};
+    hello.slice = slice;
+    return *roster.add(hello, now);
+  }
   int64_t add_ready() {
     const int64_t member = add();
     roster.ready(member, now);
@@ -63,6 +70,7 @@ struct Sent {
 
   LogSink old_sink = set_log_sink([](LogLevel, std::string_view) {});
   std::vector<std::string> lines;
+  std::string slices;  // of all workers in all epochs that it has sent
   Time now{std::chrono::hours(1)};
   Roster roster;
 };
@@ -86,6 +94,34 @@ TEST_CASE("the next epoch waits for all who were in the last to know of its end"
   REQUIRE(sent.can_begin());
   sent.begin();
   CHECK(sent.take() == Lines{"2: epoch 10 0 2", "3: epoch 10 1 2"});
+}
+
+TEST_CASE("members of a slice get neighbouring ranks, and the first stays the first") {
+  Sent sent(Sizes{2, 5, 1});
+  for (const char* slice : {"b", "a", "b", "a"}) sent.roster.ready(sent.add(slice), sent.now);
+  sent.pass(60'000);
+  sent.begin();
+  CHECK(sent.take() == Lines{"1: epoch 1 0 4", "3: epoch 1 1 4", "2: epoch 1 2 4", "4: epoch 1 3 4"});
+  CHECK(sent.slices == "bbaabbaabbaabbaa");
+  sent.all_work();
+  // One that joins comes to its slice, in front of workers that were there before it.
+  sent.slices.clear();
+  sent.roster.ready(sent.add("b"), sent.now);
+  sent.pass(60'000);
+  sent.begin();
+  CHECK(sent.take() == Lines{"1: planned 2 0 5", "3: planned 2 1 5", "5: planned 2 2 5", "2: planned 2 3 5",
+                             "4: planned 2 4 5"});
+  sent.all_work();
+  // No member is left out for it where no more may be in an epoch.
+  sent.roster.ready(sent.add("b"), sent.now);
+  sent.pass(60'000);
+  CHECK(!sent.can_begin());
+  sent.roster.remove(1, "gone");
+  sent.take();
+  for (int64_t member = 2; member <= 6; ++member) sent.roster.end_seen(member, 2);
+  sent.begin();
+  CHECK(sent.take() ==
+        Lines{"3: epoch 3 0 5", "5: epoch 3 1 5", "6: epoch 3 2 5", "2: epoch 3 3 5", "4: epoch 3 4 5"});
 }
 
 TEST_CASE("one that hangs holds up the next epoch until it is dropped") {

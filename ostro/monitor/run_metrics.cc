@@ -65,14 +65,19 @@ void add_goodput(const run::GoodputTotals& totals, PrometheusText& out) {
 }
 
 void add_job(const cluster::JobState& job, bool counts, PrometheusText& out) {
-  int64_t straggles = 0;
-  for (const cluster::MemberState& m : job.members) straggles += m.straggles ? 1 : 0;
+  int64_t straggles = 0, between_slices = 0;
+  for (const cluster::MemberState& m : job.members) {
+    straggles += m.straggles ? 1 : 0;
+    between_slices += m.progress.bytes_between_slices;
+  }
   out.gauge("ostro_train_workers", "Workers in the present epoch of membership.",
             of(job.goes_on ? job.size() : 0));
   out.gauge("ostro_train_workers_connected", "Workers that are connected, also those that wait.",
             of(static_cast<int64_t>(job.members.size())));
   out.gauge("ostro_train_workers_straggling", "Workers that compute for longer than the others.",
             of(straggles));
+  out.gauge("ostro_train_workers_between_slices_bytes",
+            "Bytes that the connected workers have sent to workers of other slices.", of(between_slices));
   out.gauge("ostro_train_epoch", "Number of the last epoch of membership.", of(job.epoch));
   if (!counts) return;
   out.counter("ostro_train_workers_joined_total", "Workers that joined since the coordinator began.",

@@ -136,7 +136,16 @@ def run_case(place, run, case, isas, rng):
     options = ["--trainer.mp", precision, "--trainer.mesh.exchange", exchange, *MESHES[mesh][1]]
     settings = settings_of(case, isas, rng)
     text = f"{workers} workers, {mesh}, exchange {exchange}, {precision}"
+    # Of half of the groups the workers are in slices; they come in any order where they are started by hand.
+    cuts = sorted(rng.sample(range(1, workers), min(workers - 1, rng.randint(1, 3)))) if workers > 1 and rng.random() < 0.5 else []
+    sizes = [b - a for a, b in zip([0, *cuts], [*cuts, workers])]
+    if cuts:
+        text += ", slices of " + ":".join(map(str, sizes))
     if "mixed" in (threads, isa):
         text += ", threads and instruction sets " + " ".join(f"{s['OSTRO_THREADS']} {s['OSTRO_ISA']}," for s in settings)
-        return launch_mixed(place, run, settings, options), text.rstrip(",")
+        names = [str(slice_number) for slice_number, size in enumerate(sizes) for _ in range(size)]
+        rng.shuffle(names)
+        named = [s | {"OSTRO_SLICE": name} for s, name in zip(settings, names)] if cuts else settings
+        return launch_mixed(place, run, named, options), text.rstrip(",")
+    options += ["--slices", ":".join(map(str, sizes))] if cuts else []
     return place.launch(run, workers, options, settings[0]), f"{text}, {threads} threads, {isa}"

@@ -46,13 +46,17 @@ struct Trained {
 };
 
 // Sessions of at most `session` steps each: all but the first resume from a checkpoint.
-Trained train(runtime::Engine& engine, const train::TrainConfig& config, int64_t workers, int64_t session) {
+// `slices`: the name of each worker's slice; empty: one.
+Trained train(runtime::Engine& engine, const train::TrainConfig& config, int64_t workers, int64_t session,
+              const std::vector<std::string>& slices = {}) {
   io::MemoryFileSystem fs;
   train::write_mixed_files(fs);
   Trained out;
   while (out.hash.empty()) {
     int64_t steps = 0;
-    auto run = run::Run::open(config, {fs, engine, workers, [&] { return ++steps >= session; }, {}, {}});
+    run::Environment environment{fs, engine, workers, [&] { return ++steps >= session; }, {}, {}};
+    environment.slices = slices;
+    auto run = run::Run::open(config, environment);
     REQUIRE_MESSAGE(run.ok(), run.error().message());
     run::Watcher watcher;
     watcher.on_eval = [&](const run::EvalReport& r) { out.held_out.push_back(r.loss); };
@@ -98,6 +102,18 @@ TEST_CASE("four workers on other meshes, without copies of their cells, with an 
     CAPTURE(std::string(mesh));
     FarEngine far(near_engine());
     const Trained got = train(far, nano({{"trainer.mesh", mesh}}), 4, 5);
+    CHECK(got.hash == expected.hash);
+    CHECK(got.entries == expected.entries);
+  }
+}
+
+TEST_CASE("workers in two slices, with both schedules, in a memory that the host cannot address") {
+  const auto near = near_engine();
+  const Trained expected = train(*near, nano({}), 1, 100);
+  for (const char* mesh : {"{}", "{axes: {replica: 2, data: 2}, exchange: layer}"}) {
+    CAPTURE(std::string(mesh));
+    FarEngine far(near_engine());
+    const Trained got = train(far, nano({{"trainer.mesh", mesh}}), 4, 5, {"a", "a", "b", "b"});
     CHECK(got.hash == expected.hash);
     CHECK(got.entries == expected.entries);
   }

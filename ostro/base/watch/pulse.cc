@@ -13,7 +13,7 @@ using SteadyClock = std::chrono::steady_clock;
 constexpr size_t kSteps = 32;  // of which the slowest is taken
 
 struct Heart {
-  std::atomic<int64_t> epoch{0}, step{0}, bytes_sent{0}, beats{0}, leaves{0};
+  std::atomic<int64_t> epoch{0}, step{0}, bytes_sent{0}, bytes_between_slices{0}, beats{0}, leaves{0};
   std::atomic<bool> touched{false};  // since the last look
   std::atomic<const char*> phase{"start"};
   std::atomic<int64_t> watches{0}, waits{0};  // how many there are
@@ -41,7 +41,8 @@ Pulse read_pulse() {
   if (h.touched.exchange(false)) ++h.beats;
   Pulse p;
   p.epoch = h.epoch, p.step = h.step, p.phase = h.phase.load();
-  p.bytes_sent = h.bytes_sent, p.beats = h.beats, p.watched = h.watches > 0 && h.waits == 0;
+  p.bytes_sent = h.bytes_sent, p.bytes_between_slices = h.bytes_between_slices;
+  p.beats = h.beats, p.watched = h.watches > 0 && h.waits == 0;
   const std::lock_guard lock(h.mutex);
   p.compute_seconds = h.compute_seconds, p.wait_seconds = h.wait_seconds, p.work = h.work;
   return p;
@@ -68,6 +69,8 @@ void pulse_touch() {
 }
 
 void pulse_sent(int64_t bytes) { heart().bytes_sent += bytes; }
+
+void pulse_sent_between_slices(int64_t bytes) { heart().bytes_between_slices += bytes; }
 
 PulseWait::PulseWait() : begin_(SteadyClock::now()) { ++heart().waits; }
 PulseWait::~PulseWait() {

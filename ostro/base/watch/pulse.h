@@ -18,6 +18,7 @@ struct Pulse {
   double compute_seconds = 0, wait_seconds = 0;  // of the last step: computing, and waiting for other workers
   int64_t work = 0;                              // its share of that step: how often it came to "leaf"
   int64_t bytes_sent = 0;                        // to other workers, since the process began
+  int64_t bytes_between_slices = 0;              // those of them that went to other slices
   int64_t beats = 0;                             // grows whenever something happens
   // True when the pulse must beat: the process is within a PulseWatch, and not within a PulseWait. Everything
   // else (starting, evaluating, saving) may take any time.
@@ -35,8 +36,9 @@ void pulse_beat();
 // As pulse_beat(), for a place that threads come to all the time: they write nothing that another one reads,
 // unless a thread has looked at the pulse since. Counts as one beat at the next look.
 void pulse_touch();
-// Adds to bytes_sent.
+// Adds to bytes_sent; to bytes_between_slices.
 void pulse_sent(int64_t bytes);
+void pulse_sent_between_slices(int64_t bytes);
 
 // From construction to destruction, this process counts as waiting for other workers.
 class PulseWait {

@@ -13,6 +13,7 @@
 #include "ostro/cli/launch/launch_job.h"
 #include "ostro/cli/launch/worker_words.h"
 #include "ostro/cli/main/commands.h"
+#include "ostro/cli/shared/slice_sizes.h"
 #include "ostro/engines/devices.h"
 #include "ostro/run/job/coordinator_options.h"
 #include "ostro/run/report/console.h"
@@ -51,8 +52,9 @@ Result<std::vector<std::string>> device_names(const std::string& devices, int64_
   return names;
 }
 
-// Tells each worker its device.
-Status place_workers(const std::vector<std::string>& names, cluster::LocalWorkers& local) {
+// Tells each worker its device, and its slice if `slices` has names.
+Status place_workers(const std::vector<std::string>& names, const std::vector<std::string>& slices,
+                     cluster::LocalWorkers& local) {
   ASSIGN_OR_RETURN(const auto devices, engines::devices_of_workers(names));
   std::string told;
   bool on_gpu = false;
@@ -60,17 +62,20 @@ Status place_workers(const std::vector<std::string>& names, cluster::LocalWorker
     told += fmt::format("{}{}", told.empty() ? "" : ", ", d.device);
     on_gpu = on_gpu || d.device != "cpu";
     local.more.push_back({"--device", d.device, "--sharers", std::to_string(d.sharers)});
+    if (!slices.empty())
+      local.more.back().insert(local.more.back().end(), {"--slice", slices[local.more.size() - 1]});
   }
   if (on_gpu) log_info("the devices of the workers: " + told);
   return Status();
 }
 
 Result<int> launch(int64_t workers, int64_t min_workers, const train::TrainConfig& config,
-                   const std::vector<std::string>& names, const std::vector<std::string>& words) {
+                   const std::vector<std::string>& names, const std::vector<std::string>& slices,
+                   const std::vector<std::string>& words) {
   cluster::LocalWorkers local;
   local.count = workers;
   local.least = min_workers;
-  RETURN_IF_ERROR(place_workers(names, local));
+  RETURN_IF_ERROR(place_workers(names, slices, local));
   ASSIGN_OR_RETURN(cluster::CoordinatorOptions options,
                    run::coordinator_options(config, min_workers, workers));
   options.secret = job_secret();
@@ -101,7 +106,7 @@ Result<int> launch(int64_t workers, int64_t min_workers, const train::TrainConfi
 
 int launch_local_command(Args args) {
   int64_t workers = 1, min_workers = 1;
-  std::string devices;
+  std::string devices, slices;
   bool amend = false;
   args.summary(
       "Trains on several processes of this machine: starts them, and starts those again that are killed. The "
@@ -113,6 +118,10 @@ int launch_local_command(Args args) {
       "--devices", &devices, "LIST",
       "the device of each worker, for instance cuda,cuda,cpu; cuda takes the GPUs in turn. Without it "
       "all have that of --device");
+  args.option(
+      "--slices", &slices, "N:N...",
+      "groups of workers that count as slices, with slow links between them: how many workers each has, "
+      "for instance 2:2; to try out what a cluster of several networks does");
   args.flag("--amend", &amend, "as of ostro train");
   args.device();
   args.config();
@@ -129,9 +138,12 @@ int launch_local_command(Args args) {
     return report_error(mesh.error());
   const auto names = device_names(devices, workers, *config);
   if (!names.ok()) return report_error(names.error());
+  const Result<std::vector<std::string>> slice_of =
+      slices.empty() ? std::vector<std::string>() : slice_names("--slices", slices, workers);
+  if (!slice_of.ok()) return report_error(slice_of.error());
   const auto code =
-      launch(workers, min_workers, *config, *names,
-             worker_words(args.typed(), {"--workers", "--min_workers", "--devices", "--device"}));
+      launch(workers, min_workers, *config, *names, *slice_of,
+             worker_words(args.typed(), {"--workers", "--min_workers", "--devices", "--slices", "--device"}));
   return code.ok() ? *code : report_error(code.error());
 }
 

@@ -102,6 +102,7 @@ Status place_workers(const SshCall& call, const std::vector<cluster::SshHost>& h
     remote.workers = static_cast<int64_t>(host.devices.size());
     for (const std::string& device : host.devices) {
       remote.words = words;
+      if (!host.slice.empty()) remote.words.insert(remote.words.end(), {"--slice", host.slice});
       if (!device.empty()) {
         const auto sharers = std::count(host.devices.begin(), host.devices.end(), device);
         remote.words.insert(remote.words.end(), {"--device", device, "--sharers", std::to_string(sharers)});

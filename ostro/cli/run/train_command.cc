@@ -11,6 +11,7 @@
 #include "ostro/cli/run/train_run.h"
 #include "ostro/cli/shared/progress.h"
 #include "ostro/cli/shared/sim_workers.h"
+#include "ostro/cli/shared/slice_sizes.h"
 #include "ostro/convert/export_model.h"
 #include "ostro/engines/devices.h"
 #include "ostro/monitor/monitor.h"
@@ -113,6 +114,8 @@ int train_command(Args args) {
     if (!engine.ok()) return report_error(engine.error());
     auto workers = sim_workers();
     if (!workers.ok()) return report_error(workers.error());
+    const auto slices = sim_slices(*workers);
+    if (!slices.ok()) return report_error(slices.error());
     int64_t sharers = 1;
     if (*workers > 1) {
       const auto devices = engines::devices_of_workers(
@@ -133,7 +136,7 @@ int train_command(Args args) {
       from_step = plan->step;
     }
     const auto told =
-        run::dry_run(args.context().fs, **engine, *config, *workers, sharers, *build, from_step);
+        run::dry_run(args.context().fs, **engine, *config, *workers, sharers, *build, from_step, *slices);
     line.end();
     if (!told.ok()) return report_error(told.error());
     std::fputs(told->text.c_str(), stdout);

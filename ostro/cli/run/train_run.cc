@@ -9,6 +9,7 @@
 #include "ostro/cli/main/args.h"
 #include "ostro/cli/main/exit_code.h"
 #include "ostro/cli/shared/sim_workers.h"
+#include "ostro/cli/shared/slice_sizes.h"
 #include "ostro/convert/import/import_hf.h"
 #include "ostro/page/html/run_page.h"
 
@@ -62,6 +63,9 @@ Result<run::RunOutcome> train_here(const Context& context, const train::TrainCon
   BuildProgressLine line;
   ASSIGN_OR_RETURN(run::Environment environment, training_environment(context, *engine, config, line));
   environment.workers = workers.value_or(usual_workers);
+  if (!workers) {
+    ASSIGN_OR_RETURN(environment.slices, sim_slices(usual_workers));
+  }
   environment.argv = std::move(argv);
   environment.profile = profile;
   environment.on_open = [&] {

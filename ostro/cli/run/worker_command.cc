@@ -23,10 +23,16 @@ int worker_command(Args args) {
       "coordinator");
   args.option("--sharers", &request.sharers, "N",
               "how many workers, this one included, share the memory of its GPU; launchers set it");
+  args.option("--slice", &request.slice, "NAME",
+              "the name of its slice, a group of workers with fast links; OSTRO_SLICE by default");
   args.flag("--amend", &request.amend, "as of ostro train");
   args.device();
   args.config();
+  if (const char* slice = std::getenv("OSTRO_SLICE")) request.slice = slice;
   if (auto code = args.parse()) return *code;
+  if (request.slice.size() > 256)
+    return report_error(invalid_argument(
+        fmt::format("--slice: a name of {} bytes; use one of 256 at most", request.slice.size())));
   if (request.sharers < 1 || request.sharers > 1024)
     return report_error(
         invalid_argument(fmt::format("--sharers: {} is not a number from 1 to 1024", request.sharers)));

@@ -12,6 +12,7 @@ namespace ostro::cluster {
 namespace {
 
 constexpr int64_t kMostSlots = 1024;
+constexpr size_t kMostBytesOfSlice = 256;
 
 // The number of slots; 0 if it is none from 1 to kMostSlots.
 int64_t slots_of(std::string_view text) {
@@ -38,9 +39,15 @@ Result<SshHost> parse_line(const std::string& line, const std::string& where) {
       host.devices = comma_parts(std::string_view(word).substr(8));
       for (const std::string& device : host.devices)
         if (device.empty()) return invalid_argument(fmt::format("{}: {} has an empty name", where, word));
+    } else if (word.starts_with("slice=")) {
+      host.slice = word.substr(6);
+      if (host.slice.empty() || host.slice.size() > kMostBytesOfSlice)
+        return invalid_argument(
+            fmt::format("{}: {} is no name of 1 to {} bytes", where, word, kMostBytesOfSlice));
     } else {
       return invalid_argument(
-          fmt::format("{}: {} is neither slots=N nor devices=LIST; a line is HOST [slots=N] [devices=LIST]",
+          fmt::format("{}: {} is neither slots=N nor devices=LIST nor slice=NAME; a line is HOST [slots=N] "
+                      "[devices=LIST] [slice=NAME]",
                       where, word));
     }
   }

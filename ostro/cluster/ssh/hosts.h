@@ -4,6 +4,7 @@
 //   node1                          one worker
 //   me@node2 slots=4               four workers
 //   node3 devices=cuda:0,cuda:1    a worker for each device
+//   node4 slice=west               its workers have fast links to those of the same slice only
 #pragma once
 
 #include <string>
@@ -17,6 +18,7 @@ namespace ostro::cluster {
 struct SshHost {
   std::string name;                  // as ssh takes it: HOST, USER@HOST or an alias of ~/.ssh/config
   std::vector<std::string> devices;  // of its workers, one each; "": that of the configuration
+  std::string slice;                 // of its workers; "": none is named
 };
 
 // `file` begins the errors: kInvalidArgument with the number of the line, for unknown words, numbers of slots

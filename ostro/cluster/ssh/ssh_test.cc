@@ -24,8 +24,8 @@ std::string error_of(const char* text) {
 }
 
 TEST_CASE("hosts, slots and devices are read, comments and empty lines are passed over") {
-  const auto hosts =
-      parse_hosts("# two machines\n\nnode1\nme@node2 slots=2 # fast\r\nnode3 devices=cuda:0,cpu\n", "h");
+  const auto hosts = parse_hosts(
+      "# two machines\n\nnode1\nme@node2 slots=2 slice=b # fast\r\nnode3 devices=cuda:0,cpu\n", "h");
   REQUIRE(hosts.ok());
   REQUIRE(hosts->size() == 3);
   CHECK((*hosts)[0].name == "node1");
@@ -33,6 +33,8 @@ TEST_CASE("hosts, slots and devices are read, comments and empty lines are passe
   CHECK((*hosts)[1].name == "me@node2");
   CHECK((*hosts)[1].devices == std::vector<std::string>{"", ""});
   CHECK((*hosts)[2].devices == std::vector<std::string>{"cuda:0", "cpu"});
+  CHECK((*hosts)[1].slice == "b");
+  CHECK((*hosts)[2].slice.empty());
 }
 
 TEST_CASE("what is wrong in a list of hosts is named with its line") {
@@ -46,7 +48,9 @@ TEST_CASE("what is wrong in a list of hosts is named with its line") {
         "hosts.txt:1: slots=3, but 2 devices; name one for each worker");
   CHECK(error_of("-oProxyCommand=x\n") == "hosts.txt:1: -oProxyCommand=x is no host");
   CHECK(error_of("a slot=3\n") ==
-        "hosts.txt:1: slot=3 is neither slots=N nor devices=LIST; a line is HOST [slots=N] [devices=LIST]");
+        "hosts.txt:1: slot=3 is neither slots=N nor devices=LIST nor slice=NAME; a line is HOST [slots=N] "
+        "[devices=LIST] [slice=NAME]");
+  CHECK(error_of("a slice=\n") == "hosts.txt:1: slice= is no name of 1 to 256 bytes");
 }
 
 // A folder with a program that takes the worker's place.

@@ -33,6 +33,7 @@ OrderedJson to_json(const MemberState& m) {
   json["wait_seconds"] = seconds(m.progress.wait_microseconds);
   json["leaves"] = m.progress.work;
   json["bytes_sent"] = m.progress.bytes_sent;
+  if (m.progress.bytes_between_slices > 0) json["bytes_between_slices"] = m.progress.bytes_between_slices;
   json["slowness"] = m.slowness;
   json["straggles"] = m.straggles;
   return json;
@@ -64,6 +65,9 @@ Result<MemberState> parse_member(const JsonFields& fields) {
   m.progress.wait_microseconds = static_cast<int64_t>(wait * 1e6 + 0.5);
   ASSIGN_OR_RETURN(m.progress.work, fields.integer("leaves", 0, kMost));
   ASSIGN_OR_RETURN(m.progress.bytes_sent, fields.integer("bytes_sent", 0, kMost));
+  if (fields.has("bytes_between_slices")) {
+    ASSIGN_OR_RETURN(m.progress.bytes_between_slices, fields.integer("bytes_between_slices", 0, kMost));
+  }
   ASSIGN_OR_RETURN(m.slowness, number(fields, "slowness"));
   ASSIGN_OR_RETURN(m.straggles, fields.boolean("straggles"));
   if (!m.progress.sane()) return fields.bad("phase", "or another field of the progress is out of range");

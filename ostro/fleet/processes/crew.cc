@@ -52,6 +52,7 @@ Result<std::unique_ptr<Crew::Prepared>> Crew::prepare(const EpochView& epoch) co
   out->epoch = epoch;
   ASSIGN_OR_RETURN(WorkerOptions options, worker_options(run_->config, epoch.size));
   options.hosts = epoch.hosts;
+  options.slices = epoch.slices;
   options.only = epoch.rank;
   ASSIGN_OR_RETURN(out->plan, make_worker_plan(run_->programs, engine_, run_->remat, options));
   out->worker = std::make_unique<Worker>(out->plan, epoch.rank);

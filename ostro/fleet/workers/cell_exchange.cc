@@ -2,37 +2,13 @@
 
 #include <algorithm>
 #include <deque>
-#include <optional>
 
-#include "ostro/spmd/run_parts.h"
+#include "ostro/fleet/workers/cell_messages.h"
 
 namespace ostro::fleet {
 namespace {
 
 using runtime::Buffer;
-
-// Messages between this worker and others; those of a pair meet in the order in which both add them.
-struct Messages {
-  std::vector<int64_t> peers;
-  std::vector<std::span<const std::byte>> send;
-  std::vector<std::span<std::byte>> receive;
-
-  void add(int64_t peer, std::span<const std::byte> out, std::span<std::byte> in) {
-    peers.push_back(peer);
-    send.push_back(out);
-    receive.push_back(in);
-  }
-  Status run(runtime::Collectives& c) { return c.exchange(peers, send, receive); }
-};
-
-// The bytes that worker `rank` holds of x, if they lie together.
-std::optional<std::span<const std::byte>> together(const ir::Mesh& mesh, int64_t rank,
-                                                   const spmd::Layout& layout, const Buffer& x) {
-  const auto offset = spmd::part_offset(mesh, rank, layout, x.shape());
-  if (!offset) return std::nullopt;
-  return x.bytes().subspan(static_cast<size_t>(*offset),
-                           static_cast<size_t>(spmd::local_shape(mesh, rank, layout, x.shape()).bytes()));
-}
 
 }  // namespace
 
@@ -46,7 +22,7 @@ Result<std::vector<std::vector<CellBuffers>>> exchange_cells(const WorkerPlan& p
   }
   std::vector<std::vector<CellBuffers>> received(peers.size());
   std::deque<Buffer> copies;  // of cells that do not lie together
-  Messages messages;
+  CellMessages messages;
   for (size_t w = 0; w < peers.size(); ++w) {
     const bool self = peers[w] == c.rank();
     received[w].resize(counts[w]);
@@ -63,7 +39,7 @@ Result<std::vector<std::vector<CellBuffers>>> exchange_cells(const WorkerPlan& p
         std::span<std::byte> in;
         if (i < sums.size()) {
           const Buffer& sum = on_host[i][k];
-          if (const auto bytes = together(plan.mesh(), peers[w], cut, sum))
+          if (const auto bytes = cells_together(plan.mesh(), peers[w], cut, sum))
             out = *bytes;
           else
             out = copies.emplace_back(spmd::shard(plan.mesh(), peers[w], cut, sum)).bytes();
@@ -87,7 +63,7 @@ Result<CellBuffers> gather_cells(const WorkerPlan& plan, runtime::Collectives& c
     Buffer part;
   };
   std::deque<Copy> copies;  // of cells that do not lie together
-  Messages messages;
+  CellMessages messages;
   for (size_t k = 0; k < plan.n; ++k)
     if (plan.gathered(k)) whole[k] = Buffer::empty(plan.used_shape(k, c.rank()));
   for (const int64_t peer : plan.mesh().peers(c.rank(), plan.gather_axes))

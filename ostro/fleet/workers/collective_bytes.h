@@ -7,6 +7,7 @@
 #include <string>
 #include <vector>
 
+#include "ostro/fleet/slices/slices.h"
 #include "ostro/ir/program/mesh.h"
 #include "ostro/ir/program/program.h"
 #include "ostro/train/step/step.h"
@@ -14,11 +15,14 @@
 namespace ostro::fleet {
 
 // Adds to `sent` the bytes that worker `rank` sends to other workers in `runs` runs of the program, one entry
-// for each collective and mesh axis. `where` names the program in the entries.
-void add_collectives(const ir::Program& program, const ir::Mesh& mesh, int64_t rank, int64_t runs,
-                     const std::string& where, std::vector<train::Sent>& sent);
-// Adds an entry, or adds `times` and `bytes` to the entry with the same `what`. Does nothing for 0 bytes.
-void add_sent(std::vector<train::Sent>& sent, const std::string& what, int64_t times, int64_t bytes);
+// for each collective and mesh axis. `where` names the program in the entries. `slices`: of the mesh's
+// workers.
+void add_collectives(const ir::Program& program, const ir::Mesh& mesh, const Slices& slices, int64_t rank,
+                     int64_t runs, const std::string& where, std::vector<train::Sent>& sent);
+// Adds an entry, or adds the numbers to the entry with the same `what`. `between`: those of the bytes that go
+// to other slices. Does nothing for 0 bytes.
+void add_sent(std::vector<train::Sent>& sent, const std::string& what, int64_t times, int64_t bytes,
+              int64_t between = 0);
 
 // The bytes of arrays that are whole in one worker's memory for a collective. `parameters`: the results of
 // gathering over a mesh axis that carries leaves (train::kLeafAxes). `gradients`: the operands of

@@ -18,9 +18,10 @@ class GradientSchedule {
 
   virtual ~GradientSchedule() = default;
   // Returns the sums over all leaves of the gradients of the cells that this worker owns. `owned` are its
-  // cells of the parameters. `batch` holds the rows of all leaves; only those of the worker's own leaves are
+  // cells of the parameters, `copies` those of mirror_of(rank) that it keeps, for the parameters among
+  // plan.mirrored. `batch` holds the rows of all leaves; only those of the worker's own leaves are
   // read. `results` gets the results of all leaves, also of those that other workers ran.
-  virtual Result<Buffers> gradients(runtime::Collectives& c, const Buffers& owned,
+  virtual Result<Buffers> gradients(runtime::Collectives& c, const Buffers& owned, const Buffers& copies,
                                     const train::BatchArrays& batch,
                                     std::vector<train::LeafResult>& results) = 0;
   // Forgets everything that was computed from the parameters, because they change.

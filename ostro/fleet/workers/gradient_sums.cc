@@ -7,6 +7,7 @@
 namespace ostro::fleet {
 
 Result<GradientAdder::Buffers> GradientAdder::add(Buffers a, Buffers b) {
+  if (a.empty()) return a;
   phase("tree add");
   if (program_ == nullptr) {
     std::vector<ir::Shape> shapes;

@@ -43,17 +43,22 @@ class LayerSchedule final : public GradientSchedule {
       : plan_(plan),
         rank_(rank),
         peers_(plan.leaf_peers(rank)),
-        workers_(static_cast<int64_t>(peers_.size())),
-        place_(std::find(peers_.begin(), peers_.end(), rank) - peers_.begin()),
+        share_(plan.rows_of(rank)),
+        workers_(share_.count > 0 ? share_.count : share_.workers),
+        place_(share_.place - share_.first),
+        slices_(make_slice_exchange(plan, rank)),
         adder_(*plan.engine) {}
 
-  Result<Buffers> gradients(runtime::Collectives& c, const Buffers& owned, const train::BatchArrays& batch,
+  Result<Buffers> gradients(runtime::Collectives& c, const Buffers& owned, const Buffers& /*copies*/,
+                            const train::BatchArrays& batch,
                             std::vector<train::LeafResult>& results) override {
+    WithinSlice near(c, plan_.slices);
+    runtime::Collectives& sharers = slices_ != nullptr ? near : c;
     const int64_t leaves = batch[0].shape().axes[0].size / plan_.rows;
     LeafOutputs outputs(static_cast<size_t>(leaves));
     SubtreeSums sums(leaves, adder_);
     for (const train::LeafRange& range : rounds(leaves)) {
-      ASSIGN_OR_RETURN(Buffers gradients, run_round(c, owned, batch, leaves, range, outputs));
+      ASSIGN_OR_RETURN(Buffers gradients, run_round(sharers, owned, batch, leaves, range, outputs));
       phase("join rounds");
       fault_point("exchange", read_pulse().step, rank_);
       const std::vector<train::Subtree> nodes = train::subtrees(leaves, range);
@@ -67,42 +72,36 @@ class LayerSchedule final : public GradientSchedule {
       }
     }
     phase("share results");
-    const auto leaves_of = [&](size_t place) {
-      std::vector<int64_t> list;
-      for (const train::LeafRange& range : rounds(leaves))
-        if (const int64_t leaf = leaf_of(range, static_cast<int64_t>(place)); leaf >= 0) list.push_back(leaf);
-      return list;
-    };
-    ASSIGN_OR_RETURN(results, share_leaf_results(plan_, c, peers_, leaves_of, outputs));
-    return sums.root();
+    const auto leaves_of = [&](size_t place) { return plan_.rows_of(peers_[place]).own_leaves(leaves); };
+    ASSIGN_OR_RETURN(results, share_leaf_results(plan_, c, peers_, leaves_of, outputs, slices_.get()));
+    if (slices_ == nullptr) return sums.root();
+    phase("exchange gradients");
+    return slices_->join_owned(c, leaves, sums);
   }
 
   void reset() override {}  // the leaf program reads the owned cells themselves
 
   int64_t own_leaves(int64_t leaves) const override {
-    int64_t own = 0;
-    for (const train::LeafRange& range : rounds(leaves)) own += leaf_of(range, place_) >= 0 ? 1 : 0;
-    return own;
+    return static_cast<int64_t>(share_.own_leaves(leaves).size());
   }
 
   void add_load(int64_t leaves, train::WorkerLoad& load) const override;
 
-  const ir::Program& leaf_ir() const override { return *plan_.leaf.programs[static_cast<size_t>(rank_)]; }
+  const ir::Program& leaf_ir() const override { return plan_.leaf_program(rank_); }
 
-  Result<runtime::Executable*> leaf_program() override {
-    const int64_t leaves = plan_.options.leaves > 0 ? plan_.options.leaves : workers_;
-    return program_of(round_of(leaves, {0, std::min(leaves, workers_)}));
-  }
+  Result<runtime::Executable*> leaf_program() override { return program_of(plan_.first_round); }
 
  private:
+  // Of the workers that share rounds with this one: all, or those of its slice.
   std::vector<train::LeafRange> rounds(int64_t leaves) const {
+    const train::LeafRange all = share_.dealt(leaves);
     std::vector<train::LeafRange> list;
-    for (int64_t begin = 0; begin < leaves; begin += workers_)
-      list.push_back({begin, std::min(leaves, begin + workers_)});
+    for (int64_t begin = all.begin; begin < all.end; begin += workers_)
+      list.push_back({begin, std::min(all.end, begin + workers_)});
     return list;
   }
 
-  // The leaf of the worker at this place in a round. -1: it has none.
+  // The leaf of the worker at this place among them in a round. -1: it has none.
   int64_t leaf_of(const train::LeafRange& range, int64_t place) const {
     return place < range.end - range.begin ? range.begin + place : -1;
   }
@@ -136,17 +135,18 @@ class LayerSchedule final : public GradientSchedule {
   }
 
   Result<std::shared_ptr<const ir::Program>> partitioned(const spmd::LeafExchange& round) const {
-    const int64_t leaves = plan_.options.leaves > 0 ? plan_.options.leaves : workers_;
-    const spmd::LeafExchange first = round_of(leaves, {0, std::min(leaves, workers_)});
+    const spmd::LeafExchange& first = plan_.first_round;
     if (round.firsts == first.firsts && round.counts == first.counts)  // the plan has it
-      return plan_.leaf.programs[static_cast<size_t>(rank_)];
+      return plan_.leaf.programs[static_cast<size_t>(plan_.leaf_rank(rank_))];
     return round_program(plan_, round, rank_);
   }
 
   const WorkerPlan& plan_;
   int64_t rank_;
   std::vector<int64_t> peers_;  // that run other leaves, itself included
-  int64_t workers_, place_;     // how many they are; the place of this worker among them
+  RowShare share_;
+  int64_t workers_, place_;  // that run rounds together; the place of this worker among them
+  const std::unique_ptr<SliceExchange> slices_;  // null: one level
   GradientAdder adder_;
   // By what a round adds up: full rounds differ if their number of leaves is no power of two, and the last
   // one may have fewer leaves.
@@ -177,13 +177,15 @@ void LayerSchedule::add_load(int64_t leaves, train::WorkerLoad& load) const {
   for (const auto& [key, times] : runs) {
     const auto program = partitioned({key.first, key.second});
     OSTRO_CHECK(program.ok(), "a round cannot be partitioned: {}", program.error().message());
-    add_collectives(**program, plan_.mesh(), rank_, times, "in leaves", load.sent);
+    // Programs of a slice send nothing to other slices.
+    add_collectives(**program, plan_.leaf_mesh(), plan_.rounds_in_slices() ? Slices() : plan_.slices,
+                    plan_.leaf_rank(rank_), times, "in leaves", load.sent);
     const WholeBytes whole = whole_in_one_block((*program)->body);
     load.layer_parameters = std::max(load.layer_parameters, whole.parameters);
     load.layer_gradients = std::max(load.layer_gradients, whole.gradients);
   }
-  add_sent(load.sent, "losses and weights of leaves", 1,
-           (workers_ - 1) * load.leaves * leaf_result_bytes(plan_));
+  add_leaf_results(plan_, rank_, leaves, slices_.get(), load);
+  if (slices_ != nullptr) slices_->add_joins(leaves, false, load);
 }
 
 }  // namespace

@@ -2,6 +2,7 @@
 
 #include <algorithm>
 
+#include "ostro/fleet/workers/collective_bytes.h"
 #include "ostro/fleet/workers/messages.h"
 #include "ostro/spmd/run_parts.h"
 
@@ -33,7 +34,8 @@ int64_t leaf_result_bytes(const WorkerPlan& plan) {
 Result<std::vector<train::LeafResult>> share_leaf_results(const WorkerPlan& plan, runtime::Collectives& c,
                                                           const std::vector<int64_t>& peers,
                                                           const LeavesOf& leaves_of,
-                                                          const LeafOutputs& outputs) {
+                                                          const LeafOutputs& outputs,
+                                                          const SliceExchange* slices) {
   std::vector<train::LeafResult> results(outputs.size());
   Bytes mine;
   std::vector<size_t> expected;
@@ -49,7 +51,8 @@ Result<std::vector<train::LeafResult>> share_leaf_results(const WorkerPlan& plan
       for (const double sum : r.measures) append_value(mine, sum);
     }
   }
-  ASSIGN_OR_RETURN(const std::vector<Bytes> received, exchange(c, peers, mine, expected));
+  ASSIGN_OR_RETURN(const std::vector<Bytes> received, slices != nullptr ? slices->spread(c, mine, expected)
+                                                                        : exchange(c, peers, mine, expected));
   for (size_t w = 0; w < peers.size(); ++w) {
     Reader reader(received[w]);
     for (const int64_t i : leaves_of(w)) {
@@ -63,6 +66,25 @@ Result<std::vector<train::LeafResult>> share_leaf_results(const WorkerPlan& plan
     }
   }
   return results;
+}
+
+void add_leaf_results(const WorkerPlan& plan, int64_t rank, int64_t leaves, const SliceExchange* slices,
+                      train::WorkerLoad& load) {
+  const std::string what = "losses and weights of leaves";
+  std::vector<int64_t> sizes;
+  int64_t between = 0;
+  for (const int64_t peer : plan.leaf_peers(rank)) {
+    const auto own = static_cast<int64_t>(plan.rows_of(peer).own_leaves(leaves).size());
+    sizes.push_back(own * leaf_result_bytes(plan));
+    between += plan.slices.apart(rank, peer) ? load.leaves * leaf_result_bytes(plan) : 0;
+  }
+  if (slices != nullptr) return slices->add_spread(sizes, what, load);
+  const auto others = static_cast<int64_t>(sizes.size()) - 1;
+  add_sent(load.sent, what, 1, others * load.leaves * leaf_result_bytes(plan), between);
+}
+
+std::unique_ptr<SliceExchange> make_slice_exchange(const WorkerPlan& plan, int64_t rank) {
+  return plan.two_levels() ? std::make_unique<SliceExchange>(plan, rank) : nullptr;
 }
 
 }  // namespace ostro::fleet

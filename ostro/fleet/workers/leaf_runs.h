@@ -3,8 +3,10 @@
 #pragma once
 
 #include <functional>
+#include <memory>
 #include <vector>
 
+#include "ostro/fleet/workers/slice_exchange.h"
 #include "ostro/fleet/workers/worker_plan.h"
 
 namespace ostro::fleet {
@@ -23,11 +25,20 @@ int64_t leaf_result_bytes(const WorkerPlan& plan);
 // The leaves of the worker at this place among its peers, ascending.
 using LeavesOf = std::function<std::vector<int64_t>(size_t place)>;
 
-// Reads the results of this worker's leaves, sends them to its peers, and receives theirs. Returns the
-// results of all leaves. Errors: those of the collectives and of the leaf programs.
+// Reads the results of this worker's leaves, sends them to its peers, and receives theirs: inside slices and
+// between them if `slices` is not null. Returns the results of all leaves. Errors: those of the collectives
+// and of the leaf programs.
 Result<std::vector<train::LeafResult>> share_leaf_results(const WorkerPlan& plan, runtime::Collectives& c,
                                                           const std::vector<int64_t>& peers,
                                                           const LeavesOf& leaves_of,
-                                                          const LeafOutputs& outputs);
+                                                          const LeafOutputs& outputs,
+                                                          const SliceExchange* slices);
+
+// Adds to `load` what worker `rank` sends in share_leaf_results. `slices`: its own, or null.
+void add_leaf_results(const WorkerPlan& plan, int64_t rank, int64_t leaves, const SliceExchange* slices,
+                      train::WorkerLoad& load);
+
+// The SliceExchange of a worker; null when the plan's exchanges have one level.
+std::unique_ptr<SliceExchange> make_slice_exchange(const WorkerPlan& plan, int64_t rank);
 
 }  // namespace ostro::fleet

@@ -2,7 +2,6 @@
 // its range, and sends every owner its cells of these sums, once a step. It holds whole gradients, and the
 // whole parameters from the first leaf to the last.
 #include <algorithm>
-#include <numeric>
 
 #include "ostro/base/profile.h"
 #include "ostro/base/watch/fault_point.h"
@@ -26,26 +25,24 @@ class StepSchedule final : public GradientSchedule {
         rank_(rank),
         peers_(plan.leaf_peers(rank)),
         place_(static_cast<size_t>(std::find(peers_.begin(), peers_.end(), rank) - peers_.begin())),
+        slices_(make_slice_exchange(plan, rank)),
         add_whole_(*plan.engine),
         add_owned_(*plan.engine) {}
 
-  Result<Buffers> gradients(runtime::Collectives& c, const Buffers& owned, const train::BatchArrays& batch,
+  Result<Buffers> gradients(runtime::Collectives& c, const Buffers& owned, const Buffers& copies,
+                            const train::BatchArrays& batch,
                             std::vector<train::LeafResult>& results) override {
     if (params_.empty()) {
       phase("gather parameters");
-      ASSIGN_OR_RETURN(params_, gather_cells(plan_, c, owned));
+      ASSIGN_OR_RETURN(
+          params_, slices_ != nullptr ? slices_->gather(c, owned, copies) : gather_cells(plan_, c, owned));
     }
     const int64_t leaves = batch[0].shape().axes[0].size / plan_.rows;
     SubtreeSums sums(leaves, add_whole_);
     ASSIGN_OR_RETURN(const LeafOutputs outputs, run_leaves(c, batch, leaves, sums));
     phase("share results");
-    const auto leaves_of = [&](size_t place) {
-      const train::LeafRange r = range(leaves, place);
-      std::vector<int64_t> list(static_cast<size_t>(r.end - r.begin));
-      std::iota(list.begin(), list.end(), r.begin);
-      return list;
-    };
-    ASSIGN_OR_RETURN(results, share_leaf_results(plan_, c, peers_, leaves_of, outputs));
+    const auto leaves_of = [&](size_t place) { return plan_.rows_of(peers_[place]).own_leaves(leaves); };
+    ASSIGN_OR_RETURN(results, share_leaf_results(plan_, c, peers_, leaves_of, outputs, slices_.get()));
     return exchange_gradients(c, leaves, sums);
   }
 
@@ -57,48 +54,27 @@ class StepSchedule final : public GradientSchedule {
   }
 
   void add_load(int64_t leaves, train::WorkerLoad& load) const override {
-    const train::LeafRange own = range(leaves, place_);
     load.leaves = own_leaves(leaves);
-    const std::vector<train::Subtree> nodes = train::subtrees(leaves, own);
     int64_t finished = 0;
-    for (const train::Subtree& node : nodes)
+    for (const train::Subtree& node : train::subtrees(leaves, range(leaves, place_)))
       load.partials = std::max(load.partials, finished++ + train::live_partials(node.count));
-    const int64_t whole = plan_.used_bytes(rank_), owned = plan_.owned_bytes(rank_);
-    const auto mine = static_cast<int64_t>(nodes.size());
-    int64_t received = 0, to_owners = 0, packed = 0;
-    for (size_t w = 0; w < peers_.size(); ++w) {
-      received += static_cast<int64_t>(train::subtrees(leaves, range(leaves, w)).size()) * owned;
-      if (w == place_) continue;
-      to_owners += mine * plan_.owned_bytes(peers_[w]);
-      for (size_t k = 0; k < plan_.trained; ++k)
-        if (!spmd::part_offset(plan_.mesh(), peers_[w], plan_.cut(k), plan_.used_shape(k, rank_)))
-          packed += mine * plan_.owned_shape(k, peers_[w]).bytes();
+    load.gradients = load.partials * plan_.used_bytes(rank_);  // while leaves run
+    add_leaf_results(plan_, rank_, leaves, slices_.get(), load);
+    if (slices_ != nullptr) {
+      slices_->add_joins(leaves, true, load);
+      slices_->add_gather(load);
+    } else {
+      add_sums(leaves, load);
+      add_parameters(load);
     }
-    // While leaves run; while sums of subtrees are exchanged.
-    load.gradients = std::max(load.partials * whole, mine * whole + packed + received);
-    add_sent(load.sent, "losses and weights of leaves", 1,
-             (static_cast<int64_t>(peers_.size()) - 1) * load.leaves * leaf_result_bytes(plan_));
-    add_sent(load.sent, "sums of gradients to the owners of their cells", 1, to_owners);
-    if (!plan_.gather_axes.empty()) {
-      const auto receivers = static_cast<int64_t>(plan_.mesh().peers(rank_, plan_.gather_axes).size()) - 1;
-      int64_t parameters = 0;
-      for (size_t k = 0; k < plan_.n; ++k) {
-        if (!plan_.gathered(k)) continue;
-        load.gathered += plan_.used_shape(k, rank_).bytes();
-        parameters += receivers * plan_.owned_shape(k, rank_).bytes();
-      }
-      add_sent(load.sent, "parameters to the workers that run other leaves", 1, parameters);
-    }
-    add_collectives(*plan_.leaf.programs[static_cast<size_t>(rank_)], plan_.mesh(), rank_, load.leaves,
-                    "in leaves", load.sent);
+    add_collectives(leaf_ir(), plan_.mesh(), plan_.slices, rank_, load.leaves, "in leaves", load.sent);
   }
 
-  const ir::Program& leaf_ir() const override { return *plan_.leaf.programs[static_cast<size_t>(rank_)]; }
+  const ir::Program& leaf_ir() const override { return plan_.leaf_program(rank_); }
 
   Result<runtime::Executable*> leaf_program() override {
     if (leaf_ == nullptr) {
-      const ir::Program& program = *plan_.leaf.programs[static_cast<size_t>(rank_)];
-      ASSIGN_OR_RETURN(leaf_, plan_.engine->compile(program, train::leaf_options(plan_.remat)));
+      ASSIGN_OR_RETURN(leaf_, plan_.engine->compile(leaf_ir(), train::leaf_options(plan_.remat)));
     }
     return leaf_.get();
   }
@@ -126,11 +102,42 @@ class StepSchedule final : public GradientSchedule {
     return outputs;
   }
 
+  // What exchange_gradients sends, and the most gradients that it holds.
+  void add_sums(int64_t leaves, train::WorkerLoad& load) const {
+    const int64_t owned = plan_.owned_bytes(rank_);
+    const auto mine = static_cast<int64_t>(train::subtrees(leaves, range(leaves, place_)).size());
+    int64_t received = 0, to_owners = 0, packed = 0;
+    for (size_t w = 0; w < peers_.size(); ++w) {
+      received += static_cast<int64_t>(train::subtrees(leaves, range(leaves, w)).size()) * owned;
+      if (w == place_) continue;
+      to_owners += mine * plan_.owned_bytes(peers_[w]);
+      for (size_t k = 0; k < plan_.trained; ++k)
+        if (!spmd::part_offset(plan_.mesh(), peers_[w], plan_.cut(k), plan_.used_shape(k, rank_)))
+          packed += mine * plan_.owned_shape(k, peers_[w]).bytes();
+    }
+    load.gradients = std::max(load.gradients, mine * plan_.used_bytes(rank_) + packed + received);
+    add_sent(load.sent, "sums of gradients to the owners of their cells", 1, to_owners);
+  }
+
+  // What gather_cells sends and makes.
+  void add_parameters(train::WorkerLoad& load) const {
+    if (plan_.gather_axes.empty()) return;
+    const auto receivers = static_cast<int64_t>(plan_.mesh().peers(rank_, plan_.gather_axes).size()) - 1;
+    int64_t parameters = 0;
+    for (size_t k = 0; k < plan_.n; ++k) {
+      if (!plan_.gathered(k)) continue;
+      load.gathered += plan_.used_shape(k, rank_).bytes();
+      parameters += receivers * plan_.owned_shape(k, rank_).bytes();
+    }
+    add_sent(load.sent, "parameters to the workers that run other leaves", 1, parameters);
+  }
+
   // Sends every worker its cells of this worker's sums. Returns the sums over all leaves of the cells that
   // this worker owns.
   Result<Buffers> exchange_gradients(runtime::Collectives& c, int64_t leaves, SubtreeSums& mine) {
     phase("exchange gradients");
     fault_point("exchange", read_pulse().step, rank_);
+    if (slices_ != nullptr) return slices_->join_whole(c, leaves, mine);
     std::vector<const Buffers*> own;
     for (const auto& [node, sum] : mine.sums()) own.push_back(&sum);
     std::vector<std::vector<train::Subtree>> nodes;
@@ -154,6 +161,7 @@ class StepSchedule final : public GradientSchedule {
   size_t place_;                // of this worker among them
   Buffers params_;              // what the leaf program reads; empty until it is gathered
   std::unique_ptr<runtime::Executable> leaf_;
+  const std::unique_ptr<SliceExchange> slices_;  // null: one level
   GradientAdder add_whole_, add_owned_;
 };
 

@@ -15,7 +15,8 @@ Result<train::StepResult> Worker::step(runtime::Collectives& c, const train::Bat
   const PhasedSpan span(profiling() ? fmt::format("worker {}", rank_) : "");
   train::StepResult result;
   const PulseStep pulse(step_ + 1);
-  ASSIGN_OR_RETURN(Buffers gradients, schedule_->gradients(c, own_.params, batch, result.leaves));
+  ASSIGN_OR_RETURN(Buffers gradients,
+                   schedule_->gradients(c, own_.params, mirror_.params, batch, result.leaves));
   schedule_->reset();  // before the update: it frees memory, and the update overwrites the parameters
   return update(c, std::move(gradients), scalars, std::move(result));
 }
@@ -27,23 +28,27 @@ train::WorkerLoad Worker::load(int64_t leaves) const {
   const auto rank = static_cast<size_t>(rank_);
   if (const std::optional<int64_t> other = plan_.mirror_of(rank_)) {
     int64_t sent = 0;
+    const bool far = plan_.slices.apart(rank_, plan_.holders[rank]);
     for (const size_t k : plan_.mirrored) {
       load.copies += plan_.owned_shape(k, *other).bytes();
       if (k < plan_.trained || plan_.update.joint) sent += plan_.owned_shape(k, rank_).bytes();
     }
     if (plan_.update.joint)
       add_sent(load.sent, "new cells to the worker that keeps copies",
-               static_cast<int64_t>(plan_.mirrored.size()), sent);
+               static_cast<int64_t>(plan_.mirrored.size()), sent, far ? sent : 0);
     else
-      add_sent(load.sent, "gradients to the worker that keeps copies", plan_.mirrored_gradients(), sent);
+      add_sent(load.sent, "gradients to the worker that keeps copies", plan_.mirrored_gradients(), sent,
+               far ? sent : 0);
   }
   if (plan_.update.joint) {
     load.renewed = load.owned + load.copies;
     const int64_t others = plan_.mesh().size() - 1;
-    add_sent(load.sent, "word that the new cells are there", others, others * kWordBytes);
+    int64_t far = 0;
+    for (int64_t other = 0; other <= others; ++other) far += plan_.slices.apart(rank_, other) ? 1 : 0;
+    add_sent(load.sent, "word that the new cells are there", others, others * kWordBytes, far * kWordBytes);
   }
   for (const spmd::Partition* part : {&plan_.update.measure, &plan_.update.apply, &plan_.update.report})
-    add_collectives(*part->programs[rank], plan_.mesh(), rank_, 1, "in the update", load.sent);
+    add_collectives(*part->programs[rank], plan_.mesh(), plan_.slices, rank_, 1, "in the update", load.sent);
   return load;
 }
 

@@ -34,8 +34,32 @@ Result<spmd::Partition> partition_leaf(const train::CanonicalPrograms& p, const 
   return spmd::partition(p.leaf, options);
 }
 
+// The options by which the leaf program is partitioned; `only`: for this worker alone.
+WorkerOptions leaf_options(const WorkerPlan& plan, std::optional<int64_t> only) {
+  WorkerOptions options = plan.options;
+  options.sharding.mesh = plan.leaf_mesh();
+  options.only = only ? std::optional(plan.leaf_rank(*only)) : std::nullopt;
+  return options;
+}
+
+// The first round of the worker that the plan is for, or of worker 0. A slice that has no leaves in the
+// largest step has none in any; its program is not run.
+spmd::LeafExchange first_round(const WorkerPlan& plan) {
+  const RowShare share = plan.rows_of(plan.options.only.value_or(0));
+  const int64_t leaves = plan.options.leaves > 0 ? plan.options.leaves : share.workers;
+  const int64_t workers = share.count > 0 ? share.count : share.workers;
+  train::LeafRange range = share.dealt(leaves);
+  if (range.begin == range.end) range = {0, leaves};
+  return round_of(leaves, {range.begin, std::min(range.end, range.begin + workers)});
+}
+
+bool splits_parameters_over_replica(const WorkerOptions& options) {
+  return std::any_of(options.sharding.parameter.begin(), options.sharding.parameter.end(),
+                     [](const auto& entry) { return entry.second == kReplicaAxis; });
+}
+
 // Neighbours in the order by host keep each other's cells, so far apart that they are on different hosts if
-// no host has more than half of the workers.
+// no host has more than half of the workers. The same with slices in place of hosts.
 std::vector<int64_t> holders_of(const std::vector<std::string>& hosts, int64_t workers) {
   std::vector<int64_t> order(static_cast<size_t>(workers)), out(order.size());
   std::iota(order.begin(), order.end(), 0);
@@ -58,23 +82,39 @@ spmd::Placement placement_for(const train::CanonicalPrograms& programs, const Wo
   return {options.sharding, options.cells, programs.update.leaves, train::kLeafAxes, train::kSplitBeside};
 }
 
+train::LeafRange RowShare::dealt(int64_t leaves) const {
+  if (count == 0) return {0, leaves};
+  return {train::leaf_range(leaves, workers, first).begin,
+          train::leaf_range(leaves, workers, first + count - 1).end};
+}
+
+std::vector<int64_t> RowShare::own_leaves(int64_t leaves) const {
+  std::vector<int64_t> out;
+  const train::LeafRange range = dealt_out ? dealt(leaves) : train::leaf_range(leaves, workers, place);
+  const int64_t step = !dealt_out ? 1 : count > 0 ? count : workers;
+  for (int64_t leaf = range.begin + (dealt_out ? place - first : 0); leaf < range.end; leaf += step)
+    out.push_back(leaf);
+  return out;
+}
+
 std::vector<std::pair<int64_t, int64_t>> RowShare::of(int64_t batch_size) const {
-  const int64_t leaves = batch_size / rows;
+  const std::vector<int64_t> leaves = own_leaves(batch_size / rows);
+  if (!dealt_out && !leaves.empty()) return {{leaves.front() * rows, (leaves.back() + 1) * rows}};
   std::vector<std::pair<int64_t, int64_t>> out;
-  if (!dealt_out) {
-    const train::LeafRange mine = train::leaf_range(leaves, workers, place);
-    out.emplace_back(mine.begin * rows, mine.end * rows);
-  }
-  for (int64_t leaf = place; dealt_out && leaf < leaves; leaf += workers)
-    out.emplace_back(leaf * rows, (leaf + 1) * rows);
+  for (const int64_t leaf : leaves) out.emplace_back(leaf * rows, (leaf + 1) * rows);
   return out;
 }
 
 RowShare WorkerPlan::rows_of(int64_t rank) const {
   const std::vector<int64_t> peers = leaf_peers(rank);
-  return {rows, static_cast<int64_t>(peers.size()),
-          std::find(peers.begin(), peers.end(), rank) - peers.begin(),
-          options.exchange == train::ExchangeSchedule::kLayer};
+  RowShare share{rows, static_cast<int64_t>(peers.size()),
+                 std::find(peers.begin(), peers.end(), rank) - peers.begin(),
+                 options.exchange == train::ExchangeSchedule::kLayer};
+  if (!rounds_in_slices()) return share;
+  const auto near = [&](int64_t peer) { return !slices.apart(peer, rank); };
+  share.first = std::find_if(peers.begin(), peers.end(), near) - peers.begin();
+  share.count = std::count_if(peers.begin(), peers.end(), near);
+  return share;
 }
 
 ir::Shape WorkerPlan::owned_shape(size_t k, int64_t rank) const {
@@ -137,13 +177,13 @@ Result<WorkerPlan> make_worker_plan(const train::CanonicalPrograms& programs, ru
   plan.trained = plan.at.trained();
   plan.arrays = train::state_arrays(programs);
   plan.rows = train::leaf_rows(programs);
+  plan.slices = Slices(options.slices, options.sharding.mesh.size());
   std::optional<spmd::LeafExchange> round;
   if (options.exchange == train::ExchangeSchedule::kLayer) {
-    const auto workers = static_cast<int64_t>(options.sharding.mesh.peers(0, train::kLeafPeers).size());
-    const int64_t leaves = options.leaves > 0 ? options.leaves : workers;
-    round = round_of(leaves, {0, std::min(leaves, workers)});
+    if (!splits_parameters_over_replica(options)) plan.slice_mesh = replica_slices(plan.mesh(), plan.slices);
+    round = plan.first_round = first_round(plan);
   }
-  auto leaf = partition_leaf(programs, options, round);
+  auto leaf = partition_leaf(programs, leaf_options(plan, options.only), round);
   if (!leaf.ok()) return round ? leaf.error().with_context("trainer.mesh.exchange: layer") : leaf.error();
   plan.leaf = std::move(leaf).value();
   ASSIGN_OR_RETURN(plan.update, partition_update(update_parts(programs), options_for(options)));
@@ -152,7 +192,8 @@ Result<WorkerPlan> make_worker_plan(const train::CanonicalPrograms& programs, ru
   if (options.state_replicas > 0 && workers > 1)
     for (size_t k = 0; k < plan.arrays.size(); ++k)
       if (plan.state.owned_once[k]) plan.mirrored.push_back(k);
-  if (!plan.mirrored.empty()) plan.holders = holders_of(options.hosts, workers);
+  if (!plan.mirrored.empty())
+    plan.holders = holders_of(plan.slices.several() ? options.slices : options.hosts, workers);
   for (size_t k = 0; k < plan.n; ++k) {
     plan.cuts.push_back(plan.owned(k));
     for (spmd::Split& s : plan.cuts.back())
@@ -181,10 +222,9 @@ spmd::LeafExchange round_of(int64_t leaves, train::LeafRange range) {
 
 Result<std::shared_ptr<const ir::Program>> round_program(const WorkerPlan& plan,
                                                          const spmd::LeafExchange& round, int64_t rank) {
-  WorkerOptions options = plan.options;
-  options.only = rank;
-  ASSIGN_OR_RETURN(const spmd::Partition made, partition_leaf(plan.programs, options, round));
-  return made.programs[static_cast<size_t>(rank)];
+  ASSIGN_OR_RETURN(const spmd::Partition made,
+                   partition_leaf(plan.programs, leaf_options(plan, rank), round));
+  return made.programs[static_cast<size_t>(plan.leaf_rank(rank))];
 }
 
 Result<ir::Program> mirrored_apply(const WorkerPlan& plan, int64_t rank) {

@@ -8,6 +8,7 @@
 #include <utility>
 #include <vector>
 
+#include "ostro/fleet/slices/slices.h"
 #include "ostro/fleet/workers/state_layout.h"
 #include "ostro/fleet/workers/update_parts.h"
 #include "ostro/spmd/partition.h"
@@ -30,6 +31,9 @@ struct WorkerOptions {
   // workers own anyway have no copy.
   int64_t state_replicas = 0;
   std::vector<std::string> hosts = {};  // of each worker, so that a copy is on another host; empty: one host
+  // The name of each worker's slice, so that little is sent between slices (slices.h); empty: one slice. With
+  // several slices copies are in another slice, not only on another host.
+  std::vector<std::string> slices = {};
   // When set, the plan is for this worker alone: a process needs only the programs of its own worker.
   std::optional<int64_t> only = {};
 };
@@ -39,7 +43,13 @@ struct RowShare {
   int64_t rows = 1, workers = 1,
           place = 0;       // rows of a leaf; workers that share the leaves; its place in them
   bool dealt_out = false;  // ExchangeSchedule::kLayer
+  // dealt_out: the workers in the places [first, first + count) run their leaves in rounds; 0: all workers.
+  int64_t first = 0, count = 0;
 
+  // The leaves that are dealt out to those workers.
+  train::LeafRange dealt(int64_t leaves) const;
+  // The leaves of this worker, ascending.
+  std::vector<int64_t> own_leaves(int64_t leaves) const;
   // The rows, as ranges [first, second), for a batch of `batch_size` rows.
   std::vector<std::pair<int64_t, int64_t>> of(int64_t batch_size) const;
 };
@@ -58,8 +68,14 @@ struct WorkerPlan {
   int64_t rows = 0;  // rows of one leaf
   // The leaf program, split over the mesh axes that do not carry leaves. Workers that differ only along the
   // axes that do carry leaves run the same program on different leaves. With ExchangeSchedule::kLayer they
-  // exchange the gradients in it; then it is the program of the first round of `options.leaves` leaves.
+  // exchange the gradients in it; then it is the program of `first_round`, the first round of
+  // `options.leaves` leaves. It is partitioned over leaf_mesh().
   spmd::Partition leaf;
+  spmd::LeafExchange first_round;
+  Slices slices;
+  // With ExchangeSchedule::kLayer, if each slice has whole coordinates of the mesh axis replica: the mesh of
+  // a slice, within which the leaf program runs. Otherwise empty.
+  SliceMesh slice_mesh;
   // The parts of the update program, split over all mesh axes.
   UpdatePartitions update;
   StateLayout state;  // where the cells of the arrays are
@@ -69,7 +85,20 @@ struct WorkerPlan {
   std::string gather_axes;  // mesh axes that carry leaves and split parameters, for Mesh::peers; "": none
   std::vector<spmd::Layout> cuts;
 
-  const ir::Mesh& mesh() const { return update.apply.mesh; }
+  const ir::Mesh& mesh() const { return options.sharding.mesh; }
+  // True when the workers of a slice run rounds of leaves by themselves.
+  bool rounds_in_slices() const { return !slice_mesh.ranks.empty(); }
+  // True when what grows with the model is exchanged inside slices first, then between them.
+  bool two_levels() const {
+    return slices.several() && (options.exchange == train::ExchangeSchedule::kStep || rounds_in_slices());
+  }
+  const ir::Mesh& leaf_mesh() const { return rounds_in_slices() ? slice_mesh.mesh : mesh(); }
+  int64_t leaf_rank(int64_t rank) const {
+    return rounds_in_slices() ? slice_mesh.ranks[static_cast<size_t>(rank)] : rank;
+  }
+  const ir::Program& leaf_program(int64_t rank) const {
+    return *leaf.programs[static_cast<size_t>(leaf_rank(rank))];
+  }
   // The workers that run different leaves of the batch beside `rank`, itself included, in the order of their
   // leaves.
   std::vector<int64_t> leaf_peers(int64_t rank) const { return mesh().peers(rank, train::kLeafPeers); }
@@ -111,7 +140,7 @@ Result<WorkerPlan> make_worker_plan(const train::CanonicalPrograms& programs, ru
 // The sums that a round of ExchangeSchedule::kLayer adds up, when it runs the leaves `range` of `leaves`.
 spmd::LeafExchange round_of(int64_t leaves, train::LeafRange range);
 
-// The leaf program of a round for worker `rank`, with ExchangeSchedule::kLayer.
+// The leaf program of a round for worker `rank`, with ExchangeSchedule::kLayer, over leaf_mesh().
 Result<std::shared_ptr<const ir::Program>> round_program(const WorkerPlan& plan,
                                                          const spmd::LeafExchange& round, int64_t rank);
 

@@ -1,6 +1,7 @@
 #include "ostro/fleet/workers/workers.h"
 
 #include <algorithm>
+#include <numeric>
 
 #include <fmt/format.h>
 
@@ -47,8 +48,10 @@ class WorkerRunner final : public train::StepRunner {
     train::StepResult result;
     RETURN_IF_ERROR(dist::run_workers(plan_.mesh(), [&](runtime::Collectives& c) -> Status {
       name_thread(fmt::format("worker {}", c.rank()));
-      auto r = workers_[static_cast<size_t>(c.rank())]->step(c, batch, scalars);
-      bytes_[static_cast<size_t>(c.rank())] += c.bytes_sent();
+      const auto rank = static_cast<size_t>(c.rank());
+      BetweenSlices counted(c, plan_.slices);
+      auto r = workers_[rank]->step(counted, batch, scalars);
+      bytes_[rank] += c.bytes_sent(), between_[rank] += counted.bytes();
       RETURN_IF_ERROR(r);
       if (c.rank() == 0) result = std::move(r).value();
       return Status();
@@ -75,10 +78,9 @@ class WorkerRunner final : public train::StepRunner {
     for (const auto& worker : workers_) out.push_back(worker->load(leaves));
     return out;
   }
-  int64_t bytes_sent() const override {
-    int64_t total = 0;
-    for (int64_t b : bytes_) total += b;
-    return total;
+  int64_t bytes_sent() const override { return std::accumulate(bytes_.begin(), bytes_.end(), int64_t{0}); }
+  int64_t bytes_between_slices() const override {
+    return std::accumulate(between_.begin(), between_.end(), int64_t{0});
   }
 
  private:
@@ -98,7 +100,9 @@ class WorkerRunner final : public train::StepRunner {
 
   WorkerPlan plan_;
   std::vector<std::unique_ptr<Worker>> workers_;
+  // Bytes that each worker has sent; those of them that went to other slices.
   std::vector<int64_t> bytes_ = std::vector<int64_t>(static_cast<size_t>(plan_.mesh().size()), 0);
+  std::vector<int64_t> between_ = bytes_;
   train::State last_;  // the parameters that collect() made after the last step
   runtime::Executable* leaf_ = nullptr;
   runtime::Executable* update_ = nullptr;
@@ -128,7 +132,8 @@ Result<MeshLoads> mesh_loads(const train::CanonicalPrograms& programs, runtime::
   return out;
 }
 
-Result<WorkerOptions> worker_options(const train::TrainConfig& config, int64_t workers) {
+Result<WorkerOptions> worker_options(const train::TrainConfig& config, int64_t workers,
+                                     std::vector<std::string> slices) {
   ASSIGN_OR_RETURN(ir::Sharding sharding, train::sharding_for(config.trainer.sharding, workers));
   int64_t rows = 0;
   for (const auto& stage : config.trainer.train_batch_size.stages) rows = std::max(rows, stage.value);
@@ -136,14 +141,16 @@ Result<WorkerOptions> worker_options(const train::TrainConfig& config, int64_t w
                        .cells = config.numerics.cells,
                        .exchange = config.trainer.sharding.mesh.exchange,
                        .leaves = rows / config.numerics.leaf_examples.value_or(rows),
-                       .state_replicas = config.trainer.sharding.mesh.state_replicas};
+                       .state_replicas = config.trainer.sharding.mesh.state_replicas,
+                       .slices = std::move(slices)};
 }
 
 Result<std::unique_ptr<train::StepRunner>> make_runner(const train::CanonicalPrograms& programs,
                                                        runtime::Engine& engine, const std::string& remat,
-                                                       const train::TrainConfig& config, int64_t workers) {
+                                                       const train::TrainConfig& config, int64_t workers,
+                                                       std::vector<std::string> slices) {
   if (workers == 1) return train::make_step_runner(programs, engine, remat);
-  ASSIGN_OR_RETURN(const WorkerOptions options, worker_options(config, workers));
+  ASSIGN_OR_RETURN(const WorkerOptions options, worker_options(config, workers, std::move(slices)));
   return make_worker_runner(programs, engine, remat, options);
 }
 

@@ -24,8 +24,9 @@ Result<std::unique_ptr<train::StepRunner>> make_worker_runner(const train::Canon
                                                               const WorkerOptions& options);
 
 // The options of a run on `workers` workers: its mesh and its cells. Error: the mesh cannot have that many
-// workers.
-Result<WorkerOptions> worker_options(const train::TrainConfig& config, int64_t workers);
+// workers. `slices`: the name of each worker's slice; empty: one slice.
+Result<WorkerOptions> worker_options(const train::TrainConfig& config, int64_t workers,
+                                     std::vector<std::string> slices = {});
 
 // The memory that the workers would need and the bytes that they would send in steps of `leaves` leaves, and
 // the arena of a leaf on worker 0. Nothing is compiled.
@@ -40,6 +41,7 @@ Result<MeshLoads> mesh_loads(const train::CanonicalPrograms& programs, runtime::
 // are the same), make_worker_runner for several.
 Result<std::unique_ptr<train::StepRunner>> make_runner(const train::CanonicalPrograms& programs,
                                                        runtime::Engine& engine, const std::string& remat,
-                                                       const train::TrainConfig& config, int64_t workers);
+                                                       const train::TrainConfig& config, int64_t workers,
+                                                       std::vector<std::string> slices = {});
 
 }  // namespace ostro::fleet

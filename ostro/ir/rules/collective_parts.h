@@ -17,7 +17,8 @@ bool reduces_in_parts(const Shape& x, int64_t workers);
 std::vector<int64_t> reduced_parts(int64_t count, int64_t workers);
 
 // Bytes that the worker at `place` among the op's workers sends to the others when it runs the collective on
-// x.
+// x; those of them that go to the worker at the place `to`.
 int64_t sent_bytes(const Op& op, const Shape& x, int64_t place);
+int64_t sent_bytes(const Op& op, const Shape& x, int64_t place, int64_t to);
 
 }  // namespace ostro::ir

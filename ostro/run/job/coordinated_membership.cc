@@ -3,6 +3,7 @@
 #include <fmt/format.h>
 
 #include "ostro/dist/gloo_group.h"
+#include "ostro/fleet/slices/slices.h"
 #include "ostro/run/job/time_limits.h"
 
 namespace ostro::run {
@@ -11,8 +12,8 @@ namespace {
 // Connections that end when their epoch does.
 class EpochGroup final : public dist::Group {
  public:
-  EpochGroup(std::unique_ptr<dist::Group> group, cluster::Member& member, int64_t epoch)
-      : group_(std::move(group)), member_(member), epoch_(epoch) {
+  EpochGroup(std::unique_ptr<dist::Group> group, cluster::Member& member, const fleet::EpochView& epoch)
+      : group_(std::move(group)), member_(member), epoch_(epoch.number), slices_(epoch.slices, epoch.size) {
     member_.on_end(epoch_, [this](const std::string& reason) { group_->abort(reason); });
   }
   ~EpochGroup() override { member_.on_end(epoch_, nullptr); }
@@ -24,6 +25,7 @@ class EpochGroup final : public dist::Group {
   Status exchange(std::span<const int64_t> peers, std::span<const std::span<const std::byte>> send,
                   std::span<const std::span<std::byte>> receive) override {
     const int64_t before = group_->bytes_sent();
+    pulse_sent_between_slices(slices_.between(rank(), peers, send));
     Status status;
     {
       const PulseWait wait;
@@ -34,6 +36,7 @@ class EpochGroup final : public dist::Group {
   }
   Result<int64_t> start(std::span<const int64_t> peers, std::span<const std::span<const std::byte>> send,
                         std::span<const std::span<std::byte>> receive) override {
+    pulse_sent_between_slices(slices_.between(rank(), peers, send));
     return group_->start(peers, send, receive);
   }
   Status wait(int64_t ticket) override {
@@ -53,6 +56,7 @@ class EpochGroup final : public dist::Group {
   std::unique_ptr<dist::Group> group_;
   cluster::Member& member_;
   int64_t epoch_;
+  const fleet::Slices slices_;
 };
 
 }  // namespace
@@ -73,7 +77,7 @@ Result<std::unique_ptr<dist::Group>> CoordinatedMembership::connect(const fleet:
   if (!group.ok() && group.error().code() == ErrorCode::kBusy && !given_up_())
     return io_error(group.error().message());
   if (!group.ok()) return group.error();
-  return std::unique_ptr<dist::Group>(std::make_unique<EpochGroup>(std::move(*group), member_, epoch.number));
+  return std::unique_ptr<dist::Group>(std::make_unique<EpochGroup>(std::move(*group), member_, epoch));
 }
 
 }  // namespace ostro::run

@@ -28,7 +28,7 @@ class CoordinatedMembership final : public fleet::Membership {
 
   Result<fleet::EpochView> next(int64_t after, std::chrono::milliseconds timeout) override {
     ASSIGN_OR_RETURN(const cluster::Epoch epoch, member_.wait_epoch(after, timeout));
-    return fleet::EpochView{epoch.number, epoch.rank, epoch.size, epoch.hosts};
+    return fleet::EpochView{epoch.number, epoch.rank, epoch.size, epoch.hosts, epoch.slices};
   }
   dist::KeyValue& store(int64_t epoch) override { return member_.store(epoch); }
   dist::KeyValue& job() override { return member_.store(0); }

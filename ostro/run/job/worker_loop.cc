@@ -186,7 +186,8 @@ cluster::Progress progress_now() {
           .compute_microseconds = static_cast<int64_t>(pulse.compute_seconds * 1e6),
           .wait_microseconds = static_cast<int64_t>(pulse.wait_seconds * 1e6),
           .work = pulse.work,
-          .bytes_sent = pulse.bytes_sent};
+          .bytes_sent = pulse.bytes_sent,
+          .bytes_between_slices = pulse.bytes_between_slices};
 }
 
 }  // namespace
@@ -203,8 +204,9 @@ Result<int> work(const Context& context, const WorkerRequest& request) {
     return cluster::kExitLeft;
   }
   const std::string directory = train::run_directory(request.config);
-  const cluster::Hello hello =
+  cluster::Hello hello =
       job_hello(request.config, find_place_of_run(context.fs, directory, std::chrono::seconds(5)));
+  hello.slice = request.slice;
   ASSIGN_OR_RETURN(const auto member, cluster::Member::join(address.first, address.second, request.secret,
                                                             hello, std::chrono::seconds(30)));
   member->report(progress_now);

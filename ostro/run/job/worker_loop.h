@@ -16,6 +16,7 @@ struct WorkerRequest {
   int64_t sharers = 1;             // workers that share the memory of its GPU, this one included
   std::string coordinator;         // ADDRESS:PORT where the coordinator listens
   std::string bind = "127.0.0.1";  // the address of this host that the other workers can reach
+  std::string slice;               // the name of its slice; "": none
   std::string secret;
   // Makes the environment of a session of this process; the loop sets its crew and stop.
   std::function<Result<Environment>(runtime::Engine& engine)> environment;

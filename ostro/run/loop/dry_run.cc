@@ -65,6 +65,7 @@ std::string load_lines(const std::vector<train::WorkerLoad>& loads) {
     out += "    sends a step\n";
     for (const train::Sent& s : l.sent) line(s.bytes, fmt::format("{} x {}", s.times, s.what));
     line(l.total_sent(), "together");
+    line(l.total_between(), "of these to workers of other slices");
   }
   return out;
 }
@@ -72,9 +73,9 @@ std::string load_lines(const std::vector<train::WorkerLoad>& loads) {
 // What the workers hold and send, with the schedule of the configuration, then with the other one.
 Result<std::string> schedules_text(const train::CanonicalPrograms& programs, runtime::Engine& engine,
                                    const std::string& remat, const train::TrainConfig& config,
-                                   int64_t workers, int64_t leaves) {
+                                   int64_t workers, int64_t leaves, const std::vector<std::string>& slices) {
   std::string out;
-  ASSIGN_OR_RETURN(fleet::WorkerOptions options, fleet::worker_options(config, workers));
+  ASSIGN_OR_RETURN(fleet::WorkerOptions options, fleet::worker_options(config, workers, slices));
   for (const bool configured : {true, false}) {
     if (!configured)
       options.exchange = options.exchange == train::ExchangeSchedule::kStep ? train::ExchangeSchedule::kLayer
@@ -89,6 +90,9 @@ Result<std::string> schedules_text(const train::CanonicalPrograms& programs, run
     out += fmt::format("trainer.mesh.exchange: {}{}; arena of a leaf on worker 0: {}\n", name,
                        configured ? " (this config)" : "", bytes_text(loads->leaf_arena));
     out += load_lines(loads->workers);
+    int64_t between = 0;
+    for (const train::WorkerLoad& load : loads->workers) between += load.total_between();
+    if (between > 0) out += fmt::format("  between slices, all workers together: {}\n", bytes_text(between));
   }
   return out;
 }
@@ -182,8 +186,8 @@ std::string room_text(const AvailableMemory& room, const Status& fits) {
 }  // namespace
 
 Result<DryRun> dry_run(io::FileSystem& fs, runtime::Engine& engine, const train::TrainConfig& config,
-                       int64_t workers, int64_t sharers, const data::BuildSettings& build,
-                       int64_t from_step) {
+                       int64_t workers, int64_t sharers, const data::BuildSettings& build, int64_t from_step,
+                       const std::vector<std::string>& slices) {
   RETURN_IF_ERROR(config.check_leaf_examples(from_step));
   ASSIGN_OR_RETURN(const train::DataAccess data, train::open_data(fs, config, build));
   ASSIGN_OR_RETURN(const batches::Loader loader,
@@ -194,7 +198,7 @@ Result<DryRun> dry_run(io::FileSystem& fs, runtime::Engine& engine, const train:
   const int64_t vocab = data.tokenizer->vocab_size();
   ASSIGN_OR_RETURN(const train::MemoryNeed need, train::memory_need(programs, engine, config, vocab));
   ASSIGN_OR_RETURN(const std::string remat, config.model_options().remat());
-  ASSIGN_OR_RETURN(const auto runner, fleet::make_runner(programs, engine, remat, config, workers));
+  ASSIGN_OR_RETURN(const auto runner, fleet::make_runner(programs, engine, remat, config, workers, slices));
 
   int64_t parameters = 0;
   for (const ir::Shape& s : model.shapes) parameters += s.count();
@@ -217,7 +221,7 @@ Result<DryRun> dry_run(io::FileSystem& fs, runtime::Engine& engine, const train:
     out += load_lines(loads);
   } else {
     ASSIGN_OR_RETURN(const std::string both,
-                     schedules_text(programs, engine, remat, config, workers, leaves));
+                     schedules_text(programs, engine, remat, config, workers, leaves, slices));
     out += both;
   }
   out += "memory and arithmetic of one run of each program, on worker 0:\n" +

@@ -30,9 +30,10 @@ struct DryRun {
 
 // Computes it. Builds the token store if it does not exist; does no step. Errors: those of the config, the
 // data and of compiling. `sharers`: how many of the workers share the memory of the engine's device.
-// `from_step`: the steps from which on leaves have the config's size, of an amended run.
+// `from_step`: the steps from which on leaves have the config's size, of an amended run. `slices`: the name
+// of each worker's slice; empty: one.
 Result<DryRun> dry_run(io::FileSystem& fs, runtime::Engine& engine, const train::TrainConfig& config,
                        int64_t workers, int64_t sharers, const data::BuildSettings& build,
-                       int64_t from_step = 0);
+                       int64_t from_step = 0, const std::vector<std::string>& slices = {});
 
 }  // namespace ostro::run

@@ -36,7 +36,8 @@ Result<std::unique_ptr<train::LiveState>> make_state(const OpenedRun& run, const
     RETURN_IF_ERROR(tell_crew(*env.crew, run, remat));
     return fleet::make_fleet_state(*env.crew, parts);
   }
-  ASSIGN_OR_RETURN(auto runner, fleet::make_runner(run.programs, env.engine, remat, run.config, env.workers));
+  ASSIGN_OR_RETURN(auto runner,
+                   fleet::make_runner(run.programs, env.engine, remat, run.config, env.workers, env.slices));
   return train::make_local_state(parts, std::move(runner));
 }
 

@@ -48,6 +48,8 @@ struct Environment {
   // Makes the object that holds the run's state. Empty: the state is in this process on `workers` workers, or
   // is held by the crew.
   std::function<Result<std::unique_ptr<train::LiveState>>(const train::StateParts&)> make_state = {};
+  // The name of the slice of each simulated worker (OSTRO_SIM_SLICES); empty: one slice.
+  std::vector<std::string> slices = {};
 };
 
 // The cost of a run.

@@ -42,6 +42,8 @@ std::string workers_text(const cluster::JobState& job) {
                        m.rank < 0 ? "-" : fmt::to_string(m.rank), fmt::format("{} (pid {})", m.host, m.pid),
                        p.step, p.phase, static_cast<double>(p.compute_microseconds) * 1e-6,
                        static_cast<double>(p.wait_microseconds) * 1e-6, amount_of_bytes(p.bytes_sent));
+    if (p.bytes_between_slices > 0)
+      out += fmt::format("  between slices {}", amount_of_bytes(p.bytes_between_slices));
     if (m.straggles) out += fmt::format("  straggles: {:.1f} times the median", m.slowness);
     if (m.rank < 0) out += "  not in the epoch";
     out += "\n";

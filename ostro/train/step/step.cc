@@ -127,6 +127,12 @@ class SerialRunner final : public StepRunner {
 
 }  // namespace
 
+int64_t WorkerLoad::total_between() const {
+  int64_t total = 0;
+  for (const Sent& s : sent) total += s.between;
+  return total;
+}
+
 int64_t WorkerLoad::total_sent() const {
   int64_t total = 0;
   for (const Sent& s : sent) total += s.bytes;

@@ -57,6 +57,7 @@ Status put_report(StepResult& result, const UpdateReport<runtime::Buffer>& repor
 struct Sent {
   std::string what;  // a collective of a program, or an exchange between them
   int64_t times = 0, bytes = 0;
+  int64_t between = 0;  // those of the bytes that go to workers of other slices (docs/spec/spmd.md)
   bool operator==(const Sent&) const = default;
 };
 
@@ -76,6 +77,7 @@ struct WorkerLoad {
   std::vector<Sent> sent;
 
   int64_t total_sent() const;
+  int64_t total_between() const;
   int64_t held() const { return owned + copies + renewed + gathered + gradients; }
   bool operator==(const WorkerLoad&) const = default;
 };
@@ -102,6 +104,8 @@ class StepRunner {
   virtual std::vector<WorkerLoad> loads(int64_t leaves) const = 0;
   // Bytes sent between workers so far.
   virtual int64_t bytes_sent() const { return 0; }
+  // Those of them that went to workers of other slices.
+  virtual int64_t bytes_between_slices() const { return 0; }
 };
 
 // A runner that runs all leaves one after another in this process.

@@ -1,0 +1,135 @@
+#!/usr/bin/env python3
+"""bench/slices.py --ostro PROGRAM [--workers 2] [--rates 1000 100 10] [--steps 12]: two slices with a slow link between them.
+
+Needs root: each slice is a network namespace with its own workers (`--workers` each); the two are joined by a link that
+Linux's token bucket filter (tc tbf) limits to so many Mbit/s each way. The same run is trained by workers that have the names
+of their slices, and by workers that have none, so that all exchange with all. Prints for each the median time of a step, the
+bytes that crossed the link a step (counted by the kernel, with headers), and what `--dry_run` said before. All chains must be
+that of `ostro train`."""
+
+import argparse
+import json
+import os
+import pathlib
+import random
+import re
+import statistics
+import subprocess
+import sys
+import tempfile
+import time
+
+ROOT = pathlib.Path(__file__).resolve().parent.parent
+sys.path.insert(0, str(ROOT / "tests" / "e2e"))
+from workers_test import Place  # noqa: E402
+
+OPTIONS = ["--model.hidden_dim", "128", "--model.intermediate_dim", "512", "--model.num_layers", "4", "--trainer.mp", "f32",
+           "--trainer.checkpointer.keep", "[{every: 1000}]", "--trainer.stop_timeout", "10m"]
+
+
+def run(*words):
+    subprocess.run(words, check=True)
+
+
+class Link:
+    """Two namespaces, 10.78.0.1 and 10.78.0.2."""
+
+    def __init__(self, mbit):
+        self.names = [f"ostro-slices-{os.getpid()}-{i}" for i in (1, 2)]
+        for name in self.names:
+            run("ip", "netns", "add", name)
+            run("ip", "-n", name, "link", "set", "lo", "up")
+        run("ip", "link", "add", "eth0", "netns", self.names[0], "type", "veth", "peer", "name", "eth0", "netns", self.names[1])
+        for i, name in enumerate(self.names):
+            run("ip", "-n", name, "addr", "add", f"10.78.0.{i + 1}/24", "dev", "eth0")
+            run("ip", "-n", name, "link", "set", "eth0", "up")
+            run("tc", "-n", name, "qdisc", "add", "dev", "eth0", "root", "tbf", "rate", f"{mbit}mbit", "burst", "256kb",
+                "latency", "400ms")
+
+    def start(self, slice_number, words, **more):
+        return subprocess.Popen(["ip", "netns", "exec", self.names[slice_number], *words], text=True, **more)
+
+    def bytes(self):
+        """That both ends have sent over the link so far."""
+        sent = 0
+        for name in self.names:
+            told = subprocess.run(["ip", "-n", name, "-j", "-s", "link", "show", "eth0"], check=True, capture_output=True, text=True)
+            sent += json.loads(told.stdout)[0]["stats64"]["tx"]["bytes"]
+        return sent
+
+    def remove(self):
+        for name in self.names:
+            subprocess.run(["ip", "netns", "del", name], check=False)
+
+
+def train(place, name, mbit, workers, slices, options):
+    """Seconds of a step (the median), bytes over the link a step."""
+    link = Link(mbit)
+    children = []
+    env = place.environment({"OSTRO_THREADS": "1", "OSTRO_JOB_SECRET": "of the bench"})
+    words = place.words(name, options)
+    metrics = place.top / "runs" / name / "metrics.jsonl"
+
+    def steps():
+        if not metrics.exists():
+            return []
+        rows = [json.loads(line) for line in metrics.read_text().splitlines()]
+        return [row for row in rows if "throughput/step_seconds" in row]
+    try:
+        children.append(link.start(0, [place.ostro, "coordinator", "--bind", "10.78.0.1", "--port", "4711", "--min_workers",
+                                       str(2 * workers), "--max_workers", str(2 * workers), *words], env=env, stdout=subprocess.DEVNULL))
+        for s in (0, 1):
+            for _ in range(workers):
+                more = ["--slice", f"slice-{s}"] if slices else []
+                children.append(link.start(s, [place.ostro, "worker", "--coordinator", "10.78.0.1:4711", "--bind", f"10.78.0.{s + 1}",
+                                               *more, *words], env=env, stdout=subprocess.DEVNULL, stderr=subprocess.DEVNULL))
+        while len(steps()) < 2 and children[0].poll() is None:
+            time.sleep(0.02)
+        at, before = len(steps()), link.bytes()
+        for child in children[1:]:
+            child.wait()
+        after, rows = link.bytes(), steps()
+        children[0].wait()
+    finally:
+        for child in children:
+            if child.poll() is None:
+                child.kill()
+                child.wait()
+        link.remove()
+    if any(child.returncode != 0 for child in children):
+        sys.exit(f"{name}: exit codes {[child.returncode for child in children]}")
+    return statistics.median(row["throughput/step_seconds"] for row in rows[at:]), (after - before) / (len(rows) - at)
+
+
+def said_before(place, workers, options):
+    told = place.run(["train", "--dry_run", *place.words("planned", options)],
+                     {"OSTRO_SIM_WORKERS": str(2 * workers), "OSTRO_SIM_SLICES": f"{workers}:{workers}"}).stdout
+    return int(re.search(r"between slices, all workers together: (\d+) bytes", told)[1])
+
+
+def main():
+    parser = argparse.ArgumentParser()
+    parser.add_argument("--ostro", required=True)
+    parser.add_argument("--workers", type=int, default=2)
+    parser.add_argument("--rates", type=float, nargs="+", default=[1000, 100, 10])
+    parser.add_argument("--steps", type=int, default=12)
+    args = parser.parse_args()
+    with tempfile.TemporaryDirectory() as folder:
+        place = Place(os.path.abspath(args.ostro), pathlib.Path(folder))
+        for copies in (1, 0):
+            options = [*OPTIONS, "--trainer.num_train_steps", str(args.steps), "--trainer.mesh.state_replicas", str(copies)]
+            expected = place.train(f"alone-{copies}", options, seconds=600)
+            said = said_before(place, args.workers, options)
+            print(f"state_replicas {copies}: {said / 1e6:.2f} MB a step between slices are said before", flush=True)
+            for mbit in args.rates:
+                for slices in random.sample([True, False], 2):
+                    name = f"run-{copies}-{mbit:g}-{slices}"
+                    seconds, sent = train(place, name, mbit, args.workers, slices, options)
+                    if place.chain(name) != expected:
+                        sys.exit(f"{name}: another chain")
+                    print(f"  {mbit:7g} Mbit/s, {'in two levels' if slices else 'all with all '}: {seconds:8.3f} s a step, "
+                          f"{sent / 1e6:6.2f} MB over the link", flush=True)
+
+
+if __name__ == "__main__":
+    main()

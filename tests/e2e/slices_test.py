@@ -1,0 +1,160 @@
+#!/usr/bin/env python3
+"""Tests that workers in slices (`ostro launch local --slices`), which exchange inside slices first, have the chain of
+`ostro train`: slices of equal and of unequal size, both schedules, a worker that is killed, and a slice that is lost. What
+goes between slices is what `--dry_run` says, and no more for two workers in each slice than for one.
+
+    slices_test.py --ostro PROGRAM [--cases N]
+
+--cases N: N drawn arrangements of 2 to 4 slices with 1 to 4 workers each, and nothing else: sizes, meshes with data and model
+axes, schedules, precisions, and threads that differ among the workers of one run, who come in any order.
+"""
+
+import argparse
+import json
+import os
+import pathlib
+import random
+import re
+import shutil
+import subprocess
+import tempfile
+
+from program import check
+from workers_matrix import TENSOR, launch_mixed
+from workers_test import Gate, PRECISIONS, Place, wait_for
+
+HELD_AT = 6  # steps
+
+
+def between(place, run):
+    """The bytes that workers have sent between slices when all of them wait in front of the leaves of one step."""
+    path = place.top / "runs" / run / "cluster.json"
+
+    def members():
+        try:
+            found = json.loads(path.read_text())["members"]
+        except (OSError, ValueError):
+            return None
+        waiting = all(m["step"] == HELD_AT + 1 and m["phase"] == "leaf" for m in found)
+        return found if found and waiting else None
+    return sum(m.get("bytes_between_slices", 0) for m in wait_for(members))
+
+
+def said_before(place, sizes):
+    workers = sum(map(int, sizes.split(":")))
+    told = place.run(["train", "--dry_run", *place.words("planned", [])],
+                     {"OSTRO_SIM_WORKERS": str(workers), "OSTRO_SIM_SLICES": sizes}).stdout
+    found = re.findall(r"between slices, all workers together: (\d+) bytes", told)
+    check(len(found) == 2, f"the plan of {sizes} names the bytes between slices of both schedules: {told}")
+    return int(found[0])
+
+
+def check_bytes(place, expected):
+    """Of a run that is held at a step: what went between slices, as it was said before, whatever a slice has inside."""
+    sent = {}
+    for sizes in ("1:1", "2:2"):
+        run = f"held-{sizes.replace(':', '-')}"
+        gate = Gate(tempfile.mkdtemp(dir=place.top))
+        gate.at(HELD_AT)
+        workers = sum(map(int, sizes.split(":")))
+        process = subprocess.Popen([place.ostro, "launch", "local", "--workers", str(workers), "--slices", sizes,
+                                    *place.words(run, [])],
+                                   env=place.environment({"OSTRO_THREADS": "1", "OSTRO_FAULT": gate.fault()}), text=True,
+                                   stdout=subprocess.PIPE, stderr=subprocess.STDOUT)
+        try:
+            sent[sizes] = between(place, run)
+            if sizes == "2:2":
+                shown = place.run(["status", str(place.top / "runs" / run)]).stdout
+                check(shown.count("between slices") == workers, f"the status names the bytes between slices: {shown}")
+            gate.open()
+            out, _ = process.communicate(timeout=300)
+        finally:
+            if process.poll() is None:
+                process.kill()
+                process.wait()
+        check(process.returncode == 0, f"{run}: exit code {process.returncode}\n{out}")
+        check(place.chain(run) == expected, f"{run}: another chain\n{out}")
+        # The first copies, the parameters of the next step and commands are sent, too.
+        said = said_before(place, sizes)
+        check(HELD_AT * said <= sent[sizes] <= (HELD_AT + 2) * said,
+              f"{sizes}: {sent[sizes]} bytes between slices in {HELD_AT} steps, {said} a step were said")
+        print(f"slices of {sizes}: {sent[sizes]} bytes between them, {said} a step said before", flush=True)
+    ratio = sent["2:2"] / sent["1:1"]
+    check(0.95 < ratio < 1.05, f"two workers in each slice send {ratio:.3f} times what one sends between slices")
+
+
+def check_lost_slice(place, rng, expected):
+    """All workers of a slice are killed in one step. The other slice has copies of their cells; without slices nobody has."""
+    step = rng.randint(3, 9)
+    for run, options, kept in [("slice-lost", ["--slices", "2:2"], True), ("neighbours-lost", [], False)]:
+        once = place.top / f"{run}.once"
+        once.mkdir()
+        out = place.run(["launch", "local", "--workers", "4", "--min_workers", "2", *options, *place.words(run, [])],
+                        {"OSTRO_THREADS": "1", "OSTRO_FAULT": f"exchange:{step}:2:kill,exchange:{step}:3:kill",
+                         "OSTRO_FAULT_ONCE": str(once)}).stderr
+        check(len(list(once.iterdir())) == 2, f"{run}: {list(once.iterdir())} were killed")
+        check(("owner and copy are both gone" in out) != kept, f"{run}: {out}")
+        check(place.chain(run) == expected, f"{run}: another chain\n{out}")
+    print(f"a slice lost in step {step}: the same chain, from the copies of the other slice", flush=True)
+
+
+def check_drawn(place, rng, cases):
+    """Processes in drawn slices, with the chain of one process."""
+    alone = {mp: place.train(f"alone-{i}", ["--trainer.mp", mp]) for i, mp in enumerate(PRECISIONS)}
+    check(len(set(alone.values())) == 2, "precisions give different chains")
+    for number in range(cases):
+        slices, mesh, mp = rng.randint(2, 4), rng.choice(["data", "data x model", "replica"]), rng.choice(PRECISIONS)
+        unit = 2 if mesh == "data x model" else 1
+        equal = rng.randint(1, 3)
+        sizes = [equal if mesh == "replica" else unit * rng.randint(1, 4 // unit) for _ in range(slices)]
+        axes, more = {"data": ("{data: -1}", []), "data x model": ("{data: -1, model: 2}", TENSOR),
+                      "replica": (f"{{replica: {slices}, data: -1}}", [])}[mesh]
+        exchange = rng.choice(["step", "layer"])
+        names = [f"slice-{s}" for s, size in enumerate(sizes) for _ in range(size)]
+        rng.shuffle(names)
+        settings = [{"OSTRO_THREADS": str(rng.randint(1, 2)), "OSTRO_SLICE": name} for name in names]
+        options = ["--trainer.mp", mp, "--trainer.mesh.axes", axes, "--trainer.mesh.exchange", exchange, *more]
+        text = f"slices of {':'.join(map(str, sizes))}, {axes}, {exchange}, {mp}"
+        check(launch_mixed(place, f"drawn-{number}", settings, options) == alone[mp], f"{text}: another chain")
+        shutil.rmtree(place.top / "runs" / f"drawn-{number}")
+        print(f"{number + 1} of {cases}: {text}: the same chain", flush=True)
+
+
+def main():
+    parser = argparse.ArgumentParser()
+    parser.add_argument("--ostro", required=True)
+    parser.add_argument("--cases", type=int, default=0)
+    args = parser.parse_args()
+    rng = random.Random(int(os.environ.get("OSTRO_TEST_SEED", "1")))
+    with tempfile.TemporaryDirectory() as folder:
+        place = Place(os.path.abspath(args.ostro), pathlib.Path(folder))
+        if args.cases:
+            check_drawn(place, rng, args.cases)
+            return
+        config = place.top / "c.yaml"
+        config.write_text(config.read_text().replace("trainer: {", f'trainer: {{mp: "{rng.choice(PRECISIONS)}", '))
+        expected = place.train("alone", [])
+        check_bytes(place, expected)
+        check_lost_slice(place, rng, expected)
+        once = place.top / "once"
+        once.mkdir()
+        fault = f"{rng.choice(['leaf', 'exchange', 'update', 'commit'])}:{rng.randint(3, 17)}:{rng.randint(0, 2)}:kill"
+        for run, workers, options, settings in [
+                ("unequal", 3, ["--slices", "2:1"], {"OSTRO_FAULT": fault, "OSTRO_FAULT_ONCE": str(once)}),
+                ("layer", 4, ["--slices", "2:2", "--trainer.mesh.exchange", "layer",
+                              "--trainer.mesh.axes", "{replica: 2, data: -1}"], {})]:
+            got = place.launch(run, workers, ["--min_workers", "2", *options], {"OSTRO_THREADS": "1"} | settings)
+            check(got == expected, f"{run}: another chain")
+            print(f"{run}, {' '.join(options)} {settings.get('OSTRO_FAULT', '')}: the same chain", flush=True)
+        check(len(list(once.iterdir())) == 1, f"{fault}: no worker was lost")
+        for words, settings, wanted in [
+                (["launch", "local", "--workers", "4", "--slices", "2:1"], {}, "3 workers together, but there are 4"),
+                (["launch", "local", "--workers", "4", "--slices", "2:x"], {}, '"x" is not the number of workers of a slice'),
+                (["train"], {"OSTRO_SIM_WORKERS": "2", "OSTRO_SIM_SLICES": "3"}, "OSTRO_SIM_SLICES=3: ")]:
+            done = subprocess.run([place.ostro, *words, *place.words("wrong", [])], env=place.environment(settings),
+                                  text=True, timeout=300, capture_output=True, check=False)
+            check(done.returncode != 0 and wanted in done.stderr, f"{words}: {done.stderr}")
+
+
+if __name__ == "__main__":
+    main()
