@@ -83,8 +83,8 @@ struct LocalWorkers {
 // three workers in a row have failed in that place. It also fails when replacements make no progress; then an
 // error in the log shows what the last worker wrote to standard error. The workers of a job that fails or is
 // stopped have `stop_grace` to save, those of one that has ended ten seconds; then they get SIGTERM, and ten
-// seconds later SIGKILL. Where all have left, the
-// status is kExitInterrupted. Workers are killed when this process ends. Error: a process cannot be started.
+// seconds later SIGKILL. Where all have left, also while the job stops, the status is kExitInterrupted; where
+// the job stops and one of them was lost instead, it is 1. Workers are killed when this process ends. Error: a process cannot be started.
 Result<int> run_local_workers(const LocalWorkers& workers);
 
 }  // namespace ostro::cluster
