@@ -63,11 +63,8 @@ Result<std::string> write_manifests(KubernetesCall call, train::TrainConfig conf
   job.metrics_token = http::new_token();
   job.if_interrupted = cluster::kExitInterrupted;
   job.if_lost = cluster::kExitLostPlace, job.if_left = cluster::kExitLeft;
-  const int64_t stop = run::stop_limit(config.trainer).count() / 1000;
-  // The coordinator waits for the workers that save, and for them to hear that all have.
-  constexpr int64_t kFarewellSeconds = 30;
-  job.stop_grace = stop + kFarewellSeconds;
-  job.grace = config.trainer.notice_grace ? config.trainer.notice_grace->seconds : stop;
+  job.grace = config.trainer.notice_grace ? config.trainer.notice_grace->seconds
+                                          : run::stop_limit(config.trainer).count() / 1000;
   RETURN_IF_ERROR(fs.make_dirs(call.out));
   for (const cluster::Manifest& manifest : cluster::kubernetes_manifests(job)) {
     const std::string path = io::join_path(call.out, manifest.file);
@@ -79,7 +76,7 @@ Result<std::string> write_manifests(KubernetesCall call, train::TrainConfig conf
       "{0}: manifests of {1} workers\n"
       "start:   kubectl apply -f {0}\n"
       "watch:   kubectl logs -f{2} job/{3}-coordinator\n"
-      "stop:    kubectl delete{2} job/{3}-coordinator    # the workers save and end\n"
+      "stop:    kubectl delete{2} job/{3}-workers    # the workers save and end; so does the coordinator\n"
       "remove:  kubectl delete -f {0}\n",
       call.out, job.workers, space, job.name);
 }

@@ -10,6 +10,7 @@ namespace {
 
 using Object = nlohmann::ordered_json;
 
+constexpr int64_t kCoordinatorGrace = 30;  // seconds from SIGTERM to SIGKILL; it ends at once
 constexpr const char* kConfigFolder = "/etc/ostro";
 constexpr const char* kConfigOfPod = "/etc/ostro/config.yaml";
 
@@ -138,11 +139,13 @@ class Manifests {
             {"onPodConditions", Object::array({{{"type", "DisruptionTarget"}, {"status", "True"}}})}};
   }
 
+  // SIGTERM is no wish to stop the run: it also comes when the node is drained, or when probes fail. The
+  // next pod goes on with the journal. A pod that ends otherwise than by a disruption counts as a failure.
   Object coordinator() const {
     Object only =
         container("coordinator", {"coordinator", "--bind", "0.0.0.0", "--port", std::to_string(job_.port),
                                   "--min_workers", std::to_string(job_.min_workers), "--max_workers",
-                                  std::to_string(job_.workers), "--config", kConfigOfPod});
+                                  std::to_string(job_.workers), "--replaced", "--config", kConfigOfPod});
     only["env"].push_back(from_secret("OSTRO_METRICS_TOKEN"));
     only["ports"] = Object::array({{{"name", "job"}, {"containerPort", job_.port}},
                                    {{"name", "metrics"}, {"containerPort", job_.metrics_port}}});
@@ -157,7 +160,7 @@ class Manifests {
         {"backoffLimit", job_.failures},
         {"podFailurePolicy",
          {{"rules", Object::array({on_disruption(), on_status("FailJob", {job_.if_interrupted})})}}},
-        {"template", pod("coordinator", job_.stop_grace, std::move(only))}};
+        {"template", pod("coordinator", kCoordinatorGrace, std::move(only))}};
     return object;
   }
 

@@ -20,10 +20,9 @@ struct KubernetesJob {
   std::string mount;  // the folder at which they see it
   int64_t workers = 1, min_workers = 1;
   int64_t port = 4711, metrics_port = 9500;
-  int64_t failures = 10;     // of a worker's place, after which it is given up
-  int64_t grace = 600;       // seconds from SIGTERM to SIGKILL of a worker
-  int64_t stop_grace = 600;  // the same of the coordinator
-  int64_t user = 1000;       // of the processes, and their group
+  int64_t failures = 10;  // of a worker's place, after which it is given up; and of the coordinator
+  int64_t grace = 600;    // seconds from SIGTERM to SIGKILL of a worker
+  int64_t user = 1000;    // of the processes, and their group
   // The exit statuses of a worker that was stopped with the run, that lost its place, and that has left.
   int if_interrupted = 0, if_lost = 0, if_left = 0;
   std::string cpus, memory, gpus;  // of a worker, as Kubernetes writes quantities; "": not asked for
