@@ -190,6 +190,15 @@ def check_notices(place, expected):
     print("a file and a command are notices: saved, and gone on to the same chain")
 
 
+def check_no_notice(place):
+    """A command that says no, below a parent that ignores how its children end, which a process inherits."""
+    words = ["train", *place.words("ignoring", ["--trainer.num_train_steps", "2"]), "--trainer.notice_command", '["false"]']
+    done = subprocess.run(["sh", "-c", 'trap "" CHLD; exec "$@"', "sh", place.ostro, *words], env=place.environment({}), text=True,
+                          capture_output=True, check=False, timeout=300)
+    check(done.returncode == 0 and steps_of(place, "ignoring") == 2, f"{done.returncode}\n{done.stdout}{done.stderr}")
+    print("a command that says no is no notice, also where a parent ignores SIGCHLD")
+
+
 def check_grace(place):
     words = ["train", "--dry_run", *place.words("alone", OPTIONS), "--trainer.notice_grace"]
     for more, code, says in ((["2h"], 0, "that of its last checkpoint"), (["2h", "--write_rate", "100"], 0, "100.0 MB/s (as stated)"),
@@ -222,6 +231,7 @@ def main():
             check_watch(place)
             check_not_finite(place)
             check_notices(place, expected)
+            check_no_notice(place)
             check_grace(place)
         finally:
             for process in Started.all:

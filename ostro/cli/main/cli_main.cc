@@ -127,6 +127,7 @@ int cli_main(int argc, char** argv, models::ModelChoices models, const ReplaceEn
   end_on_out_of_memory(kExitFailed);
   std::signal(SIGPIPE, SIG_IGN);  // a closed pipe is a failed write, which is checked below
   std::signal(SIGXFSZ, SIG_IGN);  // so is a file that would be larger than ulimit -f allows
+  std::signal(SIGCHLD, SIG_DFL);  // where a parent ignores it, no program's status would be known
   PercentProgressLine line;
   const Context context = process_context(std::move(models), line, replace);
   int code = kExitFailed;

@@ -10,6 +10,7 @@
 #include "ostro/checkpoint/catalog.h"
 #include "ostro/cpu/engine/engine.h"
 #include "ostro/io/files/memory_file_system.h"
+#include "ostro/io/json/file_header.h"
 #include "ostro/run/phases/period_facts.h"
 #include "ostro/train/options/mixed_run_for_test.h"
 
@@ -145,7 +146,9 @@ TEST_CASE("a run goes on in the phase of the newest checkpoint that is whole") {
   }
 }
 
-TEST_CASE("a checkpoint that cannot be read is passed over as resuming does it, and is kept; a later format is an error") {
+TEST_CASE(
+    "a checkpoint that cannot be read is passed over as resuming does it, and is kept; a later format is an "
+    "error") {
   const auto configs = three();
   PhasedWorld plain;
   const std::string wanted = plain.go(configs)->hash;
@@ -167,11 +170,12 @@ TEST_CASE("a checkpoint that cannot be read is passed over as resuming does it, 
   }
   PhasedWorld later;
   REQUIRE(later.go(configs, 4).ok());
-  std::string* manifest = later.fs.content(newest + "/manifest.json");
-  REQUIRE(manifest != nullptr);
-  const size_t at = manifest->find("\"format_version\"");
+  const std::string file = newest + "/manifest.json";
+  std::string manifest = io::remove_checksum(later.fs.read_file(file).value(), file).value();
+  const size_t at = manifest.find("\"format_version\"");
   REQUIRE(at != std::string::npos);
-  manifest->replace(manifest->find_first_of("0123456789", at), 1, "9");
+  manifest.replace(manifest.find_first_of("0123456789", at), 1, "9");
+  REQUIRE(later.fs.write_file(file, io::add_checksum(manifest)).ok());
   const auto refused = later.go(configs);
   REQUIRE(!refused.ok());
   CHECK(refused.error().code() == ErrorCode::kUnsupported);
