@@ -20,13 +20,16 @@ struct AlertOptions {
   int64_t stall_factor = 20;        // 0: no alert of steps that do not come
   double disk_free = 1e9;           // bytes; 0: no alert of the disk
   double least_stall_seconds = 60;  // that may pass without an alert
+  double first_step_seconds = 900;  // the same before the first step of a session: there is no median yet
 };
 
 // What is seen of a run at one moment.
 struct Sight {
-  double now = 0;  // Unix time in seconds
   std::optional<run::Meters> meters;
-  bool trains = false;     // a step is expected
+  bool trains = false;  // a step is expected
+  // For how many seconds the meters have shown no other step. It is a time of the clock of those that look:
+  // times in the meters are of another machine's.
+  double still = 0;
   int64_t lost_count = 0;  // workers lost so far, and the reason of the last
   std::string last_loss;
   double disk_free = -1;  // bytes; below 0: not known
