@@ -160,9 +160,10 @@ class ThreadMonitor final : public Monitor {
   // Other machines' clocks may be minutes off, so their times are compared with each other only.
   double seconds_without_step(const run::Meters& meters) {
     const auto now = std::chrono::steady_clock::now();
-    const bool is_new = meters.updated != updated_;  // the file of before this session stays until its first
     const std::pair step(meters.step, meters.ended);
-    if ((is_new && !std::exchange(trains_, true)) || std::exchange(shown_, step) != step) moved_ = now;
+    if (std::exchange(shown_, step) != step) moved_ = now;
+    // The file of before this session is there until the session writes its own.
+    if (meters.updated != updated_ && !std::exchange(trains_, true)) moved_ = now;
     return std::chrono::duration<double>(now - moved_).count();
   }
 
