@@ -81,12 +81,13 @@ def validate(manifests):
     return True
 
 
-def written(place, name, more=()):
+def written(place, name, more=(), cwd=None, options=(), secret=None):
     out = place.top / name
     words = {"--image": "registry.example.org/ostro:1", "--workers": "3", "--min_workers": "2", "--claim": "runs", "--mount": str(place.top),
              "--out": str(out)} | dict(zip(more[::2], more[1::2]))
-    done = subprocess.run([place.ostro, "launch", "kubernetes", *place.words("nano", OPTIONS), *(w for pair in words.items() for w in pair)],
-                          env=place.environment({}), text=True, capture_output=True, check=False, timeout=300)
+    done = subprocess.run([place.ostro, "launch", "kubernetes", *place.words("nano", [*OPTIONS, *options]), *(w for pair in words.items() for w in pair)],
+                          env=place.environment({"OSTRO_JOB_SECRET": secret} if secret else {}), text=True, capture_output=True, check=False,
+                          timeout=300, cwd=cwd)
     return done, out
 
 
@@ -145,6 +146,11 @@ class Pod:
         Pod.all.append(self.process)
 
 
+def events(place):
+    lines = (place.top / "runs" / "nano" / "events.jsonl").read_text().splitlines(keepends=True)
+    return [json.loads(line)["event"] for line in lines if line.endswith("\n")]
+
+
 def drain(place, coordinator, workers, start_coordinator):
     """What `kubectl drain` does to the coordinator's pod: SIGTERM, and another pod in its place. The workers train on."""
     steps = steps_of(place, "nano")
@@ -153,6 +159,7 @@ def drain(place, coordinator, workers, start_coordinator):
     check(coordinator.process.returncode == REPLACED and "finished" not in out, f"the coordinator ended with {coordinator.process.returncode}\n{out}")
     check(all(pod.process.poll() is None for pod in workers), "a worker ended with the coordinator")
     coordinator, _ = start_coordinator()
+    wait_for(lambda: events(place).count("joined") >= 6 or any(pod.process.poll() is not None for pod in workers))
     place.gate.at(10)
     wait_for(lambda: steps_of(place, "nano") >= 9 or any(pod.process.poll() is not None for pod in workers))
     check(steps_of(place, "nano") >= 9 > steps, f"{steps_of(place, 'nano')} steps after {steps}: the run does not go on")
@@ -198,7 +205,7 @@ def check_commands(place, manifests, expected):
     coordinator = drain(place, coordinator, workers, start_coordinator)
     for pod in workers:  # kubectl delete job/ostro-nano-workers
         pod.process.send_signal(signal.SIGTERM)
-    wait_for(lambda: (place.top / "runs" / "nano" / "events.jsonl").read_text().count('"event":"notice"') == 3)
+    wait_for(lambda: events(place).count("notice") >= 3)
     place.gate.open()
     end(workers, (75, 77))
     end([coordinator], (75,))
@@ -213,10 +220,33 @@ def check_commands(place, manifests, expected):
 def check_errors(place):
     for more, says in ((["--mount", "/elsewhere"], "is not below --mount /elsewhere"), (["--name", "Nano"], '--name: "Nano" cannot name'),
                        (["--min_workers", "4"], "--min_workers: 4 is not a number from 1 to --workers, 3"),
-                       (["--user", "0"], "--user: 0 is no number of a user"), (["--workers", "2000"], "1024 at most")):
+                       (["--user", "0"], "--user: 0 is no number of a user"), (["--workers", "2000"], "1024 at most"),
+                       (["--failures", "-1"], "--failures: -1 is not a number from 0 to"), (["--cpus", "four"], '--cpus: "four" is no quantity'),
+                       (["--memory", "16gb"], '--memory: "16gb" is no quantity'), (["--gpus", "0.5"], '--gpus: "0.5" is not a number'),
+                       (["--claim", "a/b"], '--claim: "a/b" names no'), (["--image", ""], '--image: "" names no image')):
         done, out = written(place, "errors", more)
         check(done.returncode == 2 and says in done.stderr and done.stderr.count("error: ") == 1 and not out.exists(),
               f"{more}: {done.returncode} {done.stderr}")
+    done, out = written(place, "errors", secret=os.fsdecode(b"a secret \xff"))
+    check(done.returncode == 2 and "OSTRO_JOB_SECRET: is no UTF-8" in done.stderr and not out.exists(), done.stderr)
+
+
+def check_relative(place):
+    """Relative paths of a command that is typed on the volume mean the same in the pods; typed elsewhere, they must be absolute."""
+    project = place.top / "project"
+    project.mkdir()
+    relative = ["--trainer.log_dir", "runs", "--data.cache_dir", "cache"]
+    done, out = written(place, "relative", cwd=project, options=relative)
+    check(done.returncode == 0, done.stderr)
+    for part in ("workers", "coordinator"):
+        spec = parse((out / f"ostro-nano-{part}.yaml").read_text())["spec"]["template"]["spec"]
+        check(spec["containers"][0]["workingDir"] == str(project), f"{part} runs in {spec['containers'][0]['workingDir']}")
+    done, out = written(place, "elsewhere", cwd="/", options=relative)
+    check(done.returncode == 2 and "/cache is not below --mount" in done.stderr and not out.exists(), done.stderr)
+    done, out = written(place, "absolute", cwd="/")
+    check(done.returncode == 0, done.stderr)
+    spec = parse((out / "ostro-nano-workers.yaml").read_text())["spec"]["template"]["spec"]
+    check(spec["containers"][0]["workingDir"] == str(place.top), "without a folder on the volume pods run at its mount")
 
 
 def main():
@@ -227,6 +257,7 @@ def main():
         place = Place(args.ostro, pathlib.Path(top))
         expected = place.train("alone", OPTIONS)
         check_errors(place)
+        check_relative(place)
         manifests, by_package = check_manifests(place)
         try:
             check_commands(place, manifests, expected)

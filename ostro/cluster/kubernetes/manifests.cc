@@ -2,7 +2,6 @@
 
 #include <fmt/format.h>
 
-#include <algorithm>
 #include <nlohmann/json.hpp>
 
 namespace ostro::cluster {
@@ -101,7 +100,7 @@ class Manifests {
   Object container(const char* called, const std::vector<std::string>& words) const {
     Object object = {{"name", called}, {"image", job_.image}};
     object["args"] = words;
-    object["workingDir"] = job_.mount;
+    object["workingDir"] = job_.folder;
     object["env"] = Object::array({from_secret("OSTRO_JOB_SECRET")});
     object["volumeMounts"] =
         Object::array({{{"name", "run"}, {"mountPath", job_.mount}},
@@ -197,20 +196,6 @@ class Manifests {
 };
 
 }  // namespace
-
-Status check_kubernetes_name(const std::string& what, const std::string& name) {
-  constexpr size_t kMost = 45;  // the longest ending makes a label of 63
-  const bool fits = !name.empty() && name.size() <= kMost && name.front() != '-' && name.back() != '-' &&
-                    name.front() >= 'a' && std::all_of(name.begin(), name.end(), [](char c) {
-                      return (c >= 'a' && c <= 'z') || (c >= '0' && c <= '9') || c == '-';
-                    });
-  if (fits) return {};
-  return invalid_argument(
-      fmt::format("{}: \"{}\" cannot name an object of Kubernetes; use small letters, digits and hyphens, a "
-                  "letter first, "
-                  "and at most {} of them",
-                  what, name, kMost));
-}
 
 std::vector<Manifest> kubernetes_manifests(const KubernetesJob& job) { return Manifests(job).all(); }
 
