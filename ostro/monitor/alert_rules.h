@@ -49,8 +49,8 @@ class AlertRules {
   // The alerts that this sight gives and none before it did. The cause of an alert must go before it is given
   // again.
   std::vector<Alert> look(const Sight& sight);
-  // Whether its cause was there at the last look.
-  bool is_active(const std::string& name) const;
+  // Whether its cause was there at the last look; nothing where the cause is a moment: a worker was lost.
+  std::optional<bool> is_active(const std::string& name) const;
 
  private:
   std::optional<std::string> stalled(const Sight& sight) const;
@@ -59,7 +59,6 @@ class AlertRules {
   const AlertOptions options_;
   bool stalled_ = false, disk_ = false, ended_ = false, not_finite_ = false;
   int64_t lost_ = 0;
-  bool lost_now_ = false;
 };
 
 }  // namespace ostro::monitor

@@ -39,11 +39,11 @@ TEST_CASE("no step for so many times the median is one alert, until a step has e
   const auto alerts = rules.look(sight);
   CHECK(names(alerts) == "stalled");
   CHECK(alerts[0].text == "no step has ended for 201 s after step 7; the median of steps is 10.00 s");
-  CHECK(rules.is_active("stalled"));
+  CHECK(rules.is_active("stalled") == true);
   CHECK(rules.look(sight).empty());
   sight.still = 1;
   CHECK(rules.look(sight).empty());
-  CHECK(!rules.is_active("stalled"));
+  CHECK(rules.is_active("stalled") == false);
   sight.still = 300;
   CHECK(names(rules.look(sight)) == "stalled");
 }
@@ -100,6 +100,7 @@ TEST_CASE("each loss of workers, and how a session ended") {
   const auto alerts = rules.look(sight);
   CHECK(names(alerts) == "worker_lost");
   CHECK(alerts[0].text == "2 workers were lost; the last: worker 3 on b");
+  CHECK(!rules.is_active("worker_lost"));  // a moment is over before anybody asks
   CHECK(rules.look(sight).empty());
   sight.outcome = "saved and stopped";
   CHECK(rules.look(sight).empty());

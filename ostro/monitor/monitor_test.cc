@@ -156,6 +156,17 @@ TEST_CASE("metrics are there at a loopback address for those that name it, until
        {"\nostro_train_step 12\n", "\nostro_train_workers_lost_total 1\n", "\nostro_train_epoch 4\n",
         "\nostro_train_step_duration_seconds_bucket{le=\"0.5\"} 1\n", "\nostro_train_disk_free_bytes "})
     CHECK_MESSAGE(text.find(line) != std::string::npos, text);
+  // Once a look has been.
+  std::string looked;
+  const auto until = std::chrono::steady_clock::now() + std::chrono::seconds(300);
+  while (looked.find("ostro_train_alert_active{") == std::string::npos &&
+         std::chrono::steady_clock::now() < until)
+    looked = http::answer(port, asks);
+  CHECK_MESSAGE(looked.find("\nostro_train_alerts_total{alert=\"worker_lost\"} 1\n") != std::string::npos,
+                looked);
+  CHECK_MESSAGE(looked.find("\nostro_train_alert_active{alert=\"stalled\"} 0\n") != std::string::npos,
+                looked);
+  CHECK_MESSAGE(looked.find("alert_active{alert=\"worker_lost\"}") == std::string::npos, looked);
   CHECK(http::answer(port, "GET /metrics HTTP/1.1\r\nHost: evil.example\r\n\r\n").find("403") !=
         std::string::npos);
   CHECK(http::answer(port, "GET /run HTTP/1.1\r\nHost: localhost\r\n\r\n").find("404") != std::string::npos);
