@@ -345,6 +345,7 @@ TEST_CASE("words of commands, which may have a secret, are not in a config that 
   without.trainer.alert_command.clear(), without.trainer.notice_command.clear();
   CHECK(config::resolved_yaml(*read) == config::resolved_yaml(without));
   CHECK(config_to_show(shown) == shown);
+  CHECK(config_to_show(*given) == shown);
   for (const char* text : {"", "[", "trainer: {}\n", "trainer: 3 # as it is\n"})
     CHECK(config_to_show(text) == text);
 }

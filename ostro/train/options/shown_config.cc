@@ -1,5 +1,6 @@
 #include "ostro/train/options/shown_config.h"
 
+#include "ostro/config/config.h"
 #include "ostro/config/yaml.h"
 
 namespace ostro::train {
@@ -15,6 +16,12 @@ std::string config_to_show(const std::string& yaml) {
       has_words = true;
     }
   return has_words ? config::block_text(*tree) : yaml;
+}
+
+std::string config_to_show(TrainConfig config) {
+  config.trainer.alert_command.clear();
+  config.trainer.notice_command.clear();
+  return config::resolved_yaml(config);
 }
 
 }  // namespace ostro::train
