@@ -109,6 +109,9 @@ Result<ReplayStatement> read_statement(const std::string& text, const std::strin
   if (given.contains("steps") && given["steps"].is_array())
     for (const json& step : given["steps"])
       out.steps.push_back(step.is_number_integer() ? step.get<int64_t>() : 0);
+  // Blanks, another order or a key that is there twice give another text of the same values.
+  if (text != dump(given) + "\n")
+    return wrong("is not written as a statement is: canonical JSON and a line feed");
   given.erase("signature");
   // A key that is missing, one too many or one of another type gives another text.
   if (given != json_of(out) || out.signature.empty() != out.public_key.empty())
@@ -119,6 +122,17 @@ Result<ReplayStatement> read_statement(const std::string& text, const std::strin
   const auto bytes = from_hex_digits(out.signature);
   if (!bytes || !key.has_signed(dump(given), *bytes)) return wrong("its signature does not fit its text");
   return out;
+}
+
+Status check_is_of(const ReplayStatement& statement, const chain::Chain& chain, const std::string& where) {
+  if (statement.run_hash != chain.head())
+    return corrupt(
+        fmt::format("{}: is about the run {}, not about {}", where, statement.run_hash, chain.head()));
+  const int64_t first = chain.genesis().step() + 1, last = chain.last_step();
+  if (statement.first != first || statement.last != last)
+    return corrupt(fmt::format("{}: speaks of a run of the steps {} to {}, and the chain of {} has {} to {}",
+                               where, statement.first, statement.last, chain.head(), first, last));
+  return {};
 }
 
 }  // namespace ostro::attest

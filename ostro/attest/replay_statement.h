@@ -9,6 +9,7 @@
 
 #include "ostro/audit/audit_run.h"
 #include "ostro/bundle/parts/signature.h"
+#include "ostro/chain/chain.h"
 
 namespace ostro::attest {
 
@@ -38,7 +39,12 @@ Result<ReplayStatement> statement_of(const audit::Audit& audit, const std::strin
 // The text, a line, signed by `key` unless that is null.
 std::string statement_text(ReplayStatement statement, const bundle::SigningKey* key);
 
-// Reads a text and checks its signature, if it has one. Errors: kCorrupt, with `where`.
+// Reads a text, of which there is one form, and checks its signature, if it has one. Errors: kCorrupt, with
+// `where`.
 Result<ReplayStatement> read_statement(const std::string& text, const std::string& where);
+
+// Whether the statement is about the run of this chain, and about the steps that it has: what it says of them
+// is its writer's word only. Errors: kCorrupt, with `where` and both values.
+Status check_is_of(const ReplayStatement& statement, const chain::Chain& chain, const std::string& where);
 
 }  // namespace ostro::attest

@@ -82,10 +82,10 @@ TEST_CASE("what is no statement is refused with its name") {
   const auto refused = [&](const char* key, const nlohmann::json& value) {
     auto other = json;
     other[key] = value;
-    const auto read = read_statement(other.dump(), "s.json");
+    const auto read = read_statement(other.dump() + "\n", "s.json");
     return !read.ok() && read.error().message().starts_with("s.json: ");
   };
-  CHECK(read_statement(json.dump(), "s.json").ok());
+  CHECK(read_statement(json.dump() + "\n", "s.json").ok());
   CHECK(refused("to", 31));
   CHECK(refused("from", 0));
   CHECK(refused("first", "1"));
@@ -95,8 +95,33 @@ TEST_CASE("what is no statement is refused with its name") {
   CHECK(refused("kind", "claim"));
   CHECK(refused("more", 1));
   CHECK(refused("public_key", "x"));
+  // The same values in another form would be another statement for those that compare texts.
+  const std::string text = json.dump();
+  for (const std::string& other : {text, text + "\n\n", " " + text + "\n", json.dump(1) + "\n",
+                                   text.substr(0, 1) + "\"by\":\"x\"," + text.substr(1) + "\n"})
+    CHECK_MESSAGE(!read_statement(other, "s.json").ok(), other);
   CHECK_FALSE(read_statement("", "s.json").ok());
   CHECK_FALSE(read_statement("[]", "s.json").ok());
+}
+
+TEST_CASE("a statement is about a chain only with its hash and its steps") {
+  chain::Chain chain;
+  chain.links.push_back({chain::GenesisEntry(), "g"});
+  chain::StepEntry step;
+  step.step = 30;
+  chain.links.push_back({step, "aa"});
+  REQUIRE(chain.last_step() == 30);
+  const ReplayStatement whole = *statement_of(whole_audit(), "Ann");
+  CHECK(check_is_of(whole, chain, "s").ok());
+  ReplayStatement other = whole;
+  other.run_hash = "bb";
+  CHECK_FALSE(check_is_of(other, chain, "s").ok());
+  other = whole;
+  other.first = other.last = other.from = other.to = 1;  // "all steps"
+  const Status refused = check_is_of(other, chain, "s.json");
+  REQUIRE_FALSE(refused.ok());
+  CHECK(refused.error().message() ==
+        "s.json: speaks of a run of the steps 1 to 1, and the chain of aa has 1 to 30");
 }
 
 }  // namespace

@@ -44,31 +44,43 @@ int file_with(const std::string& text) {
   return -1;
 }
 
-// The program's status, as waitpid() gives it; nothing when it was killed because the limit had passed.
-std::optional<int> wait_for(pid_t pid, std::optional<std::chrono::milliseconds> limit) {
+// How a program has ended.
+struct Ended {
+  int status = 0;  // as waitpid() gives it
+  int error = 0;   // errno of waitpid(): the status is not known; 0: it is
+  enum class Killed { kNo, kLimit, kStop } killed = Killed::kNo;
+};
+
+// Waits for its end, and kills it when the limit has passed, or when it is to stop.
+Ended wait_for(pid_t pid, const ProgramCall& call) {
   constexpr std::chrono::milliseconds kLook{10};
   using Clock = std::chrono::steady_clock;
-  const auto until = Clock::now() + limit.value_or(std::chrono::milliseconds(0));
-  bool killed = false;
+  const auto until = Clock::now() + call.limit.value_or(std::chrono::milliseconds(0));
+  const bool looks = call.limit || call.stop;
+  Ended out;
   while (true) {
-    int status = 0;
-    const pid_t ended = waitpid(pid, &status, limit && !killed ? WNOHANG : 0);
-    if (ended == pid) return killed ? std::nullopt : std::optional(status);
-    if (ended < 0 && errno != EINTR) return status;
-    if (!limit || killed) continue;
-    if (Clock::now() < until) {
-      std::this_thread::sleep_for(kLook);
-      continue;
+    const bool waits = !looks || out.killed != Ended::Killed::kNo;
+    const pid_t ended = waitpid(pid, &out.status, waits ? 0 : WNOHANG);
+    if (ended == pid) return out;
+    if (ended < 0 && errno != EINTR) {
+      out.error = errno;
+      return out;
     }
-    killed = true;
-    kill(-pid, SIGKILL);
+    if (waits) continue;
+    if (call.limit && Clock::now() >= until)
+      out.killed = Ended::Killed::kLimit;
+    else if (call.stop && call.stop())
+      out.killed = Ended::Killed::kStop;
+    else
+      std::this_thread::sleep_for(kLook);
+    if (out.killed != Ended::Killed::kNo) kill(-pid, SIGKILL);
   }
 }
 
 }  // namespace
 
 Result<std::string> run_program(const std::vector<std::string>& words) {
-  return run_program(ProgramCall{words, "", std::nullopt});
+  return run_program(ProgramCall{words, "", std::nullopt, {}});
 }
 
 Result<std::string> run_program(const ProgramCall& call) {
@@ -96,20 +108,26 @@ Result<std::string> run_program(const ProgramCall& call) {
   posix_spawn_file_actions_adddup2(&actions, output, 2);
   posix_spawnattr_t attributes;
   posix_spawnattr_init(&attributes);
-  if (call.limit) posix_spawnattr_setflags(&attributes, POSIX_SPAWN_SETPGROUP);
+  if (call.limit || call.stop) posix_spawnattr_setflags(&attributes, POSIX_SPAWN_SETPGROUP);
   pid_t pid = 0;
   const int failed = posix_spawnp(&pid, argv[0], &actions, &attributes, argv.data(), environ);
   posix_spawnattr_destroy(&attributes);
   posix_spawn_file_actions_destroy(&actions);
   if (input >= 0) close(input);
-  const std::optional<int> ended = failed == 0 ? wait_for(pid, call.limit) : 0;
+  const Ended ended = failed == 0 ? wait_for(pid, call) : Ended();
   std::string text = output_of(output);
   close(output);
   if (failed != 0) return not_found(fmt::format("{} does not start: {}", words[0], std::strerror(failed)));
-  if (!ended)
+  if (ended.killed == Ended::Killed::kStop)
+    return busy(fmt::format("{} was no longer wanted and was killed", words[0]));
+  if (ended.killed == Ended::Killed::kLimit)
     return io_error(fmt::format("{} took longer than {:.1f} s and was killed", words[0],
                                 std::chrono::duration<double>(*call.limit).count()));
-  const int status = *ended;
+  if (ended.error != 0)
+    return io_error(
+        fmt::format("how {} ended is not known: waitpid: {}; this process must not ignore SIGCHLD", words[0],
+                    std::strerror(ended.error)));
+  const int status = ended.status;
   if (WIFEXITED(status) && WEXITSTATUS(status) == 0) return text;
   text.resize(std::min(text.size(), kOutputTold));
   while (!text.empty() && text.back() == '\n') text.pop_back();

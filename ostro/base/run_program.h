@@ -2,6 +2,7 @@
 #pragma once
 
 #include <chrono>
+#include <functional>
 #include <optional>
 #include <string>
 #include <vector>
@@ -12,7 +13,7 @@ namespace ostro {
 
 // Runs words[0], found on PATH, without input. Returns what it wrote to standard output and standard error.
 // Errors: it could not start, was killed, or ended with another status than 0; the message has the beginning
-// of its output.
+// of its output. Its status is not known, which is an error, where this process ignores SIGCHLD.
 Result<std::string> run_program(const std::vector<std::string>& words);
 
 // What a program is given, and how long it may take.
@@ -22,8 +23,10 @@ struct ProgramCall {
   // When it has passed, the program and those that it started are killed. They are a process group of their
   // own, so that signals of a terminal do not reach them.
   std::optional<std::chrono::milliseconds> limit;
+  // Asked about 100 times a second, in this thread; true: they are killed, too.
+  std::function<bool()> stop = {};
 };
-// The same for such a call. Error: also that the limit has passed.
+// The same for such a call. Errors: also that the limit has passed, and kBusy that `stop` wanted its end.
 Result<std::string> run_program(const ProgramCall& call);
 
 // The path of the program that this process runs, for those that it starts. Errors: kIo without /proc.

@@ -3,6 +3,8 @@
 
 #include <doctest/doctest.h>
 
+#include <csignal>
+
 namespace ostro {
 namespace {
 
@@ -27,6 +29,27 @@ TEST_CASE("a program that takes too long is killed with what it started; a statu
   CHECK(failed.error().message() == "sh ended with status 3: why");
   CHECK(run_program(ProgramCall{{"no-such-program-of-ostro"}, "x", {}}).error().code() ==
         ErrorCode::kNotFound);
+}
+
+TEST_CASE("a program that is no longer wanted is killed with what it started") {
+  int asked = 0;
+  const auto stopped =
+      run_program(ProgramCall{{"sh", "-c", "sleep 1000 & wait"}, "", {}, [&] { return ++asked > 2; }});
+  REQUIRE(!stopped.ok());
+  CHECK(stopped.error().code() == ErrorCode::kBusy);
+  CHECK(run_program(ProgramCall{{"true"}, "", {}, [] { return false; }}).ok());
+}
+
+TEST_CASE("a status that is lost, because this process ignores SIGCHLD, is no success") {
+  auto* const before = std::signal(SIGCHLD, SIG_IGN);
+  const auto waited = run_program({"false"});
+  const auto limited = run_program(ProgramCall{{"false"}, "", std::chrono::seconds(300)});
+  std::signal(SIGCHLD, before);
+  for (const auto* lost : {&waited, &limited}) {
+    REQUIRE(!lost->ok());
+    CHECK(lost->error().message() ==
+          "how false ended is not known: waitpid: No child processes; this process must not ignore SIGCHLD");
+  }
 }
 
 }  // namespace

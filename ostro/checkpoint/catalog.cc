@@ -86,6 +86,19 @@ Status remove_checkpoint(io::FileSystem& fs, const std::string& path) {
   return fs.sync_dir(io::parent_path(path));
 }
 
+Result<std::string> set_aside(io::FileSystem& fs, const std::string& path) {
+  const std::string first = io::join_path(io::parent_path(path), "damaged-" + io::base_name(path));
+  std::string aside = first;
+  for (int number = 2;; ++number) {
+    ASSIGN_OR_RETURN(const bool there, fs.exists(aside));
+    if (!there) break;
+    aside = fmt::format("{}.{}", first, number);
+  }
+  RETURN_IF_ERROR(fs.rename(path, aside));
+  RETURN_IF_ERROR(fs.sync_dir(io::parent_path(path)));
+  return aside;
+}
+
 Status prune_checkpoints(io::FileSystem& fs, const std::string& root, int64_t newest) {
   ASSIGN_OR_RETURN(const auto entries, list_checkpoints(fs, root));
   int64_t newer = 0;  // readable ones seen so far

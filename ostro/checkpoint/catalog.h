@@ -45,6 +45,11 @@ Result<Manifest> read_manifest(io::FileSystem& fs, const std::string& path);
 // Removes a checkpoint. After a power loss at any moment it exists either wholly or not at all.
 Status remove_checkpoint(io::FileSystem& fs, const std::string& path);
 
+// Renames a checkpoint that is damaged, so that no reader takes it for one and a person can look at it.
+// Returns where it is: "damaged-step-00000042" beside the others, or with a number behind that. Durable when
+// it returns.
+Result<std::string> set_aside(io::FileSystem& fs, const std::string& path);
+
 // Removes temporary checkpoints other than the two newest of any kind: the newest, and the one that a restore
 // falls back to when that is damaged. Only steps up to `newest`, the one just saved, are counted and removed:
 // a run that refused later checkpoints and continued from this one must not lose its own because of them.

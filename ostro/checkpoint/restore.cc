@@ -36,6 +36,9 @@ struct Attempt {
   Status final;
 };
 
+// Whether an error of Checkpoint::open is one for which no older checkpoint is taken.
+bool is_of_later_version(const Error& error) { return error.code() == ErrorCode::kUnsupported; }
+
 // Damage and a refusal by `checks` are unfit. A later format, an error of `place` and an error of the
 // manifest check itself are final: an older checkpoint would not help, and falling back would lose steps.
 Attempt restore_one(io::FileSystem& fs, const std::string& path, const Placement& place,
@@ -47,8 +50,8 @@ Attempt restore_one(io::FileSystem& fs, const std::string& path, const Placement
   };
   auto checkpoint = Checkpoint::open(fs, path);
   if (!checkpoint.ok()) {
-    const bool later = checkpoint.error().code() == ErrorCode::kUnsupported;
-    return later ? Attempt{{}, checkpoint.error()} : unfit("damaged", checkpoint.error());
+    return is_of_later_version(checkpoint.error()) ? Attempt{{}, checkpoint.error()}
+                                                   : unfit("damaged", checkpoint.error());
   }
   const Manifest& manifest = checkpoint->manifest();
   if (checks.manifest) {
@@ -156,6 +159,13 @@ Status Checkpoint::verify(int threads) const {
     RETURN_IF_ERROR(read(static_cast<int64_t>(i), bytes, threads));
   }
   return {};
+}
+
+Result<Status> damage_of(io::FileSystem& fs, const std::string& path, int threads) {
+  const auto opened = Checkpoint::open(fs, path);
+  if (opened.ok()) return opened->verify(threads);
+  if (is_of_later_version(opened.error())) return opened.error();
+  return Status(opened.error());
 }
 
 Result<Restored> restore_latest(io::FileSystem& fs, const std::string& root, const Placement& place,

@@ -44,6 +44,11 @@ class Checkpoint {
   Manifest manifest_;
 };
 
+// What keeps this checkpoint from being restored, so that an older one is taken; OK: nothing, all of it was
+// read. Any error of reading does. Error: it was written by a later version, and an older checkpoint would
+// only lose steps.
+Result<Status> damage_of(io::FileSystem& fs, const std::string& path, int threads = 2);
+
 // Gives the memory for a tensor, of exactly its size, or an error that ends the restore (for instance: the
 // model has another shape). May be called again for the same tensor when a damaged checkpoint is given up for
 // an older one.

@@ -103,7 +103,8 @@ class Launcher {
       std::this_thread::sleep_for(std::chrono::milliseconds(10));
     }
     if (over_) return result_;
-    if (stopping()) return 1;  // none of those that were to save told that it has
+    // One that was lost while it was to save may have been the one that had something to save.
+    if (stopping() && !all_of_places_went()) return 1;
     log_warning("all workers have left");
     return kExitInterrupted;
   }
@@ -120,6 +121,7 @@ class Launcher {
     Socket input;   // the end that this process holds of the worker's standard input
     Overheard said;
     Clock::time_point started;
+    bool went = false;                       // the last one left as it was asked to, or stopped with the job
     int failures = 0;                        // in a row, of workers that ended with an error
     std::optional<Clock::time_point> again;  // when another is tried after one that failed
   };
@@ -129,6 +131,9 @@ class Launcher {
   }
   bool waiting() const {
     return std::any_of(places_.begin(), places_.end(), [](const Place& p) { return p.again.has_value(); });
+  }
+  bool all_of_places_went() const {
+    return std::all_of(places_.begin(), places_.end(), [](const Place& p) { return p.went; });
   }
   bool stopping() const { return workers_.stopping && workers_.stopping(); }
 
@@ -202,6 +207,7 @@ class Launcher {
     if (pid < 0) return Error(ErrorCode::kIo, fmt::format("cannot start a worker: {}", std::strerror(errno)));
     place.pid = pid;
     place.started = Clock::now();
+    place.went = false;
     place.again.reset();
     return Status();
   }
@@ -230,6 +236,7 @@ class Launcher {
       left(place, pid);
     } else if (code == kExitInterrupted && stopping() && running() > 0) {
       // It may have had nothing to save; the others still compute and save.
+      place.went = true;
       log_info(fmt::format("worker process {}{} has stopped", pid, place.name));
     } else if (code == 0 || code == kExitInterrupted) {
       finish(code);
@@ -242,6 +249,7 @@ class Launcher {
   }
 
   void left(Place& place, pid_t pid) {
+    place.went = true;
     std::string later;
     if (workers_.back_after && !stopping()) {
       place.again = Clock::now() + *workers_.back_after;

@@ -26,6 +26,9 @@ inline constexpr int kExitLeft = 77;
 // same command continues the run.
 inline constexpr int kExitInterrupted = 75;
 
+// A coordinator that ends alone, while its job goes on, exits with this status: another takes its place.
+inline constexpr int kExitReplaced = 78;
+
 struct LocalWorkers {
   std::vector<std::string> command;            // program and arguments of every worker
   std::vector<std::vector<std::string>> more;  // further arguments, by the place of a worker; may be empty
@@ -83,8 +86,9 @@ struct LocalWorkers {
 // three workers in a row have failed in that place. It also fails when replacements make no progress; then an
 // error in the log shows what the last worker wrote to standard error. The workers of a job that fails or is
 // stopped have `stop_grace` to save, those of one that has ended ten seconds; then they get SIGTERM, and ten
-// seconds later SIGKILL. Where all have left, the
-// status is kExitInterrupted. Workers are killed when this process ends. Error: a process cannot be started.
+// seconds later SIGKILL. Where all have left, also while the job stops, the status is kExitInterrupted; where
+// the job stops and one of them was lost instead, it is 1. Workers are killed when this process ends. Error:
+// a process cannot be started.
 Result<int> run_local_workers(const LocalWorkers& workers);
 
 }  // namespace ostro::cluster

@@ -102,6 +102,28 @@ exit 75)",
   CHECK(all_lost.run() == 1);
 }
 
+TEST_CASE(
+    "a job that is stopped when all its workers have left is interrupted; one of which a worker was lost is "
+    "not") {
+  for (const bool is_lost : {false, true}) {
+    CAPTURE(is_lost);
+    Shells shells(is_lost ? "mkdir first 2> /dev/null && exit 77; kill -9 $$" : "exit 77", 2, 1);
+    shells.workers.stopping = [] { return true; };
+    CHECK(shells.run() == (is_lost ? 1 : kExitInterrupted));
+  }
+  // They would be tried again after a minute; the job stops before.
+  Shells waits("echo x >> all; exit 77", 2, 1);
+  waits.workers.back_after = std::chrono::hours(1);
+  bool stops = false;
+  waits.workers.stopping = [&] { return stops; };
+  waits.workers.look = [&] {
+    std::ifstream in(waits.folder + "/all");
+    const std::string all{std::istreambuf_iterator<char>(in), {}};
+    stops = all.size() == 4 && waits.log.find("has left") != waits.log.rfind("has left");
+  };
+  CHECK(waits.run() == kExitInterrupted);
+}
+
 TEST_CASE("a machine on which workers fail is left out with all its places, and tried again") {
   // Places 0 and 1 are on one machine, which fails until it is left out; the worker of place 2 waits for it.
   Shells shells(R"(

@@ -2,6 +2,7 @@
 
 #include <fmt/format.h>
 
+#include <cstdint>
 #include <utility>
 
 #include "ostro/base/log.h"
@@ -15,7 +16,8 @@ constexpr size_t kMostWaiting = 100;  // alerts; more are in the file only
 
 }  // namespace
 
-AlertCommand::AlertCommand(std::vector<std::string> words) : words_(std::move(words)) {
+AlertCommand::AlertCommand(std::vector<std::string> words, std::chrono::milliseconds at_end)
+    : words_(std::move(words)), at_end_(at_end) {
   if (!words_.empty()) thread_ = std::thread([this] { work(); });
 }
 
@@ -23,7 +25,7 @@ AlertCommand::~AlertCommand() {
   if (!thread_.joinable()) return;
   {
     const std::lock_guard lock(mutex_);
-    over_ = true;
+    over_ = std::chrono::steady_clock::now() + at_end_;
   }
   changed_.notify_all();
   thread_.join();
@@ -38,18 +40,35 @@ void AlertCommand::run(std::string alert) {
   changed_.notify_all();
 }
 
+bool AlertCommand::is_late() {
+  const std::lock_guard lock(mutex_);
+  return over_ && std::chrono::steady_clock::now() >= *over_;
+}
+
 void AlertCommand::work() {
-  std::unique_lock lock(mutex_);
-  while (true) {
+  const auto next = [this]() -> std::optional<std::string> {
+    std::unique_lock lock(mutex_);
     changed_.wait(lock, [this] { return over_ || !alerts_.empty(); });
-    if (alerts_.empty()) return;
-    const std::string alert = std::move(alerts_.front());
+    if (alerts_.empty()) return std::nullopt;
+    std::string alert = std::move(alerts_.front());
     alerts_.pop_front();
-    lock.unlock();
-    const auto done = run_program(ProgramCall{words_, alert, kLimit});
-    if (!done.ok()) log_warning(fmt::format("trainer.alert_command: {}", done.error().message()));
-    lock.lock();
+    return alert;
+  };
+  int64_t missed = 0;
+  while (const auto alert = next()) {
+    if (is_late()) {
+      ++missed;
+      continue;
+    }
+    const auto done = run_program(ProgramCall{words_, *alert, kLimit, [this] { return is_late(); }});
+    if (!done.ok() && done.error().code() == ErrorCode::kBusy)
+      ++missed;
+    else if (!done.ok())
+      log_warning(fmt::format("trainer.alert_command: {}", done.error().message()));
   }
+  if (missed > 0)
+    log_warning(fmt::format("trainer.alert_command: {} alerts were not given to it before this process ended",
+                            missed));
 }
 
 }  // namespace ostro::monitor

@@ -5,6 +5,7 @@
 #include <condition_variable>
 #include <deque>
 #include <mutex>
+#include <optional>
 #include <string>
 #include <thread>
 #include <vector>
@@ -15,8 +16,11 @@ namespace ostro::monitor {
 // a warning in the log. Owns a thread.
 class AlertCommand {
  public:
-  explicit AlertCommand(std::vector<std::string> words);
-  ~AlertCommand();  // when it has been run for all alerts
+  explicit AlertCommand(std::vector<std::string> words,
+                        std::chrono::milliseconds at_end = std::chrono::seconds(60));
+  // Runs it for the alerts that wait. After `at_end` a program that runs is killed, and a warning says how
+  // many alerts were not given to it.
+  ~AlertCommand();
   AlertCommand(const AlertCommand&) = delete;
   AlertCommand& operator=(const AlertCommand&) = delete;
 
@@ -26,11 +30,14 @@ class AlertCommand {
  private:
   void work();
 
+  bool is_late();  // locks mutex_
+
   const std::vector<std::string> words_;
+  const std::chrono::milliseconds at_end_;
   std::mutex mutex_;
   std::condition_variable changed_;
   std::deque<std::string> alerts_;
-  bool over_ = false;
+  std::optional<std::chrono::steady_clock::time_point> over_;  // when to end; nothing: not yet
   std::thread thread_;
 };
 

@@ -19,16 +19,19 @@ double mib_of(double bytes) { return mib(static_cast<int64_t>(bytes)); }
 }  // namespace
 
 std::optional<std::string> AlertRules::stalled(const Sight& sight) const {
-  if (options_.stall_factor == 0 || !sight.trains || !sight.meters || sight.meters->median_seconds <= 0)
-    return std::nullopt;
+  if (options_.stall_factor == 0 || !sight.trains || !sight.meters) return std::nullopt;
   const run::Meters& m = *sight.meters;
-  const double limit =
-      std::max({options_.least_stall_seconds, static_cast<double>(options_.stall_factor) * m.median_seconds,
-                kPauses * m.longest_pause});
-  const double still = sight.now - m.ended;
-  if (still <= limit) return std::nullopt;
-  return fmt::format("no step has ended for {:.0f} s after step {}; the median of steps is {:.2f} s", still,
-                     m.step, m.median_seconds);
+  const bool has_median = m.median_seconds > 0;
+  const double limit = !has_median ? options_.first_step_seconds
+                                   : std::max({options_.least_stall_seconds,
+                                               static_cast<double>(options_.stall_factor) * m.median_seconds,
+                                               kPauses * m.longest_pause});
+  if (sight.still <= limit) return std::nullopt;
+  if (!has_median)
+    return fmt::format("no step has ended for {:.0f} s; the session began after step {}", sight.still,
+                       m.step);
+  return fmt::format("no step has ended for {:.0f} s after step {}; the median of steps is {:.2f} s",
+                     sight.still, m.step, m.median_seconds);
 }
 
 std::optional<std::string> AlertRules::disk_is_full(const Sight& sight) const {
@@ -50,8 +53,7 @@ std::vector<Alert> AlertRules::look(const Sight& sight) {
   };
   raise("stalled", stalled(sight), stalled_);
   raise("disk_nearly_full", disk_is_full(sight), disk_);
-  lost_now_ = sight.lost_count > lost_;
-  if (lost_now_)
+  if (sight.lost_count > lost_)
     out.push_back(
         {"worker_lost", fmt::format("{} worker{} lost; the last: {}", sight.lost_count - lost_,
                                     sight.lost_count - lost_ == 1 ? " was" : "s were", sight.last_loss)});
@@ -66,10 +68,10 @@ std::vector<Alert> AlertRules::look(const Sight& sight) {
   return out;
 }
 
-bool AlertRules::is_active(const std::string& name) const {
+std::optional<bool> AlertRules::is_active(const std::string& name) const {
+  if (name == "worker_lost") return std::nullopt;
   return (name == "stalled" && stalled_) || (name == "disk_nearly_full" && disk_) ||
-         (name == "worker_lost" && lost_now_) || (name == "failed" && ended_) ||
-         (name == "not_finite" && not_finite_);
+         (name == "failed" && ended_) || (name == "not_finite" && not_finite_);
 }
 
 }  // namespace ostro::monitor

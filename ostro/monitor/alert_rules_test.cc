@@ -12,13 +12,12 @@ std::string names(const std::vector<Alert>& alerts) {
   return out;
 }
 
-// A run whose steps take 10 s, the newest of which ended at time 1000.
+// A run whose steps take 10 s, the newest of which ended 5 s ago.
 Sight running() {
   Sight sight;
-  sight.now = 1005;
+  sight.still = 5;
   sight.meters.emplace();
   sight.meters->step = 7;
-  sight.meters->ended = 1000;
   sight.meters->median_seconds = 10;
   sight.trains = true;
   sight.disk_free = 5e9;
@@ -34,18 +33,18 @@ TEST_CASE("a run that does well gives none") {
 TEST_CASE("no step for so many times the median is one alert, until a step has ended") {
   AlertRules rules{{.stall_factor = 20}};
   Sight sight = running();
-  sight.now = 1200;  // 20 times the median, and no more
+  sight.still = 200;  // 20 times the median, and no more
   CHECK(rules.look(sight).empty());
-  sight.now = 1201;
+  sight.still = 201;
   const auto alerts = rules.look(sight);
   CHECK(names(alerts) == "stalled");
   CHECK(alerts[0].text == "no step has ended for 201 s after step 7; the median of steps is 10.00 s");
-  CHECK(rules.is_active("stalled"));
+  CHECK(rules.is_active("stalled") == true);
   CHECK(rules.look(sight).empty());
-  sight.meters->ended = 1200;
+  sight.still = 1;
   CHECK(rules.look(sight).empty());
-  CHECK(!rules.is_active("stalled"));
-  sight.now = 1500;
+  CHECK(rules.is_active("stalled") == false);
+  sight.still = 300;
   CHECK(names(rules.look(sight)) == "stalled");
 }
 
@@ -53,9 +52,9 @@ TEST_CASE(
     "short steps, evaluations that took long before, runs that do not train and a factor of 0 are no stall") {
   Sight sight = running();
   sight.meters->median_seconds = 0.01;
-  sight.now = 1059;
+  sight.still = 59;
   CHECK(AlertRules{{}}.look(sight).empty());  // less than a minute
-  sight.now = 1100;
+  sight.still = 100;
   CHECK(names(AlertRules{{}}.look(sight)) == "stalled");
   sight.meters->longest_pause = 60;
   CHECK(AlertRules{{}}.look(sight).empty());
@@ -63,6 +62,18 @@ TEST_CASE(
   CHECK(AlertRules{{.stall_factor = 0}}.look(sight).empty());
   sight.trains = false;
   CHECK(AlertRules{{}}.look(sight).empty());
+}
+
+TEST_CASE("a session whose first step does not end is a stall after a quarter of an hour") {
+  AlertRules rules{{}};
+  Sight sight = running();
+  sight.meters->median_seconds = 0;
+  sight.still = 900;
+  CHECK(rules.look(sight).empty());
+  sight.still = 901;
+  const auto alerts = rules.look(sight);
+  CHECK(names(alerts) == "stalled");
+  CHECK(alerts[0].text == "no step has ended for 901 s; the session began after step 7");
 }
 
 TEST_CASE("a disk with little room, or without room for two checkpoints") {
@@ -89,6 +100,7 @@ TEST_CASE("each loss of workers, and how a session ended") {
   const auto alerts = rules.look(sight);
   CHECK(names(alerts) == "worker_lost");
   CHECK(alerts[0].text == "2 workers were lost; the last: worker 3 on b");
+  CHECK(!rules.is_active("worker_lost"));  // a moment is over before anybody asks
   CHECK(rules.look(sight).empty());
   sight.outcome = "saved and stopped";
   CHECK(rules.look(sight).empty());

@@ -82,7 +82,8 @@ class ThreadMonitor final : public Monitor {
   void begin(const std::string& what, WatchedJob job) override {
     job_ = std::move(job);
     began_ = clock_now();
-    if (const auto meters = run::read_meters(fs_, directory_); meters.ok()) saves_ = meters->saves;
+    if (const auto meters = run::read_meters(fs_, directory_); meters.ok())
+      saves_ = meters->saves, updated_ = meters->updated;
     note("begin", fmt::format("{} on {}", what, host_name()));
     thread_ = std::thread([this] { watch(); });
   }
@@ -147,13 +148,23 @@ class ThreadMonitor final : public Monitor {
       take_events(*figures.job);
       sight.last_loss = last_loss_;
     }
-    sight.now = clock_now();
     sight.meters = figures.meters;
-    sight.trains = figures.meters && figures.meters->updated >= began_ && outcome_.empty();
+    if (figures.meters) sight.still = seconds_without_step(*figures.meters);
+    sight.trains = trains_ && outcome_.empty();
     sight.disk_free = figures.disk_free;
     sight.outcome = ended_how();
     for (const Alert& alert : rules_.look(sight)) give(alert);
     for (const char* name : kAlerts) counts_[name].active = rules_.is_active(name);
+  }
+
+  // Other machines' clocks may be minutes off, so their times are compared with each other only.
+  double seconds_without_step(const run::Meters& meters) {
+    const auto now = std::chrono::steady_clock::now();
+    const std::pair step(meters.step, meters.ended);
+    if (std::exchange(shown_, step) != step) moved_ = now;
+    // The file of before this session is there until the session writes its own.
+    if (meters.updated != updated_ && !std::exchange(trains_, true)) moved_ = now;
+    return std::chrono::duration<double>(now - moved_).count();
   }
 
   // The record knows of a number that is not finite; how it ended otherwise the caller knows.
@@ -249,6 +260,10 @@ class ThreadMonitor final : public Monitor {
   std::map<std::string, RunFigures::AlertCount> counts_;
   int64_t seen_ = 0;  // events of the job
   int64_t saves_ = 0, step_ = 0;
+  double updated_ = 0;                             // the meters of before this session; 0: there were none
+  bool trains_ = false;                            // there are meters of this session
+  std::pair<int64_t, double> shown_;               // the newest step, and when it ended
+  std::chrono::steady_clock::time_point moved_{};  // when that was seen to change
   std::string last_loss_;
   bool failed_ = false;
 

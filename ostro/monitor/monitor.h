@@ -24,7 +24,7 @@ class Monitor {
   // the token in OSTRO_METRICS_TOKEN, or one that is drawn and logged. `fs` must outlive it. Errors: the
   // address is wrong, in use, or not of this machine.
   static Result<std::unique_ptr<Monitor>> create(io::FileSystem& fs, const train::TrainConfig& config);
-  virtual ~Monitor() = default;  // when the last alerts are given
+  virtual ~Monitor() = default;  // when the last alerts are given, or a minute has passed
 
   // The run's directory is this process's from now on: events and alerts are written there. `what` is the
   // event that begins: "ostro train". Call it once.

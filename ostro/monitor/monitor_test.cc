@@ -4,12 +4,17 @@
 #include <doctest/doctest.h>
 #include <unistd.h>
 
+#include <atomic>
+#include <chrono>
+#include <ctime>
 #include <filesystem>
 #include <nlohmann/json.hpp>
 #include <sstream>
+#include <thread>
 
 #include "ostro/base/log.h"
 #include "ostro/http/client_for_test.h"
+#include "ostro/io/files/atomic_file.h"
 #include "ostro/io/files/local_file_system.h"
 #include "ostro/monitor/run_metrics.h"
 #include "ostro/run/report/meters.h"
@@ -90,6 +95,34 @@ TEST_CASE("events come once and in order, a loss is an alert, and its command ge
   CHECK(folder.read("told by it's") == folder.read("run/alerts.jsonl"));
 }
 
+TEST_CASE("a clock of the training machine that is an hour off is no stall") {
+  for (const double off : {-3600.0, 3600.0}) {
+    CAPTURE(off);
+    Folder folder;
+    std::atomic<int> looks = 0;
+    auto monitor = Monitor::create(io::local_file_system(), folder.config).value();
+    monitor->begin("a test", [&] {
+      ++looks;
+      return job_with({});
+    });
+    run::Meters meters;
+    meters.step = 12, meters.median_seconds = 1;
+    const double now = static_cast<double>(std::time(nullptr));
+    meters.ended = now + off, meters.updated = now + 7200;
+    REQUIRE(io::write_file_atomically(io::local_file_system(), folder.path + "/run/meters.json",
+                                      run::meters_json(meters))
+                .ok());
+    // A look that has begun may have read before this.
+    const int before = looks;
+    const auto until = std::chrono::steady_clock::now() + std::chrono::seconds(300);
+    while (looks < before + 2 && std::chrono::steady_clock::now() < until)
+      std::this_thread::sleep_for(std::chrono::milliseconds(5));
+    monitor->end("finished");
+    const std::string events = folder.told("events.jsonl", "event");
+    CHECK_MESSAGE(events.find("stalled") == std::string::npos, events);
+  }
+}
+
 TEST_CASE("a run that ends well gives no alert and runs no command") {
   Folder folder;
   folder.config.trainer.alert_command = {"touch", folder.path + "/called"};
@@ -123,6 +156,17 @@ TEST_CASE("metrics are there at a loopback address for those that name it, until
        {"\nostro_train_step 12\n", "\nostro_train_workers_lost_total 1\n", "\nostro_train_epoch 4\n",
         "\nostro_train_step_duration_seconds_bucket{le=\"0.5\"} 1\n", "\nostro_train_disk_free_bytes "})
     CHECK_MESSAGE(text.find(line) != std::string::npos, text);
+  // Once a look has been.
+  std::string looked;
+  const auto until = std::chrono::steady_clock::now() + std::chrono::seconds(300);
+  while (looked.find("ostro_train_alert_active{") == std::string::npos &&
+         std::chrono::steady_clock::now() < until)
+    looked = http::answer(port, asks);
+  CHECK_MESSAGE(looked.find("\nostro_train_alerts_total{alert=\"worker_lost\"} 1\n") != std::string::npos,
+                looked);
+  CHECK_MESSAGE(looked.find("\nostro_train_alert_active{alert=\"stalled\"} 0\n") != std::string::npos,
+                looked);
+  CHECK_MESSAGE(looked.find("alert_active{alert=\"worker_lost\"}") == std::string::npos, looked);
   CHECK(http::answer(port, "GET /metrics HTTP/1.1\r\nHost: evil.example\r\n\r\n").find("403") !=
         std::string::npos);
   CHECK(http::answer(port, "GET /run HTTP/1.1\r\nHost: localhost\r\n\r\n").find("404") != std::string::npos);

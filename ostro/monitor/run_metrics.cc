@@ -126,7 +126,8 @@ std::string run_metrics_text(const RunFigures& figures) {
     out.family("ostro_train_alerts_total", "counter", "Alerts since this process began.");
     for (const auto& [name, count] : figures.alerts) out.sample(of(count.raised), {{"alert", name}});
     out.family("ostro_train_alert_active", "gauge", "1 while the cause of the alert is there.");
-    for (const auto& [name, count] : figures.alerts) out.sample(count.active ? 1 : 0, {{"alert", name}});
+    for (const auto& [name, count] : figures.alerts)
+      if (count.active) out.sample(*count.active ? 1 : 0, {{"alert", name}});
   }
   return out.text();
 }

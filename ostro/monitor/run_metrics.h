@@ -22,10 +22,11 @@ struct RunFigures {
   // Joined, left and lost workers are counted by the coordinator's process alone.
   bool counts_workers = false;
   double disk_free = -1, disk_size = -1;  // bytes; below 0: not known
-  // Alerts by name: how many there were since this process began, and whether its cause is still there.
+  // Alerts by name: how many there were since this process began, and whether its cause is still there;
+  // nothing where the cause is a moment.
   struct AlertCount {
     int64_t raised = 0;
-    bool active = false;
+    std::optional<bool> active = false;
   };
   std::map<std::string, AlertCount> alerts;
 };

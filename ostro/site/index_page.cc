@@ -80,7 +80,8 @@ Result<std::string> index_body(const LabFacts& facts) {
                    facts.by_name("SELECT run, sum(tokens) FROM chain GROUP BY run ORDER BY run"));
   std::map<std::string, std::string> seconds;
   if (facts.measured) {
-    ASSIGN_OR_RETURN(seconds, facts.by_name("SELECT run, sum(seconds) FROM sessions GROUP BY run"));
+    ASSIGN_OR_RETURN(seconds,
+                     facts.by_name("SELECT run, sum(seconds) FROM sessions GROUP BY run ORDER BY run"));
   }
   size_t done = 0;
   for (const lab::StepState& s : facts.state.steps) done += s.action == lab::Action::kSkip ? 1 : 0;

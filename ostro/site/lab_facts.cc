@@ -4,6 +4,7 @@
 
 #include <nlohmann/json.hpp>
 
+#include "ostro/io/files/path.h"
 #include "ostro/lab/report/html_page.h"
 
 namespace ostro::site {
@@ -22,9 +23,10 @@ std::string LabFacts::step_html(const std::string& name) const {
   return run == nullptr ? text : fmt::format("<a href=\"{}.html\">{}</a>", run->id, text);
 }
 
-std::string LabFacts::without_folder(const std::string& text) const {
-  if (plan.folder.empty()) return text;
-  const std::string folder = plan.folder.ends_with('/') ? plan.folder : plan.folder + "/";
+namespace {
+
+// Without the folder, which ends with "/", wherever a path begins with it.
+std::string without(const std::string& folder, const std::string& text) {
   const auto is_of_path = [](char c) {
     return (c >= 'a' && c <= 'z') || (c >= 'A' && c <= 'Z') || (c >= '0' && c <= '9') || c == '_' ||
            c == '-' || c == '.' || c == '/';
@@ -40,10 +42,21 @@ std::string LabFacts::without_folder(const std::string& text) const {
   return out;
 }
 
+}  // namespace
+
+std::string LabFacts::without_folder(const std::string& text) const {
+  const auto as_folder = [](std::string path) { return path.ends_with('/') ? path : path + "/"; };
+  // Errors name files by either.
+  const std::string out =
+      without(as_folder(io::absolute_path(plan.folder.empty() ? "." : plan.folder)), text);
+  return plan.folder.empty() ? out : without(as_folder(plan.folder), out);
+}
+
 Result<std::map<std::string, std::string>> LabFacts::by_name(const std::string& sql) const {
   ASSIGN_OR_RETURN(const lab::Rows rows, record.select(sql));
   std::map<std::string, std::string> out;
-  for (const auto& row : rows.rows) out.emplace(lab::value_text(row.at(0)), lab::value_text(row.at(1)));
+  for (const auto& row : rows.rows)
+    out.insert_or_assign(lab::value_text(row.at(0)), lab::value_text(row.at(1)));
   return out;
 }
 

@@ -34,9 +34,11 @@ struct LabFacts {
   const RunFacts* find(const std::string& step) const;
   // The name of a step as HTML, a link where it has a page.
   std::string step_html(const std::string& name) const;
-  // A text in which paths begin in the plan's folder, so that no place of this machine is in a page.
+  // A text in which paths begin in the plan's folder, also those that were absolute, so that no place of this
+  // machine is in a page.
   std::string without_folder(const std::string& text) const;
-  // The only column of a SELECT by its first one, both as texts. Errors: as Database::select.
+  // The second column of a SELECT by its first one, both as texts; of several rows of one name the last, so a
+  // SELECT that can have them must order them. Errors: as Database::select.
   Result<std::map<std::string, std::string>> by_name(const std::string& sql) const;
 };
 

@@ -3,9 +3,12 @@
 #include <doctest/doctest.h>
 #include <fmt/format.h>
 
+#include <tuple>
+
 #include "ostro/base/sha256.h"
 #include "ostro/base/test_size.h"
 #include "ostro/io/files/memory_file_system.h"
+#include "ostro/io/files/path.h"
 #include "ostro/site/shell.h"
 
 namespace ostro::site {
@@ -84,6 +87,26 @@ TEST_CASE("columns are the options in which runs differ; the others are said onc
   CHECK(body->find("section.option_42") > same);
 }
 
+TEST_CASE("the held-out loss of a run is that of its newest state, whatever the order of evaluations") {
+  MadeLab made(1, 5);
+  const std::string& run = made.plan.steps[0].name;
+  // Of two of the last step the last by name; one of an earlier step comes last.
+  for (const auto& [name, step, loss] : {std::tuple{"z early", int64_t{2}, 3.125},
+                                         {"y", int64_t{5}, 2.875},
+                                         {"x", int64_t{5}, 2.625},
+                                         {"zz early", int64_t{1}, 3.375}})
+    REQUIRE(
+        made.record->insert("evaluations", {std::string(name), run, step, "s", loss, loss / 2, int64_t{9}})
+            .ok());
+  const auto body = runs_body(made.facts());
+  REQUIRE(body.ok());
+  const size_t same = body->find("id=\"same\"");
+  CHECK(body->find(">2.875<") < same);
+  CHECK(body->find(">1.4375<") < same);
+  for (const char* other : {">3.25<", ">3.125<", ">2.625<", ">3.375<"})
+    CHECK(body->find(other) == std::string::npos);
+}
+
 TEST_CASE("names and texts of a lab are texts of its pages, and long ones are cut") {
   const std::string hostile = "</script><img src=x>\"'\xE2\x80\xAE";
   MadeLab made(2, 3, hostile);
@@ -120,6 +143,24 @@ TEST_CASE("paths begin in the plan's folder, and clocks are on measured pages al
   const LabFacts facts = made.facts(), measured = made.facts(true);
   CHECK(run_body(facts, facts.runs[0])->find("some processor") == std::string::npos);
   CHECK(run_body(measured, measured.runs[0])->find("some processor") != std::string::npos);
+}
+
+TEST_CASE(
+    "the reason of a step that failed names no folder of this machine, also where the plan's folder is "
+    "relative") {
+  const std::string here = io::absolute_path(".");
+  for (const char* folder : {"", "labs/one"}) {
+    CAPTURE(folder);
+    MadeLab made(1, 3);
+    made.plan.folder = folder;
+    made.state.steps[0].action = lab::Action::kFail;
+    const std::string whole = *folder == '\0' ? here : here + "/" + folder;
+    made.state.steps[0].reason = "cannot read " + whole + "/texts/a.txt: No such file; see " + whole + "/b";
+    const auto index = index_body(made.facts());
+    REQUIRE(index.ok());
+    CHECK_MESSAGE(index->find("cannot read texts/a.txt: No such file; see b") != std::string::npos, *index);
+    CHECK(index->find(here) == std::string::npos);
+  }
 }
 
 TEST_CASE("data of a page are one script of ASCII") {

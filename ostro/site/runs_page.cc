@@ -35,7 +35,7 @@ Result<Options> options_of(const LabFacts& facts) {
   std::map<std::string, std::map<std::string, std::string>> all;  // path -> run -> value
   for (const RunFacts& run : facts.runs) {
     ASSIGN_OR_RETURN(const auto values, facts.by_name("SELECT path, value FROM config WHERE run = " +
-                                                      lab::sql_literal(run.name)));
+                                                      lab::sql_literal(run.name) + " ORDER BY path"));
     for (const auto& [path, value] : values) all[path][run.name] = value;
   }
   for (auto& [path, values] : all) {
@@ -72,15 +72,17 @@ Result<std::vector<Column>> columns_of(const LabFacts& facts) {
   for (const auto& row : variables.rows) {
     const std::string name = value_text(row[0]);
     ASSIGN_OR_RETURN(auto values, facts.by_name("SELECT name, value FROM variables WHERE variable = " +
-                                                lab::sql_literal(name)));
+                                                lab::sql_literal(name) + " ORDER BY name"));
     out.push_back({name, std::move(values)});
   }
+  // Of several evaluations the last one, of the newest state.
   for (const auto& [name, sql] : {
-           std::pair{"steps", "SELECT run, steps FROM runs"},
+           std::pair{"steps", "SELECT run, steps FROM runs ORDER BY run"},
            std::pair{"last loss",
-                     "SELECT c.run, c.loss FROM chain c JOIN runs r ON r.run = c.run AND r.steps = c.step"},
-           std::pair{"held-out loss", "SELECT run, loss FROM evaluations"},
-           std::pair{"bits per byte", "SELECT run, bits_per_byte FROM evaluations"},
+                     "SELECT c.run, c.loss FROM chain c JOIN runs r ON r.run = c.run AND r.steps = c.step "
+                     "ORDER BY c.run"},
+           std::pair{"held-out loss", "SELECT run, loss FROM evaluations ORDER BY step, name"},
+           std::pair{"bits per byte", "SELECT run, bits_per_byte FROM evaluations ORDER BY step, name"},
        }) {
     ASSIGN_OR_RETURN(auto values, facts.by_name(sql));
     out.push_back({name, std::move(values), true});

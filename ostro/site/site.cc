@@ -1,8 +1,11 @@
 #include "ostro/site/site.h"
 
 #include <algorithm>
+#include <iterator>
+#include <memory>
 #include <nlohmann/json.hpp>
 #include <set>
+#include <sstream>
 
 #include "ostro/chain/chain.h"
 #include "ostro/io/files/path.h"
@@ -15,6 +18,9 @@
 
 namespace ostro::site {
 namespace {
+
+constexpr const char* kListFile = "site_files.txt";  // the files of the site, a line each
+constexpr const char* kTexts = "-texts";             // ends the names of files of texts
 
 class Writer {
  public:
@@ -52,37 +58,59 @@ class Writer {
     for (const BatchSet& set : sets) {
       RETURN_IF_ERROR(put_page(set.id + ".html", "Batches", batches_body(facts_, set)));
       RETURN_IF_ERROR(put_data(set.id, set.json()));
-      if (set.has_texts()) RETURN_IF_ERROR(put_data(set.id + "-texts", set.texts_json()));
+      if (set.has_texts()) RETURN_IF_ERROR(put_data(set.id + kTexts, set.texts_json()));
     }
     for (const lab::ReportFile& file : report) RETURN_IF_ERROR(put("report/" + file.name, file.bytes));
     return {};
   }
 
+  // Removes the texts of an earlier site in this folder before anything is written: an error, or a kill,
+  // leaves none that may not be shown any more. What else it had, and this one has not, goes at the end.
+  Status begin() {
+    const auto list = context_.fs.read_file(io::join_path(out_, kListFile));
+    if (!list.ok() && list.error().code() != ErrorCode::kNotFound) return list.error();
+    std::istringstream lines(list.ok() ? *list : "");
+    for (std::string name; std::getline(lines, name) && !lines.eof();)  // without an end it is not whole
+      if (is_below(name)) known_.insert(name);
+    for (auto name = known_.begin(); name != known_.end();) {
+      const bool goes = name->ends_with(std::string(kTexts) + ".js");
+      if (goes) RETURN_IF_ERROR(remove(*name));
+      name = goes ? known_.erase(name) : std::next(name);
+    }
+    RETURN_IF_ERROR(write_list(known_));
+    ASSIGN_OR_RETURN(list_, context_.fs.open_append(io::join_path(out_, kListFile)));
+    return {};
+  }
+
   Status put(const std::string& name, std::string bytes) {
     written_.insert(name);
+    if (known_.insert(name).second) RETURN_IF_ERROR(list_->append(name + "\n"));
     return lab::write_files(context_.fs, out_, {{name, std::move(bytes)}});
   }
   int64_t written() const { return static_cast<int64_t>(written_.size()); }
 
-  // Removes what an earlier site had and this one does not: no text stays that may not be shown any more.
-  Status remove_others() {
-    for (const std::string folder : {"", "data/"}) {
-      const auto entries = context_.fs.list(io::join_path(out_, folder));
-      if (!entries.ok()) continue;  // there are no data
-      for (const io::DirEntry& entry : *entries) {
-        const std::string name = folder + entry.name;
-        const bool is_ours = folder.empty()
-                                 ? entry.name.ends_with(".html") &&
-                                       (entry.name.starts_with("run-") || entry.name.starts_with("batches-"))
-                                 : entry.name.ends_with(".js");
-        if (is_ours && !written_.contains(name))
-          RETURN_IF_ERROR(context_.fs.remove(io::join_path(out_, name)));
-      }
-    }
-    return {};
+  // Removes what an earlier site had and this one does not. Files that no site has written stay.
+  Status end() {
+    list_.reset();
+    for (const std::string& name : known_)
+      if (!written_.contains(name)) RETURN_IF_ERROR(remove(name));
+    return write_list(written_);
   }
 
  private:
+  // A list that was edited must not lead out of the folder.
+  static bool is_below(const std::string& name) {
+    return !name.empty() && name[0] != '/' && ("/" + name + "/").find("/../") == std::string::npos;
+  }
+  Status remove(const std::string& name) {
+    const Status removed = context_.fs.remove(io::join_path(out_, name));
+    return removed.ok() || removed.error().code() == ErrorCode::kNotFound ? Status() : removed;
+  }
+  Status write_list(const std::set<std::string>& names) {
+    std::string text;
+    for (const std::string& name : names) text += name + "\n";
+    return lab::write_files(context_.fs, out_, {{kListFile, std::move(text)}});
+  }
   Status put_page(const std::string& file, const std::string& title, const std::string& body) {
     return put(file, shell_.page(file, title, body));
   }
@@ -112,7 +140,8 @@ class Writer {
   const LabFacts& facts_;
   const std::string out_;
   Shell shell_;
-  std::set<std::string> written_;
+  std::set<std::string> known_, written_;  // by the list, and by this one
+  std::unique_ptr<io::WritableFile> list_;
 };
 
 }  // namespace
@@ -128,8 +157,9 @@ Result<Site> write_site(const Context& context, const lab::Plan& plan, const lab
   if (state.is_done()) {
     ASSIGN_OR_RETURN(report, paper::shown_report(context.fs, plan, state));
   }
+  RETURN_IF_ERROR(writer.begin());
   RETURN_IF_ERROR(writer.write(sets, report.files));
-  RETURN_IF_ERROR(writer.remove_others());
+  RETURN_IF_ERROR(writer.end());
   return Site{writer.written(), report.missing};
 }
 

@@ -4,6 +4,7 @@
 #include <cstdlib>
 #include <initializer_list>
 #include <string_view>
+#include <utility>
 
 #include "ostro/sql/tokens.h"
 
@@ -63,6 +64,7 @@ class ConstantReader {
   struct Frame {
     std::string function;  // in front of it, in capital letters; empty: none
     bool outer_chooses = false, chooses = false;
+    bool joins = false;  // in what stands behind ON
     bool has_comma = false;
   };
 
@@ -79,14 +81,21 @@ class ConstantReader {
   void name(const Token& token) {
     if (is_one_of(token.upper, {"TRUE", "FALSE"}) && behind().text != ".")
       add(token, chooses() ? ConstantUse::kChooses : ConstantUse::kComputes);
-    if (is_one_of(token.upper, {"WHERE", "ON", "HAVING", "GROUP", "ORDER", "PARTITION", "LIMIT", "OFFSET"}))
-      frames_.back().chooses = true;
+    // Only reserved words begin a clause here: OFFSET, which stands behind LIMIT, PARTITION and BY may also
+    // name columns, and PARTITION BY is a clause where it comes first.
+    const bool is_window = token.upper == "PARTITION" && before().text == "(" && behind().upper == "BY";
+    if (is_window || is_one_of(token.upper, {"WHERE", "ON", "HAVING", "GROUP", "ORDER", "LIMIT"}))
+      frames_.back().chooses = true, frames_.back().joins = token.upper == "ON";
     if (is_one_of(token.upper, {"SELECT", "FROM", "JOIN", "VALUES", "UNION", "EXCEPT", "INTERSECT", "WITH"}))
-      frames_.back().chooses = false;
+      frames_.back().chooses = frames_.back().joins = false;
   }
 
   void sign(const Token& token) {
-    if (token.text == ",") frames_.back().has_comma = true;
+    if (token.text == ",") {
+      frames_.back().has_comma = true;
+      // Another table follows: no list stands behind ON.
+      if (std::exchange(frames_.back().joins, false)) frames_.back().chooses = false;
+    }
     if (token.text == "(") {
       Frame inner;
       inner.outer_chooses = frame().outer_chooses || frame().chooses || before().upper == "IN";

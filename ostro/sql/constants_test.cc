@@ -29,6 +29,28 @@ TEST_CASE("a constant that can be a part of the answer is told from one that cho
   CHECK(uses("SELECT loss -- 5\n /* 6 */ FROM chain") == "");
 }
 
+TEST_CASE("a name that is also a word of SQL, and a table behind a join, hide no constant") {
+  CHECK(uses("SELECT q.offset - q.offset + 0.73 FROM (SELECT bits_per_byte AS offset FROM evaluations) q") ==
+        "0.73:n");
+  for (const char* word : {"offset", "partition", "by", "rows", "range", "over", "filter", "window", "like",
+                           "glob", "with", "replace", "first", "current", "exclude", "groups", "ties"}) {
+    const std::string name = word;
+    CAPTURE(name);
+    CHECK(uses("SELECT q." + name + " - q." + name + " + 0.73 FROM t q") == "0.73:n");
+    CHECK(uses("SELECT " + name + " - " + name + " + 0.73 FROM t") == "0.73:n");
+    CHECK(uses("SELECT " + name + " x, 0.73 FROM t") == "0.73:n");
+    CHECK(uses("SELECT (" + name + "), 0.73 FROM t AS " + name) == "0.73:n");
+  }
+  CHECK(uses("SELECT partition by, 0.73 FROM t") == "0.73:n");  // it is called "by"
+  CHECK(uses("SELECT (SELECT partition by FROM t), 0.73 FROM t") == "0.73:n");
+  CHECK(uses("SELECT c.k FROM t a JOIN t b ON a.x = 5 , (SELECT 0.73 AS k) c") == "5:c 0.73:n");
+  CHECK(uses("SELECT c.k FROM t a JOIN t b ON max(a.x, 5) > 0 LEFT JOIN (SELECT 0.73 AS k) c ON 1") ==
+        "5:c 0:c 0.73:n 1:c");
+  // The clauses themselves.
+  CHECK(uses("SELECT loss FROM t ORDER BY step + 1 LIMIT 2 OFFSET 3") == "1:c 2:c 3:c");
+  CHECK(uses("SELECT sum(loss) OVER (PARTITION BY step % 7 ORDER BY step), 0.5 FROM t") == "7:c 0.5:n");
+}
+
 TEST_CASE("values that are chosen within the answer") {
   CHECK(uses("SELECT sum(CASE WHEN step <= 100 THEN loss END) FROM chain") == "100:c");
   CHECK(uses("SELECT sum(CASE reason WHEN 'a1' THEN rows ELSE 0 END) FROM left_out") == "'a1':c 0:n");

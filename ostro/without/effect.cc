@@ -21,7 +21,7 @@ std::string flow_list(const std::vector<std::string>& texts) {
 Result<std::vector<config::Override>> options_without(const Context& context, const WithoutRequest& request,
                                                       const RemovalPlan& plan, const Removal& removal) {
   if (request.rebuild)
-    return rebuild_options(context, request.run, plan.config, removal.sources, removal.folder + ".store");
+    return rebuild_options(context, request.run, plan.config, removal, removal.folder + ".store");
   std::vector<std::string> without = plan.config.data.without;
   without.insert(without.end(), removal.documents.begin(), removal.documents.end());
   return std::vector<config::Override>{

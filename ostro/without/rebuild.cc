@@ -41,18 +41,39 @@ void leave_out(data::FileVerdicts& file, const std::set<int64_t>& rows) {
   for (auto& [row, verdict] : said) file.said.push_back(std::move(verdict));
 }
 
-// The verdicts of a component without the rows of `dropped`, by file; nothing when it has none of them.
-Result<std::optional<data::RowVerdicts>> verdicts_without(
-    io::FileSystem& fs, const data::DataOptions& options, const data::Component& component,
-    const std::map<std::string, std::set<int64_t>>& dropped) {
+using RowsByFile = std::map<std::string, std::set<int64_t>>;
+
+// The rows of a removal that component `index` has.
+Result<RowsByFile> rows_of(const Removal& removal, size_t index, const data::Component& component) {
+  RowsByFile out;
+  for (size_t i = 0; i < removal.sources.size(); ++i) {
+    const std::vector<size_t>& in = removal.components[i];
+    if (std::find(in.begin(), in.end(), index) == in.end()) continue;
+    if (component.is_in_place())
+      return invalid_argument(fmt::format(
+          "--as rebuild: {} is in a store that is used where it is, without its texts ({}.cache_dir: {}); "
+          "use mask or blank",
+          removal.documents[i], component.key, component.cache_dir));
+    out[removal.sources[i].file].insert(removal.sources[i].number);
+  }
+  return out;
+}
+
+// The verdicts of a component without the rows of `dropped`.
+Result<data::RowVerdicts> verdicts_without(io::FileSystem& fs, const data::DataOptions& options,
+                                           const data::Component& component, const RowsByFile& dropped) {
   ASSIGN_OR_RETURN(
       const data::FoundSources found,
       data::find_sources(fs, data::source_places(options, component), data::SourceKeys::of(component.key)));
   ASSIGN_OR_RETURN(std::vector<data::SourceFile> files, found.all());
   std::erase_if(files, [](const data::SourceFile& file) { return file.list != data::Split::kTrain; });
-  if (std::none_of(files.begin(), files.end(),
-                   [&](const data::SourceFile& file) { return dropped.contains(file.path); }))
-    return std::optional<data::RowVerdicts>();
+  for (const auto& [path, rows] : dropped)
+    if (std::none_of(files.begin(), files.end(),
+                     [&](const data::SourceFile& file) { return file.path == path; }))
+      return invalid_argument(fmt::format(
+          "--as rebuild: {}:{} is in the store of {}, and {}.train_urls lead to no such file any more; use "
+          "mask or blank",
+          path, *rows.begin(), component.key, component.key));
   data::RowVerdicts out;
   if (component.rows) {
     ASSIGN_OR_RETURN(out, data::read_row_verdicts(fs, *component.rows));
@@ -70,34 +91,29 @@ Result<std::optional<data::RowVerdicts>> verdicts_without(
     }
     if (const auto rows = dropped.find(files[i].path); rows != dropped.end()) leave_out(file, rows->second);
   }
-  return std::optional(std::move(out));
+  return out;
 }
 
 }  // namespace
 
 Result<std::vector<config::Override>> rebuild_options(const Context& context, const std::string& run,
                                                       const train::TrainConfig& config,
-                                                      const std::vector<data::DocumentName>& documents,
-                                                      const std::string& folder) {
+                                                      const Removal& removal, const std::string& folder) {
   io::FileSystem& fs = context.fs;
-  std::map<std::string, std::set<int64_t>> dropped;
-  for (const data::DocumentName& document : documents) dropped[document.file].insert(document.number);
+  const std::vector<data::Component> components = data::components_of(config.data);
   std::vector<config::Override> out;
   RETURN_IF_ERROR(fs.make_dirs(folder));
-  for (const data::Component& component : data::components_of(config.data)) {
-    if (component.is_in_place()) continue;
+  for (size_t i = 0; i < components.size(); ++i) {
+    const data::Component& component = components[i];
+    ASSIGN_OR_RETURN(const RowsByFile dropped, rows_of(removal, i, component));
+    if (dropped.empty()) continue;
     ASSIGN_OR_RETURN(const auto verdicts, verdicts_without(fs, config.data, component, dropped));
-    if (!verdicts) continue;
     const std::string name = component.name.empty() ? "store" : component.name;
     const std::string rows = io::join_path(folder, name + ".rows.jsonl");
-    RETURN_IF_ERROR(data::write_row_verdicts(fs, rows, *verdicts));
+    RETURN_IF_ERROR(data::write_row_verdicts(fs, rows, verdicts));
     out.push_back({component.key + ".rows", quoted(rows)});
     out.push_back({component.key + ".cache_dir", quoted(io::join_path(folder, name))});
   }
-  if (out.empty())
-    return invalid_argument(fmt::format(
-        "--as rebuild: {} is in a store that is used where it is, without its texts; use mask or blank",
-        documents.empty() ? "the document" : documents[0].text()));
   if (!config.data.tokenizer) {
     out.push_back({"data.tokenizer", quoted(io::join_path(run, "tokenizer.json"))});
     if (config.data.vocab_size) out.push_back({"data.vocab_size", "null"});

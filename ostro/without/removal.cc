@@ -33,8 +33,9 @@ using RowName = std::pair<size_t, int64_t>;  // component and row
 
 // A document of the run, as a candidate to be removed.
 struct RunDocument {
-  batches::UsedRow used;  // the row of the first component that has it
-  int64_t uses = 0;       // in all components
+  batches::UsedRow used;           // the row of the first component that has it
+  std::vector<size_t> components;  // that have it and are trained on
+  int64_t uses = 0;                // in all of them
   int64_t first_use = 0;
 };
 
@@ -52,6 +53,7 @@ std::optional<RunDocument> document_of(std::vector<batches::UsedRow> rows) {
   out.first_use = INT64_MAX;
   size_t leading = rows.size();
   for (size_t i = 0; i < rows.size(); ++i) {
+    if (rows[i].trained) out.components.push_back(rows[i].component);
     if (rows[i].uses.empty()) continue;
     if (leading == rows.size()) leading = i;
     out.uses += static_cast<int64_t>(rows[i].uses.size());
@@ -67,6 +69,7 @@ Status add(const OpenRun& run, const RunDocument& document, const std::string& n
       removal.documents.empty() ? document.first_use : std::min(removal.first_use, document.first_use);
   removal.documents.push_back(name);
   removal.sources.push_back({document.used.source.file, document.used.source.document});
+  removal.components.push_back(document.components);
   removal.uses += document.uses;
   removal.tokens += document.used.tokens;
   ASSIGN_OR_RETURN(std::vector<uint32_t> ids, ids_of(run, document.used));

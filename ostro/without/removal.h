@@ -28,10 +28,11 @@ struct WithoutRequest {
 
 // Documents that are removed together, and the run without them.
 struct Removal {
-  std::string folder;                       // of that run
-  std::vector<std::string> documents;       // FILE:N, with the path in the store
-  std::vector<data::DocumentName> sources;  // the same, with the whole path in the ledger
-  std::vector<std::vector<uint32_t>> ids;   // the tokens of each
+  std::string folder;                           // of that run
+  std::vector<std::string> documents;           // FILE:N, with the path in the store
+  std::vector<data::DocumentName> sources;      // the same, with the whole path in the ledger
+  std::vector<std::vector<size_t>> components;  // of the run's data, in whose training rows each is
+  std::vector<std::vector<uint32_t>> ids;       // the tokens of each
   int64_t tokens = 0;
   int64_t uses = 0;       // places in the run's batches
   int64_t first_use = 0;  // step, from 0

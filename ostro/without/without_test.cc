@@ -360,5 +360,47 @@ TEST_CASE("without: a sample is documents that are left out alone, and seeds are
   CHECK_MESSAGE(refused.error().message().find("is a fork") != std::string::npos, refused.error().message());
 }
 
+TEST_CASE("without: no document stays where a store that has it cannot be made again") {
+  WithoutWorld world;
+  check_ok(world.fs.make_dirs("more"));
+  check_ok(world.fs.write_file("more/b.jsonl", *world.fs.read_file("in/a.jsonl")));
+  const std::string web = "web: {train_urls: [in], validation_urls: [held], cache_dir: web-cache}";
+  const auto config = [&](const std::string& old, const char* id) {
+    return world.config({{"data.train_urls", "[]"},
+                         {"data.validation_urls", "[]"},
+                         {"data.components", "{" + web + ", old: {" + old + "cache_dir: old-cache}}"},
+                         {"data.train_weights", "{web: 0.5, old: 0.5}"},
+                         {"trainer.id", id}});
+  };
+  world.trained(config("train_urls: [more], ", "makes-the-store"));
+  world.trained(config("", "base"));
+  WithoutRequest request{.run = "runs/base", .documents = {}, .rebuild = true, .texts = {}, .out = "again"};
+  // The first document of a file that a step uses.
+  const auto used = [&](const char* file) {
+    for (int i = 1; i <= kDocuments; ++i) {
+      request.documents = {fmt::format("{}:{}", file, i)};
+      if (plan_removals(world.context(), request).ok()) return request.documents[0];
+    }
+    FAIL("no step uses a document of ", file);
+    return std::string();
+  };
+  const std::string kept = used("b.jsonl"), gone = used("a.jsonl");
+  request.documents = {gone, kept};
+  const auto trains = [&](const train::TrainConfig& made) { return world.train(made); };
+  const auto plan = plan_removals(world.context(), request);
+  REQUIRE_MESSAGE(plan.ok(), plan.error().message());
+  const auto refused = find_effect(world.context(), request, *plan, {{}, trains});
+  REQUIRE_FALSE(refused.ok());
+  CHECK_MESSAGE(
+      refused.error().message().find(kept + " is in a store that is used where it is") != std::string::npos,
+      refused.error().message());
+  // Alone, the document of the store that has its texts is removed.
+  request.documents = {gone};
+  const auto alone = plan_removals(world.context(), request);
+  REQUIRE_MESSAGE(alone.ok(), alone.error().message());
+  const auto report = find_effect(world.context(), request, *alone, {{}, trains});
+  CHECK_MESSAGE(report.ok(), report.error().message());
+}
+
 }  // namespace
 }  // namespace ostro::without

@@ -1,7 +1,8 @@
 #!/usr/bin/env python3
 """Tests `ostro launch kubernetes`: the manifests are validated against the schema of Kubernetes' API (by kubernetes-validate, where that
 package is there), they agree with each other, and the commands of their pods, run on this machine as another user where this one may
-become one, train to the chain of `ostro train`. What is wrong is one error.
+become one, train to the chain of `ostro train`, also when the coordinator's pod is drained and the workers' Job deleted. What is wrong
+is one error.
 
     kubernetes_test.py --ostro PROGRAM
 """
@@ -12,16 +13,19 @@ import json
 import os
 import pathlib
 import re
+import signal
 import stat
 import subprocess
 import sys
 import tempfile
 
-from workers_test import Place, check
+from workers_test import Gate, Place, check, steps_of, wait_for
 
 ROOT = pathlib.Path(__file__).resolve().parents[2]
-OPTIONS = ["--trainer.num_train_steps", "12", "--trainer.checkpointer.keep", "[{every: 5}]"]
+STEPS = 30
+OPTIONS = ["--trainer.num_train_steps", str(STEPS), "--trainer.checkpointer.keep", "[{every: 5}]"]
 USER = 10_001
+REPLACED = 78
 VERSIONS = ("1.33", "1.34")
 
 
@@ -77,12 +81,13 @@ def validate(manifests):
     return True
 
 
-def written(place, name, more=()):
+def written(place, name, more=(), cwd=None, options=(), secret=None):
     out = place.top / name
     words = {"--image": "registry.example.org/ostro:1", "--workers": "3", "--min_workers": "2", "--claim": "runs", "--mount": str(place.top),
              "--out": str(out)} | dict(zip(more[::2], more[1::2]))
-    done = subprocess.run([place.ostro, "launch", "kubernetes", *place.words("nano", OPTIONS), *(w for pair in words.items() for w in pair)],
-                          env=place.environment({}), text=True, capture_output=True, check=False, timeout=300)
+    done = subprocess.run([place.ostro, "launch", "kubernetes", *place.words("nano", [*OPTIONS, *options]), *(w for pair in words.items() for w in pair)],
+                          env=place.environment({"OSTRO_JOB_SECRET": secret} if secret else {}), text=True, capture_output=True, check=False,
+                          timeout=300, cwd=cwd)
     return done, out
 
 
@@ -103,7 +108,7 @@ def check_manifests(place):
     spec = workers["spec"]
     check(spec["completionMode"] == "Indexed" and spec["completions"] == spec["parallelism"] == 3 and spec["maxFailedIndexes"] == 1, spec)
     check(spec["template"]["spec"]["terminationGracePeriodSeconds"] == 90, "the grace of workers")
-    check(coordinator["spec"]["template"]["spec"]["terminationGracePeriodSeconds"] == 630, "the grace of the coordinator")
+    check(coordinator["spec"]["template"]["spec"]["terminationGracePeriodSeconds"] == 30, "the grace of the coordinator")
     labels = coordinator["spec"]["template"]["metadata"]["labels"]
     check(service["spec"]["clusterIP"] == "None" and service["spec"]["selector"].items() <= labels.items(), service)
     port = {p["name"]: p["port"] for p in service["spec"]["ports"]}
@@ -135,46 +140,113 @@ class Pod:
             words.append(word)
         other = {"user": USER, "group": USER, "extra_groups": []} if os.geteuid() == 0 else {}
         self.process = subprocess.Popen(words, env={"PATH": os.environ["PATH"], "OSTRO_THREADS": "1", "HOME": str(place.top),
-                                                    "OSTRO_CACHE_DIR": str(place.top / "kernels")} | env, cwd=container["workingDir"],
+                                                    "OSTRO_CACHE_DIR": str(place.top / "kernels"), "OSTRO_FAULT": place.gate.fault()} | env,
+                                        cwd=container["workingDir"],
                                         text=True, stdout=subprocess.PIPE, stderr=subprocess.STDOUT, **other)
         Pod.all.append(self.process)
 
 
+def events(place):
+    lines = (place.top / "runs" / "nano" / "events.jsonl").read_text().splitlines(keepends=True)
+    return [json.loads(line)["event"] for line in lines if line.endswith("\n")]
+
+
+def drain(place, coordinator, workers, start_coordinator):
+    """What `kubectl drain` does to the coordinator's pod: SIGTERM, and another pod in its place. The workers train on."""
+    steps = steps_of(place, "nano")
+    coordinator.process.send_signal(signal.SIGTERM)
+    out = coordinator.process.communicate(timeout=300)[0]
+    check(coordinator.process.returncode == REPLACED and "finished" not in out, f"the coordinator ended with {coordinator.process.returncode}\n{out}")
+    check(all(pod.process.poll() is None for pod in workers), "a worker ended with the coordinator")
+    coordinator, _ = start_coordinator()
+    wait_for(lambda: events(place).count("joined") >= 6 or any(pod.process.poll() is not None for pod in workers))
+    place.gate.at(10)
+    wait_for(lambda: steps_of(place, "nano") >= 9 or any(pod.process.poll() is not None for pod in workers))
+    check(steps_of(place, "nano") >= 9 > steps, f"{steps_of(place, 'nano')} steps after {steps}: the run does not go on")
+    return coordinator
+
+
 def check_commands(place, manifests, expected):
-    """The coordinator's pod and three of workers, with the address of this machine in place of the Service's name."""
+    """The coordinator's pod and three of workers, with the address of this machine in place of the Service's name. The coordinator is
+    drained, the workers' Job is deleted and made again."""
     config = place.top / "config.yaml"
     text = manifests["ConfigMap ostro-nano"]["data"]["config.yaml"]
     check("0.0.0.0:9500" in text, text)
     config.write_text(text.replace("0.0.0.0:9500", "127.0.0.1:0"))
+    place.gate = Gate(place.top)
     if os.geteuid() == 0:
         for folder, _, files in os.walk(place.top):
             for path in [folder, *(os.path.join(folder, name) for name in files)]:
                 os.chown(path, USER, USER)
-    where = {"/etc/ostro/config.yaml": str(config), "0.0.0.0": "127.0.0.1", "$(POD_IP)": "127.0.0.1", "4711": "0"}
-    coordinator = Pod(place, manifests, "ostro-nano-coordinator", where)
-    said, port = [], None
-    for line in coordinator.process.stdout:
-        said.append(line)
-        if line.startswith("{") and json.loads(line)["event"] == "listening":
-            port = json.loads(line)["port"]
-            break
-    check(port, "".join(said))
-    workers = [Pod(place, manifests, "ostro-nano-workers", {"ostro-nano-coordinator:4711": f"127.0.0.1:{port}"} | where) for _ in range(3)]
-    for pod in workers:
-        out = pod.process.communicate(timeout=300)[0]
-        check(pod.process.returncode == 0, f"a worker ended with {pod.process.returncode}\n{out}")
-    rest = coordinator.process.communicate(timeout=300)[0]
-    check(coordinator.process.returncode == 0 and '"event":"finished","status":0' in rest, "".join(said) + rest)
+    where = {"/etc/ostro/config.yaml": str(config), "0.0.0.0": "127.0.0.1", "$(POD_IP)": "127.0.0.1"}
+    port = "0"
+
+    def start_coordinator():
+        pod = Pod(place, manifests, "ostro-nano-coordinator", where | {"4711": port})
+        said = []
+        for line in pod.process.stdout:
+            said.append(line)
+            if line.startswith("{") and json.loads(line)["event"] == "listening":
+                return pod, str(json.loads(line)["port"])
+        check(False, "".join(said))
+
+    def start_workers():
+        return [Pod(place, manifests, "ostro-nano-workers", {"ostro-nano-coordinator:4711": f"127.0.0.1:{port}"} | where) for _ in range(3)]
+
+    def end(pods, statuses):
+        for pod in pods:
+            out = pod.process.communicate(timeout=300)[0]
+            check(pod.process.returncode in statuses, f"a pod ended with {pod.process.returncode}, not with {statuses}\n{out}")
+
+    place.gate.at(4)
+    coordinator, port = start_coordinator()
+    workers = start_workers()
+    wait_for(lambda: steps_of(place, "nano") >= 3 or any(pod.process.poll() is not None for pod in workers))
+    coordinator = drain(place, coordinator, workers, start_coordinator)
+    for pod in workers:  # kubectl delete job/ostro-nano-workers
+        pod.process.send_signal(signal.SIGTERM)
+    wait_for(lambda: events(place).count("notice") >= 3)
+    place.gate.open()
+    end(workers, (75, 77))
+    end([coordinator], (75,))
+    done = steps_of(place, "nano")
+    check(9 <= done < STEPS, f"{done} steps: SIGTERM came too late")
+    coordinator, port = start_coordinator()
+    end(start_workers(), (0,))
+    end([coordinator], (0,))
     check(place.chain("nano") == expected, "another chain than that of ostro train")
 
 
 def check_errors(place):
     for more, says in ((["--mount", "/elsewhere"], "is not below --mount /elsewhere"), (["--name", "Nano"], '--name: "Nano" cannot name'),
                        (["--min_workers", "4"], "--min_workers: 4 is not a number from 1 to --workers, 3"),
-                       (["--user", "0"], "--user: 0 is no number of a user"), (["--workers", "2000"], "1024 at most")):
+                       (["--user", "0"], "--user: 0 is no number of a user"), (["--workers", "2000"], "1024 at most"),
+                       (["--failures", "-1"], "--failures: -1 is not a number from 0 to"), (["--cpus", "four"], '--cpus: "four" is no quantity'),
+                       (["--memory", "16gb"], '--memory: "16gb" is no quantity'), (["--gpus", "0.5"], '--gpus: "0.5" is not a number'),
+                       (["--claim", "a/b"], '--claim: "a/b" names no'), (["--image", ""], '--image: "" names no image')):
         done, out = written(place, "errors", more)
         check(done.returncode == 2 and says in done.stderr and done.stderr.count("error: ") == 1 and not out.exists(),
               f"{more}: {done.returncode} {done.stderr}")
+    done, out = written(place, "errors", secret=os.fsdecode(b"a secret \xff"))
+    check(done.returncode == 2 and "OSTRO_JOB_SECRET: is no UTF-8" in done.stderr and not out.exists(), done.stderr)
+
+
+def check_relative(place):
+    """Relative paths of a command that is typed on the volume mean the same in the pods; typed elsewhere, they must be absolute."""
+    project = place.top / "project"
+    project.mkdir()
+    relative = ["--trainer.log_dir", "runs", "--data.cache_dir", "cache"]
+    done, out = written(place, "relative", cwd=project, options=relative)
+    check(done.returncode == 0, done.stderr)
+    for part in ("workers", "coordinator"):
+        spec = parse((out / f"ostro-nano-{part}.yaml").read_text())["spec"]["template"]["spec"]
+        check(spec["containers"][0]["workingDir"] == str(project), f"{part} runs in {spec['containers'][0]['workingDir']}")
+    done, out = written(place, "elsewhere", cwd="/", options=relative)
+    check(done.returncode == 2 and "/cache is not below --mount" in done.stderr and not out.exists(), done.stderr)
+    done, out = written(place, "absolute", cwd="/")
+    check(done.returncode == 0, done.stderr)
+    spec = parse((out / "ostro-nano-workers.yaml").read_text())["spec"]["template"]["spec"]
+    check(spec["containers"][0]["workingDir"] == str(place.top), "without a folder on the volume pods run at its mount")
 
 
 def main():
@@ -185,6 +257,7 @@ def main():
         place = Place(args.ostro, pathlib.Path(top))
         expected = place.train("alone", OPTIONS)
         check_errors(place)
+        check_relative(place)
         manifests, by_package = check_manifests(place)
         try:
             check_commands(place, manifests, expected)

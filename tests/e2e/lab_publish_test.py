@@ -12,6 +12,7 @@ import json
 import os
 import pathlib
 import random
+import re
 import shutil
 import sqlite3
 import subprocess
@@ -226,10 +227,21 @@ def check_replays(program, top):
     said = program.run("verify", folder("base[rate=0.01]"), "--statement", "ann.json", "--by", "Ann", "--sign", "key.pem")
     check("all 8 steps replayed" in said, said)
     forged = json.loads((top / "ann.json").read_text())
-    (top / "forged.json").write_text(json.dumps(forged | {"by": "Bob"}))
+
+    def forge(values):
+        (top / "forged.json").write_text(json.dumps(values, separators=(",", ":"), sort_keys=True) + "\n")
+
+    forge(forged)
+    check((top / "forged.json").read_bytes() == (top / "ann.json").read_bytes(), "the form of a statement")
+    forge(forged | {"by": "Bob"})
     check("its signature does not fit" in program.run("lab", "replayed", "plan.yaml", "forged.json", code=1), "a forged name")
     unsigned = {k: v for k, v in forged.items() if k not in ("public_key", "signature")}
-    (top / "forged.json").write_text(json.dumps(unsigned | {"run_hash": "0" * 64}))
+    forge(unsigned | {"first": 1, "last": 1, "from": 1, "to": 1})
+    out = program.run("lab", "replayed", "plan.yaml", "forged.json", code=1)
+    check("speaks of a run of the steps 1 to 1, and the chain of" in out and out.rstrip().endswith("has 1 to 8"), out)
+    (top / "forged.json").write_text(json.dumps(forged) + "\n")  # the same with blanks, which would be taken once more
+    check("is not written as a statement is" in program.run("lab", "replayed", "plan.yaml", "forged.json", code=1), "another form")
+    forge(unsigned | {"run_hash": "0" * 64})
     check("no step of plan.yaml made a run" in program.run("lab", "replayed", "plan.yaml", "forged.json", code=2), "another run")
     check(program.run("lab", "replayed", "plan.yaml", "ann.json").startswith("taken: base[rate=0.01]: all 8 steps replayed, by Ann (key "), "taken")
     check(program.run("lab", "replayed", "plan.yaml", "ann.json").startswith("taken already: "), "taken twice")
@@ -278,6 +290,9 @@ def main():
         key = pathlib.Path(folder) / "gone" / "pub.pem"
         out = elsewhere.run("verify", "published", "--key", str(key), "--run_hash", hash_line.removeprefix("lab hash: "))
         check(out.startswith("equal: ") and "the registry of 1 entries holds" in out, out)
+        for words in (r"what Ann \(key [0-9a-f]{12}\) says of base\[rate=0\.01\]: all 8 steps replayed",
+                      r"what Cem \(not signed\) says of base\[rate=0\.001\]: 2 of 8 steps replayed"):
+            check(re.search(words, out), f"{words} is not in what was not checked:\n{out}")
         check("differs" in elsewhere.run("verify", "published", "--run_hash", "0" * 64, code=1), "another lab hash")
         elsewhere.run("verify", "published/bundles/base-rate-0.01")
         check("GNU GENERAL PUBLIC" not in "".join(f.read_text(errors="ignore") for f in published.rglob("*")

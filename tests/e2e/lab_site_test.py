@@ -122,8 +122,22 @@ def check_texts(lab, site):
     check(not having(site, HIDDEN), f"{HIDDEN!r} is in {having(site, HIDDEN)}")
     plan = (lab.top / "plan.yaml").read_text()
     lab.write(plan.replace("show_texts: [CC0-1.0]\n", ""))
+    index, list_file = site / "index.html", site / "site_files.txt"
+    index.unlink()
+    index.mkdir()  # an error before most is written
+    done = lab.start("site", "plan.yaml", "--out", str(site))
+    check(done.returncode == 1 and not having(site, SHOWN), f"after an error {SHOWN!r} is in {having(site, SHOWN)}")
+    index.rmdir()
+    own, old = ("data/vega.min.js", "run-book.html", "batches-1.old.html"), "report/old.html"
+    for name in (*own, old):
+        (site / name).write_text("of another")
+    list_file.write_text(list_file.read_text() + f"{old}\n../plan.yaml\n{own[0][:-1]}")  # the last line is torn
     done = lab.start("site", "plan.yaml", "--out", str(site))  # into the same folder: what was there must go
     check(done.returncode == 0 and not having(site, SHOWN), f"without a mark {SHOWN!r} is in {having(site, SHOWN)}")
+    found = files_of(site)
+    check(old not in found and (lab.top / "plan.yaml").exists(), "a page of an earlier site is there, or a file beside the site is gone")
+    check(all(name in found for name in own), f"files that no site has written are gone: {set(own) - set(found)}")
+    check(found["site_files.txt"].decode().split() == sorted(set(found) - {"site_files.txt", *own}), "the list of files")
     lab.write(plan.replace("[CC0-1.0]", "CC0-1.0"))
     check("show_texts: expected a list" in lab.start("site", "plan.yaml", "--out", str(site)).stderr, "a mark that is no list")
     lab.write(plan)

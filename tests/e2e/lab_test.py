@@ -298,6 +298,8 @@ def check_mistakes(lab):
             ("a fork of another model", "optimizer.decay: 4", "model.hidden_dim: 32", "cannot be forked so"),
             ("a fork's place", "optimizer.decay: 4", "trainer.log_dir: x", "trainer.log_dir follows from the plan"),
             ("a section of a fork", "optimizer.decay: 4", "data: {enforce_bos: false}", "follows from the plan"),
+            ("metrics of a training", "optimizer.learning_rate: $rate", 'trainer.metrics_listen: "127.0.0.1:0"', "trainer.metrics_listen: nothing watches the trainings of a lab"),
+            ("a fork's notices", "optimizer.decay: 4", "trainer.notice_file: x", "trainer.notice_file: nothing watches the trainings of a lab"),
             ("a config that is missing", "tiny.yaml", "tinny.yaml", "tinny.yaml")):
         lab.write(PLAN.replace(old, new, 1))
         done = lab.run(status=1)

@@ -17,10 +17,10 @@ import tempfile
 
 from workers_test import Gate, Place, check, steps_of, wait_for, workers_of
 
-# ssh's options, `--`, the host and the command. A host `down` cannot be reached.
+# ssh's options, `--`, the host and the command. A host `down` cannot be reached. OpenSSH ends its own lines with "\r\n".
 SSH = """#!/bin/sh
 while [ "$1" != -- ]; do shift; done
-[ "$2" != down ] || { echo "ssh: connect to host down port 22: Connection refused" >&2; exit 255; }
+[ "$2" != down ] || { printf 'ssh: connect to host down port 22: Connection refused\\r\\n' >&2; exit 255; }
 echo $$ >> "$0.pids"
 exec env -i PATH="$PATH" HOME="$HOME" SSH_CONNECTION="127.0.0.1 40000 $2 22" sh -c "$3"
 """

@@ -81,38 +81,43 @@ def check_launch(place, expected):
     alert = json.dumps(["sh", "-c", 'cat >> "$0"', str(told)])
     gate.at(3)
     job = Started(place, run, ["launch", "local", "--workers", "2", *place.words(run, OPTIONS), *LISTEN, "--trainer.alert_command", alert,
-                               "--trainer.alert_disk_free", "0"], {"OSTRO_FAULT": gate.fault()})
+                               "--trainer.alert_disk_free", "0", "--trainer.alert_stall_factor", "0"], {"OSTRO_FAULT": gate.fault()})
     url = job.said(r"metrics for Prometheus: (\S+)")[1]
 
     def now():
         text = get(url)
         return text, prometheus.families(text)
 
-    def shows(**values):
+    def shows(workers, **least):
+        """The figures, once there are so many workers, and at least so much of others: on a busy machine one more may be lost."""
         found = now()[1]
-        return all(f"ostro_train_{name}" in found and found[f"ostro_train_{name}"].value() == value for name, value in values.items()) and found
+        value = lambda name: found[f"ostro_train_{name}"].value() if f"ostro_train_{name}" in found else -1
+        return value("workers") == workers and all(value(name) >= number for name, number in least.items()) and found
 
-    # Epochs change, and checkpoints are told of, between two steps: one more is trained each time that something is waited for.
-    steps = iter(range(4, STEPS - 5))
+    # Epochs change, and checkpoints are told of, between two steps: one more is trained each time that something is waited for, but never
+    # the last ones. So the steps last as long as wait_for does.
+    reached = 3
 
     def wait_in_steps(what):
         def look():
+            nonlocal reached
             found = what()
             if not found:
-                gate.at(at := next(steps))
-                time.sleep(0.1 + at / 40)
+                reached = min(reached + 1, STEPS - 5)
+                gate.at(reached)
+                time.sleep(0.1 + reached / 40)
             return found
 
         return wait_for(look)
 
-    wait_in_steps(lambda: shows(workers=2, workers_joined_total=2, workers_lost_total=0) and steps_of(place, run) > 12)
+    wait_in_steps(lambda: shows(2, workers_joined_total=2, workers_lost_total=0) and steps_of(place, run) > 12)
     os.kill(list(workers_of(run))[0], signal.SIGKILL)
-    wait_in_steps(lambda: shows(workers=2, workers_joined_total=3, workers_lost_total=1))
-    found = wait_in_steps(lambda: (f := shows(workers=2)) and "ostro_train_last_checkpoint_step" in f and f["ostro_train_step"].value() >= 22 and f)
+    wait_in_steps(lambda: shows(2, workers_joined_total=3, workers_lost_total=1))
+    found = wait_in_steps(lambda: (f := shows(2)) and "ostro_train_last_checkpoint_step" in f and f["ostro_train_step"].value() >= 22 and f)
     value = lambda name, **labels: found[f"ostro_train_{name}"].value(**labels)
     check(value("target_steps") == STEPS and 0 < value("loss") < 10 and value("tokens_total") > 0 and value("tokens_per_second") > 0,
           "the figures of a step")
-    check(value("epoch") >= 2 and value("alerts_total", alert="worker_lost") == 1, "epoch, alerts")
+    check(value("epoch") >= 2 and value("alerts_total", alert="worker_lost") >= 1, "epoch, alerts")
     check(value("time_seconds_total", use="step") > 0 and 0 < value("goodput_ratio") <= 1, "goodput")
     check(value("checkpoint_bytes_total") >= value("last_checkpoint_bytes") > 100_000 and value("last_checkpoint_step") % 10 == 0 and value("checkpoint_write_seconds_total") > 0, "bytes")
     times = found["ostro_train_step_duration_seconds"].samples
@@ -132,10 +137,10 @@ def check_launch(place, expected):
     check(place.chain(run) == expected, "another chain than that of ostro train")
     events = events_of(place, run)
     kinds = [e.split(":")[0] for e in events]
-    check(kinds[0] == "begin" and kinds[-1] == "end" and kinds.count("joined") == 3 and kinds.count("lost") == 1 and
-          kinds.count("alert") == 1 and "epoch" in kinds and any(e.startswith("saved: the checkpoint of step 120 ") for e in events), events)
+    check(kinds[0] == "begin" and kinds[-1] == "end" and kinds.count("joined") >= 3 and kinds.count("lost") >= 1 and
+          kinds.count("alert") >= 1 and "epoch" in kinds and any(e.startswith("saved: the checkpoint of step 120 ") for e in events), events)
     alerts = lines_of(place, run, "alerts.jsonl")
-    check([a["alert"] for a in alerts] == ["worker_lost"] and alerts[0]["run"].endswith("/runs/watched"), alerts)
+    check({a["alert"] for a in alerts} == {"worker_lost"} and len(alerts) == kinds.count("alert") and alerts[0]["run"].endswith("/runs/watched"), alerts)
     check([json.loads(line) for line in told.read_text().splitlines()] == alerts, "what the command got")
     logs = sorted((place.top / "runs" / run / "stderr").iterdir())
     check(logs and {p.name for p in logs} <= {"worker-0.log", "worker-1.log"}, logs)  # a worker that follows may write nothing
@@ -190,6 +195,15 @@ def check_notices(place, expected):
     print("a file and a command are notices: saved, and gone on to the same chain")
 
 
+def check_no_notice(place):
+    """A command that says no, below a parent that ignores how its children end, which a process inherits."""
+    words = ["train", *place.words("ignoring", ["--trainer.num_train_steps", "2"]), "--trainer.notice_command", '["false"]']
+    done = subprocess.run(["sh", "-c", 'trap "" CHLD; exec "$@"', "sh", place.ostro, *words], env=place.environment({}), text=True,
+                          capture_output=True, check=False, timeout=300)
+    check(done.returncode == 0 and steps_of(place, "ignoring") == 2, f"{done.returncode}\n{done.stdout}{done.stderr}")
+    print("a command that says no is no notice, also where a parent ignores SIGCHLD")
+
+
 def check_grace(place):
     words = ["train", "--dry_run", *place.words("alone", OPTIONS), "--trainer.notice_grace"]
     for more, code, says in ((["2h"], 0, "that of its last checkpoint"), (["2h", "--write_rate", "100"], 0, "100.0 MB/s (as stated)"),
@@ -222,6 +236,7 @@ def main():
             check_watch(place)
             check_not_finite(place)
             check_notices(place, expected)
+            check_no_notice(place)
             check_grace(place)
         finally:
             for process in Started.all:

@@ -17,6 +17,7 @@
 #include "ostro/io/files/path.h"
 #include "ostro/nn/adapters.h"
 #include "ostro/numerics/arrays.h"
+#include "ostro/train/options/shown_config.h"
 #include "ostro/train/programs/programs.h"
 
 namespace ostro::audit {
@@ -160,7 +161,7 @@ Result<std::string> save_initial(io::FileSystem& fs, const std::string& run_dire
   checkpoint::Info info;
   info.kind = checkpoint::Kind::kPermanent;
   info.numerics_version = chain::kNumericsVersion;
-  info.config = config::resolved_yaml(config);
+  info.config = train::config_to_show(config);
   ASSIGN_OR_RETURN(const auto tensors, snapshot(state, arrays, train::cell_boxes(config)));
   ASSIGN_OR_RETURN(const checkpoint::Saved saved, checkpoint::save(fs, root, info, tensors));
   return saved.name;

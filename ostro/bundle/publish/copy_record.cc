@@ -13,9 +13,12 @@
 #include "ostro/chain/record.h"
 #include "ostro/checkpoint/catalog.h"
 #include "ostro/io/files/path.h"
+#include "ostro/train/options/shown_config.h"
 
 namespace ostro::bundle {
 namespace {
+
+constexpr const char* kConfigFile = "config.yaml";
 
 struct Copy {
   std::string path;    // below the run's directory
@@ -23,7 +26,7 @@ struct Copy {
 };
 
 bool is_wanted(const std::string& name) {
-  static constexpr const char* kFiles[] = {"config.yaml",         "program.ir",
+  static constexpr const char* kFiles[] = {kConfigFile,           "program.ir",
                                            "tokenizer.json",      "tokenizer_config.json",
                                            "chat_template.jinja", "reference.safetensors",
                                            "leaves.jsonl"};
@@ -112,6 +115,11 @@ Status copy_record(io::FileSystem& fs, const std::string& run, const chain::Chai
   for (const Copy& copy : copies) {
     const std::string to = io::join_path(place, copy.path), folder = io::parent_path(to);
     if (made.insert(folder).second) RETURN_IF_ERROR(fs.make_dirs(folder));
+    if (io::base_name(copy.path) == kConfigFile) {
+      ASSIGN_OR_RETURN(const std::string config, fs.read_file(io::join_path(run, copy.path)));
+      RETURN_IF_ERROR(fs.write_file(to, train::config_to_show(config)));
+      continue;
+    }
     RETURN_IF_ERROR(copy_file(
         fs, io::join_path(run, copy.path), to,
         [&](int64_t bytes) {

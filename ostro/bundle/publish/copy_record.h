@@ -1,8 +1,9 @@
 // copy_record: copies the part of a run's directory that belongs into a bundle, as a run directory of its
 // own.
 //
-// It leaves out what does not decide the run and may describe the machine: logs, metrics, pages, and the
-// command lines and folders in run.json. Errors: those of reading and writing.
+// It leaves out what does not decide the run and may describe the machine or have a secret: logs, metrics,
+// pages, the command lines and folders in run.json, and the commands in config.yaml (train::config_to_show).
+// Errors: those of reading and writing.
 #pragma once
 
 #include <string>

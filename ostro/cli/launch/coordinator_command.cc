@@ -1,6 +1,7 @@
 // ostro coordinator
 #include <fmt/format.h>
 #include <poll.h>
+#include <signal.h>
 #include <unistd.h>
 
 #include <chrono>
@@ -103,9 +104,14 @@ class StopLine {
   std::string text_;
 };
 
+// How it can be told to stop.
+struct StopWays {
+  bool by_stdin = false;  // by a line on standard input, too
+  bool replaced = false;  // SIGTERM ends this process alone
+};
+
 // Until the run is over, and the workers know it.
-Result<int> coordinate(const train::TrainConfig& config, cluster::CoordinatorOptions options,
-                       bool listens_to_stdin) {
+Result<int> coordinate(const train::TrainConfig& config, cluster::CoordinatorOptions options, StopWays ways) {
   Lines lines;
   options.observer = [&](const cluster::Event& event) { lines.add(event_line(event)); };
   options.on_silence = [&](const cluster::Hello& hello) {
@@ -119,7 +125,11 @@ Result<int> coordinate(const train::TrainConfig& config, cluster::CoordinatorOpt
   StopLine line;
   while (!coordinator->over() && !(asked && coordinator->members() == 0)) {
     lines.write_some();
-    const bool asks = signals.stop_requested() || (listens_to_stdin && line.read());
+    if (ways.replaced && !asked && signals.received() == SIGTERM) {
+      monitor->end("the coordinator ended alone; another takes its place");
+      return kExitReplaced;
+    }
+    const bool asks = signals.stop_requested() || (ways.by_stdin && line.read());
     if (asks && !std::exchange(asked, true)) coordinator->stop_run();
   }
   const auto until = std::chrono::steady_clock::now() + kFarewell;
@@ -135,7 +145,7 @@ Result<int> coordinate(const train::TrainConfig& config, cluster::CoordinatorOpt
 int coordinator_command(Args args) {
   std::string bind = "127.0.0.1", journal;
   int64_t port = 0, min_workers = 1, max_workers = 1;
-  bool listens_to_stdin = false;
+  StopWays ways;
   args.summary(
       "Decides who is in a run on several machines: workers (ostro worker) connect to it. Launchers start it "
       "(ostro launch). It prints a line of JSON for each event, and ends when the run does. Workers prove "
@@ -151,9 +161,12 @@ int coordinator_command(Args args) {
       "remembers the last epoch, so that a restarted coordinator goes on; only one coordinator can use "
       "it. Without it: coordinator.journal in the run's directory");
   args.flag(
-      "--stop_by_stdin", &listens_to_stdin,
+      "--stop_by_stdin", &ways.by_stdin,
       "a line \"stop\" on standard input does what SIGTERM does: for a launcher, beside whatever signals "
       "come");
+  args.flag("--replaced", &ways.replaced,
+            "another coordinator, at the same address and with the same journal, takes the place of this one "
+            "when it ends: SIGTERM ends this process alone, with status 78, and the workers train on");
   args.config();
   if (auto code = args.parse()) return *code;
   const auto config = args.load_config();
@@ -168,7 +181,7 @@ int coordinator_command(Args args) {
   options->port = static_cast<int>(port);
   if (!journal.empty()) options->journal = journal;
   if (const char* secret = std::getenv("OSTRO_JOB_SECRET")) options->secret = secret;
-  const auto code = coordinate(*config, std::move(*options), listens_to_stdin);
+  const auto code = coordinate(*config, std::move(*options), ways);
   return code.ok() ? *code : report_error(code.error());
 }
 

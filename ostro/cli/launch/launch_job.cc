@@ -81,16 +81,19 @@ Result<int> run_job(const train::TrainConfig& config, const std::string& what,
                     const std::function<Status(int port, cluster::LocalWorkers& local)>& start) {
   ASSIGN_OR_RETURN(const auto coordinator, cluster::Coordinator::start(options));
   ASSIGN_OR_RETURN(const auto monitor, watch_job(config, what, *coordinator));
-  RETURN_IF_ERROR(start(coordinator->port(), local));
-  local.output_folder = io::join_path(train::run_directory(config), kOutputFolder);
-  const run::StopSignals signals;
-  local.look = look_for_stop(signals, *coordinator);
-  local.stopping = [&] { return signals.stop_requested(); };
-  local.stop = [&] { coordinator->stop_run(); };
-  local.stop_grace = run::stop_limit(config.trainer);
-  local.over = look_for_end(*coordinator);
-  local.progress = [&] { return coordinator->steps_done(); };
-  return end_watch(*monitor, cluster::run_local_workers(local));
+  const auto run_all = [&]() -> Result<int> {
+    RETURN_IF_ERROR(start(coordinator->port(), local));
+    local.output_folder = io::join_path(train::run_directory(config), kOutputFolder);
+    const run::StopSignals signals;
+    local.look = look_for_stop(signals, *coordinator);
+    local.stopping = [&] { return signals.stop_requested(); };
+    local.stop = [&] { coordinator->stop_run(); };
+    local.stop_grace = run::stop_limit(config.trainer);
+    local.over = look_for_end(*coordinator);
+    local.progress = [&] { return coordinator->steps_done(); };
+    return cluster::run_local_workers(local);
+  };
+  return end_watch(*monitor, run_all());
 }
 
 }  // namespace ostro::cli

@@ -1,15 +1,19 @@
 // ostro launch kubernetes
 #include <fmt/format.h>
 
-#include <algorithm>
 #include <cctype>
+#include <filesystem>
+#include <limits>
+#include <utility>
 
 #include "ostro/cli/launch/launch_job.h"
 #include "ostro/cli/launch/worker_words.h"
 #include "ostro/cli/main/commands.h"
 #include "ostro/cli/shared/terminal.h"
 #include "ostro/cluster/kubernetes/manifests.h"
+#include "ostro/cluster/kubernetes/names.h"
 #include "ostro/cluster/slurm/private_file.h"
+#include "ostro/config/utf8.h"
 #include "ostro/http/gate.h"
 #include "ostro/io/files/path.h"
 #include "ostro/run/job/time_limits.h"
@@ -32,6 +36,31 @@ std::string name_of(const std::string& id) {
   return name;
 }
 
+bool is_below(const std::string& folder, const std::string& mount) {
+  return folder == mount || folder.starts_with(mount.ends_with('/') ? mount : mount + "/");
+}
+
+// What Kubernetes would refuse, or JSON.
+Status check_texts(const cluster::KubernetesJob& job) {
+  for (const auto& [what, text] : {std::pair{"--image", &job.image},
+                                   {"--mount", &job.mount},
+                                   {"the current folder", &job.folder},
+                                   {"OSTRO_JOB_SECRET", &job.secret},
+                                   {"the configuration", &job.config}})
+    if (!config::is_utf8(*text)) return invalid_argument(fmt::format("{}: is no UTF-8", what));
+  if (job.image.empty() || job.image.find_first_of(" \t\n") != std::string::npos)
+    return invalid_argument(fmt::format("--image: \"{}\" names no image", job.image));
+  RETURN_IF_ERROR(cluster::check_kubernetes_claim("--claim", job.claim));
+  for (const auto& [what, text] : {std::pair{"--cpus", &job.cpus}, {"--memory", &job.memory}})
+    if (!text->empty()) RETURN_IF_ERROR(cluster::check_kubernetes_quantity(what, *text));
+  constexpr size_t kMostDigits = 4;
+  if (!job.gpus.empty() && (job.gpus.size() > kMostDigits || job.gpus[0] == '0' ||
+                            job.gpus.find_first_not_of("0123456789") != std::string::npos))
+    return invalid_argument(
+        fmt::format("--gpus: \"{}\" is not a number from 1 to 9999; Kubernetes divides no GPU", job.gpus));
+  return {};
+}
+
 Status check(const KubernetesCall& call, const train::TrainConfig& config) {
   const cluster::KubernetesJob& job = call.job;
   RETURN_IF_ERROR(cluster::check_kubernetes_name("--name", job.name));
@@ -40,11 +69,14 @@ Status check(const KubernetesCall& call, const train::TrainConfig& config) {
     return invalid_argument(fmt::format("--min_workers: {} is not a number from 1 to --workers, {}",
                                         job.min_workers, job.workers));
   RETURN_IF_ERROR(check_worker_count(job.workers, "--workers", config));
+  if (job.failures < 0 || job.failures > std::numeric_limits<int32_t>::max())
+    return invalid_argument(fmt::format("--failures: {} is not a number from 0 to {}", job.failures,
+                                        std::numeric_limits<int32_t>::max()));
   if (job.user < 1) return invalid_argument(fmt::format("--user: {} is no number of a user", job.user));
   if (!job.mount.starts_with('/'))
     return invalid_argument(fmt::format("--mount: {} is not absolute", job.mount));
   for (const std::string& folder : shared_folders(config))
-    if (!folder.starts_with(job.mount.ends_with('/') ? job.mount : job.mount + "/") && folder != job.mount)
+    if (!is_below(folder, job.mount))
       return invalid_argument(
           fmt::format("{} is not below --mount {}, the folder that the pods share; trainer.log_dir and "
                       "data.cache_dir must be",
@@ -55,19 +87,22 @@ Status check(const KubernetesCall& call, const train::TrainConfig& config) {
 Result<std::string> write_manifests(KubernetesCall call, train::TrainConfig config, io::FileSystem& fs) {
   cluster::KubernetesJob& job = call.job;
   if (job.name.empty()) job.name = name_of(config.trainer.id);
+  if (job.mount.starts_with('/')) job.mount = io::absolute_path(job.mount);
   RETURN_IF_ERROR(check(call, config));
+  // Where the command is typed on the volume, relative paths mean the same in the pods.
+  std::error_code error;
+  job.folder = std::filesystem::current_path(error).string();
+  if (error || !is_below(job.folder, job.mount)) job.folder = job.mount;
   config.trainer.metrics_listen = fmt::format("0.0.0.0:{}", job.metrics_port);
   if (config.numerics.leaf_is_default) config.numerics.leaf_examples.reset();  // as in launch.yaml
   job.config = config::resolved_yaml(config);
   job.secret = job_secret();
   job.metrics_token = http::new_token();
+  RETURN_IF_ERROR(check_texts(job));
   job.if_interrupted = cluster::kExitInterrupted;
   job.if_lost = cluster::kExitLostPlace, job.if_left = cluster::kExitLeft;
-  const int64_t stop = run::stop_limit(config.trainer).count() / 1000;
-  // The coordinator waits for the workers that save, and for them to hear that all have.
-  constexpr int64_t kFarewellSeconds = 30;
-  job.stop_grace = stop + kFarewellSeconds;
-  job.grace = config.trainer.notice_grace ? config.trainer.notice_grace->seconds : stop;
+  job.grace = config.trainer.notice_grace ? config.trainer.notice_grace->seconds
+                                          : run::stop_limit(config.trainer).count() / 1000;
   RETURN_IF_ERROR(fs.make_dirs(call.out));
   for (const cluster::Manifest& manifest : cluster::kubernetes_manifests(job)) {
     const std::string path = io::join_path(call.out, manifest.file);
@@ -79,7 +114,7 @@ Result<std::string> write_manifests(KubernetesCall call, train::TrainConfig conf
       "{0}: manifests of {1} workers\n"
       "start:   kubectl apply -f {0}\n"
       "watch:   kubectl logs -f{2} job/{3}-coordinator\n"
-      "stop:    kubectl delete{2} job/{3}-coordinator    # the workers save and end\n"
+      "stop:    kubectl delete{2} job/{3}-workers    # the workers save and end; so does the coordinator\n"
       "remove:  kubectl delete -f {0}\n",
       call.out, job.workers, space, job.name);
 }
@@ -100,8 +135,11 @@ int launch_kubernetes_command(Args args) {
   args.option("--claim", &job.claim, "NAME",
               "the PersistentVolumeClaim that all pods mount, with access mode ReadWriteMany",
               Args::kRequired);
-  args.option("--mount", &job.mount, "DIR",
-              "where they see it; trainer.log_dir and data.cache_dir are below it", Args::kRequired);
+  args.option(
+      "--mount", &job.mount, "DIR",
+      "where they see it; trainer.log_dir and data.cache_dir are below it. Relative paths begin in the "
+      "current folder where that is below it, too, and otherwise in DIR",
+      Args::kRequired);
   args.option("--out", &call.out, "DIR", "where the manifests are written", Args::kRequired);
   args.option("--name", &job.name, "NAME",
               "begins the names of all objects; by default ostro- and the run's id");

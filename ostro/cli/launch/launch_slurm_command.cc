@@ -191,37 +191,40 @@ Result<int> launch_jobs(const SlurmCall& call, const train::TrainConfig& config,
   const run::StopSignals signals;
   ASSIGN_OR_RETURN(const auto coordinator, start_coordinator(options, call, earlier.port));
   ASSIGN_OR_RETURN(const auto monitor, watch_job(config, "ostro launch slurm", *coordinator));
-  RETURN_IF_ERROR(
-      cluster::write_slurm_environment(file, {options.bind, coordinator->port(), options.secret}, environ));
-  RETURN_IF_ERROR(cluster::write_private_file(job_file, cluster::batch_script(worker)));
-  RETURN_IF_ERROR(cluster::write_private_file(worker_file, cluster::slurm_worker_script(worker)));
-  const cluster::SlurmQueue queue(worker.name, cluster::hidden_from_slurm(environ));
-  cluster::SlurmRun run;
-  run.limits = {.least = nodes.first, .count = nodes.second};
-  run.queue = &queue;
-  run.script = job_file;
-  run.last_words = [&](const std::string& job) {
-    return last_lines(fs, io::join_path(worker.directory, job + ".out"));
+  const auto run_all = [&]() -> Result<int> {
+    RETURN_IF_ERROR(
+        cluster::write_slurm_environment(file, {options.bind, coordinator->port(), options.secret}, environ));
+    RETURN_IF_ERROR(cluster::write_private_file(job_file, cluster::batch_script(worker)));
+    RETURN_IF_ERROR(cluster::write_private_file(worker_file, cluster::slurm_worker_script(worker)));
+    const cluster::SlurmQueue queue(worker.name, cluster::hidden_from_slurm(environ));
+    cluster::SlurmRun run;
+    run.limits = {.least = nodes.first, .count = nodes.second};
+    run.queue = &queue;
+    run.script = job_file;
+    run.last_words = [&](const std::string& job) {
+      return last_lines(fs, io::join_path(worker.directory, job + ".out"));
+    };
+    run.if_interrupted = cluster::kExitInterrupted;
+    run.look = [&, told = false]() mutable {
+      if (!signals.stop_requested() || std::exchange(told, true)) return;
+      log_info("asking the workers to save and to end; a second signal cancels their jobs without waiting");
+      coordinator->stop_run();
+    };
+    run.events = [&] { return events.load(); };
+    run.progress = [&] { return coordinator->steps_done(); };
+    run.members = [&] { return coordinator->members(); };
+    run.over = look_for_end(*coordinator);
+    run.stopping = [&] { return signals.stop_requested(); };
+    run.hurried = hurried(signals);
+    run.stop = [&] { coordinator->stop_run(); };
+    run.stop_grace = run::stop_limit(config.trainer);
+    log_info(fmt::format("the coordinator listens at {}:{}; what jobs write is in {}", options.bind,
+                         coordinator->port(), worker.directory));
+    const auto code = cluster::run_slurm_jobs(run);
+    if (code.ok()) ::unlink(file.c_str());  // otherwise jobs of an earlier launcher may need it
+    return code;
   };
-  run.if_interrupted = cluster::kExitInterrupted;
-  run.look = [&, told = false]() mutable {
-    if (!signals.stop_requested() || std::exchange(told, true)) return;
-    log_info("asking the workers to save and to end; a second signal cancels their jobs without waiting");
-    coordinator->stop_run();
-  };
-  run.events = [&] { return events.load(); };
-  run.progress = [&] { return coordinator->steps_done(); };
-  run.members = [&] { return coordinator->members(); };
-  run.over = look_for_end(*coordinator);
-  run.stopping = [&] { return signals.stop_requested(); };
-  run.hurried = hurried(signals);
-  run.stop = [&] { coordinator->stop_run(); };
-  run.stop_grace = run::stop_limit(config.trainer);
-  log_info(fmt::format("the coordinator listens at {}:{}; what jobs write is in {}", options.bind,
-                       coordinator->port(), worker.directory));
-  const auto code = cluster::run_slurm_jobs(run);
-  if (code.ok()) ::unlink(file.c_str());  // otherwise jobs of an earlier launcher may need it
-  return end_watch(*monitor, code);
+  return end_watch(*monitor, run_all());
 }
 
 }  // namespace

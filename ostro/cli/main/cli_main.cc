@@ -43,7 +43,8 @@ std::string help_text() {
       "a difference; 2 a command line or configuration that makes no sense; `verify`: 3 incomplete, 4 "
       "cannot\n"
       "check; 75 training was stopped by a signal and saved, the same command goes on; 76 a worker lost its\n"
-      "place among the workers, 77 it left them; a launcher may start another.\n"
+      "place among the workers, 77 it left them; a launcher may start another; 78 a coordinator ended alone "
+      "(--replaced).\n"
       "\nFirst steps:\n"
       "  ostro init texts/ && ostro train --config train.yaml    sizes for a folder of text, then the "
       "training\n"
@@ -126,6 +127,7 @@ int cli_main(int argc, char** argv, models::ModelChoices models, const ReplaceEn
   end_on_out_of_memory(kExitFailed);
   std::signal(SIGPIPE, SIG_IGN);  // a closed pipe is a failed write, which is checked below
   std::signal(SIGXFSZ, SIG_IGN);  // so is a file that would be larger than ulimit -f allows
+  std::signal(SIGCHLD, SIG_DFL);  // where a parent ignores it, no program's status would be known
   PercentProgressLine line;
   const Context context = process_context(std::move(models), line, replace);
   int code = kExitFailed;

@@ -15,7 +15,8 @@ enum ExitCode : int {
   kExitInterrupted = cluster::kExitInterrupted,
   kExitLostPlace = cluster::kExitLostPlace,  // 76, worker: it lost its place among the workers
   // 77, worker: it was asked to leave (SIGTERM), and the others have let it go
-  kExitLeft = cluster::kExitLeft
+  kExitLeft = cluster::kExitLeft,
+  kExitReplaced = cluster::kExitReplaced  // 78, coordinator --replaced: it ended alone, and the job goes on
 };
 
 }  // namespace ostro::cli

@@ -2,7 +2,6 @@
 
 #include <fmt/format.h>
 
-#include <algorithm>
 #include <nlohmann/json.hpp>
 
 namespace ostro::cluster {
@@ -10,6 +9,7 @@ namespace {
 
 using Object = nlohmann::ordered_json;
 
+constexpr int64_t kCoordinatorGrace = 30;  // seconds from SIGTERM to SIGKILL; it ends at once
 constexpr const char* kConfigFolder = "/etc/ostro";
 constexpr const char* kConfigOfPod = "/etc/ostro/config.yaml";
 
@@ -100,7 +100,7 @@ class Manifests {
   Object container(const char* called, const std::vector<std::string>& words) const {
     Object object = {{"name", called}, {"image", job_.image}};
     object["args"] = words;
-    object["workingDir"] = job_.mount;
+    object["workingDir"] = job_.folder;
     object["env"] = Object::array({from_secret("OSTRO_JOB_SECRET")});
     object["volumeMounts"] =
         Object::array({{{"name", "run"}, {"mountPath", job_.mount}},
@@ -138,11 +138,13 @@ class Manifests {
             {"onPodConditions", Object::array({{{"type", "DisruptionTarget"}, {"status", "True"}}})}};
   }
 
+  // SIGTERM is no wish to stop the run: it also comes when the node is drained, or when probes fail. The
+  // next pod goes on with the journal. A pod that ends otherwise than by a disruption counts as a failure.
   Object coordinator() const {
     Object only =
         container("coordinator", {"coordinator", "--bind", "0.0.0.0", "--port", std::to_string(job_.port),
                                   "--min_workers", std::to_string(job_.min_workers), "--max_workers",
-                                  std::to_string(job_.workers), "--config", kConfigOfPod});
+                                  std::to_string(job_.workers), "--replaced", "--config", kConfigOfPod});
     only["env"].push_back(from_secret("OSTRO_METRICS_TOKEN"));
     only["ports"] = Object::array({{{"name", "job"}, {"containerPort", job_.port}},
                                    {{"name", "metrics"}, {"containerPort", job_.metrics_port}}});
@@ -157,7 +159,7 @@ class Manifests {
         {"backoffLimit", job_.failures},
         {"podFailurePolicy",
          {{"rules", Object::array({on_disruption(), on_status("FailJob", {job_.if_interrupted})})}}},
-        {"template", pod("coordinator", job_.stop_grace, std::move(only))}};
+        {"template", pod("coordinator", kCoordinatorGrace, std::move(only))}};
     return object;
   }
 
@@ -194,20 +196,6 @@ class Manifests {
 };
 
 }  // namespace
-
-Status check_kubernetes_name(const std::string& what, const std::string& name) {
-  constexpr size_t kMost = 45;  // the longest ending makes a label of 63
-  const bool fits = !name.empty() && name.size() <= kMost && name.front() != '-' && name.back() != '-' &&
-                    name.front() >= 'a' && std::all_of(name.begin(), name.end(), [](char c) {
-                      return (c >= 'a' && c <= 'z') || (c >= '0' && c <= '9') || c == '-';
-                    });
-  if (fits) return {};
-  return invalid_argument(
-      fmt::format("{}: \"{}\" cannot name an object of Kubernetes; use small letters, digits and hyphens, a "
-                  "letter first, "
-                  "and at most {} of them",
-                  what, name, kMost));
-}
 
 std::vector<Manifest> kubernetes_manifests(const KubernetesJob& job) { return Manifests(job).all(); }
 

@@ -6,8 +6,6 @@
 #include <string>
 #include <vector>
 
-#include "ostro/base/error.h"
-
 namespace ostro::cluster {
 
 struct KubernetesJob {
@@ -16,14 +14,14 @@ struct KubernetesJob {
   std::string image;       // whose entry point is ostro
   std::string config;      // the resolved configuration, as YAML
   std::string secret, metrics_token;
-  std::string claim;  // a PersistentVolumeClaim that all pods may write
-  std::string mount;  // the folder at which they see it
+  std::string claim;   // a PersistentVolumeClaim that all pods may write
+  std::string mount;   // the folder at which they see it
+  std::string folder;  // in which the processes run, and where relative paths of the configuration begin
   int64_t workers = 1, min_workers = 1;
   int64_t port = 4711, metrics_port = 9500;
-  int64_t failures = 10;     // of a worker's place, after which it is given up
-  int64_t grace = 600;       // seconds from SIGTERM to SIGKILL of a worker
-  int64_t stop_grace = 600;  // the same of the coordinator
-  int64_t user = 1000;       // of the processes, and their group
+  int64_t failures = 10;  // of a worker's place, after which it is given up; and of the coordinator
+  int64_t grace = 600;    // seconds from SIGTERM to SIGKILL of a worker
+  int64_t user = 1000;    // of the processes, and their group
   // The exit statuses of a worker that was stopped with the run, that lost its place, and that has left.
   int if_interrupted = 0, if_lost = 0, if_left = 0;
   std::string cpus, memory, gpus;  // of a worker, as Kubernetes writes quantities; "": not asked for
@@ -35,9 +33,7 @@ struct Manifest {
   bool is_secret = false;
 };
 
-// kInvalidArgument for a name that Kubernetes does not take: small letters, digits and hyphens, at most 45.
-Status check_kubernetes_name(const std::string& what, const std::string& name);
-
+// All texts of the job must be UTF-8.
 std::vector<Manifest> kubernetes_manifests(const KubernetesJob& job);
 
 }  // namespace ostro::cluster

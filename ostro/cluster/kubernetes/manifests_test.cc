@@ -1,4 +1,4 @@
-// Manifests: their names, and what is in them only when it is wanted. tests/e2e/kubernetes_test.py validates
+// Manifests: what is in them only when it is wanted. tests/e2e/kubernetes_test.py validates
 // them.
 #include "ostro/cluster/kubernetes/manifests.h"
 
@@ -7,13 +7,6 @@
 namespace ostro::cluster {
 namespace {
 
-TEST_CASE("names that Kubernetes takes") {
-  for (const char* name : {"a", "ostro-nano-2"}) CHECK(check_kubernetes_name("--name", name).ok());
-  for (const std::string& name : {std::string(), std::string("Nano"), std::string("a_b"), std::string("-a"),
-                                  std::string("a-"), std::string("2a"), std::string(46, 'a')})
-    CHECK(!check_kubernetes_name("--name", name).ok());
-}
-
 TEST_CASE("the secret is in one file, and what is not asked for in none") {
   KubernetesJob job{.name = "ostro-nano",
                     .image = "i",
@@ -21,7 +14,8 @@ TEST_CASE("the secret is in one file, and what is not asked for in none") {
                     .secret = "s3cret",
                     .metrics_token = "t0ken",
                     .claim = "c",
-                    .mount = "/runs"};
+                    .mount = "/runs",
+                    .folder = "/runs/project"};
   job.workers = 4, job.min_workers = 3;
   const auto all = kubernetes_manifests(job);
   REQUIRE(all.size() == 5);
@@ -32,7 +26,9 @@ TEST_CASE("the secret is in one file, and what is not asked for in none") {
   }
   CHECK(all[1].file == "ostro-nano-config.yaml");
   CHECK(all[1].text.find("  config.yaml: \"a: \\\"b\\\"\\nc: 1\\n\"\n") != std::string::npos);
+  CHECK(all[3].text.find("- \"--replaced\"\n") != std::string::npos);
   const std::string& workers = all[4].text;
+  CHECK(workers.find(" workingDir: \"/runs/project\"\n") != std::string::npos);
   for (const char* line :
        {"\n  completions: 4\n", "\n  maxFailedIndexes: 1\n", "\n      terminationGracePeriodSeconds: 600\n"})
     CHECK_MESSAGE(workers.find(line) != std::string::npos, workers);

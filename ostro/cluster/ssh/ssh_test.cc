@@ -72,6 +72,11 @@ struct Remote {
     const int status = std::system(command.c_str());
     return WIFEXITED(status) ? WEXITSTATUS(status) : -1;
   }
+  // Words of a shell that wait until the program has written this file: the connection ends when it has, and
+  // not after a time in which a busy machine may not even have started it.
+  std::string written(const std::string& name) const {
+    return "while [ ! -s " + shell_word(folder + "/" + name) + " ]; do sleep 0.05; done";
+  }
   std::string read(const char* name) const {
     std::ifstream in(folder + "/" + name);
     return {std::istreambuf_iterator<char>(in), {}};
@@ -83,8 +88,8 @@ struct Remote {
 
 TEST_CASE("a worker has the secret, its words, the addresses of the connection, and its share of the cores") {
   Remote remote(
-      "printf '%s\\n' \"$@\" > words; echo \"$OSTRO_JOB_SECRET $OSTRO_THREADS $AWS_KEY\" > settings; exit "
-      "3\n");
+      "trap '' TERM; printf '%s\\n' \"$@\" > words; echo \"$OSTRO_JOB_SECRET $OSTRO_THREADS $AWS_KEY\" > "
+      "settings; exit 3\n");
   remote.worker.words = {"--config", "it's $HOME/a b.yaml"};
   const char* const environment[] = {"HOME=/root",
                                      "AWS_KEY=a b='c'",
@@ -94,33 +99,34 @@ TEST_CASE("a worker has the secret, its words, the addresses of the connection, 
                                      nullptr};
   remote.input = worker_variables(environment, "s3cret");
   CHECK(remote.input == "AWS_KEY=a b='c'\nOSTRO_THREADS=5\nOSTRO_JOB_SECRET=s3cret\n\n");
-  CHECK(remote.run("sleep 1") == 3);
+  CHECK(remote.run(remote.written("settings")) == 3);
   CHECK(remote.read("words") ==
         "worker\n--coordinator\n10.0.0.1:4711\n--bind\n10.0.0.2\n--config\nit's $HOME/a b.yaml\n");
   CHECK(remote.read("settings") == "s3cret 5 a b='c'\n");
   remote.input = "OSTRO_JOB_SECRET=s3cret\n\n";
   remote.worker.workers = 100'000;
   remote.worker.address = "192.168.7.7";
-  CHECK(remote.run("sleep 1") == 3);
+  std::filesystem::remove(remote.folder + "/settings");
+  CHECK(remote.run(remote.written("settings")) == 3);
   CHECK(remote.read("settings") == "s3cret 1 \n");
   CHECK(remote.read("words").find("192.168.7.7:4711") != std::string::npos);
 }
 
 TEST_CASE("a worker that was killed has lost its place; one whose connection ends is asked to end") {
-  Remote killed("kill -KILL $$\n");
+  Remote killed("trap '' TERM; echo $$ > pid; kill -KILL $$\n");
   killed.worker.if_killed = 76;
-  CHECK(killed.run("sleep 1") == 76);
-  Remote left("trap 'echo asked > told; exit 77' TERM\nwhile :; do sleep 0.05; done\n");
-  CHECK(left.run("sleep 0.3") == 77);
+  CHECK(killed.run(killed.written("pid")) == 76);
+  Remote left("trap 'echo asked > told; exit 77' TERM\necho $$ > pid\nwhile :; do sleep 0.05; done\n");
+  CHECK(left.run(left.written("pid")) == 77);
   CHECK(left.read("told") == "asked\n");
 }
 
 TEST_CASE("which process a worker is follows from what the script says") {
-  const Remote remote("echo $$ > pid; exit 0\n");
-  const std::string command = fmt::format(
-      "{{ printf '%s' {}; sleep 1; }} | env SSH_CONNECTION='10.0.0.1 5 10.0.0.2 22' sh -c {} 2> {}",
-      shell_word(remote.input), shell_word(remote_script(remote.worker)),
-      shell_word(remote.folder + "/said"));
+  const Remote remote("trap '' TERM; echo $$ > pid; exit 0\n");
+  const std::string command =
+      fmt::format("{{ printf '%s' {}; {}; }} | env SSH_CONNECTION='10.0.0.1 5 10.0.0.2 22' sh -c {} 2> {}",
+                  shell_word(remote.input), remote.written("pid"), shell_word(remote_script(remote.worker)),
+                  shell_word(remote.folder + "/said"));
   REQUIRE(std::system(command.c_str()) == 0);
   RemoteProcesses processes;
   processes.said(3, "Welcome\n" + remote.read("said").substr(0, 9));
@@ -134,7 +140,7 @@ TEST_CASE("which process a worker is follows from what the script says") {
 TEST_CASE("a stopped worker whose connection ends is killed") {
   Remote stopped("echo $$ > pid; kill -STOP $$\n");
   stopped.worker.if_killed = 76;
-  CHECK(stopped.run("while [ ! -s " + shell_word(stopped.folder + "/pid") + " ]; do sleep 0.05; done") == 76);
+  CHECK(stopped.run(stopped.written("pid")) == 76);
 }
 
 TEST_CASE("a folder that is not there is an error of the worker") {

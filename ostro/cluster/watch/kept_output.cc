@@ -38,11 +38,13 @@ void KeptOutput::add(int64_t pid, std::string_view bytes) {
   for (const char c : bytes) {
     if (c == '\n' || line_.size() >= kMostOfLine) line(pid);
     if (c == '\n') continue;
-    // What follows is drawn over what was there.
-    if (c == '\r')
-      line_.clear();
-    else
-      line_ += c;
+    // What follows is drawn over what was there, but a line may also end with "\r\n", as those of ssh do.
+    if (c == '\r') {
+      drawn_over_ = true;
+      continue;
+    }
+    if (std::exchange(drawn_over_, false)) line_.clear();
+    line_ += c;
   }
 }
 
@@ -50,6 +52,7 @@ void KeptOutput::end(int64_t pid) { line(pid); }
 
 void KeptOutput::line(int64_t pid) {
   const std::string text = plain(std::exchange(line_, ""));
+  drawn_over_ = false;
   if (text.empty()) return;
   const Status kept = file_.append(fmt::format("{} {} {}\n", utc_text(std::time(nullptr)), pid, text));
   if (!kept.ok() && !std::exchange(failed_, true))

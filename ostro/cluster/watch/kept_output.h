@@ -29,7 +29,8 @@ class KeptOutput {
 
   const std::string path_;
   io::RotatedFile file_;
-  std::string line_;  // that has no end yet
+  std::string line_;         // that has no end yet
+  bool drawn_over_ = false;  // a carriage return stands behind it
   bool failed_ = false;
 };
 

@@ -30,6 +30,17 @@ TEST_CASE(
         "@7 first\n@7 second\n@7 step 2  loss 3\n@7 the end\n@8 another\n");
 }
 
+TEST_CASE("a line that ends with a carriage return and a line feed is kept, as ssh writes its own") {
+  io::MemoryFileSystem fs;
+  REQUIRE(fs.make_dirs("d").ok());
+  KeptOutput kept(fs, "d/w");
+  kept.add(7, "ssh: connect to host down port 22: Connection refused\r\nstep 1\rstep 2\r");
+  kept.add(7, "\nthe last\r");
+  kept.end(7);
+  CHECK(without_times(fs.read_file("d/w").value()) ==
+        "@7 ssh: connect to host down port 22: Connection refused\n@7 step 2\n@7 the last\n");
+}
+
 TEST_CASE("what is kept is bounded, whatever a worker writes") {
   io::MemoryFileSystem fs;
   REQUIRE(fs.make_dirs("d").ok());

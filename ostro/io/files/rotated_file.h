@@ -18,8 +18,9 @@ class RotatedFile {
   RotatedFile(FileSystem& fs, std::string path, int64_t most)
       : fs_(fs), path_(std::move(path)), most_(most) {}
 
-  // Appends the text, which is in one of the files as a whole. The directory must exist. Errors: those of
-  // writing; a later call tries again.
+  // Appends the text, lines with their ends, which is in one of the files as a whole. A file that ends within
+  // a line gets the line's end first. The directory must exist. Errors: those of writing, after which nothing
+  // of the text is there, or a part that is a line of its own; a later call tries again.
   Status append(std::string_view text);
 
  private:

@@ -5,6 +5,8 @@
 #include <algorithm>
 
 #include "ostro/attest/replay_statement.h"
+#include "ostro/chain/chain.h"
+#include "ostro/io/files/path.h"
 #include "ostro/lab/drive/lab_lock.h"
 #include "ostro/lab/journal/journal.h"
 
@@ -22,6 +24,10 @@ Result<TakenReplay> take_replay(const Context& context, const Plan& plan, const 
     return invalid_argument(
         fmt::format("{}: is about the run {}, and no step of {} made a run with that hash", where,
                     short_hash(statement.run_hash), plan.file));
+  ASSIGN_OR_RETURN(
+      const chain::Chain chain,
+      chain::read_chain(context.fs, io::join_path(state.made.at(of->step->name).folder, chain::kChainFile)));
+  RETURN_IF_ERROR(attest::check_is_of(statement, chain, where));
   ASSIGN_OR_RETURN(Journal journal, Journal::open(context.fs, plan.directory()));
   TakenReplay out{of->step->name, statement.who(), statement.verified()};
   const Replay replay{of->fingerprint, out.who, out.verified, statement.is_whole(), text};

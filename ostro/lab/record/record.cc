@@ -171,7 +171,7 @@ Status add_evaluation(Database& db, io::FileSystem& fs, const Step& step, const 
 
 // What was done again of each step that is done, by whom. A statement of others is read again, so that no
 // line of the journal says more than was signed.
-Status add_replays(Database& db, const LabState& state, const Journal& journal) {
+Status add_replays(Database& db, io::FileSystem& fs, const LabState& state, const Journal& journal) {
   for (const StepState& s : state.steps) {
     if (s.action != Action::kSkip) continue;
     for (const Replay& replay : journal.replays()) {
@@ -179,12 +179,16 @@ Status add_replays(Database& db, const LabState& state, const Journal& journal) 
       std::string who = replay.by.empty() ? "this lab" : replay.by, verified = replay.verified;
       bool whole = replay.whole;
       if (!replay.statement.empty()) {
-        ASSIGN_OR_RETURN(
-            const attest::ReplayStatement statement,
-            attest::read_statement(replay.statement, "a statement in " + std::string(kJournalFile)));
+        const std::string where = "a statement in " + std::string(kJournalFile);
+        ASSIGN_OR_RETURN(const attest::ReplayStatement statement,
+                         attest::read_statement(replay.statement, where));
         if (statement.run_hash != s.content)
           return corrupt(fmt::format("{}: a statement about {} stands there as one about {}", kJournalFile,
                                      short_hash(statement.run_hash), s.step->name));
+        ASSIGN_OR_RETURN(
+            const chain::Chain chain,
+            chain::read_chain(fs, io::join_path(state.made.at(s.step->name).folder, chain::kChainFile)));
+        RETURN_IF_ERROR(attest::check_is_of(statement, chain, where));
         who = statement.who(), verified = statement.verified(), whole = statement.is_whole();
       }
       RETURN_IF_ERROR(db.insert("replays", {s.step->name, who, verified, int64_t{whole ? 1 : 0}}));
@@ -220,7 +224,7 @@ Result<Database> make_record(io::FileSystem& fs, const Plan& plan, const LabStat
   }
   ASSIGN_OR_RETURN(const Registry registry, Registry::open(fs, plan.directory()));
   ASSIGN_OR_RETURN(const Journal journal, Journal::open(fs, plan.directory()));
-  RETURN_IF_ERROR(add_replays(db, state, journal));
+  RETURN_IF_ERROR(add_replays(db, fs, state, journal));
   RETURN_IF_ERROR(add_forecasts(db, fs, plan, state, registry, journal));
   ASSIGN_OR_RETURN(const std::vector<Outcome> outcomes,
                    find_outcomes(fs, db, plan, state, registry, journal));

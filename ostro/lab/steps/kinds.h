@@ -51,7 +51,8 @@ Result<train::TrainConfig> fork_config(const Work& work, const std::string& fold
 Result<int64_t> forked_at(const Work& work);
 // The options of `set`, with the seeds themselves.
 std::vector<config::Override> options_of(const Work& work);
-// An error where one of the options follows from the plan.
+// An error where one of the options follows from the plan, or is of a single training (metrics, alerts,
+// notices).
 Status check_left_to_plan(const std::vector<config::Override>& options);
 // The tokens steps of a training by component; one with the name "" where its data are one step. A fork
 // without data has those that the other run had at its step, and later ones that its weights name.

@@ -20,15 +20,29 @@ constexpr const char* kFromThePlan[] = {
     "data.on_bad_row",        "trainer.id",           "trainer.log_dir",
     "trainer.initialize_from"};
 
+// What `ostro train` does beside its run, and a lab does not.
+constexpr const char* kOfOneTraining[] = {"trainer.metrics_listen",     "trainer.alert_command",
+                                          "trainer.alert_stall_factor", "trainer.alert_disk_free",
+                                          "trainer.notice_file",        "trainer.notice_command",
+                                          "trainer.notice_grace"};
+constexpr const char* kNotWatched =
+    "nothing watches the trainings of a lab, nor waits for notices; leave it out (SIGTERM makes `ostro lab "
+    "run` save and end)";
+
+const config::Node* find_option(const config::Node& tree, const std::string& path) {
+  const size_t dot = path.find('.');
+  const config::Node* section = tree.find(path.substr(0, dot));
+  return section == nullptr ? nullptr : section->find(path.substr(dot + 1));
+}
+
 Status check_tree(const config::Node& tree) {
-  for (const std::string path : kFromThePlan) {
-    const size_t dot = path.find('.');
-    const config::Node* section = tree.find(path.substr(0, dot));
-    const config::Node* given = section == nullptr ? nullptr : section->find(path.substr(dot + 1));
-    if (given != nullptr)
+  for (const std::string path : kFromThePlan)
+    if (const config::Node* given = find_option(tree, path))
       return invalid_argument(
           fmt::format("{}: {}: follows from the plan's steps; leave it out", given->where, path));
-  }
+  for (const std::string path : kOfOneTraining)
+    if (const config::Node* given = find_option(tree, path))
+      return invalid_argument(fmt::format("{}: {}: {}", given->where, path, kNotWatched));
   return {};
 }
 
@@ -89,11 +103,18 @@ bool is_embedding(const std::string& path) {
 }  // namespace
 
 Status check_left_to_plan(const std::vector<config::Override>& options) {
-  for (const config::Override& option : options)
+  const auto sets = [](const config::Override& option, const std::string& path) {
+    return option.path == path || path.starts_with(option.path + ".") || option.path.starts_with(path + ".");
+  };
+  for (const config::Override& option : options) {
     for (const std::string path : kFromThePlan)
-      if (option.path == path || path.starts_with(option.path + ".") || option.path.starts_with(path + "."))
+      if (sets(option, path))
         return invalid_argument(fmt::format("{}: {} follows from the plan's steps; set options by themselves",
                                             option.path, path));
+    for (const std::string path : kOfOneTraining)
+      if (sets(option, path))
+        return invalid_argument(fmt::format("{}: {}: {}", option.path, path, kNotWatched));
+  }
   return {};
 }
 

@@ -5,6 +5,7 @@
 #include "ostro/chain/lock.h"
 #include "ostro/checkpoint/catalog.h"
 #include "ostro/io/files/path.h"
+#include "ostro/train/options/shown_config.h"
 
 #include <nlohmann/json.hpp>
 
@@ -77,6 +78,7 @@ Result<RunView> read_view(io::FileSystem& fs, const std::string& run_directory,
     view.config_yaml = std::move(*yaml);
     if (auto config = train::parse_train_config(view.config_yaml, config_path, models); config.ok())
       view.config = std::move(*config);
+    view.config_yaml = train::config_to_show(view.config_yaml);
   }
   RETURN_IF_ERROR(read_checkpoints(fs, io::join_path(run_directory, checkpoint::kCheckpointsFolder), view));
   if (auto facts = read_facts(fs, io::join_path(run_directory, kFactsFile)); facts.ok())

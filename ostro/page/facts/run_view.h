@@ -29,7 +29,7 @@ struct RunView {
   std::string record_error;                  // the reason why there is none
   std::vector<std::string> outcomes;         // of its sessions, as they are now (chain::outcome_now)
   std::optional<train::TrainConfig> config;  // config.yaml, where it can be read
-  std::string config_yaml;
+  std::string config_yaml;                   // the same as text, as others may see it
   std::vector<ViewedCheckpoint> checkpoints;
   int64_t parameters = 0;  // of the newest checkpoint; 0: not known
   std::optional<Facts> facts;

@@ -8,6 +8,7 @@
 #include "ostro/chain/version.h"
 #include "ostro/checkpoint/catalog.h"
 #include "ostro/io/files/path.h"
+#include "ostro/train/options/shown_config.h"
 
 namespace ostro::run {
 
@@ -45,7 +46,7 @@ Status ChainKeeper::save(train::LiveState& state, const train::TrainConfig& conf
   info.step = state.step();
   info.kind = how == Saving::kNamed ? checkpoint::Kind::kPermanent : checkpoint::Kind::kTemporary;
   info.numerics_version = chain::kNumericsVersion;
-  info.config = config::resolved_yaml(config);
+  info.config = train::config_to_show(config);
   info.chain_head = chain_.head();
   info.measured = measured_;
   RETURN_IF_ERROR(state.save(info, saver_));

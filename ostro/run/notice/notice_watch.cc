@@ -23,9 +23,10 @@ std::optional<std::string> file_notice(const train::TrainerOptions& options) {
   return fmt::format("{} is there (trainer.notice_file)", *options.notice_file);
 }
 
-std::optional<std::string> command_notice(const train::TrainerOptions& options, Error* why_not = nullptr) {
+std::optional<std::string> command_notice(const train::TrainerOptions& options, Error* why_not = nullptr,
+                                          const std::function<bool()>& stop = {}) {
   if (options.notice_command.empty()) return std::nullopt;
-  const auto done = run_program(ProgramCall{options.notice_command, "", kCommandLimit});
+  const auto done = run_program(ProgramCall{options.notice_command, "", kCommandLimit, stop});
   if (done.ok())
     return fmt::format("{} ended with status 0 (trainer.notice_command)", options.notice_command[0]);
   if (why_not != nullptr) *why_not = done.error();
@@ -90,7 +91,10 @@ void NoticeWatch::run_command() {
   bool failed = false;
   do {
     Error why_not(ErrorCode::kIo, "");
-    const auto why = command_notice(options_, &why_not);
+    const auto why = command_notice(options_, &why_not, [this] {
+      const std::lock_guard lock(mutex_);
+      return over_;
+    });
     if (why) {
       const std::lock_guard lock(mutex_);
       told_ = *why;

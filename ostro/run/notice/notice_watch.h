@@ -29,7 +29,7 @@ class NoticeWatch {
   };
   // `options` must outlive it.
   NoticeWatch(const train::TrainerOptions& options, Calls calls);
-  ~NoticeWatch();
+  ~NoticeWatch();  // kills a command that runs
   NoticeWatch(const NoticeWatch&) = delete;
   NoticeWatch& operator=(const NoticeWatch&) = delete;
 

@@ -2,6 +2,7 @@
 #include "ostro/run/notice/notice_watch.h"
 
 #include <doctest/doctest.h>
+#include <signal.h>
 #include <unistd.h>
 
 #include <atomic>
@@ -78,6 +79,22 @@ TEST_CASE("when the grace is over, that is told once; without one never") {
     std::this_thread::sleep_for(std::chrono::milliseconds(limited ? 120 : 0));
     CHECK(late == (limited ? 1 : 0));
   }
+}
+
+TEST_CASE("a watch that ends kills its command") {
+  const Folder folder;
+  TrainerOptions options;
+  const std::string pid_file = folder.path + "/pid";
+  options.notice_command = {"sh", "-c", "echo $$ > \"$0\"; sleep 1000; exit 1", pid_file};
+  int pid = 0;
+  {
+    const NoticeWatch watch(options, {});
+    const auto until = std::chrono::steady_clock::now() + std::chrono::seconds(300);
+    while (pid == 0 && std::chrono::steady_clock::now() < until) std::ifstream(pid_file) >> pid;
+    REQUIRE(pid > 0);
+    CHECK(!watch.asked());
+  }
+  CHECK(::kill(pid, 0) != 0);
 }
 
 TEST_CASE("a command that is not there is no notice, and is told once") {

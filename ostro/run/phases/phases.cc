@@ -53,11 +53,6 @@ Result<PhaseStart> phase_behind(io::FileSystem& fs, const std::string& path, int
   return out;
 }
 
-Status check_whole(io::FileSystem& fs, const std::string& path) {
-  ASSIGN_OR_RETURN(const checkpoint::Checkpoint opened, checkpoint::Checkpoint::open(fs, path));
-  return opened.verify();
-}
-
 }  // namespace
 
 Result<PhaseStart> phase_to_continue(io::FileSystem& fs, const std::string& directory,
@@ -74,13 +69,12 @@ Result<PhaseStart> phase_to_continue(io::FileSystem& fs, const std::string& dire
     ASSIGN_OR_RETURN(const PhaseStart start, phase_behind(fs, path, newest.step, configs));
     // Within a phase the run itself passes over what is damaged.
     if (start == first) return start;
-    const Status whole = check_whole(fs, newest.path);
-    if (whole.ok()) return start;
-    if (whole.error().code() != ErrorCode::kCorrupt) return whole.error();
-    log_warning(
-        fmt::format("checkpoint {} is damaged and is removed, and the run goes on from one before it: {}",
-                    newest.path, whole.error().message()));
-    RETURN_IF_ERROR(checkpoint::remove_checkpoint(fs, newest.path));
+    ASSIGN_OR_RETURN(const Status damage, checkpoint::damage_of(fs, newest.path));
+    if (damage.ok()) return start;
+    // The session that comes must not take it: its amend is not that session's.
+    ASSIGN_OR_RETURN(const std::string aside, checkpoint::set_aside(fs, newest.path));
+    log_warning(fmt::format("checkpoint {} is damaged and is now {}; the run goes on from one before it: {}",
+                            newest.path, aside, damage.error().message()));
   }
 }
 

@@ -36,8 +36,9 @@ struct PhaseStart {
   bool operator==(const PhaseStart&) const = default;
 };
 // For the run in `directory`, which may not have begun. It follows from the newest checkpoint that is there
-// and from the amends that the chain has up to it. A checkpoint that is damaged is removed, with a warning,
-// where older ones are of another phase: the run goes on in that phase. No process may work on the run.
+// and from the amends that the chain has up to it. A checkpoint that is damaged (checkpoint::damage_of) is
+// set aside, with a warning, where older ones are of another phase: the run goes on in that phase. No process
+// may work on the run.
 Result<PhaseStart> phase_to_continue(io::FileSystem& fs, const std::string& directory,
                                      std::span<const train::TrainConfig> configs);
 

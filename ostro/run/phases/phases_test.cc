@@ -10,6 +10,7 @@
 #include "ostro/checkpoint/catalog.h"
 #include "ostro/cpu/engine/engine.h"
 #include "ostro/io/files/memory_file_system.h"
+#include "ostro/io/json/file_header.h"
 #include "ostro/run/phases/period_facts.h"
 #include "ostro/train/options/mixed_run_for_test.h"
 
@@ -143,6 +144,42 @@ TEST_CASE("a run goes on in the phase of the newest checkpoint that is whole") {
     const auto oldest = before->front().step;
     CHECK(world.sessions.front().first == (oldest < 3 ? 0 : oldest < 5 ? 1 : 2));
   }
+}
+
+TEST_CASE(
+    "a checkpoint that cannot be read is passed over as resuming does it, and is kept; a later format is an "
+    "error") {
+  const auto configs = three();
+  PhasedWorld plain;
+  const std::string wanted = plain.go(configs)->hash;
+  const std::string root = "runs/run/checkpoints", newest = root + "/step-00000004";
+  for (const char* gone : {"/model/head/weight/zarr.json", "/manifest.json"}) {
+    CAPTURE(gone);
+    PhasedWorld world;
+    REQUIRE(world.go(configs, 4).ok());
+    const auto before = checkpoint::list_checkpoints(world.fs, root);
+    REQUIRE((before.ok() && before->size() >= 2 && before->back().path == newest));
+    REQUIRE((*before)[before->size() - 2].step <= 3);  // of the phase before
+    REQUIRE(world.fs.remove(newest + gone).ok());
+    const auto again = world.go(configs);
+    REQUIRE_MESSAGE(again.ok(), again.error().message());
+    CHECK(again->hash == wanted);
+    const std::string aside = root + "/damaged-step-00000004";
+    CHECK(world.fs.list(aside + "/model/head/weight").ok());
+    CHECK(!world.fs.exists(aside + gone).value());
+  }
+  PhasedWorld later;
+  REQUIRE(later.go(configs, 4).ok());
+  const std::string file = newest + "/manifest.json";
+  std::string manifest = io::remove_checksum(later.fs.read_file(file).value(), file).value();
+  const size_t at = manifest.find("\"format_version\"");
+  REQUIRE(at != std::string::npos);
+  manifest.replace(manifest.find_first_of("0123456789", at), 1, "9");
+  REQUIRE(later.fs.write_file(file, io::add_checksum(manifest)).ok());
+  const auto refused = later.go(configs);
+  REQUIRE(!refused.ok());
+  CHECK(refused.error().code() == ErrorCode::kUnsupported);
+  CHECK(later.fs.exists(newest).value());
 }
 
 TEST_CASE("the amends to come are those that the chain then has") {

@@ -2,6 +2,7 @@
 
 #include "ostro/models/decoder/decoder.h"
 #include "ostro/train/options/llama_for_test.h"
+#include "ostro/train/options/shown_config.h"
 
 #include <doctest/doctest.h>
 
@@ -328,6 +329,25 @@ TEST_CASE("docs/reference/config.md is what the declarations say") {
   if (std::getenv("OSTRO_UPDATE_DOCS")) std::ofstream(path) << text;
   CHECK_MESSAGE(slurp(path) == text,
                 "docs/reference/config.md is stale; run OSTRO_UPDATE_DOCS=1 on this test program");
+}
+
+TEST_CASE("words of commands, which may have a secret, are not in a config that others see") {
+  const auto given = load_train_config(
+      kDense, std::vector<Override>{{"trainer.alert_command", "[curl, \"https://hooks.example.org/SECRET\"]"},
+                                    {"trainer.notice_command", "[probe, --key, SECRET]"}});
+  REQUIRE_MESSAGE(given.ok(), given.error().message());
+  const std::string whole = config::resolved_yaml(*given), shown = config_to_show(whole);
+  CHECK(whole.find("SECRET") != std::string::npos);
+  CHECK_MESSAGE(shown.find("SECRET") == std::string::npos, shown);
+  const auto read = parse_train_config(shown, "shown", models::builtin_models());
+  REQUIRE_MESSAGE(read.ok(), read.error().message());
+  TrainConfig without = *given;
+  without.trainer.alert_command.clear(), without.trainer.notice_command.clear();
+  CHECK(config::resolved_yaml(*read) == config::resolved_yaml(without));
+  CHECK(config_to_show(shown) == shown);
+  CHECK(config_to_show(*given) == shown);
+  for (const char* text : {"", "[", "trainer: {}\n", "trainer: 3 # as it is\n"})
+    CHECK(config_to_show(text) == text);
 }
 
 }  // namespace
