@@ -8,7 +8,7 @@
 #include <string>
 
 #include "ostro/cluster/coordinator.h"
-#include "ostro/cluster/local_launcher.h"
+#include "ostro/cluster/local/local_launcher.h"
 #include "ostro/monitor/monitor.h"
 #include "ostro/run/notice/signals.h"
 #include "ostro/train/options/config.h"

@@ -1,7 +1,7 @@
 // ExitCode: the meanings of the process' exit status. `ostro --help` prints them, too.
 #pragma once
 
-#include "ostro/cluster/local_launcher.h"
+#include "ostro/cluster/local/local_launcher.h"
 
 namespace ostro::cli {
 

@@ -7,7 +7,7 @@
 #include <string>
 
 #include "ostro/base/log.h"
-#include "ostro/cluster/local_launcher.h"
+#include "ostro/cluster/local/local_launcher.h"
 #include "ostro/cluster/member.h"
 #include "ostro/run/notice/notice_watch.h"
 #include "ostro/run/notice/signals.h"

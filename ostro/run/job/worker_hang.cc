@@ -10,7 +10,7 @@
 
 #include "ostro/base/log.h"
 #include "ostro/base/watch/stacks.h"
-#include "ostro/cluster/local_launcher.h"
+#include "ostro/cluster/local/local_launcher.h"
 #include "ostro/io/files/atomic_file.h"
 #include "ostro/io/files/local_file_system.h"
 #include "ostro/io/files/path.h"

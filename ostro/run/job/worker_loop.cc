@@ -8,7 +8,7 @@
 #include "ostro/base/log.h"
 #include "ostro/base/watch/fault_point.h"
 #include "ostro/base/watch/pulse.h"
-#include "ostro/cluster/local_launcher.h"
+#include "ostro/cluster/local/local_launcher.h"
 #include "ostro/cluster/member.h"
 #include "ostro/cluster/watch/cluster_file.h"
 #include "ostro/cluster/wire/socket.h"

@@ -1,4 +1,4 @@
-#include "ostro/cluster/local_launcher.h"
+#include "ostro/cluster/local/local_launcher.h"
 
 #include <fcntl.h>
 #include <fmt/format.h>

@@ -1,5 +1,5 @@
 // The launcher's decisions, with shells in the place of workers.
-#include "ostro/cluster/local_launcher.h"
+#include "ostro/cluster/local/local_launcher.h"
 
 #include <doctest/doctest.h>
 #include <unistd.h>
