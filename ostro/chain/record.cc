@@ -4,10 +4,12 @@
 
 #include <algorithm>
 #include <filesystem>
+#include <optional>
 #include <thread>
 
 #include "ostro/base/machine.h"
 #include "ostro/base/run_program.h"
+#include "ostro/base/watch/time_use.h"
 #include "ostro/chain/clock_text.h"
 #include "ostro/chain/source_commit.h"
 #include "ostro/io/files/atomic_file.h"
@@ -155,6 +157,27 @@ double seconds_a_step(const RunRecord& record) {
     steps += session.to_step - session.from_step;
   }
   return steps > 0 && seconds > 0 ? seconds / static_cast<double>(steps) : 0;
+}
+
+SessionTimes session_times(const RunRecord& record) {
+  SessionTimes out;
+  int64_t steps = 0;
+  std::optional<double> least;
+  for (const Session& session : record.sessions) {
+    if (session.seconds.empty()) continue;  // it was killed, so its times are not known
+    const auto of = [&](TimeUse use) {
+      const auto found = session.seconds.find(kTimeUseNames[static_cast<size_t>(use)]);
+      return found == session.seconds.end() ? 0.0 : found->second;
+    };
+    const double beginning = of(TimeUse::kStart) + of(TimeUse::kCompile);
+    for (const auto& [use, spent] : session.seconds) out.a_step += spent;
+    out.a_step -= beginning;
+    out.computing += of(TimeUse::kStep);
+    steps += session.to_step - session.from_step;
+    if (!least || beginning < *least) least = beginning;
+  }
+  if (steps <= 0 || out.computing <= 0) return {};
+  return {*least, out.a_step / static_cast<double>(steps), out.computing / static_cast<double>(steps)};
 }
 
 Status write_record(io::FileSystem& fs, const std::string& path, const RunRecord& record) {

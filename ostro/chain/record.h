@@ -57,6 +57,15 @@ std::string record_json(const RunRecord& record);
 // The seconds that a step took on average in the sessions that ended. All uses of their time count, also
 // those beside steps. 0: not known.
 double seconds_a_step(const RunRecord& record);
+
+// What the sessions that ended took, in seconds.
+struct SessionTimes {
+  double beginning = 0;  // of a session, until it trains: the start and compiling; the least of them
+  double a_step = 0;     // all uses of a session's time but its beginning, per step
+  double computing = 0;  // of a_step, the step alone
+};
+// Zeros: not known.
+SessionTimes session_times(const RunRecord& record);
 // Replaces the file atomically. Errors: those of writing.
 Status write_record(io::FileSystem& fs, const std::string& path, const RunRecord& record);
 // Reads the file. Errors: kCorrupt for a wrong checksum or field, kUnsupported for a later format, and those

@@ -7,9 +7,11 @@
 #include <nlohmann/json.hpp>
 
 #include "ostro/audit/record/amended_run_for_test.h"
+#include "ostro/audit/record/recorded_run.h"
 #include "ostro/batches/loader/document_uses.h"
 #include "ostro/chain/data_record.h"
 #include "ostro/data/options/document_name.h"
+#include "ostro/io/files/faulty_file_system.h"
 #include "ostro/run/amend/amend_plan.h"
 #include "ostro/train/step/batches.h"
 
@@ -121,6 +123,33 @@ TEST_CASE("an amend adds a component: old batches stay, one config gives all, an
                                        models::builtin_models());
   REQUIRE(own.ok());
   CHECK(must_go(*slow, *engine, *own, false).hash == whole);
+}
+
+TEST_CASE("slow: a power cut at any moment of an amend that adds data: the places of the data are known") {
+  const auto engine = plain_engine();
+  train::Settings added = with_algebra();
+  added.emplace_back("data.cache_dir", "elsewhere");  // where no configuration before the amend looks
+  int cuts = 0, amended = 0;
+  for (int64_t at = 0;; ++at) {
+    const auto memory = begun_with_algebra(*engine);
+    io::FaultyFileSystem faulty(*memory);
+    faulty.inject(io::Fault::kCrash, at);
+    (void)run::Run::open(train::mixed_config(added), {faulty, *engine}, true).ok();
+    if (!faulty.triggered()) break;
+    memory->crash(static_cast<uint64_t>(at % 3));
+    ++cuts;
+    CAPTURE(at);
+    const bool is_amended = chain::data_records(chain_of(*memory)).size() > 1;
+    amended += is_amended;
+    CHECK(verified(*memory, *engine) == "equal");
+    const auto config = open_recorded(*memory, "runs/run", models::builtin_models(), false);
+    REQUIRE_MESSAGE(config.ok(), config.error().message());
+    CHECK((config->config.data.cache_dir == "elsewhere") == is_amended);
+    CHECK(train::open_data(*memory, config->config).ok());
+  }
+  CHECK(cuts > 20);
+  CHECK(amended > 2);
+  CHECK(amended < cuts);
 }
 
 TEST_CASE("controls: a stage a step late, or moments that were reset, are another run") {
