@@ -142,6 +142,7 @@ std::string record_json(const RunRecord& record) {
   json["numerics_version"] = record.numerics_version;
   json["program_hash"] = record.program_hash;
   json["data_hash"] = record.data_hash;
+  if (!record.data_hash_now.empty()) json["data_hash_now"] = record.data_hash_now;
   json["tokenizer_hash"] = record.tokenizer_hash;
   json["parent"] = record.parent.empty() ? OrderedJson() : OrderedJson(record.parent);
   json["sessions"] = OrderedJson::array();
@@ -195,6 +196,9 @@ Result<RunRecord> read_record(io::FileSystem& fs, const std::string& path) {
   ASSIGN_OR_RETURN(record.numerics_version, fields.string("numerics_version"));
   ASSIGN_OR_RETURN(record.program_hash, fields.string("program_hash"));
   ASSIGN_OR_RETURN(record.data_hash, fields.string("data_hash"));
+  if (fields.has("data_hash_now")) {
+    ASSIGN_OR_RETURN(record.data_hash_now, fields.string("data_hash_now"));
+  }
   ASSIGN_OR_RETURN(record.tokenizer_hash, fields.string("tokenizer_hash"));
   ASSIGN_OR_RETURN(record.parent, optional_string(fields, "parent"));
   ASSIGN_OR_RETURN(const nlohmann::json* sessions, fields.array("sessions"));

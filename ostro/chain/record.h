@@ -36,11 +36,12 @@ struct Session {
   bool operator==(const Session&) const = default;
 };
 
-// The content of run.json. The hashes are those of the chain's genesis.
+// The content of run.json. The hashes are those of the chain's genesis but for data_hash_now.
 struct RunRecord {
   std::string numerics_version;
   std::string program_hash;
   std::string data_hash;
+  std::string data_hash_now;  // since the last amend that added data; empty: no amend did
   std::string tokenizer_hash;
   std::string parent;  // the checkpoint that the run started from; empty: none
   std::vector<Session> sessions;

@@ -6,10 +6,12 @@
 #include <functional>
 #include <nlohmann/json.hpp>
 
+#include "ostro/audit/inspect.h"
 #include "ostro/audit/record/amended_run_for_test.h"
 #include "ostro/audit/record/recorded_run.h"
 #include "ostro/batches/loader/document_uses.h"
 #include "ostro/chain/data_record.h"
+#include "ostro/chain/record.h"
 #include "ostro/data/options/document_name.h"
 #include "ostro/io/files/faulty_file_system.h"
 #include "ostro/run/amend/amend_plan.h"
@@ -85,6 +87,17 @@ TEST_CASE("an amend adds a component: old batches stay, one config gives all, an
   CHECK(said["data_roots"] == Json{{"from", chain.genesis().data_roots}, {"to", *data->stores->roots()}});
   CHECK(said["data_roots"]["to"].size() == 3);
   CHECK(chain::data_records(chain).back().components == std::set<std::string>{"algebra", "code", "web"});
+  const auto record = chain::read_record(*fs, "runs/run/run.json");
+  REQUIRE_MESSAGE(record.ok(), record.error().message());
+  CHECK(record->data_hash == chain.genesis().data_hash);
+  CHECK(record->data_hash_now == data->data_hash);
+  const auto shown = inspect(*fs, "runs/run", {});
+  REQUIRE_MESSAGE(shown.ok(), shown.error().message());
+  has(shown->text, "data now");
+  has(shown->text, data->data_hash);
+  const auto unchanged = begun_with_algebra(*engine);
+  CHECK(chain::read_record(*unchanged, "runs/run/run.json")->data_hash_now.empty());
+  CHECK(inspect(*unchanged, "runs/run", {})->text.find("data now") == std::string::npos);
 
   const auto loader = train::make_loader(*stored, data->stores);
   REQUIRE(loader.ok());
