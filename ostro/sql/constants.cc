@@ -5,6 +5,7 @@
 #include <initializer_list>
 #include <string_view>
 
+#include "ostro/sql/operands.h"
 #include "ostro/sql/tokens.h"
 
 namespace ostro::sql {
@@ -87,6 +88,8 @@ class ConstantReader {
 
   void sign(const Token& token) {
     if (token.text == ",") frames_.back().has_comma = true;
+    if (const std::string same = same_operands(tokens_, at_); !same.empty())
+      out_.push_back({same, chooses() ? ConstantUse::kChooses : ConstantUse::kComputes});
     if (token.text == "(") {
       Frame inner;
       inner.outer_chooses = frame().outer_chooses || frame().chooses || before().upper == "IN";

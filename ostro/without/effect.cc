@@ -191,7 +191,8 @@ Result<std::optional<EffectReport>> find_effect(const Context& context, const Wi
     next = end;
   }
   report.losses.texts.resize(texts.size());
-  ASSIGN_OR_RETURN(auto asked, effect_of(context, request, plan, plan.asked, states[1], texts.size(), services));
+  ASSIGN_OR_RETURN(auto asked,
+                   effect_of(context, request, plan, plan.asked, states[1], texts.size(), services));
   if (!asked) return std::optional<EffectReport>();
   report.asked = std::move(*asked);
   for (size_t i = 0; i < plan.controls.size(); ++i) {

@@ -21,8 +21,8 @@ double price_seconds(const Price& price, const chain::SessionTimes& times, const
 Result<Price> find_price(const Context& context, const WithoutRequest& request, const RemovalPlan& plan,
                          const run::Cost& of_run) {
   ASSIGN_OR_RETURN(const std::vector<MeasuredText> texts, compared_texts(context.fs, request, plan));
-  ASSIGN_OR_RETURN(const std::vector<double> states, measuring_flops(context, plan.config, *plan.tokenizer,
-                                                                     texts_by_state(texts, plan)));
+  ASSIGN_OR_RETURN(const std::vector<double> states,
+                   measuring_flops(context, plan.config, *plan.tokenizer, texts_by_state(texts, plan)));
   Price out;
   out.steps = plan.steps_to_do();
   out.states = std::ssize(states);

@@ -72,8 +72,9 @@ std::string hashes_section(const RunView& view) {
   facts.row("numerics version", html_escaped(genesis.numerics_version));
   facts.hash("program", genesis.program_hash);
   for (const chain::DataRecord& data : chain::data_records(view.chain))
-    facts.hash(data.step == genesis.step() ? "data" : fmt::format("data since step {}", grouped(data.step + 1)),
-               data.hash);
+    facts.hash(
+        data.step == genesis.step() ? "data" : fmt::format("data since step {}", grouped(data.step + 1)),
+        data.hash);
   facts.hash("tokenizer", genesis.tokenizer_hash);
   if (genesis.fork)
     facts.row("fork of", fmt::format("<span class=\"hash\">{}</span> at step {}",
