@@ -6,6 +6,7 @@ entries are refused, each by the rule that it breaks; a board that was altered i
 """
 import argparse
 import json
+import os
 import pathlib
 import re
 import shutil
@@ -311,6 +312,22 @@ def altered_board(lab):
     check("has other bytes" in lab.program.run("lab", "board", "check", "honest", "--board", "board", code=1), "other evaluation")
 
 
+def limits(lab):
+    """A check that reaches a limit is ended with all that it started; the error names the limit and the option that raises it."""
+    stuck = lab.copy("stuck")
+    ledger = next(path for path in sorted((stuck / "record").iterdir()) if path.name == "score.ir")
+    ledger.unlink()
+    os.mkfifo(ledger)  # whoever opens it to read waits for ever
+    out = lab.check("stuck", 1, "--time", "1")
+    check("the check of stuck was ended: it took longer than 1 s; --time SECONDS raises the limit" in out, out)
+    out = lab.check("honest", 1, "--addresses", "1")
+    check("--addresses GIB raises the limit" in out and "counts" not in out, out)
+    for option in ("--time", "--cpu_time", "--addresses", "--memory"):
+        check(f"{option} -1: use 1 to" in lab.check("honest", 2, option, "-1"), option)
+    left = [path.name for path in pathlib.Path(tempfile.gettempdir()).iterdir() if path.name.startswith("ostro-check-")]
+    check(not left, f"folders of checks are left: {left}")
+
+
 def main():
     parser = argparse.ArgumentParser(description=__doc__)
     parser.add_argument("--ostro", required=True)
@@ -322,6 +339,7 @@ def main():
         forgeries(lab, flops)
         other_batch(lab)
         altered_board(lab)
+        limits(lab)
     print("an honest entry counts, and twelve forged ones are refused by name")
     return 0
 
