@@ -66,8 +66,8 @@ std::string check_here(const Context& context, const Track& track, const Board* 
                        const CheckRequest& request, const ProcessLimits& limits) {
   end_on_out_of_memory(kOutOfMemoryStatus);
   // The kernel cache is only read here, so that nothing that an entry leads to stays in it.
-  LogSink before;
-  before = set_log_sink([&before](LogLevel level, std::string_view line) {
+  static LogSink before;
+  before = set_log_sink([](LogLevel level, std::string_view line) {
     if (!line.starts_with("compiled kernels are not kept")) before(level, line);
   });
   try {

@@ -105,25 +105,28 @@ constexpr int64_t kMoreAddresses = 32;            // GiB, than a program may nee
 
 struct CheckWords {
   std::string track, board;
-  int64_t memory_gib = 16, addresses_gib = 0, seconds = 6 * 3600, cpu_seconds = 0;
+  int64_t memory_gib = 16, seconds = 6 * 3600, cpu_seconds = 0;
+  double addresses_gib = 0;  // 0: kMoreAddresses more than memory_gib
   board::CheckRequest request;
 };
 
 Result<board::CheckLimits> limits_of(const CheckWords& words) {
   for (const auto& [name, value] : {std::pair{"--memory", words.memory_gib},
-                                    {"--addresses", words.addresses_gib},
                                     {"--time", words.seconds},
                                     {"--cpu_time", words.cpu_seconds}})
     if (value < 1 || value > kMostLimit)
       return invalid_argument(fmt::format("{} {}: use 1 to {}", name, value, kMostLimit));
+  if (!(words.addresses_gib > 0 && words.addresses_gib <= static_cast<double>(kMostLimit)))
+    return invalid_argument(
+        fmt::format("--addresses {}: use more than 0 and at most {}", words.addresses_gib, kMostLimit));
   return board::CheckLimits{std::chrono::seconds(words.seconds), words.cpu_seconds,
-                            words.addresses_gib << 30};
+                            static_cast<int64_t>(words.addresses_gib * (int64_t{1} << 30))};
 }
 
 Result<board::LimitedCheck> check(const Context& context, CheckWords words) {
   if (words.track.empty() == words.board.empty())
     return invalid_argument("name either --track FILE or --board DIR");
-  if (words.addresses_gib == 0) words.addresses_gib = words.memory_gib + kMoreAddresses;
+  if (words.addresses_gib == 0) words.addresses_gib = static_cast<double>(words.memory_gib + kMoreAddresses);
   if (words.cpu_seconds == 0)
     words.cpu_seconds =
         std::min(kMostLimit, words.seconds * std::max(1U, std::thread::hardware_concurrency()));
