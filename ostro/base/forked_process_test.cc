@@ -59,7 +59,7 @@ TEST_CASE("what takes longer than its limit is killed with all that it started")
   char byte = 0;
   REQUIRE(::read(ends[0], &byte, 1) == 1);  // it has started the other one
   CHECK_FALSE(process->wait_for(std::chrono::milliseconds(1)).has_value());
-  CHECK(::read(ends[0], &byte, 1) == 0);  // nobody holds it
+  CHECK(::read(ends[0], &byte, 1) == 0);  // no process holds it
   ::close(ends[0]);
 }
 

@@ -43,6 +43,7 @@ json result_json(const CheckResult& result, const Track& track) {
           {"is_foreign", result.is_foreign},
           {"bits_per_byte", chain::hex_float(result.bits_per_byte)},
           {"challenge", result.challenge},
+          {"replayed", result.replayed ? json{result.replayed->replayed, result.replayed->steps} : json()},
           {"text", check_text(result, track)}};
 }
 
@@ -54,6 +55,10 @@ Result<LimitedCheck> read_result(const json& answer) {
   result.challenge = answer.at("challenge");
   for (const json& refusal : answer.at("refusals"))
     result.refusals.push_back({static_cast<Rule>(refusal.at(0).get<int>()), refusal.at(1)});
+  if (const json& done = answer.at("replayed"); done.is_array()) {
+    result.replayed.emplace();
+    result.replayed->replayed = done.at(0), result.replayed->steps = done.at(1);
+  }
   ASSIGN_OR_RETURN(result.flops, chain::parse_hex_float(answer.at("flops").get<std::string>()));
   ASSIGN_OR_RETURN(result.bits_per_byte,
                    chain::parse_hex_float(answer.at("bits_per_byte").get<std::string>()));

@@ -19,7 +19,7 @@ struct CheckLimits {
 };
 
 struct LimitedCheck {
-  CheckResult outcome;  // without `replayed`, `code`, `shared` and `open`, which the text has
+  CheckResult outcome;  // without `code`, `shared` and `open`, which the text has; of `replayed` the counts
   std::string text;     // check_text
 };
 

@@ -10,7 +10,6 @@
 #include "ostro/chain/data_record.h"
 #include "ostro/io/files/path.h"
 #include "ostro/tokenizer/files/files.h"
-#include "ostro/train/programs/run_flops.h"
 
 namespace ostro::board {
 namespace {
@@ -128,13 +127,7 @@ void check_program_rules(const audit::RecordedRun& run, const ScoreProgram& scor
   if (constants > kMostConstantBytes)
     out.push_back({Rule::kConstants, fmt::format("its programs have {} bytes of constants, and may have {}",
                                                  constants, kMostConstantBytes)});
-  flops = 0;
-  for (size_t k = 0; k < run.periods.size(); ++k) {
-    const audit::OpenedPeriod& period = run.periods[k];
-    const int64_t end = k + 1 < run.periods.size() ? run.periods[k + 1].period.first : run.chain.last_step();
-    flops += train::run_flops(period.programs, period.config, end) -
-             train::run_flops(period.programs, period.config, period.period.first);
-  }
+  flops = audit::recorded_flops(run);
   if (flops > track.flops)
     out.push_back({Rule::kFlops, fmt::format("its training has {:.6g} FLOPs, and the track allows {:.6g}",
                                              flops, track.flops)});

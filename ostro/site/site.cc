@@ -11,6 +11,7 @@
 #include "ostro/lab/report/scaling_section.h"
 #include "ostro/paper/paper.h"
 #include "ostro/site/pages.h"
+#include "ostro/site/run_extras.h"
 #include "ostro/site/shell.h"
 
 namespace ostro::site {
@@ -23,7 +24,8 @@ class Writer {
     shell_.lab = facts.plan.name;
   }
 
-  Status write(const std::vector<BatchSet>& sets, const std::vector<lab::ReportFile>& report) {
+  Status write(const std::vector<BatchSet>& sets, const std::vector<board::Board>& boards,
+               const std::vector<lab::ReportFile>& report) {
     ASSIGN_OR_RETURN(const std::string scaling, lab::scaling_html(facts_.record));
     ASSIGN_OR_RETURN(const std::string hypotheses, hypotheses_body());
     const auto has = [&](const char* name) {
@@ -34,6 +36,7 @@ class Writer {
         {"index.html", "Lab"}, {"runs.html", "Runs"}, {"diff.html", "Compare"}, {"data.html", "Data"}};
     if (!scaling.empty()) shell_.links.emplace_back("scaling.html", "Scaling");
     if (!hypotheses.empty()) shell_.links.emplace_back("hypotheses.html", "Hypotheses and registry");
+    if (!boards.empty()) shell_.links.emplace_back("boards.html", "Boards");
     if (has("report.html")) shell_.links.emplace_back("report/report.html", "Report");
     if (has("report.pdf")) shell_.links.emplace_back("report/report.pdf", "Paper (PDF)");
     ASSIGN_OR_RETURN(const std::string index, index_body(facts_));
@@ -48,6 +51,10 @@ class Writer {
     RETURN_IF_ERROR(put_page("data.html", "Data", data));
     if (!scaling.empty()) RETURN_IF_ERROR(put_page("scaling.html", "Scaling", scaling));
     if (!hypotheses.empty()) RETURN_IF_ERROR(put_page("hypotheses.html", "Hypotheses", hypotheses));
+    if (!boards.empty()) {
+      ASSIGN_OR_RETURN(const std::string body, boards_body(facts_, boards));
+      RETURN_IF_ERROR(put_page("boards.html", "Boards", body));
+    }
     for (const RunFacts& run : facts_.runs) RETURN_IF_ERROR(write_run(run));
     for (const BatchSet& set : sets) {
       RETURN_IF_ERROR(put_page(set.id + ".html", "Batches", batches_body(facts_, set)));
@@ -71,10 +78,11 @@ class Writer {
       if (!entries.ok()) continue;  // there are no data
       for (const io::DirEntry& entry : *entries) {
         const std::string name = folder + entry.name;
-        const bool is_ours = folder.empty()
-                                 ? entry.name.ends_with(".html") &&
-                                       (entry.name.starts_with("run-") || entry.name.starts_with("batches-"))
-                                 : entry.name.ends_with(".js");
+        const bool is_ours =
+            folder.empty() ? entry.name == "boards.html" ||
+                                 (entry.name.ends_with(".html") &&
+                                  (entry.name.starts_with("run-") || entry.name.starts_with("batches-")))
+                           : entry.name.ends_with(".js");
         if (is_ours && !written_.contains(name))
           RETURN_IF_ERROR(context_.fs.remove(io::join_path(out_, name)));
       }
@@ -122,13 +130,19 @@ Result<Site> write_site(const Context& context, const lab::Plan& plan, const lab
   ASSIGN_OR_RETURN(const lab::Database record, lab::make_record(context.fs, plan, state, request.measured));
   ASSIGN_OR_RETURN(const lab::Journal journal, lab::Journal::open(context.fs, plan.directory()));
   LabFacts facts = lab_facts(plan, state, record, journal, request.measured);
+  add_run_extras(context, request.texts, facts);
+  std::vector<board::Board> boards;
+  for (const std::string& folder : request.boards) {
+    ASSIGN_OR_RETURN(board::Board one, board::Board::open(context.fs, folder));
+    boards.push_back(std::move(one));
+  }
   ASSIGN_OR_RETURN(const std::vector<BatchSet> sets, find_batch_sets(context, facts, request.texts));
   Writer writer(context, facts, out);
   paper::Report report;
   if (state.is_done()) {
     ASSIGN_OR_RETURN(report, paper::shown_report(context.fs, plan, state));
   }
-  RETURN_IF_ERROR(writer.write(sets, report.files));
+  RETURN_IF_ERROR(writer.write(sets, boards, report.files));
   RETURN_IF_ERROR(writer.remove_others());
   return Site{writer.written(), report.missing};
 }

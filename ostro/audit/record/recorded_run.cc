@@ -11,6 +11,7 @@
 #include "ostro/checkpoint/tensor.h"
 #include "ostro/io/files/path.h"
 #include "ostro/models/foreign_model.h"
+#include "ostro/train/programs/run_flops.h"
 #include "ostro/train/step/run_data.h"
 #include "ostro/train/step/snapshot.h"
 
@@ -125,6 +126,17 @@ Result<RecordedRun> open_recorded(io::FileSystem& fs, const std::string& directo
   if (genesis.origin && run.config.trainer.initialize_from)
     RETURN_IF_ERROR(chain::check_origin(fs, *genesis.origin, *run.config.trainer.initialize_from));
   return run;
+}
+
+double recorded_flops(const RecordedRun& run) {
+  double flops = 0;
+  for (size_t k = 0; k < run.periods.size(); ++k) {
+    const OpenedPeriod& period = run.periods[k];
+    const int64_t end = k + 1 < run.periods.size() ? run.periods[k + 1].period.first : run.chain.last_step();
+    flops += train::run_flops(period.programs, period.config, end) -
+             train::run_flops(period.programs, period.config, period.period.first);
+  }
+  return flops;
 }
 
 }  // namespace ostro::audit
