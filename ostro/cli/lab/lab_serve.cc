@@ -41,7 +41,8 @@ Status serve(const Context& context, const std::string& file, const std::string&
   const SiteServer::Make make = [&](const std::string& folder) -> Result<bool> {
     ASSIGN_OR_RETURN(const lab::Plan plan, lab::read_plan(context.fs, file));
     ASSIGN_OR_RETURN(const lab::LabState state, lab::look_at(context, plan));
-    RETURN_IF_ERROR(site::write_site(context, plan, state, request, folder).status());
+    const auto made = site::write_site(context, plan, state, request, folder);
+    if (!made.ok()) return made.error();
     return state.is_done();
   };
   ASSIGN_OR_RETURN(SiteServer pages,
