@@ -24,13 +24,23 @@ size_t other_end(Tokens all, size_t place, int step) {
   return all.size();
 }
 
+// A word that stands in front of parentheses and is no function.
+bool is_keyword(const Token& token) {
+  for (const char* word :
+       {"SELECT", "DISTINCT", "ALL",  "WHERE",   "HAVING", "ON",   "BY",   "AND",  "OR",    "NOT",   "IN",
+        "IS",     "LIKE",     "GLOB", "BETWEEN", "CASE",   "WHEN", "THEN", "ELSE", "LIMIT", "OFFSET"})
+    if (token.upper == word) return true;
+  return false;
+}
+
 // The operand that ends in front of `end`: a name with its table, a call, or parentheses.
 Tokens operand_before(Tokens all, size_t end) {
   size_t begin = end;
   if (begin > 0 && is_sign(all[begin - 1], ")")) {
     begin = other_end(all, begin - 1, -1);
     if (begin == all.size()) return {};
-    if (begin == 0 || all[begin - 1].kind != TokenKind::kName) return all.subspan(begin, end - begin);
+    if (begin == 0 || all[begin - 1].kind != TokenKind::kName || is_keyword(all[begin - 1]))
+      return all.subspan(begin, end - begin);
   }
   if (begin == 0 || all[begin - 1].kind != TokenKind::kName) return {};
   --begin;
