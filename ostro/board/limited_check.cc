@@ -116,8 +116,10 @@ Result<LimitedCheck> check_limited(const Context& context, const Track& track, c
                    }));
   const auto end = process.wait_for(limits.time);
   if (!end)
-    return limit_reached(request.entry, fmt::format("it took longer than {} s", limits.time.count()),
-                         "--time SECONDS");
+    return limit_reached(
+        request.entry,
+        fmt::format("it took longer than {} s", std::chrono::duration<double>(limits.time).count()),
+        "--time SECONDS");
   const int status = end->status;
   if (WIFSIGNALED(status) && (WTERMSIG(status) == SIGXCPU))
     return limit_reached(request.entry,

@@ -13,9 +13,9 @@
 namespace ostro::board {
 
 struct CheckLimits {
-  std::chrono::seconds time{std::chrono::hours(6)};  // from the beginning to the end
-  int64_t cpu_seconds = 0;                           // processor time of all threads together
-  int64_t addresses = 0;                             // bytes that can be mapped
+  std::chrono::milliseconds time{std::chrono::hours(6)};  // from the beginning to the end
+  int64_t cpu_seconds = 0;                                // processor time of all threads together
+  int64_t addresses = 0;                                  // bytes that can be mapped
 };
 
 struct LimitedCheck {

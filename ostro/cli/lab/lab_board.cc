@@ -5,6 +5,7 @@
 
 #include <algorithm>
 #include <chrono>
+#include <cmath>
 #include <optional>
 #include <thread>
 
@@ -105,31 +106,33 @@ constexpr int64_t kMoreAddresses = 32;            // GiB, than a program may nee
 
 struct CheckWords {
   std::string track, board;
-  int64_t memory_gib = 16, seconds = 6 * 3600, cpu_seconds = 0;
+  int64_t memory_gib = 16, cpu_seconds = 0;  // 0: `seconds` for each processor
+  double seconds = 6 * 3600;
   double addresses_gib = 0;  // 0: kMoreAddresses more than memory_gib
   board::CheckRequest request;
 };
 
 Result<board::CheckLimits> limits_of(const CheckWords& words) {
-  for (const auto& [name, value] : {std::pair{"--memory", words.memory_gib},
-                                    {"--time", words.seconds},
-                                    {"--cpu_time", words.cpu_seconds}})
+  for (const auto& [name, value] :
+       {std::pair{"--memory", words.memory_gib}, {"--cpu_time", words.cpu_seconds}})
     if (value < 1 || value > kMostLimit)
       return invalid_argument(fmt::format("{} {}: use 1 to {}", name, value, kMostLimit));
-  if (!(words.addresses_gib > 0 && words.addresses_gib <= static_cast<double>(kMostLimit)))
-    return invalid_argument(
-        fmt::format("--addresses {}: use more than 0 and at most {}", words.addresses_gib, kMostLimit));
-  return board::CheckLimits{std::chrono::seconds(words.seconds), words.cpu_seconds,
-                            static_cast<int64_t>(words.addresses_gib * (int64_t{1} << 30))};
+  for (const auto& [name, value] : {std::pair{"--time", words.seconds}, {"--addresses", words.addresses_gib}})
+    if (!(value > 0 && value <= static_cast<double>(kMostLimit)))
+      return invalid_argument(fmt::format("{} {}: use more than 0 and at most {}", name, value, kMostLimit));
+  return board::CheckLimits{
+      std::chrono::milliseconds(std::max<int64_t>(1, std::llround(words.seconds * 1e3))), words.cpu_seconds,
+      static_cast<int64_t>(words.addresses_gib * (int64_t{1} << 30))};
 }
 
 Result<board::LimitedCheck> check(const Context& context, CheckWords words) {
   if (words.track.empty() == words.board.empty())
     return invalid_argument("name either --track FILE or --board DIR");
   if (words.addresses_gib == 0) words.addresses_gib = static_cast<double>(words.memory_gib + kMoreAddresses);
-  if (words.cpu_seconds == 0)
-    words.cpu_seconds =
-        std::min(kMostLimit, words.seconds * std::max(1U, std::thread::hardware_concurrency()));
+  if (words.cpu_seconds == 0) {
+    const double all = std::ceil(words.seconds) * std::max(1U, std::thread::hardware_concurrency());
+    words.cpu_seconds = static_cast<int64_t>(std::clamp(all, 1.0, static_cast<double>(kMostLimit)));
+  }
   ASSIGN_OR_RETURN(const board::CheckLimits limits, limits_of(words));
   words.request.memory = words.memory_gib << 30;
   words.request.on_step = [&](int64_t done, int64_t all) {
