@@ -73,7 +73,7 @@ std::string run_html(const BoardEntry& entry, const std::map<std::string, std::s
 }  // namespace
 
 Result<std::string> boards_body(const LabFacts& facts, const std::vector<board::Board>& boards) {
-  ASSIGN_OR_RETURN(const auto runs, facts.by_name("SELECT hash, name FROM runs"));
+  ASSIGN_OR_RETURN(const auto runs, facts.by_name("SELECT hash, run FROM runs"));
   std::string out;
   for (const board::Board& board : boards) {
     out += fmt::format("<h2>Track {}</h2>\n{}", isolated(board.track().name), track_html(board));
