@@ -12,6 +12,7 @@
 #include "ostro/audit/record/maker.h"
 #include "ostro/audit/record/witness.h"
 #include "ostro/base/sha256.h"
+#include "ostro/chain/config_file.h"
 #include "ostro/checkpoint/part_reader.h"
 #include "ostro/io/arrays/box.h"
 #include "ostro/io/files/path.h"
@@ -79,7 +80,7 @@ Status check_initial(io::FileSystem& fs, const std::string& run, const chain::Ge
 Status check_options(io::FileSystem& fs, const std::string& run, const chain::GenesisEntry& genesis,
                      const chain::Chain& parent, const std::string& where,
                      const models::ModelChoices& models) {
-  const std::string path = io::join_path(run, "config.yaml");
+  const std::string path = chain::config_file(fs, run);
   ASSIGN_OR_RETURN(const std::string yaml, fs.read_file(path));
   const auto base = train::parse_train_config(yaml, path, models);
   if (!base.ok()) return unsupported(base.error().message());

@@ -11,6 +11,7 @@
 #include "ostro/base/log.h"
 #include "ostro/base/one_line.h"
 #include "ostro/chain/chain.h"
+#include "ostro/chain/data_record.h"
 #include "ostro/chain/lock.h"
 #include "ostro/chain/origin.h"
 #include "ostro/chain/record.h"
@@ -86,6 +87,12 @@ std::vector<const chain::AmendEntry*> amends_of(const chain::Chain& chain) {
   return amends;
 }
 
+// The hash of the data since the last amend that added some; "": no amend did.
+std::string data_now(const chain::Chain& chain) {
+  const std::vector<chain::DataRecord> records = chain::data_records(chain);
+  return records.size() > 1 ? records.back().hash : "";
+}
+
 OrderedJson run_json(const std::string& path, const Result<chain::RunRecord>& record,
                      const chain::Chain& chain, const std::vector<Saved>& saved) {
   OrderedJson json;
@@ -100,6 +107,7 @@ OrderedJson run_json(const std::string& path, const Result<chain::RunRecord>& re
   links["numerics_version"] = genesis.numerics_version;
   links["program_hash"] = genesis.program_hash;
   links["data_hash"] = genesis.data_hash;
+  if (const std::string now = data_now(chain); !now.empty()) links["data_hash_now"] = now;
   links["tokenizer_hash"] = genesis.tokenizer_hash;
   links["config"] = OrderedJson::parse(genesis.config);
   links["fork"] =
@@ -144,6 +152,7 @@ std::string run_text(const std::string& path, const Result<chain::RunRecord>& re
     out += row("loss", fmt::format("{:.4f} at step {}", step->loss, step->step));
   out += row("numerics", genesis.numerics_version) + row("program", genesis.program_hash) +
          row("data", genesis.data_hash) + row("tokenizer", genesis.tokenizer_hash);
+  if (const std::string now = data_now(chain); !now.empty()) out += row("data now", now);
   if (genesis.fork)
     out += row("fork of",
                fmt::format("{} at step {}, as its genesis says", genesis.fork->head, genesis.fork->step));

@@ -10,6 +10,7 @@
 #include <thread>
 
 #include "ostro/base/host_name.h"
+#include "ostro/base/one_line.h"
 #include "ostro/board/check.h"
 #include "ostro/board/evaluation.h"
 #include "ostro/chain/canonical.h"
@@ -29,6 +30,19 @@ std::string kept_chain(const std::string& folder, const std::string& bundle) {
 }
 
 std::string kept_text(size_t i) { return fmt::format("evaluation/{}.txt", i); }
+
+// What a line says of a refusal, which may quote a stranger: one line of UTF-8 of a limited size.
+std::string kept_reason(const std::string& text) {
+  constexpr size_t kMost = 500;
+  std::string out = one_line(text);
+  if (out.size() > kMost) {
+    size_t end = kMost;
+    while (end > 0 && (static_cast<unsigned char>(out[end]) & 0xC0) == 0x80)
+      --end;  // a character begins there
+    out.resize(end);
+  }
+  return json::parse(json(out).dump(-1, ' ', false, json::error_handler_t::replace));
+}
 
 Error wrong_line(const std::string& path) {
   return corrupt(fmt::format("{}: has a line that is no entry and no outcome of one", path));
@@ -106,6 +120,9 @@ Status Board::take(const lab::HashedLine& line) {
     known->is_checked = true;
     known->counts = entry.at("counts");
     known->refused = entry.at("refused");
+    if (entry.contains("reasons")) known->reasons = entry.at("reasons");
+    if (entry.contains("replayed"))
+      known->replayed = {entry.at("replayed").at("steps"), entry.at("replayed").at("of")};
     ASSIGN_OR_RETURN(known->bits_per_byte,
                      chain::parse_hex_float(entry.at("bits_per_byte").get<std::string>()));
     ASSIGN_OR_RETURN(known->flops, chain::parse_hex_float(entry.at("flops").get<std::string>()));
@@ -164,20 +181,27 @@ Status Board::record(io::FileSystem& fs, const CheckResult& result, const CheckR
   if (entry == nullptr || entry->is_checked)
     return invalid_argument(entry == nullptr ? "the entry is not on the board: ostro lab board enter"
                                              : "the board has an outcome of this entry already");
-  std::vector<std::string> refused;
-  for (const Refusal& refusal : result.refusals) refused.emplace_back(rule_name(refusal.rule));
-  return append({{"kind", "outcome"},
-                 {"bundle", result.bundle},
-                 {"beacon", request.beacon},
-                 {"bits_per_byte", chain::hex_float(result.counts() ? result.bits_per_byte : 0)},
-                 {"challenge", result.challenge},
-                 {"counts", result.counts()},
-                 {"cuts", request.cuts},
-                 {"flops", chain::hex_float(result.flops)},
-                 {"memory", request.memory},
-                 {"refused", refused},
-                 {"state", result.state},
-                 {"sums", request.sums}});
+  std::vector<std::string> refused, reasons;
+  for (const Refusal& refusal : result.refusals) {
+    refused.emplace_back(rule_name(refusal.rule));
+    reasons.push_back(kept_reason(refusal.text));
+  }
+  json line = {{"kind", "outcome"},
+               {"bundle", result.bundle},
+               {"beacon", request.beacon},
+               {"bits_per_byte", chain::hex_float(result.counts() ? result.bits_per_byte : 0)},
+               {"challenge", result.challenge},
+               {"counts", result.counts()},
+               {"cuts", request.cuts},
+               {"flops", chain::hex_float(result.flops)},
+               {"memory", request.memory},
+               {"reasons", reasons},
+               {"refused", refused},
+               {"state", result.state},
+               {"sums", request.sums}};
+  if (result.replayed && result.replayed->replayed > 0)
+    line["replayed"] = {{"of", result.replayed->steps}, {"steps", result.replayed->replayed}};
+  return append(line);
 }
 
 Result<std::string> Board::head_behind(const std::string& bundle) const {
@@ -214,7 +238,7 @@ Result<Copies> Board::copies_of(io::FileSystem& fs, const Entry& entry) const {
   return out;
 }
 
-std::string board_text(const Board& board) {
+std::vector<size_t> ranked(const Board& board) {
   std::vector<size_t> order;
   const auto& entries = board.entries();
   for (size_t i = 0; i < entries.size(); ++i) order.push_back(i);
@@ -223,9 +247,14 @@ std::string board_text(const Board& board) {
     if (rank(a) != rank(b)) return rank(a) < rank(b);
     return entries[a].counts && entries[a].bits_per_byte < entries[b].bits_per_byte;
   });
+  return order;
+}
+
+std::string board_text(const Board& board) {
+  const auto& entries = board.entries();
   std::string out =
       fmt::format("track {}: {} entries; head {}\n", board.track().name, entries.size(), board.head());
-  for (const size_t i : order) {
+  for (const size_t i : ranked(board)) {
     const BoardEntry& one = entries[i];
     out += fmt::format("{:>3}  {}  run hash {}\n", i + 1,
                        one.counts ? fmt::format("{:.6f} bits per byte, {:.6g} FLOPs, {} cuts and {} sums",

@@ -9,6 +9,7 @@
 #include <nlohmann/json_fwd.hpp>
 #include <optional>
 #include <string>
+#include <utility>
 #include <vector>
 
 #include "ostro/board/entry.h"
@@ -32,6 +33,9 @@ struct BoardEntry {
   double bits_per_byte = 0, flops = 0;
   int64_t cuts = 0, sums = 0, memory = 0;  // with which it was checked
   std::vector<std::string> refused = {};   // names of rules
+  std::vector<std::string> reasons = {};   // how each is broken; empty in lines of earlier versions
+  // Steps that were done again, and all steps; nothing: none was, or an earlier version checked it.
+  std::optional<std::pair<int64_t, int64_t>> replayed = {};
 };
 
 // What an entry has in common with others.
@@ -81,6 +85,9 @@ class Board {
   lab::LineChain lines_;
   std::vector<BoardEntry> entries_;
 };
+
+// The numbers of the entries, from 0, in the order of board_text.
+std::vector<size_t> ranked(const Board& board);
 
 // The entries, the best first, then those that are not checked and those that do not count. A line each.
 std::string board_text(const Board& board);

@@ -9,6 +9,7 @@
 
 #include "ostro/base/sha256.h"
 #include "ostro/chain/canonical.h"
+#include "ostro/chain/config_file.h"
 #include "ostro/config/yaml.h"
 #include "ostro/io/files/path.h"
 #include "ostro/ir/text/text.h"
@@ -47,7 +48,7 @@ Result<int64_t> positions_of(const train::CanonicalPrograms& programs, const std
 }
 
 Status add_foreign(io::FileSystem& fs, Entry& entry) {
-  const std::string config_path = io::join_path(entry.record, "config.yaml"),
+  const std::string config_path = chain::config_file(fs, entry.record),
                     program_path = io::join_path(entry.record, audit::kProgramFile);
   ASSIGN_OR_RETURN(
       const config::Node canonical,

@@ -12,7 +12,6 @@
 #include "ostro/chain/data_record.h"
 #include "ostro/io/files/path.h"
 #include "ostro/tokenizer/files/files.h"
-#include "ostro/train/programs/run_flops.h"
 
 namespace ostro::board {
 namespace {
@@ -135,17 +134,11 @@ void check_operations(Rule rule, const char* what, double flops, double budget, 
 
 double operations_of(const audit::RecordedRun& run, int64_t pairs) {
   const train::CanonicalPrograms& first = run.periods.front().programs;
-  double flops = train::program_flops(first.init);
+  double flops = train::program_flops(first.init) + audit::recorded_flops(run);
   if (run.chain.genesis().reference && first.reference) {
     const ir::Shape& scores = first.reference->body.shape(first.reference->body.results.front());
     const int64_t at_once = scores.axes.empty() ? 1 : std::max<int64_t>(1, scores.axes.front().size);
     flops += train::program_flops(*first.reference) * static_cast<double>(pairs / at_once + 1);
-  }
-  for (size_t k = 0; k < run.periods.size(); ++k) {
-    const audit::OpenedPeriod& period = run.periods[k];
-    const int64_t end = k + 1 < run.periods.size() ? run.periods[k + 1].period.first : run.chain.last_step();
-    flops += train::run_flops(period.programs, period.config, end) -
-             train::run_flops(period.programs, period.config, period.period.first);
   }
   return flops;
 }

@@ -4,10 +4,12 @@
 
 #include <algorithm>
 #include <filesystem>
+#include <optional>
 #include <thread>
 
 #include "ostro/base/machine.h"
 #include "ostro/base/run_program.h"
+#include "ostro/base/watch/time_use.h"
 #include "ostro/chain/clock_text.h"
 #include "ostro/chain/source_commit.h"
 #include "ostro/io/files/atomic_file.h"
@@ -140,6 +142,7 @@ std::string record_json(const RunRecord& record) {
   json["numerics_version"] = record.numerics_version;
   json["program_hash"] = record.program_hash;
   json["data_hash"] = record.data_hash;
+  if (!record.data_hash_now.empty()) json["data_hash_now"] = record.data_hash_now;
   json["tokenizer_hash"] = record.tokenizer_hash;
   json["parent"] = record.parent.empty() ? OrderedJson() : OrderedJson(record.parent);
   json["sessions"] = OrderedJson::array();
@@ -157,6 +160,27 @@ double seconds_a_step(const RunRecord& record) {
   return steps > 0 && seconds > 0 ? seconds / static_cast<double>(steps) : 0;
 }
 
+SessionTimes session_times(const RunRecord& record) {
+  SessionTimes out;
+  int64_t steps = 0;
+  std::optional<double> least;
+  for (const Session& session : record.sessions) {
+    if (session.seconds.empty()) continue;  // it was killed, so its times are not known
+    const auto of = [&](TimeUse use) {
+      const auto found = session.seconds.find(kTimeUseNames[static_cast<size_t>(use)]);
+      return found == session.seconds.end() ? 0.0 : found->second;
+    };
+    const double beginning = of(TimeUse::kStart) + of(TimeUse::kCompile);
+    for (const auto& [use, spent] : session.seconds) out.a_step += spent;
+    out.a_step -= beginning;
+    out.computing += of(TimeUse::kStep);
+    steps += session.to_step - session.from_step;
+    if (!least || beginning < *least) least = beginning;
+  }
+  if (steps <= 0 || out.computing <= 0) return {};
+  return {*least, out.a_step / static_cast<double>(steps), out.computing / static_cast<double>(steps)};
+}
+
 Status write_record(io::FileSystem& fs, const std::string& path, const RunRecord& record) {
   return io::write_file_atomically(fs, path, io::add_checksum(record_json(record)));
 }
@@ -172,6 +196,9 @@ Result<RunRecord> read_record(io::FileSystem& fs, const std::string& path) {
   ASSIGN_OR_RETURN(record.numerics_version, fields.string("numerics_version"));
   ASSIGN_OR_RETURN(record.program_hash, fields.string("program_hash"));
   ASSIGN_OR_RETURN(record.data_hash, fields.string("data_hash"));
+  if (fields.has("data_hash_now")) {
+    ASSIGN_OR_RETURN(record.data_hash_now, fields.string("data_hash_now"));
+  }
   ASSIGN_OR_RETURN(record.tokenizer_hash, fields.string("tokenizer_hash"));
   ASSIGN_OR_RETURN(record.parent, optional_string(fields, "parent"));
   ASSIGN_OR_RETURN(const nlohmann::json* sessions, fields.array("sessions"));

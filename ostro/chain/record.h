@@ -36,11 +36,12 @@ struct Session {
   bool operator==(const Session&) const = default;
 };
 
-// The content of run.json. The hashes are those of the chain's genesis.
+// The content of run.json. The hashes are those of the chain's genesis but for data_hash_now.
 struct RunRecord {
   std::string numerics_version;
   std::string program_hash;
   std::string data_hash;
+  std::string data_hash_now;  // since the last amend that added data; empty: no amend did
   std::string tokenizer_hash;
   std::string parent;  // the checkpoint that the run started from; empty: none
   std::vector<Session> sessions;
@@ -57,6 +58,15 @@ std::string record_json(const RunRecord& record);
 // The seconds that a step took on average in the sessions that ended. All uses of their time count, also
 // those beside steps. 0: not known.
 double seconds_a_step(const RunRecord& record);
+
+// What the sessions that ended took, in seconds.
+struct SessionTimes {
+  double beginning = 0;  // of a session, until it trains: the start and compiling; the least of them
+  double a_step = 0;     // all uses of a session's time but its beginning, per step
+  double computing = 0;  // of a_step, the step alone
+};
+// Zeros: not known.
+SessionTimes session_times(const RunRecord& record);
 // Replaces the file atomically. Errors: those of writing.
 Status write_record(io::FileSystem& fs, const std::string& path, const RunRecord& record);
 // Reads the file. Errors: kCorrupt for a wrong checksum or field, kUnsupported for a later format, and those

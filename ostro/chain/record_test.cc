@@ -37,6 +37,7 @@ TEST_CASE("a record is read as it was written, running or ended") {
   end_session(record, "interrupted", 17);
   record.sessions.push_back(begin_session({}, 17));
   record.parent = "runs/other/checkpoints/step-00000100";
+  record.data_hash_now = std::string(64, 'd');
   check_ok(write_record(fs, kRecordFile, record));
   const Result<RunRecord> back = read_record(fs, kRecordFile);
   REQUIRE(back.ok());
@@ -63,6 +64,21 @@ TEST_CASE("a damaged, cut or foreign record is refused") {
     REQUIRE(!damaged.ok());
     CHECK(damaged.error().message().find(kRecordFile) != std::string::npos);
   }
+}
+
+TEST_CASE("the times of sessions: the least beginning, and all else per step") {
+  RunRecord record = example();
+  CHECK(session_times(record).computing == 0);  // none has ended
+  record.sessions[0].seconds = {{"start", 20}, {"compile", 4}, {"step", 30}, {"data", 3}, {"checkpoint", 7}};
+  end_session(record, "interrupted", 15);
+  record.sessions.push_back(begin_session({}, 15));  // killed
+  record.sessions.push_back(begin_session({}, 15));
+  record.sessions.back().seconds = {{"start", 1}, {"compile", 4}, {"step", 10}};
+  end_session(record, "finished", 20);
+  const SessionTimes times = session_times(record);
+  CHECK(times.beginning == 5);
+  CHECK(times.a_step == doctest::Approx(2.5));
+  CHECK(times.computing == doctest::Approx(2));
 }
 
 }  // namespace

@@ -4,6 +4,7 @@
 
 #include "ostro/audit/record/recorded_run.h"
 #include "ostro/audit/record/witness.h"
+#include "ostro/chain/config_file.h"
 #include "ostro/chain/origin.h"
 #include "ostro/checkpoint/catalog.h"
 #include "ostro/io/files/path.h"
@@ -71,7 +72,7 @@ void join(const provenance::Source& source, ModelRecord& record, std::vector<Fin
 
 // config.yaml, programs and amends against the chain; a record of a chain alone has none of them.
 Status check_recorded(const Context& context, const std::string& run, std::vector<Finding>& findings) {
-  ASSIGN_OR_RETURN(const bool has_config, context.fs.exists(io::join_path(run, "config.yaml")));
+  ASSIGN_OR_RETURN(const bool has_config, context.fs.exists(io::join_path(run, chain::kConfigFile)));
   if (!has_config) return {};
   const auto opened = audit::open_recorded(context.fs, run, context.models, /*stored_programs=*/false);
   if (!opened.ok()) findings.push_back(audit::finding_of(opened.error()));

@@ -6,6 +6,7 @@
 #include "ostro/lab/report/values.h"
 #include "ostro/page/numbers/axis.h"
 #include "ostro/site/pages.h"
+#include "ostro/site/run_extras.h"
 #include "ostro/site/shell.h"
 #include "ostro/site/step_graph.h"
 
@@ -37,11 +38,14 @@ Result<std::string> verdicts_html(const LabFacts& facts) {
 }
 
 // What a step took.
-std::string cost_html(const lab::StepState& s, const std::map<std::string, std::string>& tokens,
+std::string cost_html(const LabFacts& facts, const lab::StepState& s,
+                      const std::map<std::string, std::string>& tokens,
                       const std::map<std::string, std::string>& seconds) {
   std::string out;
   if (const auto found = tokens.find(s.step->name); found != tokens.end())
     out = page::grouped(std::stoll(found->second)) + " tokens";
+  if (const RunFacts* run = facts.find(s.step->name); run != nullptr && run->flops)
+    out += (out.empty() ? "" : ", ") + flops_text(*run);
   if (const auto found = seconds.find(s.step->name); found != seconds.end())
     out += fmt::format(", <span class=\"measured\">{:.1f} s</span>", std::stod(found->second));
   return out;
@@ -87,7 +91,7 @@ Result<std::string> index_body(const LabFacts& facts) {
   for (const lab::StepState& s : facts.state.steps) done += s.action == lab::Action::kSkip ? 1 : 0;
   std::string body = fmt::format("<p>{}</p>\n{}<h2>Steps</h2>\n<p>{} of {} steps are done.</p>\n{}",
                                  shown_text(facts.plan.question), verdicts, done, facts.state.steps.size(),
-                                 step_graph_svg(facts.state));
+                                 step_graph_svg(facts));
   body +=
       "<div class=\"scroll\"><table><thead><tr><th>step</th><th>kind</th><th>state</th><th>why</th>"
       "<th>needs</th><th>cost</th></tr></thead><tbody>\n";
@@ -99,7 +103,7 @@ Result<std::string> index_body(const LabFacts& facts) {
     body +=
         fmt::format("<tr>{}{}{}{}{}{}</tr>\n", cell(facts.step_html(s.step->name)), cell(s.step->kind->name),
                     state_html(s), cell(shown_text(facts.without_folder(s.reason))), cell(inputs),
-                    cell(cost_html(s, tokens, seconds), true));
+                    cell(cost_html(facts, s, tokens, seconds), true));
   }
   body += "</tbody></table></div>\n";
   if (facts.state.is_done())

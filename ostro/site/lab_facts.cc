@@ -72,8 +72,12 @@ LabFacts lab_facts(const lab::Plan& plan, const lab::LabState& state, const lab:
   for (const lab::StepState& s : state.steps) {
     if (!s.step->kind->makes_run() || s.action != lab::Action::kSkip) continue;
     const auto found = verified.find(s.fingerprint);
-    out.runs.push_back({s.step->name, fmt::format("run-{}", out.runs.size() + 1), "",
-                        found == verified.end() ? "" : found->second});
+    out.runs.push_back({s.step->name,
+                        fmt::format("run-{}", out.runs.size() + 1),
+                        "",
+                        found == verified.end() ? "" : found->second,
+                        {},
+                        {}});
   }
   return out;
 }

@@ -3,12 +3,14 @@
 #pragma once
 
 #include <map>
+#include <optional>
 #include <string>
 #include <vector>
 
 #include "ostro/lab/drive/driver.h"
 #include "ostro/lab/journal/journal.h"
 #include "ostro/lab/tables/database.h"
+#include "ostro/page/facts/facts.h"
 
 namespace ostro::site {
 
@@ -18,6 +20,8 @@ struct RunFacts {
   std::string id;        // "run-1": its page is run-1.html, its chain data/run-1.js
   std::string batches;   // "batches-1": the page of its batches; empty: none
   std::string verified;  // what was computed again, for people; empty: nothing that the journal knows of
+  std::optional<double> flops = {};         // of its training, counted from its programs; nothing: not known
+  std::optional<page::Facts> samples = {};  // nothing: there are none, or their texts may not be shown
 };
 
 // A text as HTML that stands within a line of other text: marks of direction in it turn nothing else.

@@ -5,6 +5,7 @@
 #include <string>
 #include <vector>
 
+#include "ostro/board/board.h"
 #include "ostro/site/batch_sets.h"
 #include "ostro/site/lab_facts.h"
 
@@ -22,6 +23,9 @@ Result<std::string> diff_body(const LabFacts& facts);
 Result<std::string> data_body(const LabFacts& facts, const std::vector<BatchSet>& sets);
 // The batches that some runs have in common: mixture by step, a step's sequences, documents and their uses.
 std::string batches_body(const LabFacts& facts, const BatchSet& set);
+
+// The boards with their tracks and entries, the best first: what was replayed, and why entries were refused.
+Result<std::string> boards_body(const LabFacts& facts, const std::vector<board::Board>& boards);
 
 // The training losses of runs; `condition` is SQL on the table chain. Of many steps every k-th. Empty: none.
 Result<std::string> loss_figure(const LabFacts& facts, const std::string& condition, int64_t most_points);

@@ -128,6 +128,33 @@ TEST_CASE("names and texts of a lab are texts of its pages, and long ones are cu
   CHECK(page.find("default-src 'none'") != std::string::npos);
 }
 
+TEST_CASE(
+    "a run's operations and samples are on its page, the first ones in the graph and the table of steps, "
+    "too") {
+  const std::string hostile = "</script><img src=x>\xE2\x80\xAE";
+  MadeLab made(2, 3);
+  LabFacts facts = made.facts();
+  const auto before = run_body(facts, facts.runs[0]);
+  REQUIRE(before.ok());
+  CHECK(before->find("FLOPs") == std::string::npos);
+  CHECK(before->find("Samples") == std::string::npos);
+  facts.runs[0].flops = 1.25e9;
+  facts.runs[0].samples.emplace();
+  facts.runs[0].samples->step = 3;
+  facts.runs[0].samples->samples = {
+      {"", hostile + ".txt", 2, "the beginning", "its end " + hostile, "model says " + hostile}};
+  const auto body = run_body(facts, facts.runs[0]), index = index_body(facts);
+  REQUIRE(body.ok());
+  REQUIRE(index.ok());
+  for (const char* part :
+       {"1.25e+09 FLOPs", "Samples", "the state after step 3", "the beginning", "its end ", "model says "})
+    CHECK_MESSAGE(body->find(part) != std::string::npos, part);
+  CHECK(body->find("<img") == std::string::npos);
+  CHECK(index->find("<title>base[seed=0]: done, 1.25e+09 FLOPs</title>") != std::string::npos);
+  CHECK(index->find("384 tokens, 1.25e+09 FLOPs") != std::string::npos);
+  CHECK(index->find("<title>base[seed=1]: done</title>") != std::string::npos);
+}
+
 TEST_CASE("paths begin in the plan's folder, and clocks are on measured pages alone") {
   MadeLab made(1, 3);
   made.plan.folder = "/home/anna/lab";

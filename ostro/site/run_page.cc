@@ -4,6 +4,7 @@
 #include "ostro/base/html.h"
 #include "ostro/lab/report/html_page.h"
 #include "ostro/site/pages.h"
+#include "ostro/site/run_extras.h"
 #include "ostro/site/shell.h"
 
 namespace ostro::site {
@@ -58,6 +59,10 @@ Result<std::string> run_body(const LabFacts& facts, const RunFacts& run) {
       "data-head=\"{}\" data-steps=\"{}\"></div>\n<noscript><p>The hash chain is checked by a script, or by "
       "<code>ostro verify</code>.</p></noscript>\n",
       badges(run), run.id, losses, run.id, head.begin()->first, head.begin()->second);
+  if (const std::string flops = flops_text(run); !flops.empty())
+    body += fmt::format(
+        "<p>Its training has {}, forward and backward with the update, counted from its programs.</p>\n",
+        flops);
   const auto add = [&](const char* title, const std::string& sql) -> Status {
     ASSIGN_OR_RETURN(const std::string html, section(facts, title, sql));
     body += html;
@@ -75,6 +80,7 @@ Result<std::string> run_body(const LabFacts& facts, const RunFacts& run) {
               "SELECT name, from_step, to_step, batch, first_rate, last_rate, tokens, changes FROM phases "
               "{0} AND (SELECT count(*) FROM phases {0}) > 1 ORDER BY from_step",
               where)));
+  body += samples_html(facts, run);
   ASSIGN_OR_RETURN(const std::string made_of, lineage(facts, run, literal));
   body += made_of;
   if (!run.batches.empty())

@@ -14,6 +14,7 @@
 #include "ostro/lab/report/scaling_section.h"
 #include "ostro/paper/paper.h"
 #include "ostro/site/pages.h"
+#include "ostro/site/run_extras.h"
 #include "ostro/site/shell.h"
 
 namespace ostro::site {
@@ -29,7 +30,8 @@ class Writer {
     shell_.lab = facts.plan.name;
   }
 
-  Status write(const std::vector<BatchSet>& sets, const std::vector<lab::ReportFile>& report) {
+  Status write(const std::vector<BatchSet>& sets, const std::vector<board::Board>& boards,
+               const std::vector<lab::ReportFile>& report) {
     ASSIGN_OR_RETURN(const std::string scaling, lab::scaling_html(facts_.record));
     ASSIGN_OR_RETURN(const std::string hypotheses, hypotheses_body());
     const auto has = [&](const char* name) {
@@ -40,6 +42,7 @@ class Writer {
         {"index.html", "Lab"}, {"runs.html", "Runs"}, {"diff.html", "Compare"}, {"data.html", "Data"}};
     if (!scaling.empty()) shell_.links.emplace_back("scaling.html", "Scaling");
     if (!hypotheses.empty()) shell_.links.emplace_back("hypotheses.html", "Hypotheses and registry");
+    if (!boards.empty()) shell_.links.emplace_back("boards.html", "Boards");
     if (has("report.html")) shell_.links.emplace_back("report/report.html", "Report");
     if (has("report.pdf")) shell_.links.emplace_back("report/report.pdf", "Paper (PDF)");
     ASSIGN_OR_RETURN(const std::string index, index_body(facts_));
@@ -54,6 +57,10 @@ class Writer {
     RETURN_IF_ERROR(put_page("data.html", "Data", data));
     if (!scaling.empty()) RETURN_IF_ERROR(put_page("scaling.html", "Scaling", scaling));
     if (!hypotheses.empty()) RETURN_IF_ERROR(put_page("hypotheses.html", "Hypotheses", hypotheses));
+    if (!boards.empty()) {
+      ASSIGN_OR_RETURN(const std::string body, boards_body(facts_, boards));
+      RETURN_IF_ERROR(put_page("boards.html", "Boards", body));
+    }
     for (const RunFacts& run : facts_.runs) RETURN_IF_ERROR(write_run(run));
     for (const BatchSet& set : sets) {
       RETURN_IF_ERROR(put_page(set.id + ".html", "Batches", batches_body(facts_, set)));
@@ -151,6 +158,12 @@ Result<Site> write_site(const Context& context, const lab::Plan& plan, const lab
   ASSIGN_OR_RETURN(const lab::Database record, lab::make_record(context.fs, plan, state, request.measured));
   ASSIGN_OR_RETURN(const lab::Journal journal, lab::Journal::open(context.fs, plan.directory()));
   LabFacts facts = lab_facts(plan, state, record, journal, request.measured);
+  add_run_extras(context, request.texts, facts);
+  std::vector<board::Board> boards;
+  for (const std::string& folder : request.boards) {
+    ASSIGN_OR_RETURN(board::Board one, board::Board::open(context.fs, folder));
+    boards.push_back(std::move(one));
+  }
   ASSIGN_OR_RETURN(const std::vector<BatchSet> sets, find_batch_sets(context, facts, request.texts));
   Writer writer(context, facts, out);
   paper::Report report;
@@ -158,7 +171,7 @@ Result<Site> write_site(const Context& context, const lab::Plan& plan, const lab
     ASSIGN_OR_RETURN(report, paper::shown_report(context.fs, plan, state));
   }
   RETURN_IF_ERROR(writer.begin());
-  RETURN_IF_ERROR(writer.write(sets, report.files));
+  RETURN_IF_ERROR(writer.write(sets, boards, report.files));
   RETURN_IF_ERROR(writer.end());
   return Site{writer.written(), report.missing};
 }

@@ -3,6 +3,9 @@
 // hypotheses, and the report of a finished lab.
 #pragma once
 
+#include <string>
+#include <vector>
+
 #include "ostro/context/context.h"
 #include "ostro/lab/drive/driver.h"
 
@@ -13,6 +16,8 @@ struct SiteRequest {
   bool measured = false;
   // The beginnings of texts under licences that the plan marks; false: no text, whatever the plan says.
   bool texts = true;
+  // Folders of boards that have a page, too.
+  std::vector<std::string> boards = {};
 };
 
 struct Site {
@@ -23,7 +28,7 @@ struct Site {
 // Writes the pages into the folder `out`, index.html first. What an earlier site has written there, as its
 // list says (site_files.txt), and this one does not have is removed; other files stay. All texts are
 // escaped. The same state gives the same bytes, whatever threads, locale and folder. Errors: those of reading
-// outputs and of writing, and for a finished lab those of paper::shown_report.
+// outputs and boards and of writing, and for a finished lab those of paper::shown_report.
 Result<Site> write_site(const Context& context, const lab::Plan& plan, const lab::LabState& state,
                         const SiteRequest& request, const std::string& out);
 

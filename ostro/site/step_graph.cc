@@ -5,6 +5,7 @@
 #include <algorithm>
 
 #include "ostro/base/html.h"
+#include "ostro/site/run_extras.h"
 
 namespace ostro::site {
 
@@ -39,7 +40,8 @@ std::string short_name(const std::string& name) {
 
 }  // namespace
 
-std::string step_graph_svg(const lab::LabState& state) {
+std::string step_graph_svg(const LabFacts& facts) {
+  const lab::LabState& state = facts.state;
   if (state.steps.size() > kMostSteps) return "";
   std::map<std::string, std::pair<int, int>> places;  // name -> column, row
   std::map<int, int> used;
@@ -58,11 +60,13 @@ std::string step_graph_svg(const lab::LabState& state) {
           fmt::format("<path d=\"M{0} {1}C{4} {1} {5} {3} {2} {3}\" stroke=\"#b9bec5\" fill=\"none\"/>\n",
                       from_x, from_y, x, y + kBoxHeight / 2, from_x + 20, x - 20);
     }
+    const RunFacts* run = facts.find(s.step->name);
+    const std::string flops = run == nullptr ? "" : flops_text(*run);
     boxes += fmt::format(
-        "<g><title>{}: {}</title><rect x=\"{}\" y=\"{}\" width=\"{}\" height=\"{}\" rx=\"5\" "
+        "<g><title>{}: {}{}</title><rect x=\"{}\" y=\"{}\" width=\"{}\" height=\"{}\" rx=\"5\" "
         "fill=\"#fcfcfb\" stroke=\"{}\"/><text x=\"{}\" y=\"{}\">{}</text></g>\n",
-        html_escaped(s.step->name), lab::action_name(s.action), x, y, kBoxWidth, kBoxHeight, colour(s.action),
-        x + 8, y + 18, html_escaped(short_name(s.step->name)));
+        html_escaped(s.step->name), lab::action_name(s.action), flops.empty() ? "" : ", " + flops, x, y,
+        kBoxWidth, kBoxHeight, colour(s.action), x + 8, y + 18, html_escaped(short_name(s.step->name)));
   }
   int columns = 0, rows = 0;
   for (const auto& [column, count] : used) {

@@ -4,11 +4,12 @@
 
 #include <string>
 
-#include "ostro/lab/drive/driver.h"
+#include "ostro/site/lab_facts.h"
 
 namespace ostro::site {
 
-// Of a lab with more than 200 steps: an empty text; it would be too large to read.
-std::string step_graph_svg(const lab::LabState& state);
+// A box says its step's state, and of a run the operations. Of a lab with more than 200 steps: an empty text;
+// it would be too large to read.
+std::string step_graph_svg(const LabFacts& facts);
 
 }  // namespace ostro::site

@@ -6,6 +6,7 @@
 #include <string_view>
 #include <utility>
 
+#include "ostro/sql/operands.h"
 #include "ostro/sql/tokens.h"
 
 namespace ostro::sql {
@@ -96,6 +97,8 @@ class ConstantReader {
       // Another table follows: no list stands behind ON.
       if (std::exchange(frames_.back().joins, false)) frames_.back().chooses = false;
     }
+    if (const std::string same = same_operands(tokens_, at_); !same.empty())
+      out_.push_back({same, chooses() ? ConstantUse::kChooses : ConstantUse::kComputes});
     if (token.text == "(") {
       Frame inner;
       inner.outer_chooses = frame().outer_chooses || frame().chooses || before().upper == "IN";

@@ -23,9 +23,11 @@ struct QueryConstant {
   bool operator==(const QueryConstant&) const = default;
 };
 
-// The constants of a SELECT that SQLite takes, in their order. Texts without a digit that are no operand of a
-// function that makes numbers of texts, and formats of printf() whose digits are those of its conversions,
-// are left out: no number can be made of them. Of what is no SELECT it gives something, and never fails.
+// The constants of a SELECT that SQLite takes, in their order. An operation that gives the same number
+// whatever its columns hold is one, too: loss / loss (same_operands). Texts without a digit that are no
+// operand of a function that makes numbers of texts, and formats of printf() whose digits are those of its
+// conversions, are left out: no number can be made of them. Of what is no SELECT it gives something, and
+// never fails.
 std::vector<QueryConstant> constants_of(const std::string& query);
 
 // Whether one of them can be a part of the answer.

@@ -65,16 +65,11 @@ Result<train::TrainConfig> begin_without(const Context& context, const WithoutRe
   return config_from_start(context, plan, overrides, removal.folder);
 }
 
-std::vector<MeasuredText> texts_of(const Removal& removal) {
-  std::vector<MeasuredText> texts;
-  for (size_t i = 0; i < removal.ids.size(); ++i) texts.push_back({removal.documents[i], removal.ids[i]});
-  return texts;
-}
-
-// Nothing: training was asked to stop.
+// `texts`: the removal's own follow those that are compared in all states, which are `compared`. Nothing:
+// training was asked to stop.
 Result<std::optional<Effect>> effect_of(const Context& context, const WithoutRequest& request,
                                         const RemovalPlan& plan, const Removal& removal,
-                                        const std::vector<MeasuredText>& texts,
+                                        const std::vector<MeasuredText>& texts, size_t compared,
                                         const EffectServices& services) {
   ASSIGN_OR_RETURN(const train::TrainConfig config,
                    begin_without(context, request, plan, removal, services.build));
@@ -100,11 +95,9 @@ Result<std::optional<Effect>> effect_of(const Context& context, const WithoutReq
     out.steps.push_back(
         {step, std::get<chain::StepEntry>(there->entry).loss, std::get<chain::StepEntry>(here->entry).loss});
   }
-  std::vector<MeasuredText> all = texts;
-  for (MeasuredText& own : texts_of(removal)) all.push_back(std::move(own));
-  ASSIGN_OR_RETURN(
-      out.losses, measure_state(context, measured_config(plan, config), removal.folder, all, services.build));
-  const auto first_own = out.losses.texts.begin() + static_cast<std::ptrdiff_t>(texts.size());
+  ASSIGN_OR_RETURN(out.losses, measure_state(context, measured_config(plan, config), removal.folder, texts,
+                                             services.build));
+  const auto first_own = out.losses.texts.begin() + static_cast<std::ptrdiff_t>(compared);
   out.own.assign(first_own, out.losses.texts.end());
   out.losses.texts.erase(first_own, out.losses.texts.end());
   return std::optional(std::move(out));
@@ -183,19 +176,14 @@ Result<std::optional<EffectReport>> find_effect(const Context& context, const Wi
   report.run_hash = plan.chain.head();
   report.fewer_controls = plan.fewer_controls;
   report.is_sample = request.sample > 0;
-  std::vector<MeasuredText> texts = texts_of(plan.asked);
-  for (const std::string& path : request.texts) {
-    ASSIGN_OR_RETURN(MeasuredText text, read_text(context.fs, path, *plan.tokenizer));
-    texts.push_back(std::move(text));
-  }
+  ASSIGN_OR_RETURN(const std::vector<MeasuredText> texts, compared_texts(context.fs, request, plan));
+  const std::vector<std::vector<MeasuredText>> states = texts_by_state(texts, plan);
   for (const MeasuredText& text : texts) {
     report.texts.push_back(text.name);
     report.tokens.push_back(static_cast<int64_t>(text.ids.size()));
   }
-  std::vector<MeasuredText> all = texts;
-  for (const Removal& control : plan.controls)
-    for (MeasuredText& own : texts_of(control)) all.push_back(std::move(own));
-  ASSIGN_OR_RETURN(report.losses, measure_state(context, plan.config, request.run, all, services.build));
+  ASSIGN_OR_RETURN(report.losses,
+                   measure_state(context, plan.config, request.run, states[0], services.build));
   auto next = report.losses.texts.begin() + static_cast<std::ptrdiff_t>(texts.size());
   for (const Removal& control : plan.controls) {
     const auto end = next + static_cast<std::ptrdiff_t>(control.ids.size());
@@ -203,11 +191,13 @@ Result<std::optional<EffectReport>> find_effect(const Context& context, const Wi
     next = end;
   }
   report.losses.texts.resize(texts.size());
-  ASSIGN_OR_RETURN(auto asked, effect_of(context, request, plan, plan.asked, texts, services));
+  ASSIGN_OR_RETURN(auto asked,
+                   effect_of(context, request, plan, plan.asked, states[1], texts.size(), services));
   if (!asked) return std::optional<EffectReport>();
   report.asked = std::move(*asked);
-  for (const Removal& control : plan.controls) {
-    ASSIGN_OR_RETURN(auto effect, effect_of(context, request, plan, control, texts, services));
+  for (size_t i = 0; i < plan.controls.size(); ++i) {
+    ASSIGN_OR_RETURN(auto effect, effect_of(context, request, plan, plan.controls[i], states[2 + i],
+                                            texts.size(), services));
     if (!effect) return std::optional<EffectReport>();
     report.controls.push_back(std::move(*effect));
   }

@@ -2,9 +2,15 @@
 
 #include <fmt/format.h>
 
+#include <map>
+#include <utility>
+
 #include "ostro/convert/evaluate_configured.h"
 #include "ostro/eval/score/encoding.h"
 #include "ostro/train/programs/programs.h"
+#include "ostro/train/programs/run_flops.h"
+#include "ostro/train/programs/run_model.h"
+#include "ostro/train/step/evaluate.h"
 #include "ostro/trained/loaded_model.h"
 
 namespace ostro::without {
@@ -30,6 +36,27 @@ Result<std::optional<double>> held_out_loss(const Context& context, train::Train
   return std::optional(found.loss.loss);
 }
 
+// The operations of all held-out text; 0 if there is none.
+Result<double> held_out_flops(io::FileSystem& fs, train::TrainConfig config,
+                              const tokenizer::Tokenizer& tokenizer) {
+  config.trainer.max_eval_batches.reset();
+  ASSIGN_OR_RETURN(const auto stores, batches::DataSet::open(fs, config.data, tokenizer));
+  if (!has_held_out(*stores)) return 0;
+  ASSIGN_OR_RETURN(const train::HeldOutText text, train::HeldOutText::create(config, *stores));
+  return static_cast<double>(text.batches()) *
+         train::program_flops(train::held_out_program(config, tokenizer.vocab_size()));
+}
+
+eval::ScorerOptions scorer_options(const train::TrainConfig& config) {
+  return {config.model_options().seq_len(), kBatchTokens, train::inference_leaf_table(config)};
+}
+
+std::vector<eval::Window> windows_of(const train::TrainConfig& config, const MeasuredText& text,
+                                     int32_t prefix) {
+  const int64_t length = config.model_options().seq_len();
+  return eval::rolling_windows(text.ids, prefix, length, length);
+}
+
 }  // namespace
 
 Result<StateLosses> measure_state(const Context& context, const train::TrainConfig& config,
@@ -41,11 +68,10 @@ Result<StateLosses> measure_state(const Context& context, const train::TrainConf
   ASSIGN_OR_RETURN(trained::LoadedModel model,
                    trained::load_model(context.fs, folder, "", context.models, trained::Trust::kChain));
   ASSIGN_OR_RETURN(const int32_t prefix, eval::prefix_token(*model.tokenizer));
-  const int64_t length = model.config.model_options().seq_len();
   eval::TokenScorer scorer(model.functions, std::move(model.parameters.values), *engine,
-                           {length, kBatchTokens, train::inference_leaf_table(model.config)});
+                           scorer_options(model.config));
   for (const MeasuredText& text : texts) {
-    const std::vector<eval::Window> windows = eval::rolling_windows(text.ids, prefix, length, length);
+    const std::vector<eval::Window> windows = windows_of(model.config, text, prefix);
     if (windows.empty()) return invalid_argument(fmt::format("{} has no tokens", text.name));
     ASSIGN_OR_RETURN(const std::vector<eval::WindowScore> scores, scorer.score(windows, false));
     double log_prob = 0;
@@ -55,14 +81,30 @@ Result<StateLosses> measure_state(const Context& context, const train::TrainConf
   return out;
 }
 
-Result<MeasuredText> read_text(io::FileSystem& fs, const std::string& path,
-                               const tokenizer::Tokenizer& tokenizer) {
-  ASSIGN_OR_RETURN(const std::string text, fs.read_file(path));
+Result<std::vector<double>> measuring_flops(const Context& context, const train::TrainConfig& config,
+                                            const tokenizer::Tokenizer& tokenizer,
+                                            const std::vector<std::vector<MeasuredText>>& states) {
+  ASSIGN_OR_RETURN(const double held_out, held_out_flops(context.fs, config, tokenizer));
+  ASSIGN_OR_RETURN(const auto engine, context.engine());
   ASSIGN_OR_RETURN(const int32_t prefix, eval::prefix_token(tokenizer));
-  MeasuredText out{path, tokenizer.encode(text)};
-  if (!out.ids.empty() && static_cast<int32_t>(out.ids[0]) == prefix) out.ids.erase(out.ids.begin());
-  if (out.ids.empty())
-    return invalid_argument(fmt::format("{} has no tokens; name a file with a text", path));
+  const models::ModelFunctions model =
+      train::run_model(config, tokenizer.vocab_size(), train::ModelUse::kEvaluation);
+  const eval::TokenScorer scorer(model, {}, *engine, scorer_options(config));
+  std::map<std::pair<int64_t, int64_t>, double> known;  // of a program, by rows and positions
+  std::vector<double> out;
+  for (const std::vector<MeasuredText>& texts : states) {
+    out.push_back(held_out);
+    for (const MeasuredText& text : texts) {
+      for (const eval::TokenScorer::Batch& batch : scorer.batches(windows_of(config, text, prefix), false)) {
+        double& flops = known[{batch.rows, batch.length}];
+        if (flops == 0) {
+          ASSIGN_OR_RETURN(const ir::Program program, scorer.traced_program(batch.rows, batch.length, false));
+          flops = train::program_flops(program);
+        }
+        out.back() += flops;
+      }
+    }
+  }
   return out;
 }
 

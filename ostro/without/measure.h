@@ -9,15 +9,9 @@
 #include "ostro/context/context.h"
 #include "ostro/data/arrays/build_settings.h"
 #include "ostro/train/options/config.h"
+#include "ostro/without/measured_texts.h"
 
 namespace ostro::without {
-
-// A text whose loss is measured: its tokens, each predicted from those before it. The first is predicted from
-// the token that stands before a text (eval::prefix_token).
-struct MeasuredText {
-  std::string name;
-  std::vector<uint32_t> ids;
-};
 
 // In nats per token.
 struct StateLosses {
@@ -32,8 +26,10 @@ Result<StateLosses> measure_state(const Context& context, const train::TrainConf
                                   const std::string& folder, const std::vector<MeasuredText>& texts,
                                   const data::BuildSettings& build);
 
-// The tokens of a file's text, as `ostro score` encodes it. Errors: those of reading; an empty file.
-Result<MeasuredText> read_text(io::FileSystem& fs, const std::string& path,
-                               const tokenizer::Tokenizer& tokenizer);
+// The floating-point operations of measure_state for each of the states, a multiply and an add counting one
+// each. `states`: their texts. Errors: those of the held-out text and of tracing.
+Result<std::vector<double>> measuring_flops(const Context& context, const train::TrainConfig& config,
+                                            const tokenizer::Tokenizer& tokenizer,
+                                            const std::vector<std::vector<MeasuredText>>& states);
 
 }  // namespace ostro::without

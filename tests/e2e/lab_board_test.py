@@ -382,6 +382,45 @@ def altered_board(lab):
     check("has other bytes" in lab.check("honest", 1, track=("--board", "board")), "other evaluation")
 
 
+def pages(lab, bits):
+    """The boards on the pages of a lab: entries with scores and what was replayed, refusals with reasons, names that are no markup."""
+    hostile = "</td><script>window.bad=1</script><img src=x onerror='window.bad=1'>\u202e"
+    text = lab.program.run("lab", "board", "track", "runs/small", "--name", hostile, "--evaluation", "eval/a.txt", "--flops", "1e9")
+    (lab.root / "hostile.yaml").write_text(text)
+    lab.program.run("lab", "board", "new", "hostile_board", "--track", "hostile.yaml")
+    lab.program.run("lab", "board", "enter", "honest", "--board", "hostile_board")
+    (lab.root / "plan.yaml").write_text("lab: pages\nquestion: Which?\nsteps: {texts: {source: {files: [texts], licence: MIT}}}\n")
+    words = ("lab", "site", "plan.yaml", "--out", "site")
+    lab.program.run(*words)
+    check(not (lab.root / "site/boards.html").exists() and "Boards" not in (lab.root / "site/index.html").read_text(), "a page of no board")
+    lab.program.run(*words, "--board", "board", "hostile_board")
+    page = (lab.root / "site/boards.html").read_text()
+    for part in (bits, f"all {STEPS} steps", "<b>copy</b>: its 9 steps are those of entry 1", "not checked", "Track <bdi>tiny</bdi>", "&lt;script&gt;"):
+        check(part in page, f"boards.html lacks {part!r}: {page}")
+    check(page.count("<script") == 1 and "<img" not in page, "the name of a track became markup")
+    lab.program.run(*words)
+    check(not (lab.root / "site/boards.html").exists(), "the page of boards stays when they are not asked for")
+    check("no_board is no board" in lab.program.run(*words, "--board", "no_board", code=1), "a folder that is no board")
+
+
+def limits(lab):
+    """A check that reaches a limit is ended with all that it started; the error names the limit and the option that raises it."""
+    scratch = lab.root / "scratch"
+    scratch.mkdir()
+
+    def ended(entry, *words):
+        return lab.program.run("lab", "board", "check", entry, "--track", "track.yaml", "--cache", "cache", "--beacon", "1", *FEW, *words, code=1,
+                               TMPDIR=str(scratch))
+
+    out = ended("honest", "--time", "0.001")
+    check("the check of honest was ended: it took longer than 0.001 s; --time SECONDS raises the limit" in out, out)
+    out = ended("honest", "--addresses", "0.01")
+    check("--addresses GIB raises the limit" in out and "counts" not in out, out)
+    for option in ("--time", "--cpu_time", "--addresses", "--memory"):
+        check(f"{option} -1: use " in lab.check("honest", 2, option, "-1"), option)
+    check(not list(scratch.iterdir()), f"folders of checks are left: {list(scratch.iterdir())}")
+
+
 def main():
     parser = argparse.ArgumentParser(description=__doc__)
     parser.add_argument("--ostro", required=True)
@@ -396,6 +435,8 @@ def main():
         again(lab)
         endless(lab)
         altered_board(lab)
+        limits(lab)
+        pages(lab, bits)
     print("an honest entry counts, and twelve forged ones are refused by name")
     return 0
 

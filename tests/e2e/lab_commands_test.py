@@ -27,7 +27,7 @@ steps:
     sweep: {least: [5, 20]}
     run: {program: [sh, clean.sh, $least], files: [clean.sh, clean.awk], inputs: {pages: $pages}, outputs: [rows.txt]}
   words: {tokenizer: {from: $clean, vocab_size: 300}}
-  lines: {run: {program: [sh, -c, "wc -l < in/made/rows.txt > out/n"], inputs: {made: $clean}, outputs: [n]}}
+  lines: {run: {program: [sh, -c, "wc -l < in/made/rows.txt > out/n; cp out/n out/log.txt"], inputs: {made: $clean}, outputs: [n, log.txt]}}
 queries: {bytes: "SELECT sum(bytes) FROM outputs WHERE file = 'rows.txt'"}
 """
 STEPS = ["clean[least=5]", "clean[least=20]", "words[least=5]", "words[least=20]", "lines[least=5]", "lines[least=20]"]
@@ -91,7 +91,7 @@ def check_graph(lab, sandboxed):
     value = json.loads((lab.top / "report/values.json").read_text())["values"]["bytes"]
     check(value["class"] == "declared" and value["value"] == str(sum(len(text) for text in rows.values())), value)
     with sqlite3.connect(lab.top / "report/record.sqlite") as db:
-        check(db.execute("SELECT count(*) FROM outputs").fetchone() == (4,), "the table outputs")
+        check(db.execute("SELECT count(*) FROM outputs").fetchone() == (6,), "the table outputs")
     journal = (lab.top / "small.lab/journal.jsonl").read_text()
     check(('"unsandboxed"' in journal) == (not sandboxed), "whether there was a sandbox is recorded")
     output = lab.outputs("run")["lines[least=5]"] / "n"
@@ -99,6 +99,10 @@ def check_graph(lab, sandboxed):
     output.write_bytes(b"7\n")
     check("n: was changed" in lab.run(status=1).stderr, "an output that was changed")
     output.write_bytes(before)
+    log = output.parent / "log.txt"  # a name that the folder of a run has for what is no result
+    log.write_bytes(b"7\n")
+    check("log.txt: was changed" in lab.run(status=1).stderr, "an output whose name is that of a run's log")
+    log.write_bytes(before)
     return wanted
 
 

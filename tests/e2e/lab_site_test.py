@@ -15,6 +15,8 @@ import shutil
 import subprocess
 import sys
 import tempfile
+import urllib.error
+import urllib.request
 
 import browser
 import cdp
@@ -22,6 +24,7 @@ from lab_test import Lab, Texts
 from program import check
 
 SKIPPED = 77
+PATIENCE = 600
 SHOWN, HIDDEN = "a sentence that everybody may read", "a sentence that nobody gave away"
 HOSTILE = "</script><script>window.bad=1</script><img src=x onerror='window.bad=1'>\u202e\"'\u2028]]>"
 FILE = "<b onclick='bad=1'>\u202e&.jsonl"
@@ -433,6 +436,54 @@ def take_pictures(site, folder):
         tab.close()
 
 
+def get(address, path=""):
+    """Status and bytes of an answer."""
+    try:
+        with urllib.request.urlopen(address + path, timeout=PATIENCE) as answer:
+            return answer.status, answer.read(), dict(answer.headers)
+    except urllib.error.HTTPError as error:
+        return error.code, error.read(), dict(error.headers)
+
+
+def check_served(lab, site):
+    """`ostro lab serve` sends the files of the site, with the token also off loopback, and writes nothing into the lab."""
+    before = files_of(lab.top / "small.lab")
+    for listen in ("127.0.0.1:0", "0.0.0.0:0"):
+        server = subprocess.Popen([lab.ostro, "lab", "serve", "plan.yaml", "--listen", listen], cwd=lab.top, stdout=subprocess.PIPE, text=True)
+        try:
+            address = server.stdout.readline().strip().replace("0.0.0.0", "127.0.0.1")
+            check(address.startswith("http://127.0.0.1:") and address.endswith("/"), address)
+            for name in ("index.html", "run-1.html", "style.css", "site.js", "data/run-1.js"):
+                status, data, headers = get(address, name)
+                check((status, data) == (200, (site / name).read_bytes()), f"{address}{name}: {status}")
+                check("Refresh" not in headers, f"{name} of a finished lab is loaded again")
+            check(get(address)[1] == (site / "index.html").read_bytes(), "the first page")
+            check(get(address, "no.html")[0] == 404 and get(address, "%2e%2e/plan.yaml")[0] == 404, "a file that is none of the site's")
+            if listen.startswith("0"):
+                check(re.fullmatch(r"http://127\.0\.0\.1:\d+/[0-9a-f]{32}/", address), f"no token: {address}")
+                check(get(re.match(r"http://[^/]+/", address)[0], "index.html")[0] == 401, "without the token")
+        finally:
+            server.terminate()
+            server.wait()
+    check(files_of(lab.top / "small.lab") == before, "serving changed the lab")
+
+
+def check_extras(lab, site):
+    """Operations are on every run's page; samples only where all licences are marked."""
+    pages = {name: data for name, data in files_of(site).items() if re.fullmatch(r"run-\d+\.html", name)}
+    check(pages and all(b" FLOPs, forward and backward" in data for data in pages.values()), "a run's page has no operations")
+    check(not any(b"<h2>Samples" in data for data in pages.values()), "samples of texts that nobody gave away")
+    plan = (lab.top / "plan.yaml").read_text()
+    marked = plan.replace("show_texts: [CC0-1.0]", 'show_texts: [CC0-1.0, Apache-2.0, "</td><script>window.bad=1</script>"]')
+    check(marked != plan, plan)
+    lab.write(marked)
+    all_shown = lab.site("shown")
+    page = (all_shown / "run-1.html").read_text()
+    check("<h2>Samples" in page and "the model goes on" in page, "a run whose texts may be shown has no samples")
+    check_markup(all_shown)
+    lab.write(plan)
+
+
 def main():
     parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
     parser.add_argument("--ostro", required=True)
@@ -452,6 +503,8 @@ def main():
         check_markup(site)
         check_bytes(lab, site)
         check_texts(lab, site)
+        check_served(lab, site)
+        check_extras(lab, site)
     print("equal: the pages are the same from everywhere, and have no text that the plan does not mark")
     return 0
 

@@ -113,7 +113,19 @@ def check_effect(program, uses):
 
 
 def steps_of(said):
-    return int(re.search(r"^(\d+) steps, ", said, re.M)[1])
+    return int(re.search(r"^(\d+) steps in ", said, re.M)[1])
+
+
+def gflop_of(said):
+    return float(re.search(r", ([\d.e+-]+) GFLOP", said)[1])
+
+
+def check_price(program):
+    """What is said beforehand has the measuring in it: more text in each of four states is more to compute."""
+    words = ("lab", "without", "runs/base", "--document", PLANTED, "--control", "2", "--dry_run")
+    said, more = program.run(*words), program.run(*words, "--text", "held.txt")
+    check("in 3 runs, 4 states measured" in said and steps_of(said) == steps_of(more), said)
+    check(gflop_of(more) > gflop_of(said), f"a text that is measured, too, costs nothing: {said}{more}")
 
 
 def check_never(program, never):
@@ -175,6 +187,7 @@ def main():
         program.run("train", "--config", "config.yaml")
         uses, never = check_places(program)
         check(PLANTED in uses, "the planted text is never read")
+        check_price(program)
         check_effect(program, uses)
         check_never(program, never)
         check_refused(program, never)

@@ -9,6 +9,7 @@ import argparse
 import json
 import pathlib
 import random
+import shutil
 import signal
 import sys
 import time
@@ -194,7 +195,7 @@ def amended_runs(w):
     w.bad("train", "--amend", "--config", amended, "--model.hidden_dim", "32",
           says=["model.hidden_dim is 16 there and 32 here", "shapes of the trained parameters"])
     w.train(amended, "--amend")
-    places = [["amend:1"], ["amend:2"], ["chain_append:1"], ["chain_append:2"], ["resume:5"], ["manifest:1"],
+    places = [["amend:1"], ["amend:2"], ["amended_config:1"], ["chain_append:1"], ["chain_append:2"], ["resume:5"], ["manifest:1"],
               ["amend:2", "resume:5", "step:4"], []]  # the last one on three workers
     for i, points in enumerate(places):
         name = f"amended{i}"
@@ -203,6 +204,11 @@ def amended_runs(w):
             status, out, err = w.run("train", "--amend", "--config", f"{name}.yaml", env={"OSTRO_FAILPOINT": point})
             check(killed(status), f"{point} did not fire: exit status {status}\n{out}{err}")
             w.verdict("incomplete", f"runs/{name}", says=["chain.jsonl ends at step"])
+        if points in (["amend:2"], ["amended_config:1"]):  # the chain is amended: its own configuration goes on, too
+            shutil.copytree(w.root / "runs" / name, w.root / "runs" / f"{name}-copy")
+            w.good("train", "--config", f"runs/{name}-copy/config.yaml", "--trainer.id", f"{name}-copy")
+            check(w.chain(f"{name}-copy") == w.chain("amended"), f"{name}-copy: its chain differs")
+            check(not (w.root / "runs" / f"{name}-copy" / "config.amended.yaml").exists(), f"{name}-copy: config.amended.yaml is left")
         w.train(f"{name}.yaml", "--amend", env={} if points else {"OSTRO_SIM_WORKERS": "3"})
         check(w.chain(name) == w.chain("amended"), f"{name}: its chain differs after kills at {points}")
     for words in ([], ["--from_step", "7"], ["--from_step", "15"]):

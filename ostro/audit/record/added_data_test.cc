@@ -3,13 +3,18 @@
 #include <doctest/doctest.h>
 #include <fmt/format.h>
 
+#include <algorithm>
 #include <functional>
 #include <nlohmann/json.hpp>
 
+#include "ostro/audit/inspect.h"
 #include "ostro/audit/record/amended_run_for_test.h"
+#include "ostro/audit/record/recorded_run.h"
 #include "ostro/batches/loader/document_uses.h"
 #include "ostro/chain/data_record.h"
+#include "ostro/chain/record.h"
 #include "ostro/data/options/document_name.h"
+#include "ostro/io/files/faulty_file_system.h"
 #include "ostro/run/amend/amend_plan.h"
 #include "ostro/train/step/batches.h"
 
@@ -83,6 +88,17 @@ TEST_CASE("an amend adds a component: old batches stay, one config gives all, an
   CHECK(said["data_roots"] == Json{{"from", chain.genesis().data_roots}, {"to", *data->stores->roots()}});
   CHECK(said["data_roots"]["to"].size() == 3);
   CHECK(chain::data_records(chain).back().components == std::set<std::string>{"algebra", "code", "web"});
+  const auto record = chain::read_record(*fs, "runs/run/run.json");
+  REQUIRE_MESSAGE(record.ok(), record.error().message());
+  CHECK(record->data_hash == chain.genesis().data_hash);
+  CHECK(record->data_hash_now == data->data_hash);
+  const auto shown = inspect(*fs, "runs/run", {});
+  REQUIRE_MESSAGE(shown.ok(), shown.error().message());
+  has(shown->text, "data now");
+  has(shown->text, data->data_hash);
+  const auto unchanged = begun_with_algebra(*engine);
+  CHECK(chain::read_record(*unchanged, "runs/run/run.json")->data_hash_now.empty());
+  CHECK(inspect(*unchanged, "runs/run", {})->text.find("data now") == std::string::npos);
 
   const auto loader = train::make_loader(*stored, data->stores);
   REQUIRE(loader.ok());
@@ -121,6 +137,42 @@ TEST_CASE("an amend adds a component: old batches stay, one config gives all, an
                                        models::builtin_models());
   REQUIRE(own.ok());
   CHECK(must_go(*slow, *engine, *own, false).hash == whole);
+}
+
+TEST_CASE("slow: a power cut at any moment of an amend that adds data: the places of the data are known") {
+  const auto engine = plain_engine();
+  train::Settings added = with_algebra();
+  added.emplace_back("data.cache_dir", "elsewhere");  // where no configuration before the amend looks
+  int64_t writes = 0;
+  {
+    const auto memory = begun_with_algebra(*engine);
+    io::FaultyFileSystem counted(*memory);
+    REQUIRE(run::Run::open(train::mixed_config(added), {counted, *engine}, true).ok());
+    writes = counted.writes();
+  }
+  // Before the last ones the stores are built, which a cut leaves to be built again.
+  constexpr int64_t kLast = 40;
+  int cuts = 0, amended = 0;
+  for (int64_t at = std::max<int64_t>(0, writes - kLast);; ++at) {
+    const auto memory = begun_with_algebra(*engine);
+    io::FaultyFileSystem faulty(*memory);
+    faulty.inject(io::Fault::kCrash, at);
+    (void)run::Run::open(train::mixed_config(added), {faulty, *engine}, true).ok();
+    if (!faulty.triggered()) break;
+    memory->crash(static_cast<uint64_t>(at % 3));
+    ++cuts;
+    CAPTURE(at);
+    const bool is_amended = chain::data_records(chain_of(*memory)).size() > 1;
+    amended += is_amended;
+    CHECK(verified(*memory, *engine) == "equal");
+    const auto config = open_recorded(*memory, "runs/run", models::builtin_models(), false);
+    REQUIRE_MESSAGE(config.ok(), config.error().message());
+    CHECK((config->config.data.cache_dir == "elsewhere") == is_amended);
+    CHECK(train::open_data(*memory, config->config).ok());
+  }
+  CHECK(cuts > 20);
+  CHECK(amended > 2);
+  CHECK(amended < cuts);
 }
 
 TEST_CASE("controls: a stage a step late, or moments that were reset, are another run") {

@@ -11,6 +11,7 @@
 #include <set>
 
 #include "ostro/audit/record/amended_run_for_test.h"
+#include "ostro/audit/record/recorded_run.h"
 #include "ostro/batches/order/mixture.h"
 #include "ostro/chain/canonical.h"
 #include "ostro/io/files/faulty_file_system.h"
@@ -225,10 +226,15 @@ TEST_CASE("slow: a power cut at any moment of an amend: the run verifies, and go
     ++cuts;
     CAPTURE(at);
     CHECK(verified(*memory, *engine) == "equal");
-    const bool is_amended = periods_of(train::mixed_config(kQuiet), chain_of(*memory), "chain")->size() > 1;
+    const auto periods = periods_of(train::mixed_config(kQuiet), chain_of(*memory), "chain");
+    const bool is_amended = periods->size() > 1;
     amended += is_amended;
+    const auto recorded = open_recorded(*memory, "runs/run", models::builtin_models(), false);
+    REQUIRE_MESSAGE(recorded.ok(), recorded.error().message());
+    CHECK(train::canonical_text(recorded->config) == periods->back().config);
     CHECK(must_go(*memory, *engine, train::mixed_config(kAmended), !is_amended, 5).hash == whole);
     CHECK(*memory->read_file("runs/run/config.yaml") == *undisturbed->read_file("runs/run/config.yaml"));
+    CHECK(!*memory->exists("runs/run/config.amended.yaml"));
   }
   CHECK(cuts > 10);
   CHECK(amended > 2);

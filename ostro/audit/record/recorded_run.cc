@@ -6,10 +6,12 @@
 
 #include "ostro/audit/record/traced_programs.h"
 #include "ostro/chain/canonical.h"
+#include "ostro/chain/config_file.h"
 #include "ostro/chain/origin.h"
 #include "ostro/checkpoint/tensor.h"
 #include "ostro/io/files/path.h"
 #include "ostro/models/foreign_model.h"
+#include "ostro/train/programs/run_flops.h"
 #include "ostro/train/step/run_data.h"
 #include "ostro/train/step/snapshot.h"
 
@@ -98,7 +100,7 @@ const OpenedPeriod& RecordedRun::period_after(int64_t step) const {
 
 Result<RecordedRun> open_recorded(io::FileSystem& fs, const std::string& directory,
                                   models::ModelChoices models, bool stored_programs) {
-  const std::string config_path = io::join_path(directory, "config.yaml"),
+  const std::string config_path = chain::config_file(fs, directory),
                     chain_path = io::join_path(directory, chain::kChainFile);
   RecordedRun run;
   ASSIGN_OR_RETURN(run.chain, chain::read_chain(fs, chain_path));
@@ -107,7 +109,8 @@ Result<RecordedRun> open_recorded(io::FileSystem& fs, const std::string& directo
   ASSIGN_OR_RETURN(const std::string yaml, fs.read_file(config_path));
   ASSIGN_OR_RETURN(run.config, train::parse_train_config(yaml, config_path, std::move(models)));
   ASSIGN_OR_RETURN(const std::vector<Period> periods, periods_of(run.config, run.chain, chain_path));
-  // A process that died behind the chain's last amend leaves the config before it.
+  // A process that died behind the chain's last amend may have left the config before it: programs before
+  // kAmendedConfigFile did.
   const std::string written = train::canonical_text(run.config);
   if (std::none_of(periods.begin(), periods.end(), [&](const Period& p) { return p.config == written; }))
     return corrupt(fmt::format("{} is not the config of the chain: {}", config_path,
@@ -123,6 +126,17 @@ Result<RecordedRun> open_recorded(io::FileSystem& fs, const std::string& directo
   if (genesis.origin && run.config.trainer.initialize_from)
     RETURN_IF_ERROR(chain::check_origin(fs, *genesis.origin, *run.config.trainer.initialize_from));
   return run;
+}
+
+double recorded_flops(const RecordedRun& run) {
+  double flops = 0;
+  for (size_t k = 0; k < run.periods.size(); ++k) {
+    const OpenedPeriod& period = run.periods[k];
+    const int64_t end = k + 1 < run.periods.size() ? run.periods[k + 1].period.first : run.chain.last_step();
+    flops += train::run_flops(period.programs, period.config, end) -
+             train::run_flops(period.programs, period.config, period.period.first);
+  }
+  return flops;
 }
 
 }  // namespace ostro::audit

@@ -47,4 +47,8 @@ struct RecordedRun {
 Result<RecordedRun> open_recorded(io::FileSystem& fs, const std::string& directory,
                                   models::ModelChoices models, bool stored_programs);
 
+// The floating-point operations of all steps, each counted from the programs of its period
+// (train::run_flops).
+double recorded_flops(const RecordedRun& run);
+
 }  // namespace ostro::audit

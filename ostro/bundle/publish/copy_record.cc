@@ -10,6 +10,7 @@
 #include "ostro/audit/record/fork.h"
 #include "ostro/audit/record/initial.h"
 #include "ostro/bundle/parts/file_sums.h"
+#include "ostro/chain/config_file.h"
 #include "ostro/chain/record.h"
 #include "ostro/checkpoint/catalog.h"
 #include "ostro/io/files/path.h"
@@ -52,8 +53,9 @@ Result<std::vector<Copy>> copies_of(io::FileSystem& fs, const std::string& run, 
                                     const RecordChoice& choice) {
   std::vector<Copy> out = {{chain::kChainFile, chain.bytes}};
   ASSIGN_OR_RETURN(const std::vector<io::DirEntry> entries, fs.list(run));
+  const std::string config = io::base_name(chain::config_file(fs, run));
   for (const io::DirEntry& entry : entries) {
-    if (!entry.is_directory && is_wanted(entry.name)) out.push_back({entry.name});
+    if (!entry.is_directory && (is_wanted(entry.name) || entry.name == config)) out.push_back({entry.name});
     if (entry.is_directory && (entry.name == "additional_chat_templates" ||
                                entry.name == audit::kParentFolder || entry.name == audit::kMakerFolder))
       RETURN_IF_ERROR(add_state(fs, run, entry.name, [](const std::string&) { return true; }, out));

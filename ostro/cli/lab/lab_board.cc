@@ -3,12 +3,16 @@
 
 #include <fmt/format.h>
 
+#include <algorithm>
+#include <chrono>
+#include <cmath>
 #include <optional>
+#include <thread>
 
 #include "ostro/audit/sampled.h"
 #include "ostro/board/board.h"
-#include "ostro/board/check.h"
 #include "ostro/board/evaluation.h"
+#include "ostro/board/limited_check.h"
 #include "ostro/chain/chain.h"
 #include "ostro/chain/data_record.h"
 #include "ostro/cli/main/commands.h"
@@ -97,18 +101,39 @@ int enter_verb(Args args) {
   return exit_after(enter(args.context(), bundle, folder));
 }
 
+constexpr int64_t kMostLimit = int64_t{1} << 30;  // of seconds, and of GiB
+constexpr int64_t kMoreAddresses = 32;            // GiB, than a program may need memory
+
 struct CheckWords {
   std::string track, board;
-  int64_t memory_gib = 16;
+  int64_t memory_gib = 16, cpu_seconds = 0;  // 0: `seconds` for each processor
+  double seconds = 6 * 3600;
+  double addresses_gib = 0;  // 0: kMoreAddresses more than memory_gib
   board::CheckRequest request;
 };
 
-Result<board::CheckResult> check(const Context& context, CheckWords words, std::string& text) {
+Result<board::CheckLimits> limits_of(const CheckWords& words) {
+  for (const auto& [name, value] :
+       {std::pair{"--memory", words.memory_gib}, {"--cpu_time", words.cpu_seconds}})
+    if (value < 1 || value > kMostLimit)
+      return invalid_argument(fmt::format("{} {}: use 1 to {}", name, value, kMostLimit));
+  for (const auto& [name, value] : {std::pair{"--time", words.seconds}, {"--addresses", words.addresses_gib}})
+    if (!(value > 0 && value <= static_cast<double>(kMostLimit)))
+      return invalid_argument(fmt::format("{} {}: use more than 0 and at most {}", name, value, kMostLimit));
+  return board::CheckLimits{
+      std::chrono::milliseconds(std::max<int64_t>(1, std::llround(words.seconds * 1e3))), words.cpu_seconds,
+      static_cast<int64_t>(words.addresses_gib * (int64_t{1} << 30))};
+}
+
+Result<board::LimitedCheck> check(const Context& context, CheckWords words) {
   if (words.track.empty() == words.board.empty())
     return invalid_argument("name either --track FILE or --board DIR");
-  constexpr int64_t kMostGib = int64_t{1} << 30;
-  if (words.memory_gib < 1 || words.memory_gib > kMostGib)
-    return invalid_argument(fmt::format("--memory {}: use 1 or more", words.memory_gib));
+  if (words.addresses_gib == 0) words.addresses_gib = static_cast<double>(words.memory_gib + kMoreAddresses);
+  if (words.cpu_seconds == 0) {
+    const double all = std::ceil(words.seconds) * std::max(1U, std::thread::hardware_concurrency());
+    words.cpu_seconds = static_cast<int64_t>(std::clamp(all, 1.0, static_cast<double>(kMostLimit)));
+  }
+  ASSIGN_OR_RETURN(const board::CheckLimits limits, limits_of(words));
   words.request.memory = words.memory_gib << 30;
   words.request.on_step = [&](int64_t done, int64_t all) {
     context.progress.show("replaying", static_cast<double>(done) / static_cast<double>(all));
@@ -121,23 +146,21 @@ Result<board::CheckResult> check(const Context& context, CheckWords words, std::
     ASSIGN_OR_RETURN(board, board::Board::open(context.fs, words.board));
     track = board->track();
   }
-  auto result = board::check_entry(context, track, board ? &*board : nullptr, words.request);
-  context.progress.end();
-  if (!result.ok()) return result;
-  text = board::check_text(*result, track);
-  if (!board || result->bundle.empty()) return result;
+  ASSIGN_OR_RETURN(board::LimitedCheck done,
+                   board::check_limited(context, track, board ? &*board : nullptr, words.request, limits));
+  if (!board || done.outcome.bundle.empty()) return done;
   for (const board::BoardEntry& entry : board->entries())
-    if (entry.bundle == result->bundle && entry.is_checked) {
-      text += "the board had its outcome already\n";
-      return result;
+    if (entry.bundle == done.outcome.bundle && entry.is_checked) {
+      done.text += "the board had its outcome already\n";
+      return done;
     }
-  if (!result->is_final()) {
-    text += "the board keeps no outcome of it: another machine may check it\n";
-    return result;
+  if (!done.outcome.is_final()) {
+    done.text += "the board keeps no outcome of it: another machine may check it\n";
+    return done;
   }
-  RETURN_IF_ERROR(board->record(context.fs, *result, words.request));
-  text += fmt::format("head: {}\n", board->head());
-  return result;
+  RETURN_IF_ERROR(board->record(context.fs, done.outcome, words.request));
+  done.text += fmt::format("head: {}\n", board->head());
+  return done;
 }
 
 int check_verb(Args args) {
@@ -166,13 +189,18 @@ int check_verb(Args args) {
   args.option("--sums", &words.request.sums, "N",
               "targets at which exp(-loss) is summed over the vocabulary (default 20)");
   args.option("--memory", &words.memory_gib, "GIB", "that a program of the entry may need (default 16)");
+  args.option("--time", &words.seconds, "SECONDS",
+              "after which the check, which runs in a process of its own, is ended (default 21600)");
+  args.option("--cpu_time", &words.cpu_seconds, "SECONDS",
+              "of processor time that the check may use (default: --time for each processor)");
+  args.option("--addresses", &words.addresses_gib, "GIB",
+              "of addresses that the check may map (default: 32 more than --memory)");
   if (const auto code = args.parse()) return *code;
-  std::string text;
-  const auto result = check(args.context(), std::move(words), text);
-  if (!result.ok()) return report_error(result.error());
-  const Status written = write_stdout(text);
+  const auto done = check(args.context(), std::move(words));
+  if (!done.ok()) return report_error(done.error());
+  const Status written = write_stdout(done->text);
   if (!written.ok()) return report_error(written.error());
-  return result->counts() ? kExitOk : kExitFailed;
+  return done->outcome.counts() ? kExitOk : kExitFailed;
 }
 
 int show_verb(Args args) {

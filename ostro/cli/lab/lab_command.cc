@@ -1,4 +1,4 @@
-// ostro lab why | record | report | site | gc; the other verbs have files of their own
+// ostro lab why | record | report | gc; the other verbs have files of their own
 #include <fmt/format.h>
 #include <fmt/ranges.h>
 
@@ -10,6 +10,7 @@
 #include "ostro/cli/lab/lab_register.h"
 #include "ostro/cli/lab/lab_replayed.h"
 #include "ostro/cli/lab/lab_run.h"
+#include "ostro/cli/lab/lab_serve.h"
 #include "ostro/cli/lab/lab_without.h"
 #include "ostro/cli/main/commands.h"
 #include "ostro/cli/shared/terminal.h"
@@ -22,7 +23,6 @@
 #include "ostro/lab/report/report.h"
 #include "ostro/paper/answers.h"
 #include "ostro/paper/paper.h"
-#include "ostro/site/site.h"
 
 namespace ostro::cli {
 namespace {
@@ -138,34 +138,6 @@ int lab_report(Args args) {
   return exit_after(report(args.context(), file, std::move(options)));
 }
 
-Status write_site(const Context& context, const std::string& file, const std::string& out,
-                  const site::SiteRequest& request) {
-  ASSIGN_OR_RETURN(const lab::Plan plan, lab::read_plan(context.fs, file));
-  ASSIGN_OR_RETURN(const lab::LabState state, lab::look_at(context, plan));
-  ASSIGN_OR_RETURN(const site::Site made, site::write_site(context, plan, state, request, out));
-  return write_stdout(
-      fmt::format("{}: {} files; {}/index.html is the first page\n", out, made.files, out) +
-      (made.missing.empty() ? "" : fmt::format("the paper itself is not there: {}\n", made.missing)));
-}
-
-int lab_site(Args args) {
-  std::string file, out;
-  site::SiteRequest request;
-  args.summary(
-      "Writes pages about a lab, finished or not: steps, runs beside each other, each run, two runs "
-      "compared, "
-      "data, and\n"
-      "the report of a finished lab. They open from a folder and ask for nothing outside of it. A script "
-      "beside them\n"
-      "sorts, zooms, compares and checks hash chains; all texts and figures are there without it.");
-  args.positional("FILE", &file, "the plan");
-  args.option("--out", &out, "DIR", "the folder to write", Args::kRequired);
-  args.flag("--measured", &request.measured,
-            "with sessions and seconds, which are other ones wherever the lab was done");
-  if (const auto code = args.parse()) return *code;
-  return exit_after(write_site(args.context(), file, out, request));
-}
-
 Status collect(const Context& context, const std::string& file, bool dry_run) {
   ASSIGN_OR_RETURN(const lab::Plan plan, lab::read_plan(context.fs, file));
   ASSIGN_OR_RETURN(const auto outputs, lab::remove_unneeded(context, plan, dry_run));
@@ -207,6 +179,7 @@ constexpr Command kLabVerbs[] = {
     {"record", "write what a lab knows as an SQLite file", lab_record},
     {"report", "answer the plan's queries in a report, or check one", lab_report},
     {"site", "write pages about a lab", lab_site},
+    {"serve", "serve the pages of a lab, made anew as it goes on", lab_serve},
     {"publish", "write a finished lab as one folder that a stranger can check", lab_publish},
     {"adopt", "make a run or a store from elsewhere the output of a step", lab_adopt},
     {"replayed", "take a statement of somebody who replayed a run", lab_replayed},

@@ -2,8 +2,6 @@
 
 #include <fmt/format.h>
 
-#include "ostro/base/units.h"
-#include "ostro/chain/record.h"
 #include "ostro/cli/main/exit_code.h"
 #include "ostro/cli/run/train_run.h"
 #include "ostro/cli/shared/progress.h"
@@ -13,29 +11,22 @@
 #include "ostro/io/files/path.h"
 #include "ostro/run/loop/dry_run.h"
 #include "ostro/run/notice/signals.h"
-#include "ostro/run/report/forecast.h"
 #include "ostro/without/effect.h"
+#include "ostro/without/price.h"
 
 namespace ostro::cli {
 namespace {
 
 constexpr int64_t kMostControls = 1000;
 
-// Steps, time and memory of all runs that will be made. Time is what a step of the run took (run.json), or
-// else what the machine's peak allows.
-Result<std::string> price_text(const Context& context, const without::WithoutRequest& request,
-                               const without::RemovalPlan& plan, const data::BuildSettings& build) {
+// What all of it will take. Error: a run that does not fit into the memory.
+Result<without::Price> priced(const Context& context, const without::WithoutRequest& request,
+                              const without::RemovalPlan& plan, const data::BuildSettings& build) {
   ASSIGN_OR_RETURN(const auto engine, context.engine());
   ASSIGN_OR_RETURN(const int64_t workers, sim_workers());
   ASSIGN_OR_RETURN(const run::DryRun told, run::dry_run(context.fs, *engine, plan.config, workers, 1, build));
   RETURN_IF_ERROR(told.fits);
-  const auto steps = static_cast<double>(plan.steps_to_do()), share = steps / static_cast<double>(plan.steps);
-  const auto record = chain::read_record(context.fs, io::join_path(request.run, chain::kRecordFile));
-  const double measured = record.ok() ? chain::seconds_a_step(*record) * steps : 0;
-  const double seconds = measured > 0 ? measured : told.cost.seconds * share;
-  return fmt::format(
-      "{} steps, {:.4g} GFLOP{}, {:.1f} MiB of memory\n", plan.steps_to_do(), told.cost.flops * share * 1e-9,
-      seconds > 0 ? fmt::format(", about {}", run::span_text(seconds)) : "", mib(told.cost.memory));
+  return without::find_price(context, request, plan, told.cost);
 }
 
 Result<int> without(const Context& context, const without::WithoutRequest& request, bool dry_run, bool json,
@@ -44,8 +35,8 @@ Result<int> without(const Context& context, const without::WithoutRequest& reque
   ASSIGN_OR_RETURN(const data::BuildSettings build, build_settings(line));
   ASSIGN_OR_RETURN(const without::RemovalPlan plan, without::plan_removals(context, request));
   const Context on = context.on(plan.config.trainer.device);
-  ASSIGN_OR_RETURN(const std::string price, price_text(on, request, plan, build));
-  const std::string said = without::plan_text(request, plan) + price;
+  ASSIGN_OR_RETURN(const without::Price price, priced(on, request, plan, build));
+  const std::string said = without::plan_text(request, plan) + without::price_text(price);
   if (dry_run || !json) RETURN_IF_ERROR(write_stdout(said));
   if (dry_run) return kExitOk;
   const without::EffectServices services = {

@@ -97,6 +97,10 @@ TEST_CASE("scores do not depend on batches, on the program, or on the engine") {
     const std::vector<Window> all = windows(30);
     const auto once = s.scorer(4096).score(all, false).value();
     CHECK(same(once, s.scorer(1).score(all, false).value()));
+    std::vector<int> times(all.size());
+    for (const TokenScorer::Batch& batch : s.scorer(100).batches(all, false))
+      for (const size_t window : batch.windows) ++times[window];
+    CHECK(times == std::vector<int>(all.size(), 1));
     CHECK(same(once, s.scorer(100).score(all, false).value()));
     CHECK(same(once, s.scorer(4096).score(all, true).value()));
     Scored r(*reference, leaves);

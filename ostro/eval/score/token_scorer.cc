@@ -40,26 +40,28 @@ TokenScorer::TokenScorer(models::ModelFunctions model, std::vector<Buffer> param
                          ScorerOptions options)
     : model_(std::move(model)), params_(std::move(params)), engine_(engine), options_(std::move(options)) {}
 
-Result<runtime::Executable*> TokenScorer::program(int64_t rows, int64_t length, bool greedy) {
-  for (const Compiled& c : programs_)
-    if (c.rows == rows && c.length == length && c.greedy == greedy) return c.executable.get();
+Result<ir::Program> TokenScorer::traced_program(int64_t rows, int64_t length, bool greedy) const {
   const size_t n = model_.shapes.size();
   std::vector<Shape> shapes = model_.shapes;
   const Shape ids{DType::i32, {{"batch", rows}, {"pos", length}}};
   shapes.insert(shapes.end(), {ids, ids, ids.with_dtype(DType::f32), ir::scalar(DType::i32)});
-  ASSIGN_OR_RETURN(
-      const ir::Program p,
-      infer::traced(greedy ? "score_greedy" : "score", shapes, options_.leaves, [&](const Arrays& in) {
-        const Arrays params(in.begin(), in.begin() + static_cast<int64_t>(n));
-        if (!greedy) {
-          models::Batch batch;
-          batch.tokens = in[n], batch.targets = in[n + 1], batch.loss_mask = in[n + 2];
-          return Arrays{model_.loss(params, batch).per_token};
-        }
-        const Arrays cache = model_.decode.cache(rows, length);
-        const Array logits = model_.decode.step(params, in[n], cache, in[n + 3]).first;
-        return Arrays{cross_entropy(logits, in[n + 1], "vocab"), argmax(logits, "vocab")};
-      }));
+  return infer::traced(greedy ? "score_greedy" : "score", shapes, options_.leaves, [&](const Arrays& in) {
+    const Arrays params(in.begin(), in.begin() + static_cast<int64_t>(n));
+    if (!greedy) {
+      models::Batch batch;
+      batch.tokens = in[n], batch.targets = in[n + 1], batch.loss_mask = in[n + 2];
+      return Arrays{model_.loss(params, batch).per_token};
+    }
+    const Arrays cache = model_.decode.cache(rows, length);
+    const Array logits = model_.decode.step(params, in[n], cache, in[n + 3]).first;
+    return Arrays{cross_entropy(logits, in[n + 1], "vocab"), argmax(logits, "vocab")};
+  });
+}
+
+Result<runtime::Executable*> TokenScorer::program(int64_t rows, int64_t length, bool greedy) {
+  for (const Compiled& c : programs_)
+    if (c.rows == rows && c.length == length && c.greedy == greedy) return c.executable.get();
+  ASSIGN_OR_RETURN(const ir::Program p, traced_program(rows, length, greedy));
   ASSIGN_OR_RETURN(auto executable, engine_.compile(p));
   programs_.push_back({rows, length, greedy, std::move(executable)});
   return programs_.back().executable.get();
@@ -77,8 +79,9 @@ int64_t TokenScorer::rows_of(int64_t waiting, int64_t length, bool greedy) const
   return rows;
 }
 
-Status TokenScorer::run_batch(std::span<const Window> windows, std::span<const size_t> which, int64_t rows,
-                              int64_t length, bool greedy, std::vector<WindowScore>& out) {
+Status TokenScorer::run_batch(std::span<const Window> windows, const Batch& batch, bool greedy,
+                              std::vector<WindowScore>& out) {
+  const auto& [which, rows, length] = batch;
   ASSIGN_OR_RETURN(runtime::Executable * executable, program(rows, length, greedy));
   const Shape ids{DType::i32, {{"batch", rows}, {"pos", length}}};
   Buffer tokens = Buffer::zeros(ids), targets = Buffer::zeros(ids),
@@ -114,8 +117,28 @@ Status TokenScorer::run_batch(std::span<const Window> windows, std::span<const s
   return {};
 }
 
-// Sorts the windows by their padded length, and runs those of one length together. Lengths are powers of two
+// Sorts the windows by their padded length, and puts those of one length together. Lengths are powers of two
 // and numbers of rows powers of four, so few programs are compiled.
+std::vector<TokenScorer::Batch> TokenScorer::batches(std::span<const Window> windows, bool greedy) const {
+  std::vector<size_t> order(windows.size());
+  std::iota(order.begin(), order.end(), size_t{0});
+  const auto length = [&](size_t i) { return padded_length(windows[i], options_.context); };
+  // The longest first: a lack of memory shows at once.
+  std::stable_sort(order.begin(), order.end(), [&](size_t a, size_t b) { return length(a) > length(b); });
+  std::vector<Batch> out;
+  for (size_t begin = 0; begin < order.size();) {
+    const int64_t positions = length(order[begin]);
+    size_t end = begin;
+    while (end < order.size() && length(order[end]) == positions) ++end;
+    const int64_t rows = rows_of(static_cast<int64_t>(end - begin), positions, greedy);
+    end = std::min(end, begin + static_cast<size_t>(rows));
+    const auto first = order.begin() + static_cast<std::ptrdiff_t>(begin);
+    out.push_back({{first, first + static_cast<std::ptrdiff_t>(end - begin)}, rows, positions});
+    begin = end;
+  }
+  return out;
+}
+
 Result<std::vector<WindowScore>> TokenScorer::score(std::span<const Window> windows, bool greedy,
                                                     const Progress& progress) {
   if (greedy && !knows_greedy())
@@ -130,22 +153,12 @@ Result<std::vector<WindowScore>> TokenScorer::score(std::span<const Window> wind
       return invalid_argument(fmt::format("a window of {} tokens; the model's context is {}",
                                           window.tokens.size(), options_.context));
   }
-  std::vector<size_t> order(windows.size());
-  std::iota(order.begin(), order.end(), size_t{0});
-  const auto length = [&](size_t i) { return padded_length(windows[i], options_.context); };
-  // The longest first: a lack of memory shows at once.
-  std::stable_sort(order.begin(), order.end(), [&](size_t a, size_t b) { return length(a) > length(b); });
   std::vector<WindowScore> out(windows.size());
-  for (size_t begin = 0; begin < order.size();) {
-    const int64_t positions = length(order[begin]);
-    size_t end = begin;
-    while (end < order.size() && length(order[end]) == positions) ++end;
-    const int64_t rows = rows_of(static_cast<int64_t>(end - begin), positions, greedy);
-    end = std::min(end, begin + static_cast<size_t>(rows));
-    RETURN_IF_ERROR(
-        run_batch(windows, std::span(order).subspan(begin, end - begin), rows, positions, greedy, out));
-    begin = end;
-    if (progress) progress(begin);
+  size_t done = 0;
+  for (const Batch& batch : batches(windows, greedy)) {
+    RETURN_IF_ERROR(run_batch(windows, batch, greedy, out));
+    done += batch.windows.size();
+    if (progress) progress(done);
   }
   return out;
 }

@@ -55,11 +55,21 @@ class TokenScorer {
   Result<std::vector<WindowScore>> score(std::span<const Window> windows, bool greedy,
                                          const Progress& progress = {});
 
+  // Windows that one program scores together.
+  struct Batch {
+    std::vector<size_t> windows;  // which
+    int64_t rows = 0, length = 0;
+  };
+  // The batches in which score() computes the windows, in their order. The windows must be valid.
+  std::vector<Batch> batches(std::span<const Window> windows, bool greedy) const;
+  // The program of a batch, not compiled. Errors: those of tracing.
+  Result<ir::Program> traced_program(int64_t rows, int64_t length, bool greedy) const;
+
  private:
   // The program for `rows` windows padded to `length` positions.
   Result<runtime::Executable*> program(int64_t rows, int64_t length, bool greedy);
-  Status run_batch(std::span<const Window> windows, std::span<const size_t> which, int64_t rows,
-                   int64_t length, bool greedy, std::vector<WindowScore>& out);
+  Status run_batch(std::span<const Window> windows, const Batch& batch, bool greedy,
+                   std::vector<WindowScore>& out);
   int64_t rows_of(int64_t waiting, int64_t length, bool greedy) const;
 
   struct Compiled {

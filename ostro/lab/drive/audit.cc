@@ -72,15 +72,17 @@ Status end_audit(OpenLab& lab, const std::map<std::string, Made>& made, StepStat
   const std::string folder = output_folder(audit_directory(lab), state.fingerprint);
   RETURN_IF_ERROR(check_sources(lab, made, *state.step));
   if (!performed.ok()) return performed.error();
-  ASSIGN_OR_RETURN(const std::string manifest,
-                   write_manifest(fs, audit_directory(lab), state.fingerprint, lab.hashes));
+  ASSIGN_OR_RETURN(const std::string manifest, write_manifest(fs, audit_directory(lab), state.fingerprint,
+                                                              output_files(*state.step->kind), lab.hashes));
   const std::string& content = **performed;
   // What was resumed may have other files for the same content: another checkpoint that was the last one. So
   // may verdicts: another name of a step that made their files, or reasons of a step before them that left
   // out the same rows by other rules. What they say themselves must be the same.
   const StepKind& kind = *state.step->kind;
   const bool same = content == state.content;
-  bool same_files = resumes(kind) || manifest == state.manifest;
+  bool same_files = resumes(kind) || manifest == state.manifest ||
+                    // The content is that of all files; lists of earlier versions lack some.
+                    output_files(kind) == OutputFiles::kAll;
   if (same && !same_files && kind.gives_verdicts()) {
     ASSIGN_OR_RETURN(same_files, same_verdicts(lab, made, *state.step,
                                                output_folder(lab.directory, state.fingerprint), folder));

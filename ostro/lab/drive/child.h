@@ -1,13 +1,13 @@
 // Child: a step's perform() in a process of its own, so that several steps are done side by side: each has
-// its threads, its memory and its log. One thread uses it.
+// its threads, its memory and its log. It ends with the Child, if it still runs. One thread uses it.
 #pragma once
-
-#include <sys/types.h>
 
 #include <functional>
 #include <string>
+#include <utility>
 #include <vector>
 
+#include "ostro/base/forked_process.h"
 #include "ostro/lab/drive/make_step.h"
 
 namespace ostro::lab {
@@ -17,9 +17,6 @@ class Child {
   // Begins `work` in a copy of this process, in which no other thread may be at work. What it prints goes to
   // the file `log`; OSTRO_THREADS is `threads` there. The copy ends when this process does, whatever ends it.
   static Result<Child> start(const std::function<Performed()>& work, const std::string& log, int threads);
-  Child(Child&& other) noexcept;
-  Child& operator=(Child&& other) noexcept;
-  ~Child();  // ends the process, if it still runs
 
   // Asks it to save and end.
   void stop() const;
@@ -28,14 +25,11 @@ class Child {
   static std::optional<Performed> wait_for_one(std::vector<Child>& children, int milliseconds, size_t& ended);
 
  private:
-  Child(pid_t process, int pipe, std::string log) : process_(process), pipe_(pipe), log_(std::move(log)) {}
-  // Reads what is there; true at the end.
-  bool read_some();
+  Child(ForkedProcess process, std::string log) : process_(std::move(process)), log_(std::move(log)) {}
   Performed result();
 
-  pid_t process_ = 0;
-  int pipe_ = -1;
-  std::string log_, text_;
+  ForkedProcess process_;
+  std::string log_;
 };
 
 }  // namespace ostro::lab

@@ -5,9 +5,12 @@
 #include "ostro/base/failpoint.h"
 #include "ostro/io/files/file_hash.h"
 #include "ostro/io/files/path.h"
-#include "ostro/lab/journal/output.h"
 
 namespace ostro::lab {
+
+OutputFiles output_files(const StepKind& kind) {
+  return kind.name == kCommandKind ? OutputFiles::kAll : OutputFiles::kResult;
+}
 
 Result<std::string> begin_step(OpenLab& lab, const StepState& state) {
   io::FileSystem& fs = lab.context.fs;
@@ -61,7 +64,8 @@ Status end_step(OpenLab& lab, const std::map<std::string, Made>& made, StepState
                     short_hash(state.fingerprint), short_hash(before), short_hash(content), folder));
   }
   state.content = content;
-  ASSIGN_OR_RETURN(state.manifest, write_manifest(fs, lab.directory, state.fingerprint, lab.hashes));
+  ASSIGN_OR_RETURN(state.manifest, write_manifest(fs, lab.directory, state.fingerprint,
+                                                  output_files(*state.step->kind), lab.hashes));
   failpoint("lab_step");
   const Status sandboxed = is_sandboxed(*state.step->kind);
   if (!sandboxed.ok())

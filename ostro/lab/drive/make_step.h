@@ -6,6 +6,7 @@
 #include <optional>
 
 #include "ostro/lab/drive/decide.h"
+#include "ostro/lab/journal/output.h"
 
 namespace ostro::lab {
 
@@ -20,6 +21,9 @@ Result<std::string> begin_step(OpenLab& lab, const StepState& state);
 // another content before. `made` are the steps before it.
 Status end_step(OpenLab& lab, const std::map<std::string, Made>& made, StepState& state,
                 const Performed& performed);
+
+// Of a step `run` all files are its output. Our own steps leave others beside it.
+OutputFiles output_files(const StepKind& kind);
 
 // Records a step whose output the journal has under another name, or a source.
 Status record_step(OpenLab& lab, const StepState& state);

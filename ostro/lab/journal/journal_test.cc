@@ -108,7 +108,7 @@ TEST_CASE("an output that was changed is named, with its hashes; one that is gon
   write("sub/b", "two");
   write("log.txt", "said");
   FileHashes hashes(fs, "lab/hashes.json", true);
-  const auto manifest = write_manifest(fs, "lab", f, hashes);
+  const auto manifest = write_manifest(fs, "lab", f, OutputFiles::kResult, hashes);
   REQUIRE(manifest.ok());
   const auto checked = [&] {
     FileHashes again(fs, "lab/hashes.json", true);
@@ -158,6 +158,39 @@ TEST_CASE("pins hold a source's files, and let them come and go with its pattern
   check_ok(pins->pin("l/s", {"*"}, {{"a", "3"}}));
   *fs.content("lab.lock") = "[]";
   CHECK_FALSE(Pins::read(fs, "lab.lock").ok());
+}
+
+TEST_CASE("of any program's output every file counts, whatever its name is") {
+  io::MemoryFileSystem fs;
+  const std::string f(64, 'f'), folder = output_folder("lab", f);
+  const std::vector<std::string> files = {"log.txt", "run.json", "a.lock", "b.tmp", "tb/c", "lock"};
+  check_ok(fs.make_dirs(folder + "/tb"));
+  for (const std::string& file : files) check_ok(fs.write_file(folder + "/" + file, "one"));
+  for (const OutputFiles which : {OutputFiles::kAll, OutputFiles::kResult}) {
+    FileHashes hashes(fs, "lab/hashes.json", true);
+    const auto manifest = write_manifest(fs, "lab", f, which, hashes);
+    REQUIRE(manifest.ok());
+    const auto check = [&] {
+      FileHashes again(fs, "lab/hashes.json", true);
+      return check_output(fs, "lab", f, *manifest, again);
+    };
+    for (const std::string& file : files) {
+      INFO(file);
+      CHECK(*check());
+      check_ok(fs.write_file(folder + "/" + file, "two"));
+      const auto changed = check();
+      if (which == OutputFiles::kAll) {
+        REQUIRE_FALSE(changed.ok());
+        CHECK(changed.error().message().find(file + ": was changed") != std::string::npos);
+      } else {
+        CHECK(*changed);
+      }
+      check_ok(fs.write_file(folder + "/" + file, "one"));
+    }
+    check_ok(fs.write_file(folder + "/report.html", "more"));
+    CHECK(check().ok() == (which == OutputFiles::kResult));
+    check_ok(fs.remove(folder + "/report.html"));
+  }
 }
 
 TEST_CASE("two labs of one folder keep each other's pins") {

@@ -21,6 +21,12 @@ bool is_left_out(const std::string& name) {
   return name.ends_with(".tmp") || name.ends_with(".lock");
 }
 
+constexpr const char* kHasAll = "all";  // a member of manifests that list all files of the folder
+
+NamesLeftOut left_out_of(OutputFiles which) {
+  return which == OutputFiles::kAll ? nullptr : NamesLeftOut(is_left_out);
+}
+
 // Files below `below`, a folder of `top`, with paths relative to `top`.
 Status list_files(io::FileSystem& fs, const std::string& top, const std::string& below, NamesLeftOut left_out,
                   std::vector<std::string>& out) {
@@ -65,10 +71,11 @@ std::string manifest_path(const std::string& lab_directory, const std::string& f
 }
 
 Result<std::string> write_manifest(io::FileSystem& fs, const std::string& lab_directory,
-                                   const std::string& fingerprint, FileHashes& hashes) {
+                                   const std::string& fingerprint, OutputFiles which, FileHashes& hashes) {
   const std::string folder = output_folder(lab_directory, fingerprint);
-  ASSIGN_OR_RETURN(const std::vector<std::string> files, files_below(fs, folder, is_left_out));
+  ASSIGN_OR_RETURN(const std::vector<std::string> files, files_below(fs, folder, left_out_of(which)));
   nlohmann::json manifest = {{"fingerprint", fingerprint}, {"files", nlohmann::json::object()}};
+  if (which == OutputFiles::kAll) manifest[kHasAll] = true;
   for (const std::string& file : files) {
     ASSIGN_OR_RETURN(const std::string hash, hashes.sha256(io::join_path(folder, file)));
     manifest["files"][file] = hash;
@@ -92,8 +99,10 @@ Result<bool> check_output(io::FileSystem& fs, const std::string& lab_directory,
                                sha256_hex(text), manifest, kFix));
   const auto json = nlohmann::json::parse(text, nullptr, false);
   OSTRO_CHECK(json.is_object(), "{}: has the hash of the journal and is no manifest", list);
+  const NamesLeftOut left_out =
+      left_out_of(json.contains(kHasAll) ? OutputFiles::kAll : OutputFiles::kResult);
   for (const auto& [file, hash] : json["files"].items()) {
-    if (is_left_out(io::base_name(file))) continue;  // by a list of an earlier version
+    if (left_out != nullptr && left_out(io::base_name(file))) continue;  // of an earlier version
     const std::string path = io::join_path(folder, file);
     const auto now = hashes.sha256(path);
     if (!now.ok() && now.error().code() == ErrorCode::kNotFound)
@@ -103,7 +112,7 @@ Result<bool> check_output(io::FileSystem& fs, const std::string& lab_directory,
       return corrupt(fmt::format("{}: was changed: its SHA-256 is {}, that of the output was {}. {}", path,
                                  *now, hash.get<std::string>(), kFix));
   }
-  ASSIGN_OR_RETURN(const std::vector<std::string> there, files_below(fs, folder, is_left_out));
+  ASSIGN_OR_RETURN(const std::vector<std::string> there, files_below(fs, folder, left_out));
   for (const std::string& file : there)
     if (!json["files"].contains(file))
       return corrupt(fmt::format("{}: is no part of the output. Remove it", io::join_path(folder, file)));

@@ -27,10 +27,15 @@ using NamesLeftOut = bool (*)(const std::string& name);
 Result<std::vector<std::string>> files_below(io::FileSystem& fs, const std::string& folder,
                                              NamesLeftOut left_out = nullptr);
 
-// Lists the files below the output's folder, with their hashes, in the manifest. Returns the
-// manifest's SHA-256. Locks, logs, clocks and pages for people are no part of an output.
+// Which files of the folder are the output. kResult: all but locks, logs, clocks and pages for people, which
+// our own steps leave beside their result; known by their names. kAll: of any program's output, which may
+// have files of the same names.
+enum class OutputFiles { kResult, kAll };
+
+// Lists the files of the output, with their hashes, in the manifest, and says there if it has all. Returns
+// the manifest's SHA-256.
 Result<std::string> write_manifest(io::FileSystem& fs, const std::string& lab_directory,
-                                   const std::string& fingerprint, FileHashes& hashes);
+                                   const std::string& fingerprint, OutputFiles which, FileHashes& hashes);
 
 // Checks an output against its manifest, and that against `manifest`, its hash in the journal. Returns false
 // when the folder or the manifest is gone: never made, or a process was killed while it made it again.

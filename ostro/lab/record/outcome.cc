@@ -12,6 +12,7 @@
 #include "ostro/lab/registry/frozen.h"
 #include "ostro/lab/registry/uses.h"
 #include "ostro/lab/tables/replayed.h"
+#include "ostro/sql/operands.h"
 
 namespace ostro::lab {
 namespace {
@@ -19,7 +20,7 @@ namespace {
 constexpr size_t kMostValues = 10'000;
 
 // Takes the values of the metric and their interval, or the reason why they give no verdict.
-void take_values(const Rows& rows, Outcome& out) {
+void take_values(const Rows& rows, const std::string& metric, Outcome& out) {
   if (rows.rows.empty()) out.reason = "the metric gives no rows";
   if (rows.rows.size() > kMostValues)
     out.reason = fmt::format("the metric gives {} rows; at most {} can be", rows.rows.size(), kMostValues);
@@ -34,7 +35,8 @@ void take_values(const Rows& rows, Outcome& out) {
     values.push_back(real != nullptr ? *real : whole != nullptr ? static_cast<double>(*whole) : NAN);
     if (!std::isfinite(values.back()))
       out.reason =
-          fmt::format("the metric gives \"{}\" of {}, which is no finite number", value_text(row[1]), unit);
+          fmt::format("the metric gives \"{}\" of {}, which is no finite number{}", value_text(row[1]), unit,
+                      std::holds_alternative<std::monostate>(row[1]) ? sql::division_hint(metric) : "");
   }
   if (!out.reason.empty()) return;
   out.interval = interval95(values);
@@ -123,7 +125,7 @@ Result<std::vector<Outcome>> find_outcomes(io::FileSystem& fs, const Database& r
         return rows.error().with_context(
             fmt::format("{}: hypotheses.{}.metric", hypothesis.where, hypothesis.name));
       outcome.number_class = rows->number_class;
-      take_values(*rows, outcome);
+      take_values(*rows, hypothesis.metric, outcome);
       if (outcome.reason.empty())
         decide_verdict(outcome);
       else

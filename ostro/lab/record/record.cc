@@ -10,6 +10,7 @@
 #include "ostro/base/sha256.h"
 #include "ostro/chain/canonical.h"
 #include "ostro/chain/chain.h"
+#include "ostro/chain/config_file.h"
 #include "ostro/chain/data_record.h"
 #include "ostro/chain/record.h"
 #include "ostro/data/ledger/ledger.h"
@@ -90,7 +91,7 @@ Status add_store(Database& db, io::FileSystem& fs, const Plan& plan, const LabSt
 // steps.
 Status add_phases(Database& db, io::FileSystem& fs, const Plan& plan, const Step& step,
                   const std::string& folder, const chain::Chain& chain) {
-  const std::string path = io::join_path(folder, "config.yaml");
+  const std::string path = chain::config_file(fs, folder);
   ASSIGN_OR_RETURN(const std::string yaml, fs.read_file(path));
   const auto base = train::parse_train_config(yaml, path, models::builtin_models());
   if (!base.ok()) return {};  // of a model of another program

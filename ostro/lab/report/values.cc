@@ -10,6 +10,7 @@
 #include "ostro/lab/report/figure.h"
 #include "ostro/lab/tables/replayed.h"
 #include "ostro/page/numbers/axis.h"
+#include "ostro/sql/operands.h"
 
 namespace ostro::lab {
 namespace {
@@ -34,6 +35,22 @@ bool is_number(const Value& value) {
 double number(const Value& value) {
   const auto* d = std::get_if<double>(&value);
   return d != nullptr ? *d : static_cast<double>(std::get<int64_t>(value));
+}
+
+bool is_endless(const Value& value) {
+  const auto* d = std::get_if<double>(&value);
+  return d != nullptr && !std::isfinite(*d);
+}
+
+// An error where a cell has a number that is none. It may have no value (NULL).
+Status check_table(const Query& query, const Rows& rows) {
+  for (size_t i = 0; i < rows.rows.size(); ++i)
+    for (size_t column = 0; column < rows.columns.size(); ++column)
+      if (is_endless(rows.rows[i][column]))
+        return wrong_shape("tables", query,
+                           fmt::format("row {} has {} in column {}, which is no finite number", i + 1,
+                                       value_text(rows.rows[i][column]), rows.columns[column]));
+  return {};
 }
 
 // An error where no axis fits the numbers of a column, or there are too many lines to tell apart.
@@ -69,7 +86,10 @@ Result<Values> ask_all(const Database& record, const Plan& plan) {
                          fmt::format("gives {} rows of {} columns; a value is one row of one column",
                                      rows.rows.size(), rows.columns.size()));
     if (std::holds_alternative<std::monostate>(rows.rows[0][0]))
-      return wrong_shape("queries", query, "gives no value (NULL)");
+      return wrong_shape("queries", query, "gives no value (NULL)" + sql::division_hint(query.sql));
+    if (is_endless(rows.rows[0][0]))
+      return wrong_shape("queries", query,
+                         fmt::format("gives {}, which is no finite number", value_text(rows.rows[0][0])));
     out.values.push_back({query, rows.rows[0][0], rows.number_class, rows.constants});
   }
   ASSIGN_OR_RETURN(const Rows verdicts, record.select("SELECT name, verdict, class, metric FROM hypotheses"));
@@ -82,6 +102,7 @@ Result<Values> ask_all(const Database& record, const Plan& plan) {
   }
   for (const Query& query : plan.tables) {
     ASSIGN_OR_RETURN(Rows rows, ask(record, "tables", query));
+    RETURN_IF_ERROR(check_table(query, rows));
     out.tables.push_back({query, std::move(rows)});
   }
   for (const Query& query : plan.figures) {
@@ -93,9 +114,10 @@ Result<Values> ask_all(const Database& record, const Plan& plan) {
     if (rows.rows.empty()) return wrong_shape("figures", query, "gives no rows");
     for (const auto& row : rows.rows)
       if (!is_number(row[1]) || !is_number(row[2]))
-        return wrong_shape("figures", query,
-                           fmt::format("has a point ({}, {}), which are not two numbers", value_text(row[1]),
-                                       value_text(row[2])));
+        return wrong_shape(
+            "figures", query,
+            fmt::format("has a point ({}, {}), which are not two numbers{}", value_text(row[1]),
+                        value_text(row[2]), sql::division_hint(query.sql)));
     RETURN_IF_ERROR(check_figure(query, rows));
     out.figures.push_back({query, std::move(rows)});
   }

@@ -1,5 +1,6 @@
 #include "ostro/lab/steps/run_data.h"
 
+#include "ostro/chain/config_file.h"
 #include "ostro/io/files/path.h"
 #include "ostro/lab/steps/kinds.h"
 
@@ -13,7 +14,7 @@ Result<std::optional<RunData>> run_data(const Context& context, const Plan& plan
   std::vector<config::Override> overrides;
   RETURN_IF_ERROR(set_data(work, overrides));
   // The configuration that the run has in its folder: that of its last period, which describes all steps.
-  const std::string file = io::join_path(made.at(step.name).folder, "config.yaml");
+  const std::string file = chain::config_file(context.fs, made.at(step.name).folder);
   RETURN_IF_ERROR(context.fs.stat(file));
   auto config = train::load_train_config(file, overrides, context.models);
   if (!config.ok()) return std::optional<RunData>();

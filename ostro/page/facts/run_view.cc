@@ -2,6 +2,7 @@
 
 #include "ostro/audit/record/amend.h"
 #include "ostro/chain/canonical.h"
+#include "ostro/chain/config_file.h"
 #include "ostro/chain/lock.h"
 #include "ostro/checkpoint/catalog.h"
 #include "ostro/io/files/path.h"
@@ -73,7 +74,7 @@ Result<RunView> read_view(io::FileSystem& fs, const std::string& run_directory,
   if (view.record)
     for (size_t i = 0; i < view.record->sessions.size(); ++i)
       view.outcomes.push_back(chain::outcome_now(fs, run_directory, *view.record, i));
-  const std::string config_path = io::join_path(run_directory, "config.yaml");
+  const std::string config_path = chain::config_file(fs, run_directory);
   if (auto yaml = fs.read_file(config_path); yaml.ok()) {
     view.config_yaml = std::move(*yaml);
     if (auto config = train::parse_train_config(view.config_yaml, config_path, models); config.ok())

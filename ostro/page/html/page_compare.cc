@@ -10,6 +10,7 @@
 
 #include "ostro/base/sha256.h"
 #include "ostro/chain/canonical.h"
+#include "ostro/chain/data_record.h"
 #include "ostro/page/html/chart.h"
 #include "ostro/page/html/page.h"
 #include "ostro/page/html/page_charts.h"
@@ -86,7 +87,7 @@ std::string differences(std::span<const RunView> runs, std::span<const std::stri
   for (size_t i = 0; i < runs.size(); ++i) {
     const auto json = nlohmann::ordered_json::parse(chain::decimal_json(runs[i].config_now), nullptr, false);
     if (json.is_object()) flatten(json, "", options[i]);
-    options[i]["data (hash)"] = runs[i].chain.genesis().data_hash.substr(0, 12);
+    options[i]["data (hash)"] = chain::data_records(runs[i].chain).back().hash.substr(0, 12);
     options[i]["tokenizer (hash)"] = runs[i].chain.genesis().tokenizer_hash.substr(0, 12);
     all.insert(options[i].begin(), options[i].end());
   }

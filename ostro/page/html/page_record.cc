@@ -8,6 +8,7 @@
 #include "ostro/base/html.h"
 #include "ostro/chain/canonical.h"
 #include "ostro/chain/clock_text.h"
+#include "ostro/chain/data_record.h"
 #include "ostro/page/html/page.h"
 #include "ostro/page/html/page_parts.h"
 #include "ostro/page/numbers/axis.h"
@@ -70,7 +71,10 @@ std::string hashes_section(const RunView& view) {
                         grouped(view.chain.last_step())));
   facts.row("numerics version", html_escaped(genesis.numerics_version));
   facts.hash("program", genesis.program_hash);
-  facts.hash("data", genesis.data_hash);
+  for (const chain::DataRecord& data : chain::data_records(view.chain))
+    facts.hash(
+        data.step == genesis.step() ? "data" : fmt::format("data since step {}", grouped(data.step + 1)),
+        data.hash);
   facts.hash("tokenizer", genesis.tokenizer_hash);
   if (genesis.fork)
     facts.row("fork of", fmt::format("<span class=\"hash\">{}</span> at step {}",

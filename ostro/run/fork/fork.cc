@@ -9,6 +9,7 @@
 #include "ostro/base/failpoint.h"
 #include "ostro/chain/chain_writer.h"
 #include "ostro/chain/clock_text.h"
+#include "ostro/chain/config_file.h"
 #include "ostro/checkpoint/restore.h"
 #include "ostro/checkpoint/stream_save.h"
 #include "ostro/io/files/path.h"
@@ -83,7 +84,7 @@ Result<Parent> open_parent(io::FileSystem& fs, const ForkRequest& request) {
 // The parent's configuration of the step; options that are in no chain are those of its config.yaml.
 Result<train::TrainConfig> config_that_made(io::FileSystem& fs, const ForkRequest& request,
                                             const Parent& parent, const models::ModelChoices& models) {
-  const std::string path = io::join_path(request.parent, "config.yaml");
+  const std::string path = chain::config_file(fs, request.parent);
   ASSIGN_OR_RETURN(const std::string yaml, fs.read_file(path));
   ASSIGN_OR_RETURN(const train::TrainConfig base, train::parse_train_config(yaml, path, models));
   ASSIGN_OR_RETURN(const auto periods,

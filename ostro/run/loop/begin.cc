@@ -9,6 +9,7 @@
 #include "ostro/base/failpoint.h"
 #include "ostro/base/log.h"
 #include "ostro/chain/canonical.h"
+#include "ostro/chain/config_file.h"
 #include "ostro/chain/version.h"
 #include "ostro/checkpoint/catalog.h"
 #include "ostro/data/formats/shared_chat_template.h"
@@ -28,14 +29,26 @@ Status begin_state(const OpenedRun& run, const Environment& env, train::LiveStat
   return read.unfit.empty() ? Status() : corrupt(fmt::format("{}: {}", path, read.unfit));
 }
 
-// config.yaml, which a run can do without, is brought up to the chain whenever the run goes on.
+Status write_config_file(const OpenedRun& run, io::FileSystem& fs) {
+  return io::write_file_atomically(fs, run.file(chain::kConfigFile), config::resolved_yaml(run.config));
+}
+
+// config.yaml, which a run can do without, is brought up to the chain whenever the run goes on. Then what an
+// amend left beside it is of no use.
 Status renew_config_file(const OpenedRun& run, const Environment& env) {
-  const std::string path = run.file("config.yaml");
+  const std::string path = run.file(chain::kConfigFile);
   const auto text = env.fs.read_file(path);
   const auto written =
       text.ok() ? train::parse_train_config(*text, path, run.config.model.choices()) : text.error();
-  if (written.ok() && train::canonical_text(*written) == train::canonical_text(run.config)) return Status();
-  return io::write_file_atomically(env.fs, path, config::resolved_yaml(run.config));
+  const bool is_renewed =
+      written.ok() && train::canonical_text(*written) == train::canonical_text(run.config);
+  const std::string amended = run.file(chain::kAmendedConfigFile);
+  ASSIGN_OR_RETURN(const bool is_left, env.fs.exists(amended));
+  // Of an amend that adds data, the file before it lacks the places of the data.
+  if (!is_renewed || is_left) RETURN_IF_ERROR(write_config_file(run, env.fs));
+  if (!is_left) return Status();
+  failpoint("amended_config");
+  return env.fs.remove(amended);
 }
 
 }  // namespace
@@ -114,7 +127,7 @@ Result<chain::GenesisEntry> genesis_of(const OpenedRun& run) {
 }
 
 Status write_run_files(const OpenedRun& run, io::FileSystem& fs) {
-  RETURN_IF_ERROR(io::write_file_atomically(fs, run.file("config.yaml"), config::resolved_yaml(run.config)));
+  RETURN_IF_ERROR(write_config_file(run, fs));
   RETURN_IF_ERROR(io::write_file_atomically(fs, run.file("program.ir"), train::print_programs(run.programs)));
   RETURN_IF_ERROR(tokenizer::save_tokenizer(fs, *run.data.tokenizer, run.file("tokenizer.json")));
   // Names the eos, which tokenizer.json does not, how texts begin, and where generation ends.
@@ -212,8 +225,12 @@ Result<std::unique_ptr<ChainKeeper>> resume_run(const OpenedRun& run, const Envi
           train::print_programs(run.programs)));
     if (now.data_hash != from.period.data_hash)  // an added component may bring a template
       RETURN_IF_ERROR(data::keep_chat_template(fs, run.config.data, *run.data.tokenizer, run.directory));
+    const chain::AmendEntry amended{step, difference};
+    RETURN_IF_ERROR(
+        io::write_file_atomically(fs, run.file(chain::kAmendedConfigFile),
+                                  chain::amended_config_text(amended, config::resolved_yaml(run.config))));
     failpoint("amend");
-    RETURN_IF_ERROR(chain.append(chain::AmendEntry{step, difference}));
+    RETURN_IF_ERROR(chain.append(amended));
     RETURN_IF_ERROR(chain.sync());
     failpoint("amend");
   }

@@ -7,6 +7,7 @@
 #include "ostro/base/log.h"
 #include "ostro/base/out_of_memory.h"
 #include "ostro/base/watch/time_use.h"
+#include "ostro/chain/data_record.h"
 #include "ostro/fleet/processes/fleet_state.h"
 #include "ostro/fleet/workers/workers.h"
 #include "ostro/run/loop/begin.h"
@@ -41,10 +42,13 @@ Result<std::unique_ptr<train::LiveState>> make_state(const OpenedRun& run, const
   return train::make_local_state(parts, std::move(runner));
 }
 
-Status write_session(OpenedRun& run, const Environment& env, const chain::GenesisEntry& g, int64_t step) {
+Status write_session(OpenedRun& run, const Environment& env, const chain::Chain& chain, int64_t step) {
+  const chain::GenesisEntry& g = chain.genesis();
   run.record.numerics_version = g.numerics_version;
   run.record.program_hash = g.program_hash;
   run.record.data_hash = g.data_hash;
+  const std::string now = chain::data_records(chain).back().hash;
+  run.record.data_hash_now = now == g.data_hash ? "" : now;
   run.record.tokenizer_hash = g.tokenizer_hash;
   run.record.sessions.push_back(chain::begin_session(env.argv, step));
   return chain::write_record(env.fs, run.file(chain::kRecordFile), run.record);
@@ -96,7 +100,7 @@ Result<std::unique_ptr<Run>> Run::open_in_directory(const train::TrainConfig& gi
   }
   ASSIGN_OR_RETURN(run->keeper_,
                    r.from ? resume_run(r, env, *run->state_, amend) : begin_run(r, env, *run->state_));
-  RETURN_IF_ERROR(write_session(r, env, run->keeper_->chain().genesis(), run->step()));
+  RETURN_IF_ERROR(write_session(r, env, run->keeper_->chain(), run->step()));
   return run;
 }
 

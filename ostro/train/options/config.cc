@@ -6,6 +6,8 @@
 
 #include "ostro/batches/loader/data_set.h"
 #include "ostro/chain/canonical.h"
+#include "ostro/chain/config_file.h"
+#include "ostro/io/files/local_file_system.h"
 
 namespace ostro::train {
 
@@ -181,7 +183,9 @@ Result<TrainConfig> load_train_config(const std::string& path, std::span<const c
                                       models::ModelChoices models) {
   TrainConfig config(std::move(models));
   config::Mistakes mistakes;
-  ASSIGN_OR_RETURN(const config::Node tree, config::load_tree(path, overrides, &mistakes));
+  // Of a run that was killed at an amend it may lie beside config.yaml.
+  const std::string file = chain::config_in_force(io::local_file_system(), path);
+  ASSIGN_OR_RETURN(const config::Node tree, config::load_tree(file, overrides, &mistakes));
   mistakes.add(config::read_and_resolve(tree, &config));
   RETURN_IF_ERROR(mistakes.status());
   return config;
