@@ -49,6 +49,8 @@ enum class Kind : uint8_t {
   kBegan,  // number of a planned epoch that has taken over
   kDone,   // the run is over: its exit status
   kGoes,   // why it is about to end
+  // coordinator to member
+  kSecured,  // it speaks TLS from here on: the first message, and the only one that is not encrypted
 };
 
 // Builds a message: Message(Kind::kEnd).number(3).text("gone").bytes().
