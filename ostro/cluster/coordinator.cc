@@ -12,8 +12,9 @@
 namespace ostro::cluster {
 
 struct Coordinator::State {
-  State(const CoordinatorOptions& options, Socket listener, Journal journal)
-      : loop(options, std::move(listener), std::move(journal)),
+  State(const CoordinatorOptions& options, Socket listener, Journal journal,
+        std::shared_ptr<tls::Certificates> certificates)
+      : loop(options, std::move(listener), std::move(journal), std::move(certificates)),
         recorder(options.state_file, options.mesh, loop.watch()),
         thread([this] { loop.run(); }) {}
   ~State() {
@@ -37,9 +38,14 @@ Result<std::unique_ptr<Coordinator>> Coordinator::start(const CoordinatorOptions
   if (options.lease < std::chrono::milliseconds(10)) {
     return invalid_argument(fmt::format("a lease of {} ms: 10 at least", options.lease.count()));
   }
+  std::shared_ptr<tls::Certificates> certificates;
+  if (options.tls) {
+    ASSIGN_OR_RETURN(certificates, tls::Certificates::of_job(options.secret));
+  }
   ASSIGN_OR_RETURN(Socket listener, listen_at(options.bind, options.port, options.secret.empty()));
   ASSIGN_OR_RETURN(Journal journal, Journal::open(options.journal));
-  auto state = std::make_unique<State>(options, std::move(listener), std::move(journal));
+  auto state =
+      std::make_unique<State>(options, std::move(listener), std::move(journal), std::move(certificates));
   return std::unique_ptr<Coordinator>(new Coordinator(std::move(state)));
 }
 

@@ -20,6 +20,7 @@ struct CoordinatorOptions {
   std::string bind = "127.0.0.1";  // an address in numbers; others than loopback need a secret
   int port = 0;                    // 0: any free one
   std::string secret;              // of the job; a worker must prove it
+  bool tls = false;                // connections are encrypted, and need a secret; others are refused
   // The values that a worker must have to be admitted. Without them, every worker must have those of the
   // worker that joined first.
   std::optional<Hello> expected;
@@ -41,8 +42,8 @@ struct CoordinatorOptions {
 // Owns a thread with a listening socket. Thread-safe.
 class Coordinator {
  public:
-  // Errors: kInvalidArgument for options that contradict each other (an address off loopback without a
-  // secret); kBusy when the port is in use; kIo and kCorrupt for the journal.
+  // Errors: kInvalidArgument for options that contradict each other (an address off loopback, or TLS, without
+  // a secret); kBusy when the port is in use; kIo and kCorrupt for the journal.
   static Result<std::unique_ptr<Coordinator>> start(const CoordinatorOptions& options);
   // Closes all connections: every member sees that the coordinator is gone.
   ~Coordinator();

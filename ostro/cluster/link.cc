@@ -136,10 +136,11 @@ Status Link::turn() {
   }
   std::array<pollfd, 2> polls = {
       {{waker_.fd(), POLLIN, 0}, {channel_.fd(), static_cast<short>(writes ? POLLIN | POLLOUT : POLLIN), 0}}};
-  const int ready =
-      poll(polls.data(), polls.size(), poll_milliseconds(std::max(next_beat_, Clock::now() + lease_ / 20)));
+  const bool unread = channel_.has_unread();
+  const auto until = unread ? Clock::now() : std::max(next_beat_, Clock::now() + lease_ / 20);
+  const int ready = poll(polls.data(), polls.size(), poll_milliseconds(until));
   if (ready > 0 && polls[0].revents != 0) waker_.clear();
-  if (ready > 0 && (polls[1].revents & (POLLIN | POLLHUP | POLLERR)) != 0) {
+  if (unread || (ready > 0 && (polls[1].revents & (POLLIN | POLLHUP | POLLERR)) != 0)) {
     const Status filled = channel_.fill(kMostBytes);
     if (channel_.heard()) silent_until_ = Clock::now() + 2 * lease_;
     const Lock lock(mutex_);

@@ -31,9 +31,10 @@ struct Joined {
   std::chrono::milliseconds lease{0};
 };
 
-// Connects, and proves the secret. Errors as of Member::join.
+// Connects, and proves the secret. With `certificates` (null: none) only a coordinator that speaks TLS is
+// taken, without only one that does not. Errors as of Member::join.
 Result<Joined> connect_and_prove(const std::string& host, int port, const std::string& secret,
-                                 Clock::time_point deadline);
+                                 tls::Certificates* certificates, Clock::time_point deadline);
 
 // Owns the connection and a thread. Thread-safe. The functions are those of Member.
 class Link {

@@ -23,11 +23,13 @@ constexpr int kMostAccepts = 16;  // in one turn
 
 }  // namespace
 
-Loop::Loop(const CoordinatorOptions& options, Socket listener, Journal journal)
+Loop::Loop(const CoordinatorOptions& options, Socket listener, Journal journal,
+           std::shared_ptr<tls::Certificates> certificates)
     : options_(options),
       listener_(std::move(listener)),
       port_(port_of(listener_)),
       journal_(std::move(journal)),
+      certificates_(std::move(certificates)),
       epoch_(journal_.last_epoch()),
       roster_(
           {options.min_workers, options.max_workers, options.multiple}, journal_.last_epoch(),
@@ -73,7 +75,7 @@ void Loop::wait() {
   if (const auto look = roster_.next_look(now)) until = std::min(until, *look);
   std::vector<pollfd> polls = {{waker_.fd(), POLLIN, 0}, {accepts ? listener_.fd() : -1, POLLIN, 0}};
   for (const Peer& peer : peers_) {
-    until = std::min(until, peer.until);
+    until = std::min(until, peer.channel.has_unread() ? now : peer.until);
     polls.push_back({peer.channel.fd(),
                      static_cast<short>(peer.channel.wants_to_write() ? POLLIN | POLLOUT : POLLIN), 0});
   }
@@ -81,7 +83,8 @@ void Loop::wait() {
   if (polls[0].revents != 0) waker_.clear();
   size_t i = 2;
   for (Peer& peer : peers_) {
-    if ((polls[i++].revents & (POLLIN | POLLHUP | POLLERR)) != 0) read(peer);
+    const bool there = (polls[i++].revents & (POLLIN | POLLHUP | POLLERR)) != 0;
+    if (there || peer.channel.has_unread()) read(peer);
   }
 }
 
@@ -95,7 +98,11 @@ void Loop::read(Peer& peer) {
     if (!message->has_value()) break;
     handle(peer, **message);
   }
-  if (!filled.ok()) lose(peer, filled.error().message());
+  if (filled.ok()) return;
+  // Of a connection with TLS: it has no certificate of the job.
+  if (peer.stage == Stage::kStranger && filled.error().code() == ErrorCode::kInvalidArgument)
+    warn_of_stranger(filled.error().message());
+  lose(peer, filled.error().message());
 }
 
 void Loop::expire() {
@@ -142,10 +149,22 @@ void Loop::accept_some() {
     Peer& peer = peers_.emplace_back(std::move(*socket));
     peer.came = Clock::now();
     peer.until = peer.came + kStrangerTime;
-    const Nonce chosen = new_nonce();
-    peer.nonce.assign(chosen.data(), chosen.size());
-    push(peer, Message(Kind::kChallenge).text(peer.nonce).bytes());
+    greet(peer);
   }
+}
+
+// With TLS a worker first learns that, in the clear, so that one without can say what is wrong.
+void Loop::greet(Peer& peer) {
+  if (certificates_) {
+    push(peer, Message(Kind::kSecured).bytes());
+    const Status flushed = peer.channel.flush();
+    if (!flushed.ok() || peer.channel.wants_to_write())
+      return lose(peer, flushed.ok() ? "it does not read what it is sent" : flushed.error().message());
+    peer.channel.secure(*certificates_, tls::Side::kAccepts);
+  }
+  const Nonce chosen = new_nonce();
+  peer.nonce.assign(chosen.data(), chosen.size());
+  push(peer, Message(Kind::kChallenge).text(peer.nonce).bytes());
 }
 
 // Repeats until no peer is lost: sending may find another lost one.

@@ -10,6 +10,7 @@
 #include <cstdint>
 #include <list>
 #include <map>
+#include <memory>
 #include <optional>
 #include <string>
 
@@ -26,7 +27,9 @@ namespace ostro::cluster {
 // Owns the listening socket, the connections and the roster.
 class Loop {
  public:
-  Loop(const CoordinatorOptions& options, Socket listener, Journal journal);
+  // `certificates`: of the job; null: connections without TLS.
+  Loop(const CoordinatorOptions& options, Socket listener, Journal journal,
+       std::shared_ptr<tls::Certificates> certificates);
   // Runs until stop(). Other threads may call stop() and the functions below.
   void run();
   void stop();
@@ -62,7 +65,8 @@ class Loop {
   void handle_hello(Peer& peer, MessageReader& reader);
   void handle_member(Peer& peer, MessageReader& reader);
   void refuse(Peer& peer, const std::string& why);
-  void warn_of_secret();
+  void greet(Peer& peer);
+  void warn_of_stranger(const std::string& why);
   void expire();
   void accept_some();
   bool room_for_stranger();
@@ -79,6 +83,7 @@ class Loop {
   Socket listener_;
   int port_;
   Journal journal_;
+  const std::shared_ptr<tls::Certificates> certificates_;
   Waker waker_;
   std::atomic<bool> stopped_ = false, stops_run_ = false, over_ = false;
   std::atomic<int64_t> status_ = 0;  // of a run that is over

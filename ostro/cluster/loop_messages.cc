@@ -21,16 +21,17 @@ void Loop::handle(Peer& peer, std::string_view message) {
 void Loop::handle_proof(Peer& peer, MessageReader& reader) {
   const std::string_view its_nonce = reader.text();
   const std::string_view its_proof = reader.text();
+  const std::string binding = peer.channel.binding();
   if (reader.kind() != Kind::kProof || !reader.done())
     return lose(peer, "it does not follow the protocol of a worker");
-  if (!same_code(its_proof, proof(options_.secret, "member", peer.nonce, its_nonce))) {
-    warn_of_secret();
+  if (!same_code(its_proof, proof(options_.secret, "member", peer.nonce, its_nonce, binding))) {
+    warn_of_stranger("it has another secret than this coordinator");
     return refuse(peer, "the secret is wrong: start all with the same OSTRO_JOB_SECRET");
   }
   peer.stage = Stage::kProved;
   peer.most = kMostBytes;
   push(peer, Message(Kind::kWelcome)
-                 .text(proof(options_.secret, "coordinator", peer.nonce, its_nonce))
+                 .text(proof(options_.secret, "coordinator", peer.nonce, its_nonce, binding))
                  .number(options_.lease.count())
                  .bytes());
 }
@@ -94,12 +95,12 @@ void Loop::handle_member(Peer& peer, MessageReader& reader) {
   lose(peer, "it does not follow the protocol of a worker");
 }
 
-// At most one warning a second: thousands of connections may have a wrong secret.
-void Loop::warn_of_secret() {
+// At most one warning a second: thousands of connections may have a wrong secret, or no certificate.
+void Loop::warn_of_stranger(const std::string& why) {
   const Clock::time_point now = Clock::now();
   if (now < next_warning_) return;
   next_warning_ = now + std::chrono::seconds(1);
-  log_warning("a worker is refused: it has another secret than this coordinator");
+  log_warning("a worker is refused: " + why);
 }
 
 void Loop::refuse(Peer& peer, const std::string& why) {

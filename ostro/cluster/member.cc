@@ -73,16 +73,22 @@ Member::Member(std::unique_ptr<State> state) : state_(std::move(state)) {}
 Member::~Member() = default;
 
 Result<std::unique_ptr<Member>> Member::join(const std::string& host, int port, const std::string& secret,
-                                             const Hello& hello, std::chrono::milliseconds timeout) {
+                                             const Hello& hello, std::chrono::milliseconds timeout,
+                                             bool tls) {
   const std::string message = hello_message(hello);
   if (message.size() > kMostBytes) {
     return invalid_argument(fmt::format("a hello of {} bytes; {} is the most", message.size(), kMostBytes));
   }
-  ASSIGN_OR_RETURN(Joined joined, connect_and_prove(host, port, secret, deadline_after(timeout)));
+  std::shared_ptr<tls::Certificates> certificates;
+  if (tls) {
+    ASSIGN_OR_RETURN(certificates, tls::Certificates::of_job(secret));
+  }
+  ASSIGN_OR_RETURN(Joined joined,
+                   connect_and_prove(host, port, secret, certificates.get(), deadline_after(timeout)));
   // Ahead of the first heartbeat.
   joined.channel.push(message);
-  const auto again = [host, port, secret](Clock::time_point until) {
-    return connect_and_prove(host, port, secret, until);
+  const auto again = [host, port, secret, certificates](Clock::time_point until) {
+    return connect_and_prove(host, port, secret, certificates.get(), until);
   };
   return std::unique_ptr<Member>(new Member(std::make_unique<State>(std::move(joined), hello, again)));
 }

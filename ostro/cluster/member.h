@@ -22,9 +22,12 @@ class Member {
   // Connects, proves that both sides know the secret, and sends the Hello; tries again while no coordinator
   // listens, until the timeout. Errors: kInvalidArgument when a side does not know the secret or the Hello is
   // too long; kIo when the coordinator cannot be reached; kBusy when it does not answer; kCorrupt when
-  // another program does. A coordinator that refuses this worker is an error of wait_epoch().
+  // another program does. A coordinator that refuses this worker is an error of wait_epoch(). With `tls` the
+  // connection is encrypted, by certificates that follow from the secret (tls/certificates.h); a coordinator
+  // that has another value is kInvalidArgument.
   static Result<std::unique_ptr<Member>> join(const std::string& host, int port, const std::string& secret,
-                                              const Hello& hello, std::chrono::milliseconds timeout);
+                                              const Hello& hello, std::chrono::milliseconds timeout,
+                                              bool tls = false);
   // Disconnects: the epoch ends for the others. Waits for a running callback.
   ~Member();
 

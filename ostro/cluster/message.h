@@ -50,6 +50,8 @@ enum class Kind : uint8_t {
   kDone,    // the run is over: its exit status
   kGoes,    // why it is about to end
   kGetAll,  // request, number, group, count
+  // coordinator to member
+  kSecured,  // it speaks TLS from here on: the first message, and the only one that is not encrypted
 };
 
 // Builds a message: Message(Kind::kEnd).number(3).text("gone").bytes().

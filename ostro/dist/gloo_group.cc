@@ -223,14 +223,19 @@ Result<std::unique_ptr<Group>> connect_gloo(const ir::Mesh& mesh, int64_t rank, 
   std::call_once(once, [] { std::signal(SIGPIPE, SIG_IGN); });
 
   const std::string context = fmt::format("worker {}", rank);
-  PeerOptions peers{rank, mesh.size(), prefix, options.bind, options.secret, options.epoch};
+  PeerOptions peers{rank, mesh.size(), prefix, options.bind, options.secret, nullptr, options.epoch};
+  if (options.tls) {
+    auto certificates = tls::Certificates::of_job(options.secret);
+    if (!certificates.ok()) return certificates.error().with_context(context);
+    peers.certificates = std::move(*certificates);
+  }
   peers.meet_timeout = options.meet_timeout;
   peers.connect_timeout = options.connect_timeout;
   peers.given_up = options.given_up;
   auto sockets = connect_peers(peers, store);
   if (!sockets.ok()) return sockets.error().with_context(context);
-  for (const Socket& socket : *sockets)
-    if (socket.open()) break_when_silent(socket, options.link_timeout);
+  for (const PeerSocket& peer : *sockets)
+    if (peer.open()) break_when_silent(peer.socket, options.link_timeout);
   auto wire = GlooWire::make(rank, std::move(*sockets), options.exchange_limit);
   if (!wire.ok()) return wire.error().with_context(context);
   std::unique_ptr<Group> group = std::make_unique<GlooGroup>(mesh, rank, std::move(*wire));

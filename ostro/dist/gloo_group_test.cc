@@ -11,8 +11,7 @@
 #include <optional>
 #include <thread>
 
-#include "ostro/dist/group_cases_for_test.h"
-#include "ostro/dist/key_value_for_test.h"
+#include "ostro/dist/gloo_play_for_test.h"
 #include "ostro/dist/socket.h"
 
 namespace ostro::dist {
@@ -24,48 +23,9 @@ using Clock = std::chrono::steady_clock;
 // What happens at once, also on a busy machine; less than any limit of time after which it would happen too.
 constexpr milliseconds kAtOnce{20'000};
 
-ir::Mesh line(int64_t workers) { return {{{"x", workers}}}; }
-
-// Every rank a thread, with what it makes of its group, or of the error of connecting.
-using Play = std::function<void(int64_t rank, Result<std::unique_ptr<Group>> group)>;
-void play(const ir::Mesh& mesh, const Play& part,
-          const std::function<GlooOptions(int64_t rank)>& options = {}) {
-  MemoryKeyValue store;
-  std::vector<std::thread> threads;
-  for (int64_t rank = 0; rank < mesh.size(); ++rank)
-    threads.emplace_back([&, rank] {
-      part(rank, connect_gloo(mesh, rank, store, "test/", options ? options(rank) : GlooOptions{}));
-    });
-  for (std::thread& t : threads) t.join();
-}
-
-// As run_workers: the first failure is the result and ends all. Connecting may take long on a busy machine,
-// which is no failure of the work.
-Status run_gloo_workers(const ir::Mesh& mesh, const Work& work) {
-  std::mutex mutex;
-  Status first;
-  play(
-      mesh,
-      [&](int64_t, Result<std::unique_ptr<Group>> group) {
-        const Status status = group.ok() ? work(**group) : Status(group.error());
-        if (status.ok()) return;
-        {
-          const std::lock_guard lock(mutex);
-          if (first.ok()) first = status;
-        }
-        if (group.ok()) (*group)->abort(status.error().message());
-      },
-      [](int64_t) {
-        GlooOptions options;
-        options.connect_timeout = std::chrono::minutes(2);
-        return options;
-      });
-  return first;
-}
-
 TEST_CASE("threads connected by Gloo as a group") {
   for (const GroupCase& c : kGroupCases) SUBCASE(c.name) {
-      c.check(run_gloo_workers);
+      c.check([](const ir::Mesh& mesh, const Work& work) { return run_gloo_workers(mesh, work); });
     }
 }
 

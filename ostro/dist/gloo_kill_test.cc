@@ -7,6 +7,7 @@
 #include <array>
 #include <filesystem>
 #include <thread>
+#include <utility>
 
 #include "ostro/dist/gloo_group.h"
 #include "ostro/dist/group_cases_for_test.h"
@@ -21,9 +22,11 @@ constexpr std::chrono::seconds kTimeout{30};
 // Exchanges large messages until it fails. At round `fatal` another thread kills this process after the
 // delay.
 std::string work(int64_t rank, const std::filesystem::path& folder, int64_t fatal,
-                 std::chrono::milliseconds delay) {
+                 std::chrono::milliseconds delay, bool tls) {
   FolderKeyValue store(folder);
   GlooOptions options;
+  options.secret = "secret";
+  options.tls = tls;
   options.exchange_limit = [] { return kTimeout; };
   const auto group = connect_gloo({{{"x", 3}}}, rank, store, "kill/", options);
   if (!group.ok()) return group.error().message();
@@ -48,7 +51,8 @@ std::string work(int64_t rank, const std::filesystem::path& folder, int64_t fata
 }
 
 TEST_CASE("a worker that is killed in the middle of a message is missed at once by all") {
-  for (const int delay : {0, 3, 10}) {
+  // With TLS, too: it is carried by other threads.
+  for (const auto& [delay, tls] : {std::pair(0, false), {3, false}, {10, false}, {0, true}, {5, true}}) {
     std::string folder = std::filesystem::temp_directory_path() / "ostro_gloo_kill_XXXXXX";
     REQUIRE(::mkdtemp(folder.data()) != nullptr);
     std::array<pid_t, 2> children{};
@@ -57,10 +61,10 @@ TEST_CASE("a worker that is killed in the middle of a message is missed at once 
       REQUIRE(children[i] >= 0);
       if (children[i] > 0) continue;
       const int64_t rank = static_cast<int64_t>(i) + 1;
-      const std::string error = work(rank, folder, rank == 1 ? 3 : -1, std::chrono::milliseconds(delay));
+      const std::string error = work(rank, folder, rank == 1 ? 3 : -1, std::chrono::milliseconds(delay), tls);
       ::_exit(error.find("worker 2: lost worker ") == 0 ? 0 : 1);
     }
-    const std::string error = work(0, folder, -1, {});
+    const std::string error = work(0, folder, -1, {}, tls);
     std::array<int, 2> ends{};
     for (size_t i = 0; i < children.size(); ++i) CHECK(::waitpid(children[i], &ends[i], 0) == children[i]);
     std::filesystem::remove_all(folder);

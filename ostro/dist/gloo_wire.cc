@@ -21,6 +21,7 @@
 
 #include "ostro/dist/gloo_loop.h"
 #include "ostro/dist/gloo_pairs.h"
+#include "ostro/dist/pump.h"
 
 namespace ostro::dist {
 namespace {
@@ -57,9 +58,10 @@ struct Messages final : Flight {
 
 class Wire final : public GlooWire {
  public:
-  Wire(GlooPairs pairs, std::unique_ptr<GlooLoop> loop, WireLimit limit)
+  Wire(GlooPairs pairs, std::unique_ptr<GlooLoop> loop, std::unique_ptr<Pump> pump, WireLimit limit)
       : context_(std::move(pairs.context)),
         loop_(std::move(loop)),
+        pump_(std::move(pump)),
         rank_(context_->rank),
         size_(context_->size),
         descriptors_(std::move(pairs.descriptors)),
@@ -144,6 +146,7 @@ class Wire final : public GlooWire {
         if (peer != rank_) context_->getPair(peer)->close();
       } catch (const std::exception&) {  // a connection that is broken already
       }
+    pump_.reset();  // it sends what Gloo has written
     // A buffer that a message is in lives as long as the connection, and its destructor waits for that.
     {
       const std::lock_guard lock(mutex_);
@@ -302,9 +305,10 @@ class Wire final : public GlooWire {
 
   std::shared_ptr<gloo::transport::Context> context_;
   std::unique_ptr<GlooLoop> loop_;
+  std::unique_ptr<Pump> pump_;  // null: the connections are not encrypted
   const int64_t rank_;
   const int64_t size_;
-  const std::vector<int> descriptors_;  // of the connections, by rank
+  const std::vector<int> descriptors_;  // of the connections by TCP, by rank
   const WireLimit limit_;
   std::vector<char> watched_;
   std::unique_ptr<GlooBuffer> watch_;
@@ -326,13 +330,26 @@ class Wire final : public GlooWire {
 
 }  // namespace
 
-Result<std::unique_ptr<GlooWire>> GlooWire::make(int64_t rank, std::vector<Socket> sockets, WireLimit limit) {
+Result<std::unique_ptr<GlooWire>> GlooWire::make(int64_t rank, std::vector<PeerSocket> sockets,
+                                                 WireLimit limit) {
   const size_t size = sockets.size();
   try {
     const auto device = make_gloo_device();
     auto loop = GlooLoop::start(device);
-    GlooPairs pairs = connect_pairs(device, *loop, static_cast<int>(rank), std::move(sockets));
-    auto wire = std::make_unique<Wire>(std::move(pairs), std::move(loop), std::move(limit));
+    // Gloo reads and writes sockets, so TLS is spoken by threads beside it.
+    const bool encrypted =
+        std::any_of(sockets.begin(), sockets.end(), [](const PeerSocket& s) { return s.session != nullptr; });
+    std::vector<int> connections;
+    std::unique_ptr<Pump> pump;
+    if (encrypted) {
+      for (const PeerSocket& peer : sockets) connections.push_back(peer.socket.fd());
+      ASSIGN_OR_RETURN(pump, Pump::start(sockets));
+    }
+    std::vector<Socket> in_the_clear;
+    for (PeerSocket& peer : sockets) in_the_clear.push_back(std::move(peer.socket));
+    GlooPairs pairs = connect_pairs(device, *loop, static_cast<int>(rank), std::move(in_the_clear));
+    if (encrypted) pairs.descriptors = std::move(connections);
+    auto wire = std::make_unique<Wire>(std::move(pairs), std::move(loop), std::move(pump), std::move(limit));
     wire->start_watch();
     return std::unique_ptr<GlooWire>(std::move(wire));
   } catch (const std::exception& e) {

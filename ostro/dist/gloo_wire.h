@@ -14,7 +14,7 @@
 #include <vector>
 
 #include "ostro/base/error.h"
-#include "ostro/dist/socket.h"
+#include "ostro/dist/peer_socket.h"
 
 namespace ostro::dist {
 
@@ -56,7 +56,8 @@ class GlooWire {
  public:
   // Takes over the connections to all other processes: sockets[r] leads to rank r, and sockets[rank] is not
   // used. Error: kIo when Gloo cannot use one of them.
-  static Result<std::unique_ptr<GlooWire>> make(int64_t rank, std::vector<Socket> sockets, WireLimit limit);
+  static Result<std::unique_ptr<GlooWire>> make(int64_t rank, std::vector<PeerSocket> sockets,
+                                                WireLimit limit);
   virtual ~GlooWire() = default;
 
   // Starts all transfers and returns at once; several flights may be open at a time. The transfers' memory

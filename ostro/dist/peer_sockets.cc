@@ -25,10 +25,10 @@ class Meeting {
       : options_(options),
         store_(store),
         listener_(std::move(listener)),
-        names_{options.secret, options.prefix, options.rank, options.size},
+        names_{options.secret, options.prefix, options.rank, options.size, options.certificates},
         out_(static_cast<size_t>(options.size)) {}
 
-  Result<std::vector<Socket>> run() {
+  Result<std::vector<PeerSocket>> run() {
     RETURN_IF_ERROR(store_.set(key(options_.rank),
                                fmt::format("{} {} {}", options_.size, listener_.host, listener_.port)));
     fault_point("connect", options_.epoch, options_.rank);
@@ -144,6 +144,8 @@ class Meeting {
         take(*talk);
       else if (!status.ok() && status.error().code() == ErrorCode::kInvalidArgument && talk->peer() >= 0)
         doubted_ = talk->peer();
+      else if (!status.ok() && status.error().code() != ErrorCode::kIo && options_.certificates)
+        refused_ = status.error().message();
       talk = talks_.erase(talk);
     }
     for (size_t i = 0; i < out_.size(); ++i) {
@@ -162,7 +164,7 @@ class Meeting {
   }
 
   void take(Handshake& talk) {
-    Socket& place = out_[static_cast<size_t>(talk.peer())];
+    PeerSocket& place = out_[static_cast<size_t>(talk.peer())];
     if (!place.open()) place = talk.take();
   }
 
@@ -172,22 +174,24 @@ class Meeting {
           fmt::format("worker {} did not prove to worker {} that it knows the job's secret: do both have the "
                       "same secret?",
                       doubted_, options_.rank));
-    return io_error(fmt::format("no connection with worker {} within {} ms", missing(),
-                                options_.connect_timeout.count()));
+    return io_error(fmt::format("no connection with worker {} within {} ms{}", missing(),
+                                options_.connect_timeout.count(),
+                                refused_.empty() ? "" : "; one was refused: " + refused_));
   }
 
   const PeerOptions& options_;
   KeyValue& store_;
   const Listener listener_;
   const HandshakeNames names_;
-  std::vector<Socket> out_;
+  std::vector<PeerSocket> out_;
   std::list<Handshake> talks_;
   int64_t doubted_ = -1;  // came, and proved nothing
+  std::string refused_;   // why the last connection was refused that has not even said whose it is
 };
 
 }  // namespace
 
-Result<std::vector<Socket>> connect_peers(const PeerOptions& options, KeyValue& store) {
+Result<std::vector<PeerSocket>> connect_peers(const PeerOptions& options, KeyValue& store) {
   ASSIGN_OR_RETURN(Listener listener, listen_at(options.bind, static_cast<int>(options.size) +
                                                                   static_cast<int>(kMostStrangers)));
   return Meeting(options, store, std::move(listener)).run();

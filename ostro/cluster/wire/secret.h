@@ -9,8 +9,9 @@ namespace ostro::cluster {
 
 // Returns the proof that a side sends: an HMAC with the secret. `role` keeps the proof of one side from being
 // replayed as that of the other; both nonces (base/sha256.h) keep the proof of an earlier connection from
-// being replayed in this one. A pure function.
+// being replayed in this one; `binding` (Channel::binding) keeps one from being passed on by another
+// connection. A pure function.
 std::string proof(std::string_view secret, std::string_view role, std::string_view coordinator_nonce,
-                  std::string_view member_nonce);
+                  std::string_view member_nonce, std::string_view binding);
 
 }  // namespace ostro::cluster

@@ -66,6 +66,7 @@ Result<std::unique_ptr<dist::Group>> CoordinatedMembership::connect(const fleet:
   dist::GlooOptions options;
   options.bind = bind_;
   options.secret = secret_;
+  options.tls = options_.tls.has_value();
   options.epoch = epoch.number;
   options.connect_timeout = connect_limit(options_, epoch.size);
   options.link_timeout = link_limit(options_);

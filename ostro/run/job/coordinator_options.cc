@@ -37,6 +37,7 @@ Result<cluster::CoordinatorOptions> coordinator_options(const train::TrainConfig
   cluster::CoordinatorOptions options;
   options.min_workers = min_workers;
   options.max_workers = max_workers;
+  options.tls = config.trainer.tls.has_value();
   options.multiple = train::mesh_multiple(config.trainer.sharding);
   options.mesh = [config](int64_t size) { return mesh_text(config, size); };
   RETURN_IF_ERROR(io::local_file_system().make_dirs(directory));

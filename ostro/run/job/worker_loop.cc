@@ -207,8 +207,9 @@ Result<int> work(const Context& context, const WorkerRequest& request) {
   cluster::Hello hello =
       job_hello(request.config, find_place_of_run(context.fs, directory, std::chrono::seconds(5)));
   hello.slice = request.slice;
-  ASSIGN_OR_RETURN(const auto member, cluster::Member::join(address.first, address.second, request.secret,
-                                                            hello, std::chrono::seconds(30)));
+  ASSIGN_OR_RETURN(const auto member,
+                   cluster::Member::join(address.first, address.second, request.secret, hello,
+                                         std::chrono::seconds(30), request.config.trainer.tls.has_value()));
   member->report(progress_now);
   // For its goodput: what was before this job is not its time.
   const std::string state_file = io::join_path(directory, cluster::kClusterFile);

@@ -161,6 +161,12 @@ void TrainerOptions::visit_options(config::OptionTable& t) {
         "the grace of a run of ostro launch that is asked to stop: when it has not ended its step and saved "
         "by then, its processes are ended, and the steps since the last checkpoint are lost")
       .other("2m");
+  t.add(&tls, "tls", Effect::kOutput, "",
+        "job: the processes of ostro launch encrypt all that they send each other (TLS 1.3), and take only "
+        "connections that show a certificate of the job, whose authority follows from its secret; null: they "
+        "prove the secret to each other and encrypt nothing")
+      .since_default("null")
+      .other("job");
   t.add(&metrics_listen, "metrics_listen", Effect::kOutput, "",
         "HOST:PORT at which ostro train, or the launcher of workers, answers /metrics in Prometheus' format "
         "while the run goes on, for instance 127.0.0.1:9500; port 0: one that is free. Beyond loopback "
@@ -231,6 +237,8 @@ Status TrainerOptions::validate() const {
         option_error("trainer.initialize_from",
                      "is empty; name a checkpoint, a run or a Hugging Face directory, or leave it out"));
   if (seed < 0) mistakes.add(option_error("trainer.seed", fmt::format("{} is negative", seed)));
+  if (tls && *tls != "job")
+    mistakes.add(option_error("trainer.tls", fmt::format("\"{}\" is neither job nor null", *tls)));
   if (const auto type = parse_precision(mp); !type.ok()) mistakes.add(type.error());
   if (const auto name = runtime::parse_device("trainer.device", device); !name.ok())
     mistakes.add(name.error());

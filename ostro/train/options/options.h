@@ -79,6 +79,7 @@ struct TrainerOptions {
   // For runs on several processes; run/job/time_limits.h says what null means.
   std::optional<config::Duration> hang_timeout, exchange_timeout, connect_timeout;
   config::Duration link_timeout{60}, stop_timeout{600};
+  std::optional<std::string> tls;             // "job": connections between processes are encrypted
   std::optional<std::string> metrics_listen;  // HOST:PORT for Prometheus
   // What watches a run (the room monitor): a program that gets alerts, and when there are some.
   std::vector<std::string> alert_command;
