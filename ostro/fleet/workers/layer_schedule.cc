@@ -48,7 +48,7 @@ class LayerSchedule final : public GradientSchedule {
         adder_(*plan.engine) {}
 
   Result<Buffers> gradients(runtime::Collectives& c, const Buffers& owned, const train::BatchArrays& batch,
-                            std::vector<train::LeafResult>& results) override {
+                            std::vector<train::LeafResult>& results, StepChecks& /*checks*/) override {
     const int64_t leaves = batch[0].shape().axes[0].size / plan_.rows;
     LeafOutputs outputs(static_cast<size_t>(leaves));
     SubtreeSums sums(leaves, adder_);

@@ -3,6 +3,7 @@
 #include <algorithm>
 #include <numeric>
 
+#include "ostro/fleet/workers/leaf_checks.h"
 #include "ostro/ir/text/sub_program.h"
 #include "ostro/train/options/mesh.h"
 #include "ostro/train/options/split_beside.h"
@@ -58,12 +59,16 @@ spmd::Placement placement_for(const train::CanonicalPrograms& programs, const Wo
   return {options.sharding, options.cells, programs.update.leaves, train::kLeafAxes, train::kSplitBeside};
 }
 
-std::vector<std::pair<int64_t, int64_t>> RowShare::of(int64_t batch_size) const {
+std::vector<std::pair<int64_t, int64_t>> RowShare::of(int64_t batch_size, int64_t step) const {
   const int64_t leaves = batch_size / rows;
   std::vector<std::pair<int64_t, int64_t>> out;
   if (!dealt_out) {
     const train::LeafRange mine = train::leaf_range(leaves, workers, place);
     out.emplace_back(mine.begin * rows, mine.end * rows);
+    for (const CheckedLeaf& leaf : checked_leaves(check, step, leaves, workers))
+      if (leaf.owner != place && leaf.may_run(place))
+        out.emplace_back(leaf.leaf * rows, (leaf.leaf + 1) * rows);
+    std::sort(out.begin(), out.end());
   }
   for (int64_t leaf = place; dealt_out && leaf < leaves; leaf += workers)
     out.emplace_back(leaf * rows, (leaf + 1) * rows);
@@ -74,7 +79,7 @@ RowShare WorkerPlan::rows_of(int64_t rank) const {
   const std::vector<int64_t> peers = leaf_peers(rank);
   return {rows, static_cast<int64_t>(peers.size()),
           std::find(peers.begin(), peers.end(), rank) - peers.begin(),
-          options.exchange == train::ExchangeSchedule::kLayer};
+          options.exchange == train::ExchangeSchedule::kLayer, options.check};
 }
 
 ir::Shape WorkerPlan::owned_shape(size_t k, int64_t rank) const {

@@ -8,6 +8,7 @@
 #include <utility>
 #include <vector>
 
+#include "ostro/fleet/check/check_draw.h"
 #include "ostro/fleet/workers/state_layout.h"
 #include "ostro/fleet/workers/update_parts.h"
 #include "ostro/spmd/partition.h"
@@ -30,18 +31,22 @@ struct WorkerOptions {
   // workers own anyway have no copy.
   int64_t state_replicas = 0;
   std::vector<std::string> hosts = {};  // of each worker, so that a copy is on another host; empty: one host
+  CheckDraw check = {};                 // trainer.cross_check
   // When set, the plan is for this worker alone: a process needs only the programs of its own worker.
   std::optional<int64_t> only = {};
 };
 
-// The rows of a batch that a worker reads: those of its leaves. A value; it does not refer to the plan.
+// The rows of a batch that a worker reads: those of its leaves, and of those of others that it may have to
+// compute for a check. A value; it does not refer to the plan.
 struct RowShare {
   int64_t rows = 1, workers = 1,
           place = 0;       // rows of a leaf; workers that share the leaves; its place in them
   bool dealt_out = false;  // ExchangeSchedule::kLayer
+  CheckDraw check = {};
 
-  // The rows, as ranges [first, second), for a batch of `batch_size` rows.
-  std::vector<std::pair<int64_t, int64_t>> of(int64_t batch_size) const;
+  // The rows, as ascending ranges [first, second), for a batch of `batch_size` rows of this step (the first
+  // is 1).
+  std::vector<std::pair<int64_t, int64_t>> of(int64_t batch_size, int64_t step) const;
 };
 
 // It does not change after it is made.
