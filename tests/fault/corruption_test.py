@@ -91,6 +91,7 @@ def found(place, name, honest):
     findings = json.loads((folder / "run.json").read_text()).get("findings", [])
     if kind != "end":  # bytes that differ name no worker: the step is done again, as after a broken connection
         check(any(re.search(text, f["text"]) for f in findings), f"{name}: run.json does not tell: {findings}")
+        check(re.search(text, place.run(["inspect", str(folder)]).stdout), f"{name}: ostro inspect does not tell")
     place.run(["verify", str(folder)])
     wrong, said = launch(place, run + "-unchecked", workers, least, [fault], [])
     check(wrong != honest, f"{name}: without cross_check the fault changes nothing, so it shows nothing\n{said}")
