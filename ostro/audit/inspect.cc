@@ -180,6 +180,8 @@ std::string run_text(const std::string& path, const Result<chain::RunRecord>& re
     out += row("", fmt::format("{}, {}, commit {}", session.cpu, session.compiler, session.source_commit));
     if (!session.binary_sha256.empty()) out += row("", "binary " + session.binary_sha256);
   }
+  for (const chain::CrossCheckFinding& found : record->findings)
+    out += row("cross-check", fmt::format("{}  {}", found.time, found.text));
   return out;
 }
 

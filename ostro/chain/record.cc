@@ -137,6 +137,14 @@ void end_session(RunRecord& record, const std::string& outcome, int64_t to_step)
   session.to_step = to_step;
 }
 
+bool add_finding(RunRecord& record, int64_t step, const std::string& text) {
+  const bool there =
+      std::any_of(record.findings.begin(), record.findings.end(),
+                  [&](const CrossCheckFinding& f) { return f.step == step && f.text == text; });
+  if (!there) record.findings.push_back({step, utc_now(), text});
+  return !there;
+}
+
 std::string record_json(const RunRecord& record) {
   OrderedJson json = io::begin_file(kFileHeader);
   json["numerics_version"] = record.numerics_version;
@@ -147,6 +155,8 @@ std::string record_json(const RunRecord& record) {
   json["parent"] = record.parent.empty() ? OrderedJson() : OrderedJson(record.parent);
   json["sessions"] = OrderedJson::array();
   for (const Session& session : record.sessions) json["sessions"].push_back(to_json(session));
+  for (const CrossCheckFinding& f : record.findings)
+    json["findings"].push_back({{"step", f.step}, {"time", f.time}, {"text", f.text}});
   return json.dump(2, ' ', false, OrderedJson::error_handler_t::replace);
 }
 
@@ -206,6 +216,15 @@ Result<RunRecord> read_record(io::FileSystem& fs, const std::string& path) {
     ASSIGN_OR_RETURN(Session session,
                      parse_session(JsonFields((*sessions)[i], fmt::format("{}: sessions[{}]", path, i))));
     record.sessions.push_back(std::move(session));
+  }
+  if (!fields.has("findings")) return record;
+  ASSIGN_OR_RETURN(const nlohmann::json* findings, fields.array("findings"));
+  for (size_t i = 0; i < findings->size(); ++i) {
+    const JsonFields one((*findings)[i], fmt::format("{}: findings[{}]", path, i));
+    CrossCheckFinding& finding = record.findings.emplace_back();
+    ASSIGN_OR_RETURN(finding.step, one.integer("step", 0, INT64_MAX));
+    ASSIGN_OR_RETURN(finding.time, one.string("time"));
+    ASSIGN_OR_RETURN(finding.text, one.string("text"));
   }
   return record;
 }

@@ -36,6 +36,15 @@ struct Session {
   bool operator==(const Session&) const = default;
 };
 
+// What workers that compared their results found (trainer.cross_check). The step was done again without what
+// was wrong, so the chain does not have it.
+struct CrossCheckFinding {
+  int64_t step = 0;
+  std::string time;  // UTC, as utc_now() gives it
+  std::string text;  // who differs, in what
+  bool operator==(const CrossCheckFinding&) const = default;
+};
+
 // The content of run.json. The hashes are those of the chain's genesis but for data_hash_now.
 struct RunRecord {
   std::string numerics_version;
@@ -45,6 +54,7 @@ struct RunRecord {
   std::string tokenizer_hash;
   std::string parent;  // the checkpoint that the run started from; empty: none
   std::vector<Session> sessions;
+  std::vector<CrossCheckFinding> findings;
   bool operator==(const RunRecord&) const = default;
 };
 
@@ -52,6 +62,9 @@ struct RunRecord {
 Session begin_session(std::vector<std::string> argv, int64_t from_step);
 // Marks the last session as ended now. There must be one.
 void end_session(RunRecord& record, const std::string& outcome, int64_t to_step);
+
+// Adds a finding of now, unless the record has it. Returns whether it was added.
+bool add_finding(RunRecord& record, int64_t step, const std::string& text);
 
 // The record as a JSON object. This is the file's content without its checksum.
 std::string record_json(const RunRecord& record);

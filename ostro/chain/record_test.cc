@@ -44,6 +44,14 @@ TEST_CASE("a record is read as it was written, running or ended") {
   CHECK(*back == record);
   CHECK(back->sessions[0].to_step == 17);
   CHECK(!back->sessions[0].ended.empty());
+  // What cross-checks found is told once, and records without it have no such field.
+  CHECK(fs.content(kRecordFile)->find("findings") == std::string::npos);
+  CHECK(add_finding(record, 3, "worker 2 differs"));
+  CHECK_FALSE(add_finding(record, 3, "worker 2 differs"));
+  CHECK(add_finding(record, 4, "worker 2 differs"));
+  CHECK(record.findings.size() == 2);
+  check_ok(write_record(fs, kRecordFile, record));
+  CHECK(*read_record(fs, kRecordFile) == record);
   // Records of earlier versions have no hash of the binary.
   record.sessions[0].binary_sha256.clear();
   check_ok(write_record(fs, kRecordFile, record));

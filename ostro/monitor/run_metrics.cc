@@ -38,6 +38,11 @@ void add_steps(const run::Meters& m, PrometheusText& out) {
   }
   out.histogram("ostro_train_step_duration_seconds", "Times of steps, also of those that were done again.",
                 run::StepTimes::kLimits, m.steps.at_most, m.steps.count, m.steps.sum);
+  if (m.checked_leaves == 0) return;
+  out.counter("ostro_train_cross_checked_leaves_total", "Leaves that two workers computed.",
+              of(m.checked_leaves));
+  out.counter("ostro_train_cross_check_seconds_total",
+              "Time of the leading process in computing leaves again and comparing.", m.check_seconds);
 }
 
 void add_saves(const run::Meters& m, PrometheusText& out) {

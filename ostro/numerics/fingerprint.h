@@ -72,4 +72,9 @@ void add_row_segment(Fingerprint& fingerprint, int64_t row, int64_t row_length, 
 Fingerprint fingerprint_array(int64_t rows, int64_t row_length, int64_t element_bytes,
                               std::span<const std::byte> bytes);
 
+// The fingerprint of bytes that are no array: one row of elements of one byte.
+inline Fingerprint fingerprint_bytes(std::span<const std::byte> bytes) {
+  return fingerprint_array(1, static_cast<int64_t>(bytes.size()), 1, bytes);
+}
+
 }  // namespace ostro::numerics

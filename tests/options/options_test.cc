@@ -338,6 +338,7 @@ Seen observe(const Settings& settings, runtime::Engine& engine) {
       run::Metrics metrics(r.watched.begin(), r.watched.end());
       metrics["train/loss"] = r.loss;
       check_ok((*trackers)->log(r.step, metrics));
+      seen.plan += fmt::format("{} leaves computed twice\n", r.checked_leaves);
       // One step longer than the shortest interval between saves by the clock.
       if (r.step == 2) now += std::chrono::milliseconds(1100);
     };

@@ -28,9 +28,14 @@ namespace {
 
 constexpr std::string_view kPhases[] = {"leaf",     "exchange",   "update", "renew",   "commit", "gather",
                                         "transfer", "checkpoint", "write",  "barrier", "connect"};
+// Of silent faults.
+constexpr std::string_view kSilentPhases[] = {"gradient", "received", "cell"};
 
 bool known_phase(std::string_view phase) {
   return std::find(std::begin(kPhases), std::end(kPhases), phase) != std::end(kPhases);
+}
+bool silent_phase(std::string_view phase) {
+  return std::find(std::begin(kSilentPhases), std::end(kSilentPhases), phase) != std::end(kSilentPhases);
 }
 
 std::optional<int64_t> whole_number(std::string_view text) {
@@ -40,15 +45,19 @@ std::optional<int64_t> whole_number(std::string_view text) {
   return value;
 }
 
-enum class Action { kKill, kStop, kExit, kDelay, kGate };
+enum class Action { kKill, kStop, kExit, kDelay, kGate, kFlip };
 
 struct Fault {
   std::string text, phase;
   std::optional<int64_t> step, rank;  // none: any
   Action action = Action::kKill;
-  int64_t value = 0;  // exit status, milliseconds
+  int64_t value = 0;  // exit status, milliseconds, bit
   std::string file;   // of a gate
   std::atomic<bool> happened{false};
+
+  bool is_at(std::string_view where, int64_t number, int64_t who) const {
+    return phase == where && step.value_or(number) == number && rank.value_or(who) == who;
+  }
 
   // Reads "PHASE:STEP:RANK:ACTION". Returns false if the text is no such entry.
   bool parse(std::string_view entry) {
@@ -71,14 +80,17 @@ struct Fault {
     if (name == "exit") action = Action::kExit;
     if (name == "delay") action = Action::kDelay;
     if (name == "gate") action = Action::kGate;
+    if (name == "flip") action = Action::kFlip;
     if (name == "gate" && has_value) file = fields[3].substr(equals + 1);
-    value = given.value_or(1);
+    value = given.value_or(name == "flip" ? 0 : 1);
     const bool right = (name == "kill" || name == "stop") ? !has_value
                        : name == "exit"                   ? !has_value || (given && *given < 256)
                        : name == "delay"                  ? given.has_value()
                        : name == "gate"                   ? !file.empty()
+                       : name == "flip"                   ? !has_value || given.has_value()
                                                           : false;
-    return right && known_phase(phase) && (step || fields[1] == "*") && (rank || fields[2] == "*");
+    const bool fits = action == Action::kFlip ? silent_phase(phase) : known_phase(phase);
+    return right && fits && (step || fields[1] == "*") && (rank || fields[2] == "*");
   }
 };
 
@@ -114,6 +126,11 @@ struct Faults {
   }
 };
 
+Faults& armed_faults() {
+  static Faults faults;
+  return faults;
+}
+
 void act(const Fault& fault) {
   log_warning(fmt::format("fault {} in process {}", fault.text, ::getpid()));
   switch (fault.action) {
@@ -123,7 +140,8 @@ void act(const Fault& fault) {
     case Action::kStop: ::kill(::getpid(), SIGSTOP); return;
     case Action::kExit: ::_exit(static_cast<int>(fault.value));
     case Action::kDelay: std::this_thread::sleep_for(std::chrono::milliseconds(fault.value)); return;
-    case Action::kGate: return;  // wait_at_gate()
+    case Action::kGate:          // wait_at_gate()
+    case Action::kFlip: return;  // fault_bytes()
   }
 }
 
@@ -154,19 +172,38 @@ void fault_point(const char* phase, int64_t step, int64_t rank) {
 }
 
 void fault_aside(const char* phase, int64_t step, int64_t rank) {
-  static Faults faults;
+  Faults& faults = armed_faults();
   if (faults.entries.empty()) [[likely]]
     return;
   OSTRO_CHECK(known_phase(phase), "fault_point(\"{}\") is no phase of base/watch/fault_point.h", phase);
   for (size_t i = 0; i < faults.entries.size(); ++i) {
     const Fault& fault = faults.entries[i];
-    if (fault.phase != phase || fault.step.value_or(step) != step || fault.rank.value_or(rank) != rank)
-      continue;
+    if (!fault.is_at(phase, step, rank)) continue;
     if (fault.action == Action::kGate)
       wait_at_gate(fault, phase, step);
     else if (faults.first(i))
       act(fault);
   }
+}
+
+bool silent_faults_armed() { return !armed_faults().entries.empty(); }
+
+bool fault_bytes(const char* phase, int64_t step, int64_t rank, std::span<std::byte> bytes) {
+  Faults& faults = armed_faults();
+  if (faults.entries.empty() || bytes.empty()) [[likely]]
+    return false;
+  OSTRO_CHECK(silent_phase(phase), "fault_bytes(\"{}\") is no silent phase of base/watch/fault_point.h",
+              phase);
+  bool flipped = false;
+  for (size_t i = 0; i < faults.entries.size(); ++i) {
+    const Fault& fault = faults.entries[i];
+    if (!fault.is_at(phase, step, rank) || !faults.first(i)) continue;
+    log_warning(fmt::format("fault {} in process {}", fault.text, ::getpid()));
+    const uint64_t bit = static_cast<uint64_t>(fault.value) % (bytes.size() * 8);
+    bytes[bit / 8] ^= static_cast<std::byte>(1u << (bit % 8));
+    flipped = true;
+  }
+  return flipped;
 }
 
 }  // namespace ostro

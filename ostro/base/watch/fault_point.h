@@ -16,6 +16,11 @@
 //            connect     the worker's address is known to its peers. STEP is the number of the epoch
 //   actions  kill (SIGKILL), stop (SIGSTOP), exit or exit=STATUS (without any clean-up; 1),
 //            delay=MILLISECONDS, gate=FILE
+// Silent faults: flip or flip=BIT flips one bit of bytes that the worker has there (bit BIT modulo their
+// number; 0). It is the only action of these phases:
+//            gradient    a leaf has given its gradients
+//            received    bytes of the exchange of gradients have arrived from another worker
+//            cell        the cells of the parameters and of the optimizer have their new values
 //
 // At a gate the worker waits, whenever it comes there, until the number in the file is at least the number of
 // the step; a file without a number is 0. So a test keeps a run from ending before it has done what it wants
@@ -27,7 +32,9 @@
 // killed again, and a test sees which faults happened.
 #pragma once
 
+#include <cstddef>
 #include <cstdint>
+#include <span>
 
 namespace ostro {
 
@@ -39,5 +46,11 @@ namespace ostro {
 void fault_point(const char* phase, int64_t step, int64_t rank);
 // As fault_point(), without a beat of the pulse: for work that runs in the background of training.
 void fault_aside(const char* phase, int64_t step, int64_t rank);
+
+// Flips a bit of `bytes` if a silent fault is armed for this phase, step and rank, and returns whether it
+// did. Nothing happens to no bytes. Costs and errors: as of fault_point(), but the pulse does not beat.
+// silent_faults_armed(): whether any fault is armed, for a caller that has to look for the bytes.
+bool silent_faults_armed();
+bool fault_bytes(const char* phase, int64_t step, int64_t rank, std::span<std::byte> bytes);
 
 }  // namespace ostro

@@ -111,9 +111,10 @@ TEST_CASE("a gate is passed once its file has the number of the step") {
 }
 
 TEST_CASE("an OSTRO_FAULT that cannot be read ends the process") {
-  for (const char* spec : {"leaf", "leaf:1:1", "leaf:1:1:kill:", "leef:1:1:kill", "leaf:x:1:kill",
-                           "leaf:1::kill", "leaf:1:-1:kill", "leaf:1:1:burn", "leaf:1:1:kill=1",
-                           "leaf:1:1:delay", "leaf:1:1:gate", "leaf:1:1:exit=256", ",leaf:1:1:kill"}) {
+  for (const char* spec :
+       {"leaf", "leaf:1:1", "leaf:1:1:kill:", "leef:1:1:kill", "leaf:x:1:kill", "leaf:1::kill",
+        "leaf:1:-1:kill", "leaf:1:1:burn", "leaf:1:1:kill=1", "leaf:1:1:flip", "gradient:1:1:kill",
+        "gradient:1:1:flip=x", "leaf:1:1:delay", "leaf:1:1:gate", "leaf:1:1:exit=256", ",leaf:1:1:kill"}) {
     CAPTURE(spec);
     const int status = run_faulty(spec, "", [] {
       ::signal(SIGABRT, SIG_DFL);  // not the one of doctest
@@ -123,4 +124,27 @@ TEST_CASE("an OSTRO_FAULT that cannot be read ends the process") {
     CHECK(WIFSIGNALED(status));
     CHECK(WTERMSIG(status) == SIGABRT);
   }
+}
+
+TEST_CASE("a silent fault flips one bit at its phase, step and rank, once, and the worker goes on") {
+  const auto flips = [](const std::string& spec) {
+    return run_faulty(spec, "", [] {
+      int count = 0;
+      for (int64_t step = 1; step <= 3; ++step)
+        for (int64_t rank = 0; rank < 2; ++rank) {
+          std::byte bytes[4] = {};
+          const bool told = fault_bytes("gradient", step, rank, bytes);
+          int bits = 0;
+          for (const std::byte b : bytes) bits += static_cast<int>(b);
+          count += told && step == 2 && rank == 1 ? bits : (told ? 100 : bits);
+          (void)fault_bytes("gradient", step, rank, {});
+        }
+      ::_exit(count);
+    });
+  };
+  CHECK(ended_with(flips(""), 0));
+  CHECK(ended_with(flips("gradient:2:1:flip"), 1));
+  CHECK(ended_with(flips("gradient:2:1:flip=19"), 8));  // bit 3 of the third byte
+  CHECK(ended_with(flips("gradient:2:1:flip=51"), 8));  // modulo 32
+  CHECK(ended_with(flips("cell:2:1:flip"), 0));
 }

@@ -60,9 +60,14 @@ void JobWatch::says(int64_t member, std::string_view why) {
   const std::lock_guard lock(mutex_);
   const auto found = members_.find(member);
   if (found == members_.end()) return;
-  const bool is_notice = why.starts_with(kNoticeWord);
-  if (is_notice) why.remove_prefix(kNoticeWord.size());
-  add(is_notice ? "notice" : "error", fmt::format("{}: {}", where(found->second), why.substr(0, kMostKept)));
+  std::string kind = "error";
+  for (const auto& [word, named] : {std::pair{kNoticeWord, "notice"}, {kCorruptWord, "corrupt"}})
+    if (why.starts_with(word)) {
+      why.remove_prefix(word.size());
+      kind = named;
+      break;
+    }
+  add(kind, fmt::format("{}: {}", where(found->second), why.substr(0, kMostKept)));
 }
 
 void JobWatch::gone(int64_t member, std::string_view why) {

@@ -19,6 +19,8 @@ namespace ostro::cluster {
 inline constexpr size_t kMostJobEvents = 100;  // that are kept
 // Begins what a worker says whose machine is about to be taken away; the reason follows.
 inline constexpr std::string_view kNoticeWord = "notice: ";
+// Begins what a worker says that the others have named, because it computes what they do not.
+inline constexpr std::string_view kCorruptWord = "corrupt: ";
 
 // One member. Times are Unix times in seconds.
 struct MemberState {
@@ -34,8 +36,9 @@ struct MemberState {
 
 struct JobEvent {
   double time = 0;  // Unix time in seconds
-  // "joined", "notice" (its machine is about to be taken away), "error" (of a worker, which ends), "left",
-  // "lost", "straggler", "epoch", "end", "over"
+  // "joined", "notice" (its machine is about to be taken away), "error" (of a worker, which ends), "corrupt"
+  // (of a worker whose results differ from those of the others, and which ends), "left", "lost", "straggler",
+  // "epoch", "end", "over"
   std::string kind;
   std::string text;
 };

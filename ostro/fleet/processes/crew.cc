@@ -8,6 +8,7 @@
 
 #include "ostro/base/log.h"
 #include "ostro/base/profile.h"
+#include "ostro/dist/checked_group.h"
 #include "ostro/fleet/workers/device_room.h"
 #include "ostro/fleet/workers/workers.h"
 
@@ -17,6 +18,7 @@ namespace {
 constexpr std::chrono::milliseconds kLook{100};  // how often waiting threads see whether they still should
 constexpr int kMostFailures = 20;                // epochs in a row that could not be formed
 constexpr std::chrono::milliseconds kMostRest{1000};
+constexpr int kMostUndecided = 3;  // disagreements without a majority
 
 std::string prepared_key(int64_t rank) { return fmt::format("prepared/{}", rank); }
 
@@ -129,6 +131,7 @@ Status Crew::try_form(const EpochView& epoch) {
   membership_.ready();
   RETURN_IF_ERROR(meet(epoch, stop_));
   ASSIGN_OR_RETURN(group_, membership_.connect(epoch, made->plan.mesh()));
+  if (made->plan.options.check.on()) group_ = dist::make_checked_group(std::move(group_));
   // old_ has the state until all workers have their cells of it. A plan that never had a state is no loss.
   if (old_ == nullptr) old_ = std::move(now_);
   now_ = std::move(made);
@@ -172,6 +175,20 @@ SharedSave Crew::shared_save(io::FileSystem& fs, std::string root, int64_t step)
                    epoch_.rank, epoch_.size};
   place.removed = [this, number = epoch_.number](const std::string& why) { membership_.fault(number, why); };
   return place;
+}
+
+Error Crew::differs(const Disagreement& found) {
+  disagreements_.push_back(found);
+  named_ = found.names(epoch_.rank);
+  if (named_)
+    return corrupt(
+        fmt::format("this worker is left out, because its memory or processor is at fault: {}", found.text));
+  if (found.differ.empty() && ++undecided_ == kMostUndecided)
+    return Error(ErrorCode::kInternal,
+                 fmt::format("{}; this has happened {} times: find the machine that is at fault "
+                             "(ostro check cluster), and start the same command without it",
+                             found.text, undecided_));
+  return io_error(found.text);
 }
 
 void Crew::restart() {

@@ -9,6 +9,8 @@
 #include <optional>
 #include <string>
 #include <thread>
+#include <utility>
+#include <vector>
 
 #include "ostro/fleet/cells/save_cells.h"
 #include "ostro/fleet/processes/command.h"
@@ -75,6 +77,14 @@ class Crew {
   // True when a switch is due and this process is not in the next epoch. If it leads, it must close the run
   // first.
   bool leaves_next() const { return switch_due() && without_this_; }
+  // Takes note of what the checks of a step found (trainer.cross_check). Returns the error with which this
+  // worker goes on: kIo with the others, in an epoch without those that were named; kCorrupt when it was
+  // named itself; kInternal when no majority named a worker for the third time. Then the run ends.
+  Error differs(const Disagreement& found);
+  // Whether this worker was named.
+  bool named() const { return named_; }
+  // What differs() was told since the last call.
+  std::vector<Disagreement> take_disagreements() { return std::exchange(disagreements_, {}); }
   // True when an epoch was formed to which this process does not belong.
   bool out() const { return out_; }
   // True if this epoch is over, or is not the one that is formed.
@@ -129,7 +139,9 @@ class Crew {
   std::unique_ptr<Prepared> now_, old_;  // old: its cells are the state until the new ones are settled
   std::unique_ptr<dist::Group> group_;
   Settled settled_;
-  bool restarts_ = false, out_ = false, held_ = false;
+  bool restarts_ = false, out_ = false, held_ = false, named_ = false;
+  std::vector<Disagreement> disagreements_;
+  int undecided_ = 0;  // disagreements without a majority
 
   std::atomic<bool> carries_ = false;
 

@@ -59,12 +59,20 @@ class FleetState final : public train::LiveState {
       step.count = static_cast<int64_t>(scalars.size());
       std::copy(scalars.begin(), scalars.end(), step.scalars.begin());
       RETURN_IF_ERROR(command(step));
-      ASSIGN_OR_RETURN(result, crew_.worker().step(crew_.group(), batch, scalars));
+      auto stepped = crew_.worker().step(crew_.group(), batch, scalars);
+      if (const auto& found = crew_.worker().checks().disagreement) return differs(*found);
+      ASSIGN_OR_RETURN(result, std::move(stepped));
       return Status();
     };
     RETURN_IF_ERROR(together(true, step_with_others));
     if (result.ok()) ++step_;
     return result;
+  }
+
+  std::vector<train::Finding> take_findings() override {
+    std::vector<train::Finding> out;
+    for (Disagreement& found : crew_.take_disagreements()) out.push_back({found.step, std::move(found.text)});
+    return out;
   }
 
   runtime::ExecutableInfo leaf_info() const override { return info(&Worker::leaf_program); }
@@ -250,6 +258,14 @@ class FleetState final : public train::LiveState {
     if (ahead == 0 || ahead == 1) return Status();
     return lost(fmt::format("the workers are after step {}, the run after step {}",
                             crew_.worker().step_number(), step));
+  }
+
+  // The workers do not agree on a step. With a majority, or when the step can be done again, the next epoch
+  // goes on from the state before it, or after it; a state of which no majority is right is made again.
+  Status differs(const Disagreement& found) {
+    const Error error = crew_.differs(found);
+    if (found.state_lost && error.code() == ErrorCode::kIo) return lost(error.message());
+    return error;
   }
 
   Status lost(const std::string& why) {

@@ -4,11 +4,21 @@
 #pragma once
 
 #include <memory>
+#include <optional>
 #include <vector>
 
+#include "ostro/fleet/check/votes.h"
 #include "ostro/fleet/workers/worker_plan.h"
 
 namespace ostro::fleet {
+
+// What the checks of a step did (trainer.cross_check).
+struct StepChecks {
+  int64_t step = 0;    // the step's number in the chain; the caller sets it
+  int64_t leaves = 0;  // of the step, on all workers, that were computed twice
+  double seconds = 0;  // in which this worker computed again, compared, and waited for the comparison
+  std::optional<Disagreement> disagreement;
+};
 
 // The part of one worker. Workers communicate only through Collectives; all of them call gradients() at the
 // same time. An object is not thread-safe.
@@ -19,11 +29,13 @@ class GradientSchedule {
   virtual ~GradientSchedule() = default;
   // Returns the sums over all leaves of the gradients of the cells that this worker owns. `owned` are its
   // cells of the parameters, `copies` those of mirror_of(rank) that it keeps, for the parameters among
-  // plan.mirrored. `batch` holds the rows of all leaves; only those of the worker's own leaves are
-  // read. `results` gets the results of all leaves, also of those that other workers ran.
+  // plan.mirrored. `batch` holds the rows of all leaves; only those of the worker's own leaves are read, and
+  // those of leaves that it computes again. `results` gets the results of all leaves, also of those that
+  // other workers ran. `checks.step` is set; the rest of it is filled in. Workers that disagree are an error
+  // of kIo, with checks.disagreement, at all workers.
   virtual Result<Buffers> gradients(runtime::Collectives& c, const Buffers& owned, const Buffers& copies,
-                                    const train::BatchArrays& batch,
-                                    std::vector<train::LeafResult>& results) = 0;
+                                    const train::BatchArrays& batch, std::vector<train::LeafResult>& results,
+                                    StepChecks& checks) = 0;
   // Forgets everything that was computed from the parameters, because they change.
   virtual void reset() = 0;
   // The number of the leaves that this worker runs.

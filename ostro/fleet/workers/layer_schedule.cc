@@ -50,8 +50,8 @@ class LayerSchedule final : public GradientSchedule {
         adder_(*plan.engine) {}
 
   Result<Buffers> gradients(runtime::Collectives& c, const Buffers& owned, const Buffers& /*copies*/,
-                            const train::BatchArrays& batch,
-                            std::vector<train::LeafResult>& results) override {
+                            const train::BatchArrays& batch, std::vector<train::LeafResult>& results,
+                            StepChecks& /*checks*/) override {
     WithinSlice near(c, plan_.slices);
     runtime::Collectives& sharers = slices_ != nullptr ? near : c;
     const int64_t leaves = batch[0].shape().axes[0].size / plan_.rows;

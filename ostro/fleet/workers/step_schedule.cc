@@ -10,6 +10,7 @@
 #include "ostro/fleet/workers/collective_bytes.h"
 #include "ostro/fleet/workers/gradient_schedule.h"
 #include "ostro/fleet/workers/gradient_sums.h"
+#include "ostro/fleet/workers/leaf_checks.h"
 #include "ostro/fleet/workers/leaf_runs.h"
 #include "ostro/spmd/run_parts.h"
 
@@ -30,8 +31,8 @@ class StepSchedule final : public GradientSchedule {
         add_owned_(*plan.engine) {}
 
   Result<Buffers> gradients(runtime::Collectives& c, const Buffers& owned, const Buffers& copies,
-                            const train::BatchArrays& batch,
-                            std::vector<train::LeafResult>& results) override {
+                            const train::BatchArrays& batch, std::vector<train::LeafResult>& results,
+                            StepChecks& checks) override {
     if (params_.empty()) {
       phase("gather parameters");
       ASSIGN_OR_RETURN(
@@ -39,7 +40,10 @@ class StepSchedule final : public GradientSchedule {
     }
     const int64_t leaves = batch[0].shape().axes[0].size / plan_.rows;
     SubtreeSums sums(leaves, add_whole_);
-    ASSIGN_OR_RETURN(const LeafOutputs outputs, run_leaves(c, batch, leaves, sums));
+    LeafChecks twice(plan_, peers_, rank_, checks.step, leaves);
+    ASSIGN_OR_RETURN(const LeafOutputs outputs, run_leaves(c, batch, leaves, sums, twice));
+    const auto again = [&](int64_t leaf) { return run_leaf(c, batch, leaf, checks.step); };
+    RETURN_IF_ERROR(twice.compare(c, again, checks));
     phase("share results");
     const auto leaves_of = [&](size_t place) { return plan_.rows_of(peers_[place]).own_leaves(leaves); };
     ASSIGN_OR_RETURN(results, share_leaf_results(plan_, c, peers_, leaves_of, outputs, slices_.get()));
@@ -85,21 +89,30 @@ class StepSchedule final : public GradientSchedule {
   }
 
   Result<LeafOutputs> run_leaves(runtime::Collectives& c, const train::BatchArrays& batch, int64_t leaves,
-                                 SubtreeSums& sums) {
+                                 SubtreeSums& sums, LeafChecks& twice) {
     LeafOutputs outputs(static_cast<size_t>(leaves));
-    ASSIGN_OR_RETURN(runtime::Executable * leaf, leaf_program());
     const train::LeafRange own = range(leaves, place_);
     for (int64_t i = own.begin; i < own.end; ++i) {
       phase("leaf", i);
       fault_point("leaf", read_pulse().step, rank_);
-      Buffers inputs = params_;
-      for (Buffer& b : leaf_batch(plan_, rank_, batch, i)) inputs.push_back(std::move(b));
-      ASSIGN_OR_RETURN(Buffers out, leaf->run(std::move(inputs), {&c}));
-      auto given = train::read_fields(plan_.at.leaf_results, std::move(out));
+      ASSIGN_OR_RETURN(auto given, run_leaf(c, batch, i, twice.step()));
+      RETURN_IF_ERROR(twice.computed(i, given));
       RETURN_IF_ERROR(sums.push({i, 1}, std::move(given.gradients)));
       outputs[static_cast<size_t>(i)] = std::move(given);
     }
     return outputs;
+  }
+
+  Result<train::LeafResults<Buffer>> run_leaf(runtime::Collectives& c, const train::BatchArrays& batch,
+                                              int64_t i, int64_t step) {
+    ASSIGN_OR_RETURN(runtime::Executable * leaf, leaf_program());
+    Buffers inputs = params_;
+    for (Buffer& b : leaf_batch(plan_, rank_, batch, i)) inputs.push_back(std::move(b));
+    ASSIGN_OR_RETURN(Buffers out, leaf->run(std::move(inputs), {&c}));
+    auto given = train::read_fields(plan_.at.leaf_results, std::move(out));
+    if (!given.gradients.empty() && given.gradients.back().on_host())
+      fault_bytes("gradient", step, rank_, given.gradients.back().mutable_bytes());
+    return given;
   }
 
   // What exchange_gradients sends, and the most gradients that it holds.

@@ -2,21 +2,40 @@
 
 #include <fmt/format.h>
 
+#include <numeric>
+
 #include "ostro/base/profile.h"
 #include "ostro/base/watch/pulse.h"
 #include "ostro/fleet/workers/collective_bytes.h"
+#include "ostro/fleet/workers/messages.h"
 
 namespace ostro::fleet {
 
 Result<train::StepResult> Worker::step(runtime::Collectives& c, const train::BatchArrays& batch,
                                        const std::vector<float>& scalars) {
+  checks_ = StepChecks();
+  checks_.step = step_ + 1;
+  auto done = try_step(c, batch, scalars);
+  if (checks_.disagreement) {
+    // The one that is named leaves, and with it the connections: first all must know who it is.
+    std::vector<int64_t> everyone(static_cast<size_t>(c.size()));
+    std::iota(everyone.begin(), everyone.end(), 0);
+    Bytes word;
+    append_value(word, int64_t{1});
+    (void)exchange(c, everyone, word, std::vector<size_t>(everyone.size(), word.size()));
+  }
+  return done;
+}
+
+Result<train::StepResult> Worker::try_step(runtime::Collectives& c, const train::BatchArrays& batch,
+                                           const std::vector<float>& scalars) {
   pending_.reset();
   ASSIGN_OR_RETURN(own_.params, runtime::all_to(std::move(own_.params), plan_.engine->memory()));
   const PhasedSpan span(profiling() ? fmt::format("worker {}", rank_) : "");
   train::StepResult result;
   const PulseStep pulse(step_ + 1);
   ASSIGN_OR_RETURN(Buffers gradients,
-                   schedule_->gradients(c, own_.params, mirror_.params, batch, result.leaves));
+                   schedule_->gradients(c, own_.params, mirror_.params, batch, result.leaves, checks_));
   schedule_->reset();  // before the update: it frees memory, and the update overwrites the parameters
   return update(c, std::move(gradients), scalars, std::move(result));
 }

@@ -35,8 +35,9 @@ class Worker {
   // step, if this process did it.
   void adopt_cells(Cells own, Cells mirror, int64_t step, train::StepResult last = {});
   // Runs one step together with all other workers. `batch` holds the rows of all leaves; the worker reads
-  // only those of its own leaves. `scalars` are those of the optimizer. Errors: those of the collectives,
-  // after which can_finish() says whether the step is lost; those of the programs.
+  // only those of its own leaves and of leaves that it checks. `scalars` are those of the optimizer. Errors:
+  // those of the collectives, after which can_finish() says whether the step is lost; those of the programs;
+  // workers that disagree, with checks().disagreement, which all workers have.
   Result<train::StepResult> step(runtime::Collectives& collectives, const train::BatchArrays& batch,
                                  const std::vector<float>& scalars);
 
@@ -56,6 +57,8 @@ class Worker {
   bool can_finish() const { return pending_.has_value() && (!plan_.update.joint || pending_->renewed); }
   // Finishes the interrupted step with `measured`. can_finish() must be true.
   Status finish_with(const train::Measured& measured);
+  // What the checks of the last step did, also of one that ended with an error.
+  const StepChecks& checks() const { return checks_; }
   // The result of the last step that was finished, without the fingerprints.
   const train::StepResult& last_result() const { return last_; }
   // Puts the fingerprints of the parameters and the experts' loads into the result. All workers call it.
@@ -72,6 +75,8 @@ class Worker {
   Status compile();
 
  private:
+  Result<train::StepResult> try_step(runtime::Collectives& c, const train::BatchArrays& batch,
+                                     const std::vector<float>& scalars);
   // worker_update.cc
   struct Pending {
     Buffers own, mirror;  // gradients
@@ -87,6 +92,7 @@ class Worker {
   // `owned` are arrays number `first` and on of the state.
   Result<Buffers> exchange_mirrored(runtime::Collectives& c, const Buffers& owned, size_t first = 0) const;
   Result<train::Measured> measure(runtime::Collectives& c);
+  Status compare_copies(runtime::Collectives& c);
   Status make_new_cells(runtime::Collectives& c, const train::Measured& measured);
   Status apply(runtime::Executable& program, Cells& cells, Buffers gradients, const train::Measured& measured,
                runtime::Collectives* group = nullptr);
@@ -99,6 +105,7 @@ class Worker {
   int64_t step_ = 0;
   std::optional<Pending> pending_;
   train::StepResult last_;
+  StepChecks checks_;
   std::unique_ptr<GradientSchedule> schedule_;
   std::unique_ptr<runtime::Executable> measure_, apply_, apply_mirror_, report_;
 };

@@ -3,6 +3,7 @@
 #include <algorithm>
 #include <numeric>
 
+#include "ostro/fleet/workers/leaf_checks.h"
 #include "ostro/ir/text/sub_program.h"
 #include "ostro/train/options/mesh.h"
 #include "ostro/train/options/split_beside.h"
@@ -97,11 +98,17 @@ std::vector<int64_t> RowShare::own_leaves(int64_t leaves) const {
   return out;
 }
 
-std::vector<std::pair<int64_t, int64_t>> RowShare::of(int64_t batch_size) const {
-  const std::vector<int64_t> leaves = own_leaves(batch_size / rows);
-  if (!dealt_out && !leaves.empty()) return {{leaves.front() * rows, (leaves.back() + 1) * rows}};
+std::vector<std::pair<int64_t, int64_t>> RowShare::of(int64_t batch_size, int64_t step) const {
+  const std::vector<int64_t> own = own_leaves(batch_size / rows);
   std::vector<std::pair<int64_t, int64_t>> out;
-  for (const int64_t leaf : leaves) out.emplace_back(leaf * rows, (leaf + 1) * rows);
+  const auto add = [&](int64_t first, int64_t last) { out.emplace_back(first * rows, (last + 1) * rows); };
+  if (dealt_out)
+    for (const int64_t leaf : own) add(leaf, leaf);
+  if (dealt_out) return out;
+  if (!own.empty()) add(own.front(), own.back());
+  for (const CheckedLeaf& leaf : checked_leaves(check, step, batch_size / rows, workers))
+    if (leaf.owner != place && leaf.may_run(place)) add(leaf.leaf, leaf.leaf);
+  std::sort(out.begin(), out.end());
   return out;
 }
 
@@ -110,6 +117,7 @@ RowShare WorkerPlan::rows_of(int64_t rank) const {
   RowShare share{rows, static_cast<int64_t>(peers.size()),
                  std::find(peers.begin(), peers.end(), rank) - peers.begin(),
                  options.exchange == train::ExchangeSchedule::kLayer};
+  share.check = options.check;
   if (!rounds_in_slices()) return share;
   const auto near = [&](int64_t peer) { return !slices.apart(peer, rank); };
   share.first = std::find_if(peers.begin(), peers.end(), near) - peers.begin();

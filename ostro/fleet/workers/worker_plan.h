@@ -8,6 +8,7 @@
 #include <utility>
 #include <vector>
 
+#include "ostro/fleet/check/check_draw.h"
 #include "ostro/fleet/slices/slices.h"
 #include "ostro/fleet/workers/state_layout.h"
 #include "ostro/fleet/workers/update_parts.h"
@@ -34,24 +35,28 @@ struct WorkerOptions {
   // The name of each worker's slice, so that little is sent between slices (slices.h); empty: one slice. With
   // several slices copies are in another slice, not only on another host.
   std::vector<std::string> slices = {};
+  CheckDraw check = {};  // trainer.cross_check
   // When set, the plan is for this worker alone: a process needs only the programs of its own worker.
   std::optional<int64_t> only = {};
 };
 
-// The rows of a batch that a worker reads: those of its leaves. A value; it does not refer to the plan.
+// The rows of a batch that a worker reads: those of its leaves, and of those of others that it may have to
+// compute for a check. A value; it does not refer to the plan.
 struct RowShare {
   int64_t rows = 1, workers = 1,
           place = 0;       // rows of a leaf; workers that share the leaves; its place in them
   bool dealt_out = false;  // ExchangeSchedule::kLayer
   // dealt_out: the workers in the places [first, first + count) run their leaves in rounds; 0: all workers.
   int64_t first = 0, count = 0;
+  CheckDraw check = {};
 
   // The leaves that are dealt out to those workers.
   train::LeafRange dealt(int64_t leaves) const;
   // The leaves of this worker, ascending.
   std::vector<int64_t> own_leaves(int64_t leaves) const;
-  // The rows, as ranges [first, second), for a batch of `batch_size` rows.
-  std::vector<std::pair<int64_t, int64_t>> of(int64_t batch_size) const;
+  // The rows, as ascending ranges [first, second), for a batch of `batch_size` rows of this step (the first
+  // is 1).
+  std::vector<std::pair<int64_t, int64_t>> of(int64_t batch_size, int64_t step) const;
 };
 
 // It does not change after it is made.

@@ -12,6 +12,7 @@
 #include "ostro/base/check.h"
 #include "ostro/base/profile.h"
 #include "ostro/base/watch/fault_point.h"
+#include "ostro/fleet/workers/copy_checks.h"
 #include "ostro/fleet/workers/messages.h"
 #include "ostro/fleet/workers/worker.h"
 #include "ostro/spmd/run_parts.h"
@@ -100,6 +101,7 @@ Result<train::StepResult> Worker::update(runtime::Collectives& c, Buffers gradie
   if (plan_.update.joint) RETURN_IF_ERROR(make_new_cells(c, measured));
   fault_point("commit", step_ + 1, rank_);
   RETURN_IF_ERROR(finish_with(measured));
+  RETURN_IF_ERROR(compare_copies(c));
   fault_point("gather", step_, rank_);
   RETURN_IF_ERROR(add_fingerprints(c, last_));
   return last_;
@@ -174,6 +176,16 @@ Status Worker::apply(runtime::Executable& program, Cells& cells, Buffers gradien
   ASSIGN_OR_RETURN(Buffers out, program.run(train::as_list(std::move(in)), {group}));
   ApplyResults<Buffer> made = train::read_fields(at, std::move(out));
   cells = {std::move(made.params), std::move(made.optimizer)};
+  return Status();
+}
+
+// The copies of the cells that a step has changed, with those of other workers.
+Status Worker::compare_copies(runtime::Collectives& c) {
+  if (!last_.ok()) return Status();
+  if (own_.params.back().on_host()) fault_bytes("cell", step_, rank_, own_.params.back().mutable_bytes());
+  if (!plan_.options.check.on()) return Status();
+  RETURN_IF_ERROR(check_copies(plan_, c, own_, mirror_, checks_));
+  last_.check_seconds = checks_.seconds, last_.checked_leaves = checks_.leaves;
   return Status();
 }
 

@@ -142,14 +142,17 @@ Result<WorkerOptions> worker_options(const train::TrainConfig& config, int64_t w
                        .exchange = config.trainer.sharding.mesh.exchange,
                        .leaves = rows / config.numerics.leaf_examples.value_or(rows),
                        .state_replicas = config.trainer.sharding.mesh.state_replicas,
-                       .slices = std::move(slices)};
+                       .slices = std::move(slices),
+                       .check = {config.trainer.cross_check, config.trainer.seed}};
 }
 
 Result<std::unique_ptr<train::StepRunner>> make_runner(const train::CanonicalPrograms& programs,
                                                        runtime::Engine& engine, const std::string& remat,
                                                        const train::TrainConfig& config, int64_t workers,
                                                        std::vector<std::string> slices) {
-  if (workers == 1) return train::make_step_runner(programs, engine, remat);
+  // One worker that checks itself needs the parts of several.
+  if (workers == 1 && config.trainer.cross_check == 0)
+    return train::make_step_runner(programs, engine, remat);
   ASSIGN_OR_RETURN(const WorkerOptions options, worker_options(config, workers, std::move(slices)));
   return make_worker_runner(programs, engine, remat, options);
 }

@@ -38,7 +38,7 @@ Result<MeshLoads> mesh_loads(const train::CanonicalPrograms& programs, runtime::
                              const std::string& remat, const WorkerOptions& options, int64_t leaves);
 
 // The runner of a training run in one process: make_step_runner for one worker, whatever the mesh (the bits
-// are the same), make_worker_runner for several.
+// are the same), make_worker_runner for several, and for one with trainer.cross_check.
 Result<std::unique_ptr<train::StepRunner>> make_runner(const train::CanonicalPrograms& programs,
                                                        runtime::Engine& engine, const std::string& remat,
                                                        const train::TrainConfig& config, int64_t workers,

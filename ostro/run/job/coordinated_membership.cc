@@ -2,6 +2,7 @@
 
 #include <fmt/format.h>
 
+#include "ostro/base/watch/fault_point.h"
 #include "ostro/dist/gloo_group.h"
 #include "ostro/fleet/slices/slices.h"
 #include "ostro/run/job/time_limits.h"
@@ -31,6 +32,7 @@ class EpochGroup final : public dist::Group {
       const PulseWait wait;
       status = group_->exchange(peers, send, receive);
     }
+    if (status.ok()) receive_faults(peers, receive);
     pulse_sent(group_->bytes_sent() - before);
     return status;
   }
@@ -53,6 +55,18 @@ class EpochGroup final : public dist::Group {
   void wait_for_ever(bool on) override { group_->wait_for_ever(on); }
 
  private:
+  // In the exchange of gradients: the longest message that has arrived.
+  void receive_faults(std::span<const int64_t> peers, std::span<const std::span<std::byte>> receive) {
+    if (!silent_faults_armed()) [[likely]]
+      return;
+    const Pulse pulse = read_pulse();
+    if (pulse.phase != "exchange") return;
+    std::span<std::byte> longest;
+    for (size_t i = 0; i < peers.size(); ++i)
+      if (peers[i] != rank() && receive[i].size() > longest.size()) longest = receive[i];
+    fault_bytes("received", pulse.step, rank(), longest);
+  }
+
   std::unique_ptr<dist::Group> group_;
   cluster::Member& member_;
   int64_t epoch_;

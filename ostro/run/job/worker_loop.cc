@@ -78,7 +78,7 @@ class WorkerLoop {
     if (crew_.out()) return cluster::kExitLeft;
     if (leave_.asked() && !crew_.formed() && error.code() == ErrorCode::kBusy) return cluster::kExitLeft;
     if (member_.stop_asked() && error.code() == ErrorCode::kBusy) return cluster::kExitInterrupted;
-    member_.goes(error.message());
+    member_.goes(last_word(error));
     const int code = request_.on_error(error);
     return error.code() == ErrorCode::kIo ? cluster::kExitLostPlace : code;
   }
@@ -145,13 +145,17 @@ class WorkerLoop {
     if (outcome.ok() && crew_.formed()) (void)fleet::send_command(crew_.group(), {});
     if (!outcome.ok())
       if (const auto over = member_.over()) return static_cast<int>(*over);
-    if (!outcome.ok()) member_.goes(outcome.error().message());
+    if (!outcome.ok()) member_.goes(last_word(outcome.error()));
     const int code = request_.on_outcome(outcome);
     if (outcome.ok() || is_of_the_run(outcome.error())) {
       member_.done(code);
       wait_for_end();
     }
     return code;
+  }
+
+  std::string last_word(const Error& error) const {
+    return (crew_.named() ? std::string(cluster::kCorruptWord) : "") + error.message();
   }
 
   // Whether any worker that led the run would come to this error, so that the run is over. What is missing,

@@ -26,8 +26,8 @@ struct WorkerRequest {
 };
 
 // Joins the coordinator, then leads the run or follows its leader. Returns the exit status of the process: 0,
-// one of those of cluster/local/local_launcher.h, or the result of on_error or on_outcome. Errors, before it has
-// joined: an address is wrong, no engine can be made, or the coordinator refuses this worker.
+// one of those of cluster/local/local_launcher.h, or the result of on_error or on_outcome. Errors, before it
+// has joined: an address is wrong, no engine can be made, or the coordinator refuses this worker.
 Result<int> work(const Context& context, const WorkerRequest& request);
 
 }  // namespace ostro::run

@@ -46,7 +46,7 @@ class Follower::Batches {
     if (ahead_ == nullptr || (step != here_ && step != here_ + 1)) {
       ahead_ = std::make_unique<batches::Prefetcher>(
           [this, rows = rows_](int64_t s, batches::Batch memory) {
-            return loader_.batch_with(s, rows.of(loader_.schedule().size(s)), 1, std::move(memory));
+            return loader_.batch_with(s, rows.of(loader_.schedule().size(s), s + 1), 1, std::move(memory));
           },
           step);
       here_ = step - 1;
@@ -178,7 +178,14 @@ Result<bool> Follower::obey(Batches& batches) {
         // No other epoch would help.
         if (!batch.ok()) return Error(ErrorCode::kInternal, batch.error().message());
         const auto* scalars = command.scalars.data();
-        RETURN_IF_ERROR(worker.step(crew_.group(), *batch, {scalars, scalars + command.count}));
+        const auto stepped = worker.step(crew_.group(), *batch, {scalars, scalars + command.count});
+        if (const auto& found = worker.checks().disagreement) {
+          const Error error = crew_.differs(*found);
+          if (!found->state_lost || error.code() != ErrorCode::kIo) return error;
+          crew_.forget();  // the leader reads a checkpoint next
+          break;
+        }
+        RETURN_IF_ERROR(stepped);
         break;
       }
     }

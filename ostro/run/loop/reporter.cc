@@ -103,6 +103,7 @@ void Reporter::meter(const StepReport& r) {
   m.tokens_per_second = progress_->tokens_per_second();
   m.data_seconds = r.data_seconds, m.save_seconds = r.save_seconds;
   m.processes = r.processes;
+  m.checked_leaves += r.checked_leaves, m.check_seconds += r.check_seconds;
   meters_.step_ended(r.step_seconds);
 }
 
@@ -123,6 +124,7 @@ void Reporter::step(const StepReport& r) {
                      {"throughput/mfu", mfu(r)},
                      {"throughput/goodput", r.goodput.share()},
                      {"memory/resident_bytes", static_cast<double>(train::resident_memory().now)}};
+  if (r.checked_leaves > 0) metrics["throughput/check_seconds"] = r.check_seconds;
   for (const auto& [name, mean] : r.measures) metrics["train/" + name] = mean;
   metrics.insert(r.watched.begin(), r.watched.end());
   if (const auto price = r.goodput.dollars_per_billion_tokens())

@@ -70,6 +70,9 @@ struct StepReport {
   std::vector<std::pair<std::string, double>>
       watched;  // norms, in the steps that trainer.watch_interval names
   double step_seconds = 0, data_seconds = 0, save_seconds = 0;
+  // With trainer.cross_check: leaves that two workers computed, and the time that this took in this process.
+  int64_t checked_leaves = 0;
+  double check_seconds = 0;
   int64_t processes = 1;  // processes that share the step
   GoodputTotals goodput;  // of the run so far
   // For a mixture that tracks it: the share of the step's rows that each expert got, [layers, experts], for

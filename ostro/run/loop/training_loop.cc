@@ -125,6 +125,14 @@ Error TrainingLoop::not_finite(const train::StepResult& result, const std::vecto
                            without_nan_sign(result.gradient_norm()), first, step, scalars[0], step));
 }
 
+// The record of the run tells what the chain does not have.
+Status TrainingLoop::write_findings() {
+  bool any = false;
+  for (const train::Finding& found : state_.take_findings())
+    any = chain::add_finding(run_.record, found.step, found.text) || any;
+  return any ? chain::write_record(env_.fs, run_.file(chain::kRecordFile), run_.record) : Status();
+}
+
 Status TrainingLoop::step(const batches::Batch& batch, StepReport& report) {
   const auto start = env_.clock();
   const train::TrainConfig& config = run_.config;
@@ -134,6 +142,7 @@ Status TrainingLoop::step(const batches::Batch& batch, StepReport& report) {
                           train::losses_before(keeper_.chain(), state_.step(), optimizer));
   ASSIGN_OR_RETURN(const train::StepResult result,
                    state_.advance(train::leaf_arrays(config, batch, state_.step()), scalars));
+  RETURN_IF_ERROR(write_findings());
   if (!result.ok()) return not_finite(result, scalars);
   if (optimizer.skip_bad_steps && result.loss() > scalars.back())
     log_warning(
@@ -159,6 +168,7 @@ Status TrainingLoop::step(const batches::Batch& batch, StepReport& report) {
   if (report.step % config.trainer.watch_interval == 0)
     report.watched = train::watched_norms(run_.programs, result);
   report.expert_loads = result.expert_loads;
+  report.checked_leaves = result.checked_leaves, report.check_seconds = result.check_seconds;
   report.step_seconds = seconds_since(start);
   return Status();
 }

@@ -26,6 +26,7 @@ class TrainingLoop {
   Result<batches::Batch> next_batch(batches::Prefetcher& batches, batches::Batch memory, StepReport& report);
   // Does the step of the batch and appends its entry.
   Status step(const batches::Batch& batch, StepReport& report);
+  Status write_findings();
   Error not_finite(const train::StepResult& result, const std::vector<float>& scalars);
   // `timed`: a temporary checkpoint is due.
   Status after_step(StepReport& report, bool timed);

@@ -89,6 +89,7 @@ std::string meters_json(const Meters& meters) {
   });
   json["held_out_loss"] =
       meters.held_out_loss ? nlohmann::ordered_json(*meters.held_out_loss) : nlohmann::ordered_json();
+  json["checked_leaves"] = meters.checked_leaves, json["check_seconds"] = meters.check_seconds;
   json["step_times"] = {{"limits", StepTimes::kLimits},
                         {"at_most", meters.steps.at_most},
                         {"count", meters.steps.count},
@@ -114,6 +115,10 @@ Result<Meters> read_meters(io::FileSystem& fs, const std::string& run_directory)
   ASSIGN_OR_RETURN(const nlohmann::json* held_out, fields.get("held_out_loss"));
   if (!held_out->is_null()) {
     ASSIGN_OR_RETURN(meters.held_out_loss, number_or_null(fields, "held_out_loss"));
+  }
+  if (fields.has("checked_leaves")) {  // later than the format
+    ASSIGN_OR_RETURN(meters.checked_leaves, fields.integer("checked_leaves", 0, kMostCount));
+    ASSIGN_OR_RETURN(meters.check_seconds, number_or_null(fields, "check_seconds"));
   }
   ASSIGN_OR_RETURN(const io::JsonFields times, fields.object("step_times"));
   ASSIGN_OR_RETURN(meters.steps.count, times.integer("count", 0, kMostCount));

@@ -45,6 +45,10 @@ struct Meters {
   int64_t saves = 0;
   double save_bytes = 0, save_write_seconds = 0;  // of all of them
   int64_t last_save_step = 0;
+  // Of all sessions, with trainer.cross_check: leaves that were computed twice, and the time of the process
+  // that leads in computing again and comparing.
+  int64_t checked_leaves = 0;
+  double check_seconds = 0;
   double last_save = 0, last_save_bytes = 0, last_save_seconds = 0;
 };
 

@@ -21,6 +21,7 @@ TEST_CASE("meters come back from their file, with what is no number, and are cou
     file.now().loss = 2.5, file.now().gradient_norm = std::numeric_limits<double>::infinity();
     for (const double seconds : {4.0, 0.02, 0.3}) file.step_ended(seconds);
     file.saved(2, 1000, 0.5);
+    file.now().checked_leaves = 5, file.now().check_seconds = 0.125;
     file.write();
   }
   const auto read = read_meters(fs, "run");
@@ -30,6 +31,8 @@ TEST_CASE("meters come back from their file, with what is no number, and are cou
   CHECK(std::isnan(read->gradient_norm));
   CHECK(read->median_seconds == 0.3);
   CHECK(read->steps.count == 3);
+  CHECK(read->checked_leaves == 5);
+  CHECK(read->check_seconds == 0.125);
   CHECK(read->steps.at_most[0] == 0);   // 0.01 s
   CHECK(read->steps.at_most[1] == 1);   // 0.025 s
   CHECK(read->steps.at_most[14] == 3);  // an hour

@@ -16,6 +16,25 @@ using config::option_error;
 
 namespace {
 
+// Whole leaves are compared, so a leaf must be the work of one worker.
+Status check_cross_check(double rate, const MeshOptions& mesh) {
+  if (!(rate >= 0 && rate <= 1))
+    return option_error("trainer.cross_check", fmt::format("{} is no share; use 0 to 1", rate));
+  if (rate == 0) return Status();
+  if (mesh.exchange == ExchangeSchedule::kLayer)
+    return option_error("trainer.cross_check",
+                        "compares the gradients of whole leaves, which no worker has with "
+                        "trainer.mesh.exchange: layer; use exchange: step, or leave it out");
+  for (const auto& [axis, size] : mesh.axes)
+    if (size != 1 && std::find(kLeafAxes.begin(), kLeafAxes.end(), axis) == kLeafAxes.end())
+      return option_error(
+          "trainer.cross_check",
+          fmt::format("compares leaves that one worker computes alone, and trainer.mesh.axes has {}: {}; use "
+                      "the axes replica and data only, or leave it out",
+                      axis, size));
+  return Status();
+}
+
 Result<Compute> parse_compute(const std::string& name) {
   if (name == "f32" || name == "float32") return Compute::kF32;
   if (name == "bf16" || name == "bfloat16") return Compute::kBf16;
@@ -203,6 +222,11 @@ void TrainerOptions::visit_options(config::OptionTable& t) {
         "ostro train says that it has not saved; --dry_run says whether a save fits into it; null: no limit")
       .since_default("null")
       .other("2m");
+  t.add(&cross_check, "cross_check", Effect::kPlan, "share",
+        "the share of leaves that two workers compute and compare, and of arrays whose copies they compare; "
+        "what they exchange is compared, too. A worker that a majority names leaves. 0: nothing is checked")
+      .since_default("0.0")
+      .other("0.5");
   sharding.visit_options(t);
 }
 
@@ -276,6 +300,7 @@ Status TrainerOptions::validate() const {
   if (notice_file && notice_file->empty())
     mistakes.add(option_error("trainer.notice_file", "is empty; name a file, or leave it out"));
   if (notice_grace) mistakes.add(check_at_least(1, "notice_grace", notice_grace->seconds));
+  mistakes.add(check_cross_check(cross_check, sharding.mesh));
   for (const auto& [key, words] :
        {std::pair{"alert_command", &alert_command}, std::pair{"notice_command", &notice_command}})
     if (!words->empty() && words->front().empty())

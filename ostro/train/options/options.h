@@ -89,6 +89,7 @@ struct TrainerOptions {
   std::optional<std::string> notice_file;
   std::vector<std::string> notice_command;
   std::optional<config::Duration> notice_grace;
+  double cross_check = 0;    // the share of leaves that two workers compute (fleet/check)
   ShardingOptions sharding;  // its keys stand in the trainer's section
 
   bool watches(const std::string& norms) const;  // whether watch_norms names them

@@ -25,6 +25,12 @@ struct CellsRead {
   std::vector<std::array<int64_t, 2>> prints;
 };
 
+// What workers that compared their results found (trainer.cross_check), in a step that was done again since.
+struct Finding {
+  int64_t step = 0;
+  std::string text;
+};
+
 class LiveState {
  public:
   virtual ~LiveState() = default;
@@ -44,6 +50,9 @@ class LiveState {
   // Does one step. `batch` has all rows of it, `scalars` are the optimizer's (optim::step_scalars). A result
   // that is not ok() leaves the state as it was.
   virtual Result<StepResult> advance(const BatchArrays& batch, const std::vector<float>& scalars) = 0;
+
+  // What was found since the last call.
+  virtual std::vector<Finding> take_findings() { return {}; }
 
   // Begins to save the state in the background; `saver` writes into the run's folder of checkpoints.
   virtual Status save(const checkpoint::Info& info, checkpoint::AsyncSaver& saver) = 0;

@@ -37,6 +37,9 @@ struct StepResult {
   std::vector<std::array<int64_t, 2>> prints;  // fingerprint of each parameter after the step
   std::vector<double> watched;  // norms after the step, behind those in `measured` (watch_names)
   std::vector<runtime::Buffer> expert_loads;  // on the host, whole, after the step (programs/state_arrays.h)
+  // With trainer.cross_check: the leaves that were computed twice, and the time that this took here.
+  int64_t checked_leaves = 0;
+  double check_seconds = 0;
 
   bool ok() const { return measured.ok != 0; }  // if not, the state is unchanged
   float loss() const { return static_cast<float>(measured.loss); }

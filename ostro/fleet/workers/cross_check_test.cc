@@ -1,0 +1,206 @@
+// Leaves that two workers compute: the bits stay, no false alarm; a flipped bit is found, in the leaves that
+// were drawn and in no others, and the worker that made it is named.
+#include <algorithm>
+#include <mutex>
+
+#include "ostro/fleet/check/detection_for_test.h"
+#include "ostro/fleet/workers/leaf_checks.h"
+#include "ostro/fleet/workers/workers_for_test.h"
+#include "ostro/numerics/threefry.h"
+
+namespace ostro::fleet {
+namespace {
+
+// A bit that flips in a gradient, when this worker computes the leaf that has these tokens.
+struct Flip {
+  int64_t rank = -1;
+  std::vector<int32_t> tokens;
+  int64_t times = 1;
+};
+
+// An engine whose leaves are hit by one Flip.
+class FlippingEngine final : public runtime::Engine {
+ public:
+  FlippingEngine() : right_(interp::make_interpreter()) {}
+  void arm(Flip flip) {
+    const std::scoped_lock lock(mutex_);
+    flip_ = std::move(flip);
+    happened_ = 0;
+  }
+  int64_t happened() const { return happened_; }
+
+  const runtime::EngineInfo& info() const override { return right_->info(); }
+  runtime::Memory& memory() override { return right_->memory(); }
+  runtime::Inspector* inspector() override { return right_->inspector(); }
+  Result<runtime::ExecutableInfo> estimate(const ir::Program& program,
+                                           const runtime::CompileOptions& options) override {
+    return right_->estimate(program, options);
+  }
+  Result<std::unique_ptr<runtime::Executable>> compile(const ir::Program& program,
+                                                       const runtime::CompileOptions& options) override {
+    ASSIGN_OR_RETURN(std::unique_ptr<runtime::Executable> right, right_->compile(program, options));
+    if (program.name != "leaf") return right;
+    const auto is_gradient = [](const std::string& name) { return name.starts_with("gradient/"); };
+    const auto first = std::find_if(program.result_names.begin(), program.result_names.end(), is_gradient);
+    const auto at = static_cast<size_t>(first - program.result_names.begin());
+    return std::unique_ptr<runtime::Executable>(std::make_unique<FaultyProgram>(
+        std::move(right),
+        [this, at](runtime::Executable& leaf, FaultyBuffers in,
+                   const runtime::RunContext& context) -> Result<FaultyBuffers> {
+          // Behind the parameters come tokens, targets and weights.
+          const Buffer tokens = in[in.size() - 3];
+          ASSIGN_OR_RETURN(FaultyBuffers out, leaf.run(std::move(in), context));
+          const std::scoped_lock lock(mutex_);
+          const auto row = tokens.as<int32_t>();
+          if (context.collectives->rank() == flip_.rank && happened_ < flip_.times &&
+              std::equal(row.begin(), row.end(), flip_.tokens.begin(), flip_.tokens.end())) {
+            ++happened_;
+            // A low bit of the largest value, so that it is no denormal.
+            const auto values = out[at].mutable_as<float>();
+            float& largest = *std::max_element(values.begin(), values.end());
+            largest = std::bit_cast<float>(std::bit_cast<uint32_t>(largest) ^ 1u);
+          }
+          return out;
+        }));
+  }
+
+ private:
+  std::unique_ptr<runtime::Engine> right_;
+  std::mutex mutex_;
+  Flip flip_;
+  int64_t happened_ = 0;
+};
+
+WorkerOptions checked(int64_t workers, const Setup& s, double rate, int64_t seed = 5) {
+  WorkerOptions options = data_parallel(workers, s.config.numerics.cells);
+  options.check = {rate, seed};
+  return options;
+}
+
+std::vector<int32_t> tokens_of(const train::BatchArrays& batch, int64_t leaf) {
+  const Buffer row = train::rows_of(batch, leaf, 1)[0];
+  return {row.as<int32_t>().begin(), row.as<int32_t>().end()};
+}
+
+// One step from the given state, whose number decides what is drawn; "" when no worker disagrees.
+std::string step_text(const Setup& s, train::StepRunner& runner, const train::State& from,
+                      const train::BatchArrays& batch) {
+  train::State state = from;
+  const auto done =
+      runner.run(state, batch, optim::step_scalars(s.config.optimizer, 0, s.config.trainer.num_train_steps));
+  return done.ok() ? "" : done.error().message();
+}
+
+TEST_CASE("checks change no bit, and honest workers agree") {
+  const Setup s = tiny(7, {{"embed", 4}}, true);
+  const Trail alone = train_alone(s, 3);
+  for (const int64_t workers : {1, 2, 3, 4})
+    for (const double rate : {1.0, 0.3}) {
+      const Trail t = train_on(s, checked(workers, s, rate), 3);
+      CHECK_MESSAGE(same(t, alone), workers, " workers");
+      int64_t leaves = 0;
+      for (const train::StepResult& r : t.steps) leaves += r.checked_leaves;
+      CHECK((rate == 1.0 ? leaves == 21 : leaves > 0 && leaves < 21));
+    }
+  WorkerOptions replicas = checked(4, s, 1);
+  replicas.sharding.mesh.axes = {{"replica", 2}, {"data", 2}};
+  CHECK(same(train_on(s, replicas, 2).state.params, train_alone(s, 2).state.params));
+}
+
+TEST_CASE("rows are read of what may have to be computed, and no more") {
+  RowShare share{.rows = 2, .workers = 3, .place = 1, .check = {0.5, 5}};
+  for (int64_t step = 1; step <= 5; ++step) {
+    std::vector<std::pair<int64_t, int64_t>> wanted;
+    const std::vector<CheckedLeaf> drawn = checked_leaves(share.check, step, 9, 3);
+    for (int64_t leaf = 0; leaf < 9; ++leaf) {
+      const bool asked = std::any_of(drawn.begin(), drawn.end(),
+                                     [&](const CheckedLeaf& c) { return c.leaf == leaf && c.may_run(1); });
+      if ((leaf >= 3 && leaf < 6) || asked) wanted.emplace_back(2 * leaf, 2 * leaf + 2);
+    }
+    std::vector<std::pair<int64_t, int64_t>> got;
+    for (const auto& [begin, end] : share.of(18, step))
+      for (int64_t row = begin; row < end; row += 2) got.emplace_back(row, row + 2);
+    CHECK(got == wanted);
+  }
+}
+
+// Forty steps, in each of which a leaf of its owner is hit: it is found if, and only if, it was drawn.
+TEST_CASE("planted bits are found as often as leaves are drawn, and their worker is named") {
+  const Setup s = tiny(6, {{"embed", 4}});
+  constexpr int64_t kSteps = 40, kLeaves = 6;
+  constexpr double kRate = 0.4;
+  FlippingEngine engine;
+  auto runner = make_worker_runner(s.programs, engine, "none", checked(3, s, kRate)).value();
+  train::State from = train::initial_state(s.programs, engine, 0).value();
+  const numerics::Key faults = numerics::key_from_seed(11);
+  int64_t found = 0;
+  for (int64_t step = 1; step <= kSteps; ++step) {
+    from.step = step - 1;
+    const train::BatchArrays batch = batch_of(kLeaves, step);
+    const int64_t leaf = numerics::random_bits(faults, static_cast<uint64_t>(step)) % kLeaves;
+    const int64_t owner = leaf / 2;
+    engine.arm({owner, tokens_of(batch, leaf)});
+    const std::string text = step_text(s, *runner, from, batch);
+    CHECK(engine.happened() == 1);
+    const bool drawn = CheckDraw{kRate, 5}.leaf(step, leaf);
+    CHECK(text.empty() == !drawn);
+    found += text.empty() ? 0 : 1;
+    const std::string named =
+        fmt::format("step {}: worker {} computes what the others do not: leaf {}", step, owner, leaf);
+    CHECK_MESSAGE((!drawn || text.find(named) != std::string::npos), text);
+  }
+  const auto interval = binomial_interval(kSteps, kRate, 0.999);
+  CHECK((interval.first <= found && found <= interval.second));
+}
+
+TEST_CASE("who computes a leaf again may be wrong, too; two workers decide by computing once more") {
+  const Setup s = tiny(4, {{"embed", 4}});
+  FlippingEngine engine;
+  const train::State from = train::initial_state(s.programs, engine, 0).value();
+  const train::BatchArrays batch = batch_of(4, 1);
+  const auto text_of_step = [&](int64_t workers, int64_t rank, int64_t leaf, int64_t times, double rate) {
+    auto runner = make_worker_runner(s.programs, engine, "none", checked(workers, s, rate)).value();
+    engine.arm({rank, tokens_of(batch, leaf), times});
+    return step_text(s, *runner, from, batch);
+  };
+  const Checkers by = checkers_of({1, 5}, 1, 0, 0, 4);
+  CHECK(text_of_step(4, by.second, 0, 1, 1)
+            .find(fmt::format("step 1: worker {} computes what the others do not: leaf 0", by.second)) !=
+        std::string::npos);
+  // The third one is not asked when two agree.
+  CHECK(text_of_step(4, by.deciders[0], 0, 1, 1).empty());
+  // Of two, the one whose fault passes is named; a fault that stays is found, and none decides.
+  CHECK(text_of_step(2, 1, 0, 1, 1).find("worker 1 computes what the others do not") != std::string::npos);
+  CHECK(text_of_step(2, 1, 0, 9, 1).find("no majority says who is right") != std::string::npos);
+  // One worker differs from itself.
+  CHECK(text_of_step(1, 0, 2, 1, 1).find("worker 0 computes what the others do not: leaf 2") !=
+        std::string::npos);
+  // Without checks the fault is not seen.
+  CHECK(text_of_step(2, 1, 0, 9, 0).empty());
+}
+
+TEST_CASE("copies of cells that differ are found: a copy misses an update; unchecked it stays") {
+  const Setup s = tiny(6, {{"embed", 4}});
+  const auto outcome = [&](double rate, const std::string& fault) {
+    WorkerOptions options = checked(3, s, rate);
+    options.state_replicas = 1;
+    FaultyEngine engine(interp::make_interpreter(), fault);
+    auto runner = make_worker_runner(s.programs, engine, "none", options).value();
+    train::State state = train::initial_state(s.programs, engine, 0).value();
+    std::string text;
+    for (int i = 0; i < FaultyEngine::kFaultyStep && text.empty(); ++i) {
+      const auto done =
+          runner->run(state, batch_of(6, i % 2),
+                      optim::step_scalars(s.config.optimizer, state.step, s.config.trainer.num_train_steps));
+      if (!done.ok()) text = done.error().message();
+    }
+    return text;
+  };
+  CHECK(outcome(1, "").empty());
+  CHECK(outcome(0, "stale_replica").empty());
+  CHECK(outcome(1, "stale_replica").find("step 6: copies differ, and no majority says which is right") !=
+        std::string::npos);
+}
+
+}  // namespace
+}  // namespace ostro::fleet

@@ -1,0 +1,60 @@
+// LeafChecks: the leaves of a step that two workers compute, and the comparison of what they got
+// (trainer.cross_check). checked_leaves: which they are.
+#pragma once
+
+#include <functional>
+#include <vector>
+
+#include "ostro/fleet/check/check_draw.h"
+#include "ostro/fleet/workers/gradient_schedule.h"
+
+namespace ostro::fleet {
+
+// A leaf that is computed twice, with the places of its workers among those that share the leaves.
+struct CheckedLeaf {
+  int64_t leaf = 0, owner = 0;
+  Checkers by;
+  bool may_run(int64_t place) const;
+};
+// Those of a step, ascending. A pure function.
+std::vector<CheckedLeaf> checked_leaves(const CheckDraw& draw, int64_t step, int64_t leaves, int64_t workers);
+
+// One worker's part in one step, with ExchangeSchedule::kStep. One thread uses it.
+class LeafChecks {
+ public:
+  using Results = train::LeafResults<runtime::Buffer>;
+  // Computes a leaf of any worker.
+  using Run = std::function<Result<Results>(int64_t leaf)>;
+
+  // `plan` and `peers` (plan.leaf_peers(rank)) must outlive it.
+  LeafChecks(const WorkerPlan& plan, const std::vector<int64_t>& peers, int64_t rank, int64_t step,
+             int64_t leaves);
+
+  int64_t step() const { return step_; }
+  // Takes note of a leaf that this worker owns, before its gradients go into a sum. Errors: of the memory.
+  Status computed(int64_t leaf, const Results& results);
+  // All workers call it when their leaves are computed. Computes those that this worker has to check, and
+  // compares; where two differ, others decide. Fills in `checks`. Errors: kIo when workers disagree; those of
+  // `run` and of the collectives.
+  Status compare(runtime::Collectives& c, const Run& run, StepChecks& checks);
+
+ private:
+  // A result that one worker has to tell.
+  struct Told {
+    size_t at;  // in checked_
+    int64_t place;
+    bool known;  // computed() has noted it
+  };
+  Status tell(runtime::Collectives& c, const std::vector<Told>& list, const Run& run);
+  Status decide(runtime::Collectives& c, const Run& run, StepChecks& checks);
+  std::string name(int64_t rank) const;
+
+  const WorkerPlan& plan_;
+  const std::vector<int64_t>& peers_;
+  const int64_t rank_, step_;
+  const std::vector<CheckedLeaf> checked_;
+  std::vector<numerics::Fingerprint> known_;  // by checked_
+  std::vector<std::vector<Vote>> votes_;      // by checked_
+};
+
+}  // namespace ostro::fleet
