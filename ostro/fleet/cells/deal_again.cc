@@ -5,7 +5,7 @@
 #include <numeric>
 
 #include "ostro/fleet/cells/save_cells.h"
-#include "ostro/fleet/workers/messages.h"
+#include "ostro/fleet/exchange/messages.h"
 
 namespace ostro::fleet {
 namespace {

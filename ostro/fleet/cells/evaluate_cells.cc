@@ -2,7 +2,7 @@
 
 #include <algorithm>
 
-#include "ostro/fleet/workers/messages.h"
+#include "ostro/fleet/exchange/messages.h"
 #include "ostro/spmd/run_parts.h"
 #include "ostro/train/options/mesh.h"
 #include "ostro/train/options/split_beside.h"

@@ -5,7 +5,7 @@
 #include <algorithm>
 
 #include "ostro/fleet/cells/cell_boxes.h"
-#include "ostro/fleet/workers/messages.h"
+#include "ostro/fleet/exchange/messages.h"
 #include "ostro/train/step/snapshot.h"
 
 namespace ostro::fleet {

@@ -7,7 +7,7 @@
 #include "ostro/checkpoint/manifest.h"
 #include "ostro/fleet/cells/cell_boxes.h"
 #include "ostro/fleet/cells/save_cells.h"
-#include "ostro/fleet/workers/messages.h"
+#include "ostro/fleet/exchange/messages.h"
 #include "ostro/io/arrays/box.h"
 #include "ostro/runtime/collectives.h"
 #include "ostro/train/step/snapshot.h"

@@ -10,8 +10,8 @@
 #include "ostro/base/check.h"
 #include "ostro/base/profile.h"
 #include "ostro/base/watch/fault_point.h"
+#include "ostro/fleet/exchange/messages.h"
 #include "ostro/fleet/processes/command.h"
-#include "ostro/fleet/workers/messages.h"
 
 namespace ostro::fleet {
 namespace {

@@ -3,7 +3,7 @@
 #include <algorithm>
 #include <deque>
 
-#include "ostro/fleet/workers/cell_messages.h"
+#include "ostro/fleet/exchange/cell_messages.h"
 
 namespace ostro::fleet {
 namespace {

@@ -9,7 +9,7 @@
 
 #include "ostro/base/profile.h"
 #include "ostro/base/watch/pulse.h"
-#include "ostro/fleet/workers/messages.h"
+#include "ostro/fleet/exchange/messages.h"
 
 namespace ostro::fleet {
 namespace {

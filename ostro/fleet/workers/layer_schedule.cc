@@ -10,9 +10,9 @@
 #include "ostro/base/profile.h"
 #include "ostro/base/watch/fault_point.h"
 #include "ostro/base/watch/pulse.h"
-#include "ostro/fleet/workers/collective_bytes.h"
+#include "ostro/fleet/exchange/collective_bytes.h"
+#include "ostro/fleet/exchange/gradient_sums.h"
 #include "ostro/fleet/workers/gradient_schedule.h"
-#include "ostro/fleet/workers/gradient_sums.h"
 #include "ostro/fleet/workers/leaf_runs.h"
 
 namespace ostro::fleet {

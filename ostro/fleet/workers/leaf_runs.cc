@@ -2,8 +2,8 @@
 
 #include <algorithm>
 
-#include "ostro/fleet/workers/collective_bytes.h"
-#include "ostro/fleet/workers/messages.h"
+#include "ostro/fleet/exchange/collective_bytes.h"
+#include "ostro/fleet/exchange/messages.h"
 #include "ostro/spmd/run_parts.h"
 
 namespace ostro::fleet {

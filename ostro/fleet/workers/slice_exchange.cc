@@ -6,7 +6,7 @@
 #include <span>
 
 #include "ostro/base/check.h"
-#include "ostro/fleet/workers/cell_messages.h"
+#include "ostro/fleet/exchange/cell_messages.h"
 #include "ostro/spmd/run_parts.h"
 
 namespace ostro::fleet {

@@ -9,10 +9,10 @@
 #include <utility>
 #include <vector>
 
+#include "ostro/fleet/exchange/gradient_sums.h"
+#include "ostro/fleet/exchange/messages.h"
 #include "ostro/fleet/slices/slice_routes.h"
 #include "ostro/fleet/workers/cell_exchange.h"
-#include "ostro/fleet/workers/gradient_sums.h"
-#include "ostro/fleet/workers/messages.h"
 
 namespace ostro::fleet {
 

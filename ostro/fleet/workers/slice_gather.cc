@@ -4,8 +4,8 @@
 #include <span>
 
 #include "ostro/base/check.h"
-#include "ostro/fleet/workers/cell_messages.h"
-#include "ostro/fleet/workers/collective_bytes.h"
+#include "ostro/fleet/exchange/cell_messages.h"
+#include "ostro/fleet/exchange/collective_bytes.h"
 #include "ostro/fleet/workers/slice_exchange.h"
 #include "ostro/spmd/run_parts.h"
 

@@ -6,8 +6,8 @@
 
 #include "ostro/base/profile.h"
 #include "ostro/base/watch/pulse.h"
-#include "ostro/fleet/workers/collective_bytes.h"
-#include "ostro/fleet/workers/messages.h"
+#include "ostro/fleet/exchange/collective_bytes.h"
+#include "ostro/fleet/exchange/messages.h"
 
 namespace ostro::fleet {
 

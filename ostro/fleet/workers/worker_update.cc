@@ -12,8 +12,8 @@
 #include "ostro/base/check.h"
 #include "ostro/base/profile.h"
 #include "ostro/base/watch/fault_point.h"
+#include "ostro/fleet/exchange/messages.h"
 #include "ostro/fleet/workers/copy_checks.h"
-#include "ostro/fleet/workers/messages.h"
 #include "ostro/fleet/workers/worker.h"
 #include "ostro/spmd/run_parts.h"
 

@@ -1,4 +1,4 @@
-#include "ostro/fleet/workers/gradient_sums.h"
+#include "ostro/fleet/exchange/gradient_sums.h"
 
 #include "ostro/base/check.h"
 #include "ostro/base/profile.h"

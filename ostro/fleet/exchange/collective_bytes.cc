@@ -1,4 +1,4 @@
-#include "ostro/fleet/workers/collective_bytes.h"
+#include "ostro/fleet/exchange/collective_bytes.h"
 
 #include <fmt/format.h>
 

@@ -1,4 +1,4 @@
-#include "ostro/fleet/workers/messages.h"
+#include "ostro/fleet/exchange/messages.h"
 
 #include <cstring>
 
