@@ -12,6 +12,7 @@
 #include "ostro/chain/data_record.h"
 #include "ostro/io/files/path.h"
 #include "ostro/tokenizer/files/files.h"
+#include "ostro/train/programs/run_flops.h"
 
 namespace ostro::board {
 namespace {
