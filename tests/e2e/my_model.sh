@@ -33,7 +33,7 @@ said="$("$work/prefix/bin/ostro" verify runs/my_model)" || status=$?
 echo "seven and eight, and nine" >held.txt
 "$work/prefix/bin/ostro" lab board track runs/my_model --name other --evaluation held.txt --flops 1e15 >track.yaml
 status=0
-said="$("$work/prefix/bin/ostro" lab board check entry --track track.yaml --cuts 20 --sums 1)" || status=$?
+said="$("$work/prefix/bin/ostro" lab board check entry --track track.yaml --cache cache --beacon 12 --cuts 20 --sums 1)" || status=$?
 [[ $status == 1 && $said == "refused: looks ahead: "* && $said != *"bundle: "* ]] || { echo "error: exit $status: $said" >&2; exit 1; }
 # What a model needs that generates is named.
 said="$("$program" sample --checkpoint runs/my_model --prompt a --max_new_tokens 1 2>&1)" && { echo "error: a model without cache() generates" >&2; exit 1; }
