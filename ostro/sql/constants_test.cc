@@ -30,14 +30,13 @@ TEST_CASE("a constant that can be a part of the answer is told from one that cho
 }
 
 TEST_CASE("a name that is also a word of SQL, and a table behind a join, hide no constant") {
-  CHECK(uses("SELECT q.offset - q.offset + 0.73 FROM (SELECT bits_per_byte AS offset FROM evaluations) q") ==
-        "0.73:n");
+  CHECK(uses("SELECT q.offset + 0.73 FROM (SELECT bits_per_byte AS offset FROM evaluations) q") == "0.73:n");
   for (const char* word : {"offset", "partition", "by", "rows", "range", "over", "filter", "window", "like",
                            "glob", "with", "replace", "first", "current", "exclude", "groups", "ties"}) {
     const std::string name = word;
     CAPTURE(name);
-    CHECK(uses("SELECT q." + name + " - q." + name + " + 0.73 FROM t q") == "0.73:n");
-    CHECK(uses("SELECT " + name + " - " + name + " + 0.73 FROM t") == "0.73:n");
+    CHECK(uses("SELECT q." + name + " + 0.73 FROM t q") == "0.73:n");
+    CHECK(uses("SELECT " + name + " + 0.73 FROM t") == "0.73:n");
     CHECK(uses("SELECT " + name + " x, 0.73 FROM t") == "0.73:n");
     CHECK(uses("SELECT (" + name + "), 0.73 FROM t AS " + name) == "0.73:n");
   }
