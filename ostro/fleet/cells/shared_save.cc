@@ -101,7 +101,7 @@ checkpoint::AsyncSaver::Write lead_save(SharedSave save, CellSnapshot given, Unf
   const auto write = [save, snapshot]() -> Result<Saved> {
     io::FileSystem& fs = *save.fs;
     const int64_t step = snapshot->info.step;
-    const std::string temporary = checkpoint::temporary_directory(save.root, step, new_mark());
+    const std::string temporary = checkpoint::temporary_directory(fs, save.root, step, new_mark());
     Status begun = begin_save(fs, save.root, temporary, step, snapshot->tensors);
     if (begun.ok()) begun = fs.make_dirs(hashes_folder(temporary));
     RETURN_IF_ERROR(tell_others(save, kBegun, begun.ok() ? temporary : kFailed + begun.error().message()));

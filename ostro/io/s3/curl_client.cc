@@ -127,12 +127,19 @@ class CurlClient final : public HttpClient {
     curl_easy_setopt(curl, CURLOPT_LOW_SPEED_LIMIT, 1024L);
     curl_easy_setopt(curl, CURLOPT_LOW_SPEED_TIME, static_cast<long>(options_.stall_seconds));
     if (request.method == "HEAD") curl_easy_setopt(curl, CURLOPT_NOBODY, 1L);
+    if (request.method == "PUT" || request.method == "POST") {
+      curl_easy_setopt(curl, CURLOPT_POSTFIELDSIZE_LARGE, static_cast<curl_off_t>(request.body.size()));
+      curl_easy_setopt(curl, CURLOPT_POSTFIELDS,
+                       request.body.empty() ? "" : reinterpret_cast<const char*>(request.body.data()));
+    }
+    if (request.method != "GET" && request.method != "HEAD")
+      curl_easy_setopt(curl, CURLOPT_CUSTOMREQUEST, request.method.c_str());
     const std::string& trusted = options_.ca_bundle.empty() ? system_certificates() : options_.ca_bundle;
     if (!trusted.empty()) curl_easy_setopt(curl, CURLOPT_CAINFO, trusted.c_str());
-    if (!options_.access_key.empty()) {
+    if (!request.access_key.empty()) {
       curl_easy_setopt(curl, CURLOPT_AWS_SIGV4, fmt::format("aws:amz:{}:s3", options_.region).c_str());
-      curl_easy_setopt(curl, CURLOPT_USERNAME, options_.access_key.c_str());
-      curl_easy_setopt(curl, CURLOPT_PASSWORD, options_.secret_key.c_str());
+      curl_easy_setopt(curl, CURLOPT_USERNAME, request.access_key.c_str());
+      curl_easy_setopt(curl, CURLOPT_PASSWORD, request.secret_key.c_str());
     }
     curl_easy_setopt(curl, CURLOPT_WRITEFUNCTION, on_body);
     curl_easy_setopt(curl, CURLOPT_HEADERFUNCTION, on_header);

@@ -54,8 +54,8 @@ TEST_CASE("s3: options from the environment") {
             {"AWS_DEFAULT_REGION", "eu-west-1"},
             {"AWS_ENDPOINT_URL", "http://localhost:9000/"},
             {"AWS_MAX_ATTEMPTS", "3"}};
-  CHECK(s3_options(get)->access_key == "id");
-  CHECK(s3_options(get)->session_token == "token");
+  CHECK(s3_options(get)->credentials.given.access_key == "id");
+  CHECK(s3_options(get)->credentials.given.session_token == "token");
   CHECK(s3_options(get)->region == "eu-west-1");
   CHECK(s3_options(get)->endpoint == "http://localhost:9000");
   CHECK(s3_options(get)->retry.attempts == 3);
