@@ -7,18 +7,13 @@
 
 #include "ostro/io/files/local_file_system.h"
 #include "ostro/io/files/path.h"
+#include "ostro/io/s3/s3_text.h"
 
 namespace ostro::io {
 namespace {
 
 constexpr int64_t kMostKeyBytes = 1 << 20;
 constexpr int64_t kRenewBefore = 300;  // seconds before the end at which keys are read again
-
-std::string_view trimmed(std::string_view text) {
-  const size_t begin = text.find_first_not_of(" \t\r\n");
-  if (begin == std::string_view::npos) return {};
-  return text.substr(begin, text.find_last_not_of(" \t\r\n") - begin + 1);
-}
 
 }  // namespace
 

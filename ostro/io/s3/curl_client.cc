@@ -8,6 +8,7 @@
 
 #include "ostro/base/check.h"
 #include "ostro/io/s3/http.h"
+#include "ostro/io/s3/s3_text.h"
 
 namespace ostro::io {
 namespace {
@@ -30,12 +31,6 @@ size_t on_body(char* data, size_t size, size_t count, void* user) {
   return bytes > room ? 0 : bytes;  // fewer bytes than given: curl aborts
 }
 
-std::string trimmed(std::string_view text) {
-  const size_t begin = text.find_first_not_of(" \t\r\n");
-  if (begin == std::string_view::npos) return "";
-  return std::string(text.substr(begin, text.find_last_not_of(" \t\r\n") - begin + 1));
-}
-
 size_t on_header(char* data, size_t size, size_t count, void* user) {
   auto& response = static_cast<Transfer*>(user)->response;
   const std::string_view line(data, size * count);
@@ -44,7 +39,7 @@ size_t on_header(char* data, size_t size, size_t count, void* user) {
   if (colon == std::string_view::npos) return line.size();
   std::string name(line.substr(0, colon));
   for (char& c : name) c = c >= 'A' && c <= 'Z' ? static_cast<char>(c - 'A' + 'a') : c;
-  response.headers[name] = trimmed(line.substr(colon + 1));
+  response.headers[name] = std::string(trimmed(line.substr(colon + 1)));
   return line.size();
 }
 

@@ -133,12 +133,12 @@ S3Client::Verdict S3Client::refusal(const HttpResponse& response, bool reads) co
   if (status < 300 && !response.failure.empty()) return {Verdict::kRetry, response.failure};
   if (status == 404) return {Verdict::kFail, why, ErrorCode::kNotFound};
   if (status == 412) return {Verdict::kFail, "changed while it was read", ErrorCode::kCorrupt};
-  if (status == 401 || status == 403)
-    why += is_expired(message.code)
-               ? fmt::format("; the keys in {} have expired or are not valid: put new ones there",
-                             credentials_.place())
-               : fmt::format("; the keys in {} may not {}", credentials_.place(),
-                             reads ? "read it (or it does not exist)" : "write it");
+  if (is_expired(message.code))
+    why += fmt::format("; the keys in {} have expired or are not valid: put new ones there",
+                       credentials_.place());
+  else if (status == 401 || status == 403)
+    why += fmt::format("; the keys in {} may not {}", credentials_.place(),
+                       reads ? "read it (or it does not exist)" : "write it");
   if (const std::string region = header(response, "x-amz-bucket-region");
       (status / 100 == 3 || status == 400) && !region.empty())
     why += fmt::format("; the bucket is in region {}: set AWS_REGION", region);

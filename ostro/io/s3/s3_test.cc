@@ -221,21 +221,6 @@ TEST_CASE("s3: listings in pages, folders, globs") {
   CHECK(names("s3://b") == "s3://b/: listing: the server gives the continuation token \"x\" again");
 }
 
-TEST_CASE("s3: nothing is written") {
-  Server server;
-  server.http.objects["b/k"] = "x";
-  CHECK(server.fs->create("s3://b/new").error().code() == ErrorCode::kUnsupported);
-  CHECK(server.fs->make_dirs("s3://b/dir")
-            .error()
-            .message()
-            .starts_with("s3://b/dir: cannot make directory: s3://"));
-  CHECK(server.fs->rename("here", "s3://b/there")
-            .error()
-            .message()
-            .starts_with("here: cannot rename to s3://b"));
-  CHECK_FALSE(server.fs->lock("s3://b/lock", "me").ok());
-}
-
 TEST_CASE("s3: files read in order are read ahead, other reads are one request each") {
   Server server;
   std::string lines;

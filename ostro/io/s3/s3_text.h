@@ -1,4 +1,4 @@
-// percent_encoded, header, parse_http_date: small texts of requests and answers. Pure functions.
+// percent_encoded, trimmed, header, parse_http_date: small texts of requests and answers. Pure functions.
 #pragma once
 
 #include <fmt/core.h>
@@ -20,6 +20,13 @@ inline std::string percent_encoded(std::string_view text, bool keep_slash) {
     out += plain ? std::string(1, c) : fmt::format("%{:02X}", static_cast<unsigned char>(c));
   }
   return out;
+}
+
+// The text without blanks and line ends at both its ends.
+inline std::string_view trimmed(std::string_view text) {
+  const size_t begin = text.find_first_not_of(" \t\r\n");
+  if (begin == std::string_view::npos) return {};
+  return text.substr(begin, text.find_last_not_of(" \t\r\n") - begin + 1);
 }
 
 // The value of a header field, named in lower case; "" when there is none.
