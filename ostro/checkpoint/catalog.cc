@@ -122,6 +122,10 @@ Status remove_leftovers(io::FileSystem& fs, const std::string& root) {
     if (entry.is_directory && fs.is_object_store(root) && parse_step(entry.name)) {
       ASSIGN_OR_RETURN(const bool complete, fs.exists(io::join_path(path, kManifestName)));
       if (!complete) RETURN_IF_ERROR(fs.remove_all(path));
+    } else if (entry.name.ends_with(kReplacedManifest)) {
+      const std::string place = path.substr(0, path.size() - std::string_view(kReplacedManifest).size());
+      ASSIGN_OR_RETURN(const bool complete, fs.exists(io::join_path(place, kManifestName)));
+      if (complete) RETURN_IF_ERROR(fs.remove(path));
     } else if (entry.name.ends_with(kTemporary)) {
       RETURN_IF_ERROR(fs.remove_all(path));
     } else if (entry.name.ends_with(kReplaced)) {

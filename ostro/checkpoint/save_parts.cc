@@ -12,9 +12,6 @@
 namespace ostro::checkpoint {
 namespace {
 
-// Beside the folder of a checkpoint in an object store, while another takes its place.
-constexpr const char* kReplacedManifest = ".replaced.json";
-
 // The directories above the tensors' arrays, parents first; "" is the checkpoint itself.
 std::set<std::string> groups_of(std::span<const TensorSpec> tensors) {
   std::set<std::string> groups = {""};

@@ -71,6 +71,7 @@ class Test:
             check(name in files, f"{name} is not in the store")
             if re.search(r"/c[.\d]*$|zarr.json$|leaves.jsonl|program.ir|tokenizer", name):
                 check(files[name] == path.read_bytes(), f"{name} has other bytes than on a disk")
+        self.requests = len(self.store.requests)
         last = json.loads(files["metrics.jsonl"].splitlines()[-1])
         check(last["step"] == STEPS, f"the metrics end at step {last['step']}")
         kinds = {}
@@ -118,13 +119,14 @@ class Test:
 
     def killed(self):
         """Kills at drawn requests, before or after they are carried out; the run goes on each time."""
-        killed = 0
+        killed = runs = 0
         while killed < self.kills:
-            name = f"killed-{killed}"
+            name, runs = f"killed-{runs}", runs + 1
+            check(runs <= 3 * self.kills, f"{runs} runs, and {killed} kills: too few requests")
             for _ in range(10):
                 if killed == self.kills:
                     break
-                moment, before, process = self.rng.randrange(20, 160), self.rng.random() < 0.5, []
+                moment, before, process = self.rng.randrange(5, self.requests), self.rng.random() < 0.5, []
                 started = threading.Event()
 
                 def kill(*_):
