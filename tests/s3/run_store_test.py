@@ -16,7 +16,7 @@ sys.path.insert(0, str(pathlib.Path(__file__).parent.parent / "fault"))
 from harness import Workspace, check, in_order, wait_for
 from store_server import BUCKET, Store
 
-STEPS, EVERY = 24, 6
+STEPS, EVERY = 24, 8
 # Of a lock, and of a machine that this one cannot look at.
 ELSEWHERE = "process 1 on elsewhere since 2026-01-01T00:00:00Z (epoch 1)\nostro lock 1, lease {} s, term 7, renewal 0, process boot/pid/1/1\n"
 
@@ -33,7 +33,8 @@ class Test:
         self.w.close()
 
     def config(self, name, log_dir=f"s3://{BUCKET}/all", **changes):
-        return self.w.config(name, STEPS, EVERY, trainer__log_dir=log_dir, data__cache_dir="cache", **changes)
+        return self.w.config(name, STEPS, EVERY, trainer__log_dir=log_dir, data__cache_dir="cache",
+                             numerics__cells__embed=1, **changes)
 
     def train(self, name, **env):
         return self.w.run("train", "--config", self.config(name), env=self.env | env)
@@ -97,7 +98,7 @@ class Test:
         status = self.w.good("status", run, env=self.env)
         check("finished" in status, status)
         for place, out in ((run, "out-s3"), ("runs/local", "out-local")):
-            self.w.good("export", "--checkpoint", place, "--out", out, env=self.env)
+            self.w.good("export", "--checkpoint", place, "--to", "hf", "--out", out, env=self.env)
         weights = [(self.w.root / out / "model.safetensors").read_bytes() for out in ("out-s3", "out-local")]
         check(weights[0] == weights[1], "the exported weights differ")
         self.w.good("log", run, env=self.env)
