@@ -48,7 +48,14 @@ Result<std::vector<Entry>> list_checkpoints(io::FileSystem& fs, const std::strin
     if (const auto step = step_of_directory(entry.name))
       by_step.try_emplace(*step, io::join_path(root, entry.name));
   }
-  for (const auto& [step, path] : by_step) out.push_back({step, path});
+  const bool store = fs.is_object_store(root);
+  for (const auto& [step, path] : by_step) {
+    if (store) {  // there a checkpoint is written where it will be, and begins with its manifest
+      ASSIGN_OR_RETURN(const bool begun, fs.exists(io::join_path(path, kManifestName)));
+      if (!begun) continue;
+    }
+    out.push_back({step, path});
+  }
   return out;
 }
 
@@ -76,8 +83,13 @@ Result<Manifest> read_manifest(io::FileSystem& fs, const std::string& path) {
   return parse_manifest(text, file);
 }
 
-// Renamed first to *.tmp, which no reader lists, then removed file by file.
+// Renamed first to *.tmp, which no reader lists, then removed file by file. In an object store the manifest
+// goes first: without it no reader lists the rest.
 Status remove_checkpoint(io::FileSystem& fs, const std::string& path) {
+  if (fs.is_object_store(path)) {
+    RETURN_IF_ERROR(fs.remove(io::join_path(path, kManifestName)));
+    return fs.remove_all(path);
+  }
   const std::string going = path + std::string(kTemporary);
   RETURN_IF_ERROR(fs.remove_all(going));
   RETURN_IF_ERROR(fs.rename(path, going));
@@ -120,7 +132,14 @@ Status remove_leftovers(io::FileSystem& fs, const std::string& root) {
   for (const io::DirEntry& entry : *entries) {
     const std::string path = io::join_path(root, entry.name);
     if (!entry.name.starts_with(kPrefix)) continue;
-    if (entry.name.ends_with(kTemporary)) {
+    if (entry.is_directory && fs.is_object_store(root) && parse_step(entry.name)) {
+      ASSIGN_OR_RETURN(const bool complete, fs.exists(io::join_path(path, kManifestName)));
+      if (!complete) RETURN_IF_ERROR(fs.remove_all(path));
+    } else if (entry.name.ends_with(kReplacedManifest)) {
+      const std::string place = path.substr(0, path.size() - std::string_view(kReplacedManifest).size());
+      ASSIGN_OR_RETURN(const bool complete, fs.exists(io::join_path(place, kManifestName)));
+      if (complete) RETURN_IF_ERROR(fs.remove(path));
+    } else if (entry.name.ends_with(kTemporary)) {
       RETURN_IF_ERROR(fs.remove_all(path));
     } else if (entry.name.ends_with(kReplaced)) {
       const std::string current = path.substr(0, path.size() - kReplaced.size());

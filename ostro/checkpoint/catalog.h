@@ -18,6 +18,10 @@ inline constexpr const char* kCheckpointsFolder = "checkpoints";  // in a run di
 // The file beside the folder of an imported checkpoint that lists the files from which it was made.
 inline constexpr const char* kOriginFile = "origin.json";
 
+// Ends the name of the manifest that is kept beside the folder of a checkpoint in an object store while
+// another takes its place.
+inline constexpr const char* kReplacedManifest = ".replaced.json";
+
 // "step-00000042". Steps above 99,999,999 have more digits.
 std::string step_directory(int64_t step);
 // The step in such a name, also in that of a checkpoint that is being replaced ("step-00000042.old"); nothing

@@ -34,8 +34,28 @@ io::ZarrSpec array_spec(const TensorSpec& spec, int64_t max_chunk_bytes) {
   return out;
 }
 
+// In an object store a checkpoint is written where it will be, and the manifest makes it one. What is there
+// goes first, its manifest before all else. Its text stays for finish_save.
+Status clear_place(io::FileSystem& fs, const std::string& path) {
+  const std::string manifest = io::join_path(path, kManifestName), replaced = path + kReplacedManifest;
+  const auto text = fs.read_file(manifest);
+  if (text.ok()) RETURN_IF_ERROR(io::write_file_atomically(fs, replaced, *text));
+  if (!text.ok() && text.error().code() != ErrorCode::kNotFound) return text.error();
+  RETURN_IF_ERROR(fs.remove(manifest));
+  return fs.remove_all(path);
+}
+
+// The manifest of a checkpoint that is being replaced.
+Result<Manifest> replaced_manifest(io::FileSystem& fs, const std::string& path) {
+  if (!fs.is_object_store(path)) return read_manifest(fs, path);
+  const std::string file = path + kReplacedManifest;
+  ASSIGN_OR_RETURN(const std::string text, fs.read_file(file));
+  return parse_manifest(text, file);
+}
+
 // Moves a complete checkpoint to its place.
 Status publish(io::FileSystem& fs, const std::string& temporary, const std::string& path) {
+  if (temporary == path) return fs.remove(path + kReplacedManifest);
   const std::string root = io::parent_path(path), old = path + ".old";
   ASSIGN_OR_RETURN(const bool replaces, fs.exists(path));
   if (!replaces) {
@@ -53,7 +73,9 @@ Status publish(io::FileSystem& fs, const std::string& temporary, const std::stri
 
 }  // namespace
 
-std::string temporary_directory(const std::string& root, int64_t step, const std::string& mark) {
+std::string temporary_directory(io::FileSystem& fs, const std::string& root, int64_t step,
+                                const std::string& mark) {
+  if (fs.is_object_store(root)) return io::join_path(root, step_directory(step));
   return io::join_path(root, step_directory(step)) + (mark.empty() ? "" : "." + mark) + ".tmp";
 }
 
@@ -64,6 +86,7 @@ Status begin_save(io::FileSystem& fs, const std::string& root, const std::string
   if (!status.ok()) return invalid_argument(status.error().message());
   RETURN_IF_ERROR(fs.make_dirs(root));
   RETURN_IF_ERROR(remove_leftovers(fs, root));
+  if (fs.is_object_store(root)) RETURN_IF_ERROR(clear_place(fs, temporary));
   for (const std::string& group : groups_of(tensors))
     RETURN_IF_ERROR(io::write_zarr_group(fs, io::join_path(temporary, group)));
   for (const TensorSpec& spec : tensors)
@@ -118,7 +141,7 @@ Result<Saved> finish_save(io::FileSystem& fs, const std::string& root, const std
 
   failpoint("manifest");
   // A permanent checkpoint of this state stays permanent when it is saved again for another reason.
-  if (const auto existing = read_manifest(fs, path); existing.ok() && existing->name == manifest.name) {
+  if (const auto existing = replaced_manifest(fs, path); existing.ok() && existing->name == manifest.name) {
     if (existing->info.kind == Kind::kPermanent) manifest.info.kind = Kind::kPermanent;
   }
   RETURN_IF_ERROR(

@@ -8,6 +8,11 @@ std::string temporary_path(const std::string& path) { return path + ".tmp"; }
 
 Status write_file_atomically(FileSystem& fs, const std::string& path,
                              const std::function<Status(WritableFile&)>& write) {
+  if (fs.is_object_store(path)) {  // there a file appears as a whole
+    ASSIGN_OR_RETURN(const auto file, fs.create(path));
+    RETURN_IF_ERROR(write(*file));
+    return file->close();
+  }
   const std::string temporary = temporary_path(path);
   const auto attempt = [&]() -> Status {
     ASSIGN_OR_RETURN(const auto file, fs.create(temporary));

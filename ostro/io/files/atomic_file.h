@@ -11,7 +11,8 @@
 namespace ostro::io {
 
 // Writes a temporary file beside `path`, syncs it, renames it to `path` and syncs the directory. On an error
-// the old file is unchanged, and the temporary one is removed if that is still possible.
+// the old file is unchanged, and the temporary one is removed if that is still possible. In an object store,
+// where a file appears as a whole, it is written without a temporary one.
 Status write_file_atomically(FileSystem& fs, const std::string& path, std::string_view content);
 
 // Like the first form, for content that `write` appends piece by piece. An error of `write` is returned.
