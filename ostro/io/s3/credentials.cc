@@ -2,8 +2,10 @@
 
 #include <fmt/core.h>
 
+#include <algorithm>
 #include <ctime>
 #include <nlohmann/json.hpp>
+#include <optional>
 
 #include "ostro/io/files/local_file_system.h"
 #include "ostro/io/files/path.h"
@@ -15,14 +17,30 @@ namespace {
 constexpr int64_t kMostKeyBytes = 1 << 20;
 constexpr int64_t kRenewBefore = 300;  // seconds before the end at which keys are read again
 
-}  // namespace
-
-std::string CredentialPlaces::text() const {
-  if (!given.access_key.empty()) return "AWS_ACCESS_KEY_ID and AWS_SECRET_ACCESS_KEY";
-  if (!file.empty()) return fmt::format("profile {} of {}", profile, file);
-  if (!url.empty()) return url;
-  return "AWS_ACCESS_KEY_ID and AWS_SECRET_ACCESS_KEY";
+// The name in "[name]"; nothing for another line.
+std::optional<std::string_view> profile_in(std::string_view line) {
+  if (!line.starts_with('[') || !line.ends_with(']')) return std::nullopt;
+  return trimmed(line.substr(1, line.size() - 2));
 }
+
+template <typename F>
+void for_lines(std::string_view text, const F& f) {
+  for (size_t begin = 0; begin < text.size();) {
+    const size_t end = std::min(text.find('\n', begin), text.size());
+    f(trimmed(text.substr(begin, end - begin)));
+    begin = end + 1;
+  }
+}
+
+std::string profiles_text(std::string_view text) {
+  std::string out;
+  for_lines(text, [&](std::string_view line) {
+    if (const auto name = profile_in(line)) out += fmt::format("{}{}", out.empty() ? "" : ", ", *name);
+  });
+  return out.empty() ? "it has no profiles" : "it has the profiles " + out;
+}
+
+}  // namespace
 
 Result<CredentialPlaces> credential_places(const std::function<std::string(const char*)>& get) {
   CredentialPlaces places;
@@ -35,15 +53,15 @@ Result<CredentialPlaces> credential_places(const std::function<std::string(const
                     given.access_key.empty() ? "AWS_ACCESS_KEY_ID" : "AWS_SECRET_ACCESS_KEY"));
   if (!given.access_key.empty()) return places;
   places.profile = get("AWS_PROFILE");
-  if (places.profile.empty()) places.profile = "default";
   places.file = get("AWS_SHARED_CREDENTIALS_FILE");
+  places.named = !places.profile.empty() || !places.file.empty();
   if (places.file.empty())
     if (const std::string home = get("HOME"); !home.empty()) {
       const std::string usual = join_path(home, ".aws/credentials");
       const auto there = local_file_system().exists(usual);
-      if (there.ok() && *there) places.file = usual;
+      if (places.named || (there.ok() && *there)) places.file = usual;
     }
-  if (!places.file.empty()) return places;
+  if (places.profile.empty()) places.profile = "default";
   places.url = get("AWS_CONTAINER_CREDENTIALS_FULL_URI");
   if (places.url.empty())
     if (const std::string relative = get("AWS_CONTAINER_CREDENTIALS_RELATIVE_URI"); !relative.empty())
@@ -57,23 +75,20 @@ Result<S3Keys> parse_credentials_file(std::string_view text, const std::string& 
                                       const std::string& profile) {
   S3Keys keys;
   bool inside = false;
-  for (size_t begin = 0; begin < text.size();) {
-    const size_t end = std::min(text.find('\n', begin), text.size());
-    const std::string_view line = trimmed(text.substr(begin, end - begin));
-    begin = end + 1;
-    if (line.empty() || line[0] == '#' || line[0] == ';') continue;
-    if (line.starts_with('[') && line.ends_with(']')) {
-      inside = trimmed(line.substr(1, line.size() - 2)) == profile;
-      continue;
+  for_lines(text, [&](std::string_view line) {
+    if (line.empty() || line[0] == '#' || line[0] == ';') return;
+    if (const auto name = profile_in(line)) {
+      inside = *name == profile;
+      return;
     }
     const size_t equal = line.find('=');
-    if (!inside || equal == std::string_view::npos) continue;
+    if (!inside || equal == std::string_view::npos) return;
     const std::string_view name = trimmed(line.substr(0, equal));
     const std::string value(trimmed(line.substr(equal + 1)));
     if (name == "aws_access_key_id") keys.access_key = value;
     if (name == "aws_secret_access_key") keys.secret_key = value;
     if (name == "aws_session_token") keys.session_token = value;
-  }
+  });
   if (keys.access_key.empty() != keys.secret_key.empty())
     return corrupt(fmt::format("{}: the profile {} has {}, and no {}", path, profile,
                                keys.access_key.empty() ? "aws_secret_access_key" : "aws_access_key_id",
@@ -97,13 +112,28 @@ Result<S3Keys> parse_container_keys(std::string_view text, const std::string& ur
   return keys;
 }
 
-Result<S3Keys> Credentials::read() const {
+Result<S3Keys> Credentials::read() {
   if (!places_.given.access_key.empty()) return places_.given;
   if (!places_.file.empty()) {
-    ASSIGN_OR_RETURN(const std::string text, local_file_system().read_file(places_.file, kMostKeyBytes));
-    return parse_credentials_file(text, places_.file, places_.profile);
+    place_ = fmt::format("profile {} of {}", places_.profile, places_.file);
+    const auto read = local_file_system().read_file(places_.file, kMostKeyBytes);
+    if (!read.ok()) return read.error().with_context(fmt::format("the keys of profile {}", places_.profile));
+    const std::string& text = *read;
+    ASSIGN_OR_RETURN(S3Keys keys, parse_credentials_file(text, places_.file, places_.profile));
+    if (!keys.access_key.empty()) return keys;
+    // Requests without keys would be refused, and not say why.
+    if (places_.named)
+      return invalid_argument(fmt::format(
+          "{}: no keys for s3:// in the profile {}; {} (AWS_SHARED_CREDENTIALS_FILE names the file, "
+          "AWS_PROFILE the profile)",
+          places_.file, places_.profile, profiles_text(text)));
   }
   if (places_.url.empty()) return S3Keys();
+  place_ = places_.url;
+  return ask_server();
+}
+
+Result<S3Keys> Credentials::ask_server() const {
   HttpRequest request;
   request.url = places_.url;
   request.max_body = kMostKeyBytes;
@@ -131,6 +161,11 @@ Result<S3Keys> Credentials::keys() {
   read_ = true;
   keys_ = std::move(*fresh);
   return keys_;
+}
+
+std::string Credentials::place() const {
+  const std::lock_guard lock(mutex_);
+  return place_;
 }
 
 Result<bool> Credentials::renew(const S3Keys& used) {

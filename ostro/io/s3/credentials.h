@@ -16,13 +16,14 @@ struct S3Keys {
   bool operator==(const S3Keys&) const = default;
 };
 
-// Where keys come from. The first place that has some is used, as Amazon's tools do.
+// Where keys come from. The first place that has some is used, as Amazon's tools do; the others are looked at
+// only then. Where none has any, requests are anonymous.
 struct CredentialPlaces {
   S3Keys given;                   // 1. from the environment; they never change
   std::string file, profile;      // 2. an INI file with a section for each profile
+  bool named = false;             //    the user named the file or the profile: it must have keys
   std::string url;                // 3. a server of the container that gives out keys
   std::string token, token_file;  //    what it wants as Authorization: a text, or a file with it
-  std::string text() const;       // for errors: names the place that is used
 };
 
 // Reads AWS_ACCESS_KEY_ID, AWS_SECRET_ACCESS_KEY, AWS_SESSION_TOKEN, AWS_SHARED_CREDENTIALS_FILE (or
@@ -30,8 +31,8 @@ struct CredentialPlaces {
 // AWS_CONTAINER_AUTHORIZATION_TOKEN and its _FILE through `get`. Errors name the variable.
 Result<CredentialPlaces> credential_places(const std::function<std::string(const char*)>& get);
 
-// Parses the section `profile` of an INI file; no keys where the section has none. kCorrupt: only one of the
-// two keys is there.
+// Parses the section `profile` of an INI file; no keys where there is no such section, or it has none.
+// kCorrupt: only one of the two keys is there.
 Result<S3Keys> parse_credentials_file(std::string_view text, const std::string& path,
                                       const std::string& profile);
 // Parses the answer of a container's server. kCorrupt for anything else.
@@ -47,16 +48,19 @@ class Credentials {
   Result<S3Keys> keys();
   // A server said that `used` have expired. Returns true when there are other keys now.
   Result<bool> renew(const S3Keys& used);
-  std::string place() const { return places_.text(); }
+  // For errors: the place of the keys that were read last.
+  std::string place() const;
 
  private:
-  Result<S3Keys> read() const;
+  Result<S3Keys> read();
+  Result<S3Keys> ask_server() const;
 
   const CredentialPlaces places_;
   HttpClient& http_;
-  std::mutex mutex_;
+  mutable std::mutex mutex_;
   bool read_ = false;
   S3Keys keys_;
+  std::string place_ = "AWS_ACCESS_KEY_ID and AWS_SECRET_ACCESS_KEY";
 };
 
 }  // namespace ostro::io
