@@ -34,4 +34,11 @@ Status write_file_atomically(FileSystem& fs, const std::string& path, std::strin
   return write_file_atomically(fs, path, [&](WritableFile& file) { return file.append(content); });
 }
 
+Status write_file_once(FileSystem& fs, const std::string& path, std::string_view content) {
+  if (!fs.is_object_store(path)) return write_file_atomically(fs, path, content);
+  ASSIGN_OR_RETURN(const auto file, fs.create_once(path));
+  RETURN_IF_ERROR(file->append(content));
+  return file->close();
+}
+
 }  // namespace ostro::io
