@@ -5,6 +5,7 @@
 #include <memory>
 #include <mutex>
 #include <string>
+#include <vector>
 
 #include "ostro/io/files/file_system.h"
 #include "ostro/io/s3/s3_client.h"
@@ -19,9 +20,8 @@ namespace ostro::io {
 // Thread-safe. `client` must outlive it.
 class AppendedObject {
  public:
-  // Finds what is there; the object does not have to exist. `may_write` is asked before each write.
-  static Result<std::shared_ptr<AppendedObject>> open(S3Client& client, const S3Path& path,
-                                                      std::function<Status()> may_write);
+  // Finds what is there; the object does not have to exist.
+  static Result<std::shared_ptr<AppendedObject>> open(S3Client& client, const S3Path& path);
 
   // Keeps the bytes in memory. Errors: that of an earlier publish() that found another writer.
   Status append(std::span<const std::byte> bytes);
@@ -29,25 +29,36 @@ class AppendedObject {
   Status publish();
   // Cuts the object, and what was not sent yet, to `size` bytes. kInvalidArgument: it is shorter.
   Status truncate(int64_t size);
+  // Waits for a write that is under way. From then on nothing is sent, and every call fails with this error:
+  // the object was removed, renamed or replaced by this process, or the process may not write it any more.
+  void end(const Error& why);
   // Whether there is something to send.
   bool is_behind() const;
 
  private:
-  AppendedObject(S3Client& client, S3Path path, std::function<Status()> may_write)
-      : client_(client), path_(std::move(path)), may_write_(std::move(may_write)) {}
+  // A write of the object, and what it has when that was done.
+  struct Attempt {
+    std::string id;
+    int64_t size = 0;
+    std::string head;
+    size_t sent = 0;  // of tail_
+  };
+
+  AppendedObject(S3Client& client, S3Path path) : client_(client), path_(std::move(path)) {}
   Status load();
-  Status settle();
   Status send(const std::string& tail);
+  // Makes one write, `put`. Ok: it was done, or an earlier one of which that was not known.
+  Status attempt(Attempt what, const std::function<Result<std::string>()>& put);
+  Result<bool> find_done();
+  void done(const Attempt& what, std::string etag);
 
   S3Client& client_;
   const S3Path path_;
-  const std::function<Status()> may_write_;
-  std::mutex sending_;          // held while the object is written; before mutex_
-  std::string etag_;            // empty: there is no object
-  int64_t size_ = 0;            // of the object
-  std::string head_;            // its content, while that is less than kS3PartBytes
-  std::string unsettled_;       // the id of a write of which it is not known whether it was done
-  size_t unsettled_bytes_ = 0;  // how much of tail_ it sent
+  std::mutex sending_;              // held while the object is written; before mutex_
+  std::string etag_;                // empty: there is no object
+  int64_t size_ = 0;                // of the object
+  std::string head_;                // its content, while that is less than kS3PartBytes
+  std::vector<Attempt> unsettled_;  // of which it is not known whether they were done: one at most was
   mutable std::mutex mutex_;
   std::string tail_;      // what was not sent
   bool created_ = false;  // an object that was not there is made, also of no bytes

@@ -3,6 +3,7 @@
 
 #include <doctest/doctest.h>
 
+#include <algorithm>
 #include <deque>
 #include <functional>
 #include <map>
@@ -27,7 +28,16 @@ class FakeClock final : public RetryClock {
     now += ms;
     sleeps.push_back(ms);
   }
-  int64_t now = 0;
+  int64_t outside_ms() override {
+    const std::lock_guard lock(mutex_);
+    return now + asleep;
+  }
+  // The machine stands still, and what measures its own time does not see that.
+  void stand_still(int64_t ms) {
+    const std::lock_guard lock(mutex_);
+    asleep += ms;
+  }
+  int64_t now = 0, asleep = 0;
   std::vector<int64_t> sleeps;
 
  private:
@@ -42,6 +52,9 @@ class FakeS3 final : public HttpClient {
   std::map<std::string, std::string> write_ids;               // of objects
   std::map<std::string, std::map<int, std::string>> uploads;  // "bucket/key" to the parts of its upload
   std::string date;                                           // of answers to HEAD, when not empty
+  std::string ignored;                                        // a condition that is not looked at: "If-Match"
+  std::vector<std::string> unfinished;                        // keys of old uploads, in pages of two
+  std::function<void(const std::string& line)> before;  // is told each line of the log before it is done
   size_t page = 3;
   std::deque<std::function<void(HttpResponse&)>> faults;
   std::vector<std::string> log;  // "GET bucket/key bytes=0-3"
@@ -88,6 +101,7 @@ class FakeS3 final : public HttpClient {
       if (header.starts_with("If-Match: ")) match = header.substr(10);
     }
     log.push_back(request.method + " " + path + (range.empty() ? "" : " " + range));
+    if (before) before(log.back());
     if (request.method != "GET" && request.method != "HEAD")
       return change(request, path, question == std::string::npos ? "" : request.url.substr(question + 1));
     if (question != std::string::npos) return listing(path, request.url.substr(question + 1));
@@ -119,7 +133,8 @@ class FakeS3 final : public HttpClient {
     return response;
   }
 
-  static std::string field(const HttpRequest& request, const std::string& name) {
+  std::string field(const HttpRequest& request, const std::string& name) const {
+    if (name == ignored) return "";
     for (const std::string& header : request.headers)
       if (header.starts_with(name + ": ")) return header.substr(name.size() + 2);
     return "";
@@ -142,6 +157,11 @@ class FakeS3 final : public HttpClient {
     const std::string source = decoded(field(request, "x-amz-copy-source"));
     if (!source.empty() && !objects.contains(source.substr(1))) return refusal(404, "NoSuchKey", "PUT");
     if (!source.empty()) body = objects[source.substr(1)];
+    const std::string source_match = field(request, "x-amz-copy-source-if-match");
+    if (!source_match.empty() && source_match != etag(body)) return refusal(412, "PreconditionFailed", "PUT");
+    size_t begin = 0, last = 0;
+    if (sscanf(field(request, "x-amz-copy-source-range").c_str(), "bytes=%zu-%zu", &begin, &last) == 2)
+      body = body.substr(begin, last + 1 - begin);
     HttpResponse response{.status = 200};
     response.headers["etag"] = etag(body);
     response.body = "<CopyPartResult><ETag>" + etag(body) + "</ETag></CopyPartResult>";
@@ -178,9 +198,19 @@ class FakeS3 final : public HttpClient {
       begin = end + 1;
     }
     if (values.contains("uploads")) {
-      HttpResponse none{.status = 200};
-      none.body = "<ListMultipartUploadsResult></ListMultipartUploadsResult>";
-      return none;
+      const auto from = std::upper_bound(unfinished.begin(), unfinished.end(), values["key-marker"]);
+      const auto end = unfinished.end() - from > 2 ? from + 2 : unfinished.end();
+      std::string rows;
+      for (auto at = from; at != end; ++at)
+        rows += "<Upload><Key>" + *at + "</Key><UploadId>u</UploadId><Initiated>2009-10-12T17:50:30.000Z" +
+                "</Initiated></Upload>";
+      if (end != unfinished.end())
+        rows += "<IsTruncated>true</IsTruncated><NextKeyMarker>" + *std::prev(end) +
+                "</NextKeyMarker><NextUploadIdMarker>u</NextUploadIdMarker>";
+      HttpResponse page_of_uploads{.status = 200};
+      page_of_uploads.body = "<ListMultipartUploadsResult>" + rows + "</ListMultipartUploadsResult>";
+      if (!date.empty()) page_of_uploads.headers["date"] = date;
+      return page_of_uploads;
     }
     const std::string bucket = path.substr(0, path.find('/')) + "/", prefix = bucket + values["prefix"];
     if (objects.lower_bound(bucket) == objects.end()) return refusal(404, "NoSuchBucket", "GET");

@@ -18,8 +18,9 @@ struct HttpRequest {
   std::span<const std::byte> body;   // of PUT and POST; must live until the request is done
   // For AWS Signature Version 4. Without an access key the request is not signed.
   std::string access_key, secret_key;
-  int64_t max_body = 0;  // bytes; a longer body is cut, see HttpResponse::body_too_long
-  std::stop_token stop;  // stops the transfer, which then fails
+  int64_t max_body = 0;       // bytes; a longer body is cut, see HttpResponse::body_too_long
+  int64_t stall_seconds = 0;  // of this request, when more than the client's: the server works meanwhile
+  std::stop_token stop;       // stops the transfer, which then fails
 };
 
 struct HttpResponse {

@@ -34,7 +34,30 @@ Result<Found> look(S3Client& client, const S3Path& path) {
   }
 }
 
-std::span<const std::byte> bytes_of(const std::string& text) { return std::as_bytes(std::span(text)); }
+// Whether the server does what a lock depends on. Some servers and proxies take a conditional write like any
+// other, and then each of two processes believes that it has the lock. `text`: of the lock, which was taken
+// by the write `id`. Error: kUnsupported, with what to do.
+Status check_server(S3Client& client, const S3Path& path, const std::string& text, const std::string& id) {
+  const std::string& endpoint = client.options().endpoint;
+  const auto refuse = [&](const std::string& what) {
+    return unsupported(fmt::format(
+        "{}: the server {} {}, so two processes could write one run at a time without seeing it; use a "
+        "server with conditional writes, or a run directory on a disk (docs/reference/sources.md)",
+        path.url(), endpoint.empty() ? "of the bucket" : endpoint, what));
+  };
+  ASSIGN_OR_RETURN(const S3Object there, client.head(path));
+  if (there.write_id.empty()) return refuse("keeps no metadata (x-amz-meta-ostro-write)");
+  if (there.write_id != id) return busy(fmt::format("{}: locked by another process", path.url()));
+  constexpr const char* kNoTag = "\"00000000000000000000000000000000\"";
+  for (const S3Condition& fails : {S3Condition{S3Condition::kAbsent}, {S3Condition::kUnchanged, kNoTag}}) {
+    const auto written = client.put_lock(path, text, fails, new_write_id());
+    if (written.ok())
+      return refuse(
+          fmt::format("ignores {}", fails.kind == S3Condition::kAbsent ? "If-None-Match" : "If-Match"));
+    if (written.error().code() != ErrorCode::kBusy) return written.error();
+  }
+  return {};
+}
 
 // Waits until the holder has been silent for its lease. Ok: `found` may be replaced.
 Status wait_for_end(S3Client& client, const S3Path& path, Found& found) {
@@ -87,14 +110,20 @@ Result<std::shared_ptr<ObjectLock>> ObjectLock::take(S3Client& client, const S3P
     return found.error();
   }
   ++text.term;
-  const int64_t since = client.clock().now_ms();
-  auto written = client.put(path, bytes_of(text.text()), condition, new_write_id());
+  const int64_t since = client.clock().outside_ms();
+  const std::string id = new_write_id();
+  auto written = client.put_lock(path, text.text(), condition, id);
   if (!written.ok() && written.error().code() == ErrorCode::kBusy) {  // another was faster
     const auto winner = look(client, path);
     return busy(
         fmt::format("{}: locked by {}", path.url(), winner.ok() ? winner->text.owner : "another process"));
   }
   if (!written.ok()) return written.error();
+  if (const Status fit = check_server(client, path, text.text(), id); !fit.ok()) {
+    text.free = true;
+    (void)client.put_lock(path, text.text(), {S3Condition::kUnchanged, *written}, new_write_id());
+    return fit.error();
+  }
   return std::shared_ptr<ObjectLock>(
       new ObjectLock(client, path, std::move(text), std::move(*written), since));
 }
@@ -125,22 +154,35 @@ void ObjectLock::keep() {
 
 Status ObjectLock::write(LockText text) {
   RETURN_IF_ERROR(lost_);
-  const int64_t begin = client_.clock().now_ms();
-  if (!unsettled_.empty()) {  // all answers to the last write were lost: it may have been done
-    ASSIGN_OR_RETURN(const S3Object there, client_.head(path_));
-    if (there.write_id == unsettled_) etag_ = there.etag;
-  }
-  unsettled_ = new_write_id();
-  auto written = client_.put(path_, bytes_of(text.text()), {S3Condition::kUnchanged, etag_}, unsettled_);
-  if (written.ok()) {
-    etag_ = std::move(*written);
-    text_ = std::move(text);
-    since_ = begin;
+  const int64_t begin = client_.clock().outside_ms();
+  // Whether the object is of a write of this lock to which no answer came. Others like it can then not be
+  // done any more: their condition was the same.
+  const auto is_own = [this](const S3Object& there) {
+    if (std::find(unsettled_.begin(), unsettled_.end(), there.write_id) == unsettled_.end()) return false;
+    etag_ = there.etag;
     unsettled_.clear();
-    return {};
+    return true;
+  };
+  if (!unsettled_.empty()) {
+    ASSIGN_OR_RETURN(const S3Object there, client_.head(path_));
+    (void)is_own(there);
   }
-  if (written.error().code() != ErrorCode::kBusy) return written.error();
-  const auto winner = look(client_, path_);
+  Result<Found> winner = not_found("");
+  do {
+    const std::string id = new_write_id();
+    unsettled_.push_back(id);
+    auto written = client_.put_lock(path_, text.text(), {S3Condition::kUnchanged, etag_}, id);
+    if (written.ok()) {
+      etag_ = std::move(*written);
+      text_ = std::move(text);
+      since_ = begin;
+      unsettled_.clear();
+      return {};
+    }
+    if (written.error().code() != ErrorCode::kBusy) return written.error();
+    winner = look(client_, path_);
+    if (!winner.ok() && winner.error().code() != ErrorCode::kNotFound) return winner.error();
+  } while (winner.ok() && is_own(winner->object));  // a late one was done after all
   lost_ =
       io_error(fmt::format("{}: this process lost the lock to {}: it gave no sign of life for {} s. That one "
                            "goes on with the run; "
@@ -162,9 +204,14 @@ Status ObjectLock::still_held() {
     const std::lock_guard lock(mutex_);
     RETURN_IF_ERROR(lost_);
     // The rest of the lease is for the request that this lets through.
-    if (free_ || client_.clock().now_ms() - since_ < lease_ * 600) return {};
+    if (free_ || client_.clock().outside_ms() - since_ < lease_ * 600) return {};
   }
   return renew();
+}
+
+Status ObjectLock::lost() {
+  const std::lock_guard lock(mutex_);
+  return lost_;
 }
 
 void ObjectLock::release() {

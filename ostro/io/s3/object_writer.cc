@@ -39,7 +39,6 @@ Status ObjectWriter::append(std::span<const std::byte> bytes) {
 }
 
 Status ObjectWriter::send_part(std::span<const std::byte> bytes) {
-  RETURN_IF_ERROR(may_write_());
   if (upload_.empty()) {
     write_id_ = new_write_id();
     ASSIGN_OR_RETURN(upload_, client_.begin_upload(path_, write_id_));
@@ -59,11 +58,9 @@ Status ObjectWriter::sync() {
 Status ObjectWriter::publish() {
   const S3Condition condition{once_ ? S3Condition::kAbsent : S3Condition::kAlways};
   if (upload_.empty()) {
-    RETURN_IF_ERROR(may_write_());
     RETURN_IF_ERROR(lasting(client_.put(path_, buffer_, condition, content_write_id(buffer_))));
   } else {
     if (!buffer_.empty()) RETURN_IF_ERROR(send_part(buffer_));
-    RETURN_IF_ERROR(may_write_());
     RETURN_IF_ERROR(lasting(client_.finish_upload(path_, upload_, parts_, condition, write_id_)));
   }
   published_ = true;

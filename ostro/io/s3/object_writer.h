@@ -1,7 +1,6 @@
 // ObjectWriter: a new object that is written from its first byte to its last.
 #pragma once
 
-#include <functional>
 #include <string>
 #include <vector>
 
@@ -17,9 +16,9 @@ namespace ostro::io {
 // object may be there yet: if it has the same bytes, all is well, otherwise writing fails (kIo).
 class ObjectWriter final : public WritableFile {
  public:
-  // `may_write` is asked before each request that changes something. `client` must outlive it.
-  ObjectWriter(S3Client& client, S3Path path, bool once, std::function<Status()> may_write)
-      : client_(client), path_(std::move(path)), once_(once), may_write_(std::move(may_write)) {}
+  // `client` must outlive it.
+  ObjectWriter(S3Client& client, S3Path path, bool once)
+      : client_(client), path_(std::move(path)), once_(once) {}
   ~ObjectWriter() override;
 
   Status append(std::span<const std::byte> bytes) override;
@@ -33,7 +32,6 @@ class ObjectWriter final : public WritableFile {
   S3Client& client_;
   const S3Path path_;
   const bool once_;
-  const std::function<Status()> may_write_;
   std::vector<std::byte> buffer_;  // what was not sent
   std::string upload_, write_id_;  // of an upload that has begun
   std::vector<std::string> parts_;

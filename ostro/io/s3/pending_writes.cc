@@ -23,21 +23,25 @@ void PendingWrites::start() {
   if (!sender_.joinable() && !ends_) sender_ = std::thread([this] { keep_sending(); });
 }
 
+// Objects that no file appends to any more, and of which nothing is left to be sent.
+void PendingWrites::let_go_of_sent() {
+  std::erase_if(growing_, [](const auto& entry) {
+    return entry.second.use_count() == 1 && !entry.second->is_behind();
+  });
+}
+
 Result<std::shared_ptr<AppendedObject>> PendingWrites::growing(const std::string& path) {
   {
     const std::lock_guard lock(mutex_);
-    if (const auto found = growing_.find(path); found != growing_.end())
-      if (auto open = found->second.lock()) return open;
+    let_go_of_sent();  // another process may have written them since
+    if (const auto found = growing_.find(path); found != growing_.end()) return found->second;
   }
   ASSIGN_OR_RETURN(const S3Path parsed, parse_s3_path(path));
-  ASSIGN_OR_RETURN(auto made,
-                   AppendedObject::open(client_, parsed, [this, path] { return may_write_(path); }));
+  ASSIGN_OR_RETURN(auto made, AppendedObject::open(client_, parsed));
   const std::lock_guard lock(mutex_);
-  auto& kept = growing_[path];
-  if (auto open = kept.lock()) return open;  // another thread was faster
-  kept = made;
-  start();
-  return made;
+  const auto [kept, is_new] = growing_.try_emplace(path, made);
+  if (is_new) start();
+  return kept->second;  // another thread may have been faster
 }
 
 void PendingWrites::later(const std::string& path, std::string content) {
@@ -47,8 +51,25 @@ void PendingWrites::later(const std::string& path, std::string content) {
 }
 
 void PendingWrites::forget(const std::string& path) {
-  const std::lock_guard lock(mutex_);
-  later_.erase(path);
+  end(path, /*below=*/false,
+      io_error(
+          fmt::format("{}: this process removed, renamed or replaced it while it was open to append", path)));
+}
+
+void PendingWrites::drop(const std::string& folder, const Error& why) { end(folder, /*below=*/true, why); }
+
+void PendingWrites::end(const std::string& place, bool below, const Error& why) {
+  std::vector<std::shared_ptr<AppendedObject>> ended;
+  {
+    const std::lock_guard lock(mutex_);
+    std::erase_if(later_, [&](const auto& entry) { return is_at(entry.first, place, below); });
+    std::erase_if(growing_, [&](const auto& entry) {
+      if (!is_at(entry.first, place, below)) return false;
+      ended.push_back(entry.second);
+      return true;
+    });
+  }
+  for (const auto& object : ended) object->end(why);
 }
 
 Status PendingWrites::put(const std::string& path) {
@@ -60,7 +81,6 @@ Status PendingWrites::put(const std::string& path) {
     if (found == later_.end()) return {};
     content = found->second;
   }
-  RETURN_IF_ERROR(may_write_(path));
   ASSIGN_OR_RETURN(const S3Path parsed, parse_s3_path(path));
   const auto bytes = std::as_bytes(std::span(content));
   RETURN_IF_ERROR(client_.put(parsed, bytes, {}, content_write_id(bytes)));
@@ -75,9 +95,9 @@ Status PendingWrites::send(const std::string& place, bool below) {
   std::vector<std::string> later;
   {
     const std::lock_guard lock(mutex_);
-    std::erase_if(growing_, [](const auto& entry) { return entry.second.expired(); });
+    let_go_of_sent();
     for (const auto& [path, object] : growing_)
-      if (auto open = is_at(path, place, below) ? object.lock() : nullptr) growing.push_back(std::move(open));
+      if (is_at(path, place, below)) growing.push_back(object);
     for (const auto& [path, content] : later_)
       if (is_at(path, place, below)) later.push_back(path);
   }
@@ -97,9 +117,7 @@ void PendingWrites::keep_sending() {
     std::vector<std::string> paths;
     for (const auto& [path, content] : later_) paths.push_back(path);
     for (const auto& [path, object] : growing_)
-      if (const auto open = i % kIntervalsOfGrowing == 0 ? object.lock() : nullptr;
-          open != nullptr && open->is_behind())
-        paths.push_back(path);
+      if (i % kIntervalsOfGrowing == 0 && object->is_behind()) paths.push_back(path);
     for (const std::string& path : paths) {
       if (ends_) return;
       lock.unlock();

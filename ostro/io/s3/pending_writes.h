@@ -2,7 +2,6 @@
 #pragma once
 
 #include <condition_variable>
-#include <functional>
 #include <map>
 #include <memory>
 #include <mutex>
@@ -17,11 +16,11 @@ namespace ostro::io {
 
 // Two kinds: objects that grow (AppendedObject), and contents that may come later, of which only the newest
 // counts. A thread sends the latter every four seconds, the former every twelve; send() does so at once, so
-// that a process reads what it wrote. Paths are URLs. Thread-safe. `client` must outlive it.
+// that a process reads what it wrote. An object that grows is kept until all of it was sent, also when the
+// last file that appends to it is closed. Paths are URLs. Thread-safe. `client` must outlive it.
 class PendingWrites {
  public:
-  using MayWrite = std::function<Status(const std::string& path)>;
-  PendingWrites(S3Client& client, MayWrite may_write) : client_(client), may_write_(std::move(may_write)) {}
+  explicit PendingWrites(S3Client& client) : client_(client) {}
   ~PendingWrites() { stop(); }
 
   // The object that grows at the path. All who append to it in this process share it.
@@ -30,20 +29,23 @@ class PendingWrites {
   // Sends what belongs to the path, and, with `below`, to paths below it. Returns the first error; what
   // failed is tried again later.
   Status send(const std::string& path, bool below);
-  // The path gets other content now: what was to come later does not count.
+  // The path gets other content now: what was not sent does not count, and files that append to it fail.
   void forget(const std::string& path);
+  // The same for all paths below a folder; `why` is what writers are told.
+  void drop(const std::string& folder, const Error& why);
   // Ends the thread. What was not sent is lost.
   void stop();
 
  private:
-  void start();  // with mutex_ held
+  void start();           // with mutex_ held
+  void let_go_of_sent();  // the same
+  void end(const std::string& place, bool below, const Error& why);
   void keep_sending();
   Status put(const std::string& path);
 
   S3Client& client_;
-  const MayWrite may_write_;
   std::mutex mutex_;
-  std::map<std::string, std::weak_ptr<AppendedObject>> growing_;
+  std::map<std::string, std::shared_ptr<AppendedObject>> growing_;
   std::map<std::string, std::string> later_;
   std::set<std::string> told_;  // paths whose failure was logged
   std::mutex putting_;          // an older content must not come after a newer one

@@ -128,6 +128,7 @@ S3Client::Verdict S3Client::refusal(const HttpResponse& response, bool reads) co
   std::string why = fmt::format("status {}", response.status);
   if (!message.code.empty()) why += fmt::format(" ({}: {})", message.code, message.text);
   const int status = response.status;
+  if (status == 501 || status == 505) return {Verdict::kFail, why, ErrorCode::kUnsupported};
   if (status == 408 || status == 429 || status >= 500 || message.code == "RequestTimeout")
     return {Verdict::kRetry, why};
   if (status < 300 && !response.failure.empty()) return {Verdict::kRetry, response.failure};
@@ -147,12 +148,14 @@ S3Client::Verdict S3Client::refusal(const HttpResponse& response, bool reads) co
 
 // Sends the request until `judge` calls an answer good or final, the attempts are used up, or the next pause
 // would exceed the total time. `what` names the request in errors, and seeds the jitter of the pauses.
-Result<HttpResponse> S3Client::request(HttpRequest request, const std::string& what, const Judge& judge) {
+Result<HttpResponse> S3Client::request(HttpRequest request, const std::string& what, const Judge& judge,
+                                       const MayGoOn& may_go_on) {
   const int64_t begin = clock_.now_ms();
   const std::string hash = request.body.empty() ? kEmptySha256 : sha256_hex(request.body);
   if (!request.stop.stop_possible()) request.stop = stop_.get_token();
   bool renewed = false;
   for (int attempt = 1;; ++attempt) {
+    if (may_go_on) RETURN_IF_ERROR(may_go_on());
     const auto keys = credentials_.keys();
     if (!keys.ok()) return keys.error().with_context(what);
     HttpResponse response = http_.perform(with_keys(request, *keys, hash));

@@ -2,6 +2,8 @@
 
 #include <algorithm>
 #include <cstdlib>
+#include <functional>
+#include <map>
 
 #include "ostro/base/log.h"
 #include "ostro/base/parallel.h"
@@ -24,13 +26,16 @@ FileInfo file_info(const S3Object& object) {
   return {object.size, object.modified * 1'000'000'000 + fraction % 1'000'000'000, false};
 }
 
+// `end` is called when the lock is given back.
 class HeldLock final : public FileLock {
  public:
-  explicit HeldLock(std::shared_ptr<ObjectLock> lock) : lock_(std::move(lock)) {}
-  ~HeldLock() override { lock_->release(); }
+  HeldLock(std::shared_ptr<ObjectLock> lock, std::function<void(ObjectLock&)> end)
+      : lock_(std::move(lock)), end_(std::move(end)) {}
+  ~HeldLock() override { end_(*lock_); }
 
  private:
   std::shared_ptr<ObjectLock> lock_;
+  std::function<void(ObjectLock&)> end_;
 };
 
 constexpr int kRemovalsAtATime = 8;        // removals at a time
@@ -67,7 +72,9 @@ class S3File final : public RandomAccessFile {
 class S3FileSystem : public FileSystem {
  public:
   S3FileSystem(S3Options options, HttpClient& http, RetryClock& clock)
-      : client_(std::move(options), http, clock) {}
+      : client_(std::move(options), http, clock) {
+    client_.ask_before_changes([this](const S3Path& path, bool adds) { return may_change(path, adds); });
+  }
 
   Result<std::unique_ptr<RandomAccessFile>> open(const std::string& path) override {
     ASSIGN_OR_RETURN(const S3Path parsed, object_path(path));
@@ -141,8 +148,8 @@ class S3FileSystem : public FileSystem {
     ASSIGN_OR_RETURN(const S3Path source, object_path(from));
     ASSIGN_OR_RETURN(const S3Path target, object_path(to));
     RETURN_IF_ERROR(pending_.send(source.url(), false));
+    pending_.forget(source.url());
     pending_.forget(target.url());
-    RETURN_IF_ERROR(may_write(target.url()));
     const Status copied = client_.copy(source, target);
     if (!copied.ok() && copied.error().code() == ErrorCode::kNotFound) {
       const auto info = stat(from);
@@ -160,7 +167,6 @@ class S3FileSystem : public FileSystem {
   Status remove(const std::string& path) override {
     ASSIGN_OR_RETURN(const S3Path parsed, object_path(path));
     pending_.forget(parsed.url());
-    RETURN_IF_ERROR(may_write(parsed.url()));
     return client_.remove(parsed);
   }
 
@@ -168,7 +174,6 @@ class S3FileSystem : public FileSystem {
     ASSIGN_OR_RETURN(const S3Path parsed, object_path(path));
     std::vector<S3Path> objects = {parsed};
     RETURN_IF_ERROR(collect(parsed, objects));
-    RETURN_IF_ERROR(may_write(parsed.url()));
     return parallel_for(static_cast<int64_t>(objects.size()), kRemovalsAtATime, [&](int64_t i) -> Status {
       const S3Path& object = objects[static_cast<size_t>(i)];
       pending_.forget(object.url());
@@ -191,12 +196,14 @@ class S3FileSystem : public FileSystem {
       const std::lock_guard guard(mutex_);
       std::erase_if(locks_, [](const auto& one) { return one.expired(); });
       locks_.push_back(lock);
+      lost_.erase(parsed.url());
     }
     // What processes that were killed have left.
     if (const Status aborted = client_.abort_old_uploads(*parse_s3_path(lock->folder()), kOldUpload);
         !aborted.ok())
       log_info(fmt::format("old uploads are left as they are: {}", aborted.error().message()));
-    return std::unique_ptr<FileLock>(std::make_unique<HeldLock>(std::move(lock)));
+    return std::unique_ptr<FileLock>(
+        std::make_unique<HeldLock>(std::move(lock), [this](ObjectLock& held) { give_back(held); }));
   }
 
  private:
@@ -208,10 +215,8 @@ class S3FileSystem : public FileSystem {
 
   Result<std::unique_ptr<WritableFile>> new_object(const std::string& path, bool once) {
     ASSIGN_OR_RETURN(const S3Path parsed, object_path(path));
-    const std::string url = parsed.url();
-    pending_.forget(url);
-    return std::unique_ptr<WritableFile>(
-        std::make_unique<ObjectWriter>(client_, parsed, once, [this, url] { return may_write(url); }));
+    pending_.forget(parsed.url());
+    return std::unique_ptr<WritableFile>(std::make_unique<ObjectWriter>(client_, parsed, once));
   }
 
   Status collect(const S3Path& folder, std::vector<S3Path>& objects) {
@@ -222,11 +227,27 @@ class S3FileSystem : public FileSystem {
     return {};
   }
 
-  // A process that has lost the lock of a folder writes nothing more below it.
-  Status may_write(const std::string& url) {
+  void give_back(ObjectLock& lock) {
+    lock.release();
+    const Status lost = lock.lost();
+    if (lost.ok()) return;
+    {
+      const std::lock_guard guard(mutex_);
+      lost_.insert_or_assign(lock.path().url(), Lost{lock.folder(), lost.error()});
+    }
+    pending_.drop(lock.folder(), lost.error());
+  }
+
+  // A process that has lost the lock of a folder changes nothing more below it, until it takes that lock
+  // again. While it holds the lost one, it does not add anything there either; later it may, as a worker that
+  // led once and follows now.
+  Status may_change(const S3Path& path, bool adds) {
+    const std::string url = path.url();
     std::vector<std::shared_ptr<ObjectLock>> held;
     {
       const std::lock_guard guard(mutex_);
+      for (const auto& [lock, lost] : lost_)
+        if (!adds && url.starts_with(lost.folder + "/")) return lost.why;
       for (const auto& one : locks_)
         if (auto lock = one.lock(); lock != nullptr && url.starts_with(lock->folder() + "/"))
           held.push_back(std::move(lock));
@@ -235,10 +256,16 @@ class S3FileSystem : public FileSystem {
     return {};
   }
 
+  struct Lost {
+    std::string folder;
+    Error why;
+  };
+
   S3Client client_;
   std::mutex mutex_;
   std::vector<std::weak_ptr<ObjectLock>> locks_;
-  PendingWrites pending_{client_, [this](const std::string& url) { return may_write(url); }};
+  std::map<std::string, Lost> lost_;  // by the URL of the lock
+  PendingWrites pending_{client_};
   // Many shards of a store are open at once, and each is read sequentially for a while.
   std::shared_ptr<ReadAheadBudget> budget_ = std::make_shared<ReadAheadBudget>(int64_t{256} << 20);
 };

@@ -16,8 +16,8 @@ namespace ostro::io {
 //
 // What differs from a disk (docs/inside/object_store.md): a file appears when it is synced or closed, as a
 // whole; appends are sent by sync(), by a thread every twelve seconds, and before this process reads the
-// file; a file of more than 5 GiB does not grow; a folder cannot be renamed (kUnsupported); a lock has a
-// lease, and a process that has lost one writes nothing more below its folder (kIo).
+// file; a folder cannot be renamed, and a file of more than 5 GiB neither (kUnsupported); a lock has a lease,
+// and a process that has lost one changes nothing more below its folder (kIo).
 //
 // `http` and `clock` must outlive it. Thread-safe.
 std::unique_ptr<FileSystem> s3_file_system(S3Options options, HttpClient& http, RetryClock& clock);

@@ -19,6 +19,8 @@ S3Client::Verdict S3Client::written(const HttpResponse& response, const S3Condit
   if (response.status == 409) return {Verdict::kRetry, verdict.why};
   if (response.status == 412 || (response.status == 404 && condition.kind == S3Condition::kUnchanged))
     return {Verdict::kFail, fmt::format("status {}", response.status), ErrorCode::kBusy};
+  if (verdict.code == ErrorCode::kUnsupported)
+    verdict.why += "; a run needs a server with conditional writes (If-Match, If-None-Match)";
   return verdict;
 }
 
@@ -36,19 +38,27 @@ Result<std::string> S3Client::settle(const S3Path& path, const std::string& writ
 Result<std::string> S3Client::put(const S3Path& path, std::span<const std::byte> bytes,
                                   const S3Condition& condition, const std::string& write_id) {
   if (static_cast<int64_t>(bytes.size()) <= 2 * kS3PartBytes)
-    return put_whole(path, bytes, condition, write_id);
-  return put_parts(path, bytes, condition, write_id, /*after_copy=*/false);
+    return put_whole(path, bytes, condition, write_id,
+                     may_change(path, condition.kind == S3Condition::kAbsent));
+  return put_parts(path, bytes, condition, write_id, /*there=*/nullptr);
+}
+
+Result<std::string> S3Client::put_lock(const S3Path& path, std::string_view text,
+                                       const S3Condition& condition, const std::string& write_id) {
+  return put_whole(path, std::as_bytes(std::span(text)), condition, write_id, {});
 }
 
 Result<std::string> S3Client::put_whole(const S3Path& path, std::span<const std::byte> bytes,
-                                        const S3Condition& condition, const std::string& write_id) {
+                                        const S3Condition& condition, const std::string& write_id,
+                                        const MayGoOn& may_go_on) {
   HttpRequest put = new_request("PUT", path, "");
   put.body = bytes;
   put.headers.emplace_back("Content-Type: application/octet-stream");
   put.headers.push_back("x-amz-meta-ostro-write: " + write_id);
   add_condition(put, condition);
-  const auto response = request(std::move(put), fmt::format("{}: writing {} bytes", path.url(), bytes.size()),
-                                [&](const HttpResponse& r) { return written(r, condition); });
+  const auto response = request(
+      std::move(put), fmt::format("{}: writing {} bytes", path.url(), bytes.size()),
+      [&](const HttpResponse& r) { return written(r, condition); }, may_go_on);
   if (!response.ok()) return settle(path, write_id, response.error());
   return header(*response, "etag");
 }
@@ -58,21 +68,24 @@ Status S3Client::copy(const S3Path& from, const S3Path& to) {
   put.headers.emplace_back("Content-Type: application/octet-stream");
   put.headers.push_back(
       fmt::format("x-amz-copy-source: /{}/{}", from.bucket, percent_encoded(from.key, true)));
-  const auto response =
-      request(std::move(put), fmt::format("{}: copying {}", to.url(), from.url()),
-              [&](const HttpResponse& r) -> Verdict {
-                Verdict verdict = written(r, {});
-                // An error that came after the status had been sent is in the body.
-                if (verdict.what == Verdict::kGood && r.body.find("<Error>") != std::string::npos)
-                  return {Verdict::kRetry, r.body};
-                return verdict;
-              });
+  put.stall_seconds = kS3SlowSeconds;
+  const auto response = request(
+      std::move(put), fmt::format("{}: copying {}", to.url(), from.url()),
+      [&](const HttpResponse& r) -> Verdict {
+        Verdict verdict = written(r, {});
+        // An error that came after the status had been sent is in the body.
+        if (verdict.what == Verdict::kGood && r.body.find("<Error>") != std::string::npos)
+          return {Verdict::kRetry, r.body};
+        return verdict;
+      },
+      may_change(to, /*adds=*/false));
   return response.ok() ? Status() : Status(response.error());
 }
 
 Status S3Client::remove(const S3Path& path) {
-  const auto response = request(new_request("DELETE", path, ""), fmt::format("{}: removing", path.url()),
-                                [&](const HttpResponse& r) { return written(r, {}); });
+  const auto response = request(
+      new_request("DELETE", path, ""), fmt::format("{}: removing", path.url()),
+      [&](const HttpResponse& r) { return written(r, {}); }, may_change(path, /*adds=*/false));
   if (response.ok() || response.error().code() == ErrorCode::kNotFound) return {};
   return response.error();
 }

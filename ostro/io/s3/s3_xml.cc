@@ -33,14 +33,19 @@ std::string xml_value(std::string_view body, const char* root, const char* child
   return document.child(root).child_value(child);
 }
 
-Result<std::vector<S3Unfinished>> parse_s3_uploads(std::string_view body) {
+Result<S3UploadsPage> parse_s3_uploads(std::string_view body) {
   pugi::xml_document document;
   if (!document.load_buffer(body.data(), body.size()) || !document.child("ListMultipartUploadsResult"))
     return corrupt("the answer is no ListMultipartUploadsResult");
-  std::vector<S3Unfinished> out;
-  for (const pugi::xml_node entry : document.child("ListMultipartUploadsResult").children("Upload"))
+  const pugi::xml_node root = document.child("ListMultipartUploadsResult");
+  S3UploadsPage out;
+  for (const pugi::xml_node entry : root.children("Upload"))
     if (const auto begun = parse_iso_date(entry.child_value("Initiated")))
-      out.push_back({entry.child_value("Key"), entry.child_value("UploadId"), *begun});
+      out.uploads.push_back({entry.child_value("Key"), entry.child_value("UploadId"), *begun});
+  if (root.child("IsTruncated").text().as_bool()) {
+    out.next_key = root.child_value("NextKeyMarker");
+    out.next_upload = root.child_value("NextUploadIdMarker");
+  }
   return out;
 }
 

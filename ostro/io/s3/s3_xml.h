@@ -23,8 +23,12 @@ struct S3Unfinished {
   std::string key, upload;
   int64_t begun = 0;  // seconds since 1970
 };
-// Parses the first page of ListMultipartUploads. kCorrupt for anything else.
-Result<std::vector<S3Unfinished>> parse_s3_uploads(std::string_view body);
+// Parses a page of ListMultipartUploads. kCorrupt for anything else.
+struct S3UploadsPage {
+  std::vector<S3Unfinished> uploads;
+  std::string next_key, next_upload;  // where the next page begins; no key: this is the last one
+};
+Result<S3UploadsPage> parse_s3_uploads(std::string_view body);
 
 // Parses a page of ListObjectsV2 below `prefix`. kCorrupt for anything else, e.g. a truncated page.
 struct S3Page {
