@@ -5,6 +5,7 @@
 #include <charconv>
 #include <map>
 
+#include "ostro/base/parallel.h"
 #include "ostro/io/files/path.h"
 
 namespace ostro::checkpoint {
@@ -98,6 +99,36 @@ Status remove_checkpoint(io::FileSystem& fs, const std::string& path) {
   return fs.sync_dir(io::parent_path(path));
 }
 
+namespace {
+
+Status collect_objects(io::FileSystem& fs, const std::string& folder, const std::string& below,
+                       std::vector<std::string>& names) {
+  ASSIGN_OR_RETURN(const auto entries, fs.list(io::join_path(folder, below)));
+  for (const io::DirEntry& entry : entries) {
+    const std::string name = below.empty() ? entry.name : io::join_path(below, entry.name);
+    if (entry.is_directory) RETURN_IF_ERROR(collect_objects(fs, folder, name, names));
+    if (!entry.is_directory) names.push_back(name);
+  }
+  return {};
+}
+
+// In an object store, where a folder has no name of its own. The manifest goes first: without it no reader
+// takes the rest for a checkpoint, and what a process that is killed here leaves is removed by the next save.
+Status move_objects(io::FileSystem& fs, const std::string& from, const std::string& to) {
+  constexpr int kAtATime = 8;
+  std::vector<std::string> names;
+  RETURN_IF_ERROR(collect_objects(fs, from, "", names));
+  const auto move = [&](const std::string& name) {
+    return fs.rename(io::join_path(from, name), io::join_path(to, name));
+  };
+  RETURN_IF_ERROR(move(kManifestName));
+  std::erase(names, kManifestName);
+  return parallel_for(static_cast<int64_t>(names.size()), kAtATime,
+                      [&](int64_t i) { return move(names[static_cast<size_t>(i)]); });
+}
+
+}  // namespace
+
 Result<std::string> set_aside(io::FileSystem& fs, const std::string& path) {
   const std::string first = io::join_path(io::parent_path(path), "damaged-" + io::base_name(path));
   std::string aside = first;
@@ -105,6 +136,10 @@ Result<std::string> set_aside(io::FileSystem& fs, const std::string& path) {
     ASSIGN_OR_RETURN(const bool there, fs.exists(aside));
     if (!there) break;
     aside = fmt::format("{}.{}", first, number);
+  }
+  if (fs.is_object_store(path)) {
+    RETURN_IF_ERROR(move_objects(fs, path, aside));
+    return aside;
   }
   RETURN_IF_ERROR(fs.rename(path, aside));
   RETURN_IF_ERROR(fs.sync_dir(io::parent_path(path)));

@@ -51,7 +51,7 @@ Status remove_checkpoint(io::FileSystem& fs, const std::string& path);
 
 // Renames a checkpoint that is damaged, so that no reader takes it for one and a person can look at it.
 // Returns where it is: "damaged-step-00000042" beside the others, or with a number behind that. Durable when
-// it returns.
+// it returns. In an object store it is copied there, object by object.
 Result<std::string> set_aside(io::FileSystem& fs, const std::string& path);
 
 // Removes temporary checkpoints other than the two newest of any kind: the newest, and the one that a restore

@@ -2,6 +2,7 @@
 #include <doctest/doctest.h>
 
 #include <algorithm>
+#include <map>
 
 #include "ostro/checkpoint/catalog.h"
 #include "ostro/checkpoint/restore.h"
@@ -27,7 +28,12 @@ struct SavedInStore {
     const TensorSpec spec{"model/w", "bool", {"embed"}, {6}, {2}};
     const std::string bytes(6, content);
     const std::vector<Tensor> tensors = {{spec, std::as_bytes(std::span(bytes)), nullptr}};
-    Info info{.step = step, .kind = kind, .numerics_version = "1", .config = "c\n", .chain_head = "h"};
+    // The head of the chain has the parameters' fingerprint.
+    Info info{.step = step,
+              .kind = kind,
+              .numerics_version = "1",
+              .config = "c\n",
+              .chain_head = fmt::format("head of {}", static_cast<int>(content))};
     return checkpoint::save(*fs, kPlace, std::move(info), tensors, {.threads = 1});
   }
   std::string steps() {
@@ -100,5 +106,90 @@ TEST_CASE("checkpoint: in an object store one takes the place of another, and a 
     CHECK(cut.steps() == "4 8 ");
     CHECK(cut.others() == "");
     CHECK(read_manifest(*cut.fs, first->path)->info.kind == Kind::kPermanent);
+  }
+}
+
+TEST_CASE("checkpoint: in an object store one that is saved again stays, at every moment") {
+  size_t all = 0;
+  for (size_t good = 0; good <= all; ++good) {
+    SavedInStore s;
+    REQUIRE(s.save(8, 1).ok());
+    const auto before = s.http.objects;
+    for (size_t i = 0; i < good; ++i) s.http.faults.emplace_back([](io::HttpResponse&) {});
+    for (int i = 0; i < 100; ++i)
+      s.http.faults.emplace_back([](io::HttpResponse& r) { r = {.status = 0, .failure = "gone"}; });
+    const size_t requests = s.http.log.size();
+    const bool saved = s.save(8, 1).ok();
+    s.http.faults.clear();
+    if (!saved) ++all;
+    CHECK(s.steps() == "8 ");
+    CHECK(s.http.objects == before);
+    CHECK(Checkpoint::open(*s.fs, std::string(kPlace) + "/step-00000008")->verify().ok());
+    if (saved) CHECK(s.http.log.size() > requests + 5);
+  }
+  CHECK(all > 10);
+}
+
+TEST_CASE("checkpoint: in an object store a damaged one is replaced, and one of another state, too") {
+  for (const bool damaged : {true, false}) {
+    SavedInStore s;
+    const auto first = s.save(8, 1);
+    REQUIRE(first.ok());
+    const auto whole = s.http.objects;
+    if (damaged) {
+      for (auto& [key, content] : s.http.objects)
+        if (key.find("model/w/c") != std::string::npos) content.back() ^= 1;
+    } else {
+      REQUIRE(s.save(8, 0).ok());
+    }
+    REQUIRE(s.http.objects != whole);
+    REQUIRE(s.save(8, 1).ok());
+    CHECK(s.http.objects == whole);
+  }
+}
+
+TEST_CASE("checkpoint: in an object store a damaged one is set aside, its manifest first") {
+  SavedInStore s;
+  const auto saved = s.save(8, 1);
+  REQUIRE(saved.ok());
+  std::map<std::string, std::string> below;
+  const std::string place = "b/run/checkpoints/step-00000008";
+  for (const auto& [key, content] : s.http.objects)
+    if (key.starts_with(place)) below[key.substr(place.size())] = content;
+  s.http.log.clear();
+  CHECK(set_aside(*s.fs, saved->path).value() == std::string(kPlace) + "/damaged-step-00000008");
+  const auto first = std::find_if(s.http.log.begin(), s.http.log.end(),
+                                  [](const std::string& line) { return line.starts_with("DELETE "); });
+  REQUIRE(first != s.http.log.end());
+  CHECK(*first == "DELETE " + place + "/manifest.json");
+  CHECK(s.steps() == "");
+  REQUIRE(remove_leftovers(*s.fs, kPlace).ok());
+  for (const auto& [name, content] : below)
+    CHECK(s.http.objects["b/run/checkpoints/damaged-step-00000008" + name] == content);
+  CHECK(s.http.objects.size() == below.size() + 1);
+  REQUIRE(s.save(8, 1).ok());
+  CHECK(set_aside(*s.fs, saved->path).value() == std::string(kPlace) + "/damaged-step-00000008.2");
+}
+
+// A process that lost the run's lock may have a manifest on its way when the next one begins to save.
+TEST_CASE("checkpoint: in an object store a manifest that comes late is replaced by that of the save") {
+  SavedInStore s;
+  REQUIRE(s.save(8, 1).ok());
+  const std::string file = "b/run/checkpoints/step-00000008/manifest.json";
+  const std::string manifest = s.http.objects[file];
+  for (const bool before : {true, false}) {
+    SavedInStore other;
+    bool late = false;
+    other.http.before = [&](const std::string& line) {
+      if (late || !line.starts_with(before ? "PUT b/run/checkpoints/step-00000008/model/w/c" : "PUT " + file))
+        return;
+      late = true;
+      other.http.objects[file] = "another";
+    };
+    const bool saved = other.save(8, 1).ok();
+    REQUIRE(late);
+    // Where it comes at the very last moment, the save fails and says so.
+    CHECK(saved == before);
+    CHECK(other.http.objects[file] == (before ? manifest : "another"));
   }
 }

@@ -28,7 +28,10 @@ std::string temporary_directory(io::FileSystem& fs, const std::string& root, int
                                 const std::string& mark = "");
 
 // Removes the directories that earlier saves left, and makes groups and arrays in the directory `temporary`.
-Status begin_save(io::FileSystem& fs, const std::string& root, const std::string& temporary, int64_t step,
+// In an object store the checkpoint of the step that is there goes first; but if it has the state that is to
+// be saved (the chain's head is the same) and all of it can be read, it stays, and its cells may be put
+// again.
+Status begin_save(io::FileSystem& fs, const std::string& root, const std::string& temporary, const Info& info,
                   std::span<const TensorSpec> tensors, const SaveOptions& options = {});
 
 // Opens an array that begin_save has made, to write its cells.

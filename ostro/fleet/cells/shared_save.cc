@@ -114,7 +114,7 @@ checkpoint::AsyncSaver::Write lead_save(SharedSave save, CellSnapshot given, Unf
     io::FileSystem& fs = *save.fs;
     const int64_t step = snapshot->info.step;
     const std::string attempt = name_attempt(save, step), temporary = place_of(save, step, attempt);
-    Status begun = begin_save(fs, save.root, temporary, step, snapshot->tensors);
+    Status begun = begin_save(fs, save.root, temporary, snapshot->info, snapshot->tensors);
     if (begun.ok()) begun = fs.make_dirs(hashes_folder(attempt));
     RETURN_IF_ERROR(tell_others(save, kBegun, begun.ok() ? attempt : kFailed + begun.error().message()));
     if (!begun.ok()) return failed(save.rank, step, begun.error().message());
@@ -156,7 +156,7 @@ checkpoint::AsyncSaver::Write join_save(SharedSave save, CellSnapshot given, Unf
     ASSIGN_OR_RETURN(const auto hashes, write_cells(fs, temporary, snapshot->tensors, snapshot->cells));
     const std::string text = hashes_text(snapshot->cells, hashes);
     ASSIGN_OR_RETURN(const auto file,
-                     fs.create(io::join_path(hashes_folder(attempt), std::to_string(save.rank))));
+                     fs.create_once(io::join_path(hashes_folder(attempt), std::to_string(save.rank))));
     RETURN_IF_ERROR(file->append(text));
     RETURN_IF_ERROR(file->close());
     return sha256_hex(text);

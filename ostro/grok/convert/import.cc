@@ -181,7 +181,7 @@ Result<checkpoint::Saved> import_release(io::FileSystem& fs, const Release& rele
     total += p.spec.bytes();
   }
   const std::string temporary = checkpoint::temporary_directory(fs, root, info.step);
-  RETURN_IF_ERROR(checkpoint::begin_save(fs, root, temporary, info.step, manifest.tensors));
+  RETURN_IF_ERROR(checkpoint::begin_save(fs, root, temporary, info, manifest.tensors));
   Batch batch(fs, temporary, manifest);
   for (size_t t = 0; t < all.size(); ++t) {
     const std::vector<checkpoint::Box> boxes = checkpoint::cells_of(all[t].spec);

@@ -44,8 +44,8 @@ struct Fenced {
   }
 };
 
-std::string said(const Status& status) { return status.ok() ? "" : status.error().message(); }
-bool says_lost(const Status& status) { return said(status).find("lost the lock") != std::string::npos; }
+std::string words_of(const Status& status) { return status.ok() ? "" : status.error().message(); }
+bool says_lost(const Status& status) { return words_of(status).find("lost the lock") != std::string::npos; }
 Status put_once(FileSystem& fs, const std::string& path) { return write_file_once(fs, path, "cell"); }
 
 void no_answer(HttpResponse& r) { r = {.status = 0, .failure = "Connection reset by peer"}; }
@@ -215,7 +215,7 @@ TEST_CASE("s3: a cut whose answer is lost is known by its id") {
     s.http.objects["b/run/chain.jsonl"] = "theirs";
     s.http.write_ids["b/run/chain.jsonl"] = "another";
   });
-  CHECK(said(s.fs->truncate("s3://b/run/chain.jsonl", 4)).find("another process has written it") !=
+  CHECK(words_of(s.fs->truncate("s3://b/run/chain.jsonl", 4)).find("another process has written it") !=
         std::string::npos);
   CHECK_FALSE(file->append("more").ok());
   CHECK(s.http.objects["b/run/chain.jsonl"] == "theirs");
