@@ -27,6 +27,7 @@ ELSEWHERE = "process 1 on elsewhere since 2026-01-01T00:00:00Z (epoch 1)\nostro 
 class Test:
     def __init__(self, ostro, kills, seed):
         self.w, self.store, self.kills, self.rng = Workspace(ostro), Store(), kills, random.Random(seed)
+        self.states = {}  # what checkpoints have, where no process has disturbed another
         self.env = self.store.environment() | {"AWS_MAX_ATTEMPTS": "6", "HOME": str(self.w.root)}
         self.w.train(self.config("local", log_dir="runs"))
         self.chain = self.w.chain("local")
@@ -42,9 +43,9 @@ class Test:
     def train(self, name, **env):
         return self.w.run("train", "--config", self.config(name), env=self.env | env)
 
-    def begin(self, fault=None, gates=None):
+    def begin(self, fault=None, gates=None, holds=None):
         self.store.begin(fault)
-        self.store.gates = gates
+        self.store.gates, self.store.holds = gates, holds
 
     def whole(self, name):
         """The run has the chain of the local one, and nothing beside it is torn."""
@@ -54,8 +55,16 @@ class Test:
         states = {path.split("/")[1] for path in files if path.startswith("checkpoints/")}
         torn = [state for state in states if f"checkpoints/{state}/manifest.json" not in files]
         check(not torn, f"{name}: parts of checkpoints were left: {torn}")
+        saved = self.saved(files)
+        differ = [path for path in saved.keys() | self.states.keys() if saved.get(path) != self.states.get(path)]
+        check(not self.states or not differ, f"{name}: parts of checkpoints are missing or others: {differ}")
         check(files["lock"].startswith(b"free; last held by process "), f"{name}: the lock is held: {files['lock']}")
         return files
+
+    def saved(self, files):
+        """The arrays of checkpoints: a manifest also says when, and why, a state was saved."""
+        return {path: content for path, content in files.items()
+                if path.startswith("checkpoints/") and not path.endswith("manifest.json")}
 
     def good(self, name, **env):
         status, out, err = self.train(name, **env)
@@ -67,6 +76,8 @@ class Test:
         self.begin()
         self.good("plain")
         files = self.whole("plain")
+        self.states = self.saved(files)
+        check(len(self.states) > 30, f"{len(self.states)} parts of checkpoints")
         local = self.w.root / "runs" / "local"
         for path in local.rglob("*"):
             name = str(path.relative_to(local))
@@ -217,17 +228,23 @@ class Test:
         process, gate = self.gated(name, OSTRO_S3_LEASE_SECONDS=str(lease))
         self.store.refused.clear()
         self.store.plant(f"all/{name}/lock", ELSEWHERE.format(lease).encode())
-        if self.store.ignores_conditions:
+        if name == "control":
+            self.store.ignores_conditions = True
             renewals = len([what for what in self.store.requests if what.endswith("/lock")])
             wait_for(lambda: len([w for w in self.store.requests if w.endswith("/lock")]) > renewals + 1, 300, "a renewal")
         else:
             wait_for(lambda: f"all/{name}/lock" in self.store.refused, 300, "a renewal that fails")
+        before = len(self.store.requests)
         gate.set()
         out, err = process.communicate(timeout=300)
+        self.after = self.store.requests[before:]
         return process.returncode, out + err
 
     def loses(self):
         status, said = self.fenced("fenced")
+        mine = [what for what in self.after if not what.startswith(("GET", "HEAD"))
+                and re.search("checkpoints/|report|run.json|config", what)]
+        check(not mine, f"it wrote although it had lost the lock: {mine}")
         check(status not in (0, -signal.SIGKILL) and "lost the lock to process 1 on elsewhere" in said, f"status {status}\n{said}")
         check(self.chain.startswith(self.store.files("all/fenced/")["chain.jsonl"]), "the chain is torn")
         # That other machine died, too, a minute ago.
@@ -238,11 +255,68 @@ class Test:
         check("sign of life" not in said, "it waited for a lock that was old")
 
     def control(self):
-        """On a server that takes every write, the loss of a lock goes unseen: the case above would find it."""
-        self.store.ignores_conditions = True
+        """On a server that takes every write, the loss of a lock goes unseen: the case above would find it. Such a
+        server is refused when the run begins; this one changes later."""
         status, said = self.fenced("control")
-        self.store.ignores_conditions = False
         check(status == 0 and "lost the lock" not in said, f"the control found the loss: {status}\n{said}")
+        check(any("report.html" in what for what in self.after), "the control wrote no report")
+        self.begin()
+        status, out, err = self.train("ignored")
+        self.store.ignores_conditions = False
+        check(status != 0 and "ignores If-None-Match" in err and "127.0.0.1" in err, f"status {status}\n{out}{err}")
+        check(self.store.files("all/ignored/").keys() <= {"lock"}, "it began a run")
+
+    def late(self):
+        """Three processes are stopped, each within a request that the server has not carried out. Another one goes on
+        with each run, to its end. Then the requests arrive, and the three wake up: nothing of theirs counts."""
+        plain = self.store.files("all/plain/")
+        state = "checkpoints/step-00000008/"
+        held = {  # where it stops: the requests, and whether they are refused then, and would be sent again
+            "removes": ("DELETE", state + "model/", True),   # what is left of a save that was cut off
+            "cuts": ("PUT", "chain.jsonl", False),           # the chain, from the state that it goes on with
+            "publishes": ("PUT", state + "manifest.json", False),
+        }
+        for path, content in plain.items():
+            if path.startswith(state) and not path.endswith("manifest.json"):
+                self.store.plant(f"all/removes/{path}", content)
+            if path != "lock" and not re.search("checkpoints/step-000000(16|24)", path):
+                self.store.plant(f"all/cuts/{path}", content)
+        gate, reached, stopped = threading.Event(), set(), set()
+
+        def holds(command, path):
+            for name, (its, place, refused) in held.items():
+                if command == its and path.startswith(f"/{BUCKET}/all/{name}/{place}") and name not in stopped:
+                    reached.add(name)
+                    return gate, refused
+            return None
+
+        self.begin(holds=holds)
+        lease = 5
+        env = self.env | {"OSTRO_S3_LEASE_SECONDS": str(lease)}
+        first = {name: self.w.start("train", "--config", self.config(name), env=env) for name in held}
+        for name, process in first.items():
+            wait_for(lambda: name in reached or process.poll() is not None, 300, f"the request of {name}")
+            check(process.poll() is None, f"{name} ended early")
+            process.send_signal(signal.SIGSTOP)
+            stopped.add(name)
+            self.store.plant(f"all/{name}/lock", ELSEWHERE.format(lease).encode())
+        second = {name: self.w.start("train", "--config", f"{name}.yaml", env=self.env) for name in held}
+        for name, process in second.items():
+            out, err = process.communicate(timeout=300)
+            check(process.returncode == 0, f"{name}: status {process.returncode}\n{out}{err}")
+        gate.set()
+        for name, process in first.items():
+            process.send_signal(signal.SIGCONT)
+            out, err = process.communicate(timeout=300)
+            check(process.returncode != 0 and re.search("lost the lock|another process has written", err),
+                  f"{name}: status {process.returncode}\n{out}{err}")
+            self.whole(name)
+            self.w.verdict("equal", f"s3://{BUCKET}/all/{name}", env=self.env)
+
+    def refused(self):
+        status, out, err = self.w.run("launch", "slurm", "--nodes", "1:1", "--dry_run", "--config", self.config("slurm"),
+                                      env=self.env)
+        check(status != 0 and "is in an object store; ostro launch slurm keeps" in err, f"status {status}\n{out}{err}")
 
     def workers(self):
         """Two processes write one checkpoint, and share nothing else; a second coordinator is refused."""
@@ -276,7 +350,8 @@ def main():
     parser.add_argument("--seed", type=int, default=1)
     args = parser.parse_args()
     return in_order(Test(args.ostro, args.kills, args.seed),
-                    ("skeleton", "reads", "faults", "killed", "expired", "two_at_once", "loses", "control", "workers"))
+                    ("skeleton", "reads", "faults", "killed", "expired", "two_at_once", "loses", "control", "late", "refused",
+                     "workers"))
 
 
 if __name__ == "__main__":

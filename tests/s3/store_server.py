@@ -58,6 +58,7 @@ class StoreHandler(Handler):
             if hashlib.sha256(body).hexdigest() != self.headers["x-amz-content-sha256"]:
                 raise Refusal(400, "XAmzContentSHA256Mismatch", "The body is another one.")
             bucket, _, key = path.lstrip("/").partition("/")
+            self.server.hold(self.command, path)
             with self.server.writing:
                 status, answer, headers = self.answer(bucket, key, dict(query), body)
             self.server.done(self.command, path)
@@ -89,6 +90,11 @@ class StoreHandler(Handler):
             if from_key not in store.buckets[from_bucket]:
                 raise Refusal(404, "NoSuchKey", "The source does not exist.")
             body = store.buckets[from_bucket][from_key][0]
+            wanted = self.headers.get("x-amz-copy-source-if-match")
+            if wanted and wanted != '"' + hashlib.md5(body).hexdigest() + '"':
+                raise Refusal(412, "PreconditionFailed", "The source is another one.")
+            part = re.fullmatch(r"bytes=(\d+)-(\d+)", self.headers.get("x-amz-copy-source-range", ""))
+            body = body[int(part[1]):int(part[2]) + 1] if part else body
         tag = '"' + hashlib.md5(body).hexdigest() + '"'
         if "partNumber" in query:
             if query["uploadId"] not in store.uploads:
@@ -137,14 +143,25 @@ class StoreHandler(Handler):
 
 class Store(Server):
     """`tokens`: if not empty, the session tokens that are good. `refused`: keys at which a condition did not hold.
-    `gates`: function of ("PUT", path) to an Event that the answer waits for, or None; the request is carried out before."""
+    `gates`: function of ("PUT", path) to an Event that the answer waits for, or None; the request is carried out before.
+    `holds`: function of ("DELETE", path) to (Event, whether the request is then refused by 503), or None; the request
+    waits for the Event before it is carried out."""
 
     def __init__(self):
         super().__init__()
         self.RequestHandlerClass = StoreHandler
         self.buckets[BUCKET] = {}
         self.uploads, self.numbers, self.writing = {}, itertools.count(1), threading.RLock()
-        self.tokens, self.refused, self.ignores_conditions, self.gates = set(), set(), False, None
+        self.tokens, self.refused, self.ignores_conditions, self.gates, self.holds = set(), set(), False, None, None
+
+    def hold(self, command, path):
+        held = self.holds(command, path) if self.holds else None
+        if held is None:
+            return
+        if not held[0].wait(300):
+            raise RuntimeError(f"nobody let {command} {path} go on")
+        if held[1]:
+            raise Refusal(503, "SlowDown", "Please reduce your request rate.")
 
     def done(self, command, path):
         gate = self.gates(command, path) if self.gates else None
