@@ -1,6 +1,7 @@
 #include "ostro/chain/chain.h"
 
 #include <algorithm>
+#include <memory>
 
 #include "ostro/io/files/atomic_file.h"
 
@@ -117,12 +118,23 @@ Result<Chain> read_chain_to(io::FileSystem& fs, const std::string& path, int64_t
 }
 
 Result<Chain> truncate_to_step(io::FileSystem& fs, const std::string& path, int64_t step) {
+  // In an object store the cut has the condition that the chain is still the one that is read here: what
+  // another process appends meanwhile must not go. So it is opened first.
+  const bool store = fs.is_object_store(path);
+  std::unique_ptr<io::WritableFile> opened;
+  if (store) {
+    RETURN_IF_ERROR(fs.stat(path));  // otherwise opening makes it
+    ASSIGN_OR_RETURN(opened, fs.open_append(path));
+  }
   ASSIGN_OR_RETURN(std::string text, fs.read_file(path));
   ASSIGN_OR_RETURN(Chain chain, read_chain_to(fs, path, step));
-  if (static_cast<int64_t>(text.size()) != chain.bytes) {
-    text.resize(static_cast<size_t>(chain.bytes));
-    RETURN_IF_ERROR(io::write_file_atomically(fs, path, text));
+  if (static_cast<int64_t>(text.size()) == chain.bytes) return chain;
+  if (store) {
+    RETURN_IF_ERROR(fs.truncate(path, chain.bytes));
+    return chain;
   }
+  text.resize(static_cast<size_t>(chain.bytes));
+  RETURN_IF_ERROR(io::write_file_atomically(fs, path, text));
   return chain;
 }
 

@@ -21,8 +21,8 @@
 #include "ostro/cluster/watch/kept_output.h"
 #include "ostro/cluster/watch/overheard.h"
 #include "ostro/cluster/wire/socket.h"
-#include "ostro/io/files/local_file_system.h"
 #include "ostro/io/files/path.h"
+#include "ostro/io/s3/routing_file_system.h"
 
 extern char** environ;
 
@@ -173,7 +173,7 @@ class Launcher {
       if (workers_.said) workers_.said(number, bytes);
       if (workers_.output_folder.empty()) return;
       if (place.output == nullptr) {
-        io::FileSystem& fs = io::local_file_system();
+        io::FileSystem& fs = io::default_file_system();
         (void)fs.make_dirs(workers_.output_folder);  // where it fails, so does writing, which is told
         place.output = std::make_unique<KeptOutput>(
             fs, io::join_path(workers_.output_folder, fmt::format("worker-{}.log", number)));

@@ -127,6 +127,9 @@ Result<RunOutcome> Run::train(const Watcher& watcher) {
       return out_of_memory_error(e);
     }
   }();
+  // What people look at, until a process goes on with the run.
+  if (env_.fs.is_object_store(directory()))
+    if (const Status sent = env_.fs.sync_tree(directory()); !sent.ok()) log_warning(sent.error().message());
   // Where several processes share the run, another may go on with it.
   if (outcome.ok() || state_->is_shared()) return outcome;
   // The first error is the one that matters.
