@@ -230,7 +230,7 @@ std::string check_text(const CheckResult& result, const Track& track) {
   if (result.replayed && result.counts()) {
     const Replayed& r = *result.replayed;
     out += r.drawn.empty() ? fmt::format("replayed: all {} steps\n", r.steps)
-                           : fmt::format("replayed: {} of {} steps; the last one, and drawn: {}\n",
+                           : fmt::format("replayed: {} of {} steps; the first, the last, and drawn: {}\n",
                                          r.replayed, r.steps, fmt::join(r.drawn, ", "));
   }
   if (result.flops > 0) out += fmt::format("training: {:.6g} of {:.6g} FLOPs\n", result.flops, track.flops);

@@ -137,13 +137,21 @@ def drawn(lab, bits):
     check(one == lab.check("honest", 0, "--beacon", "12 31 44", track=some), "the draw is not repeated")
     check(f"counts: {bits} bits" in one, one)
     check(f"a run of which 1 of {STEPS} steps are false is missed with a chance of 0.6667" in one, one)
-    check("steps; the last one, and drawn: " in one, one)
+    check("steps; the first, the last, and drawn: " in one, one)
+    states = [0, *(int(path.name[5:]) for path in (lab.root / "honest/record/checkpoints").iterdir())]
+    for k in range(4):  # each step is counted once
+        said = lab.check("honest", 0, "--beacon", str(k), track=some)
+        done, listed = re.search(rf"replayed: (\d+) of {STEPS} steps; .* drawn: (.*)", said).groups()
+        wanted = {1, STEPS, *map(int, listed.split(", "))}
+        needed = {step for last in wanted for step in range(max(s for s in states if s < last) + 1, last + 1)}
+        check(int(done) == len(needed), f"{done} of {needed}: {said}")
     draws = {re.search(r"drawn: (.*)", lab.check("honest", 0, "--beacon", str(k), track=some))[1] for k in range(4)}
     check(len(draws) > 1, f"the beacon does not change the draw: {draws}")
-    # The last step is looked at in every draw: a run could jump to any state in it.
-    rewritten(lab.copy("last"), lambda e: e | {"loss": "0x1p+0"} if e["kind"] == "step" and e["step"] == STEPS else e)
-    for k in range(3):
-        lab.refused("last", ["replay"], "--beacon", str(k), track=some, says=[f"step {STEPS}: loss is 1 in the chain"])
+    # The first and the last step are looked at in every draw: a run could jump to any state in them.
+    for name, step in (("first", 1), ("last", STEPS)):
+        rewritten(lab.copy(name), lambda e: e | {"loss": "0x1p+0"} if e["kind"] == "step" and e["step"] == step else e)
+        for k in range(3):
+            lab.refused(name, ["replay"], "--beacon", str(k), track=some, says=[f"step {step}: loss is 1 in the chain"])
 
 
 def foreign(lab, bits):
