@@ -406,6 +406,19 @@ def pages(lab, bits):
     for part in (bits, f"all {STEPS} steps", "<b>copy</b>: its 9 steps are those of entry 1", "not checked", "Track <bdi>tiny</bdi>", "&lt;script&gt;"):
         check(part in page, f"boards.html lacks {part!r}: {page}")
     check(page.count("<script") == 1 and "<img" not in page, "the name of a track became markup")
+    # A drawn check is never called whole, and a line of an earlier version, without the steps, is not called a failure.
+    lab.program.run("lab", "board", "new", "drawn_board", "--track", "some.yaml")
+    lab.program.run("lab", "board", "enter", "honest", "--board", "drawn_board")
+    said = lab.check("honest", 0, track=("--board", "drawn_board"))
+    done = re.search(rf"replayed: (\d+) of {STEPS} steps", said)[1]
+    lab.program.run(*words, "--board", "drawn_board")
+    page = (lab.root / "site/boards.html").read_text()
+    check(f"{done} of {STEPS} steps" in page and f"all {STEPS} steps" not in page, f"a drawn check: {page}")
+    shutil.copytree(lab.root / "board", lab.root / "old_board")
+    forger.rewrite_chain(lab.root / "old_board/board.jsonl", lambda e: {k: v for k, v in e.items() if k != "replayed"})
+    lab.program.run(*words, "--board", "old_board")
+    page = (lab.root / "site/boards.html").read_text()
+    check("not recorded" in page and page.count("not replayed") == 1, f"an outcome without the steps: {page}")
     lab.program.run(*words)
     check(not (lab.root / "site/boards.html").exists(), "the page of boards stays when they are not asked for")
     check("no_board is no board" in lab.program.run(*words, "--board", "no_board", code=1), "a folder that is no board")
