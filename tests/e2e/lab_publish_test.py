@@ -245,6 +245,20 @@ def check_replays(program, top):
     check("no step of plan.yaml made a run" in program.run("lab", "replayed", "plan.yaml", "forged.json", code=2), "another run")
     check(program.run("lab", "replayed", "plan.yaml", "ann.json").startswith("taken: base[rate=0.01]: all 8 steps replayed, by Ann (key "), "taken")
     check(program.run("lab", "replayed", "plan.yaml", "ann.json").startswith("taken already: "), "taken twice")
+    # An earlier version took a statement in another form, or of other steps; such a line says nothing, and hinders nothing.
+    journal = top / "small.lab/journal.jsonl"
+    kept = journal.read_text()
+    lines = kept.splitlines()
+    line = json.loads(lines[-1])
+    check(line["kind"] == "replay" and "class: recorded" in value_of(program), line)
+    for statement in (json.dumps(unsigned | {"by": "Early"}) + "\n", canonical(unsigned | {"by": "Early", "last": 9, "to": 9}) + "\n"):
+        entry = {k: v for k, v in line.items() if k != "h"} | {"by": "Early", "statement": statement}
+        hashed = sha256((line["h"] + canonical(entry)).encode())
+        journal.write_text(kept + canonical(entry | {"h": hashed}) + "\n")
+        said = value_of(program)
+        check("class: recorded" in said and not any("Early" in text and text.startswith("replayed: ") for text in said), said)
+        check(any(text.startswith("warning: ") and text.endswith("Its line is left out") for text in said), said)
+    journal.write_text(kept)
     said = value_of(program)
     check("class: recorded" in said and any(line.startswith("replayed: base[rate=0.01]: all 8 steps") for line in said), said)
     run = folder("base[rate=0.001]")
