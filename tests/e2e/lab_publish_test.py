@@ -146,6 +146,17 @@ def check_forgeries(program, published):
         plan.write_text(plan.read_text().replace("mean > 0", "mean > 9"))
     forged(program, published, "a rule", other_plan, "is not the plan that the journal names last")
 
+    # A plan includes no other file of the machine that checks it, whatever lies there.
+    def included(place):
+        def change(folder):
+            plan = folder / "plan.yaml"
+            plan.write_text(plan.read_text().replace("licence: !include licence.yaml", f"licence: !include {place}"))
+        return change
+    (published.parent / "beside.yaml").write_text("GPL-3.0-only\n")
+    os.mkfifo(published.parent / "pipe")
+    for place in ("/dev/zero", "../beside.yaml", str(published.parent / "pipe"), "site/../../beside.yaml"):
+        forged(program, published, f"an include of {place}", included(place), "is none of the files that publication.json lists, so it is not opened")
+
     def swapped_bundles(folder):
         a, b = folder / "bundles/base-rate-0.001", folder / "bundles/base-rate-0.01"
         a.rename(folder / "c"), b.rename(a), (folder / "c").rename(b)
