@@ -173,7 +173,7 @@ Status Board::enter(io::FileSystem& fs, const Entry& entry) {
   return append({{"kind", "entry"}, {"bundle", entry.hash}, {"head", entry.chain.head()}});
 }
 
-Status Board::record(io::FileSystem& fs, const CheckResult& result, const CheckRequest& request) {
+Status Board::record(io::FileSystem& fs, CheckResult& result, const CheckRequest& request) {
   if (!result.is_final())
     return invalid_argument("an outcome that another machine may not give is not kept on a board");
   ASSIGN_OR_RETURN(const auto held, lock(fs));
@@ -181,6 +181,11 @@ Status Board::record(io::FileSystem& fs, const CheckResult& result, const CheckR
   if (entry == nullptr || entry->is_checked)
     return invalid_argument(entry == nullptr ? "the entry is not on the board: ostro lab board enter"
                                              : "the board has an outcome of this entry already");
+  if (result.counts()) {
+    ASSIGN_OR_RETURN(const chain::Chain chain, kept(fs, *entry));
+    ASSIGN_OR_RETURN(const Copies copies, compare(fs, result.bundle, chain));
+    if (!copies.copy.empty()) result.refusals.push_back({Rule::kCopy, copies.copy});
+  }
   std::vector<std::string> refused, reasons;
   for (const Refusal& refusal : result.refusals) {
     refused.emplace_back(rule_name(refusal.rule));
@@ -212,20 +217,30 @@ Result<std::string> Board::head_behind(const std::string& bundle) const {
   return entry->line;
 }
 
+Result<chain::Chain> Board::kept(io::FileSystem& fs, const BoardEntry& entry) const {
+  const std::string path = kept_chain(folder_, entry.bundle);
+  ASSIGN_OR_RETURN(chain::Chain chain, chain::read_chain(fs, path));
+  if (chain.head() == entry.head) return chain;
+  return corrupt(fmt::format("{}: has the run hash {}, its entry on the board {}", path, chain.head(),
+                             entry.head));
+}
+
 Result<Copies> Board::copies_of(io::FileSystem& fs, const Entry& entry) const {
+  return compare(fs, entry.hash, entry.chain);
+}
+
+Result<Copies> Board::compare(io::FileSystem& fs, const std::string& bundle,
+                              const chain::Chain& own) const {
   Copies out;
   bool is_before = true;
   for (size_t i = 0; i < entries_.size(); ++i) {
     const BoardEntry& other = entries_[i];
-    if (other.bundle == entry.hash) is_before = false;
-    if (other.bundle == entry.hash || (!is_before && !other.counts)) continue;
-    ASSIGN_OR_RETURN(const chain::Chain chain, chain::read_chain(fs, kept_chain(folder_, other.bundle)));
-    if (chain.head() != other.head)
-      return corrupt(fmt::format("{}: has the run hash {}, its entry on the board {}",
-                                 kept_chain(folder_, other.bundle), chain.head(), other.head));
-    const int64_t shared = shared_steps(chain, entry.chain);
+    if (other.bundle == bundle) is_before = false;
+    if (other.bundle == bundle || (!is_before && !other.counts)) continue;
+    ASSIGN_OR_RETURN(const chain::Chain chain, kept(fs, other));
+    const int64_t shared = shared_steps(chain, own);
     if (shared == 0) continue;
-    if (other.counts && shared == entry.chain.last_step() && out.copy.empty())
+    if (other.counts && shared == own.last_step() && out.copy.empty())
       out.copy = fmt::format("its {} steps are those of entry {} (run hash {})", shared, i + 1, other.head);
     if (is_before)
       out.shared.push_back(

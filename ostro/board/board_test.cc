@@ -74,6 +74,10 @@ CheckRequest asked() {
   return out;
 }
 
+Status record(Board& board, io::FileSystem& fs, CheckResult result) {
+  return board.record(fs, result, asked());
+}
+
 }  // namespace
 
 TEST_CASE("a line that could not be read again is not written") {
@@ -88,7 +92,7 @@ TEST_CASE("a line that could not be read again is not written") {
   CHECK(refused.error().message().find("\"inf\" is not a hex float") != std::string::npos);
   CHECK_FALSE(board.entries().front().is_checked);
   CHECK_FALSE(folder.open().entries().front().is_checked);
-  check_ok(board.record(folder.fs, outcome(one, Rule::kFlops), asked()));
+  check_ok(record(board, folder.fs, outcome(one, Rule::kFlops)));
   const Board read = folder.open();
   CHECK(read.head() == board.head());
   CHECK(read.entries().front().refused == std::vector<std::string>{"flops"});
@@ -99,7 +103,7 @@ TEST_CASE("an outcome says with which places and memory it was found") {
   const Entry one = folder.entry("one");
   Board board = folder.open();
   check_ok(board.enter(folder.fs, one));
-  check_ok(board.record(folder.fs, outcome(one), asked()));
+  check_ok(record(board, folder.fs, outcome(one)));
   const Board read = folder.open();
   const BoardEntry& entry = read.entries().front();
   CHECK(entry.counts);
@@ -116,7 +120,7 @@ TEST_CASE("what another machine may find otherwise is no outcome") {
   check_ok(board.enter(folder.fs, one));
   for (const Rule rule : {Rule::kMemory, Rule::kCannotCheck}) {
     CHECK_FALSE(outcome(one, rule).is_final());
-    CHECK_FALSE(board.record(folder.fs, outcome(one, rule), asked()).ok());
+    CHECK_FALSE(record(board, folder.fs, outcome(one, rule)).ok());
   }
   CHECK_FALSE(folder.open().entries().front().is_checked);
   CheckResult both = outcome(one, Rule::kMemory);
@@ -131,13 +135,13 @@ TEST_CASE("what another process has written meanwhile stays, and the chain holds
   check_ok(checking.enter(folder.fs, one));
   Board entering = folder.open();
   check_ok(entering.enter(folder.fs, other));
-  check_ok(checking.record(folder.fs, outcome(one), asked()));
+  check_ok(record(checking, folder.fs, outcome(one)));
   const Board read = folder.open();
   REQUIRE(read.entries().size() == 2);
   CHECK(read.entries()[0].counts);
   CHECK(read.head() == checking.head());
   // One that does not know of the outcome writes no second one.
-  CHECK_FALSE(entering.record(folder.fs, outcome(one), asked()).ok());
+  CHECK_FALSE(record(entering, folder.fs, outcome(one)).ok());
   CHECK(folder.open().head() == read.head());
 }
 
@@ -152,14 +156,38 @@ TEST_CASE("only a copy of an entry that counts is a copy") {
   REQUIRE(copies(author).shared.size() == 1);
   CHECK(copies(author).shared.front().find("are those of entry 1") != std::string::npos);
   CHECK(copies(author).shared.front().find("which is not checked yet") != std::string::npos);
-  check_ok(board.record(folder.fs, outcome(broken, Rule::kScoreProgram), asked()));
+  check_ok(record(board, folder.fs, outcome(broken, Rule::kScoreProgram)));
   CHECK(copies(author).copy == "");
   CHECK(copies(author).shared.front().find("which was refused") != std::string::npos);
-  check_ok(board.record(folder.fs, outcome(author), asked()));
+  check_ok(record(board, folder.fs, outcome(author)));
   CHECK(copies(thief).copy.find("its 2 steps are those of entry 2") == 0);
   CHECK(copies(broken).copy.find("its 2 steps are those of entry 2") == 0);  // of two, one counts at most
   CHECK(copies(other).copy == "");
   CHECK(copies(other).shared.empty());
+}
+
+TEST_CASE("of two copies that are checked at the same time, the first that ends counts") {
+  BoardFolder folder;
+  const Entry author = folder.entry("author"), thief = folder.entry("thief"), other = folder.entry("other", 1);
+  Board board = folder.open();
+  for (const Entry& entry : {author, thief, other}) check_ok(board.enter(folder.fs, entry));
+  Board one = folder.open(), two = folder.open();  // as two commands have it while they check
+  CHECK(one.copies_of(folder.fs, author).value().copy == "");
+  CHECK(two.copies_of(folder.fs, thief).value().copy == "");
+  CheckResult first = outcome(author), second = outcome(thief), third = outcome(other);
+  check_ok(one.record(folder.fs, first, asked()));
+  check_ok(two.record(folder.fs, second, asked()));
+  check_ok(two.record(folder.fs, third, asked()));
+  CHECK(first.counts());
+  REQUIRE(second.refusals.size() == 1);
+  CHECK(second.refusals.front().rule == Rule::kCopy);
+  CHECK(second.refusals.front().text.find("its 2 steps are those of entry 1") == 0);
+  CHECK(third.counts());
+  const Board read = folder.open();
+  CHECK(read.entries()[0].counts);
+  CHECK(read.entries()[1].refused == std::vector<std::string>{"copy"});
+  CHECK(read.entries()[1].bits_per_byte == 0);
+  CHECK(read.entries()[2].counts);
 }
 
 }  // namespace ostro::board

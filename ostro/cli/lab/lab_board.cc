@@ -158,7 +158,9 @@ Result<board::LimitedCheck> check(const Context& context, CheckWords words) {
     done.text += "the board keeps no outcome of it: another machine may check it\n";
     return done;
   }
+  const bool counted = done.outcome.counts();
   RETURN_IF_ERROR(board->record(context.fs, done.outcome, words.request));
+  if (counted && !done.outcome.counts()) done.text = board::check_text(done.outcome, track);  // a copy by now
   done.text += fmt::format("head: {}\n", board->head());
   return done;
 }
