@@ -52,7 +52,9 @@ Status check_whole(const Context& context, const Entry& entry, CheckResult& out)
 Result<std::optional<ScoreProgram>> open_score(io::FileSystem& fs, const Entry& entry,
                                                const audit::RecordedRun& run, Refusals& out) {
   const auto refuse = [&](const Error& error) {
-    out.push_back({Rule::kScoreProgram, fmt::format("{}: {}", bundle::kScoreFile, error.message())});
+    const bool is_unknown = error.code() == ErrorCode::kUnsupported;
+    out.push_back({is_unknown ? Rule::kCannotCheck : Rule::kScoreProgram,
+                   fmt::format("{}: {}", bundle::kScoreFile, error.message())});
     return std::optional<ScoreProgram>();
   };
   auto program = read_score_program(fs, entry);

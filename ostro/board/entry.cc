@@ -64,7 +64,7 @@ Status add_foreign(io::FileSystem& fs, Entry& entry) {
   if (its_model == nullptr) return corrupt(fmt::format("{}: has no section model", config_path));
   ASSIGN_OR_RETURN(const std::string text, fs.read_file(program_path, kMostProgramBytes));
   auto programs = train::parse_programs(text);
-  if (!programs.ok()) return corrupt(fmt::format("{}: {}", program_path, programs.error().message()));
+  if (!programs.ok()) return audit::program_file_error(program_path, programs.error());
   ASSIGN_OR_RETURN(const int64_t positions, positions_of(*programs, program_path));
   entry.models.push_back(std::make_shared<models::ForeignModel>(type->text, *model, *its_model, positions,
                                                                 axes_of(canonical, "numerics", "leaves"),
@@ -141,7 +141,7 @@ Result<ir::Program> read_score_program(io::FileSystem& fs, const Entry& entry) {
   const std::string path = io::join_path(entry.record, bundle::kScoreFile);
   ASSIGN_OR_RETURN(const std::string text, fs.read_file(path, kMostProgramBytes));
   auto program = ir::parse_program(text);
-  if (!program.ok()) return corrupt(fmt::format("{}: {}", path, program.error().message()));
+  if (!program.ok()) return audit::program_file_error(path, program.error());
   return program;
 }
 

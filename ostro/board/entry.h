@@ -33,7 +33,8 @@ Context with_models(const Context& context, const Entry& entry);
 // that this program lacks. Errors: those of audit::open_recorded.
 Result<audit::RecordedRun> open_run(const Context& context, const Entry& entry);
 
-// The entry's program that scores texts: record/score.ir. Errors: kNotFound, kCorrupt.
+// The entry's program that scores texts: record/score.ir. Errors: kNotFound, kCorrupt; kUnsupported for an op
+// that this version does not have.
 Result<ir::Program> read_score_program(io::FileSystem& fs, const Entry& entry);
 
 // The most bytes of what is known beforehand that a program can hold: those of its constants, of all numbers

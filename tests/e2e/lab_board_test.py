@@ -263,6 +263,9 @@ def forgeries(lab, flops):
     # 10. A score that looks ahead: attention without its mask.
     score_edited(lab, "ahead", lambda ir: ir.replace("causal = 1", "causal = 0"))
     lab.refused("ahead", ["looks ahead"], says=["with other tokens behind position"])
+    # An operation of a later version is none of the entrant's faults.
+    score_edited(lab, "later", lambda ir: re.sub(r"= (\w+)\(", r"= \1_later(", ir, count=1))
+    lab.refused("later", ["cannot check"], says=["unknown op"])
     # 11. One that does not sum to 1.
     score_edited(lab, "short", halved)
     lab.refused("short", ["not a code"], says=["sums to"])
