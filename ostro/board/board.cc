@@ -15,6 +15,7 @@
 #include "ostro/board/evaluation.h"
 #include "ostro/chain/canonical.h"
 #include "ostro/convert/import/new_directory.h"
+#include "ostro/io/files/atomic_file.h"
 #include "ostro/io/files/path.h"
 
 namespace ostro::board {
@@ -94,7 +95,14 @@ Result<Board> Board::open(io::FileSystem& fs, const std::string& folder) {
   if (!there)
     return not_found(fmt::format("{} is no board: it has no {} (ostro lab board new)", folder, kBoardFile));
   ASSIGN_OR_RETURN(lab::LineChain lines, lab::LineChain::open(fs, path, kNoun));
-  ASSIGN_OR_RETURN(Track track, read_track(io::join_path(folder, kTrackFile)));
+  // A board may be another's: its track is the file that was written, and includes nothing.
+  const std::string track_path = io::join_path(folder, kTrackFile);
+  const auto read = [&](const std::string& file) -> Result<std::string> {
+    constexpr int64_t kMostBytes = int64_t{1} << 24;
+    if (file == track_path) return fs.read_file(file, kMostBytes);
+    return corrupt(fmt::format("{} is not opened: the track of a board includes nothing", file));
+  };
+  ASSIGN_OR_RETURN(Track track, read_track(track_path, read));
   if (lines.lines().empty()) return corrupt(fmt::format("{}: has no line about its track", path));
   const std::string first = lab::line_text({{"kind", "track"}, {"track", json::parse(track_text(track))}});
   if (lines.lines().front().entry != first)
@@ -168,8 +176,11 @@ Status Board::enter(io::FileSystem& fs, const Entry& entry) {
   if (const BoardEntry* known = find(entry.hash); known != nullptr)
     return invalid_argument(
         fmt::format("{} is on the board already, as the line {}", entry.folder, known->line));
-  ASSIGN_OR_RETURN(const std::string chain, fs.read_file(io::join_path(entry.record, chain::kChainFile)));
-  RETURN_IF_ERROR(fs.write_file(kept_chain(folder_, entry.hash), chain));
+  ASSIGN_OR_RETURN(std::string chain,
+                   fs.read_file(io::join_path(entry.record, chain::kChainFile), kMostChainBytes));
+  if (std::ssize(chain) > entry.chain.bytes) chain.resize(static_cast<size_t>(entry.chain.bytes));
+  // It is there before the line that says so, after a power cut, too: checks of later entries need it.
+  RETURN_IF_ERROR(io::write_file_atomically(fs, kept_chain(folder_, entry.hash), chain));
   return append({{"kind", "entry"}, {"bundle", entry.hash}, {"head", entry.chain.head()}});
 }
 
