@@ -263,6 +263,18 @@ def forgeries(lab, flops):
     # 10. A score that looks ahead: attention without its mask.
     score_edited(lab, "ahead", lambda ir: ir.replace("causal = 1", "causal = 0"))
     lab.refused("ahead", ["looks ahead"], says=["with other tokens behind position"])
+    # Links lead out of the entry, to files of whoever checks it.
+    (lab.root / "secret.yaml").write_text("a_key_of_the_keeper: 1\n")
+    for name in ("record/config.yaml", "ledger"):
+        bundle = lab.copy("linked")
+        shutil.move(bundle / name, lab.root / "moved")
+        (bundle / name).symlink_to(lab.root / ("secret.yaml" if name.endswith("yaml") else "moved"))
+        lab.refused("linked", ["cannot check"], says=["is a link, which may lead to any file of this machine"])
+        said = lab.program.run("lab", "board", "enter", "linked", *board, code=1)
+        check("is a link" in said and "a_key_of_the_keeper" not in said, said)
+        shutil.rmtree(bundle)
+        moved = lab.root / "moved"
+        shutil.rmtree(moved) if moved.is_dir() else moved.unlink()
     # An operation of a later version is none of the entrant's faults.
     score_edited(lab, "later", lambda ir: re.sub(r"= (\w+)\(", r"= \1_later(", ir, count=1))
     lab.refused("later", ["cannot check"], says=["unknown op"])

@@ -11,6 +11,7 @@
 
 #include "ostro/audit/sampled.h"
 #include "ostro/board/board.h"
+#include "ostro/board/confined_files.h"
 #include "ostro/board/evaluation.h"
 #include "ostro/board/limited_check.h"
 #include "ostro/chain/chain.h"
@@ -82,7 +83,8 @@ int new_verb(Args args) {
 
 Status enter(const Context& context, const std::string& bundle, const std::string& folder) {
   ASSIGN_OR_RETURN(board::Board board, board::Board::open(context.fs, folder));
-  ASSIGN_OR_RETURN(const board::Entry entry, board::open_entry(context, bundle));
+  board::ConfinedFiles files(context.fs, {bundle});
+  ASSIGN_OR_RETURN(const board::Entry entry, board::open_entry(context.in(files), bundle));
   RETURN_IF_ERROR(board.enter(context.fs, entry));
   return write_stdout(fmt::format("{}: entry {} of the board, run hash {}\nhead: {}\n", bundle,
                                   board.entries().size(), entry.chain.head(), board.head()));
