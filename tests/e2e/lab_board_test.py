@@ -263,6 +263,12 @@ def forgeries(lab, flops):
     # 10. A score that looks ahead: attention without its mask.
     score_edited(lab, "ahead", lambda ir: ir.replace("causal = 1", "causal = 0"))
     lab.refused("ahead", ["looks ahead"], says=["with other tokens behind position"])
+    # The state that is scored was left out: known before anything is replayed.
+    bundle = lab.copy("no_end")
+    shutil.rmtree(bundle / f"record/checkpoints/step-{STEPS:08}")
+    forger.reseal(bundle)
+    out = lab.check("no_end", 1)
+    check(f"refused: end: the state after step {STEPS}, its last one, is not in the bundle" in out and "replayed" not in out, out)
     # Links lead out of the entry, to files of whoever checks it.
     (lab.root / "secret.yaml").write_text("a_key_of_the_keeper: 1\n")
     for name in ("record/config.yaml", "ledger"):
