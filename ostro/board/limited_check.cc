@@ -104,12 +104,16 @@ Result<LimitedCheck> check_limited(const Context& context, const Track& track, c
                                    const CheckRequest& request, const CheckLimits& limits) {
   ASSIGN_OR_RETURN(const PrivateFolder scratch, PrivateFolder::make(temporary_dir(), "ostro-check-"));
   ProcessLimits of_process{limits.cpu_seconds, limits.addresses, {}};
-  if (can_limit_writing())
-    of_process.writable = {scratch.path().string()};
-  else
+  const WritingLimit writing = writing_limit();
+  if (writing != WritingLimit::kNone) of_process.writable = {scratch.path().string()};
+  if (writing == WritingLimit::kNone)
     log_warning(
         "this kernel has no Landlock, so what the check writes is not limited; check entries of strangers in "
         "a container");
+  if (writing == WritingLimit::kAllButTruncation)
+    log_warning(
+        "the Landlock of this kernel does not keep the check from cutting off files (Linux 6.2 does); check "
+        "entries of strangers in a container");
   ASSIGN_OR_RETURN(ForkedProcess process, ForkedProcess::start([&] {
                      ::setenv("TMPDIR", scratch.path().c_str(), 1);
                      return check_here(context, track, board, request, of_process);

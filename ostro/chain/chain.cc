@@ -84,10 +84,13 @@ Status check_order(const std::vector<ChainLink>& links, const ChainEntry& entry)
   if (step != last)
     return invalid_argument(
         fmt::format("an amend or checkpoint entry of step {} follows step {}", step, last));
-  if (std::holds_alternative<AmendEntry>(entry)) {
-    if (step > entry_step(links.front().entry)) return {};
-    return invalid_argument(fmt::format("an amend after step {}, before any step of this run", step));
-  }
+  const bool is_amend = std::holds_alternative<AmendEntry>(entry);
+  // The state before the first step is drawn, or the genesis names it: a checkpoint entry of it would say that
+  // the run began with another one.
+  if (step == entry_step(links.front().entry))
+    return invalid_argument(fmt::format("{} after step {}, before any step of this run",
+                                        is_amend ? "an amend" : "a checkpoint entry", step));
+  if (is_amend) return {};
   for (size_t i = links.size(); i-- > 0 && entry_step(links[i].entry) == step;) {
     if (std::holds_alternative<CheckpointEntry>(links[i].entry))
       return invalid_argument(fmt::format("a second checkpoint entry of step {}", step));

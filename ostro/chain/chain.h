@@ -54,7 +54,7 @@ Result<Chain> truncate_to_step(io::FileSystem& fs, const std::string& path, int6
 
 // Checks that `entry` may follow `links`: a genesis is the first entry and no other; steps follow one by one;
 // amend and checkpoint entries have the number of the step before them; a step has at most one checkpoint
-// entry, in front of its amends; no amend comes before the first step. Error: kInvalidArgument.
+// entry, in front of its amends; neither comes before the first step. Error: kInvalidArgument.
 Status check_order(const std::vector<ChainLink>& links, const ChainEntry& entry);
 
 }  // namespace ostro::chain
