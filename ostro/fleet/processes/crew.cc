@@ -9,7 +9,7 @@
 #include "ostro/base/log.h"
 #include "ostro/base/profile.h"
 #include "ostro/dist/checked_group.h"
-#include "ostro/fleet/workers/device_room.h"
+#include "ostro/fleet/processes/device_room.h"
 #include "ostro/fleet/workers/workers.h"
 
 namespace ostro::fleet {
