@@ -111,6 +111,20 @@ TEST_CASE("checks change no bit, and honest workers agree") {
   CHECK(same(train_on(s, replicas, 2).state.params, train_alone(s, 2).state.params));
 }
 
+TEST_CASE("one worker checks itself whatever the mesh") {
+  train::TrainConfig c = tiny_config(4, {{"embed", 4}});
+  c.trainer.cross_check = 1;
+  c.trainer.sharding.mesh.axes = {{"replica", 2}, {"data", -1}};
+  c.trainer.sharding.parameter_axis_resources = {{"mlp", "replica"}};
+  const Setup s = make_setup(std::move(c));
+  const auto engine = interp::make_interpreter();
+  const auto runner = make_runner(s.programs, *engine, "none", s.config, 1);
+  REQUIRE_MESSAGE(runner.ok(), (runner.ok() ? "" : runner.error().message()));
+  const Trail t = train(s, **runner, *engine, 2);
+  CHECK(same(t, train_alone(s, 2)));
+  CHECK(t.steps[0].checked_leaves == 4);
+}
+
 TEST_CASE("rows are read of what may have to be computed, and no more") {
   RowShare share{.rows = 2, .workers = 3, .place = 1, .check = {0.5, 5}};
   for (int64_t step = 1; step <= 5; ++step) {
