@@ -88,7 +88,7 @@ Result<std::unique_ptr<Member>> Member::join(const std::string& host, int port, 
   // Ahead of the first heartbeat.
   joined.channel.push(message);
   const auto again = [host, port, secret, certificates](Clock::time_point until) {
-    return connect_and_prove(host, port, secret, certificates.get(), until);
+    return connect_and_prove(host, port, secret, certificates.get(), until, true);
   };
   return std::unique_ptr<Member>(new Member(std::make_unique<State>(std::move(joined), hello, again)));
 }
