@@ -80,6 +80,7 @@ class WorkerLoop {
     if (member_.stop_asked() && error.code() == ErrorCode::kBusy) return cluster::kExitInterrupted;
     member_.goes(last_word(error));
     const int code = request_.on_error(error);
+    if (crew_.named()) return cluster::kExitCorrupt;
     return error.code() == ErrorCode::kIo ? cluster::kExitLostPlace : code;
   }
 
@@ -147,6 +148,7 @@ class WorkerLoop {
       if (const auto over = member_.over()) return static_cast<int>(*over);
     if (!outcome.ok()) member_.goes(last_word(outcome.error()));
     const int code = request_.on_outcome(outcome);
+    if (!outcome.ok() && crew_.named()) return cluster::kExitCorrupt;
     if (outcome.ok() || is_of_the_run(outcome.error())) {
       member_.done(code);
       wait_for_end();
