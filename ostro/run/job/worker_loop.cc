@@ -160,12 +160,6 @@ class WorkerLoop {
     return (crew_.named() ? std::string(cluster::kCorruptWord) : "") + error.message();
   }
 
-  // Whether any worker that led the run would come to this error, so that the run is over. What is missing,
-  // damaged or impossible here may be right on another machine.
-  static bool is_of_the_run(const Error& error) {
-    return error.code() == ErrorCode::kInvalidArgument || error.code() == ErrorCode::kInternal;
-  }
-
   // Until the coordinator knows that the run is over, or is gone.
   void wait_for_end() {
     while (!member_.over()) {

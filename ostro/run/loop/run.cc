@@ -127,16 +127,20 @@ Result<RunOutcome> Run::train(const Watcher& watcher) {
       return out_of_memory_error(e);
     }
   }();
-  // Where several processes share the run, another may go on with it.
-  if (outcome.ok() || state_->is_shared()) return outcome;
+  // Where several processes share the run, another may go on with it, unless it would come to this error, too.
+  if (outcome.ok() || (state_->is_shared() && !is_of_the_run(outcome.error()))) return outcome;
   // The first error is the one that matters.
-  const bool did_nothing = !opened_->genesis && state_->step() == 0 && !keeper_->last_saved();
+  const bool did_nothing = !state_->is_shared() && !opened_->genesis && state_->step() == 0 && !keeper_->last_saved();
   const Status ended =
       did_nothing ? forget()
                   : end_session(*opened_, env_.fs, fmt::format("failed: {}", outcome.error().message()),
                                 state_->step());
   if (!ended.ok()) log_warning(fmt::format("{}: {}", directory(), ended.error().message()));
   return outcome;
+}
+
+bool is_of_the_run(const Error& error) {
+  return error.code() == ErrorCode::kInvalidArgument || error.code() == ErrorCode::kInternal;
 }
 
 // Without a chain the directory holds no run, and the same trainer.id may begin one with other data.
