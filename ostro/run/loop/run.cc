@@ -22,7 +22,10 @@ Status tell_crew(fleet::Crew& crew, const OpenedRun& run, const std::string& rem
   RETURN_IF_ERROR(job.set(fleet::kReferenceKey, run.reference.value_or(fleet::kNoReference)));
   RETURN_IF_ERROR(job.set(fleet::kDataKey, run.data.data_hash));
   RETURN_IF_ERROR(job.set(fleet::kProgramKey, train::programs_hash(run.programs)));
-  RETURN_IF_ERROR(job.set(fleet::kConfigKey, config::resolved_yaml(run.config)));
+  // How exchanges are checked must be what the crew knows from an earlier leader.
+  train::TrainConfig config = run.config;
+  if (crew.has_run()) config.trainer.cross_check = crew.config().trainer.cross_check;
+  RETURN_IF_ERROR(job.set(fleet::kConfigKey, config::resolved_yaml(config)));
   if (!crew.has_run()) crew.set_run(run.programs, remat, run.config);
   return Status();
 }
