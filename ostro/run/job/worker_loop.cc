@@ -11,6 +11,7 @@
 #include "ostro/cluster/local/local_launcher.h"
 #include "ostro/cluster/member.h"
 #include "ostro/cluster/watch/cluster_file.h"
+#include "ostro/cluster/wire/secret.h"
 #include "ostro/cluster/wire/socket.h"
 #include "ostro/io/files/path.h"
 #include "ostro/run/job/coordinated_membership.h"
@@ -203,6 +204,7 @@ Result<int> work(const Context& context, const WorkerRequest& request) {
     log_info(fmt::format("no worker joins from this machine: {}", *notice));
     return cluster::kExitLeft;
   }
+  RETURN_IF_ERROR(cluster::check_secret(request.secret, request.config.trainer.tls.has_value()));
   const std::string directory = train::run_directory(request.config);
   cluster::Hello hello =
       job_hello(request.config, find_place_of_run(context.fs, directory, std::chrono::seconds(5)));
