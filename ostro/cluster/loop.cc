@@ -7,6 +7,7 @@
 
 #include "ostro/base/log.h"
 #include "ostro/base/sha256.h"
+#include "ostro/dist/socket.h"
 
 namespace ostro::cluster {
 namespace {
@@ -101,7 +102,8 @@ void Loop::read(Peer& peer) {
   if (filled.ok()) return;
   // Of a connection with TLS: it has no certificate of the job.
   if (peer.stage == Stage::kStranger && filled.error().code() == ErrorCode::kInvalidArgument)
-    warn_of_stranger(filled.error().message());
+    warn_of_stranger(
+        fmt::format("{} (from {})", filled.error().message(), dist::peer_address(peer.channel.fd())));
   lose(peer, filled.error().message());
 }
 

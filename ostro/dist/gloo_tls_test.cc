@@ -91,6 +91,7 @@ TEST_CASE("a worker with another secret has no certificate of the job") {
   CHECK_MESSAGE(
       errors[0].find("worker 0: no connection with worker 1 within 500 ms; one was refused: TLS: ") == 0,
       errors[0]);
+  CHECK_MESSAGE(errors[0].ends_with(" (from 127.0.0.1)"), errors[0]);
 }
 
 TEST_CASE("a worker with TLS and one without do not connect, and a group without a secret has no TLS") {

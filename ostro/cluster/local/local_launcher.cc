@@ -32,7 +32,7 @@ namespace {
 using Clock = std::chrono::steady_clock;
 
 constexpr std::chrono::seconds kGrace{10};  // from the end of the job to SIGTERM, and from there to SIGKILL
-constexpr int kMostFailures = 3;  // in a row, in one place
+constexpr int kMostFailures = 3;            // in a row, in one place
 
 // Null-terminated pointers to strings that live as long as this object.
 class Words {

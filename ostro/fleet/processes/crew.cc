@@ -133,11 +133,11 @@ Status Crew::try_form(const EpochView& epoch) {
   RETURN_IF_ERROR(meet(epoch, stop_));
   ASSIGN_OR_RETURN(group_, membership_.connect(epoch, made->plan.mesh()));
   if (made->plan.options.check.on())
-    group_ = dist::make_checked_group(std::move(group_), [this, number = epoch.number](const auto& why,
-                                                                                       bool sizes) {
-      membership_.fault(number, why);
-      return !sizes || ++sizes_differed_ < kMostSizes;
-    });
+    group_ = dist::make_checked_group(std::move(group_),
+                                      [this, number = epoch.number](const auto& why, bool sizes) {
+                                        membership_.fault(number, why);
+                                        return !sizes || ++sizes_differed_ < kMostSizes;
+                                      });
   // old_ has the state until all workers have their cells of it. A plan that never had a state is no loss.
   if (old_ == nullptr) old_ = std::move(now_);
   now_ = std::move(made);

@@ -130,10 +130,12 @@ Result<RunOutcome> Run::train(const Watcher& watcher) {
       return out_of_memory_error(e);
     }
   }();
-  // Where several processes share the run, another may go on with it, unless it would come to this error, too.
+  // Where several processes share the run, another may go on with it, unless it would come to this error,
+  // too.
   if (outcome.ok() || (state_->is_shared() && !is_of_the_run(outcome.error()))) return outcome;
   // The first error is the one that matters.
-  const bool did_nothing = !state_->is_shared() && !opened_->genesis && state_->step() == 0 && !keeper_->last_saved();
+  const bool did_nothing =
+      !state_->is_shared() && !opened_->genesis && state_->step() == 0 && !keeper_->last_saved();
   const Status ended =
       did_nothing ? forget()
                   : end_session(*opened_, env_.fs, fmt::format("failed: {}", outcome.error().message()),
