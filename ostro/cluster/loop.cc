@@ -145,7 +145,12 @@ void Loop::accept_some() {
     if (poll(&waiting, 1, 0) <= 0 || !room_for_stranger()) return;
     Result<Socket> socket = accept_from(listener_);
     if (!socket.ok()) {
-      if (socket.error().code() == ErrorCode::kIo) next_accept_ = Clock::now() + kRetry;
+      if (socket.error().code() != ErrorCode::kIo) return;
+      next_accept_ = Clock::now() + kRetry;
+      if (!std::exchange(told_of_accept_, true))
+        log_warning(fmt::format("no worker can connect: {}; it is tried again every second; raise the limit "
+                                "of open files (ulimit -n)",
+                                socket.error().message()));
       return;
     }
     Peer& peer = peers_.emplace_back(std::move(*socket));

@@ -100,6 +100,7 @@ class Loop {
   Clock::time_point next_warning_;  // of a wrong secret, not before
   Clock::time_point next_record_;   // not before: the journal could not be written
   Clock::time_point next_tell_;     // of that, not before
+  bool told_of_accept_ = false;     // that no connection can be accepted
   std::optional<Clock::time_point> unrecorded_since_;
 };
 

@@ -6,6 +6,7 @@
 #include <mutex>
 #include <utility>
 
+#include "ostro/base/open_files.h"
 #include "ostro/cluster/link.h"
 #include "ostro/cluster/message.h"
 #include "ostro/cluster/values.h"
@@ -79,6 +80,7 @@ Result<std::unique_ptr<Member>> Member::join(const std::string& host, int port, 
   if (message.size() > kMostBytes) {
     return invalid_argument(fmt::format("a hello of {} bytes; {} is the most", message.size(), kMostBytes));
   }
+  raise_open_files();  // a worker has a connection to each other one
   std::shared_ptr<tls::Certificates> certificates;
   if (tls) {
     ASSIGN_OR_RETURN(certificates, tls::Certificates::of_job(secret));
