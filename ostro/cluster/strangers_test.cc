@@ -45,9 +45,9 @@ TEST_CASE("a wrong secret keeps a worker out") {
 }
 
 TEST_CASE("a coordinator that can open no more files says so, and takes workers when it can again") {
-  Job job(1);
   std::mutex mutex;
   std::string log;
+  Job job(1);
   set_log_sink([&](LogLevel, std::string_view line) {
     const std::scoped_lock lock(mutex);
     log += line;

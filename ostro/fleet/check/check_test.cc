@@ -87,7 +87,7 @@ TEST_CASE("who keeps or hands on another value is named, and nobody who may have
   using Ranks = std::vector<int64_t>;
   const auto judged = [](std::vector<PartVotes> parts) { return judge_parts(4, parts); };
   CHECK(judged({{"a", {vote(0, 1), vote(2, 1)}, {read(0, 1, 0), read(1, 1, 0)}}}).text.empty());
-  // Of two copies none is right, whoever read it.
+  // Of two copies none is right, also if one was read by several.
   const Disagreement two = judged({{"a", {vote(0, 1), vote(2, 9)}, {read(1, 1, 0), read(3, 9, 2)}}});
   CHECK(two.state_lost);
   CHECK(two.differ.empty());

@@ -9,9 +9,9 @@
 #include <vector>
 
 #include "ostro/fleet/check/check_draw.h"
+#include "ostro/fleet/parts/state_layout.h"
+#include "ostro/fleet/parts/update_parts.h"
 #include "ostro/fleet/slices/slices.h"
-#include "ostro/fleet/workers/state_layout.h"
-#include "ostro/fleet/workers/update_parts.h"
 #include "ostro/spmd/partition.h"
 #include "ostro/train/options/mesh.h"
 #include "ostro/train/programs/leaf_plan.h"
