@@ -37,7 +37,8 @@ TEST_CASE("the limit of open files is raised as far as the system lets it, and n
     CHECK(now.rlim_max == before.rlim_max);
     return now.rlim_cur;
   };
-  CHECK(raised_from(std::min<rlim_t>(256, before.rlim_max)) == std::min<rlim_t>(before.rlim_max, kMostOpenFiles));
+  CHECK(raised_from(std::min<rlim_t>(256, before.rlim_max)) ==
+        std::min<rlim_t>(before.rlim_max, kMostOpenFiles));
   CHECK(raised_from(before.rlim_cur) >= before.rlim_cur);
   REQUIRE(::setrlimit(RLIMIT_NOFILE, &before) == 0);
 }

@@ -148,9 +148,10 @@ void Loop::accept_some() {
       if (socket.error().code() != ErrorCode::kIo) return;
       next_accept_ = Clock::now() + kRetry;
       if (!std::exchange(told_of_accept_, true))
-        log_warning(fmt::format("no worker can connect: {}; it is tried again every second; raise the limit "
-                                "of open files (ulimit -n)",
-                                socket.error().message()));
+        log_warning(
+            fmt::format("no worker can connect: {}; it is tried again every second; raise the limit "
+                        "of open files (ulimit -n)",
+                        socket.error().message()));
       return;
     }
     Peer& peer = peers_.emplace_back(std::move(*socket));

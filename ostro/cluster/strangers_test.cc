@@ -54,12 +54,14 @@ TEST_CASE("a coordinator that can open no more files says so, and takes workers 
   });
   const auto said = [&] {
     const std::scoped_lock lock(mutex);
-    return log.find("no worker can connect") != std::string::npos && log.find("ulimit -n") != std::string::npos;
+    return log.find("no worker can connect") != std::string::npos &&
+           log.find("ulimit -n") != std::string::npos;
   };
   const Socket caller(::socket(AF_INET, SOCK_STREAM | SOCK_CLOEXEC, 0));
   rlimit before{};
   REQUIRE(::getrlimit(RLIMIT_NOFILE, &before) == 0);
-  const int lowest = ::dup(caller.fd());  // the lowest number that is free: no file may have it or a higher one
+  const int lowest =
+      ::dup(caller.fd());  // the lowest number that is free: no file may have it or a higher one
   REQUIRE(lowest > 0);
   REQUIRE(::close(lowest) == 0);
   const rlimit none{static_cast<rlim_t>(lowest), before.rlim_max};

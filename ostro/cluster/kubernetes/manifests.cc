@@ -9,7 +9,8 @@ namespace {
 
 using Object = nlohmann::ordered_json;
 
-// Seconds from SIGTERM to SIGKILL. It ends at once, but waits up to a minute for a command that gives an alert.
+// Seconds from SIGTERM to SIGKILL. It ends at once, but waits up to a minute for a command that gives an
+// alert.
 constexpr int64_t kCoordinatorGrace = 90;
 constexpr const char* kConfigFolder = "/etc/ostro";
 constexpr const char* kConfigOfPod = "/etc/ostro/config.yaml";

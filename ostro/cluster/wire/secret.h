@@ -17,8 +17,8 @@ std::string proof(std::string_view secret, std::string_view role, std::string_vi
                   std::string_view member_nonce, std::string_view binding);
 
 // With TLS a process that connects is shown a signature that follows from the secret, and can test guesses
-// with it elsewhere. Error: kInvalidArgument for a secret that is too short for that. An empty one is the business of
-// tls::Certificates.
+// with it elsewhere. Error: kInvalidArgument for a secret that is too short for that. An empty one is the
+// business of tls::Certificates.
 Status check_secret(std::string_view secret, bool tls);
 
 }  // namespace ostro::cluster

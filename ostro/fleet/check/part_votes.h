@@ -27,9 +27,10 @@ struct PartVotes {
 // What the votes on all `parts` of a step say; without text when all agree.
 //
 // Of what is kept, a majority is right. The votes of workers that a majority names on one part do not count
-// on the others: their memory is at fault. Where then none decides, the state is lost, and no worker is named.
-// Of what is read, a worker is named that has another value than the one that gave it; if several have the
-// same other value from one worker, that one is. A worker that may have been given what it has is not named.
+// on the others: their memory is at fault. Where then none decides, the state is lost, and no worker is
+// named. Of what is read, a worker is named that has another value than the one that gave it; if several have
+// the same other value from one worker, that one is. A worker that may have been given what it has is not
+// named.
 Disagreement judge_parts(int64_t step, const std::vector<PartVotes>& parts);
 
 }  // namespace ostro::fleet

@@ -220,17 +220,18 @@ TEST_CASE("copies of cells that differ are found: a copy misses an update; unche
         std::string::npos);
 }
 
-// Workers after `state`, of which one can have a bit flipped in what it keeps; and one step of them.
+// Workers of which one can have a bit flipped in what it keeps of a state; and one step of them.
 class KeptBits {
  public:
-  KeptBits(const Setup& s, const WorkerOptions& options, runtime::Engine& engine, const train::State& state)
+  KeptBits(const Setup& s, const WorkerOptions& options, runtime::Engine& engine)
       : s_(s), plan_(make_worker_plan(s.programs, engine, "none", options).value()) {
-    for (int64_t rank = 0; rank < plan_.mesh().size(); ++rank) {
+    for (int64_t rank = 0; rank < plan_.mesh().size(); ++rank)
       workers_.push_back(std::make_unique<Worker>(plan_, rank));
-      check_ok(workers_.back()->adopt(state));
-    }
   }
   const WorkerPlan& plan() const { return plan_; }
+  void adopt(const train::State& state) {
+    for (const auto& worker : workers_) check_ok(worker->adopt(state));
+  }
 
   // In the cells of parameter k that `rank` owns, or in its copy of those of another worker.
   void flip(int64_t rank, size_t k, bool in_copy) {
@@ -285,21 +286,24 @@ TEST_CASE("slices: a bit of a copy changes no leaf and expels nobody; without ch
   const auto engine = interp::make_interpreter();
   train::State from = train::initial_state(s.programs, *engine, 0).value();
   const train::BatchArrays batch = batch_of(8, 1);
-  const auto workers = [&](double rate, int64_t seed) {
-    WorkerOptions options = checked(4, s, rate, seed);
-    options.state_replicas = 1;
-    options.slices = {"a", "a", "b", "b"};
-    return KeptBits(s, options, *engine, from);
+  const auto options = [&](double rate) {
+    WorkerOptions o = checked(4, s, rate);
+    o.state_replicas = 1;
+    o.slices = {"a", "a", "b", "b"};
+    return o;
   };
-  KeptBits honest = workers(0, 0);
+  KeptBits honest(s, options(0), *engine), flipped(s, options(0.3), *engine);
+  honest.adopt(from);
   REQUIRE_FALSE(honest.step(batch));
+  const int64_t holder = honest.plan().holders[0];
+  const size_t k = parameter_of(honest.plan(), false);
   int64_t seen = 0;
-  for (int64_t seed = 0; seed < 60; ++seed) {
-    KeptBits flipped = workers(0.3, seed);
-    const size_t k = parameter_of(flipped.plan(), false);
-    flipped.flip(flipped.plan().holders[0], k, true);
+  for (int64_t step = 1; step <= 60; ++step) {
+    from.step = step - 1;
+    flipped.adopt(from);
+    flipped.flip(holder, k, true);
     const std::optional<Disagreement> found = flipped.step(batch);
-    CHECK(found.has_value() == CheckDraw{0.3, seed}.array(1, static_cast<int64_t>(k)));
+    CHECK(found.has_value() == flipped.plan().options.check.array(step, static_cast<int64_t>(k)));
     if (!found) CHECK(same(flipped.result(), honest.result()));
     if (!found) continue;
     ++seen;
@@ -308,8 +312,9 @@ TEST_CASE("slices: a bit of a copy changes no leaf and expels nobody; without ch
     CHECK_MESSAGE(found->text.find("copies differ, and no majority") != std::string::npos, found->text);
   }
   CHECK(seen > 0);
-  KeptBits unchecked = workers(0, 0);
-  unchecked.flip(unchecked.plan().holders[0], parameter_of(unchecked.plan(), false), true);
+  KeptBits unchecked(s, options(0), *engine);
+  unchecked.adopt(from);
+  unchecked.flip(holder, k, true);
   REQUIRE_FALSE(unchecked.step(batch));
   CHECK_FALSE(same(unchecked.result(), honest.result()));  // slices read copies, so the bit matters
 }
@@ -317,29 +322,33 @@ TEST_CASE("slices: a bit of a copy changes no leaf and expels nobody; without ch
 TEST_CASE("who reads a part that differs from the others' is not taken for one who computes wrongly") {
   const Setup s = tiny(8, {{"embed", 4}});
   const auto engine = interp::make_interpreter();
-  const train::State from = train::initial_state(s.programs, *engine, 0).value();
+  train::State from = train::initial_state(s.programs, *engine, 0).value();
   const train::BatchArrays batch = batch_of(8, 1);
   int64_t before_the_update = 0;
-  for (const bool in_slices : {false, true})
-    for (int64_t seed = 0; seed < 40; ++seed) {
-      // Two workers own each part, one for {0, 1} and one for {2, 3}: each vote of leaves would name either.
-      WorkerOptions options = checked(4, s, 0.25, seed);
-      options.sharding.mesh.axes = {{"replica", 2}, {"data", 2}};
-      if (in_slices) options.slices = {"a", "a", "b", "b"};
-      KeptBits flipped(s, options, *engine, from);
-      flipped.flip(seed % 4, parameter_of(flipped.plan(), false), false);
+  for (const bool in_slices : {false, true}) {
+    // Two workers own each part, one for {0, 1} and one for {2, 3}: each vote of leaves would name either.
+    WorkerOptions options = checked(4, s, 0.25);
+    options.sharding.mesh.axes = {{"replica", 2}, {"data", 2}};
+    if (in_slices) options.slices = {"a", "a", "b", "b"};
+    KeptBits flipped(s, options, *engine);
+    for (int64_t step = 1; step <= 40; ++step) {
+      from.step = step - 1;
+      flipped.adopt(from);
+      flipped.flip(step % 4, parameter_of(flipped.plan(), false), false);
       const std::optional<Disagreement> found = flipped.step(batch);
       if (!found) continue;
       CHECK_MESSAGE(found->differ.empty(), found->text);
       CHECK(found->state_lost);
       CHECK(found->text.find("computes what the others do not") == std::string::npos);
-      before_the_update += flipped.steps_done() == 0 ? 1 : 0;
+      before_the_update += flipped.steps_done() < step ? 1 : 0;
     }
+  }
   CHECK(before_the_update > 10);
   // With a third owner the majority decides.
   WorkerOptions three = checked(3, s, 1);
   three.sharding.mesh.axes = {{"replica", 3}, {"data", 1}};
-  KeptBits flipped(s, three, *engine, from);
+  KeptBits flipped(s, three, *engine);
+  flipped.adopt(from);
   flipped.flip(1, 0, false);
   const std::optional<Disagreement> found = flipped.step(batch);
   REQUIRE(found);
