@@ -102,8 +102,7 @@ void Loop::read(Peer& peer) {
   if (filled.ok()) return;
   // Of a connection with TLS: it has no certificate of the job.
   if (peer.stage == Stage::kStranger && filled.error().code() == ErrorCode::kInvalidArgument)
-    warn_of_stranger(
-        fmt::format("{} (from {})", filled.error().message(), dist::peer_address(peer.channel.fd())));
+    warn_of_stranger(fmt::format("{} (from {})", filled.error().message(), peer.from));
   lose(peer, filled.error().message());
 }
 
@@ -156,6 +155,7 @@ void Loop::accept_some() {
     }
     Peer& peer = peers_.emplace_back(std::move(*socket));
     peer.came = Clock::now();
+    peer.from = dist::peer_address(peer.channel.fd());
     peer.until = peer.came + kStrangerTime;
     greet(peer);
   }

@@ -5,7 +5,6 @@
 #include "ostro/base/sha256.h"
 #include "ostro/cluster/loop.h"
 #include "ostro/cluster/wire/secret.h"
-#include "ostro/dist/socket.h"
 
 namespace ostro::cluster {
 
@@ -26,8 +25,7 @@ void Loop::handle_proof(Peer& peer, MessageReader& reader) {
   if (reader.kind() != Kind::kProof || !reader.done())
     return lose(peer, "it does not follow the protocol of a worker");
   if (!same_code(its_proof, proof(options_.secret, "member", peer.nonce, its_nonce, binding))) {
-    warn_of_stranger(fmt::format("it has another secret than this coordinator (from {})",
-                                 dist::peer_address(peer.channel.fd())));
+    warn_of_stranger(fmt::format("it has another secret than this coordinator (from {})", peer.from));
     return refuse(peer, "the secret is wrong: start all with the same OSTRO_JOB_SECRET");
   }
   peer.stage = Stage::kProved;

@@ -104,8 +104,8 @@ class CheckedGroup final : public Group {
     return same;
   }
 
-  // A frame that says another size than is expected: a bit of it may have flipped. (What this side asks for
-  // is checked before; CheckedExchange makes it right.)
+  // A frame that says another size than is expected: a bit of it may have flipped. The other causes of this
+  // error are mistakes of the caller, which do not pass.
   Status moved(const Status& done) {
     if (done.ok() || done.error().code() != ErrorCode::kInvalidArgument) return done;
     const std::string why = done.error().message();

@@ -146,7 +146,7 @@ class Meeting {
       else if (!status.ok() && status.error().code() == ErrorCode::kInvalidArgument && talk->peer() >= 0)
         doubted_ = talk->peer();
       else if (!status.ok() && status.error().code() != ErrorCode::kIo && options_.certificates)
-        refused_ = fmt::format("{} (from {})", status.error().message(), peer_address(talk->fd()));
+        refused_ = fmt::format("{} (from {})", status.error().message(), talk->from());
       talk = talks_.erase(talk);
     }
     for (size_t i = 0; i < out_.size(); ++i) {
