@@ -9,9 +9,9 @@
 #include <vector>
 
 #include "ostro/fleet/check/check_draw.h"
+#include "ostro/fleet/parts/state_layout.h"
+#include "ostro/fleet/parts/update_parts.h"
 #include "ostro/fleet/slices/slices.h"
-#include "ostro/fleet/workers/state_layout.h"
-#include "ostro/fleet/workers/update_parts.h"
 #include "ostro/spmd/partition.h"
 #include "ostro/train/options/mesh.h"
 #include "ostro/train/programs/leaf_plan.h"
@@ -32,8 +32,8 @@ struct WorkerOptions {
   // workers own anyway have no copy.
   int64_t state_replicas = 0;
   std::vector<std::string> hosts = {};  // of each worker, so that a copy is on another host; empty: one host
-  // The name of each worker's slice, so that little is sent between slices (slices.h); empty: one slice. With
-  // several slices copies are in another slice, not only on another host.
+  // The name of each worker's slice, so that little is sent between slices (slices.h); empty: one slice. If
+  // no slice has more than half of the workers, copies are in another slice, not only on another host.
   std::vector<std::string> slices = {};
   CheckDraw check = {};  // trainer.cross_check
   // When set, the plan is for this worker alone: a process needs only the programs of its own worker.

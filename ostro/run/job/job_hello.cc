@@ -36,6 +36,8 @@ cluster::Hello job_hello(const train::TrainConfig& config, const std::string& pl
   const auto options = chain::values_by_path(train::canonical_text(config));
   hello.equal.insert(hello.equal.end(), options.begin(), options.end());
   hello.equal.emplace_back("trainer.mesh and what is split over it", mesh_options(config.trainer.sharding));
+  // It decides how many messages an exchange has.
+  hello.equal.emplace_back("trainer.cross_check", fmt::format("{}", config.trainer.cross_check));
   hello.equal.emplace_back(fmt::format("the folder {}, seen by its {},", hello.job, kPlaceFile), place);
   return hello;
 }
