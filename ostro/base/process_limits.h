@@ -20,8 +20,9 @@ struct ProcessLimits {
   std::optional<std::vector<std::string>> writable;
 };
 
-// Sets the limits; without CAP_SYS_RESOURCE they cannot be raised again. Call it in a process of one thread. Errors: kUnsupported if
-// the kernel cannot limit what is written (Landlock, Linux 5.13); kIo for what it refuses.
+// Sets the limits; without CAP_SYS_RESOURCE they cannot be raised again. Call it in a process of one thread.
+// Errors: kUnsupported if the kernel cannot limit what is written (Landlock, Linux 5.13); kIo for what it
+// refuses.
 Status limit_process(const ProcessLimits& limits);
 
 // How much of what a process writes the kernel can limit: nothing; all but cutting off files that are there,

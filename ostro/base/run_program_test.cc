@@ -25,8 +25,8 @@ TEST_CASE("a program that takes too long is killed with what it started; a statu
   REQUIRE(!late.ok());
   CHECK(!status);
   CHECK(late.error().message() == "sh took longer than 0.1 s and was killed");
-  const auto failed = run_program(
-      ProgramCall{{"sh", "-c", "echo why; exit 3"}, "", std::chrono::seconds(300), {}, &status});
+  const auto failed =
+      run_program(ProgramCall{{"sh", "-c", "echo why; exit 3"}, "", std::chrono::seconds(300), {}, &status});
   REQUIRE(!failed.ok());
   CHECK(status == 3);
   CHECK(!run_program(ProgramCall{{"sh", "-c", "kill -9 $$"}, "", {}, {}, &status}).ok());

@@ -232,16 +232,15 @@ Result<chain::Chain> Board::kept(io::FileSystem& fs, const BoardEntry& entry) co
   const std::string path = kept_chain(folder_, entry.bundle);
   ASSIGN_OR_RETURN(chain::Chain chain, chain::read_chain(fs, path));
   if (chain.head() == entry.head) return chain;
-  return corrupt(fmt::format("{}: has the run hash {}, its entry on the board {}", path, chain.head(),
-                             entry.head));
+  return corrupt(
+      fmt::format("{}: has the run hash {}, its entry on the board {}", path, chain.head(), entry.head));
 }
 
 Result<Copies> Board::copies_of(io::FileSystem& fs, const Entry& entry) const {
   return compare(fs, entry.hash, entry.chain);
 }
 
-Result<Copies> Board::compare(io::FileSystem& fs, const std::string& bundle,
-                              const chain::Chain& own) const {
+Result<Copies> Board::compare(io::FileSystem& fs, const std::string& bundle, const chain::Chain& own) const {
   Copies out;
   bool is_before = true;
   for (size_t i = 0; i < entries_.size(); ++i) {

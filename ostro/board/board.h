@@ -60,9 +60,9 @@ class Board {
   // the board has this bundle; kBusy when another process writes for long.
   Status enter(io::FileSystem& fs, const Entry& entry);
   // Appends the outcome of a check, of which copies are looked for once more: of two checks that run at the
-  // same time, the one that ends first decides which entry counts. Then the refusal is added to `result`, too.
-  // Errors: kInvalidArgument when the entry is not on the board, has an outcome, or got one that is not final
-  // (CheckResult::is_final); kBusy.
+  // same time, the one that ends first decides which entry counts. Then the refusal is added to `result`,
+  // too. Errors: kInvalidArgument when the entry is not on the board, has an outcome, or got one that is not
+  // final (CheckResult::is_final); kBusy.
   Status record(io::FileSystem& fs, CheckResult& result, const CheckRequest& request);
 
   // The board's head behind the entry. Error: kInvalidArgument when it is not on the board.

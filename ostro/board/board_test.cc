@@ -180,7 +180,8 @@ TEST_CASE("a power cut at any moment of entering leaves a board on which later e
     io::MemoryFileSystem memory;
     check_ok(memory.make_dirs("top"));
     check_ok(Board::create(memory, "top/board", track_in(memory, "top")));
-    const Entry one = entry_in(memory, "top/one", "one", 0), other = entry_in(memory, "top/other", "other", 0);
+    const Entry one = entry_in(memory, "top/one", "one", 0),
+                other = entry_in(memory, "top/other", "other", 0);
     check_ok(memory.sync_tree(""));
     io::FaultyFileSystem faulty(memory);
     Board board = Board::open(faulty, "top/board").value();
@@ -217,7 +218,8 @@ TEST_CASE("the track of a board includes no other file") {
 
 TEST_CASE("of two copies that are checked at the same time, the first that ends counts") {
   BoardFolder folder;
-  const Entry author = folder.entry("author"), thief = folder.entry("thief"), other = folder.entry("other", 1);
+  const Entry author = folder.entry("author"), thief = folder.entry("thief"),
+              other = folder.entry("other", 1);
   Board board = folder.open();
   for (const Entry& entry : {author, thief, other}) check_ok(board.enter(folder.fs, entry));
   Board one = folder.open(), two = folder.open();  // as two commands have it while they check

@@ -106,16 +106,17 @@ void add_held(const ir::Block& block, int64_t& bytes) {
   }
 }
 
-// A link in an entry could lead to any file of this machine. A copy with links, as caches of downloads have, is
-// no fault of the entry.
+// A link in an entry could lead to any file of this machine. A copy with links, as caches of downloads have,
+// is no fault of the entry.
 Status refuse_links(io::FileSystem& fs, const std::string& folder) {
   ASSIGN_OR_RETURN(const std::vector<io::DirEntry> entries, fs.list(folder));
   for (const io::DirEntry& entry : entries) {
     const std::string path = io::join_path(folder, entry.name);
     if (entry.is_link)
-      return unsupported(fmt::format("{}: is a link, which may lead to any file of this machine; an entry has "
-                                     "its files themselves (download it into a folder of its own)",
-                                     path));
+      return unsupported(
+          fmt::format("{}: is a link, which may lead to any file of this machine; an entry has "
+                      "its files themselves (download it into a folder of its own)",
+                      path));
     if (entry.is_directory) RETURN_IF_ERROR(refuse_links(fs, path));
   }
   return {};

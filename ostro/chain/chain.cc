@@ -85,8 +85,8 @@ Status check_order(const std::vector<ChainLink>& links, const ChainEntry& entry)
     return invalid_argument(
         fmt::format("an amend or checkpoint entry of step {} follows step {}", step, last));
   const bool is_amend = std::holds_alternative<AmendEntry>(entry);
-  // The state before the first step is drawn, or the genesis names it: a checkpoint entry of it would say that
-  // the run began with another one.
+  // The state before the first step is drawn, or the genesis names it: a checkpoint entry of it would say
+  // that the run began with another one.
   if (step == entry_step(links.front().entry))
     return invalid_argument(fmt::format("{} after step {}, before any step of this run",
                                         is_amend ? "an amend" : "a checkpoint entry", step));

@@ -94,7 +94,8 @@ Result<std::string> boards_body(const LabFacts& facts, const std::vector<board::
           cell(std::to_string(i + 1), true),
           cell(entry.counts ? fmt::format("{:.6f}", entry.bits_per_byte) : "", true),
           cell(entry.is_checked && entry.flops > 0 ? fmt::format("{:.6g}", entry.flops) : "", true),
-          cell(replay_html(entry, board.track())), cell(outcome_html(entry)), cell(run_html(entry, runs, facts)));
+          cell(replay_html(entry, board.track())), cell(outcome_html(entry)),
+          cell(run_html(entry, runs, facts)));
     }
     out += "</tbody></table></div>\n";
   }

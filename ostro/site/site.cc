@@ -61,7 +61,8 @@ class Writer {
       RETURN_IF_ERROR(put_data(set.id, set.json()));
       if (set.has_texts()) RETURN_IF_ERROR(put_data(set.id + kTexts, set.texts_json()));
     }
-    for (const lab::ReportFile& file : report) RETURN_IF_ERROR(folder_.put("report/" + file.name, file.bytes));
+    for (const lab::ReportFile& file : report)
+      RETURN_IF_ERROR(folder_.put("report/" + file.name, file.bytes));
     return {};
   }
 

@@ -99,7 +99,8 @@ bool are_same(Tokens a, Tokens b, Tokens all) {
   if (a.empty() || b.empty()) return false;
   if (std::equal(a.begin(), a.end(), b.begin(), b.end(), is_same)) return true;
   const auto is_column = [](Tokens t) { return t.size() == 1 || (t.size() == 3 && is_sign(t[1], ".")); };
-  const auto selects = std::count_if(all.begin(), all.end(), [](const Token& t) { return t.upper == "SELECT"; });
+  const auto selects =
+      std::count_if(all.begin(), all.end(), [](const Token& t) { return t.upper == "SELECT"; });
   return selects == 1 && a.size() != b.size() && is_column(a) && is_column(b) &&
          a.back().kind == TokenKind::kName && is_same(a.back(), b.back());
 }
@@ -138,7 +139,8 @@ int closeness(const Token& token) {
   return operation == Operation::kRelation ? 2 : operation == Operation::kEquality ? 1 : 0;
 }
 
-// Whether what stands in front of, or behind, an operation between two operands takes one of them away from it.
+// Whether what stands in front of, or behind, an operation between two operands takes one of them away from
+// it.
 bool is_part_of_other(Operation operation, const Token* before, const Token* behind) {
   const int own = operation == Operation::kProduct      ? 5
                   : operation == Operation::kDifference ? 4
@@ -148,8 +150,8 @@ bool is_part_of_other(Operation operation, const Token* before, const Token* beh
   if (behind != nullptr && closeness(*behind) > own) return true;  // loss - loss * b, loss = loss + 1
   if (in_front < own) return false;
   if (in_front > own) return true;  // b * loss - loss, a + loss = loss
-  // From left to right: a / loss / loss, a - loss - loss and -loss - loss are other numbers; b * loss / loss is
-  // b, and b + loss - loss, too.
+  // From left to right: a / loss / loss, a - loss - loss and -loss - loss are other numbers; b * loss / loss
+  // is b, and b + loss - loss, too.
   return before->text != "*" && before->text != "+";
 }
 

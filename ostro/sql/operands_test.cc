@@ -42,7 +42,8 @@ TEST_CASE("a number compared with itself is found") {
         "[a <> a][a IS NOT a][a IS NOT DISTINCT FROM a][sum(a) == sum(a)]");
   CHECK(found("SELECT a = a = 1, NOT a < a, x AND a = a FROM t") == "[a = a][a < a][a = a]");
   for (const char* query :
-       {"SELECT a = b, a IS NULL, a IS NOT NULL FROM t", "SELECT b + a = a, a = a + b, a = a < b, -a = a FROM t",
+       {"SELECT a = b, a IS NULL, a IS NOT NULL FROM t",
+        "SELECT b + a = a, a = a + b, a = a < b, -a = a FROM t",
         "SELECT c.a = d.a FROM t c JOIN t d ON c.b = d.b", "SELECT b = a = a, b < a = a FROM t"})
     CHECK_MESSAGE(found(query).empty(), query);
 }

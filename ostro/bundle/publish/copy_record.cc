@@ -26,10 +26,10 @@ struct Copy {
 };
 
 bool is_wanted(const std::string& name) {
-  static constexpr const char* kFiles[] = {
-      chain::kConfigFile,    "program.ir",          "tokenizer.json",
-      "tokenizer_config.json", "chat_template.jinja", "reference.safetensors",
-      "leaves.jsonl"};
+  static constexpr const char* kFiles[] = {chain::kConfigFile,    "program.ir",
+                                           "tokenizer.json",      "tokenizer_config.json",
+                                           "chat_template.jinja", "reference.safetensors",
+                                           "leaves.jsonl"};
   for (const char* file : kFiles)
     if (name == file) return true;
   return name.starts_with("program-") && name.ends_with(".ir");
@@ -71,8 +71,8 @@ Result<std::vector<Copy>> copies_of(io::FileSystem& fs, const std::string& run, 
   return out;
 }
 
-// The text that is copied in place of a file which can have the words of commands: the configuration, which is
-// the one in force, and manifests, into which earlier versions wrote the whole configuration. Nothing: the
+// The text that is copied in place of a file which can have the words of commands: the configuration, which
+// is the one in force, and manifests, into which earlier versions wrote the whole configuration. Nothing: the
 // file has no such words, and is copied as it is.
 Result<std::optional<std::string>> text_to_show(io::FileSystem& fs, const std::string& run,
                                                 const std::string& path) {

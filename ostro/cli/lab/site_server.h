@@ -28,8 +28,8 @@ class SiteServer {
   // "/" is the first page, other paths are those of the site's files. A path may begin with the token
   // ("/TOKEN/runs.html"), so that links between pages keep it. Pages are made anew for a request of one, so
   // rarely that it takes a twentieth of the time at most; while the lab is not done, they ask a browser to
-  // load them again. Any other path is answered with 404. While pages cannot be made, one is answered with 503
-  // and the reason, and asks to be loaded again; other files are those of the pages before.
+  // load them again. Any other path is answered with 404. While pages cannot be made, one is answered with
+  // 503 and the reason, and asks to be loaded again; other files are those of the pages before.
   http::Response answer(const http::Request& request);
 
   // Where its first page is, behind the address.

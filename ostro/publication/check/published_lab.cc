@@ -59,17 +59,17 @@ std::string step_fault(const lab::Step& step, const PublicationManifest& manifes
   return "";
 }
 
-// Reads the plan's files, which `!include` leads to: those that the publication lists, and no other file of this
-// machine.
+// Reads the plan's files, which `!include` leads to: those that the publication lists, and no other file of
+// this machine.
 config::ReadText listed_texts(io::FileSystem& fs, const std::string& directory,
                               const PublicationManifest& manifest) {
-  return [&fs, &manifest, top = io::absolute_path(directory) + "/"](const std::string& path)
-             -> Result<std::string> {
+  return [&fs, &manifest,
+          top = io::absolute_path(directory) + "/"](const std::string& path) -> Result<std::string> {
     constexpr int64_t kMostBytes = int64_t{1} << 24;
     const std::string place = io::absolute_path(path);
     if (!place.starts_with(top) || !manifest.files.contains(place.substr(top.size())))
-      return corrupt(fmt::format("{} is none of the files that {} lists, so it is not opened", path,
-                                 kManifestFile));
+      return corrupt(
+          fmt::format("{} is none of the files that {} lists, so it is not opened", path, kManifestFile));
     return fs.read_file(path, kMostBytes);
   };
 }

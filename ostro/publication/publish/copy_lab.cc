@@ -70,8 +70,7 @@ bool is_taken(const lab::Step& step, const std::string& file) {
 Status copy_run(const Context& context, const std::string& run, const std::string& place) {
   io::FileSystem& fs = context.fs;
   ASSIGN_OR_RETURN(const chain::Chain chain, chain::read_chain(fs, io::join_path(run, chain::kChainFile)));
-  RETURN_IF_ERROR(
-      bundle::copy_record(fs, run, chain, {{}, /*has_moments=*/false}, place, context.progress));
+  RETURN_IF_ERROR(bundle::copy_record(fs, run, chain, {{}, /*has_moments=*/false}, place, context.progress));
   const std::string config = io::join_path(run, chain::kConfigFile);
   ASSIGN_OR_RETURN(const std::string made, fs.read_file(config));
   ASSIGN_OR_RETURN(const std::string shown, fs.read_file(io::join_path(place, chain::kConfigFile)));

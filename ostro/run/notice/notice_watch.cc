@@ -104,10 +104,11 @@ void NoticeWatch::run_command() {
       told_ = *why;
       return;
     }
-    // A program that says no is as it should be. One that is not there, or always hangs, never gives a notice.
+    // A program that says no is as it should be. One that is not there, or always hangs, never gives a
+    // notice.
     if (!no_answer.empty() && !std::exchange(failed, true))
-      log_warning(fmt::format("trainer.notice_command: {}; no notice comes from it while that is so",
-                              no_answer));
+      log_warning(
+          fmt::format("trainer.notice_command: {}; no notice comes from it while that is so", no_answer));
   } while (wait(kCommandLook));
 }
 

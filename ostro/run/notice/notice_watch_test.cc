@@ -111,7 +111,8 @@ TEST_CASE("a command that is not there is no notice, and is told once") {
   CHECK(!notice_now(options));
 }
 
-TEST_CASE("a command that is killed, as one that hangs is, has no answer, which is told; one that says no is not") {
+TEST_CASE(
+    "a command that is killed, as one that hangs is, has no answer, which is told; one that says no is not") {
   const Folder folder;
   std::promise<std::string> told;
   std::atomic<int> lines = 0;
