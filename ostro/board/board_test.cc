@@ -175,7 +175,7 @@ TEST_CASE("only a copy of an entry that counts is a copy") {
 }
 
 TEST_CASE("a power cut at any moment of entering leaves a board on which later entries can be checked") {
-  int cuts = 0, entered = 0;
+  int cuts = 0;
   for (int64_t at = 0;; ++at) {
     io::MemoryFileSystem memory;
     check_ok(memory.make_dirs("top"));
@@ -187,12 +187,14 @@ TEST_CASE("a power cut at any moment of entering leaves a board on which later e
     Board board = Board::open(faulty, "top/board").value();
     faulty.inject(io::Fault::kCrash, at);
     (void)board.enter(faulty, one).ok();
-    if (!faulty.triggered()) break;
     memory.crash(static_cast<uint64_t>(at % 3));
-    ++cuts;
     CAPTURE(at);
     Board read = Board::open(memory, "top/board").value();
-    entered += static_cast<int>(read.entries().size());
+    if (!faulty.triggered()) {
+      CHECK(read.entries().size() == 1);
+      break;
+    }
+    ++cuts;
     if (read.entries().empty()) check_ok(read.enter(memory, one));
     check_ok(read.enter(memory, other));
     const auto copies = read.copies_of(memory, other);
@@ -200,8 +202,6 @@ TEST_CASE("a power cut at any moment of entering leaves a board on which later e
     CHECK(copies->shared.size() == 1);
   }
   CHECK(cuts > 5);
-  CHECK(entered > 0);
-  CHECK(entered < cuts);
 }
 
 TEST_CASE("the track of a board includes no other file") {

@@ -163,7 +163,7 @@ TEST_CASE("a fork goes on with its parent's step numbers") {
   REQUIRE(writer.ok());
   CHECK(!writer->append(step(1)).ok());
   CHECK(writer->append(checkpoint(7)).error().message() ==
-        "a checkpoint entry after step 7, before any step of this run");
+        kPath + ": a checkpoint entry after step 7, before any step of this run");
   check_ok(writer->append(step(8)));
   const Result<Chain> chain = read_chain(run.fs, kPath);
   REQUIRE(chain.ok());

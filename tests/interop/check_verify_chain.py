@@ -115,7 +115,8 @@ def check_changed_bytes(run, root, rng):
         whole = (store / name).read_bytes()
         for _ in range(5):
             at = flip(store / name, rng)
-            check(verdict(run, [store])[0] == tool.DIFFERS, f"a changed bit of byte {at} of {name} was not found")
+            found, text = verdict(run, [store])
+            check(found in (tool.DIFFERS, tool.INCOMPLETE), f"a changed bit of byte {at} of {name} was not found: {found}: {text}")
             (store / name).write_bytes(whole)
     check(verdict(run, [store])[0] == "equal", "the copied store")
 

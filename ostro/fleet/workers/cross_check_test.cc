@@ -273,9 +273,10 @@ class KeptBits {
   train::StepResult result_;
 };
 
-// The first parameter of which only one worker has each element; if `of_all`, one that all workers have.
+// The last parameter of which only one worker has each element; if `of_all`, one that all workers have. (A
+// row of the first one, the table of tokens, may be in no batch.)
 size_t parameter_of(const WorkerPlan& plan, bool of_all) {
-  for (size_t k = 0; k < plan.n; ++k)
+  for (size_t k = plan.n; k-- > 0;)
     if (plan.gathered(k) != of_all) return k;
   FAIL("no such parameter");
   return 0;

@@ -195,7 +195,7 @@ TEST_CASE("a checkpoint that cannot be read for a moment is an error, and stays 
     io::FaultyFileSystem faulty(world.fs);
     faulty.inject_read_error(at);
     const auto start = phase_to_continue(faulty, "runs/run", configs);
-    if (!faulty.triggered()) break;
+    if (faulty.reads() <= at) break;  // it was done before
     refused += !start.ok();
     CAPTURE(at);
     if (!start.ok()) CHECK(start.error().code() == ErrorCode::kIo);
