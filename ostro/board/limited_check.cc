@@ -3,8 +3,10 @@
 #include <fmt/format.h>
 #include <sys/wait.h>
 
+#include <cerrno>
 #include <csignal>
 #include <cstdlib>
+#include <cstring>
 #include <new>
 #include <nlohmann/json.hpp>
 
@@ -80,7 +82,10 @@ std::string check_here(const Context& context, const Track& track, const Board* 
       return written(error_json(limited.error(), false));
     const auto result = check_entry(context, track, board, request);
     context.progress.end();
-    return written(result.ok() ? result_json(*result, track) : error_json(result.error(), false));
+    if (result.ok()) return written(result_json(*result, track));
+    // Calls of the system fail in their own way where the limit leaves them no memory.
+    const bool no_memory = result.error().message().ends_with(std::strerror(ENOMEM));
+    return written(error_json(result.error(), no_memory));
   } catch (const std::bad_alloc& e) {
     return written(error_json(out_of_memory_error(e), true));
   }

@@ -276,7 +276,7 @@ def forgeries(lab, flops):
         shutil.move(bundle / name, lab.root / "moved")
         (bundle / name).symlink_to(lab.root / ("secret.yaml" if name.endswith("yaml") else "moved"))
         lab.refused("linked", ["cannot check"], says=["is a link, which may lead to any file of this machine"])
-        said = lab.program.run("lab", "board", "enter", "linked", *board, code=1)
+        said = lab.program.run("lab", "board", "enter", "linked", *board, code=2)
         check("is a link" in said and "a_key_of_the_keeper" not in said, said)
         shutil.rmtree(bundle)
         moved = lab.root / "moved"
