@@ -237,8 +237,7 @@ class KeptBits {
   void flip(int64_t rank, size_t k, bool in_copy) {
     Worker& worker = *workers_[static_cast<size_t>(rank)];
     Cells own = worker.own(), copies = worker.mirror();
-    const auto at = std::lower_bound(plan_.mirrored.begin(), plan_.mirrored.end(), k);
-    Buffer& cells = in_copy ? copies.params[static_cast<size_t>(at - plan_.mirrored.begin())] : own.params[k];
+    Buffer& cells = in_copy ? copies.params[plan_.mirrored_place(k).value()] : own.params[k];
     cells = Buffer::copy_of(cells.shape(), cells.bytes().data());
     const auto values = cells.mutable_as<float>();
     float& largest = *std::max_element(values.begin(), values.end());

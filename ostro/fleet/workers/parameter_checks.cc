@@ -2,7 +2,6 @@
 
 #include <fmt/format.h>
 
-#include <algorithm>
 #include <map>
 #include <utility>
 
@@ -25,9 +24,7 @@ Result<Fingerprint> print_of_array(const Buffer& cells) {
 
 // The place of array k among a worker's copies; nothing: it has none.
 std::optional<size_t> place_of_copy(const WorkerPlan& plan, size_t k, int64_t rank) {
-  const auto at = std::lower_bound(plan.mirrored.begin(), plan.mirrored.end(), k);
-  if (!plan.mirror_of(rank) || at == plan.mirrored.end() || *at != k) return std::nullopt;
-  return static_cast<size_t>(at - plan.mirrored.begin());
+  return plan.mirror_of(rank) ? plan.mirrored_place(k) : std::nullopt;
 }
 
 // The first owner of each part of array k.

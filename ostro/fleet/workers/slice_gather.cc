@@ -95,11 +95,10 @@ Result<CellBuffers> SliceExchange::gather(runtime::Collectives& c, const CellBuf
       between.add(rank_of(from), {}, span);
       bytes = span;
     } else if (!is_own) {
-      const auto at = std::lower_bound(plan_.mirrored.begin(), plan_.mirrored.end(), p.k);
-      const auto index = static_cast<size_t>(at - plan_.mirrored.begin());
-      OSTRO_CHECK(index < copied.size(), "a worker keeps copies of {} parameters, not of number {}",
+      const std::optional<size_t> index = plan_.mirrored_place(p.k);
+      OSTRO_CHECK(index && *index < copied.size(), "a worker keeps copies of {} parameters, not of number {}",
                   copied.size(), p.k);
-      const Buffer& copy = copied[index];
+      const Buffer& copy = copied[*index];
       spmd::place(plan_.mesh(), owner(p), plan_.cut(p.k), copy, whole[p.k]);
       bytes = copy.bytes();
     }

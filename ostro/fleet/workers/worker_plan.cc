@@ -163,6 +163,12 @@ int64_t WorkerPlan::mirrored_gradients() const {
   return std::count_if(mirrored.begin(), mirrored.end(), [this](size_t k) { return k < trained; });
 }
 
+std::optional<size_t> WorkerPlan::mirrored_place(size_t k) const {
+  const auto at = std::lower_bound(mirrored.begin(), mirrored.end(), k);
+  if (at == mirrored.end() || *at != k) return std::nullopt;
+  return static_cast<size_t>(at - mirrored.begin());
+}
+
 int64_t WorkerPlan::used_bytes(int64_t rank) const {
   int64_t bytes = 0;
   for (size_t k = 0; k < trained; ++k) bytes += used_shape(k, rank).bytes();

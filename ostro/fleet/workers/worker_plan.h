@@ -131,6 +131,8 @@ struct WorkerPlan {
   // element, and their arrays of the optimizer.
   std::vector<size_t> mirrored;
   int64_t mirrored_gradients() const;
+  // The place of array k in `mirrored`; nothing: it is not there.
+  std::optional<size_t> mirrored_place(size_t k) const;
   // The rank that `rank` mirrors; nothing when it mirrors none.
   std::optional<int64_t> mirror_of(int64_t rank) const;
   // True when `rank` is the first of the workers that hold the same elements of array k.
