@@ -153,6 +153,9 @@ class S3Client {
   Verdict refusal(const HttpResponse& response, bool reads = true) const;
   // Good when the status is a success. A condition that does not hold is kBusy.
   Verdict written(const HttpResponse& response, const S3Condition& condition) const;
+  // written(), and the element `name` of the answer `root` goes to `out`: an answer without it is asked for
+  // again.
+  Judge gives(const S3Condition& condition, const char* root, const char* name, std::string& out) const;
   HttpRequest new_request(const char* method, const S3Path& path, const std::string& query) const;
   Result<std::string> put_whole(const S3Path& path, std::span<const std::byte> bytes,
                                 const S3Condition& condition, const std::string& write_id,

@@ -17,21 +17,25 @@ constexpr int kAbortsAtATime = 8;
 
 }  // namespace
 
+S3Client::Judge S3Client::gives(const S3Condition& condition, const char* root, const char* name,
+                                std::string& out) const {
+  return [this, condition, root, name, &out](const HttpResponse& r) -> Verdict {
+    Verdict verdict = written(r, condition);
+    if (verdict.what != Verdict::kGood) return verdict;
+    out = xml_value(r.body, root, name);
+    if (out.empty()) return {Verdict::kRetry, fmt::format("the answer has no {}", name)};
+    return verdict;
+  };
+}
+
 Result<std::string> S3Client::begin_upload(const S3Path& path, const std::string& write_id) {
   HttpRequest post = new_request("POST", path, "uploads=");
   post.headers.emplace_back("Content-Type: application/octet-stream");
   post.headers.push_back("x-amz-meta-ostro-write: " + write_id);
   std::string upload;
-  RETURN_IF_ERROR(request(
-      std::move(post), fmt::format("{}: beginning an upload", path.url()),
-      [&](const HttpResponse& r) -> Verdict {
-        Verdict verdict = written(r, {});
-        if (verdict.what != Verdict::kGood) return verdict;
-        upload = xml_value(r.body, "InitiateMultipartUploadResult", "UploadId");
-        if (upload.empty()) return {Verdict::kRetry, "the answer has no UploadId"};
-        return verdict;
-      },
-      may_change(path, /*adds=*/true)));
+  RETURN_IF_ERROR(request(std::move(post), fmt::format("{}: beginning an upload", path.url()),
+                          gives({}, "InitiateMultipartUploadResult", "UploadId", upload),
+                          may_change(path, /*adds=*/true)));
   return upload;
 }
 
@@ -64,16 +68,9 @@ Result<std::string> S3Client::copy_part(const S3Path& path, const std::string& u
   if (parts > 1) put.headers.push_back(fmt::format("x-amz-copy-source-range: bytes={}-{}", begin, end - 1));
   put.stall_seconds = kS3SlowSeconds;
   std::string etag;
-  RETURN_IF_ERROR(request(
-      std::move(put), fmt::format("{}: copying bytes [{}, {}), which are there", path.url(), begin, end),
-      [&](const HttpResponse& r) -> Verdict {
-        Verdict verdict = written(r, unchanged);
-        if (verdict.what != Verdict::kGood) return verdict;
-        etag = xml_value(r.body, "CopyPartResult", "ETag");
-        if (etag.empty()) return {Verdict::kRetry, "the answer has no ETag"};
-        return verdict;
-      },
-      may_change(path, /*adds=*/true)));
+  RETURN_IF_ERROR(request(std::move(put),
+                          fmt::format("{}: copying bytes [{}, {}), which are there", path.url(), begin, end),
+                          gives(unchanged, "CopyPartResult", "ETag", etag), may_change(path, /*adds=*/true)));
   return etag;
 }
 
