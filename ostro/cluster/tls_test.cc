@@ -36,6 +36,16 @@ std::string refusal_of(const Result<std::unique_ptr<Member>>& member) {
   return member.error().message();
 }
 
+// A member in the first epoch of a job whose coordinator has ended; another may start at its port.
+std::unique_ptr<Member> left_in_epoch(SecureJob& job) {
+  auto member = job.joined();
+  CHECK(next_epoch(*member, 0).number == 1);
+  member->began(1);
+  job.options.port = job.coordinator->port();
+  job.coordinator.reset();
+  return member;
+}
+
 Socket connect_to_job(const Job& job) {
   auto socket = connect_to("127.0.0.1", job.coordinator->port(), Clock::now() + kSoon);
   REQUIRE(socket.ok());
@@ -60,11 +70,7 @@ TEST_CASE("a job with TLS: members join, exchange values, and one that is lost i
 
 TEST_CASE("with TLS, too, a member comes back to a restarted coordinator") {
   SecureJob job(1);
-  auto member = job.joined();
-  CHECK(next_epoch(*member, 0).number == 1);
-  member->began(1);
-  job.options.port = job.coordinator->port();
-  job.coordinator.reset();
+  const auto member = left_in_epoch(job);
   job.start();
   job.wait_for_members(1);
   CHECK(member->store(0).set("key", "value").ok());
@@ -84,11 +90,7 @@ struct Impostor {
 
 TEST_CASE("with TLS a member gives no coordinator up because of what is said without it") {
   SecureJob job(1);
-  auto member = job.joined();
-  CHECK(next_epoch(*member, 0).number == 1);
-  member->began(1);
-  job.options.port = job.coordinator->port();
-  job.coordinator.reset();
+  const auto member = left_in_epoch(job);
   {
     const Impostor impostor(job.options.port);
     for (const Kind kind : {Kind::kRefused, Kind::kChallenge, Kind::kSecured}) {
