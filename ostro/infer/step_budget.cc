@@ -17,10 +17,10 @@ size_t place_of(int64_t rows) { return static_cast<size_t>(std::bit_width(static
 
 }  // namespace
 
-int64_t StepBudget::rows() const {
+int64_t StepBudget::rows_within(double seconds) const {
   int64_t out = kLeast;
-  while (out < most_rows_ && times_[place_of(out)] > 0 && times_[place_of(out)] <= seconds_ &&
-         times_[place_of(2 * out)] <= seconds_)
+  while (out < most_rows_ && times_[place_of(out)] > 0 && times_[place_of(out)] <= seconds &&
+         times_[place_of(2 * out)] <= seconds)
     out *= 2;
   return std::min(out, most_rows_);
 }

@@ -16,10 +16,17 @@ class StepBudget {
   // Rows of the next step: as many as keep it under the time, so far as it is known, and one power of two
   // more than what was measured. At least 16: a step of fewer costs about as much, since the weights are
   // read.
-  int64_t rows() const;
+  int64_t rows() const { return rows_within(seconds_); }
+  // Rows of a step in which no answer waits for its next token: it may take kAlone times as long. Then the
+  // weights, which a step reads and packs once, cost little beside what is done with them.
+  int64_t rows_alone() const { return rows_within(kAlone * seconds_); }
   void measured(int64_t rows, double seconds);
 
  private:
+  static constexpr double kAlone = 40;
+
+  int64_t rows_within(double seconds) const;
+
   double seconds_;
   int64_t most_rows_;
   std::array<double, 32> times_ = {};  // of 2^i rows; 0: not known

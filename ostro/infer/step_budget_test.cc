@@ -24,6 +24,14 @@ TEST_CASE("as many rows as keep a step under its time, at least 16, at most all"
   CHECK(settled(slow, 1, 0.01, 10) == 16);
 }
 
+TEST_CASE("where no answer waits for a token, steps are longer") {
+  StepBudget slow(0.05, 512);
+  int64_t rows = 0;
+  for (int i = 0; i < 20; ++i) slow.measured(rows = slow.rows_alone(), 0.1 + 0.01 * static_cast<double>(rows));
+  CHECK(rows == 128);  // 256 would take 2.7 s
+  CHECK(slow.rows() == 16);
+}
+
 TEST_CASE("a machine that was busy is tried again") {
   StepBudget budget(0.05, 512);
   settled(budget, 0.5, 1e-4, 5);

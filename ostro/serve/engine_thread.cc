@@ -137,9 +137,9 @@ std::vector<EngineThread::Part> EngineThread::next_parts() {
     }
   // What would be padding may as well be rows of a prompt.
   const auto tokens = static_cast<int64_t>(parts.size());
+  const int64_t wanted = tokens == 0 ? budget_.rows_alone() : budget_.rows();
   int64_t room =
-      std::min(std::max(budget_.rows(), infer::padded_rows(tokens + 1)), model_.runner->limits().rows) -
-      tokens;
+      std::min(std::max(wanted, infer::padded_rows(tokens + 1)), model_.runner->limits().rows) - tokens;
   for (const auto& [request, answer] : prompts) {
     if (room <= 0) break;
     const int64_t count = std::min(room, static_cast<int64_t>(answer->unfed()));
