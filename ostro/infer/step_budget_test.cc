@@ -27,7 +27,10 @@ TEST_CASE("as many rows as keep a step under its time, at least 16, at most all"
 TEST_CASE("where no answer waits for a token, steps are longer") {
   StepBudget slow(0.05, 512);
   int64_t rows = 0;
-  for (int i = 0; i < 20; ++i) slow.measured(rows = slow.rows_alone(), 0.1 + 0.01 * static_cast<double>(rows));
+  for (int i = 0; i < 20; ++i) {
+    rows = slow.rows_alone();
+    slow.measured(rows, 0.1 + 0.01 * static_cast<double>(rows));
+  }
   CHECK(rows == 128);  // 256 would take 2.7 s
   CHECK(slow.rows() == 16);
 }
