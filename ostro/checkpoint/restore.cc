@@ -3,6 +3,7 @@
 #include <fmt/format.h>
 #include <algorithm>
 
+#include "ostro/base/aligned.h"
 #include "ostro/base/failpoint.h"
 #include "ostro/base/log.h"
 #include "ostro/base/parallel.h"
@@ -28,6 +29,13 @@ bool intersect(const Box& cell, const Box& box, Extents& in_cell, Extents& in_bo
     shape[d] = end - begin;
   }
   return true;
+}
+
+Status read_cell(const io::ZarrArray& array, const Box& cell, const CellHashes& hashes, int64_t number,
+                 std::span<std::byte> bytes) {
+  RETURN_IF_ERROR(array.read_box(cell.start, cell.shape, bytes));
+  if (sha256(std::span<const std::byte>(bytes)) == hashes[static_cast<size_t>(number)]) return {};
+  return wrong_cell(array.path(), number, cell);
 }
 
 // The outcome of one checkpoint: both ok, done; unfit, try an older one; final, return the error.
@@ -118,36 +126,54 @@ Status Checkpoint::read(int64_t tensor, std::span<std::byte> bytes, int threads)
   return read_box(tensor, Extents(spec.shape.size(), 0), spec.shape, bytes, threads);
 }
 
-// Reads every cell that the box touches as a whole, because only whole cells have a hash; a cell that is the
-// box itself is read into place.
+Result<Checkpoint::Cells> Checkpoint::cells(int64_t tensor) const {
+  const TensorSpec& spec = manifest_.tensors.at(static_cast<size_t>(tensor));
+  const std::string array_path = io::join_path(path_, spec.path);
+  ASSIGN_OR_RETURN(io::ZarrArray array, io::ZarrArray::open(*fs_, array_path));
+  RETURN_IF_ERROR(check_array(array.spec(), spec, array_path));
+  return Cells{std::move(array), cells_of(spec), manifest_.cells[static_cast<size_t>(tensor)]};
+}
+
+// Reads every cell that the box touches as a whole, because only whole cells have a hash; a cell whose
+// elements follow each other in the box is read into place.
 Status Checkpoint::read_box(int64_t tensor, const Extents& start, const Extents& shape,
                             std::span<std::byte> bytes, int threads) const {
   const TensorSpec& spec = manifest_.tensors.at(static_cast<size_t>(tensor));
-  const CellHashes& hashes = manifest_.cells[static_cast<size_t>(tensor)];
-  const std::string array_path = io::join_path(path_, spec.path);
   const int64_t item = dtype_size(spec.dtype);
-  OSTRO_CHECK(static_cast<int64_t>(bytes.size()) == io::product(shape) * item, "{}: {} bytes for a box of {}",
-              array_path, bytes.size(), io::product(shape) * item);
-  ASSIGN_OR_RETURN(const io::ZarrArray array, io::ZarrArray::open(*fs_, array_path));
-  RETURN_IF_ERROR(check_array(array.spec(), spec, array_path));
-
+  OSTRO_CHECK(static_cast<int64_t>(bytes.size()) == io::product(shape) * item,
+              "{}/{}: {} bytes for a box of {}", path_, spec.path, bytes.size(), io::product(shape) * item);
+  ASSIGN_OR_RETURN(const Cells all, cells(tensor));
   const Box wanted{start, shape};
-  const std::vector<Box> cells = cells_of(spec);
-  return parallel_for(static_cast<int64_t>(cells.size()), threads, [&](int64_t c) -> Status {
-    const Box& cell = cells[static_cast<size_t>(c)];
+  return parallel_for(std::ssize(all.boxes), threads, [&](int64_t c) -> Status {
+    const Box& cell = all.boxes[static_cast<size_t>(c)];
     Extents in_cell, in_box, part;
     if (!intersect(cell, wanted, in_cell, in_box, part)) return {};
-    std::vector<std::byte> dense;
-    std::span<std::byte> target = bytes;
-    const bool in_place = cell.start == start && cell.shape == shape;
-    if (!in_place) {
-      dense.resize(static_cast<size_t>(io::product(cell.shape) * item));
-      target = dense;
+    const auto cell_bytes = static_cast<size_t>(io::product(cell.shape) * item);
+    const auto at = part == cell.shape ? io::contiguous_at(shape, in_box, part) : std::nullopt;
+    AlignedBytes dense;
+    std::span<std::byte> target;
+    if (at) {
+      target = bytes.subspan(static_cast<size_t>(*at * item), cell_bytes);
+    } else {
+      dense = allocate_aligned(cell_bytes);
+      target = {dense.get(), cell_bytes};
     }
-    RETURN_IF_ERROR(array.read_box(cell.start, cell.shape, target));
-    if (sha256(std::span<const std::byte>(target)) != hashes[static_cast<size_t>(c)])
-      return wrong_cell(array_path, c, cell);
-    if (!in_place) io::copy_box(dense, cell.shape, in_cell, bytes, shape, in_box, part, item);
+    RETURN_IF_ERROR(read_cell(all.array, cell, all.hashes, c, target));
+    if (!at) io::copy_box(target, cell.shape, in_cell, bytes, shape, in_box, part, item);
+    return {};
+  });
+}
+
+Status Checkpoint::read_cells(int64_t tensor, const TakeCell& take, int threads) const {
+  ASSIGN_OR_RETURN(const Cells all, cells(tensor));
+  const int64_t item = all.array.spec().item_size();
+  return parallel_for(std::ssize(all.boxes), threads, [&](int64_t c) -> Status {
+    const Box& cell = all.boxes[static_cast<size_t>(c)];
+    const auto cell_bytes = static_cast<size_t>(io::product(cell.shape) * item);
+    const AlignedBytes dense = allocate_aligned(cell_bytes);
+    const std::span bytes(dense.get(), cell_bytes);
+    RETURN_IF_ERROR(read_cell(all.array, cell, all.hashes, c, bytes));
+    take(cell, bytes);
     return {};
   });
 }

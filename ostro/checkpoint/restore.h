@@ -9,6 +9,7 @@
 
 #include "ostro/checkpoint/catalog.h"
 #include "ostro/checkpoint/manifest.h"
+#include "ostro/io/arrays/zarr.h"
 #include "ostro/io/files/file_system.h"
 
 namespace ostro::checkpoint {
@@ -33,11 +34,24 @@ class Checkpoint {
   Status read_box(int64_t tensor, const Extents& start, const Extents& shape, std::span<std::byte> bytes,
                   int threads = 2) const;
 
+  // Calls `take` with every cell of a tensor, which has been read and hashed; the bytes are dense, row-major,
+  // and there only meanwhile. Several threads call it at a time. Memory: a cell for each thread.
+  using TakeCell = std::function<void(const Box& cell, std::span<const std::byte> bytes)>;
+  Status read_cells(int64_t tensor, const TakeCell& take, int threads = 2) const;
+
   // Reads and checks everything.
   Status verify(int threads = 2) const;
 
  private:
+  // An array on disk and its cells.
+  struct Cells {
+    io::ZarrArray array;
+    std::vector<Box> boxes;
+    const CellHashes& hashes;
+  };
+
   Checkpoint(io::FileSystem& fs, std::string path, Manifest manifest);
+  Result<Cells> cells(int64_t tensor) const;
 
   io::FileSystem* fs_;
   std::string path_;

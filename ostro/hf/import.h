@@ -9,10 +9,11 @@
 
 namespace ostro::hf {
 
-// Writes the source's parameters, f32, as the checkpoint of step 0 below `root`. A cell of a stacked weight
-// is a layer, or an expert of a layer. `info` is written as it is. Memory: the largest cell in f32, and a
-// block for each thread. Errors: a tensor that cannot be read, or has an element that is infinite or NaN;
-// then there is no checkpoint.
+// Writes the source's parameters as the checkpoint of step 0 below `root`: in bf16 where all tensors of a
+// parameter are, else in f32; so no value is rounded. A cell of a stacked weight is a layer, or an expert of
+// a layer. `info` is written as it is. Memory: the largest cell in f32 and bf16, and a block for each thread.
+// Errors: a tensor that cannot be read, or has an element that is infinite or NaN; then there is no
+// checkpoint.
 Result<checkpoint::Saved> import_weights(io::FileSystem& fs, const Source& source, const std::string& root,
                                          const checkpoint::Info& info, int threads = 2);
 

@@ -12,6 +12,7 @@
 #include "ostro/hf/tiny_model_for_test.h"
 #include "ostro/io/files/atomic_file.h"
 #include "ostro/io/files/memory_file_system.h"
+#include "ostro/numerics/arrays.h"
 
 namespace ostro::hf {
 namespace {
@@ -99,6 +100,42 @@ TEST_CASE("an export is imported with the same bits, every family, in one file o
         CHECK(std::equal(bytes.begin(), bytes.end(), d.model.values[k].bytes().begin()));
       }
     }
+}
+
+TEST_CASE("a parameter stays bf16 if all its tensors are") {
+  Directory d("llama", kMaxFileBytes, "BF16");
+  const char* const kWide = "model.layers.1.self_attn.k_proj.weight";
+  d.rewrite([&](Json& header, std::string& data) {  // one of them in f32, behind the others
+    const auto range = header[kWide]["data_offsets"].get<std::vector<size_t>>();
+    const std::string narrow = data.substr(range[0], range[1] - range[0]);
+    std::vector<float> values(narrow.size() / 2);
+    elements_to_f32("BF16", std::as_bytes(std::span(narrow)), values);
+    header[kWide]["dtype"] = "F32";
+    header[kWide]["data_offsets"] = {data.size(), data.size() + 4 * values.size()};
+    data.append(reinterpret_cast<const char*>(values.data()), 4 * values.size());
+    data.erase(range[0], narrow.size());
+    for (auto& [name, value] : header.items())
+      if (value.contains("data_offsets") && value["data_offsets"][0] > range[0])
+        for (auto& offset : value["data_offsets"]) offset = offset.get<size_t>() - narrow.size();
+  });
+  const auto source = d.open();
+  if (!source.ok()) FAIL(source.error().message());
+  const auto saved = import_weights(d.fs, *source, "out", {.config = "c"});
+  if (!saved.ok()) FAIL(saved.error().message());
+  const auto found = checkpoint::Checkpoint::open(d.fs, saved->path);
+  REQUIRE(found.ok());
+  for (size_t k = 0; k < d.model.values.size(); ++k) {
+    const checkpoint::TensorSpec& spec = found->manifest().tensors[k];
+    CAPTURE(spec.path);
+    CHECK(spec.dtype == (spec.path.ends_with("attention/qkv/weight") ? "f32" : "bf16"));
+    std::vector<std::byte> bytes(static_cast<size_t>(spec.bytes()));
+    check_ok(found->read(static_cast<int64_t>(k), bytes));
+    const std::span<const float> whole = d.model.values[k].as<float>();
+    std::vector<std::byte> rounded(2 * whole.size()), wide(4 * whole.size());
+    numerics::narrow(whole, rounded);
+    numerics::widen(rounded, wide);
+    CHECK(bytes == (spec.dtype == "bf16" ? rounded : wide));
+  }
 }
 
 TEST_CASE("bf16 and f16 are read exactly; rounding is to the nearest, ties to even") {

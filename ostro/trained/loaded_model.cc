@@ -15,6 +15,7 @@
 #include "ostro/io/files/path.h"
 #include "ostro/models/decoder/by_layer.h"
 #include "ostro/models/decoder/decoder.h"
+#include "ostro/nn/adapters.h"
 #include "ostro/numerics/arrays.h"
 #include "ostro/tokenizer/files/files.h"
 #include "ostro/train/programs/programs.h"
@@ -127,6 +128,16 @@ void take_stored_dtypes(const checkpoint::Manifest& manifest, std::vector<ir::Sh
         shapes[k].dtype = ir::DType::bf16;
 }
 
+// Gives f32 parameters that are `narrow` the dtype bf16, in which they are then read. Not where the chain has
+// a fingerprint of the parameters alone, for which they are needed as they are stored.
+void take_narrow_dtypes(const Source& source, int64_t step, const std::vector<bool>& narrow,
+                        train::StateArrays& arrays) {
+  if (source.witness && source.witness->chain().find_checkpoint(step) == nullptr) return;
+  arrays.rounded = true;
+  for (size_t k = 0; k < arrays.size(); ++k)
+    if (narrow[arrays.parameter[k]]) arrays.shapes[k].dtype = ir::DType::bf16;
+}
+
 // bf16 elements as f32, where the model wants them so.
 runtime::Buffer widened(const runtime::Buffer& from, const ir::Shape& want) {
   if (from.shape().dtype == want.dtype) return from;
@@ -137,19 +148,24 @@ runtime::Buffer widened(const runtime::Buffer& from, const ir::Shape& want) {
   return to;
 }
 
+// `narrow`: the parameters that are wanted in bf16, however they are stored; nothing: none.
 Result<Parameters> read_parameters(io::FileSystem& fs, const Source& source,
-                                   const models::ModelFunctions& model) {
+                                   const models::ModelFunctions& model,
+                                   const std::vector<bool>& narrow = {}) {
   ASSIGN_OR_RETURN(const checkpoint::Checkpoint found, checkpoint::Checkpoint::open(fs, source.path));
   train::StateArrays arrays = with_means(found.manifest(), model);
   take_stored_dtypes(found.manifest(), arrays.shapes, arrays.paths);
+  if (!narrow.empty()) take_narrow_dtypes(source, found.manifest().info.step, narrow, arrays);
   ASSIGN_OR_RETURN(train::RestoredState restored,
                    train::load_state(fs, source.path, arrays, source.checks()));
   std::vector<runtime::Buffer> weights;
-  for (const size_t k : train::evaluated_arrays(arrays))
-    weights.push_back(widened(k < arrays.n || restored.state.step == 0
-                                  ? restored.state.params[arrays.parameter[k]]
-                                  : restored.state.optimizer[k - arrays.n],
-                              model.shapes[arrays.parameter[k]]));
+  for (const size_t k : train::evaluated_arrays(arrays)) {
+    const size_t of = arrays.parameter[k];
+    const runtime::Buffer& read = k < arrays.n || restored.state.step == 0
+                                      ? restored.state.params[of]
+                                      : restored.state.optimizer[k - arrays.n];
+    weights.push_back(!narrow.empty() && narrow[of] ? read : widened(read, model.shapes[of]));
+  }
   return Parameters{std::move(weights), restored.state.step, restored.path, restored.name};
 }
 
@@ -298,10 +314,22 @@ Result<LoadedModel> read_all_but_parameters(io::FileSystem& fs, const Source& so
   return out;
 }
 
+// UseOptions::as_read: the f32 parameters that are read in bf16.
+std::vector<bool> read_narrow(const LoadedModel& model) {
+  const std::optional<models::LayerFunctions> layers = layers_of(model);
+  if (!layers || layers->dtype != ir::DType::bf16) return {};
+  std::vector<bool> out;
+  for (size_t k = 0; k < model.functions.shapes.size(); ++k)
+    out.push_back(model.functions.shapes[k].dtype == ir::DType::f32 && !layers->read_in_f32[k] &&
+                  !layers->integers[k] && !nn::is_adapter(model.functions.paths[k]));
+  return out;
+}
+
 Result<LoadedModel> read_model(io::FileSystem& fs, const Source& source, const std::string& tokenizer_path,
                                const models::ModelChoices& models, const UseOptions& use) {
   ASSIGN_OR_RETURN(LoadedModel out, read_all_but_parameters(fs, source, tokenizer_path, models, use));
-  ASSIGN_OR_RETURN(out.parameters, read_parameters(fs, source, out.functions));
+  ASSIGN_OR_RETURN(out.parameters, read_parameters(fs, source, out.functions,
+                                                   use.as_read ? read_narrow(out) : std::vector<bool>()));
   return out;
 }
 

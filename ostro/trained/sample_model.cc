@@ -71,8 +71,10 @@ constexpr int64_t kTogether = 32;
 
 Result<SampleModel> load_resident(const Context& context, const std::string& checkpoint,
                                   const std::string& tokenizer, Trust trust, const UseOptions& use) {
+  UseOptions as_read = use;
+  as_read.as_read = true;
   ASSIGN_OR_RETURN(LoadedModel loaded,
-                   load_model(context.fs, checkpoint, tokenizer, context.models, trust, use));
+                   load_model(context.fs, checkpoint, tokenizer, context.models, trust, as_read));
   SampleModel out{
       loaded.tokenizer, loaded.tokenizer_path, loaded.config.model_options().seq_len(), loaded.other_mp, {}};
   const auto model = std::make_shared<LoadedModel>(std::move(loaded));

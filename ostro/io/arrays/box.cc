@@ -53,6 +53,20 @@ void copy_box(std::span<const std::byte> source, std::span<const int64_t> source
   }));
 }
 
+// They follow each other if, behind the first axis that has more than one index of the box, the box has all
+// of every axis.
+std::optional<int64_t> contiguous_at(std::span<const int64_t> array_shape, std::span<const int64_t> start,
+                                     std::span<const int64_t> shape) {
+  int64_t at = 0;
+  bool wide = false;  // an axis before this one has more than one index
+  for (size_t d = 0; d < shape.size(); ++d) {
+    if (wide && shape[d] != array_shape[d]) return std::nullopt;
+    wide = wide || shape[d] > 1;
+    at = at * array_shape[d] + start[d];
+  }
+  return at;
+}
+
 Status for_each_index(std::span<const int64_t> grid, const std::function<Status(const Extents&)>& f) {
   for (const int64_t extent : grid) {
     if (extent == 0) return {};

@@ -5,6 +5,7 @@
 #include <cstddef>
 #include <cstdint>
 #include <functional>
+#include <optional>
 #include <span>
 #include <vector>
 
@@ -28,6 +29,10 @@ void copy_box(std::span<const std::byte> source, std::span<const int64_t> source
               std::span<const int64_t> source_start, std::span<std::byte> target,
               std::span<const int64_t> target_shape, std::span<const int64_t> target_start,
               std::span<const int64_t> shape, int64_t item);
+
+// Where a box of a dense array lies if its elements follow each other there: the number of its first one.
+std::optional<int64_t> contiguous_at(std::span<const int64_t> array_shape, std::span<const int64_t> start,
+                                     std::span<const int64_t> shape);
 
 // Calls f with every index of a grid, in lexicographic order. Stops at the first error. Rank 0 gives one call
 // with an empty index; an extent of 0 gives none.

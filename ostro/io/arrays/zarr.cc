@@ -218,6 +218,8 @@ Status ZarrArray::read_chunk(const Extents& chunk_index, std::span<std::byte> el
     if (missing) return {};
     const ShardEntry entry = holder->index[static_cast<size_t>(position)];
     path = holder->file->path();
+    if (spec_.plain_chunks() && entry.size == elements.size())
+      return holder->file->read(static_cast<int64_t>(entry.offset), elements);
     encoded.resize(entry.size);
     RETURN_IF_ERROR(holder->file->read(static_cast<int64_t>(entry.offset), encoded));
   } else {
@@ -228,6 +230,7 @@ Status ZarrArray::read_chunk(const Extents& chunk_index, std::span<std::byte> el
     if (!file.ok()) return file.error();
     if ((*file)->size() > max_encoded_bytes(spec_))
       return corrupt(fmt::format("{}: too large for a chunk", path));
+    if (spec_.plain_chunks() && (*file)->size() == std::ssize(elements)) return (*file)->read(0, elements);
     encoded.resize(static_cast<size_t>((*file)->size()));
     RETURN_IF_ERROR((*file)->read(0, encoded));
   }
@@ -237,15 +240,19 @@ Status ZarrArray::read_chunk(const Extents& chunk_index, std::span<std::byte> el
 
 Status ZarrArray::read_box(const Extents& start, const Extents& shape, std::span<std::byte> bytes) const {
   RETURN_IF_ERROR(check_box(spec_, start, shape, bytes.size(), path_));
-  Bytes chunk(static_cast<size_t>(spec_.chunk_bytes()));
+  Bytes chunk;  // of those that do not lie in the box as a whole, their elements in a row
   return for_each_chunk(spec_.chunk, start, shape, [&](const Extents& index) -> Status {
     const Overlap o = overlap(index, spec_.chunk, start, shape);
     bool missing = false;
-    if (o.shape == spec_.chunk && shape == spec_.chunk) {  // the box is this chunk: no copy
-      RETURN_IF_ERROR(read_chunk(index, bytes, missing));
-      if (missing) std::fill(bytes.begin(), bytes.end(), std::byte{0});
+    const auto at = o.shape == spec_.chunk ? contiguous_at(shape, o.in_box, o.shape) : std::nullopt;
+    if (at) {  // no copy
+      const auto place = bytes.subspan(static_cast<size_t>(*at * spec_.item_size()),
+                                       static_cast<size_t>(spec_.chunk_bytes()));
+      RETURN_IF_ERROR(read_chunk(index, place, missing));
+      if (missing) std::fill(place.begin(), place.end(), std::byte{0});
       return {};
     }
+    chunk.resize(static_cast<size_t>(spec_.chunk_bytes()));
     RETURN_IF_ERROR(read_chunk(index, chunk, missing));
     if (missing) std::fill(chunk.begin(), chunk.end(), std::byte{0});
     copy_box(chunk, spec_.chunk, o.in_chunk, bytes, shape, o.in_box, o.shape, spec_.item_size());

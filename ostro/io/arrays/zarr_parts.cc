@@ -19,9 +19,7 @@ constexpr size_t kBlockBytes = size_t{4} << 20;
 // disk.
 constexpr size_t kDirectFrom = size_t{64} << 10;
 
-bool is_plain(const ZarrSpec& spec) {
-  return !spec.sharded() && spec.compressor.kind == Compression::kNone && !spec.chunk_crc32c;
-}
+bool is_plain(const ZarrSpec& spec) { return !spec.sharded() && spec.plain_chunks(); }
 
 Error missing_chunk(const std::string& path) {
   return not_found(fmt::format("{} is missing: a file of the array beside it", path));

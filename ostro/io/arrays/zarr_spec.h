@@ -42,6 +42,8 @@ struct ZarrSpec {
   bool sharded() const { return !shard.empty(); }
   const Extents& file_chunk() const { return sharded() ? shard : chunk; }
   int64_t chunk_bytes() const { return product(chunk) * item_size(); }
+  // Whether a chunk's bytes are those of its elements.
+  bool plain_chunks() const { return compressor.kind == Compression::kNone && !chunk_crc32c; }
   // The name of the file with this index in the grid of files, e.g. "c/0/1".
   std::string chunk_name(const Extents& index) const;
 };

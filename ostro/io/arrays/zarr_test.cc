@@ -149,6 +149,17 @@ TEST_CASE("zarr: boxes of every shape come back as they were written") {
   }
 }
 
+TEST_CASE("a box of an array is contiguous, or it is not") {
+  const Extents whole = {3, 4, 5};
+  CHECK(contiguous_at(whole, Extents{0, 0, 0}, whole) == 0);
+  CHECK(contiguous_at(whole, Extents{2, 0, 0}, Extents{1, 4, 5}) == 40);
+  CHECK(contiguous_at(whole, Extents{1, 2, 0}, Extents{1, 2, 5}) == 30);
+  CHECK(contiguous_at(whole, Extents{1, 2, 3}, Extents{1, 1, 2}) == 33);
+  CHECK(!contiguous_at(whole, Extents{0, 0, 0}, Extents{2, 3, 5}));
+  CHECK(!contiguous_at(whole, Extents{0, 0, 0}, Extents{1, 2, 4}));
+  CHECK(contiguous_at({}, {}, {}) == 0);
+}
+
 TEST_CASE("zarr: parts of an array are written apart, and what is missing reads as zero") {
   MemoryFileSystem fs;
   const ZarrSpec spec{.dtype = "float32", .shape = {4, 6}, .chunk = {2, 4}};

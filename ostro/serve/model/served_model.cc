@@ -2,6 +2,7 @@
 
 #include <fmt/format.h>
 
+#include "ostro/base/aligned.h"
 #include "ostro/base/machine.h"
 #include "ostro/base/sha256.h"
 #include "ostro/config/utf8.h"
@@ -92,8 +93,11 @@ Result<std::vector<std::unique_ptr<ServedModel>>> load_with_adapters(
     int64_t pages) {
   ASSIGN_OR_RETURN(auto made, context.engine());  // one that cannot be made is told before anything is read
   const std::shared_ptr<runtime::Engine> engine = std::move(made);
+  trained::UseOptions of_base = use;
+  of_base.as_read = true;
   ASSIGN_OR_RETURN(trained::LoadedModel base,
-                   trained::load_model(context.fs, checkpoint, tokenizer, context.models, trust, use));
+                   trained::load_model(context.fs, checkpoint, tokenizer, context.models, trust, of_base));
+  release_kept_memory();  // of what was read piece by piece
   const std::string state = base.parameters.name;
   std::vector<trained::LoadedModel> with;
   if (!adapters.empty()) {

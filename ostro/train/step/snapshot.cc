@@ -7,7 +7,9 @@
 
 #include "ostro/base/failpoint.h"
 #include "ostro/checkpoint/restore.h"
+#include "ostro/io/arrays/box.h"
 #include "ostro/io/files/file_system.h"
+#include "ostro/numerics/arrays.h"
 
 namespace ostro::train {
 namespace {
@@ -47,11 +49,31 @@ Error missing_tensor(const std::string& path, const std::string& where) {
   return invalid_argument(fmt::format("{}: the model's {} is not in the checkpoint", where, path));
 }
 
+// An f32 tensor rounded to bf16, cell by cell.
+Status read_rounded(const checkpoint::Checkpoint& from, size_t tensor, Buffer& to) {
+  const checkpoint::Extents& whole = from.manifest().tensors[tensor].shape;
+  const std::span<std::byte> out = to.mutable_bytes();
+  return from.read_cells(
+      static_cast<int64_t>(tensor), [&](const checkpoint::Box& cell, std::span<const std::byte> bytes) {
+        const std::span wide(reinterpret_cast<const float*>(bytes.data()), bytes.size() / sizeof(float));
+        const size_t narrow_bytes = wide.size() * sizeof(numerics::Bf16);
+        if (const auto at = io::contiguous_at(whole, cell.start, cell.shape)) {
+          const auto first = static_cast<size_t>(*at) * sizeof(numerics::Bf16);
+          return numerics::narrow(wide, out.subspan(first, narrow_bytes));
+        }
+        std::vector<std::byte> narrow(narrow_bytes);
+        numerics::narrow(wide, narrow);
+        io::copy_box(narrow, cell.shape, checkpoint::Extents(whole.size(), 0), out, whole, cell.start,
+                     cell.shape, sizeof(numerics::Bf16));
+      });
+}
+
 struct Slots {
   std::map<std::string, Buffer*> by_path;
   State state;
+  const bool rounded;
 
-  explicit Slots(const StateArrays& arrays) {
+  explicit Slots(const StateArrays& arrays) : rounded(arrays.rounded) {
     state.params.reserve(arrays.n);
     state.optimizer.reserve(arrays.size() - arrays.n);
     for (size_t i = 0; i < arrays.size(); ++i) {
@@ -61,20 +83,29 @@ struct Slots {
     }
   }
 
-  Result<std::span<std::byte>> place(const TensorSpec& spec) {
+  Status read(const checkpoint::Checkpoint& from, size_t tensor) {
+    const TensorSpec& spec = from.manifest().tensors[tensor];
     const auto it = by_path.find(spec.path);
-    if (it == by_path.end()) return unknown_tensor(spec);
-    const TensorSpec want = spec_of(spec.path, it->second->shape(), {});
-    if (!same_type(spec, want)) return other_type(spec, want);
-    return it->second->mutable_bytes();
+    if (it == by_path.end()) return unknown_tensor(spec).with_context(from.path());
+    Buffer& to = *it->second;
+    TensorSpec want = spec_of(spec.path, to.shape(), {});
+    const bool rounds = rounded && spec.dtype == "f32" && want.dtype == "bf16";
+    if (rounds) want.dtype = spec.dtype;
+    if (!same_type(spec, want)) return other_type(spec, want).with_context(from.path());
+    failpoint("resume");
+    return rounds ? read_rounded(from, tensor, to)
+                  : from.read(static_cast<int64_t>(tensor), to.mutable_bytes());
   }
 
   // Of what has been placed.
   ParameterBytes bytes_of(const checkpoint::Manifest& manifest) const {
     return [this, &manifest](size_t tensor) -> Result<std::span<const std::byte>> {
-      const auto it = by_path.find(manifest.tensors[tensor].path);
-      if (it != by_path.end()) return std::as_const(*it->second).bytes();
-      return invalid_argument(fmt::format("{} is no tensor of the model", manifest.tensors[tensor].path));
+      const TensorSpec& spec = manifest.tensors[tensor];
+      const auto it = by_path.find(spec.path);
+      if (it == by_path.end())
+        return invalid_argument(fmt::format("{} is no tensor of the model", spec.path));
+      OSTRO_CHECK(spec.dtype == ir::dtype_name(it->second->shape().dtype), "{} was rounded", spec.path);
+      return std::as_const(*it->second).bytes();
     };
   }
 };
@@ -136,10 +167,7 @@ Result<RestoredState> load_state(io::FileSystem& fs, const std::string& path, co
   for (size_t i = 0; i < c.manifest().tensors.size(); ++i) {
     const TensorSpec& spec = c.manifest().tensors[i];
     if (arrays.partial && !slots.by_path.count(spec.path)) continue;
-    auto place = slots.place(spec);
-    if (!place.ok()) return place.error().with_context(path);
-    failpoint("resume");
-    RETURN_IF_ERROR(c.read(static_cast<int64_t>(i), *place));
+    RETURN_IF_ERROR(slots.read(c, i));
   }
   if (checks.parameters) RETURN_IF_ERROR(checks.parameters(c.manifest(), path, slots.bytes_of(c.manifest())));
   slots.state.step = c.manifest().info.step;

@@ -47,8 +47,10 @@ struct RestoredState {
   State state;
   std::string path, name;  // the path of the checkpoint, and the name of the state
 };
-// Reads the checkpoint in the directory `checkpoint`. When `arrays` are partial, only these are read. Passes
-// the failpoint "resume" before each tensor. Errors: those of Checkpoint, check_tensors and `checks`.
+// Reads the checkpoint in the directory `checkpoint`. When `arrays` are partial, only these are read; when
+// they are rounded, f32 ones are rounded (numerics.md N1) cell by cell, so that memory never holds the
+// others, and checks.parameters cannot ask for them. Passes the failpoint "resume" before each tensor.
+// Errors: those of Checkpoint, check_tensors and `checks`.
 Result<RestoredState> load_state(io::FileSystem& fs, const std::string& checkpoint, const StateArrays& arrays,
                                  const StateChecks& checks);
 

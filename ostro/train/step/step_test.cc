@@ -8,10 +8,14 @@
 #include <map>
 #include <span>
 
+#include "ostro/checkpoint/save.h"
 #include "ostro/cpu/engine/engine.h"
 #include "ostro/interp/engine/engine.h"
+#include "ostro/io/files/memory_file_system.h"
+#include "ostro/numerics/arrays.h"
 #include "ostro/train/options/llama_for_test.h"
 #include "ostro/train/programs/watch.h"
+#include "ostro/train/step/snapshot.h"
 
 namespace ostro::train {
 namespace {
@@ -197,6 +201,29 @@ TEST_CASE("watched norms: of each layer, the same from both engines, and the sta
   }
   CHECK(layers > 4);
   CHECK(norms.size() == 2 * (layers + model.paths.size() - layers / 2));
+}
+
+TEST_CASE(
+    "arrays that are rounded as they are read have the bits of the rounded ones, however they are cut") {
+  for (const checkpoint::Extents& cell : {checkpoint::Extents{}, {1, 3, 4}, {2, 2, 3}}) {
+    io::MemoryFileSystem fs;
+    const ir::Shape wide{ir::DType::f32, {{"layers", 3}, {"embed", 5}, {"mlp", 4}}};
+    runtime::Buffer values = runtime::Buffer::empty(wide);
+    for (size_t i = 0; i < 60; ++i)
+      values.mutable_as<float>()[i] = 1.0F + 0x1p-12F * static_cast<float>(i * i);
+    checkpoint::TensorSpec spec{"model/w", "f32", {"layers", "embed", "mlp"}, {3, 5, 4}, cell};
+    const auto saved = checkpoint::save(fs, "run", {.step = 7},
+                                        std::vector<checkpoint::Tensor>{{spec, values.bytes(), nullptr}});
+    REQUIRE(saved.ok());
+    StateArrays arrays{1, {"model/w"}, {wide.with_dtype(ir::DType::bf16)}, {0}};
+    CHECK(!load_state(fs, saved->path, arrays, {}).ok());  // it is f32
+    arrays.rounded = true;
+    const auto loaded = load_state(fs, saved->path, arrays, {});
+    if (!loaded.ok()) FAIL(loaded.error().message());
+    std::vector<std::byte> rounded(120);
+    numerics::narrow(values.as<float>(), rounded);
+    CHECK(std::ranges::equal(loaded->state.params[0].bytes(), rounded));
+  }
 }
 
 TEST_CASE("program text round-trips and hashes") {
