@@ -178,6 +178,34 @@ Status Checkpoint::read_cells(int64_t tensor, const TakeCell& take, int threads)
   });
 }
 
+// The check keeps what it needs by value: a region outlives the checkpoint.
+Result<std::shared_ptr<io::LeasedRegion>> Checkpoint::map(int64_t tensor, int threads) const {
+  ASSIGN_OR_RETURN(const Cells all, cells(tensor));
+  const io::ZarrSpec& spec = all.array.spec();
+  const auto files = all.array.row_major_files();
+  const auto is_whole = [&](const Box& cell) {
+    return io::contiguous_at(spec.shape, cell.start, cell.shape).has_value();
+  };
+  if (!files || files->empty() || !std::all_of(all.boxes.begin(), all.boxes.end(), is_whole))
+    return unsupported(fmt::format("{}: its files are not its elements in a row", all.array.path()));
+  const auto check = [path = all.array.path(), shape = spec.shape, item = spec.item_size(), boxes = all.boxes,
+                      hashes = all.hashes, threads](std::span<const std::byte> bytes) {
+    return parallel_for(std::ssize(boxes), threads, [&](int64_t c) -> Status {
+      const Box& cell = boxes[static_cast<size_t>(c)];
+      const auto at = static_cast<size_t>(*io::contiguous_at(shape, cell.start, cell.shape) * item);
+      const auto cell_bytes = static_cast<size_t>(io::product(cell.shape) * item);
+      if (sha256(bytes.subspan(at, cell_bytes)) == hashes[static_cast<size_t>(c)]) return {};
+      return wrong_cell(path, c, cell);
+    });
+  };
+  ASSIGN_OR_RETURN(auto region, io::LeasedRegion::map(*fs_, *files, check));
+  const int64_t wanted = io::product(spec.shape) * spec.item_size();
+  if (std::ssize(region->bytes()) != wanted)
+    return corrupt(fmt::format("{}: its files have {} bytes, its elements {}", all.array.path(),
+                               region->bytes().size(), wanted));
+  return region;
+}
+
 Status Checkpoint::verify(int threads) const {
   std::vector<std::byte> bytes;
   for (size_t i = 0; i < manifest_.tensors.size(); ++i) {

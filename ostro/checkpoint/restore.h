@@ -3,6 +3,7 @@
 #pragma once
 
 #include <functional>
+#include <memory>
 #include <optional>
 #include <string>
 #include <vector>
@@ -11,6 +12,7 @@
 #include "ostro/checkpoint/manifest.h"
 #include "ostro/io/arrays/zarr.h"
 #include "ostro/io/files/file_system.h"
+#include "ostro/io/files/leased_region.h"
 
 namespace ostro::checkpoint {
 
@@ -38,6 +40,10 @@ class Checkpoint {
   // and there only meanwhile. Several threads call it at a time. Memory: a cell for each thread.
   using TakeCell = std::function<void(const Box& cell, std::span<const std::byte> bytes)>;
   Status read_cells(int64_t tensor, const TakeCell& take, int threads = 2) const;
+
+  // Maps a tensor's files and hashes its cells there (io/files/leased_region.h). kUnsupported where it has to
+  // be read instead.
+  Result<std::shared_ptr<io::LeasedRegion>> map(int64_t tensor, int threads = 2) const;
 
   // Reads and checks everything.
   Status verify(int threads = 2) const;

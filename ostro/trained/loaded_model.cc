@@ -128,15 +128,20 @@ void take_stored_dtypes(const checkpoint::Manifest& manifest, std::vector<ir::Sh
         shapes[k].dtype = ir::DType::bf16;
 }
 
-// Gives f32 parameters that are `narrow` the dtype bf16, in which they are then read. Not where the chain has
-// a fingerprint of the parameters alone, for which they are needed as they are stored.
-void take_narrow_dtypes(const Source& source, int64_t step, const std::vector<bool>& narrow,
-                        train::StateArrays& arrays) {
-  if (source.witness && source.witness->chain().find_checkpoint(step) == nullptr) return;
-  arrays.rounded = true;
-  for (size_t k = 0; k < arrays.size(); ++k)
-    if (narrow[arrays.parameter[k]]) arrays.shapes[k].dtype = ir::DType::bf16;
-}
+// How parameters are held that a model's layers alone read (UseOptions::as_read).
+struct HeldAsRead {
+  std::vector<bool> narrow;  // f32 ones that are read in bf16
+
+  // Gives those the dtype bf16, in which they are then read. Not where the chain has a fingerprint of the
+  // parameters alone, for which they are needed as they are stored.
+  void take_dtypes(const Source& source, int64_t step, train::StateArrays& arrays) const {
+    arrays.mapped = true;
+    if (source.witness && source.witness->chain().find_checkpoint(step) == nullptr) return;
+    arrays.rounded = true;
+    for (size_t k = 0; k < arrays.size(); ++k)
+      if (narrow[arrays.parameter[k]]) arrays.shapes[k].dtype = ir::DType::bf16;
+  }
+};
 
 // bf16 elements as f32, where the model wants them so.
 runtime::Buffer widened(const runtime::Buffer& from, const ir::Shape& want) {
@@ -148,14 +153,13 @@ runtime::Buffer widened(const runtime::Buffer& from, const ir::Shape& want) {
   return to;
 }
 
-// `narrow`: the parameters that are wanted in bf16, however they are stored; nothing: none.
 Result<Parameters> read_parameters(io::FileSystem& fs, const Source& source,
                                    const models::ModelFunctions& model,
-                                   const std::vector<bool>& narrow = {}) {
+                                   const std::optional<HeldAsRead>& held = {}) {
   ASSIGN_OR_RETURN(const checkpoint::Checkpoint found, checkpoint::Checkpoint::open(fs, source.path));
   train::StateArrays arrays = with_means(found.manifest(), model);
   take_stored_dtypes(found.manifest(), arrays.shapes, arrays.paths);
-  if (!narrow.empty()) take_narrow_dtypes(source, found.manifest().info.step, narrow, arrays);
+  if (held) held->take_dtypes(source, found.manifest().info.step, arrays);
   ASSIGN_OR_RETURN(train::RestoredState restored,
                    train::load_state(fs, source.path, arrays, source.checks()));
   std::vector<runtime::Buffer> weights;
@@ -164,7 +168,7 @@ Result<Parameters> read_parameters(io::FileSystem& fs, const Source& source,
     const runtime::Buffer& read = k < arrays.n || restored.state.step == 0
                                       ? restored.state.params[of]
                                       : restored.state.optimizer[k - arrays.n];
-    weights.push_back(!narrow.empty() && narrow[of] ? read : widened(read, model.shapes[of]));
+    weights.push_back(held && held->narrow[of] ? read : widened(read, model.shapes[of]));
   }
   return Parameters{std::move(weights), restored.state.step, restored.path, restored.name};
 }
@@ -314,22 +318,23 @@ Result<LoadedModel> read_all_but_parameters(io::FileSystem& fs, const Source& so
   return out;
 }
 
-// UseOptions::as_read: the f32 parameters that are read in bf16.
-std::vector<bool> read_narrow(const LoadedModel& model) {
+HeldAsRead held_as_read(const LoadedModel& model) {
   const std::optional<models::LayerFunctions> layers = layers_of(model);
-  if (!layers || layers->dtype != ir::DType::bf16) return {};
-  std::vector<bool> out;
+  const bool narrows = layers && layers->dtype == ir::DType::bf16;
+  HeldAsRead out;
   for (size_t k = 0; k < model.functions.shapes.size(); ++k)
-    out.push_back(model.functions.shapes[k].dtype == ir::DType::f32 && !layers->read_in_f32[k] &&
-                  !layers->integers[k] && !nn::is_adapter(model.functions.paths[k]));
+    out.narrow.push_back(narrows && model.functions.shapes[k].dtype == ir::DType::f32 &&
+                         !layers->read_in_f32[k] && !layers->integers[k] &&
+                         !nn::is_adapter(model.functions.paths[k]));
   return out;
 }
 
 Result<LoadedModel> read_model(io::FileSystem& fs, const Source& source, const std::string& tokenizer_path,
                                const models::ModelChoices& models, const UseOptions& use) {
   ASSIGN_OR_RETURN(LoadedModel out, read_all_but_parameters(fs, source, tokenizer_path, models, use));
-  ASSIGN_OR_RETURN(out.parameters, read_parameters(fs, source, out.functions,
-                                                   use.as_read ? read_narrow(out) : std::vector<bool>()));
+  ASSIGN_OR_RETURN(out.parameters,
+                   read_parameters(fs, source, out.functions,
+                                   use.as_read ? std::optional(held_as_read(out)) : std::nullopt));
   return out;
 }
 

@@ -54,8 +54,9 @@ void take_stored_matrices(io::FileSystem& fs, const std::string& where, train::T
 struct UseOptions {
   std::string mp;                  // in place of trainer.mp, in any of its spellings; empty: as in training
   std::optional<int64_t> seq_len;  // model.seq_len; a rope that depends on the length changes with it
-  // f32 parameters that the model's layers read in bf16 (models::LayerFunctions) are rounded as they are
-  // read: no bit of an answer changes. Then values may have another dtype than the functions' shapes.
+  // The model's layers alone read the parameters (models::LayerFunctions), and nothing writes them. f32 ones
+  // that they read in bf16 are rounded at once, so values may have another dtype than the functions' shapes;
+  // large ones may be the checkpoint's files (io/files/leased_region.h). No bit of an answer changes.
   bool as_read = false;
 };
 // Texts for --help of the two.

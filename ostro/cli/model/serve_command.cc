@@ -1,9 +1,12 @@
 // ostro serve
 #include <fmt/core.h>
 
+#include <chrono>
+
 #include "ostro/cli/main/commands.h"
 #include "ostro/cli/shared/terminal.h"
 #include "ostro/cli/shared/waits.h"
+#include "ostro/io/files/leased_region.h"
 #include "ostro/io/files/path.h"
 #include "ostro/run/notice/signals.h"
 #include "ostro/serve/follow/follow.h"
@@ -26,6 +29,21 @@ std::string where(const http::Address& address, int port) {
   const std::string text = http::address_text(address, port);
   return address.is_unix() ? text : "http://" + text + "/v1";
 }
+
+// Weights that are still the files of their checkpoint become memory of the process, in huge pages, when the
+// first answers are out.
+class Settling {
+ public:
+  void look() {
+    if (is_done_ || std::chrono::steady_clock::now() < at_) return;
+    io::settle_regions();
+    is_done_ = true;
+  }
+
+ private:
+  std::chrono::steady_clock::time_point at_ = std::chrono::steady_clock::now() + std::chrono::seconds(10);
+  bool is_done_ = false;
+};
 
 // Until a signal comes. A server that cannot listen, sign or keep receipts is told before a model is loaded.
 Status serve_model(const Context& context, const ServeAsked& request) {
@@ -83,9 +101,11 @@ Status serve_model(const Context& context, const ServeAsked& request) {
       fmt::format("{} serves {}, state {}\n", where(address, server->port()), facts.name, facts.state)));
   // A thread of the engine may get the signal; then no wait here ends by it.
   Waits waits;
+  Settling settling;
   while (!signals.stop_requested()) {
     waits.for_time(std::chrono::milliseconds(200));
-    if (follower) follower->look();
+    settling.look();
+    if (follower && follower->look()) settling = {};
     server->drop_earlier();
   }
   if (!server->drain(std::chrono::seconds(request.drain)))

@@ -238,6 +238,21 @@ Status ZarrArray::read_chunk(const Extents& chunk_index, std::span<std::byte> el
   return status.ok() ? status : Status(status.error().with_context(path));
 }
 
+std::optional<std::vector<std::string>> ZarrArray::row_major_files() const {
+  const Extents start(spec_.shape.size(), 0);
+  if (spec_.sharded() || !spec_.plain_chunks() || !contiguous_at(spec_.shape, start, spec_.chunk))
+    return std::nullopt;
+  for (size_t d = 0; d < start.size(); ++d)
+    if (spec_.shape[d] % spec_.chunk[d] != 0) return std::nullopt;
+  std::vector<std::string> out;
+  const Status all = for_each_index(grid_of(spec_.shape, spec_.chunk), [&](const Extents& index) -> Status {
+    out.push_back(file_path(index));
+    return {};
+  });
+  OSTRO_CHECK(all.ok(), "{}", all.error().message());
+  return out;
+}
+
 Status ZarrArray::read_box(const Extents& start, const Extents& shape, std::span<std::byte> bytes) const {
   RETURN_IF_ERROR(check_box(spec_, start, shape, bytes.size(), path_));
   Bytes chunk;  // of those that do not lie in the box as a whole, their elements in a row

@@ -5,7 +5,9 @@
 #include <map>
 #include <memory>
 #include <mutex>
+#include <optional>
 #include <string>
+#include <vector>
 
 #include "ostro/io/arrays/zarr_shard.h"
 #include "ostro/io/arrays/zarr_spec.h"
@@ -42,6 +44,10 @@ class ZarrArray {
   // the array's end. As the standard requires, chunks at the array's end are stored in full size, padded with
   // zeros.
   Status write_box(const Extents& start, const Extents& shape, std::span<const std::byte> bytes) const;
+
+  // The files whose bytes, one behind another, are the elements of the whole array, row-major; nothing where
+  // no files are, because chunks are encoded, sharded, padded, or cut across rows.
+  std::optional<std::vector<std::string>> row_major_files() const;
 
   // Reads any box into dense row-major bytes. As the standard says, chunks that were never written are zeros.
   Status read_box(const Extents& start, const Extents& shape, std::span<std::byte> bytes) const;

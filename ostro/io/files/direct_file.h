@@ -15,6 +15,8 @@ class DirectFile : public RandomAccessFile {
   // From now on reads go past the page cache, if the system and the file's place allow it. Call before other
   // threads read.
   virtual void read_directly() = 0;
+  // Of the open file; it stays this object's.
+  virtual int descriptor() const = 0;
 };
 
 // Opens a file whose large reads go past the page cache where that is possible. Reads may begin anywhere and

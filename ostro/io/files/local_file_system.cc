@@ -100,6 +100,7 @@ class LocalRandomAccessFile final : public DirectFile {
   }
   int64_t size() const override { return size_; }
   const std::string& path() const override { return path_; }
+  int descriptor() const override { return fd_.get(); }
   void read_directly() override {
     const int flags = ::fcntl(fd_.get(), F_GETFL);
     direct_ = flags >= 0 && ::fcntl(fd_.get(), F_SETFL, flags | O_DIRECT) == 0;

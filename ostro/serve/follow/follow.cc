@@ -43,19 +43,26 @@ void Follower::put_off(const std::string& newest, const std::string& why) {
   trouble_ = why;
 }
 
-void Follower::look() {
-  if (std::chrono::steady_clock::now() < again_) return;
+bool Follower::look() {
+  if (std::chrono::steady_clock::now() < again_) return false;
   const auto newest = newest_in(*fs_, folder_);
-  if (!newest.ok() || *newest == served_.folder) return;
+  if (!newest.ok() || *newest == served_.folder) return false;
   auto served = serve_newest_(served_);
-  if (!served.ok()) return put_off(*newest, served.error().message());
-  if (served->state != served_.state)
-    log_info(fmt::format("{} is served from now on, state {}", served->folder, served->state));
+  if (!served.ok()) {
+    put_off(*newest, served.error().message());
+    return false;
+  }
+  const bool is_other = served->state != served_.state;
+  if (is_other) log_info(fmt::format("{} is served from now on, state {}", served->folder, served->state));
   served_ = std::move(*served);
   // Where the newest one is damaged, a run's loader may fall back on one before it.
-  if (served_.folder != *newest) return put_off(*newest, "it cannot be loaded");
+  if (served_.folder != *newest) {
+    put_off(*newest, "it cannot be loaded");
+    return is_other;
+  }
   pause_ = pause_.zero();
   trouble_.clear();
+  return is_other;
 }
 
 }  // namespace ostro::serve

@@ -27,8 +27,8 @@ class Follower {
   static Result<Follower> create(io::FileSystem& fs, const std::string& run, ServedCheckpoint served,
                                  ServeNewest serve_newest);
 
-  // Serves a new checkpoint if there is one.
-  void look();
+  // Serves a new checkpoint if there is one. Returns whether another state is served from now on.
+  bool look();
 
  private:
   Follower(io::FileSystem& fs, std::string folder, ServedCheckpoint served, ServeNewest serve_newest)

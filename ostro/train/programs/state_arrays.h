@@ -17,6 +17,7 @@ struct StateArrays {
   std::vector<size_t> parameter;  // the parameter that each array is, or belongs to
   bool partial = false;           // a checkpoint may have further arrays, which are not read
   bool rounded = false;           // an array that is bf16 here may be f32 in a checkpoint
+  bool mapped = false;            // large arrays may be the checkpoint's files (Checkpoint::map)
 
   size_t size() const { return shapes.size(); }
 };

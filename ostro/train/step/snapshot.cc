@@ -10,6 +10,7 @@
 #include "ostro/io/arrays/box.h"
 #include "ostro/io/files/file_system.h"
 #include "ostro/numerics/arrays.h"
+#include "ostro/runtime/owned_buffer.h"
 
 namespace ostro::train {
 namespace {
@@ -68,12 +69,15 @@ Status read_rounded(const checkpoint::Checkpoint& from, size_t tensor, Buffer& t
       });
 }
 
+// Bytes of an array that is worth leases.
+constexpr int64_t kMappedFrom = int64_t{4} << 20;
+
 struct Slots {
   std::map<std::string, Buffer*> by_path;
   State state;
-  const bool rounded;
+  const bool rounded, mapped;
 
-  explicit Slots(const StateArrays& arrays) : rounded(arrays.rounded) {
+  explicit Slots(const StateArrays& arrays) : rounded(arrays.rounded), mapped(arrays.mapped) {
     state.params.reserve(arrays.n);
     state.optimizer.reserve(arrays.size() - arrays.n);
     for (size_t i = 0; i < arrays.size(); ++i) {
@@ -93,6 +97,14 @@ struct Slots {
     if (rounds) want.dtype = spec.dtype;
     if (!same_type(spec, want)) return other_type(spec, want).with_context(from.path());
     failpoint("resume");
+    if (mapped && !rounds && to.shape().bytes() >= kMappedFrom) {
+      auto region = from.map(static_cast<int64_t>(tensor));
+      if (region.ok()) {
+        to = runtime::owned_buffer(to.shape(), (*region)->bytes(), *region);
+        return {};
+      }
+      if (region.error().code() == ErrorCode::kCorrupt) return region.error();
+    }
     return rounds ? read_rounded(from, tensor, to)
                   : from.read(static_cast<int64_t>(tensor), to.mutable_bytes());
   }

@@ -49,7 +49,8 @@ struct RestoredState {
 };
 // Reads the checkpoint in the directory `checkpoint`. When `arrays` are partial, only these are read; when
 // they are rounded, f32 ones are rounded (numerics.md N1) cell by cell, so that memory never holds the
-// others, and checks.parameters cannot ask for them. Passes the failpoint "resume" before each tensor.
+// others, and checks.parameters cannot ask for them; when they may be mapped, large ones are the files
+// themselves where that is possible. Passes the failpoint "resume" before each tensor.
 // Errors: those of Checkpoint, check_tensors and `checks`.
 Result<RestoredState> load_state(io::FileSystem& fs, const std::string& checkpoint, const StateArrays& arrays,
                                  const StateChecks& checks);
