@@ -15,7 +15,6 @@
 #include "ostro/io/files/path.h"
 #include "ostro/models/decoder/by_layer.h"
 #include "ostro/models/decoder/decoder.h"
-#include "ostro/nn/adapters.h"
 #include "ostro/numerics/arrays.h"
 #include "ostro/tokenizer/files/files.h"
 #include "ostro/train/programs/programs.h"

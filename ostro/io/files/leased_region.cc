@@ -132,7 +132,7 @@ class Region final : public LeasedRegion {
 
   std::span<std::byte> bytes() override { return {begin_, bytes_}; }
 
-  // Whether somebody waits for the end of a lease already.
+  // Whether a process waits for the end of a lease already.
   bool is_wanted() {
     const std::lock_guard lock(mutex_);
     return std::any_of(files_.begin(), files_.end(), [](const auto& file) { return !has_lease(*file); });

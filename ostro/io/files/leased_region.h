@@ -1,8 +1,8 @@
 // LeasedRegion: files as memory, one behind another, without a copy at first. Large files that are in the
 // page cache are there at once, where reading them costs fresh memory.
 //
-// Nobody can change what is mapped: each file has a read lease (fcntl, F_SETLEASE), which keeps who opens it
-// for writing, or cuts it, waiting. Whoever does that makes the region settle: its bytes are copied into
+// No process can change what is mapped: each file has a read lease (fcntl, F_SETLEASE), so a process that
+// opens it for writing, or cuts it, has to wait. That makes the region settle: its bytes are copied into
 // memory of its own at the same addresses, then the lease ends. Threads read on meanwhile.
 #pragma once
 

@@ -1,4 +1,4 @@
-// Files as memory keep their bytes, whoever writes to them.
+// Files as memory keep their bytes when another thread or process writes to the files.
 #include "ostro/io/files/leased_region.h"
 
 #include <doctest/doctest.h>
@@ -113,7 +113,7 @@ TEST_CASE("leased region: what cannot be mapped has to be read; a check's error 
   CHECK(code(memory, {"a"}) == ErrorCode::kUnsupported);
   CHECK(code(files.fs, std::vector(LeasedRegion::kMostFiles + 1, files.paths[0])) == ErrorCode::kUnsupported);
   const int fd = ::open(files.paths[0].c_str(), O_WRONLY | O_CLOEXEC);
-  CHECK(code(files.fs, {files.paths[0]}) == ErrorCode::kUnsupported);  // somebody may write to it
+  CHECK(code(files.fs, {files.paths[0]}) == ErrorCode::kUnsupported);  // its owner may write to it
   ::close(fd);
   if (!LeasedRegion::map(files.fs, files.paths, take_all).ok()) return;
   const auto refused = LeasedRegion::map(
