@@ -76,7 +76,7 @@ class Keeper {
     struct sigaction action = {};
     action.sa_handler = on_signal;
     action.sa_flags = SA_RESTART;
-    const int number = SIGRTMIN + 6;
+    const int number = SIGRTMIN + 7;  // + 6 is that of base/watch/stacks.h
     if (::sigaction(number, &action, nullptr) != 0) return;
     std::thread([this, from = ends[0]] {
       char byte[64];
