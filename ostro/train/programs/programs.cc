@@ -10,6 +10,7 @@
 #include "ostro/batches/loader/data_set.h"
 #include "ostro/chain/genesis.h"
 #include "ostro/grad/value_and_grad.h"
+#include "ostro/ir/program/attention_limits.h"
 #include "ostro/ir/program/int8_limits.h"
 #include "ostro/ir/rules/verify.h"
 #include "ostro/ir/text/canonical_order.h"
@@ -276,6 +277,22 @@ ir::Program update_program(const TrainConfig& config, const models::ModelFunctio
   return p;
 }
 
+bool has_sliced_attention(const ir::Block& block) {
+  return std::any_of(block.ops.begin(), block.ops.end(), [](const ir::Op& op) {
+    return (op.kind == ir::OpKind::attention && op.attrs.i64("int8_slices", 0) != 0) ||
+           std::any_of(op.regions.begin(), op.regions.end(), has_sliced_attention);
+  });
+}
+
+// A model without the attention of numerics.md N9 has none whose products could be of integers.
+Status check_attention(const TrainConfig& config, const ir::Program& leaf) {
+  if (precision(config).attention_slices == 0 || has_sliced_attention(leaf.body)) return Status();
+  return config::option_error(
+      "trainer.mp", fmt::format("\"{}\" has a=int8, but model.type {} has no attention with products of "
+                                "integers; leave a=int8 out",
+                                config.trainer.mp, config.model_options().type()));
+}
+
 }  // namespace
 
 Result<CanonicalPrograms> make_programs(const TrainConfig& config, const models::ModelFunctions& model) {
@@ -290,6 +307,7 @@ Result<CanonicalPrograms> make_programs(const TrainConfig& config, const models:
     out.init.param_names = {"key"};
     out.init.result_names = model.paths;
     out.leaf = leaf_program(config, model);
+    RETURN_IF_ERROR(check_attention(config, out.leaf));
     out.update = update_program(config, model);
     if (dpo_objective(config.objective) != nullptr) out.reference = reference_program(config, model);
     for (const ir::Program* p : {&out.init, &out.leaf, &out.update}) RETURN_IF_ERROR(ir::verify(*p));
@@ -389,17 +407,22 @@ runtime::Buffer init_key(int64_t seed) {
 }
 
 DType compute_dtype(const TrainConfig& config) {
-  return parse_precision(config.trainer.mp).value() == Compute::kF32 ? DType::f32 : DType::bf16;
+  return parse_precision(config.trainer.mp).value().compute == Compute::kF32 ? DType::f32 : DType::bf16;
 }
 
 nn::Precision precision(const TrainConfig& config) {
-  if (parse_precision(config.trainer.mp).value() == Compute::kInt8) return {DType::bf16, ir::kInt8Block};
-  return compute_dtype(config);
+  const MixedPrecision mp = parse_precision(config.trainer.mp).value();
+  nn::Precision out(compute_dtype(config), mp.compute == Compute::kInt8 ? ir::kInt8Block : 0);
+  if (mp.integer_attention) out.attention_slices = ir::kInt8Slices;
+  return out;
 }
 
 std::string numerics_options(const TrainConfig& config) {
   static_assert(ir::kInt8Block == 256, "the block that kIntegerProducts names");
-  return draws(config) ? chain::kIntegerProducts : "{}";
+  const nn::Precision mp = precision(config);
+  if (mp.attention_slices > 0)
+    return mp.int8_block > 0 ? chain::kIntegersEverywhere : chain::kIntegerAttention;
+  return mp.int8_block > 0 ? chain::kIntegerProducts : "{}";
 }
 
 numerics::LeafTable leaf_table(const TrainConfig& config) {
