@@ -306,7 +306,62 @@ def integers(case):
     return out
 
 
-CLAUSES = {"bf16": bf16, "striped_sum": striped_sum, "tree": tree, "dot_f32": dot_f32, "dot_bf16": dot_bf16,
+def block_scale(row, least):
+    """The exponent e of N20's scale for a row of finite bits, not below `least`; None for zeros alone."""
+    largest = max(abs(exact(b)) for b in row)
+    if largest == 0:
+        return None
+    e = max(max((b >> 23) & 255 for b in row) - 127, least)
+    return e + 1 if largest > 127 * Fraction(2) ** (e - 6) else e
+
+
+def sliced(row):
+    """N21: the high and the low slices of a row, and the bits of its scale."""
+    if any((b >> 23) & 255 == 255 for b in row):
+        return [0] * len(row), [0] * len(row), NAN
+    e = block_scale(row, -113)
+    if e is None:
+        return [0] * len(row), [0] * len(row), 0
+    t = [exact(to_f32(exact(b) * Fraction(2) ** (6 - e))) for b in row]
+    high = [round(x) for x in t]
+    return high, [round((x - h) * 128) for x, h in zip(t, high)], to_f32(Fraction(2) ** (e - 6))
+
+
+def product_of_slices(a, b, c):
+    """N21: the product of two sliced rows from c; a is the left operand."""
+    (ah, al, sa), (bh, bl, sb) = a, b
+    if NAN in (sa, sb, c):
+        return NAN
+    i = sum(x * y for x, y in zip(ah, bh))
+    j = sum(x * y for x, y in zip(ah, bl)) + sum(x * y for x, y in zip(al, bh))
+    c = fma(mul(to_f32(Fraction(i)), sb), sa, c)
+    return fma(mul(to_f32(Fraction(j)), sb), mul(sa, bits(np.float32(1 / 128))), c)
+
+
+def slices(case):
+    """N21, of two rows in parts: slices of the parts, products of each with each, and a block of a sum of rows."""
+    size, part = len(case["in"]) // 2, len(case["in"]) // 10
+    out, parts = [], ([], [])
+    for side in range(2):
+        for begin in range(side * size, (side + 1) * size, part):
+            parts[side].append(sliced(case["in"][begin : begin + part]))
+            high, low, scale_bits = parts[side][-1]
+            out += [scale_bits] + [v & 255 for v in high + low]
+    for a in parts[0]:
+        for b in parts[1]:
+            out += [product_of_slices(a, b, bits(np.float32(c))) for c in (0, 1.5, -(2.0**-120))]
+    rows = parts[1][:4]
+    weights = sliced([0 if j == 2 else mul(f, rows[j][2]) for j, f in enumerate(case["in2"])])
+    one = bits(np.float32(1))
+    for left in (True, False):
+        for d in range(part):
+            column = ([0 if j == 2 else rows[j][0][d] for j in range(4)], [0 if j == 2 else rows[j][1][d] for j in range(4)], one)
+            a, b = (column, weights) if left else (weights, column)
+            out.append(product_of_slices(a, b, bits(np.float32(0.25))))
+    return out
+
+
+CLAUSES = {"slices": slices, "bf16": bf16, "striped_sum": striped_sum, "tree": tree, "dot_f32": dot_f32, "dot_bf16": dot_bf16,
            "dot_bf16_tiny": dot_bf16, "integers": integers, "E": block_exponential, "exp": exponential, "threefry": random_words,
            "permutation": permutation, "fingerprint": fingerprint, "leaves": leaves}
 

@@ -135,8 +135,9 @@ std::vector<float> sum_of_queries(const AttentionRows& rows, const SharingRows& 
     std::vector<float> sum(static_cast<size_t>(rows.head_dim), 0.0f);
     for (size_t begin = 0, end = 0; begin < leaf.size(); begin = end) {
       const auto block_of = [&](size_t i) {
-        return std::pair(leaf[i] / sharing.queries,
-                         rows.position[first + sharing.next[leaf[i]]] / kKeyBlock);
+        const int64_t position = rows.position[first + sharing.next[leaf[i]]];
+        const int64_t place = (position % kKeyBlock + kKeyBlock) % kKeyBlock;
+        return std::pair(leaf[i] / sharing.queries, position - place);
       };
       std::vector<float> of_block;
       std::vector<const SlicedRow*> queries;

@@ -97,8 +97,8 @@ class SlicedBackward {
       }
       for (int64_t g = 0; g < s_.group; ++g)
         for (int64_t first = rows.begin; first < rows.end;) {
-          const int64_t end =
-              std::min(rows.end, first + kSliceBlock - (mask_.origin + first) % kSliceBlock);
+          const int64_t place = ((mask_.origin + first) % kSliceBlock + kSliceBlock) % kSliceBlock;
+          const int64_t end = std::min(rows.end, first + kSliceBlock - place);
           units_.push_back(unit_of(leaf, g, first, end - first));
           first = end;
         }
