@@ -26,7 +26,7 @@ import subprocess
 import yaml
 
 ROOT = pathlib.Path(__file__).resolve().parent.parent
-PRECISIONS = {"bf16": "p=f32,c=bfloat16", "f32": "f32", "int8": "p=f32,c=int8", "int8_attention": "p=f32,c=int8,a=int8"}  # bf16 first: the others are compared with it
+PRECISIONS = {"bf16": "p=f32,c=bfloat16", "f32": "f32", "int8": "p=f32,c=int8"}  # bf16 first: the others are compared with it
 SIZES = {"2M": {"model.hidden_dim": 128, "model.intermediate_dim": 384, "model.num_layers": 4, "model.num_heads": 4,
                 "model.num_kv_heads": 4},
          "10M": {"model.hidden_dim": 320, "model.intermediate_dim": 864, "model.num_layers": 6, "model.num_heads": 5,

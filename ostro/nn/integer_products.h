@@ -9,8 +9,8 @@
 
 namespace ostro::nn {
 
-// The type of activations, and whether products of matrices, and those of attention, are computed on integers.
-// A type alone converts to it: products are then computed in that type.
+// The type of activations, and whether products of matrices, and those of attention, are computed on
+// integers. A type alone converts to it: products are then computed in that type.
 struct Precision {
   Precision(DType type) : dtype(type) {}  // NOLINT: either stands for the other
   Precision(DType type, int64_t block) : dtype(type), int8_block(block) {}

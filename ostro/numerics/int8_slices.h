@@ -1,6 +1,6 @@
-// SlicedRow, slice_row, dot_slices, dot_sliced, add_rows: products of rows on integers of two slices, one row or one block
-// at a time (docs/spec/numerics.md, N21). The functions are pure, but need the floating-point environment of
-// fp_env.h on the calling thread.
+// SlicedRow, slice_row, dot_slices, dot_sliced, add_rows: products of rows on integers of two slices, one row
+// or one block at a time (docs/spec/numerics.md, N21). The functions are pure, but need the floating-point
+// environment of fp_env.h on the calling thread.
 #pragma once
 
 #include <cmath>
@@ -74,16 +74,15 @@ inline void add_rows(LeftOperand left, std::span<const float> factors, std::span
   const auto high = [&](int64_t j) { return w.high[static_cast<size_t>(j)]; };
   const auto low = [&](int64_t j) { return w.low[static_cast<size_t>(j)]; };
   for (size_t d = 0; d < sum.size(); ++d) {
-    const auto element = [&](const std::vector<int8_t> SlicedRow::*slice) {
+    const auto element = [&](const std::vector<int8_t> SlicedRow::* slice) {
       return [&rows, slice, d](int64_t j) {
         const SlicedRow* row = rows[static_cast<size_t>(j)];
         return row == nullptr ? int8_t{0} : (row->*slice)[d];
       };
     };
     const auto row_high = element(&SlicedRow::high), row_low = element(&SlicedRow::low);
-    sum[d] = left == LeftOperand::kRows
-                 ? dot_slices(n, row_high, row_low, 1.0f, high, low, w.scale, sum[d])
-                 : dot_slices(n, high, low, w.scale, row_high, row_low, 1.0f, sum[d]);
+    sum[d] = left == LeftOperand::kRows ? dot_slices(n, row_high, row_low, 1.0f, high, low, w.scale, sum[d])
+                                        : dot_slices(n, high, low, w.scale, row_high, row_low, 1.0f, sum[d]);
   }
 }
 

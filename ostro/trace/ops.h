@@ -247,10 +247,10 @@ struct AttentionMask {
 // Names of axes, scale, and optional inputs of flash_attention().
 struct AttentionOptions {
   std::string query = "pos", key = "key_pos", head_dim = "head_dim";
-  double scale = 0;     // 0: 1 / sqrt(head_dim), from f64
-  double soft_cap = 0;  // 0: none
-  Array sink;           // f32 over head axes, or empty
-  Array query_origin;   // i32; empty: 0
+  double scale = 0;         // 0: 1 / sqrt(head_dim), from f64
+  double soft_cap = 0;      // 0: none
+  Array sink;               // f32 over head axes, or empty
+  Array query_origin;       // i32; empty: 0
   int64_t int8_slices = 0;  // ir::kInt8Slices: products are of integers (numerics.md N21)
 };
 // q [..., query, ..., head_dim]; k, v [..., key, ..., head_dim]; all f32 or all bf16. Result as q

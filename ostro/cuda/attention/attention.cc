@@ -167,13 +167,11 @@ Result<args::SlicedPlace> sliced_rows(const StepCall& call, Places& places, cons
   s.head_step = of_queries ? 1 : a.group;
   s.head_dim = a.head_dim;
   const int64_t count = a.batch * s.heads * s.rows;
-  ASSIGN_OR_RETURN(s.to.integers,
-                   call.scratch(places.next(), std::max<int64_t>(4, count * 2 * a.head_dim)));
+  ASSIGN_OR_RETURN(s.to.integers, call.scratch(places.next(), std::max<int64_t>(4, count * 2 * a.head_dim)));
   ASSIGN_OR_RETURN(s.to.scales, call.scratch(places.next(), std::max<int64_t>(4, count * 4)));
   if (count > 0)
-    RETURN_IF_ERROR(call.launch(
-        kSliced, "attention_slices",
-        LaunchShape{.x = s.rows, .y = s.heads, .z = a.batch, .threads = 128}, s));
+    RETURN_IF_ERROR(call.launch(kSliced, "attention_slices",
+                                LaunchShape{.x = s.rows, .y = s.heads, .z = a.batch, .threads = 128}, s));
   return s.to;
 }
 

@@ -237,7 +237,8 @@ struct AttentionArgs {
   i64 batch, pos, key_pos, kv_heads, group, head_dim, leaves;
   i64 causal, window, partial;
   float scale, soft_cap, kappa;
-  SlicedPlace sliced_q, sliced_k, sliced_v, sliced_do;  // by [batch, head, row]; only where products are of integers
+  SlicedPlace sliced_q, sliced_k, sliced_v,
+      sliced_do;  // by [batch, head, row]; only where products are of integers
 };
 struct AttentionSlicesArgs {
   AttentionPlace x;  // head h of the result is number h * head_step of its table

@@ -1,5 +1,5 @@
-// Attention backward (numerics.md N9, N21). dq chains over keys; dk and dv chain over the heads that share a key
-// and over queries, cut by the leaves of the query axis.
+// Attention backward (numerics.md N9, N21). dq chains over keys; dk and dv chain over the heads that share a
+// key and over queries, cut by the leaves of the query axis.
 #include "ostro/interp/core/elements.h"
 #include "ostro/interp/core/families.h"
 #include "ostro/interp/core/index_space.h"
@@ -125,8 +125,8 @@ std::vector<float> sum_of_keys(const AttentionRows& rows, size_t row, const std:
   return sum;
 }
 
-// N21: one row of dk or dv, unscaled: per leaf the chain over blocks of 128 positions of each query head, then
-// the tree. `factors` is p or ds, `slices` those of do or q.
+// N21: one row of dk or dv, unscaled: per leaf the chain over blocks of 128 positions of each query head,
+// then the tree. `factors` is p or ds, `slices` those of do or q.
 std::vector<float> sum_of_queries(const AttentionRows& rows, const SharingRows& sharing, int64_t first,
                                   int64_t key, const std::vector<float>& factors,
                                   const std::vector<SlicedRow>& slices) {
@@ -196,17 +196,14 @@ Result<Buffers> run_attention_grad(const Call& call) {
 
   std::vector<float> dq(rows.q.size()), dk(rows.k.size()), dv(rows.v.size());
   for (int64_t row = 0; row < static_cast<int64_t>(rows.q_at.size()); ++row) {
-    const std::vector<float> of_integers = rows.sliced
-                                               ? sum_of_keys(rows, static_cast<size_t>(row), probabilities.ds)
-                                               : std::vector<float>();
+    const std::vector<float> of_integers =
+        rows.sliced ? sum_of_keys(rows, static_cast<size_t>(row), probabilities.ds) : std::vector<float>();
     for (int64_t d = 0; d < rows.head_dim; ++d) {
-      const float sum = rows.sliced
-                            ? of_integers[static_cast<size_t>(d)]
-                            : rows.contract(
-                                  rows.keys, [&](int64_t key) { return ds(row, key); },
-                                  [&](int64_t key) {
-                                    return rows.k[rows.k_at[row] + key * rows.key_stride + d];
-                                  });
+      const float sum =
+          rows.sliced ? of_integers[static_cast<size_t>(d)]
+                      : rows.contract(
+                            rows.keys, [&](int64_t key) { return ds(row, key); },
+                            [&](int64_t key) { return rows.k[rows.k_at[row] + key * rows.key_stride + d]; });
       dq[rows.q_at[row] + d] = sum * rows.scale + 0.0f;
     }
   }

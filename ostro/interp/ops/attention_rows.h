@@ -1,5 +1,5 @@
-// AttentionRows: the part that attention and its gradient share (numerics.md N9, N21): the places of rows, the
-// keys that each row attends to, and its scores.
+// AttentionRows: the part that attention and its gradient share (numerics.md N9, N21): the places of rows,
+// the keys that each row attends to, and its scores.
 //
 // A row is one query of one head of one example: a point of q's axes without head_dim.
 #pragma once

@@ -55,8 +55,7 @@ TEST_CASE("attention on integers: exact where slices are, and a scale is that of
   const auto out = eval_n(OpKind::attention, {q, k, v, origin(0)}, attrs);
   CHECK(same<float>(out[0], {1, 3, 1, 3, 3, -2, 3, -2}));
   const Buffer d_o = f32(q.shape().axes, {1, 0, 1, 0, 1, 0, 1, 0});
-  const auto grads =
-      eval_n(OpKind::attention_grad, {q, k, v, out[0], out[1], out[2], d_o, origin(0)}, attrs);
+  const auto grads = eval_n(OpKind::attention_grad, {q, k, v, out[0], out[1], out[2], d_o, origin(0)}, attrs);
   CHECK(same<float>(grads[0], {0, 0, 0, 0, 0, 0, 0, 0}));
   CHECK(same<float>(grads[1], {-6, -7, 6, 7}));
   CHECK(same<float>(grads[2], {3, 0, 1, 0}));

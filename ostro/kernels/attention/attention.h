@@ -1,5 +1,5 @@
-// attention_forward, attention_backward: fused attention (docs/spec/numerics.md, N9, N21). The whole matrix of
-// scores is never in memory, and key blocks that are fully masked are skipped.
+// attention_forward, attention_backward: fused attention (docs/spec/numerics.md, N9, N21). The whole matrix
+// of scores is never in memory, and key blocks that are fully masked are skipped.
 //
 // Inputs must be finite (skipping a masked key gives the bits of p = +0 only then), and head_dim is
 // contiguous in every array. Rows of k and v that no query may attend to are not read, except inside a block

@@ -71,10 +71,7 @@ Array without_filling(const DecoderOptions& o, const DecoderAttention& p, const 
 
 Array attend_to(const DecoderOptions& o, const LayerSpec& spec, const DecoderAttention& p, const Array& q,
                 const Array& k, const Array& v, const LayerInputs& inputs, AttentionOptions options) {
-  if (o.released()) {
-    released::check_attention(p.int8_slices);
-    return released::attention(o, q, k, v, inputs);
-  }
+  if (o.released()) return released::attention(o, q, k, v, inputs);
   AttentionMask mask = inputs.mask;
   mask.window = spec.window;
   options.query_origin = inputs.start;
@@ -167,8 +164,9 @@ Arrays run_paged_attention(const DecoderOptions& o, const LayerSpec& spec, const
   const Array keys = paged_write(cache.keys, index(qkv[1], "batch", 0), cache.place, axes),
               values = paged_write(cache.values, index(qkv[2], "batch", 0), cache.place, axes);
   const AttentionOptions of = attention_options(o, p.attention);
-  const Array y = paged_attention(index(qkv[0], "batch", 0), keys, values, cache.table, cache.position,
-                                  {axes, of.head_dim, of.scale, of.soft_cap, spec.window, of.sink, of.int8_slices});
+  const Array y =
+      paged_attention(index(qkv[0], "batch", 0), keys, values, cache.table, cache.position,
+                      {axes, of.head_dim, of.scale, of.soft_cap, spec.window, of.sink, of.int8_slices});
   const Array batch = split_axis(y, "pos", {{"batch", 1}, {"pos", y.size("pos")}});
   return {without_filling(o, p.attention, batch), keys, values};
 }

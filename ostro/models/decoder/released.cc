@@ -36,13 +36,6 @@ void check_compute(const nn::Embedding& embedding) {
       Loc::current());
 }
 
-void check_attention(int64_t int8_slices) {
-  if (int8_slices == 0) return;
-  trace_fail(
-      "model.rounding is released: that program's attention is of bf16; leave a=int8 out of trainer.mp",
-      Loc::current());
-}
-
 Array without_padding(const Array& k, const Array& tokens) {
   const Array of_keys = k.has("key_pos") ? rename(tokens, "pos", "key_pos") : tokens;
   return select(of_keys > 0, k, full(NAN, DType::bf16, {}));

@@ -14,8 +14,6 @@ Array rounded(const Array& x);
 double multiplier(double value);
 // Throws TraceError unless the table is read in bf16 and its products are not of integers.
 void check_compute(const nn::Embedding& embedding);
-// Throws TraceError where attention should have products of integers (AttentionOptions::int8_slices).
-void check_attention(int64_t int8_slices);
 
 // Returns the keys k [batch, pos or key_pos, kv_heads, head_dim] of tokens i32 [batch, pos], with NaN for
 // those of token 0, the padding. The NaN marks them in a cache, however the text is divided into calls.

@@ -106,8 +106,8 @@ void print_integers(Key key) {
   print("integers", in, {kBlock, kBlocks, key.word0, key.word1, kFirstIndex}, out);
 }
 
-// N21: two rows of 150 numbers by slices, some of them tiny, huge, at the edge of a scale or not finite; their
-// slices, and products of rows and parts of them that begin at different values.
+// N21: two rows of 150 numbers by slices, some of them tiny, huge, at the edge of a scale or not finite;
+// their slices, and products of rows and parts of them that begin at different values.
 void print_slices(Key key) {
   constexpr int64_t kSize = 150, kPart = 30;
   Numbers in, out;
@@ -137,7 +137,8 @@ void print_slices(Key key) {
   for (const SlicedRow& a : parts[0])
     for (const SlicedRow& b : parts[1])
       for (const float from : {0.0f, 1.5f, -0x1p-120f}) {
-        const float c = dot_slices(kPart, at(a.high), at(a.low), a.scale, at(b.high), at(b.low), b.scale, from);
+        const float c =
+            dot_slices(kPart, at(a.high), at(a.low), a.scale, at(b.high), at(b.low), b.scale, from);
         out.push_back(std::isnan(c) ? 0x7fc00000u : bits_of(c));
       }
   // A block of a sum: the rows are numbers of the parts of the second side but the last, one of them masked.

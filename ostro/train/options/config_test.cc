@@ -168,6 +168,20 @@ TEST_CASE("integer products go with feature leaves and with experts") {
   CHECK(c.resolve().ok());
 }
 
+TEST_CASE("attention on integers is refused where a model has none") {
+  TrainConfig c = tiny_llama();
+  for (const char* mp : {"p=f32,c=int8,a=int8", "c=f32,a=int8", "c=bf16,a=int8"}) {
+    c.trainer.mp = mp;
+    CHECK(c.resolve().ok());
+  }
+  CHECK(error_of({{"model.type", "grok"},
+                  {"model.num_experts", "4"},
+                  {"model.rounding", "released"},
+                  {"trainer.mp", "c=bf16,a=int8"}})
+            .find("trainer.mp: \"c=bf16,a=int8\" has a=int8, and the attention of model.type grok") !=
+        std::string::npos);
+}
+
 TEST_CASE("precision is read from its string") {
   CHECK(parse_precision("p=f32,c=bfloat16").value() == Compute::kBf16);
   CHECK(parse_precision("bf16").value() == Compute::kBf16);

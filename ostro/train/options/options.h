@@ -19,7 +19,8 @@ enum class Compute { kF32, kBf16, kInt8 };
 
 // What trainer.mp says. A type alone converts to it.
 struct MixedPrecision {
-  MixedPrecision(Compute type, bool attention = false) : compute(type), integer_attention(attention) {}  // NOLINT
+  MixedPrecision(Compute type, bool attention = false)
+      : compute(type), integer_attention(attention) {}  // NOLINT
 
   Compute compute;
   bool integer_attention;  // products of attention are of integers (numerics.md N21)
@@ -27,7 +28,8 @@ struct MixedPrecision {
 };
 
 // Reads trainer.mp: "p=f32,c=bfloat16", "p=f32,c=int8,a=int8" or a single type ("bf16"). Error:
-// kInvalidArgument for anything else, also for another type of the parameters or of the head's output than f32.
+// kInvalidArgument for anything else, also for another type of the parameters or of the head's output than
+// f32.
 Result<MixedPrecision> parse_precision(const std::string& text);
 // The shortest text for it: "f32", "bf16", "int8", or "c=int8,a=int8" and the like.
 std::string precision_word(const MixedPrecision& precision);

@@ -277,22 +277,6 @@ ir::Program update_program(const TrainConfig& config, const models::ModelFunctio
   return p;
 }
 
-bool has_sliced_attention(const ir::Block& block) {
-  return std::any_of(block.ops.begin(), block.ops.end(), [](const ir::Op& op) {
-    return (op.kind == ir::OpKind::attention && op.attrs.i64("int8_slices", 0) != 0) ||
-           std::any_of(op.regions.begin(), op.regions.end(), has_sliced_attention);
-  });
-}
-
-// A model without the attention of numerics.md N9 has none whose products could be of integers.
-Status check_attention(const TrainConfig& config, const ir::Program& leaf) {
-  if (precision(config).attention_slices == 0 || has_sliced_attention(leaf.body)) return Status();
-  return config::option_error(
-      "trainer.mp", fmt::format("\"{}\" has a=int8, but model.type {} has no attention with products of "
-                                "integers; leave a=int8 out",
-                                config.trainer.mp, config.model_options().type()));
-}
-
 }  // namespace
 
 Result<CanonicalPrograms> make_programs(const TrainConfig& config, const models::ModelFunctions& model) {
@@ -307,7 +291,6 @@ Result<CanonicalPrograms> make_programs(const TrainConfig& config, const models:
     out.init.param_names = {"key"};
     out.init.result_names = model.paths;
     out.leaf = leaf_program(config, model);
-    RETURN_IF_ERROR(check_attention(config, out.leaf));
     out.update = update_program(config, model);
     if (dpo_objective(config.objective) != nullptr) out.reference = reference_program(config, model);
     for (const ir::Program* p : {&out.init, &out.leaf, &out.update}) RETURN_IF_ERROR(ir::verify(*p));

@@ -41,7 +41,9 @@ int64_t SliceOperands::panel_bytes(Side side) const {
   return up_to(bytes, static_cast<int64_t>(kAlignment));
 }
 
-int64_t SliceOperands::panels(Side side, int64_t rows) const { return up_to(rows, width(side)) / width(side); }
+int64_t SliceOperands::panels(Side side, int64_t rows) const {
+  return up_to(rows, width(side)) / width(side);
+}
 
 void SliceOperands::pack(Side side, const int8_t* rows, const float* scales, int64_t count,
                          std::byte* out) const {

@@ -1,7 +1,7 @@
 // SliceOperands: operands of products on integers of two slices (docs/spec/numerics.md, N21) as panels of the
 // kernels of N20's products. A row of n numbers has 2 n integers. Of the left operand the first block of a
-// product is the high slices, the second the high and the low ones; of the right operand the second is the low
-// and the high ones. So the product of N20 with these two blocks is that of N21.
+// product is the high slices, the second the high and the low ones; of the right operand the second is the
+// low and the high ones. So the product of N20 with these two blocks is that of N21.
 //
 // SlicedRows: up to 128 rows of an array, cut into slices, in this order, and the same by columns.
 //
@@ -30,9 +30,9 @@ class SliceOperands {
   // Rows of n numbers.
   SliceOperands(const DotInt8Kernel& kernel, int64_t n);
 
-  int64_t width(Side side) const;                    // rows of a panel
-  int64_t panel_bytes(Side side) const;              // a multiple of a cache line
-  int64_t panels(Side side, int64_t rows) const;     // that `rows` rows fill
+  int64_t width(Side side) const;                 // rows of a panel
+  int64_t panel_bytes(Side side) const;           // a multiple of a cache line
+  int64_t panels(Side side, int64_t rows) const;  // that `rows` rows fill
   int64_t bytes(Side side, int64_t rows) const { return panels(side, rows) * panel_bytes(side); }
   // Packs rows of 2 n integers, one after the other, with their scales.
   void pack(Side side, const int8_t* rows, const float* scales, int64_t count, std::byte* out) const;
@@ -56,8 +56,8 @@ class SlicedRows {
   // Cuts `count` rows, of which row i begins `at(i)` elements after `source`.
   void load(const SliceKernels& kernels, const void* source, machine::FloatType type, int64_t count,
             machine::FunctionRef<int64_t(int64_t)> at, Side side);
-  const int8_t* rows() const { return rows_.data(); }       // [count][2 dims], for `side`
-  const float* scales() const { return scales_.data(); }    // [kSliceBlock], +0 behind `count`
+  const int8_t* rows() const { return rows_.data(); }     // [count][2 dims], for `side`
+  const float* scales() const { return scales_.data(); }  // [kSliceBlock], +0 behind `count`
   // [dims][2 kSliceBlock], for an operand on `side`: integers of a number of all rows; zeros behind `count`.
   const int8_t* columns(Side side);
 

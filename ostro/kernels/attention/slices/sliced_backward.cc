@@ -18,14 +18,14 @@ using BackwardLanes = machine::VecGeneric;
 float* as_floats(const AlignedBytes& memory) { return reinterpret_cast<float*>(memory.get()); }
 AlignedBytes room_of(int64_t floats) { return allocate_aligned(static_cast<size_t>(floats) * sizeof(float)); }
 
-// Neighbouring query rows of one head, in one leaf and one block of 128 positions: what shares scales in dk and
-// dv. Packed for the products: q and do as right operands over head_dim, and over the rows.
+// Neighbouring query rows of one head, in one leaf and one block of 128 positions: what shares scales in dk
+// and dv. Packed for the products: q and do as right operands over head_dim, and over the rows.
 struct QueryUnit {
   int64_t leaf, g, first, count;
-  AlignedBytes q, d_o;                    // by head_dim, panels of rows
-  AlignedBytes q_columns, do_columns;     // by row, panels of head_dim; only for dk and dv
-  std::vector<float> q_scales, do_scales; // [kSliceBlock]
-  AlignedBytes dq;                        // [panel of rows][head_dim, whole panels][rows of the panel]
+  AlignedBytes q, d_o;                     // by head_dim, panels of rows
+  AlignedBytes q_columns, do_columns;      // by row, panels of head_dim; only for dk and dv
+  std::vector<float> q_scales, do_scales;  // [kSliceBlock]
+  AlignedBytes dq;                         // [panel of rows][head_dim, whole panels][rows of the panel]
 };
 
 // One job of the backward pass. Key blocks are the outer loop, then leaves, heads and blocks of queries, each
@@ -110,7 +110,8 @@ class SlicedBackward {
     const auto load = [&](const void* source, const QueryStrides& st, AlignedBytes& by_dim,
                           AlignedBytes& by_row, std::vector<float>& scales) {
       sliced_.load(
-          kernels_, source, s_.type, count, [&](int64_t i) { return row_at(st, g, first + i); }, Side::kRight);
+          kernels_, source, s_.type, count, [&](int64_t i) { return row_at(st, g, first + i); },
+          Side::kRight);
       by_dim = allocate_aligned(static_cast<size_t>(by_dim_.bytes(Side::kRight, count)));
       by_dim_.pack(Side::kRight, sliced_.rows(), sliced_.scales(), count, by_dim.get());
       scales.assign(sliced_.scales(), sliced_.scales() + kSliceBlock);
@@ -121,9 +122,8 @@ class SlicedBackward {
     load(a_.q, a_.q_strides, unit.q, unit.q_columns, unit.q_scales);
     load(a_.dout, a_.dout_strides, unit.d_o, unit.do_columns, unit.do_scales);
     if (job_.dq)
-      unit.dq = allocate_zeroed(static_cast<size_t>(by_dim_.panels(Side::kRight, count) * whole_dims_ *
-                                                    lanes_) *
-                                sizeof(float));
+      unit.dq = allocate_zeroed(
+          static_cast<size_t>(by_dim_.panels(Side::kRight, count) * whole_dims_ * lanes_) * sizeof(float));
     return unit;
   }
 
@@ -248,8 +248,11 @@ class SlicedBackward {
   void add_weights(const float* weights, const std::vector<float>& factors, const AlignedBytes& columns,
                    float* sum) {
     const int64_t count = keys_.end - keys_.begin;
-    kernels_.row_weights(
-        {.w = weights, .factors = factors.data(), .rows = count, .q = row_weights_.data(), .scales = row_scales_.data()});
+    kernels_.row_weights({.w = weights,
+                          .factors = factors.data(),
+                          .rows = count,
+                          .q = row_weights_.data(),
+                          .scales = row_scales_.data()});
     by_row_.pack(Side::kLeft, row_weights_.data(), row_scales_.data(), count, packed_weights_.get());
     const int64_t panels = by_row_.panels(Side::kRight, dims_);
     for (int64_t j = 0; j < count; j += rows_)

@@ -149,8 +149,7 @@ class ForwardItem {
     std::vector<float> row(static_cast<size_t>(s.head_dim));
     for (int64_t i = 0; i < tile_.lanes; ++i) {
       const float* sum = floats(sums_) + i / lanes_ * sum_floats_ + i % lanes_;
-      for (int64_t d = 0; d < s.head_dim; ++d)
-        row[static_cast<size_t>(d)] = (sum[d * lanes_] + 0.0f) * l_[i];
+      for (int64_t d = 0; d < s.head_dim; ++d) row[static_cast<size_t>(d)] = (sum[d * lanes_] + 0.0f) * l_[i];
       store_row<Lanes>(row.data(), s.head_dim, a_.out, tile_.offset(i, s.group, a_.out_strides), a_.out_type);
     }
   }

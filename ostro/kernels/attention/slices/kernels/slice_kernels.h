@@ -1,6 +1,6 @@
 // SliceKernels: what attention on integers (docs/spec/numerics.md, N21) does between its products, for one
-// instruction set: slices of rows, exponentials, gradients of scores, and weights as packed operands. Internal
-// to ostro/kernels/attention.
+// instruction set: slices of rows, exponentials, gradients of scores, and weights as packed operands.
+// Internal to ostro/kernels/attention.
 //
 // Scores lie as [key][query]: lanes are queries, as many as a panel of the right operand of the kernel of
 // products has rows (16 or 32). Bit i of a word is set where query i sees the key. Functions use only their
@@ -21,9 +21,9 @@ struct ScoreScale {
 
 // Scores of one block of keys and one panel of queries; they become p, +0 where masked.
 struct SoftmaxBlock {
-  float* s;              // [keys][lanes]
-  const uint32_t* words; // [keys]
-  int64_t keys;          // 1 to kSliceBlock
+  float* s;               // [keys][lanes]
+  const uint32_t* words;  // [keys]
+  int64_t keys;           // 1 to kSliceBlock
   int lanes;
   ScoreScale of;
   float *m, *l;  // [lanes]: the running maximum and sum

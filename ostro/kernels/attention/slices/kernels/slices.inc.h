@@ -36,7 +36,7 @@ struct SliceScale {
 };
 inline SliceScale slice_scale(uint32_t largest) {
   uint32_t e = largest >> 23;
-  e = e < 14 ? 14 : e;                                // -113 + 127
+  e = e < 14 ? 14 : e;                               // -113 + 127
   e += largest > ((e << 23) | 0x7e0000u) ? 1u : 0u;  // above 127 scales
   const bool none = largest < 0x00800000u, finite = largest < 0x7f800000u;
   const float scale = slice_float((e - 6) << 23), inverse = slice_float((260 - e) << 23);
