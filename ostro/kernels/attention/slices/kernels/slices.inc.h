@@ -1,5 +1,5 @@
-// slice_kernels: the functions of SliceKernels as plain loops, which a compiler turns into the vectors of the
-// file that includes this.
+// kSliceKernels: the functions of SliceKernels as plain loops, which a compiler turns into the vectors of the
+// file that includes this. What loops read beside their arrays is copied first, as a store could change it.
 #pragma once
 
 #include <cstdint>
@@ -53,7 +53,7 @@ inline SliceSums slice_sums(float t) {
 }
 
 template <bool kBf16>
-float slice_row_of(const void* x, int64_t n, int8_t* high, int8_t* low) {
+float slice_row_of(const void* x, int64_t n, int8_t* __restrict high, int8_t* __restrict low) {
   const auto at = [&](int64_t i) {
     if constexpr (kBf16)
       return slice_float(uint32_t{static_cast<const uint16_t*>(x)[i]} << 16);
@@ -81,6 +81,7 @@ float slice_any_row(const void* x, bool bf16, int64_t n, int8_t* high, int8_t* l
 template <int kLanes>
 void softmax_of(const SoftmaxBlock& b) {
   if (b.of.soft_cap > 0) machine::cap_scores(b.s, b.keys * kLanes, b.of.scale, b.of.soft_cap);
+  const float kappa = b.of.kappa;
   float top[kLanes], sum[kLanes];
   for (int i = 0; i < kLanes; ++i) top[i] = b.m[i];
   for (int64_t j = 0; j < b.keys; ++j) {
@@ -92,14 +93,14 @@ void softmax_of(const SoftmaxBlock& b) {
     }
   }
   for (int i = 0; i < kLanes; ++i) {
-    b.c[i] = exp2_lane(b.m[i], top[i], b.of.kappa);
+    b.c[i] = exp2_lane(b.m[i], top[i], kappa);
     sum[i] = b.l[i] * b.c[i];
   }
   for (int64_t j = 0; j < b.keys; ++j) {
     float* s = b.s + j * kLanes;
     const uint32_t word = b.words[j];
     for (int i = 0; i < kLanes; ++i) {
-      const float e = exp2_lane(s[i], top[i], b.of.kappa);
+      const float e = exp2_lane(s[i], top[i], kappa);
       s[i] = (word >> i & 1) != 0 ? e : 0.0f;
     }
     for (int i = 0; i < kLanes; ++i) sum[i] = sum[i] + s[i];
@@ -112,23 +113,27 @@ void softmax_of(const SoftmaxBlock& b) {
 
 template <int kLanes>
 void gradients_of(const GradientBlock& b) {
-  const bool capped = b.of.soft_cap > 0;
-  if (capped) {
-    machine::tanh_of_scores(b.s, b.room, b.keys * kLanes, b.of.scale, b.of.soft_cap);
-    for (int64_t i = 0; i < b.keys * kLanes; ++i) b.s[i] = b.of.soft_cap * b.room[i];
+  const float kappa = b.of.kappa, cap = b.of.soft_cap;
+  float m[kLanes], r[kLanes], delta[kLanes];
+  for (int i = 0; i < kLanes; ++i) {
+    m[i] = b.m[i];
+    r[i] = b.r[i];
+    delta[i] = b.delta[i];
   }
+  if (cap > 0) machine::tanh_of_scores(b.s, b.room, b.keys * kLanes, b.of.scale, cap);
   for (int64_t j = 0; j < b.keys; ++j) {
     float *s = b.s + j * kLanes, *dp = b.dp + j * kLanes;
     const uint32_t word = b.words[j];
+    const float* t = cap > 0 ? b.room + j * kLanes : nullptr;
+    if (t != nullptr)
+      for (int i = 0; i < kLanes; ++i) s[i] = cap * t[i];
     float p[kLanes], ds[kLanes];
     for (int i = 0; i < kLanes; ++i) {
-      p[i] = exp2_lane(s[i], b.m[i], b.of.kappa) * b.r[i];
-      ds[i] = p[i] * (dp[i] - b.delta[i]);
+      p[i] = exp2_lane(s[i], m[i], kappa) * r[i];
+      ds[i] = p[i] * (dp[i] - delta[i]);
     }
-    if (capped) {
-      const float* t = b.room + j * kLanes;
+    if (t != nullptr)
       for (int i = 0; i < kLanes; ++i) ds[i] = ds[i] * (1.0f - t[i] * t[i]);
-    }
     for (int i = 0; i < kLanes; ++i) {
       s[i] = (word >> i & 1) != 0 ? p[i] : 0.0f;
       dp[i] = (word >> i & 1) != 0 ? ds[i] : 0.0f;
@@ -141,6 +146,7 @@ void lane_weights_of(const LaneWeights& b) {
   constexpr int kBits = 32 / kNumbers;
   constexpr uint32_t kMask = kNumbers == 4 ? 0xffu : 0xffffu;
   constexpr int64_t kWords = kSliceBlock / kNumbers;
+  const uint32_t flip = b.flip;
   uint32_t largest[kLanes] = {};
   for (int64_t j = 0; j < b.keys; ++j) {
     float* w = b.w + j * kLanes;
@@ -173,8 +179,8 @@ void lane_weights_of(const LaneWeights& b) {
       }
     }
     for (int i = 0; i < kLanes; ++i) {
-      first[g * kLanes + i] = second[(kWords + g) * kLanes + i] = high[i] ^ b.flip;
-      second[g * kLanes + i] = low[i] ^ b.flip;
+      first[g * kLanes + i] = second[(kWords + g) * kLanes + i] = high[i] ^ flip;
+      second[g * kLanes + i] = low[i] ^ flip;
     }
   }
 }
