@@ -20,7 +20,7 @@ Frame::Ids Frame::grow_attention(OpKind kind, DType dtype) {
               {"causal", rng.below(2)}};
   if (rng.chance(0.25)) attrs.set("soft_cap", 2.0);
   if (rng.chance(0.25)) attrs.set("window", rng.between(1, 6));
-  if (rng.chance(0.25)) attrs.set("int8_slices", ir::kInt8Slices);
+  if (!world_.smooth && rng.chance(0.25)) attrs.set("int8_slices", ir::kInt8Slices);
   if (rng.chance(0.25)) {
     attrs.set("segments", int64_t{1});
     operands.push_back(value({DType::i32, {batch, pos}}));
