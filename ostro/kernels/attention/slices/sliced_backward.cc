@@ -4,7 +4,7 @@
 #include "ostro/base/aligned.h"
 #include "ostro/kernels/attention/kernels/attention_backward.inc.h"
 #include "ostro/kernels/attention/kernels/attention_tile.inc.h"
-#include "ostro/kernels/attention/slices/slice_panels.h"
+#include "ostro/kernels/attention/slices/query_units.h"
 #include "ostro/kernels/attention/slices/sliced_attention.h"
 #include "ostro/machine/vector/vec_generic.h"
 #include "ostro/products/int8_admission.h"
@@ -17,16 +17,6 @@ using BackwardLanes = machine::VecGeneric;
 
 float* as_floats(const AlignedBytes& memory) { return reinterpret_cast<float*>(memory.get()); }
 AlignedBytes room_of(int64_t floats) { return allocate_aligned(static_cast<size_t>(floats) * sizeof(float)); }
-
-// Neighbouring query rows of one head, in one leaf and one block of 128 positions: what shares scales in dk
-// and dv. Packed for the products: q and do as right operands over head_dim, and over the rows.
-struct QueryUnit {
-  int64_t leaf, g, first, count;
-  AlignedBytes q, d_o;                     // by head_dim, panels of rows
-  AlignedBytes q_columns, do_columns;      // by row, panels of head_dim; only for dk and dv
-  std::vector<float> q_scales, do_scales;  // [kSliceBlock]
-  AlignedBytes dq;                         // [panel of rows][head_dim, whole panels][rows of the panel]
-};
 
 // One job of the backward pass. Key blocks are the outer loop, then leaves, heads and blocks of queries, each
 // ascending, so that all sums grow in the order of the clause. Scores lie as [key][query].
@@ -62,7 +52,7 @@ class SlicedBackward {
         row_weights_(static_cast<size_t>(2 * kSliceBlock * kSliceBlock)),
         row_scales_(static_cast<size_t>(kSliceBlock)),
         packed_weights_(allocate_aligned(static_cast<size_t>(by_row_.bytes(Side::kLeft, kSliceBlock)))) {
-    make_units();
+    queries_ = query_units(a, job, kernels_, by_dim_, by_row_);
   }
 
   void run() {
@@ -75,7 +65,7 @@ class SlicedBackward {
       if (job_.dkv) store_keys(as_floats(partials));
     }
     if (job_.dq)
-      for (const QueryUnit& unit : units_) store_queries(unit);
+      for (const QueryUnit& unit : queries_.units) store_queries(unit);
   }
 
  private:
@@ -84,47 +74,6 @@ class SlicedBackward {
   }
   int64_t key_at(const KeyStrides& st, int64_t key) const {
     return job_.b * st.batch + key * st.pos + job_.h * st.kv_head;
-  }
-
-  void make_units() {
-    const bool one_leaf = a_.query_leaf_ends.empty() || !job_.dkv;
-    leaves_ = one_leaf ? 1 : static_cast<int64_t>(a_.query_leaf_ends.size());
-    for (int64_t leaf = 0; leaf < leaves_; ++leaf) {
-      Range rows = job_.rows;
-      if (!one_leaf) {
-        if (leaf > 0) rows.begin = a_.query_leaf_ends[static_cast<size_t>(leaf - 1)];
-        rows.end = a_.query_leaf_ends[static_cast<size_t>(leaf)];
-      }
-      for (int64_t g = 0; g < s_.group; ++g)
-        for (int64_t first = rows.begin; first < rows.end;) {
-          const int64_t place = ((mask_.origin + first) % kSliceBlock + kSliceBlock) % kSliceBlock;
-          const int64_t end = std::min(rows.end, first + kSliceBlock - place);
-          units_.push_back(unit_of(leaf, g, first, end - first));
-          first = end;
-        }
-    }
-  }
-
-  QueryUnit unit_of(int64_t leaf, int64_t g, int64_t first, int64_t count) {
-    QueryUnit unit{leaf, g, first, count, {}, {}, {}, {}, {}, {}, {}};
-    const auto load = [&](const void* source, const QueryStrides& st, AlignedBytes& by_dim,
-                          AlignedBytes& by_row, std::vector<float>& scales) {
-      sliced_.load(
-          kernels_, source, s_.type, count, [&](int64_t i) { return row_at(st, g, first + i); },
-          Side::kRight);
-      by_dim = allocate_aligned(static_cast<size_t>(by_dim_.bytes(Side::kRight, count)));
-      by_dim_.pack(Side::kRight, sliced_.rows(), sliced_.scales(), count, by_dim.get());
-      scales.assign(sliced_.scales(), sliced_.scales() + kSliceBlock);
-      if (!job_.dkv) return;
-      by_row = allocate_aligned(static_cast<size_t>(by_row_.bytes(Side::kRight, dims_)));
-      by_row_.pack(Side::kRight, sliced_.columns(Side::kRight), ones_.data(), dims_, by_row.get());
-    };
-    load(a_.q, a_.q_strides, unit.q, unit.q_columns, unit.q_scales);
-    load(a_.dout, a_.dout_strides, unit.d_o, unit.do_columns, unit.do_scales);
-    if (job_.dq)
-      unit.dq = allocate_zeroed(
-          static_cast<size_t>(by_dim_.panels(Side::kRight, count) * whole_dims_ * lanes_) * sizeof(float));
-    return unit;
   }
 
   void load_keys() {
@@ -145,15 +94,15 @@ class SlicedBackward {
   // The sums of all leaves, and their tree: dk and dv are then the first part of `partials`, one after the
   // other.
   void add_leaves(float* partials) {
-    auto unit = units_.begin();
+    auto unit = queries_.units.begin();
     int64_t depth = 0;
-    for (int64_t leaf = 0; leaf < leaves_; ++leaf) {
+    for (int64_t leaf = 0; leaf < queries_.leaves; ++leaf) {
       float* const dk = partials + 2 * depth * part_floats_;
       if (job_.dkv) std::fill_n(dk, 2 * part_floats_, 0.0f);
       ++depth;
-      for (; unit != units_.end() && unit->leaf == leaf; ++unit) add_unit(*unit, dk);
+      for (; unit != queries_.units.end() && unit->leaf == leaf; ++unit) add_unit(*unit, dk);
       if (job_.dkv)
-        merge_leaves<BackwardLanes>(partials, 2 * part_floats_, leaf, leaf + 1 == leaves_, &depth);
+        merge_leaves<BackwardLanes>(partials, 2 * part_floats_, leaf, leaf + 1 == queries_.leaves, &depth);
     }
   }
 
@@ -297,8 +246,7 @@ class SlicedBackward {
   const int64_t lanes_, rows_, dims_, whole_dims_, tile_floats_, part_floats_;
   const std::vector<float> ones_;
   SlicedRows sliced_;
-  int64_t leaves_ = 1;
-  std::vector<QueryUnit> units_;
+  QueryUnits queries_;
   Range keys_{0, 0};
   float k_scales_[kSliceBlock];
   const AlignedBytes k_, v_, k_columns_, s_room_, dp_room_, tanh_room_, p_, ds_, lane_weights_;
