@@ -1,6 +1,7 @@
 #include "ostro/kernels/attention/slices/slice_panels.h"
 
 #include <algorithm>
+#include <cstring>
 
 #include "ostro/base/check.h"
 #include "ostro/products/kernels/dot8_kernel.h"
@@ -9,6 +10,24 @@ namespace ostro::kernels {
 namespace {
 
 int64_t up_to(int64_t n, int64_t unit) { return (n + unit - 1) / unit * unit; }
+
+using Bytes16 = uint8_t __attribute__((vector_size(16)));
+constexpr int64_t kTile = 16;
+
+// Transposes 16 x 16 bytes. Interleaving rows i and i + 8 moves the highest bit of a byte's (row, column) to
+// the end, so that four times exchange row and column.
+void transpose_bytes(Bytes16 (&x)[kTile]) {
+  for (int round = 0; round < 4; ++round) {
+    Bytes16 y[kTile];
+    for (int64_t i = 0; i < kTile / 2; ++i) {
+      const Bytes16 a = x[i], b = x[i + kTile / 2];
+      y[2 * i] = __builtin_shufflevector(a, b, 0, 16, 1, 17, 2, 18, 3, 19, 4, 20, 5, 21, 6, 22, 7, 23);
+      y[2 * i + 1] =
+          __builtin_shufflevector(a, b, 8, 24, 9, 25, 10, 26, 11, 27, 12, 28, 13, 29, 14, 30, 15, 31);
+    }
+    std::memcpy(x, y, sizeof y);
+  }
+}
 
 }  // namespace
 
@@ -87,8 +106,8 @@ void SliceOperands::multiply(const std::byte* left, const std::byte* right, int6
 
 SlicedRows::SlicedRows(int64_t dims)
     : dims_(dims),
-      rows_(static_cast<size_t>(2 * dims * kSliceBlock)),
-      columns_(rows_.size()),
+      rows_(static_cast<size_t>(2 * dims * kSliceBlock + kTile)),  // a tile may be read beyond the last row
+      columns_(static_cast<size_t>(2 * dims * kSliceBlock)),
       scales_(static_cast<size_t>(kSliceBlock)) {}
 
 void SlicedRows::load(const SliceKernels& kernels, const void* source, machine::FloatType type, int64_t count,
@@ -109,16 +128,18 @@ void SlicedRows::load(const SliceKernels& kernels, const void* source, machine::
 }
 
 const int8_t* SlicedRows::columns(Side side) {
-  constexpr int64_t kTile = 16;
   for (int slice = 0; slice < 2; ++slice) {  // 0: high
     const int64_t from = (slice == 0) == (side_ == Side::kLeft) ? 0 : dims_;
     const int64_t to = (slice == 0) == (side == Side::kLeft) ? 0 : kSliceBlock;
     for (int64_t d0 = 0; d0 < dims_; d0 += kTile)
-      for (int64_t j0 = 0; j0 < kSliceBlock; j0 += kTile)
-        for (int64_t d = d0; d < std::min(dims_, d0 + kTile); ++d)
-          for (int64_t j = j0; j < j0 + kTile; ++j)
-            columns_[static_cast<size_t>(d * 2 * kSliceBlock + to + j)] =
-                j < count_ ? rows_[static_cast<size_t>(j * 2 * dims_ + from + d)] : int8_t{0};
+      for (int64_t j0 = 0; j0 < kSliceBlock; j0 += kTile) {
+        Bytes16 tile[kTile] = {};
+        for (int64_t j = 0; j < std::min(kTile, count_ - j0); ++j)
+          std::memcpy(&tile[j], rows_.data() + (j0 + j) * 2 * dims_ + from + d0, kTile);
+        transpose_bytes(tile);
+        for (int64_t d = 0; d < std::min(kTile, dims_ - d0); ++d)
+          std::memcpy(columns_.data() + (d0 + d) * 2 * kSliceBlock + to + j0, &tile[d], kTile);
+      }
   }
   return columns_.data();
 }
