@@ -7,6 +7,7 @@
 #include <cstring>
 
 #include "ostro/interp/engine/engine.h"
+#include "ostro/ir/program/attention_limits.h"
 #include "ostro/ir/program/int8_limits.h"
 #include "ostro/ir/text/text.h"
 #include "ostro/train/options/llama_for_test.h"
