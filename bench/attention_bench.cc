@@ -1,9 +1,10 @@
 // Speed of fused attention: GFLOP/s forward and backward, and the share of the f32 FMA peak of the threads,
-// also for bf16: attention_bench [--threads N] [--isa NAME]. FLOPs count the lower triangle: forward 2 S^2 D
-// a head, backward 5 S^2 D.
+// also for bf16 and for integers (N21, on bf16 operands): attention_bench [--threads N] [--isa NAME]. FLOPs
+// count the lower triangle: forward 2 S^2 D a head, backward 5 S^2 D.
 #include <fmt/core.h>
 
 #include <algorithm>
+#include <utility>
 #include <vector>
 
 #include "bench/arguments.h"
@@ -43,16 +44,20 @@ Speed measure(double flops, Isa isa, ThreadPool& pool, FunctionRef<void()> run) 
   return {rates[kRounds / 2], shares[kRounds / 2]};
 }
 
-void bench(int64_t dims, int64_t length, FloatType type, Isa isa, ThreadPool& pool) {
+void bench(int64_t dims, int64_t length, FloatType type, bool integers, Isa isa, ThreadPool& pool) {
   const int64_t heads = 4;
   ostro::bench::AttentionCase c(heads, dims, length, type);
+  c.forward.shape.integers = c.backward.shape.integers = integers;
   const double square =
       static_cast<double>(length) * static_cast<double>(length) * static_cast<double>(dims * heads);
   const Speed forward =
       measure(2 * square, isa, pool, [&] { ostro::kernels::attention_forward(c.forward, isa, pool); });
   const Speed backward =
       measure(5 * square, isa, pool, [&] { ostro::kernels::attention_backward(c.backward, isa, pool); });
-  fmt::print("{:5} {:5} {:5} {:10.1f} {:6.0f}% {:10.1f} {:6.0f}%\n", type == FloatType::kF32 ? "f32" : "bf16",
+  fmt::print("{:5} {:5} {:5} {:10.1f} {:6.0f}% {:10.1f} {:6.0f}%\n",
+             integers                  ? "int8"
+             : type == FloatType::kF32 ? "f32"
+                                       : "bf16",
              dims, length, forward.rate, 100 * forward.share, backward.rate, 100 * backward.share);
 }
 
@@ -70,8 +75,9 @@ int main(int argc, char** argv) {
   ThreadPool pool(threads);
   fmt::print("{}, {} threads\n", ostro::machine::isa_name(isa), threads);
   fmt::print("{:5} {:>5} {:>5} {:>18} {:>18}\n", "type", "D", "S", "forward GFLOP/s", "backward GFLOP/s");
-  for (FloatType type : {FloatType::kF32, FloatType::kBf16})
+  for (const auto& [type, integers] :
+       {std::pair(FloatType::kF32, false), {FloatType::kBf16, false}, {FloatType::kBf16, true}})
     for (int64_t dims : {64, 128})
-      for (int64_t length : {512, 2048}) bench(dims, length, type, isa, pool);
+      for (int64_t length : {512, 2048}) bench(dims, length, type, integers, isa, pool);
   return 0;
 }

@@ -1,4 +1,4 @@
-"""The error of attention on integers (N21, proposed) beside N9's in bf16, both against f64, in NumPy.
+"""The error of attention on integers (N21) beside N9's in bf16, both against f64, in NumPy.
 
 One head, causal. Relative error: the norm of the difference over the norm of the f64 result, of the output and of
 the three gradients, before they are rounded to bf16. Inputs are bf16. Kinds of scores: random (standard normal q and

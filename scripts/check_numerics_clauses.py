@@ -2,9 +2,11 @@
 """Derives clauses of docs/spec/numerics.md again in NumPy, from the text alone, and compares every bit.
 
 Shares no code with the library: fma and flushing are done with exact fractions, coefficients are read from the
-document. Inputs and results come from the program `numerics_clauses`.
+document. Inputs and results come from the programs `numerics_clauses` (the scalar functions) and `expert_helper` (the
+interpreter, for products of experts).
 
-  python3 scripts/check_numerics_clauses.py build/release/ostro/numerics/numerics_clauses [seed]
+  python3 scripts/check_numerics_clauses.py build/release/ostro/numerics/numerics_clauses \
+      build/release/tests/interop/expert_helper [seed]
 """
 import json
 import pathlib
@@ -260,65 +262,159 @@ def leaves(case):
 NAN = 0x7FC00000
 
 
+def block_scale(row, least):
+    """The exponent e of N20's scale for a row of finite bits, not below `least`; None for zeros alone."""
+    largest = max(abs(exact(b)) for b in row)
+    if largest == 0:
+        return None
+    e = max(max((b >> 23) & 255 for b in row) - 127, least)
+    return e + 1 if largest > 127 * Fraction(2) ** (e - 6) else e
+
+
+def draw(key, index):
+    """N20: u of the element with this index."""
+    number, quarter = divmod(index, 4)
+    words = np.array(threefry(key, number >> 32, number & M32), "<u4")
+    return to_f32(Fraction(2 * int(words.view("<u2")[quarter]) + 1, 1 << 17))
+
+
+def cut(row, block, key=None, indices=()):
+    """N20: the integers of a row and the scales of its blocks; with a key dithered by the indices of the elements, else to nearest."""
+    q, scales = [], []
+    for begin in range(0, len(row), block):
+        part = row[begin : begin + block]
+        if any((b >> 23) & 255 == 255 for b in part):
+            q, scales = q + [0] * len(part), [*scales, NAN]
+        elif (e := block_scale(part, -120)) is None:
+            q, scales = q + [0] * len(part), [*scales, 0]
+        else:
+            t = [to_f32(exact(b) * Fraction(2) ** (6 - e)) for b in part]
+            scales.append(to_f32(Fraction(2) ** (e - 6)))
+            q += [round(exact(x)) if key is None else exact(add(x, draw(key, indices[begin + k]))).__floor__()
+                  for k, x in enumerate(t)]
+    return q, scales
+
+
+def product(a, b, block):
+    """N20: the product of two rows that are cut in blocks; a is the left operand."""
+    c = 0
+    for g, (sa, sb) in enumerate(zip(a[1], b[1])):
+        ends = slice(g * block, (g + 1) * block)
+        total = sum(x * y for x, y in zip(a[0][ends], b[0][ends]))
+        c = NAN if NAN in (sa, sb, c) else fma(mul(to_f32(Fraction(total)), sb), sa, c)
+    return c
+
+
 def integers(case):
     """N20, of two rows of equal length: the first to nearest, the second dithered by its indices, from `first_index` on."""
     block, blocks, *key, first_index = case["in2"]
     size = len(case["in"]) // 2
-    out, q, scales = [], [], []
-    for side in range(2):
-        x = case["in"][side * size : (side + 1) * size]
-        q.append([])
-        scales.append([])
+    rows = [cut(case["in"][:size], block), cut(case["in"][size:], block, key, range(first_index, first_index + size))]
+    out = []
+    for q, scales in rows:
         for g in range(blocks):
-            part = x[g * block : (g + 1) * block]
-            if any((b >> 23) & 255 == 255 for b in part):
-                s, values = NAN, [0] * len(part)
-            elif (largest := max(abs(exact(b)) for b in part)) == 0:
-                s, values = 0, [0] * len(part)
-            else:
-                e = max(max((b >> 23) & 255 for b in part) - 127, -120)
-                if largest > 127 * Fraction(2) ** (e - 6):
-                    e += 1
-                s, values = to_f32(Fraction(2) ** (e - 6)), []
-                for k, b in enumerate(part):
-                    t = to_f32(exact(b) * Fraction(2) ** (6 - e))
-                    if side == 0:
-                        values.append(round(exact(t)))
-                        continue
-                    number, quarter = divmod(first_index + g * block + k, 4)
-                    words = np.array(threefry(key, number >> 32, number & M32), "<u4")
-                    h = int(words.view("<u2")[quarter])
-                    u = to_f32(Fraction(2 * h + 1, 1 << 17))
-                    values.append(exact(add(t, u)).__floor__())
-            q[side] += values
-            scales[side].append(s)
-            out += [s] + [v & 255 for v in values]
+            out += [scales[g]] + [v & 255 for v in q[g * block : (g + 1) * block]]
     for first in (0, 6):
-        rest = size - first * block
-        for n in (0, 5, 3 * block, 4 * block, rest):
-            c = 0
-            for g in range(-(-min(n, rest) // block)):
-                ends = slice((first + g) * block, first * block + min(n, rest, (g + 1) * block))
-                total = sum(a * b for a, b in zip(q[0][ends], q[1][ends]))
-                sa, sb = scales[0][first + g], scales[1][first + g]
-                c = NAN if NAN in (sa, sb, c) else fma(mul(to_f32(Fraction(total)), sb), sa, c)
-            out.append(c)
+        for n in (0, 5, 3 * block, 4 * block, size - first * block):
+            count = min(n, size - first * block)
+            parts = [(q[first * block :][:count], scales[first:][: -(-count // block)]) for q, scales in rows]
+            out.append(product(*parts, block))
     return out
 
 
-CLAUSES = {"bf16": bf16, "striped_sum": striped_sum, "tree": tree, "dot_f32": dot_f32, "dot_bf16": dot_bf16,
+def expert_sums(case):
+    """N20, the gradient of experts' matrices: sums over the rows that chose each, in blocks counted from its first row."""
+    tokens, slots, ins, outs, experts, block, first, *rest = case["in2"]
+    key, whole, origins, chosen = rest[:2], rest[2:5], rest[5:8], rest[8:]
+    a, b = case["in"][: tokens * ins], case["in"][tokens * ins :]
+    out = []
+    for expert in range(first, first + experts):
+        rows = [divmod(i, slots) for i, e in enumerate(chosen) if e == expert]
+        left = [cut([a[t * ins + d] for t, _ in rows], block) for d in range(ins)]
+        right = []
+        for d in range(outs):
+            indices = [((t + origins[0]) * whole[1] + s + origins[1]) * whole[2] + d + origins[2] for t, s in rows]
+            right.append(cut([b[(t * slots + s) * outs + d] for t, s in rows], block, key, indices))
+        out += [product(x, y, block) for x in left for y in right]
+    return out
+
+
+def expert_products(case):
+    """N20, y = x w of experts: each row with the matrix that it chose; one outside the table gives +0."""
+    tokens, slots, ins, outs, experts, block, first, *chosen = case["in2"]
+    x, w = case["in"][: tokens * ins], case["in"][tokens * ins :]
+    rows = [cut(x[t * ins : (t + 1) * ins], block) for t in range(tokens)]
+    columns = [[cut([w[(e * ins + k) * outs + d] for k in range(ins)], block) for d in range(outs)] for e in range(experts)]
+    out = []
+    for i, e in enumerate(chosen):
+        inside = first <= e < first + experts
+        out += [product(rows[i // slots], columns[e - first][d], block) if inside else 0 for d in range(outs)]
+    return out
+
+
+def sliced(row):
+    """N21: the high and the low slices of a row, and the bits of its scale."""
+    if any((b >> 23) & 255 == 255 for b in row):
+        return [0] * len(row), [0] * len(row), NAN
+    e = block_scale(row, -113)
+    if e is None:
+        return [0] * len(row), [0] * len(row), 0
+    t = [exact(to_f32(exact(b) * Fraction(2) ** (6 - e))) for b in row]
+    high = [round(x) for x in t]
+    return high, [round((x - h) * 128) for x, h in zip(t, high)], to_f32(Fraction(2) ** (e - 6))
+
+
+def product_of_slices(a, b, c):
+    """N21: the product of two sliced rows from c; a is the left operand."""
+    (ah, al, sa), (bh, bl, sb) = a, b
+    if NAN in (sa, sb, c):
+        return NAN
+    i = sum(x * y for x, y in zip(ah, bh))
+    j = sum(x * y for x, y in zip(ah, bl)) + sum(x * y for x, y in zip(al, bh))
+    c = fma(mul(to_f32(Fraction(i)), sb), sa, c)
+    return fma(mul(to_f32(Fraction(j)), sb), mul(sa, bits(np.float32(1 / 128))), c)
+
+
+def slices(case):
+    """N21, of two rows in parts: slices of the parts, products of each with each, and a block of a sum of rows."""
+    size, part = len(case["in"]) // 2, len(case["in"]) // 10
+    out, parts = [], ([], [])
+    for side in range(2):
+        for begin in range(side * size, (side + 1) * size, part):
+            parts[side].append(sliced(case["in"][begin : begin + part]))
+            high, low, scale_bits = parts[side][-1]
+            out += [scale_bits] + [v & 255 for v in high + low]
+    for a in parts[0]:
+        for b in parts[1]:
+            out += [product_of_slices(a, b, bits(np.float32(c))) for c in (0, 1.5, -(2.0**-120))]
+    rows = parts[1][:4]
+    weights = sliced([0 if j == 2 else mul(f, rows[j][2]) for j, f in enumerate(case["in2"])])
+    one = bits(np.float32(1))
+    for left in (True, False):
+        for d in range(part):
+            column = ([0 if j == 2 else rows[j][0][d] for j in range(4)], [0 if j == 2 else rows[j][1][d] for j in range(4)], one)
+            a, b = (column, weights) if left else (weights, column)
+            out.append(product_of_slices(a, b, bits(np.float32(0.25))))
+    return out
+
+
+CLAUSES = {"slices": slices, "bf16": bf16, "striped_sum": striped_sum, "tree": tree, "dot_f32": dot_f32, "dot_bf16": dot_bf16,
            "dot_bf16_tiny": dot_bf16, "integers": integers, "E": block_exponential, "exp": exponential, "threefry": random_words,
-           "permutation": permutation, "fingerprint": fingerprint, "leaves": leaves}
+           "permutation": permutation, "fingerprint": fingerprint, "leaves": leaves, "expert_sums": expert_sums,
+           "expert_products": expert_products}
 
 
 def main():
-    cases = json.loads(subprocess.run(sys.argv[1:3], check=True, capture_output=True, text=True).stdout)
+    programs, seed = [a for a in sys.argv[1:] if not a.isdigit()], [a for a in sys.argv[1:] if a.isdigit()]
+    cases = {}
+    for program in programs:
+        cases |= json.loads(subprocess.run([program, *seed], check=True, capture_output=True, text=True).stdout)
     failed = set(cases) ^ set(CLAUSES)
     for name in sorted(set(cases) & set(CLAUSES)):
         derived = [int(v) for v in CLAUSES[name](cases[name])]
         wrong = [i for i, (a, b) in enumerate(zip(derived, cases[name]["out"])) if a != b]
         same = len(derived) == len(cases[name]["out"]) and not wrong
-        print(f"{name:14} {len(derived):5} values {'equal' if same else f'DIFFER first at {wrong[:1]}'}")
+        print(f"{name:16} {len(derived):5} values {'equal' if same else f'DIFFER first at {wrong[:1]}'}")
         if not same:
             failed.add(name)
     sys.exit(f"differ: {sorted(failed)}" if failed else 0)

@@ -1,5 +1,10 @@
 #include "ostro/chain/genesis.h"
 
+#include <fmt/ranges.h>
+
+#include <algorithm>
+#include <array>
+
 #include "ostro/chain/canonical.h"
 #include "ostro/chain/genesis_json.h"
 #include "ostro/chain/version.h"
@@ -186,10 +191,10 @@ Status check_computable(const GenesisEntry& genesis, const std::string& run) {
   if (genesis.numerics_version != kNumericsVersion)
     return unsupported(fmt::format("{}: the run has numerics version {}; this program computes version {}",
                                    run, genesis.numerics_version, kNumericsVersion));
-  if (genesis.numerics_options != "{}" && genesis.numerics_options != kIntegerProducts)
-    return unsupported(
-        fmt::format("{}: the run has the numerics options {}; this program computes {{}} and {}", run,
-                    genesis.numerics_options, kIntegerProducts));
+  const std::array known = {"{}", kIntegerProducts, kIntegerAttention, kIntegersEverywhere};
+  if (std::find(known.begin(), known.end(), genesis.numerics_options) == known.end())
+    return unsupported(fmt::format("{}: the run has the numerics options {}; this program computes {}", run,
+                                   genesis.numerics_options, fmt::join(known, " or ")));
   if (genesis.fork && !genesis.initial)
     return corrupt(
         fmt::format("{}: the genesis says that the run is a fork of {} after step {}, and has no name of the "

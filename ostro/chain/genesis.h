@@ -28,8 +28,11 @@ struct Maker {
   bool operator==(const Maker&) const = default;
 };
 
-// The value of GenesisEntry::numerics_options for a run with products of integers (numerics.md N20).
+// The values of GenesisEntry::numerics_options for runs with products of integers: of matrices (numerics.md
+// N20), of attention (N21), or of both.
 inline constexpr const char* kIntegerProducts = R"({"block":256,"products":"int8"})";
+inline constexpr const char* kIntegerAttention = R"({"attention":"int8"})";
+inline constexpr const char* kIntegersEverywhere = R"({"attention":"int8","block":256,"products":"int8"})";
 
 // All hashes are 64 lower-case hexadecimal digits.
 struct GenesisEntry {

@@ -3,6 +3,7 @@
 #include <doctest/doctest.h>
 #include <functional>
 
+#include "ostro/chain/canonical.h"
 #include "ostro/chain/example_chain_for_test.h"
 
 namespace ostro::chain {
@@ -138,8 +139,15 @@ TEST_CASE("every field of a genesis is written, read and in the hash; a missing 
   CHECK(refused([](GenesisEntry& e) { e.numerics_version = "9"; }) ==
         "runs/a: the run has numerics version 9; this program computes version 1");
   CHECK(refused([](GenesisEntry& e) { e.numerics_options = R"({"block":256})"; }) ==
-        "runs/a: the run has the numerics options {\"block\":256}; this program computes {} and "
-        "{\"block\":256,\"products\":\"int8\"}");
+        "runs/a: the run has the numerics options {\"block\":256}; this program computes {} or "
+        "{\"block\":256,\"products\":\"int8\"} or {\"attention\":\"int8\"} or "
+        "{\"attention\":\"int8\",\"block\":256,\"products\":\"int8\"}");
+  for (const char* options : {"{}", kIntegerProducts, kIntegerAttention, kIntegersEverywhere}) {
+    GenesisEntry entry = genesis();
+    entry.numerics_options = options;
+    check_ok(check_computable(entry, "runs/a"));
+    CHECK(canonical_object(options).value() == options);
+  }
 }
 
 TEST_CASE("a genesis names the files that an imported model is from") {

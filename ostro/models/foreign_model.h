@@ -31,6 +31,7 @@ class ForeignModel final : public ModelOptions {
   config::IntMap leaf_axes() const override { return leaf_axes_; }
   config::IntMap cell_axes() const override { return cell_axes_; }
   ExpertsUsed experts_used() const override { return {}; }
+  bool integer_attention() const override { return true; }  // as its stored programs have it
   Result<std::string> remat() const override { return std::string("none"); }
   ModelFunctions functions(int64_t vocab, const nn::Precision& compute,
                            const std::optional<nn::LoraSpec>& lora = {}) const override;

@@ -29,6 +29,9 @@ class ModelOptions : public config::SectionValue {
   // The experts of a mixture. T defines it with `ExpertsUsed experts_used() const`; a T without it is no
   // mixture.
   virtual ExpertsUsed experts_used() const = 0;
+  // Whether its attention can have products of integers (nn::Precision::attention_slices). T defines it with
+  // `bool integer_attention() const`; that of a T without it cannot.
+  virtual bool integer_attention() const = 0;
   // The value of runtime::CompileOptions::remat: the values that the compiler may compute again in the
   // backward pass.
   virtual Result<std::string> remat() const = 0;
@@ -70,6 +73,12 @@ class ModelOptionsOf final : public ModelOptions {
       return options.experts_used();
     else
       return {};
+  }
+  bool integer_attention() const override {
+    if constexpr (requires(const T& o) { o.integer_attention(); })
+      return options.integer_attention();
+    else
+      return false;
   }
   Result<std::string> remat() const override { return options.remat(); }
   ModelFunctions functions(int64_t vocab, const nn::Precision& compute,

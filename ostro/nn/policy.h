@@ -1,9 +1,10 @@
 // compute: mixed precision. Parameters are held in f32 and read in a compute dtype. Those that are not
-// trained may be held in the compute dtype. Products of matrices may be of integers (numerics.md N20). Called
-// while tracing.
+// trained may be held in the compute dtype. Products of matrices, and those of attention, may be of integers
+// (numerics.md N20, N21). Called while tracing.
 #pragma once
 
 #include <string>
+#include <tuple>
 
 #include "ostro/nn/moe.h"
 #include "ostro/trace/tree.h"
@@ -53,6 +54,23 @@ void use_integers(T& tree, const std::string& path, int64_t block, const Draws& 
   }
 }
 
+// Sets the member `int8_slices` of every struct of a tree that has one: of the weights of attention.
+template <typename T>
+void use_slices(T& tree, int64_t slices) {
+  using namespace tree_internal;
+  if constexpr (requires { tree.int8_slices; }) tree.int8_slices = slices;
+  if constexpr (std::same_as<T, Array>) {
+    return;
+  } else if constexpr (IsVector<T>::value) {
+    for (auto& element : tree) use_slices(element, slices);
+  } else if constexpr (IsOptional<T>::value) {
+    if (tree) use_slices(*tree, slices);
+  } else {
+    auto fields = tree.ostro_fields();
+    std::apply([&](auto&... field) { (use_slices(field, slices), ...); }, fields);
+  }
+}
+
 // Returns the model with every leaf that is f32, or has the compute dtype, tagged with the compute dtype. The
 // first op that reads a tagged leaf casts it (one `use` per program or loop body). Training, evaluation and
 // generation all call this. Leaves that need no cast are tagged too, because on a mesh `use` also gathers the
@@ -63,6 +81,7 @@ Model compute(const Model& model, const Precision& precision, const Draws& draws
     return a.dtype() == DType::f32 || a.dtype() == precision.dtype ? a.tagged(precision.dtype) : a;
   });
   if (precision.int8_block > 0) use_integers(out, "model", precision.int8_block, draws);
+  if (precision.attention_slices > 0) use_slices(out, precision.attention_slices);
   return out;
 }
 

@@ -21,9 +21,9 @@ struct BlockScale {
 };
 
 // Returns the scale of a block of n elements. x(k) is element k < n, float or Bf16. A block with an infinity
-// or a NaN gets the scale NaN; a block of zeros and denormals gets 0.
+// or a NaN gets the scale NaN; a block of zeros and denormals gets 0. `least`: of the exponent e.
 template <typename X>
-BlockScale block_scale(int64_t n, X&& x) {
+BlockScale block_scale(int64_t n, X&& x, int least = -120) {
   float largest = 0;
   for (int64_t k = 0; k < n; ++k) {
     const float v = std::fabs(widen(x(k)));
@@ -31,7 +31,7 @@ BlockScale block_scale(int64_t n, X&& x) {
     if (std::fpclassify(v) == FP_NORMAL) largest = std::max(largest, v);
   }
   if (largest == 0) return {};
-  int e = std::max(std::ilogb(largest), -120);
+  int e = std::max(std::ilogb(largest), least);
   if (largest > 127 * std::ldexp(1.0f, e - 6)) ++e;
   return {std::ldexp(1.0f, e - 6), std::ldexp(1.0f, 6 - e)};
 }

@@ -120,7 +120,7 @@ TEST_CASE("cross-entropy whose leaves do not fit the workers splits rows") {
 }
 
 // q, k, v, do (, segments of queries and keys, sink) -> dq, dk, dv (, dsink).
-ir::Program attention_gradient(DType dtype, int64_t leaves, bool all) {
+ir::Program attention_gradient(DType dtype, int64_t leaves, bool all, int64_t int8_slices = 0) {
   ir::Program p;
   p.name = "attention_grad";
   p.leaves.axes = {{"pos", leaves}};
@@ -135,6 +135,7 @@ ir::Program attention_gradient(DType dtype, int64_t leaves, bool all) {
                   {"scale", 0.3},
                   {"causal", int64_t{1}}};
   std::vector<ir::ValueId> operands{x[0], x[1], x[2], b.i64_scalar(all ? 3 : 0)};
+  if (int8_slices != 0) attrs.set("int8_slices", int8_slices);
   if (all) {
     attrs.set("segments", int64_t{1});
     attrs.set("sink", int64_t{1});
@@ -170,6 +171,21 @@ TEST_CASE("the gradient of attention with split queries: partials per leaf, scal
         o.sharding.compute = {{"pos", "model"}, {"key_pos", "model"}};
         check_parts(p, o, in, true);
       }
+}
+
+TEST_CASE("the gradient of attention on integers with split queries") {
+  for (int64_t workers : {2, 3}) {
+    const int64_t leaves = workers == 2 ? 4 : 3;
+    const ir::Program p = attention_gradient(DType::bf16, leaves, true, 2);
+    PartitionOptions o = model_mesh(p, workers);
+    o.sharding.compute = {{"pos", "model"}};
+    const auto in = test_inputs(p, 2);
+    const Partition parts = check_parts(p, o, in, true);
+    // Products of floats are others.
+    check_differs(p, with_ops(parts, [](ir::Op& op) { op.attrs.erase("int8_slices"); }), in);
+    o.sharding.compute = {{"kv_heads", "model"}};
+    if (workers == 2) check_parts(p, o, in, true);
+  }
 }
 
 }  // namespace

@@ -247,13 +247,14 @@ struct AttentionMask {
 // Names of axes, scale, and optional inputs of flash_attention().
 struct AttentionOptions {
   std::string query = "pos", key = "key_pos", head_dim = "head_dim";
-  double scale = 0;     // 0: 1 / sqrt(head_dim), from f64
-  double soft_cap = 0;  // 0: none
-  Array sink;           // f32 over head axes, or empty
-  Array query_origin;   // i32; empty: 0
+  double scale = 0;         // 0: 1 / sqrt(head_dim), from f64
+  double soft_cap = 0;      // 0: none
+  Array sink;               // f32 over head axes, or empty
+  Array query_origin;       // i32; empty: 0
+  int64_t int8_slices = 0;  // ir::kInt8Slices: products are of integers (numerics.md N21)
 };
 // q [..., query, ..., head_dim]; k, v [..., key, ..., head_dim]; all f32 or all bf16. Result as q
-// (numerics.md N9).
+// (numerics.md N9, N21).
 Array flash_attention(const Array& q, const Array& k, const Array& v, const AttentionMask& mask,
                       const AttentionOptions& options = {}, Loc loc = Loc::current());
 // Names of axes, scale, and optional inputs of paged_attention().
@@ -264,6 +265,7 @@ struct PagedAttentionOptions {
   double soft_cap = 0;  // 0: none
   int64_t window = 0;   // 0: all keys; w: only those at positions > position - w
   Array sink;           // f32 over q's head axes, or empty
+  int64_t int8_slices = 0;
 };
 // Attention of each row over the keys at positions 0 to position[r] of its own sequence, whose page p is page
 // table[r][p] of the pools. q [row, ..., head_dim] has at most two axes of heads; the pools [page, slot:128,

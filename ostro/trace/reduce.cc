@@ -174,6 +174,7 @@ Array flash_attention(const Array& q, const Array& k, const Array& v, const Atte
   if (o.soft_cap != 0) attrs.set("soft_cap", o.soft_cap);
   if (mask.causal) attrs.set("causal", int64_t{1});
   if (mask.window != 0) attrs.set("window", mask.window);
+  if (o.int8_slices != 0) attrs.set("int8_slices", o.int8_slices);
   std::vector<Array> operands{q, k, v,
                               o.query_origin.valid() ? o.query_origin : full(0, DType::i64, {}, loc)};
   if (mask.query_segments.valid() != mask.key_segments.valid())
@@ -209,6 +210,7 @@ Array paged_attention(const Array& q, const Array& key_pool, const Array& value_
                   {"head_dim", o.head_dim}, {"scale", scale_of(o.scale, q.size(o.head_dim))}};
   if (o.soft_cap != 0) attrs.set("soft_cap", o.soft_cap);
   if (o.window != 0) attrs.set("window", o.window);
+  if (o.int8_slices != 0) attrs.set("int8_slices", o.int8_slices);
   std::vector<Array> operands{q, key_pool, value_pool, table, position};
   if (o.sink.valid()) {
     attrs.set("sink", int64_t{1});

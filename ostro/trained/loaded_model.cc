@@ -233,7 +233,8 @@ void take_stored_matrices(const checkpoint::Manifest& manifest, train::TrainConf
 }
 
 // Grok-1's own rounding is that of a program that computes in bf16 (models/decoder/released.h).
-Status check_rounding(const UseOptions& use, train::Compute wanted, const train::TrainConfig& config) {
+Status check_rounding(const UseOptions& use, const train::MixedPrecision& wanted,
+                      const train::TrainConfig& config) {
   const auto* decoder =
       models::model_options_as<models::DecoderOptions, models::Decoder>(config.model_options());
   if (decoder == nullptr || !decoder->released() || wanted == train::Compute::kBf16) return {};
@@ -248,7 +249,7 @@ Result<std::string> take_precision(const UseOptions& use, train::TrainConfig& co
   if (use.mp.empty()) return std::string();
   const auto wanted = train::parse_precision(use.mp);
   if (!wanted.ok()) return wanted.error().with_context(fmt::format("--mp {}", use.mp));
-  ASSIGN_OR_RETURN(const train::Compute trained, train::parse_precision(config.trainer.mp));
+  ASSIGN_OR_RETURN(const train::MixedPrecision trained, train::parse_precision(config.trainer.mp));
   if (*wanted == trained) return std::string();
   config.trainer.mp = train::precision_word(*wanted);
   if (const Status resolved = config.resolve(); !resolved.ok())

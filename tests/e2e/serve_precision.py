@@ -25,8 +25,10 @@ def precisions(test, server_class, check):
     test.program("train", "--config", "configs/nano_test.yaml", "--trainer.id", "cut", "--trainer.num_train_steps", "6", "--trainer.mp", "p=f32,c=int8", "--model.tie_word_embeddings", "true")
     mixture = ("--model.type", "mixtral", "--model.num_experts", "4")
     test.program("train", "--config", "configs/nano_test.yaml", "--trainer.id", "mixed", "--trainer.num_train_steps", "2", "--trainer.mp", "p=f32,c=int8", *mixture)
-    options = {"nano": (), "cut": ("--model.tie_word_embeddings", "true"), "mixed": mixture}
-    own = {"nano": "bf16", "cut": "int8", "mixed": "int8"}
+    integers = "c=int8,a=int8"
+    test.program("train", "--config", "configs/nano_test.yaml", "--trainer.id", "sliced", "--trainer.num_train_steps", "3", "--trainer.mp", f"p=f32,{integers}")
+    options = {"nano": (), "cut": ("--model.tie_word_embeddings", "true"), "mixed": mixture, "sliced": ()}
+    own = {"nano": "bf16", "cut": "int8", "mixed": "int8", "sliced": integers}
 
     def trained(run, mp):
         """Tokens and log-probabilities of held-out text, by the program whose loss training has."""
@@ -34,10 +36,12 @@ def precisions(test, server_class, check):
         return tensors(test.folder / "tokens.safetensors")
 
     of_training = {(run, mp): trained(run, mp) for run in ("nano", "cut") for mp in ("f32", "bf16", "int8")} | {("mixed", "int8"): trained("mixed", "int8")}
+    of_training |= {("sliced", mp): trained("sliced", mp) for mp in (integers, "int8")}
+    check(of_training["sliced", integers]["log_prob"] != of_training["sliced", "int8"]["log_prob"], "attention on integers computes as that of floats")
     # The control: no two precisions have the same losses.
     check(len({of_training["cut", mp]["log_prob"] for mp in ("f32", "bf16", "int8")}) == 3, "precisions compute the same")
     prompt, documents = "the copyright ", {}
-    for run, mp, words in (("cut", "int8", ()), ("cut", "int8", ("--stream_weights",)), ("cut", "bf16", ("--mp", "p=f32,c=bfloat16")), ("nano", "int8", ("--mp", "int8")), ("nano", "f32", ("--mp", "f32")), ("mixed", "int8", ())):
+    for run, mp, words in (("cut", "int8", ()), ("cut", "int8", ("--stream_weights",)), ("cut", "bf16", ("--mp", "p=f32,c=bfloat16")), ("nano", "int8", ("--mp", "int8")), ("nano", "f32", ("--mp", "f32")), ("mixed", "int8", ()), ("sliced", integers, ())):
         name, used = f"{run} {words}", [w for w in words if w != "--stream_weights"]
         server = server_class(test.ostro, test.folder, f"runs/{run}", "--listen", "127.0.0.1:0", *words)
         try:
@@ -67,7 +71,7 @@ def precisions(test, server_class, check):
 
     for (run, mp), document in documents.items():
         verdict(document, run, 0, "equal: 12 tokens", OSTRO_ISA="generic")
-        if run == "mixed":
+        if run in ("mixed", "sliced"):
             continue
         for other in {"f32", "bf16", "int8"} - {mp}:
             forged = json.loads(json.dumps(document))
@@ -77,6 +81,10 @@ def precisions(test, server_class, check):
                 forged["receipt"]["forward"] = documents.get((run, other), document)["receipt"]["forward"]
                 verdict(forged, run, 1, "differs")
     verdict(documents["cut", "int8"], "cut", 0, "equal: 12 tokens", OSTRO_EXECUTOR="interpreter")
+    verdict(documents["sliced", integers], "sliced", 0, "equal: 12 tokens", OSTRO_EXECUTOR="interpreter")
+    forged = json.loads(json.dumps(documents["sliced", integers]))
+    forged["receipt"]["dtype"] = "int8"
+    verdict(forged, "sliced", 1, f"differs: the precision is int8 in the receipt, and its forward program is that of {integers}")
     adapters(test, server_class, check, prompt)
     released(test, check)
     for command in (("serve", "runs/nano", "--listen", "127.0.0.1:0"), ("score", "--checkpoint", "runs/nano"), ("sample", "--checkpoint", "runs/nano", "--prompt", "a", "--max_new_tokens", "1")):

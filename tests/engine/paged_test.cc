@@ -106,6 +106,7 @@ testing::ProgramWithInputs random_paged(Rng& rng, int64_t longest) {
   attrs.set("scale", rng.chance(0.5) ? 1 / std::sqrt(static_cast<double>(key_dim)) : 0.37);
   if (rng.chance(0.25)) attrs.set("soft_cap", 1.5);
   if (rng.chance(0.3)) attrs.set("window", rng.between(1, longest));
+  if (rng.chance(0.3)) attrs.set("int8_slices", ir::kInt8Slices);
   std::vector<ValueId> operands{q, keys, values, table, position};
   if (rng.chance(0.3)) {
     attrs.set("sink", int64_t{1});

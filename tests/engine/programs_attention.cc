@@ -12,6 +12,7 @@ void add_attention(Collector& c) {
     int64_t batch, kv, group, pos, keys, dims, origin, causal, window;
     bool prefix, key_limit, segments, sink;
     double cap;
+    int64_t int8_slices = 0;
   };
   const Case cases[] = {
       {"causal", 1, 1, 1, 150, 150, 64, 0, 1, 0, false, false, false, false, 0},
@@ -20,6 +21,8 @@ void add_attention(Collector& c) {
       {"prefix", 2, 2, 1, 75, 90, 40, 9, 1, 0, true, true, false, false, 0},
       {"segments", 1, 1, 2, 131, 131, 64, 0, 1, 0, false, false, true, false, 1.5},
       {"wide", 1, 1, 1, 66, 68, 256, 2, 1, 0, false, false, true, true, 0},
+      {"of integers", 1, 2, 2, 131, 140, 36, 9, 1, 100, true, false, true, true, 1.5, 2},
+      {"of integers, whole", 2, 1, 1, 20, 131, 64, 5, 0, 0, false, true, false, false, 0, 2},
   };
   for (const Case& x : cases)
     for (DType d : {DType::f32, DType::bf16}) {
@@ -36,6 +39,7 @@ void add_attention(Collector& c) {
                           {"causal", x.causal},
                           {"window", x.window}};
               if (x.cap > 0) attrs.set("soft_cap", x.cap);
+              if (x.int8_slices > 0) attrs.set("int8_slices", x.int8_slices);
               Values rest{b.i64_scalar(x.origin)};
               const auto mask = [&](const char* name, bool present, const Values& operands) {
                 if (!present) return;

@@ -7,6 +7,7 @@
 
 #include "each_isa.h"
 #include "ostro/base/test_size.h"
+#include "ostro/ir/program/attention_limits.h"
 #include "ostro/ir/program/builder.h"
 #include "ostro/ir/text/text.h"
 #include "tests/fuzz/rng.h"
@@ -40,7 +41,7 @@ AttentionSizes attention_sizes(Rng& rng, int64_t products) {
   }
 }
 
-testing::ProgramWithInputs random_attention(Rng& rng, int64_t products) {
+testing::ProgramWithInputs random_attention(Rng& rng, int64_t products, int64_t int8_slices) {
   const AttentionSizes s = attention_sizes(rng, products);
   const DType d = rng.chance(0.5) ? DType::f32 : DType::bf16;
   testing::ProgramWithInputs c("attention");
@@ -55,6 +56,7 @@ testing::ProgramWithInputs random_attention(Rng& rng, int64_t products) {
               {"head_dim", dim.name},
               {"scale", rng.chance(0.5) ? 1 / std::sqrt(static_cast<double>(s.dim)) : 0.37},
               {"causal", int64_t{rng.chance(0.7)}}};
+  if (int8_slices != 0) attrs.set("int8_slices", int8_slices);
   std::vector<ValueId> rest{b.i64_scalar(origin)};
   if (rng.chance(0.25)) attrs.set("soft_cap", 1.5);
   if (rng.chance(0.3)) attrs.set("window", rng.between(1, s.keys));
@@ -97,11 +99,11 @@ testing::ProgramWithInputs random_attention(Rng& rng, int64_t products) {
   return c;
 }
 
-void check_attention(uint64_t seed, int cases, int64_t products) {
+void check_attention(uint64_t seed, int cases, int64_t products, int64_t int8_slices = 0) {
   testing::EachIsa engines({.threads = 3});
   Rng rng(seed);
   for (int i = 0; i < cases; ++i) {
-    const testing::ProgramWithInputs c = random_attention(rng, products);
+    const testing::ProgramWithInputs c = random_attention(rng, products, int8_slices);
     const std::string d = engines.difference(c.program, c.inputs(seed + static_cast<uint64_t>(i)));
     CHECK_MESSAGE(d.empty(), "case ", i, " of seed ", seed, ": ", d, "\n", ir::print(c.program));
   }
@@ -110,8 +112,13 @@ void check_attention(uint64_t seed, int cases, int64_t products) {
 
 TEST_CASE("attention of random sizes gives the interpreter's bits") { check_attention(1, 40, 100'000); }
 
+TEST_CASE("attention on integers of random sizes gives the interpreter's bits") {
+  check_attention(3, 40, 100'000, ir::kInt8Slices);
+}
+
 TEST_CASE("slow: attention of random sizes gives the interpreter's bits, in many more cases") {
   check_attention(sized<uint64_t>(test_seed(), 2, 2), sized(60, 60, 3000), 1'000'000);
+  check_attention(sized<uint64_t>(test_seed(), 4, 4), sized(30, 30, 1500), 1'000'000, ir::kInt8Slices);
 }
 
 }  // namespace

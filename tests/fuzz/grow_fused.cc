@@ -20,6 +20,7 @@ Frame::Ids Frame::grow_attention(OpKind kind, DType dtype) {
               {"causal", rng.below(2)}};
   if (rng.chance(0.25)) attrs.set("soft_cap", 2.0);
   if (rng.chance(0.25)) attrs.set("window", rng.between(1, 6));
+  if (!world_.smooth && rng.chance(0.25)) attrs.set("int8_slices", ir::kInt8Slices);
   if (rng.chance(0.25)) {
     attrs.set("segments", int64_t{1});
     operands.push_back(value({DType::i32, {batch, pos}}));
@@ -85,6 +86,7 @@ Frame::Ids Frame::grow_paged(OpKind kind, DType dtype) {
   attrs.set("scale", 0.25);
   if (rng.chance(0.25)) attrs.set("soft_cap", 2.0);
   if (rng.chance(0.25)) attrs.set("window", rng.between(1, 150));
+  if (rng.chance(0.25)) attrs.set("int8_slices", ir::kInt8Slices);
   const ValueId table = builder_.add(OpKind::abs, {below({row, entry}, page.size)});
   Ids operands{value({dtype, {row, heads, group, k_dim}}), keys[0],
                rng.chance(0.5) ? value(v_pool) : written(v_pool, v_dim)[0], table,

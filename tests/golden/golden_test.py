@@ -1,10 +1,10 @@
-"""Five runs whose hashes are kept in hashes.json, on every instruction set that this machine has.
+"""Six runs whose hashes are kept in hashes.json, on every instruction set that this machine has.
 
 The runs differ from each other in as many options as possible. Their text comes from a fixed generator, so the hash
 covers tokenizer, token store, data order, initial weights, arithmetic and chain. A hash that moves means another
 numerics version or a fixed bug: say so in the commit that writes it with --update.
 
-A sampled run (tests/suite/seed.py) takes one config of the five through the interpreter. Of the emulated instruction
+A sampled run (tests/suite/seed.py) takes one config of the six through the interpreter. Of the emulated instruction
 sets (--isas) it leaves to the program without emulation (--native) those that it can use.
 
   python3 tests/golden/golden_test.py --ostro build/release/ostro/cli/ostro [--update | --isas NAME... --native PROGRAM]
@@ -48,6 +48,12 @@ CONFIGS = {
     "int8": {
         "trainer.mp": "p=f32,c=int8", "model.seq_len": 130, "model.intermediate_dim": 300,
         "model.tie_word_embeddings": True, "numerics.leaf_examples": 3, "trainer.seed": 11,
+    },
+    # Integer products, of attention too, over two blocks of keys, within documents, with a window, sinks and a soft cap.
+    "int8_attention": {
+        "trainer.mp": "p=f32,c=int8,a=int8", "model.type": "decoder", "model.seq_len": 150, "model.attention_sink": True,
+        "model.sliding_window": 70, "model.layer_pattern": ["sliding", "full"], "model.attn_logit_softcapping": 20.0,
+        "data.block_cross_document_attention": True, "numerics.leaf_examples": 3, "trainer.seed": 13,
     },
     # Integer products of experts, some with more rows than a block, beside a shared expert and a dense first layer.
     "int8_experts": {

@@ -58,7 +58,7 @@ def fits(mesh, changes):
     """Whether a configuration can be trained on a mesh."""
     leaves = changes.get("numerics.leaves", {})
     # Integer products gather the features that they sum over; other sums over them (norms, adapters) need leaves.
-    gathers = "int8" in changes["trainer.mp"] and "adapter.type" not in changes and "num_kv_heads" not in str(changes)
+    gathers = "c=int8" in changes["trainer.mp"] and "adapter.type" not in changes and "num_kv_heads" not in str(changes)
     gathers = gathers and changes.get("model.type") not in one_chain_table.NORMS_OF_HEADS
     return {None: True, "features": {"kv_heads", "mlp"} <= set(leaves) or gathers, "pos": "pos" in leaves,
             "experts": "model.num_experts" in changes}[MESHES[mesh][2]]

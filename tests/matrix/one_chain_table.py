@@ -4,6 +4,7 @@ Keys are dotted. Precisions are written out, because a chain covers the text of 
 """
 ABSENT = "absent"  # instead of a value: a key of the base that these configurations do not have
 F32, BF16, INT8 = {"trainer.mp": "f32"}, {"trainer.mp": "p=f32,c=bfloat16"}, {"trainer.mp": "p=f32,c=int8"}
+ALL_INT8 = {"trainer.mp": "p=f32,c=int8,a=int8"}  # products of attention, too
 
 # Families, with the options by which a small model shows what is theirs; each in bf16 and in int8. Those without experts:
 WINDOW = {"sliding_window": 7}
@@ -92,6 +93,12 @@ OTHERS = {
     "int8, DPO of adapters": {**INT8, **PAIRS, **LORA},
     "int8, frozen embedding": {**INT8, "trainer.freeze": ["model/embedding/*"]},
     "int8, z-loss, muP": {**INT8, "model.z_loss_weight": 1e-3, "model.mup_base_dim": 8},
+    "int8 with attention": ALL_INT8,
+    "int8 with attention, cut at leaves": {**ALL_INT8, **CUT},
+    "int8 with attention, documents, sequences of 150": {**ALL_INT8, "data.block_cross_document_attention": True, "model.seq_len": 150},
+    "int8 with attention, LoRA, packed conversations": {**ALL_INT8, **LORA, **CHAT},
+    "bf16 with attention in int8, tied": {"trainer.mp": "p=f32,c=bfloat16,a=int8", **TIED},
+    "f32 with attention in int8, DPO": {"trainer.mp": "p=f32,c=f32,a=int8", **PAIRS},
     "int8, sgd": {**INT8, "optimizer.type": "sgd"},
     "int8, lion": {**INT8, "optimizer.type": "lion"},
     "int8, muon": {**INT8, "optimizer.type": "muon"},
@@ -108,5 +115,8 @@ def table():
     for family, options in (DENSE | MIXTURES).items():
         rows[f"{family} bf16"] = {**BF16, **model(family, options)}
         rows[f"{family} int8"] = {**INT8, **model(family, options)}
+    # Sinks, windows, soft caps, grouped heads and values narrower than keys.
+    for family in ("decoder", "gemma2", "deepseek_v3"):
+        rows[f"{family} int8 with attention"] = {**ALL_INT8, **model(family, (DENSE | MIXTURES)[family])}
     rows.update({f"llama {name}" if "experts" not in name else name: changes for name, changes in OTHERS.items()})
     return rows

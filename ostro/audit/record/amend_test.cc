@@ -204,7 +204,10 @@ TEST_CASE(
 TEST_CASE("an amend does not turn a run to products of integers, or away from them") {
   train::TrainConfig floats = train::mixed_config(kQuiet), integers = floats;
   integers.trainer.mp = "p=f32,c=int8";
-  for (const Status& refused : {check_amend(floats, integers, 2), check_amend(integers, floats, 2)}) {
+  train::TrainConfig attention = integers;
+  attention.trainer.mp = "p=f32,c=int8,a=int8";
+  for (const Status& refused : {check_amend(floats, integers, 2), check_amend(integers, floats, 2),
+                                check_amend(integers, attention, 2), check_amend(attention, integers, 2)}) {
     REQUIRE(!refused.ok());
     CHECK_MESSAGE(refused.error().message().find("no amend can change: trainer.mp is") != std::string::npos,
                   refused.error().message());

@@ -197,6 +197,7 @@ struct Masks {
   void fill(const OpCall& call, const Layout& layout, size_t next, kernels::AttentionShape& s) {
     const auto& attrs = call.attrs;
     s.type = call.in[0].dtype() == ir::DType::bf16 ? machine::FloatType::kBf16 : machine::FloatType::kF32;
+    s.integers = attrs.i64("int8_slices", 0) != 0;
     s.scale = static_cast<float>(attrs.f64("scale"));
     s.soft_cap = static_cast<float>(attrs.f64("soft_cap", 0.0));
     s.mask.causal = attrs.i64("causal", 0) != 0;

@@ -110,6 +110,7 @@ Status run_paged_attention(const OpCall& call) {
   p.pages = keys.shape().size_of(page);
   p.entries = call.in[3].shape().size_of(attrs.str("entry"));
   p.type = q.dtype() == ir::DType::bf16 ? machine::FloatType::kBf16 : machine::FloatType::kF32;
+  p.integers = attrs.i64("int8_slices", 0) != 0;
   p.scale = static_cast<float>(attrs.f64("scale"));
   p.soft_cap = static_cast<float>(attrs.f64("soft_cap", 0.0));
   p.window = attrs.i64("window", 0);

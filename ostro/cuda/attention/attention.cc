@@ -9,7 +9,7 @@
 namespace ostro::cuda {
 namespace {
 
-constexpr const char* kAttention = "attention/attention.cu";
+constexpr const char *kAttention = "attention/attention.cu", *kSliced = "attention/sliced.cu";
 constexpr int64_t kLeastQueries = 16;           // of a tile: fewer leave most of it empty
 constexpr int64_t kMostPositions = 65535 * 32;  // of tiles of at least 32, of which a launch has 65,535
 
@@ -155,6 +155,39 @@ Status launch_tiles(const StepCall& call, const TiledKernel& kernel, int64_t wid
                      a);
 }
 
+bool of_integers(const StepCall& call) { return call.attrs().i64("int8_slices", 0) != 0; }
+
+// Cuts the rows of an operand with query heads, or with those of keys, into slices.
+Result<args::SlicedPlace> sliced_rows(const StepCall& call, Places& places, const args::AttentionPlace& x,
+                                      bool of_queries, const args::AttentionArgs& a) {
+  args::AttentionSlicesArgs s = {};
+  s.x = x;
+  s.heads = of_queries ? a.kv_heads * a.group : a.kv_heads;
+  s.rows = of_queries ? a.pos : a.key_pos;
+  s.head_step = of_queries ? 1 : a.group;
+  s.head_dim = a.head_dim;
+  const int64_t count = a.batch * s.heads * s.rows;
+  ASSIGN_OR_RETURN(s.to.integers, call.scratch(places.next(), std::max<int64_t>(4, count * 2 * a.head_dim)));
+  ASSIGN_OR_RETURN(s.to.scales, call.scratch(places.next(), std::max<int64_t>(4, count * 4)));
+  if (count > 0)
+    RETURN_IF_ERROR(call.launch(kSliced, "attention_slices",
+                                LaunchShape{.x = s.rows, .y = s.heads, .z = a.batch, .threads = 128}, s));
+  return s.to;
+}
+
+Status slice_operands(const StepCall& call, Places& places, args::AttentionArgs& a) {
+  ASSIGN_OR_RETURN(a.sliced_q, sliced_rows(call, places, a.q, true, a));
+  ASSIGN_OR_RETURN(a.sliced_k, sliced_rows(call, places, a.k, false, a));
+  ASSIGN_OR_RETURN(a.sliced_v, sliced_rows(call, places, a.v, false, a));
+  return Status();
+}
+
+// Products of integers (N21): one block a row, whatever the sizes.
+Status launch_sliced(const StepCall& call, const char* kernel, int64_t heads, int64_t rows,
+                     const args::AttentionArgs& a) {
+  return call.launch(kSliced, kernel, LaunchShape{.x = rows, .y = heads, .z = a.batch, .threads = 128}, a);
+}
+
 }  // namespace
 
 Status run_attention(const StepCall& call) {
@@ -170,6 +203,10 @@ Status run_attention(const StepCall& call) {
   ASSIGN_OR_RETURN(a.r, places.of(call.out[2], axes.query, ""));
   RETURN_IF_ERROR(set_common(call, axes, places, 3, a));
   const int64_t heads = a.kv_heads * a.group;
+  if (of_integers(call)) {
+    RETURN_IF_ERROR(slice_operands(call, places, a));
+    return launch_sliced(call, "attention_sliced", heads, a.pos, a);
+  }
   const TileShapes* tiles = tiles_for(call, a, axes.head_dim);
   if (tiles == nullptr) return launch_rows(call, "attention", heads, a.pos, a);
   return launch_tiles(call, {"forward", "attention", tiles->forward, tiles->forward.forward_bytes()},
@@ -196,17 +233,24 @@ Status run_attention_grad(const StepCall& call) {
                    call.scratch(places.next(), std::max<int64_t>(4, a.batch * a.pos * heads * 4)));
   RETURN_IF_ERROR(call.launch(kAttention, "attention_delta",
                               LaunchShape{.x = a.pos, .y = heads, .z = a.batch, .threads = 64}, a));
-  const TileShapes* tiles = tiles_for(call, a, axes.head_dim);
-  if (tiles == nullptr)
-    RETURN_IF_ERROR(launch_rows(call, "attention_dq", heads, a.pos, a));
-  else
-    RETURN_IF_ERROR(launch_tiles(call, {"backward", "attention_dq", tiles->dq, tiles->dq.dq_bytes()},
-                                 tiles->wide, heads, a.pos, a));
-  if (tiles == nullptr || a.leaves > 1)
-    RETURN_IF_ERROR(launch_rows(call, "attention_dkv", a.kv_heads, a.key_pos, a));
-  else
-    RETURN_IF_ERROR(launch_tiles(call, {"backward", "attention_dkv", tiles->dkv, tiles->dkv.dkv_bytes()},
-                                 tiles->wide, a.kv_heads, a.key_pos, a));
+  const TileShapes* tiles = of_integers(call) ? nullptr : tiles_for(call, a, axes.head_dim);
+  if (of_integers(call)) {
+    RETURN_IF_ERROR(slice_operands(call, places, a));
+    ASSIGN_OR_RETURN(a.sliced_do, sliced_rows(call, places, a.dout, true, a));
+    RETURN_IF_ERROR(launch_sliced(call, "attention_dq_sliced", heads, a.pos, a));
+    RETURN_IF_ERROR(launch_sliced(call, "attention_dkv_sliced", a.kv_heads, a.key_pos, a));
+  } else {
+    if (tiles == nullptr)
+      RETURN_IF_ERROR(launch_rows(call, "attention_dq", heads, a.pos, a));
+    else
+      RETURN_IF_ERROR(launch_tiles(call, {"backward", "attention_dq", tiles->dq, tiles->dq.dq_bytes()},
+                                   tiles->wide, heads, a.pos, a));
+    if (tiles == nullptr || a.leaves > 1)
+      RETURN_IF_ERROR(launch_rows(call, "attention_dkv", a.kv_heads, a.key_pos, a));
+    else
+      RETURN_IF_ERROR(launch_tiles(call, {"backward", "attention_dkv", tiles->dkv, tiles->dkv.dkv_bytes()},
+                                   tiles->wide, a.kv_heads, a.key_pos, a));
+  }
   if (a.sink.at == 0) return Status();
   ASSIGN_OR_RETURN(a.dsink, places.of(call.out[3], "", ""));
   return call.launch(kAttention, "attention_dsink", heads, a);

@@ -226,6 +226,10 @@ struct AttentionPlace {
   u64 at, batch, head;
   i64 pos, dim, type;
 };
+// Rows of two slices (N21): of row r 2 head_dim integers, the high ones first, and a scale.
+struct SlicedPlace {
+  u64 integers, scales;
+};
 struct AttentionArgs {
   AttentionPlace q, k, v, out, m, r, dout, dq, dk, dv, dsink, delta;
   AttentionPlace origin, query_segments, key_segments, prefix, key_limit, visible, sink;
@@ -233,6 +237,13 @@ struct AttentionArgs {
   i64 batch, pos, key_pos, kv_heads, group, head_dim, leaves;
   i64 causal, window, partial;
   float scale, soft_cap, kappa;
+  SlicedPlace sliced_q, sliced_k, sliced_v,
+      sliced_do;  // by [batch, head, row]; only where products are of integers
+};
+struct AttentionSlicesArgs {
+  AttentionPlace x;  // head h of the result is number h * head_step of its table
+  SlicedPlace to;
+  i64 heads, rows, head_dim, head_step;
 };
 
 struct CrossEntropyArgs {

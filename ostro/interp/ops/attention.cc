@@ -1,4 +1,4 @@
-// Attention forward (numerics.md N9): per row, key blocks of 128 with a running maximum m, sum l and
+// Attention forward (numerics.md N9, N21): per row, key blocks of 128 with a running maximum m, sum l and
 // accumulators acc.
 #include "ostro/interp/core/elements.h"
 #include "ostro/interp/core/families.h"
@@ -31,11 +31,18 @@ Result<Buffers> run_attention(const Call& call) {
         l = l + p[j];
         p[j] = rows.factor(p[j]);
       }
-      const float* v_block = rows.v.data() + rows.k_at[row] + block * rows.key_stride;
-      for (int64_t d = 0; d < rows.head_dim; ++d)
-        acc[d] = rows.contract(
-            n, [&](int64_t j) { return p[j]; }, [&](int64_t j) { return v_block[j * rows.key_stride + d]; },
-            acc[d]);
+      if (rows.sliced) {
+        std::vector<const numerics::SlicedRow*> values;
+        for (int64_t j = block; j < block + n; ++j)
+          values.push_back(rows.sees(row, j) ? &rows.v_slices[rows.key_index(row, j)] : nullptr);
+        numerics::add_rows(numerics::LeftOperand::kRows, p, values, acc);
+      } else {
+        const float* v_block = rows.v.data() + rows.k_at[row] + block * rows.key_stride;
+        for (int64_t d = 0; d < rows.head_dim; ++d)
+          acc[d] = rows.contract(
+              n, [&](int64_t j) { return p[j]; }, [&](int64_t j) { return v_block[j * rows.key_stride + d]; },
+              acc[d]);
+      }
       m = m_new;
     }
     const float r = l == 0.0f ? 0.0f : 1.0f / l;  // a row without keys gives +0

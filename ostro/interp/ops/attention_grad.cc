@@ -1,5 +1,5 @@
-// Attention backward (numerics.md N9). dq chains over keys; dk and dv chain over the heads that share a key
-// and over queries, cut by the leaves of the query axis.
+// Attention backward (numerics.md N9, N21). dq chains over keys; dk and dv chain over the heads that share a
+// key and over queries, cut by the leaves of the query axis.
 #include "ostro/interp/core/elements.h"
 #include "ostro/interp/core/families.h"
 #include "ostro/interp/core/index_space.h"
@@ -11,16 +11,20 @@
 namespace ostro::interp {
 namespace {
 
+using numerics::SlicedRow;
+
 // Recomputed per row and key; +0 where the key is masked.
 struct Probabilities {
   std::vector<float> p, ds;  // [row, key]
   std::vector<float> delta;  // [row]
+  std::vector<SlicedRow> do_slices;
 };
 
 Probabilities recompute(const AttentionRows& rows, const std::vector<float>& o, const std::vector<float>& m,
                         const std::vector<float>& r, const std::vector<float>& d_o) {
   const auto cells = rows.q_at.size() * static_cast<size_t>(rows.keys);
-  Probabilities result{std::vector<float>(cells, 0.0f), std::vector<float>(cells, 0.0f), {}};
+  Probabilities result{std::vector<float>(cells, 0.0f), std::vector<float>(cells, 0.0f), {}, {}};
+  if (rows.sliced) result.do_slices = rows.slices_of(d_o);
   for (size_t row = 0; row < rows.q_at.size(); ++row) {
     const float* o_row = o.data() + rows.q_at[row];
     const float* do_row = d_o.data() + rows.q_at[row];
@@ -33,8 +37,11 @@ Probabilities recompute(const AttentionRows& rows, const std::vector<float>& o, 
       const float s = rows.score(row, key, &t);
       const float p = numerics::exp2_block(s, m[row], rows.kappa) * r[row];
       const float* v_row = rows.v.data() + rows.k_at[row] + key * rows.key_stride;
-      const float dp = rows.contract(
-          rows.head_dim, [&](int64_t d) { return do_row[d]; }, [&](int64_t d) { return v_row[d]; });
+      const float dp = rows.sliced ? numerics::dot_sliced(rows.v_slices[rows.key_index(row, key)],
+                                                          result.do_slices[rows.query_index(row)])
+                                   : rows.contract(
+                                         rows.head_dim, [&](int64_t d) { return do_row[d]; },
+                                         [&](int64_t d) { return v_row[d]; });
       float ds = p * (dp - delta);
       if (rows.soft_cap != 0.0f) ds = ds * (1.0f - t * t);
       result.p[row * static_cast<size_t>(rows.keys) + key] = p;
@@ -103,6 +110,55 @@ float contract_rows(const AttentionRows& rows, const SharingRows& sharing, int64
   return join(partials, sharing.leaves.counts);
 }
 
+// N21: dq of one row, unscaled: block by block of keys.
+std::vector<float> sum_of_keys(const AttentionRows& rows, size_t row, const std::vector<float>& ds) {
+  std::vector<float> sum(static_cast<size_t>(rows.head_dim), 0.0f);
+  for (int64_t block = 0; block < rows.keys; block += kKeyBlock) {
+    std::vector<float> factors;
+    std::vector<const SlicedRow*> keys;
+    for (int64_t key = block; key < std::min(rows.keys, block + kKeyBlock); ++key) {
+      factors.push_back(ds[row * static_cast<size_t>(rows.keys) + static_cast<size_t>(key)]);
+      keys.push_back(rows.sees(row, key) ? &rows.k_slices[rows.key_index(row, key)] : nullptr);
+    }
+    numerics::add_rows(numerics::LeftOperand::kRows, factors, keys, sum);
+  }
+  return sum;
+}
+
+// N21: one row of dk or dv, unscaled: per leaf the chain over blocks of 128 positions of each query head,
+// then the tree. `factors` is p or ds, `slices` those of do or q.
+std::vector<float> sum_of_queries(const AttentionRows& rows, const SharingRows& sharing, int64_t first,
+                                  int64_t key, const std::vector<float>& factors,
+                                  const std::vector<SlicedRow>& slices) {
+  std::vector<std::vector<float>> partials;  // of each leaf
+  for (const std::vector<int64_t>& leaf : sharing.leaves.indices) {
+    std::vector<float> sum(static_cast<size_t>(rows.head_dim), 0.0f);
+    for (size_t begin = 0, end = 0; begin < leaf.size(); begin = end) {
+      const auto block_of = [&](size_t i) {
+        const int64_t position = rows.position[first + sharing.next[leaf[i]]];
+        const int64_t place = (position % kKeyBlock + kKeyBlock) % kKeyBlock;
+        return std::pair(leaf[i] / sharing.queries, position - place);
+      };
+      std::vector<float> of_block;
+      std::vector<const SlicedRow*> queries;
+      for (; end < leaf.size() && block_of(end) == block_of(begin); ++end) {
+        const auto row = static_cast<size_t>(first + sharing.next[leaf[end]]);
+        of_block.push_back(factors[row * static_cast<size_t>(rows.keys) + static_cast<size_t>(key)]);
+        queries.push_back(rows.sees(row, key) ? &slices[rows.query_index(row)] : nullptr);
+      }
+      numerics::add_rows(numerics::LeftOperand::kFactors, of_block, queries, sum);
+    }
+    partials.push_back(std::move(sum));
+  }
+  std::vector<float> result;
+  for (int64_t d = 0; d < rows.head_dim; ++d) {
+    std::vector<float> of_element;
+    for (const std::vector<float>& partial : partials) of_element.push_back(partial[static_cast<size_t>(d)]);
+    result.push_back(join(of_element, sharing.leaves.counts));
+  }
+  return result;
+}
+
 // -(p_sink * delta), serial over the rows each sink belongs to.
 Buffer sink_gradient(const Call& call, const AttentionRows& rows, const std::vector<float>& m,
                      const std::vector<float>& r, const std::vector<float>& delta) {
@@ -139,29 +195,43 @@ Result<Buffers> run_attention_grad(const Call& call) {
   auto ds = [&](int64_t row, int64_t key) { return rows.factor(probabilities.ds[row * rows.keys + key]); };
 
   std::vector<float> dq(rows.q.size()), dk(rows.k.size()), dv(rows.v.size());
-  for (int64_t row = 0; row < static_cast<int64_t>(rows.q_at.size()); ++row)
+  for (int64_t row = 0; row < static_cast<int64_t>(rows.q_at.size()); ++row) {
+    const std::vector<float> of_integers =
+        rows.sliced ? sum_of_keys(rows, static_cast<size_t>(row), probabilities.ds) : std::vector<float>();
     for (int64_t d = 0; d < rows.head_dim; ++d) {
-      const float sum = rows.contract(
-          rows.keys, [&](int64_t key) { return ds(row, key); },
-          [&](int64_t key) { return rows.k[rows.k_at[row] + key * rows.key_stride + d]; });
+      const float sum =
+          rows.sliced ? of_integers[static_cast<size_t>(d)]
+                      : rows.contract(
+                            rows.keys, [&](int64_t key) { return ds(row, key); },
+                            [&](int64_t key) { return rows.k[rows.k_at[row] + key * rows.key_stride + d]; });
       dq[rows.q_at[row] + d] = sum * rows.scale + 0.0f;
     }
+  }
   const SharingRows sharing = sharing_rows(call, rows);
   const bool partial = call.op.attrs.i64("partial", 0) != 0;
   for (int64_t first : sharing.first)
-    for (int64_t key = 0; key < rows.keys; ++key)
+    for (int64_t key = 0; key < rows.keys; ++key) {
+      std::vector<float> sum_k, sum_v;
+      if (rows.sliced) {
+        sum_k = sum_of_queries(rows, sharing, first, key, probabilities.ds, rows.q_slices);
+        sum_v = sum_of_queries(rows, sharing, first, key, probabilities.p, probabilities.do_slices);
+      }
       for (int64_t d = 0; d < rows.head_dim; ++d) {
         const int64_t at = rows.k_at[first] + key * rows.key_stride + d;
-        const float sum_k = contract_rows(
-            rows, sharing, first, [&](int64_t row) { return ds(row, key); },
-            [&](int64_t row) { return rows.q[rows.q_at[row] + d]; });
-        const float sum_v = contract_rows(
-            rows, sharing, first, [&](int64_t row) { return p(row, key); },
-            [&](int64_t row) { return d_o[rows.q_at[row] + d]; });
+        if (!rows.sliced) {
+          sum_k.push_back(contract_rows(
+              rows, sharing, first, [&](int64_t row) { return ds(row, key); },
+              [&](int64_t row) { return rows.q[rows.q_at[row] + d]; }));
+          sum_v.push_back(contract_rows(
+              rows, sharing, first, [&](int64_t row) { return p(row, key); },
+              [&](int64_t row) { return d_o[rows.q_at[row] + d]; }));
+        }
+        const float k = sum_k[static_cast<size_t>(d)], v = sum_v[static_cast<size_t>(d)];
         // A partial of a tree over workers is scaled after that tree.
-        dk[at] = partial ? sum_k + 0.0f : sum_k * rows.scale + 0.0f;
-        dv[at] = sum_v + 0.0f;
+        dk[at] = partial ? k + 0.0f : k * rows.scale + 0.0f;
+        dv[at] = v + 0.0f;
       }
+    }
   Buffers results{make_buffer(call.out[0], dq), make_buffer(call.out[1], dk), make_buffer(call.out[2], dv)};
   if (rows.has_sink()) results.push_back(sink_gradient(call, rows, m, r, probabilities.delta));
   return results;

@@ -37,6 +37,12 @@ AttentionRows::AttentionRows(const Call& call, size_t first_mask) {
   q = elements<float>(call.in[0]);
   k = elements<float>(call.in[1]);
   v = elements<float>(call.in[2]);
+  sliced = attrs.i64("int8_slices", 0) != 0;
+  if (sliced) {
+    q_slices = slices_of(q);
+    k_slices = slices_of(k);
+    v_slices = slices_of(v);
+  }
 
   size_t next = first_mask;
   position = per_row(call.in[next++], axes);
@@ -64,6 +70,14 @@ AttentionRows::AttentionRows(const Call& call, size_t first_mask) {
   }
 }
 
+std::vector<numerics::SlicedRow> AttentionRows::slices_of(const std::vector<float>& values) const {
+  std::vector<numerics::SlicedRow> rows;
+  for (size_t at = 0; at < values.size(); at += static_cast<size_t>(head_dim))
+    rows.push_back(
+        numerics::slice_row(head_dim, [&](int64_t d) { return values[at + static_cast<size_t>(d)]; }));
+  return rows;
+}
+
 float AttentionRows::start_max(size_t row) const {
   if (!has_sink()) return kStartMax;
   return soft_cap != 0.0f ? sink_[row] : sink_[row] / scale;
@@ -82,7 +96,8 @@ float AttentionRows::score(size_t row, int64_t key, float* tanh_value) const {
   const float* q_row = q.data() + q_at[row];
   const float* k_row = k.data() + k_at[row] + key * key_stride;
   const float s =
-      contract(head_dim, [&](int64_t d) { return q_row[d]; }, [&](int64_t d) { return k_row[d]; });
+      sliced ? numerics::dot_sliced(k_slices[key_index(row, key)], q_slices[query_index(row)])
+             : contract(head_dim, [&](int64_t d) { return q_row[d]; }, [&](int64_t d) { return k_row[d]; });
   if (soft_cap == 0.0f) return s;
   const float t = numerics::tanh_f32((s * scale) / soft_cap);
   if (tanh_value != nullptr) *tanh_value = t;

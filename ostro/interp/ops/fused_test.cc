@@ -45,6 +45,45 @@ TEST_CASE("attention: causal rows, equal scores, heads that share keys") {
   CHECK(same<float>(parts[2], {3, 0, 1, 0}));
 }
 
+TEST_CASE("attention on integers: exact where slices are, and a scale is that of a query's own keys") {
+  // Numbers that are whole scales: as with floats.
+  const Buffer q = f32({{"pos", 2}, {"group", 2}, {"head_dim", 2}}, {1, 2, 3, 4, 5, 6, 7, 8});
+  const Buffer k = f32({{"key_pos", 2}, {"head_dim", 2}}, {0, 0, 0, 0});
+  const Buffer v = f32({{"key_pos", 2}, {"head_dim", 2}}, {1, 3, 5, -7});
+  ir::Attrs attrs = attention_attrs(true);
+  attrs.set("int8_slices", int64_t{2});
+  const auto out = eval_n(OpKind::attention, {q, k, v, origin(0)}, attrs);
+  CHECK(same<float>(out[0], {1, 3, 1, 3, 3, -2, 3, -2}));
+  const Buffer d_o = f32(q.shape().axes, {1, 0, 1, 0, 1, 0, 1, 0});
+  const auto grads = eval_n(OpKind::attention_grad, {q, k, v, out[0], out[1], out[2], d_o, origin(0)}, attrs);
+  CHECK(same<float>(grads[0], {0, 0, 0, 0, 0, 0, 0, 0}));
+  CHECK(same<float>(grads[1], {-6, -7, 6, 7}));
+  CHECK(same<float>(grads[2], {3, 0, 1, 0}));
+
+  // v = 65 + 1/256: the scale is 1, h = 65 and g = rint(1/2) = 0. A row of one number alone; its neighbour's
+  // size changes nothing of it.
+  for (const float other : {0.0f, 1000.0f}) {
+    const Buffer one = f32({{"pos", 1}, {"head_dim", 1}}, {1});
+    const Buffer keys = f32({{"key_pos", 2}, {"head_dim", 1}}, {0, 0});
+    const Buffer values = f32({{"key_pos", 2}, {"head_dim", 1}}, {65.00390625f, other});
+    CHECK(same<float>(eval(OpKind::attention, {one, keys, values, origin(0)}, attrs), {65}));
+    CHECK(same<float>(eval(OpKind::attention, {one, keys, values, origin(0)}, attention_attrs(true)),
+                      {65.00390625f}));
+  }
+  // The score of 1.5 * 1.5: s = 1/64, h = 96, g = 0, so it is exact; of 1.01 h = 65, g = -46 (rint(-0.36 *
+  // 128)): 4225 / 4096 - 2 * 65 * 46 / 128 / 4096.
+  const Buffer two = f32({{"pos", 1}, {"head_dim", 1}}, {1.01f});
+  const Buffer key = f32({{"key_pos", 1}, {"head_dim", 1}}, {1.01f});
+  CHECK(eval_n(OpKind::attention, {two, key, key, origin(0)}, attrs)[1].as<float>()[0] ==
+        (4225.0f - 46.71875f) / 4096.0f);
+  ir::Attrs wrong = attrs;
+  wrong.set("int8_slices", int64_t{3});
+  const auto refused = try_eval(OpKind::attention, {two, key, key, origin(0)}, wrong);
+  REQUIRE(!refused.ok());
+  CHECK(refused.error().message().find("int8_slices 3; use 0 for products of floats or 2") !=
+        std::string::npos);
+}
+
 TEST_CASE("attention: a row without keys gives +0, bf16 and masks by segment, limit, window, sink") {
   const Buffer q = bf16({{"pos", 2}, {"head_dim", 1}}, {1, 1});
   const Buffer k = bf16({{"key_pos", 3}, {"head_dim", 1}}, {0, 0, 0});

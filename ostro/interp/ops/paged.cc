@@ -82,7 +82,8 @@ Result<Buffer> attend(const Call& call, int64_t row, int64_t position) {
               {"soft_cap", attrs.f64("soft_cap", 0.0)},
               {"causal", int64_t{1}},
               {"window", window},
-              {"sink", attrs.i64("sink", 0)}};
+              {"sink", attrs.i64("sink", 0)},
+              {"int8_slices", attrs.i64("int8_slices", 0)}};
   Buffers in{widened(q, width), widened(k, width), widened(v, width),
              make_buffer<int64_t>(ir::scalar(DType::i64), {position})};
   if (attrs.i64("sink", 0) != 0) in.push_back(call.in[5]);

@@ -1,5 +1,6 @@
-// kMaxHeadDim, kPageSlots: the largest head that attention supports and the length of a page of keys, one
-// number each for options, the ops' rules and the kernels.
+// kMaxHeadDim, kPageSlots, kInt8Slices: the largest head that attention supports, the length of a page of
+// keys and the integers that stand for a number of a product of integers, one number each for options, the
+// ops' rules and the kernels.
 #pragma once
 
 #include <cstdint>
@@ -10,5 +11,8 @@ namespace ostro::ir {
 inline constexpr int64_t kMaxHeadDim = 1024;
 // The positions of a page (paged_write, paged_attention): one block of keys of numerics.md N9.
 inline constexpr int64_t kPageSlots = 128;
+// The value of attention's attribute "int8_slices" for products of integers (numerics.md N21). Sums of
+// products over kMaxHeadDim are then exact in f32.
+inline constexpr int64_t kInt8Slices = 2;
 
 }  // namespace ostro::ir

@@ -43,7 +43,7 @@ Status check_expert(const Op& op, const Shape& expert, const Shape& origin);
 Shapes gather(const Op& op, In in);
 Shapes scatter_add(const Op& op, In in);
 Shapes attention(const Op& op, In in);
-// An error unless scale, soft_cap and window are in range.
+// An error unless scale, soft_cap, window and int8_slices are in range.
 Status attention_attributes(const Op& op);
 Shapes paged_write(const Op& op, In in);  // paged_write, paged_attention: shape_rules_paged.cc
 Shapes paged_attention(const Op& op, In in);

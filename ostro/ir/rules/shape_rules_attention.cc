@@ -141,6 +141,9 @@ Status attention_attributes(const Op& op) {
     return fail(op, fmt::format("soft_cap {}; use 0 for none", soft_cap));
   if (op.attrs.i64("window", 0) < 0)
     return fail(op, fmt::format("window {}; use 0 for all keys", op.attrs.i64("window", 0)));
+  if (const int64_t slices = op.attrs.i64("int8_slices", 0); slices != 0 && slices != kInt8Slices)
+    return fail(op, fmt::format("int8_slices {}; use 0 for products of floats or {} for those of integers",
+                                slices, kInt8Slices));
   return Status();
 }
 

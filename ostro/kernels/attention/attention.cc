@@ -8,6 +8,7 @@
 #include "ostro/base/aligned.h"
 #include "ostro/base/check.h"
 #include "ostro/kernels/attention/kernels/attention_kernels.h"
+#include "ostro/kernels/attention/slices/sliced_attention.h"
 #include "ostro/numerics/functions.h"
 #include "ostro/numerics/tree.h"
 
@@ -135,6 +136,7 @@ void sink_gradient(const AttentionBackward& a, const float* delta, int64_t head)
 // query rows.
 void attention_forward(const AttentionForward& args, machine::Isa isa, machine::ThreadPool& pool) {
   check_shape(args.shape, isa);
+  if (args.shape.integers) return sliced_forward(args, isa, pool);
   const AttentionKernels& table = table_of(isa, args.shape.type);
   const int64_t scratch_floats = table.forward_scratch(args);
   AlignedBytes packed;
@@ -159,12 +161,18 @@ void attention_backward(const AttentionBackward& args, machine::Isa isa, machine
   pool.parallel_for(s.batch * s.pos,
                     [&](int64_t begin, int64_t end) { table.delta(args, begin, end, delta.data()); });
   const std::vector<BackwardJob> jobs = backward_jobs(s, pool.threads());
-  int64_t scratch_floats = 0;
-  for (const BackwardJob& job : jobs)
-    scratch_floats = std::max(scratch_floats, table.backward_scratch(args, job));
-  run_items(pool, static_cast<int64_t>(jobs.size()), scratch_floats, [&](int64_t i, float* scratch) {
-    table.backward(args, delta.data(), jobs[static_cast<size_t>(i)], scratch);
-  });
+  if (s.integers) {
+    pool.run_tiles(static_cast<int64_t>(jobs.size()), [&](int64_t i) {
+      sliced_backward_job(args, delta.data(), jobs[static_cast<size_t>(i)], isa);
+    });
+  } else {
+    int64_t scratch_floats = 0;
+    for (const BackwardJob& job : jobs)
+      scratch_floats = std::max(scratch_floats, table.backward_scratch(args, job));
+    run_items(pool, static_cast<int64_t>(jobs.size()), scratch_floats, [&](int64_t i, float* scratch) {
+      table.backward(args, delta.data(), jobs[static_cast<size_t>(i)], scratch);
+    });
+  }
   if (s.sink != nullptr)
     pool.parallel_for(s.kv_heads * s.group, [&](int64_t begin, int64_t end) {
       for (int64_t head = begin; head < end; ++head) sink_gradient(args, delta.data(), head);

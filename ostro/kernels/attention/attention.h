@@ -1,5 +1,5 @@
-// attention_forward, attention_backward: fused attention (docs/spec/numerics.md, N9). The whole matrix of
-// scores is never in memory, and key blocks that are fully masked are skipped.
+// attention_forward, attention_backward: fused attention (docs/spec/numerics.md, N9, N21). The whole matrix
+// of scores is never in memory, and key blocks that are fully masked are skipped.
 //
 // Inputs must be finite (skipping a masked key gives the bits of p = +0 only then), and head_dim is
 // contiguous in every array. Rows of k and v that no query may attend to are not read, except inside a block
@@ -43,6 +43,7 @@ struct AttentionMask {
 struct AttentionShape {
   int64_t batch = 0, pos = 0, key_pos = 0, kv_heads = 0, group = 0, head_dim = 0;
   machine::FloatType type = machine::FloatType::kF32;  // of q, k, v and do
+  bool integers = false;                               // products are of integers (N21)
   float scale = 1;                                     // > 0
   float soft_cap = 0;                                  // 0: none
   const float* sink = nullptr;                         // [kv_heads, group] in units of scaled logits, or none

@@ -94,6 +94,7 @@ void attend_gathered(const PagedAttention& a, const PagedRun& run, machine::Isa 
   f.shape.group = a.group;
   f.shape.head_dim = width;
   f.shape.type = f.out_type = a.type;
+  f.shape.integers = a.integers;
   f.shape.scale = a.scale;
   f.shape.soft_cap = a.soft_cap;
   f.shape.sink = a.sink;
@@ -143,9 +144,9 @@ void zero_padding(const PagedAttention& a) {
 }
 
 // True for a run of so many rows that gathering its pages costs less than reading them for every few rows,
-// as measured on a Zen 4.
+// as measured on a Zen 4. Products of integers have no kernel for pages where they lie.
 bool is_gathered(const PagedAttention& a, const PagedRun& run) {
-  return run.rows >= (a.type == machine::FloatType::kF32 ? 48 : 20);
+  return a.integers || run.rows >= (a.type == machine::FloatType::kF32 ? 48 : 20);
 }
 
 const PagedKernels& paged_table_of(machine::Isa isa) {

@@ -1,6 +1,6 @@
-// paged_attention: attention of rows whose keys and values lie in pages of 128 positions (numerics.md N9).
-// Row r attends to the keys at positions 0 to position[r], or to those of its window, of its own sequence;
-// page p of the sequence is page table[r][p] of the pools. A row with a position below 0 gives +0.
+// paged_attention: attention of rows whose keys and values lie in pages of 128 positions (numerics.md N9,
+// N21). Row r attends to the keys at positions 0 to position[r], or to those of its window, of its own
+// sequence; page p of the sequence is page table[r][p] of the pools. A row with a position below 0 gives +0.
 //
 // Rows that follow each other in one sequence are computed together. The caller has checked positions and
 // tables (check_pages). What lies in slots that no row sees is not read into any result. Shapes out of range
@@ -24,6 +24,7 @@ struct PagedAttention {
   int64_t pages = 0;                                   // in each pool
   int64_t entries = 0;                                 // of the table of each row
   machine::FloatType type = machine::FloatType::kF32;  // of all arrays
+  bool integers = false;                               // products are of integers (N21)
   float scale = 1;                                     // > 0
   float soft_cap = 0;                                  // 0: none
   int64_t window = 0;                                  // 0: no limit

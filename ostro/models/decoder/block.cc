@@ -60,6 +60,7 @@ AttentionOptions attention_options(const DecoderOptions& o, const DecoderAttenti
   options.scale = o.attention_scale();
   options.soft_cap = o.attn_logit_softcapping.value_or(0);
   if (p.sink_bias.valid()) options.sink = cast(p.sink_bias, DType::f32);
+  options.int8_slices = p.int8_slices;
   return options;
 }
 
@@ -163,8 +164,9 @@ Arrays run_paged_attention(const DecoderOptions& o, const LayerSpec& spec, const
   const Array keys = paged_write(cache.keys, index(qkv[1], "batch", 0), cache.place, axes),
               values = paged_write(cache.values, index(qkv[2], "batch", 0), cache.place, axes);
   const AttentionOptions of = attention_options(o, p.attention);
-  const Array y = paged_attention(index(qkv[0], "batch", 0), keys, values, cache.table, cache.position,
-                                  {axes, of.head_dim, of.scale, of.soft_cap, spec.window, of.sink});
+  const Array y =
+      paged_attention(index(qkv[0], "batch", 0), keys, values, cache.table, cache.position,
+                      {axes, of.head_dim, of.scale, of.soft_cap, spec.window, of.sink, of.int8_slices});
   const Array batch = split_axis(y, "pos", {{"batch", 1}, {"pos", y.size("pos")}});
   return {without_filling(o, p.attention, batch), keys, values};
 }

@@ -44,7 +44,9 @@ struct DecoderAttention {
   LatentProjections latent;
   Array sink_bias;  // [kv_heads, group] or empty
   nn::Linear o;     // [kv_heads, group, head_dim, embed], latent: value_dim for head_dim; bias [embed]
+  int64_t int8_slices = 0;  // of AttentionOptions; compute() in policy.h sets it
   OSTRO_FIELDS(qkv, q_norm, k_norm, latent, sink_bias, o)
+  OSTRO_STATICS(int8_slices)
 };
 
 // The weights of the MLP: down(activation(gate) * up), or down(activation(up)) without a gate.

@@ -190,6 +190,7 @@ struct DecoderOptions {
     return num_experts > 0 && for_training && (router_z_loss_coef > 0 || track_expert_load);
   }
   ExpertsUsed experts_used() const { return {num_experts, num_experts_per_tok}; }
+  bool integer_attention() const { return !released(); }
 
   // The first lead() layers are of another kind, each a block of its own. The layers behind them repeat after
   // period() layers, the least number for which this is true. They are stacked: the i-th of them is the (i

@@ -13,6 +13,7 @@
 #include "ostro/numerics/fingerprint.h"
 #include "ostro/numerics/fp_env.h"
 #include "ostro/numerics/int8_blocks.h"
+#include "ostro/numerics/int8_slices.h"
 #include "ostro/numerics/leaves.h"
 #include "ostro/numerics/permutation.h"
 #include "ostro/numerics/sums.h"
@@ -105,6 +106,53 @@ void print_integers(Key key) {
   print("integers", in, {kBlock, kBlocks, key.word0, key.word1, kFirstIndex}, out);
 }
 
+// N21: two rows of 150 numbers by slices, some of them tiny, huge, at the edge of a scale or not finite;
+// their slices, and products of rows and parts of them that begin at different values.
+void print_slices(Key key) {
+  constexpr int64_t kSize = 150, kPart = 30;
+  Numbers in, out;
+  std::vector<SlicedRow> parts[2];
+  for (int side = 0; side < 2; ++side) {
+    std::vector<float> x = values(fold_in(key, static_cast<uint32_t>(side)), kSize, 5);
+    for (int64_t k = 0; k < kSize; ++k) {
+      float& v = x[static_cast<size_t>(k)];
+      if (k / kPart == 1) v *= 0x1p-123f;
+      if (k / kPart == 2) v = std::ldexp(v > 0 ? 127.0f : -127.25f, side - 3);
+      if (k / kPart == 3) v = side == 0 ? std::bit_cast<float>(0x80000001u) : v * 0x1p60f;
+    }
+    if (side == 1) x[4 * kPart + 7] = NAN;
+    const Numbers bits = patterns(x);
+    in.insert(in.end(), bits.begin(), bits.end());
+    for (int64_t begin = 0; begin < kSize; begin += kPart) {
+      parts[side].push_back(slice_row(kPart, [&](int64_t k) { return x[static_cast<size_t>(begin + k)]; }));
+      const SlicedRow& row = parts[side].back();
+      out.push_back(std::isnan(row.scale) ? 0x7fc00000u : bits_of(row.scale));
+      for (const auto* slice : {&row.high, &row.low})
+        for (const int8_t q : *slice) out.push_back(static_cast<uint8_t>(q));
+    }
+  }
+  const auto at = [](const std::vector<int8_t>& x) {
+    return [&x](int64_t k) { return x[static_cast<size_t>(k)]; };
+  };
+  for (const SlicedRow& a : parts[0])
+    for (const SlicedRow& b : parts[1])
+      for (const float from : {0.0f, 1.5f, -0x1p-120f}) {
+        const float c =
+            dot_slices(kPart, at(a.high), at(a.low), a.scale, at(b.high), at(b.low), b.scale, from);
+        out.push_back(std::isnan(c) ? 0x7fc00000u : bits_of(c));
+      }
+  // A block of a sum: the rows are numbers of the parts of the second side but the last, one of them masked.
+  const std::vector<float> factors = {0.75f, -0x1.8p-3f, 0x1.555556p-2f, 1e-3f};
+  std::vector<const SlicedRow*> rows;
+  for (size_t j = 0; j < 4; ++j) rows.push_back(j == 2 ? nullptr : &parts[1][j]);
+  for (const LeftOperand left : {LeftOperand::kRows, LeftOperand::kFactors}) {
+    std::vector<float> sum(static_cast<size_t>(kPart), 0.25f);
+    add_rows(left, factors, rows, sum);
+    for (const float x : sum) out.push_back(bits_of(x));
+  }
+  print("slices", in, patterns(factors), out);
+}
+
 void print_all(uint64_t seed) {
   const Key key = key_from_seed(seed);
   fmt::print("{{\n");
@@ -135,6 +183,7 @@ void print_all(uint64_t seed) {
     print(name, patterns(x), patterns(y), out);
   }
   print_integers(fold_in(key, "integers"));
+  print_slices(fold_in(key, "slices"));
   {
     Numbers in, in2, out_e, out_exp;
     const std::vector<float> x = values(fold_in(key, "x"), 600, 7), y = values(fold_in(key, "y"), 600, 3);

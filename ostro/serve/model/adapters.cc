@@ -120,8 +120,8 @@ Result<trained::LoadedModel> with_adapter(const Context& context, const NamedAda
   auto out = trained::load_model(context.fs, adapter.path, options.tokenizer, context.models, options.trust,
                                  options.use);
   if (!out.ok()) return out.error().with_context(what);
-  ASSIGN_OR_RETURN(const train::Compute here, train::parse_precision(out->config.trainer.mp));
-  ASSIGN_OR_RETURN(const train::Compute there, train::parse_precision(base.config.trainer.mp));
+  ASSIGN_OR_RETURN(const train::MixedPrecision here, train::parse_precision(out->config.trainer.mp));
+  ASSIGN_OR_RETURN(const train::MixedPrecision there, train::parse_precision(base.config.trainer.mp));
   if (here != there)
     return invalid_argument(
         fmt::format("{}: it was trained with trainer.mp {}, the base with {}; name one for both with --mp",

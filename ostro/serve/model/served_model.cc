@@ -49,8 +49,8 @@ Result<std::unique_ptr<ServedModel>> served_by(
   facts.tokenizer = loaded.tokenizer->hash();
   if (const std::string identity = out->chat.identity(); !identity.empty())
     facts.chat_template = sha256_hex(identity);
-  ASSIGN_OR_RETURN(const train::Compute compute, train::parse_precision(loaded.config.trainer.mp));
-  facts.mp = train::precision_word(compute);
+  ASSIGN_OR_RETURN(const train::MixedPrecision mp, train::parse_precision(loaded.config.trainer.mp));
+  facts.mp = train::precision_word(mp);
   if (!use.mp.empty()) facts.dtype = facts.mp;
   facts.context = loaded.config.model_options().seq_len();
   facts.width = out->runner->width();

@@ -7,6 +7,7 @@
 
 #include "ostro/io/json/file_header.h"
 #include "ostro/serve/json/fields.h"
+#include "ostro/train/options/options.h"
 
 namespace ostro::serve {
 namespace {
@@ -81,9 +82,11 @@ Result<Receipt> receipt_of(const JsonFields& fields) {
     ASSIGN_OR_RETURN(out.model.adapter, fields.string("adapter"));
   }
   if (!out.previous.empty()) RETURN_IF_ERROR(fields.sha256("previous"));
-  if (!out.model.dtype.empty() && out.model.dtype != "f32" && out.model.dtype != "bf16" &&
-      out.model.dtype != "int8")
-    return fields.bad("dtype", "is neither f32, bf16, int8 nor empty");
+  if (const std::string& dtype = out.model.dtype; !dtype.empty()) {
+    const auto precision = train::parse_precision(dtype);
+    if (!precision.ok() || train::precision_word(*precision) != dtype)
+      return fields.bad("dtype", "is neither f32, bf16, int8, c=int8,a=int8 or the like, nor empty");
+  }
   ASSIGN_OR_RETURN(out.model.context, fields.integer("context", 2, kMostTokens));
   ASSIGN_OR_RETURN(const JsonFields options, fields.object("options"));
   ASSIGN_OR_RETURN(out.options, options_of(options));

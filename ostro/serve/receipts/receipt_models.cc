@@ -25,8 +25,8 @@ Result<ServedModel*> ReceiptModels::of(const Receipt& receipt) {
 
 // A model need not have every precision; one that it has not is not tried again.
 std::string ReceiptModels::precision_of_program(const Receipt& receipt, const std::string& than) {
-  for (const train::Compute compute : {train::Compute::kF32, train::Compute::kBf16, train::Compute::kInt8}) {
-    const std::string word = train::precision_word(compute);
+  for (const train::MixedPrecision& precision : train::all_precisions()) {
+    const std::string word = train::precision_word(precision);
     if (word == than) continue;
     auto known = forward_.find(word);
     if (known == forward_.end()) {

@@ -11,6 +11,7 @@
 #include "ostro/serve/receipts/check_log.h"
 #include "ostro/serve/receipts/check_receipt.h"
 #include "ostro/serve/receipts/receipt_log.h"
+#include "ostro/train/options/options.h"
 
 namespace ostro::serve {
 namespace {
@@ -194,7 +195,7 @@ TEST_CASE("a receipt names the precision, and one with the program of another is
   CHECK(check_receipt(forged, claimed, {}).value().verdict() == audit::Verdict::kCannotCheck);
   forged.receipt.model.forward = "of no precision";
   CHECK(check_receipt(forged, claimed, {}, &models).value().verdict() == audit::Verdict::kCannotCheck);
-  CHECK(opened == 2);  // f32 and int8, whatever was asked of them
+  CHECK(opened == 5);  // all but bf16, whatever was asked of them
   forged.receipt.model.dtype = "f16";
   CHECK(parse_document(document_text(forged), "r.json").error().message().find("neither f32, bf16, int8") !=
         std::string::npos);
@@ -237,9 +238,9 @@ TEST_CASE("the receipts of a log are checked with each model opened once, whatev
   CHECK(check.drawn.size() == 12);
   CHECK(check.replayed == 8);
   for (const audit::Finding& found : check.findings) CHECK(found.text.find("program") != std::string::npos);
-  for (const std::string precision : {"", "f32", "int8"}) CHECK_MESSAGE(opened[precision] == 1, precision);
-  CHECK(opened["bf16"] == 1);  // looked for programs in it
-  CHECK(opened.size() == 4);
+  // The default, and all that there are: programs were looked for in those that no receipt names, too.
+  for (const auto& [precision, times] : opened) CHECK_MESSAGE(times == 1, precision);
+  CHECK(opened.size() == 1 + train::all_precisions().size());
   // The control: models that are not kept are opened for every receipt.
   opened.clear();
   for (const auto& [hash, document] : asked.openings) CHECK(models().of(document.receipt).ok());

@@ -149,6 +149,12 @@ Status TrainConfig::resolve() {
   else if (trainer_fine && model_fine && data_fine)
     mistakes.add(resolve_leaves());
   if (model_fine) mistakes.add(check_axes_of_model());
+  if (const auto mp = parse_precision(trainer.mp);
+      model_fine && mp.ok() && mp->integer_attention && !model_options().integer_attention())
+    mistakes.add(option_error(
+        "trainer.mp", fmt::format("\"{}\" has a=int8, and the attention of model.type {} has no products of "
+                                  "integers (nor has that of model.rounding: released); leave a=int8 out",
+                                  trainer.mp, model_options().type())));
   return mistakes.status();
 }
 

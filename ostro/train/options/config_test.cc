@@ -136,6 +136,8 @@ TEST_CASE("what makes no sense is refused with both values and the fix") {
       {{"numerics.leaves", "{mpl: 2}"}, "numerics.leaves.mpl: the model has no such axis to cut"},
       {{"numerics.leaves", "{kv_heads: 3}"}, "numerics.leaves.kv_heads: 3 is more than the axis has: 2"},
       {{"trainer.mp", "p=f32,c=int4"}, "trainer.mp: unknown type \"int4\"; use f32, bfloat16 or int8"},
+      {{"trainer.mp", "c=int8,a=bf16"},
+       "trainer.mp: a=bf16 in \"c=int8,a=bf16\": attention computes in the type of c; write a=int8"},
       {{"trainer.mp", "p=int8"}, "trainer.mp: p=int8 in \"p=int8\": parameters are always f32"},
       {{"numerics.cells", "{embed: 0}"}, "numerics.cells.embed: 0 is not a count"},
       {{"trainer.tensor_parallel_axes", "[mlp, vocb]"},
@@ -171,12 +173,32 @@ TEST_CASE("integer products go with feature leaves and with experts") {
   CHECK(c.resolve().ok());
 }
 
+TEST_CASE("attention on integers is refused where a model has none") {
+  TrainConfig c = tiny_llama();
+  for (const char* mp : {"p=f32,c=int8,a=int8", "c=f32,a=int8", "c=bf16,a=int8"}) {
+    c.trainer.mp = mp;
+    CHECK(c.resolve().ok());
+  }
+  CHECK(error_of({{"model.type", "grok"},
+                  {"model.num_experts", "4"},
+                  {"model.rounding", "released"},
+                  {"trainer.mp", "c=bf16,a=int8"}})
+            .find("trainer.mp: \"c=bf16,a=int8\" has a=int8, and the attention of model.type grok") !=
+        std::string::npos);
+}
+
 TEST_CASE("precision is read from its string") {
   CHECK(parse_precision("p=f32,c=bfloat16").value() == Compute::kBf16);
   CHECK(parse_precision("bf16").value() == Compute::kBf16);
   CHECK(parse_precision("f32").value() == Compute::kF32);
   CHECK(parse_precision("compute=bfloat16,params=float32,output=f32").value() == Compute::kBf16);
   CHECK(parse_precision("p=f32,c=int8").value() == Compute::kInt8);
+  CHECK(parse_precision("p=f32,c=int8,a=int8").value() == MixedPrecision(Compute::kInt8, true));
+  CHECK(parse_precision("c=bf16,attention=int8").value() == MixedPrecision(Compute::kBf16, true));
+  CHECK(parse_precision("c=int8").value() != MixedPrecision(Compute::kInt8, true));
+  CHECK(all_precisions().size() == 6);
+  for (const MixedPrecision& precision : all_precisions())
+    CHECK(parse_precision(precision_word(precision)).value() == precision);
   CHECK(!parse_precision("p=int8").ok());
   CHECK(!parse_precision("").ok());
   CHECK(!parse_precision("p=f32,").ok());

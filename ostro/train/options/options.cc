@@ -50,30 +50,53 @@ Status check_at_least(int64_t least, const char* key, int64_t value) {
 
 }  // namespace
 
-Result<Compute> parse_precision(const std::string& text) {
-  if (text.find('=') == std::string::npos) return parse_compute(text);
-  Compute compute = Compute::kF32;
+Result<MixedPrecision> parse_precision(const std::string& text) {
+  MixedPrecision out(Compute::kF32);
+  if (text.find('=') == std::string::npos) {
+    ASSIGN_OR_RETURN(out.compute, parse_compute(text));
+    return out;
+  }
   for (const std::string& part : comma_parts(text)) {
     const size_t equals = part.find('=');
     const std::string name = part.substr(0, equals);
     const bool is_param = name == "p" || name == "params", is_output = name == "o" || name == "output";
-    if (equals == std::string::npos || !(is_param || is_output || name == "c" || name == "compute"))
+    const bool is_attention = name == "a" || name == "attention";
+    if (equals == std::string::npos ||
+        !(is_param || is_output || is_attention || name == "c" || name == "compute"))
       return option_error(
           "trainer.mp",
           fmt::format("\"{}\" in \"{}\" is not understood; write p=f32,c=bfloat16", part, text));
     ASSIGN_OR_RETURN(const Compute type, parse_compute(part.substr(equals + 1)));
+    if (is_attention && type != Compute::kInt8)
+      return option_error("trainer.mp",
+                          fmt::format("{} in \"{}\": attention computes in the type of c; write a=int8 for "
+                                      "products of integers, else leave it out",
+                                      part, text));
     if (type != Compute::kF32 && (is_param || is_output))
       return option_error("trainer.mp",
                           fmt::format("{} in \"{}\": {} always f32; only c (compute) may be bfloat16 or int8",
                                       part, text, is_param ? "parameters are" : "the head's result is"));
-    if (!is_param && !is_output) compute = type;
+    if (is_attention)
+      out.integer_attention = true;
+    else if (!is_param && !is_output)
+      out.compute = type;
   }
-  return compute;
+  return out;
 }
 
-std::string precision_word(Compute compute) {
-  if (compute == Compute::kF32) return "f32";
-  return compute == Compute::kBf16 ? "bf16" : "int8";
+std::string precision_word(const MixedPrecision& precision) {
+  const char* type = precision.compute == Compute::kF32    ? "f32"
+                     : precision.compute == Compute::kBf16 ? "bf16"
+                                                           : "int8";
+  return precision.integer_attention ? fmt::format("c={},a=int8", type) : type;
+}
+
+std::vector<MixedPrecision> all_precisions() {
+  std::vector<MixedPrecision> all;
+  for (const bool attention : {false, true})
+    for (const Compute compute : {Compute::kF32, Compute::kBf16, Compute::kInt8})
+      all.emplace_back(compute, attention);
+  return all;
 }
 
 void KeepOptions::visit_options(config::OptionTable& t) {
@@ -108,7 +131,8 @@ void TrainerOptions::visit_options(config::OptionTable& t) {
   t.add(&mp, "mp", Effect::kBits, "",
         "mixed precision: the type of compute, f32, bfloat16 or int8, alone or as c= after p=f32; parameters "
         "(p=) and the head's result (o=) are always f32; with int8 the products of linear layers and of the "
-        "head are of integers, embedding, attention and norms are those of bfloat16")
+        "head are of integers, embedding, attention and norms are those of bfloat16; with a=int8 behind c= "
+        "the products of attention are of integers, too")
       .other("f32");
   t.add(&device, "device", Effect::kPlan, "", runtime::kDeviceHelp).other("auto");
   t.add(&train_batch_size, "train_batch_size", Effect::kBits, "sequences",

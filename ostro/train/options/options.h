@@ -17,11 +17,24 @@ namespace ostro::train {
 // N20), bf16 for everything else.
 enum class Compute { kF32, kBf16, kInt8 };
 
-// Reads trainer.mp: "p=f32,c=bfloat16", "p=f32,c=int8" or a single type ("bf16"). Error: kInvalidArgument for
-// anything else, also for another type of the parameters or of the head's output than f32.
-Result<Compute> parse_precision(const std::string& text);
-// The word for it: "f32", "bf16" or "int8".
-std::string precision_word(Compute compute);
+// What trainer.mp says. A type alone converts to it.
+struct MixedPrecision {
+  MixedPrecision(Compute type, bool attention = false)
+      : compute(type), integer_attention(attention) {}  // NOLINT
+
+  Compute compute;
+  bool integer_attention;  // products of attention are of integers (numerics.md N21)
+  bool operator==(const MixedPrecision&) const = default;
+};
+
+// Reads trainer.mp: "p=f32,c=bfloat16", "p=f32,c=int8,a=int8" or a single type ("bf16"). Error:
+// kInvalidArgument for anything else, also for another type of the parameters or of the head's output than
+// f32.
+Result<MixedPrecision> parse_precision(const std::string& text);
+// The shortest text for it: "f32", "bf16", "int8", or "c=int8,a=int8" and the like.
+std::string precision_word(const MixedPrecision& precision);
+// All that there are.
+std::vector<MixedPrecision> all_precisions();
 
 // Checkpoints at multiples of `every` are permanent up to step `until` (null: to the end of the run).
 struct KeepOptions {

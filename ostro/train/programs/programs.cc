@@ -10,6 +10,7 @@
 #include "ostro/batches/loader/data_set.h"
 #include "ostro/chain/genesis.h"
 #include "ostro/grad/value_and_grad.h"
+#include "ostro/ir/program/attention_limits.h"
 #include "ostro/ir/program/int8_limits.h"
 #include "ostro/ir/rules/verify.h"
 #include "ostro/ir/text/canonical_order.h"
@@ -389,17 +390,22 @@ runtime::Buffer init_key(int64_t seed) {
 }
 
 DType compute_dtype(const TrainConfig& config) {
-  return parse_precision(config.trainer.mp).value() == Compute::kF32 ? DType::f32 : DType::bf16;
+  return parse_precision(config.trainer.mp).value().compute == Compute::kF32 ? DType::f32 : DType::bf16;
 }
 
 nn::Precision precision(const TrainConfig& config) {
-  if (parse_precision(config.trainer.mp).value() == Compute::kInt8) return {DType::bf16, ir::kInt8Block};
-  return compute_dtype(config);
+  const MixedPrecision mp = parse_precision(config.trainer.mp).value();
+  nn::Precision out(compute_dtype(config), mp.compute == Compute::kInt8 ? ir::kInt8Block : 0);
+  if (mp.integer_attention) out.attention_slices = ir::kInt8Slices;
+  return out;
 }
 
 std::string numerics_options(const TrainConfig& config) {
   static_assert(ir::kInt8Block == 256, "the block that kIntegerProducts names");
-  return draws(config) ? chain::kIntegerProducts : "{}";
+  const nn::Precision mp = precision(config);
+  if (mp.attention_slices > 0)
+    return mp.int8_block > 0 ? chain::kIntegersEverywhere : chain::kIntegerAttention;
+  return mp.int8_block > 0 ? chain::kIntegerProducts : "{}";
 }
 
 numerics::LeafTable leaf_table(const TrainConfig& config) {

@@ -7,6 +7,7 @@
 #include <cstring>
 
 #include "ostro/interp/engine/engine.h"
+#include "ostro/ir/program/attention_limits.h"
 #include "ostro/ir/program/int8_limits.h"
 #include "ostro/ir/text/text.h"
 #include "ostro/train/options/llama_for_test.h"
@@ -97,6 +98,27 @@ TEST_CASE("only the leaf program of integer products takes draws, and only its g
   CHECK(make_programs(bf16, bf16.model_options().functions(7, precision(bf16)))
             .value()
             .leaf.param_names.back() == "loss_mask");
+}
+
+TEST_CASE("attention on integers is an attribute of its ops alone, in training and in evaluation") {
+  TrainConfig c = tiny_llama();
+  c.trainer.mp = "p=f32,c=int8,a=int8";
+  check_ok(c.resolve());
+  CHECK(precision(c).attention_slices == ir::kInt8Slices);
+  CHECK(numerics_options(c) == R"({"attention":"int8","block":256,"products":"int8"})");
+  const auto model = c.model_options().functions(7, precision(c));
+  const std::string leaf = ir::print(make_programs(c, model).value().leaf),
+                    eval = ir::print(make_eval_program(c, model));
+  for (const std::string& text : {leaf, eval}) CHECK(text.find("int8_slices") != std::string::npos);
+  c.trainer.mp = "p=f32,c=bfloat16,a=int8";
+  CHECK(numerics_options(c) == R"({"attention":"int8"})");
+  CHECK(precision(c).int8_block == 0);
+  // Without the attribute the program is that of c=int8.
+  c.trainer.mp = "p=f32,c=int8";
+  const std::string without =
+      ir::print(make_programs(c, c.model_options().functions(7, precision(c))).value().leaf);
+  CHECK(without.find("int8_slices") == std::string::npos);
+  CHECK(without != leaf);
 }
 
 TEST_CASE("two parameters that would draw from one key are refused") {
