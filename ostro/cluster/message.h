@@ -60,6 +60,8 @@ class Message {
   explicit Message(Kind kind) : bytes_(1, static_cast<char>(kind)) {}
   Message& number(int64_t value);
   Message& text(std::string_view value);
+  // The fields of another message, behind those that are here.
+  Message& fields_of(const Message& other);
   std::string bytes() const { return bytes_; }
 
  private:

@@ -1,0 +1,166 @@
+#include "ostro/simulate/calibrate.h"
+
+#include <algorithm>
+#include <chrono>
+#include <condition_variable>
+#include <functional>
+#include <map>
+#include <mutex>
+#include <thread>
+
+#include "ostro/dist/gloo_group.h"
+#include "ostro/fleet/workers/update_parts.h"
+#include "ostro/optim/optimizer.h"
+#include "ostro/simulate/units.h"
+#include "ostro/train/step/step.h"
+
+namespace ostro::simulate {
+namespace {
+
+using Clock = std::chrono::steady_clock;
+using runtime::Buffer;
+
+constexpr int kTurns = 5;
+constexpr int64_t kMembers = 8;  // that send small messages
+constexpr int kSmallExchanges = 300;
+constexpr size_t kLargeBytes = size_t{32} << 20U;
+constexpr double kLeast = 1e-9;  // seconds: a measured time is not 0, which means "not measured"
+
+// The median of some turns, in seconds, after one that warms up.
+Result<double> median_seconds(const std::function<Status()>& work) {
+  RETURN_IF_ERROR(work());
+  std::vector<double> seconds;
+  for (int i = 0; i < kTurns; ++i) {
+    const auto begin = Clock::now();
+    RETURN_IF_ERROR(work());
+    seconds.push_back(std::chrono::duration<double>(Clock::now() - begin).count());
+  }
+  std::sort(seconds.begin(), seconds.end());
+  return std::max(kLeast, seconds[seconds.size() / 2]);
+}
+
+// A batch of one leaf: tokens are 0, weights 1.
+train::BatchArrays leaf_of(const train::CanonicalPrograms& programs) {
+  train::BatchArrays batch;
+  for (const size_t at : train::signatures_of(programs).leaf_params.batch) {
+    batch.push_back(Buffer::zeros(programs.leaf.body.shape(programs.leaf.body.params[at])));
+    if (batch.back().shape().dtype == ir::DType::f32)
+      for (float& weight : batch.back().mutable_as<float>()) weight = 1;
+  }
+  return batch;
+}
+
+Status measure_programs(const RunModel& model, runtime::Engine& engine, SimulateOptions& out) {
+  ASSIGN_OR_RETURN(train::State state, train::initial_state(model.programs, engine, 0));
+  const train::BatchArrays batch = leaf_of(model.programs);
+  std::vector<Buffer> inputs = state.params;
+  inputs.insert(inputs.end(), batch.begin(), batch.end());
+  std::vector<Buffer> gradients;
+  {
+    ASSIGN_OR_RETURN(const auto leaf, engine.compile(model.programs.leaf, train::leaf_options(model.remat)));
+    ASSIGN_OR_RETURN(out.leaf_seconds, median_seconds([&]() -> Status {
+                       ASSIGN_OR_RETURN(auto results, leaf->run(inputs));
+                       gradients = train::read_fields(train::signatures_of(model.programs).leaf_results,
+                                                      std::move(results))
+                                       .gradients;
+                       return Status();
+                     }));
+  }
+  {
+    std::vector<ir::Shape> shapes;
+    for (const Buffer& g : gradients) shapes.push_back(g.shape());
+    std::vector<Buffer> both = gradients;
+    both.insert(both.end(), gradients.begin(), gradients.end());
+    ASSIGN_OR_RETURN(const auto add,
+                     engine.compile(train::add_program(shapes), train::add_options(shapes.size())));
+    ASSIGN_OR_RETURN(out.add_seconds, median_seconds([&]() -> Status {
+                       return add->run(both).ok() ? Status()
+                                                  : Status(io_error("sums of gradients cannot be measured"));
+                     }));
+  }
+  gradients.clear();
+  {
+    const auto parts = fleet::update_parts(model.programs);
+    ASSIGN_OR_RETURN(const auto report, engine.compile(parts.report.program));
+    ASSIGN_OR_RETURN(out.print_seconds, median_seconds([&]() -> Status {
+                       ASSIGN_OR_RETURN(const auto prints, report->run(state.params));
+                       return Status();
+                     }));
+  }
+  inputs.clear();
+  ASSIGN_OR_RETURN(const auto runner, train::make_step_runner(model.programs, engine, model.remat));
+  ASSIGN_OR_RETURN(const double step, median_seconds([&]() -> Status {
+                     const auto scalars = optim::step_scalars(
+                         model.config.optimizer, state.step,
+                         std::max<int64_t>(model.config.trainer.num_train_steps, kTurns + 2));
+                     ASSIGN_OR_RETURN(const auto done, runner->run(state, batch, scalars));
+                     return Status();
+                   }));
+  out.update_seconds = std::max(kLeast, step - out.leaf_seconds - out.print_seconds);
+  return Status();
+}
+
+// For threads that find each other.
+class Store final : public dist::KeyValue {
+ public:
+  Status set(const std::string& key, std::string_view value) override {
+    const std::lock_guard lock(mutex_);
+    values_[key] = std::string(value);
+    changed_.notify_all();
+    return Status();
+  }
+  Result<std::string> get(const std::string& key, std::chrono::milliseconds timeout) override {
+    std::unique_lock lock(mutex_);
+    if (!changed_.wait_for(lock, timeout, [&] { return values_.contains(key); }))
+      return busy("no value of " + key);
+    return values_.at(key);
+  }
+
+ private:
+  std::mutex mutex_;
+  std::condition_variable changed_;
+  std::map<std::string, std::string> values_;
+};
+
+// Seconds of an exchange in which each of `members` sends so many bytes to each other one.
+Result<double> exchange_seconds(int64_t members, size_t bytes, int turns) {
+  Store store;
+  std::vector<Status> ends(static_cast<size_t>(members));
+  double seconds = 0;
+  const auto member = [&](int64_t rank) -> Status {
+    ASSIGN_OR_RETURN(const auto group,
+                     dist::connect_gloo({{{"data", members}}}, rank, store, "calibrate/", {}));
+    std::vector<int64_t> peers;
+    for (int64_t peer = 0; peer < members; ++peer)
+      if (peer != rank) peers.push_back(peer);
+    const std::vector<std::byte> out(bytes);
+    std::vector<std::vector<std::byte>> in(peers.size(), std::vector<std::byte>(bytes));
+    const std::vector<std::span<const std::byte>> send(peers.size(), std::span<const std::byte>(out));
+    const std::vector<std::span<std::byte>> receive(in.begin(), in.end());
+    RETURN_IF_ERROR(group->exchange(peers, send, receive));
+    const auto begin = Clock::now();
+    for (int i = 0; i < turns; ++i) RETURN_IF_ERROR(group->exchange(peers, send, receive));
+    if (rank == 0) seconds = std::chrono::duration<double>(Clock::now() - begin).count() / turns;
+    return Status();
+  };
+  std::vector<std::thread> threads;
+  for (int64_t rank = 0; rank < members; ++rank)
+    threads.emplace_back([&, rank] { ends[static_cast<size_t>(rank)] = member(rank); });
+  for (std::thread& thread : threads) thread.join();
+  for (const Status& end : ends) RETURN_IF_ERROR(end);
+  return std::max(kLeast, seconds);
+}
+
+}  // namespace
+
+Result<SimulateOptions> calibrate(const RunModel& model, runtime::Engine& engine, SimulateOptions options) {
+  RETURN_IF_ERROR(measure_programs(model, engine, options));
+  ASSIGN_OR_RETURN(const double large, exchange_seconds(2, kLargeBytes, kTurns));
+  options.loopback_gbytes = static_cast<double>(kLargeBytes) / large / kGiga;
+  ASSIGN_OR_RETURN(const double small, exchange_seconds(kMembers, sizeof(double), kSmallExchanges));
+  const double cores = std::min<double>(kMembers, std::max(1U, std::thread::hardware_concurrency()));
+  options.message_us = small * cores / static_cast<double>(kMembers * (kMembers - 1)) / kMicro;
+  return options;
+}
+
+}  // namespace ostro::simulate
