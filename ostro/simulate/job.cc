@@ -52,7 +52,7 @@ void Job::join(int64_t place, bool first) {
   traffic_.received_bytes += static_cast<int64_t>(cluster::hello_message(hello).size() + kLengthBytes);
   const auto say_ready = [this, place, member = host.member] {
     if (hosts_[static_cast<size_t>(place)].member != member) return;
-    to_coordinator(place, 1, [this](int64_t m) { roster_.ready(m, time()); });
+    to_coordinator(place, 1, true, [this](int64_t m) { roster_.ready(m, time()); });
   };
   if (!first) queue_.after(options_.prepare_seconds, say_ready);
   look_soon();
@@ -81,15 +81,17 @@ void Job::send(int64_t member, const std::string& message) {
              beginning = message.substr(0, kRead)] { receive(place, member, beginning); });
 }
 
-void Job::to_coordinator(int64_t place, size_t bytes, std::function<void(int64_t member)> message) {
+void Job::to_coordinator(int64_t place, size_t bytes, bool decides,
+                         std::function<void(int64_t member)> message) {
   ++traffic_.received;
   traffic_.received_bytes += static_cast<int64_t>(bytes + kLengthBytes);
-  queue_.after(options_.outer_latency_us * kMicro,
-               [this, member = hosts_[static_cast<size_t>(place)].member, message = std::move(message)] {
-                 if (member == 0 || !roster_.has(member)) return;
-                 message(member);
-                 look_soon();
-               });
+  queue_.after(
+      options_.outer_latency_us * kMicro,
+      [this, decides, member = hosts_[static_cast<size_t>(place)].member, message = std::move(message)] {
+        if (member == 0 || !roster_.has(member)) return;
+        message(member);
+        if (decides) look_soon();
+      });
 }
 
 void Job::receive(int64_t place, int64_t member, const std::string& message) {
@@ -101,7 +103,7 @@ void Job::receive(int64_t place, int64_t member, const std::string& message) {
     case cluster::Kind::kEpoch: {
       const int64_t rank = reader.number();
       const bool planned = reader.number() != 0;
-      OSTRO_CHECK(rank >= 0, "host {} is left out of epoch {}", place, number);
+      if (rank < 0) return;
       host = {member, number, rank, reader.number(), planned, false};
       const double at = queue_.now() + options_.prepare_seconds;
       queue_.at(planned ? at : std::max(at, busy_until_), [this, place, member, number] {
@@ -111,7 +113,7 @@ void Job::receive(int64_t place, int64_t member, const std::string& message) {
     }
     case cluster::Kind::kEnd:
       if (host.epoch <= number) host.epoch = 0;
-      to_coordinator(place, kShortMessage, [this, number](int64_t m) { roster_.end_seen(m, number); });
+      to_coordinator(place, kShortMessage, true, [this, number](int64_t m) { roster_.end_seen(m, number); });
       if (ended_ < number) {
         ended_ = number;
         events_.on_ended();
@@ -129,14 +131,14 @@ void Job::receive(int64_t place, int64_t member, const std::string& message) {
 
 void Job::set(int64_t place, Ask ask, const std::string& key, const std::string& value) {
   const int64_t epoch = hosts_[static_cast<size_t>(place)].epoch;
-  to_coordinator(place, kShortMessage + key.size() + value.size(), [=, this](int64_t member) {
+  to_coordinator(place, kShortMessage + key.size() + value.size(), false, [=, this](int64_t member) {
     roster_.set(member, epoch * kAsks + static_cast<int64_t>(ask), epoch, key, value);
   });
 }
 
 void Job::get(int64_t place, Ask ask, const std::string& key) {
   const int64_t epoch = hosts_[static_cast<size_t>(place)].epoch;
-  to_coordinator(place, kShortMessage + key.size(), [=, this](int64_t member) {
+  to_coordinator(place, kShortMessage + key.size(), false, [=, this](int64_t member) {
     roster_.get(member, epoch * kAsks + static_cast<int64_t>(ask), epoch, key);
   });
 }
@@ -146,7 +148,7 @@ void Job::get(int64_t place, Ask ask, const std::string& key) {
 void Job::prepared(int64_t place, int64_t epoch) {
   Host& host = hosts_[static_cast<size_t>(place)];
   if (host.epoch != epoch) return;
-  to_coordinator(place, 1, [this](int64_t m) { roster_.ready(m, time()); });
+  to_coordinator(place, 1, true, [this](int64_t m) { roster_.ready(m, time()); });
   host.met = false;
   asked_[static_cast<size_t>(place)] = 0;
   set(place, Ask::kPrepared, fmt::format("prepared/{}", host.rank), "");
@@ -165,7 +167,7 @@ void Job::reply(int64_t place, Host& host, int64_t request) {
     case Ask::kAllPrepared:
     case Ask::kGo: return met(place);
     case Ask::kAddress:
-      return to_coordinator(place, kShortMessage + address_group(host.epoch).size(),
+      return to_coordinator(place, kShortMessage + address_group(host.epoch).size(), false,
                             [this, epoch = host.epoch, size = host.size](int64_t member) {
                               roster_.get_all(member, epoch * kAsks + static_cast<int64_t>(Ask::kAddresses),
                                               epoch, address_group(epoch), size);
@@ -220,7 +222,7 @@ void Job::change_over() {
 void Job::began(int64_t steps) {
   for (size_t place = 0; place < hosts_.size(); ++place)
     if (hosts_[place].member != 0 && hosts_[place].epoch == connecting_)
-      to_coordinator(static_cast<int64_t>(place), kShortMessage,
+      to_coordinator(static_cast<int64_t>(place), kShortMessage, true,
                      [this, steps, epoch = connecting_](int64_t m) {
                        if (sent_steps_ != steps) roster_.steps(sent_steps_ = steps);
                        roster_.began(m, epoch);

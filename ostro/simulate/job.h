@@ -63,7 +63,8 @@ class Job {
   void send(int64_t member, const std::string& message);
   void receive(int64_t place, int64_t member, const std::string& message);
   void reply(int64_t place, Host& host, int64_t request);
-  void to_coordinator(int64_t place, size_t bytes, std::function<void(int64_t member)> message);
+  // `decides`: the message may let an epoch begin.
+  void to_coordinator(int64_t place, size_t bytes, bool decides, std::function<void(int64_t member)> message);
   void set(int64_t place, Ask ask, const std::string& key, const std::string& value);
   void get(int64_t place, Ask ask, const std::string& key);
   void prepared(int64_t place, int64_t epoch);

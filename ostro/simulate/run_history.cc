@@ -83,17 +83,28 @@ class RunSimulation {
     return *plans_.emplace(sizes, std::move(made)).first->second;
   }
 
-  // The plan for the hosts in these places. Slices of the same sizes in another order have the same.
+  // The places in the order of the ranks of plan_for: the largest slices first. Slices of the same sizes in
+  // another order have the same plan.
+  std::vector<int64_t> in_plan_order(const std::vector<int64_t>& places) const {
+    std::vector<std::vector<int64_t>> slices;
+    for (const int64_t place : places) {
+      if (slices.empty() || slice_of(slices.back().back()) != slice_of(place)) slices.emplace_back();
+      slices.back().push_back(place);
+    }
+    std::stable_sort(slices.begin(), slices.end(),
+                     [](const auto& x, const auto& y) { return x.size() > y.size(); });
+    std::vector<int64_t> out;
+    for (const std::vector<int64_t>& slice : slices) out.insert(out.end(), slice.begin(), slice.end());
+    return out;
+  }
+  int64_t slice_of(int64_t place) const { return place / (o_.hosts / o_.slices); }
+
   Result<const Planned*> plan_for(const std::vector<int64_t>& places) {
     std::vector<int64_t> sizes;
-    int64_t before = -1;
-    for (const int64_t place : places) {
-      const int64_t slice = place / (o_.hosts / o_.slices);
-      if (slice != before) sizes.push_back(0);
-      before = slice;
+    for (size_t i = 0; i < places.size(); ++i) {
+      if (i == 0 || slice_of(places[i - 1]) != slice_of(places[i])) sizes.push_back(0);
       ++sizes.back();
     }
-    std::sort(sizes.rbegin(), sizes.rend());
     const auto known = plans_.find(sizes);
     if (known != plans_.end()) return known->second.get();
     ASSIGN_OR_RETURN(StepPlan plan, plan_step(model_, engine_, sizes));
@@ -166,6 +177,7 @@ class RunSimulation {
       begin_save(named);
       return go_on();
     }
+    training_ = false;
     use_ = TimeUse::kCheckpoint;
     waits_to_save_ = named ? 2 : 1;
   }
@@ -217,7 +229,7 @@ class RunSimulation {
       there_[at] = false;
       if (now_ != nullptr && rank_of_[at] >= 0) {
         in_run = true;
-        leader = leader || rank_of_[at] == 0;
+        leader = leader || place == leader_;
         lost_[static_cast<size_t>(rank_of_[at])] = true;
       }
       job_.lose(place);
@@ -266,7 +278,15 @@ class RunSimulation {
   }
 
   // The hosts of an epoch are connected; they settle which state they have, and cells move.
-  void formed(const std::vector<int64_t>& places) {
+  void formed(const std::vector<int64_t>& by_rank) {
+    if (training_) ended();
+    leader_ = by_rank.front();
+    const std::vector<int64_t> places = in_plan_order(by_rank);
+    // A host that is left out takes its cells with it.
+    std::vector<bool> in(rank_of_.size());
+    for (const int64_t place : places) in[static_cast<size_t>(place)] = true;
+    for (size_t place = 0; place < in.size(); ++place)
+      if (!in[place] && rank_of_[place] >= 0) lost_[static_cast<size_t>(rank_of_[place])] = true;
     const auto planned = plan_for(places);
     if (!planned.ok()) {
       failed_ = planned.error();
@@ -346,13 +366,14 @@ class RunSimulation {
   Job job_;
   std::vector<bool> there_;
   std::vector<int64_t> came_;     // by place: how often a host came
-  std::vector<int64_t> rank_of_;  // by place, in the epoch whose cells are the state; -1: none
+  std::vector<int64_t> rank_of_;  // by place, in the plan of the epoch whose cells are the state; -1: none
   std::vector<bool> lost_;        // by rank of that epoch
   std::vector<double> speed_;
   std::map<std::vector<int64_t>, std::unique_ptr<Planned>> plans_;
   const Planned* now_ = nullptr;  // the epoch whose cells are the state; null: there is none yet
   StepTime step_;
   double step_begin_ = 0, since_ = 0, last_timed_ = 0, host_hours_there_ = 0;
+  int64_t leader_ = 0;
   int64_t drawn_ = 0, turn_ = 0, steps_ = 0, most_steps_ = 0, saved_ = 0, saves_ = 0;
   int waits_to_save_ = 0;  // 2: for a checkpoint that the chain names
   bool training_ = false, switch_due_ = false, chain_behind_ = false;
