@@ -21,8 +21,8 @@ from workers_test import Place  # noqa: E402
 
 LEAVES = 32
 OPTIONS = ["--model.hidden_dim", "256", "--model.intermediate_dim", "1024", "--model.num_layers", "4", "--trainer.mp", "f32",
-           "--trainer.checkpointer.keep", "[{every: 1000}]", "--trainer.train_batch_size", str(2 * LEAVES),
-           "--numerics.leaf_examples", "2", "--numerics.cells", "{embed: 32}"]
+           "--trainer.checkpointer.keep", "[{every: 1000}]", "--trainer.train_batch_size", str(LEAVES),
+           "--numerics.cells", "{embed: 32}"]
 MEASURED = ["leaf_seconds", "add_seconds", "update_seconds", "print_seconds", "loopback_gbytes", "message_us"]
 
 
@@ -53,7 +53,7 @@ def main():
         place = Place(os.path.abspath(args.ostro), pathlib.Path(folder))
         options = [*OPTIONS, "--trainer.num_train_steps", str(args.steps)]
         place.run(["data", "build", *place.words("stores", options)])
-        assumed = simulated(place, 1, args.cores, options, ["--calibrate"])["assumed"]
+        assumed = simulated(place, 2, args.cores, options, ["--calibrate"])["assumed"]
         known = [word for name in MEASURED for word in (f"--{name}", repr(assumed[name]))]
         print("measured by one process: " + ", ".join(f"{name} {assumed[name]:.4g}" for name in MEASURED), flush=True)
         for workers in args.workers:

@@ -5,6 +5,7 @@
 #include <condition_variable>
 #include <functional>
 #include <map>
+#include <memory>
 #include <mutex>
 #include <thread>
 
@@ -26,17 +27,28 @@ constexpr int kSmallExchanges = 300;
 constexpr size_t kLargeBytes = size_t{32} << 20U;
 constexpr double kLeast = 1e-9;  // seconds: a measured time is not 0, which means "not measured"
 
-// The median of some turns, in seconds, after one that warms up.
-Result<double> median_seconds(const std::function<Status()>& work) {
-  RETURN_IF_ERROR(work());
-  std::vector<double> seconds;
-  for (int i = 0; i < kTurns; ++i) {
-    const auto begin = Clock::now();
-    RETURN_IF_ERROR(work());
-    seconds.push_back(std::chrono::duration<double>(Clock::now() - begin).count());
+// The median, in seconds, of some turns of each of `copies` threads, which work at the same time; each has
+// one more turn before, which warms up. work(copy) is called by the thread of that copy.
+Result<double> median_seconds(size_t copies, const std::function<Status(size_t copy)>& work) {
+  std::vector<Status> ends(copies);
+  std::vector<std::vector<double>> times(copies);
+  std::vector<std::thread> threads;
+  for (size_t copy = 0; copy < copies; ++copy)
+    threads.emplace_back([&, copy] {
+      for (int i = -1; i < kTurns && ends[copy].ok(); ++i) {
+        const auto begin = Clock::now();
+        ends[copy] = work(copy);
+        if (i >= 0) times[copy].push_back(std::chrono::duration<double>(Clock::now() - begin).count());
+      }
+    });
+  for (std::thread& thread : threads) thread.join();
+  std::vector<double> all;
+  for (size_t copy = 0; copy < copies; ++copy) {
+    RETURN_IF_ERROR(ends[copy]);
+    all.insert(all.end(), times[copy].begin(), times[copy].end());
   }
-  std::sort(seconds.begin(), seconds.end());
-  return std::max(kLeast, seconds[seconds.size() / 2]);
+  std::sort(all.begin(), all.end());
+  return std::max(kLeast, all[all.size() / 2]);
 }
 
 // A batch of one leaf: tokens are 0, weights 1.
@@ -50,51 +62,57 @@ train::BatchArrays leaf_of(const train::CanonicalPrograms& programs) {
   return batch;
 }
 
+Status run_only(runtime::Executable& program, const std::vector<Buffer>& inputs) {
+  const auto results = program.run(inputs);
+  return results.ok() ? Status() : results.error();
+}
+
+// The time of a program that runs on as many cores at once as the hosts of a machine share: they share its
+// caches and memory as well.
+Result<double> program_seconds(runtime::Engine& engine, const ir::Program& program,
+                               const runtime::CompileOptions& options, size_t copies,
+                               const std::vector<Buffer>& inputs) {
+  std::vector<std::unique_ptr<runtime::Executable>> programs;
+  for (size_t copy = 0; copy < copies; ++copy) {
+    ASSIGN_OR_RETURN(programs.emplace_back(), engine.compile(program, options));
+  }
+  return median_seconds(copies, [&](size_t copy) { return run_only(*programs[copy], inputs); });
+}
+
 Status measure_programs(const RunModel& model, runtime::Engine& engine, SimulateOptions& out) {
-  ASSIGN_OR_RETURN(train::State state, train::initial_state(model.programs, engine, 0));
+  const auto copies =
+      static_cast<size_t>(std::max(1.0, std::min(out.cores, static_cast<double>(out.hosts_per_machine))));
+  ASSIGN_OR_RETURN(const train::State state, train::initial_state(model.programs, engine, 0));
   const train::BatchArrays batch = leaf_of(model.programs);
   std::vector<Buffer> inputs = state.params;
   inputs.insert(inputs.end(), batch.begin(), batch.end());
-  std::vector<Buffer> gradients;
-  {
-    ASSIGN_OR_RETURN(const auto leaf, engine.compile(model.programs.leaf, train::leaf_options(model.remat)));
-    ASSIGN_OR_RETURN(out.leaf_seconds, median_seconds([&]() -> Status {
-                       ASSIGN_OR_RETURN(auto results, leaf->run(inputs));
-                       gradients = train::read_fields(train::signatures_of(model.programs).leaf_results,
-                                                      std::move(results))
-                                       .gradients;
-                       return Status();
-                     }));
-  }
-  {
-    std::vector<ir::Shape> shapes;
-    for (const Buffer& g : gradients) shapes.push_back(g.shape());
-    std::vector<Buffer> both = gradients;
-    both.insert(both.end(), gradients.begin(), gradients.end());
-    ASSIGN_OR_RETURN(const auto add,
-                     engine.compile(train::add_program(shapes), train::add_options(shapes.size())));
-    ASSIGN_OR_RETURN(out.add_seconds, median_seconds([&]() -> Status {
-                       return add->run(both).ok() ? Status()
-                                                  : Status(io_error("sums of gradients cannot be measured"));
-                     }));
-  }
-  gradients.clear();
-  {
-    const auto parts = fleet::update_parts(model.programs);
-    ASSIGN_OR_RETURN(const auto report, engine.compile(parts.report.program));
-    ASSIGN_OR_RETURN(out.print_seconds, median_seconds([&]() -> Status {
-                       ASSIGN_OR_RETURN(const auto prints, report->run(state.params));
-                       return Status();
-                     }));
-  }
+  ASSIGN_OR_RETURN(out.leaf_seconds, program_seconds(engine, model.programs.leaf,
+                                                     train::leaf_options(model.remat), copies, inputs));
+  std::vector<ir::Shape> shapes;
+  std::vector<Buffer> twice;  // the gradients of two leaves
+  for (size_t k = 0; k < train::signatures_of(model.programs).trained(); ++k)
+    shapes.push_back(state.params[k].shape().with_dtype(ir::DType::f32));
+  for (int leaf = 0; leaf < 2; ++leaf)
+    for (const ir::Shape& shape : shapes) twice.push_back(Buffer::zeros(shape));
+  ASSIGN_OR_RETURN(out.add_seconds, program_seconds(engine, train::add_program(shapes),
+                                                    train::add_options(shapes.size()), copies, twice));
+  twice.clear();
+  ASSIGN_OR_RETURN(
+      out.print_seconds,
+      program_seconds(engine, fleet::update_parts(model.programs).report.program, {}, copies, state.params));
   inputs.clear();
-  ASSIGN_OR_RETURN(const auto runner, train::make_step_runner(model.programs, engine, model.remat));
-  ASSIGN_OR_RETURN(const double step, median_seconds([&]() -> Status {
-                     const auto scalars = optim::step_scalars(
-                         model.config.optimizer, state.step,
-                         std::max<int64_t>(model.config.trainer.num_train_steps, kTurns + 2));
-                     ASSIGN_OR_RETURN(const auto done, runner->run(state, batch, scalars));
-                     return Status();
+  std::vector<train::State> states(copies);
+  std::vector<std::unique_ptr<train::StepRunner>> runners;
+  for (train::State& s : states) {
+    ASSIGN_OR_RETURN(s, train::initial_state(model.programs, engine, 0));
+    ASSIGN_OR_RETURN(runners.emplace_back(), train::make_step_runner(model.programs, engine, model.remat));
+  }
+  const int64_t steps = std::max<int64_t>(model.config.trainer.num_train_steps, kTurns + 2);
+  ASSIGN_OR_RETURN(const double step, median_seconds(copies, [&](size_t copy) -> Status {
+                     const auto done = runners[copy]->run(
+                         states[copy], batch,
+                         optim::step_scalars(model.config.optimizer, states[copy].step, steps));
+                     return done.ok() ? Status() : done.error();
                    }));
   out.update_seconds = std::max(kLeast, step - out.leaf_seconds - out.print_seconds);
   return Status();
