@@ -121,13 +121,12 @@ Json run_json(const RunHistory& r) {
 }  // namespace
 
 std::string limit_text(const Simulation& s) {
-  // Without what differs among hosts: what a change is compared with.
   const Limit& first = s.limits.front();
   std::string out =
-      fmt::format("what limits a step: {}: {}. Twice as fast, a step takes {:.4g} s instead of {:.4g} s",
-                  first.what, first.figures, first.seconds, s.step.seconds);
+      fmt::format("what limits a step: {}: {}. Twice as good, a step takes {:.4g} s instead of {:.4g} s",
+                  first.what, first.figures, first.seconds, s.as_it_is);
   for (size_t i = 1; i < std::min<size_t>(3, s.limits.size()); ++i)
-    out += fmt::format("{}{} twice as fast: {:.4g} s", i == 1 ? "; " : ", ", s.limits[i].what,
+    out += fmt::format("{} {}: {:.4g} s", i == 1 ? "; twice as good" : ",", s.limits[i].what,
                        s.limits[i].seconds);
   out += "\n";
   if (!s.run) return out;
@@ -151,7 +150,7 @@ std::string report_json(const Simulation& s) {
   for (const Rate& rate : rates()) assumed[rate.name] = s.options.*rate.value;
   for (size_t i = 0; i < kParts; ++i) parts[kPartNames[i]] = s.step.parts[i];
   for (const Limit& l : s.limits)
-    limits.push_back({{"what", l.what}, {"step_seconds_twice_as_fast", l.seconds}, {"figures", l.figures}});
+    limits.push_back({{"what", l.what}, {"step_seconds_twice_as_good", l.seconds}, {"figures", l.figures}});
   for (size_t k = 0; k < s.plan.kinds.size(); ++k) {
     const HostWork& w = s.plan.kinds[k];
     hosts.push_back({{"hosts", std::count(s.plan.kind_of.begin(), s.plan.kind_of.end(), k)},

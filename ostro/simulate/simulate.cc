@@ -3,6 +3,7 @@
 #include <fmt/format.h>
 
 #include <algorithm>
+#include <cmath>
 
 #include "ostro/simulate/units.h"
 
@@ -26,8 +27,9 @@ std::pair<int64_t, int64_t> most_sent(const StepPlan& plan) {
   return {inside, between};
 }
 
-std::vector<Limit> limits_of(const RunModel& model, const StepPlan& plan, SimulateOptions o) {
-  o.jitter = 0;
+// All with the same differences among hosts.
+std::vector<Limit> limits_of(const RunModel& model, const StepPlan& plan, const SimulateOptions& o,
+                             const std::vector<double>& speed) {
   const auto [inside, between] = most_sent(plan);
   int64_t messages = 0;
   for (const HostWork& kind : plan.kinds) messages = std::max(messages, kind.sent().messages);
@@ -35,9 +37,12 @@ std::vector<Limit> limits_of(const RunModel& model, const StepPlan& plan, Simula
   const auto faster = [&](const std::string& what, const std::string& figures, auto change) {
     SimulateOptions other = o;
     change(other);
-    Random none(o.seed);
-    out.push_back({what, time_step(model, plan, other, {}, none).seconds, figures});
+    std::vector<double> speeds = speed;
+    for (double& x : speeds) x = std::pow(x, other.spread / o.spread);
+    Random same(o.seed);
+    out.push_back({what, time_step(model, plan, other, speeds, same).seconds, figures});
   };
+  faster("", "", [](SimulateOptions&) {});
   const double leaf = host_seconds(model, plan, o, plan.work(0)).leaf;
   faster("computing",
          fmt::format("{} leaves of {:.4g} s on the host with the most, {:.4g} FLOP each", plan.most_leaves(),
@@ -76,7 +81,13 @@ std::vector<Limit> limits_of(const RunModel& model, const StepPlan& plan, Simula
            x.inner_latency_us /= 2;
            x.outer_latency_us /= 2;
          });
-  std::stable_sort(out.begin(), out.end(),
+  faster("differences among hosts",
+         fmt::format("their speeds differ by {:.3g}, and from step to step by {:.3g}", o.spread, o.jitter),
+         [](SimulateOptions& x) {
+           x.spread /= 2;
+           x.jitter /= 2;
+         });
+  std::stable_sort(out.begin() + 1, out.end(),
                    [](const Limit& a, const Limit& b) { return a.seconds < b.seconds; });
   return out;
 }
@@ -120,7 +131,9 @@ Result<Simulation> simulate(RunModel model, runtime::Engine& engine, const Simul
   std::vector<StepTime> steps;
   for (int i = 0; i < kSteps; ++i) steps.push_back(time_step(out.model, out.plan, options, speed, random));
   out.step = mean_step(steps);
-  out.limits = limits_of(out.model, out.plan, options);
+  out.limits = limits_of(out.model, out.plan, options, speed);
+  out.as_it_is = out.limits.front().seconds;
+  out.limits.erase(out.limits.begin());
   out.notes = notes_of(out.model, out.plan);
   if (options.hours > 0) {
     ASSIGN_OR_RETURN(out.run, simulate_run(out.model, engine, options, out.plan));

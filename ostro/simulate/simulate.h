@@ -10,7 +10,7 @@
 
 namespace ostro::simulate {
 
-// A step's time when one thing is twice as fast.
+// A step's time when one thing is twice as fast, or differs half as much.
 struct Limit {
   std::string what;     // "links between slices"
   double seconds = 0;   // of a step, with it twice as fast
@@ -22,6 +22,7 @@ struct Simulation {
   RunModel model;
   StepPlan plan;
   StepTime step;              // the mean of some steps
+  double as_it_is = 0;        // seconds of the step that is compared with those of `limits`
   std::vector<Limit> limits;  // the one that matters most first
   std::optional<RunHistory> run;
   std::vector<std::string> notes;  // what a person should know: idle hosts, axes that split nothing
