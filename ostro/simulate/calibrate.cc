@@ -10,7 +10,7 @@
 #include <thread>
 
 #include "ostro/dist/gloo_group.h"
-#include "ostro/fleet/workers/update_parts.h"
+#include "ostro/fleet/parts/update_parts.h"
 #include "ostro/optim/optimizer.h"
 #include "ostro/simulate/units.h"
 #include "ostro/train/step/step.h"

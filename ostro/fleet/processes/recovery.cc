@@ -10,7 +10,7 @@ namespace {
 
 bool overlap(const Region& a, const Region& b) {
   for (size_t i = 0; i < a.size(); ++i)
-    if (a[i].second <= b[i].first || b[i].second <= a[i].first) return false;
+    if (std::min(a[i].second, b[i].second) <= std::max(a[i].first, b[i].first)) return false;
   return true;
 }
 
@@ -36,6 +36,14 @@ Recovery plan_recovery(const std::vector<Brought>& brought) {
     }
   }
   return out;
+}
+
+void leave_out_copies(std::vector<Brought>& brought, const Recovery& recovery) {
+  std::vector<int64_t> owners;
+  for (size_t i = 0; i < brought.size(); ++i)
+    if (recovery.brings[i]) owners.push_back(brought[i].rank);
+  for (Brought& b : brought)
+    if (std::find(owners.begin(), owners.end(), b.mirror_of) != owners.end()) b.mirror_of = -1;
 }
 
 // Workers of whom several owned the same cells share an entry, and so do the holders of copies.
