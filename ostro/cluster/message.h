@@ -8,6 +8,7 @@
 #include <optional>
 #include <string>
 #include <string_view>
+#include <utility>
 
 #include "ostro/base/error.h"
 #include "ostro/cluster/epoch.h"
@@ -63,6 +64,8 @@ class Message {
   // The fields of another message, behind those that are here.
   Message& fields_of(const Message& other);
   std::string bytes() const { return bytes_; }
+  // The same, which leaves the message empty: for long ones.
+  std::string take() { return std::move(bytes_); }
 
  private:
   std::string bytes_;

@@ -27,15 +27,15 @@ bool Roster::stays(const Entry& entry) { return (entry.ready || entry.rank >= 0)
 // Members in the order of their next ranks: first those of the current epoch by rank, then those of an
 // earlier one by their rank there, then new ones by age.
 Roster::Members Roster::in_order(const std::function<bool(const Entry&)>& which) const {
-  Members out;
-  for (const auto& [member, entry] : members_)
-    if (which(entry)) out.push_back(member);
-  const auto place = [&](int64_t member) {
-    const Entry& entry = members_.at(member);
+  std::vector<std::tuple<bool, bool, int64_t, int64_t>> places;
+  for (const auto& [member, entry] : members_) {
+    if (!which(entry)) continue;
     const int64_t rank = entry.rank >= 0 ? entry.rank : entry.was;
-    return std::tuple(entry.rank < 0, rank < 0, rank, member);
-  };
-  std::sort(out.begin(), out.end(), [&](int64_t a, int64_t b) { return place(a) < place(b); });
+    places.emplace_back(entry.rank < 0, rank < 0, rank, member);
+  }
+  std::sort(places.begin(), places.end());
+  Members out;
+  for (const auto& place : places) out.push_back(std::get<3>(place));
   return out;
 }
 
@@ -117,7 +117,7 @@ void Roster::tell_epoch(int64_t member, int64_t number, int64_t rank, const Mess
                     .number(rank)
                     .number(current_ == number ? 0 : 1)
                     .fields_of(workers)
-                    .bytes());
+                    .take());
 }
 
 // Gives out the next number and ranks 0, 1, ... in order. The epoch becomes current, or planned if one is
