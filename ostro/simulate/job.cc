@@ -61,8 +61,8 @@ void Job::join(int64_t place, bool first) {
 void Job::lose(int64_t place) {
   const int64_t member = std::exchange(hosts_[static_cast<size_t>(place)].member, 0);
   if (member == 0) return;
-  queue_.after(options_.outer_latency_us * kMicro, [this, member] {
-    roster_.remove(member, "its connection was closed");
+  queue_.after(options_.notice_seconds + options_.outer_latency_us * kMicro, [this, member] {
+    roster_.remove(member, "it is silent");
     look_soon();
   });
 }

@@ -38,7 +38,7 @@ class Job {
 
   // A host comes. While a run goes on it is ready when it has read it; `first`: there is none yet.
   void join(int64_t place, bool first);
-  // A host is lost. The coordinator notices when the connection breaks.
+  // A host is lost. The coordinator notices it after options.notice_seconds.
   void lose(int64_t place);
   // No host can begin another epoch before this time, because it computes a leaf.
   void busy_until(double time) { busy_until_ = time; }

@@ -42,6 +42,8 @@ constexpr Rate kRates[] = {
     {"mtbf_hours", &O::mtbf_hours, "h", "between failures of one host, on average; 0: never", true},
     {"slice_mtbf_hours", &O::slice_mtbf_hours, "h",
      "between losses of one slice as a whole, on average; 0: never", true},
+    {"notice_seconds", &O::notice_seconds, "s",
+     "until the coordinator notices a loss: 5 when a machine is silent, 0 when a process ends", true},
     {"replace_minutes", &O::replace_minutes, "min", "until another host comes in place of a lost one", true},
     {"prepare_seconds", &O::prepare_seconds, "s", "in which a host makes its programs for a new epoch", true},
     {"hours", &O::hours, "h", "of the run that are simulated; 0: only a step", true},

@@ -32,7 +32,7 @@ struct SimulateOptions {
   double store_gbytes = 20;
 
   double mtbf_hours = 10'000, slice_mtbf_hours = 0;
-  double replace_minutes = 10, prepare_seconds = 30;
+  double notice_seconds = 5, replace_minutes = 10, prepare_seconds = 30;
   double hours = 24;
 
   int64_t machines() const { return (hosts + hosts_per_machine - 1) / hosts_per_machine; }

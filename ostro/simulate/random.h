@@ -1,11 +1,13 @@
 // Random: draws that are equal on every machine for one seed: the generator is that of the C++ standard, the
-// distributions are computed here. Not thread-safe.
+// functions are those of the room numerics. Not thread-safe.
 #pragma once
 
 #include <cmath>
 #include <cstdint>
 #include <numbers>
 #include <random>
+
+#include "ostro/numerics/functions.h"
 
 namespace ostro::simulate {
 
@@ -18,11 +20,11 @@ class Random {
   // Uniform in [0, n).
   int64_t below(int64_t n) { return static_cast<int64_t>(uniform() * static_cast<double>(n)); }
   // With this mean.
-  double exponential(double mean) { return -mean * std::log(uniform()); }
+  double exponential(double mean) { return -mean * numerics::log_f64(uniform()); }
   // exp of a normal number with this standard deviation.
   double log_normal(double deviation) {
-    const double radius = std::sqrt(-2 * std::log(uniform()));
-    return std::exp(deviation * radius * std::cos(2 * std::numbers::pi * uniform()));
+    const double radius = std::sqrt(-2 * numerics::log_f64(uniform()));
+    return numerics::exp_f64(deviation * radius * numerics::cos_f64(2 * std::numbers::pi * uniform()));
   }
 
  private:

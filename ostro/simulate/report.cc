@@ -47,6 +47,13 @@ std::string step_lines(const Simulation& s) {
   out += "all hosts send in a step\n";
   out += fmt::format("  inside slices   {}\n  between slices  {}\n  messages        {}\n",
                      amount(sent.inside), amount(sent.between), sent.messages);
+  const HostWork& busiest = *std::max_element(
+      s.plan.kinds.begin(), s.plan.kinds.end(),
+      [](const HostWork& a, const HostWork& b) { return a.sent().bytes() < b.sent().bytes(); });
+  if (!busiest.sends.empty()) out += "the host that sends the most sends, and of it between slices\n";
+  for (const train::Sent& sent : busiest.sends)
+    out += fmt::format("  {:>10.4g} GB {:>10.4g} GB  {}\n", static_cast<double>(sent.bytes) / kGiga,
+                       static_cast<double>(sent.between) / kGiga, sent.what);
   out += fmt::format("a host holds at most {} of parameters, optimizer's arrays and gradients\n",
                      amount(memory));
   return out;
@@ -153,11 +160,15 @@ std::string report_json(const Simulation& s) {
     limits.push_back({{"what", l.what}, {"step_seconds_twice_as_good", l.seconds}, {"figures", l.figures}});
   for (size_t k = 0; k < s.plan.kinds.size(); ++k) {
     const HostWork& w = s.plan.kinds[k];
+    Json sends = Json::array();
+    for (const train::Sent& x : w.sends)
+      sends.push_back({{"what", x.what}, {"times", x.times}, {"bytes", x.bytes}, {"between", x.between}});
     hosts.push_back({{"hosts", std::count(s.plan.kind_of.begin(), s.plan.kind_of.end(), k)},
                      {"leaves", w.leaves},
                      {"memory", w.memory},
                      {"state", w.state},
-                     {"sent", traffic_json(w.sent())}});
+                     {"sent", traffic_json(w.sent())},
+                     {"sends", sends}});
   }
   Json out = {
       {"format", "ostro simulation"},

@@ -68,7 +68,7 @@ class RunSimulation {
     out_.steps = most_steps_;
     out_.epochs = job_.epochs();
     out_.control = job_.traffic();
-    out_.heartbeats = static_cast<int64_t>(host_hours_there_ / kBeat);
+    out_.heartbeats = static_cast<int64_t>(host_seconds_there_ / kBeat);
     return out_;
   }
 
@@ -142,7 +142,7 @@ class RunSimulation {
     const double seconds = until - since_;
     out_.uses[static_cast<size_t>(use)] += seconds;
     out_.host_seconds += seconds * static_cast<double>(now_ == nullptr ? 0 : now_->plan.hosts);
-    host_hours_there_ += seconds * static_cast<double>(std::count(there_.begin(), there_.end(), true));
+    host_seconds_there_ += seconds * static_cast<double>(std::count(there_.begin(), there_.end(), true));
     since_ = until;
   }
 
@@ -372,7 +372,7 @@ class RunSimulation {
   std::map<std::vector<int64_t>, std::unique_ptr<Planned>> plans_;
   const Planned* now_ = nullptr;  // the epoch whose cells are the state; null: there is none yet
   StepTime step_;
-  double step_begin_ = 0, since_ = 0, last_timed_ = 0, host_hours_there_ = 0;
+  double step_begin_ = 0, since_ = 0, last_timed_ = 0, host_seconds_there_ = 0;
   int64_t leader_ = 0;
   int64_t drawn_ = 0, turn_ = 0, steps_ = 0, most_steps_ = 0, saved_ = 0, saves_ = 0;
   int waits_to_save_ = 0;  // 2: for a checkpoint that the chain names

@@ -3,8 +3,9 @@
 #include <fmt/format.h>
 
 #include <algorithm>
-#include <cmath>
 
+#include "ostro/numerics/functions.h"
+#include "ostro/simulate/calibrate.h"
 #include "ostro/simulate/units.h"
 
 namespace ostro::simulate {
@@ -27,6 +28,17 @@ std::pair<int64_t, int64_t> most_sent(const StepPlan& plan) {
   return {inside, between};
 }
 
+// What most of the bytes are that a host sends inside its slice, or to others.
+std::string mostly(const StepPlan& plan, bool between) {
+  std::string what;
+  int64_t most = 0;
+  for (const HostWork& kind : plan.kinds)
+    for (const train::Sent& sent : kind.sends)
+      if (const int64_t bytes = between ? sent.between : sent.bytes - sent.between; bytes > most)
+        most = bytes, what = ", most of it " + sent.what;
+  return what;
+}
+
 // All with the same differences among hosts.
 std::vector<Limit> limits_of(const RunModel& model, const StepPlan& plan, const SimulateOptions& o,
                              const std::vector<double>& speed) {
@@ -38,7 +50,7 @@ std::vector<Limit> limits_of(const RunModel& model, const StepPlan& plan, const 
     SimulateOptions other = o;
     change(other);
     std::vector<double> speeds = speed;
-    for (double& x : speeds) x = std::pow(x, other.spread / o.spread);
+    for (double& x : speeds) x = numerics::pow_f64(x, other.spread / o.spread);
     Random same(o.seed);
     out.push_back({what, time_step(model, plan, other, speeds, same).seconds, figures});
   };
@@ -61,16 +73,17 @@ std::vector<Limit> limits_of(const RunModel& model, const StepPlan& plan, const 
            x.print_seconds /= 2;
          });
   faster(plan.slices > 1 ? "links inside slices" : "links",
-         fmt::format("a host sends {:.4g} GB at {:g} Gbit/s", gigabytes(inside), o.inner_gbit),
+         fmt::format("a host sends {:.4g} GB at {:g} Gbit/s{}", gigabytes(inside), o.inner_gbit,
+                     mostly(plan, false)),
          [](SimulateOptions& x) {
            x.inner_gbit *= 2;
            x.loopback_gbytes *= 2;
          });
   if (plan.slices > 1)
-    faster(
-        "links between slices",
-        fmt::format("a slice sends {:.4g} GB to the others at {:g} Gbit/s", gigabytes(between), o.outer_gbit),
-        [](SimulateOptions& x) { x.outer_gbit *= 2; });
+    faster("links between slices",
+           fmt::format("a slice sends {:.4g} GB to the others at {:g} Gbit/s{}", gigabytes(between),
+                       o.outer_gbit, mostly(plan, true)),
+           [](SimulateOptions& x) { x.outer_gbit *= 2; });
   faster(
       "messages",
       fmt::format("a host sends {} messages, each of which takes {:g} us of a core", messages, o.message_us),
@@ -139,6 +152,16 @@ Result<Simulation> simulate(RunModel model, runtime::Engine& engine, const Simul
     ASSIGN_OR_RETURN(out.run, simulate_run(out.model, engine, options, out.plan));
   }
   return out;
+}
+
+Result<Simulation> simulate_config(io::FileSystem& fs, const train::TrainConfig& config, int64_t vocab,
+                                   runtime::Engine& engine, SimulateOptions options, bool calibrates) {
+  RETURN_IF_ERROR(check_options(options));
+  ASSIGN_OR_RETURN(RunModel model, load_model(fs, config, vocab));
+  if (calibrates) {
+    ASSIGN_OR_RETURN(options, calibrate(model, engine, options));
+  }
+  return simulate(std::move(model), engine, options);
 }
 
 }  // namespace ostro::simulate

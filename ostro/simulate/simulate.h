@@ -31,6 +31,12 @@ struct Simulation {
 // Errors: of check_options; a mesh that does not fit the hosts; those of the model.
 Result<Simulation> simulate(RunModel model, runtime::Engine& engine, const SimulateOptions& options);
 
+// The same for the run of a configuration. `vocab`: as for load_model. `calibrates`: this machine's speeds,
+// on the threads of `engine`, take the place of those in `options` (calibrate.h). Errors: also those of
+// load_model and of calibrate.
+Result<Simulation> simulate_config(io::FileSystem& fs, const train::TrainConfig& config, int64_t vocab,
+                                   runtime::Engine& engine, SimulateOptions options, bool calibrates);
+
 // The report for people, and for programs.
 std::string report_text(const Simulation& simulation);
 std::string report_json(const Simulation& simulation);

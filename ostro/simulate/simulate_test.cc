@@ -121,7 +121,9 @@ TEST_CASE("plan: the bytes are those that workers send, with both schedules, in 
       CHECK((plan.sent().between > 0) == (sizes.size() > 1));
       CHECK(plan.layered == (exchange == train::ExchangeSchedule::kLayer));
       CHECK((plan.kinds[0].in_leaves.bytes() > 0) == plan.layered);
-      CHECK((plan.kinds[0].parameters.bytes() > 0) == !plan.layered);
+      // Copies of what the other slice owns are read there: of two hosts each has all.
+      const bool has_all = sizes == std::vector<int64_t>{1, 1};
+      CHECK((plan.kinds[0].parameters.bytes() > 0) == (!plan.layered && !has_all));
     }
 }
 
@@ -143,7 +145,10 @@ TEST_CASE("plan: the formulas of docs/spec/spmd.md, and hosts that stand for oth
   CHECK(static_cast<double>(one.sent().bytes()) == doctest::Approx(parameters * 39 * 2).epsilon(0.03));
   // Five slices of eight: each has one subtree of 8 leaves.
   const StepPlan five = plan_step(model, *engine, {8, 8, 8, 8, 8}).value();
-  CHECK(static_cast<double>(five.sent().between) == doctest::Approx(parameters * 4 * 2).epsilon(0.05));
+  int64_t grows = 0;
+  for (int64_t rank = 0; rank < five.hosts; ++rank)
+    grows += five.work(rank).parameters.between + five.work(rank).gradients.between;
+  CHECK(static_cast<double>(grows) == doctest::Approx(parameters * 4 * 2).epsilon(0.02));
   const auto options = fleet::worker_options(s.config, 40, names_of({8, 8, 8, 8, 8})).value();
   int64_t bytes = 0, between = 0;
   for (const train::WorkerLoad& load : fleet::mesh_loads(s.programs, *engine, "none", options, 40)->workers) {

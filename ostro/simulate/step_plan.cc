@@ -79,6 +79,7 @@ HostWork work_of(const StepPlan& out, const fleet::WorkerPlan& plan, int64_t ran
   work.adds = adds_of(out, plan, rank, load.leaves, subtrees);
   work.state = load.owned + load.copies;
   work.memory = load.held();
+  work.sends = load.sent;
   return work;
 }
 
@@ -113,7 +114,7 @@ Traffic& Traffic::operator+=(const Traffic& other) {
 
 Traffic HostWork::sent() const {
   Traffic all = parameters;
-  for (const Traffic& t : {in_leaves, gradients, small}) all += t;
+  for (const Traffic& t : {in_leaves, gradients, in_update}) all += t;
   return all;
 }
 
@@ -137,13 +138,14 @@ Traffic HostWork::* kind_of_message(const std::string& what) {
   if (ends_with(what, ", in leaves")) return &HostWork::in_leaves;
   if (what.rfind("parameters to ", 0) == 0) return &HostWork::parameters;
   if (ends_with(what, ", in the update") || what.rfind("losses ", 0) == 0 || what.rfind("word ", 0) == 0)
-    return &HostWork::small;
+    return &HostWork::in_update;
   return &HostWork::gradients;
 }
 
 Result<RunModel> load_model(io::FileSystem& fs, const train::TrainConfig& config, int64_t vocab) {
   RunModel out;
   out.config = config;
+  if (vocab < 0) return invalid_argument(fmt::format("--vocab: {}; use 1 or more", vocab));
   if (vocab == 0) {
     const auto tokenizer = train::open_tokenizer(fs, config);
     if (!tokenizer.ok())

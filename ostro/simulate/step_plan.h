@@ -28,7 +28,7 @@ struct RunModel {
 };
 
 // Traces the programs. `vocab`: the number of tokens; 0: that of the configuration's tokenizer, which is
-// read. Errors: those of the configuration, and a tokenizer that is not there yet.
+// read. Errors: those of the configuration, a tokenizer that is not there yet, and a negative number.
 Result<RunModel> load_model(io::FileSystem& fs, const train::TrainConfig& config, int64_t vocab);
 
 // Bytes and messages of one kind that a host sends in a step.
@@ -44,13 +44,14 @@ struct Traffic {
 // What one host does in a step.
 struct HostWork {
   int64_t leaves = 0;
-  double adds = 0;     // sums of two gradients that it makes, in gradients of all parameters
-  Traffic parameters;  // before the leaves
-  Traffic in_leaves;   // by the leaf program itself, beside its work
-  Traffic gradients;   // after the leaves, those for copies as well
-  Traffic small;       // losses, norms, fingerprints: their size does not depend on the model's
-  int64_t state = 0;   // bytes of the state that it updates, copies as well
-  int64_t memory = 0;  // bytes that it holds
+  double adds = 0;                 // sums of two gradients that it makes, in gradients of all parameters
+  Traffic parameters;              // before the leaves
+  Traffic in_leaves;               // by the leaf program itself, beside its work
+  Traffic gradients;               // after the leaves, those for copies as well
+  Traffic in_update;               // losses, norms and fingerprints, and what an optimizer exchanges
+  int64_t state = 0;               // bytes of the state that it updates, copies as well
+  int64_t memory = 0;              // bytes that it holds
+  std::vector<train::Sent> sends;  // the four kinds, as `ostro train --dry_run` names what they consist of
 
   Traffic sent() const;
 };

@@ -69,7 +69,7 @@ class StepSimulation {
     const auto compute = [&](Part part, std::function<double(int64_t)> seconds) {
       phases_.push_back({part, false, false, nullptr, Level::kBoth, std::move(seconds)});
     };
-    exchange(Part::kSmall, true, nullptr, Level::kBoth);  // the leader's command
+    exchange(Part::kCommand, true, nullptr, Level::kBoth);  // the leader's
     if (sends(&HostWork::parameters, Level::kBetween))
       exchange(Part::kBetween, true, &HostWork::parameters, Level::kBetween);
     if (sends(&HostWork::parameters, Level::kInside))
@@ -89,10 +89,10 @@ class StepSimulation {
     if (sends(&HostWork::gradients, Level::kBetween))
       exchange(Part::kBetween, true, &HostWork::gradients, Level::kBetween);
     measured_phase_ = phases_.size();
-    exchange(Part::kSmall, true, &HostWork::small, Level::kBoth);
+    exchange(Part::kInUpdate, true, &HostWork::in_update, Level::kBoth);
     compute(Part::kUpdate, [this](int64_t rank) { return seconds_of(rank).update; });
     compute(Part::kPrint, [this](int64_t rank) { return seconds_of(rank).prints; });
-    exchange(Part::kSmall, true, nullptr, Level::kBoth);  // the next step begins when all have finished
+    exchange(Part::kCommand, true, nullptr, Level::kBoth);  // the next step begins when all have finished
   }
 
   const HostSeconds& seconds_of(int64_t rank) const {

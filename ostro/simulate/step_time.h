@@ -14,11 +14,16 @@
 
 namespace ostro::simulate {
 
-enum class Part { kCompute, kInside, kBetween, kSmall, kWait, kUpdate, kPrint };
-inline constexpr size_t kParts = 7;
-inline constexpr std::array<const char*, kParts> kPartNames = {
-    "computing", "sending in a slice", "sending between slices", "small messages", "waiting for others",
-    "update",    "fingerprints"};
+enum class Part { kCompute, kInside, kBetween, kInUpdate, kCommand, kWait, kUpdate, kPrint };
+inline constexpr size_t kParts = 8;
+inline constexpr std::array<const char*, kParts> kPartNames = {"computing",
+                                                               "sending in a slice",
+                                                               "sending between slices",
+                                                               "sending in the update",
+                                                               "commands",
+                                                               "waiting for others",
+                                                               "update",
+                                                               "fingerprints"};
 
 using PartTimes = std::array<double, kParts>;  // seconds
 

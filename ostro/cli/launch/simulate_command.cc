@@ -4,26 +4,9 @@
 #include "ostro/cli/main/commands.h"
 #include "ostro/cli/main/exit_code.h"
 #include "ostro/cli/shared/terminal.h"
-#include "ostro/simulate/calibrate.h"
 #include "ostro/simulate/simulate.h"
 
 namespace ostro::cli {
-namespace {
-
-Result<simulate::Simulation> simulated(const Context& context, const train::TrainConfig& config,
-                                       simulate::SimulateOptions options, int64_t vocab, bool calibrates) {
-  RETURN_IF_ERROR(simulate::check_options(options));
-  ASSIGN_OR_RETURN(simulate::RunModel model, simulate::load_model(context.fs, config, vocab));
-  if (calibrates) {
-    ASSIGN_OR_RETURN(const auto engine, context.engine());
-    ASSIGN_OR_RETURN(options, simulate::calibrate(model, *engine, options));
-  }
-  ASSIGN_OR_RETURN(const auto engine, context.engine_for_a_moment());
-  return simulate::simulate(std::move(model), *engine, options);
-}
-
-}  // namespace
-
 int simulate_command(Args args) {
   simulate::SimulateOptions options;
   int64_t vocab = 0;
@@ -51,8 +34,10 @@ int simulate_command(Args args) {
   if (const auto code = args.parse()) return *code;
   const auto config = args.load_config();
   if (!config.ok()) return report_error(config.error());
-  if (vocab < 0) return report_error(invalid_argument(fmt::format("--vocab {}: use 1 or more", vocab)));
-  const auto done = simulated(args.context(), *config, options, vocab, calibrates);
+  const Context& context = args.context();
+  const auto engine = calibrates ? context.engine() : context.engine_for_a_moment();
+  if (!engine.ok()) return report_error(engine.error());
+  const auto done = simulate::simulate_config(context.fs, *config, vocab, **engine, options, calibrates);
   if (!done.ok()) return report_error(done.error());
   return exit_after(write_stdout(json ? simulate::report_json(*done) : simulate::report_text(*done)));
 }
