@@ -15,6 +15,11 @@ Message& Message::text(std::string_view value) {
   return *this;
 }
 
+Message& Message::fields_of(const Message& other) {
+  bytes_.append(other.bytes_, 1);
+  return *this;
+}
+
 MessageReader::MessageReader(std::string_view bytes) : kind_{}, rest_(bytes) {
   const std::string_view first = take(1);
   if (!short_) kind_ = static_cast<Kind>(first[0]);

@@ -8,6 +8,7 @@
 #include <optional>
 #include <string>
 #include <string_view>
+#include <utility>
 
 #include "ostro/base/error.h"
 #include "ostro/cluster/epoch.h"
@@ -60,7 +61,11 @@ class Message {
   explicit Message(Kind kind) : bytes_(1, static_cast<char>(kind)) {}
   Message& number(int64_t value);
   Message& text(std::string_view value);
+  // The fields of another message, behind those that are here.
+  Message& fields_of(const Message& other);
   std::string bytes() const { return bytes_; }
+  // The same, which leaves the message empty: for long ones.
+  std::string take() { return std::move(bytes_); }
 
  private:
   std::string bytes_;

@@ -292,7 +292,7 @@ void Roster::reply(int64_t member, int64_t request, std::string_view value) {
     return reply(member, request,
                  unsupported(fmt::format("an answer of {} bytes; a message has {} at most", value.size(),
                                          kMostBytes)));
-  send_(member, Message(Kind::kReply).number(request).number(kReplyOk).text(value).bytes());
+  send_(member, Message(Kind::kReply).number(request).number(kReplyOk).text(value).take());
 }
 
 void Roster::set(int64_t member, int64_t request, int64_t number, const std::string& key,
@@ -325,7 +325,7 @@ void Roster::get_all(int64_t member, int64_t request, int64_t number, const std:
                  invalid_argument(fmt::format("{} keys of '{}'; {} is the most", count,
                                               shortened(group, kMostShown), kMostKeys)));
   Values& values = values_[number];
-  if (const auto all = values.find_all(group, count)) return reply(member, request, *all);
+  if (const std::string* all = values.find_all(group, count)) return reply(member, request, *all);
   const Status waits = values.wait_all({member, request}, group, count);
   if (!waits.ok()) reply(member, request, waits.error());
 }

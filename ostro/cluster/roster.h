@@ -1,5 +1,5 @@
 // Roster: the coordinator's decisions, without its sockets: the members of a job, and the epoch that they
-// work in. Private to the room.
+// work in. For the room, and for the simulator, which gives it a virtual clock.
 #pragma once
 
 #include <chrono>
@@ -18,6 +18,7 @@
 
 namespace ostro::cluster {
 
+class Message;
 using Time = std::chrono::steady_clock::time_point;
 
 inline constexpr int64_t kMostFruitless = 20;
@@ -116,7 +117,7 @@ class Roster {
   Members by_slice(const Members& members) const;
   static bool stays(const Entry& entry);
   Members in_order(const std::function<bool(const Entry&)>& which) const;
-  void tell_epoch(int64_t member, int64_t number, int64_t rank, const Members& members);
+  void tell_epoch(int64_t member, int64_t number, int64_t rank, const Message& workers);
   void end(std::string_view reason);
   void drop_planned(std::string_view reason);
   void promote();

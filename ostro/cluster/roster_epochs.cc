@@ -27,15 +27,15 @@ bool Roster::stays(const Entry& entry) { return (entry.ready || entry.rank >= 0)
 // Members in the order of their next ranks: first those of the current epoch by rank, then those of an
 // earlier one by their rank there, then new ones by age.
 Roster::Members Roster::in_order(const std::function<bool(const Entry&)>& which) const {
-  Members out;
-  for (const auto& [member, entry] : members_)
-    if (which(entry)) out.push_back(member);
-  const auto place = [&](int64_t member) {
-    const Entry& entry = members_.at(member);
+  std::vector<std::tuple<bool, bool, int64_t, int64_t>> places;
+  for (const auto& [member, entry] : members_) {
+    if (!which(entry)) continue;
     const int64_t rank = entry.rank >= 0 ? entry.rank : entry.was;
-    return std::tuple(entry.rank < 0, rank < 0, rank, member);
-  };
-  std::sort(out.begin(), out.end(), [&](int64_t a, int64_t b) { return place(a) < place(b); });
+    places.emplace_back(entry.rank < 0, rank < 0, rank, member);
+  }
+  std::sort(places.begin(), places.end());
+  Members out;
+  for (const auto& place : places) out.push_back(std::get<3>(place));
   return out;
 }
 
@@ -110,15 +110,14 @@ std::optional<Time> Roster::next_look(Time now) const {
   return look;
 }
 
-void Roster::tell_epoch(int64_t member, int64_t number, int64_t rank, const Members& members) {
-  Message message(Kind::kEpoch);
-  message.number(number).number(rank).number(current_ == number ? 0 : 1);
-  message.number(static_cast<int64_t>(members.size()));
-  for (const int64_t m : members) {
-    const Hello& hello = members_.at(m).hello;
-    message.text(shortened(hello.host, kMostBytesOfHost)).text(shortened(hello.slice, kMostBytesOfHost));
-  }
-  send_(member, message.bytes());
+// `workers`: the fields of the epoch's size and of its workers, which are the same for all.
+void Roster::tell_epoch(int64_t member, int64_t number, int64_t rank, const Message& workers) {
+  send_(member, Message(Kind::kEpoch)
+                    .number(number)
+                    .number(rank)
+                    .number(current_ == number ? 0 : 1)
+                    .fields_of(workers)
+                    .take());
 }
 
 // Gives out the next number and ranks 0, 1, ... in order. The epoch becomes current, or planned if one is
@@ -133,13 +132,19 @@ void Roster::begin(Time now) {
   log_info(
       fmt::format("epoch {} {} with {} workers", number, planned ? "is planned" : "begins", members.size()));
   const Members before = in_order([](const Entry& e) { return e.rank >= 0; });
+  Message workers(Kind::kEpoch);
+  workers.number(static_cast<int64_t>(members.size()));
+  for (const int64_t m : members) {
+    const Hello& hello = members_.at(m).hello;
+    workers.text(shortened(hello.host, kMostBytesOfHost)).text(shortened(hello.slice, kMostBytesOfHost));
+  }
   for (size_t i = 0; i < members.size(); ++i) {
     Entry& entry = members_.at(members[i]);
     (planned ? entry.next_rank : entry.rank) = static_cast<int64_t>(i);
-    tell_epoch(members[i], number, static_cast<int64_t>(i), members);
+    tell_epoch(members[i], number, static_cast<int64_t>(i), workers);
   }
   for (const int64_t member : before)
-    if (members_.at(member).next_rank < 0) tell_epoch(member, number, -1, members);
+    if (members_.at(member).next_rank < 0) tell_epoch(member, number, -1, workers);
 }
 
 }  // namespace ostro::cluster

@@ -118,6 +118,11 @@ TEST_CASE("a group is answered when all its keys are there, in their order, and 
   CHECK(answers[2].waiter == Waiter{7, 3});
   CHECK(values.take_answers("e/address/0").empty());
   CHECK(!values.find_all("e/address/", 4));
+  // The answer that is kept is not that of another count, nor of other values.
+  CHECK(unpacked(*values.find_all("e/address/", 2)) == std::vector<std::string>{"", "one"});
+  REQUIRE(values.set("e/address/1", "another").ok());
+  CHECK(unpacked(*values.find_all("e/address/", 2)) == std::vector<std::string>{"", "another"});
+  CHECK(unpacked(*values.find_all("e/address/", 3)) == std::vector<std::string>{"", "another", "two"});
 }
 
 TEST_CASE("packed values are read again, other texts are not") {

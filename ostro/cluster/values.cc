@@ -34,6 +34,8 @@ std::optional<Place> place_of(std::string_view key) {
 
 }  // namespace
 
+Values::Values() : none_(packed({})) {}
+
 Status Values::set(const std::string& key, std::string value) {
   const auto old = values_.find(key);
   const size_t freed = old == values_.end() ? 0 : kNodeBytes + key.size() + old->second.size();
@@ -49,6 +51,7 @@ Status Values::set(const std::string& key, std::string value) {
     if (group == groups_.end()) group = groups_.emplace(place->group, Group()).first;
     Group& g = group->second;
     g.numbers.insert(place->number);
+    g.count = -1;
     while (g.numbers.contains(g.whole)) ++g.whole;
   }
   return {};
@@ -59,12 +62,17 @@ const std::string* Values::find(const std::string& key) const {
   return found == values_.end() ? nullptr : &found->second;
 }
 
-std::optional<std::string> Values::find_all(const std::string& group, int64_t count) const {
+const std::string* Values::find_all(const std::string& group, int64_t count) {
+  if (count == 0) return &none_;
   const auto found = groups_.find(group);
-  if (count > 0 && (found == groups_.end() || found->second.whole < count)) return std::nullopt;
+  if (found == groups_.end() || found->second.whole < count) return nullptr;
+  Group& g = found->second;
+  if (g.count == count) return &g.all;
   std::vector<std::string_view> values;
   for (int64_t i = 0; i < count; ++i) values.push_back(values_.at(group + fmt::to_string(i)));
-  return packed(values);
+  g.all = packed(values);
+  g.count = count;
+  return &g.all;
 }
 
 Status Values::add(Waiter waiter, Wanted wanted) {
@@ -85,21 +93,16 @@ Status Values::wait_all(Waiter waiter, const std::string& group, int64_t count) 
   return add(waiter, {group, count});
 }
 
-// Many members wait for the same keys of a group, so their answer is made once.
 std::vector<Answer> Values::take_answers(const std::string& key) {
   std::vector<Answer> answers;
   if (const auto found = by_key_.find(key); found != by_key_.end())
     for (const Waiter& waiter : found->second) answers.push_back({waiter, values_.at(key)});
   const auto place = place_of(key);
   const auto group = place ? by_group_.find(std::string(place->group)) : by_group_.end();
-  if (group != by_group_.end()) {
-    std::map<int64_t, std::optional<std::string>> made;  // by count
-    for (const Waiter& waiter : group->second) {
-      const int64_t count = waits_.at(waiter).count;
-      if (!made.contains(count)) made[count] = find_all(group->first, count);
-      if (made[count]) answers.push_back({waiter, *made[count]});
-    }
-  }
+  if (group != by_group_.end())
+    for (const Waiter& waiter : group->second)
+      if (const std::string* all = find_all(group->first, waits_.at(waiter).count))
+        answers.push_back({waiter, *all});
   for (const Answer& answer : answers) cancel(answer.waiter);
   return answers;
 }

@@ -31,14 +31,16 @@ struct Answer {
 // which is the part up to and with the slash. Not thread-safe.
 class Values {
  public:
+  Values();
   // Sets or replaces a key. Errors: kUnsupported when keys and values would take more than 64 MiB: the store
   // is meant for addresses, not for data.
   Status set(const std::string& key, std::string value);
   // Null when the key is not set.
   const std::string* find(const std::string& key) const;
-  // The values of the keys 0 to count - 1 of a group, as packed() writes them; nothing while one of them is
-  // not set.
-  std::optional<std::string> find_all(const std::string& group, int64_t count) const;
+  // The values of the keys 0 to count - 1 of a group, as packed() writes them; null while one of them is not
+  // set. It is valid until the next call. All members of an epoch ask for the same keys, so it is kept until
+  // a key of the group is set.
+  const std::string* find_all(const std::string& group, int64_t count);
   // Adds a waiter for a key, or for the keys 0 to count - 1 of a group. Errors: kUnsupported when this member
   // waits for 1024 answers already.
   Status wait(Waiter waiter, const std::string& key);
@@ -58,10 +60,13 @@ class Values {
   struct Group {
     std::set<int64_t> numbers;  // of the keys that are set
     int64_t whole = 0;          // the keys 0 to whole - 1 are set
+    std::string all;            // the last answer of find_all, about the first `count` keys
+    int64_t count = -1;         // -1: there is none
   };
   Status add(Waiter waiter, Wanted wanted);
 
   std::map<std::string, std::string> values_;
+  const std::string none_;  // no values, as packed() writes them
   std::map<std::string, Group, std::less<>> groups_;
   size_t bytes_ = 0;
   std::map<Waiter, Wanted> waits_;

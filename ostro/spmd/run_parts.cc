@@ -9,56 +9,70 @@ namespace {
 
 using runtime::Buffer;
 
-// Calls f(offset in the whole, offset in the part, bytes) for every contiguous run of bytes that worker
-// `rank` holds. The trailing axes that are not split and the range of the axis before them make one run.
-template <typename F>
-void for_each_run(const ir::Mesh& mesh, int64_t rank, const Layout& layout, const ir::Shape& whole, F&& f) {
-  const ir::Shape part = local_shape(mesh, rank, layout, whole);
-  if (part.count() == 0) return;
-  size_t inner = layout.size();  // axes from here on are whole: one run
-  while (inner > 0 && !layout[inner - 1].split()) --inner;
-  const std::vector<int64_t> strides = whole.strides();
-  int64_t run = ir::dtype_size(whole.dtype);
-  for (size_t i = inner; i < layout.size(); ++i) run *= whole.axes[i].size;
-  if (inner > 0) run *= part.axes[inner - 1].size;
-  const int64_t runs = part.bytes() / run;
-  for (int64_t r = 0; r < runs; ++r) {
-    int64_t rest = r, at = 0;
-    for (size_t i = inner; i-- > 0;) {
-      int64_t index = held(mesh, rank, layout[i], whole.axes[i].size).first;
-      if (i + 1 < inner) {
-        index += rest % part.axes[i].size;
-        rest /= part.axes[i].size;
-      }
-      at += index * strides[i];
-    }
-    f(at * ir::dtype_size(whole.dtype), r * run, run);
+// The contiguous runs of bytes that worker `rank` holds of a value. The trailing axes that are not split and
+// the range of the axis before them make one run.
+class Runs {
+ public:
+  Runs(const ir::Mesh& mesh, int64_t rank, const Layout& layout, const ir::Shape& whole)
+      : part_(local_shape(mesh, rank, layout, whole)),
+        strides_(whole.strides()),
+        element_(ir::dtype_size(whole.dtype)),
+        inner_(layout.size()) {
+    while (inner_ > 0 && !layout[inner_ - 1].split()) --inner_;
+    for (size_t i = 0; i < inner_; ++i)
+      firsts_.push_back(held(mesh, rank, layout[i], whole.axes[i].size).first);
+    bytes_ = element_;
+    for (size_t i = inner_; i < layout.size(); ++i) bytes_ *= whole.axes[i].size;
+    if (inner_ > 0) bytes_ *= part_.axes[inner_ - 1].size;
+    if (part_.count() > 0) count_ = part_.bytes() / bytes_;
   }
-}
+
+  int64_t count() const { return count_; }
+  int64_t bytes() const { return bytes_; }  // of each
+  // Where run r begins in the whole, in bytes; in the part it begins at r * bytes().
+  int64_t at(int64_t r) const {
+    int64_t at = 0;
+    for (size_t i = inner_; i-- > 0;) {
+      int64_t index = firsts_[i];
+      if (i + 1 < inner_) {
+        index += r % part_.axes[i].size;
+        r /= part_.axes[i].size;
+      }
+      at += index * strides_[i];
+    }
+    return at * element_;
+  }
+
+ private:
+  ir::Shape part_;
+  std::vector<int64_t> strides_, firsts_;
+  int64_t element_, bytes_ = 0, count_ = 0;
+  size_t inner_;  // axes from here on are whole
+};
 
 }  // namespace
 
 Buffer shard(const ir::Mesh& mesh, int64_t rank, const Layout& layout, const Buffer& whole) {
   Buffer out = Buffer::empty(local_shape(mesh, rank, layout, whole.shape()));
-  for_each_run(mesh, rank, layout, whole.shape(), [&](int64_t from, int64_t to, int64_t bytes) {
-    std::memcpy(out.mutable_bytes().data() + to, whole.bytes().data() + from, static_cast<size_t>(bytes));
-  });
+  const Runs runs(mesh, rank, layout, whole.shape());
+  std::byte* const to = out.mutable_bytes().data();
+  for (int64_t r = 0; r < runs.count(); ++r)
+    std::memcpy(to + r * runs.bytes(), whole.bytes().data() + runs.at(r), static_cast<size_t>(runs.bytes()));
   return out;
 }
 
 std::optional<int64_t> part_offset(const ir::Mesh& mesh, int64_t rank, const Layout& layout,
                                    const ir::Shape& whole) {
-  int64_t runs = 0, offset = 0;
-  for_each_run(mesh, rank, layout, whole, [&](int64_t at, int64_t, int64_t) {
-    if (runs++ == 0) offset = at;
-  });
-  return runs <= 1 ? std::optional(offset) : std::nullopt;
+  const Runs runs(mesh, rank, layout, whole);
+  if (runs.count() == 0) return 0;
+  return runs.count() == 1 ? std::optional(runs.at(0)) : std::nullopt;
 }
 
 void place(const ir::Mesh& mesh, int64_t rank, const Layout& layout, const Buffer& part, Buffer& whole) {
-  for_each_run(mesh, rank, layout, whole.shape(), [&](int64_t to, int64_t from, int64_t bytes) {
-    std::memcpy(whole.mutable_bytes().data() + to, part.bytes().data() + from, static_cast<size_t>(bytes));
-  });
+  const Runs runs(mesh, rank, layout, whole.shape());
+  std::byte* const to = whole.mutable_bytes().data();
+  for (int64_t r = 0; r < runs.count(); ++r)
+    std::memcpy(to + runs.at(r), part.bytes().data() + r * runs.bytes(), static_cast<size_t>(runs.bytes()));
 }
 
 Result<Buffer> join(const ir::Mesh& mesh, const Layout& layout, const ir::Shape& whole,

@@ -42,6 +42,7 @@ std::span<const Command> commands() {
       {"coordinator", "decide who is in a run on several machines", coordinator_command},
       {"worker", "one worker of a run on several processes", worker_command},
       {"check", "check machines before a run, or the files of a Grok-1 checkpoint", check_command},
+      {"simulate", "say how long a step takes on many hosts, and what limits it", simulate_command},
       {"completion", "print a script that completes words in a shell", completion_command},
   };
   return kCommands;
@@ -102,6 +103,7 @@ std::string meant_command(const std::string& word) {
       {"create", "ostro init FOLDER"},
       {"start", "ostro train --config FILE"},
       {"stop", "Ctrl-C, or kill -TERM: the run saves and stops"},
+      {"predict", "ostro simulate --hosts N --config FILE"},
       {"version", "ostro --version"},
       {"configure", "ostro init FOLDER, or ostro config import FILE"},
       {"lora", "ostro train with adapter.type: lora (docs/guide/finetune.md)"},

@@ -55,6 +55,7 @@ int import_command(Args args);
 int export_command(Args args);
 int check_command(Args args);
 int check_cluster_command(Args args);
+int simulate_command(Args args);
 int program_command(Args args);
 int data_command(Args args);
 int lab_command(Args args);

@@ -1,28 +1,17 @@
 #include "ostro/fleet/processes/recovery.h"
 
 #include <algorithm>
+#include <map>
+
+#include "ostro/base/check.h"
 
 namespace ostro::fleet {
 namespace {
 
-// A worker that has the elements of one cell of the old layout.
-struct Holder {
-  int64_t rank;  // now
-  bool copy;
-  int64_t of;  // whose cells it holds, in the old layout
-};
-
-std::vector<Holder> holders_of_box(size_t k, const Region& box, const std::vector<Brought>& brought,
-                                   const Recovery& recovery, const StateLayout& before) {
-  std::vector<Holder> out;
-  for (const bool copy : {false, true})
-    for (size_t i = 0; i < brought.size(); ++i) {
-      if (!recovery.brings[i]) continue;
-      const int64_t of = copy ? brought[i].mirror_of : brought[i].rank;
-      if (of < 0 || (copy && !before.owned_once[k])) continue;
-      if (before.box(k, of) == box) out.push_back({static_cast<int64_t>(i), copy, of});
-    }
-  return out;
+bool overlap(const Region& a, const Region& b) {
+  for (size_t i = 0; i < a.size(); ++i)
+    if (std::min(a[i].second, b[i].second) <= std::max(a[i].first, b[i].first)) return false;
+  return true;
 }
 
 }  // namespace
@@ -57,29 +46,43 @@ void leave_out_copies(std::vector<Brought>& brought, const Recovery& recovery) {
     if (std::find(owners.begin(), owners.end(), b.mirror_of) != owners.end()) b.mirror_of = -1;
 }
 
-std::optional<std::vector<Piece>> pieces_for(size_t k, int64_t to, std::optional<int64_t> mirror_of,
-                                             const std::vector<Brought>& brought, const Recovery& recovery,
-                                             const StateLayout& before, const StateLayout& now) {
+// Workers of whom several owned the same cells share an entry, and so do the holders of copies.
+std::vector<OldCells> old_cells(size_t k, const std::vector<Brought>& brought, const Recovery& recovery,
+                                const StateLayout& before) {
+  std::vector<OldCells> out;
+  std::map<Region, size_t> at;
+  std::vector<size_t> of_rank;
+  for (int64_t old = 0; old < before.mesh.size(); ++old) {
+    const auto [known, is_new] = at.emplace(before.box(k, old), out.size());
+    if (is_new) out.push_back({known->first, {}});
+    of_rank.push_back(known->second);
+  }
+  for (const bool copy : {false, true})
+    for (size_t i = 0; i < brought.size(); ++i) {
+      if (!recovery.brings[i]) continue;
+      const int64_t of = copy ? brought[i].mirror_of : brought[i].rank;
+      if (of < 0 || (copy && !before.owned_once[k])) continue;
+      out[of_rank[static_cast<size_t>(of)]].holders.push_back({static_cast<int64_t>(i), copy, of});
+    }
+  return out;
+}
+
+std::vector<Piece> pieces_for(size_t k, int64_t to, std::optional<int64_t> mirror_of,
+                              const std::vector<OldCells>& cells, const StateLayout& now) {
   std::vector<Piece> out;
   std::vector<std::pair<bool, Region>> wanted{{false, now.box(k, to)}};
   if (mirror_of && now.owned_once[k]) wanted.emplace_back(true, now.box(k, *mirror_of));
-  std::vector<Region> seen;
-  for (int64_t old = 0; old < before.mesh.size(); ++old) {
-    const Region box = before.box(k, old);
-    if (std::find(seen.begin(), seen.end(), box) != seen.end()) continue;
-    seen.push_back(box);
-    const std::vector<Holder> holders = holders_of_box(k, box, brought, recovery, before);
+  for (const OldCells& old : cells)
     for (const auto& [copy, target] : wanted) {
-      const Region region = common(box, target);
-      if (is_empty(region)) continue;
-      if (holders.empty()) return std::nullopt;
+      if (!overlap(old.box, target)) continue;
+      OSTRO_CHECK(!old.holders.empty(), "cells of array {} are lost", k);
       // What this worker has itself need not be sent; the others share the work.
-      auto source =
-          std::find_if(holders.begin(), holders.end(), [&](const Holder& h) { return h.rank == to; });
-      if (source == holders.end()) source = holders.begin() + to % static_cast<int64_t>(holders.size());
-      out.push_back({source->rank, source->copy, source->of, copy, region});
+      auto source = std::find_if(old.holders.begin(), old.holders.end(),
+                                 [&](const OldCells::Holder& h) { return h.rank == to; });
+      if (source == old.holders.end())
+        source = old.holders.begin() + to % static_cast<int64_t>(old.holders.size());
+      out.push_back({source->rank, source->copy, source->of, copy, common(old.box, target)});
     }
-  }
   return out;
 }
 

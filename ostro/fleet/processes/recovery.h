@@ -51,10 +51,25 @@ struct Piece {
   Region region;
 };
 
-// Returns all pieces of array k that worker `to` needs, in the order in which they are sent; nothing when an
-// element is lost. `mirror_of`: the rank whose cells it mirrors in the new epoch; nothing: none.
-std::optional<std::vector<Piece>> pieces_for(size_t k, int64_t to, std::optional<int64_t> mirror_of,
-                                             const std::vector<Brought>& brought, const Recovery& recovery,
-                                             const StateLayout& before, const StateLayout& now);
+// The elements of array k that one worker of the old layout owned, and who has them now.
+struct OldCells {
+  struct Holder {
+    int64_t rank = 0;  // in the new epoch
+    bool copy = false;
+    int64_t of = 0;  // whose cells it holds, in the old layout
+  };
+  Region box;
+  std::vector<Holder> holders;  // empty: these elements are lost
+};
+
+// Returns the cells of array k by the old layout, each once. Takes time in proportion to the workers.
+std::vector<OldCells> old_cells(size_t k, const std::vector<Brought>& brought, const Recovery& recovery,
+                                const StateLayout& before);
+
+// Returns all pieces of array k that worker `to` needs, in the order in which they are sent. `cells` are its
+// old_cells(), none of which is lost. `mirror_of`: the rank whose cells it mirrors in the new epoch; nothing:
+// none.
+std::vector<Piece> pieces_for(size_t k, int64_t to, std::optional<int64_t> mirror_of,
+                              const std::vector<OldCells>& cells, const StateLayout& now);
 
 }  // namespace ostro::fleet

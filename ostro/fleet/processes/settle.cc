@@ -68,8 +68,8 @@ class Mover {
   // What is lost; "": everything is there.
   std::string missing() const {
     for (size_t k = 0; k < plan_.arrays.size(); ++k)
-      for (int64_t to = 0; to < c_.size(); ++to)
-        if (!pieces(k, to))
+      for (const OldCells& cells : old_cells(k, brought_, recovery_, before_))
+        if (cells.holders.empty() && !is_empty(cells.box))
           return fmt::format("cells of {}, whose owner and copy are both gone", plan_.arrays.paths[k]);
     return "";
   }
@@ -94,8 +94,8 @@ class Mover {
  private:
   bool gets_copy(size_t k) const { return plan_.mirror_of(c_.rank()) && plan_.state.owned_once[k]; }
 
-  std::optional<std::vector<Piece>> pieces(size_t k, int64_t to) const {
-    return pieces_for(k, to, plan_.mirror_of(to), brought_, recovery_, before_, plan_.state);
+  std::vector<Piece> pieces(size_t k, int64_t to, const std::vector<OldCells>& cells) const {
+    return pieces_for(k, to, plan_.mirror_of(to), cells, plan_.state);
   }
 
   static size_t bytes(const Piece& piece, int64_t element) {
@@ -107,10 +107,10 @@ class Mover {
     to_own = Buffer::empty(plan_.owned_shape(k, self));
     if (gets_copy(k)) to_copy = Buffer::empty(plan_.owned_shape(k, *plan_.mirror_of(self)));
     const auto workers = static_cast<size_t>(c_.size());
+    const std::vector<OldCells> cells = old_cells(k, brought_, recovery_, before_);
     std::vector<Bytes> out(workers), in(workers);
     for (int64_t to = 0; to < c_.size(); ++to) {
-      const std::vector<Piece> all = *pieces(k, to);
-      for (const Piece& piece : all) {
+      for (const Piece& piece : pieces(k, to, cells)) {
         if (piece.from != self) continue;
         Bytes& message = out[static_cast<size_t>(to)];
         const size_t at = message.size();
@@ -120,7 +120,7 @@ class Mover {
                     element);
       }
     }
-    const std::vector<Piece> wanted = *pieces(k, self);
+    const std::vector<Piece> wanted = pieces(k, self, cells);
     for (const Piece& piece : wanted) {
       Bytes& message = in[static_cast<size_t>(piece.from)];
       message.resize(message.size() + bytes(piece, element));
