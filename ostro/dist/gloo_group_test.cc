@@ -152,9 +152,9 @@ TEST_CASE("what keeps workers from connecting is named") {
   CHECK(error(connect_gloo(line(3), 1, store, "a/", options)) ==
         "worker 1: worker 0 is one of 2 workers, worker 1 of 3");
   CHECK(error(connect_gloo(line(2), 2, store, "a/", options)) == "worker 2 of 2 workers");
-  options.bind = "nowhere.invalid";
+  options.reach.bind = "nowhere.invalid";
   const std::string nowhere = error(connect_gloo(line(1), 0, store, "b/", options));
-  CHECK_MESSAGE(nowhere.find("worker 0: the address 'nowhere.invalid': ") == 0, nowhere);
+  CHECK_MESSAGE(nowhere.find("worker 0: host 'nowhere.invalid': ") == 0, nowhere);
   // One that stops waits no more.
   options = {};
   options.given_up = [] { return true; };
@@ -165,7 +165,7 @@ TEST_CASE("what keeps workers from connecting is named") {
 TEST_CASE("an address of another machine is an error") {
   MemoryKeyValue store;
   GlooOptions options;
-  options.bind = "192.0.2.1";
+  options.reach.bind = "192.0.2.1";
   std::vector<std::string> errors(2);
   play(
       line(2),

@@ -6,6 +6,7 @@
 #include <string>
 
 #include "ostro/base/error.h"
+#include "ostro/base/net/host_port.h"
 
 namespace ostro::dist {
 
@@ -34,19 +35,21 @@ class Socket {
   int fd_ = -1;
 };
 
-// Where a worker listens, in numbers.
+// Where a worker listens.
 struct Listener {
   Socket socket;  // does not block
-  std::string host, port;
+  std::string host,
+      port;  // by which others reach it: in numbers, unless another host is advertised (reach.h)
 };
 
-// Listens at any free port of this address, which is a name or number of this host. `backlog`: how many
-// connections may wait. Errors: kInvalidArgument for an address that is not this host's; kIo.
-Result<Listener> listen_at(const std::string& address, int backlog);
+// Listens at the first port of `ports` that is free ({}: any one) of this address, which is a name or number
+// of this host. `backlog`: how many connections may wait. Errors: those of open_listener (base/net/listen.h).
+Result<Listener> listen_at(const std::string& address, int backlog, const PortRange& ports = {});
 // The next connection that waits; not open when there is none. It does not block.
 Socket accept_from(const Listener& listener);
 // Begins to connect; poll() says when it is writable, and connect_error() what came of it (0: it is
-// connected). Errors: kIo.
+// connected). Errors: kNotFound when the host is a name that has no address, as long as that is so (the
+// resolver may wait for a name server); kInvalidArgument; kIo.
 Result<Socket> begin_connect(const std::string& host, const std::string& port);
 int connect_error(const Socket& socket);
 
