@@ -4,6 +4,7 @@
 
 #include <utility>
 
+#include "ostro/base/net/host_port.h"
 #include "ostro/base/sha256.h"
 #include "ostro/cluster/link.h"
 #include "ostro/cluster/wire/secret.h"
@@ -83,7 +84,7 @@ Result<Joined> connect_and_prove(const std::string& host, int port, const std::s
                                  tls::Certificates* certificates, Clock::time_point deadline) {
   ASSIGN_OR_RETURN(Socket socket, connect_to(host, port, deadline));
   Channel channel(std::move(socket));
-  const std::string place = fmt::format("the coordinator at {}:{}", host, port);
+  const std::string place = "the coordinator at " + host_and_port(host, port);
   if (const Status secured = secure(channel, certificates, deadline); !secured.ok())
     return secured.error().with_context(place);
   const Result<std::chrono::milliseconds> lease = prove(channel, secret, deadline);

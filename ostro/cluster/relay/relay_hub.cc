@@ -127,6 +127,7 @@ void RelayHub::run() {
   std::vector<pollfd> polls;
   while (!stopped_) {
     take_new();
+    pairs_ = static_cast<int64_t>(lines_.size());  // before their workers learn that they are joined
     for (Line& line : lines_) bytes_ += line.turn();
     lines_.remove_if([](const Line& line) { return line.over(); });
     pairs_ = static_cast<int64_t>(lines_.size());

@@ -113,6 +113,10 @@ TEST_CASE("a worker has the secret, its words, the addresses of the connection, 
   CHECK(remote.run(remote.written("settings")) == 3);
   CHECK(remote.read("settings") == "s3cret 1 \n");
   CHECK(remote.read("words").find("192.168.7.7:4711") != std::string::npos);
+  remote.worker.address = "fd00::7";
+  std::filesystem::remove(remote.folder + "/settings");
+  CHECK(remote.run(remote.written("settings")) == 3);
+  CHECK(remote.read("words").find("\n[fd00::7]:4711\n") != std::string::npos);
 }
 
 TEST_CASE("a worker that was killed has lost its place; one whose connection ends is asked to end") {

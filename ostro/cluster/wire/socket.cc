@@ -22,7 +22,8 @@
 namespace ostro::cluster {
 namespace {
 
-constexpr std::chrono::milliseconds kLeastAttempt{500};  // to connect to one of several addresses
+constexpr std::chrono::milliseconds kLeastAttempt{500}, kMostAttempt{10'000};  // to connect to one address
+constexpr std::chrono::seconds kAskAgain{2};                                   // for the addresses of a name
 
 void set_option(const Socket& socket, int level, int name) {
   const int on = 1;
@@ -115,19 +116,19 @@ Result<Socket> accept_from(const Socket& listener) {
 
 Result<Socket> connect_to(const std::string& host, int port, Clock::time_point deadline) {
   const std::string place = host_and_port(host, port);
-  ASSIGN_OR_RETURN(const AddressList list, look_up_late(host, port, "the coordinator at " + place, deadline));
-  int64_t addresses = 0;
-  for (const addrinfo* address = list.get(); address != nullptr; address = address->ai_next) ++addresses;
+  ASSIGN_OR_RETURN(AddressList list, look_up_late(host, port, "the coordinator at " + place, deadline));
+  Clock::time_point again = Clock::now() + kAskAgain;
   const Clock::time_point notice = Clock::now() + std::chrono::seconds(2);
   bool told = false;
   while (true) {
     int failed = 0;
-    int64_t left = addresses;  // to try in this round
+    int64_t left = 0;  // to try in this round
+    for (const addrinfo* address = list.get(); address != nullptr; address = address->ai_next) ++left;
     for (const addrinfo* address = list.get(); address != nullptr; address = address->ai_next) {
       // One that nothing answers, of IPv6 for instance, must not take the time of the others.
       const auto now = Clock::now();
-      const auto until =
-          std::min(deadline, now + std::max<Clock::duration>(kLeastAttempt, (deadline - now) / left--));
+      const auto until = std::min(deadline, now + std::clamp<Clock::duration>((deadline - now) / left--,
+                                                                              kLeastAttempt, kMostAttempt));
       Socket socket = new_socket(*address);
       failed = try_connect(socket, *address, until);
       if (failed == 0) {
@@ -144,6 +145,10 @@ Result<Socket> connect_to(const std::string& host, int port, Clock::time_point d
                            std::strerror(failed), seconds.count()));
     }
     std::this_thread::sleep_for(std::chrono::milliseconds(20));
+    if (Clock::now() < again) continue;
+    // It may have moved: another one in its place has another address.
+    if (auto newer = look_up(host, port); newer.ok()) list = std::move(*newer);
+    again = Clock::now() + kAskAgain;
   }
 }
 
