@@ -23,15 +23,26 @@ namespace {
 
 // A reason why the coordinator refuses, and what is around it.
 constexpr size_t kMostBytesOfAnswer = kMostBytesOfReason + 64;
+constexpr std::chrono::seconds kMostOfAnAttempt{5};  // to connect, where there is another address
 
 // Reads no byte behind a message: what follows the last one is the other worker's.
 class Call final : public dist::RelayCall {
  public:
-  Call(dist::Socket socket, std::string place, std::string secret, RelayRequest request)
-      : socket_(std::move(socket)),
-        place_(std::move(place)),
-        secret_(std::move(secret)),
-        request_(std::move(request)) {}
+  Call(HostPort coordinator, std::string secret, RelayRequest request)
+      : coordinator_(std::move(coordinator)), secret_(std::move(secret)), request_(std::move(request)) {}
+
+  // Begins to connect to the next of the coordinator's addresses.
+  Status begin() {
+    auto begun = dist::begin_connect(coordinator_.host, std::to_string(coordinator_.port), next_);
+    if (!begun.ok()) return io_error(begun.error().message());
+    socket_ = std::move(begun->socket);
+    next_ = begun->next;
+    since_ = Clock::now();
+    return {};
+  }
+  std::string place() const {
+    return "the coordinator at " + host_and_port(coordinator_.host, coordinator_.port);
+  }
 
   int fd() const override { return socket_.fd(); }
   bool wants_to_write() const override { return connecting_ || sent_ < out_.size(); }
@@ -39,7 +50,7 @@ class Call final : public dist::RelayCall {
 
   Result<bool> turn() override {
     auto joined = go_on();
-    if (!joined.ok()) return joined.error().with_context("the coordinator at " + place_);
+    if (!joined.ok()) return joined.error().with_context(place());
     return joined;
   }
 
@@ -47,9 +58,14 @@ class Call final : public dist::RelayCall {
   Result<bool> go_on() {
     if (connecting_) {
       pollfd there{fd(), POLLOUT, 0};
-      if (::poll(&there, 1, 0) <= 0) return false;
-      if (const int failed = dist::connect_error(socket_); failed != 0)
-        return io_error(fmt::format("connecting to it: {}", std::strerror(failed)));
+      const bool ready = ::poll(&there, 1, 0) > 0;
+      const int failed = ready ? dist::connect_error(socket_) : 0;
+      if (next_ > 0 && (failed != 0 || (!ready && Clock::now() > since_ + kMostOfAnAttempt))) {
+        RETURN_IF_ERROR(begin());
+        return false;
+      }
+      if (!ready) return false;
+      if (failed != 0) return io_error(fmt::format("connecting to it: {}", std::strerror(failed)));
       connecting_ = false;
     }
     while (true) {
@@ -117,9 +133,12 @@ class Call final : public dist::RelayCall {
     return corrupt("it does not follow the protocol of a coordinator");
   }
 
-  dist::Socket socket_;
-  const std::string place_, secret_;
+  const HostPort coordinator_;
+  const std::string secret_;
   RelayRequest request_;
+  dist::Socket socket_;
+  size_t next_ = 0;  // the number of the coordinator's address that is tried next
+  Clock::time_point since_;
   bool connecting_ = true, greeted_ = false;
   std::string in_, out_;
   size_t sent_ = 0;
@@ -129,17 +148,13 @@ class Call final : public dist::RelayCall {
 
 Result<std::unique_ptr<dist::RelayCall>> RelayCaller::call(const std::string& group, int64_t own,
                                                            int64_t peer) {
-  const std::string place = host_and_port(host_, port_);
-  auto socket = dist::begin_connect(host_, std::to_string(port_));
-  if (!socket.ok())
-    return io_error(fmt::format("the coordinator at {}: {}", place, socket.error().message()));
   const Sha256Digest name = sha256(group);
   RelayRequest request;
   request.group.assign(reinterpret_cast<const char*>(name.data()), name.size());
   request.own = own, request.peer = peer;
-  std::unique_ptr<dist::RelayCall> call =
-      std::make_unique<Call>(std::move(*socket), place, secret_, std::move(request));
-  return call;
+  auto call = std::make_unique<Call>(HostPort{host_, port_}, secret_, std::move(request));
+  if (const Status begun = call->begin(); !begun.ok()) return begun.error().with_context(call->place());
+  return std::unique_ptr<dist::RelayCall>(std::move(call));
 }
 
 }  // namespace ostro::cluster

@@ -27,25 +27,27 @@ Status Dialler::begin(int64_t peer, const std::string& told, std::list<Handshake
   const size_t space = told.find(' ');
   if (space == std::string::npos)
     return invalid_argument(fmt::format("worker {} says '{}' in the place of an address", peer, told));
-  return dial(peer, {told.substr(0, space), told.substr(space + 1), "", {}, kFirstRest}, talks);
+  return dial(peer, {told.substr(0, space), told.substr(space + 1), 0, "", {}, kFirstRest}, talks);
 }
 
-Status Dialler::dial(int64_t peer, Late place, std::list<Handshake>& talks) {
-  auto socket = begin_connect(place.host, place.port);
-  if (socket.ok()) {
-    talks.push_back(Handshake::to(peer, std::move(*socket), names_));
+Status Dialler::dial(int64_t peer, Place place, std::list<Handshake>& talks) {
+  auto begun = begin_connect(place.host, place.port, place.next);
+  if (begun.ok()) {
+    talks.push_back(Handshake::to(peer, std::move(begun->socket), names_));
+    place.next = begun->next;
+    dialled_[peer] = std::move(place);
     return {};
   }
-  if (socket.error().code() == ErrorCode::kNotFound) {
-    place.why = socket.error().message();
-    place.next = Clock::now() + place.pause;
+  if (begun.error().code() == ErrorCode::kNotFound) {
+    place.why = begun.error().message();
+    place.again = Clock::now() + place.pause;
     place.pause = std::min(kMostRest, place.pause * 2);
     late_[peer] = std::move(place);
     return {};
   }
   if (reach_.use == RelayUse::kAuto && reach_.relay != nullptr)
-    return fall_back(peer, socket.error().message());
-  return socket.error().with_context(fmt::format("lost worker {}", peer));
+    return fall_back(peer, begun.error().message());
+  return begun.error().with_context(fmt::format("lost worker {}", peer));
 }
 
 Status Dialler::call(int64_t peer) {
@@ -90,9 +92,9 @@ Status Dialler::turn(std::list<Handshake>& talks) {
                                             : Handshake::from_anybody(std::move(socket), names_));
     it = calls_.erase(it);
   }
-  std::vector<std::pair<int64_t, Late>> due;
+  std::vector<std::pair<int64_t, Place>> due;
   for (const auto& [peer, place] : late_)
-    if (Clock::now() >= place.next) due.emplace_back(peer, place);
+    if (Clock::now() >= place.again) due.emplace_back(peer, place);
   for (auto& [peer, place] : due) {
     late_.erase(peer);
     RETURN_IF_ERROR(dial(peer, std::move(place), talks));
@@ -100,11 +102,14 @@ Status Dialler::turn(std::list<Handshake>& talks) {
   return {};
 }
 
-bool Dialler::gives_up(const Handshake& talk, const Status& why) {
-  if (reach_.use != RelayUse::kAuto || reach_.relay == nullptr || talk.came() || !talk.connecting() ||
-      relayed_.count(talk.peer()) != 0)
-    return false;
+bool Dialler::instead(const Handshake& talk, const Status& why, std::list<Handshake>& talks) {
+  const auto dialled = dialled_.find(talk.peer());
+  if (talk.came() || !talk.connecting() || dialled == dialled_.end()) return false;
   if (why.ok() && Clock::now() < talk.since() + patience_) return false;
+  Place place = std::move(dialled->second);
+  dialled_.erase(dialled);
+  if (place.next > 0) return dial(talk.peer(), std::move(place), talks).ok();
+  if (reach_.use != RelayUse::kAuto || reach_.relay == nullptr) return false;
   return fall_back(talk.peer(),
                    why.ok() ? fmt::format("no answer in {} ms", patience_.count()) : why.error().message())
       .ok();

@@ -26,8 +26,8 @@ inline constexpr const char* kThroughRelay = "relay";
 
 class Dialler {
  public:
-  // `names` and `store` must outlive it. `patience`: how long a direct connection may take before the relay
-  // is tried instead (RelayUse::kAuto).
+  // `names` and `store` must outlive it. `patience`: how long a direct connection may take before another way
+  // is tried instead.
   Dialler(const Reach& reach, const HandshakeNames& names, KeyValue& store,
           std::chrono::milliseconds patience);
 
@@ -39,9 +39,10 @@ class Dialler {
   void add_polls(std::vector<pollfd>& polls) const;
   // Goes on; connections that are made become handshakes. Errors as of begin().
   Status turn(std::list<Handshake>& talks);
-  // Whether the relay is tried instead of a direct connection that has failed (`why`) or takes too long
-  // (kOk): then the handshake is to be dropped.
-  bool gives_up(const Handshake& talk, const Status& why);
+  // Whether another way is tried instead of a direct connection that has failed (`why`) or takes too long
+  // (without an error): the next address of the host, or else the relay (RelayUse::kAuto). Then the handshake
+  // is to be dropped.
+  bool instead(const Handshake& talk, const Status& why, std::list<Handshake>& talks);
   // Learns which of these workers of higher rank, which have not come, call through the relay.
   Status look(const std::vector<int64_t>& missing);
 
@@ -52,13 +53,17 @@ class Dialler {
 
  private:
   using Clock = std::chrono::steady_clock;
-  struct Late {
-    std::string host, port, why;
-    Clock::time_point next;
-    std::chrono::milliseconds pause;
+  // Where a worker listens, as it has told.
+  struct Place {
+    std::string host, port;
+    size_t next = 0;  // the number of the address that is tried next
+    // While the name has no address: why, when it is asked for again, and how long after that.
+    std::string why;
+    Clock::time_point again;
+    std::chrono::milliseconds pause{0};
   };
 
-  Status dial(int64_t peer, Late place, std::list<Handshake>& talks);
+  Status dial(int64_t peer, Place place, std::list<Handshake>& talks);
   Status call(int64_t peer);
   Status fall_back(int64_t peer, const std::string& why);
   std::string relayed_key(int64_t lower, int64_t higher) const;
@@ -67,7 +72,7 @@ class Dialler {
   const HandshakeNames& names_;
   KeyValue& store_;
   const std::chrono::milliseconds patience_;
-  std::map<int64_t, Late> late_;                         // whose names have no address yet
+  std::map<int64_t, Place> dialled_, late_;  // who is connected to; whose names have no address yet
   std::map<int64_t, std::unique_ptr<RelayCall>> calls_;  // through the relay, that are not joined yet
   std::set<int64_t> relayed_;                            // with whom the relay is, or will be, between
   size_t looked_ = 0;

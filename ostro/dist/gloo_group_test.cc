@@ -220,7 +220,7 @@ class Scanned final : public KeyValue {
     const std::string text(value);
     const size_t host = text.find(' ') + 1, port = text.find(' ', host) + 1;
     for (int kind = 0; kind < 4; ++kind) {
-      Socket stranger = begin_connect(text.substr(host, port - 1 - host), text.substr(port)).value();
+      Socket stranger = begin_connect(text.substr(host, port - 1 - host), text.substr(port)).value().socket;
       pollfd there{stranger.fd(), POLLOUT, 0};
       ::poll(&there, 1, 10'000);
       // One says nothing, one half of a worker's word, one a whole one that proves nothing; one is gone.
@@ -266,7 +266,7 @@ TEST_CASE("strangers who connect first keep no worker out") {
 
 TEST_CASE("a connection counts the bytes that it moves, in both directions") {
   const Listener listener = listen_at("127.0.0.1", 4).value();
-  const Socket from = begin_connect(listener.host, listener.port).value();
+  const Socket from = begin_connect(listener.host, listener.port).value().socket;
   pollfd there{listener.socket.fd(), POLLIN, 0};
   REQUIRE(::poll(&there, 1, 20'000) == 1);
   const Socket to = accept_from(listener);

@@ -20,7 +20,7 @@ using Clock = std::chrono::steady_clock;
 
 constexpr milliseconds kSlice{100};  // after which a wait looks whether it is still wanted
 constexpr size_t kMostStrangers = 256;
-// How long a direct connection may take before the relay is tried: so long, but a part of the whole time.
+// How long a direct connection may take before another way is tried: so long, but a part of the whole time.
 constexpr milliseconds kDirectPatience{5000};
 constexpr int kDirectPart = 4;
 
@@ -146,7 +146,7 @@ class Meeting {
     RETURN_IF_ERROR(dialler_.turn(talks_));
     for (auto talk = talks_.begin(); talk != talks_.end();) {
       const Status status = talk->turn();
-      if (dialler_.gives_up(*talk, status)) {
+      if (dialler_.instead(*talk, status, talks_)) {
         talk = talks_.erase(talk);
         continue;
       }

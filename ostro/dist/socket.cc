@@ -59,16 +59,23 @@ Socket accept_from(const Listener& listener) {
   return socket;
 }
 
-Result<Socket> begin_connect(const std::string& host, const std::string& port) {
+Result<Begun> begin_connect(const std::string& host, const std::string& port, size_t which) {
   int number = 0;
   const auto [end, error] = std::from_chars(port.data(), port.data() + port.size(), number);
   if (error != std::errc() || end != port.data() + port.size() || number == 0)
     return invalid_argument(fmt::format("the port '{}' of {} is none", port, host));
   ASSIGN_OR_RETURN(const AddressList list, look_up(host, number));
-  Socket socket = socket_for(*list);
-  if (socket.open() && (::connect(socket.fd(), list->ai_addr, list->ai_addrlen) == 0 || errno == EINPROGRESS))
-    return socket;
-  return io_error(fmt::format("connecting to {}: {}", host_and_port(host, number), std::strerror(errno)));
+  int failed = EADDRNOTAVAIL;
+  size_t i = 0;
+  for (const addrinfo* address = list.get(); address != nullptr; address = address->ai_next, ++i) {
+    if (i < which) continue;
+    Socket socket = socket_for(*address);
+    if (socket.open() &&
+        (::connect(socket.fd(), address->ai_addr, address->ai_addrlen) == 0 || errno == EINPROGRESS))
+      return Begun{std::move(socket), address->ai_next == nullptr ? 0 : i + 1};
+    failed = errno;
+  }
+  return io_error(fmt::format("connecting to {}: {}", host_and_port(host, number), std::strerror(failed)));
 }
 
 int connect_error(const Socket& socket) {

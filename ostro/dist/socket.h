@@ -2,6 +2,7 @@
 #pragma once
 
 #include <chrono>
+#include <cstddef>
 #include <cstdint>
 #include <string>
 
@@ -47,10 +48,17 @@ struct Listener {
 Result<Listener> listen_at(const std::string& address, int backlog, const PortRange& ports = {});
 // The next connection that waits; not open when there is none. It does not block.
 Socket accept_from(const Listener& listener);
-// Begins to connect; poll() says when it is writable, and connect_error() what came of it (0: it is
-// connected). Errors: kNotFound when the host is a name that has no address, as long as that is so (the
-// resolver may wait for a name server); kInvalidArgument; kIo.
-Result<Socket> begin_connect(const std::string& host, const std::string& port);
+// A connection that is being made: poll() says when it is writable, and connect_error() what came of it (0:
+// it is connected).
+struct Begun {
+  Socket socket;
+  size_t next = 0;  // the number of the host's next address, which may be tried instead; 0: there is none
+};
+
+// Begins to connect to the address of this number, or the first one after it to which that can be begun.
+// Errors: kNotFound when the host is a name that has no address, as long as that is so (the resolver may wait
+// for a name server); kInvalidArgument; kIo.
+Result<Begun> begin_connect(const std::string& host, const std::string& port, size_t which = 0);
 int connect_error(const Socket& socket);
 
 // From now on the system breaks this connection when the other machine has acknowledged nothing for `limit`,
