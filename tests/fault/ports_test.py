@@ -141,6 +141,8 @@ class Job:
         check(self.place.chain(self.name) == expected, f"{self.name}: another chain\n{self.text()}")
 
     def stop(self):
+        if sys.exc_info()[0] is SystemExit:
+            print(self.text(), flush=True)
         for p in self.processes:
             if p.poll() is None:
                 p.kill()
@@ -214,7 +216,7 @@ def check_relay(place, net, expected):
     job = Job(place, net, "relay", [*options, "--trainer.relay", "auto"], {"OSTRO_FAULT": gate.fault()})
     strangers = None
     try:
-        gate.at(5)
+        gate.at(8)
         coordinator = job.coordinator("any")
         job.worker(0, net.address(0, True), "--bind", "auto")
         job.joined(1)
@@ -225,7 +227,7 @@ def check_relay(place, net, expected):
         check("the coordinator relays between them" in job.text() and "1 of 1 connections go through the coordinator" in job.text(),
               f"no relay\n{job.text()}")
         killed.send_signal(signal.SIGKILL)
-        gate.at(12)
+        gate.at(16)
         job.worker(1, net.address(1, True), "--bind", "auto")
         wait_for(lambda: steps_of(place, "relay") >= 11 or coordinator.poll() is not None)
         coordinator.kill()
