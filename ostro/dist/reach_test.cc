@@ -4,7 +4,6 @@
 
 #include <doctest/doctest.h>
 #include <sys/socket.h>
-#include <unistd.h>
 
 #include <array>
 #include <map>
@@ -12,6 +11,7 @@
 #include <set>
 #include <tuple>
 
+#include "ostro/base/net/free_ports_for_test.h"
 #include "ostro/base/net/listen.h"
 #include "ostro/dist/gloo_play_for_test.h"
 
@@ -40,25 +40,9 @@ TEST_CASE("advertised hosts are read, and what is none is named") {
   }
 }
 
-// Ports of this machine that were free a moment ago, `count` in a row.
-PortRange free_row(int count) {
-  static int next = 21'000 + static_cast<int>(::getpid()) % 8'000;
-  for (;; next += count) {
-    REQUIRE(next < 32'000);
-    const PortRange ports{next, next + count - 1};
-    std::vector<Listener> open;
-    for (int port = ports.first; port <= ports.last; ++port)
-      if (auto listener = listen_at("127.0.0.1", 1, {port, port}); listener.ok())
-        open.push_back(std::move(*listener));
-    if (static_cast<int>(open.size()) < count) continue;
-    next += count;
-    return ports;
-  }
-}
-
 TEST_CASE("the n-th advertised port is that of the n-th port of the range") {
   Reach reach;
-  reach.ports = free_row(2);
+  reach.ports = free_ports(2);
   reach.advertised = parse_advertised("gate:40000-40001").value();
   const auto one = listen_at(reach, 1), two = listen_at(reach, 1);
   REQUIRE(one.ok());
@@ -113,7 +97,7 @@ Status worked(int64_t workers, const std::function<GlooOptions(int64_t)>& option
 }
 
 TEST_CASE("groups one after the other use the same few ports") {
-  const PortRange ports = free_row(3);
+  const PortRange ports = free_ports(3);
   for (int round = 0; round < 5; ++round) {
     const Status status = worked(3, [&](int64_t) {
       GlooOptions options;
@@ -224,7 +208,7 @@ TEST_CASE("one worker of three connects through a relay only, with and without T
 
 // Nothing listens at the port that worker 0 tells the others, as behind a firewall that refuses.
 TEST_CASE("with auto the relay is between those who cannot connect, and between no others") {
-  const PortRange nothing = free_row(1), own = free_row(1);
+  const PortRange nothing = free_ports(1), own = free_ports(1);
   const auto options_of = [&](Relay* relay, RelayUse use) {
     return [&, relay, use](int64_t rank) {
       GlooOptions options;

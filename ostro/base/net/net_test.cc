@@ -5,9 +5,10 @@
 #include <unistd.h>
 
 #include <string>
+#include <tuple>
 #include <vector>
 
-#include "ostro/base/log.h"
+#include "ostro/base/net/free_ports_for_test.h"
 #include "ostro/base/net/host_port.h"
 #include "ostro/base/net/listen.h"
 #include "ostro/base/net/look_up.h"
@@ -49,21 +50,6 @@ TEST_CASE("ranges of ports are read and written") {
     REQUIRE(!read.ok());
     CHECK(read.error().message().find(std::string(text) + ": is no range of ports; it is FIRST-LAST") == 0);
   }
-}
-
-// Ports of this machine that were free a moment ago, `count` in a row.
-PortRange free_ports(int count) {
-  for (int first = 20'000 + static_cast<int>(::getpid()) % 5'000; first < 30'000; first += count) {
-    std::vector<int> open;
-    for (int port = first; port < first + count; ++port) {
-      const auto fd = open_listener("127.0.0.1", {port, port}, 1);
-      if (fd.ok()) open.push_back(*fd);
-    }
-    for (const int fd : open) ::close(fd);
-    if (static_cast<int>(open.size()) == count) return {first, first + count - 1};
-  }
-  FAIL("no free ports");
-  return {};
 }
 
 int port_of_listener(int fd) {
