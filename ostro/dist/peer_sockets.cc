@@ -150,7 +150,8 @@ class Meeting {
         talk = talks_.erase(talk);
         continue;
       }
-      if (!status.ok() && !talk->came()) return status;
+      // What answers at the address of a peer may be another program by now, and bytes may have been changed.
+      if (!status.ok() && !talk->came()) return io_error(status.error().message());
       const bool late = talk->came() && Clock::now() > talk->since() + options_.connect_timeout;
       if (status.ok() && !talk->done() && !late) {
         ++talk;
@@ -161,7 +162,7 @@ class Meeting {
       else if (!status.ok() && status.error().code() == ErrorCode::kInvalidArgument && talk->peer() >= 0)
         doubted_ = talk->peer();
       else if (!status.ok() && status.error().code() != ErrorCode::kIo && options_.certificates)
-        refused_ = status.error().message();
+        refused_ = fmt::format("{} (from {})", status.error().message(), talk->from());
       talk = talks_.erase(talk);
     }
     for (size_t i = 0; i < out_.size(); ++i) {

@@ -18,7 +18,8 @@ constexpr int64_t kMostWait = 24 * 3600;
 Status check(const run::WorkerRequest& request, int64_t wait) {
   if (request.slice.size() > 256)
     return invalid_argument(
-        fmt::format("--slice: a name of {} bytes; use one of 256 at most", request.slice.size()));
+        fmt::format("the slice (--slice, or OSTRO_SLICE): a name of {} bytes; use one of 256 at most",
+                    request.slice.size()));
   if (request.sharers < 1 || request.sharers > 1024)
     return invalid_argument(fmt::format("--sharers: {} is not a number from 1 to 1024", request.sharers));
   if (wait < 1 || wait > kMostWait)

@@ -141,7 +141,8 @@ class Crew {
   Settled settled_;
   bool restarts_ = false, out_ = false, held_ = false, named_ = false;
   std::vector<Disagreement> disagreements_;
-  int undecided_ = 0;  // disagreements without a majority
+  int undecided_ = 0;                    // disagreements without a majority
+  std::atomic<int> sizes_differed_ = 0;  // messages of another size than was expected
 
   std::atomic<bool> carries_ = false;
 

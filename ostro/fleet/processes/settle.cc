@@ -164,6 +164,7 @@ Result<Settled> settle(const WorkerPlan& plan, runtime::Collectives& c, const Wo
   Recovery recovery = plan_recovery(brought);
   Settled out;
   if (recovery.epoch == 0) return out;
+  if (plan.options.check.on()) leave_out_copies(brought, recovery);
   const auto self = static_cast<size_t>(c.rank());
   const bool brings = recovery.brings[self];
   ASSIGN_OR_RETURN(StateLayout before, layout_of(recovery.size));
