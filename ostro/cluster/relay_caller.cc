@@ -24,37 +24,59 @@ namespace {
 // A reason why the coordinator refuses, and what is around it.
 constexpr size_t kMostBytesOfAnswer = kMostBytesOfReason + 64;
 constexpr std::chrono::seconds kMostOfAnAttempt{5};  // to connect, where there is another address
+// A coordinator may be restarted, or drop some of many that call at once: then another call is made, so often
+// and after rests that grow from the first to the last.
+constexpr int kMostAttempts = 8;
+constexpr std::chrono::milliseconds kFirstRest{50}, kMostRest{1000};
 
-// Reads no byte behind a message: what follows the last one is the other worker's.
+// Reads no byte behind a message: what follows the last one is the other worker's. While it rests there is no
+// descriptor, and turn() is to be called again after a while.
 class Call final : public dist::RelayCall {
  public:
   Call(HostPort coordinator, std::string secret, RelayRequest request)
       : coordinator_(std::move(coordinator)), secret_(std::move(secret)), request_(std::move(request)) {}
-
-  // Begins to connect to the next of the coordinator's addresses.
-  Status begin() {
-    auto begun = dist::begin_connect(coordinator_.host, std::to_string(coordinator_.port), next_);
-    if (!begun.ok()) return io_error(begun.error().message());
-    socket_ = std::move(begun->socket);
-    next_ = begun->next;
-    since_ = Clock::now();
-    return {};
-  }
-  std::string place() const {
-    return "the coordinator at " + host_and_port(coordinator_.host, coordinator_.port);
-  }
 
   int fd() const override { return socket_.fd(); }
   bool wants_to_write() const override { return connecting_ || sent_ < out_.size(); }
   dist::Socket take() override { return std::move(socket_); }
 
   Result<bool> turn() override {
-    auto joined = go_on();
-    if (!joined.ok()) return joined.error().with_context(place());
-    return joined;
+    if (resting_ && Clock::now() < again_) return false;
+    auto joined = resting_ ? begin_again() : go_on();
+    if (joined.ok()) return joined;
+    if (joined.error().code() != ErrorCode::kIo || ++attempts_ >= kMostAttempts)
+      return joined.error().with_context(place());
+    socket_.close();
+    resting_ = true;
+    again_ = Clock::now() + std::min(kMostRest, kFirstRest * (1 << attempts_));
+    return false;
   }
 
  private:
+  std::string place() const {
+    return "the coordinator at " + host_and_port(coordinator_.host, coordinator_.port);
+  }
+
+  // Begins to connect to the next of the coordinator's addresses.
+  Status begin() {
+    auto begun = dist::begin_connect(coordinator_.host, std::to_string(coordinator_.port), next_);
+    if (!begun.ok()) return io_error(begun.error().message());
+    socket_ = std::move(begun->socket);
+    connecting_ = true;
+    next_ = begun->next;
+    since_ = Clock::now();
+    return {};
+  }
+
+  Result<bool> begin_again() {
+    next_ = 0, sent_ = 0;
+    in_.clear(), out_.clear();
+    greeted_ = false;
+    RETURN_IF_ERROR(begin());
+    resting_ = false;
+    return false;
+  }
+
   Result<bool> go_on() {
     if (connecting_) {
       pollfd there{fd(), POLLOUT, 0};
@@ -139,7 +161,9 @@ class Call final : public dist::RelayCall {
   dist::Socket socket_;
   size_t next_ = 0;  // the number of the coordinator's address that is tried next
   Clock::time_point since_;
-  bool connecting_ = true, greeted_ = false;
+  bool connecting_ = true, greeted_ = false, resting_ = true;
+  int attempts_ = 0;         // that have failed
+  Clock::time_point again_;  // when the rest is over
   std::string in_, out_;
   size_t sent_ = 0;
 };
@@ -153,7 +177,7 @@ Result<std::unique_ptr<dist::RelayCall>> RelayCaller::call(const std::string& gr
   request.group.assign(reinterpret_cast<const char*>(name.data()), name.size());
   request.own = own, request.peer = peer;
   auto call = std::make_unique<Call>(HostPort{host_, port_}, secret_, std::move(request));
-  if (const Status begun = call->begin(); !begun.ok()) return begun.error().with_context(call->place());
+  if (const auto begun = call->turn(); !begun.ok()) return begun.error();
   return std::unique_ptr<dist::RelayCall>(std::move(call));
 }
 

@@ -81,7 +81,9 @@ void Dialler::add_polls(std::vector<pollfd>& polls) const {
 Status Dialler::turn(std::list<Handshake>& talks) {
   for (auto it = calls_.begin(); it != calls_.end();) {
     const auto joined = it->second->turn();
-    if (!joined.ok()) return joined.error().with_context(fmt::format("lost worker {}: the relay", it->first));
+    // What is said before any proof may be a stranger's word, so it is no verdict on this worker.
+    if (!joined.ok())
+      return io_error(fmt::format("lost worker {}: the relay: {}", it->first, joined.error().message()));
     if (!*joined) {
       ++it;
       continue;
@@ -104,8 +106,9 @@ Status Dialler::turn(std::list<Handshake>& talks) {
 
 bool Dialler::instead(const Handshake& talk, const Status& why, std::list<Handshake>& talks) {
   const auto dialled = dialled_.find(talk.peer());
-  if (talk.came() || !talk.connecting() || dialled == dialled_.end()) return false;
-  if (why.ok() && Clock::now() < talk.since() + patience_) return false;
+  if (talk.came() || dialled == dialled_.end()) return false;
+  // Two hosts behind gateways may have the same address: then a worker reaches itself, or another's worker.
+  if (why.ok() && (!talk.connecting() || Clock::now() < talk.since() + patience_)) return false;
   Place place = std::move(dialled->second);
   dialled_.erase(dialled);
   if (place.next > 0) return dial(talk.peer(), std::move(place), talks).ok();

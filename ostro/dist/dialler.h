@@ -37,11 +37,11 @@ class Dialler {
   Status begin(int64_t peer, const std::string& told, std::list<Handshake>& talks);
   // What poll() is to wait for.
   void add_polls(std::vector<pollfd>& polls) const;
-  // Goes on; connections that are made become handshakes. Errors as of begin().
+  // Goes on; connections that are made become handshakes. Errors: kIo; those of begin().
   Status turn(std::list<Handshake>& talks);
-  // Whether another way is tried instead of a direct connection that has failed (`why`) or takes too long
-  // (without an error): the next address of the host, or else the relay (RelayUse::kAuto). Then the handshake
-  // is to be dropped.
+  // Whether another way is tried instead of a direct connection that has failed (`why`), whose handshake has,
+  // or that takes too long to be made (without an error): the next address of the host, or else the relay
+  // (RelayUse::kAuto). Then the handshake is to be dropped.
   bool instead(const Handshake& talk, const Status& why, std::list<Handshake>& talks);
   // Learns which of these workers of higher rank, which have not come, call through the relay.
   Status look(const std::vector<int64_t>& missing);

@@ -16,7 +16,8 @@ namespace ostro::dist {
 class RelayCall {
  public:
   virtual ~RelayCall() = default;
-  // The descriptor for poll(), and whether to wait for writing besides reading.
+  // The descriptor for poll() (-1: turn() is to be called again after a while), and whether to wait for
+  // writing besides reading.
   virtual int fd() const = 0;
   virtual bool wants_to_write() const = 0;
   // Goes on as far as it can without waiting. Returns true when the other worker has called, too: then take()

@@ -21,6 +21,8 @@
 namespace ostro::dist {
 namespace {
 
+constexpr std::chrono::milliseconds kMostOfAQuestion{200};  // for the addresses of a name
+
 void set_number(int fd, int level, int name, int value) {
   (void)::setsockopt(fd, level, name, &value, sizeof value);
 }
@@ -64,7 +66,8 @@ Result<Begun> begin_connect(const std::string& host, const std::string& port, si
   const auto [end, error] = std::from_chars(port.data(), port.data() + port.size(), number);
   if (error != std::errc() || end != port.data() + port.size() || number == 0)
     return invalid_argument(fmt::format("the port '{}' of {} is none", port, host));
-  ASSIGN_OR_RETURN(const AddressList list, look_up(host, number));
+  ASSIGN_OR_RETURN(const AddressList list,
+                   look_up_until(host, number, std::chrono::steady_clock::now() + kMostOfAQuestion));
   int failed = EADDRNOTAVAIL;
   size_t i = 0;
   for (const addrinfo* address = list.get(); address != nullptr; address = address->ai_next, ++i) {

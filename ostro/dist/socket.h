@@ -56,8 +56,8 @@ struct Begun {
 };
 
 // Begins to connect to the address of this number, or the first one after it to which that can be begun.
-// Errors: kNotFound when the host is a name that has no address, as long as that is so (the resolver may wait
-// for a name server); kInvalidArgument; kIo.
+// Errors: kNotFound when the host is a name that has no address, or for which no name server has answered
+// yet; kInvalidArgument; kIo.
 Result<Begun> begin_connect(const std::string& host, const std::string& port, size_t which = 0);
 int connect_error(const Socket& socket);
 

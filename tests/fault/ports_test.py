@@ -31,7 +31,7 @@ sys.path.insert(0, str(ROOT / "tests" / "e2e"))
 from workers_test import Gate, Place, check, steps_of, wait_for  # noqa: E402
 
 PORT = 29500
-SECRET = {"OSTRO_THREADS": "1", "OSTRO_JOB_SECRET": "secret"}
+SECRET = {"OSTRO_THREADS": "1", "OSTRO_JOB_SECRET": "a secret of this test"}
 NET = os.getpid() % 250
 NAME = "late.coordinator.test"
 

@@ -29,17 +29,19 @@ int listen_at_port(const addrinfo& at, int port, int backlog) {
   const int fd = ::socket(at.ai_family, SOCK_STREAM | SOCK_NONBLOCK | SOCK_CLOEXEC, 0);
   if (fd < 0) return -errno;
   const int on = 1, off = 0;
-  // Of a port that the system chooses, two processes could then be given the same one.
-  if (port != 0) (void)::setsockopt(fd, SOL_SOCKET, SO_REUSEADDR, &on, sizeof on);
+  const auto reuse_address = [&] { (void)::setsockopt(fd, SOL_SOCKET, SO_REUSEADDR, &on, sizeof on); };
+  if (port != 0) reuse_address();
   if (at.ai_family == AF_INET6) (void)::setsockopt(fd, IPPROTO_IPV6, IPV6_V6ONLY, &off, sizeof off);
   sockaddr_storage address{};
   std::memcpy(&address, at.ai_addr, at.ai_addrlen);
   set_port(address, port);
-  // Two that bind at the same time may both succeed; then one of them cannot listen.
-  if (::bind(fd, reinterpret_cast<const sockaddr*>(&address), at.ai_addrlen) == 0 &&
-      ::listen(fd, backlog) == 0)
-    return fd;
-  const int failed = errno;
+  int failed = ::bind(fd, reinterpret_cast<const sockaddr*>(&address), at.ai_addrlen) == 0 ? 0 : errno;
+  // A port that the system chooses: earlier, two processes could be given the same one. Connections inherit
+  // it, so that those of a process that has ended do not keep the port from one that is told to use it.
+  if (port == 0) reuse_address();
+  // Two that bind to a given port at the same time may both succeed; then one of them cannot listen.
+  if (failed == 0 && ::listen(fd, backlog) != 0) failed = errno;
+  if (failed == 0) return fd;
   ::close(fd);
   return -failed;
 }

@@ -5,7 +5,11 @@
 
 #include <algorithm>
 #include <cerrno>
+#include <condition_variable>
 #include <cstring>
+#include <map>
+#include <mutex>
+#include <optional>
 #include <thread>
 #include <utility>
 
@@ -18,6 +22,7 @@ using LookUpClock = std::chrono::steady_clock;
 
 constexpr std::chrono::milliseconds kFirstPause{100}, kMostPause{2000};
 constexpr std::chrono::seconds kUntilNotice{2};
+constexpr std::chrono::seconds kStale{10};  // the age of an answer that nothing waited for any more
 
 // Whether the text can be a name: not an address in numbers, or something close to one.
 bool is_name(const std::string& host) {
@@ -30,6 +35,37 @@ bool may_come(int failed) {
          failed == EAI_NODATA;
 }
 
+// What the system's resolver was asked, and has answered.
+struct Question {
+  std::optional<Result<AddressList>> answer;
+  LookUpClock::time_point answered;
+};
+
+struct Questions {
+  std::mutex mutex;
+  std::condition_variable answered;
+  std::map<std::pair<std::string, int>, std::shared_ptr<Question>> by_place;  // whose answers none has taken
+};
+
+// It outlives main(), as threads that wait for a name server may.
+Questions& open_questions() {
+  static Questions& all = *new Questions;
+  return all;
+}
+
+std::shared_ptr<Question> ask(const std::string& host, int port) {
+  auto question = std::make_shared<Question>();
+  std::thread([host, port, question] {
+    auto found = look_up(host, port);
+    Questions& all = open_questions();
+    const std::lock_guard lock(all.mutex);
+    question->answer = std::move(found);
+    question->answered = LookUpClock::now();
+    all.answered.notify_all();
+  }).detach();
+  return question;
+}
+
 }  // namespace
 
 Result<AddressList> look_up(const std::string& host, int port, int flags) {
@@ -39,12 +75,29 @@ Result<AddressList> look_up(const std::string& host, int port, int flags) {
   wanted.ai_flags = flags | AI_NUMERICSERV;
   addrinfo* list = nullptr;
   const int failed = ::getaddrinfo(host.c_str(), std::to_string(port).c_str(), &wanted, &list);
-  if (failed == 0) return AddressList(list);
+  if (failed == 0)
+    return AddressList(list, [](const addrinfo* all) { ::freeaddrinfo(const_cast<addrinfo*>(all)); });
   const int error = errno;
   const std::string message = fmt::format(
       "host '{}': {}", host, failed == EAI_SYSTEM ? std::strerror(error) : ::gai_strerror(failed));
   const bool later = may_come(failed) && is_name(host) && (flags & AI_NUMERICHOST) == 0;
   return later ? not_found(message) : invalid_argument(message);
+}
+
+Result<AddressList> look_up_until(const std::string& host, int port, LookUpClock::time_point deadline) {
+  auto numbers = look_up(host, port, AI_NUMERICHOST);
+  if (numbers.ok() || !is_name(host)) return numbers;
+  Questions& all = open_questions();
+  std::unique_lock lock(all.mutex);
+  std::shared_ptr<Question>& place = all.by_place[{host, port}];
+  const bool stale = place && place->answer && LookUpClock::now() > place->answered + kStale;
+  if (!place || stale) place = ask(host, port);
+  const std::shared_ptr<Question> question = place;
+  if (!all.answered.wait_until(lock, deadline, [&] { return question->answer.has_value(); }))
+    return not_found(fmt::format("host '{}': the system's resolver has not answered yet", host));
+  const auto open = all.by_place.find({host, port});
+  if (open != all.by_place.end() && open->second == question) all.by_place.erase(open);
+  return *question->answer;
 }
 
 Result<AddressList> look_up_late(const std::string& host, int port, const std::string& what,
@@ -53,7 +106,8 @@ Result<AddressList> look_up_late(const std::string& host, int port, const std::s
   bool told = false;
   auto pause = kFirstPause;
   for (int asked = 1;; ++asked) {
-    auto list = look_up(host, port);
+    auto list =
+        look_up_until(host, port, std::min(deadline, std::max(notice, LookUpClock::now() + kMostPause)));
     if (list.ok() || list.error().code() != ErrorCode::kNotFound) return list;
     const auto now = LookUpClock::now();
     if (now >= deadline)

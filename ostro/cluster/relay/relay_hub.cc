@@ -43,6 +43,7 @@ class RelayHub::Line {
 
   // Moves what can be moved without waiting. Returns how many bytes were delivered.
   int64_t turn() {
+    if (!std::exchange(due_, false)) return 0;
     int64_t delivered = 0;
     bool moved = true;
     for (int round = 0; round < kMostRounds && moved && !over_; ++round) {
@@ -52,6 +53,8 @@ class RelayHub::Line {
     return delivered;
   }
   bool over() const { return over_; }
+  // Something can be moved, as poll() has said.
+  void wake() { due_ = true; }
 
   // What to wait for. A descriptor of which nothing is wanted is left out: its end would wake the thread
   // again and again.
@@ -99,7 +102,7 @@ class RelayHub::Line {
 
   std::array<dist::Socket, 2> ends_;
   std::array<Way, 2> ways_;  // by the end at which each begins
-  bool over_ = false;
+  bool over_ = false, due_ = true;
 };
 
 RelayHub::RelayHub(std::string joined, std::chrono::milliseconds silence)
@@ -141,6 +144,11 @@ void RelayHub::run() {
     std::vector<int> readable;
     for (size_t i = 1; i < waits; ++i)
       if (polls[i].revents != 0) readable.push_back(polls[i].fd);
+    size_t i = waits;
+    for (Line& line : lines_) {
+      if (polls[i].revents != 0 || polls[i + 1].revents != 0) line.wake();
+      i += 2;
+    }
     drop_gone(readable);
   }
 }

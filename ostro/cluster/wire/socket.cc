@@ -147,7 +147,7 @@ Result<Socket> connect_to(const std::string& host, int port, Clock::time_point d
     std::this_thread::sleep_for(std::chrono::milliseconds(20));
     if (Clock::now() < again) continue;
     // It may have moved: another one in its place has another address.
-    if (auto newer = look_up(host, port); newer.ok()) list = std::move(*newer);
+    if (auto newer = look_up_until(host, port, deadline); newer.ok()) list = std::move(*newer);
     again = Clock::now() + kAskAgain;
   }
 }
