@@ -194,6 +194,29 @@ TEST_CASE("strangers at the relay get nowhere") {
   }
 }
 
+TEST_CASE("a call that meets no coordinator, or loses it, is made again") {
+  RelayJob job(1);
+  job.options.port = job.coordinator->port();
+  auto lost = job.call("g/", 0, 1);
+  REQUIRE(lost->turn().ok());
+  job.coordinator.reset();
+  RelayCaller caller("127.0.0.1", job.options.port, "s3cret");
+  auto early = caller.call("g/", 1, 0).value();
+  job.start();
+  auto first = std::async(std::launch::async, [&] { return joined(*early); });
+  const Status second = joined(*lost);
+  CHECK_MESSAGE(second.ok(), (second.ok() ? "" : second.error().message()));
+  const Status other = first.get();
+  CHECK_MESSAGE(other.ok(), (other.ok() ? "" : other.error().message()));
+  // Where none comes, it ends.
+  job.coordinator.reset();
+  auto never = caller.call("g/", 0, 1).value();
+  const Status ended = joined(*never);
+  REQUIRE(!ended.ok());
+  CHECK(ended.error().code() == ErrorCode::kIo);
+  CHECK(ended.error().message().find("the coordinator at 127.0.0.1:") == 0);
+}
+
 // With TLS a connection in the clear is good for the relay only.
 TEST_CASE("who knows the secret and leaves TLS out does not become a member") {
   RelayJob job(1, true);

@@ -3,12 +3,15 @@
 #include "ostro/dist/reach.h"
 
 #include <doctest/doctest.h>
+#include <poll.h>
 #include <sys/socket.h>
 
 #include <array>
+#include <atomic>
 #include <map>
 #include <mutex>
 #include <set>
+#include <thread>
 #include <tuple>
 
 #include "ostro/base/net/free_ports_for_test.h"
@@ -238,6 +241,47 @@ TEST_CASE("with auto the relay is between those who cannot connect, and between 
       });
   CHECK(errors[1] == "worker 1: lost worker 0: connecting to it: Connection refused");
   CHECK(unused.pairs.empty());
+}
+
+// Another program is at the address that worker 0 tells the others, as another machine behind a gateway may
+// be.
+TEST_CASE("with auto the relay is between those of whom one reaches somebody else") {
+  const Listener stranger = listen_at("127.0.0.1", 16).value();
+  std::atomic<bool> stopped = false;
+  std::thread closes([&] {
+    pollfd wait{stranger.socket.fd(), POLLIN, 0};
+    while (!stopped)
+      if (::poll(&wait, 1, 10) > 0) accept_from(stranger);
+  });
+  const int port = std::stoi(stranger.port);
+  PairRelay relay;
+  for (const RelayUse use : {RelayUse::kAuto, RelayUse::kNever}) {
+    std::vector<std::string> ends(2);
+    const PortRange own = free_ports(1);
+    play(
+        line(2),
+        [&](int64_t rank, Result<std::unique_ptr<Group>> group) {
+          const Status status = group.ok() ? work_some(**group) : Status(group.error());
+          ends[static_cast<size_t>(rank)] = status.ok() ? "works" : status.error().message();
+        },
+        [&](int64_t rank) {
+          GlooOptions options;
+          options.reach.relay = &relay;
+          options.reach.use = use;
+          options.connect_timeout =
+              use == RelayUse::kAuto ? milliseconds(std::chrono::minutes(2)) : milliseconds(500);
+          if (rank == 0)
+            options.reach.ports = own,
+            options.reach.advertised = AdvertisedHost{"127.0.0.1", PortRange{port, port}};
+          return options;
+        });
+    if (use == RelayUse::kAuto) CHECK(ends == std::vector<std::string>{"works", "works"});
+    if (use == RelayUse::kNever)
+      CHECK_MESSAGE(ends[1].find("worker 1: lost worker 0: ") == 0, ends[1]);  // the control
+    CHECK(relay.pairs == std::set<std::pair<int64_t, int64_t>>{{0, 1}});
+  }
+  stopped = true;
+  closes.join();
 }
 
 TEST_CASE("a worker that needs a relay is an error where there is none") {

@@ -80,6 +80,25 @@ TEST_CASE("each process gets a port of the range, and one too many learns which 
   }
 }
 
+TEST_CASE("a connection that is left does not keep a port that the system chose from the next listener") {
+  const auto first = open_listener("127.0.0.1", {}, 1);
+  REQUIRE(first.ok());
+  const int port = port_of_listener(*first);
+  sockaddr_in to{};
+  to.sin_family = AF_INET;
+  to.sin_addr.s_addr = htonl(INADDR_LOOPBACK);
+  to.sin_port = htons(static_cast<uint16_t>(port));
+  const int from = ::socket(AF_INET, SOCK_STREAM | SOCK_CLOEXEC, 0);
+  REQUIRE(::connect(from, reinterpret_cast<const sockaddr*>(&to), sizeof to) == 0);
+  const int came = ::accept(*first, nullptr, nullptr);
+  REQUIRE(came >= 0);
+  ::close(came), ::close(*first);  // its half of the connection waits for the other one
+  const auto next = open_listener("127.0.0.1", {port, port}, 1);
+  CHECK_MESSAGE(next.ok(), (next.ok() ? "" : next.error().message()));
+  if (next.ok()) ::close(*next);
+  ::close(from);
+}
+
 TEST_CASE("any address takes connections of IPv4, and hosts of others are refused") {
   const auto any = open_listener(kAnyAddress, {}, 1);
   REQUIRE_MESSAGE(any.ok(), (any.ok() ? "" : any.error().message()));
@@ -119,6 +138,22 @@ TEST_CASE("a name without an address is waited for, and what is none is not") {
     CHECK(none.error().code() == ErrorCode::kInvalidArgument);
   }
   CHECK(look_up_late("::1", 1, "it", far).ok());
+}
+
+TEST_CASE("a resolver that has not answered is not waited for, and what it finds is the next answer") {
+  const auto now = std::chrono::steady_clock::now(), far = now + std::chrono::hours(1);
+  const auto early = look_up_until("localhost", 7, now);
+  if (!early.ok()) {
+    CHECK(early.error().code() == ErrorCode::kNotFound);
+    CHECK(early.error().message() == "host 'localhost': the system's resolver has not answered yet");
+  }
+  for (int i = 0; i < 2; ++i) {
+    const auto found = look_up_until("localhost", 7, far);
+    REQUIRE(found.ok());
+    CHECK(is_loopback(*(*found)->ai_addr));
+  }
+  CHECK(look_up_until("127.0.0.1", 7, now).ok());  // needs no resolver
+  CHECK(look_up_until("256.1.1.1", 7, far).error().code() == ErrorCode::kInvalidArgument);
 }
 
 }  // namespace
