@@ -4,6 +4,7 @@
 
 #include <utility>
 
+#include "ostro/base/net/host_port.h"
 #include "ostro/base/sha256.h"
 #include "ostro/cluster/link.h"
 #include "ostro/cluster/wire/secret.h"
@@ -87,7 +88,7 @@ Result<Joined> connect_and_prove(const std::string& host, int port, const std::s
                                  tls::Certificates* certificates, Clock::time_point deadline, bool again) {
   ASSIGN_OR_RETURN(Socket socket, connect_to(host, port, deadline));
   Channel channel(std::move(socket));
-  const std::string place = fmt::format("the coordinator at {}:{}", host, port);
+  const std::string place = "the coordinator at " + host_and_port(host, port);
   const auto failed = [&](const Error& error) {
     const bool in_the_clear = certificates != nullptr && channel.binding().empty();
     return (again && in_the_clear ? io_error(error.message()) : error).with_context(place);

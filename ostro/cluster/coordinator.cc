@@ -44,7 +44,8 @@ Result<std::unique_ptr<Coordinator>> Coordinator::start(const CoordinatorOptions
   if (options.tls) {
     ASSIGN_OR_RETURN(certificates, tls::Certificates::of_job(options.secret));
   }
-  ASSIGN_OR_RETURN(Socket listener, listen_at(options.bind, options.port, options.secret.empty()));
+  ASSIGN_OR_RETURN(Socket listener,
+                   listen_at(options.bind, {options.port, options.port}, options.secret.empty()));
   ASSIGN_OR_RETURN(Journal journal, Journal::open(options.journal));
   auto state =
       std::make_unique<State>(options, std::move(listener), std::move(journal), std::move(certificates));
@@ -59,6 +60,8 @@ std::optional<int64_t> Coordinator::over() const { return state_->loop.over(); }
 JobState Coordinator::watched() const {
   JobState state = state_->loop.watch().state();
   state.control_bytes = state_->loop.moved();
+  state.relayed_bytes = state_->loop.relay().bytes();
+  state.relayed_pairs = state_->loop.relay().pairs();
   return state;
 }
 int64_t Coordinator::steps_done() const { return state_->loop.watch().steps_done(); }

@@ -17,10 +17,11 @@
 namespace ostro::cluster {
 
 struct CoordinatorOptions {
-  std::string bind = "127.0.0.1";  // an address in numbers; others than loopback need a secret
-  int port = 0;                    // 0: any free one
-  std::string secret;              // of the job; a worker must prove it
-  bool tls = false;                // connections are encrypted, and need a secret; others are refused
+  // An address in numbers, or kAnyAddress (base/net/listen.h); others than loopback need a secret.
+  std::string bind = "127.0.0.1";
+  int port = 0;        // 0: any free one
+  std::string secret;  // of the job; a worker must prove it
+  bool tls = false;    // connections are encrypted, and need a secret; others are refused
   // The values that a worker must have to be admitted. Without them, every worker must have those of the
   // worker that joined first.
   std::optional<Hello> expected;
@@ -29,6 +30,8 @@ struct CoordinatorOptions {
   int64_t min_workers = 1, max_workers = 1;
   int64_t multiple = 1;                   // the number of workers must be a multiple of this
   std::chrono::milliseconds lease{5000};  // a worker that is silent for this long is lost
+  // A connection that is relayed counts as lost when the machine of one end acknowledges nothing for so long.
+  std::chrono::milliseconds link_timeout{60'000};
   // The path of a file with the number of the last epoch, so that a restarted coordinator continues with a
   // higher one; "": none. A lock, the file with .lock behind its name, keeps two coordinators from using it.
   std::string journal;

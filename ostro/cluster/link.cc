@@ -124,6 +124,12 @@ Status Link::come_back(const Status& why) {
     for (const auto& [key, value] : kept_)
       channel_.push(
           Message(Kind::kSet).number(next_request_++).number(key.first).text(key.second).text(value).bytes());
+    // A fault that the last coordinator may not have heard: connections through its relay ended with it.
+    if (const auto fault = faulted_.find(hello.epoch); fault != faulted_.end())
+      channel_.push(Message(Kind::kFault)
+                        .number(fault->first)
+                        .text(shortened(fault->second, kMostBytesOfReason))
+                        .bytes());
     log_info("the coordinator is back");
     return Status();
   }

@@ -9,7 +9,6 @@
 #include <map>
 #include <mutex>
 #include <optional>
-#include <set>
 #include <string>
 #include <string_view>
 #include <thread>
@@ -101,8 +100,8 @@ class Link {
   int64_t ended_ = 0;                           // epochs up to this number have ended
   int64_t began_ = 0;                           // the last that this member works in
   std::string end_reason_;
-  std::optional<Error> gone_;  // the error after which no coordinator is expected any more
-  std::set<int64_t> faulted_;
+  std::optional<Error> gone_;               // the error after which no coordinator is expected any more
+  std::map<int64_t, std::string> faulted_;  // by epoch, with the reason
   std::map<std::pair<int64_t, std::string>, std::string> kept_;  // by epoch and key
   int64_t next_request_ = 1;
   std::map<int64_t, Request> requests_;

@@ -58,7 +58,7 @@ void Link::on_end(int64_t epoch, std::function<void(const std::string&)> callbac
 void Link::fault(int64_t epoch, const std::string& why) {
   const Lock lock(mutex_);
   // Many threads of a worker may report the same fault.
-  if (epochs_.count(epoch) == 0 || !faulted_.insert(epoch).second) return;
+  if (epochs_.count(epoch) == 0 || !faulted_.emplace(epoch, why).second) return;
   push(Message(Kind::kFault).number(epoch).text(shortened(why, kMostBytesOfReason)).bytes());
 }
 

@@ -1,12 +1,15 @@
 #include "ostro/cluster/loop.h"
 
 #include <fmt/format.h>
+#include <sys/socket.h>
 
 #include <algorithm>
+#include <cerrno>
 #include <utility>
 
 #include "ostro/base/log.h"
 #include "ostro/base/sha256.h"
+#include "ostro/cluster/relay_request.h"
 #include "ostro/dist/socket.h"
 
 namespace ostro::cluster {
@@ -38,7 +41,8 @@ Loop::Loop(const CoordinatorOptions& options, Socket listener, Journal journal,
             const auto found = members_.find(member);
             if (found != members_.end()) push(*found->second, message);
           },
-          options.expected) {}
+          options.expected),
+      relay_(Channel::framed(Message(Kind::kRelayed).bytes()), options.link_timeout) {}
 
 void Loop::stop() {
   stopped_ = true;
@@ -90,6 +94,7 @@ void Loop::wait() {
 }
 
 void Loop::read(Peer& peer) {
+  if (peer.undecided && !decide(peer)) return;
   const Status filled = peer.channel.fill(peer.most);
   moved_ += peer.channel.take_moved();
   if (peer.channel.heard() && peer.stage == Stage::kMember) peer.until = Clock::now() + options_.lease;
@@ -163,16 +168,31 @@ void Loop::accept_some() {
 
 // With TLS a worker first learns that, in the clear, so that one without can say what is wrong.
 void Loop::greet(Peer& peer) {
+  const Nonce chosen = new_nonce();
+  peer.nonce.assign(chosen.data(), chosen.size());
   if (certificates_) {
-    push(peer, Message(Kind::kSecured).bytes());
+    push(peer, Message(Kind::kSecured).text(peer.nonce).bytes());
     const Status flushed = peer.channel.flush();
     if (!flushed.ok() || peer.channel.wants_to_write())
       return lose(peer, flushed.ok() ? "it does not read what it is sent" : flushed.error().message());
-    peer.channel.secure(*certificates_, tls::Side::kAccepts);
+    peer.undecided = true;
+    return;
   }
-  const Nonce chosen = new_nonce();
-  peer.nonce.assign(chosen.data(), chosen.size());
   push(peer, Message(Kind::kChallenge).text(peer.nonce).bytes());
+}
+
+// With TLS: whether it is known, by the first byte, what this connection is for. Returns false while it has
+// not come.
+bool Loop::decide(Peer& peer) {
+  char first = 0;
+  const ssize_t got = ::recv(peer.channel.fd(), &first, 1, MSG_PEEK | MSG_DONTWAIT);
+  if (got < 0 && (errno == EAGAIN || errno == EWOULDBLOCK || errno == EINTR)) return false;
+  peer.undecided = false;
+  peer.in_clear = got == 1 && first != kTlsFirstByte;
+  if (peer.in_clear) return true;
+  peer.channel.secure(*certificates_, tls::Side::kAccepts);
+  push(peer, Message(Kind::kChallenge).text(peer.nonce).bytes());
+  return true;
 }
 
 // Repeats until no peer is lost: sending may find another lost one.

@@ -17,6 +17,7 @@
 #include "ostro/cluster/coordinator.h"
 #include "ostro/cluster/journal.h"
 #include "ostro/cluster/message.h"
+#include "ostro/cluster/relay/relay_hub.h"
 #include "ostro/cluster/roster.h"
 #include "ostro/cluster/watch/job_watch.h"
 #include "ostro/cluster/wire/channel.h"
@@ -41,6 +42,7 @@ class Loop {
   const JobWatch& watch() const { return watch_; }
   // Bytes of all messages that came and went.
   int64_t moved() const { return moved_; }
+  const RelayHub& relay() const { return relay_; }
 
  private:
   enum class Stage { kStranger, kProved, kMember, kLeaving };
@@ -49,6 +51,8 @@ class Loop {
     Channel channel;
     Stage stage = Stage::kStranger;
     size_t most = kMostBytesOfStranger;  // bytes of a message
+    bool undecided = false;              // whether it begins TLS, or asks for the relay
+    bool in_clear = false;               // it has not begun TLS, and so may only ask for the relay
     std::string nonce, from;             // from: its address
     int64_t member = 0;                  // of the roster
     Clock::time_point came;
@@ -62,10 +66,12 @@ class Loop {
   void read(Peer& peer);
   void handle(Peer& peer, std::string_view message);
   void handle_proof(Peer& peer, MessageReader& reader);
+  void handle_relay(Peer& peer, MessageReader& reader);
   void handle_hello(Peer& peer, MessageReader& reader);
   void handle_member(Peer& peer, MessageReader& reader);
   void refuse(Peer& peer, const std::string& why);
   void greet(Peer& peer);
+  bool decide(Peer& peer);
   void warn_of_stranger(const std::string& why);
   void expire();
   void accept_some();
@@ -102,6 +108,7 @@ class Loop {
   Clock::time_point next_tell_;     // of that, not before
   bool told_of_accept_ = false;     // that no connection can be accepted
   std::optional<Clock::time_point> unrecorded_since_;
+  RelayHub relay_;
 };
 
 }  // namespace ostro::cluster

@@ -4,6 +4,7 @@
 #include "ostro/base/log.h"
 #include "ostro/base/sha256.h"
 #include "ostro/cluster/loop.h"
+#include "ostro/cluster/relay_request.h"
 #include "ostro/cluster/wire/secret.h"
 
 namespace ostro::cluster {
@@ -11,18 +12,32 @@ namespace ostro::cluster {
 void Loop::handle(Peer& peer, std::string_view message) {
   MessageReader reader(message);
   switch (peer.stage) {
-    case Stage::kStranger: return handle_proof(peer, reader);
+    case Stage::kStranger:
+      return reader.kind() == Kind::kRelay ? handle_relay(peer, reader) : handle_proof(peer, reader);
     case Stage::kProved: return handle_hello(peer, reader);
     case Stage::kMember: return handle_member(peer, reader);
     case Stage::kLeaving: return;  // it has not read yet that it is refused
   }
 }
 
+// The connection leaves this thread: bytes between workers must not keep it from the members.
+void Loop::handle_relay(Peer& peer, MessageReader& reader) {
+  std::optional<RelayRequest> request = read_relay(reader, options_.secret, peer.nonce);
+  if (!request) {
+    warn_of_stranger("it asks for the relay with another secret than this coordinator's");
+    return refuse(peer, "the secret is wrong: start all with the same OSTRO_JOB_SECRET");
+  }
+  std::optional<Socket> socket = peer.channel.release();
+  if (!socket) return lose(peer, "it does not follow the protocol of a worker");
+  relay_.add({std::move(request->group), request->own, request->peer}, std::move(*socket));
+  lose(peer, "it is at the relay");
+}
+
 void Loop::handle_proof(Peer& peer, MessageReader& reader) {
   const std::string_view its_nonce = reader.text();
   const std::string_view its_proof = reader.text();
   const std::string binding = peer.channel.binding();
-  if (reader.kind() != Kind::kProof || !reader.done())
+  if (reader.kind() != Kind::kProof || !reader.done() || peer.in_clear)
     return lose(peer, "it does not follow the protocol of a worker");
   if (!same_code(its_proof, proof(options_.secret, "member", peer.nonce, its_nonce, binding))) {
     warn_of_stranger(fmt::format("it has another secret than this coordinator (from {})", peer.from));

@@ -52,7 +52,11 @@ enum class Kind : uint8_t {
   kGoes,    // why it is about to end
   kGetAll,  // request, number, group, count
   // coordinator to member
-  kSecured,  // it speaks TLS from here on: the first message, and the only one that is not encrypted
+  kSecured,  // nonce; it speaks TLS from here on: the first message, and the last that is not encrypted
+  // worker to coordinator, in place of kProof
+  kRelay,  // group, rank, rank of the other worker, nonce, proof (relay_request.h)
+  // coordinator to both workers
+  kRelayed,  // what follows comes from the other worker
 };
 
 // Builds a message: Message(Kind::kEnd).number(3).text("gone").bytes().

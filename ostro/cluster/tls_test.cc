@@ -79,7 +79,7 @@ TEST_CASE("with TLS, too, a member comes back to a restarted coordinator") {
 
 // One that answers at the coordinator's address and knows no secret.
 struct Impostor {
-  explicit Impostor(int port) : listener(listen_at("127.0.0.1", port, true).value()) {}
+  explicit Impostor(int port) : listener(listen_at("127.0.0.1", {port, port}, true).value()) {}
   Channel accepted() const {
     pollfd there{listener.fd(), POLLIN, 0};
     REQUIRE(poll(&there, 1, 300'000) == 1);
@@ -168,7 +168,7 @@ TEST_CASE("TLS without a secret is an error on both sides") {
 
 // One that pretends to be the coordinator, and skips TLS: the worker says nothing to it.
 TEST_CASE("a worker with TLS says nothing to who offers none") {
-  const Socket listener = listen_at("127.0.0.1", 0, true).value();
+  const Socket listener = listen_at("127.0.0.1", {}, true).value();
   Result<std::unique_ptr<Member>> joined = busy("");
   std::thread worker([&] {
     joined = Member::join("127.0.0.1", port_of(listener), "s3cret", {"job", {}, "here", 1}, kSoon, true);
@@ -207,8 +207,8 @@ TEST_CASE("garbage before, instead of and after the handshake harms nobody") {
     Channel channel(connect_to_job(job));
     pollfd there{channel.fd(), POLLIN, 0};
     REQUIRE(poll(&there, 1, 300'000) == 1);
-    REQUIRE(channel.fill(1).ok());
-    REQUIRE(channel.next(1).value().has_value());  // kSecured
+    REQUIRE(channel.fill(kMostBytesOfStranger).ok());
+    REQUIRE(channel.next(kMostBytesOfStranger).value().has_value());  // kSecured
     channel.secure(*certificates, tls::Side::kConnects);
     std::string bytes(1 + rng() % 500, '\0');
     for (char& c : bytes) c = static_cast<char>(rng());

@@ -56,7 +56,7 @@ class Agent {
     if (what == "selftest") return selftest();
     if (what == "device") return device(asked.value("device", ""));
     if (what == "path") return path(asked.value("path", ""), asked.value("marker", ""));
-    if (what == "listen") return listen(asked.value("address", ""), asked.value("key", ""));
+    if (what == "listen") return listen(asked);
     if (what == "send") return send(asked);
     if (what == "taken") return taken();
     return invalid_argument(fmt::format("\"{}\" is no question of this version", what));
@@ -116,13 +116,22 @@ class Agent {
     return out;
   }
 
-  Result<AgentJson> listen(const std::string& address, const std::string& key) {
-    ASSIGN_OR_RETURN(LinkListener listener, LinkListener::open(address, key));
-    const int port = listener.port();
+  Result<AgentJson> listen(const AgentJson& asked) {
+    dist::Reach reach;
+    reach.bind = asked.value("address", "");
+    const std::string ports = asked.value("ports", ""), advertise = asked.value("advertise", "");
+    if (!ports.empty()) {
+      ASSIGN_OR_RETURN(reach.ports, parse_ports(ports));
+    }
+    if (!advertise.empty()) {
+      ASSIGN_OR_RETURN(reach.advertised, dist::parse_advertised(advertise));
+    }
+    ASSIGN_OR_RETURN(LinkListener listener, LinkListener::open(reach, asked.value("key", "")));
+    const HostPort place = listener.place();
     taken_ = std::async(std::launch::async, [one = std::make_shared<LinkListener>(std::move(listener))] {
       return one->take(kProbePatience);
     });
-    return AgentJson{{"port", port}};
+    return AgentJson{{"address", place.host}, {"port", place.port}};
   }
 
   Result<AgentJson> send(const AgentJson& asked) const {

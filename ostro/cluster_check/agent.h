@@ -6,7 +6,9 @@
 //   {"do": "device", "device": D}               whether an engine can be made there
 //   {"do": "path", "path": P, "marker": M}      whether the file M is seen in the folder P, its free bytes,
 //                                               whether its lock is held, and how fast a file is written
-//   {"do": "listen", "address": A, "key": K}    listens for one connection
+//   {"do": "listen", "address": A, "key": K, "ports": R, "advertise": H}
+//                                               listens for one connection, as a worker with these options
+//                                               would (R and H may be ""); where others reach it
 //   {"do": "send", "address": A, "port": N, "key": K, "bytes": B}
 //   {"do": "taken"}                             whether the connection came
 #pragma once

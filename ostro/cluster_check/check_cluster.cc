@@ -81,7 +81,9 @@ class Check {
     }
     return true;
   }
-  std::optional<CheckJson> answer(size_t i, std::chrono::seconds patience, const std::string& about) {
+  // An error is a problem, unless `as_note` says that a run can start nevertheless.
+  std::optional<CheckJson> answer(size_t i, std::chrono::seconds patience, const std::string& about,
+                                  const std::string& as_note = "") {
     if (!processes_[i]) return std::nullopt;
     const auto line = processes_[i]->answer(patience, context_.stop);
     if (!line.ok()) {
@@ -94,6 +96,11 @@ class Check {
       problem(i, fmt::format("answers with \"{}\": is that program ostro, of this version?",
                              line->substr(0, 200)));
       processes_[i].reset();
+      return std::nullopt;
+    }
+    if (json.contains("error") && !as_note.empty()) {
+      out_.notes.push_back(
+          fmt::format("{}: {}{}; {}", out_.hosts[i].name, about, json.value("error", ""), as_note));
       return std::nullopt;
     }
     if (json.contains("error")) {
@@ -279,17 +286,24 @@ class Check {
   void ask_link(size_t from, size_t to) {
     const std::string key = new_key();
     const std::string& address = out_.hosts[to].address;
-    if (!ask(to, {{"do", "listen"}, {"address", address}, {"key", key}})) return;
+    if (!ask(to, {{"do", "listen"},
+                  {"address", address},
+                  {"key", key},
+                  {"ports", request_.ports},
+                  {"advertise", request_.hosts[to].advertise}}))
+      return;
     const auto listens = answer(to, kShortPatience, fmt::format("listens not at {}: ", address));
     if (!listens) return;
     const int64_t bytes = is_measured(from, to) ? request_.link_bytes : 0;
     const CheckJson question = {{"do", "send"},
-                                {"address", address},
+                                {"address", listens->value("address", address)},
                                 {"port", listens->value("port", 0)},
                                 {"key", key},
                                 {"bytes", bytes}};
     std::optional<CheckJson> sent;
-    if (ask(from, question)) sent = answer(from, kLinkPatience, fmt::format("to {}: ", out_.hosts[to].name));
+    if (ask(from, question))
+      sent = answer(from, kLinkPatience, fmt::format("to {}: ", out_.hosts[to].name),
+                    request_.relays ? "the coordinator will pass their bytes on" : "");
     if (sent) {
       const double seconds = sent->value("seconds", 0.0);
       out_.links.push_back({from, to, bytes > 0 ? static_cast<double>(bytes) / std::max(seconds, 1e-9) : 0});

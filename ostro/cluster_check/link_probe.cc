@@ -6,8 +6,11 @@
 
 #include <algorithm>
 #include <array>
+#include <cstdlib>
 #include <cstring>
 #include <vector>
+
+#include "ostro/base/net/host_port.h"
 
 namespace ostro::cluster_check {
 namespace {
@@ -62,11 +65,15 @@ Status receive_all(const cluster::Socket& socket, char* data, size_t count, Cloc
 
 }  // namespace
 
-Result<LinkListener> LinkListener::open(const std::string& address, const std::string& key) {
+Result<LinkListener> LinkListener::open(const dist::Reach& reach, const std::string& key) {
   if (key.size() != kKeyBytes)
     return invalid_argument(fmt::format("a key has {} characters, not {}", kKeyBytes, key.size()));
   LinkListener out;
-  ASSIGN_OR_RETURN(out.socket_, cluster::listen_at(address, 0, /*loopback_only=*/false));
+  constexpr int kMostWaiting = 64;
+  ASSIGN_OR_RETURN(dist::Listener listener, dist::listen_at(reach, kMostWaiting));
+  ASSIGN_OR_RETURN(out.place_,
+                   parse_host_port(host_and_port(listener.host, std::atoi(listener.port.c_str()))));
+  out.socket_ = cluster::Socket(listener.socket.release());
   out.key_ = key;
   return out;
 }
@@ -104,8 +111,10 @@ Result<double> probe_link(const std::string& address, int port, const std::strin
   auto connected =
       cluster::connect_to(address, port, std::min(until, cluster::deadline_after(kConnectPatience)));
   if (!connected.ok())
-    return io_error(fmt::format("no connection to {}:{} in {} s; a firewall may be between them", address,
-                                port, kConnectPatience.count()));
+    return io_error(fmt::format(
+        "no connection to {} in {} s; a firewall may be between them: name the ports that it lets "
+        "through in trainer.worker_ports, or let the coordinator pass bytes on (trainer.relay)",
+        host_and_port(address, port), kConnectPatience.count()));
   std::string head = key;
   head.append(reinterpret_cast<const char*>(&bytes), kCountBytes);
   RETURN_IF_ERROR(send_all(*connected, head.data(), head.size(), until));

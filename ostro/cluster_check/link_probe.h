@@ -8,6 +8,7 @@
 
 #include "ostro/base/error.h"
 #include "ostro/cluster/wire/socket.h"
+#include "ostro/dist/reach.h"
 
 namespace ostro::cluster_check {
 
@@ -15,15 +16,17 @@ inline constexpr int64_t kMostProbeBytes = int64_t{1} << 32;
 
 class LinkListener {
  public:
-  // Listens at any free port of an address. `key` has 64 characters. Errors: as of cluster::listen_at.
-  static Result<LinkListener> open(const std::string& address, const std::string& key);
-  int port() const { return cluster::port_of(socket_); }
+  // Listens as a worker would. `key` has 64 characters. Errors: as of dist::listen_at.
+  static Result<LinkListener> open(const dist::Reach& reach, const std::string& key);
+  // Where others reach it.
+  const HostPort& place() const { return place_; }
   // Takes the bytes of the connection with the key, and acknowledges them. Errors: kIo, when none has come
   // within `patience`, or it breaks.
   Status take(std::chrono::milliseconds patience);
 
  private:
   cluster::Socket socket_;
+  HostPort place_;
   std::string key_;
 };
 

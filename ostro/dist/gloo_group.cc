@@ -223,7 +223,7 @@ Result<std::unique_ptr<Group>> connect_gloo(const ir::Mesh& mesh, int64_t rank, 
   std::call_once(once, [] { std::signal(SIGPIPE, SIG_IGN); });
 
   const std::string context = fmt::format("worker {}", rank);
-  PeerOptions peers{rank, mesh.size(), prefix, options.bind, options.secret, nullptr, options.epoch};
+  PeerOptions peers{rank, mesh.size(), prefix, options.reach, options.secret, nullptr, options.epoch};
   if (options.tls) {
     auto certificates = tls::Certificates::of_job(options.secret);
     if (!certificates.ok()) return certificates.error().with_context(context);

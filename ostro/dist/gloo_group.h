@@ -12,15 +12,16 @@
 #include "ostro/base/error.h"
 #include "ostro/dist/group.h"
 #include "ostro/dist/key_value.h"
+#include "ostro/dist/reach.h"
 #include "ostro/ir/program/mesh.h"
 
 namespace ostro::dist {
 
 struct GlooOptions {
-  std::string bind = "127.0.0.1";  // address of this host that peers can reach
-  std::string secret;              // shared by the job; every pair proves it
-  bool tls = false;                // encrypt the connections, with certificates that follow from the secret
-  int64_t epoch = 0;               // the epoch's number, for fault_point() (base/watch/fault_point.h)
+  Reach reach;         // how peers reach this worker
+  std::string secret;  // shared by the job; every pair proves it
+  bool tls = false;    // encrypt the connections, with certificates that follow from the secret
+  int64_t epoch = 0;   // the epoch's number, for fault_point() (base/watch/fault_point.h)
   // meet_timeout: how long to wait until all workers have called; none: as long as the store answers.
   // connect_timeout: how long their connections may take after that.
   std::optional<std::chrono::milliseconds> meet_timeout;

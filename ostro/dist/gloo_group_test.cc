@@ -152,9 +152,9 @@ TEST_CASE("what keeps workers from connecting is named") {
   CHECK(error(connect_gloo(line(3), 1, store, "a/", options)) ==
         "worker 1: worker 0 is one of 2 workers, worker 1 of 3");
   CHECK(error(connect_gloo(line(2), 2, store, "a/", options)) == "worker 2 of 2 workers");
-  options.bind = "nowhere.invalid";
+  options.reach.bind = "nowhere.invalid";
   const std::string nowhere = error(connect_gloo(line(1), 0, store, "b/", options));
-  CHECK_MESSAGE(nowhere.find("worker 0: the address 'nowhere.invalid': ") == 0, nowhere);
+  CHECK_MESSAGE(nowhere.find("worker 0: host 'nowhere.invalid': ") == 0, nowhere);
   // One that stops waits no more.
   options = {};
   options.given_up = [] { return true; };
@@ -165,7 +165,7 @@ TEST_CASE("what keeps workers from connecting is named") {
 TEST_CASE("an address of another machine is an error") {
   MemoryKeyValue store;
   GlooOptions options;
-  options.bind = "192.0.2.1";
+  options.reach.bind = "192.0.2.1";
   std::vector<std::string> errors(2);
   play(
       line(2),
@@ -220,7 +220,7 @@ class Scanned final : public KeyValue {
     const std::string text(value);
     const size_t host = text.find(' ') + 1, port = text.find(' ', host) + 1;
     for (int kind = 0; kind < 4; ++kind) {
-      Socket stranger = begin_connect(text.substr(host, port - 1 - host), text.substr(port)).value();
+      Socket stranger = begin_connect(text.substr(host, port - 1 - host), text.substr(port)).value().socket;
       pollfd there{stranger.fd(), POLLOUT, 0};
       ::poll(&there, 1, 10'000);
       // One says nothing, one half of a worker's word, one a whole one that proves nothing; one is gone.
@@ -266,7 +266,7 @@ TEST_CASE("strangers who connect first keep no worker out") {
 
 TEST_CASE("a connection counts the bytes that it moves, in both directions") {
   const Listener listener = listen_at("127.0.0.1", 4).value();
-  const Socket from = begin_connect(listener.host, listener.port).value();
+  const Socket from = begin_connect(listener.host, listener.port).value().socket;
   pollfd there{listener.socket.fd(), POLLIN, 0};
   REQUIRE(::poll(&there, 1, 20'000) == 1);
   const Socket to = accept_from(listener);

@@ -137,7 +137,7 @@ std::vector<Status> finish(std::vector<Handshake*> talks, const std::function<vo
 
 std::pair<Socket, Socket> tcp_pair() {
   const Listener listener = listen_at("127.0.0.1", 4).value();
-  Socket from = begin_connect(listener.host, listener.port).value();
+  Socket from = begin_connect(listener.host, listener.port).value().socket;
   pollfd there{listener.socket.fd(), POLLIN, 0};
   REQUIRE(::poll(&there, 1, 300'000) == 1);
   return {std::move(from), accept_from(listener)};

@@ -42,6 +42,8 @@ class Handshake {
   // The peer; -1 until it has said who it is.
   int64_t peer() const { return peer_; }
   bool came() const { return came_; }
+  // Whether the connection that this worker begins is not made yet.
+  bool connecting() const { return connecting_; }
   // Of one that came: the address that it came from.
   const std::string& from() const { return from_; }
   std::chrono::steady_clock::time_point since() const { return since_; }

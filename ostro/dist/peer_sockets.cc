@@ -7,7 +7,9 @@
 #include <list>
 #include <utility>
 
+#include "ostro/base/log.h"
 #include "ostro/base/watch/fault_point.h"
+#include "ostro/dist/dialler.h"
 #include "ostro/dist/handshake.h"
 
 namespace ostro::dist {
@@ -18,6 +20,9 @@ using Clock = std::chrono::steady_clock;
 
 constexpr milliseconds kSlice{100};  // after which a wait looks whether it is still wanted
 constexpr size_t kMostStrangers = 256;
+// How long a direct connection may take before another way is tried: so long, but a part of the whole time.
+constexpr milliseconds kDirectPatience{5000};
+constexpr int kDirectPart = 4;
 
 class Meeting {
  public:
@@ -26,16 +31,19 @@ class Meeting {
         store_(store),
         listener_(std::move(listener)),
         names_{options.secret, options.prefix, options.rank, options.size, options.certificates},
+        dialler_(options.reach, names_, store,
+                 std::min(kDirectPatience, options.connect_timeout / kDirectPart)),
         out_(static_cast<size_t>(options.size)) {}
 
   Result<std::vector<PeerSocket>> run() {
-    RETURN_IF_ERROR(store_.set(key(options_.rank),
-                               fmt::format("{} {} {}", options_.size, listener_.host, listener_.port)));
+    const std::string told = listener_.socket.open() ? listener_.host + " " + listener_.port : kThroughRelay;
+    RETURN_IF_ERROR(store_.set(key(options_.rank), fmt::format("{} {}", options_.size, told)));
     fault_point("connect", options_.epoch, options_.rank);
     const auto met = options_.meet_timeout ? Clock::now() + *options_.meet_timeout : Clock::time_point::max();
     ASSIGN_OR_RETURN(const std::vector<std::string> addresses, all_addresses(met));
-    for (int64_t peer = 0; peer < options_.rank; ++peer)
-      RETURN_IF_ERROR(begin(peer, addresses[static_cast<size_t>(peer)]));
+    for (int64_t peer = 0; peer < options_.size; ++peer)
+      if (peer != options_.rank)
+        RETURN_IF_ERROR(dialler_.begin(peer, addresses[static_cast<size_t>(peer)], talks_));
     const auto until = Clock::now() + options_.connect_timeout;
     auto look = Clock::now() + kSlice;
     while (missing() >= 0) {
@@ -43,11 +51,15 @@ class Meeting {
       if (now >= until) return late();
       if (now >= look) {
         RETURN_IF_ERROR(still_wanted());
+        RETURN_IF_ERROR(dialler_.look(all_missing()));
         look = Clock::now() + kSlice;
       }
       RETURN_IF_ERROR(turn(std::clamp(std::chrono::ceil<milliseconds>(std::min(look, until) - Clock::now()),
                                       milliseconds(0), kSlice)));
     }
+    if (dialler_.relayed() > 0)
+      log_info(fmt::format("worker {}: {} of {} connections go through the coordinator", options_.rank,
+                           dialler_.relayed(), options_.size - 1));
     return std::move(out_);
   }
 
@@ -103,15 +115,13 @@ class Meeting {
     return error.with_context("waiting for the addresses of the workers");
   }
 
-  Status begin(int64_t peer, const std::string& address) {
-    const size_t space = address.find(' ');
-    auto socket = begin_connect(address.substr(0, space), address.substr(space + 1));
-    if (!socket.ok()) return socket.error().with_context(fmt::format("lost worker {}", peer));
-    talks_.push_back(Handshake::to(peer, std::move(*socket), names_));
-    return Status();
+  // The ranks without a connection; the first of them, -1: there is none.
+  std::vector<int64_t> all_missing() const {
+    std::vector<int64_t> ranks;
+    for (int64_t rank = 0; rank < options_.size; ++rank)
+      if (rank != options_.rank && !out_[static_cast<size_t>(rank)].open()) ranks.push_back(rank);
+    return ranks;
   }
-
-  // A rank without a connection; -1: there is none.
   int64_t missing() const {
     for (int64_t rank = 0; rank < options_.size; ++rank)
       if (rank != options_.rank && !out_[static_cast<size_t>(rank)].open()) return rank;
@@ -131,9 +141,15 @@ class Meeting {
     std::vector<pollfd> polls{{listener_.socket.fd(), POLLIN, 0}};
     for (const Handshake& talk : talks_)
       polls.push_back({talk.fd(), static_cast<short>(talk.wants_to_write() ? POLLIN | POLLOUT : POLLIN), 0});
+    dialler_.add_polls(polls);
     ::poll(polls.data(), polls.size(), static_cast<int>(wait.count()));
+    RETURN_IF_ERROR(dialler_.turn(talks_));
     for (auto talk = talks_.begin(); talk != talks_.end();) {
       const Status status = talk->turn();
+      if (dialler_.instead(*talk, status, talks_)) {
+        talk = talks_.erase(talk);
+        continue;
+      }
       // What answers at the address of a peer may be another program by now, and bytes may have been changed.
       if (!status.ok() && !talk->came()) return io_error(status.error().message());
       const bool late = talk->came() && Clock::now() > talk->since() + options_.connect_timeout;
@@ -175,15 +191,16 @@ class Meeting {
           fmt::format("worker {} did not prove to worker {} that it knows the job's secret: do both have the "
                       "same secret?",
                       doubted_, options_.rank));
-    return io_error(fmt::format("no connection with worker {} within {} ms{}", missing(),
-                                options_.connect_timeout.count(),
+    return io_error(fmt::format("no connection with worker {} within {} ms{}{}", missing(),
+                                options_.connect_timeout.count(), dialler_.why_not(missing()),
                                 refused_.empty() ? "" : "; one was refused: " + refused_));
   }
 
   const PeerOptions& options_;
   KeyValue& store_;
-  const Listener listener_;
+  const Listener listener_;  // not open when all connections go through the relay
   const HandshakeNames names_;
+  Dialler dialler_;
   std::vector<PeerSocket> out_;
   std::list<Handshake> talks_;
   int64_t doubted_ = -1;  // came, and proved nothing
@@ -193,8 +210,11 @@ class Meeting {
 }  // namespace
 
 Result<std::vector<PeerSocket>> connect_peers(const PeerOptions& options, KeyValue& store) {
-  ASSIGN_OR_RETURN(Listener listener, listen_at(options.bind, static_cast<int>(options.size) +
-                                                                  static_cast<int>(kMostStrangers)));
+  Listener listener;
+  if (options.reach.use != RelayUse::kAlways) {
+    const int most = static_cast<int>(options.size) + static_cast<int>(kMostStrangers);
+    ASSIGN_OR_RETURN(listener, listen_at(options.reach, most));
+  }
   return Meeting(options, store, std::move(listener)).run();
 }
 

@@ -17,13 +17,14 @@
 #include "ostro/base/error.h"
 #include "ostro/dist/key_value.h"
 #include "ostro/dist/peer_socket.h"
+#include "ostro/dist/reach.h"
 
 namespace ostro::dist {
 
 struct PeerOptions {
   int64_t rank = 0, size = 1;
   std::string prefix;  // name of the group: of its keys in the store, and part of every proof
-  std::string bind;    // the address of this host that peers can reach
+  Reach reach;         // how peers reach this worker
   std::string secret;
   std::shared_ptr<tls::Certificates> certificates;  // of the job; null: no TLS
   int64_t epoch = 0;                                // for fault_point()
@@ -36,8 +37,8 @@ struct PeerOptions {
 
 // All `size` workers call it with the same prefix. Returns a connection for each rank; that of this worker is
 // not open. Errors name the worker that is missing: kInvalidArgument when it has another `size`, or when the
-// address of this worker is not one of this host; kBusy when time is over; kIo when a worker is lost or the
-// store says that the group has ended.
+// address of this worker is not one of this host; kBusy when time is over, or all ports of its range are in
+// use; kIo when a worker is lost or the store says that the group has ended.
 Result<std::vector<PeerSocket>> connect_peers(const PeerOptions& options, KeyValue& store);
 
 }  // namespace ostro::dist

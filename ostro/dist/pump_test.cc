@@ -31,7 +31,7 @@ std::shared_ptr<tls::Certificates> job() {
 std::array<PeerSocket, 2> connected() {
   const Listener listener = listen_at("127.0.0.1", 4).value();
   std::array<PeerSocket, 2> out;
-  out[0].socket = begin_connect(listener.host, listener.port).value();
+  out[0].socket = begin_connect(listener.host, listener.port).value().socket;
   wait_for(listener.socket.fd(), POLLIN);
   out[1].socket = accept_from(listener);
   for (size_t i = 0; i < 2; ++i)

@@ -11,27 +11,17 @@
 #include <algorithm>
 #include <array>
 #include <cerrno>
+#include <charconv>
 #include <cstddef>
 #include <cstring>
-#include <memory>
+
+#include "ostro/base/net/listen.h"
+#include "ostro/base/net/look_up.h"
 
 namespace ostro::dist {
 namespace {
 
-struct FreeAddressList {
-  void operator()(addrinfo* list) const { ::freeaddrinfo(list); }
-};
-using AddressList = std::unique_ptr<addrinfo, FreeAddressList>;
-
-Result<AddressList> resolve_address(const std::string& host, const std::string& port, int flags) {
-  addrinfo wanted{};
-  wanted.ai_socktype = SOCK_STREAM;
-  wanted.ai_flags = flags | AI_NUMERICSERV;
-  addrinfo* list = nullptr;
-  const int failed = ::getaddrinfo(host.c_str(), port.c_str(), &wanted, &list);
-  if (failed != 0) return invalid_argument(fmt::format("the address '{}': {}", host, ::gai_strerror(failed)));
-  return AddressList(list);
-}
+constexpr std::chrono::milliseconds kMostOfAQuestion{200};  // for the addresses of a name
 
 void set_number(int fd, int level, int name, int value) {
   (void)::setsockopt(fd, level, name, &value, sizeof value);
@@ -50,18 +40,12 @@ void Socket::close() {
   fd_ = -1;
 }
 
-Result<Listener> listen_at(const std::string& address, int backlog) {
-  ASSIGN_OR_RETURN(const AddressList list, resolve_address(address, "0", AI_PASSIVE));
-  Listener out{socket_for(*list), "", ""};
-  if (!out.socket.open() || ::bind(out.socket.fd(), list->ai_addr, list->ai_addrlen) != 0 ||
-      ::listen(out.socket.fd(), backlog) != 0) {
-    const int failed = errno;
-    const std::string message = fmt::format("cannot listen at {}: {}", address, std::strerror(failed));
-    return failed == EADDRNOTAVAIL ? invalid_argument(message) : io_error(message);
-  }
+Result<Listener> listen_at(const std::string& address, int backlog, const PortRange& ports) {
+  ASSIGN_OR_RETURN(const int fd, open_listener(address, ports, backlog));
+  Listener out{Socket(fd), "", ""};
   sockaddr_storage bound{};
   socklen_t size = sizeof bound;
-  ::getsockname(out.socket.fd(), reinterpret_cast<sockaddr*>(&bound), &size);
+  ::getsockname(fd, reinterpret_cast<sockaddr*>(&bound), &size);
   std::array<char, NI_MAXHOST> host{};
   std::array<char, NI_MAXSERV> port{};
   const int failed = ::getnameinfo(reinterpret_cast<const sockaddr*>(&bound), size, host.data(), host.size(),
@@ -77,12 +61,24 @@ Socket accept_from(const Listener& listener) {
   return socket;
 }
 
-Result<Socket> begin_connect(const std::string& host, const std::string& port) {
-  ASSIGN_OR_RETURN(const AddressList list, resolve_address(host, port, AI_NUMERICHOST));
-  Socket socket = socket_for(*list);
-  if (socket.open() && (::connect(socket.fd(), list->ai_addr, list->ai_addrlen) == 0 || errno == EINPROGRESS))
-    return socket;
-  return io_error(fmt::format("connecting to {}:{}: {}", host, port, std::strerror(errno)));
+Result<Begun> begin_connect(const std::string& host, const std::string& port, size_t which) {
+  int number = 0;
+  const auto [end, error] = std::from_chars(port.data(), port.data() + port.size(), number);
+  if (error != std::errc() || end != port.data() + port.size() || number == 0)
+    return invalid_argument(fmt::format("the port '{}' of {} is none", port, host));
+  ASSIGN_OR_RETURN(const AddressList list,
+                   look_up_until(host, number, std::chrono::steady_clock::now() + kMostOfAQuestion));
+  int failed = EADDRNOTAVAIL;
+  size_t i = 0;
+  for (const addrinfo* address = list.get(); address != nullptr; address = address->ai_next, ++i) {
+    if (i < which) continue;
+    Socket socket = socket_for(*address);
+    if (socket.open() &&
+        (::connect(socket.fd(), address->ai_addr, address->ai_addrlen) == 0 || errno == EINPROGRESS))
+      return Begun{std::move(socket), address->ai_next == nullptr ? 0 : i + 1};
+    failed = errno;
+  }
+  return io_error(fmt::format("connecting to {}: {}", host_and_port(host, number), std::strerror(failed)));
 }
 
 int connect_error(const Socket& socket) {

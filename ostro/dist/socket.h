@@ -2,10 +2,12 @@
 #pragma once
 
 #include <chrono>
+#include <cstddef>
 #include <cstdint>
 #include <string>
 
 #include "ostro/base/error.h"
+#include "ostro/base/net/host_port.h"
 
 namespace ostro::dist {
 
@@ -34,20 +36,29 @@ class Socket {
   int fd_ = -1;
 };
 
-// Where a worker listens, in numbers.
+// Where a worker listens.
 struct Listener {
   Socket socket;  // does not block
-  std::string host, port;
+  std::string host,
+      port;  // by which others reach it: in numbers, unless another host is advertised (reach.h)
 };
 
-// Listens at any free port of this address, which is a name or number of this host. `backlog`: how many
-// connections may wait. Errors: kInvalidArgument for an address that is not this host's; kIo.
-Result<Listener> listen_at(const std::string& address, int backlog);
+// Listens at the first port of `ports` that is free ({}: any one) of this address, which is a name or number
+// of this host. `backlog`: how many connections may wait. Errors: those of open_listener (base/net/listen.h).
+Result<Listener> listen_at(const std::string& address, int backlog, const PortRange& ports = {});
 // The next connection that waits; not open when there is none. It does not block.
 Socket accept_from(const Listener& listener);
-// Begins to connect; poll() says when it is writable, and connect_error() what came of it (0: it is
-// connected). Errors: kIo.
-Result<Socket> begin_connect(const std::string& host, const std::string& port);
+// A connection that is being made: poll() says when it is writable, and connect_error() what came of it (0:
+// it is connected).
+struct Begun {
+  Socket socket;
+  size_t next = 0;  // the number of the host's next address, which may be tried instead; 0: there is none
+};
+
+// Begins to connect to the address of this number, or the first one after it to which that can be begun.
+// Errors: kNotFound when the host is a name that has no address, or for which no name server has answered
+// yet; kInvalidArgument; kIo.
+Result<Begun> begin_connect(const std::string& host, const std::string& port, size_t which = 0);
 int connect_error(const Socket& socket);
 
 // From now on the system breaks this connection when the other machine has acknowledged nothing for `limit`,

@@ -7,6 +7,7 @@
 #include <string>
 
 #include "ostro/base/error.h"
+#include "ostro/base/net/host_port.h"
 
 namespace ostro::http {
 
@@ -26,8 +27,6 @@ Result<Address> parse_address(const std::string& text);
 // The same, and "unix:PATH". Errors: also a path that is empty or longer than a socket's may be.
 Result<Address> parse_address_or_path(const std::string& text);
 
-// "host:port", with brackets around an IPv6 address.
-std::string host_and_port(const std::string& host, int port);
 // The address as it was given; `port`: the one that it got.
 std::string address_text(const Address& address, int port);
 

@@ -75,7 +75,7 @@ class ThreadMonitor final : public Monitor {
     if (!server.ok()) return server.error().with_context("trainer.metrics_listen");
     server_ = std::move(*server);
     log_info(fmt::format("metrics for Prometheus: http://{}/metrics",
-                         http::host_and_port(address->host, server_->port())));
+                         host_and_port(address->host, server_->port())));
     return {};
   }
 

@@ -92,6 +92,11 @@ void add_job(const cluster::JobState& job, bool counts, PrometheusText& out) {
   out.counter("ostro_train_workers_lost_total", "Workers that were lost.", of(job.lost_count));
   out.counter("ostro_train_control_bytes_total", "Bytes between the coordinator and workers, both ways.",
               of(job.control_bytes));
+  out.counter("ostro_train_relayed_bytes_total",
+              "Bytes that the coordinator has passed on between workers that do not reach each other.",
+              of(job.relayed_bytes));
+  out.gauge("ostro_train_relayed_pairs", "Pairs of workers between which the coordinator passes bytes on.",
+            of(job.relayed_pairs));
 }
 
 }  // namespace

@@ -58,7 +58,7 @@ std::unique_ptr<Server> serve(const std::shared_ptr<Model>& model, const ServeOp
   const cli::Waits for_its_threads;  // signals are for the threads of Python
   auto server = value(serve::ModelServer::start(address, std::nullopt, limits));
   check(server->serve(loaded.served_beside(kRunning), std::move(receipts)));
-  std::string url = fmt::format("http://{}/v1", http::host_and_port(address.host, server->port()));
+  std::string url = fmt::format("http://{}/v1", host_and_port(address.host, server->port()));
   return std::make_unique<ServerHere>(model, std::move(server), std::move(url));
 }
 

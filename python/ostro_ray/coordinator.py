@@ -52,7 +52,8 @@ class Coordinator:
     def _follow(self, event):
         if event["event"] == "listening":
             self._port = event["port"]
-            self.address = f"{self._host}:{self._port}"
+            host = f"[{self._host}]" if ":" in self._host else self._host
+            self.address = f"{host}:{self._port}"
             self.listening.set()
         elif event["event"] == "epoch":
             self.began = True

@@ -1,7 +1,7 @@
 #!/usr/bin/env python3
 """Tests `ostro check cluster`: a program in the place of ssh runs the agents on this machine, at addresses of the loopback. Three good
 machines; then one that is down, one without the program, one with another program, one that computes other bits, one whose folder is
-another one, one that cannot be connected to, a check that is stopped, strangers at the ports, and lists with mistakes. Nothing stays behind.
+another one, ones that cannot be connected to, a check that is stopped, strangers at the ports, and lists with mistakes. Nothing stays behind.
 
     check_cluster_test.py --ostro PROGRAM
 """
@@ -42,6 +42,9 @@ numerics: {leaf_examples: 2}
 """
 
 
+PORTS = f"{20000 + os.getpid() % 8000}-{20003 + os.getpid() % 8000}"
+
+
 class Cluster:
     def __init__(self, ostro, top):
         self.program, self.top = Program(ostro, top), top
@@ -71,6 +74,8 @@ def check_good(cluster):
     # Whether a link is slow beside the others depends on what else this machine does, so no rates are measured here.
     out = cluster.run(["node1", "me@node2 slots=2", "node-three"], "--config", "c.yaml", "--link_mib", "0", "--no_selftest")
     check("problem" not in out and "note" not in out, out)
+    out = cluster.run(["node1", "me@node2"], "--config", "c.yaml", "--link_mib", "0", "--no_selftest", "--trainer.worker_ports", PORTS)
+    check("links: 2 of 2 connect" in out and "problem" not in out, out)
     check(not list(cluster.top.rglob(".ostro-check-*")), "files of the check are still there")
     told = json.loads(cluster.run(["node1", "node-three"], "--json", "--no_selftest", "--link_mib", "1"))
     check(told["ok"] and [h["name"] for h in told["hosts"]] == ["node1", "node-three"], told)
@@ -97,6 +102,13 @@ def check_bad(cluster):
     cluster.problem(["node1", "chatty"], "Welcome to chatty")
     cluster.problem(["node1", "nowhere"], "SSH_CONNECTION is not set")
     cluster.problem(["node1", "unreachable"], "listens not at 203.0.113.7")
+    # Nothing leads to this worker from the host that is advertised: a problem, unless the coordinator passes bytes on.
+    hosts = ["node1", "node-far advertise=127.0.0.99:1"]
+    words = ["--no_selftest", "--link_mib", "0", "--config", "c.yaml", "--trainer.worker_ports", PORTS.split("-", maxsplit=1)[0]]
+    out = cluster.run(hosts, *words, code=1)
+    check("problem: node1: to node-far: no connection to 127.0.0.99:1 in 10 s" in out and "links: 1 of 2 connect" in out, out)
+    out = cluster.run(hosts, *words, "--trainer.relay", "auto")
+    check("note: node1: to node-far: no connection to 127.0.0.99:1" in out and "the coordinator will pass their bytes on" in out, out)
     out = cluster.run(["node1", "gpu devices=cuda:77"], "--no_selftest", "--link_mib", "0", code=1)
     check("problem: gpu: device cuda:77: " in out, out)
     # Another program is a note; a self-test with other hashes is a problem.

@@ -127,14 +127,15 @@ def check_errors(place):
         (place.top / "no.journal").write_text("something else")
         error(["coordinator", *numbers, "--journal", str(place.top / "no.journal"), *place.words("other", [])],
               r"no\.journal is not a journal of a coordinator", 1)
-        error(["worker", "--coordinator", "no-such-host.invalid:1", *place.words("errors", [])],
-              "host 'no-such-host.invalid'", 2)
+        error(["worker", "--coordinator", "no-such-host.invalid:1", "--wait", "1", *place.words("errors", [])],
+              "the coordinator at no-such-host.invalid:1: host 'no-such-host.invalid': ", 1)
+        error(["worker", "--coordinator", "256.0.0.1:1", *place.words("errors", [])], "host '256.0.0.1'", 2)
         error(["worker", "--coordinator", f"127.0.0.1:{coordinator.port}", *place.words("errors", [])],
               "the secret is wrong", 2, {"OSTRO_JOB_SECRET": "another"})
     finally:
         coordinator.end()
-    # Nobody listens there now, and the worker gives up after 30 seconds.
-    error(["worker", "--coordinator", f"127.0.0.1:{coordinator.port}", *place.words("errors", [])],
+    # Nobody listens there now, and the worker gives up.
+    error(["worker", "--coordinator", f"127.0.0.1:{coordinator.port}", "--wait", "1", *place.words("errors", [])],
           rf"no coordinator at 127\.0\.0\.1:{coordinator.port}: Connection refused", 1)
     print("what cannot work: one clear error each")
 

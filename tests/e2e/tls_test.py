@@ -82,7 +82,7 @@ class Strangers(threading.Thread):
                     context.load_cert_chain(certfile=certificate[1], keyfile=certificate[0])
                 connection.settimeout(20)
                 if connection.getpeername()[1] == self.port:  # the coordinator first says that it speaks TLS
-                    connection.recv(5, socket.MSG_WAITALL)
+                    connection.recv(4 + 1 + 8 + 32, socket.MSG_WAITALL)
                 else:
                     connection.settimeout(0.1)  # a worker at the gate does not answer
                 with context.wrap_socket(connection) as wrapped:

@@ -205,7 +205,7 @@ def check_strangers(place):
             (["launch", "local", "--workers", "2", *place.words("strangers", ["--trainer.seed", "7"])],
              r"runs/strangers holds a run with other options, .*trainer\.seed is 0 there and 7 here"),
             (["launch", "local", "--workers", "0", *place.words("mesh", [])], "--workers: 0"),
-            (["worker", "--coordinator", "nowhere", *place.words("mesh", [])], "ADDRESS:PORT"),
+            (["worker", "--coordinator", "nowhere", *place.words("mesh", [])], "HOST:PORT"),
             (["train", *place.words("mesh", ["--trainer.axis_resources", "{pos: contxt}"])], "contxt"),
             (["train", *place.words("mesh", ["--trainer.axis_resources", "{pos: data}"])], "microbatches")]:
         done = subprocess.run([place.ostro, *words], env=place.environment({}), text=True, timeout=60,

@@ -154,9 +154,10 @@ bool is_time_limit(const std::string& path) {
   return false;
 }
 // Change what is done beside a run by the process that watches it, or when a notice comes
-// (ostro/monitor, ostro/run/notice), or how bytes between processes are encrypted.
+// (ostro/monitor, ostro/run/notice), or how bytes come from one process to another.
 bool is_beside(const std::string& path) {
-  for (const char* begin : {"trainer.metrics_", "trainer.alert_", "trainer.notice_", "trainer.tls"})
+  for (const char* begin : {"trainer.metrics_", "trainer.alert_", "trainer.notice_", "trainer.tls",
+                            "trainer.worker_ports", "trainer.relay"})
     if (path.starts_with(begin)) return true;
   return false;
 }

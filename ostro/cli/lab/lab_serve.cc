@@ -51,7 +51,7 @@ Status serve(const Context& context, const std::string& file, const std::string&
                      return pages.answer(request);
                    }));
   RETURN_IF_ERROR(write_stdout(
-      fmt::format("http://{}{}\n", http::host_and_port(address.host, server->port()), pages.first_path())));
+      fmt::format("http://{}{}\n", host_and_port(address.host, server->port()), pages.first_path())));
   while (!signals.stop_requested()) waits.for_signal();
   return {};
 }

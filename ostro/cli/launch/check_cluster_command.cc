@@ -26,7 +26,11 @@ Result<cluster_check::ClusterReport> check_machines(const ClusterCall& call, con
                                                     const train::TrainConfig* config) {
   cluster_check::CheckRequest request;
   ASSIGN_OR_RETURN(request.hosts, read_hosts(context.fs, call.hosts));
-  if (config != nullptr) request.folders = shared_folders(*config);
+  if (config != nullptr) {
+    request.folders = shared_folders(*config);
+    request.ports = config->trainer.worker_ports.value_or("");
+    request.relays = config->trainer.relay.has_value();
+  }
   request.selftest = !call.no_selftest;
   request.link_bytes = call.link_mebibytes << 20;
   request.on_progress = [&](const std::string& what, double part) { context.progress.show(what, part); };

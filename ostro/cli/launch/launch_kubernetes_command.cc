@@ -6,6 +6,7 @@
 #include <limits>
 #include <utility>
 
+#include "ostro/base/net/host_port.h"
 #include "ostro/cli/launch/launch_job.h"
 #include "ostro/cli/launch/worker_words.h"
 #include "ostro/cli/main/commands.h"
@@ -93,7 +94,8 @@ Result<std::string> write_manifests(KubernetesCall call, train::TrainConfig conf
   std::error_code error;
   job.folder = std::filesystem::current_path(error).string();
   if (error || !is_below(job.folder, job.mount)) job.folder = job.mount;
-  config.trainer.metrics_listen = fmt::format("0.0.0.0:{}", job.metrics_port);
+  config.trainer.metrics_listen =
+      host_and_port(job.ipv6 ? "::" : "0.0.0.0", static_cast<int>(job.metrics_port));
   if (config.numerics.leaf_is_default) config.numerics.leaf_examples.reset();  // as in launch.yaml
   job.config = config::resolved_yaml(config);
   job.secret = job_secret();
@@ -150,6 +152,10 @@ int launch_kubernetes_command(Args args) {
   args.option("--user", &job.user, "UID",
               "the user and group of the processes, who must own the volume's folders");
   args.option("--failures", &job.failures, "N", "after so many failures the place of a worker is given up");
+  args.flag(
+      "--ipv6", &job.ipv6,
+      "the coordinator listens at addresses of IPv6, and of IPv4 where pods have both: for a cluster whose "
+      "pods have IPv6 first, or alone");
   args.device();
   args.config();
   if (auto code = args.parse()) return *code;

@@ -15,6 +15,8 @@
 #include <utility>
 
 #include "ostro/base/log.h"
+#include "ostro/base/net/host_port.h"
+#include "ostro/base/net/listen.h"
 #include "ostro/base/sha256.h"
 #include "ostro/cli/launch/launch_job.h"
 #include "ostro/cli/launch/worker_words.h"
@@ -69,6 +71,9 @@ Status check(const SlurmCall& call) {
   if (call.grace < 0 || call.grace > 65535)
     return invalid_argument(
         fmt::format("--grace: {} seconds is not a number from 0 to 65535, as Slurm takes it", call.grace));
+  if (is_any_address(call.bind))
+    return invalid_argument(fmt::format(
+        "--bind: {} is no address that the nodes could be told; name one of this machine", call.bind));
   if (call.port && (*call.port < 0 || *call.port > 65535))
     return invalid_argument(fmt::format("--port: {} is not a number from 0 to 65535", *call.port));
   return cluster::check_sbatch_options(call.sbatch);
@@ -224,8 +229,8 @@ Result<int> launch_jobs(const SlurmCall& call, const train::TrainConfig& config,
     run.hurried = hurried(signals);
     run.stop = [&] { coordinator->stop_run(); };
     run.stop_grace = run::stop_limit(config.trainer);
-    log_info(fmt::format("the coordinator listens at {}:{}; what jobs write is in {}", options.bind,
-                         coordinator->port(), worker.directory));
+    log_info(fmt::format("the coordinator listens at {}; what jobs write is in {}",
+                         host_and_port(options.bind, coordinator->port()), worker.directory));
     const auto code = cluster::run_slurm_jobs(run);
     if (code.ok()) ::unlink(file.c_str());  // otherwise jobs of an earlier launcher may need it
     return code;

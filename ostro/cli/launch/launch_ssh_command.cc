@@ -10,6 +10,7 @@
 #include <utility>
 
 #include "ostro/base/log.h"
+#include "ostro/base/net/listen.h"
 #include "ostro/cli/launch/launch_job.h"
 #include "ostro/cli/launch/ssh_machines.h"
 #include "ostro/cli/launch/worker_words.h"
@@ -24,7 +25,7 @@ namespace ostro::cli {
 namespace {
 
 struct SshCall : SshMachines {
-  std::string bind = "0.0.0.0";
+  std::string bind = kAnyAddress;
   int64_t min_workers = 1, port = 0;
   int64_t failures = 3, left_out = 600;
 };
@@ -96,13 +97,14 @@ Status place_workers(const SshCall& call, const std::vector<cluster::SshHost>& h
   remote.folder = place.folder, remote.program = place.program;
   remote.port = port;
   remote.if_killed = cluster::kExitLostPlace;  // another takes its place at once
-  remote.address = call.bind == "0.0.0.0" ? "" : call.bind;
+  remote.address = is_any_address(call.bind) ? "" : call.bind;
   job.command = ssh_words(call.ssh);
   for (const cluster::SshHost& host : hosts) {
     remote.workers = static_cast<int64_t>(host.devices.size());
     for (const std::string& device : host.devices) {
       remote.words = words;
       if (!host.slice.empty()) remote.words.insert(remote.words.end(), {"--slice", host.slice});
+      if (!host.advertise.empty()) remote.words.insert(remote.words.end(), {"--advertise", host.advertise});
       if (!device.empty()) {
         const auto sharers = std::count(host.devices.begin(), host.devices.end(), device);
         remote.words.insert(remote.words.end(), {"--device", device, "--sharers", std::to_string(sharers)});
@@ -152,9 +154,11 @@ int launch_ssh_command(Args args) {
       "Trains on machines that ssh reaches without a question: starts a worker on each, and another in the "
       "place of one that is lost. The run's hash is the one of ostro train. All machines see the run's "
       "folder, the data and the program under the same paths.");
-  args.option("--hosts", &call.hosts, "FILE",
-              "a machine in each line: HOST [slots=N] [devices=LIST]; N workers, or one for each device",
-              Args::kRequired);
+  args.option(
+      "--hosts", &call.hosts, "FILE",
+      "a machine in each line: HOST [slots=N] [devices=LIST] [slice=NAME] [advertise=HOST[:PORTS]]; N "
+      "workers, or one for each device",
+      Args::kRequired);
   args.option("--min_workers", &call.min_workers, "N",
               "go on with as few when others are lost; 1 by default, or the smallest that the mesh allows");
   args.option("--failures", &call.failures, "N",
@@ -162,7 +166,7 @@ int launch_ssh_command(Args args) {
   args.option("--left_out", &call.left_out, "SECONDS", "so long; then it is tried again");
   take_ssh_options(args, call);
   args.option("--bind", &call.bind, "ADDRESS",
-              "where the coordinator listens on this machine; 0.0.0.0: at all its addresses, and each worker "
+              "where the coordinator listens on this machine; any: at all its addresses, and each worker "
               "takes the one from which ssh came");
   args.option("--port", &call.port, "N", "where the coordinator listens; 0: any free one");
   args.flag("--amend", &amend, "as of ostro train");

@@ -93,9 +93,8 @@ Status serve(const Context& context, const std::string& path, const std::string&
   ASSIGN_OR_RETURN(const auto server, http::Server::start(address, [&](const http::Request& request) {
                      return pages.answer(request);
                    }));
-  RETURN_IF_ERROR(
-      write_stdout(fmt::format("http://{}/{}\n", http::host_and_port(address.host, server->port()),
-                               token.empty() ? "" : "?token=" + token)));
+  RETURN_IF_ERROR(write_stdout(fmt::format("http://{}/{}\n", host_and_port(address.host, server->port()),
+                                           token.empty() ? "" : "?token=" + token)));
   while (!signals.stop_requested()) waits.for_signal();
   return {};
 }

@@ -144,9 +144,10 @@ class Manifests {
   // next pod goes on with the journal. A pod that ends otherwise than by a disruption counts as a failure.
   Object coordinator() const {
     Object only =
-        container("coordinator", {"coordinator", "--bind", "0.0.0.0", "--port", std::to_string(job_.port),
-                                  "--min_workers", std::to_string(job_.min_workers), "--max_workers",
-                                  std::to_string(job_.workers), "--replaced", "--config", kConfigOfPod});
+        container("coordinator",
+                  {"coordinator", "--bind", job_.ipv6 ? "::" : "0.0.0.0", "--port", std::to_string(job_.port),
+                   "--min_workers", std::to_string(job_.min_workers), "--max_workers",
+                   std::to_string(job_.workers), "--replaced", "--config", kConfigOfPod});
     only["env"].push_back(from_secret("OSTRO_METRICS_TOKEN"));
     only["ports"] = Object::array({{{"name", "job"}, {"containerPort", job_.port}},
                                    {{"name", "metrics"}, {"containerPort", job_.metrics_port}}});

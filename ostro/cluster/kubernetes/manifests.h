@@ -19,6 +19,7 @@ struct KubernetesJob {
   std::string folder;  // in which the processes run, and where relative paths of the configuration begin
   int64_t workers = 1, min_workers = 1;
   int64_t port = 4711, metrics_port = 9500;
+  bool ipv6 = false;      // pods have addresses of IPv6
   int64_t failures = 10;  // of a worker's place, after which it is given up; and of the coordinator
   int64_t grace = 600;    // seconds from SIGTERM to SIGKILL of a worker
   int64_t user = 1000;    // of the processes, and their group

@@ -27,6 +27,9 @@ TEST_CASE("the secret is in one file, and what is not asked for in none") {
   CHECK(all[1].file == "ostro-nano-config.yaml");
   CHECK(all[1].text.find("  config.yaml: \"a: \\\"b\\\"\\nc: 1\\n\"\n") != std::string::npos);
   CHECK(all[3].text.find("- \"--replaced\"\n") != std::string::npos);
+  CHECK(all[3].text.find("- \"0.0.0.0\"\n") != std::string::npos);
+  job.ipv6 = true;
+  CHECK(kubernetes_manifests(job)[3].text.find("- \"::\"\n") != std::string::npos);
   const std::string& workers = all[4].text;
   CHECK(workers.find(" workingDir: \"/runs/project\"\n") != std::string::npos);
   for (const char* line :

@@ -2,9 +2,9 @@
 
 #include <fmt/format.h>
 
-#include <charconv>
 #include <fstream>
 
+#include "ostro/base/net/host_port.h"
 #include "ostro/cluster/slurm/private_file.h"
 #include "ostro/cluster/wire/worker_variables.h"
 
@@ -12,8 +12,8 @@ namespace ostro::cluster {
 
 Status write_slurm_environment(const std::string& path, const SlurmEnvironment& told,
                                const char* const* environment) {
-  return write_private_file(
-      path, fmt::format("{}:{}\n{}", told.address, told.port, worker_variables(environment, told.secret)));
+  return write_private_file(path, fmt::format("{}\n{}", host_and_port(told.address, told.port),
+                                              worker_variables(environment, told.secret)));
 }
 
 SlurmEnvironment read_slurm_environment(const std::string& path) {
@@ -21,10 +21,7 @@ SlurmEnvironment read_slurm_environment(const std::string& path) {
   std::ifstream in(path);
   std::string line;
   std::getline(in, line);
-  if (const size_t colon = line.rfind(':'); colon != std::string::npos) {
-    out.address = line.substr(0, colon);
-    std::from_chars(line.data() + colon + 1, line.data() + line.size(), out.port);
-  }
+  if (const auto place = parse_host_port(line); place.ok()) out.address = place->host, out.port = place->port;
   const std::string name = fmt::format("{}=", kSecretVariable);
   while (std::getline(in, line))
     if (line.starts_with(name)) out.secret = line.substr(name.size());

@@ -294,6 +294,9 @@ TEST_CASE("the next launcher finds in the file for workers what the one before w
   CHECK(found.address == "10.0.0.1");
   CHECK(found.port == 4711);
   CHECK(found.secret == "s3cret");
+  REQUIRE(write_slurm_environment(file, {"fd00::7", 4711, "s3cret"}, environment).ok());
+  CHECK(read_slurm_environment(file).address == "fd00::7");
+  CHECK(read_slurm_environment(file).port == 4711);
   std::ofstream(file) << "no address\n";
   CHECK(read_slurm_environment(file).port == 0);
   CHECK(read_slurm_environment(file).secret.empty());

@@ -7,6 +7,7 @@
 #include <sstream>
 
 #include "ostro/base/text_parts.h"
+#include "ostro/dist/reach.h"
 
 namespace ostro::cluster {
 namespace {
@@ -44,11 +45,15 @@ Result<SshHost> parse_line(const std::string& line, const std::string& where) {
       if (host.slice.empty() || host.slice.size() > kMostBytesOfSlice)
         return invalid_argument(
             fmt::format("{}: {} is no name of 1 to {} bytes", where, word, kMostBytesOfSlice));
+    } else if (word.starts_with("advertise=")) {
+      host.advertise = word.substr(10);
+      const auto advertised = dist::parse_advertised(host.advertise);
+      if (!advertised.ok()) return advertised.error().with_context(where + ": advertise");
     } else {
-      return invalid_argument(
-          fmt::format("{}: {} is neither slots=N nor devices=LIST nor slice=NAME; a line is HOST [slots=N] "
-                      "[devices=LIST] [slice=NAME]",
-                      where, word));
+      return invalid_argument(fmt::format(
+          "{}: {} is neither slots=N nor devices=LIST, slice=NAME or advertise=HOST; a line is HOST "
+          "[slots=N] [devices=LIST] [slice=NAME] [advertise=HOST[:PORTS]]",
+          where, word));
     }
   }
   if (slots > 0 && !host.devices.empty() && slots != static_cast<int64_t>(host.devices.size()))

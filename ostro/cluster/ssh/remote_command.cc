@@ -25,6 +25,7 @@ cd {folder} || exit 1
 set -- $SSH_CONNECTION
 [ $# -eq 4 ] || {{ echo "error: SSH_CONNECTION is '$SSH_CONNECTION': the server does not say from where ssh came" >&2; exit 1; }}
 coordinator={address}; coordinator=${{coordinator:-$1}}
+case $coordinator in *:*) coordinator="[$coordinator]";; esac
 threads=$(($(nproc) / {workers})); [ "$threads" -ge 1 ] || threads=1
 export OSTRO_THREADS="${{OSTRO_THREADS:-$threads}}"
 exec 3<&0

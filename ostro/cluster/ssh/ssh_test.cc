@@ -34,6 +34,7 @@ TEST_CASE("hosts, slots and devices are read, comments and empty lines are passe
   CHECK((*hosts)[1].devices == std::vector<std::string>{"", ""});
   CHECK((*hosts)[2].devices == std::vector<std::string>{"cuda:0", "cpu"});
   CHECK((*hosts)[1].slice == "b");
+  CHECK(parse_hosts("a advertise=[::1]:40000-40003\n", "h").value()[0].advertise == "[::1]:40000-40003");
   CHECK((*hosts)[2].slice.empty());
 }
 
@@ -47,9 +48,11 @@ TEST_CASE("what is wrong in a list of hosts is named with its line") {
   CHECK(error_of("a slots=3 devices=cpu,cpu\n") ==
         "hosts.txt:1: slots=3, but 2 devices; name one for each worker");
   CHECK(error_of("-oProxyCommand=x\n") == "hosts.txt:1: -oProxyCommand=x is no host");
-  CHECK(error_of("a slot=3\n") ==
-        "hosts.txt:1: slot=3 is neither slots=N nor devices=LIST nor slice=NAME; a line is HOST [slots=N] "
-        "[devices=LIST] [slice=NAME]");
+  CHECK(
+      error_of("a slot=3\n") ==
+      "hosts.txt:1: slot=3 is neither slots=N nor devices=LIST, slice=NAME or advertise=HOST; a line is HOST "
+      "[slots=N] [devices=LIST] [slice=NAME] [advertise=HOST[:PORTS]]");
+  CHECK(error_of("a advertise=b:0\n").find("hosts.txt:1: advertise: b:0: an advertised host is HOST") == 0);
   CHECK(error_of("a slice=\n") == "hosts.txt:1: slice= is no name of 1 to 256 bytes");
 }
 
@@ -110,6 +113,10 @@ TEST_CASE("a worker has the secret, its words, the addresses of the connection, 
   CHECK(remote.run(remote.written("settings")) == 3);
   CHECK(remote.read("settings") == "s3cret 1 \n");
   CHECK(remote.read("words").find("192.168.7.7:4711") != std::string::npos);
+  remote.worker.address = "fd00::7";
+  std::filesystem::remove(remote.folder + "/settings");
+  CHECK(remote.run(remote.written("settings")) == 3);
+  CHECK(remote.read("words").find("\n[fd00::7]:4711\n") != std::string::npos);
 }
 
 TEST_CASE("a worker that was killed has lost its place; one whose connection ends is asked to end") {

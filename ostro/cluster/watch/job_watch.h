@@ -56,7 +56,9 @@ struct JobState {
   std::vector<JobEvent> events;      // the last hundred
   // Since the coordinator began; not in cluster.json. event_count: of all events, also those that are gone.
   int64_t event_count = 0, joined_count = 0, left_count = 0, lost_count = 0;
-  int64_t control_bytes = 0;  // of all messages between the coordinator and members; set by the coordinator
+  // Set by the coordinator: of all messages between it and members; of workers that it relays between, and
+  // how many pairs of them there are now.
+  int64_t control_bytes = 0, relayed_bytes = 0, relayed_pairs = 0;
 
   int64_t size() const;  // of the current epoch
 };

@@ -3,26 +3,25 @@
 #include <fmt/format.h>
 #include <ifaddrs.h>
 #include <net/if.h>
-#include <netdb.h>
 #include <netinet/in.h>
 #include <sys/socket.h>
-#include <unistd.h>
 
 #include <cerrno>
 #include <cstring>
 #include <memory>
 
 #include "ostro/base/host_name.h"
+#include "ostro/base/net/look_up.h"
 #include "ostro/cluster/wire/socket.h"
 
 namespace ostro::cluster {
 namespace {
 
-struct FreeFound {
-  void operator()(addrinfo* list) const { freeaddrinfo(list); }
+constexpr int kAnyPort = 9;  // nothing is sent to it
+
+struct FreeInterfaces {
   void operator()(ifaddrs* list) const { freeifaddrs(list); }
 };
-using Found = std::unique_ptr<addrinfo, FreeFound>;
 
 std::string in_numbers(const sockaddr* address, socklen_t size) {
   char text[NI_MAXHOST] = "";
@@ -30,26 +29,21 @@ std::string in_numbers(const sockaddr* address, socklen_t size) {
   return failed == 0 ? text : "";
 }
 
-bool on_loopback(const sockaddr* address) {
-  if (address->sa_family == AF_INET)
-    return ntohl(reinterpret_cast<const sockaddr_in*>(address)->sin_addr.s_addr) >> 24 == 127;
-  return IN6_IS_ADDR_LOOPBACK(&reinterpret_cast<const sockaddr_in6*>(address)->sin6_addr);
-}
-
-Found look_up(const std::string& host, int* failed) {
-  addrinfo wanted{};
-  wanted.ai_socktype = SOCK_DGRAM;
-  addrinfo* list = nullptr;
-  *failed = getaddrinfo(host.c_str(), "9", &wanted, &list);  // any port: nothing is sent
-  return Found(*failed == 0 ? list : nullptr);
+// Whether other machines reach an interface by this address: not one of loopback, or of IPv6 for its link
+// only.
+bool is_wide(const ifaddrs& interface, int family) {
+  if (interface.ifa_addr == nullptr || interface.ifa_addr->sa_family != family ||
+      (interface.ifa_flags & IFF_UP) == 0 || is_loopback(*interface.ifa_addr))
+    return false;
+  return family != AF_INET6 ||
+         !IN6_IS_ADDR_LINKLOCAL(&reinterpret_cast<const sockaddr_in6*>(interface.ifa_addr)->sin6_addr);
 }
 
 }  // namespace
 
-Result<std::string> address_towards(const std::string& host) {
+Result<std::string> address_towards(const std::string& host, std::chrono::milliseconds patience) {
+  ASSIGN_OR_RETURN(const AddressList list, look_up_late(host, kAnyPort, host, deadline_after(patience)));
   int failed = 0;
-  const Found list = look_up(host, &failed);
-  if (failed != 0) return invalid_argument(fmt::format("host '{}': {}", host, gai_strerror(failed)));
   for (const addrinfo* a = list.get(); a != nullptr; a = a->ai_next) {
     const Socket socket(::socket(a->ai_family, SOCK_DGRAM | SOCK_CLOEXEC, 0));
     sockaddr_storage own{};
@@ -64,17 +58,16 @@ Result<std::string> address_towards(const std::string& host) {
 
 Result<std::string> address_of_this_machine() {
   const std::string name = host_name();
-  int failed = 0;
-  const Found list = look_up(name, &failed);
-  for (const addrinfo* a = list.get(); a != nullptr; a = a->ai_next)
-    if (!on_loopback(a->ai_addr)) return in_numbers(a->ai_addr, a->ai_addrlen);
+  if (const auto list = look_up(name, kAnyPort); list.ok())
+    for (const addrinfo* a = list->get(); a != nullptr; a = a->ai_next)
+      if (!is_loopback(*a->ai_addr)) return in_numbers(a->ai_addr, a->ai_addrlen);
   ifaddrs* all = nullptr;
   if (::getifaddrs(&all) != 0) return io_error(fmt::format("no interfaces: {}", std::strerror(errno)));
-  const std::unique_ptr<ifaddrs, FreeFound> free(all);
-  for (const ifaddrs* i = all; i != nullptr; i = i->ifa_next)
-    if (i->ifa_addr != nullptr && i->ifa_addr->sa_family == AF_INET && (i->ifa_flags & IFF_UP) != 0 &&
-        !on_loopback(i->ifa_addr))
-      return in_numbers(i->ifa_addr, sizeof(sockaddr_in));
+  const std::unique_ptr<ifaddrs, FreeInterfaces> free(all);
+  for (const int family : {AF_INET, AF_INET6})
+    for (const ifaddrs* i = all; i != nullptr; i = i->ifa_next)
+      if (is_wide(*i, family))
+        return in_numbers(i->ifa_addr, family == AF_INET ? sizeof(sockaddr_in) : sizeof(sockaddr_in6));
   return not_found(
       fmt::format("no address of {} but those of loopback, which other machines cannot reach", name));
 }

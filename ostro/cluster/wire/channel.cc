@@ -12,7 +12,6 @@
 namespace ostro::cluster {
 namespace {
 
-constexpr size_t kHeader = 4;
 constexpr size_t kMostWaiting = size_t{8} << 20;
 
 }  // namespace
@@ -75,23 +74,40 @@ Status Channel::fill(size_t most) {
   return {};
 }
 
-Result<std::optional<std::string_view>> Channel::next(size_t most) {
-  const std::string_view rest = std::string_view(in_).substr(used_);
-  if (rest.size() < kHeader) return std::optional<std::string_view>();
+std::string Channel::framed(std::string_view message) {
+  std::string out;
+  out.reserve(kHeader + message.size());
+  for (size_t i = 0; i < kHeader; ++i) out.push_back(static_cast<char>(message.size() >> (8 * i)));
+  return out.append(message);
+}
+
+std::optional<size_t> Channel::size_of(std::string_view bytes) {
+  if (bytes.size() < kHeader) return std::nullopt;
   size_t size = 0;
   for (size_t i = 0; i < kHeader; ++i)
-    size |= static_cast<size_t>(static_cast<unsigned char>(rest[i])) << (8 * i);
-  if (size == 0 || size > most)
-    return corrupt(fmt::format("a message of {} bytes; 1 to {} are allowed", size, most));
-  if (rest.size() < kHeader + size) return std::optional<std::string_view>();
-  used_ += kHeader + size;
-  return std::optional(rest.substr(kHeader, size));
+    size |= static_cast<size_t>(static_cast<unsigned char>(bytes[i])) << (8 * i);
+  return size;
+}
+
+std::optional<Socket> Channel::release() {
+  if (session_ || used_ < in_.size() || sent_ < out_.size()) return std::nullopt;
+  return std::move(socket_);
+}
+
+Result<std::optional<std::string_view>> Channel::next(size_t most) {
+  const std::string_view rest = std::string_view(in_).substr(used_);
+  const std::optional<size_t> size = size_of(rest);
+  if (!size) return std::optional<std::string_view>();
+  if (*size == 0 || *size > most)
+    return corrupt(fmt::format("a message of {} bytes; 1 to {} are allowed", *size, most));
+  if (rest.size() < kHeader + *size) return std::optional<std::string_view>();
+  used_ += kHeader + *size;
+  return std::optional(rest.substr(kHeader, *size));
 }
 
 bool Channel::push(std::string_view message) {
   if (out_.size() - sent_ + message.size() > kMostWaiting) return false;
-  for (size_t i = 0; i < kHeader; ++i) out_.push_back(static_cast<char>(message.size() >> (8 * i)));
-  out_.append(message);
+  out_ += framed(message);
   return true;
 }
 

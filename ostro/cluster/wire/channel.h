@@ -18,8 +18,16 @@ namespace ostro::cluster {
 // Owns the socket. Not thread-safe.
 class Channel {
  public:
+  // A message on the wire: its length in 4 bytes, little-endian, and its bytes. size_of(): the length of the
+  // message that begins there, when its bytes have come.
+  static constexpr size_t kHeader = 4;
+  static std::string framed(std::string_view message);
+  static std::optional<size_t> size_of(std::string_view bytes);
+
   explicit Channel(Socket socket) : socket_(std::move(socket)) {}
   int fd() const { return socket_.fd(); }
+  // Gives the socket away. Nothing when bytes were read or pushed that are not used yet, or with TLS.
+  std::optional<Socket> release();
 
   // Speaks TLS from now on; what was pushed before must have been written. fill() and flush() go on with its
   // handshake.

@@ -12,38 +12,18 @@
 #include <algorithm>
 #include <cerrno>
 #include <cstring>
-#include <memory>
 #include <thread>
 #include <utility>
 
 #include "ostro/base/log.h"
+#include "ostro/base/net/listen.h"
+#include "ostro/base/net/look_up.h"
 
 namespace ostro::cluster {
 namespace {
 
-struct FreeAddresses {
-  void operator()(addrinfo* list) const { freeaddrinfo(list); }
-};
-using Addresses = std::unique_ptr<addrinfo, FreeAddresses>;
-
-Result<Addresses> resolve(const std::string& host, int port, int flags) {
-  if (port < 0 || port > 65535) return invalid_argument(fmt::format("{} is no port (0 to 65535)", port));
-  addrinfo wanted{};
-  wanted.ai_socktype = SOCK_STREAM;
-  wanted.ai_flags = flags | AI_NUMERICSERV;
-  addrinfo* list = nullptr;
-  const int failed = getaddrinfo(host.c_str(), std::to_string(port).c_str(), &wanted, &list);
-  if (failed != 0) return invalid_argument(fmt::format("host '{}': {}", host, gai_strerror(failed)));
-  return Addresses(list);
-}
-
-bool is_loopback(const addrinfo& address) {
-  if (address.ai_family == AF_INET) {
-    return ntohl(reinterpret_cast<const sockaddr_in*>(address.ai_addr)->sin_addr.s_addr) >> 24 == 127;
-  }
-  return address.ai_family == AF_INET6 &&
-         IN6_IS_ADDR_LOOPBACK(&reinterpret_cast<const sockaddr_in6*>(address.ai_addr)->sin6_addr);
-}
+constexpr std::chrono::milliseconds kLeastAttempt{500}, kMostAttempt{10'000};  // to connect to one address
+constexpr std::chrono::seconds kAskAgain{2};                                   // for the addresses of a name
 
 void set_option(const Socket& socket, int level, int name) {
   const int on = 1;
@@ -99,28 +79,19 @@ void Waker::clear() {
   if (read(event_.fd(), &count, sizeof count) < 0) return;
 }
 
-Result<Socket> listen_at(const std::string& address, int port, bool loopback_only) {
-  ASSIGN_OR_RETURN(const Addresses list, resolve(address, port, AI_PASSIVE));
-  if (loopback_only && !is_loopback(*list)) {
-    return invalid_argument(
-        fmt::format("the coordinator would listen at {}, which other machines reach, without a secret: set "
-                    "OSTRO_JOB_SECRET, or use 127.0.0.1",
-                    address));
+Result<Socket> listen_at(const std::string& address, const PortRange& ports, bool loopback_only) {
+  constexpr int kMostWaiting = 1024;
+  if (loopback_only) {
+    const auto list = look_up(address == kAnyAddress ? "0.0.0.0" : address, ports.first, AI_PASSIVE);
+    if (!list.ok()) return invalid_argument(list.error().message());
+    if (!is_loopback(*(*list)->ai_addr))
+      return invalid_argument(
+          fmt::format("the coordinator would listen at {}, which other machines reach, without a secret: set "
+                      "OSTRO_JOB_SECRET, or use 127.0.0.1",
+                      address));
   }
-  Socket socket = new_socket(*list);
-  // Connections of a coordinator that has just ended must not keep its port from the next one.
-  set_option(socket, SOL_SOCKET, SO_REUSEADDR);
-  if (socket.fd() < 0 || bind(socket.fd(), list->ai_addr, list->ai_addrlen) != 0 ||
-      listen(socket.fd(), 1024) != 0) {
-    const int failed = errno;
-    const std::string message =
-        fmt::format("cannot listen at {}:{}: {}", address, port, std::strerror(failed));
-    if (failed == EADDRINUSE)
-      return busy(message + (port == 0 ? "; no port of net.ipv4.ip_local_port_range is free"
-                                       : "; choose another port, or 0 for any"));
-    return failed == EADDRNOTAVAIL ? invalid_argument(message) : io_error(message);
-  }
-  return socket;
+  ASSIGN_OR_RETURN(const int fd, open_listener(address, ports, kMostWaiting));
+  return Socket(fd);
 }
 
 int port_of(const Socket& socket) {
@@ -144,29 +115,40 @@ Result<Socket> accept_from(const Socket& listener) {
 }
 
 Result<Socket> connect_to(const std::string& host, int port, Clock::time_point deadline) {
-  ASSIGN_OR_RETURN(const Addresses list, resolve(host, port, 0));
+  const std::string place = host_and_port(host, port);
+  ASSIGN_OR_RETURN(AddressList list, look_up_late(host, port, "the coordinator at " + place, deadline));
+  Clock::time_point again = Clock::now() + kAskAgain;
   const Clock::time_point notice = Clock::now() + std::chrono::seconds(2);
   bool told = false;
   while (true) {
     int failed = 0;
+    int64_t left = 0;  // to try in this round
+    for (const addrinfo* address = list.get(); address != nullptr; address = address->ai_next) ++left;
     for (const addrinfo* address = list.get(); address != nullptr; address = address->ai_next) {
+      // One that nothing answers, of IPv6 for instance, must not take the time of the others.
+      const auto now = Clock::now();
+      const auto until = std::min(deadline, now + std::clamp<Clock::duration>((deadline - now) / left--,
+                                                                              kLeastAttempt, kMostAttempt));
       Socket socket = new_socket(*address);
-      failed = try_connect(socket, *address, deadline);
+      failed = try_connect(socket, *address, until);
       if (failed == 0) {
         set_option(socket, IPPROTO_TCP, TCP_NODELAY);
         return socket;
       }
     }
-    if (Clock::now() >= deadline) {
-      return io_error(fmt::format("no coordinator at {}:{}: {}", host, port, std::strerror(failed)));
-    }
+    if (Clock::now() >= deadline)
+      return io_error(fmt::format("no coordinator at {}: {}", place, std::strerror(failed)));
     // A worker may be started before its coordinator.
     if (Clock::now() >= notice && !std::exchange(told, true)) {
-      const auto left = std::chrono::ceil<std::chrono::seconds>(deadline - Clock::now());
-      log_info(fmt::format("no coordinator at {}:{} yet ({}): waiting for it, at most {} s more", host, port,
-                           std::strerror(failed), left.count()));
+      const auto seconds = std::chrono::ceil<std::chrono::seconds>(deadline - Clock::now());
+      log_info(fmt::format("no coordinator at {} yet ({}): waiting for it, at most {} s more", place,
+                           std::strerror(failed), seconds.count()));
     }
     std::this_thread::sleep_for(std::chrono::milliseconds(20));
+    if (Clock::now() < again) continue;
+    // It may have moved: another one in its place has another address.
+    if (auto newer = look_up_until(host, port, deadline); newer.ok()) list = std::move(*newer);
+    again = Clock::now() + kAskAgain;
   }
 }
 

@@ -5,6 +5,7 @@
 #include <string>
 
 #include "ostro/base/error.h"
+#include "ostro/base/net/host_port.h"
 
 namespace ostro::cluster {
 
@@ -20,6 +21,12 @@ class Socket {
   Socket(Socket&& other) noexcept : fd_(other.fd_) { other.fd_ = -1; }
   Socket& operator=(Socket&& other) noexcept;
   int fd() const { return fd_; }
+  // Gives the descriptor away.
+  int release() {
+    const int fd = fd_;
+    fd_ = -1;
+    return fd;
+  }
   void close();
 
  private:
@@ -38,16 +45,18 @@ class Waker {
   Socket event_;
 };
 
-// Returns a socket that listens at an address. Errors: kInvalidArgument when it is no address of this
-// machine, or one off loopback although `loopback_only`; kBusy when the port is in use.
-Result<Socket> listen_at(const std::string& address, int port, bool loopback_only);
+// Returns a socket that listens at an address of this machine, or at all of them (kAnyAddress), at the first
+// port that is free ({0, 0}: any one). Errors: kInvalidArgument when it is no address of this machine, or one
+// off loopback although `loopback_only`; kBusy when all ports are in use.
+Result<Socket> listen_at(const std::string& address, const PortRange& ports, bool loopback_only);
 // The port that a socket listens at.
 int port_of(const Socket& socket);
 // The next connection that waits at a listening socket; kBusy when there is none, kIo when the system
 // refuses.
 Result<Socket> accept_from(const Socket& listener);
-// Connects; tries again while no process listens, and logs this after two seconds. Errors: kInvalidArgument
-// for an unknown host, kIo at the deadline.
+// Connects to the first of the host's addresses that can be reached; tries again while its name has no
+// address or no process listens, and logs this after two seconds. Errors: kInvalidArgument for a text that is
+// no host, kIo at the deadline.
 Result<Socket> connect_to(const std::string& host, int port, Clock::time_point deadline);
 
 // The time `timeout` from now; at most ten years, so that any number of milliseconds may be given.

@@ -78,7 +78,7 @@ class EpochGroup final : public dist::Group {
 Result<std::unique_ptr<dist::Group>> CoordinatedMembership::connect(const fleet::EpochView& epoch,
                                                                     const ir::Mesh& mesh) {
   dist::GlooOptions options;
-  options.bind = bind_;
+  options.reach = reach_;
   options.secret = secret_;
   options.tls = options_.tls.has_value();
   options.epoch = epoch.number;

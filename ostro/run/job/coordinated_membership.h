@@ -8,20 +8,21 @@
 
 #include "ostro/base/watch/pulse.h"
 #include "ostro/cluster/member.h"
+#include "ostro/dist/reach.h"
 #include "ostro/fleet/processes/membership.h"
 #include "ostro/train/options/options.h"
 
 namespace ostro::run {
 
-// Passes the calls to `member`, which must outlive it, as must `options`. Workers connect with each other
-// over TCP, each at the address `bind`, and prove that they know `secret`. `given_up` ends waiting for the
-// others. Errors and threads: as of Membership.
+// Passes the calls to `member`, which must outlive it, as must `options` and the relay of `reach`. Workers
+// connect with each other over TCP, as `reach` says, and prove that they know `secret`. `given_up` ends
+// waiting for the others. Errors and threads: as of Membership.
 class CoordinatedMembership final : public fleet::Membership {
  public:
-  CoordinatedMembership(cluster::Member& member, std::string bind, std::string secret,
+  CoordinatedMembership(cluster::Member& member, dist::Reach reach, std::string secret,
                         const train::TrainerOptions& options, std::function<bool()> given_up)
       : member_(member),
-        bind_(std::move(bind)),
+        reach_(std::move(reach)),
         secret_(std::move(secret)),
         options_(options),
         given_up_(std::move(given_up)) {}
@@ -42,7 +43,8 @@ class CoordinatedMembership final : public fleet::Membership {
 
  private:
   cluster::Member& member_;
-  const std::string bind_, secret_;
+  const dist::Reach reach_;
+  const std::string secret_;
   const train::TrainerOptions& options_;  // time limits
   const std::function<bool()> given_up_;
 };

@@ -7,6 +7,7 @@
 #include "ostro/io/files/path.h"
 #include "ostro/io/s3/routing_file_system.h"
 #include "ostro/run/job/job_hello.h"
+#include "ostro/run/job/time_limits.h"
 #include "ostro/run/loop/resume.h"
 #include "ostro/train/options/mesh.h"
 
@@ -35,6 +36,7 @@ Result<cluster::CoordinatorOptions> coordinator_options(const train::TrainConfig
   options.min_workers = min_workers;
   options.max_workers = max_workers;
   options.tls = config.trainer.tls.has_value();
+  options.link_timeout = link_limit(config.trainer);
   options.multiple = train::mesh_multiple(config.trainer.sharding);
   options.mesh = [config](int64_t size) { return mesh_text(config, size); };
   RETURN_IF_ERROR(io::default_file_system().make_dirs(directory));

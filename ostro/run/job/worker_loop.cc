@@ -10,9 +10,10 @@
 #include "ostro/base/watch/pulse.h"
 #include "ostro/cluster/local/local_launcher.h"
 #include "ostro/cluster/member.h"
+#include "ostro/cluster/relay_caller.h"
 #include "ostro/cluster/watch/cluster_file.h"
 #include "ostro/cluster/wire/secret.h"
-#include "ostro/cluster/wire/socket.h"
+#include "ostro/dist/reach.h"
 #include "ostro/io/files/path.h"
 #include "ostro/run/job/coordinated_membership.h"
 #include "ostro/run/job/job_hello.h"
@@ -24,25 +25,36 @@
 namespace ostro::run {
 namespace {
 
-Result<std::pair<std::string, int>> parse_address(const std::string& text) {
-  const size_t colon = text.rfind(':');
-  const std::string port = colon == std::string::npos ? "" : text.substr(colon + 1);
-  if (colon == 0 || port.empty() || port.size() > 5 ||
-      port.find_first_not_of("0123456789") != std::string::npos || std::stoi(port) < 1 ||
-      std::stoi(port) > 65535)
-    return invalid_argument(fmt::format("--coordinator: \"{}\" is not ADDRESS:PORT", text));
-  return std::pair(text.substr(0, colon), std::stoi(port));
+// How the other workers reach this one.
+Result<dist::Reach> reach_of(const WorkerRequest& request, dist::Relay& relay) {
+  const train::TrainerOptions& options = request.config.trainer;
+  dist::Reach reach;
+  reach.bind = request.bind;
+  reach.relay = &relay;
+  if (options.relay) reach.use = *options.relay == "auto" ? dist::RelayUse::kAuto : dist::RelayUse::kAlways;
+  if (options.worker_ports) {
+    ASSIGN_OR_RETURN(reach.ports, parse_ports(*options.worker_ports));
+  }
+  if (!request.advertise.empty()) {
+    auto advertised = dist::parse_advertised(request.advertise);
+    if (!advertised.ok()) return advertised.error().with_context("--advertise");
+    reach.advertised = *advertised;
+  }
+  // What is wrong is told here, not by peers that wait for connections that never come.
+  if (const Status usable = dist::check_reach(reach); !usable.ok())
+    return usable.error().with_context(options.worker_ports ? "--bind and trainer.worker_ports" : "--bind");
+  return reach;
 }
 
 // Leads or follows, from one epoch to the next, until the run is over.
 class WorkerLoop {
  public:
-  WorkerLoop(const WorkerRequest& request, Environment environment, cluster::Member& member)
+  WorkerLoop(const WorkerRequest& request, Environment environment, cluster::Member& member,
+             const dist::Reach& reach)
       : request_(request),
         environment_(std::move(environment)),
         member_(member),
-        membership_(member, request.bind, request.secret, request.config.trainer,
-                    [this] { return gives_up(); }),
+        membership_(member, reach, request.secret, request.config.trainer, [this] { return gives_up(); }),
         leave_(member, request.config.trainer),
         crew_(
             membership_, environment_.engine, [this] { return gives_up(); },
@@ -194,10 +206,8 @@ cluster::Progress progress_now() {
 }  // namespace
 
 Result<int> work(const Context& context, const WorkerRequest& request) {
-  ASSIGN_OR_RETURN(const auto address, parse_address(request.coordinator));
-  // An address that is not this host's is told here, not by peers that wait for connections in vain.
-  if (const auto listens = cluster::listen_at(request.bind, 0, false); !listens.ok())
-    return listens.error().with_context("--bind");
+  cluster::RelayCaller relay(request.coordinator.host, request.coordinator.port, request.secret);
+  ASSIGN_OR_RETURN(const dist::Reach reach, reach_of(request, relay));
   ASSIGN_OR_RETURN(const auto engine, context.engine());
   ASSIGN_OR_RETURN(Environment environment, request.environment(*engine));
   if (const auto notice = notice_now(request.config.trainer)) {
@@ -210,15 +220,15 @@ Result<int> work(const Context& context, const WorkerRequest& request) {
       job_hello(request.config, find_place_of_run(context.fs, directory, std::chrono::seconds(5)));
   hello.slice = request.slice;
   ASSIGN_OR_RETURN(const auto member,
-                   cluster::Member::join(address.first, address.second, request.secret, hello,
-                                         std::chrono::seconds(30), request.config.trainer.tls.has_value()));
+                   cluster::Member::join(request.coordinator.host, request.coordinator.port, request.secret,
+                                         hello, request.patience, request.config.trainer.tls.has_value()));
   member->report(progress_now);
   // For its goodput: what was before this job is not its time.
   const std::string state_file = io::join_path(directory, cluster::kClusterFile);
   if (const auto state = cluster::read_cluster_file(context.fs, state_file); state.ok())
     set_job_begin(state->started);
   const auto hangs = watch_for_hangs(request.config);
-  return WorkerLoop(request, std::move(environment), *member).run();
+  return WorkerLoop(request, std::move(environment), *member, reach).run();
 }
 
 }  // namespace ostro::run

@@ -2,9 +2,11 @@
 // over.
 #pragma once
 
+#include <chrono>
 #include <functional>
 #include <string>
 
+#include "ostro/base/net/host_port.h"
 #include "ostro/context/context.h"
 #include "ostro/run/loop/session.h"
 
@@ -14,9 +16,12 @@ struct WorkerRequest {
   train::TrainConfig config;
   bool amend = false;
   int64_t sharers = 1;             // workers that share the memory of its GPU, this one included
-  std::string coordinator;         // ADDRESS:PORT where the coordinator listens
-  std::string bind = "127.0.0.1";  // the address of this host that the other workers can reach
-  std::string slice;               // the name of its slice; "": none
+  HostPort coordinator;            // where it listens
+  std::string bind = "127.0.0.1";  // the address of this host at which it listens for the other workers
+  std::string advertise;           // what they are told instead (dist/reach.h, parse_advertised); "": nothing
+  // How long it waits for the coordinator, and for the coordinator's name to have an address.
+  std::chrono::seconds patience{30};
+  std::string slice;  // the name of its slice; "": none
   std::string secret;
   // Makes the environment of a session of this process; the loop sets its crew and stop.
   std::function<Result<Environment>(runtime::Engine& engine)> environment;

@@ -5,6 +5,7 @@
 #include <algorithm>
 #include <numeric>
 
+#include "ostro/base/net/host_port.h"
 #include "ostro/base/text_parts.h"
 #include "ostro/io/files/path.h"
 #include "ostro/runtime/device_name.h"
@@ -211,6 +212,19 @@ void TrainerOptions::visit_options(config::OptionTable& t) {
         "prove the secret to each other and encrypt nothing")
       .since_default("null")
       .other("job");
+  t.add(&worker_ports, "worker_ports", Effect::kOutput, "",
+        "FIRST-LAST, or one port: each worker of ostro launch listens for the others at the first of them "
+        "that "
+        "is free on its machine, so that a firewall need let no other through; null: at any free port")
+      .since_default("null")
+      .other("29500-29999");
+  t.add(
+       &relay, "relay", Effect::kOutput, "",
+       "workers of ostro launch that do not reach each other connect through the coordinator, which passes "
+       "their bytes on. auto: those that cannot connect directly; always: all; null: only those of which one "
+       "has always")
+      .since_default("null")
+      .other("auto");
   t.add(&metrics_listen, "metrics_listen", Effect::kOutput, "",
         "HOST:PORT at which ostro train, or the launcher of workers, answers /metrics in Prometheus' format "
         "while the run goes on, for instance 127.0.0.1:9500; port 0: one that is free. Beyond loopback "
@@ -288,6 +302,12 @@ Status TrainerOptions::validate() const {
   if (seed < 0) mistakes.add(option_error("trainer.seed", fmt::format("{} is negative", seed)));
   if (tls && *tls != "job")
     mistakes.add(option_error("trainer.tls", fmt::format("\"{}\" is neither job nor null", *tls)));
+  if (worker_ports)
+    if (const auto ports = parse_ports(*worker_ports); !ports.ok())
+      mistakes.add(option_error("trainer.worker_ports", ports.error().message()));
+  if (relay && *relay != "auto" && *relay != "always")
+    mistakes.add(
+        option_error("trainer.relay", fmt::format("\"{}\" is neither auto, always nor null", *relay)));
   if (const auto type = parse_precision(mp); !type.ok()) mistakes.add(type.error());
   if (const auto name = runtime::parse_device("trainer.device", device); !name.ok())
     mistakes.add(name.error());

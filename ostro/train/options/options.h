@@ -93,6 +93,8 @@ struct TrainerOptions {
   std::optional<config::Duration> hang_timeout, exchange_timeout, connect_timeout;
   config::Duration link_timeout{60}, stop_timeout{600};
   std::optional<std::string> tls;             // "job": connections between processes are encrypted
+  std::optional<std::string> worker_ports;    // FIRST-LAST: at which workers listen for each other
+  std::optional<std::string> relay;           // "auto" or "always": workers connect through the coordinator
   std::optional<std::string> metrics_listen;  // HOST:PORT for Prometheus
   // What watches a run (the room monitor): a program that gets alerts, and when there are some.
   std::vector<std::string> alert_command;
