@@ -14,7 +14,10 @@ namespace {
 using std::chrono::milliseconds;
 
 constexpr milliseconds kFirstRest{100}, kMostRest{2000};  // between two questions for a name
-constexpr size_t kMostLooks = 8;                          // at keys of the store, in one call
+// What one call looks at keys of the store: so many of them, and no longer than this.
+constexpr size_t kMostLooks = 8;
+constexpr milliseconds kLookTime{200};
+constexpr milliseconds kLongestAnswer{2000};  // of a store that still answers
 
 }  // namespace
 
@@ -27,7 +30,7 @@ Status Dialler::begin(int64_t peer, const std::string& told, std::list<Handshake
   const size_t space = told.find(' ');
   if (space == std::string::npos)
     return invalid_argument(fmt::format("worker {} says '{}' in the place of an address", peer, told));
-  return dial(peer, {told.substr(0, space), told.substr(space + 1), 0, "", {}, kFirstRest}, talks);
+  return dial(peer, {told.substr(0, space), told.substr(space + 1), 0, Clock::now(), "", {}, kFirstRest}, talks);
 }
 
 Status Dialler::dial(int64_t peer, Place place, std::list<Handshake>& talks) {
@@ -38,16 +41,20 @@ Status Dialler::dial(int64_t peer, Place place, std::list<Handshake>& talks) {
     dialled_[peer] = std::move(place);
     return {};
   }
-  if (begun.error().code() == ErrorCode::kNotFound) {
+  const bool has_relay = reach_.use == RelayUse::kAuto && reach_.relay != nullptr;
+  // A name that another network knows may never have an address here.
+  const bool waits = !has_relay || Clock::now() < place.since + patience_;
+  if (begun.error().code() == ErrorCode::kNotFound && waits) {
     place.why = begun.error().message();
     place.again = Clock::now() + place.pause;
     place.pause = std::min(kMostRest, place.pause * 2);
     late_[peer] = std::move(place);
     return {};
   }
-  if (reach_.use == RelayUse::kAuto && reach_.relay != nullptr)
-    return fall_back(peer, begun.error().message());
-  return begun.error().with_context(fmt::format("lost worker {}", peer));
+  if (has_relay) return fall_back(peer, begun.error().message());
+  // What is wrong with what it has told is no error of this worker.
+  return io_error(fmt::format("lost worker {}: it tells the others to connect to {} port {}: {}", peer,
+                              place.host, place.port, begun.error().message()));
 }
 
 Status Dialler::call(int64_t peer) {
@@ -118,12 +125,34 @@ bool Dialler::instead(const Handshake& talk, const Status& why, std::list<Handsh
       .ok();
 }
 
+// The store may be far away, and a question for a key that is not set costs all the time that it may take: so
+// that is a few times what an answer takes, by a key that this worker has set itself.
+Result<milliseconds> Dialler::time_of_an_answer() {
+  if (answer_time_) return *answer_time_;
+  const std::string key = relayed_key(names_.rank, names_.rank);
+  RETURN_IF_ERROR(store_.set(key, ""));
+  const auto begin = Clock::now();
+  const auto answer = store_.get(key, kLongestAnswer);
+  if (!answer.ok() && answer.error().code() != ErrorCode::kBusy) return answer.error();
+  const auto took = std::chrono::ceil<milliseconds>(Clock::now() - begin);
+  if (answer.ok()) answer_time_ = took;
+  return took;
+}
+
 Status Dialler::look(const std::vector<int64_t>& missing) {
-  if (reach_.relay == nullptr) return {};
-  for (size_t i = 0; i < std::min(missing.size(), kMostLooks); ++i) {
+  const bool waits = std::any_of(missing.begin(), missing.end(), [&](int64_t peer) {
+    return peer > names_.rank && relayed_.count(peer) == 0;
+  });
+  if (reach_.relay == nullptr || !waits) return {};
+  ASSIGN_OR_RETURN(const milliseconds answer, time_of_an_answer());
+  const milliseconds each = std::min(kLongestAnswer, 4 * std::max(answer, milliseconds(1)));
+  const auto until = Clock::now() + kLookTime;
+  size_t looks = 0;
+  for (size_t i = 0; i < missing.size() && looks < kMostLooks; ++i) {
     const int64_t peer = missing[looked_++ % missing.size()];
     if (peer < names_.rank || relayed_.count(peer) != 0) continue;
-    if (store_.get(relayed_key(names_.rank, peer), milliseconds(1)).ok()) RETURN_IF_ERROR(call(peer));
+    if (looks++ > 0 && Clock::now() >= until) break;
+    if (store_.get(relayed_key(names_.rank, peer), each).ok()) RETURN_IF_ERROR(call(peer));
   }
   return {};
 }

@@ -10,6 +10,7 @@
 #include <list>
 #include <map>
 #include <memory>
+#include <optional>
 #include <set>
 #include <string>
 #include <vector>
@@ -43,7 +44,8 @@ class Dialler {
   // or that takes too long to be made (without an error): the next address of the host, or else the relay
   // (RelayUse::kAuto). Then the handshake is to be dropped.
   bool instead(const Handshake& talk, const Status& why, std::list<Handshake>& talks);
-  // Learns which of these workers of higher rank, which have not come, call through the relay.
+  // Learns which of these workers of higher rank, which have not come, call through the relay. Takes as long
+  // as a few answers of the store.
   Status look(const std::vector<int64_t>& missing);
 
   // Why there is no connection with a worker yet; "": nothing is known.
@@ -57,6 +59,7 @@ class Dialler {
   struct Place {
     std::string host, port;
     size_t next = 0;  // the number of the address that is tried next
+    Clock::time_point since = Clock::now();
     // While the name has no address: why, when it is asked for again, and how long after that.
     std::string why;
     Clock::time_point again;
@@ -67,6 +70,7 @@ class Dialler {
   Status call(int64_t peer);
   Status fall_back(int64_t peer, const std::string& why);
   std::string relayed_key(int64_t lower, int64_t higher) const;
+  Result<std::chrono::milliseconds> time_of_an_answer();
 
   const Reach& reach_;
   const HandshakeNames& names_;
@@ -76,6 +80,7 @@ class Dialler {
   std::map<int64_t, std::unique_ptr<RelayCall>> calls_;  // through the relay, that are not joined yet
   std::set<int64_t> relayed_;                            // with whom the relay is, or will be, between
   size_t looked_ = 0;
+  std::optional<std::chrono::milliseconds> answer_time_;  // of the store
 };
 
 }  // namespace ostro::dist

@@ -19,8 +19,9 @@ inline ir::Mesh line(int64_t workers) { return {{{"x", workers}}}; }
 // Every rank a thread, with what it makes of its group, or of the error of connecting.
 using Play = std::function<void(int64_t rank, Result<std::unique_ptr<Group>> group)>;
 inline void play(const ir::Mesh& mesh, const Play& part,
-                 const std::function<GlooOptions(int64_t rank)>& options = {}) {
-  MemoryKeyValue store;
+                 const std::function<GlooOptions(int64_t rank)>& options = {}, KeyValue* other = nullptr) {
+  MemoryKeyValue here;
+  KeyValue& store = other != nullptr ? *other : here;
   std::vector<std::thread> threads;
   for (int64_t rank = 0; rank < mesh.size(); ++rank)
     threads.emplace_back([&, rank] {

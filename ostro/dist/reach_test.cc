@@ -243,6 +243,47 @@ TEST_CASE("with auto the relay is between those who cannot connect, and between 
   CHECK(unused.pairs.empty());
 }
 
+// A store that is far away: each answer takes a while, and a question that does not wait for it gets none.
+class FarKeyValue final : public KeyValue {
+ public:
+  Status set(const std::string& key, std::string_view value) override { return near_.set(key, value); }
+  Result<std::string> get(const std::string& key, milliseconds timeout) override {
+    std::this_thread::sleep_for(std::min(timeout, kAway));
+    if (timeout <= kAway) return busy("nothing came");
+    return near_.get(key, timeout - kAway);
+  }
+
+ private:
+  static constexpr milliseconds kAway{30};
+  MemoryKeyValue near_;
+};
+
+TEST_CASE("with auto workers whose store is far away, or who cannot resolve a name, find the relay") {
+  for (const char* host : {"127.0.0.1", "nowhere.invalid"}) {
+    const PortRange nothing = free_ports(1), own = free_ports(1);
+    PairRelay relay;
+    FarKeyValue store;
+    std::vector<std::string> ends(2);
+    play(
+        line(2),
+        [&](int64_t rank, Result<std::unique_ptr<Group>> group) {
+          const Status status = group.ok() ? work_some(**group) : Status(group.error());
+          ends[static_cast<size_t>(rank)] = status.ok() ? "works" : status.error().message();
+        },
+        [&](int64_t rank) {
+          GlooOptions options;
+          options.reach.relay = &relay;
+          options.reach.use = RelayUse::kAuto;
+          options.connect_timeout = std::chrono::minutes(2);
+          if (rank == 0) options.reach.ports = own, options.reach.advertised = AdvertisedHost{host, nothing};
+          return options;
+        },
+        &store);
+    CHECK(ends == std::vector<std::string>{"works", "works"});
+    CHECK(relay.pairs == std::set<std::pair<int64_t, int64_t>>{{0, 1}});
+  }
+}
+
 // Another program is at the address that worker 0 tells the others, as another machine behind a gateway may
 // be.
 TEST_CASE("with auto the relay is between those of whom one reaches somebody else") {
