@@ -122,8 +122,10 @@ class Region final : public LeasedRegion {
     for (const auto& file : files_) {
       RETURN_IF_ERROR(take_lease(*file));
       const auto size = static_cast<size_t>(file->size());
-      if (mmap(at, size, PROT_READ | PROT_WRITE, MAP_PRIVATE | MAP_FIXED | MAP_POPULATE, descriptor(*file),
-               0) == MAP_FAILED)
+      // Populated for reading alone: what may be written would be copied at once.
+      if (mmap(at, size, PROT_READ, MAP_PRIVATE | MAP_FIXED | MAP_POPULATE, descriptor(*file), 0) ==
+              MAP_FAILED ||
+          mprotect(at, size, PROT_READ | PROT_WRITE) != 0)
         return cannot(file->path(), std::strerror(errno));
       at += size;
     }
