@@ -97,8 +97,8 @@ Result<double> update_seconds(const RunModel& model, runtime::Engine& engine, si
     train::State& state = states[copy];
     // Moved: what the program may overwrite has no other handle.
     train::UpdateParams<Buffer> in{std::move(state.params), std::move(state.optimizer), gradients};
-    in.loss_sum = Buffer::scalar(ir::DType::f64, 0);
-    in.weight = Buffer::scalar(ir::DType::f64, 1);
+    in.loss_sum = Buffer::scalar(ir::DType::f64, 0.0);
+    in.weight = Buffer::scalar(ir::DType::f64, 1.0);
     for (const float s : optim::step_scalars(model.config.optimizer, state.step++, steps))
       in.scalars.push_back(Buffer::scalar(ir::DType::f32, s));
     ASSIGN_OR_RETURN(std::vector<Buffer> list, programs[copy]->run(train::as_list(std::move(in))));
