@@ -120,7 +120,9 @@ void Job::receive(int64_t place, int64_t member, const std::string& message) {
       }
       return;
     case cluster::Kind::kDropped:
-      if (host.epoch == number) host.epoch = 0;
+      if (host.epoch != number) return;
+      host.epoch = 0;
+      if (host.rank == 0) events_.on_dropped();
       return;
     case cluster::Kind::kReply:
       if (number / kAsks == host.epoch && reader.number() == cluster::kReplyOk) reply(place, host, number);

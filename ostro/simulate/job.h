@@ -30,6 +30,8 @@ class Job {
     std::function<void(const std::vector<int64_t>&)> on_formed;
     // All hosts of a planned epoch are prepared: the hosts change over at the end of a step (change_over).
     std::function<void()> on_planned;
+    // The planned epoch is given up; the current one goes on.
+    std::function<void()> on_dropped;
     // The epoch has ended: a host was lost.
     std::function<void()> on_ended;
   };

@@ -60,8 +60,8 @@ std::string step_lines(const Simulation& s) {
 }
 
 std::string run_lines(const RunHistory& r) {
-  std::string out = fmt::format("{}: goodput {:.1f} %, {} steps\n", run::span_text(r.seconds),
-                                kPercent * r.goodput(), r.steps);
+  std::string out = fmt::format("{}: goodput {:.1f} %, {} steps, of which the longest took {:.4g} s\n",
+                                run::span_text(r.seconds), kPercent * r.goodput(), r.steps, r.longest_step);
   for (size_t i = 0; i < kTimeUses; ++i)
     if (r.uses[i] > 0)
       out += fmt::format("  {:<12} {:>12} {:>6.2f} %\n", kTimeUseNames[i], run::span_text(r.uses[i]),
@@ -110,6 +110,7 @@ Json run_json(const RunHistory& r) {
           {"seconds", uses},
           {"host_seconds", r.host_seconds},
           {"steps", r.steps},
+          {"longest_step", r.longest_step},
           {"host_losses", r.host_losses},
           {"slice_losses", r.slice_losses},
           {"joins", r.joins},

@@ -12,9 +12,10 @@
 namespace ostro::simulate {
 namespace {
 
-constexpr int kSamples = 8;             // steps of a plan that are drawn
-constexpr double kPieceSeconds = 1e-8;  // of a core, to see whether a host needs some cells of another one
-constexpr double kBeat = 1;             // seconds between heartbeats
+constexpr int kSamples = 8;  // steps of a plan that are drawn
+constexpr double kPieceSeconds =
+    1.5e-8;                  // of a core, in fleet::pieces_for, for a part of an array and a host
+constexpr double kBeat = 1;  // seconds between heartbeats
 
 // The coordinator's decisions are logged; these are not of a real run.
 class Silence {
@@ -45,7 +46,7 @@ class RunSimulation {
         failures_(options.seed + 1),
         job_(queue_, options, train::mesh_multiple(model.config.trainer.sharding),
              {[this](const std::vector<int64_t>& places) { formed(places); }, [this] { switch_due_ = true; },
-              [this] { ended(); }}),
+              [this] { switch_due_ = false; }, [this] { ended(); }}),
         there_(static_cast<size_t>(options.hosts)),
         came_(there_.size()),
         rank_of_(there_.size(), -1) {
@@ -158,6 +159,7 @@ class RunSimulation {
 
   void step_done() {
     spend(use_, queue_.now());
+    out_.longest_step = std::max(out_.longest_step, step_.seconds);
     ++steps_;
     most_steps_ = std::max(most_steps_, steps_);
     const auto& checkpointer = model_.config.trainer.checkpointer;
@@ -311,7 +313,7 @@ class RunSimulation {
     const double busy = std::max(1.0, static_cast<double>(o_.hosts_per_machine) / o_.cores);
     const double latency = kMicro * (plan.slices > 1 ? o_.outer_latency_us : o_.inner_latency_us);
     const double told = 2 * ((hosts - 1) * o_.message_us * kMicro * busy + latency);
-    const double plans = kPieceSeconds * arrays * hosts * hosts * busy;
+    const double plans = kPieceSeconds * arrays * static_cast<double>(now_->plan.parts()) * hosts * busy;
     const auto bytes = static_cast<double>(moved_bytes(plan));
     const double links =
         bytes * kBitsAByte *

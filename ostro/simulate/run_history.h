@@ -27,6 +27,7 @@ struct RunHistory {
   TimesUsed uses{};         // of `seconds`, by cause (docs/reference/formats/goodput.md)
   double host_seconds = 0;  // of hosts that train
   int64_t steps = 0;        // that the run has advanced
+  double longest_step = 0;  // seconds
   int64_t host_losses = 0, slice_losses = 0, joins = 0, epochs = 0, checkpoints = 0, restarts = 0;
   std::vector<Recovery> recoveries;
   ControlTraffic control;  // without heartbeats

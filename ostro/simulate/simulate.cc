@@ -112,13 +112,11 @@ std::vector<std::string> notes_of(const RunModel& model, const StepPlan& plan) {
         "{} of {} hosts have no leaf, because a step has {} leaves: raise trainer.train_batch_size, lower "
         "numerics.leaf_examples, or use {} hosts",
         idle, plan.hosts, plan.leaves, plan.hosts - idle));
-  int64_t owners = 0;
-  for (const int64_t cells : plan.cells_of) owners = std::max(owners, cells + 1);
-  if (owners < plan.hosts)
+  if (plan.parts() < plan.hosts)
     notes.push_back(
         fmt::format("parameters are cut into {} parts for {} hosts, so several hosts hold and "
                     "update the same cells; numerics.cells and trainer.mesh.axes decide that",
-                    owners, plan.hosts));
+                    plan.parts(), plan.hosts));
   if (plan.sampled)
     notes.push_back(
         fmt::format("bytes are computed for {} hosts, which stand for the others with as many "

@@ -124,6 +124,8 @@ Traffic StepPlan::sent() const {
   return all;
 }
 
+int64_t StepPlan::parts() const { return *std::max_element(cells_of.begin(), cells_of.end()) + 1; }
+
 int64_t StepPlan::idle() const {
   return std::count_if(kind_of.begin(), kind_of.end(), [&](size_t k) { return kinds[k].leaves == 0; });
 }

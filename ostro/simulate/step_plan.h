@@ -75,6 +75,7 @@ struct StepPlan {
   const HostWork& work(int64_t rank) const { return kinds[kind_of[static_cast<size_t>(rank)]]; }
   // Of all hosts together.
   Traffic sent() const;
+  int64_t parts() const;        // into which parameters are cut, at most
   int64_t idle() const;         // the number of hosts without a leaf
   int64_t most_leaves() const;  // of one host
 };

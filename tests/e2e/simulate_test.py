@@ -82,20 +82,22 @@ def check_errors(place):
 
 
 def check_report(place):
-    words = ["--hosts", "32", "--slices", "4", "--mtbf_hours", "100", *place.words("simulated", [])]
+    plain = ["--hosts", "32", "--slices", "4", *place.words("simulated", [])]
+    words = [*plain, "--mtbf_hours", "25", "--hours", "6"]
     text = place.run(["simulate", *words]).stdout
     check(text == place.run(["simulate", *words]).stdout, "the same seed gives the same text")
     check(text != place.run(["simulate", *words, "--seed", "2"]).stdout, "another seed gives another text")
     # The batch has 8 leaves.
     check("24 of 32 hosts have no leaf" in text, f"idle hosts are named: {text}")
+    check("to other slices" in text, f"what is sent is named: {text}")
     for part in ("what limits a step: ", "goodput", "sending between slices", "from a loss to the next step"):
         check(part in text, f"{part!r} is missing: {text}")
     told = simulated(place, words)
     check(abs(sum(told["step"]["parts"].values()) / told["step"]["seconds"] - 1) < 1e-6, "the parts of a step are the whole of it")
-    check(abs(sum(told["run"]["seconds"].values()) - 24 * 3600) < 1e-3, "the causes are the whole time")
+    check(abs(sum(told["run"]["seconds"].values()) - 6 * 3600) < 1e-3, "the causes are the whole time")
     faster = simulated(place, [*words, "--outer_gbit", "4000", "--outer_latency_us", "1"])["step"]["seconds"]
     check(faster < told["step"]["seconds"], "faster links make a step shorter")
-    measured = simulated(place, [*words, "--calibrate", "--hours", "0"], {"OSTRO_THREADS": "1"})["assumed"]
+    measured = simulated(place, [*plain, "--calibrate", "--hours", "0"], {"OSTRO_THREADS": "1"})["assumed"]
     check(all(measured[name] > 0 for name in ("leaf_seconds", "add_seconds", "update_seconds", "print_seconds", "loopback_gbytes",
                                               "message_us")), f"measured: {measured}")
 
