@@ -30,7 +30,8 @@ Status Dialler::begin(int64_t peer, const std::string& told, std::list<Handshake
   const size_t space = told.find(' ');
   if (space == std::string::npos)
     return invalid_argument(fmt::format("worker {} says '{}' in the place of an address", peer, told));
-  return dial(peer, {told.substr(0, space), told.substr(space + 1), 0, Clock::now(), "", {}, kFirstRest}, talks);
+  return dial(peer, {told.substr(0, space), told.substr(space + 1), 0, Clock::now(), "", {}, kFirstRest},
+              talks);
 }
 
 Status Dialler::dial(int64_t peer, Place place, std::list<Handshake>& talks) {
