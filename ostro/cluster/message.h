@@ -52,6 +52,8 @@ enum class Kind : uint8_t {
   kGetAll,  // request, number, group, count
   // coordinator to member
   kSecured,  // it speaks TLS from here on: the first message, and the only one that is not encrypted
+  // member to coordinator
+  kTells,  // what has happened
 };
 
 // Builds a message: Message(Kind::kEnd).number(3).text("gone").bytes().

@@ -327,6 +327,7 @@ Seen observe(const Settings& settings, runtime::Engine& engine) {
     seen.plan +=
         fmt::format("exchange {}, copies {}\n", static_cast<int>(config->trainer.sharding.mesh.exchange),
                     config->trainer.sharding.mesh.state_replicas);
+    seen.plan += fmt::format("shares {}\n", static_cast<int>(config->trainer.sharding.shares));
     seen.plan += "on " + config->trainer.device + "\n";  // the engine that the command line would make
     for (const ir::Axis& axis : sharding.mesh.axes) seen.plan += fmt::format("{} {}\n", axis.name, axis.size);
     for (const auto* map : {&sharding.compute, &sharding.parameter})

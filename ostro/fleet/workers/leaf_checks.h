@@ -16,8 +16,9 @@ struct CheckedLeaf {
   Checkers by;
   bool may_run(int64_t place) const;
 };
-// Those of a step, ascending. A pure function.
-std::vector<CheckedLeaf> checked_leaves(const CheckDraw& draw, int64_t step, int64_t leaves, int64_t workers);
+// Those of a step, ascending; `shares` say whose each leaf is. A pure function.
+std::vector<CheckedLeaf> checked_leaves(const CheckDraw& draw, int64_t step, int64_t leaves, int64_t workers,
+                                        const LeafShares& shares = {});
 
 // One worker's part in one step, with ExchangeSchedule::kStep. One thread uses it.
 class LeafChecks {

@@ -64,14 +64,13 @@ SliceExchange::SliceExchange(const WorkerPlan& plan, int64_t rank)
 }
 
 std::vector<train::Subtree> SliceExchange::subtrees_of_place(int64_t leaves, int64_t place) const {
-  return train::subtrees(leaves, train::leaf_range(leaves, static_cast<int64_t>(peers_.size()), place));
+  return train::subtrees(leaves, plan_.leaves_at(place, leaves));
 }
 
 std::vector<train::Subtree> SliceExchange::subtrees_of_slice(int64_t leaves, int64_t slice) const {
-  const auto workers = static_cast<int64_t>(peers_.size());
   const std::vector<int64_t>& members = routes_.members(slice);
-  return train::subtrees(leaves, {train::leaf_range(leaves, workers, members.front()).begin,
-                                  train::leaf_range(leaves, workers, members.back()).end});
+  return train::subtrees(
+      leaves, {plan_.leaves_at(members.front(), leaves).begin, plan_.leaves_at(members.back(), leaves).end});
 }
 
 // Messages of a pair are added by both of its workers in the order of array, part and subtree.

@@ -2,10 +2,12 @@
 // its range, and sends every owner its cells of these sums, once a step. It holds whole gradients, and the
 // whole parameters from the first leaf to the last.
 #include <algorithm>
+#include <numeric>
 
 #include "ostro/base/profile.h"
 #include "ostro/base/watch/fault_point.h"
 #include "ostro/base/watch/pulse.h"
+#include "ostro/base/watch/slow_leaf.h"
 #include "ostro/fleet/exchange/collective_bytes.h"
 #include "ostro/fleet/exchange/gradient_sums.h"
 #include "ostro/fleet/workers/cell_exchange.h"
@@ -39,29 +41,35 @@ class StepSchedule final : public GradientSchedule {
           params_, slices_ != nullptr ? slices_->gather(c, owned, copies) : gather_cells(plan_, c, owned));
     }
     const int64_t leaves = batch[0].shape().axes[0].size / plan_.rows;
+    times_ = LeafTimes();
     SubtreeSums sums(leaves, add_whole_);
     LeafChecks twice(plan_, peers_, rank_, checks.step, leaves);
     ASSIGN_OR_RETURN(const LeafOutputs outputs, run_leaves(c, batch, leaves, sums, twice));
     const auto again = [&](int64_t leaf) { return run_leaf(c, batch, leaf, checks.step); };
     RETURN_IF_ERROR(twice.compare(c, again, checks));
     phase("share results");
-    const auto leaves_of = [&](size_t place) { return plan_.rows_of(peers_[place]).own_leaves(leaves); };
-    ASSIGN_OR_RETURN(results, share_leaf_results(plan_, c, peers_, leaves_of, outputs, slices_.get()));
+    const auto leaves_of = [&](size_t place) {
+      std::vector<int64_t> list(static_cast<size_t>(count(range(leaves, place))));
+      std::iota(list.begin(), list.end(), range(leaves, place).begin);
+      return list;
+    };
+    ASSIGN_OR_RETURN(results, share_leaf_results(plan_, c, peers_, leaves_of, outputs, slices_.get(),
+                                                 plan_.options.measured_shares ? &times_ : nullptr));
     return exchange_gradients(c, leaves, sums);
   }
 
   void reset() override { params_.clear(); }
 
-  int64_t own_leaves(int64_t leaves) const override {
-    const train::LeafRange own = range(leaves, place_);
-    return own.end - own.begin;
-  }
+  int64_t own_leaves(int64_t leaves) const override { return count(range(leaves, place_)); }
 
   void add_load(int64_t leaves, train::WorkerLoad& load) const override {
     load.leaves = own_leaves(leaves);
     int64_t finished = 0;
     for (const train::Subtree& node : train::subtrees(leaves, range(leaves, place_)))
       load.partials = std::max(load.partials, finished++ + train::live_partials(node.count));
+    // Shares may change: memory is for the largest.
+    if (plan_.options.measured_shares && peers_.size() > 1)
+      load.partials = std::max(load.partials, most_partials(leaves));
     load.gradients = load.partials * plan_.used_bytes(rank_);  // while leaves run
     add_leaf_results(plan_, rank_, leaves, slices_.get(), load);
     if (slices_ != nullptr) {
@@ -85,13 +93,18 @@ class StepSchedule final : public GradientSchedule {
 
  private:
   train::LeafRange range(int64_t leaves, size_t place) const {
-    return train::leaf_range(leaves, static_cast<int64_t>(peers_.size()), static_cast<int64_t>(place));
+    return plan_.leaves_at(static_cast<int64_t>(place), leaves);
   }
+  static int64_t count(const train::LeafRange& own) { return own.end - own.begin; }
 
   Result<LeafOutputs> run_leaves(runtime::Collectives& c, const train::BatchArrays& batch, int64_t leaves,
                                  SubtreeSums& sums, LeafChecks& twice) {
     LeafOutputs outputs(static_cast<size_t>(leaves));
     const train::LeafRange own = range(leaves, place_);
+    if (count(own) == 0) return outputs;
+    RETURN_IF_ERROR(leaf_program());  // compiling it is no leaf's time
+    const bool timed = plan_.options.measured_shares || leaves_are_slow();
+    LeafClock clock(twice.step(), rank_, plan_.sharers() == plan_.mesh().size());
     for (int64_t i = own.begin; i < own.end; ++i) {
       phase("leaf", i);
       fault_point("leaf", read_pulse().step, rank_);
@@ -99,6 +112,10 @@ class StepSchedule final : public GradientSchedule {
       RETURN_IF_ERROR(twice.computed(i, given));
       RETURN_IF_ERROR(sums.push({i, 1}, std::move(given.gradients)));
       outputs[static_cast<size_t>(i)] = std::move(given);
+      if (timed) RETURN_IF_ERROR(clock.started(outputs[static_cast<size_t>(i)].loss_sum));
+    }
+    if (timed) {
+      ASSIGN_OR_RETURN(times_.own, clock.ended(outputs[static_cast<size_t>(own.end - 1)].loss_sum));
     }
     return outputs;
   }

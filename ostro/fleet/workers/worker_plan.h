@@ -9,6 +9,7 @@
 #include <vector>
 
 #include "ostro/fleet/check/check_draw.h"
+#include "ostro/fleet/shares/leaf_shares.h"
 #include "ostro/fleet/slices/slices.h"
 #include "ostro/fleet/workers/state_layout.h"
 #include "ostro/fleet/workers/update_parts.h"
@@ -36,6 +37,10 @@ struct WorkerOptions {
   // several slices copies are in another slice, not only on another host.
   std::vector<std::string> slices = {};
   CheckDraw check = {};  // trainer.cross_check
+  // trainer.shares: workers tell each other how long their leaves take, and shares may change. Only with
+  // ExchangeSchedule::kStep.
+  bool measured_shares = false;
+  LeafShares shares = {};  // with which workers begin
   // When set, the plan is for this worker alone: a process needs only the programs of its own worker.
   std::optional<int64_t> only = {};
 };
@@ -49,6 +54,7 @@ struct RowShare {
   // dealt_out: the workers in the places [first, first + count) run their leaves in rounds; 0: all workers.
   int64_t first = 0, count = 0;
   CheckDraw check = {};
+  LeafShares shares = {};  // not with dealt_out
 
   // The leaves that are dealt out to those workers.
   train::LeafRange dealt(int64_t leaves) const;
@@ -59,7 +65,7 @@ struct RowShare {
   std::vector<std::pair<int64_t, int64_t>> of(int64_t batch_size, int64_t step) const;
 };
 
-// It does not change after it is made.
+// It does not change after it is made, but for `shares`.
 struct WorkerPlan {
   train::CanonicalPrograms programs;
   WorkerOptions options;
@@ -87,6 +93,9 @@ struct WorkerPlan {
   // Worker holders[rank] mirrors the cells of `rank`: it keeps a copy of them and updates it, too. Empty:
   // there are no mirrors.
   std::vector<int64_t> holders;
+  // Who runs how many leaves. It may change between two steps, for all workers at once, when no worker is in
+  // a step.
+  LeafShares shares;
   std::string gather_axes;  // mesh axes that carry leaves and split parameters, for Mesh::peers; "": none
   std::vector<spmd::Layout> cuts;
 
@@ -107,8 +116,16 @@ struct WorkerPlan {
   // The workers that run different leaves of the batch beside `rank`, itself included, in the order of their
   // leaves.
   std::vector<int64_t> leaf_peers(int64_t rank) const { return mesh().peers(rank, train::kLeafPeers); }
-  // The rows of a batch that worker `rank` reads.
+  // The rows of a batch that worker `rank` reads, with the present shares.
   RowShare rows_of(int64_t rank) const;
+  // The slice of each worker that runs different leaves, by place.
+  std::vector<int64_t> slices_of_sharers() const;
+  // How many workers run different leaves; with ExchangeSchedule::kStep, the leaves of the one at `place`
+  // among them.
+  int64_t sharers() const;
+  train::LeafRange leaves_at(int64_t place, int64_t leaves) const {
+    return shares.range(leaves, sharers(), place);
+  }
 
   // The shape of the whole array k of the state. A gradient has the shape of its parameter.
   const ir::Shape& shape(size_t k) const { return update.apply.param_shapes[k]; }

@@ -8,7 +8,7 @@
 #include "ostro/base/machine.h"
 #include "ostro/base/units.h"
 #include "ostro/batches/loader/loader.h"
-#include "ostro/fleet/workers/device_room.h"
+#include "ostro/fleet/processes/device_room.h"
 #include "ostro/fleet/workers/workers.h"
 #include "ostro/run/loop/fit.h"
 #include "ostro/run/loop/reporter.h"

@@ -27,6 +27,7 @@ bool is_leaf_axis(const std::string& name) {
 }  // namespace
 
 std::vector<std::string> option_names(ExchangeSchedule) { return {"step", "layer"}; }
+std::vector<std::string> option_names(LeafSharing) { return {"even", "measured"}; }
 
 void MeshOptions::visit_options(config::OptionTable& t) {
   t.add(&axes, "axes", Effect::kPlan, "workers by mesh axis",
@@ -64,6 +65,12 @@ void ShardingOptions::visit_options(config::OptionTable& t) {
   t.add(&parameter_axis_resources, "parameter_axis_resources", Effect::kPlan, "mesh axes by array axis",
         "the same for parameters and moments alone")
       .other("{mlp: model}");
+  t.add(&shares, "shares", Effect::kPlan, "",
+        "how many microbatches of a step each worker runs. even: all as many. measured: a slow worker fewer, "
+        "by the time that a microbatch takes on each; shares change in mid-run when a step would be shorter "
+        "by a tenth. Needs mesh.exchange: step, and memory for more partial sums")
+      .since_default("even")
+      .other("measured");
 }
 
 Status ShardingOptions::validate() const {
@@ -71,6 +78,11 @@ Status ShardingOptions::validate() const {
   if (mesh.state_replicas < 0 || mesh.state_replicas > 1)
     mistakes.add(option_error("trainer.mesh.state_replicas",
                               fmt::format("{} copies; use 1, or 0 for none", mesh.state_replicas)));
+  if (shares == LeafSharing::kMeasured && mesh.exchange == ExchangeSchedule::kLayer)
+    mistakes.add(option_error("trainer.shares",
+                              "measured gives workers unequal numbers of leaves, and with "
+                              "trainer.mesh.exchange: layer all run as many rounds of them together; use "
+                              "exchange: step, or shares: even"));
   int open = 0;
   for (const auto& [name, size] : mesh.axes) {
     if (size == -1) ++open;

@@ -18,6 +18,10 @@ namespace ostro::train {
 enum class ExchangeSchedule { kStep, kLayer };
 std::vector<std::string> option_names(ExchangeSchedule);
 
+// How the leaves of a step are shared out: evenly, or by the measured speed of workers (fleet/shares).
+enum class LeafSharing { kEven, kMeasured };
+std::vector<std::string> option_names(LeafSharing);
+
 struct MeshOptions {
   // Sizes, in the order of the mesh. One may be -1: as many as there are workers for.
   config::IntMap axes = {{"replica", 1}, {"data", -1}, {"model", 1}};
@@ -33,6 +37,7 @@ struct ShardingOptions {
   std::vector<std::string> tensor_parallel_axes;   // over the mesh axis "model"
   std::optional<std::string> fsdp_axis = "embed";  // of parameters and moments, over the mesh axis "data"
   std::map<std::string, std::string> axis_resources, parameter_axis_resources;  // array axis -> mesh axis
+  LeafSharing shares = LeafSharing::kEven;
 
   void visit_options(config::OptionTable& table);
   Status validate() const;

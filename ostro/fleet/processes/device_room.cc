@@ -1,4 +1,4 @@
-#include "ostro/fleet/workers/device_room.h"
+#include "ostro/fleet/processes/device_room.h"
 
 #include <fmt/format.h>
 
